@@ -1,0 +1,91 @@
+//! The platform seam on Linux: futexes, clocks, thread identity, fork. The only crate with system calls.
+//!
+//! `no_std`, no allocation, no thread-local destructors, and `errno` is never touched (system calls are made directly),
+//! so that all of it may run inside intercepted pthread calls, before `main` and in destructors.
+#![no_std]
+
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+compile_error!("spinpark runs on 64-bit Linux; elsewhere use `parking_lot`, whose method names are the same");
+
+mod clock;
+mod cpu;
+mod futex;
+mod memory;
+mod syscall;
+mod thread;
+
+use core::sync::atomic;
+
+use spinpark_platform::{Clock, Deadline, OnCpu, Platform, Tuning, Wait, NS_PER_MS, NS_PER_US};
+
+pub use memory::Cell;
+
+/// This machine: Linux, with everything private to the process.
+pub enum Linux {}
+
+/// The constants of [`Linux`]; `docs/tuning.md` has where each comes from.
+const TUNING: Tuning = Tuning {
+    spin_ns: 10 * NS_PER_US,
+    polls_per_clock: 16,
+    oracle_ns: 4 * NS_PER_US,
+    max_spinners: 1,
+    starvation_ns: NS_PER_MS,
+    queue_polls: 100,
+};
+
+impl Platform for Linux {
+    type AtomicU32 = atomic::AtomicU32;
+    type AtomicPtr<T> = atomic::AtomicPtr<T>;
+    type Cell<T> = Cell<T>;
+
+    const TUNING: Tuning = TUNING;
+
+    fn futex_wait(word: &atomic::AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
+        futex::wait(word, expected, deadline)
+    }
+
+    fn futex_wake(key: *const atomic::AtomicU32, count: u32) -> u32 {
+        futex::wake(key, count)
+    }
+
+    fn now(clock: Clock) -> u64 {
+        clock::now(clock)
+    }
+
+    #[inline(always)]
+    fn spin_hint() {
+        core::hint::spin_loop();
+    }
+
+    fn can_spin() -> bool {
+        cpu::count() > 1
+    }
+
+    #[inline(always)]
+    fn thread_token() -> u32 {
+        thread::token()
+    }
+
+    #[inline(always)]
+    fn generation() -> u32 {
+        thread::generation()
+    }
+
+    fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
+        cpu::owner_on_cpu(owner, sample)
+    }
+
+    #[inline(always)]
+    fn read_acquired(lock: usize) {
+        thread::read_acquired(lock);
+    }
+
+    #[inline(always)]
+    fn read_released(lock: usize) {
+        thread::read_released(lock);
+    }
+
+    fn may_hold_read(lock: usize) -> bool {
+        thread::may_hold_read(lock)
+    }
+}

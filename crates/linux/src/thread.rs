@@ -1,0 +1,191 @@
+//! Thread identity: a few words of thread-local memory, reached without std, allocation or destructors.
+//!
+//! The token is the kernel's thread id: small, unique among living threads, and what the question "does the owner
+//! run?" needs. It is asked for once per thread, and again by the thread that survives a fork.
+
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+
+use crate::syscall::call6;
+
+/// Read locks that a thread remembers by address; more are only counted.
+const REMEMBERED: usize = 8;
+
+/// This crate's thread-local memory. All zero in a new thread.
+#[repr(C)]
+struct Local {
+    token: u32,
+    /// How many of `read` are in use.
+    remembered: u32,
+    /// Read locks beyond those.
+    uncounted: usize,
+    read: [usize; REMEMBERED],
+}
+
+const LOCAL_SIZE: usize = core::mem::size_of::<Local>();
+const _: () = assert!(core::mem::align_of::<Local>() <= 16);
+
+// `#[thread_local]` is not stable, and `thread_local!` is std: so the block is defined and addressed in assembly, with
+// the initial-exec model (one load; the block is in static TLS in executables and in libraries loaded at start). The
+// version in the name keeps two versions of this crate in one program apart.
+core::arch::global_asm!(
+    ".pushsection .tbss,\"awT\",@nobits",
+    ".hidden spinpark_0_1_local",
+    ".globl spinpark_0_1_local",
+    ".type spinpark_0_1_local, @object",
+    ".size spinpark_0_1_local, {size}",
+    ".p2align 4",
+    "spinpark_0_1_local:",
+    ".zero {size}",
+    ".popsection",
+    size = const LOCAL_SIZE,
+);
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn local() -> *mut Local {
+    let local: *mut Local;
+    // SAFETY: the initial-exec sequence: the variable's offset from the GOT, plus the thread pointer at fs:0.
+    unsafe {
+        core::arch::asm!(
+            "mov {local}, qword ptr [rip + spinpark_0_1_local@GOTTPOFF]",
+            "add {local}, qword ptr fs:[0]",
+            local = out(reg) local,
+            options(pure, readonly, nostack),
+        );
+    }
+    local
+}
+
+/// The token in one load less than through `local`.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn load_token() -> u32 {
+    let token: u64;
+    // SAFETY: as in `local`; the token is its first field.
+    unsafe {
+        core::arch::asm!(
+            "mov {token}, qword ptr [rip + spinpark_0_1_local@GOTTPOFF]",
+            "mov {token:e}, dword ptr fs:[{token}]",
+            token = out(reg) token,
+            options(readonly, nostack, preserves_flags),
+        );
+    }
+    token as u32
+}
+
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+fn local() -> *mut Local {
+    let local: *mut Local;
+    // SAFETY: the initial-exec sequence: the variable's offset from the GOT, plus the thread pointer.
+    unsafe {
+        core::arch::asm!(
+            "mrs {local}, tpidr_el0",
+            "adrp {offset}, :gottprel:spinpark_0_1_local",
+            "ldr {offset}, [{offset}, #:gottprel_lo12:spinpark_0_1_local]",
+            "add {local}, {local}, {offset}",
+            local = out(reg) local,
+            offset = out(reg) _,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    local
+}
+
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+fn load_token() -> u32 {
+    // SAFETY: the block belongs to this thread.
+    unsafe { (*local()).token }
+}
+
+/// Bumped in every forked child, before it runs anything else.
+static GENERATION: AtomicU32 = AtomicU32::new(0);
+static FORK_HANDLER: AtomicBool = AtomicBool::new(false);
+
+#[inline(always)]
+pub(crate) fn generation() -> u32 {
+    GENERATION.load(Relaxed)
+}
+
+#[inline(always)]
+pub(crate) fn token() -> u32 {
+    match load_token() {
+        0 => first_token(),
+        token => token,
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn first_token() -> u32 {
+    if !FORK_HANDLER.swap(true, Relaxed) {
+        // SAFETY: registers a function that is sound to run in a forked child. It fails only without memory; then
+        // locks on which threads waited at a fork are not usable in the child.
+        unsafe { libc::pthread_atfork(None, None, Some(in_forked_child)) };
+    }
+    ask_token()
+}
+
+fn ask_token() -> u32 {
+    // SAFETY: gettid takes nothing and cannot fail.
+    let token = unsafe { call6(libc::SYS_gettid, [0; 6]) } as u32;
+    // SAFETY: the block belongs to this thread.
+    unsafe { (*local()).token = token };
+    token
+}
+
+/// The surviving thread has a new id, and every wait queue belongs to threads that are not here.
+unsafe extern "C" fn in_forked_child() {
+    const LAST: u32 = (1 << 30) - 1;
+    let next = GENERATION.load(Relaxed) + 1;
+    // A process 2^30 forks deep starts again at 1: only the first process has 0.
+    GENERATION.store(if next > LAST { 1 } else { next }, Relaxed);
+    ask_token();
+}
+
+#[inline(always)]
+pub(crate) fn read_acquired(lock: usize) {
+    // SAFETY: the block belongs to this thread.
+    let local = unsafe { &mut *local() };
+    match local.read.get_mut(local.remembered as usize) {
+        Some(free) => {
+            *free = lock;
+            local.remembered += 1;
+        }
+        None => local.uncounted += 1,
+    }
+}
+
+#[inline(always)]
+pub(crate) fn read_released(lock: usize) {
+    // SAFETY: the block belongs to this thread.
+    let local = unsafe { &mut *local() };
+    let last = (local.remembered as usize).wrapping_sub(1);
+    if local.read.get(last) == Some(&lock) {
+        local.remembered -= 1;
+    } else {
+        forget_read(local, lock);
+    }
+}
+
+/// Not the lock that was read-locked last.
+#[inline(never)]
+fn forget_read(local: &mut Local, lock: usize) {
+    let remembered = (local.remembered as usize).min(REMEMBERED);
+    match local.read[..remembered].iter().rposition(|&held| held == lock) {
+        Some(found) => {
+            local.read[found] = local.read[remembered - 1];
+            local.remembered -= 1;
+        }
+        // Counted only, or acquired by another thread: POSIX leaves that undefined, and nothing is lost.
+        None => local.uncounted = local.uncounted.saturating_sub(1),
+    }
+}
+
+pub(crate) fn may_hold_read(lock: usize) -> bool {
+    // SAFETY: the block belongs to this thread.
+    let local = unsafe { &*local() };
+    let remembered = (local.remembered as usize).min(REMEMBERED);
+    local.uncounted > 0 || local.read[..remembered].contains(&lock)
+}

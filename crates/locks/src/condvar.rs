@@ -1,0 +1,259 @@
+//! A condition variable: a FIFO queue whose waiters a signal *moves* to the mutex' queue, asleep as they are.
+//!
+//! Origin: wait morphing as in nsync and abseil; document 003 asked for one system call per signal, this needs none:
+//! the mutex' release wakes the waiter when it can run. A broadcast moves everyone and wakes at most one.
+//!
+//! Gives: FIFO order among waiters; no lost and no stolen wake-up (a signal picks its waiter under the queue lock, so
+//! glibc's bug 25847 cannot arise); nothing here is touched by a waiter once it was signalled, so the variable may be
+//! destroyed right after a broadcast. Does not give: freedom from spurious wake-ups (a cancelled waiter that had been
+//! signalled passes the signal on, perhaps to one too many).
+//!
+//! # State
+//!
+//! `word` counts the waiters that are linked; changed only under the queue lock, read outside it as a hint. Each node
+//! has a `claim`:
+//!
+//! | claim       | meaning                      | who leaves it                                                   |
+//! |-------------|------------------------------|-----------------------------------------------------------------|
+//! | `WAITING`   | linked in this queue         | a signal, under the queue lock, to `SIGNALLED`; the waiter      |
+//! |             |                              | itself, at its deadline or when cancelled, to `GIVEN_UP`        |
+//! | `SIGNALLED` | popped: belongs to the mutex | –                                                               |
+//! | `GIVEN_UP`  | linked until it unlinks      | –                                                               |
+//!
+//! # Invariants
+//!
+//! - **C1** Exactly one of signal and waiter ends `WAITING`. So a signal is never spent on a waiter that returns
+//!   "timed out", and a waiter that was signalled never touches the variable again.
+//! - **C2** A waiter is linked before it releases its mutex. So a signal by a thread that holds the mutex afterwards
+//!   finds it.
+//! - **C3** A `GIVEN_UP` waiter unlinks itself; signals step over it. [`RawCondvar::is_idle`] is what a destroyer
+//!   waits for.
+//!
+//! # Orderings
+//!
+//! | operation             | order   | pairs with | because                                                        |
+//! |-----------------------|---------|------------|----------------------------------------------------------------|
+//! | claim: CAS, both ends | Relaxed | –          | decides who, carries no data; the queue lock and the node's    |
+//! |                       |         |            | notification carry the rest                                    |
+//! | count: load by signal | Relaxed | –          | a waiter that must be seen was linked before its mutex was     |
+//! |                       |         |            | released, which the signaller acquired since (C2)              |
+//!
+//! Checked by: loom models with signal, broadcast and timeout against each other, and mutants; native stress; the
+//! cancellation, destruction and lost-wake-up programs of `testkit`.
+
+use spinpark_platform::{AtomicU32, Deadline, Event, Ordering::Relaxed, Platform, Wait};
+
+use crate::core::LockCore;
+use crate::mutex::RawMutex;
+use crate::queue::{Chain, Notice, WaitNode, WaitQueue, RELEASED};
+use crate::word::Want;
+
+const WAITING: u32 = 0;
+const SIGNALLED: u32 = 1;
+const GIVEN_UP: u32 = 2;
+
+/// A condition variable: 16 bytes, zero has no waiters.
+#[repr(transparent)]
+pub struct RawCondvar<P: Platform> {
+    queue: WaitQueue<P>,
+}
+
+/// How a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitResult {
+    /// Signalled, or woken for no reason.
+    Signalled,
+    /// The deadline passed first; no signal was used up.
+    TimedOut,
+}
+
+/// One thread's wait. Lives, pinned, on its stack until [`RawCondvar::finish`] and, with a mutex,
+/// [`Waiter::reacquire`] are done.
+pub struct Waiter<P: Platform> {
+    node: WaitNode<P>,
+}
+
+impl<P: Platform> Waiter<P> {
+    /// A wait that ends with `mutex` held, to whose queue a signal moves it.
+    pub fn with_mutex(mutex: &RawMutex<P>) -> Self {
+        Self { node: WaitNode::new(Want::Write, P::thread_token(), mutex.core().queue()) }
+    }
+
+    /// A wait with a mutex of another make: a signal wakes it.
+    pub fn without_mutex() -> Self {
+        Self { node: WaitNode::new(Want::Write, P::thread_token(), core::ptr::null()) }
+    }
+
+    /// Sleeps until signalled or until `deadline`, through `sleep` (the platform's wait, or a cancellation point).
+    ///
+    /// Returns when there is something to [`finish`](RawCondvar::finish).
+    pub fn sleep(
+        &self,
+        deadline: Option<Deadline>,
+        sleep: impl FnMut(&P::AtomicU32, u32, Option<Deadline>) -> Wait,
+    ) {
+        let _ = self.node.park(deadline, sleep);
+    }
+
+    /// After [`RawCondvar::finish`]: takes the mutex back, from its queue if the wait was moved there.
+    pub fn reacquire(&self, result: WaitResult, mutex: &RawMutex<P>) {
+        match result {
+            WaitResult::Signalled => {
+                mutex.core().wait_queued(&self.node, None);
+            }
+            WaitResult::TimedOut => mutex.lock(),
+        }
+    }
+}
+
+impl<P: Platform> RawCondvar<P> {
+    /// A condition variable from an empty queue, for `const` initialisers.
+    pub const fn from_queue(queue: WaitQueue<P>) -> Self {
+        Self { queue }
+    }
+
+    /// A condition variable without waiters.
+    pub fn new() -> Self {
+        Self::from_queue(WaitQueue::new())
+    }
+
+    /// Waits for a signal, with `mutex` (held) released meanwhile; returns with it held.
+    pub fn wait(&self, mutex: &RawMutex<P>, deadline: Option<Deadline>) -> WaitResult {
+        let waiter = Waiter::with_mutex(mutex);
+        self.enqueue(&waiter);
+        mutex.unlock();
+        waiter.sleep(deadline, P::futex_wait);
+        let result = self.finish(&waiter);
+        waiter.reacquire(result, mutex);
+        result
+    }
+
+    /// Starts a wait: call it with the mutex held, release the mutex, [`Waiter::sleep`], then
+    /// [`finish`](Self::finish). The waiter stays where it is until then.
+    pub fn enqueue(&self, waiter: &Waiter<P>) {
+        let mut queue = self.lock_queue();
+        queue.push_back(&waiter.node);
+        self.queue.word.fetch_add(1, Relaxed);
+    }
+
+    /// Ends a wait: C1 decides whether by signal or not. Once signalled, the condition variable is not touched.
+    ///
+    /// If signalled, the wait goes on in the mutex' queue: [`Waiter::reacquire`].
+    pub fn finish(&self, waiter: &Waiter<P>) -> WaitResult {
+        let node = &waiter.node;
+        if node.claim.compare_exchange(WAITING, GIVEN_UP, Relaxed, Relaxed).is_err() {
+            if node.mutex.is_null() {
+                // No mutex queue to wait in: what is left is to be told, so that the node may go (Q3).
+                while node.park(None, P::futex_wait) != Notice::Released {}
+            }
+            return WaitResult::Signalled;
+        }
+        let mut queue = self.lock_queue();
+        if queue.remove(node) {
+            self.queue.word.fetch_sub(1, Relaxed);
+        }
+        P::event(Event::TimedOut);
+        WaitResult::TimedOut
+    }
+
+    /// Ends the wait of the longest waiter; returns whether there was one.
+    #[inline]
+    pub fn signal(&self) -> bool {
+        self.has_waiters() && self.signal_slow(1) > 0
+    }
+
+    /// Ends the wait of everyone who waits now; returns how many.
+    #[inline]
+    pub fn broadcast(&self) -> usize {
+        if self.has_waiters() {
+            self.signal_slow(usize::MAX)
+        } else {
+            0
+        }
+    }
+
+    /// Whether anybody waits; a hint unless the caller holds the waiters' mutex.
+    #[inline]
+    pub fn has_waiters(&self) -> bool {
+        self.queue.word.load(Relaxed) != 0
+    }
+
+    /// Whether no waiter is linked and nobody is at work in the queue: the memory may go.
+    pub fn is_idle(&self) -> bool {
+        self.lock_queue().head().is_none()
+    }
+
+    /// Whether some waiter is linked that nobody has signalled and that has not given up.
+    pub fn is_waited_on(&self) -> bool {
+        self.lock_queue().iter().any(|node| node.claim.load(Relaxed) == WAITING)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn signal_slow(&self, most: usize) -> usize {
+        let (waiters, count) = self.claim(most);
+        Self::send_on(waiters);
+        count
+    }
+
+    /// Pops up to `most` waiters that have not given up, oldest first.
+    fn claim(&self, most: usize) -> (Chain<P>, usize) {
+        let mut queue = self.lock_queue();
+        let mut claimed = Chain::new();
+        let mut count = 0;
+        while count < most {
+            let taken = |node: &&WaitNode<P>| {
+                node.claim.compare_exchange(WAITING, SIGNALLED, Relaxed, Relaxed).is_ok()
+            };
+            let Some(node) = queue.iter().find(taken).map(|node| -> *const _ { node }) else { break };
+            claimed.push(queue.pop(node));
+            self.queue.word.fetch_sub(1, Relaxed);
+            count += 1;
+        }
+        (claimed, count)
+    }
+
+    /// Moves each waiter to its mutex' queue, those of one mutex together; wakes those that have none.
+    ///
+    /// The condition variable is not touched any more: a waiter that has been served may destroy it.
+    #[allow(unsafe_code)] // waiters remember their mutexes as pointers
+    fn send_on(mut waiters: Chain<P>) {
+        let mut next = waiters.pop();
+        while let Some(first) = next.take() {
+            let mutex = first.node().mutex;
+            if mutex.is_null() {
+                first.notify(RELEASED);
+                next = waiters.pop();
+                continue;
+            }
+            let mut group = Chain::new();
+            group.push(first);
+            while let Some(popped) = waiters.pop() {
+                if popped.node().mutex == mutex {
+                    group.push(popped);
+                } else {
+                    next = Some(popped);
+                    break;
+                }
+            }
+            // SAFETY: the pointer came from a `LockCore` in `with_mutex`, and a waiter that has not been told yet is
+            // going to take that mutex back, so its mutex is alive (Q3).
+            let mutex = unsafe { LockCore::from_queue_ptr(mutex) };
+            mutex.absorb(group);
+        }
+    }
+
+    fn lock_queue(&self) -> crate::queue::QueueGuard<'_, P> {
+        let guard = self.queue.lock();
+        if guard.was_inherited() {
+            self.queue.word.store(0, Relaxed); // Q5: the waiters are the parent's
+        }
+        guard
+    }
+}
+
+impl<P: Platform> Default for RawCondvar<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,117 @@
+//! The slow way in: spin, queue, sleep, contend, and round again.
+
+use spinpark_platform::{Clock, Deadline, Event, Platform};
+
+use super::queued::Joined;
+use super::spin::Spun;
+use super::LockCore;
+use crate::queue::{Notice, WaitNode};
+use crate::word::{Credit, Want};
+
+/// When a waiter that was woken and lost starts to count as starving.
+#[derive(Clone, Copy)]
+struct Patience(Option<u64>);
+
+impl Patience {
+    /// Its end on the clock of `deadline`, if it has started.
+    fn sleep_until<P: Platform>(self, deadline: Option<Deadline>) -> Option<Deadline> {
+        let Some(end) = self.0 else { return deadline };
+        let clock = deadline.map_or(Clock::Monotonic, |deadline| deadline.clock);
+        let left = end.saturating_sub(P::now(Clock::Monotonic));
+        let own = P::now(clock).saturating_add(left);
+        let at = deadline.map_or(own, |deadline| deadline.at.min(own));
+        Some(Deadline { clock, at })
+    }
+
+    /// The waiter lost: the first time starts the patience, later ones tell whether it is over (and end it, because
+    /// the waiter then demands the lock).
+    fn lost<P: Platform>(&mut self) -> bool {
+        if self.is_over::<P>() {
+            self.0 = None;
+            return true;
+        }
+        if self.0.is_none() {
+            self.0 = Some(P::now(Clock::Monotonic).saturating_add(P::TUNING.starvation_ns));
+        }
+        false
+    }
+
+    fn is_over<P: Platform>(self) -> bool {
+        self.0.is_some_and(|end| P::now(Clock::Monotonic) >= end)
+    }
+}
+
+fn is_past<P: Platform>(deadline: Option<Deadline>) -> bool {
+    deadline.is_some_and(|deadline| P::now(deadline.clock) >= deadline.at)
+}
+
+impl<P: Platform> LockCore<P> {
+    /// Acquires for `want`, or returns `false` at `deadline`.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn acquire_slow(&self, want: Want, deadline: Option<Deadline>) -> bool {
+        self.adopt();
+        let token = P::thread_token();
+        let credit = match self.spin(want, token, deadline) {
+            Spun::Acquired => return true,
+            Spun::Stopped(credit) => credit,
+        };
+        if is_past::<P>(deadline) {
+            return self.give_up(want, token, credit);
+        }
+        let node = WaitNode::new(want, token, core::ptr::null());
+        match self.join(&node, credit) {
+            Joined::Acquired => true,
+            Joined::Queued => self.wait_queued(&node, deadline),
+        }
+    }
+
+    /// Waits in the queue, where `node` is linked or popped, until the lock is held or `deadline` passes.
+    ///
+    /// Also the end of every wait on a condition variable whose waiter was moved here.
+    pub(crate) fn wait_queued(&self, node: &WaitNode<P>, deadline: Option<Deadline>) -> bool {
+        let mut patience = Patience(None);
+        loop {
+            let notice = node.park(patience.sleep_until::<P>(deadline), P::futex_wait);
+            let joined = match notice {
+                Notice::Granted => return true,
+                Notice::Released => {
+                    unreachable!("only a condition variable's waiter without a mutex is released")
+                }
+                Notice::Woken => {
+                    // T7: this thread is the one for which WAKING is set.
+                    if let Spun::Acquired = self.poll(node.want, node.token, Credit::Waking, deadline) {
+                        return true;
+                    }
+                    if is_past::<P>(deadline) {
+                        return self.give_up(node.want, node.token, Credit::Waking);
+                    }
+                    let starved = patience.lost::<P>();
+                    self.rejoin(node, starved)
+                }
+                Notice::TimedOut if is_past::<P>(deadline) => return self.time_out(node),
+                Notice::TimedOut if patience.is_over::<P>() => {
+                    patience = Patience(None); // asks once; the next release that can hands over
+                    self.demand(node)
+                }
+                Notice::TimedOut => Joined::Queued, // the two clocks disagree by a little
+            };
+            if let Joined::Acquired = joined {
+                return true;
+            }
+        }
+    }
+
+    /// T9: the deadline has passed. `true` if the lock came first.
+    fn time_out(&self, node: &WaitNode<P>) -> bool {
+        if self.leave(node) {
+            P::event(Event::TimedOut);
+            return false;
+        }
+        // Popped just now: the notification is on its way, and comes first (Q3).
+        match node.park(None, P::futex_wait) {
+            Notice::Granted => true,
+            _ => self.give_up(node.want, node.token, Credit::Waking),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! One lock word, one queue, one slow path: what the mutex and the read-write lock share.
+//!
+//! Origin: Linux' mutex and rwsem (optimistic spinning; read the word before a compare-exchange; one waker; hand-off),
+//! with a queue on the waiters' stacks as in nsync and abseil. [`word`](crate::word) has the state table.
+//!
+//! Gives: mutual exclusion as `fits` says; every waiter is let in or told within a bounded number of releases and
+//! about a millisecond per waiter ahead of it; a release never touches the lock after the step that lets somebody
+//! else in, so that one may free it. Does not give: FIFO order (a running thread may take the lock before a sleeping
+//! one, for at most `starvation_ns` per waiter).
+//!
+//! # Transitions
+//!
+//! ```text
+//!            T1 admits                     T3 room, under the queue lock
+//!   (out) ───────────────► (holds) ◄──────────────────────┐
+//!     │ T2 spin, announced     ▲ ▲                         │
+//!     ▼                        │ │ T6 granted / handed over│
+//!  (spins) ── T3 queue ──► (queued, asleep) ── T7 woken ─► (contends)
+//!     │                        │      ▲                    │
+//!     └── T4 budget used ──────┘      └── T8 lost: to the head, TIMED ──┘
+//!                              └── T9 deadline: leaves
+//! ```
+//!
+//! T5 is the release: it drops the hold, and if the queue is its business (`must_look`) first grants, hands over or
+//! wakes.
+//!
+//! # Invariants
+//!
+//! - **W1** With the queue lock free, `WAITERS` is set if and only if the list is not empty.
+//! - **L1** (no lost wake-up) With the queue lock free: if `WAITERS` is set then the lock is held, or `WAKING` is set,
+//!   or a spinner is counted. Whoever ends the last of these conditions looks at the queue, or acquires: a holder by
+//!   `must_look`; a spinner or woken waiter because it retires its credit only in a step that acquires, or that saw
+//!   the lock held (T4, T8, T9).
+//! - **H1** `HANDOFF` is set only while the lock is held, and a release that would leave the lock empty with `HANDOFF`
+//!   set hands over instead. So an exclusive lock with `HANDOFF` never looks free to others.
+//! - **H2** (exit rule) A hand-off clears `HANDOFF` and `TIMED`; only a head that was woken after that, lost, and has
+//!   been losing for `starvation_ns` sets it again. So there is at most one hand-off per lock and `starvation_ns`.
+//! - **R1** (free after unlock) A release that leaves the lock to whoever comes does so as its last access to it. One
+//!   that grants keeps the queue lock beyond, but the grantee has not been notified yet, so it cannot have released,
+//!   and the object is alive.
+//! - **M1** Every change of the word in a process with threads is a read-modify-write, so an acquire reads from the
+//!   release sequence of every earlier release.
+//!
+//! # Orderings
+//!
+//! | operation                     | order   | pairs with        | because                                              |
+//! |-------------------------------|---------|-------------------|------------------------------------------------------|
+//! | acquire (T1, T2, T3, T7): CAS | Acquire | release           | the critical sections before this one                |
+//! | release (T5): CAS             | Release | acquire           | this critical section                                |
+//! | grant, hand over (T6): CAS    | AcqRel  | releases; acquire | other readers' sections reach the grantee through    |
+//! |                               |         |                   | this thread, then through the node's notification    |
+//! | announce a spinner (T2): CAS  | Relaxed | –                 | a count, no data                                     |
+//! | queue (T3), leave (T9): CAS   | Release | release's load    | who sees `WAITERS` must find the queue lock taken by |
+//! |                               |         |                   | the thread that set it, not free before it           |
+//! | release looks: load           | Acquire | queue             | as above                                             |
+//! | poll (T2, T7): load           | Relaxed | –                 | only decides whether to try the CAS                  |
+//!
+//! Checked by: loom models of mutex, rwlock and condvar in `verify` with mutants; native stress with 2, 16 and 256
+//! threads; the POSIX programs of `testkit`.
+
+mod acquire;
+mod queued;
+mod release;
+mod spin;
+
+use spinpark_platform::{
+    AtomicU32, Deadline, Ordering::Acquire, Ordering::Relaxed, Ordering::Release as ReleaseOrder, Platform,
+};
+
+use crate::queue::{QueueGuard, WaitQueue};
+use crate::word::{self, Release, Want};
+
+/// A lock word with its queue: all state of a mutex or a read-write lock, 16 bytes.
+#[repr(transparent)]
+pub struct LockCore<P: Platform> {
+    queue: WaitQueue<P>,
+}
+
+impl<P: Platform> LockCore<P> {
+    /// An unlocked lock from an empty queue, for `const` initialisers.
+    pub const fn from_queue(queue: WaitQueue<P>) -> Self {
+        Self { queue }
+    }
+
+    /// The queue, which a condition variable remembers to move its waiters to.
+    pub(crate) fn queue(&self) -> &WaitQueue<P> {
+        &self.queue
+    }
+
+    /// The lock whose queue is `queue`.
+    ///
+    /// # Safety
+    ///
+    /// `queue` came from [`LockCore::queue`], and the lock is alive for `'a`.
+    #[allow(unsafe_code)] // a condition variable remembers its waiters' mutexes as pointers
+    pub(crate) unsafe fn from_queue_ptr<'a>(queue: *const WaitQueue<P>) -> &'a Self {
+        // SAFETY: `repr(transparent)`; the caller vouches for the pointer.
+        unsafe { &*queue.cast::<Self>() }
+    }
+
+    #[inline]
+    fn word(&self) -> &P::AtomicU32 {
+        &self.queue.word
+    }
+
+    /// The word now; only a hint.
+    #[inline]
+    pub(crate) fn peek(&self) -> u32 {
+        self.word().load(Relaxed)
+    }
+
+    /// T1: takes the lock if it can be had at once.
+    #[inline]
+    pub(crate) fn try_acquire(&self, want: Want, token: u32) -> bool {
+        let mut seen = self.peek();
+        while word::admits(seen, want) {
+            match self.word().compare_exchange_weak(seen, word::taken(seen, want, token), Acquire, Relaxed) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+
+    /// T1 on a lock that nobody holds or waits for: one compare-exchange, no load before it.
+    #[inline]
+    pub(crate) fn try_acquire_unlocked(&self, new: u32) -> bool {
+        self.word().compare_exchange(0, new, Acquire, Relaxed).is_ok()
+    }
+
+    /// Acquires, or gives up at `deadline`. Takes part in spinning and queueing.
+    #[inline]
+    pub(crate) fn acquire(&self, want: Want, token: u32, deadline: Option<Deadline>) -> bool {
+        self.try_acquire(want, token) || self.acquire_slow(want, deadline)
+    }
+
+    /// T5: gives up the hold `release`.
+    #[inline]
+    pub(crate) fn release(&self, release: Release) {
+        let seen = self.peek();
+        // With flags the slow path decides; it also knows flags that a forked child has only inherited.
+        let calm = seen & word::FLAGS == 0;
+        let after = word::released(seen, release);
+        if !calm || self.word().compare_exchange(seen, after, ReleaseOrder, Relaxed).is_err() {
+            self.release_slow(release);
+        }
+    }
+
+    /// T5, to the longest waiter if there is one and the lock becomes free: demands the hand-off on its behalf.
+    #[inline]
+    pub(crate) fn release_fair(&self, release: Release) {
+        if word::has_waiters(self.peek()) {
+            self.demand_for_head();
+        }
+        self.release(release);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn demand_for_head(&self) {
+        let queue = self.lock_queue();
+        if queue.head().is_some() {
+            self.word().fetch_or(word::HANDOFF, ReleaseOrder); // H1: the caller holds the lock
+        }
+    }
+
+    /// In a forked child: forgets the waiters, spinners and promises of the parent's threads, which do not exist
+    /// here. Runs before this process sets any flag of its own.
+    #[inline]
+    fn adopt(&self) {
+        if !self.queue.is_current() {
+            self.adopt_slow();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn adopt_slow(&self) {
+        drop(self.lock_queue());
+    }
+
+    /// Locks the queue, and makes the word agree with it if it was the parent's.
+    fn lock_queue(&self) -> QueueGuard<'_, P> {
+        let guard = self.queue.lock();
+        if guard.was_inherited() {
+            self.word().fetch_and(word::HOLD, Relaxed);
+        }
+        guard
+    }
+}
+
+impl<P: Platform> Default for LockCore<P> {
+    fn default() -> Self {
+        Self::from_queue(WaitQueue::new())
+    }
+}

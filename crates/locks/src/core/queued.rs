@@ -1,0 +1,127 @@
+//! What a waiter does to the queue: join it, join it again, ask for a hand-off, leave it.
+//!
+//! Each step holds the queue lock and ends in one compare-exchange of the word, which either acquires or records the
+//! waiter while it sees that somebody else will look at the queue (L1).
+
+use spinpark_platform::{
+    AtomicU32, Event, Ordering::Acquire, Ordering::Relaxed, Ordering::Release as ReleaseOrder, Platform,
+};
+
+use super::LockCore;
+use crate::queue::WaitNode;
+use crate::word::{self, Credit, Want};
+
+/// How an attempt to queue ended.
+pub(super) enum Joined {
+    /// There was room: the lock is this thread's, the node is out.
+    Acquired,
+    /// The node is linked.
+    Queued,
+}
+
+impl<P: Platform> LockCore<P> {
+    /// T3: takes the lock if there is room now, else records this thread with `flags` and retires its `credit`.
+    ///
+    /// The caller holds the queue lock.
+    fn acquire_or_mark(&self, want: Want, token: u32, credit: Credit, flags: u32) -> Joined {
+        let mut seen = self.peek();
+        loop {
+            let free = word::admits(seen, want);
+            let rest = word::retire(seen, credit);
+            let (new, order) =
+                if free { (word::taken(rest, want, token), Acquire) } else { (rest | flags, ReleaseOrder) };
+            match self.word().compare_exchange_weak(seen, new, order, Relaxed) {
+                Ok(_) if free => return Joined::Acquired,
+                Ok(_) => return Joined::Queued,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// T3: queues behind all others.
+    pub(super) fn join(&self, node: &WaitNode<P>, credit: Credit) -> Joined {
+        let mut queue = self.lock_queue();
+        let joined = self.acquire_or_mark(node.want, node.token, credit, word::WAITERS);
+        if let Joined::Queued = joined {
+            if node.want == Want::Upgrade {
+                // Everyone else waits for this thread's own hold: it goes first, and has no timer yet.
+                self.word().fetch_and(!word::TIMED, Relaxed);
+                queue.push_front(node);
+            } else {
+                queue.push_back(node);
+            }
+        }
+        joined
+    }
+
+    /// T8: the woken waiter lost to a running thread: back to the head, with a timer, and with a demand if `starved`.
+    pub(super) fn rejoin(&self, node: &WaitNode<P>, starved: bool) -> Joined {
+        let mut queue = self.lock_queue();
+        let demand = if starved { word::HANDOFF } else { 0 };
+        let flags = word::WAITERS | word::TIMED | demand;
+        let joined = self.acquire_or_mark(node.want, node.token, Credit::Waking, flags);
+        if let Joined::Queued = joined {
+            if starved {
+                P::event(Event::DemandedHandoff);
+            }
+            node.reset();
+            queue.push_front(node);
+        }
+        joined
+    }
+
+    /// The waiter's patience is over: if it is the head, it takes the lock or demands it.
+    pub(super) fn demand(&self, node: &WaitNode<P>) -> Joined {
+        let mut queue = self.lock_queue();
+        if !queue.head().is_some_and(|head| core::ptr::eq(head, node)) {
+            return Joined::Queued; // popped just now, or no longer the head: woken or asked for in turn
+        }
+        let joined = self.acquire_or_mark(node.want, node.token, Credit::None, word::HANDOFF);
+        match joined {
+            Joined::Queued => P::event(Event::DemandedHandoff),
+            Joined::Acquired => {
+                queue.remove(node);
+                self.settle_flags(queue.head().is_some(), true);
+            }
+        }
+        joined
+    }
+
+    /// T9: leaves the queue at the deadline; `false` if the node was popped already and will be notified.
+    pub(super) fn leave(&self, node: &WaitNode<P>) -> bool {
+        let mut queue = self.lock_queue();
+        let was_head = queue.head().is_some_and(|head| core::ptr::eq(head, node));
+        if !queue.remove(node) {
+            return false;
+        }
+        self.settle_flags(queue.head().is_some(), was_head);
+        // Readers behind this one may have waited only for it.
+        let look = self.look(&mut queue, None);
+        drop(queue);
+        look.deliver();
+        true
+    }
+
+    /// Makes the flags agree with a queue that lost a node: W1, and the head's own flags if the head has gone.
+    ///
+    /// The caller holds the queue lock.
+    fn settle_flags(&self, more: bool, head_gone: bool) {
+        let waiters = if more { 0 } else { word::WAITERS };
+        let heads = if head_gone { word::TIMED | word::HANDOFF } else { 0 };
+        self.word().fetch_and(!(waiters | heads), ReleaseOrder);
+    }
+
+    /// T4, T9: a thread that is awake and not queued gives up; it still takes the lock if it is there.
+    ///
+    /// It retires its credit in a step that saw the lock held, or acquires (L1).
+    pub(super) fn give_up(&self, want: Want, token: u32, credit: Credit) -> bool {
+        if let Joined::Acquired = self.acquire_or_mark(want, token, credit, 0) {
+            return true;
+        }
+        P::event(Event::TimedOut);
+        if credit == Credit::Waking {
+            self.look_now(); // readers in the queue may have room beside the present holders
+        }
+        false
+    }
+}

@@ -1,0 +1,135 @@
+//! Waiting awake: optimistic spinning, bounded in time, read-only between attempts.
+//!
+//! Origin: document 001 (Linux 9d0f4dcc): spin only while the owner seen at the start stays the owner, and leave as
+//! soon as the lock goes to somebody else, which means heavy contention. In user space "the owner runs" is a question
+//! to the kernel, so it is asked late and seldom, and the budget bounds what a wrong answer costs.
+
+use spinpark_platform::{
+    AtomicU32, Clock, Deadline, Event, OnCpu, Ordering::Acquire, Ordering::Relaxed, Platform,
+};
+
+use super::LockCore;
+use crate::word::{self, Credit, Want};
+
+/// How a spinning phase ended.
+pub(super) enum Spun {
+    /// The lock is this thread's.
+    Acquired,
+    /// Spinning does not pay any more; the thread is still counted as `Credit` says.
+    Stopped(Credit),
+}
+
+impl<P: Platform> LockCore<P> {
+    /// T2: spins as one of at most `max_spinners`, announced in the word so that releases wake nobody meanwhile.
+    pub(super) fn spin(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Spun {
+        if !P::can_spin() {
+            return Spun::Stopped(Credit::None);
+        }
+        let mut seen = self.peek();
+        loop {
+            let (new, order) = if word::admits(seen, want) {
+                (word::taken(seen, want, token), Acquire)
+            } else if word::wants_handoff(seen) || word::spinners(seen) >= P::TUNING.max_spinners {
+                return Spun::Stopped(Credit::None);
+            } else {
+                (seen + word::SPINNER, Relaxed)
+            };
+            match self.word().compare_exchange_weak(seen, new, order, Relaxed) {
+                Ok(_) if order == Acquire => return Spun::Acquired,
+                Ok(_) => break,
+                Err(now) => seen = now,
+            }
+        }
+        self.poll(want, token, Credit::Spinner, deadline)
+    }
+
+    /// T2 and T7: polls until the lock is taken or waiting awake has become pointless.
+    ///
+    /// A spinner leaves when the owner changes; the woken waiter does not, it has paid for its wake already.
+    pub(super) fn poll(&self, want: Want, token: u32, credit: Credit, deadline: Option<Deadline>) -> Spun {
+        let mut budget = Budget::<P>::start(deadline);
+        let mut first_owner = 0;
+        loop {
+            let seen = self.peek();
+            if word::admits(seen, want) {
+                let new = word::taken(word::retire(seen, credit), want, token);
+                if self.word().compare_exchange_weak(seen, new, Acquire, Relaxed).is_ok() {
+                    P::event(Event::SpinAcquired);
+                    return Spun::Acquired;
+                }
+            } else if word::wants_handoff(seen) {
+                break;
+            } else if first_owner == 0 {
+                first_owner = word::owner(seen);
+            } else if credit == Credit::Spinner && word::owner(seen) != first_owner {
+                P::event(Event::SpinLeftOwnerChanged);
+                break;
+            }
+            if budget.is_spent(word::owner(seen)) {
+                break;
+            }
+            P::spin_hint();
+        }
+        Spun::Stopped(credit)
+    }
+}
+
+/// The time that one spinning phase may take, looked at every few polls.
+struct Budget<P: Platform> {
+    polls: u32,
+    start: u64,
+    end: u64,
+    /// When to ask about the owner next.
+    ask: u64,
+    asked: u32,
+    sample: u64,
+    platform: core::marker::PhantomData<P>,
+}
+
+impl<P: Platform> Budget<P> {
+    fn start(deadline: Option<Deadline>) -> Self {
+        let start = P::now(Clock::Monotonic);
+        let end = start + P::TUNING.spin_ns;
+        let end = match deadline {
+            Some(Deadline { clock: Clock::Monotonic, at }) => end.min(at),
+            // On the other clock a spinner may overstay by its budget, which is far below a timer's own slack.
+            _ => end,
+        };
+        Self {
+            polls: 0,
+            start,
+            end,
+            ask: start + P::TUNING.oracle_ns,
+            asked: 0,
+            sample: 0,
+            platform: core::marker::PhantomData,
+        }
+    }
+
+    /// Whether to stop: the time is over, or `owner` (0: unknown) does not run.
+    fn is_spent(&mut self, owner: u32) -> bool {
+        self.polls += 1;
+        if self.polls % P::TUNING.polls_per_clock != 0 {
+            return false;
+        }
+        let now = P::now(Clock::Monotonic);
+        if now >= self.end || now < self.start {
+            P::event(Event::SpinLeftBudget);
+            return true;
+        }
+        now >= self.ask && self.owner_is_off(owner, now)
+    }
+
+    fn owner_is_off(&mut self, owner: u32, now: u64) -> bool {
+        self.ask = now + P::TUNING.oracle_ns;
+        if owner != self.asked {
+            self.asked = owner;
+            self.sample = 0;
+        }
+        let off = owner != 0 && P::owner_on_cpu(owner, &mut self.sample) == OnCpu::Off;
+        if off {
+            P::event(Event::SpinLeftOffCpu);
+        }
+        off
+    }
+}

@@ -1,0 +1,36 @@
+//! Lock algorithms, written once, generic over the platform seam.
+//!
+//! | lock           | what it is                                               | bytes |
+//! |----------------|----------------------------------------------------------|-------|
+//! | [`RawMutex`]   | owner in the word, spins on its owner, parks in order    | 16    |
+//! | [`RawRwLock`]  | the same word with readers, upgradable read, downgrade   | 16    |
+//! | [`RawCondvar`] | FIFO; a signal moves its waiter to the mutex' queue      | 16    |
+//! | [`McsLock`]    | queue lock, each waiter spins on its own line            | 8     |
+//! | [`Osq`]        | queue of a few spinners that may leave                   | –     |
+//!
+//! Nothing is allocated, no statics, no thread-locals, no `cfg`: all state is in the lock and on waiters' stacks. Zero
+//! is unlocked. The blocking locks share one slow path: read [`word`], then [`core`], then [`queue`].
+#![no_std]
+#![deny(unsafe_code)]
+
+mod condvar;
+mod core;
+// Nodes are pointers, as in `queue`.
+#[allow(unsafe_code)]
+mod mcs;
+mod mutex;
+mod osq;
+// Nodes are pointers: each block cites an invariant of the module.
+#[allow(unsafe_code)]
+mod queue;
+mod rwlock;
+mod word;
+
+pub use crate::core::LockCore;
+pub use condvar::{RawCondvar, WaitResult, Waiter};
+pub use mcs::{McsLock, McsNode};
+pub use mutex::RawMutex;
+pub use osq::{Osq, Spot};
+pub use queue::{WaitNode, WaitQueue};
+pub use rwlock::{Preference, RawRwLock};
+pub use word::MAX_COUNT;

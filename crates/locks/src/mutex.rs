@@ -1,0 +1,117 @@
+//! A mutual-exclusion lock with its owner in the word: [`LockCore`] used for writing only.
+//!
+//! Origin: Linux' mutex since 3ca0ff57 (owner and flags in one word), document 001 (spin on the owner, leave when it
+//! changes). State, transitions, invariants and orderings: [`core`](crate::core) and [`word`](crate::word).
+//!
+//! Fast paths: `lock` is one compare-exchange of 0 (Acquire); `unlock` is one load and one compare-exchange
+//! (Release), the last access to the lock.
+
+use spinpark_platform::{AtomicU32, Deadline, Ordering::Relaxed, Platform};
+
+use crate::core::LockCore;
+use crate::word::{self, Release, Want};
+
+/// A mutex: 16 bytes, zero is unlocked.
+#[repr(transparent)]
+pub struct RawMutex<P: Platform> {
+    core: LockCore<P>,
+}
+
+impl<P: Platform> RawMutex<P> {
+    /// An unlocked mutex from an unlocked core, for `const` initialisers.
+    pub const fn from_core(core: LockCore<P>) -> Self {
+        Self { core }
+    }
+
+    /// An unlocked mutex.
+    pub fn new() -> Self {
+        Self::from_core(LockCore::default())
+    }
+
+    pub(crate) fn core(&self) -> &LockCore<P> {
+        &self.core
+    }
+
+    /// Acquires; waits as long as it takes. Acquire ordering.
+    #[inline]
+    pub fn lock(&self) {
+        let token = P::thread_token();
+        if !self.core.try_acquire_unlocked(word::write_hold(token)) {
+            self.core.acquire(Want::Write, token, None);
+        }
+    }
+
+    /// Acquires if the mutex is free. Acquire ordering on success.
+    #[inline]
+    pub fn try_lock(&self) -> bool {
+        self.core.try_acquire(Want::Write, P::thread_token())
+    }
+
+    /// Acquires, or returns `false` once `deadline` has passed. A free mutex is acquired whatever the deadline.
+    #[inline]
+    pub fn lock_until(&self, deadline: Deadline) -> bool {
+        self.core.acquire(Want::Write, P::thread_token(), Some(deadline))
+    }
+
+    /// Releases. Release ordering; the mutex is not touched after the step that lets somebody else in.
+    ///
+    /// The mutex is held; by which thread is up to the caller (POSIX' normal mutexes may be unlocked by another).
+    #[inline]
+    pub fn unlock(&self) {
+        self.core.release(Release::Write);
+    }
+
+    /// Releases to the longest waiter, if there is one, whatever runs or spins.
+    #[inline]
+    pub fn unlock_fair(&self) {
+        self.core.release_fair(Release::Write);
+    }
+
+    /// Whether anybody holds the mutex; a hint as soon as it is returned.
+    #[inline]
+    pub fn is_locked(&self) -> bool {
+        word::is_held(self.core.peek())
+    }
+
+    /// Whether the calling thread holds the mutex. Certain: nobody else can make it so.
+    #[inline]
+    pub fn is_owned_by_me(&self) -> bool {
+        word::owner(self.core.peek()) == P::thread_token()
+    }
+
+    /// `try_lock` without an atomic read-modify-write, for a process that has this one thread only.
+    #[inline]
+    pub fn try_lock_alone(&self) -> bool {
+        let word = self.core.peek();
+        let free = !word::is_held(word);
+        if free {
+            self.core.set_alone(word | word::write_hold(P::thread_token()));
+        }
+        free
+    }
+
+    /// `unlock` without an atomic read-modify-write, for a process that has this one thread only; `false` if the word
+    /// has flags (inherited in a fork), which [`RawMutex::unlock`] sorts out.
+    #[inline]
+    pub fn unlock_alone(&self) -> bool {
+        let calm = self.core.peek() & word::FLAGS == 0;
+        if calm {
+            self.core.set_alone(0);
+        }
+        calm
+    }
+}
+
+impl<P: Platform> LockCore<P> {
+    /// A plain store: there is no other thread to race with (M1).
+    #[inline]
+    fn set_alone(&self, word: u32) {
+        self.queue().word.store(word, Relaxed);
+    }
+}
+
+impl<P: Platform> Default for RawMutex<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

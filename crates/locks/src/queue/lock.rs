@@ -1,0 +1,215 @@
+//! The queue lock and what can be done under it.
+//!
+//! A three-state futex lock (Drepper, "Futexes Are Tricky", mutex 3) that is held for a few dozen instructions. It
+//! spins a little and then sleeps, so a preempted or low-priority holder never makes others burn their slice.
+//!
+//! # State
+//!
+//! | value of bits 0–1 | name        | held? | sleepers? | who may leave it                                    |
+//! |-------------------|-------------|-------|-----------|-----------------------------------------------------|
+//! | 0                 | –           | no    | no        | anybody, to `LOCKED`                                |
+//! | 1                 | `LOCKED`    | yes   | no        | the holder; anybody, to 3                           |
+//! | 3                 | + `QUEUED`  | yes   | perhaps   | the holder, which then wakes one                    |
+//!
+//! Bits 2–31 are the process generation of the last holder. A thread that finds an older one lives in a forked child:
+//! holder and waiters are threads of the parent, so it takes the lock over and empties the list.
+//!
+//! # Orderings
+//!
+//! | operation          | order   | pairs with       | because                                                     |
+//! |--------------------|---------|------------------|-------------------------------------------------------------|
+//! | lock: CAS          | Acquire | unlock           | the list as the last holder left it                         |
+//! | mark `QUEUED`: CAS | Relaxed | –                | only tells the holder to wake; the sleeper checks the value |
+//! | unlock: swap       | Release | lock, is current | publishes the list, and the word that goes with it          |
+//! | is current: load   | Acquire | unlock           | flags set after it must not be wiped by the adoption        |
+//!
+//! Checked by: `verify` (every model of a lock runs through it; its own model has the mutant that re-locks with
+//! `LOCKED` after a sleep), native stress with 256 threads.
+
+use core::marker::PhantomData;
+
+use spinpark_platform::{AtomicU32, Cell, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform};
+
+use super::node::{Links, Popped, WaitNode};
+use super::WaitQueue;
+
+const LOCKED: u32 = 1;
+const QUEUED: u32 = 2;
+const GENERATION_SHIFT: u32 = 2;
+const STATE: u32 = LOCKED | QUEUED;
+
+/// The locked queue. Dropping it unlocks.
+pub(crate) struct QueueGuard<'a, P: Platform> {
+    queue: &'a WaitQueue<P>,
+    inherited: bool,
+    /// The guard stays on its thread.
+    not_send: PhantomData<*const ()>,
+}
+
+impl<P: Platform> WaitQueue<P> {
+    /// Whether the queue is known to be this process' own, not its parent's from before a fork.
+    ///
+    /// In a forked child a locked queue is not known to be: its holder may be the thread that is about to make the
+    /// owner's word right. `false` is always safe; who gets it locks the queue once.
+    #[inline]
+    pub(crate) fn is_current(&self) -> bool {
+        let generation = P::generation();
+        let seen = self.lock.load(Acquire);
+        seen >> GENERATION_SHIFT == generation && (generation == 0 || seen & LOCKED == 0)
+    }
+
+    /// Locks the queue.
+    pub(crate) fn lock(&self) -> QueueGuard<'_, P> {
+        let generation = P::generation() << GENERATION_SHIFT;
+        let mut mine = generation | LOCKED;
+        let mut polls = P::TUNING.queue_polls;
+        let mut seen = self.lock.load(Relaxed);
+        loop {
+            let inherited = seen & !STATE != generation;
+            if seen & LOCKED == 0 || inherited {
+                match self.lock.compare_exchange_weak(seen, mine, Acquire, Relaxed) {
+                    Ok(_) => return self.enter(inherited),
+                    Err(now) => seen = now,
+                }
+            } else if polls > 0 {
+                polls -= 1;
+                P::spin_hint();
+                seen = self.lock.load(Relaxed);
+            } else {
+                seen = self.sleep(seen);
+                // Others may sleep beside us: whoever has slept owes them a wake (a woken waiter that re-locks with
+                // the uncontended value loses one).
+                mine = generation | STATE;
+            }
+        }
+    }
+
+    /// Sleeps until the holder has unlocked; returns the value to go on with.
+    #[cold]
+    #[inline(never)]
+    fn sleep(&self, seen: u32) -> u32 {
+        let marked = seen | QUEUED;
+        if seen == marked || self.lock.compare_exchange(seen, marked, Relaxed, Relaxed).is_ok() {
+            P::futex_wait(&self.lock, marked, None);
+        }
+        self.lock.load(Relaxed)
+    }
+
+    fn enter(&self, inherited: bool) -> QueueGuard<'_, P> {
+        let guard = QueueGuard { queue: self, inherited, not_send: PhantomData };
+        if inherited {
+            guard.set_head(core::ptr::null()); // Q5
+        }
+        guard
+    }
+}
+
+impl<P: Platform> Drop for QueueGuard<'_, P> {
+    fn drop(&mut self) {
+        let key: *const P::AtomicU32 = &self.queue.lock; // taken before the unlock: the queue may die after it
+        if self.queue.lock.swap(P::generation() << GENERATION_SHIFT, Release) & QUEUED != 0 {
+            wake_one::<P>(key);
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn wake_one<P: Platform>(key: *const P::AtomicU32) {
+    P::futex_wake(key, 1);
+}
+
+impl<'a, P: Platform> QueueGuard<'a, P> {
+    /// Whether this process found the queue as its parent had left it at the fork: the list was emptied just now, and
+    /// what the owner's word says about waiters is wrong.
+    pub(crate) fn was_inherited(&self) -> bool {
+        self.inherited
+    }
+
+    fn head_ptr(&self) -> *const WaitNode<P> {
+        // SAFETY: Q1: this guard holds the queue lock.
+        self.queue.head.with(|head| unsafe { *head })
+    }
+
+    fn set_head(&self, node: *const WaitNode<P>) {
+        // SAFETY: Q1: this guard holds the queue lock.
+        self.queue.head.with_mut(|head| unsafe { *head = node });
+    }
+
+    /// The oldest waiter.
+    pub(crate) fn head(&self) -> Option<&WaitNode<P>> {
+        // SAFETY: Q3: a linked node is alive, and only this guard can unlink it.
+        unsafe { self.head_ptr().as_ref() }
+    }
+
+    /// Every waiter, oldest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &WaitNode<P>> + '_ {
+        let first = self.head_ptr();
+        let mut next = first;
+        core::iter::from_fn(move || {
+            // SAFETY: Q3, as in `head`.
+            let node = unsafe { next.as_ref() }?;
+            let after = node.links().next;
+            next = if after == first { core::ptr::null() } else { after };
+            Some(node)
+        })
+    }
+
+    /// Appends `node` as the youngest waiter.
+    pub(crate) fn push_back(&mut self, node: &WaitNode<P>) {
+        debug_assert!(!node.links().linked, "Q2: a node is in one list at most");
+        let me: *const WaitNode<P> = node;
+        match self.head() {
+            None => {
+                node.set_links(Links { next: me, prev: me, linked: true });
+                self.set_head(me);
+            }
+            Some(head) => {
+                let first: *const WaitNode<P> = head;
+                let last = head.links().prev;
+                node.set_links(Links { next: first, prev: last, linked: true });
+                // SAFETY: Q3: `last` is linked (it may be `head` itself), so it is alive.
+                let tail = unsafe { &*last };
+                tail.update_links(|links| links.next = me);
+                head.update_links(|links| links.prev = me);
+            }
+        }
+    }
+
+    /// Puts `node` in front of all others: the oldest waiter again.
+    pub(crate) fn push_front(&mut self, node: &WaitNode<P>) {
+        self.push_back(node);
+        self.set_head(node); // the list is circular: its youngest place is one step before its oldest
+    }
+
+    /// Takes `node` out; `false` if it is not linked (somebody has popped it and will notify it).
+    pub(crate) fn remove(&mut self, node: &WaitNode<P>) -> bool {
+        let links = node.links();
+        if !links.linked {
+            return false;
+        }
+        let me: *const WaitNode<P> = node;
+        if links.next == me {
+            self.set_head(core::ptr::null());
+        } else {
+            // SAFETY: Q3: the neighbours of a linked node are linked, so they are alive.
+            let (next, prev) = unsafe { (&*links.next, &*links.prev) };
+            next.update_links(|it| it.prev = links.prev);
+            prev.update_links(|it| it.next = links.next);
+            if self.head_ptr() == me {
+                self.set_head(links.next);
+            }
+        }
+        node.set_links(Links::OUT);
+        true
+    }
+
+    /// Takes `node`, which is linked, out of the list for the caller to notify (Q2).
+    pub(crate) fn pop(&mut self, node: *const WaitNode<P>) -> Popped<P> {
+        // SAFETY: Q3: the caller found `node` in this list under this guard.
+        let found = unsafe { &*node };
+        let was_linked = self.remove(found);
+        debug_assert!(was_linked, "Q2: only a linked node can be popped");
+        Popped::new(node)
+    }
+}

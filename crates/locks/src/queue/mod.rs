@@ -1,0 +1,62 @@
+//! The wait queue: a FIFO list of waiters, on the waiters' own stacks, under a small lock of its own.
+//!
+//! Origin: the intrusive lists of `kernel/locking` and nsync; nothing is allocated. Sixteen bytes: a word that belongs
+//! to whoever owns the queue (a lock, a condition variable), the queue lock, the head. Zero is empty and unlocked.
+//!
+//! # Invariants
+//!
+//! - **Q1** `head` and the links of every node in the list are touched only under the queue lock.
+//! - **Q2** A node is in exactly one of these places: *out* (its thread owns it), *linked* (the list owns it), *popped*
+//!   (the thread that took it from the list owns it, as a [`Popped`], until it notifies).
+//! - **Q3** A thread whose node is linked or popped does not return from its wait: it first unlinks the node itself,
+//!   under the queue lock, or it is notified. So a linked or popped node is alive.
+//! - **Q4** A notification is the popper's last access to the node; the wake that follows uses its address as a key.
+//! - **Q5** In a forked child the list and the lock are those of threads that do not exist there: who locks the queue
+//!   and finds an older generation empties it (see [`lock`]).
+
+mod lock;
+mod node;
+
+pub(crate) use lock::QueueGuard;
+pub use node::WaitNode;
+pub(crate) use node::{Chain, Notice, GRANTED, RELEASED, WOKEN};
+
+use spinpark_platform::{AtomicU32, Cell, Platform};
+
+/// Sixteen bytes: the owner's word, the queue lock, the head of the list.
+#[repr(C)]
+pub struct WaitQueue<P: Platform> {
+    /// Belongs to the owner of the queue, not to the queue.
+    pub(crate) word: P::AtomicU32,
+    lock: P::AtomicU32,
+    /// The oldest waiter, or null. The list is circular: the tail is `head.prev`.
+    head: P::Cell<*const WaitNode<P>>,
+}
+
+// SAFETY: Q1: `head` and what it points to are touched only under the queue lock; Q3: what it points to is alive.
+unsafe impl<P: Platform> Send for WaitQueue<P> {}
+// SAFETY: as above.
+unsafe impl<P: Platform> Sync for WaitQueue<P> {}
+
+impl<P: Platform> WaitQueue<P> {
+    /// An empty queue, from its parts: two words that hold 0 and a null head. For `const` initialisers, which cannot
+    /// call the platform's constructors.
+    pub const fn from_parts(
+        word: P::AtomicU32,
+        lock: P::AtomicU32,
+        head: P::Cell<*const WaitNode<P>>,
+    ) -> Self {
+        Self { word, lock, head }
+    }
+
+    /// An empty queue.
+    pub fn new() -> Self {
+        Self::from_parts(AtomicU32::new(0), AtomicU32::new(0), Cell::new(core::ptr::null()))
+    }
+}
+
+impl<P: Platform> Default for WaitQueue<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,229 @@
+//! A waiter: one node on the stack of the thread that waits, and how it is told that its wait is over.
+//!
+//! # State of `state` (the word that the waiter sleeps on)
+//!
+//! | value      | meaning                                                 | who leaves it                            |
+//! |------------|---------------------------------------------------------|------------------------------------------|
+//! | `QUEUED`   | waits, awake                                            | the waiter to `PARKED`; the popper       |
+//! | `PARKED`   | waits, asleep or about to sleep                         | the popper                               |
+//! | `WOKEN`    | popped: awake on the lock's behalf (`WAKING`)           | the waiter, when it queues again         |
+//! | `GRANTED`  | popped: holds the lock already                          | –                                        |
+//! | `RELEASED` | popped from a condition variable, with no queue to join | –                                        |
+//!
+//! # Orderings
+//!
+//! | operation                | order   | pairs with      | because                                                |
+//! |--------------------------|---------|-----------------|--------------------------------------------------------|
+//! | notify: swap             | Release | waiter's load   | a granted waiter enters the critical section; for a    |
+//! |                          |         |                 | popped node it also gives the memory back              |
+//! | waiter: load             | Acquire | notify          | as above                                               |
+//! | waiter: CAS to `PARKED`  | Relaxed | –               | only asks for a wake; on failure the load follows      |
+//! | reset to `QUEUED`: store | Relaxed | –               | under the queue lock, which publishes it               |
+
+use core::ptr;
+
+use spinpark_platform::{
+    AtomicU32, Cell, Deadline, Event, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform, Wait,
+};
+
+use super::WaitQueue;
+use crate::word::Want;
+
+const QUEUED: u32 = 0;
+const PARKED: u32 = 1;
+/// The waiter is awake and counted in `WAKING`.
+pub(crate) const WOKEN: u32 = 2;
+/// The waiter holds the lock.
+pub(crate) const GRANTED: u32 = 3;
+/// The waiter is awake and owes nothing.
+pub(crate) const RELEASED: u32 = 4;
+
+/// How a wait on a node ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notice {
+    /// `WAKING` is set for this thread: it tries to take the lock.
+    Woken,
+    /// The lock is this thread's.
+    Granted,
+    /// Signalled, with nothing held and nothing owed.
+    Released,
+    /// Nothing yet, and the deadline has passed.
+    TimedOut,
+}
+
+/// The neighbours in a circular list; under the queue lock (Q1), or the popper's (Q2).
+pub(super) struct Links<P: Platform> {
+    pub(super) next: *const WaitNode<P>,
+    pub(super) prev: *const WaitNode<P>,
+    pub(super) linked: bool,
+}
+
+impl<P: Platform> Clone for Links<P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P: Platform> Copy for Links<P> {}
+
+impl<P: Platform> Links<P> {
+    pub(super) const OUT: Self = Self { next: ptr::null(), prev: ptr::null(), linked: false };
+}
+
+/// A thread that waits for a lock, or for a condition variable and then for its mutex.
+pub struct WaitNode<P: Platform> {
+    state: P::AtomicU32,
+    links: P::Cell<Links<P>>,
+    /// What the thread waits for.
+    pub(crate) want: Want,
+    /// The thread.
+    pub(crate) token: u32,
+    /// Condition variables: whether a signal or the waiter itself ends the wait; see `condvar`.
+    pub(crate) claim: P::AtomicU32,
+    /// Condition variables: the queue of the mutex that the waiter moves to, or null if it just wakes.
+    pub(crate) mutex: *const WaitQueue<P>,
+}
+
+impl<P: Platform> WaitNode<P> {
+    pub(crate) fn new(want: Want, token: u32, mutex: *const WaitQueue<P>) -> Self {
+        Self {
+            state: AtomicU32::new(QUEUED),
+            links: Cell::new(Links::OUT),
+            want,
+            token,
+            claim: AtomicU32::new(0),
+            mutex,
+        }
+    }
+
+    pub(super) fn links(&self) -> Links<P> {
+        // SAFETY: Q1, Q2: the caller holds the queue lock or owns the popped node.
+        self.links.with(|links| unsafe { *links })
+    }
+
+    pub(super) fn set_links(&self, new: Links<P>) {
+        // SAFETY: Q1, Q2: as above.
+        self.links.with_mut(|links| unsafe { *links = new });
+    }
+
+    pub(super) fn update_links(&self, change: impl FnOnce(&mut Links<P>)) {
+        let mut links = self.links();
+        change(&mut links);
+        self.set_links(links);
+    }
+
+    /// Waits as new. The node is out of every list, and the caller is about to link it under the queue lock.
+    pub(crate) fn reset(&self) {
+        self.state.store(QUEUED, Relaxed);
+    }
+
+    /// What has been told so far, without sleeping.
+    pub(crate) fn notice(&self) -> Option<Notice> {
+        match self.state.load(Acquire) {
+            WOKEN => Some(Notice::Woken),
+            GRANTED => Some(Notice::Granted),
+            RELEASED => Some(Notice::Released),
+            _ => None,
+        }
+    }
+
+    /// Sleeps until told, or until `deadline`. `sleep` is the platform's futex wait, or one that does more (a
+    /// cancellation point).
+    pub(crate) fn park(
+        &self,
+        deadline: Option<Deadline>,
+        mut sleep: impl FnMut(&P::AtomicU32, u32, Option<Deadline>) -> Wait,
+    ) -> Notice {
+        loop {
+            if let Some(notice) = self.notice() {
+                return notice;
+            }
+            // On failure the node is parked already (a sleep that ended early) or has been told: the loads decide.
+            let _ = self.state.compare_exchange(QUEUED, PARKED, Relaxed, Relaxed);
+            P::event(Event::Parked);
+            if sleep(&self.state, PARKED, deadline) == Wait::TimedOut {
+                return self.notice().unwrap_or(Notice::TimedOut);
+            }
+        }
+    }
+}
+
+/// A node that its owner took from a list: to be notified exactly once.
+#[must_use = "Q3: the waiter sleeps until it is notified"]
+pub(crate) struct Popped<P: Platform>(*const WaitNode<P>);
+
+impl<P: Platform> Popped<P> {
+    pub(super) fn new(node: *const WaitNode<P>) -> Self {
+        Self(node)
+    }
+
+    /// The node, which lives until it is notified.
+    pub(crate) fn node(&self) -> &WaitNode<P> {
+        // SAFETY: Q3: a popped node is alive until it is notified, which consumes `self`.
+        unsafe { &*self.0 }
+    }
+
+    /// Links the waiter into `queue` as its youngest, asleep or awake as it is (Q2: the list owns it then).
+    pub(crate) fn move_to(self, queue: &mut super::QueueGuard<'_, P>) {
+        queue.push_back(self.node());
+    }
+
+    /// Tells the waiter `state` and wakes it if it sleeps.
+    pub(crate) fn notify(self, state: u32) {
+        let word: *const P::AtomicU32 = &self.node().state;
+        // SAFETY: Q3, as in `node`. The node may be gone right after the swap (Q4).
+        if unsafe { (*word).swap(state, Release) } == PARKED {
+            P::futex_wake(word, 1);
+        }
+    }
+}
+
+/// Popped nodes in order, linked through their own links.
+#[must_use = "Q3: the waiters sleep until they are notified"]
+pub(crate) struct Chain<P: Platform> {
+    first: *const WaitNode<P>,
+    last: *const WaitNode<P>,
+}
+
+impl<P: Platform> Chain<P> {
+    pub(crate) const fn new() -> Self {
+        Self { first: ptr::null(), last: ptr::null() }
+    }
+
+    /// Appends `popped`.
+    pub(crate) fn push(&mut self, popped: Popped<P>) {
+        let node = popped.0;
+        // SAFETY: Q3: `last` is popped and not notified, so it is alive.
+        match unsafe { self.last.as_ref() } {
+            None => self.first = node,
+            Some(last) => last.set_links(Links { next: node, ..Links::OUT }),
+        }
+        self.last = node;
+    }
+
+    /// Appends all of `other`.
+    pub(crate) fn append(&mut self, mut other: Self) {
+        while let Some(popped) = other.pop() {
+            self.push(popped);
+        }
+    }
+
+    /// Takes the first one out.
+    pub(crate) fn pop(&mut self) -> Option<Popped<P>> {
+        // SAFETY: Q3: `first` is popped and not notified, so it is alive.
+        let first = unsafe { self.first.as_ref() }?;
+        self.first = first.links().next;
+        if self.first.is_null() {
+            self.last = ptr::null();
+        }
+        first.set_links(Links::OUT);
+        Some(Popped::new(first))
+    }
+
+    /// Tells every waiter `state`, oldest first.
+    pub(crate) fn notify_all(mut self, state: u32) {
+        while let Some(popped) = self.pop() {
+            popped.notify(state);
+        }
+    }
+}

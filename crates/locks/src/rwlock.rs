@@ -1,0 +1,265 @@
+//! A read-write lock in one word: [`LockCore`] used in all its ways.
+//!
+//! Origin: Linux' rwsem as document 002 makes it (read the count before a compare-exchange, writers spin before they
+//! queue, one waker, readers woken as a group) and as it became later (hand-off). State, transitions, invariants and
+//! orderings: [`core`](crate::core) and [`word`](crate::word).
+//!
+//! # Policy
+//!
+//! Readers may recurse even while a writer waits, which is glibc's promise for its default kind; yet a stream of
+//! readers cannot starve a writer. A writer that was passed over for `starvation_ns` sets `HANDOFF`; from then on a
+//! reader waits behind it *unless that thread may hold a read lock on this very lock already*, which the platform
+//! knows ([`Platform::may_hold_read`]). So recursion never deadlocks, and nobody else gets past.
+
+use spinpark_platform::{Deadline, Platform};
+
+use crate::core::LockCore;
+use crate::word::{self, Release, Want, UNIT, UPGRADE};
+
+/// How a lock treats readers that come while somebody waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Preference {
+    /// Readers join readers until a writer starves.
+    #[default]
+    Readers,
+    /// Readers wait behind whoever waits.
+    Writers,
+}
+
+impl Preference {
+    const fn read(self) -> Want {
+        match self {
+            Self::Readers => Want::Read,
+            Self::Writers => Want::ReadBehindWaiters,
+        }
+    }
+}
+
+/// A read-write lock: 16 bytes, zero is unlocked.
+#[repr(transparent)]
+pub struct RawRwLock<P: Platform> {
+    core: LockCore<P>,
+}
+
+impl<P: Platform> RawRwLock<P> {
+    /// An unlocked lock from an unlocked core, for `const` initialisers.
+    pub const fn from_core(core: LockCore<P>) -> Self {
+        Self { core }
+    }
+
+    /// An unlocked lock.
+    pub fn new() -> Self {
+        Self::from_core(LockCore::default())
+    }
+
+    fn key(&self) -> usize {
+        core::ptr::from_ref(self) as usize
+    }
+
+    /// Acquires for reading; waits as long as it takes. Acquire ordering.
+    #[inline]
+    pub fn read(&self, preference: Preference) {
+        self.read_until(preference, None);
+    }
+
+    /// Acquires for reading, or returns `false` once `deadline` has passed.
+    #[inline]
+    pub fn read_until(&self, preference: Preference, deadline: Option<Deadline>) -> bool {
+        let acquired = self.core.try_acquire(preference.read(), 0) || self.read_slow(preference, deadline);
+        if acquired {
+            P::read_acquired(self.key());
+        }
+        acquired
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn read_slow(&self, preference: Preference, deadline: Option<Deadline>) -> bool {
+        let again = P::may_hold_read(self.key());
+        let want = if again { Want::ReadAgain } else { preference.read() };
+        self.core.acquire(want, 0, deadline)
+    }
+
+    /// Acquires for reading as a thread that holds a read lock already, whether the platform knows it or not: never
+    /// waits behind a writer that waits. `false` once `deadline` has passed.
+    #[inline]
+    pub fn read_recursive(&self, deadline: Option<Deadline>) -> bool {
+        let acquired = self.core.acquire(Want::ReadAgain, 0, deadline);
+        if acquired {
+            P::read_acquired(self.key());
+        }
+        acquired
+    }
+
+    /// `try_read`, as a thread that holds a read lock already.
+    #[inline]
+    pub fn try_read_recursive(&self) -> bool {
+        let acquired = self.core.try_acquire(Want::ReadAgain, 0);
+        if acquired {
+            P::read_acquired(self.key());
+        }
+        acquired
+    }
+
+    /// Acquires for reading if that is possible at once. Acquire ordering on success.
+    #[inline]
+    pub fn try_read(&self, preference: Preference) -> bool {
+        let acquired = self.core.try_acquire(preference.read(), 0)
+            || (P::may_hold_read(self.key()) && self.core.try_acquire(Want::ReadAgain, 0));
+        if acquired {
+            P::read_acquired(self.key());
+        }
+        acquired
+    }
+
+    /// Whether no further reader fits: the largest count is reached.
+    pub fn is_full(&self) -> bool {
+        word::readers(self.core.peek()) == word::MAX_COUNT
+    }
+
+    /// Releases a read lock. Release ordering; the lock is not touched after the step that lets somebody else in.
+    #[inline]
+    pub fn unlock_read(&self) {
+        P::read_released(self.key());
+        self.core.release(Release::Read);
+    }
+
+    /// Acquires for writing; waits as long as it takes. Acquire ordering.
+    #[inline]
+    pub fn write(&self) {
+        let token = P::thread_token();
+        if !self.core.try_acquire_unlocked(word::write_hold(token)) {
+            self.core.acquire(Want::Write, token, None);
+        }
+    }
+
+    /// Acquires for writing, or returns `false` once `deadline` has passed.
+    #[inline]
+    pub fn write_until(&self, deadline: Option<Deadline>) -> bool {
+        self.core.acquire(Want::Write, P::thread_token(), deadline)
+    }
+
+    /// Acquires for writing if nobody holds the lock. Acquire ordering on success.
+    #[inline]
+    pub fn try_write(&self) -> bool {
+        self.core.try_acquire(Want::Write, P::thread_token())
+    }
+
+    /// Releases the write lock. Release ordering.
+    #[inline]
+    pub fn unlock_write(&self) {
+        self.core.release(Release::Write);
+    }
+
+    /// Releases a lock that the caller holds without knowing how: the write lock if it is write-held, else one read
+    /// lock.
+    #[inline]
+    pub fn unlock(&self) {
+        if self.is_write_locked() {
+            self.unlock_write();
+        } else {
+            self.unlock_read();
+        }
+    }
+
+    /// Acquires upgradably: beside readers, but alone among the upgradable. `false` once `deadline` has passed.
+    /// Acquire ordering.
+    pub fn upgradable(&self, deadline: Option<Deadline>) -> bool {
+        self.note_upgradable(self.core.acquire(Want::Upgradable, P::thread_token(), deadline))
+    }
+
+    /// Acquires upgradably if that is possible at once.
+    pub fn try_upgradable(&self) -> bool {
+        self.note_upgradable(self.core.try_acquire(Want::Upgradable, P::thread_token()))
+    }
+
+    /// Who holds the lock upgradably may read it as well, also while a writer waits.
+    fn note_upgradable(&self, acquired: bool) -> bool {
+        if acquired {
+            P::read_acquired(self.key());
+        }
+        acquired
+    }
+
+    /// Releases an upgradable lock. Release ordering.
+    pub fn unlock_upgradable(&self) {
+        P::read_released(self.key());
+        self.core.release(Release::Upgradable);
+    }
+
+    /// Turns an upgradable lock into the write lock; on `false`, at the deadline, it is still upgradable.
+    pub fn upgrade(&self, deadline: Option<Deadline>) -> bool {
+        self.note_upgrade(self.core.acquire(Want::Upgrade, P::thread_token(), deadline))
+    }
+
+    /// Turns an upgradable lock into the write lock if there are no readers.
+    pub fn try_upgrade(&self) -> bool {
+        self.note_upgrade(self.core.try_acquire(Want::Upgrade, P::thread_token()))
+    }
+
+    fn note_upgrade(&self, upgraded: bool) -> bool {
+        if upgraded {
+            P::read_released(self.key());
+        }
+        upgraded
+    }
+
+    /// Turns the write lock into a read lock; readers that wait come in.
+    pub fn downgrade(&self) {
+        P::read_acquired(self.key());
+        self.core.downgrade(|word| (word & word::FLAGS) + UNIT);
+    }
+
+    /// Turns the write lock into an upgradable one; readers that wait come in.
+    pub fn downgrade_to_upgradable(&self) {
+        P::read_acquired(self.key());
+        self.core.downgrade(|word| word & word::FLAGS | UPGRADE);
+    }
+
+    /// Turns an upgradable lock into a read lock.
+    pub fn downgrade_upgradable(&self) {
+        self.core.downgrade(|word| (word & !UPGRADE) + UNIT);
+    }
+
+    /// Releases a read lock, to the longest waiter if nobody else holds the lock.
+    pub fn unlock_read_fair(&self) {
+        P::read_released(self.key());
+        self.core.release_fair(Release::Read);
+    }
+
+    /// Releases the write lock to the longest waiter.
+    pub fn unlock_write_fair(&self) {
+        self.core.release_fair(Release::Write);
+    }
+
+    /// Releases an upgradable lock, to the longest waiter if nobody else holds the lock.
+    pub fn unlock_upgradable_fair(&self) {
+        P::read_released(self.key());
+        self.core.release_fair(Release::Upgradable);
+    }
+
+    /// Whether anybody holds the lock, in any way; a hint as soon as it is returned.
+    #[inline]
+    pub fn is_locked(&self) -> bool {
+        word::is_held(self.core.peek())
+    }
+
+    /// Whether a writer holds the lock; certain for the writer itself and for whoever reads.
+    #[inline]
+    pub fn is_write_locked(&self) -> bool {
+        word::is_write_held(self.core.peek())
+    }
+
+    /// Whether the calling thread holds the lock for writing. Certain: nobody else can make it so.
+    #[inline]
+    pub fn is_write_locked_by_me(&self) -> bool {
+        let word = self.core.peek();
+        word::is_write_held(word) && word::owner(word) == P::thread_token()
+    }
+}
+
+impl<P: Platform> Default for RawRwLock<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

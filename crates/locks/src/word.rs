@@ -1,0 +1,284 @@
+//! The lock word: 32 bits that say who holds a lock and who looks after its queue. Pure functions on values.
+//!
+//! # State
+//!
+//! | bits  | name       | meaning                                         | set by, cleared by                          |
+//! |-------|------------|-------------------------------------------------|---------------------------------------------|
+//! | 0     | `WAITERS`  | the queue is not empty                          | only under the queue lock                   |
+//! | 1     | `WAKING`   | one waiter was woken and has not settled yet    | set under the queue lock; cleared by that   |
+//! |       |            |                                                 | waiter as it acquires, queues or leaves     |
+//! | 2     | `HANDOFF`  | the head starved: the next release hands over   | only under the queue lock                   |
+//! | 3     | `TIMED`    | the head was woken before, lost, and times itself | only under the queue lock                 |
+//! | 4–5   | `SPINNER`  | how many threads spin, 0–3                      | each spinner adds and takes one             |
+//! | 6     | `WRITER`   | held for writing (a mutex is always so held)    | who acquires; who releases                  |
+//! | 7     | `UPGRADE`  | held upgradably, beside readers                 | who acquires; who releases or upgrades      |
+//! | 8–31  | count      | `WRITER`: the owner's token; else readers       | who acquires; who releases                  |
+//!
+//! Zero is unlocked with nobody about. `WRITER` excludes `UPGRADE`, and `WRITER` implies a count (the owner's token)
+//! that is not 0. Bits 0–5 are *flags*: they only say who will look after the queue. Bits 6–31 are the *hold*.
+
+/// The queue is not empty.
+pub(crate) const WAITERS: u32 = 1;
+/// One waiter was woken and has neither acquired, queued again nor left.
+pub(crate) const WAKING: u32 = 1 << 1;
+/// The head of the queue starved.
+pub(crate) const HANDOFF: u32 = 1 << 2;
+/// The head of the queue has been woken before and sleeps with a timer of its own.
+pub(crate) const TIMED: u32 = 1 << 3;
+/// One spinner, in a count of two bits.
+pub(crate) const SPINNER: u32 = 1 << 4;
+/// Held by one writer, whose token is the count.
+pub(crate) const WRITER: u32 = 1 << 6;
+/// Held by one upgradable reader, beside the readers in the count.
+pub(crate) const UPGRADE: u32 = 1 << 7;
+/// One reader, or 1 in an owner's token.
+pub(crate) const UNIT: u32 = 1 << COUNT_SHIFT;
+
+const COUNT_SHIFT: u32 = 8;
+const SPINNERS: u32 = 3 * SPINNER;
+/// Everything that says who looks after the queue.
+pub(crate) const FLAGS: u32 = WAITERS | WAKING | HANDOFF | TIMED | SPINNERS;
+/// Everything that says who holds the lock.
+pub(crate) const HOLD: u32 = !FLAGS;
+/// Most readers at a time, and the largest token.
+pub const MAX_COUNT: u32 = u32::MAX >> COUNT_SHIFT;
+
+const _: () = assert!(HOLD == WRITER | UPGRADE | (MAX_COUNT << COUNT_SHIFT), "hold and flags do not overlap");
+const _: () = assert!(SPINNERS & (WAITERS | WAKING | HANDOFF | TIMED) == 0 && SPINNERS < WRITER);
+
+/// What a thread wants of a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Want {
+    /// Beside other readers; waits behind a writer that starved.
+    Read,
+    /// As `Read`, by a thread that may hold a read lock already: never waits behind a writer that waits.
+    ReadAgain,
+    /// As `Read`, of a lock that prefers writers: waits behind whoever waits.
+    ReadBehindWaiters,
+    /// Alone.
+    Write,
+    /// Beside readers, but not beside another upgradable one or a writer.
+    Upgradable,
+    /// From upgradable to alone.
+    Upgrade,
+}
+
+impl Want {
+    pub(crate) const fn is_read(self) -> bool {
+        matches!(self, Self::Read | Self::ReadAgain | Self::ReadBehindWaiters)
+    }
+}
+
+pub(crate) const fn has_waiters(word: u32) -> bool {
+    word & WAITERS != 0
+}
+
+pub(crate) const fn is_waking(word: u32) -> bool {
+    word & WAKING != 0
+}
+
+pub(crate) const fn wants_handoff(word: u32) -> bool {
+    word & HANDOFF != 0
+}
+
+pub(crate) const fn is_timed(word: u32) -> bool {
+    word & TIMED != 0
+}
+
+pub(crate) const fn spinners(word: u32) -> u32 {
+    (word & SPINNERS) / SPINNER
+}
+
+pub(crate) const fn is_held(word: u32) -> bool {
+    word & HOLD != 0
+}
+
+pub(crate) const fn is_write_held(word: u32) -> bool {
+    word & WRITER != 0
+}
+
+pub(crate) const fn is_upgradable_held(word: u32) -> bool {
+    word & UPGRADE != 0
+}
+
+/// The token of the writer, or 0 if no writer holds the lock.
+pub(crate) const fn owner(word: u32) -> u32 {
+    if is_write_held(word) {
+        word >> COUNT_SHIFT
+    } else {
+        0
+    }
+}
+
+/// How many readers hold the lock.
+pub(crate) const fn readers(word: u32) -> u32 {
+    if is_write_held(word) {
+        0
+    } else {
+        word >> COUNT_SHIFT
+    }
+}
+
+/// The hold of the writer `token`.
+pub(crate) const fn write_hold(token: u32) -> u32 {
+    token << COUNT_SHIFT | WRITER
+}
+
+/// Whether the present holds leave room for `want`, whoever waits.
+pub(crate) const fn fits(word: u32, want: Want) -> bool {
+    match want {
+        Want::Read | Want::ReadAgain | Want::ReadBehindWaiters => {
+            !is_write_held(word) && readers(word) < MAX_COUNT
+        }
+        Want::Write => !is_held(word),
+        Want::Upgradable => !is_write_held(word) && !is_upgradable_held(word),
+        Want::Upgrade => word & HOLD == UPGRADE,
+    }
+}
+
+/// Whether a thread that is not in the queue may take the lock now: there is room, and nobody who waits is owed it.
+pub(crate) const fn admits(word: u32, want: Want) -> bool {
+    let owed = match want {
+        Want::Read | Want::Upgradable => HANDOFF,
+        Want::ReadBehindWaiters => HANDOFF | WAITERS | WAKING,
+        // Exclusive holds need an empty lock, and a lock with HANDOFF is never empty (invariant H1 in `core`).
+        Want::ReadAgain | Want::Write | Want::Upgrade => 0,
+    };
+    fits(word, want) && word & owed == 0
+}
+
+/// The word after `token` took what it wants; `fits(word, want)`.
+pub(crate) const fn taken(word: u32, want: Want, token: u32) -> u32 {
+    match want {
+        Want::Read | Want::ReadAgain | Want::ReadBehindWaiters => word + UNIT,
+        Want::Write => word | write_hold(token),
+        Want::Upgradable => word | UPGRADE,
+        Want::Upgrade => (word & !UPGRADE) | write_hold(token),
+    }
+}
+
+/// What a thread that is awake owes to the flags: it is counted in them until it acquires, queues or leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Credit {
+    /// Not counted.
+    None,
+    /// Counted in `SPINNER`.
+    Spinner,
+    /// It is the waiter for which `WAKING` is set.
+    Waking,
+}
+
+/// The word without the mark of one thread's `credit`.
+pub(crate) const fn retire(word: u32, credit: Credit) -> u32 {
+    match credit {
+        Credit::None => word,
+        Credit::Spinner => word - SPINNER,
+        Credit::Waking => word & !WAKING,
+    }
+}
+
+/// A hold that a thread gives up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Release {
+    /// The writer's.
+    Write,
+    /// One reader's.
+    Read,
+    /// The upgradable reader's.
+    Upgradable,
+}
+
+/// The word after the release; flags stay.
+pub(crate) const fn released(word: u32, release: Release) -> u32 {
+    match release {
+        Release::Write => word & FLAGS,
+        Release::Read => word - UNIT,
+        Release::Upgradable => word & !UPGRADE,
+    }
+}
+
+/// Whether the thread that turns `word` into `after` by a release must look at the queue before it does so.
+///
+/// Not if nobody waits, or if the rest of the holds still keeps everyone out whose turn it is; and not if somebody
+/// who is awake will look: the woken waiter, or a spinner while the head keeps its own time (document 002: one
+/// waker). A head that starved is served whatever spins.
+pub(crate) const fn must_look(word: u32, after: u32, release: Release) -> bool {
+    let opens = readers(after) == 0 || matches!(release, Release::Upgradable);
+    let somebody_will = is_waking(word) || (spinners(word) > 0 && is_timed(word));
+    has_waiters(word) && opens && (wants_handoff(word) || !somebody_will)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WANTS: [Want; 6] =
+        [Want::Read, Want::ReadAgain, Want::ReadBehindWaiters, Want::Write, Want::Upgradable, Want::Upgrade];
+
+    /// Every combination of flags with every kind of hold.
+    fn words() -> impl Iterator<Item = u32> {
+        let holds = [0, UNIT, 2 * UNIT, UPGRADE, UPGRADE | UNIT, write_hold(1), write_hold(MAX_COUNT)];
+        (0..=FLAGS).flat_map(move |flags| holds.into_iter().map(move |hold| flags | hold))
+    }
+
+    #[test]
+    fn taking_keeps_flags_and_changes_the_hold() {
+        for word in words() {
+            for want in WANTS {
+                if fits(word, want) {
+                    let new = taken(word, want, 7);
+                    assert_eq!(new & FLAGS, word & FLAGS, "{word:#x} {want:?}");
+                    assert_ne!(new & HOLD, word & HOLD, "{word:#x} {want:?}");
+                    assert!(!fits(new, Want::Write), "{word:#x} {want:?}: a writer gets in beside somebody");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_writer_is_alone() {
+        for word in words().filter(|&word| is_write_held(word)) {
+            assert!(WANTS.iter().all(|&want| !fits(word, want)), "{word:#x}");
+            assert_ne!(owner(word), 0);
+        }
+    }
+
+    #[test]
+    fn releasing_undoes_taking() {
+        for word in words() {
+            for (want, release) in [
+                (Want::Read, Release::Read),
+                (Want::Write, Release::Write),
+                (Want::Upgradable, Release::Upgradable),
+            ] {
+                if fits(word, want) {
+                    assert_eq!(released(taken(word, want, 9), release), word, "{word:#x} {want:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn admission_is_never_wider_than_room() {
+        for word in words() {
+            for want in WANTS {
+                assert!(fits(word, want) || !admits(word, want), "{word:#x} {want:?}");
+            }
+            assert!(!admits(word, Want::Read) || admits(word, Want::ReadAgain));
+            assert!(!admits(word, Want::ReadBehindWaiters) || admits(word, Want::Read));
+        }
+    }
+
+    #[test]
+    fn readers_stop_at_the_last_count() {
+        assert!(fits((MAX_COUNT - 1) * UNIT, Want::Read));
+        assert!(!fits(MAX_COUNT * UNIT, Want::Read));
+    }
+
+    #[test]
+    fn a_release_that_opens_nothing_does_not_look() {
+        let held = WAITERS | 2 * UNIT;
+        assert!(!must_look(held, released(held, Release::Read), Release::Read));
+        assert!(must_look(held | UPGRADE, held, Release::Upgradable));
+    }
+}

@@ -1,0 +1,61 @@
+//! Memory: atomics with std's method names, and cells that a lock protects.
+
+use crate::Ordering;
+
+/// What lock words are made of. Each method is that of [`core::sync::atomic::AtomicU32`].
+///
+/// No algorithm uses a `SeqCst` load or store: loom treats them as acquire and release.
+#[allow(missing_docs)]
+pub trait AtomicU32: Send + Sync + Sized + 'static {
+    fn new(value: u32) -> Self;
+    fn load(&self, order: Ordering) -> u32;
+    fn store(&self, value: u32, order: Ordering);
+    fn swap(&self, value: u32, order: Ordering) -> u32;
+    fn compare_exchange(
+        &self,
+        current: u32,
+        new: u32,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u32, u32>;
+    fn compare_exchange_weak(
+        &self,
+        current: u32,
+        new: u32,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u32, u32>;
+    fn fetch_add(&self, value: u32, order: Ordering) -> u32;
+    fn fetch_sub(&self, value: u32, order: Ordering) -> u32;
+    fn fetch_and(&self, value: u32, order: Ordering) -> u32;
+    fn fetch_or(&self, value: u32, order: Ordering) -> u32;
+}
+
+/// A pointer that several threads change. Each method is that of [`core::sync::atomic::AtomicPtr`].
+#[allow(missing_docs)]
+pub trait AtomicPtr<T>: Send + Sync + Sized {
+    fn new(value: *mut T) -> Self;
+    fn load(&self, order: Ordering) -> *mut T;
+    fn store(&self, value: *mut T, order: Ordering);
+    fn swap(&self, value: *mut T, order: Ordering) -> *mut T;
+    fn compare_exchange(
+        &self,
+        current: *mut T,
+        new: *mut T,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<*mut T, *mut T>;
+}
+
+/// Memory that is only touched under some lock. A model reports two accesses that are not ordered by it.
+///
+/// The pointers are good for the duration of the closure, which must be short and must not call out: `with` for
+/// reading, `with_mut` for reading and writing. Dereferencing one is up to the caller, who knows the lock.
+pub trait Cell<T>: Sized {
+    /// A cell that holds `value`.
+    fn new(value: T) -> Self;
+    /// Calls `f` with a pointer to read from.
+    fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R;
+    /// Calls `f` with a pointer to read from and write to.
+    fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R;
+}

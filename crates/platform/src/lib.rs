@@ -1,0 +1,148 @@
+//! The seam: what a lock needs from a machine, and nothing else.
+//!
+//! Lock algorithms are written once, generic over a zero-sized [`Platform`], and run on several machines: Linux, a
+//! loom model (every interleaving under weak memory) and a simulated many-core machine. Each item below is a
+//! *contract*; one conformance test runs against every implementation. Traits only: no dependency, no `unsafe`.
+//!
+//! Units: time is in nanoseconds, as `u64`; an absolute point in time is a [`Deadline`].
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod atomic;
+mod native;
+mod time;
+
+pub use atomic::{AtomicPtr, AtomicU32, Cell};
+pub use core::sync::atomic::Ordering;
+pub use time::{Clock, Deadline, NS_PER_MS, NS_PER_SEC, NS_PER_US};
+
+/// How a futex wait ended.
+///
+/// There is no `Interrupted`: a signal handler that ran is reported as [`Wait::Woken`], because every waiter must
+/// check its word again after any return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Woken by a wake, by a signal handler, or for no reason. The caller checks its word.
+    Woken,
+    /// The word did not hold the expected value; the thread did not sleep.
+    ValueChanged,
+    /// The deadline passed. A wake may have happened as well; the caller checks its word.
+    TimedOut,
+}
+
+/// What the machine knows about a lock owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnCpu {
+    /// The owner has run since the last question.
+    Running,
+    /// The owner has not run since the last question: waiting for it by spinning cannot pay.
+    Off,
+    /// Not known. Always a safe answer: the spinner falls back to its time budget.
+    Unknown,
+}
+
+/// What a slow path did; a past fact, for counters and the profiler. Never a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// A spinner took the lock without sleeping.
+    SpinAcquired,
+    /// A spinner left because the lock went to another owner (document 001's rule).
+    SpinLeftOwnerChanged,
+    /// A spinner left because the owner is not running.
+    SpinLeftOffCpu,
+    /// A spinner left because its time budget was used up.
+    SpinLeftBudget,
+    /// A thread went to sleep in a lock's queue or a condition variable's queue.
+    Parked,
+    /// A release woke the head of the queue.
+    WokeHead,
+    /// A release let a group of readers in.
+    GrantedReaders,
+    /// A release handed the lock to the head of the queue.
+    HandedOff,
+    /// A waiter that had lost for too long asked for a hand-off.
+    DemandedHandoff,
+    /// A signal moved a waiter to its mutex' queue, asleep as it was.
+    MovedWaiter,
+    /// A wait ended at its deadline.
+    TimedOut,
+}
+
+/// Constants that depend on the machine, each with the measurement that chose it in `docs/tuning.md`.
+#[derive(Clone, Copy, Debug)]
+pub struct Tuning {
+    /// Longest time that one spinning phase may take, ns.
+    pub spin_ns: u64,
+    /// Polls of the lock word between two looks at the clock.
+    pub polls_per_clock: u32,
+    /// Time after which a spinner first asks whether the owner runs, ns; also the distance of two questions.
+    pub oracle_ns: u64,
+    /// Most threads that spin on one lock at a time, at most 3 (two bits in the word).
+    pub max_spinners: u32,
+    /// A waiter that was woken and has lost for this long is handed the lock, ns.
+    pub starvation_ns: u64,
+    /// Polls of the queue lock before its waiter sleeps.
+    pub queue_polls: u32,
+}
+
+/// A machine that locks run on. All methods are static: a lock carries no platform state.
+pub trait Platform: Sized + Send + Sync + 'static {
+    /// A 32-bit atomic that [`Platform::futex_wait`] can sleep on.
+    type AtomicU32: AtomicU32;
+    /// An atomic pointer, for queues that are linked without a lock.
+    type AtomicPtr<T>: AtomicPtr<T>;
+    /// Memory that some lock protects.
+    type Cell<T>: Cell<T>;
+
+    /// The constants of this machine.
+    const TUNING: Tuning;
+
+    /// Sleeps while `word` holds `expected`, until a wake on `word` or until `deadline`.
+    ///
+    /// May return [`Wait::Woken`] at any time. The comparison and the start of the sleep are one step with respect
+    /// to [`Platform::futex_wake`]. Implies no memory ordering: the caller loads its word with the order it needs.
+    fn futex_wait(word: &Self::AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait;
+
+    /// Wakes up to `count` sleepers on `key`, oldest first; returns how many.
+    ///
+    /// `key` is only a key: it is never dereferenced, so the object may be gone already. A stale key can wake a
+    /// stranger that now uses the same address, which that stranger's contract allows.
+    fn futex_wake(key: *const Self::AtomicU32, count: u32) -> u32;
+
+    /// The time of `clock`, ns. Never goes back for [`Clock::Monotonic`].
+    fn now(clock: Clock) -> u64;
+
+    /// Tells the CPU (or the model) that this thread polls memory that somebody else has to change.
+    fn spin_hint();
+
+    /// Whether another thread can run while this one spins (more than one CPU). `false` forbids spinning.
+    fn can_spin() -> bool;
+
+    /// A name for the calling thread: not 0, below 2^24, different from that of every living thread of the process.
+    fn thread_token() -> u32;
+
+    /// Changes in a child that was forked: wait queues of an older generation belong to threads that do not exist
+    /// here. Below 2^30, 0 in the first process.
+    fn generation() -> u32;
+
+    /// Asks whether the thread named `owner` runs. `sample` carries what this platform remembers between two
+    /// questions about the same owner; 0 means that this is the first one.
+    fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu;
+
+    /// Notes that the calling thread holds one more read lock on the object at `lock`.
+    fn read_acquired(lock: usize);
+
+    /// Notes that the calling thread gave up one read lock on the object at `lock`.
+    fn read_released(lock: usize);
+
+    /// Whether the calling thread may hold a read lock on the object at `lock`. `true` is always a safe answer;
+    /// `false` must be certain.
+    fn may_hold_read(lock: usize) -> bool;
+
+    /// A slow path did something. Must not allocate, block or take a lock.
+    #[inline(always)]
+    fn event(event: Event) {
+        let _ = event;
+    }
+}

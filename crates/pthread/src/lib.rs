@@ -1,0 +1,2 @@
+//! pthread
+#![no_std]

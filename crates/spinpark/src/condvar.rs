@@ -1,0 +1,154 @@
+//! [`Condvar`].
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use spinpark_linux::Linux;
+use spinpark_locks::{self as locks, WaitResult};
+use spinpark_platform::Deadline;
+
+use crate::{deadline, MutexGuard};
+
+/// Whether a timed wait ended at its deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitTimeoutResult(bool);
+
+impl WaitTimeoutResult {
+    /// Whether the wait ended at its deadline, without a notification.
+    #[inline]
+    pub fn timed_out(self) -> bool {
+        self.0
+    }
+}
+
+/// A condition variable: threads wait for a change of what a [`Mutex`](crate::Mutex) protects; 16 bytes.
+///
+/// FIFO. A notification under the mutex moves the waiter to the mutex' queue, without a system call; the release of the
+/// mutex wakes it when it can run. No notification is lost to a waiter that times out. Waits may end for no reason.
+///
+/// ```
+/// use std::time::Duration;
+/// use spinpark::{Condvar, Mutex};
+///
+/// let ready = Mutex::new(false);
+/// let changed = Condvar::new();
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| {
+///         *ready.lock() = true;
+///         changed.notify_all();
+///     });
+///     let mut ready = ready.lock();
+///     let result = changed.wait_while_for(&mut ready, |ready| !*ready, Duration::from_secs(60));
+///     assert!(!result.timed_out());
+/// });
+/// ```
+pub struct Condvar {
+    raw: locks::RawCondvar<Linux>,
+}
+
+impl Condvar {
+    /// A condition variable that nobody waits on.
+    #[inline]
+    pub const fn new() -> Self {
+        Self { raw: locks::RawCondvar::from_queue(crate::empty_queue()) }
+    }
+
+    /// Ends the wait of the longest waiter; returns whether there was one.
+    #[inline]
+    pub fn notify_one(&self) -> bool {
+        self.raw.signal()
+    }
+
+    /// Ends the wait of everyone who waits now; returns how many.
+    #[inline]
+    pub fn notify_all(&self) -> usize {
+        self.raw.broadcast()
+    }
+
+    /// Releases the mutex, waits for a notification and acquires the mutex again.
+    pub fn wait<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>) {
+        self.wait_deadline(guard, None);
+    }
+
+    /// As [`Condvar::wait`], at most until `deadline`.
+    pub fn wait_until<T: ?Sized>(
+        &self,
+        guard: &mut MutexGuard<'_, T>,
+        deadline: Instant,
+    ) -> WaitTimeoutResult {
+        self.wait_deadline(guard, Some(deadline::at(deadline)))
+    }
+
+    /// As [`Condvar::wait`], at most for `timeout`.
+    pub fn wait_for<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>, timeout: Duration) -> WaitTimeoutResult {
+        self.wait_deadline(guard, Some(deadline::after(timeout)))
+    }
+
+    /// Waits until `condition` is false of the data.
+    pub fn wait_while<T: ?Sized>(
+        &self,
+        guard: &mut MutexGuard<'_, T>,
+        mut condition: impl FnMut(&mut T) -> bool,
+    ) {
+        while condition(guard) {
+            self.wait(guard);
+        }
+    }
+
+    /// Waits until `condition` is false of the data, at most until `deadline`.
+    pub fn wait_while_until<T: ?Sized>(
+        &self,
+        guard: &mut MutexGuard<'_, T>,
+        condition: impl FnMut(&mut T) -> bool,
+        deadline: Instant,
+    ) -> WaitTimeoutResult {
+        self.wait_while_deadline(guard, condition, deadline::at(deadline))
+    }
+
+    /// Waits until `condition` is false of the data, at most for `timeout`.
+    pub fn wait_while_for<T: ?Sized>(
+        &self,
+        guard: &mut MutexGuard<'_, T>,
+        condition: impl FnMut(&mut T) -> bool,
+        timeout: Duration,
+    ) -> WaitTimeoutResult {
+        self.wait_while_deadline(guard, condition, deadline::after(timeout))
+    }
+
+    fn wait_while_deadline<T: ?Sized>(
+        &self,
+        guard: &mut MutexGuard<'_, T>,
+        mut condition: impl FnMut(&mut T) -> bool,
+        deadline: Deadline,
+    ) -> WaitTimeoutResult {
+        let mut result = WaitTimeoutResult(false);
+        while !result.timed_out() && condition(guard) {
+            result = self.wait_deadline(guard, Some(deadline));
+        }
+        // A change that came with the deadline counts as in time.
+        WaitTimeoutResult(result.timed_out() && condition(guard))
+    }
+
+    fn wait_deadline<T: ?Sized>(
+        &self,
+        guard: &mut MutexGuard<'_, T>,
+        deadline: Option<Deadline>,
+    ) -> WaitTimeoutResult {
+        // SAFETY: the guard holds this mutex, and the wait returns with it held again, also on a timeout; nothing
+        // in between can unwind.
+        let mutex = unsafe { MutexGuard::mutex(guard).raw() };
+        WaitTimeoutResult(self.raw.wait(&mutex.0, deadline) == WaitResult::TimedOut)
+    }
+}
+
+impl Default for Condvar {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Condvar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Condvar").field("waited_on", &self.raw.has_waiters()).finish()
+    }
+}

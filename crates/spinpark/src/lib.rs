@@ -1,0 +1,83 @@
+//! Locks for Linux that spin on their owner, park in order and never starve.
+//!
+//! Drop-in for [`parking_lot`](https://docs.rs/parking_lot) 0.12: the types are [`lock_api`]'s, so the method names are
+//! the same. Nothing is allocated; every lock is 16 bytes; constructors are `const`.
+//!
+//! ```
+//! use spinpark::{Condvar, Mutex};
+//!
+//! static QUEUE: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+//! static FILLED: Condvar = Condvar::new();
+//!
+//! std::thread::scope(|scope| {
+//!     scope.spawn(|| {
+//!         let mut queue = QUEUE.lock();
+//!         FILLED.wait_while(&mut queue, |queue| queue.is_empty());
+//!         assert_eq!(queue.pop(), Some(7));
+//!     });
+//!     QUEUE.lock().push(7);
+//!     FILLED.notify_one();
+//! });
+//! ```
+//!
+//! # Which lock
+//!
+//! | type               | holds                                  | waits by                                                |
+//! |--------------------|----------------------------------------|---------------------------------------------------------|
+//! | [`Mutex`]          | one thread                             | spinning while the owner seen stays it, then parking    |
+//! | [`ReentrantMutex`] | one thread, several times              | as `Mutex`                                              |
+//! | [`RwLock`]         | readers, or one writer, or readers and | as `Mutex`; readers may recurse while a writer waits    |
+//! |                    | one upgradable reader                  |                                                         |
+//! | [`Condvar`]        | –                                      | parking, FIFO; a notification under the lock moves the  |
+//! |                    |                                        | waiter to the mutex' queue, without a system call       |
+//! | [`McsLock`]        | one thread                             | spinning on its own cache line, FIFO                    |
+//!
+//! # Guarantees
+//!
+//! *Ordering*: acquiring has Acquire semantics, releasing Release. *Fairness*: a running thread may take a lock before a
+//! sleeping one, but only for about 1 ms; then the lock is handed over. *Panics*: no poisoning, as in `parking_lot`.
+//! *Fork*: locks work in a forked child; those that other threads held stay held, as with any lock.
+//!
+//! # Minimum Rust version
+//!
+//! 1.71, which is what `lock_api` 0.4.14 asks for.
+
+mod condvar;
+mod deadline;
+mod mutex;
+mod raw_mutex;
+mod raw_rwlock;
+mod remutex;
+mod rwlock;
+mod spinning;
+
+pub use lock_api;
+
+pub use condvar::{Condvar, WaitTimeoutResult};
+pub use mutex::{const_mutex, MappedMutexGuard, Mutex, MutexGuard};
+pub use raw_mutex::RawMutex;
+pub use raw_rwlock::RawRwLock;
+pub use remutex::{
+    const_reentrant_mutex, MappedReentrantMutexGuard, RawThreadId, ReentrantMutex, ReentrantMutexGuard,
+};
+pub use rwlock::{
+    const_rwlock, MappedRwLockReadGuard, MappedRwLockWriteGuard, RwLock, RwLockReadGuard,
+    RwLockUpgradableReadGuard, RwLockWriteGuard,
+};
+pub use spinning::{McsLock, SpinnerQueue};
+
+#[cfg(feature = "arc_lock")]
+pub use mutex::ArcMutexGuard;
+#[cfg(feature = "arc_lock")]
+pub use remutex::ArcReentrantMutexGuard;
+#[cfg(feature = "arc_lock")]
+pub use rwlock::{ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard};
+
+use core::sync::atomic::AtomicU32;
+use spinpark_linux::{Cell, Linux};
+use spinpark_locks::WaitQueue;
+
+/// What every lock starts from, as a constant.
+const fn empty_queue() -> WaitQueue<Linux> {
+    WaitQueue::from_parts(AtomicU32::new(0), AtomicU32::new(0), Cell::new(core::ptr::null()))
+}

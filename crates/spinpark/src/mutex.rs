@@ -1,0 +1,62 @@
+//! [`Mutex`] and its guards.
+
+use crate::RawMutex;
+
+/// Mutual exclusion of the data inside; 16 bytes and the data.
+///
+/// Spins while the owner that it saw stays the owner and can be running, then parks. Fair to about 1 ms.
+///
+/// ```
+/// use std::{sync::Arc, thread, time::Duration};
+/// use spinpark::Mutex;
+///
+/// let total = Arc::new(Mutex::new(0));
+/// let workers: Vec<_> = (0..4)
+///     .map(|_| {
+///         let total = Arc::clone(&total);
+///         thread::spawn(move || *total.lock() += 1)
+///     })
+///     .collect();
+/// for worker in workers {
+///     worker.join().unwrap();
+/// }
+/// assert_eq!(*total.lock(), 4);
+///
+/// let held = total.lock();
+/// assert!(total.try_lock().is_none());
+/// assert!(total.try_lock_for(Duration::from_millis(1)).is_none());
+/// drop(held);
+/// ```
+pub type Mutex<T> = lock_api::Mutex<RawMutex, T>;
+
+/// Access to the data of a [`Mutex`]; releases it when dropped. May be sent to another thread.
+pub type MutexGuard<'a, T> = lock_api::MutexGuard<'a, RawMutex, T>;
+
+/// Access to a part of the data of a [`Mutex`].
+///
+/// ```
+/// use spinpark::{Mutex, MutexGuard};
+///
+/// let pair = Mutex::new((1, 2));
+/// *MutexGuard::map(pair.lock(), |pair| &mut pair.1) += 1;
+/// assert_eq!(*pair.lock(), (1, 3));
+/// ```
+pub type MappedMutexGuard<'a, T> = lock_api::MappedMutexGuard<'a, RawMutex, T>;
+
+/// A [`MutexGuard`] that owns an `Arc` of its mutex.
+///
+/// ```
+/// use std::sync::Arc;
+/// use spinpark::Mutex;
+///
+/// let mutex = Arc::new(Mutex::new(1));
+/// let mut guard = mutex.lock_arc();
+/// *guard += 1;
+/// ```
+#[cfg(feature = "arc_lock")]
+pub type ArcMutexGuard<T> = lock_api::ArcMutexGuard<RawMutex, T>;
+
+/// A mutex around `value`, in a constant.
+pub const fn const_mutex<T>(value: T) -> Mutex<T> {
+    Mutex::const_new(<RawMutex as lock_api::RawMutex>::INIT, value)
+}

@@ -1,0 +1,184 @@
+//! [`RawRwLock`]: the read-write lock as `lock_api` wants it.
+
+use std::time::{Duration, Instant};
+
+use spinpark_linux::Linux;
+use spinpark_locks::{self as locks, LockCore, Preference};
+
+use crate::deadline;
+
+/// The read-write lock without data: what [`RwLock`](crate::RwLock) and its guards are built on.
+pub struct RawRwLock(locks::RawRwLock<Linux>);
+
+const READERS: Preference = Preference::Readers;
+
+// SAFETY: a writer is alone, and readers exclude writers (`spinpark-locks`' contract).
+unsafe impl lock_api::RawRwLock for RawRwLock {
+    #[allow(clippy::declare_interior_mutable_const)] // lock_api's constructor
+    const INIT: Self = Self(locks::RawRwLock::from_core(LockCore::from_queue(crate::empty_queue())));
+
+    // A read lock is remembered by its thread, which must be the one that releases it.
+    type GuardMarker = lock_api::GuardNoSend;
+
+    #[inline]
+    fn lock_shared(&self) {
+        self.0.read(READERS);
+    }
+
+    #[inline]
+    fn try_lock_shared(&self) -> bool {
+        self.0.try_read(READERS)
+    }
+
+    #[inline]
+    unsafe fn unlock_shared(&self) {
+        self.0.unlock_read();
+    }
+
+    #[inline]
+    fn lock_exclusive(&self) {
+        self.0.write();
+    }
+
+    #[inline]
+    fn try_lock_exclusive(&self) -> bool {
+        self.0.try_write()
+    }
+
+    #[inline]
+    unsafe fn unlock_exclusive(&self) {
+        self.0.unlock_write();
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+
+    #[inline]
+    fn is_locked_exclusive(&self) -> bool {
+        self.0.is_write_locked()
+    }
+}
+
+// SAFETY: these release as their namesakes do, to a chosen waiter.
+unsafe impl lock_api::RawRwLockFair for RawRwLock {
+    unsafe fn unlock_shared_fair(&self) {
+        self.0.unlock_read_fair();
+    }
+
+    unsafe fn unlock_exclusive_fair(&self) {
+        self.0.unlock_write_fair();
+    }
+}
+
+// SAFETY: on `true` the lock is held as after the untimed form.
+unsafe impl lock_api::RawRwLockTimed for RawRwLock {
+    type Duration = Duration;
+    type Instant = Instant;
+
+    fn try_lock_shared_for(&self, timeout: Duration) -> bool {
+        self.0.read_until(READERS, Some(deadline::after(timeout)))
+    }
+
+    fn try_lock_shared_until(&self, instant: Instant) -> bool {
+        self.0.read_until(READERS, Some(deadline::at(instant)))
+    }
+
+    fn try_lock_exclusive_for(&self, timeout: Duration) -> bool {
+        self.0.write_until(Some(deadline::after(timeout)))
+    }
+
+    fn try_lock_exclusive_until(&self, instant: Instant) -> bool {
+        self.0.write_until(Some(deadline::at(instant)))
+    }
+}
+
+// SAFETY: a recursive reader is a reader.
+unsafe impl lock_api::RawRwLockRecursive for RawRwLock {
+    fn lock_shared_recursive(&self) {
+        self.0.read_recursive(None);
+    }
+
+    fn try_lock_shared_recursive(&self) -> bool {
+        self.0.try_read_recursive()
+    }
+}
+
+// SAFETY: as above.
+unsafe impl lock_api::RawRwLockRecursiveTimed for RawRwLock {
+    fn try_lock_shared_recursive_for(&self, timeout: Duration) -> bool {
+        self.0.read_recursive(Some(deadline::after(timeout)))
+    }
+
+    fn try_lock_shared_recursive_until(&self, instant: Instant) -> bool {
+        self.0.read_recursive(Some(deadline::at(instant)))
+    }
+}
+
+// SAFETY: the write lock turns into a read lock without being free in between.
+unsafe impl lock_api::RawRwLockDowngrade for RawRwLock {
+    unsafe fn downgrade(&self) {
+        self.0.downgrade();
+    }
+}
+
+// SAFETY: one upgradable holder at a time, which excludes writers, and becomes one only without readers.
+unsafe impl lock_api::RawRwLockUpgrade for RawRwLock {
+    fn lock_upgradable(&self) {
+        self.0.upgradable(None);
+    }
+
+    fn try_lock_upgradable(&self) -> bool {
+        self.0.try_upgradable()
+    }
+
+    unsafe fn unlock_upgradable(&self) {
+        self.0.unlock_upgradable();
+    }
+
+    unsafe fn upgrade(&self) {
+        self.0.upgrade(None);
+    }
+
+    unsafe fn try_upgrade(&self) -> bool {
+        self.0.try_upgrade()
+    }
+}
+
+// SAFETY: releases as `unlock_upgradable` does.
+unsafe impl lock_api::RawRwLockUpgradeFair for RawRwLock {
+    unsafe fn unlock_upgradable_fair(&self) {
+        self.0.unlock_upgradable_fair();
+    }
+}
+
+// SAFETY: the lock is not free in between.
+unsafe impl lock_api::RawRwLockUpgradeDowngrade for RawRwLock {
+    unsafe fn downgrade_upgradable(&self) {
+        self.0.downgrade_upgradable();
+    }
+
+    unsafe fn downgrade_to_upgradable(&self) {
+        self.0.downgrade_to_upgradable();
+    }
+}
+
+// SAFETY: on `true` the lock is held as after the untimed form; on `false` as before.
+unsafe impl lock_api::RawRwLockUpgradeTimed for RawRwLock {
+    fn try_lock_upgradable_for(&self, timeout: Duration) -> bool {
+        self.0.upgradable(Some(deadline::after(timeout)))
+    }
+
+    fn try_lock_upgradable_until(&self, instant: Instant) -> bool {
+        self.0.upgradable(Some(deadline::at(instant)))
+    }
+
+    unsafe fn try_upgrade_for(&self, timeout: Duration) -> bool {
+        self.0.upgrade(Some(deadline::after(timeout)))
+    }
+
+    unsafe fn try_upgrade_until(&self, instant: Instant) -> bool {
+        self.0.upgrade(Some(deadline::at(instant)))
+    }
+}

@@ -1,0 +1,61 @@
+//! [`RwLock`] and its guards.
+
+use crate::RawRwLock;
+
+/// Many readers or one writer of the data inside; 16 bytes and the data.
+///
+/// Readers join readers, also recursively while a writer waits; a writer that has waited for about 1 ms is let in
+/// before any reader that holds nothing yet.
+///
+/// ```
+/// use spinpark::RwLock;
+///
+/// let table = RwLock::new(vec![1, 2, 3]);
+/// {
+///     let one = table.read();
+///     let two = table.read();
+///     assert_eq!(one.len() + two.len(), 6);
+/// }
+/// table.write().push(4);
+///
+/// let seen = table.upgradable_read();
+/// if seen.len() == 4 {
+///     let mut table = spinpark::RwLockUpgradableReadGuard::upgrade(seen);
+///     table.clear();
+///     let readable = spinpark::RwLockWriteGuard::downgrade(table);
+///     assert!(readable.is_empty());
+/// }
+/// ```
+pub type RwLock<T> = lock_api::RwLock<RawRwLock, T>;
+
+/// Read access to the data of a [`RwLock`].
+pub type RwLockReadGuard<'a, T> = lock_api::RwLockReadGuard<'a, RawRwLock, T>;
+
+/// Write access to the data of a [`RwLock`].
+pub type RwLockWriteGuard<'a, T> = lock_api::RwLockWriteGuard<'a, RawRwLock, T>;
+
+/// Read access that can turn into write access without letting another writer in between.
+pub type RwLockUpgradableReadGuard<'a, T> = lock_api::RwLockUpgradableReadGuard<'a, RawRwLock, T>;
+
+/// Read access to a part of the data of a [`RwLock`].
+pub type MappedRwLockReadGuard<'a, T> = lock_api::MappedRwLockReadGuard<'a, RawRwLock, T>;
+
+/// Write access to a part of the data of a [`RwLock`].
+pub type MappedRwLockWriteGuard<'a, T> = lock_api::MappedRwLockWriteGuard<'a, RawRwLock, T>;
+
+/// A [`RwLockReadGuard`] that owns an `Arc` of its lock.
+#[cfg(feature = "arc_lock")]
+pub type ArcRwLockReadGuard<T> = lock_api::ArcRwLockReadGuard<RawRwLock, T>;
+
+/// A [`RwLockWriteGuard`] that owns an `Arc` of its lock.
+#[cfg(feature = "arc_lock")]
+pub type ArcRwLockWriteGuard<T> = lock_api::ArcRwLockWriteGuard<RawRwLock, T>;
+
+/// A [`RwLockUpgradableReadGuard`] that owns an `Arc` of its lock.
+#[cfg(feature = "arc_lock")]
+pub type ArcRwLockUpgradableReadGuard<T> = lock_api::ArcRwLockUpgradableReadGuard<RawRwLock, T>;
+
+/// A read-write lock around `value`, in a constant.
+pub const fn const_rwlock<T>(value: T) -> RwLock<T> {
+    RwLock::const_new(<RawRwLock as lock_api::RawRwLock>::INIT, value)
+}
