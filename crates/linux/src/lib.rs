@@ -11,6 +11,7 @@ mod clock;
 mod cpu;
 mod futex;
 mod memory;
+pub mod raw;
 mod syscall;
 mod thread;
 

@@ -18,6 +18,7 @@
 //! | `WAITING`   | linked in this queue         | a signal, under the queue lock, to `SIGNALLED`; the waiter      |
 //! |             |                              | itself, at its deadline or when cancelled, to `GIVEN_UP`        |
 //! | `SIGNALLED` | popped: belongs to the mutex | –                                                               |
+//! | `BROADCAST` | the same, by a broadcast     | –                                                               |
 //! | `GIVEN_UP`  | linked until it unlinks      | –                                                               |
 //!
 //! # Invariants
@@ -51,6 +52,7 @@ use crate::word::Want;
 const WAITING: u32 = 0;
 const SIGNALLED: u32 = 1;
 const GIVEN_UP: u32 = 2;
+const BROADCAST: u32 = 3;
 
 /// A condition variable: 16 bytes, zero has no waiters.
 #[repr(transparent)]
@@ -93,6 +95,11 @@ impl<P: Platform> Waiter<P> {
         sleep: impl FnMut(&P::AtomicU32, u32, Option<Deadline>) -> Wait,
     ) {
         let _ = self.node.park(deadline, sleep);
+    }
+
+    /// Whether a broadcast ended this wait, so that nobody who waited then is left to be signalled.
+    pub fn was_broadcast(&self) -> bool {
+        self.node.claim.load(Relaxed) == BROADCAST
     }
 
     /// After [`RawCondvar::finish`]: takes the mutex back, from its queue if the wait was moved there.
@@ -159,14 +166,14 @@ impl<P: Platform> RawCondvar<P> {
     /// Ends the wait of the longest waiter; returns whether there was one.
     #[inline]
     pub fn signal(&self) -> bool {
-        self.has_waiters() && self.signal_slow(1) > 0
+        self.has_waiters() && self.signal_slow(1, SIGNALLED) > 0
     }
 
     /// Ends the wait of everyone who waits now; returns how many.
     #[inline]
     pub fn broadcast(&self) -> usize {
         if self.has_waiters() {
-            self.signal_slow(usize::MAX)
+            self.signal_slow(usize::MAX, BROADCAST)
         } else {
             0
         }
@@ -190,21 +197,20 @@ impl<P: Platform> RawCondvar<P> {
 
     #[cold]
     #[inline(never)]
-    fn signal_slow(&self, most: usize) -> usize {
-        let (waiters, count) = self.claim(most);
+    fn signal_slow(&self, most: usize, mark: u32) -> usize {
+        let (waiters, count) = self.claim(most, mark);
         Self::send_on(waiters);
         count
     }
 
-    /// Pops up to `most` waiters that have not given up, oldest first.
-    fn claim(&self, most: usize) -> (Chain<P>, usize) {
+    /// Pops up to `most` waiters that have not given up, oldest first, and marks them.
+    fn claim(&self, most: usize, mark: u32) -> (Chain<P>, usize) {
         let mut queue = self.lock_queue();
         let mut claimed = Chain::new();
         let mut count = 0;
         while count < most {
-            let taken = |node: &&WaitNode<P>| {
-                node.claim.compare_exchange(WAITING, SIGNALLED, Relaxed, Relaxed).is_ok()
-            };
+            let taken =
+                |node: &&WaitNode<P>| node.claim.compare_exchange(WAITING, mark, Relaxed, Relaxed).is_ok();
             let Some(node) = queue.iter().find(taken).map(|node| -> *const _ { node }) else { break };
             claimed.push(queue.pop(node));
             self.queue.word.fetch_sub(1, Relaxed);

@@ -199,11 +199,12 @@ pub(crate) const fn released(word: u32, release: Release) -> u32 {
 
 /// Whether the thread that turns `word` into `after` by a release must look at the queue before it does so.
 ///
-/// Not if nobody waits, or if the rest of the holds still keeps everyone out whose turn it is; and not if somebody
-/// who is awake will look: the woken waiter, or a spinner while the head keeps its own time (document 002: one
-/// waker). A head that starved is served whatever spins.
+/// Not if nobody waits; nor if readers stay and the head keeps its own time; nor if somebody who is awake will look:
+/// the woken waiter, or a spinner while the head keeps its own time (document 002: one waker). A head that starved is
+/// served whatever spins. A head that does not keep its time yet is looked at also when readers stay: else a stream of
+/// readers whose holds overlap would never wake a writer.
 pub(crate) const fn must_look(word: u32, after: u32, release: Release) -> bool {
-    let opens = readers(after) == 0 || matches!(release, Release::Upgradable);
+    let opens = readers(after) == 0 || matches!(release, Release::Upgradable) || !is_timed(word);
     let somebody_will = is_waking(word) || (spinners(word) > 0 && is_timed(word));
     has_waiters(word) && opens && (wants_handoff(word) || !somebody_will)
 }
@@ -277,8 +278,9 @@ mod tests {
 
     #[test]
     fn a_release_that_opens_nothing_does_not_look() {
-        let held = WAITERS | 2 * UNIT;
+        let held = WAITERS | TIMED | 2 * UNIT;
         assert!(!must_look(held, released(held, Release::Read), Release::Read));
+        assert!(must_look(held & !TIMED, released(held & !TIMED, Release::Read), Release::Read));
         assert!(must_look(held | UPGRADE, held, Release::Upgradable));
     }
 }

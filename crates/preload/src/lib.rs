@@ -1,6 +1,16 @@
-//! The drop-in.
+//! The drop-in, `libspinpark_preload.so`: an export table over `spinpark-pthread`.
+//!
+//! `LD_PRELOAD=…/libspinpark_preload.so program`, or `spinpark run -- program`. No std, no allocation, no destructor,
+//! and no constructor that anything depends on: the one in [`init`] only makes the verbose line come early.
 #![no_std]
+
+mod export;
+mod init;
+mod table;
+
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    loop {}
+    // Only an impossible state of a lock gets here. To go on would be to let two threads into a critical section.
+    // SAFETY: ends the process.
+    unsafe { libc::abort() }
 }

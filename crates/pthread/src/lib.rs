@@ -1,2 +1,29 @@
-//! pthread
+//! pthread objects and functions over the spinpark locks; one function per pthread call, each returning its errno.
+//!
+//! Exports nothing: the drop-in (`preload`) is an export table over this crate. All state is inside the pthread
+//! objects, in glibc's own sizes, with glibc's own fields where it reads them; static initialisers of every kind work,
+//! and nothing here needs a constructor to have run.
+//!
+//! | module     | what it has                                                                  |
+//! |------------|------------------------------------------------------------------------------|
+//! | [`mutex`]  | `pthread_mutex_*`                                                            |
+//! | [`rwlock`] | `pthread_rwlock_*`                                                           |
+//! | [`cond`]   | `pthread_cond_*`, a cancellation point                                       |
+//! | [`c11`]    | `mtx_*`, `cnd_*`                                                             |
+//! | [`mode`]   | active or disabled, and how the user can tell                                |
+//!
+//! # Whose object is it?
+//!
+//! Robust, priority-inheritance, priority-protected and process-shared objects are glibc's: their kind says so, in the
+//! field where glibc keeps it, and each call on one goes to glibc's own function ([`real`]). With `SPINPARK_DISABLE=1`
+//! that is every call.
 #![no_std]
+
+pub mod c11;
+mod cancel;
+pub mod cond;
+pub mod mode;
+pub mod mutex;
+mod real;
+pub mod rwlock;
+mod time;

@@ -6,7 +6,7 @@ use super::queued::Joined;
 use super::spin::Spun;
 use super::LockCore;
 use crate::queue::{Notice, WaitNode};
-use crate::word::{Credit, Want};
+use crate::word::{self, Credit, Want};
 
 /// When a waiter that was woken and lost starts to count as starving.
 #[derive(Clone, Copy)]
@@ -51,7 +51,14 @@ impl<P: Platform> LockCore<P> {
     #[inline(never)]
     pub(crate) fn acquire_slow(&self, want: Want, deadline: Option<Deadline>) -> bool {
         self.adopt();
-        let token = P::thread_token();
+        let acquired = self.spin_then_queue(want, P::thread_token(), deadline);
+        if acquired && want == Want::Upgradable && word::has_waiters(self.peek()) {
+            self.look_now(); // L1: readers behind this one have room beside it
+        }
+        acquired
+    }
+
+    fn spin_then_queue(&self, want: Want, token: u32, deadline: Option<Deadline>) -> bool {
         let credit = match self.spin(want, token, deadline) {
             Spun::Acquired => return true,
             Spun::Stopped(credit) => credit,

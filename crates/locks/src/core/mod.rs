@@ -27,14 +27,16 @@
 //! # Invariants
 //!
 //! - **W1** With the queue lock free, `WAITERS` is set if and only if the list is not empty.
-//! - **L1** (no lost wake-up) With the queue lock free: if `WAITERS` is set then the lock is held, or `WAKING` is set,
-//!   or a spinner is counted. Whoever ends the last of these conditions looks at the queue, or acquires: a holder by
-//!   `must_look`; a spinner or woken waiter because it retires its credit only in a step that acquires, or that saw
-//!   the lock held (T4, T8, T9).
+//! - **L1** (no lost wake-up) With the queue lock free: if `WAITERS` is set then there is no room for the head beside
+//!   the present holds, or `WAKING` is set, or a spinner is counted and the head is `TIMED`. Whoever ends the last of
+//!   these conditions looks at the queue: a release (`must_look`), an upgradable holder that came in (readers have room
+//!   beside it), and whoever retires its credit without acquiring (T3, T4, T8, T9).
+//! - **L2** (no starvation) A head that others may pass is `TIMED`, or `WAKING`, or the next release wakes it to time
+//!   itself. So it demands the lock `starvation_ns` after that.
 //! - **H1** `HANDOFF` is set only while the lock is held, and a release that would leave the lock empty with `HANDOFF`
 //!   set hands over instead. So an exclusive lock with `HANDOFF` never looks free to others.
 //! - **H2** (exit rule) A hand-off clears `HANDOFF` and `TIMED`; only a head that was woken after that, lost, and has
-//!   been losing for `starvation_ns` sets it again. So there is at most one hand-off per lock and `starvation_ns`.
+//!   been losing for `starvation_ns` sets it again (or a fair release does).
 //! - **R1** (free after unlock) A release that leaves the lock to whoever comes does so as its last access to it. One
 //!   that grants keeps the queue lock beyond, but the grantee has not been notified yet, so it cannot have released,
 //!   and the object is alive.
@@ -149,7 +151,8 @@ impl<P: Platform> LockCore<P> {
     /// T5, to the longest waiter if there is one and the lock becomes free: demands the hand-off on its behalf.
     #[inline]
     pub(crate) fn release_fair(&self, release: Release) {
-        if word::has_waiters(self.peek()) {
+        let seen = self.peek();
+        if word::has_waiters(seen) && word::readers(word::released(seen, release)) == 0 {
             self.demand_for_head();
         }
         self.release(release);

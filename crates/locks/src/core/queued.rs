@@ -1,14 +1,14 @@
 //! What a waiter does to the queue: join it, join it again, ask for a hand-off, leave it.
 //!
-//! Each step holds the queue lock and ends in one compare-exchange of the word, which either acquires or records the
-//! waiter while it sees that somebody else will look at the queue (L1).
+//! Each step holds the queue lock. One compare-exchange of the word either acquires, or records the waiter and retires
+//! what the thread was counted as; then the thread looks at the queue itself if others relied on it (L1).
 
 use spinpark_platform::{
     AtomicU32, Event, Ordering::Acquire, Ordering::Relaxed, Ordering::Release as ReleaseOrder, Platform,
 };
 
 use super::LockCore;
-use crate::queue::WaitNode;
+use crate::queue::{QueueGuard, WaitNode};
 use crate::word::{self, Credit, Want};
 
 /// How an attempt to queue ended.
@@ -38,18 +38,18 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// T3: queues behind all others.
+    /// T3: queues behind all others; an upgrade before all others, who wait for its thread's own hold.
     pub(super) fn join(&self, node: &WaitNode<P>, credit: Credit) -> Joined {
         let mut queue = self.lock_queue();
         let joined = self.acquire_or_mark(node.want, node.token, credit, word::WAITERS);
         if let Joined::Queued = joined {
             if node.want == Want::Upgrade {
-                // Everyone else waits for this thread's own hold: it goes first, and has no timer yet.
-                self.word().fetch_and(!word::TIMED, Relaxed);
+                self.word().fetch_and(!word::TIMED, Relaxed); // of the head before it
                 queue.push_front(node);
             } else {
                 queue.push_back(node);
             }
+            self.look_and_tell(queue); // L1: the credit may have been what the head relied on
         }
         joined
     }
@@ -57,17 +57,42 @@ impl<P: Platform> LockCore<P> {
     /// T8: the woken waiter lost to a running thread: back to the head, with a timer, and with a demand if `starved`.
     pub(super) fn rejoin(&self, node: &WaitNode<P>, starved: bool) -> Joined {
         let mut queue = self.lock_queue();
-        let demand = if starved { word::HANDOFF } else { 0 };
-        let flags = word::WAITERS | word::TIMED | demand;
-        let joined = self.acquire_or_mark(node.want, node.token, Credit::Waking, flags);
+        // An upgrade that came meanwhile stays first: this waiter waits for its thread's hold.
+        let second =
+            node.want != Want::Upgrade && queue.head().is_some_and(|head| head.want == Want::Upgrade);
+        let heads = match (second, starved) {
+            (true, _) => 0,
+            (false, false) => word::TIMED,
+            (false, true) => word::TIMED | word::HANDOFF,
+        };
+        let joined = self.acquire_or_mark(node.want, node.token, Credit::Waking, word::WAITERS | heads);
         if let Joined::Queued = joined {
-            if starved {
+            node.reset();
+            if second {
+                queue.push_second(node);
+            } else {
+                queue.push_front(node);
+            }
+            if heads & word::HANDOFF != 0 {
                 P::event(Event::DemandedHandoff);
             }
-            node.reset();
-            queue.push_front(node);
+            self.look_and_tell(queue); // L1: the credit may have been what the head relied on
         }
         joined
+    }
+
+    /// Lets in or wakes whoever can come in beside the present holders, and unlocks the queue.
+    fn look_and_tell(&self, mut queue: QueueGuard<'_, P>) {
+        let look = self.look(&mut queue, None);
+        drop(queue);
+        look.deliver();
+    }
+
+    /// [`LockCore::look_and_tell`], for a caller that keeps the lock alive: it holds it, or waits for it.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn look_now(&self) {
+        self.look_and_tell(self.lock_queue());
     }
 
     /// The waiter's patience is over: if it is the head, it takes the lock or demands it.
@@ -96,9 +121,7 @@ impl<P: Platform> LockCore<P> {
         }
         self.settle_flags(queue.head().is_some(), was_head);
         // Readers behind this one may have waited only for it.
-        let look = self.look(&mut queue, None);
-        drop(queue);
-        look.deliver();
+        self.look_and_tell(queue);
         true
     }
 
@@ -112,15 +135,13 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// T4, T9: a thread that is awake and not queued gives up; it still takes the lock if it is there.
-    ///
-    /// It retires its credit in a step that saw the lock held, or acquires (L1).
     pub(super) fn give_up(&self, want: Want, token: u32, credit: Credit) -> bool {
         if let Joined::Acquired = self.acquire_or_mark(want, token, credit, 0) {
             return true;
         }
         P::event(Event::TimedOut);
-        if credit == Credit::Waking {
-            self.look_now(); // readers in the queue may have room beside the present holders
+        if credit != Credit::None && word::has_waiters(self.peek()) {
+            self.look_now(); // L1: the credit may have been what the head relied on
         }
         false
     }

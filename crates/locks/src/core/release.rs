@@ -17,29 +17,28 @@ use spinpark_platform::{
 
 use super::LockCore;
 use crate::queue::{Chain, QueueGuard, GRANTED, WOKEN};
-use crate::word::{self, Release};
+use crate::word::{self, Release, Want};
 
 /// Most readers that one release lets in, so that its own thread gets on with its work; rwsem's number.
 const READERS_PER_GRANT: u32 = 256;
 
 /// What a look at the queue led to.
-pub(super) enum Look<P: Platform> {
-    /// Nobody could be let in, judged by this word.
-    Nobody(u32),
-    /// These hold the lock. If the look was for a release, the same step released.
-    Granted(Chain<P>),
-    /// These (one) are to contend for the lock; a release is still to be made.
-    Woken(Chain<P>),
+pub(super) struct Look<P: Platform> {
+    /// These hold the lock.
+    granted: Chain<P>,
+    /// This one is to contend for the lock.
+    woken: Chain<P>,
+    /// The step that granted released as well.
+    released: bool,
+    /// The word by which nobody (else) could be let in.
+    judged: u32,
 }
 
 impl<P: Platform> Look<P> {
     /// E: tells everyone whom the look popped. The queue is unlocked.
     pub(super) fn deliver(self) {
-        match self {
-            Self::Nobody(_) => {}
-            Self::Granted(popped) => popped.notify_all(GRANTED),
-            Self::Woken(popped) => popped.notify_all(WOKEN),
-        }
+        self.granted.notify_all(GRANTED);
+        self.woken.notify_all(WOKEN);
     }
 }
 
@@ -51,22 +50,20 @@ impl<P: Platform> LockCore<P> {
         self.adopt();
         let mut woken = Chain::new();
         // The word by which a look found nobody to let in: no second look while the word is that.
-        let mut looked_at = None;
+        let mut judged = None;
         loop {
             let seen = self.word().load(Acquire);
             let after = word::released(seen, release);
-            if word::must_look(seen, after, release) && looked_at != Some(seen) {
+            if word::must_look(seen, after, release) && judged != Some(seen) {
                 let mut queue = self.lock_queue(); // A
                 let look = self.look(&mut queue, Some(release)); // B
                 drop(queue); // C
-                match look {
-                    Look::Nobody(word) => looked_at = Some(word),
-                    Look::Woken(popped) => woken.append(popped),
-                    granted @ Look::Granted(_) => {
-                        granted.deliver();
-                        break;
-                    }
+                if look.released {
+                    look.deliver();
+                    break;
                 }
+                judged = Some(look.judged);
+                woken.append(look.woken);
             } else if self.word().compare_exchange_weak(seen, after, ReleaseOrder, Relaxed).is_ok() {
                 break; // D
             }
@@ -84,17 +81,6 @@ impl<P: Platform> LockCore<P> {
         if word::has_waiters(seen) {
             self.look_now();
         }
-    }
-
-    /// Lets in, or wakes, whoever can come in beside the present holders. The caller keeps the lock alive: it holds
-    /// it, or waits for it.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn look_now(&self) {
-        let mut queue = self.lock_queue();
-        let look = self.look(&mut queue, None);
-        drop(queue);
-        look.deliver();
     }
 
     /// Takes over waiters that were popped from a condition variable's queue: they sleep on, in this queue.
@@ -115,62 +101,83 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// B: lets in, or wakes, whoever is at the head of the queue, if there is room after `release` (or, without one,
-    /// now) and nobody else will see to it. Leaves `WAITERS` right for what is queued (W1).
+    /// now) and nobody else will see to it; then the next one. Leaves `WAITERS` right for what is queued (W1).
+    ///
+    /// Once it has granted, the release is made, and the caller may go on to touch the lock only until it notifies
+    /// the grantees (R1).
     pub(super) fn look(&self, queue: &mut QueueGuard<'_, P>, release: Option<Release>) -> Look<P> {
+        let mut release = release;
+        let mut look = Look { granted: Chain::new(), woken: Chain::new(), released: false, judged: 0 };
         let mut seen = self.peek();
         loop {
-            let after = release.map_or(seen, |release| word::released(seen, release));
-            let plan = Plan::choose(seen, after, queue);
+            let plan = Plan::choose(seen, release, queue);
             if plan.word == seen {
-                return Look::Nobody(seen);
+                look.judged = seen;
+                return look;
             }
-            match self.word().compare_exchange_weak(seen, plan.word, AcqRel, Relaxed) {
-                Ok(_) => return plan.carry_out(queue),
-                Err(now) => seen = now,
+            if let Err(now) = self.word().compare_exchange_weak(seen, plan.word, AcqRel, Relaxed) {
+                seen = now;
+                continue;
+            }
+            seen = plan.word;
+            match plan.action {
+                Action::Nothing => {}
+                Action::Wake => look.woken.append(plan.pop(queue)),
+                Action::Grant(_) | Action::HandOver => {
+                    look.granted.append(plan.pop(queue));
+                    look.released |= release.take().is_some();
+                }
             }
         }
     }
 }
 
-/// One way to go on: the word that records it, and how many nodes to pop.
+/// One way to go on: the word that records it, and whom it lets in.
 struct Plan {
     word: u32,
     action: Action,
-    count: u32,
 }
 
-#[derive(PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Action {
     Nothing,
-    GrantReaders,
+    /// Lets in so many readers.
+    Grant(u32),
     HandOver,
     Wake,
 }
 
 impl Plan {
-    fn choose<P: Platform>(seen: u32, after: u32, queue: &QueueGuard<'_, P>) -> Self {
+    fn choose<P: Platform>(seen: u32, release: Option<Release>, queue: &QueueGuard<'_, P>) -> Self {
         let Some(head) = queue.head() else {
-            return Self { word: seen, action: Action::Nothing, count: 0 };
+            return Self { word: seen, action: Action::Nothing };
         };
-        let nothing = Self { word: seen | word::WAITERS, action: Action::Nothing, count: 0 };
-        if !word::fits(after, head.want) {
-            return nothing;
-        }
+        let after = release.map_or(seen, |release| word::released(seen, release));
+        let nothing = Self { word: seen | word::WAITERS, action: Action::Nothing };
         let waiting = queue.iter().count() as u32;
+        // Not released yet: from `seen`, not `after` (R1).
+        let wake = Self { word: Self::without_head(seen, waiting > 1) | word::WAKING, action: Action::Wake };
+        if !word::fits(after, head.want) {
+            // L2: readers that come and go may pass this head; it must know that it is the head to time itself.
+            let passed = release == Some(Release::Read) && matches!(head.want, Want::Write | Want::Upgrade);
+            let timed = word::is_timed(seen) || word::is_waking(seen) || word::wants_handoff(seen);
+            return if passed && !timed { wake } else { nothing };
+        }
         if head.want.is_read() {
+            if head.want == Want::ReadBehindWaiters && word::is_waking(seen) {
+                return nothing; // behind the woken one, who looks here when it has settled
+            }
             let room = READERS_PER_GRANT.min(word::MAX_COUNT - word::readers(after));
             let count = room.min(queue.iter().filter(|node| node.want.is_read()).count() as u32);
             let word = Self::without_head(after, waiting > count) + count * word::UNIT;
-            Self { word, action: Action::GrantReaders, count }
+            Self { word, action: Action::Grant(count) }
         } else if word::wants_handoff(seen) {
             let word = word::taken(Self::without_head(after, waiting > 1), head.want, head.token);
-            Self { word, action: Action::HandOver, count: 1 }
+            Self { word, action: Action::HandOver }
         } else if word::is_waking(seen) || (word::spinners(seen) > 0 && word::is_timed(seen)) {
             nothing
         } else {
-            // Not released yet: from `seen`, not `after` (R1).
-            let word = Self::without_head(seen, waiting > 1) | word::WAKING;
-            Self { word, action: Action::Wake, count: 1 }
+            wake
         }
     }
 
@@ -184,23 +191,22 @@ impl Plan {
         }
     }
 
-    fn carry_out<P: Platform>(self, queue: &mut QueueGuard<'_, P>) -> Look<P> {
-        let readers = self.action == Action::GrantReaders;
+    /// Pops whom the plan lets in or wakes.
+    fn pop<P: Platform>(self, queue: &mut QueueGuard<'_, P>) -> Chain<P> {
+        let (count, event) = match self.action {
+            Action::Nothing => return Chain::new(),
+            Action::Grant(count) => (count, Event::GrantedReaders),
+            Action::HandOver => (1, Event::HandedOff),
+            Action::Wake => (1, Event::WokeHead),
+        };
+        P::event(event);
+        let readers = matches!(self.action, Action::Grant(_));
         let mut popped = Chain::new();
-        for _ in 0..self.count {
+        for _ in 0..count {
             let next = queue.iter().find(|node| !readers || node.want.is_read());
             let Some(node) = next.map(|node| -> *const _ { node }) else { break };
             popped.push(queue.pop(node));
         }
-        match self.action {
-            Action::Nothing => return Look::Nobody(self.word),
-            Action::GrantReaders => P::event(Event::GrantedReaders),
-            Action::HandOver => P::event(Event::HandedOff),
-            Action::Wake => {
-                P::event(Event::WokeHead);
-                return Look::Woken(popped);
-            }
-        }
-        Look::Granted(popped)
+        popped
     }
 }

@@ -182,6 +182,23 @@ impl<'a, P: Platform> QueueGuard<'a, P> {
         self.set_head(node); // the list is circular: its youngest place is one step before its oldest
     }
 
+    /// Puts `node` right behind the oldest waiter.
+    pub(crate) fn push_second(&mut self, node: &WaitNode<P>) {
+        let first = self.head_ptr();
+        self.push_front(node);
+        if !first.is_null() {
+            self.rotate_back(first);
+        }
+    }
+
+    /// Makes `first`, which is second, the oldest again.
+    fn rotate_back(&mut self, first: *const WaitNode<P>) {
+        // SAFETY: Q3: the caller found it linked under this guard.
+        let first = unsafe { &*first };
+        self.remove(first);
+        self.push_front(first);
+    }
+
     /// Takes `node` out; `false` if it is not linked (somebody has popped it and will notify it).
     pub(crate) fn remove(&mut self, node: &WaitNode<P>) -> bool {
         let links = node.links();

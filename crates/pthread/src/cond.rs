@@ -1,0 +1,300 @@
+//! `pthread_cond_*`.
+//!
+//! The object (48 bytes in glibc): our 16-byte condition variable at its start; `__wrefs` at glibc's place, whose two
+//! lowest bits are written by glibc's own initialiser: process-shared, and clock.
+//!
+//! # Which mutex
+//!
+//! | condition variable | mutex  | served by                                                                       |
+//! |--------------------|--------|---------------------------------------------------------------------------------|
+//! | ours               | ours   | us: a signal moves the waiter to the mutex' queue                               |
+//! | ours               | glibc's| us: a signal wakes the waiter, which then locks through glibc                   |
+//! | glibc's (shared)   | glibc's| glibc                                                                           |
+//! | glibc's (shared)   | ours   | us from then on: a private mutex shows that no other process takes part         |
+
+use core::ffi::{c_int, c_void};
+use core::mem::{align_of, offset_of, size_of};
+use core::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Relaxed};
+
+use libc::{EBUSY, EINVAL, ETIMEDOUT};
+use libc::{clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
+use spinpark_linux::Linux;
+use spinpark_locks::{RawCondvar, WaitResult, Waiter};
+use spinpark_platform::{Clock, Deadline, Platform};
+
+use crate::mutex::Mutex;
+use crate::{cancel, mode, real, time};
+
+/// glibc's bit for process-shared.
+const SHARED: u32 = 1;
+/// glibc's bit for `CLOCK_MONOTONIC`.
+const MONOTONIC: u32 = 2;
+/// Ours in a process-shared object that is used with a private mutex. (glibc's bit for "being destroyed", which it
+/// never sees: such an object does not go to glibc any more.)
+const TAKEN_OVER: u32 = 4;
+/// glibc counts its waiters from this bit on.
+const WAITER_SHIFT: u32 = 3;
+
+/// Our view of a `pthread_cond_t`.
+#[repr(C)]
+struct Cond {
+    raw: RawCondvar<Linux>,
+    unused: [u32; 5],
+    flags: AtomicU32,
+}
+
+const _: () = assert!(size_of::<Cond>() <= size_of::<pthread_cond_t>());
+const _: () = assert!(align_of::<Cond>() <= align_of::<pthread_cond_t>());
+const _: () = assert!(offset_of!(Cond, flags) == 36, "glibc's __data.__wrefs");
+
+impl Cond {
+    /// # Safety
+    ///
+    /// `cond` points to a condition variable, which lives for `'a`.
+    #[inline(always)]
+    unsafe fn at<'a>(cond: *const pthread_cond_t) -> &'a Self {
+        // SAFETY: the caller's pointer; size and alignment fit; every field in use is atomic.
+        unsafe { &*cond.cast() }
+    }
+
+    #[inline(always)]
+    fn is_ours(&self) -> bool {
+        self.flags.load(Relaxed) & (SHARED | TAKEN_OVER) != SHARED && mode::ours()
+    }
+
+    fn clock(&self) -> Clock {
+        if self.flags.load(Relaxed) & MONOTONIC == 0 { Clock::Realtime } else { Clock::Monotonic }
+    }
+
+    /// A process-shared object meets a private mutex: it is ours from now on, unless glibc has waiters in it.
+    ///
+    /// Waiters hold their mutex here, and there may be one mutex only, so no two threads do this at a time.
+    fn take_over(&self) -> bool {
+        let flags = self.flags.load(Relaxed);
+        flags >> WAITER_SHIFT == 0
+            && self.flags.compare_exchange(flags, flags | TAKEN_OVER, AcqRel, Relaxed).is_ok()
+    }
+}
+
+/// One wait, as the cancellation handler needs it.
+struct Waiting<'a> {
+    cond: &'a Cond,
+    mutex: *mut pthread_mutex_t,
+    ours: Option<&'a Mutex>,
+    depth: u32,
+    waiter: Waiter<Linux>,
+}
+
+impl<'a> Waiting<'a> {
+    fn new(cond: &'a Cond, mutex: *mut pthread_mutex_t, ours: Option<&'a Mutex>, depth: u32) -> Self {
+        let waiter = ours.map_or_else(Waiter::without_mutex, |mutex| Waiter::with_mutex(&mutex.raw));
+        Self { cond, mutex, ours, depth, waiter }
+    }
+
+    fn release_mutex(&self) -> c_int {
+        match self.ours {
+            Some(mutex) => {
+                mutex.raw.unlock();
+                0
+            }
+            // SAFETY: the caller of the wait vouches for its mutex.
+            None => unsafe { real::pthread_mutex_unlock(self.mutex) },
+        }
+    }
+
+    /// Ends the wait with the mutex held; an errno if the mutex has one to tell (a robust one).
+    fn end(&self) -> (WaitResult, c_int) {
+        let result = self.cond.raw.finish(&self.waiter);
+        let error = match self.ours {
+            Some(mutex) => {
+                self.waiter.reacquire(result, &mutex.raw);
+                mutex.restore_depth(self.depth);
+                0
+            }
+            // SAFETY: the caller of the wait vouches for its mutex.
+            None => unsafe { real::pthread_mutex_lock(self.mutex) },
+        };
+        (result, error)
+    }
+
+    fn wait(&self, deadline: Option<Deadline>) -> c_int {
+        self.cond.raw.enqueue(&self.waiter);
+        let error = self.release_mutex();
+        if error != 0 {
+            self.cond.raw.finish(&self.waiter);
+            return error;
+        }
+        cancel::with_handler(self, cancelled, || self.waiter.sleep(deadline, cancel::futex_wait));
+        match self.end() {
+            (_, error) if error != 0 => error,
+            (WaitResult::TimedOut, _) => ETIMEDOUT,
+            (WaitResult::Signalled, _) => 0,
+        }
+    }
+}
+
+/// The thread was cancelled in its sleep: the mutex must be held when the user's own handlers run, and a signal that
+/// came first goes to the next waiter.
+unsafe extern "C" fn cancelled(argument: *mut c_void) {
+    // SAFETY: `with_handler` got this context, which lives in a frame below this one.
+    let waiting = unsafe { &*argument.cast::<Waiting<'_>>() };
+    let (result, _) = waiting.end();
+    // After a broadcast nobody is left to tell, and the condition variable may be gone.
+    if result == WaitResult::Signalled && !waiting.waiter.was_broadcast() {
+        waiting.cond.raw.signal();
+    }
+}
+
+/// Waits; `time` is null for ever.
+///
+/// # Safety
+///
+/// As POSIX has it: `cond` is initialised, `mutex` is held by this thread, `time` points to a timespec or is null.
+unsafe fn wait_until(
+    cond: *mut pthread_cond_t,
+    mutex: *mut pthread_mutex_t,
+    clock: Option<Clock>,
+    time: *const timespec,
+    glibcs: impl FnOnce() -> c_int,
+) -> c_int {
+    // SAFETY: the caller's objects.
+    let (this, ours) = unsafe { (Cond::at(cond), Mutex::at(mutex)) };
+    let ours = Some(ours).filter(|mutex| mutex.is_ours());
+    if !this.is_ours() {
+        if ours.is_none() {
+            return glibcs();
+        }
+        if !this.take_over() {
+            return EINVAL; // two mutexes at a time
+        }
+    }
+    let mut deadline = None;
+    if !time.is_null() {
+        // SAFETY: the caller's timespec.
+        deadline = unsafe { time::deadline(clock.unwrap_or_else(|| this.clock()), time) };
+        if deadline.is_none() {
+            return EINVAL;
+        }
+    }
+    match ours.map_or(Ok(0), Mutex::check_wait) {
+        Ok(depth) => Waiting::new(this, mutex, ours, depth).wait(deadline),
+        Err(error) => error,
+    }
+}
+
+/// `pthread_cond_init`.
+///
+/// # Safety
+///
+/// As POSIX has it.
+pub unsafe fn init(cond: *mut pthread_cond_t, attributes: *const pthread_condattr_t) -> c_int {
+    if attributes.is_null() && mode::ours() {
+        // SAFETY: the caller's memory for a condition variable; all zero is PTHREAD_COND_INITIALIZER.
+        unsafe { cond.write_bytes(0, 1) };
+        return 0;
+    }
+    // SAFETY: the caller's pointers. What glibc leaves is zero but for the two flags.
+    unsafe { real::pthread_cond_init(cond, attributes) }
+}
+
+/// `pthread_cond_destroy`: EBUSY while threads wait that nobody has signalled. Waits for those that are just leaving
+/// at their deadline.
+///
+/// # Safety
+///
+/// As POSIX has it.
+pub unsafe fn destroy(cond: *mut pthread_cond_t) -> c_int {
+    // SAFETY: the caller's condition variable.
+    let this = unsafe { Cond::at(cond) };
+    if !this.is_ours() {
+        // SAFETY: the caller's condition variable.
+        return unsafe { real::pthread_cond_destroy(cond) };
+    }
+    while !this.raw.is_idle() {
+        if this.raw.is_waited_on() {
+            return EBUSY;
+        }
+        Linux::spin_hint();
+    }
+    0
+}
+
+/// `pthread_cond_wait`, a cancellation point: EPERM (error checking, recursive), and what a robust mutex has to tell.
+///
+/// # Safety
+///
+/// As POSIX has it.
+pub unsafe fn wait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) -> c_int {
+    // SAFETY: the caller's pointers.
+    let glibcs = || unsafe { real::pthread_cond_wait(cond, mutex) };
+    // SAFETY: the caller's pointers.
+    unsafe { wait_until(cond, mutex, None, core::ptr::null(), glibcs) }
+}
+
+/// `pthread_cond_timedwait`, a cancellation point, on the condition variable's clock: ETIMEDOUT, EINVAL, EPERM.
+///
+/// # Safety
+///
+/// As POSIX has it.
+pub unsafe fn timed_wait(
+    cond: *mut pthread_cond_t,
+    mutex: *mut pthread_mutex_t,
+    time: *const timespec,
+) -> c_int {
+    // SAFETY: the caller's pointers.
+    let glibcs = || unsafe { real::pthread_cond_timedwait(cond, mutex, time) };
+    // SAFETY: the caller's pointers.
+    unsafe { wait_until(cond, mutex, None, time, glibcs) }
+}
+
+/// `pthread_cond_clockwait`, a cancellation point, on either clock: ETIMEDOUT, EINVAL, EPERM.
+///
+/// # Safety
+///
+/// As POSIX has it.
+pub unsafe fn clock_wait(
+    cond: *mut pthread_cond_t,
+    mutex: *mut pthread_mutex_t,
+    clock: clockid_t,
+    time: *const timespec,
+) -> c_int {
+    let Some(known) = time::clock(clock) else { return EINVAL };
+    // SAFETY: the caller's pointers.
+    let glibcs = || unsafe { real::pthread_cond_clockwait(cond, mutex, clock, time) };
+    // SAFETY: the caller's pointers.
+    unsafe { wait_until(cond, mutex, Some(known), time, glibcs) }
+}
+
+/// `pthread_cond_signal`.
+///
+/// # Safety
+///
+/// As POSIX has it.
+#[inline(always)]
+pub unsafe fn signal(cond: *mut pthread_cond_t) -> c_int {
+    // SAFETY: the caller's condition variable.
+    let this = unsafe { Cond::at(cond) };
+    if this.is_ours() {
+        this.raw.signal();
+        return 0;
+    }
+    // SAFETY: the caller's condition variable.
+    unsafe { real::pthread_cond_signal(cond) }
+}
+
+/// `pthread_cond_broadcast`.
+///
+/// # Safety
+///
+/// As POSIX has it.
+#[inline(always)]
+pub unsafe fn broadcast(cond: *mut pthread_cond_t) -> c_int {
+    // SAFETY: the caller's condition variable.
+    let this = unsafe { Cond::at(cond) };
+    if this.is_ours() {
+        this.raw.broadcast();
+        return 0;
+    }
+    // SAFETY: the caller's condition variable.
+    unsafe { real::pthread_cond_broadcast(cond) }
+}

@@ -1,0 +1,173 @@
+//! Whether the locks are ours in this process, and how the user can tell.
+//!
+//! | variable             | effect                                                                              |
+//! |----------------------|-------------------------------------------------------------------------------------|
+//! | `SPINPARK_DISABLE=1` | every call goes to glibc: the honest baseline, with the same interposition           |
+//! | `SPINPARK_VERBOSE=1` | one line on stderr at the start of the process                                      |
+//! | `SPINPARK_REPORT=F`  | appends `loaded PID` to the file F at the start of the process, `used PID` at the   |
+//! |                      | first call of a lock function; `spinpark compare` reads it                          |
+//!
+//! Read once, at the first call or in the drop-in's initialiser, whichever comes first.
+
+use core::ffi::{CStr, c_char};
+use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};
+
+use crate::real;
+
+const UNKNOWN: u8 = 0;
+const OURS: u8 = 1;
+const GLIBCS: u8 = 2;
+/// Ours, and the first call is to be reported.
+const OURS_UNUSED: u8 = 3;
+/// glibc's, and the first call is to be reported.
+const GLIBCS_UNUSED: u8 = 4;
+
+static MODE: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+/// Points to a byte that is not 0 while the process has one thread: glibc's `__libc_single_threaded` (2.32).
+static ALONE: AtomicPtr<u8> = AtomicPtr::new((&raw const NEVER_ALONE).cast_mut());
+static NEVER_ALONE: u8 = 0;
+
+/// Whether this call is ours to serve, as far as the process goes.
+#[inline(always)]
+pub fn ours() -> bool {
+    let mode = MODE.load(Relaxed);
+    mode == OURS || (mode != GLIBCS && first_call(mode))
+}
+
+/// Whether the process has this one thread only. `false` is always safe.
+#[inline(always)]
+pub(crate) fn alone() -> bool {
+    // SAFETY: points to a byte of this library or of libc, which are never unloaded. glibc writes it in
+    // `pthread_create`, before there is a second thread, and after a join.
+    unsafe { ALONE.load(Relaxed).read_volatile() != 0 }
+}
+
+#[cold]
+#[inline(never)]
+fn first_call(mode: u8) -> bool {
+    if mode == UNKNOWN {
+        start();
+        return ours();
+    }
+    report("used");
+    let ours = mode == OURS_UNUSED;
+    MODE.store(if ours { OURS } else { GLIBCS }, Relaxed);
+    ours
+}
+
+/// Reads the environment. The drop-in's initialiser calls it; so does the first call, if that comes before.
+#[cold]
+pub fn start() {
+    if MODE.load(Relaxed) != UNKNOWN {
+        return;
+    }
+    let disabled = is_on(c"SPINPARK_DISABLE");
+    let reported = variable(c"SPINPARK_REPORT").is_some();
+    let mode = match (disabled, reported) {
+        (false, false) => OURS,
+        (true, false) => GLIBCS,
+        (false, true) => OURS_UNUSED,
+        (true, true) => GLIBCS_UNUSED,
+    };
+    // First: `dlsym` below must not come back here.
+    MODE.store(mode, Relaxed);
+    let alone = real::any(c"__libc_single_threaded").cast::<u8>();
+    if !alone.is_null() {
+        ALONE.store(alone, Relaxed);
+    }
+    if reported {
+        report("loaded");
+    }
+    if is_on(c"SPINPARK_VERBOSE") {
+        let what = if disabled { "disabled: every call goes to glibc" } else { "active" };
+        let mut line = Line::new();
+        line.text("spinpark: ").text(what).text(" (version ").text(env!("CARGO_PKG_VERSION")).text(", pid ");
+        line.number(process()).text(")\n");
+        line.write_to(libc::STDERR_FILENO);
+    }
+}
+
+unsafe extern "C" {
+    /// The environment; null before libc has been initialised.
+    static environ: *const *const c_char;
+}
+
+/// The value of the environment variable `name`. Not `getenv`: it may be intercepted, and this runs very early.
+fn variable(name: &CStr) -> Option<&'static CStr> {
+    let name = name.to_bytes();
+    // SAFETY: read before threads exist, or as racily as any `getenv`.
+    let mut entry = unsafe { environ };
+    while !entry.is_null() {
+        // SAFETY: `environ` is an array of C strings with a null at its end.
+        let text = unsafe { *entry };
+        if text.is_null() {
+            return None;
+        }
+        // SAFETY: as above.
+        let bytes = unsafe { CStr::from_ptr(text) };
+        if let Some(value) =
+            bytes.to_bytes_with_nul().strip_prefix(name).and_then(|rest| rest.strip_prefix(b"="))
+        {
+            return CStr::from_bytes_with_nul(value).ok();
+        }
+        // SAFETY: not yet at the null at the end.
+        entry = unsafe { entry.add(1) };
+    }
+    None
+}
+
+/// Whether the variable is there and neither empty nor 0.
+fn is_on(name: &CStr) -> bool {
+    variable(name).is_some_and(|value| !matches!(value.to_bytes(), b"" | b"0"))
+}
+
+/// Appends `what` and the process id to the report file. A file that cannot be opened is nobody's business here.
+fn report(what: &str) {
+    let Some(path) = variable(c"SPINPARK_REPORT") else { return };
+    let mut line = Line::new();
+    line.text(what).text(" ").number(process()).text("\n");
+    let file = spinpark_linux::raw::open_append(path);
+    if file >= 0 {
+        line.write_to(file);
+        spinpark_linux::raw::close(file);
+    }
+}
+
+fn process() -> u32 {
+    spinpark_linux::raw::process_id()
+}
+
+/// A line of output, put together without allocation and written at once.
+struct Line {
+    bytes: [u8; 128],
+    length: usize,
+}
+
+impl Line {
+    fn new() -> Self {
+        Self { bytes: [0; 128], length: 0 }
+    }
+
+    fn text(&mut self, text: &str) -> &mut Self {
+        for &byte in text.as_bytes() {
+            if let Some(free) = self.bytes.get_mut(self.length) {
+                *free = byte;
+                self.length += 1;
+            }
+        }
+        self
+    }
+
+    fn number(&mut self, number: u32) -> &mut Self {
+        if number >= 10 {
+            self.number(number / 10);
+        }
+        let digit = [b'0' + (number % 10) as u8];
+        self.text(core::str::from_utf8(&digit).unwrap_or("?"))
+    }
+
+    fn write_to(&self, file: i32) {
+        spinpark_linux::raw::write(file, &self.bytes[..self.length]);
+    }
+}

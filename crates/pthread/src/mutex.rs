@@ -1,0 +1,352 @@
+//! `pthread_mutex_*`.
+//!
+//! The object (40 bytes in glibc): our 16-byte lock where glibc has lock, count, owner and users; `kind` at glibc's
+//! place, written by glibc's own initialiser or by a static one; then the depth of recursion.
+//!
+//! Each function returns 0 or an errno, and each is as safe to call as its POSIX namesake: the pointer is to a mutex
+//! that is initialised (statically, or all zero) and not yet destroyed.
+
+use core::ffi::c_int;
+use core::mem::{align_of, size_of};
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT};
+use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
+use spinpark_linux::Linux;
+use spinpark_locks::RawMutex;
+use spinpark_platform::{Clock, Deadline};
+
+use crate::{mode, real, time};
+
+/// The bits of `kind` that tell how the mutex behaves.
+const TYPE: u32 = 0x3;
+const RECURSIVE: u32 = libc::PTHREAD_MUTEX_RECURSIVE as u32;
+const ERRORCHECK: u32 = libc::PTHREAD_MUTEX_ERRORCHECK as u32;
+/// The bits of `kind` that make it glibc's: robust, priority inheritance, priority protection, process-shared. (Not
+/// the two above them, which only said whether to elide the lock.)
+const GLIBCS: u32 = 0xf0;
+/// What glibc's destroy leaves in `kind`: glibc's own functions answer EINVAL then.
+const DESTROYED: u32 = u32::MAX;
+
+/// Our view of a `pthread_mutex_t`.
+#[repr(C)]
+pub(crate) struct Mutex {
+    pub(crate) raw: RawMutex<Linux>,
+    kind: AtomicU32,
+    /// How often a recursive mutex is held beyond the first time; only its owner reads and writes it.
+    depth: AtomicU32,
+}
+
+const _: () = assert!(size_of::<Mutex>() <= size_of::<pthread_mutex_t>());
+const _: () = assert!(align_of::<Mutex>() <= align_of::<pthread_mutex_t>());
+const _: () = assert!(core::mem::offset_of!(Mutex, kind) == 16, "glibc's __data.__kind");
+
+impl Mutex {
+    /// # Safety
+    ///
+    /// `mutex` points to a mutex, which lives for `'a`.
+    #[inline(always)]
+    pub(crate) unsafe fn at<'a>(mutex: *const pthread_mutex_t) -> &'a Self {
+        // SAFETY: the caller's pointer; size and alignment fit; every field is atomic.
+        unsafe { &*mutex.cast() }
+    }
+
+    #[inline(always)]
+    fn kind(&self) -> u32 {
+        self.kind.load(Relaxed)
+    }
+
+    /// Whether calls on this mutex are ours to serve.
+    #[inline(always)]
+    pub(crate) fn is_ours(&self) -> bool {
+        self.kind() & GLIBCS == 0 && mode::ours()
+    }
+
+    #[inline(always)]
+    fn is_plain(&self) -> bool {
+        let kind = self.kind() & TYPE;
+        kind != RECURSIVE && kind != ERRORCHECK
+    }
+
+    /// What an owner that locks again gets: `None` means that it waits for itself for ever, as POSIX has it.
+    fn lock_again(&self, busy: c_int) -> Option<c_int> {
+        if self.is_plain() || !self.raw.is_owned_by_me() {
+            return None;
+        }
+        if self.kind() & TYPE == ERRORCHECK {
+            return Some(busy);
+        }
+        match self.depth.load(Relaxed).checked_add(1) {
+            Some(depth) => {
+                self.depth.store(depth, Relaxed);
+                Some(0)
+            }
+            None => Some(EAGAIN),
+        }
+    }
+
+    #[inline(always)]
+    fn lock(&self) -> c_int {
+        if mode::alone() && self.raw.try_lock_alone() {
+            return 0;
+        }
+        if self.is_plain() {
+            self.raw.lock();
+            return 0;
+        }
+        self.lock_owned()
+    }
+
+    fn lock_owned(&self) -> c_int {
+        self.lock_again(EDEADLK).unwrap_or_else(|| {
+            self.raw.lock();
+            0
+        })
+    }
+
+    #[inline(always)]
+    fn try_lock(&self) -> c_int {
+        match self.lock_again(EBUSY) {
+            Some(result) => result,
+            None if self.raw.try_lock() => 0,
+            None => EBUSY,
+        }
+    }
+
+    /// # Safety
+    ///
+    /// `time` points to a timespec.
+    unsafe fn lock_until(&self, clock: Clock, time: *const timespec) -> c_int {
+        if let Some(result) = self.lock_again(EDEADLK) {
+            return result;
+        }
+        if self.raw.try_lock() {
+            return 0; // POSIX: no look at the time if the mutex can be had at once
+        }
+        // SAFETY: the caller's pointer.
+        match unsafe { time::deadline(clock, time) } {
+            None => EINVAL,
+            Some(deadline) if self.raw.lock_until(deadline) => 0,
+            Some(Deadline { .. }) => ETIMEDOUT,
+        }
+    }
+
+    #[inline(always)]
+    fn unlock(&self) -> c_int {
+        if !self.is_plain() {
+            match self.unlock_owned() {
+                Ok(true) => {}
+                Ok(false) => return 0,
+                Err(error) => return error,
+            }
+        }
+        if !(mode::alone() && self.raw.unlock_alone()) {
+            self.raw.unlock();
+        }
+        0
+    }
+
+    /// Whether a recursive or error-checking mutex is to be released now.
+    #[inline(always)]
+    fn unlock_owned(&self) -> Result<bool, c_int> {
+        if !self.raw.is_owned_by_me() {
+            return Err(EPERM);
+        }
+        let depth = self.depth.load(Relaxed);
+        if depth > 0 {
+            self.depth.store(depth - 1, Relaxed);
+        }
+        Ok(depth == 0)
+    }
+
+    /// For a wait on a condition variable: releases a mutex that is ours however deep it is held, and returns the
+    /// depth, with which [`Mutex::hold_again`] restores it; or EPERM.
+    pub(crate) fn check_wait(&self) -> Result<u32, c_int> {
+        if self.is_plain() {
+            return Ok(0);
+        }
+        if !self.raw.is_owned_by_me() {
+            return Err(EPERM);
+        }
+        Ok(self.depth.swap(0, Relaxed))
+    }
+
+    /// After the wait, with the mutex held again.
+    pub(crate) fn restore_depth(&self, depth: u32) {
+        if depth > 0 {
+            self.depth.store(depth, Relaxed);
+        }
+    }
+}
+
+/// `pthread_mutex_init`.
+///
+/// # Safety
+///
+/// As POSIX has it.
+pub unsafe fn init(mutex: *mut pthread_mutex_t, attributes: *const pthread_mutexattr_t) -> c_int {
+    if attributes.is_null() && mode::ours() {
+        // SAFETY: the caller's memory for a mutex; all zero is PTHREAD_MUTEX_INITIALIZER.
+        unsafe { mutex.write_bytes(0, 1) };
+        return 0;
+    }
+    // glibc knows its attributes; what it leaves is zero but for `kind`, where ours is as well.
+    // SAFETY: the caller's pointers.
+    unsafe { real::pthread_mutex_init(mutex, attributes) }
+}
+
+/// A mutex that is normal or recursive. What is written is as good for glibc's functions as for ours.
+///
+/// # Safety
+///
+/// `mutex` is memory for a mutex.
+pub(crate) unsafe fn init_kind(mutex: *mut pthread_mutex_t, recursive: bool) {
+    // SAFETY: the caller's memory; all zero is a normal mutex.
+    unsafe { mutex.write_bytes(0, 1) };
+    if recursive {
+        // SAFETY: initialised just now.
+        unsafe { Mutex::at(mutex) }.kind.store(RECURSIVE, Relaxed);
+    }
+}
+
+/// `pthread_mutex_destroy`: EBUSY if it is held.
+///
+/// # Safety
+///
+/// As POSIX has it.
+pub unsafe fn destroy(mutex: *mut pthread_mutex_t) -> c_int {
+    // SAFETY: the caller's mutex.
+    let this = unsafe { Mutex::at(mutex) };
+    if !this.is_ours() {
+        // SAFETY: the caller's mutex.
+        return unsafe { real::pthread_mutex_destroy(mutex) };
+    }
+    if this.raw.is_locked() {
+        return EBUSY;
+    }
+    this.kind.store(DESTROYED, Relaxed);
+    0
+}
+
+/// `pthread_mutex_lock`: EDEADLK (error checking), EAGAIN (recursive, too deep).
+///
+/// # Safety
+///
+/// As POSIX has it.
+#[inline(always)]
+pub unsafe fn lock(mutex: *mut pthread_mutex_t) -> c_int {
+    // SAFETY: the caller's mutex.
+    let this = unsafe { Mutex::at(mutex) };
+    if this.is_ours() {
+        return this.lock();
+    }
+    // SAFETY: the caller's mutex.
+    unsafe { real::pthread_mutex_lock(mutex) }
+}
+
+/// `pthread_mutex_trylock`: EBUSY, EAGAIN.
+///
+/// # Safety
+///
+/// As POSIX has it.
+#[inline(always)]
+pub unsafe fn try_lock(mutex: *mut pthread_mutex_t) -> c_int {
+    // SAFETY: the caller's mutex.
+    let this = unsafe { Mutex::at(mutex) };
+    if this.is_ours() {
+        return this.try_lock();
+    }
+    // SAFETY: the caller's mutex.
+    unsafe { real::pthread_mutex_trylock(mutex) }
+}
+
+/// `pthread_mutex_timedlock`: on the realtime clock; ETIMEDOUT, EINVAL, EDEADLK, EAGAIN.
+///
+/// # Safety
+///
+/// As POSIX has it.
+pub unsafe fn timed_lock(mutex: *mut pthread_mutex_t, time: *const timespec) -> c_int {
+    // SAFETY: the caller's mutex.
+    let this = unsafe { Mutex::at(mutex) };
+    if this.is_ours() {
+        // SAFETY: the caller's timespec.
+        return unsafe { this.lock_until(Clock::Realtime, time) };
+    }
+    // SAFETY: the caller's pointers.
+    unsafe { real::pthread_mutex_timedlock(mutex, time) }
+}
+
+/// `pthread_mutex_clocklock`: as `pthread_mutex_timedlock`, on either clock; EINVAL for any other.
+///
+/// # Safety
+///
+/// As POSIX has it.
+pub unsafe fn clock_lock(mutex: *mut pthread_mutex_t, clock: clockid_t, time: *const timespec) -> c_int {
+    // SAFETY: the caller's mutex.
+    let this = unsafe { Mutex::at(mutex) };
+    if this.is_ours() {
+        let Some(clock) = time::clock(clock) else { return EINVAL };
+        // SAFETY: the caller's timespec.
+        return unsafe { this.lock_until(clock, time) };
+    }
+    // SAFETY: the caller's pointers.
+    unsafe { real::pthread_mutex_clocklock(mutex, clock, time) }
+}
+
+/// `pthread_mutex_unlock`: EPERM (recursive, error checking).
+///
+/// # Safety
+///
+/// As POSIX has it.
+#[inline(always)]
+pub unsafe fn unlock(mutex: *mut pthread_mutex_t) -> c_int {
+    // SAFETY: the caller's mutex.
+    let this = unsafe { Mutex::at(mutex) };
+    if this.is_ours() {
+        return this.unlock();
+    }
+    // SAFETY: the caller's mutex.
+    unsafe { real::pthread_mutex_unlock(mutex) }
+}
+
+/// `pthread_mutex_consistent`: EINVAL unless robust, which is glibc's.
+///
+/// # Safety
+///
+/// As POSIX has it.
+pub unsafe fn consistent(mutex: *mut pthread_mutex_t) -> c_int {
+    // SAFETY: the caller's mutex.
+    if unsafe { Mutex::at(mutex) }.is_ours() {
+        return EINVAL;
+    }
+    // SAFETY: the caller's mutex.
+    unsafe { real::pthread_mutex_consistent(mutex) }
+}
+
+/// `pthread_mutex_getprioceiling`: EINVAL unless priority-protected, which is glibc's.
+///
+/// # Safety
+///
+/// As POSIX has it.
+pub unsafe fn get_prioceiling(mutex: *const pthread_mutex_t, ceiling: *mut c_int) -> c_int {
+    // SAFETY: the caller's mutex.
+    if unsafe { Mutex::at(mutex) }.is_ours() {
+        return EINVAL;
+    }
+    // SAFETY: the caller's pointers.
+    unsafe { real::pthread_mutex_getprioceiling(mutex, ceiling) }
+}
+
+/// `pthread_mutex_setprioceiling`: EINVAL unless priority-protected, which is glibc's.
+///
+/// # Safety
+///
+/// As POSIX has it.
+pub unsafe fn set_prioceiling(mutex: *mut pthread_mutex_t, ceiling: c_int, old: *mut c_int) -> c_int {
+    // SAFETY: the caller's mutex.
+    if unsafe { Mutex::at(mutex) }.is_ours() {
+        return EINVAL;
+    }
+    // SAFETY: the caller's pointers.
+    unsafe { real::pthread_mutex_setprioceiling(mutex, ceiling, old) }
+}

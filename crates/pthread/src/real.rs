@@ -1,0 +1,118 @@
+//! glibc's own functions, for the objects and the processes that are not ours.
+//!
+//! Found with `dlsym(RTLD_NEXT)` when they are first needed. `dlsym` may take the loader's lock, which glibc does not
+//! take through anything that we intercept; it allocates only to report a failure.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::mem;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+use libc::{
+    clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, pthread_mutexattr_t, pthread_rwlock_t,
+    pthread_rwlockattr_t, timespec,
+};
+
+/// Looks `name` up in the libraries after this one; null if there is none, or no `dlsym`.
+pub(crate) fn next(name: &CStr) -> *mut c_void {
+    lookup(libc::RTLD_NEXT, name)
+}
+
+/// Looks `name` up in all libraries.
+pub(crate) fn any(name: &CStr) -> *mut c_void {
+    lookup(libc::RTLD_DEFAULT, name)
+}
+
+fn lookup(handle: *mut c_void, name: &CStr) -> *mut c_void {
+    match dlsym() {
+        // SAFETY: a handle and a C string, as dlsym wants them. The result is used after the call, so this is not a
+        // tail call, which RTLD_NEXT (it looks at its return address) would take for a call by somebody else.
+        Some(dlsym) => core::hint::black_box(unsafe { dlsym(handle, name.as_ptr()) }),
+        None => ptr::null_mut(),
+    }
+}
+
+type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
+
+// Weak, and by its oldest version: before glibc 2.34 it lives in libdl, which a program need not load.
+core::arch::global_asm!(".weak dlsym", ".symver dlsym, dlsym@GLIBC_2.2.5");
+
+/// `dlsym`, if the process has it.
+fn dlsym() -> Option<Dlsym> {
+    let address: *const c_void;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: loads the address from the GOT, which is 0 for a weak symbol that nobody defines.
+    unsafe {
+        core::arch::asm!("mov {}, qword ptr [rip + dlsym@GOTPCREL]", out(reg) address,
+                         options(pure, readonly, nostack, preserves_flags));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as on x86-64.
+    unsafe {
+        core::arch::asm!("adrp {0}, :got:dlsym", "ldr {0}, [{0}, #:got_lo12:dlsym]", out(reg) address,
+                         options(pure, readonly, nostack, preserves_flags));
+    }
+    // SAFETY: null or the function's address; `Option<fn>` has null for `None`.
+    unsafe { mem::transmute::<*const c_void, Option<Dlsym>>(address) }
+}
+
+/// Declares functions that call glibc's function of the same name.
+macro_rules! real {
+    ($($name:ident($($argument:ident: $type:ty),*);)*) => {$(
+        #[cold]
+        #[inline(never)]
+        pub(crate) unsafe fn $name($($argument: $type),*) -> c_int {
+            type Function = unsafe extern "C" fn($($type),*) -> c_int;
+            static FOUND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+            let mut address = FOUND.load(Relaxed);
+            if address.is_null() {
+                // SAFETY: the name has no zero byte in it and one at its end.
+                let name = unsafe { CStr::from_bytes_with_nul_unchecked(concat!(stringify!($name), "\0").as_bytes()) };
+                address = next(name);
+                FOUND.store(address, Relaxed);
+            }
+            // SAFETY: null or the address of glibc's function, whose type this is.
+            match unsafe { mem::transmute::<*mut c_void, Option<Function>>(address) } {
+                // SAFETY: the caller's arguments, which are what it would have called glibc's function with.
+                Some(function) => unsafe { function($($argument),*) },
+                None => libc::ENOSYS,
+            }
+        }
+    )*};
+}
+
+real! {
+    pthread_mutex_init(mutex: *mut pthread_mutex_t, attributes: *const pthread_mutexattr_t);
+    pthread_mutex_destroy(mutex: *mut pthread_mutex_t);
+    pthread_mutex_lock(mutex: *mut pthread_mutex_t);
+    pthread_mutex_trylock(mutex: *mut pthread_mutex_t);
+    pthread_mutex_timedlock(mutex: *mut pthread_mutex_t, deadline: *const timespec);
+    pthread_mutex_clocklock(mutex: *mut pthread_mutex_t, clock: clockid_t, deadline: *const timespec);
+    pthread_mutex_unlock(mutex: *mut pthread_mutex_t);
+    pthread_mutex_consistent(mutex: *mut pthread_mutex_t);
+    pthread_mutex_getprioceiling(mutex: *const pthread_mutex_t, ceiling: *mut c_int);
+    pthread_mutex_setprioceiling(mutex: *mut pthread_mutex_t, ceiling: c_int, old: *mut c_int);
+    pthread_rwlock_init(rwlock: *mut pthread_rwlock_t, attributes: *const pthread_rwlockattr_t);
+    pthread_rwlock_destroy(rwlock: *mut pthread_rwlock_t);
+    pthread_rwlock_rdlock(rwlock: *mut pthread_rwlock_t);
+    pthread_rwlock_tryrdlock(rwlock: *mut pthread_rwlock_t);
+    pthread_rwlock_timedrdlock(rwlock: *mut pthread_rwlock_t, deadline: *const timespec);
+    pthread_rwlock_clockrdlock(rwlock: *mut pthread_rwlock_t, clock: clockid_t, deadline: *const timespec);
+    pthread_rwlock_wrlock(rwlock: *mut pthread_rwlock_t);
+    pthread_rwlock_trywrlock(rwlock: *mut pthread_rwlock_t);
+    pthread_rwlock_timedwrlock(rwlock: *mut pthread_rwlock_t, deadline: *const timespec);
+    pthread_rwlock_clockwrlock(rwlock: *mut pthread_rwlock_t, clock: clockid_t, deadline: *const timespec);
+    pthread_rwlock_unlock(rwlock: *mut pthread_rwlock_t);
+    pthread_cond_init(cond: *mut pthread_cond_t, attributes: *const pthread_condattr_t);
+    pthread_cond_destroy(cond: *mut pthread_cond_t);
+    pthread_cond_wait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t);
+    pthread_cond_timedwait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, deadline: *const timespec);
+    pthread_cond_clockwait(
+        cond: *mut pthread_cond_t,
+        mutex: *mut pthread_mutex_t,
+        clock: clockid_t,
+        deadline: *const timespec
+    );
+    pthread_cond_signal(cond: *mut pthread_cond_t);
+    pthread_cond_broadcast(cond: *mut pthread_cond_t);
+}

@@ -1,0 +1,224 @@
+//! `pthread_rwlock_*`.
+//!
+//! The object (56 bytes in glibc): our 16-byte lock where glibc has its counters; `__shared` and `__flags` at glibc's
+//! places, written by glibc's own initialiser or by a static one.
+//!
+//! Each function returns 0 or an errno, and each is as safe to call as its POSIX namesake.
+
+use core::ffi::c_int;
+use core::mem::{align_of, offset_of, size_of};
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT};
+use libc::{clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
+use spinpark_linux::Linux;
+use spinpark_locks::{Preference, RawRwLock};
+use spinpark_platform::{Clock, Deadline};
+
+use crate::{mode, real, time};
+
+/// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`; the two other kinds both prefer readers in glibc.
+const PREFER_WRITERS: u32 = 2;
+
+/// Our view of a `pthread_rwlock_t`.
+#[repr(C)]
+struct RwLock {
+    raw: RawRwLock<Linux>,
+    unused: [u32; 3],
+    /// Not 0: process-shared, so glibc's.
+    shared: AtomicU32,
+    unused_too: [u32; 4],
+    flags: AtomicU32,
+}
+
+const _: () = assert!(size_of::<RwLock>() <= size_of::<pthread_rwlock_t>());
+const _: () = assert!(align_of::<RwLock>() <= align_of::<pthread_rwlock_t>());
+const _: () = assert!(offset_of!(RwLock, shared) == 28, "glibc's __data.__shared");
+const _: () = assert!(offset_of!(RwLock, flags) == 48, "glibc's __data.__flags");
+
+impl RwLock {
+    /// # Safety
+    ///
+    /// `rwlock` points to a read-write lock, which lives for `'a`.
+    #[inline(always)]
+    unsafe fn at<'a>(rwlock: *const pthread_rwlock_t) -> &'a Self {
+        // SAFETY: the caller's pointer; size and alignment fit; every field in use is atomic.
+        unsafe { &*rwlock.cast() }
+    }
+
+    #[inline(always)]
+    fn is_ours(&self) -> bool {
+        self.shared.load(Relaxed) == 0 && mode::ours()
+    }
+
+    #[inline(always)]
+    fn preference(&self) -> Preference {
+        if self.flags.load(Relaxed) == PREFER_WRITERS { Preference::Writers } else { Preference::Readers }
+    }
+
+    #[inline(always)]
+    fn read(&self) -> c_int {
+        if self.raw.try_read(self.preference()) {
+            return 0;
+        }
+        self.read_slow(None)
+    }
+
+    /// What no reader can wait for: itself as the writer, or room for one reader more.
+    #[cold]
+    fn read_slow(&self, deadline: Option<Deadline>) -> c_int {
+        if self.raw.is_write_locked_by_me() {
+            EDEADLK
+        } else if self.raw.is_full() {
+            EAGAIN
+        } else if self.raw.read_until(self.preference(), deadline) {
+            0
+        } else {
+            ETIMEDOUT
+        }
+    }
+
+    fn try_read(&self) -> c_int {
+        if self.raw.try_read(self.preference()) {
+            0
+        } else if self.raw.is_full() {
+            EAGAIN
+        } else {
+            EBUSY
+        }
+    }
+
+    #[inline(always)]
+    fn write(&self) -> c_int {
+        if self.raw.try_write() {
+            return 0;
+        }
+        self.write_slow(None)
+    }
+
+    #[cold]
+    fn write_slow(&self, deadline: Option<Deadline>) -> c_int {
+        if self.raw.is_write_locked_by_me() {
+            EDEADLK
+        } else if self.raw.write_until(deadline) {
+            0
+        } else {
+            ETIMEDOUT
+        }
+    }
+
+    #[inline(always)]
+    fn unlock(&self) -> c_int {
+        if !self.raw.is_locked() {
+            return EPERM;
+        }
+        self.raw.unlock();
+        0
+    }
+}
+
+/// A deadline that was checked before anything else: glibc does that for read-write locks.
+///
+/// # Safety
+///
+/// `time` points to a timespec.
+unsafe fn deadline(clock: Option<Clock>, time: *const timespec) -> Result<Option<Deadline>, c_int> {
+    let clock = clock.ok_or(EINVAL)?;
+    // SAFETY: the caller's pointer.
+    unsafe { time::deadline(clock, time) }.ok_or(EINVAL).map(Some)
+}
+
+/// `pthread_rwlock_init`.
+///
+/// # Safety
+///
+/// As POSIX has it.
+pub unsafe fn init(rwlock: *mut pthread_rwlock_t, attributes: *const pthread_rwlockattr_t) -> c_int {
+    if attributes.is_null() && mode::ours() {
+        // SAFETY: the caller's memory for a lock; all zero is PTHREAD_RWLOCK_INITIALIZER.
+        unsafe { rwlock.write_bytes(0, 1) };
+        return 0;
+    }
+    // SAFETY: the caller's pointers. What glibc leaves is zero but for `__shared` and `__flags`.
+    unsafe { real::pthread_rwlock_init(rwlock, attributes) }
+}
+
+/// `pthread_rwlock_destroy`: always 0, as in glibc.
+///
+/// # Safety
+///
+/// As POSIX has it.
+pub unsafe fn destroy(rwlock: *mut pthread_rwlock_t) -> c_int {
+    // SAFETY: the caller's lock.
+    if unsafe { RwLock::at(rwlock) }.is_ours() {
+        return 0;
+    }
+    // SAFETY: the caller's lock.
+    unsafe { real::pthread_rwlock_destroy(rwlock) }
+}
+
+/// Declares the functions that acquire or release: ours by the method, or glibc's by its name.
+macro_rules! calls {
+    ($($(#[$doc:meta])* $name:ident($this:ident $(, $argument:ident: $type:ty)*) => $ours:expr, $real:ident;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        ///
+        /// As POSIX has it.
+        #[inline(always)]
+        pub unsafe fn $name(rwlock: *mut pthread_rwlock_t $(, $argument: $type)*) -> c_int {
+            // SAFETY: the caller's lock.
+            let $this = unsafe { RwLock::at(rwlock) };
+            if $this.is_ours() {
+                return $ours;
+            }
+            // SAFETY: the caller's pointers.
+            unsafe { real::$real(rwlock $(, $argument)*) }
+        }
+    )*};
+}
+
+calls! {
+    /// `pthread_rwlock_rdlock`: EDEADLK if this thread holds it for writing, EAGAIN if there are too many readers.
+    read(this) => this.read(), pthread_rwlock_rdlock;
+    /// `pthread_rwlock_tryrdlock`: EBUSY, EAGAIN.
+    try_read(this) => this.try_read(), pthread_rwlock_tryrdlock;
+    /// `pthread_rwlock_timedrdlock`: on the realtime clock; ETIMEDOUT, EINVAL, EDEADLK, EAGAIN.
+    timed_read(this, time: *const timespec) =>
+        // SAFETY: the caller's timespec.
+        match unsafe { deadline(Some(Clock::Realtime), time) } {
+            Ok(_) if this.raw.try_read(this.preference()) => 0,
+            Ok(deadline) => this.read_slow(deadline),
+            Err(error) => error,
+        }, pthread_rwlock_timedrdlock;
+    /// `pthread_rwlock_clockrdlock`: as `pthread_rwlock_timedrdlock`, on either clock.
+    clock_read(this, clock: clockid_t, time: *const timespec) =>
+        // SAFETY: the caller's timespec.
+        match unsafe { deadline(time::clock(clock), time) } {
+            Ok(_) if this.raw.try_read(this.preference()) => 0,
+            Ok(deadline) => this.read_slow(deadline),
+            Err(error) => error,
+        }, pthread_rwlock_clockrdlock;
+    /// `pthread_rwlock_wrlock`: EDEADLK if this thread holds it for writing.
+    write(this) => this.write(), pthread_rwlock_wrlock;
+    /// `pthread_rwlock_trywrlock`: EBUSY.
+    try_write(this) => if this.raw.try_write() { 0 } else { EBUSY }, pthread_rwlock_trywrlock;
+    /// `pthread_rwlock_timedwrlock`: on the realtime clock; ETIMEDOUT, EINVAL, EDEADLK.
+    timed_write(this, time: *const timespec) =>
+        // SAFETY: the caller's timespec.
+        match unsafe { deadline(Some(Clock::Realtime), time) } {
+            Ok(_) if this.raw.try_write() => 0,
+            Ok(deadline) => this.write_slow(deadline),
+            Err(error) => error,
+        }, pthread_rwlock_timedwrlock;
+    /// `pthread_rwlock_clockwrlock`: as `pthread_rwlock_timedwrlock`, on either clock.
+    clock_write(this, clock: clockid_t, time: *const timespec) =>
+        // SAFETY: the caller's timespec.
+        match unsafe { deadline(time::clock(clock), time) } {
+            Ok(_) if this.raw.try_write() => 0,
+            Ok(deadline) => this.write_slow(deadline),
+            Err(error) => error,
+        }, pthread_rwlock_clockwrlock;
+    /// `pthread_rwlock_unlock`: EPERM if nobody holds it.
+    unlock(this) => this.unlock(), pthread_rwlock_unlock;
+}
