@@ -32,3 +32,9 @@ pub fn process_id() -> u32 {
     // SAFETY: takes nothing and cannot fail.
     unsafe { call6(libc::SYS_getpid, [0; 6]) as u32 }
 }
+
+/// Lets others run, and lets pending signals in.
+pub fn yield_now() {
+    // SAFETY: takes nothing.
+    unsafe { call6(libc::SYS_sched_yield, [0; 6]) };
+}

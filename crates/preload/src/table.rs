@@ -4,9 +4,9 @@ use core::ffi::c_int;
 
 use libc::{
     clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, pthread_mutexattr_t, pthread_rwlock_t,
-    pthread_rwlockattr_t, timespec,
+    pthread_rwlockattr_t, pthread_t, timespec,
 };
-use spinpark_pthread::{c11, cond, mutex, rwlock};
+use spinpark_pthread::{c11, cancel, cond, mutex, rwlock};
 
 use crate::export::export;
 
@@ -78,6 +78,12 @@ export! {
         ["spinpark_pthread_cond_signal_0" as "pthread_cond_signal@@GLIBC_2.3.2"];
     pthread_cond_broadcast(cond: *mut pthread_cond_t) -> c_int = cond::broadcast,
         ["spinpark_pthread_cond_broadcast_0" as "pthread_cond_broadcast@@GLIBC_2.3.2"];
+}
+
+// Cancellation.
+export! {
+    pthread_cancel(thread: pthread_t) -> c_int = cancel::cancel,
+        ["spinpark_pthread_cancel_0" as "pthread_cancel@GLIBC_2.2.5", "spinpark_pthread_cancel_1" as "pthread_cancel@@GLIBC_2.34"];
 }
 
 // C11.

@@ -9,6 +9,7 @@
 //! | [`mutex`]  | `pthread_mutex_*`                                                            |
 //! | [`rwlock`] | `pthread_rwlock_*`                                                           |
 //! | [`cond`]   | `pthread_cond_*`, a cancellation point                                       |
+//! | [`cancel`] | `pthread_cancel`, counted: a cancelled waiter must lose nobody's signal       |
 //! | [`c11`]    | `mtx_*`, `cnd_*`                                                             |
 //! | [`mode`]   | active or disabled, and how the user can tell                                |
 //!
@@ -20,7 +21,7 @@
 #![no_std]
 
 pub mod c11;
-mod cancel;
+pub mod cancel;
 pub mod cond;
 pub mod mode;
 pub mod mutex;

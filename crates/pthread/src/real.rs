@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use libc::{
     clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, pthread_mutexattr_t, pthread_rwlock_t,
-    pthread_rwlockattr_t, timespec,
+    pthread_rwlockattr_t, pthread_t, timespec,
 };
 
 /// Looks `name` up in the libraries after this one; null if there is none, or no `dlsym`.
@@ -115,4 +115,5 @@ real! {
     );
     pthread_cond_signal(cond: *mut pthread_cond_t);
     pthread_cond_broadcast(cond: *mut pthread_cond_t);
+    pthread_cancel(thread: pthread_t);
 }
