@@ -27,7 +27,8 @@ pub enum Linux {}
 /// The constants of [`Linux`]; `docs/tuning.md` has where each comes from.
 const TUNING: Tuning = Tuning {
     spin_ns: 10 * NS_PER_US,
-    polls_per_clock: 16,
+    hints_per_clock: 32,
+    longest_gap: 256,
     oracle_ns: 4 * NS_PER_US,
     max_spinners: 1,
     starvation_ns: NS_PER_MS,

@@ -3,8 +3,8 @@
 //! Origin: Linux' mutex since 3ca0ff57 (owner and flags in one word), document 001 (spin on the owner, leave when it
 //! changes). State, transitions, invariants and orderings: [`core`](crate::core) and [`word`](crate::word).
 //!
-//! Fast paths: `lock` is one compare-exchange of 0 (Acquire); `unlock` is one load and one compare-exchange
-//! (Release), the last access to the lock.
+//! Fast paths: `lock` is one load (document 002: read before a compare-exchange) and one compare-exchange (Acquire);
+//! `unlock` is one load and one compare-exchange (Release), the last access to the lock.
 
 use spinpark_platform::{AtomicU32, Deadline, Ordering::Relaxed, Platform};
 
@@ -35,10 +35,7 @@ impl<P: Platform> RawMutex<P> {
     /// Acquires; waits as long as it takes. Acquire ordering.
     #[inline]
     pub fn lock(&self) {
-        let token = P::thread_token();
-        if !self.core.try_acquire_unlocked(word::write_hold(token)) {
-            self.core.acquire(Want::Write, token, None);
-        }
+        self.core.acquire(Want::Write, P::thread_token(), None);
     }
 
     /// Acquires if the mutex is free. Acquire ordering on success.

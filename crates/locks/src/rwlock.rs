@@ -127,10 +127,7 @@ impl<P: Platform> RawRwLock<P> {
     /// Acquires for writing; waits as long as it takes. Acquire ordering.
     #[inline]
     pub fn write(&self) {
-        let token = P::thread_token();
-        if !self.core.try_acquire_unlocked(word::write_hold(token)) {
-            self.core.acquire(Want::Write, token, None);
-        }
+        self.core.acquire(Want::Write, P::thread_token(), None);
     }
 
     /// Acquires for writing, or returns `false` once `deadline` has passed.

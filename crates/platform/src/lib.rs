@@ -74,8 +74,10 @@ pub enum Event {
 pub struct Tuning {
     /// Longest time that one spinning phase may take, ns.
     pub spin_ns: u64,
-    /// Polls of the lock word between two looks at the clock.
-    pub polls_per_clock: u32,
+    /// Spin hints between two looks at the clock.
+    pub hints_per_clock: u32,
+    /// Most spin hints between two polls of the lock word; the gap doubles up to it.
+    pub longest_gap: u32,
     /// Time after which a spinner first asks whether the owner runs, ns; also the distance of two questions.
     pub oracle_ns: u64,
     /// Most threads that spin on one lock at a time, at most 3 (two bits in the word).

@@ -124,12 +124,6 @@ impl<P: Platform> LockCore<P> {
         false
     }
 
-    /// T1 on a lock that nobody holds or waits for: one compare-exchange, no load before it.
-    #[inline]
-    pub(crate) fn try_acquire_unlocked(&self, new: u32) -> bool {
-        self.word().compare_exchange(0, new, Acquire, Relaxed).is_ok()
-    }
-
     /// Acquires, or gives up at `deadline`. Takes part in spinning and queueing.
     #[inline]
     pub(crate) fn acquire(&self, want: Want, token: u32, deadline: Option<Deadline>) -> bool {
@@ -140,9 +134,9 @@ impl<P: Platform> LockCore<P> {
     #[inline]
     pub(crate) fn release(&self, release: Release) {
         let seen = self.peek();
-        // With flags the slow path decides; it also knows flags that a forked child has only inherited.
-        let calm = seen & word::FLAGS == 0;
         let after = word::released(seen, release);
+        // A forked child may have inherited flags that mean nothing here; the slow path knows.
+        let calm = seen & word::FLAGS == 0 || (!word::must_look(seen, after, release) && P::generation() == 0);
         if !calm || self.word().compare_exchange(seen, after, ReleaseOrder, Relaxed).is_err() {
             self.release_slow(release);
         }

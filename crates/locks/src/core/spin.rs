@@ -68,7 +68,7 @@ impl<P: Platform> LockCore<P> {
             if budget.is_spent(word::owner(seen)) {
                 break;
             }
-            P::spin_hint();
+            budget.back_off();
         }
         Spun::Stopped(credit)
     }
@@ -76,7 +76,10 @@ impl<P: Platform> LockCore<P> {
 
 /// The time that one spinning phase may take, looked at every few polls.
 struct Budget<P: Platform> {
-    polls: u32,
+    /// Spin hints before the next poll.
+    gap: u32,
+    /// Spin hints since the last look at the clock.
+    hints: u32,
     start: u64,
     end: u64,
     /// When to ask about the owner next.
@@ -96,7 +99,8 @@ impl<P: Platform> Budget<P> {
             _ => end,
         };
         Self {
-            polls: 0,
+            gap: 1,
+            hints: 0,
             start,
             end,
             ask: start + P::TUNING.oracle_ns,
@@ -108,16 +112,26 @@ impl<P: Platform> Budget<P> {
 
     /// Whether to stop: the time is over, or `owner` (0: unknown) does not run.
     fn is_spent(&mut self, owner: u32) -> bool {
-        self.polls += 1;
-        if self.polls % P::TUNING.polls_per_clock != 0 {
+        if self.hints < P::TUNING.hints_per_clock {
             return false;
         }
+        self.hints = 0;
         let now = P::now(Clock::Monotonic);
         if now >= self.end || now < self.start {
             P::event(Event::SpinLeftBudget);
             return true;
         }
         now >= self.ask && self.owner_is_off(owner, now)
+    }
+
+    /// Waits before the next poll, twice as long each time up to a bound (document 004: exponential back-off): each
+    /// poll takes the owner's cache line away from it.
+    fn back_off(&mut self) {
+        for _ in 0..self.gap {
+            P::spin_hint();
+        }
+        self.hints += self.gap;
+        self.gap = P::TUNING.longest_gap.min(self.gap * 2);
     }
 
     fn owner_is_off(&mut self, owner: u32, now: u64) -> bool {

@@ -1,0 +1,117 @@
+//! The experiment: blocks of runs, until they are done, somebody interrupts, or a run fails.
+//!
+//! What executes a run is behind [`Executor`]: processes in earnest, a table of numbers in tests.
+
+use serde::Serialize;
+
+use crate::blocks::{Plan, Scheduler};
+use crate::failure::RunError;
+use crate::sample::Sample;
+
+/// Makes one run and says what it cost.
+pub trait Executor {
+    /// Makes the run of `plan`.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::Interrupted`] if the user does not want to wait any longer; anything else if the run is worthless.
+    fn execute(&mut self, plan: &Plan) -> Result<Sample, RunError>;
+}
+
+/// Hears what happens, between runs.
+pub trait Observer {
+    /// A run is about to start.
+    fn starting(&mut self, _plan: &Plan) {}
+    /// A run has ended.
+    fn finished(&mut self, _run: &Run) {}
+}
+
+/// An observer that does not care.
+#[derive(Debug)]
+pub struct Silent;
+
+impl Observer for Silent {}
+
+/// A run that was made.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Run {
+    /// Where it stood in the experiment.
+    #[serde(flatten)]
+    pub plan: Plan,
+    /// What it cost.
+    #[serde(flatten)]
+    pub sample: Sample,
+}
+
+/// Why there are no more runs.
+#[derive(Debug)]
+pub enum End {
+    /// All blocks were run.
+    Complete,
+    /// The user stopped it.
+    Interrupted,
+    /// A run failed.
+    Failed(RunError),
+}
+
+impl End {
+    /// The word for data files.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Interrupted => "interrupted",
+            Self::Failed(_) => "failed",
+        }
+    }
+
+    pub(crate) fn from_error(error: RunError) -> Self {
+        if matches!(error, RunError::Interrupted) { Self::Interrupted } else { Self::Failed(error) }
+    }
+}
+
+/// Everything that was measured.
+#[derive(Debug)]
+pub struct Measurement {
+    /// The runs, in the order in which they were made.
+    pub runs: Vec<Run>,
+    /// Why there are no more.
+    pub end: End,
+}
+
+/// Runs `rounds` blocks.
+pub fn measure(
+    rounds: usize,
+    seed: u64,
+    executor: &mut dyn Executor,
+    observer: &mut dyn Observer,
+) -> Measurement {
+    let mut scheduler = Scheduler::new(seed);
+    let mut runs = Vec::with_capacity(rounds * 3);
+    for _ in 0..rounds {
+        if let Err(error) = measure_block(&mut scheduler, executor, observer, &mut runs) {
+            return Measurement { runs, end: End::from_error(error) };
+        }
+    }
+    Measurement { runs, end: End::Complete }
+}
+
+/// Runs one block and appends to `runs`.
+///
+/// # Errors
+///
+/// The first error of a run; the runs before it are kept.
+pub fn measure_block(
+    scheduler: &mut Scheduler,
+    executor: &mut dyn Executor,
+    observer: &mut dyn Observer,
+    runs: &mut Vec<Run>,
+) -> Result<(), RunError> {
+    for plan in scheduler.block() {
+        observer.starting(&plan);
+        let run = Run { plan, sample: executor.execute(&plan)? };
+        observer.finished(&run);
+        runs.push(run);
+    }
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! All data of a measurement as one JSON document: whoever doubts the statistics can do their own.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::arm::Baseline;
+use crate::compare::Comparison;
+use crate::environment::Environment;
+use crate::machine::Noise;
+use crate::measure::Run;
+use crate::target::usage::Usage;
+use crate::warnings::Warning;
+
+use super::Printed;
+
+/// The version of the documents' structure. It grows when a field changes its meaning or goes.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// A comparison with everything that was measured.
+#[derive(Debug, Serialize)]
+pub struct Document<'a> {
+    /// "spinpark compare".
+    pub format: &'static str,
+    /// [`FORMAT_VERSION`].
+    pub format_version: u32,
+    /// "complete", "interrupted" or "failed".
+    pub end: &'static str,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The drop-in that was used.
+    pub drop_in: String,
+    /// How it was measured.
+    pub settings: Settings<'a>,
+    /// Where and when.
+    pub environment: &'a Environment,
+    /// What else the machine did.
+    pub noise: &'a Noise,
+    /// What the drop-in saw in the unmeasured run before.
+    pub usage: Usage,
+    /// The results.
+    pub comparison: &'a Comparison,
+    /// What makes them weak.
+    pub warnings: &'a [Warning],
+    /// Every run, in the order in which they were made.
+    pub runs: &'a [Run],
+}
+
+/// How a comparison was measured.
+#[derive(Debug, Serialize)]
+pub struct Settings<'a> {
+    /// Blocks that were asked for.
+    pub rounds: usize,
+    /// Decides the order of runs, the padding of the environment, and the intervals.
+    pub seed: u64,
+    /// What the glibc arms run.
+    pub baseline: Baseline,
+    /// The expression for the program's number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric_from_output: Option<&'a str>,
+    /// What that number means.
+    pub printed: &'a Printed,
+    /// Least peak memory that can be seen, in bytes.
+    pub memory_floor_bytes: u64,
+}
+
+/// A file that cannot be written.
+#[derive(Debug, Error)]
+#[error("cannot write {}: {error}\nGive --json a file in a directory that exists and that you may write to", .path.display())]
+pub struct Unwritable {
+    path: PathBuf,
+    error: io::Error,
+}
+
+/// A file that is known to be writable before anything was measured, and is left alone until there is something to
+/// write. If there never is, a file that was not there before goes again.
+#[derive(Debug)]
+pub struct Output {
+    path: PathBuf,
+    file: File,
+    ours_and_empty: bool,
+}
+
+impl Output {
+    /// Opens `path` for writing, without changing what is in it.
+    ///
+    /// # Errors
+    ///
+    /// If that is not possible.
+    pub fn open(path: &Path) -> Result<Self, Unwritable> {
+        let ours_and_empty = !path.exists();
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+        let file = file.map_err(|error| Unwritable { path: path.into(), error })?;
+        Ok(Self { path: path.into(), file, ours_and_empty })
+    }
+
+    /// Replaces the contents by `document`.
+    ///
+    /// # Errors
+    ///
+    /// If writing fails after all: the disk may be full.
+    pub fn write(mut self, document: &impl Serialize) -> Result<(), Unwritable> {
+        self.ours_and_empty = false;
+        self.try_write(document).map_err(|error| Unwritable { path: self.path.clone(), error })
+    }
+
+    fn try_write(&self, document: &impl Serialize) -> io::Result<()> {
+        if self.file.metadata()?.is_file() {
+            self.file.set_len(0)?;
+        }
+        let mut writer = BufWriter::new(&self.file);
+        serde_json::to_writer_pretty(&mut writer, document)?;
+        writer.write_all(b"\n")?;
+        writer.flush()
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if self.ours_and_empty {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_result_survives_until_there_is_a_new_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("result.json");
+        std::fs::write(&path, "old and rather long").unwrap();
+        drop(Output::open(&path).unwrap());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "old and rather long");
+        Output::open(&path).unwrap().write(&[1]).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "[\n  1\n]\n");
+    }
+
+    #[test]
+    fn nothing_is_left_behind_without_a_result() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("result.json");
+        drop(Output::open(&path).unwrap());
+        assert!(!path.exists());
+        assert!(Output::open(&directory.path().join("no/such/result.json")).is_err());
+    }
+}

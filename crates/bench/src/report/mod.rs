@@ -1,0 +1,105 @@
+//! Saying what was found: tables for people, JSON for programs, Markdown for documents.
+
+pub mod compare_table;
+pub mod json;
+pub mod markdown;
+pub mod micro_table;
+mod words;
+
+use std::env;
+use std::io::IsTerminal;
+
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table};
+
+pub use self::words::{Goodness, Printed, interval, metric_name, value, verdict_word};
+
+/// The widest line that we print.
+pub const WIDTH: u16 = 100;
+
+/// Whether to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Colours are welcome.
+    pub color: bool,
+}
+
+impl Style {
+    /// Colours on a terminal, unless `NO_COLOR` is set (<https://no-color.org>).
+    #[must_use]
+    pub fn of_stdout() -> Self {
+        let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Self { color: std::io::stdout().is_terminal() && !refused }
+    }
+
+    /// No colours.
+    pub const PLAIN: Self = Self { color: false };
+
+    fn verdict(self, word: &str, goodness: Goodness) -> Cell {
+        let cell = Cell::new(word);
+        match goodness {
+            _ if !self.color => cell,
+            Goodness::Good => cell.fg(Color::Green).add_attribute(Attribute::Bold),
+            Goodness::Bad => cell.fg(Color::Red).add_attribute(Attribute::Bold),
+            Goodness::Neither => cell,
+        }
+    }
+}
+
+/// An empty table in our style: the first column to the left, the others to the right.
+fn table(style: Style, header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(UTF8_HORIZONTAL_ONLY)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(WIDTH);
+    if style.color {
+        table.enforce_styling();
+    } else {
+        table.force_no_tty();
+    }
+    table.style_mut().row_separator = LineStyle::none();
+    table.set_header(header.to_vec());
+    for index in 1..header.len() {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+/// A table as text, without blanks at line ends.
+fn text(table: &Table) -> String {
+    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+/// Breaks `text` at blanks so that no line is longer than [`WIDTH`]; further lines are indented.
+#[must_use]
+pub fn wrap(text: &str, indent: usize) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.last().map_or(0, |line| line.chars().count());
+        if last > 0 && last + 1 + word.chars().count() > usize::from(WIDTH) {
+            lines.push(" ".repeat(indent) + word);
+        } else if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrapping() {
+        let wrapped = wrap(&"word ".repeat(50), 2);
+        assert!(wrapped.lines().all(|line| line.chars().count() <= 100));
+        assert!(wrapped.lines().skip(1).all(|line| line.starts_with("  word")));
+        assert_eq!(wrap("short", 2), "short");
+    }
+}

@@ -1,0 +1,100 @@
+//! The statistics of a paired comparison: medians, bootstrap intervals over blocks, verdicts.
+//!
+//! Ratios are handled as logarithms, so that "twice as fast" and "half as fast" are equally far from "no change".
+
+pub mod bootstrap;
+pub mod verdict;
+
+use serde::Serialize;
+
+/// A ratio between two arms with its 95 % interval. 1.0 means "no change".
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Ratio {
+    /// The median over blocks.
+    pub median: f64,
+    /// The lower end of the 95 % interval.
+    pub low: f64,
+    /// The upper end of the 95 % interval.
+    pub high: f64,
+}
+
+impl Ratio {
+    /// The farthest distance of the interval from "no change", as a fraction: `[0.96, 1.02]` gives about 0.042.
+    #[must_use]
+    pub fn reach(&self) -> f64 {
+        self.low.ln().abs().max(self.high.ln().abs()).exp_m1()
+    }
+
+    /// Half the width of the interval, as a fraction.
+    #[must_use]
+    pub fn half_width(&self) -> f64 {
+        ((self.high.ln() - self.low.ln()) / 2.0).exp_m1()
+    }
+
+    /// Whether the interval contains "no change".
+    #[must_use]
+    pub fn contains_one(&self) -> bool {
+        self.low <= 1.0 && 1.0 <= self.high
+    }
+}
+
+/// The median; `None` without values.
+#[must_use]
+pub fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    median_in_place(&mut sorted)
+}
+
+/// [`median`] that may reorder its argument.
+pub(crate) fn median_in_place(values: &mut [f64]) -> Option<f64> {
+    let middle = values.len() / 2;
+    if values.is_empty() {
+        return None;
+    }
+    let upper = *values.select_nth_unstable_by(middle, f64::total_cmp).1;
+    if values.len() % 2 == 1 {
+        return Some(upper);
+    }
+    let lower = values[..middle].iter().copied().max_by(f64::total_cmp);
+    lower.map(|lower| f64::midpoint(lower, upper))
+}
+
+/// The value below which the fraction `q` of `sorted` lies, linearly interpolated. `sorted` must not be empty.
+#[must_use]
+pub fn quantile(sorted: &[f64], q: f64) -> f64 {
+    let position = q.clamp(0.0, 1.0) * (sorted.len() - 1) as f64;
+    let below = position.floor() as usize;
+    let above = position.ceil() as usize;
+    let share = position - below as f64;
+    sorted[below] * (1.0 - share) + sorted[above] * share
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn median_of_odd_even_and_none() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
+        assert_eq!(median(&[]), None);
+    }
+
+    #[test]
+    fn quantile_interpolates() {
+        let sorted = [0.0, 1.0, 2.0, 3.0, 4.0];
+        assert_eq!(quantile(&sorted, 0.0), 0.0);
+        assert_eq!(quantile(&sorted, 0.5), 2.0);
+        assert_eq!(quantile(&sorted, 0.125), 0.5);
+        assert_eq!(quantile(&sorted, 1.0), 4.0);
+    }
+
+    #[test]
+    fn reach_is_the_same_in_both_directions() {
+        let up = Ratio { median: 1.0, low: 1.0, high: 1.25 };
+        let down = Ratio { median: 1.0, low: 0.8, high: 1.0 };
+        assert!((up.reach() - 0.25).abs() < 1e-12);
+        assert!((down.reach() - 0.25).abs() < 1e-12);
+        assert!(up.contains_one() && !Ratio { median: 1.1, low: 1.01, high: 1.2 }.contains_one());
+    }
+}

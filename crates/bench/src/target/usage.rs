@@ -1,0 +1,85 @@
+//! What the drop-in reports about a run: which processes loaded it, and which of them ever took a lock.
+//!
+//! If `SPINPARK_REPORT` names a file, the drop-in appends `loaded <pid>` when a process starts, and `used <pid>` at the
+//! first lock call of that process. This is the only reliable answer to "does it use pthread locks": symbol tables know
+//! nothing about libraries that are loaded later, or about a child process.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::failure::Tail;
+
+/// Processes of one run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Usage {
+    /// How many loaded the drop-in.
+    pub loaded: usize,
+    /// How many called a lock function.
+    pub used: usize,
+}
+
+/// Nothing that could differ.
+#[derive(Debug, Error)]
+pub enum NoUse {
+    /// The loader ignored us.
+    #[error(
+        "the drop-in was not loaded into the program: it, or the programs that it starts, ignores LD_PRELOAD\nThere is nothing to compare. Statically linked and setuid programs do so; also see that nothing resets the environment{0}"
+    )]
+    NotLoaded(Tail),
+    /// It was loaded in vain.
+    #[error(
+        "the program uses no pthread locks (no mutex, rwlock or condition variable was touched in the whole run)\nThere is nothing to compare. Programs with locks of their own do not change: Go, Rust's std::sync, Java's synchronized; for Rust, use the spinpark crate"
+    )]
+    NotUsed,
+}
+
+impl Usage {
+    /// Reads the report file of a run.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read.
+    pub fn read(report: &Path) -> io::Result<Self> {
+        Ok(Self::parse(&fs::read_to_string(report)?))
+    }
+
+    fn parse(text: &str) -> Self {
+        let count = |word: &str| text.lines().filter(|line| line.split(' ').next() == Some(word)).count();
+        Self { loaded: count("loaded"), used: count("used") }
+    }
+
+    /// Checks that there is something to compare. `output` is what the run printed.
+    ///
+    /// # Errors
+    ///
+    /// If not.
+    pub fn check(self, output: &str) -> Result<(), NoUse> {
+        match self {
+            Self { loaded: 0, .. } => Err(NoUse::NotLoaded(Tail::of(output))),
+            Self { used: 0, .. } => Err(NoUse::NotUsed),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_processes() {
+        let usage = Usage::parse("loaded 10\nloaded 11\nused 11\n");
+        assert_eq!(usage, Usage { loaded: 2, used: 1 });
+        assert!(usage.check("").is_ok());
+    }
+
+    #[test]
+    fn nothing_to_compare() {
+        assert!(matches!(Usage::parse("").check(""), Err(NoUse::NotLoaded(_))));
+        assert!(matches!(Usage::parse("loaded 1\n").check(""), Err(NoUse::NotUsed)));
+    }
+}

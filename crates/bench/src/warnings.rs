@@ -1,0 +1,190 @@
+//! The command doubts itself: what makes a result weak, and what to do about it.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::compare::Comparison;
+use crate::machine::Noise;
+use crate::stats::bootstrap::MIN_BLOCKS;
+use crate::stats::verdict::{MAX_MARGIN, Verdict};
+use crate::units::{percent, seconds};
+
+/// Runs shorter than this are mostly the start of a process.
+const SHORT_RUN_S: f64 = 0.1;
+
+/// Steal time above this share disturbs.
+const MUCH_STEAL: f64 = 0.01;
+
+/// Other processes above this share disturb.
+const MUCH_ELSE: f64 = 0.10;
+
+/// More rounds than this are not a suggestion.
+const MAX_SUGGESTION: usize = 200;
+
+/// Something that makes a result weak.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Warning {
+    /// The user stopped it.
+    Interrupted {
+        /// Complete blocks.
+        blocks: usize,
+        /// Blocks that were asked for.
+        rounds: usize,
+    },
+    /// Not enough blocks for an interval.
+    TooFewBlocks {
+        /// Complete blocks.
+        blocks: usize,
+    },
+    /// The interval exists but is too wide to decide anything.
+    WideInterval {
+        /// Half its width, as a fraction.
+        half_width: f64,
+        /// Rounds that might do.
+        rounds: usize,
+    },
+    /// The two glibc arms differ.
+    ArmsDiffer,
+    /// The noise floor is above what could be called equivalent.
+    NoisyRuns {
+        /// As a fraction.
+        floor: f64,
+    },
+    /// Starting the process takes a good part of the run.
+    ShortRun {
+        /// Median wall time.
+        run_s: f64,
+    },
+    /// Other virtual machines took CPU time.
+    Steal {
+        /// Share of all CPU time.
+        share: f64,
+    },
+    /// Other processes took CPU time.
+    BusyMachine {
+        /// Share of all CPU time.
+        share: f64,
+    },
+    /// The drop-in is not optimised.
+    DebugBuild,
+    /// More threads than CPUs.
+    Oversubscribed {
+        /// CPUs there are.
+        cpus: usize,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interrupted { blocks, rounds } => {
+                write!(f, "Interrupted after {blocks} of {rounds} blocks; this is what was measured so far.")
+            }
+            Self::TooFewBlocks { blocks } => write!(
+                f,
+                "{blocks} complete blocks are too few for an interval, so there is no verdict; {MIN_BLOCKS} are the least."
+            ),
+            Self::WideInterval { half_width, rounds } if *rounds <= MAX_SUGGESTION => write!(
+                f,
+                "Undecided: the interval is ±{} wide. More blocks narrow it: try --rounds {rounds}.",
+                percent(*half_width)
+            ),
+            Self::WideInterval { half_width, .. } => write!(
+                f,
+                "Undecided: the interval is ±{} wide, too much for more blocks to help; use a longer or steadier load.",
+                percent(*half_width)
+            ),
+            Self::ArmsDiffer => write!(
+                f,
+                "The two glibc arms differ from each other, so something drifts. Repeat on a quiet machine; trust nothing smaller than the noise floor."
+            ),
+            Self::NoisyRuns { floor } => write!(
+                f,
+                "The same locks differ by up to {} from run to run; smaller changes are not visible here. Longer runs and an idle machine help.",
+                percent(*floor)
+            ),
+            Self::ShortRun { run_s } => write!(
+                f,
+                "A run takes only {}, much of it process start. Give the program more work: a second or so per run.",
+                seconds(*run_s)
+            ),
+            Self::Steal { share } => write!(
+                f,
+                "Other virtual machines took {} of the CPU time (steal). Repeat when the host is quieter.",
+                percent(*share)
+            ),
+            Self::BusyMachine { share } => write!(
+                f,
+                "Other processes used {} of the CPUs meanwhile. Stop them, or repeat later.",
+                percent(*share)
+            ),
+            Self::DebugBuild => write!(
+                f,
+                "The drop-in comes from a debug build and is slow. Build it with `cargo build --release`, and run that command."
+            ),
+            Self::Oversubscribed { cpus } => write!(
+                f,
+                "Rows marked * have more threads than the {cpus} CPUs: they measure the scheduler as well as the lock."
+            ),
+        }
+    }
+}
+
+/// Everything that is wrong with the comparison's main metric and the machine.
+#[must_use]
+pub fn of(comparison: &Comparison, noise: &Noise, debug_build: bool) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if debug_build {
+        warnings.push(Warning::DebugBuild);
+    }
+    if comparison.has_intervals() {
+        warnings.extend(of_intervals(comparison));
+    } else {
+        warnings.push(Warning::TooFewBlocks { blocks: comparison.blocks });
+    }
+    if comparison.run_s < SHORT_RUN_S && comparison.blocks > 0 {
+        warnings.push(Warning::ShortRun { run_s: comparison.run_s });
+    }
+    warnings.extend(of_machine(noise));
+    warnings
+}
+
+/// What the machine did besides.
+#[must_use]
+pub fn of_machine(noise: &Noise) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if noise.steal > MUCH_STEAL {
+        warnings.push(Warning::Steal { share: noise.steal });
+    }
+    if noise.others > MUCH_ELSE {
+        warnings.push(Warning::BusyMachine { share: noise.others });
+    }
+    warnings
+}
+
+fn of_intervals(comparison: &Comparison) -> Vec<Warning> {
+    let Some(primary) = comparison.primary() else { return Vec::new() };
+    let (Some(change), Some(again)) = (primary.change, primary.again) else { return Vec::new() };
+    let mut warnings = Vec::new();
+    let floor = again.reach();
+    if !again.contains_one() && floor > MAX_MARGIN / 2.0 {
+        warnings.push(Warning::ArmsDiffer);
+    } else if floor > MAX_MARGIN {
+        warnings.push(Warning::NoisyRuns { floor });
+    }
+    if primary.verdict == Verdict::Undecided {
+        let half_width = change.half_width();
+        warnings
+            .push(Warning::WideInterval { half_width, rounds: rounds_for(half_width, comparison.blocks) });
+    }
+    warnings
+}
+
+/// Blocks after which the interval is about half of the margin wide: widths shrink with the square root.
+fn rounds_for(half_width: f64, blocks: usize) -> usize {
+    let factor = (half_width / (MAX_MARGIN / 2.0)).max(1.5).powi(2);
+    let rounds = (blocks as f64 * factor).ceil() as usize;
+    rounds.next_multiple_of(5)
+}

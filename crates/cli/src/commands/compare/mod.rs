@@ -1,0 +1,81 @@
+//! `spinpark compare`: glibc's locks against ours, on a program as it is.
+
+mod report;
+mod request;
+
+use std::process::ExitCode;
+
+use spinpark_bench::launch::Launcher;
+use spinpark_bench::machine::{Noise, Watch};
+use spinpark_bench::measure::{Measurement, measure};
+
+use self::request::Request;
+use super::prepare::{Prepared, prepare};
+use crate::cli::Compare;
+use crate::progress::Progress;
+use crate::session::{Session, check_rounds};
+
+/// How long one run of the demonstration should take on the faster locks, in seconds.
+const DEMO_RUN_S: f64 = 0.6;
+
+/// Operations of the demonstration's first, unmeasured run.
+pub(crate) const DEMO_OPERATIONS: u64 = 1_000_000;
+
+/// What was measured, and around it.
+struct Measured {
+    prepared: Prepared,
+    measurement: Measurement,
+    noise: Noise,
+}
+
+/// Checks the request, measures, reports.
+pub(crate) fn run(compare: &Compare) -> anyhow::Result<ExitCode> {
+    check_rounds(compare.rounds)?;
+    let request = Request::new(compare)?;
+    let session = Session::start(compare.seed)?;
+    print_intro(&request);
+    let measured = measure_all(&request, &session)?;
+    report::report(request, &session, measured)
+}
+
+fn print_intro(request: &Request) {
+    if request.is_demo {
+        println!(
+            "Demonstration: 8 threads share one hot mutex, one read-mostly table (rwlock) and one condvar queue."
+        );
+    } else {
+        println!("Comparing glibc's locks with spinpark's: {}", request.command.join(" "));
+    }
+}
+
+fn measure_all(request: &Request, session: &Session) -> anyhow::Result<Measured> {
+    let Request { program, environments, number, .. } = request;
+    let mut launcher = Launcher::new(program.clone(), environments.clone(), number, &session.interrupt);
+    let mut prepared = prepare(&launcher)?;
+    if request.is_demo {
+        prepared = adjust_demo(&mut launcher, prepared);
+    }
+    println!(
+        "{} blocks of 3 runs in shuffled order (seed {}), about {:.0} s. Ctrl-C: the result so far.",
+        request.rounds,
+        session.seed,
+        prepared.estimate_s(request.rounds).ceil()
+    );
+    let watch = Watch::start();
+    let mut progress = Progress::new(request.rounds * 3);
+    let measurement = measure(request.rounds, session.seed, &mut launcher, &mut progress);
+    Ok(Measured { prepared, measurement, noise: watch.noise() })
+}
+
+/// Gives the demonstration so much work that a run takes about [`DEMO_RUN_S`] on this machine.
+fn adjust_demo(launcher: &mut Launcher<'_>, prepared: Prepared) -> Prepared {
+    let fastest = [&prepared.glibc, &prepared.spinpark].into_iter().filter_map(|sample| sample.printed);
+    let per_second = fastest.fold(1.0, f64::max);
+    let operations = per_second * DEMO_RUN_S;
+    launcher.set_args(request::demo_args(operations as u64));
+    let scale = operations / DEMO_OPERATIONS as f64;
+    let mut prepared = prepared;
+    prepared.glibc.wall_s *= scale;
+    prepared.spinpark.wall_s *= scale;
+    prepared
+}

@@ -1,0 +1,110 @@
+//! What `compare` says in the end, on standard output and in the file.
+
+use std::process::ExitCode;
+
+use spinpark_bench::compare::Comparison;
+use spinpark_bench::launch::OwnNumber;
+use spinpark_bench::machine::own_peak_bytes;
+use spinpark_bench::measure::{End, Measurement};
+use spinpark_bench::report::json::{Document, FORMAT_VERSION, Settings};
+use spinpark_bench::report::{Style, compare_table, wrap};
+use spinpark_bench::sample::Metric;
+use spinpark_bench::warnings::{self, Warning};
+
+use super::Measured;
+use super::request::Request;
+use crate::exit;
+use crate::session::Session;
+
+/// Prints the table, writes the file, and decides the exit code.
+pub(super) fn report(
+    mut request: Request,
+    session: &Session,
+    measured: Measured,
+) -> anyhow::Result<ExitCode> {
+    let json = request.json.take();
+    let comparison = compare(&request, &measured.measurement, session.seed);
+    let warnings = warnings_of(&request, &comparison, &measured);
+    let memory_floor = own_peak_bytes();
+    print(&request, session, &comparison, &warnings, memory_floor);
+    if let Some(json) = json.filter(|_| !measured.measurement.runs.is_empty()) {
+        json.write(&document(&request, session, &measured, &comparison, &warnings, memory_floor))?;
+    }
+    exit::code_of_end(measured.measurement.end)
+}
+
+fn compare(request: &Request, measurement: &Measurement, seed: u64) -> Comparison {
+    let own = match request.number {
+        OwnNumber::None => None,
+        _ => Some(Metric::Printed),
+    };
+    let metrics: Vec<Metric> =
+        own.into_iter().chain([Metric::Wall, Metric::Cpu, Metric::Switches, Metric::Memory]).collect();
+    Comparison::new(&measurement.runs, &metrics, seed)
+}
+
+fn warnings_of(request: &Request, comparison: &Comparison, measured: &Measured) -> Vec<Warning> {
+    let interrupted = matches!(measured.measurement.end, End::Interrupted)
+        .then_some(Warning::Interrupted { blocks: comparison.blocks, rounds: request.rounds });
+    let others = warnings::of(comparison, &measured.noise, request.drop_in.is_debug_build());
+    interrupted.into_iter().chain(others).collect()
+}
+
+fn print(
+    request: &Request,
+    session: &Session,
+    comparison: &Comparison,
+    warnings: &[Warning],
+    memory_floor: u64,
+) {
+    let printed = &request.printed;
+    println!("\n{}", compare_table::render(comparison, printed, memory_floor as f64, Style::of_stdout()));
+    if let Some(sentence) = compare_table::conclusion(comparison, printed) {
+        println!("{sentence}");
+    }
+    println!("{}", wrap(&session.environment.line(), 2));
+    print!("{}", compare_table::warnings(warnings));
+    if request.is_demo {
+        println!(
+            "\nNow your own program, as it is, without a rebuild:\n\n    spinpark compare -- PROGRAM ARGUMENTS…\n"
+        );
+        println!(
+            "`spinpark compare --help` has examples; `spinpark run -- PROGRAM` just runs it on these locks."
+        );
+    }
+}
+
+fn document<'a>(
+    request: &'a Request,
+    session: &'a Session,
+    measured: &'a Measured,
+    comparison: &'a Comparison,
+    warnings: &'a [Warning],
+    memory_floor_bytes: u64,
+) -> Document<'a> {
+    let metric_from_output = match &request.number {
+        OwnNumber::Output(metric) => Some(metric.expression()),
+        _ => None,
+    };
+    Document {
+        format: "spinpark compare",
+        format_version: FORMAT_VERSION,
+        end: measured.measurement.end.name(),
+        command: request.command.clone(),
+        drop_in: request.drop_in.path.display().to_string(),
+        settings: Settings {
+            rounds: request.rounds,
+            seed: session.seed,
+            baseline: request.baseline,
+            metric_from_output,
+            printed: &request.printed,
+            memory_floor_bytes,
+        },
+        environment: &session.environment,
+        noise: &measured.noise,
+        usage: measured.prepared.usage,
+        comparison,
+        warnings,
+        runs: &measured.measurement.runs,
+    }
+}

@@ -1,0 +1,91 @@
+//! What is to be compared: everything that can be wrong about it is found here, before anything runs.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use spinpark_bench::arm::{Baseline, Environments};
+use spinpark_bench::demo::LABEL;
+use spinpark_bench::launch::{OwnNumber, Program};
+use spinpark_bench::metric::OutputMetric;
+use spinpark_bench::report::Printed;
+use spinpark_bench::report::json::Output;
+use spinpark_bench::target::{DropIn, Target};
+
+use super::DEMO_OPERATIONS;
+use crate::cli::Compare;
+
+/// A request that can be carried out.
+pub(super) struct Request {
+    /// What the user typed; in a demonstration, what we run.
+    pub(super) command: Vec<String>,
+    /// Whether no program was given.
+    pub(super) is_demo: bool,
+    pub(super) program: Program,
+    pub(super) drop_in: DropIn,
+    pub(super) baseline: Baseline,
+    pub(super) environments: Environments,
+    pub(super) number: OwnNumber,
+    pub(super) printed: Printed,
+    pub(super) json: Option<Output>,
+    pub(super) rounds: usize,
+}
+
+/// The arguments that make this command the demonstration.
+pub(super) fn demo_args(operations: u64) -> Vec<OsString> {
+    vec!["__demo".into(), "--operations".into(), operations.to_string().into()]
+}
+
+impl Request {
+    /// Checks it all.
+    pub(super) fn new(compare: &Compare) -> anyhow::Result<Self> {
+        let is_demo = compare.program.is_empty();
+        let (name, args) = match compare.program.split_first() {
+            Some((name, args)) => (name.clone(), args.to_vec()),
+            None => (own_path()?.into_os_string(), demo_args(DEMO_OPERATIONS)),
+        };
+        let (number, printed) = number(compare, is_demo)?;
+        let target = Target::find(&name)?;
+        let drop_in = DropIn::find()?;
+        drop_in.check_machine(target.machine)?;
+        let baseline = compare.baseline.into();
+        let environments = Environments::new(&drop_in.path, env::var_os("LD_PRELOAD"), baseline);
+        let command =
+            std::iter::once(&name).chain(&args).map(|word| word.to_string_lossy().into_owned()).collect();
+        let program = program(compare, target.path, args)?;
+        let json = compare.json.as_deref().map(Output::open).transpose()?;
+        let rounds = compare.rounds;
+        Ok(Self { command, is_demo, program, drop_in, baseline, environments, number, printed, json, rounds })
+    }
+}
+
+fn own_path() -> anyhow::Result<PathBuf> {
+    env::current_exe().context("cannot find out where this command itself is")
+}
+
+fn number(compare: &Compare, is_demo: bool) -> anyhow::Result<(OwnNumber, Printed)> {
+    let given = compare.metric_from_output.as_deref();
+    let unit = compare.unit.as_deref().unwrap_or_default();
+    let metric = match given {
+        Some(_) if is_demo => {
+            bail!("--metric-from-output needs a program; the demonstration has a number of its own")
+        }
+        Some(expression) => OutputMetric::new(expression, compare.higher_is_better, unit)?,
+        None if is_demo => OutputMetric::new(&format!("{LABEL}: ([0-9]+)"), true, "operations/s")?,
+        None => return Ok((OwnNumber::None, Printed::default())),
+    };
+    let printed = Printed { unit: metric.unit.clone(), higher_is_better: metric.higher_is_better };
+    Ok((OwnNumber::Output(metric), printed))
+}
+
+fn program(compare: &Compare, path: PathBuf, args: Vec<OsString>) -> anyhow::Result<Program> {
+    if let Some(input) = &compare.input {
+        File::open(input).with_context(|| format!("--input: cannot read {}", input.display()))?;
+    }
+    let timeout = compare.timeout.map(Duration::try_from_secs_f64).transpose();
+    let timeout = timeout.context("--timeout is not a number of seconds")?;
+    Ok(Program { path, args, input: compare.input.clone(), timeout, ignore_failure: compare.ignore_failure })
+}

@@ -1,0 +1,8 @@
+//! One file per subcommand.
+
+pub(crate) mod bench;
+pub(crate) mod compare;
+pub(crate) mod demo;
+pub(crate) mod prepare;
+pub(crate) mod run;
+pub(crate) mod worker;

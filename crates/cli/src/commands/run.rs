@@ -1,0 +1,24 @@
+//! `spinpark run`: become the program, with the drop-in in front of glibc.
+
+use std::env;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, anyhow};
+use spinpark_bench::arm::{prepend, without_drop_in};
+use spinpark_bench::target::{DropIn, Target};
+
+use crate::cli::Run;
+
+/// Does not come back, unless the program cannot be run.
+pub(crate) fn run(run: &Run) -> anyhow::Result<ExitCode> {
+    let (name, args) = run.program.split_first().ok_or_else(|| anyhow!("name a program to run"))?;
+    let target = Target::find(name)?;
+    let drop_in = DropIn::find()?;
+    drop_in.check_machine(target.machine)?;
+    let inherited = without_drop_in(&env::var_os("LD_PRELOAD").unwrap_or_default());
+    let mut command = Command::new(&target.path);
+    command.args(args).arg0(name).env("LD_PRELOAD", prepend(&drop_in.path, &inherited));
+    let error = command.exec();
+    Err(error).with_context(|| format!("cannot execute {}", target.path.display()))
+}

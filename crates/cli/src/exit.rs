@@ -1,0 +1,48 @@
+//! Exit codes, as `spinpark --help` documents them.
+
+use std::process::ExitCode;
+
+use spinpark_bench::failure::RunError;
+use spinpark_bench::measure::End;
+use spinpark_bench::target::Blocker;
+
+/// The program under test failed, or did not print its number.
+const FAILED: u8 = 1;
+/// What was asked for cannot be done. clap exits with the same code.
+const BAD_INPUT: u8 = 2;
+/// Ctrl-C, as a shell reports it.
+const INTERRUPTED: u8 = 130;
+
+/// `run` stands in for the program, so its own failures have the codes of env(1) and nohup(1).
+const RUN_FAILED: u8 = 125;
+const RUN_NOT_EXECUTABLE: u8 = 126;
+const RUN_NOT_FOUND: u8 = 127;
+
+/// The exit code for an error.
+pub(crate) fn code_of(error: &anyhow::Error) -> ExitCode {
+    match error.downcast_ref() {
+        Some(RunError::Interrupted) => ExitCode::from(INTERRUPTED),
+        Some(_) => ExitCode::from(FAILED),
+        None => ExitCode::from(BAD_INPUT),
+    }
+}
+
+/// The exit code for the end of a measurement; its error, if it failed.
+pub(crate) fn code_of_end(end: End) -> anyhow::Result<ExitCode> {
+    match end {
+        End::Complete => Ok(ExitCode::SUCCESS),
+        End::Interrupted => Ok(ExitCode::from(INTERRUPTED)),
+        End::Failed(error) => Err(error.into()),
+    }
+}
+
+/// The exit code for an error of `spinpark run`.
+pub(crate) fn code_of_run(error: &anyhow::Error) -> ExitCode {
+    ExitCode::from(match error.downcast_ref() {
+        Some(Blocker::NotFound { .. }) => RUN_NOT_FOUND,
+        Some(Blocker::NotExecutable(_) | Blocker::Directory(_) | Blocker::NotAProgram(_)) => {
+            RUN_NOT_EXECUTABLE
+        }
+        _ => RUN_FAILED,
+    })
+}

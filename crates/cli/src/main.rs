@@ -1,0 +1,30 @@
+//! The `spinpark` command: would better locks make this program faster?
+
+mod cli;
+mod commands;
+mod exit;
+mod progress;
+mod session;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::{Bench, Cli, Command, Compare};
+
+fn main() -> ExitCode {
+    let command =
+        Cli::parse().command.unwrap_or_else(|| Command::Compare(Box::new(Compare::demonstration())));
+    let is_run = matches!(command, Command::Run(_));
+    let result = match command {
+        Command::Run(run) => commands::run::run(&run),
+        Command::Compare(compare) => commands::compare::run(&compare),
+        Command::Bench(Bench::Pthread(bench)) => commands::bench::run(&bench),
+        Command::Demo(demo) => commands::demo::run(&demo),
+        Command::Worker(worker) => commands::worker::run(&worker),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("spinpark: {error}");
+        if is_run { exit::code_of_run(&error) } else { exit::code_of(&error) }
+    })
+}

@@ -1,0 +1,42 @@
+//! What every measuring command needs: Ctrl-C, orphans, a seed, enough rounds.
+
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use spinpark_bench::environment::Environment;
+use spinpark_bench::process::{Interrupt, adopt_orphans};
+use spinpark_bench::stats::bootstrap::MIN_BLOCKS;
+
+/// A measurement in progress.
+pub(crate) struct Session {
+    /// Set by Ctrl-C.
+    pub(crate) interrupt: Arc<Interrupt>,
+    /// Where and when.
+    pub(crate) environment: Environment,
+    /// What decides the order of runs.
+    pub(crate) seed: u64,
+}
+
+impl Session {
+    /// Starts one. From here on, Ctrl-C ends the measurement instead of the process.
+    pub(crate) fn start(seed: Option<u64>) -> anyhow::Result<Self> {
+        let interrupt = Arc::new(Interrupt::new()?);
+        let handler = Arc::clone(&interrupt);
+        ctrlc::set_handler(move || handler.request()).context("cannot handle Ctrl-C")?;
+        adopt_orphans();
+        // 32 bits survive every JSON reader.
+        let seed = seed.unwrap_or_else(|| rand::random::<u32>().into());
+        Ok(Self { interrupt, environment: Environment::read(), seed })
+    }
+}
+
+/// Checks a number of rounds.
+pub(crate) fn check_rounds(rounds: usize) -> anyhow::Result<()> {
+    if rounds < MIN_BLOCKS {
+        bail!(
+            "--rounds {rounds} is too few for a 95 % interval: with five rounds, chance alone puts all of them on the \
+             same side in 6 % of cases\nUse --rounds {MIN_BLOCKS} or more"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! `spinpark compare` when all is well.
+
+use std::collections::HashSet;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::fixtures::{program, said, spinpark};
+
+#[test]
+fn prints_every_metric_and_where_it_was_measured() {
+    let result = said(spinpark(["compare", "--rounds", "6"]).arg(program()));
+    let metrics = ["wall time", "CPU time", "context switches", "peak memory"];
+    result.succeeds(&metrics);
+    result.succeeds(&["6 blocks of 3 runs", "95 % interval", "noise", "verdict", "glibc 2.", "Linux "]);
+    assert!(!result.stdout.contains("score"), "the program's output is not shown");
+    assert!(result.stdout.lines().all(|line| line.chars().count() <= 100), "{}", result.stdout);
+    assert!(!result.stdout.contains('\u{1b}') && !result.stderr.contains('\u{1b}'), "no colours into a pipe");
+}
+
+#[test]
+fn compares_the_number_that_the_program_prints() {
+    let mut command = spinpark(["compare", "--rounds", "6", "--metric-from-output", "score: ([0-9.]+)"]);
+    let result = said(command.args(["--higher-is-better", "--unit", "points", "--"]).arg(program()));
+    // The last match: the first one would be 1.
+    result.succeeds(&["points", "3,0", "equivalent"]);
+}
+
+#[test]
+fn json_has_all_data() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("result.json");
+    let mut command =
+        spinpark(["compare", "--rounds", "7", "--seed", "11", "--metric-from-output", "score: ([0-9.]+)"]);
+    said(command.arg("--json").arg(&path).arg("--").arg(program()).arg("work")).succeeds(&[]);
+    let document: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+
+    assert_eq!(document["format"], "spinpark compare");
+    assert_eq!(document["format_version"], 1);
+    assert_eq!(document["end"], "complete");
+    assert_eq!(document["command"][1], "work");
+    assert_eq!(document["settings"]["rounds"], 7);
+    assert_eq!(document["settings"]["seed"], 11);
+    assert_eq!(document["settings"]["baseline"], "glibc");
+    assert_eq!(document["usage"], serde_json::json!({ "loaded": 1, "used": 1 }));
+    for field in ["spinpark", "kernel", "glibc", "cpu", "date"] {
+        assert!(document["environment"][field].as_str().is_some_and(|text| !text.is_empty()), "{field}");
+    }
+    assert!(document["environment"]["cpus"].as_u64().unwrap() >= 1);
+    assert!(document["noise"]["steal"].is_number() && document["warnings"].is_array());
+    check_runs(document["runs"].as_array().unwrap());
+    check_summaries(document["comparison"]["metrics"].as_array().unwrap());
+}
+
+fn check_runs(runs: &[Value]) {
+    assert_eq!(runs.len(), 21);
+    for (index, run) in runs.iter().enumerate() {
+        assert_eq!(run["block"], index / 3);
+        assert_eq!(run["order"], index % 3);
+        for field in
+            ["wall_s", "cpu_s", "voluntary_switches", "involuntary_switches", "peak_bytes", "padding"]
+        {
+            assert!(run[field].is_number(), "{field}");
+        }
+        assert_eq!(run["printed"], 3000.5);
+        assert!(run["wall_s"].as_f64().unwrap() > 0.0 && run["peak_bytes"].as_u64().unwrap() > 0);
+    }
+    for block in runs.chunks(3) {
+        let arms: HashSet<_> = block.iter().map(|run| run["arm"].as_str().unwrap()).collect();
+        assert_eq!(arms, HashSet::from(["glibc", "glibc again", "spinpark"]));
+    }
+}
+
+fn check_summaries(metrics: &[Value]) {
+    let names: Vec<_> = metrics.iter().map(|summary| summary["metric"].as_str().unwrap()).collect();
+    assert_eq!(names, ["printed", "wall", "cpu", "switches", "memory"]);
+    for summary in metrics {
+        let [low, median, high] =
+            ["low", "median", "high"].map(|end| summary["change"][end].as_f64().unwrap());
+        assert!(low <= median && median <= high, "{summary}");
+        assert!(
+            ["lower", "higher", "equivalent", "undecided"].contains(&summary["verdict"].as_str().unwrap())
+        );
+    }
+    assert_eq!(metrics[0]["verdict"], "equivalent");
+}
+
+#[test]
+fn the_seed_decides_the_order() {
+    let order = |seed: &str| {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut command = spinpark(["compare", "--rounds", "6", "--seed", seed, "--json"]);
+        said(command.arg(file.path()).arg(program())).succeeds(&[&format!("seed {seed}")]);
+        let document: Value = serde_json::from_str(&fs::read_to_string(file.path()).unwrap()).unwrap();
+        let runs = document["runs"].as_array().unwrap().clone();
+        runs.iter().map(|run| (run["arm"].clone(), run["padding"].clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(order("5"), order("5"));
+    assert_ne!(order("5"), order("6"));
+}
+
+/// Each arm in its own environment, seen by the program itself.
+#[test]
+fn environments() {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let script = format!(
+        "echo \"${{LD_PRELOAD##*/}},$SPINPARK_DISABLE,$SPINPARK_VERBOSE\" >> {}; {}",
+        log.path().display(),
+        program().display()
+    );
+    let lines = |baseline: &str| {
+        fs::write(log.path(), "").unwrap();
+        let mut command =
+            spinpark(["compare", "--rounds", "6", "--baseline", baseline, "--", "sh", "-c", &script]);
+        said(command.env("SPINPARK_VERBOSE", "1")).succeeds(&[]);
+        fs::read_to_string(log.path()).unwrap()
+    };
+    let count = |text: &str, line: &str| text.lines().filter(|each| *each == line).count();
+    let plain = lines("glibc");
+    assert_eq!((count(&plain, ",,"), count(&plain, "libspinpark_preload.so,,")), (13, 7), "{plain}");
+    let disabled = lines("disabled");
+    let pass_through = count(&disabled, "libspinpark_preload.so,1,");
+    assert_eq!((pass_through, count(&disabled, "libspinpark_preload.so,,")), (13, 7), "{disabled}");
+}
+
+#[test]
+fn exit_status_can_be_ignored() {
+    let compare = ["compare", "--rounds", "6", "--ignore-failure", "--"];
+    said(spinpark(compare).arg(program()).args(["exit", "3"])).succeeds(&["wall time"]);
+    said(spinpark(compare).arg(program()).arg("crash-on-spinpark")).fails(1, &["SIGSEGV"]);
+}
+
+#[test]
+fn input_is_nothing_or_a_file() {
+    let input = tempfile::NamedTempFile::new().unwrap();
+    fs::write(input.path(), "x").unwrap();
+    let find = |expression: &str, file: Option<&str>| {
+        let mut command = spinpark(["compare", "--rounds", "6", "--metric-from-output", expression]);
+        if let Some(file) = file {
+            command.args(["--input", file]);
+        }
+        said(command.arg("--").arg(program()).arg("show-input"))
+    };
+    find("input: (none)", None).fails(1, &["captured `none`"]);
+    find("input: (x)", input.path().to_str()).fails(1, &["captured `x`"]);
+}
+
+/// A program that leaves processes behind does not leave them behind.
+#[test]
+fn leftovers_end_with_the_run() {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let script = format!("setsid sleep 1000 & echo $! >> {}; {}", log.path().display(), program().display());
+    said(&mut spinpark(["compare", "--rounds", "6", "sh", "-c", &script])).succeeds(&[]);
+    let pids = fs::read_to_string(log.path()).unwrap();
+    assert_eq!(pids.lines().count(), 20);
+    for pid in pids.lines() {
+        let command = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        assert!(!command.contains("sleep"), "{pid} is still there");
+    }
+}
+
+#[test]
+fn help_has_examples() {
+    for args in [&["--help"][..], &["run", "--help"], &["compare", "--help"], &["bench", "pthread", "--help"]]
+    {
+        let result = said(spinpark([]).args(args));
+        result.succeeds(&["Examples:", "spinpark "]);
+        assert!(result.stdout.lines().all(|line| line.chars().count() <= 100), "{}", result.stdout);
+    }
+    said(&mut spinpark(["--version"])).succeeds(&[env!("CARGO_PKG_VERSION")]);
+}

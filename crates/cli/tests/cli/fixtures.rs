@@ -1,0 +1,99 @@
+//! Programs compiled for the tests, and the command prepared to use them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use assert_cmd::cargo::cargo_bin;
+
+/// Where compiled fixtures are.
+fn directory() -> &'static Path {
+    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
+    DIRECTORY.get_or_init(|| {
+        let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli-fixtures");
+        fs::create_dir_all(&directory).unwrap();
+        compile("drop_in.c", &directory.join("libspinpark_preload.so"), &["-shared", "-fPIC", "-ldl"])
+            .unwrap();
+        compile("program.c", &directory.join("program"), &["-pthread"]).unwrap();
+        directory
+    })
+}
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+/// Compiles a fixture; the error is what the compiler said. The file appears complete, or not at all.
+pub(crate) fn compile(name: &str, to: &Path, flags: &[&str]) -> Result<(), String> {
+    let new = to.with_extension("new");
+    let output =
+        Command::new("cc").arg("-O1").arg("-o").arg(&new).arg(source(name)).args(flags).output().unwrap();
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    fs::rename(&new, to).map_err(|error| error.to_string())
+}
+
+/// The stand-in for the drop-in.
+pub(crate) fn drop_in() -> PathBuf {
+    directory().join("libspinpark_preload.so")
+}
+
+/// The program under test.
+pub(crate) fn program() -> PathBuf {
+    directory().join("program")
+}
+
+/// The command, with the stand-in.
+pub(crate) fn spinpark<const N: usize>(args: [&str; N]) -> Command {
+    let mut command = Command::new(cargo_bin!("spinpark"));
+    command.args(args).env("SPINPARK_PRELOAD", drop_in());
+    for variable in ["LD_PRELOAD", "SPINPARK_VERBOSE", "SPINPARK_DISABLE"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// What the command said.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// Runs a command to its end.
+pub(crate) fn said(command: &mut Command) -> Said {
+    command.output().unwrap().into()
+}
+
+impl Said {
+    /// Checks the exit code and that standard error contains each of `words`.
+    #[track_caller]
+    pub(crate) fn fails(&self, code: i32, words: &[&str]) {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        for word in words {
+            assert!(self.stderr.contains(word), "no `{word}` in: {}", self.stderr);
+        }
+    }
+
+    /// Checks that all went well and that standard output contains each of `words`.
+    #[track_caller]
+    pub(crate) fn succeeds(&self, words: &[&str]) {
+        assert_eq!(self.code, Some(0), "{self:#?}");
+        for word in words {
+            assert!(self.stdout.contains(word), "no `{word}` in: {}", self.stdout);
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The command as its users see it. These tests assert behaviour, never times.
+//!
+//! They use a stand-in for the drop-in that passes every lock to glibc and keeps the reporting protocol, so that they
+//! test the command alone.
+
+mod bad_input;
+mod bench;
+mod compare;
+mod demo;
+mod fixtures;
+mod interrupt;
+mod run;
