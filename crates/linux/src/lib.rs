@@ -20,6 +20,7 @@ use core::sync::atomic;
 use spinpark_platform::{Clock, Deadline, OnCpu, Platform, Tuning, Wait, NS_PER_MS, NS_PER_US};
 
 pub use memory::Cell;
+pub use thread::known_token;
 
 /// This machine: Linux, with everything private to the process.
 pub enum Linux {}

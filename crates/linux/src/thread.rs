@@ -108,6 +108,14 @@ pub(crate) fn generation() -> u32 {
     GENERATION.load(Relaxed)
 }
 
+/// The calling thread's token if it has been asked for before, else 0: for fast paths that leave the first time to
+/// their slow path.
+#[inline(always)]
+#[must_use]
+pub fn known_token() -> u32 {
+    load_token()
+}
+
 #[inline(always)]
 pub(crate) fn token() -> u32 {
     match load_token() {

@@ -3,8 +3,9 @@
 //! Origin: Linux' mutex since 3ca0ff57 (owner and flags in one word), document 001 (spin on the owner, leave when it
 //! changes). State, transitions, invariants and orderings: [`core`](crate::core) and [`word`](crate::word).
 //!
-//! Fast paths: `lock` is one load (document 002: read before a compare-exchange) and one compare-exchange (Acquire);
-//! `unlock` is one load and one compare-exchange (Release), the last access to the lock.
+//! Fast paths: `lock` is one compare-exchange (Acquire) of 0, `unlock` one compare-exchange (Release) of this thread's
+//! hold, the last access to the lock. Where they fail, the word that they saw is what the slower paths start from
+//! (document 002: no compare-exchange that is known to fail).
 
 use spinpark_platform::{AtomicU32, Deadline, Ordering::Relaxed, Platform};
 
@@ -35,13 +36,16 @@ impl<P: Platform> RawMutex<P> {
     /// Acquires; waits as long as it takes. Acquire ordering.
     #[inline]
     pub fn lock(&self) {
-        self.core.acquire(Want::Write, P::thread_token(), None);
+        let token = P::thread_token();
+        if !self.try_lock_as(token) {
+            self.core.acquire_slow(Want::Write, None);
+        }
     }
 
     /// Acquires if the mutex is free. Acquire ordering on success.
     #[inline]
     pub fn try_lock(&self) -> bool {
-        self.core.try_acquire(Want::Write, P::thread_token())
+        self.try_lock_as(P::thread_token())
     }
 
     /// Acquires, or returns `false` once `deadline` has passed. A free mutex is acquired whatever the deadline.
@@ -55,7 +59,21 @@ impl<P: Platform> RawMutex<P> {
     /// The mutex is held; by which thread is up to the caller (POSIX' normal mutexes may be unlocked by another).
     #[inline]
     pub fn unlock(&self) {
-        self.core.release(Release::Write);
+        self.unlock_as(P::thread_token());
+    }
+
+    /// `unlock`, probably by the thread `token`.
+    #[inline]
+    pub fn unlock_as(&self, token: u32) {
+        if let Err(seen) = self.core.leave_free(word::write_hold(token)) {
+            self.core.release_seen(Release::Write, seen);
+        }
+    }
+
+    /// `unlock` if the thread `token` holds the mutex and nobody waits for it; `false` says that nothing was done.
+    #[inline]
+    pub fn try_unlock_as(&self, token: u32) -> bool {
+        self.core.leave_free(word::write_hold(token)).is_ok()
     }
 
     /// Releases to the longest waiter, if there is one, whatever runs or spins.
@@ -70,19 +88,28 @@ impl<P: Platform> RawMutex<P> {
         word::is_held(self.core.peek())
     }
 
-    /// Whether the calling thread holds the mutex. Certain: nobody else can make it so.
+    /// Whether the thread `token` holds the mutex. Certain if that is the calling thread: nobody else can make it so.
     #[inline]
-    pub fn is_owned_by_me(&self) -> bool {
-        word::owner(self.core.peek()) == P::thread_token()
+    pub fn is_owned_by(&self, token: u32) -> bool {
+        word::owner(self.core.peek()) == token
     }
 
-    /// `try_lock` without an atomic read-modify-write, for a process that has this one thread only.
+    /// `try_lock` by the calling thread, whose token is at hand.
     #[inline]
-    pub fn try_lock_alone(&self) -> bool {
+    pub fn try_lock_as(&self, token: u32) -> bool {
+        match self.core.enter_free(word::write_hold(token)) {
+            Ok(_) => true,
+            Err(seen) => !word::is_held(seen) && self.core.try_acquire(Want::Write, token),
+        }
+    }
+
+    /// `try_lock_as` without an atomic read-modify-write, for a process that has this one thread only.
+    #[inline]
+    pub fn try_lock_alone(&self, token: u32) -> bool {
         let word = self.core.peek();
         let free = !word::is_held(word);
         if free {
-            self.core.set_alone(word | word::write_hold(P::thread_token()));
+            self.core.set_alone(word | word::write_hold(token));
         }
         free
     }

@@ -112,6 +112,42 @@ impl<P: Platform> RawRwLock<P> {
         acquired
     }
 
+    /// `try_read` on a lock that nobody waits for, whatever it prefers; `false` says nothing.
+    ///
+    /// Guesses first that there is no other reader: see [`LockCore::enter_free`].
+    #[inline]
+    pub fn try_read_calm(&self) -> bool {
+        let acquired = match self.core.enter_free(UNIT) {
+            Ok(_) => true,
+            Err(seen) => word::is_calm_for_readers(seen) && self.core.try_acquire(Want::ReadBehindWaiters, 0),
+        };
+        if acquired {
+            P::read_acquired(self.key());
+        }
+        acquired
+    }
+
+    /// Releases a lock that the caller holds without knowing how, probably as the only reader or as the writer
+    /// `token`; `false` if nobody holds it.
+    #[inline]
+    pub fn unlock_any(&self, token: u32) -> bool {
+        let Err(seen) = self.core.leave_free(UNIT) else {
+            // After the release only the address of the lock is used.
+            P::read_released(self.key());
+            return true;
+        };
+        if word::is_write_held(seen) {
+            if self.core.leave_free(word::write_hold(token)).is_err() {
+                self.core.release(Release::Write);
+            }
+        } else if word::readers(seen) > 0 {
+            self.unlock_read();
+        } else {
+            return false;
+        }
+        true
+    }
+
     /// Whether no further reader fits: the largest count is reached.
     pub fn is_full(&self) -> bool {
         word::readers(self.core.peek()) == word::MAX_COUNT
@@ -127,7 +163,10 @@ impl<P: Platform> RawRwLock<P> {
     /// Acquires for writing; waits as long as it takes. Acquire ordering.
     #[inline]
     pub fn write(&self) {
-        self.core.acquire(Want::Write, P::thread_token(), None);
+        let token = P::thread_token();
+        if self.core.enter_free(word::write_hold(token)).is_err() {
+            self.core.acquire(Want::Write, token, None);
+        }
     }
 
     /// Acquires for writing, or returns `false` once `deadline` has passed.
@@ -139,24 +178,22 @@ impl<P: Platform> RawRwLock<P> {
     /// Acquires for writing if nobody holds the lock. Acquire ordering on success.
     #[inline]
     pub fn try_write(&self) -> bool {
-        self.core.try_acquire(Want::Write, P::thread_token())
+        self.try_write_as(P::thread_token())
+    }
+
+    /// `try_write` by the calling thread, whose token is at hand.
+    #[inline]
+    pub fn try_write_as(&self, token: u32) -> bool {
+        match self.core.enter_free(word::write_hold(token)) {
+            Ok(_) => true,
+            Err(seen) => !word::is_held(seen) && self.core.try_acquire(Want::Write, token),
+        }
     }
 
     /// Releases the write lock. Release ordering.
     #[inline]
     pub fn unlock_write(&self) {
         self.core.release(Release::Write);
-    }
-
-    /// Releases a lock that the caller holds without knowing how: the write lock if it is write-held, else one read
-    /// lock.
-    #[inline]
-    pub fn unlock(&self) {
-        if self.is_write_locked() {
-            self.unlock_write();
-        } else {
-            self.unlock_read();
-        }
     }
 
     /// Acquires upgradably: beside readers, but alone among the upgradable. `false` once `deadline` has passed.

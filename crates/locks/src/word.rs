@@ -119,6 +119,11 @@ pub(crate) const fn readers(word: u32) -> u32 {
     }
 }
 
+/// Whether a reader can come in without a look at anything but the count: no flag, no writer, room for one more.
+pub(crate) const fn is_calm_for_readers(word: u32) -> bool {
+    word & (FLAGS | WRITER) == 0 && word < MAX_COUNT << COUNT_SHIFT
+}
+
 /// The hold of the writer `token`.
 pub(crate) const fn write_hold(token: u32) -> u32 {
     token << COUNT_SHIFT | WRITER

@@ -8,6 +8,10 @@ mod export;
 mod init;
 mod table;
 
+// The libc crate leaves linking to std when anything else in the build uses std.
+#[link(name = "c")]
+unsafe extern "C" {}
+
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     // Only an impossible state of a lock gets here. To go on would be to let two threads into a critical section.

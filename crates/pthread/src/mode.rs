@@ -10,6 +10,7 @@
 //! Read once, at the first call or in the drop-in's initialiser, whichever comes first.
 
 use core::ffi::{CStr, c_char};
+use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};
 
 use crate::real;
@@ -24,23 +25,42 @@ const GLIBCS_UNUSED: u8 = 4;
 
 static MODE: AtomicU8 = AtomicU8::new(UNKNOWN);
 
-/// Points to a byte that is not 0 while the process has one thread: glibc's `__libc_single_threaded` (2.32).
-static ALONE: AtomicPtr<u8> = AtomicPtr::new((&raw const NEVER_ALONE).cast_mut());
-static NEVER_ALONE: u8 = 0;
+/// Null unless the mode is `OURS`; then it points to a byte that is not 0 while the process has one thread: glibc's
+/// `__libc_single_threaded` (2.32), or one that is always 0. So the fast paths learn both from two loads.
+static SINGLE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
+static NEVER: u8 = 0;
 
-/// Whether this call is ours to serve, as far as the process goes.
-#[inline(always)]
-pub fn ours() -> bool {
-    let mode = MODE.load(Relaxed);
-    mode == OURS || (mode != GLIBCS && first_call(mode))
+/// How a call is served, if the process has decided that already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fast {
+    /// By us; other threads may exist.
+    Threaded,
+    /// By us; there is no other thread.
+    Alone,
+    /// Not decided yet, or not by us: [`ours`] tells.
+    Unsure,
 }
 
-/// Whether the process has this one thread only. `false` is always safe.
+/// What is known without a call.
 #[inline(always)]
-pub(crate) fn alone() -> bool {
-    // SAFETY: points to a byte of this library or of libc, which are never unloaded. glibc writes it in
-    // `pthread_create`, before there is a second thread, and after a join.
-    unsafe { ALONE.load(Relaxed).read_volatile() != 0 }
+pub(crate) fn fast() -> Fast {
+    let single = SINGLE.load(Relaxed);
+    if single.is_null() {
+        return Fast::Unsure;
+    }
+    // SAFETY: points to a byte of this library or of libc, neither of which is unloaded while it runs. glibc writes
+    // it in `pthread_create`, before there is a second thread, and after a join.
+    if unsafe { single.read_volatile() } == 0 { Fast::Threaded } else { Fast::Alone }
+}
+
+/// Whether this call is ours to serve, as far as the process goes.
+#[inline]
+pub fn ours() -> bool {
+    match MODE.load(Relaxed) {
+        OURS => true,
+        GLIBCS => false,
+        mode => first_call(mode),
+    }
 }
 
 #[cold]
@@ -52,8 +72,17 @@ fn first_call(mode: u8) -> bool {
     }
     report("used");
     let ours = mode == OURS_UNUSED;
-    MODE.store(if ours { OURS } else { GLIBCS }, Relaxed);
+    decide(if ours { OURS } else { GLIBCS });
     ours
+}
+
+fn decide(mode: u8) {
+    MODE.store(mode, Relaxed);
+    if mode == OURS {
+        let glibcs = real::any(c"__libc_single_threaded").cast::<u8>();
+        let single = if glibcs.is_null() { (&raw const NEVER).cast_mut() } else { glibcs };
+        SINGLE.store(single, Relaxed);
+    }
 }
 
 /// Reads the environment. The drop-in's initialiser calls it; so does the first call, if that comes before.
@@ -64,18 +93,12 @@ pub fn start() {
     }
     let disabled = is_on(c"SPINPARK_DISABLE");
     let reported = variable(c"SPINPARK_REPORT").is_some();
-    let mode = match (disabled, reported) {
+    decide(match (disabled, reported) {
         (false, false) => OURS,
         (true, false) => GLIBCS,
         (false, true) => OURS_UNUSED,
         (true, true) => GLIBCS_UNUSED,
-    };
-    // First: `dlsym` below must not come back here.
-    MODE.store(mode, Relaxed);
-    let alone = real::any(c"__libc_single_threaded").cast::<u8>();
-    if !alone.is_null() {
-        ALONE.store(alone, Relaxed);
-    }
+    });
     if reported {
         report("loaded");
     }

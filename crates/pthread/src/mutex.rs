@@ -14,8 +14,9 @@ use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT};
 use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
 use spinpark_linux::Linux;
 use spinpark_locks::RawMutex;
-use spinpark_platform::{Clock, Deadline};
+use spinpark_platform::{Clock, Deadline, Platform};
 
+use crate::mode::Fast;
 use crate::{mode, real, time};
 
 /// The bits of `kind` that tell how the mutex behaves.
@@ -27,6 +28,14 @@ const ERRORCHECK: u32 = libc::PTHREAD_MUTEX_ERRORCHECK as u32;
 const GLIBCS: u32 = 0xf0;
 /// What glibc's destroy leaves in `kind`: glibc's own functions answer EINVAL then.
 const DESTROYED: u32 = u32::MAX;
+
+/// Neither recursive nor error checking.
+#[inline(always)]
+fn is_plain(kind: u32) -> bool {
+    kind & TYPE == 0 || kind & TYPE == TYPE
+}
+
+const _: () = assert!(RECURSIVE == 1 && ERRORCHECK == 2 && TYPE == 3);
 
 /// Our view of a `pthread_mutex_t`.
 #[repr(C)]
@@ -64,16 +73,17 @@ impl Mutex {
 
     #[inline(always)]
     fn is_plain(&self) -> bool {
-        let kind = self.kind() & TYPE;
-        kind != RECURSIVE && kind != ERRORCHECK
+        is_plain(self.kind())
     }
 
     /// What an owner that locks again gets: `None` means that it waits for itself for ever, as POSIX has it.
-    fn lock_again(&self, busy: c_int) -> Option<c_int> {
-        if self.is_plain() || !self.raw.is_owned_by_me() {
+    #[inline(always)]
+    fn lock_again(&self, token: u32, busy: c_int) -> Option<c_int> {
+        let kind = self.kind();
+        if is_plain(kind) || !self.raw.is_owned_by(token) {
             return None;
         }
-        if self.kind() & TYPE == ERRORCHECK {
+        if kind & TYPE == ERRORCHECK {
             return Some(busy);
         }
         match self.depth.load(Relaxed).checked_add(1) {
@@ -85,30 +95,31 @@ impl Mutex {
         }
     }
 
-    #[inline(always)]
-    fn lock(&self) -> c_int {
-        if mode::alone() && self.raw.try_lock_alone() {
+    /// A recursive or error-checking mutex.
+    #[inline(never)]
+    fn lock_owned(&self, token: u32) -> c_int {
+        if self.raw.try_lock_as(token) {
             return 0;
         }
-        if self.is_plain() {
-            self.raw.lock();
-            return 0;
+        match self.lock_again(token, EDEADLK) {
+            Some(result) => result,
+            None => self.lock_slow(),
         }
-        self.lock_owned()
     }
 
-    fn lock_owned(&self) -> c_int {
-        self.lock_again(EDEADLK).unwrap_or_else(|| {
-            self.raw.lock();
-            0
-        })
+    #[cold]
+    #[inline(never)]
+    fn lock_slow(&self) -> c_int {
+        self.raw.lock();
+        0
     }
 
     #[inline(always)]
     fn try_lock(&self) -> c_int {
-        match self.lock_again(EBUSY) {
+        let token = Linux::thread_token();
+        match self.lock_again(token, EBUSY) {
             Some(result) => result,
-            None if self.raw.try_lock() => 0,
+            None if self.raw.try_lock_as(token) => 0,
             None => EBUSY,
         }
     }
@@ -117,7 +128,7 @@ impl Mutex {
     ///
     /// `time` points to a timespec.
     unsafe fn lock_until(&self, clock: Clock, time: *const timespec) -> c_int {
-        if let Some(result) = self.lock_again(EDEADLK) {
+        if let Some(result) = self.lock_again(Linux::thread_token(), EDEADLK) {
             return result;
         }
         if self.raw.try_lock() {
@@ -132,31 +143,31 @@ impl Mutex {
     }
 
     #[inline(always)]
-    fn unlock(&self) -> c_int {
-        if !self.is_plain() {
-            match self.unlock_owned() {
-                Ok(true) => {}
-                Ok(false) => return 0,
-                Err(error) => return error,
-            }
-        }
-        if !(mode::alone() && self.raw.unlock_alone()) {
-            self.raw.unlock();
-        }
+    fn release(&self, token: u32) -> c_int {
+        self.raw.unlock_as(token);
         0
     }
 
-    /// Whether a recursive or error-checking mutex is to be released now.
-    #[inline(always)]
-    fn unlock_owned(&self) -> Result<bool, c_int> {
-        if !self.raw.is_owned_by_me() {
-            return Err(EPERM);
-        }
+    /// A recursive or error-checking mutex.
+    #[inline(never)]
+    fn unlock_owned(&self, token: u32) -> c_int {
+        // Whoever does not own the mutex may see any depth here, and then learns that it does not own it.
         let depth = self.depth.load(Relaxed);
+        if depth == 0 && self.raw.try_unlock_as(token) {
+            return 0;
+        }
+        if !self.raw.is_owned_by(token) {
+            return EPERM;
+        }
         if depth > 0 {
             self.depth.store(depth - 1, Relaxed);
+            return 0;
         }
-        Ok(depth == 0)
+        self.release(token)
+    }
+
+    fn is_mine(&self) -> bool {
+        self.raw.is_owned_by(Linux::thread_token())
     }
 
     /// For a wait on a condition variable: releases a mutex that is ours however deep it is held, and returns the
@@ -165,7 +176,7 @@ impl Mutex {
         if self.is_plain() {
             return Ok(0);
         }
-        if !self.raw.is_owned_by_me() {
+        if !self.is_mine() {
             return Err(EPERM);
         }
         Ok(self.depth.swap(0, Relaxed))
@@ -237,8 +248,38 @@ pub unsafe fn destroy(mutex: *mut pthread_mutex_t) -> c_int {
 pub unsafe fn lock(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's mutex.
     let this = unsafe { Mutex::at(mutex) };
+    let kind = this.kind();
+    let fast = mode::fast();
+    if fast != Fast::Unsure && kind & GLIBCS == 0 {
+        let token = spinpark_linux::known_token();
+        if token != 0 {
+            if !is_plain(kind) {
+                return this.lock_owned(token);
+            }
+            let locked = if fast == Fast::Alone {
+                this.raw.try_lock_alone(token)
+            } else {
+                this.raw.try_lock_as(token)
+            };
+            return if locked { 0 } else { this.lock_slow() };
+        }
+    }
+    // SAFETY: the caller's mutex.
+    unsafe { lock_elsewhere(mutex) }
+}
+
+/// glibc's mutex, a process that has not decided yet, or a thread's first call.
+///
+/// # Safety
+///
+/// As POSIX has it.
+#[cold]
+#[inline(never)]
+unsafe fn lock_elsewhere(mutex: *mut pthread_mutex_t) -> c_int {
+    // SAFETY: the caller's mutex.
+    let this = unsafe { Mutex::at(mutex) };
     if this.is_ours() {
-        return this.lock();
+        return this.lock_owned(Linux::thread_token());
     }
     // SAFETY: the caller's mutex.
     unsafe { real::pthread_mutex_lock(mutex) }
@@ -302,8 +343,33 @@ pub unsafe fn clock_lock(mutex: *mut pthread_mutex_t, clock: clockid_t, time: *c
 pub unsafe fn unlock(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's mutex.
     let this = unsafe { Mutex::at(mutex) };
+    let (kind, fast) = (this.kind(), mode::fast());
+    if kind & GLIBCS == 0 && fast != Fast::Unsure {
+        if !is_plain(kind) {
+            return this.unlock_owned(spinpark_linux::known_token());
+        }
+        if fast == Fast::Alone && this.raw.unlock_alone() {
+            return 0;
+        }
+        return this.release(spinpark_linux::known_token());
+    }
+    // SAFETY: the caller's mutex.
+    unsafe { unlock_elsewhere(mutex) }
+}
+
+/// glibc's mutex, or a process that has not decided yet.
+///
+/// # Safety
+///
+/// As POSIX has it.
+#[cold]
+#[inline(never)]
+unsafe fn unlock_elsewhere(mutex: *mut pthread_mutex_t) -> c_int {
+    // SAFETY: the caller's mutex.
+    let this = unsafe { Mutex::at(mutex) };
     if this.is_ours() {
-        return this.unlock();
+        let token = Linux::thread_token();
+        return if this.is_plain() { this.release(token) } else { this.unlock_owned(token) };
     }
     // SAFETY: the caller's mutex.
     unsafe { real::pthread_mutex_unlock(mutex) }

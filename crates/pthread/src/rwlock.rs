@@ -15,6 +15,7 @@ use spinpark_linux::Linux;
 use spinpark_locks::{Preference, RawRwLock};
 use spinpark_platform::{Clock, Deadline};
 
+use crate::mode::Fast;
 use crate::{mode, real, time};
 
 /// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`; the two other kinds both prefer readers in glibc.
@@ -52,20 +53,21 @@ impl RwLock {
     }
 
     #[inline(always)]
+    fn is_known_ours(&self) -> bool {
+        self.shared.load(Relaxed) == 0 && mode::fast() != Fast::Unsure
+    }
+
     fn preference(&self) -> Preference {
         if self.flags.load(Relaxed) == PREFER_WRITERS { Preference::Writers } else { Preference::Readers }
     }
 
-    #[inline(always)]
     fn read(&self) -> c_int {
-        if self.raw.try_read(self.preference()) {
-            return 0;
-        }
-        self.read_slow(None)
+        if self.raw.try_read(self.preference()) { 0 } else { self.read_slow(None) }
     }
 
     /// What no reader can wait for: itself as the writer, or room for one reader more.
     #[cold]
+    #[inline(never)]
     fn read_slow(&self, deadline: Option<Deadline>) -> c_int {
         if self.raw.is_write_locked_by_me() {
             EDEADLK
@@ -88,15 +90,12 @@ impl RwLock {
         }
     }
 
-    #[inline(always)]
     fn write(&self) -> c_int {
-        if self.raw.try_write() {
-            return 0;
-        }
-        self.write_slow(None)
+        if self.raw.try_write() { 0 } else { self.write_slow(None) }
     }
 
     #[cold]
+    #[inline(never)]
     fn write_slow(&self, deadline: Option<Deadline>) -> c_int {
         if self.raw.is_write_locked_by_me() {
             EDEADLK
@@ -108,12 +107,8 @@ impl RwLock {
     }
 
     #[inline(always)]
-    fn unlock(&self) -> c_int {
-        if !self.raw.is_locked() {
-            return EPERM;
-        }
-        self.raw.unlock();
-        0
+    fn unlock(&self, token: u32) -> c_int {
+        if self.raw.unlock_any(token) { 0 } else { EPERM }
     }
 }
 
@@ -159,14 +154,15 @@ pub unsafe fn destroy(rwlock: *mut pthread_rwlock_t) -> c_int {
 
 /// Declares the functions that acquire or release: ours by the method, or glibc's by its name.
 macro_rules! calls {
-    ($($(#[$doc:meta])* $name:ident($this:ident $(, $argument:ident: $type:ty)*) => $ours:expr, $real:ident;)*) => {$(
+    ($($(#[$doc:meta])* $vis:vis $name:ident($this:ident $(, $argument:ident: $type:ty)*) => $ours:expr, $real:ident;)*) => {$(
         $(#[$doc])*
         ///
         /// # Safety
         ///
         /// As POSIX has it.
-        #[inline(always)]
-        pub unsafe fn $name(rwlock: *mut pthread_rwlock_t $(, $argument: $type)*) -> c_int {
+        #[cold]
+        #[inline(never)]
+        $vis unsafe fn $name(rwlock: *mut pthread_rwlock_t $(, $argument: $type)*) -> c_int {
             // SAFETY: the caller's lock.
             let $this = unsafe { RwLock::at(rwlock) };
             if $this.is_ours() {
@@ -178,13 +174,62 @@ macro_rules! calls {
     )*};
 }
 
+/// `pthread_rwlock_rdlock`: EDEADLK if this thread holds it for writing, EAGAIN if there are too many readers.
+///
+/// # Safety
+///
+/// As POSIX has it.
+#[inline(always)]
+pub unsafe fn read(rwlock: *mut pthread_rwlock_t) -> c_int {
+    // SAFETY: the caller's lock.
+    let this = unsafe { RwLock::at(rwlock) };
+    if this.is_known_ours() && this.raw.try_read_calm() {
+        return 0;
+    }
+    // SAFETY: the caller's lock.
+    unsafe { read_elsewhere(rwlock) }
+}
+
+/// `pthread_rwlock_wrlock`: EDEADLK if this thread holds it for writing.
+///
+/// # Safety
+///
+/// As POSIX has it.
+#[inline(always)]
+pub unsafe fn write(rwlock: *mut pthread_rwlock_t) -> c_int {
+    // SAFETY: the caller's lock.
+    let this = unsafe { RwLock::at(rwlock) };
+    let token = spinpark_linux::known_token();
+    if this.is_known_ours() && token != 0 && this.raw.try_write_as(token) {
+        return 0;
+    }
+    // SAFETY: the caller's lock.
+    unsafe { write_elsewhere(rwlock) }
+}
+
+/// `pthread_rwlock_unlock`: EPERM if nobody holds it.
+///
+/// # Safety
+///
+/// As POSIX has it.
+#[inline(always)]
+pub unsafe fn unlock(rwlock: *mut pthread_rwlock_t) -> c_int {
+    // SAFETY: the caller's lock.
+    let this = unsafe { RwLock::at(rwlock) };
+    if this.is_known_ours() {
+        return this.unlock(spinpark_linux::known_token());
+    }
+    // SAFETY: the caller's lock.
+    unsafe { unlock_elsewhere(rwlock) }
+}
+
 calls! {
-    /// `pthread_rwlock_rdlock`: EDEADLK if this thread holds it for writing, EAGAIN if there are too many readers.
-    read(this) => this.read(), pthread_rwlock_rdlock;
+    /// [`read`], when its short way did not do.
+    read_elsewhere(this) => this.read(), pthread_rwlock_rdlock;
     /// `pthread_rwlock_tryrdlock`: EBUSY, EAGAIN.
-    try_read(this) => this.try_read(), pthread_rwlock_tryrdlock;
+    pub try_read(this) => this.try_read(), pthread_rwlock_tryrdlock;
     /// `pthread_rwlock_timedrdlock`: on the realtime clock; ETIMEDOUT, EINVAL, EDEADLK, EAGAIN.
-    timed_read(this, time: *const timespec) =>
+    pub timed_read(this, time: *const timespec) =>
         // SAFETY: the caller's timespec.
         match unsafe { deadline(Some(Clock::Realtime), time) } {
             Ok(_) if this.raw.try_read(this.preference()) => 0,
@@ -192,19 +237,19 @@ calls! {
             Err(error) => error,
         }, pthread_rwlock_timedrdlock;
     /// `pthread_rwlock_clockrdlock`: as `pthread_rwlock_timedrdlock`, on either clock.
-    clock_read(this, clock: clockid_t, time: *const timespec) =>
+    pub clock_read(this, clock: clockid_t, time: *const timespec) =>
         // SAFETY: the caller's timespec.
         match unsafe { deadline(time::clock(clock), time) } {
             Ok(_) if this.raw.try_read(this.preference()) => 0,
             Ok(deadline) => this.read_slow(deadline),
             Err(error) => error,
         }, pthread_rwlock_clockrdlock;
-    /// `pthread_rwlock_wrlock`: EDEADLK if this thread holds it for writing.
-    write(this) => this.write(), pthread_rwlock_wrlock;
+    /// [`write`], when its short way did not do.
+    write_elsewhere(this) => this.write(), pthread_rwlock_wrlock;
     /// `pthread_rwlock_trywrlock`: EBUSY.
-    try_write(this) => if this.raw.try_write() { 0 } else { EBUSY }, pthread_rwlock_trywrlock;
+    pub try_write(this) => if this.raw.try_write() { 0 } else { EBUSY }, pthread_rwlock_trywrlock;
     /// `pthread_rwlock_timedwrlock`: on the realtime clock; ETIMEDOUT, EINVAL, EDEADLK.
-    timed_write(this, time: *const timespec) =>
+    pub timed_write(this, time: *const timespec) =>
         // SAFETY: the caller's timespec.
         match unsafe { deadline(Some(Clock::Realtime), time) } {
             Ok(_) if this.raw.try_write() => 0,
@@ -212,13 +257,13 @@ calls! {
             Err(error) => error,
         }, pthread_rwlock_timedwrlock;
     /// `pthread_rwlock_clockwrlock`: as `pthread_rwlock_timedwrlock`, on either clock.
-    clock_write(this, clock: clockid_t, time: *const timespec) =>
+    pub clock_write(this, clock: clockid_t, time: *const timespec) =>
         // SAFETY: the caller's timespec.
         match unsafe { deadline(time::clock(clock), time) } {
             Ok(_) if this.raw.try_write() => 0,
             Ok(deadline) => this.write_slow(deadline),
             Err(error) => error,
         }, pthread_rwlock_clockwrlock;
-    /// `pthread_rwlock_unlock`: EPERM if nobody holds it.
-    unlock(this) => this.unlock(), pthread_rwlock_unlock;
+    /// [`unlock`], when its short way did not do.
+    unlock_elsewhere(this) => this.unlock(spinpark_linux::known_token()), pthread_rwlock_unlock;
 }

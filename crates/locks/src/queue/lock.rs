@@ -157,17 +157,18 @@ impl<'a, P: Platform> QueueGuard<'a, P> {
 
     /// Appends `node` as the youngest waiter.
     pub(crate) fn push_back(&mut self, node: &WaitNode<P>) {
-        debug_assert!(!node.links().linked, "Q2: a node is in one list at most");
+        debug_assert!(!node.is_linked(), "Q2: a node is in one list at most");
+        node.set_linked(true);
         let me: *const WaitNode<P> = node;
         match self.head() {
             None => {
-                node.set_links(Links { next: me, prev: me, linked: true });
+                node.set_links(Links { next: me, prev: me });
                 self.set_head(me);
             }
             Some(head) => {
                 let first: *const WaitNode<P> = head;
                 let last = head.links().prev;
-                node.set_links(Links { next: first, prev: last, linked: true });
+                node.set_links(Links { next: first, prev: last });
                 // SAFETY: Q3: `last` is linked (it may be `head` itself), so it is alive.
                 let tail = unsafe { &*last };
                 tail.update_links(|links| links.next = me);
@@ -201,10 +202,11 @@ impl<'a, P: Platform> QueueGuard<'a, P> {
 
     /// Takes `node` out; `false` if it is not linked (somebody has popped it and will notify it).
     pub(crate) fn remove(&mut self, node: &WaitNode<P>) -> bool {
-        let links = node.links();
-        if !links.linked {
+        if !node.is_linked() {
             return false;
         }
+        node.set_linked(false);
+        let links = node.links();
         let me: *const WaitNode<P> = node;
         if links.next == me {
             self.set_head(core::ptr::null());

@@ -55,7 +55,6 @@ pub(crate) enum Notice {
 pub(super) struct Links<P: Platform> {
     pub(super) next: *const WaitNode<P>,
     pub(super) prev: *const WaitNode<P>,
-    pub(super) linked: bool,
 }
 
 impl<P: Platform> Clone for Links<P> {
@@ -67,13 +66,16 @@ impl<P: Platform> Clone for Links<P> {
 impl<P: Platform> Copy for Links<P> {}
 
 impl<P: Platform> Links<P> {
-    pub(super) const OUT: Self = Self { next: ptr::null(), prev: ptr::null(), linked: false };
+    pub(super) const OUT: Self = Self { next: ptr::null(), prev: ptr::null() };
 }
 
 /// A thread that waits for a lock, or for a condition variable and then for its mutex.
 pub struct WaitNode<P: Platform> {
     state: P::AtomicU32,
     links: P::Cell<Links<P>>,
+    /// Whether the node is in a list. Only under the queue lock, also when the node is popped: its thread may look
+    /// while the popper writes `links`.
+    linked: P::Cell<bool>,
     /// What the thread waits for.
     pub(crate) want: Want,
     /// The thread.
@@ -89,6 +91,7 @@ impl<P: Platform> WaitNode<P> {
         Self {
             state: AtomicU32::new(QUEUED),
             links: Cell::new(Links::OUT),
+            linked: Cell::new(false),
             want,
             token,
             claim: AtomicU32::new(0),
@@ -104,6 +107,16 @@ impl<P: Platform> WaitNode<P> {
     pub(super) fn set_links(&self, new: Links<P>) {
         // SAFETY: Q1, Q2: as above.
         self.links.with_mut(|links| unsafe { *links = new });
+    }
+
+    pub(super) fn is_linked(&self) -> bool {
+        // SAFETY: Q1: the caller holds the queue lock.
+        self.linked.with(|linked| unsafe { *linked })
+    }
+
+    pub(super) fn set_linked(&self, new: bool) {
+        // SAFETY: Q1: the caller holds the queue lock.
+        self.linked.with_mut(|linked| unsafe { *linked = new });
     }
 
     pub(super) fn update_links(&self, change: impl FnOnce(&mut Links<P>)) {
