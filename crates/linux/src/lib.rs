@@ -20,7 +20,7 @@ use core::sync::atomic;
 use spinpark_platform::{Clock, Deadline, OnCpu, Platform, Tuning, Wait, NS_PER_MS, NS_PER_US};
 
 pub use memory::Cell;
-pub use thread::known_token;
+pub use thread::{known_token, take_over_fork_handler};
 
 /// This machine: Linux, with everything private to the process.
 pub enum Linux {}
@@ -33,6 +33,7 @@ const TUNING: Tuning = Tuning {
     oracle_ns: 4 * NS_PER_US,
     max_spinners: 1,
     starvation_ns: NS_PER_MS,
+    reader_patience_ns: 100 * NS_PER_MS,
     queue_polls: 100,
 };
 

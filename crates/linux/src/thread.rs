@@ -124,6 +124,13 @@ pub(crate) fn token() -> u32 {
     }
 }
 
+/// The function that must run first in every forked child. Whoever takes it registers it; otherwise a thread's first
+/// lock operation does, which is too late for handlers that were registered before it and use locks.
+pub fn take_over_fork_handler() -> unsafe extern "C" fn() {
+    FORK_HANDLER.store(true, Relaxed);
+    in_forked_child
+}
+
 #[cold]
 #[inline(never)]
 fn first_token() -> u32 {

@@ -9,7 +9,8 @@
 //! Readers may recurse even while a writer waits, which is glibc's promise for its default kind; yet a stream of
 //! readers cannot starve a writer. A writer that was passed over for `starvation_ns` sets `HANDOFF`; from then on a
 //! reader waits behind it *unless that thread may hold a read lock on this very lock already*, which the platform
-//! knows ([`Platform::may_hold_read`]). So recursion never deadlocks, and nobody else gets past.
+//! knows ([`Platform::may_hold_read`]). So recursion never waits. A reader that has queued for `reader_patience_ns`
+//! joins readers all the same: one of them may be waiting for it.
 
 use spinpark_platform::{Deadline, Platform};
 

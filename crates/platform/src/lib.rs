@@ -84,6 +84,8 @@ pub struct Tuning {
     pub max_spinners: u32,
     /// A waiter that was woken and has lost for this long is handed the lock, ns.
     pub starvation_ns: u64,
+    /// A reader that has queued for this long joins readers past a writer that is owed the lock, ns.
+    pub reader_patience_ns: u64,
     /// Polls of the queue lock before its waiter sleeps.
     pub queue_polls: u32,
 }

@@ -1,12 +1,13 @@
 //! The export table: every function with the names and versions that glibc has for it.
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_void};
 
 use libc::{
     clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, pthread_mutexattr_t, pthread_rwlock_t,
     pthread_rwlockattr_t, pthread_t, timespec,
 };
-use spinpark_pthread::{c11, cancel, cond, mutex, rwlock};
+use spinpark_pthread::fork::Handler;
+use spinpark_pthread::{c11, cancel, cond, fork, mutex, rwlock};
 
 use crate::export::export;
 
@@ -84,6 +85,12 @@ export! {
 export! {
     pthread_cancel(thread: pthread_t) -> c_int = cancel::cancel,
         ["spinpark_pthread_cancel_0" as "pthread_cancel@GLIBC_2.2.5", "spinpark_pthread_cancel_1" as "pthread_cancel@@GLIBC_2.34"];
+}
+
+// Fork.
+export! {
+    __register_atfork(prepare: Handler, parent: Handler, child: Handler, library: *mut c_void) -> c_int = fork::register,
+        ["spinpark___register_atfork_0" as "__register_atfork@@GLIBC_2.3.2"];
 }
 
 // C11.

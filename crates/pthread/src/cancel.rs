@@ -8,20 +8,22 @@
 //! One thing more is needed. `pthread_cancel` looks at the target's type and then sends a signal; if the target was
 //! woken in between, it leaves its wait with a signal of the condition variable used up, and is reported as cancelled
 //! when the late signal arrives at its exit. (glibc's own waits look at a private flag for this.) So [`cancel`] counts
-//! the calls that begin and end, and who leaves a wait while any of them is under way waits for it and then for its
-//! effect, with the handler still in place.
+//! the calls that are under way, and who leaves a wait meanwhile waits for them and for their effect, with the handler
+//! still in place.
 
 use core::ffi::{c_int, c_void};
 use core::mem::{self, MaybeUninit};
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Relaxed, Ordering::SeqCst, fence};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst, fence};
 
 use libc::pthread_t;
 use spinpark_linux::Linux;
-use spinpark_platform::{Deadline, Platform, Wait};
+use spinpark_platform::{Clock, Deadline, Platform, Wait};
 
 use crate::real;
 
+/// `PTHREAD_CANCEL_DEFERRED`.
+const LATER: c_int = 0;
 /// `PTHREAD_CANCEL_ASYNCHRONOUS`.
 const AT_ONCE: c_int = 1;
 
@@ -29,10 +31,32 @@ unsafe extern "C" {
     fn pthread_setcanceltype(kind: c_int, old: *mut c_int) -> c_int;
 }
 
-/// Calls of [`cancel`] that have begun.
+/// Calls of [`cancel`] that have begun, ever.
 static BEGUN: AtomicU32 = AtomicU32::new(0);
-/// Calls of [`cancel`] that have ended: the target has been sent its signal.
-static ENDED: AtomicU32 = AtomicU32::new(0);
+/// Calls of [`cancel`] that are under way (low half), in the process of this generation (high half): a forked child
+/// does not have the threads that make them.
+static UNDER_WAY: AtomicU64 = AtomicU64::new(0);
+
+/// How long a waiter waits for cancellations that are under way, in steps of [`STEP_NS`]: a canceller needs
+/// microseconds, unless it is off the CPU. Bounded, so that a flood of cancellations cannot hold anybody up.
+const STEPS: u32 = 400;
+const STEP_NS: u64 = 50_000;
+
+fn under_way() -> u32 {
+    let state = UNDER_WAY.load(SeqCst);
+    if (state >> 32) as u32 == Linux::generation() { state as u32 } else { 0 }
+}
+
+/// Adds `change` to the calls that are under way in this process.
+fn count(change: i32) {
+    let mine = u64::from(Linux::generation()) << 32;
+    let update = |state: u64| {
+        let now = if state & !u64::from(u32::MAX) == mine { state as u32 } else { 0 };
+        // A call that the parent of this process began is not counted here, nor does its end come here.
+        Some(mine | u64::from(now.saturating_add_signed(change)))
+    };
+    let _ = UNDER_WAY.fetch_update(SeqCst, Relaxed, update);
+}
 
 /// `pthread_cancel`: glibc's, counted.
 ///
@@ -46,10 +70,17 @@ pub unsafe fn cancel(thread: pthread_t) -> c_int {
         // SAFETY: the caller's thread.
         return unsafe { real::pthread_cancel(thread) };
     }
+    let mut old = 0;
+    // The call is async-cancel-safe, and a canceller that is itself cancelled must not leave its count behind.
+    // SAFETY: a public call; restored below.
+    unsafe { pthread_setcanceltype(LATER, &raw mut old) };
     BEGUN.fetch_add(1, SeqCst);
+    count(1);
     // SAFETY: the caller's thread.
     let result = unsafe { real::pthread_cancel(thread) };
-    ENDED.fetch_add(1, SeqCst);
+    count(-1);
+    // SAFETY: restores what the first call returned.
+    unsafe { pthread_setcanceltype(old, &raw mut old) };
     result
 }
 
@@ -66,9 +97,9 @@ pub(crate) fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadl
     // SAFETY: restores what the first call returned.
     unsafe { pthread_setcanceltype(old, &raw mut old) };
     // A canceller that saw the type above has counted itself before that, so it is seen here (Dekker: it counts and
-    // then looks at the type; this thread changes the type and then looks at the count).
+    // then looks at the type; this thread changes the type and then looks at the counts).
     fence(SeqCst);
-    if BEGUN.load(Relaxed) != begun || ENDED.load(Relaxed) != begun {
+    if BEGUN.load(Relaxed) != begun || under_way() != 0 {
         await_cancellations();
     }
     wait
@@ -78,20 +109,20 @@ pub(crate) fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadl
 #[cold]
 #[inline(never)]
 fn await_cancellations() {
-    loop {
-        let ended = ENDED.load(SeqCst);
-        if BEGUN.load(SeqCst) == ended {
+    let never = AtomicU32::new(0);
+    for _ in 0..STEPS {
+        if under_way() == 0 {
             break;
         }
-        spinpark_linux::raw::yield_now(); // the canceller may be off the CPU
+        // Asleep, not polling: the canceller may be off the CPU, or of lower priority.
+        let at = Linux::now(Clock::Monotonic) + STEP_NS;
+        Linux::futex_wait(&never, 0, Some(Deadline { clock: Clock::Monotonic, at }));
     }
     // The signal is pending at the latest now; it is delivered on the way out of any system call.
     spinpark_linux::raw::yield_now();
+    let test = real::any(c"pthread_testcancel");
     // SAFETY: null or the function's address.
-    let test = unsafe {
-        mem::transmute::<*mut c_void, Option<unsafe extern "C" fn()>>(real::any(c"pthread_testcancel"))
-    };
-    if let Some(test) = test {
+    if let Some(test) = unsafe { mem::transmute::<*mut c_void, Option<unsafe extern "C" fn()>>(test) } {
         // SAFETY: does not return if this thread is cancelled; the handler is in place.
         unsafe { test() };
     }

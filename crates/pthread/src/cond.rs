@@ -1,7 +1,8 @@
 //! `pthread_cond_*`.
 //!
 //! The object (48 bytes in glibc): our 16-byte condition variable at its start; `__wrefs` at glibc's place, whose two
-//! lowest bits are written by glibc's own initialiser: process-shared, and clock.
+//! lowest bits are written by glibc's own initialiser: process-shared, and clock. Where that place is depends on glibc's
+//! version (2.41 moved it), so it is found once, by initialising a scratch object: [`probe`].
 //!
 //! # Which mutex
 //!
@@ -13,7 +14,7 @@
 //! | glibc's (shared)   | ours   | us from then on: a private mutex shows that no other process takes part         |
 
 use core::ffi::{c_int, c_void};
-use core::mem::{align_of, offset_of, size_of};
+use core::mem::{MaybeUninit, align_of, size_of};
 use core::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Relaxed};
 
 use libc::{EBUSY, EINVAL, ETIMEDOUT};
@@ -35,17 +36,44 @@ const TAKEN_OVER: u32 = 4;
 /// glibc counts its waiters from this bit on.
 const WAITER_SHIFT: u32 = 3;
 
+/// Where glibc keeps its flags, in words of 32 bits: behind what we use, before what there is.
+static FLAGS_AT: AtomicU32 = AtomicU32::new(FLAGS_BEFORE_2_41);
+const FLAGS_BEFORE_2_41: u32 = 9;
+const FIRST: usize = 4;
+const WORDS: usize = size_of::<pthread_cond_t>() / size_of::<u32>();
+
 /// Our view of a `pthread_cond_t`.
 #[repr(C)]
 struct Cond {
     raw: RawCondvar<Linux>,
-    unused: [u32; 5],
-    flags: AtomicU32,
+    /// glibc's words from [`FIRST`] on, one of which has the flags.
+    glibcs: [AtomicU32; WORDS - FIRST],
 }
 
-const _: () = assert!(size_of::<Cond>() <= size_of::<pthread_cond_t>());
+const _: () = assert!(size_of::<Cond>() == size_of::<pthread_cond_t>());
 const _: () = assert!(align_of::<Cond>() <= align_of::<pthread_cond_t>());
-const _: () = assert!(offset_of!(Cond, flags) == 36, "glibc's __data.__wrefs");
+const _: () = assert!(size_of::<RawCondvar<Linux>>() == FIRST * size_of::<u32>());
+
+/// Finds out where glibc keeps its flags: they are what is left of an object initialised as process-shared and
+/// monotonic. Nothing changes if glibc cannot be asked.
+#[cold]
+pub(crate) fn probe() {
+    let mut attributes = MaybeUninit::<pthread_condattr_t>::zeroed();
+    let mut scratch = MaybeUninit::<pthread_cond_t>::zeroed();
+    // SAFETY: glibc's own functions on memory of the right size and alignment.
+    let initialised = unsafe {
+        let attributes = attributes.as_mut_ptr();
+        real::pthread_condattr_setpshared(attributes, libc::PTHREAD_PROCESS_SHARED) == 0
+            && real::pthread_condattr_setclock(attributes, libc::CLOCK_MONOTONIC) == 0
+            && real::pthread_cond_init(scratch.as_mut_ptr(), attributes) == 0
+    };
+    // SAFETY: as large, and any bits are good words.
+    let words = unsafe { scratch.as_ptr().cast::<[u32; WORDS]>().read() };
+    let found = words[FIRST..].iter().position(|&word| word == SHARED | MONOTONIC);
+    if let (true, Some(found)) = (initialised, found) {
+        FLAGS_AT.store((FIRST + found) as u32, Relaxed);
+    }
+}
 
 impl Cond {
     /// # Safety
@@ -58,21 +86,27 @@ impl Cond {
     }
 
     #[inline(always)]
+    fn flags(&self) -> &AtomicU32 {
+        // Always in range; `get` so that no panic is linked in.
+        self.glibcs.get(FLAGS_AT.load(Relaxed) as usize - FIRST).unwrap_or(&self.glibcs[0])
+    }
+
+    #[inline(always)]
     fn is_ours(&self) -> bool {
-        self.flags.load(Relaxed) & (SHARED | TAKEN_OVER) != SHARED && mode::ours()
+        mode::ours() && self.flags().load(Relaxed) & (SHARED | TAKEN_OVER) != SHARED
     }
 
     fn clock(&self) -> Clock {
-        if self.flags.load(Relaxed) & MONOTONIC == 0 { Clock::Realtime } else { Clock::Monotonic }
+        if self.flags().load(Relaxed) & MONOTONIC == 0 { Clock::Realtime } else { Clock::Monotonic }
     }
 
     /// A process-shared object meets a private mutex: it is ours from now on, unless glibc has waiters in it.
     ///
     /// Waiters hold their mutex here, and there may be one mutex only, so no two threads do this at a time.
     fn take_over(&self) -> bool {
-        let flags = self.flags.load(Relaxed);
+        let flags = self.flags().load(Relaxed);
         flags >> WAITER_SHIFT == 0
-            && self.flags.compare_exchange(flags, flags | TAKEN_OVER, AcqRel, Relaxed).is_ok()
+            && self.flags().compare_exchange(flags, flags | TAKEN_OVER, AcqRel, Relaxed).is_ok()
     }
 }
 

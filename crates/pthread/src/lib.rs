@@ -10,6 +10,7 @@
 //! | [`rwlock`] | `pthread_rwlock_*`                                                           |
 //! | [`cond`]   | `pthread_cond_*`, a cancellation point                                       |
 //! | [`cancel`] | `pthread_cancel`, counted: a cancelled waiter must lose nobody's signal       |
+//! | [`fork`]   | `__register_atfork`: our handler comes first                                 |
 //! | [`c11`]    | `mtx_*`, `cnd_*`                                                             |
 //! | [`mode`]   | active or disabled, and how the user can tell                                |
 //!
@@ -23,6 +24,7 @@
 pub mod c11;
 pub mod cancel;
 pub mod cond;
+pub mod fork;
 pub mod mode;
 pub mod mutex;
 mod real;

@@ -13,9 +13,27 @@ use libc::{
     pthread_rwlockattr_t, pthread_t, timespec,
 };
 
+use crate::fork::Handler;
+
 /// Looks `name` up in the libraries after this one; null if there is none, or no `dlsym`.
-pub(crate) fn next(name: &CStr) -> *mut c_void {
-    lookup(libc::RTLD_NEXT, name)
+///
+/// Condition variables by version: they have two, and `dlsym(RTLD_NEXT)` finds the older before glibc 2.36 (BZ 14932).
+fn next(name: &CStr) -> *mut c_void {
+    let versioned =
+        if name.to_bytes().starts_with(b"pthread_cond_") { next_version(name) } else { ptr::null_mut() };
+    if versioned.is_null() { lookup(libc::RTLD_NEXT, name) } else { versioned }
+}
+
+/// Looks up the form that has had its present layout since 2.3.2; null where there is only one (clockwait, and
+/// architectures that came later).
+fn next_version(name: &CStr) -> *mut c_void {
+    match dlvsym() {
+        // SAFETY: a handle and two C strings. Not a tail call: as in `lookup`.
+        Some(dlvsym) => {
+            core::hint::black_box(unsafe { dlvsym(libc::RTLD_NEXT, name.as_ptr(), c"GLIBC_2.3.2".as_ptr()) })
+        }
+        None => ptr::null_mut(),
+    }
 }
 
 /// Looks `name` up in all libraries.
@@ -33,27 +51,40 @@ fn lookup(handle: *mut c_void, name: &CStr) -> *mut c_void {
 }
 
 type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
+type Dlvsym = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
 
-// Weak, and by its oldest version: before glibc 2.34 it lives in libdl, which a program need not load.
-core::arch::global_asm!(".weak dlsym", ".symver dlsym, dlsym@GLIBC_2.2.5");
+// Weak, and by their oldest version: before glibc 2.34 they live in libdl, which a program need not load.
+#[cfg(target_arch = "x86_64")]
+core::arch::global_asm!(".symver dlsym, dlsym@GLIBC_2.2.5", ".symver dlvsym, dlvsym@GLIBC_2.2.5");
+core::arch::global_asm!(".weak dlsym", ".weak dlvsym");
 
-/// `dlsym`, if the process has it.
-fn dlsym() -> Option<Dlsym> {
-    let address: *const c_void;
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: loads the address from the GOT, which is 0 for a weak symbol that nobody defines.
-    unsafe {
-        core::arch::asm!("mov {}, qword ptr [rip + dlsym@GOTPCREL]", out(reg) address,
-                         options(pure, readonly, nostack, preserves_flags));
-    }
-    #[cfg(target_arch = "aarch64")]
-    // SAFETY: as on x86-64.
-    unsafe {
-        core::arch::asm!("adrp {0}, :got:dlsym", "ldr {0}, [{0}, #:got_lo12:dlsym]", out(reg) address,
-                         options(pure, readonly, nostack, preserves_flags));
-    }
-    // SAFETY: null or the function's address; `Option<fn>` has null for `None`.
-    unsafe { mem::transmute::<*const c_void, Option<Dlsym>>(address) }
+/// Defines a function that returns the address of a weak symbol: from the GOT, where it is 0 if nobody defines it.
+macro_rules! weak {
+    ($($name:ident: $type:ty;)*) => {$(
+        fn $name() -> Option<$type> {
+            let address: *const c_void;
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: loads from the GOT.
+            unsafe {
+                core::arch::asm!(concat!("mov {}, qword ptr [rip + ", stringify!($name), "@GOTPCREL]"),
+                                 out(reg) address, options(pure, readonly, nostack, preserves_flags));
+            }
+            #[cfg(target_arch = "aarch64")]
+            // SAFETY: loads from the GOT.
+            unsafe {
+                core::arch::asm!(concat!("adrp {0}, :got:", stringify!($name)),
+                                 concat!("ldr {0}, [{0}, #:got_lo12:", stringify!($name), "]"),
+                                 out(reg) address, options(pure, readonly, nostack, preserves_flags));
+            }
+            // SAFETY: null or the function's address; `Option<fn>` has null for `None`.
+            unsafe { mem::transmute::<*const c_void, Option<$type>>(address) }
+        }
+    )*};
+}
+
+weak! {
+    dlsym: Dlsym;
+    dlvsym: Dlvsym;
 }
 
 /// Declares functions that call glibc's function of the same name.
@@ -103,6 +134,8 @@ real! {
     pthread_rwlock_timedwrlock(rwlock: *mut pthread_rwlock_t, deadline: *const timespec);
     pthread_rwlock_clockwrlock(rwlock: *mut pthread_rwlock_t, clock: clockid_t, deadline: *const timespec);
     pthread_rwlock_unlock(rwlock: *mut pthread_rwlock_t);
+    pthread_condattr_setpshared(attributes: *mut pthread_condattr_t, shared: c_int);
+    pthread_condattr_setclock(attributes: *mut pthread_condattr_t, clock: clockid_t);
     pthread_cond_init(cond: *mut pthread_cond_t, attributes: *const pthread_condattr_t);
     pthread_cond_destroy(cond: *mut pthread_cond_t);
     pthread_cond_wait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t);
@@ -116,4 +149,5 @@ real! {
     pthread_cond_signal(cond: *mut pthread_cond_t);
     pthread_cond_broadcast(cond: *mut pthread_cond_t);
     pthread_cancel(thread: pthread_t);
+    __register_atfork(prepare: Handler, parent: Handler, child: Handler, library: *mut c_void);
 }

@@ -8,11 +8,17 @@ use super::LockCore;
 use crate::queue::{Notice, WaitNode};
 use crate::word::{self, Credit, Want};
 
-/// When a waiter that was woken and lost starts to count as starving.
+/// When a waiter has waited long enough to ask for more than its turn.
 #[derive(Clone, Copy)]
 struct Patience(Option<u64>);
 
 impl Patience {
+    /// A reader's starts when it queues (see [`LockCore::demand`]), others' when they have lost for the first time.
+    fn on_arrival<P: Platform>(want: Want) -> Self {
+        let reader = want == Want::Read;
+        Self(reader.then(|| P::now(Clock::Monotonic).saturating_add(P::TUNING.reader_patience_ns)))
+    }
+
     /// Its end on the clock of `deadline`, if it has started.
     fn sleep_until<P: Platform>(self, deadline: Option<Deadline>) -> Option<Deadline> {
         let Some(end) = self.0 else { return deadline };
@@ -77,7 +83,7 @@ impl<P: Platform> LockCore<P> {
     ///
     /// Also the end of every wait on a condition variable whose waiter was moved here.
     pub(crate) fn wait_queued(&self, node: &WaitNode<P>, deadline: Option<Deadline>) -> bool {
-        let mut patience = Patience(None);
+        let mut patience = Patience::on_arrival::<P>(node.want);
         loop {
             let notice = node.park(patience.sleep_until::<P>(deadline), P::futex_wait);
             let joined = match notice {
@@ -98,7 +104,8 @@ impl<P: Platform> LockCore<P> {
                 }
                 Notice::TimedOut if is_past::<P>(deadline) => return self.time_out(node),
                 Notice::TimedOut if patience.is_over::<P>() => {
-                    patience = Patience(None); // asks once; the next release that can hands over
+                    // Asks once: the next release that can hands over. A reader asks again and again.
+                    patience = Patience::on_arrival::<P>(node.want);
                     self.demand(node)
                 }
                 Notice::TimedOut => Joined::Queued, // the two clocks disagree by a little

@@ -36,10 +36,10 @@
 //! - **H1** `HANDOFF` is set only while the lock is held, and a release that would leave the lock empty with `HANDOFF`
 //!   set hands over instead. So an exclusive lock with `HANDOFF` never looks free to others.
 //! - **H2** (exit rule) A hand-off clears `HANDOFF` and `TIMED`; only a head that was woken after that, lost, and has
-//!   been losing for `starvation_ns` sets it again (or a fair release does).
-//! - **R1** (free after unlock) A release that leaves the lock to whoever comes does so as its last access to it. One
-//!   that grants keeps the queue lock beyond, but the grantee has not been notified yet, so it cannot have released,
-//!   and the object is alive.
+//!   been losing for `starvation_ns` sets it again (or a fair release does). An upgrade, which goes before everyone
+//!   because everyone waits for its thread, leaves `HANDOFF` for the waiter behind it.
+//! - **R1** (free after unlock) A release that leaves the lock to whoever comes is the last access to it, or is made under
+//!   the lock of a queue that is not empty: see [`release`].
 //! - **M1** Every change of the word in a process with threads is a read-modify-write, so an acquire reads from the
 //!   release sequence of every earlier release.
 //!
@@ -165,7 +165,7 @@ impl<P: Platform> LockCore<P> {
     #[inline]
     pub(crate) fn release_fair(&self, release: Release) {
         let seen = self.peek();
-        if word::has_waiters(seen) && word::readers(word::released(seen, release)) == 0 {
+        if word::has_waiters(seen) && !word::is_held(word::released(seen, release)) {
             self.demand_for_head();
         }
         self.release(release);

@@ -60,11 +60,8 @@ impl<P: Platform> LockCore<P> {
         // An upgrade that came meanwhile stays first: this waiter waits for its thread's hold.
         let second =
             node.want != Want::Upgrade && queue.head().is_some_and(|head| head.want == Want::Upgrade);
-        let heads = match (second, starved) {
-            (true, _) => 0,
-            (false, false) => word::TIMED,
-            (false, true) => word::TIMED | word::HANDOFF,
-        };
+        let timed = if second { 0 } else { word::TIMED };
+        let heads = if starved { timed | word::HANDOFF } else { timed };
         let joined = self.acquire_or_mark(node.want, node.token, Credit::Waking, word::WAITERS | heads);
         if let Joined::Queued = joined {
             node.reset();
@@ -95,18 +92,28 @@ impl<P: Platform> LockCore<P> {
         self.look_and_tell(self.lock_queue());
     }
 
-    /// The waiter's patience is over: if it is the head, it takes the lock or demands it.
+    /// The waiter's patience is over: it takes the lock or demands it.
+    ///
+    /// A reader demands nothing, but now comes in beside other readers whatever writer is owed the lock: one of those
+    /// readers may be waiting for this one (a thread that reads in parallel with helpers and joins them). glibc's
+    /// default kind promises that this works; the writer loses `reader_patience_ns` by it.
     pub(super) fn demand(&self, node: &WaitNode<P>) -> Joined {
         let mut queue = self.lock_queue();
-        if !queue.head().is_some_and(|head| core::ptr::eq(head, node)) {
-            return Joined::Queued; // popped just now, or no longer the head: woken or asked for in turn
+        let was_head = queue.head().is_some_and(|head| core::ptr::eq(head, node));
+        // A writer was put at the head; only an upgrade goes before that. If it is not linked, it was popped just now.
+        let (want, demand) =
+            if node.want == Want::Read { (Want::ReadAgain, 0) } else { (node.want, word::HANDOFF) };
+        if !queue.is_linked(node) {
+            return Joined::Queued;
         }
-        let joined = self.acquire_or_mark(node.want, node.token, Credit::None, word::HANDOFF);
+        let joined = self.acquire_or_mark(want, node.token, Credit::None, demand);
         match joined {
-            Joined::Queued => P::event(Event::DemandedHandoff),
+            Joined::Queued if demand != 0 => P::event(Event::DemandedHandoff),
+            Joined::Queued => {}
             Joined::Acquired => {
                 queue.remove(node);
-                self.settle_flags(queue.head().is_some(), true);
+                self.settle_flags(queue.head().is_some(), was_head);
+                self.look_and_tell(queue);
             }
         }
         joined

@@ -1,14 +1,19 @@
-//! The slow way out: grant, hand over or wake, then let go.
+//! The slow way out: lock the queue, let go and choose in one step, then tell.
 //!
 //! ```text
 //! release_slow:  A  lock the queue while still holding the lock
-//!                B  choose: readers at the head ─► grant them all in the step that releases
-//!                           a head that starved ─► hand over in the step that releases
-//!                           a head that sleeps  ─► set WAKING, pop it
+//!                B  in one compare-exchange, release and: grant the lock to all readers at the head
+//!                                                         or hand it over to a head that starved
+//!                                                         or set WAKING for a head that sleeps
+//!                                                         or leave it to those who are awake
+//!                   and pop whom that concerns; then look again, without the release
 //!                C  unlock the queue
-//!                D  release, if B did not: the last access to the lock (R1)
-//!                E  notify whoever was popped
+//!                D  notify whoever was popped
 //! ```
+//!
+//! The queue lock is unlocked *after* the release (C after B). That is no access to a lock that might be gone (R1): in
+//! B the queue is not empty, and whoever is in it, or was popped from it, is still inside a call on this lock and
+//! cannot get out of it before C (who is queued, because leaving takes the queue lock) or D (who was popped).
 
 use spinpark_platform::{
     AtomicU32, Event, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
@@ -28,14 +33,12 @@ pub(super) struct Look<P: Platform> {
     granted: Chain<P>,
     /// This one is to contend for the lock.
     woken: Chain<P>,
-    /// The step that granted released as well.
+    /// The release was made on the way. Not if the queue was empty.
     released: bool,
-    /// The word by which nobody (else) could be let in.
-    judged: u32,
 }
 
 impl<P: Platform> Look<P> {
-    /// E: tells everyone whom the look popped. The queue is unlocked.
+    /// D: tells everyone whom the look popped. The queue is unlocked.
     pub(super) fn deliver(self) {
         self.granted.notify_all(GRANTED);
         self.woken.notify_all(WOKEN);
@@ -48,27 +51,22 @@ impl<P: Platform> LockCore<P> {
     #[inline(never)]
     pub(crate) fn release_slow(&self, release: Release) {
         self.adopt();
-        let mut woken = Chain::new();
-        // The word by which a look found nobody to let in: no second look while the word is that.
-        let mut judged = None;
         loop {
             let seen = self.word().load(Acquire);
             let after = word::released(seen, release);
-            if word::must_look(seen, after, release) && judged != Some(seen) {
+            if word::must_look(seen, after, release) {
                 let mut queue = self.lock_queue(); // A
                 let look = self.look(&mut queue, Some(release)); // B
                 drop(queue); // C
-                if look.released {
-                    look.deliver();
-                    break;
+                let released = look.released;
+                look.deliver(); // D
+                if released {
+                    return;
                 }
-                judged = Some(look.judged);
-                woken.append(look.woken);
             } else if self.word().compare_exchange_weak(seen, after, ReleaseOrder, Relaxed).is_ok() {
-                break; // D
+                return; // the last access
             }
         }
-        woken.notify_all(WOKEN); // E
     }
 
     /// Gives up part of a hold in favour of others: `change` maps the word. The caller still holds the lock
@@ -102,33 +100,27 @@ impl<P: Platform> LockCore<P> {
 
     /// B: lets in, or wakes, whoever is at the head of the queue, if there is room after `release` (or, without one,
     /// now) and nobody else will see to it; then the next one. Leaves `WAITERS` right for what is queued (W1).
-    ///
-    /// Once it has granted, the release is made, and the caller may go on to touch the lock only until it notifies
-    /// the grantees (R1).
     pub(super) fn look(&self, queue: &mut QueueGuard<'_, P>, release: Option<Release>) -> Look<P> {
         let mut release = release;
-        let mut look = Look { granted: Chain::new(), woken: Chain::new(), released: false, judged: 0 };
+        let mut look = Look { granted: Chain::new(), woken: Chain::new(), released: false };
         let mut seen = self.peek();
-        loop {
-            let plan = Plan::choose(seen, release, queue);
+        while let Some(plan) = Plan::choose(seen, release, queue) {
             if plan.word == seen {
-                look.judged = seen;
-                return look;
+                break; // nothing to do, and nothing left to release
             }
             if let Err(now) = self.word().compare_exchange_weak(seen, plan.word, AcqRel, Relaxed) {
                 seen = now;
                 continue;
             }
             seen = plan.word;
+            look.released |= release.take().is_some();
             match plan.action {
                 Action::Nothing => {}
                 Action::Wake => look.woken.append(plan.pop(queue)),
-                Action::Grant(_) | Action::HandOver => {
-                    look.granted.append(plan.pop(queue));
-                    look.released |= release.take().is_some();
-                }
+                Action::Grant(_) | Action::HandOver => look.granted.append(plan.pop(queue)),
             }
         }
+        look
     }
 }
 
@@ -148,46 +140,47 @@ enum Action {
 }
 
 impl Plan {
-    fn choose<P: Platform>(seen: u32, release: Option<Release>, queue: &QueueGuard<'_, P>) -> Self {
-        let Some(head) = queue.head() else {
-            return Self { word: seen, action: Action::Nothing };
-        };
+    /// What to do about the queue; `None` if it is empty.
+    fn choose<P: Platform>(seen: u32, release: Option<Release>, queue: &QueueGuard<'_, P>) -> Option<Self> {
+        let head = queue.head()?;
         let after = release.map_or(seen, |release| word::released(seen, release));
-        let nothing = Self { word: seen | word::WAITERS, action: Action::Nothing };
         let waiting = queue.iter().count() as u32;
-        // Not released yet: from `seen`, not `after` (R1).
-        let wake = Self { word: Self::without_head(seen, waiting > 1) | word::WAKING, action: Action::Wake };
+        let nothing = Self { word: after | word::WAITERS, action: Action::Nothing };
+        let wake = || Self {
+            word: Self::without_head(after, head.want, waiting > 1) & !word::HANDOFF | word::WAKING,
+            action: Action::Wake,
+        };
         if !word::fits(after, head.want) {
             // L2: readers that come and go may pass this head; it must know that it is the head to time itself.
             let passed = release == Some(Release::Read) && matches!(head.want, Want::Write | Want::Upgrade);
             let timed = word::is_timed(seen) || word::is_waking(seen) || word::wants_handoff(seen);
-            return if passed && !timed { wake } else { nothing };
+            return Some(if passed && !timed { wake() } else { nothing });
         }
         if head.want.is_read() {
             if head.want == Want::ReadBehindWaiters && word::is_waking(seen) {
-                return nothing; // behind the woken one, who looks here when it has settled
+                return Some(nothing); // behind the woken one, who looks here when it has settled
             }
             let room = READERS_PER_GRANT.min(word::MAX_COUNT - word::readers(after));
             let count = room.min(queue.iter().filter(|node| node.want.is_read()).count() as u32);
-            let word = Self::without_head(after, waiting > count) + count * word::UNIT;
-            Self { word, action: Action::Grant(count) }
-        } else if word::wants_handoff(seen) {
-            let word = word::taken(Self::without_head(after, waiting > 1), head.want, head.token);
-            Self { word, action: Action::HandOver }
-        } else if word::is_waking(seen) || (word::spinners(seen) > 0 && word::is_timed(seen)) {
-            nothing
-        } else {
-            wake
+            let word = Self::without_head(after, head.want, waiting > count) + count * word::UNIT;
+            return Some(Self { word, action: Action::Grant(count) });
         }
+        if word::wants_handoff(seen) {
+            let rest = Self::without_head(after, head.want, waiting > 1);
+            return Some(Self { word: word::taken(rest, head.want, head.token), action: Action::HandOver });
+        }
+        let somebody_will = word::is_waking(seen) || (word::spinners(seen) > 0 && word::is_timed(seen));
+        Some(if somebody_will { nothing } else { wake() })
     }
 
     /// The word once the head has gone: its own two flags are cleared (H2), `WAITERS` as the queue will be (W1).
-    fn without_head(word: u32, more: bool) -> u32 {
-        let rest = word & !(word::HANDOFF | word::TIMED | word::WAITERS);
-        if more {
-            rest | word::WAITERS
-        } else {
-            rest
+    ///
+    /// An upgrade that went before everyone passes a demand on: it may have been that of the waiter behind it (L2).
+    fn without_head(word: u32, head: Want, more: bool) -> u32 {
+        match (more, head) {
+            (false, _) => word & !(word::HANDOFF | word::TIMED | word::WAITERS),
+            (true, Want::Upgrade) => word & !word::TIMED | word::WAITERS,
+            (true, _) => word & !(word::HANDOFF | word::TIMED) | word::WAITERS,
         }
     }
 

@@ -200,6 +200,11 @@ impl<'a, P: Platform> QueueGuard<'a, P> {
         self.push_front(first);
     }
 
+    /// Whether `node` is in the list; if not, it is out or popped.
+    pub(crate) fn is_linked(&self, node: &WaitNode<P>) -> bool {
+        node.is_linked()
+    }
+
     /// Takes `node` out; `false` if it is not linked (somebody has popped it and will notify it).
     pub(crate) fn remove(&mut self, node: &WaitNode<P>) -> bool {
         if !node.is_linked() {
