@@ -120,9 +120,8 @@ fn await_cancellations() {
     }
     // The signal is pending at the latest now; it is delivered on the way out of any system call.
     spinpark_linux::raw::yield_now();
-    let test = real::any(c"pthread_testcancel");
     // SAFETY: null or the function's address.
-    if let Some(test) = unsafe { mem::transmute::<*mut c_void, Option<unsafe extern "C" fn()>>(test) } {
+    if let Some(test) = unsafe { mem::transmute::<*mut c_void, Option<Test>>(TEST.load(Relaxed)) } {
         // SAFETY: does not return if this thread is cancelled; the handler is in place.
         unsafe { test() };
     }
@@ -139,24 +138,25 @@ struct Buffer {
 
 type Push = unsafe extern "C" fn(*mut Buffer, unsafe extern "C" fn(*mut c_void), *mut c_void);
 type Pop = unsafe extern "C" fn(*mut Buffer, c_int);
+type Test = unsafe extern "C" fn();
 
 static PUSH: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static POP: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+static TEST: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
-/// glibc's push and pop; `None` in a process without the thread library (glibc before 2.34), where nobody can be
-/// cancelled.
+/// Finds glibc's functions, at the start of the process; nulls in one without the thread library (glibc before 2.34),
+/// where nobody can be cancelled.
+pub(crate) fn start() {
+    PUSH.store(real::any(c"_pthread_cleanup_push"), Relaxed);
+    POP.store(real::any(c"_pthread_cleanup_pop"), Relaxed);
+    TEST.store(real::any(c"pthread_testcancel"), Relaxed);
+}
+
 fn push_and_pop() -> Option<(Push, Pop)> {
-    let (mut push, mut pop) = (PUSH.load(Relaxed), POP.load(Relaxed));
-    if push.is_null() || pop.is_null() {
-        push = real::any(c"_pthread_cleanup_push");
-        pop = real::any(c"_pthread_cleanup_pop");
-        PUSH.store(push, Relaxed);
-        POP.store(pop, Relaxed);
-    }
     // SAFETY: null or the function's address; the types are those of glibc's pthreadP.h.
-    let push = unsafe { mem::transmute::<*mut c_void, Option<Push>>(push) };
+    let push = unsafe { mem::transmute::<*mut c_void, Option<Push>>(PUSH.load(Relaxed)) };
     // SAFETY: as above.
-    let pop = unsafe { mem::transmute::<*mut c_void, Option<Pop>>(pop) };
+    let pop = unsafe { mem::transmute::<*mut c_void, Option<Pop>>(POP.load(Relaxed)) };
     push.zip(pop)
 }
 

@@ -13,7 +13,7 @@ use core::ffi::{CStr, c_char};
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};
 
-use crate::{cond, fork, real};
+use crate::{cancel, cond, fork, real};
 
 const UNKNOWN: u8 = 0;
 const OURS: u8 = 1;
@@ -99,6 +99,8 @@ pub fn start() {
         (false, true) => OURS_UNUSED,
         (true, true) => GLIBCS_UNUSED,
     });
+    real::find_all();
+    cancel::start();
     fork::start();
     cond::probe();
     if reported {

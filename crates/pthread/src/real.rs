@@ -1,7 +1,7 @@
 //! glibc's own functions, for the objects and the processes that are not ours.
 //!
-//! Found with `dlsym(RTLD_NEXT)` when they are first needed. `dlsym` may take the loader's lock, which glibc does not
-//! take through anything that we intercept; it allocates only to report a failure.
+//! Found with `dlsym(RTLD_NEXT)` when the process starts. `dlsym` takes the loader's lock, which glibc does not take
+//! through anything that we intercept; it allocates only to report a failure.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem;
@@ -87,29 +87,48 @@ weak! {
     dlvsym: Dlvsym;
 }
 
-/// Declares functions that call glibc's function of the same name.
+/// The name of a function as a C string.
+macro_rules! name {
+    ($name:ident) => {
+        // SAFETY: the name has no zero byte in it and one at its end.
+        unsafe { CStr::from_bytes_with_nul_unchecked(concat!(stringify!($name), "\0").as_bytes()) }
+    };
+}
+
+/// Declares functions that call glibc's function of the same name, and [`find_all`].
 macro_rules! real {
-    ($($name:ident($($argument:ident: $type:ty),*);)*) => {$(
-        #[cold]
-        #[inline(never)]
-        pub(crate) unsafe fn $name($($argument: $type),*) -> c_int {
-            type Function = unsafe extern "C" fn($($type),*) -> c_int;
-            static FOUND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-            let mut address = FOUND.load(Relaxed);
-            if address.is_null() {
-                // SAFETY: the name has no zero byte in it and one at its end.
-                let name = unsafe { CStr::from_bytes_with_nul_unchecked(concat!(stringify!($name), "\0").as_bytes()) };
-                address = next(name);
-                FOUND.store(address, Relaxed);
-            }
-            // SAFETY: null or the address of glibc's function, whose type this is.
-            match unsafe { mem::transmute::<*mut c_void, Option<Function>>(address) } {
-                // SAFETY: the caller's arguments, which are what it would have called glibc's function with.
-                Some(function) => unsafe { function($($argument),*) },
-                None => libc::ENOSYS,
-            }
+    ($($name:ident($($argument:ident: $type:ty),*);)*) => {
+        #[allow(non_upper_case_globals, reason = "named after what they are the address of")]
+        mod found {
+            use super::{AtomicPtr, c_void, ptr};
+            $(pub(super) static $name: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());)*
         }
-    )*};
+
+        /// Finds every function, at the start of the process: later a thread may need one while another holds the
+        /// loader's lock and waits for it (a library's constructor that joins threads).
+        pub(crate) fn find_all() {
+            $(found::$name.store(next(name!($name)), Relaxed);)*
+        }
+
+        $(
+            #[cold]
+            #[inline(never)]
+            pub(crate) unsafe fn $name($($argument: $type),*) -> c_int {
+                type Function = unsafe extern "C" fn($($type),*) -> c_int;
+                let mut address = found::$name.load(Relaxed);
+                if address.is_null() {
+                    address = next(name!($name));
+                    found::$name.store(address, Relaxed);
+                }
+                // SAFETY: null or the address of glibc's function, whose type this is.
+                match unsafe { mem::transmute::<*mut c_void, Option<Function>>(address) } {
+                    // SAFETY: the caller's arguments, which are what it would have called glibc's function with.
+                    Some(function) => unsafe { function($($argument),*) },
+                    None => libc::ENOSYS,
+                }
+            }
+        )*
+    };
 }
 
 real! {

@@ -1,0 +1,54 @@
+//! Where the drop-in comes from.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use cargo_metadata::Message;
+
+/// The workspace that this crate was built from.
+pub fn workspace_root() -> &'static Path {
+    static ROOT: OnceLock<PathBuf> = OnceLock::new();
+    ROOT.get_or_init(|| {
+        let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+        manifest.ancestors().nth(2).expect("this crate lives two levels below the workspace").to_owned()
+    })
+}
+
+/// The drop-in under test: the file that `SPINPARK_PRELOAD` names, else the release build of `spinpark-preload`,
+/// made on the first call. Cargo makes concurrent test processes wait for each other here, and an up-to-date build
+/// costs a fraction of a second.
+///
+/// # Panics
+/// If the build fails, or if `SPINPARK_PRELOAD` names no file.
+pub fn dropin() -> &'static Path {
+    static DROPIN: OnceLock<PathBuf> = OnceLock::new();
+    DROPIN.get_or_init(|| match std::env::var_os("SPINPARK_PRELOAD") {
+        Some(path) => {
+            // The programs run in other directories than we do, and `ld.so` only warns about a file that is missing.
+            std::fs::canonicalize(&path)
+                .unwrap_or_else(|error| panic!("SPINPARK_PRELOAD={}: {error}", path.display()))
+        }
+        None => build(),
+    })
+}
+
+fn build() -> PathBuf {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .current_dir(workspace_root())
+        .args(["build", "--release", "-p", "spinpark-preload", "--message-format=json-render-diagnostics"])
+        .stderr(Stdio::inherit())
+        .output()
+        .expect("cargo can be started; the environment variable CARGO names another one");
+    assert!(output.status.success(), "building the drop-in failed: {}", output.status);
+    Message::parse_stream(output.stdout.as_slice())
+        .filter_map(|message| match message.expect("cargo prints its messages as JSON") {
+            Message::CompilerArtifact(artifact) if artifact.target.is_kind("cdylib".into()) => Some(artifact),
+            _ => None,
+        })
+        .flat_map(|artifact| artifact.filenames)
+        .find(|file| file.extension() == Some("so"))
+        .expect("spinpark-preload builds one shared library")
+        .into_std_path_buf()
+}

@@ -1,0 +1,35 @@
+//! The harness of the drop-in's tests: it builds the drop-in, compiles C programs, and runs programs with and
+//! without it.
+//!
+//! ```no_run
+//! use spinpark_testkit::{Arm, Run, compile_c};
+//!
+//! let program = compile_c("posix/mutex_errors.c", &[]);
+//! for arm in Arm::ALL {
+//!     Run::new(&program).arm(arm).succeed();
+//! }
+//! ```
+//!
+//! A program that hangs is a failed test: every run has a timeout, after which the whole process group is killed.
+//! Before that, if `gdb` is installed, the stacks of all its threads are put into the failure's message.
+
+mod compile;
+mod dropin;
+pub mod programs;
+mod run;
+
+pub use compile::{compile_c, scratch_dir};
+pub use dropin::{dropin, workspace_root};
+pub use run::{Arm, Outcome, Run, Running};
+
+use std::path::PathBuf;
+
+/// The full path of `program` if it is an executable file on `PATH` (or in one of the `sbin` directories, where
+/// distributions put servers).
+pub fn find_program(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from))
+        .map(|dir| dir.join(program))
+        .find(|file| rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok() && file.is_file())
+}

@@ -1,0 +1,125 @@
+//! MariaDB in a directory of its own, reached by a socket in it.
+
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use super::package::{MARIADB, MARIADB_ADMIN, MARIADB_INSTALL_DB, MARIADBD, SYSBENCH};
+use super::{Service, field, private_dir};
+use crate::{Arm, Run};
+
+/// An installed database; a server can be started on it again and again.
+#[derive(Debug)]
+pub struct MariaDb {
+    dir: TempDir,
+}
+
+/// A running server; `Drop` kills it.
+#[derive(Debug)]
+pub struct MariaDbServer<'db> {
+    service: Service,
+    db: &'db MariaDb,
+}
+
+/// Tables of the loads, and rows in each.
+const TABLES: [&str; 2] = ["sbtest1", "sbtest2"];
+const ROWS: &str = "10000";
+
+impl MariaDb {
+    /// Makes an empty database.
+    pub fn install() -> MariaDb {
+        let db = MariaDb { dir: private_dir() };
+        db.local(MARIADB_INSTALL_DB.run())
+            .args(["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"])
+            .arg("--innodb-log-file-size=16M")
+            .succeed();
+        db
+    }
+
+    /// Starts a server on it, the only program here that runs on `arm`.
+    pub fn start(&self, arm: Arm) -> MariaDbServer<'_> {
+        let mariadbd = self
+            .local(MARIADBD.run())
+            .arg(format!("--socket={}", self.socket().display()))
+            .arg(format!("--pid-file={}", self.dir.path().join("pid").display()))
+            .args(["--skip-networking", "--skip-log-bin", "--skip-name-resolve"])
+            .args(["--innodb-buffer-pool-size=32M", "--innodb-log-file-size=16M"])
+            // This is about locks, not about the disk.
+            .args(["--innodb-flush-log-at-trx-commit=2", "--innodb-flush-method=fsync"]);
+        let service = Service::start(mariadbd, arm, || {
+            self.client(MARIADB_ADMIN.run()).arg("ping").outcome().success()
+        });
+        MariaDbServer { service, db: self }
+    }
+
+    /// Arguments for a program that works on the files. Root must say that it means it.
+    fn local(&self, run: Run) -> Run {
+        let run = run
+            .current_dir(self.dir.path())
+            .arg("--no-defaults")
+            .arg(format!("--datadir={}", self.dir.path().join("data").display()))
+            .arg(format!("--tmpdir={}", self.dir.path().display()));
+        if rustix::process::geteuid().is_root() { run.arg("--user=root") } else { run }
+    }
+
+    fn client(&self, run: Run) -> Run {
+        run.args(["--no-defaults", "--user=root"]).arg(format!("--socket={}", self.socket().display()))
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.dir.path().join("s")
+    }
+}
+
+impl MariaDbServer<'_> {
+    /// Makes the tables of the loads.
+    pub fn prepare(&mut self) {
+        self.query("CREATE DATABASE sbtest");
+        self.service.ask(self.sysbench("oltp_read_write").arg("prepare"));
+    }
+
+    /// Runs sysbench's load `name` with 8 threads for `events` transactions and asserts that it did them all,
+    /// without a broken connection.
+    pub fn load(&mut self, name: &str, events: u32) {
+        let run = self.sysbench(name).arg(format!("--events={events}")).args(["--time=0", "run"]);
+        let report = self.service.ask(run).stdout_text();
+        assert_eq!(field(&report, "transactions:"), events.to_string(), "{report}");
+        assert_eq!(field(&report, "total number of events:"), events.to_string(), "{report}");
+        assert_eq!(field(&report, "reconnects:"), "0", "{report}");
+    }
+
+    /// Number and checksum of the rows of each table, the latter after a check of the table.
+    pub fn rows(&mut self) -> Vec<(String, String)> {
+        TABLES.map(|table| self.rows_of(table)).into()
+    }
+
+    fn rows_of(&mut self, table: &str) -> (String, String) {
+        let check = self.query(&format!("CHECK TABLE sbtest.{table} EXTENDED"));
+        assert_eq!(check.trim().split('\t').next_back(), Some("OK"), "{check}");
+        let count = self.query(&format!("SELECT COUNT(*), SUM(id) FROM sbtest.{table}"));
+        let checksum = self.query(&format!("CHECKSUM TABLE sbtest.{table} EXTENDED"));
+        (count, checksum)
+    }
+
+    /// Orderly shutdown, on request of a client.
+    pub fn shut_down(mut self) {
+        self.service.ask(self.db.client(MARIADB_ADMIN.run()).arg("shutdown"));
+        let outcome = self.service.join();
+        let log = outcome.stderr_text();
+        assert!(log.contains("Shutdown complete") && !log.contains("[ERROR]"), "{}", outcome.report());
+    }
+
+    fn query(&mut self, sql: &str) -> String {
+        let client = self.db.client(MARIADB.run()).args(["--skip-column-names", "--batch", "--execute", sql]);
+        self.service.ask(client).stdout_text()
+    }
+
+    fn sysbench(&self, load: &str) -> Run {
+        SYSBENCH
+            .run()
+            .args([load, "--threads=8", "--db-driver=mysql", "--mysql-user=root", "--mysql-db=sbtest"])
+            .arg(format!("--mysql-socket={}", self.db.socket().display()))
+            .arg(format!("--tables={}", TABLES.len()))
+            .arg(format!("--table-size={ROWS}"))
+    }
+}

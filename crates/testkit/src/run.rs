@@ -1,0 +1,403 @@
+//! Runs a program with or without the drop-in, and does not let it hang.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs::File;
+use std::io::{Read, Seek, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use crate::{dropin, find_program};
+
+/// Whose locks a program runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Arm {
+    /// The C library's, nothing interposed.
+    Glibc,
+    /// The drop-in's.
+    Spinpark,
+    /// The C library's, reached through the drop-in (`SPINPARK_DISABLE=1`).
+    Disabled,
+}
+
+impl Arm {
+    /// Every arm.
+    pub const ALL: [Arm; 3] = [Arm::Glibc, Arm::Spinpark, Arm::Disabled];
+    /// With and without the drop-in.
+    pub const BOTH: [Arm; 2] = [Arm::Glibc, Arm::Spinpark];
+
+    fn apply(self, command: &mut Command) {
+        command
+            .env_remove("LD_PRELOAD")
+            .env_remove("SPINPARK_DISABLE")
+            .env("SPINPARK_TEST_ARM", self.to_string());
+        if self != Arm::Glibc {
+            command.env("LD_PRELOAD", dropin());
+        }
+        if self == Arm::Disabled {
+            command.env("SPINPARK_DISABLE", "1");
+        }
+    }
+}
+
+/// `glibc`, `spinpark` or `disabled`, as in the environment variable `SPINPARK_TEST_ARM` that every program gets.
+impl fmt::Display for Arm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Arm::Glibc => "glibc",
+            Arm::Spinpark => "spinpark",
+            Arm::Disabled => "disabled",
+        })
+    }
+}
+
+/// A program to run: a [`Command`] in a process group of its own, with an [`Arm`], a timeout and captured output.
+#[derive(Debug)]
+pub struct Run {
+    command: Command,
+    arm: Arm,
+    timeout: Duration,
+    input: Vec<u8>,
+}
+
+impl Run {
+    /// Long enough for any test program on a busy machine.
+    pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(150);
+
+    /// Runs `program` with [`Arm::Glibc`] unless told otherwise.
+    pub fn new(program: impl AsRef<OsStr>) -> Run {
+        Run {
+            command: Command::new(program),
+            arm: Arm::Glibc,
+            timeout: Run::DEFAULT_TIMEOUT,
+            input: Vec::new(),
+        }
+    }
+
+    /// Chooses whose locks to use.
+    pub fn arm(mut self, arm: Arm) -> Run {
+        self.arm = arm;
+        self
+    }
+
+    /// Adds one argument.
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Run {
+        self.command.arg(arg);
+        self
+    }
+
+    /// Adds arguments.
+    pub fn args(mut self, args: impl IntoIterator<Item: AsRef<OsStr>>) -> Run {
+        self.command.args(args);
+        self
+    }
+
+    /// Sets an environment variable.
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Run {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Removes an environment variable.
+    pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Run {
+        self.command.env_remove(name);
+        self
+    }
+
+    /// Runs in `dir`.
+    pub fn current_dir(mut self, dir: impl AsRef<Path>) -> Run {
+        self.command.current_dir(dir);
+        self
+    }
+
+    /// What the program reads from its standard input; empty unless set.
+    pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Run {
+        self.input = bytes.into();
+        self
+    }
+
+    /// How long the program may take before it counts as hung.
+    pub fn timeout(mut self, timeout: Duration) -> Run {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Starts the program in the background: a server, for example.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    pub fn spawn(mut self) -> Running {
+        let [stdout, stderr, mut stdin] = [(); 3].map(|()| tempfile::tempfile().expect("a temporary file"));
+        stdin.write_all(&self.input).and_then(|()| stdin.rewind()).expect("a temporary file is writable");
+        self.arm.apply(&mut self.command);
+        // Files, not pipes: nobody has to drain them, and a stray grandchild cannot keep a reader waiting.
+        let clone = |file: &File| Stdio::from(file.try_clone().expect("a file descriptor"));
+        self.command.process_group(0).stdin(stdin).stdout(clone(&stdout)).stderr(clone(&stderr));
+        let child =
+            self.command.spawn().unwrap_or_else(|error| panic!("[{}] {:?}: {error}", self.arm, self.command));
+        Running { child, stdout, stderr, run: self, started: Instant::now(), reaped: false }
+    }
+
+    /// Runs the program to its end, whatever that is.
+    pub fn outcome(self) -> Outcome {
+        let mut running = self.spawn();
+        let timeout = running.run.timeout;
+        running.wait(timeout)
+    }
+
+    /// Runs the program to its end and asserts that it exits with status 0, in time.
+    ///
+    /// # Panics
+    /// If not, with all that the program printed.
+    pub fn succeed(self) -> Outcome {
+        self.outcome().assert_success()
+    }
+}
+
+/// A started program. Dropping it kills its process group.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    stdout: File,
+    stderr: File,
+    run: Run,
+    started: Instant,
+    reaped: bool,
+}
+
+impl Running {
+    /// The process id, which is also that of its process group.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Asks the program itself (not its children) to end: `SIGTERM`.
+    pub fn terminate(&self) {
+        // An error says that it has ended already, which is what we want.
+        let _ = rustix::process::kill_process(self.pid(), Signal::TERM);
+    }
+
+    /// Whether the program has ended by itself.
+    pub fn has_ended(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        self.reaped
+            || waitid(WaitId::Pid(self.pid()), options).expect("a child that was not waited for").is_some()
+    }
+
+    /// Waits for the end, for at most `timeout`; then takes the stacks and kills the process group.
+    pub fn wait(&mut self, timeout: Duration) -> Outcome {
+        let mut nap = Duration::from_millis(1);
+        let deadline = Instant::now() + timeout;
+        while !self.has_ended() && Instant::now() < deadline {
+            std::thread::sleep(nap);
+            nap = (nap * 2).min(Duration::from_millis(20));
+        }
+        let hang = (!self.has_ended()).then(|| Hang { after: timeout, stacks: stacks_of_group(self.pid()) });
+        let status = self.end();
+        let read = |file: &mut File| {
+            let mut bytes = Vec::new();
+            file.rewind().and_then(|()| file.read_to_end(&mut bytes)).expect("a temporary file is readable");
+            bytes
+        };
+        Outcome {
+            arm: self.run.arm,
+            status,
+            stdout: read(&mut self.stdout),
+            stderr: read(&mut self.stderr),
+            elapsed: self.started.elapsed(),
+            hang,
+            command: command_line(&self.run.command),
+        }
+    }
+
+    /// Kills what is left of the group, then reaps. In this order the group's number cannot have been reused.
+    fn end(&mut self) -> ExitStatus {
+        if !self.reaped {
+            // An error says that nothing is left to kill.
+            let _ = kill_process_group(self.pid(), Signal::KILL);
+            self.reaped = true;
+        }
+        self.child.wait().expect("a child can be waited for")
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// How a run went.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Whose locks it ran on.
+    pub arm: Arm,
+    /// Exit code or signal; `SIGKILL` if it hung.
+    pub status: ExitStatus,
+    /// What it printed.
+    pub stdout: Vec<u8>,
+    /// What it complained about.
+    pub stderr: Vec<u8>,
+    /// From start to end.
+    pub elapsed: Duration,
+    hang: Option<Hang>,
+    command: String,
+}
+
+#[derive(Debug)]
+struct Hang {
+    after: Duration,
+    stacks: String,
+}
+
+impl Outcome {
+    /// Whether it exited with status 0, in time.
+    pub fn success(&self) -> bool {
+        self.status.success() && !self.timed_out()
+    }
+
+    /// Whether it had to be killed because its time was over.
+    pub fn timed_out(&self) -> bool {
+        self.hang.is_some()
+    }
+
+    /// Standard output as text.
+    pub fn stdout_text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+
+    /// Standard error as text.
+    pub fn stderr_text(&self) -> String {
+        String::from_utf8_lossy(&self.stderr).into_owned()
+    }
+
+    /// Returns itself if the program exited with status 0, in time.
+    ///
+    /// # Panics
+    /// If not, with [`Outcome::report`].
+    #[track_caller]
+    pub fn assert_success(self) -> Outcome {
+        assert!(self.success(), "{}", self.report());
+        self
+    }
+
+    /// Command, arm, end, output and, after a hang, stacks, for a human reader.
+    pub fn report(&self) -> String {
+        let end = match (&self.hang, self.status.signal()) {
+            (Some(hang), _) => format!("HUNG: killed after {:?}", hang.after),
+            (None, Some(signal)) => format!("killed by signal {signal}"),
+            (None, None) => self.status.to_string(),
+        };
+        let stacks = self.hang.as_ref().map_or("", |hang| &hang.stacks);
+        format!(
+            "[{}] {}\n{end}, {:.1?} after its start\n--- stdout\n{}\n--- stderr\n{}\n{stacks}",
+            self.arm,
+            self.command,
+            self.elapsed,
+            tail(&self.stdout_text()),
+            tail(&self.stderr_text()),
+        )
+    }
+}
+
+/// The end of a text that may be very long; the end is where programs say why they stop.
+fn tail(text: &str) -> &str {
+    const LIMIT: usize = 16 * 1024;
+    let start = text.ceil_char_boundary(text.len().saturating_sub(LIMIT));
+    &text[start..]
+}
+
+fn command_line(command: &Command) -> String {
+    let words: Vec<OsString> =
+        std::iter::once(command.get_program()).chain(command.get_args()).map(OsStr::to_owned).collect();
+    words.join(OsStr::new(" ")).to_string_lossy().into_owned()
+}
+
+/// The stacks of all threads of all processes in the group, if `gdb` is there to tell.
+fn stacks_of_group(group: Pid) -> String {
+    let Some(gdb) = find_program("gdb") else { return "--- install gdb to see where it hung".to_owned() };
+    let mut text = String::new();
+    for pid in processes_of_group(group) {
+        text += &format!("--- stacks of process {pid}\n");
+        text += &gdb_stacks(&gdb, pid);
+    }
+    text
+}
+
+fn gdb_stacks(gdb: &Path, pid: u32) -> String {
+    let stacks = Run::new(gdb)
+        .args(["-p", &pid.to_string(), "-batch", "-nx", "-ex", "set pagination off"])
+        .args(["-ex", "thread apply all bt 24"])
+        // The one place where a hang must not lead to another stack trace.
+        .spawn_without_stacks(Duration::from_secs(60));
+    tail(&stacks).to_owned()
+}
+
+impl Run {
+    fn spawn_without_stacks(self, timeout: Duration) -> String {
+        let mut running = self.spawn();
+        let deadline = Instant::now() + timeout;
+        while !running.has_ended() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        running.end();
+        running.wait(Duration::ZERO).stdout_text()
+    }
+}
+
+fn processes_of_group(group: Pid) -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return vec![group.as_raw_nonzero().get().cast_unsigned()];
+    };
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|pid: &u32| {
+            // "pid (name) state parent group …", where a name may hold anything.
+            std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
+                let after_name = stat.rsplit(") ").next().unwrap_or_default();
+                after_name.split(' ').nth(2) == Some(&group.to_string())
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_returns_status_and_output() {
+        let outcome = Run::new("sh").args(["-c", "cat; echo two >&2; exit 3"]).input("one").outcome();
+        assert_eq!(outcome.status.code(), Some(3));
+        assert_eq!((outcome.stdout_text().as_str(), outcome.stderr_text().as_str()), ("one", "two\n"));
+        assert!(!outcome.success() && !outcome.timed_out());
+    }
+
+    #[test]
+    fn a_hang_is_reported_and_its_group_is_killed() {
+        let script = "sleep 1000 & echo $!; wait";
+        let outcome = Run::new("sh").args(["-c", script]).timeout(Duration::from_millis(500)).outcome();
+        assert!(outcome.timed_out() && outcome.report().contains("[glibc] sh -c"), "{}", outcome.report());
+        let sleeper = outcome.stdout_text();
+        // The orphan's reaper may not have come by yet.
+        let state = std::fs::read_to_string(format!("/proc/{}/stat", sleeper.trim())).unwrap_or_default();
+        assert!(state.is_empty() || state.contains(") Z "), "{state}");
+    }
+
+    #[test]
+    fn a_service_ends_when_it_is_dropped() {
+        let running = Run::new("sleep").arg("1000").spawn();
+        assert!(!running.has_ended());
+        let stat = format!("/proc/{}/stat", running.id());
+        drop(running);
+        assert!(!Path::new(&stat).exists());
+    }
+}

@@ -1,0 +1,242 @@
+//! The C programs in `posix/`, each of which checks one topic of what POSIX and glibc promise, with and without the
+//! drop-in; and some of them under tools and restrictions that take away what locks may want to use.
+//!
+//! `<program>::glibc` says that the program is right, `<program>::spinpark` that the drop-in is, and
+//! `<program>::disabled` that a switched-off drop-in passes everything through.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use spinpark_testkit::{Arm, Run, compile_c, dropin, find_program};
+
+const WATCHDOG: Duration = Duration::from_secs(120);
+
+/// The program as a command.
+fn program(name: &str) -> Run {
+    Run::new(compile_c(format!("posix/{name}.c"), &[])).timeout(WATCHDOG)
+}
+
+/// One module per program with one test per arm. A program may have arguments.
+macro_rules! programs {
+    ($($name:ident [$($arm:ident)*] $(= $program:literal $($arg:literal)*)?;)*) => {$(
+        mod $name {
+            use super::*;
+            programs!(@arms run [$($arm)*]);
+            fn run(arm: Arm) {
+                let name = [stringify!($name), $($program)?].into_iter().last().expect("a name");
+                let run = program(name);
+                $($(let run = run.arg($arg);)*)?
+                print!("{}", run.arm(arm).succeed().stdout_text());
+            }
+        }
+    )*};
+    (@arms $run:ident [$($arm:ident)*]) => {$( programs!(@arm $run $arm); )*};
+    (@arm $run:ident glibc) => { #[test] fn glibc() { $run(Arm::Glibc); } };
+    (@arm $run:ident spinpark) => { #[test] fn spinpark() { $run(Arm::Spinpark); } };
+    (@arm $run:ident disabled) => { #[test] fn disabled() { $run(Arm::Disabled); } };
+}
+
+programs! {
+    mutex_kinds [glibc spinpark disabled];
+    mutex_errors [glibc spinpark disabled];
+    mutex_timed [glibc spinpark];
+    mutex_recursion [glibc spinpark];
+    mutex_robust [glibc spinpark disabled];
+    mutex_protocols [glibc spinpark disabled];
+    mutex_pshared [glibc spinpark disabled];
+
+    rwlock_basic [glibc spinpark disabled];
+    rwlock_timed [glibc spinpark];
+    rwlock_policy [glibc spinpark];
+    rwlock_dependent_readers [glibc spinpark];
+    rwlock_pshared [glibc spinpark disabled];
+    rwlock_overflow [glibc spinpark];
+
+    cond_basic [glibc spinpark disabled];
+    cond_timed [glibc spinpark];
+    cond_pshared [glibc spinpark disabled];
+    cond_destroy [glibc spinpark];
+    cond_cancel [glibc spinpark disabled];
+    cond_lost_wakeup [glibc spinpark];
+    cancel_points [glibc spinpark disabled];
+
+    c11 [glibc spinpark disabled];
+    aliases [glibc spinpark disabled];
+    layout [glibc spinpark];
+    symbols [glibc spinpark disabled];
+
+    fork_locks [glibc spinpark disabled];
+    fork_atfork [glibc spinpark disabled];
+    // glibc's read-write locks and condition variables cannot do this; see the program.
+    fork_phantoms [spinpark];
+    signals [glibc spinpark];
+
+    free_after_unlock [glibc spinpark];
+    many_threads [glibc spinpark disabled];
+    million_mutexes [glibc spinpark];
+    trylock_storm [glibc spinpark];
+    single_threaded [glibc spinpark disabled];
+    small_stack [glibc spinpark disabled];
+    thread_exit [glibc spinpark disabled];
+
+    stress_2 [glibc spinpark] = "stress" "2";
+    stress_16 [glibc spinpark] = "stress" "16";
+    stress_256 [glibc spinpark] = "stress" "256";
+}
+
+mod before_main {
+    use super::*;
+    programs!(@arms run [glibc spinpark disabled]);
+    fn run(arm: Arm) {
+        let library = compile_c("posix/before_main_lib.c", &["-shared", "-fPIC"]);
+        let library = library.to_str().expect("a path in UTF-8");
+        Run::new(compile_c("posix/before_main.c", &[library])).timeout(WATCHDOG).arm(arm).succeed();
+    }
+}
+
+mod dlopen {
+    use super::*;
+    programs!(@arms run [glibc spinpark disabled]);
+    fn run(arm: Arm) {
+        let plugin = compile_c("posix/dlopen_plugin.c", &["-shared", "-fPIC"]);
+        program("dlopen").arg(plugin).arm(arm).succeed();
+    }
+}
+
+mod cxx {
+    use super::*;
+    programs!(@arms run [glibc spinpark disabled]);
+    fn run(arm: Arm) {
+        if std::env::var_os("CXX").is_some() || tool("c++").is_some() {
+            Run::new(compile_c("posix/cxx.cpp", &[])).timeout(WATCHDOG).arm(arm).succeed();
+        }
+    }
+}
+
+/// The path of a tool that a test can do without: it is named when it is skipped, and required if
+/// `SPINPARK_REQUIRE_PROGRAMS=1`.
+fn tool(name: &str) -> Option<PathBuf> {
+    let path = find_program(name);
+    if path.is_none() {
+        assert!(
+            std::env::var_os("SPINPARK_REQUIRE_PROGRAMS").is_none_or(|value| value != "1"),
+            "{name} is not installed"
+        );
+        eprintln!("skipped: {name} is not installed");
+    }
+    path
+}
+
+/// Memcheck watches every access of the drop-in, and valgrind offers neither rseq nor parallelism.
+mod under_valgrind {
+    use super::*;
+
+    macro_rules! watched {
+        ($($name:ident)*) => {$( #[test] fn $name() { run(stringify!($name)); } )*};
+    }
+    watched! {
+        mutex_errors rwlock_overflow cond_basic cond_pshared c11 aliases mutex_robust small_stack
+    }
+
+    fn run(name: &str) {
+        let Some(valgrind) = tool("valgrind") else { return };
+        let program = compile_c(format!("posix/{name}.c"), &[]);
+        let outcome = Run::new(valgrind)
+            .args(["--quiet", "--error-exitcode=9", "--fair-sched=try"])
+            .arg(program)
+            .arm(Arm::Spinpark)
+            .timeout(WATCHDOG)
+            .succeed();
+        assert!(!outcome.stderr_text().contains("=="), "{}", outcome.report());
+    }
+}
+
+#[test]
+fn under_gdb() {
+    let Some(gdb) = tool("gdb") else { return };
+    for name in ["cond_basic", "mutex_kinds", "cond_cancel"] {
+        let program = compile_c(format!("posix/{name}.c"), &[]);
+        let outcome = Run::new(&gdb)
+            .args(["-nx", "-batch", "-ex", "set startup-with-shell off", "-ex", "run", "--args"])
+            .arg(program)
+            .arm(Arm::Spinpark)
+            .timeout(WATCHDOG)
+            .succeed();
+        assert!(outcome.stdout_text().contains("exited normally"), "{}", outcome.report());
+    }
+}
+
+#[test]
+fn without_rseq() {
+    for name in ["mutex_kinds", "rwlock_basic", "cond_basic", "free_after_unlock", "cond_lost_wakeup"] {
+        program(name)
+            .env("GLIBC_TUNABLES", "glibc.pthread.rseq=0")
+            .env("SPINPARK_STRESS_SECONDS", "1")
+            .arm(Arm::Spinpark)
+            .succeed();
+    }
+}
+
+/// Runs programs under `posix/confine.c`.
+mod confined {
+    use super::*;
+
+    /// `confine` could not do it: not root, or not allowed to.
+    const UNAVAILABLE: i32 = 77;
+
+    fn run(what: &str, names: &[&str]) {
+        let confine = compile_c("posix/confine.c", &[]);
+        for name in names {
+            for arm in Arm::BOTH {
+                let outcome = Run::new(&confine)
+                    .arg(what)
+                    .arg(compile_c(format!("posix/{name}.c"), &[]))
+                    .env("SPINPARK_STRESS_SECONDS", "1")
+                    .arm(arm)
+                    .timeout(WATCHDOG)
+                    .outcome();
+                if outcome.status.code() == Some(UNAVAILABLE) {
+                    eprintln!("skipped: {}", outcome.stderr_text().trim_end());
+                    return;
+                }
+                outcome.assert_success();
+            }
+        }
+    }
+
+    #[test]
+    fn no_rseq_no_membarrier() {
+        run("no-rseq", &["mutex_kinds", "rwlock_basic", "cond_basic", "free_after_unlock", "stress"]);
+    }
+
+    #[test]
+    fn plain_futexes_only() {
+        run("plain-futex", &["mutex_kinds", "rwlock_basic", "cond_basic", "cond_cancel", "stress"]);
+    }
+
+    #[test]
+    fn one_cpu() {
+        run("one-cpu", &["mutex_kinds", "rwlock_basic", "cond_basic", "cond_lost_wakeup", "stress"]);
+    }
+
+    #[test]
+    fn real_time_priority() {
+        run("fifo", &["mutex_kinds", "rwlock_basic", "cond_basic", "cond_lost_wakeup"]);
+    }
+}
+
+/// `SPINPARK_VERBOSE=1` is how a user sees that the drop-in is there; without it, nothing is printed.
+#[test]
+fn says_that_it_is_active() {
+    let stderr = |arm, verbose| {
+        let run = program("symbols").arm(arm).env_remove("SPINPARK_VERBOSE");
+        let run = if verbose { run.env("SPINPARK_VERBOSE", "1") } else { run };
+        run.succeed().stderr_text()
+    };
+    assert!(dropin().is_absolute());
+    for arm in [Arm::Spinpark, Arm::Disabled] {
+        assert_eq!(stderr(arm, false), "");
+        assert!(stderr(arm, true).contains("spinpark"));
+    }
+    assert_ne!(stderr(Arm::Spinpark, true), stderr(Arm::Disabled, true));
+}
