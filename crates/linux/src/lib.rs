@@ -93,3 +93,10 @@ impl Platform for Linux {
         thread::may_hold_read(lock)
     }
 }
+
+/// Sleeps for `span` nanoseconds, or less if a signal handler runs.
+pub fn nap(span: u64) {
+    let nobody_wakes = atomic::AtomicU32::new(0);
+    let at = Linux::now(Clock::Monotonic).saturating_add(span);
+    futex::wait(&nobody_wakes, 0, Some(Deadline { clock: Clock::Monotonic, at }));
+}

@@ -18,7 +18,7 @@
 //! | `WAITING`   | linked in this queue         | a signal, under the queue lock, to `SIGNALLED`; the waiter      |
 //! |             |                              | itself, at its deadline or when cancelled, to `GIVEN_UP`        |
 //! | `SIGNALLED` | popped: belongs to the mutex | –                                                               |
-//! | `BROADCAST` | the same, by a broadcast     | –                                                               |
+//! | `…_LAST`    | the same, with nobody left   | –                                                               |
 //! | `GIVEN_UP`  | linked until it unlinks      | –                                                               |
 //!
 //! # Invariants
@@ -52,7 +52,7 @@ use crate::word::Want;
 const WAITING: u32 = 0;
 const SIGNALLED: u32 = 1;
 const GIVEN_UP: u32 = 2;
-const BROADCAST: u32 = 3;
+const SIGNALLED_LAST: u32 = 3;
 
 /// A condition variable: 16 bytes, zero has no waiters.
 #[repr(transparent)]
@@ -97,9 +97,10 @@ impl<P: Platform> Waiter<P> {
         let _ = self.node.park(deadline, sleep);
     }
 
-    /// Whether a broadcast ended this wait, so that nobody who waited then is left to be signalled.
-    pub fn was_broadcast(&self) -> bool {
-        self.node.claim.load(Relaxed) == BROADCAST
+    /// Whether the signal that ended this wait left somebody waiting who could have had it instead. If not, the
+    /// condition variable may be gone.
+    pub fn could_pass_on(&self) -> bool {
+        self.node.claim.load(Relaxed) == SIGNALLED
     }
 
     /// After [`RawCondvar::finish`]: takes the mutex back, from its queue if the wait was moved there.
@@ -166,14 +167,14 @@ impl<P: Platform> RawCondvar<P> {
     /// Ends the wait of the longest waiter; returns whether there was one.
     #[inline]
     pub fn signal(&self) -> bool {
-        self.has_waiters() && self.signal_slow(1, SIGNALLED) > 0
+        self.has_waiters() && self.signal_slow(1) > 0
     }
 
     /// Ends the wait of everyone who waits now; returns how many.
     #[inline]
     pub fn broadcast(&self) -> usize {
         if self.has_waiters() {
-            self.signal_slow(usize::MAX, BROADCAST)
+            self.signal_slow(usize::MAX)
         } else {
             0
         }
@@ -197,18 +198,22 @@ impl<P: Platform> RawCondvar<P> {
 
     #[cold]
     #[inline(never)]
-    fn signal_slow(&self, most: usize, mark: u32) -> usize {
-        let (waiters, count) = self.claim(most, mark);
+    fn signal_slow(&self, most: usize) -> usize {
+        let (waiters, count) = self.claim(most);
         Self::send_on(waiters);
         count
     }
 
-    /// Pops up to `most` waiters that have not given up, oldest first, and marks them.
-    fn claim(&self, most: usize, mark: u32) -> (Chain<P>, usize) {
+    /// Pops up to `most` waiters that have not given up, oldest first.
+    fn claim(&self, most: usize) -> (Chain<P>, usize) {
         let mut queue = self.lock_queue();
         let mut claimed = Chain::new();
         let mut count = 0;
         while count < most {
+            // A broadcast leaves nobody; a signal perhaps.
+            let waiting = |node: &&WaitNode<P>| node.claim.load(Relaxed) == WAITING;
+            let last = most == usize::MAX || queue.iter().filter(waiting).nth(1).is_none();
+            let mark = if last { SIGNALLED_LAST } else { SIGNALLED };
             let taken =
                 |node: &&WaitNode<P>| node.claim.compare_exchange(WAITING, mark, Relaxed, Relaxed).is_ok();
             let Some(node) = queue.iter().find(taken).map(|node| -> *const _ { node }) else { break };

@@ -4,6 +4,9 @@
 //! and no constructor that anything depends on: the one in [`init`] only makes the verbose line come early.
 #![no_std]
 
+#[cfg(not(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64")))]
+compile_error!("the drop-in is for x86-64 Linux with glibc: elsewhere symbols have other versions");
+
 mod export;
 mod init;
 mod table;

@@ -18,7 +18,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed, Ord
 
 use libc::pthread_t;
 use spinpark_linux::Linux;
-use spinpark_platform::{Clock, Deadline, Platform, Wait};
+use spinpark_platform::{Deadline, Platform, Wait};
 
 use crate::real;
 
@@ -84,6 +84,22 @@ pub unsafe fn cancel(thread: pthread_t) -> c_int {
     result
 }
 
+/// Runs `wait`, a wait in a lock's queue, with cancellation deferred.
+///
+/// To lock with asynchronous cancellation on is undefined by POSIX and does no harm in glibc. Here the thread would
+/// leave its node behind in the queue.
+pub(crate) fn deferred<R>(wait: impl FnOnce() -> R) -> R {
+    let mut old = 0;
+    // SAFETY: a public call; restored below.
+    unsafe { pthread_setcanceltype(LATER, &raw mut old) };
+    let result = wait();
+    if old != LATER {
+        // SAFETY: restores what the first call returned.
+        unsafe { pthread_setcanceltype(old, &raw mut old) };
+    }
+    result
+}
+
 /// A futex wait that is a cancellation point.
 ///
 /// If the thread is cancelled, this does not return: the handler that [`with_handler`] registered runs.
@@ -109,14 +125,12 @@ pub(crate) fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadl
 #[cold]
 #[inline(never)]
 fn await_cancellations() {
-    let never = AtomicU32::new(0);
     for _ in 0..STEPS {
         if under_way() == 0 {
             break;
         }
         // Asleep, not polling: the canceller may be off the CPU, or of lower priority.
-        let at = Linux::now(Clock::Monotonic) + STEP_NS;
-        Linux::futex_wait(&never, 0, Some(Deadline { clock: Clock::Monotonic, at }));
+        spinpark_linux::nap(STEP_NS);
     }
     // The signal is pending at the latest now; it is delivered on the way out of any system call.
     spinpark_linux::raw::yield_now();

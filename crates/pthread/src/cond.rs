@@ -21,7 +21,7 @@ use libc::{EBUSY, EINVAL, ETIMEDOUT};
 use libc::{clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
 use spinpark_linux::Linux;
 use spinpark_locks::{RawCondvar, WaitResult, Waiter};
-use spinpark_platform::{Clock, Deadline, Platform};
+use spinpark_platform::{Clock, Deadline};
 
 use crate::mutex::Mutex;
 use crate::{cancel, mode, real, time};
@@ -41,6 +41,9 @@ static FLAGS_AT: AtomicU32 = AtomicU32::new(FLAGS_BEFORE_2_41);
 const FLAGS_BEFORE_2_41: u32 = 9;
 const FIRST: usize = 4;
 const WORDS: usize = size_of::<pthread_cond_t>() / size_of::<u32>();
+
+/// How long a destroyer sleeps between two looks at a waiter that is leaving at its deadline.
+const LEAVING_NS: u64 = 50_000;
 
 /// Our view of a `pthread_cond_t`.
 #[repr(C)]
@@ -173,8 +176,8 @@ unsafe extern "C" fn cancelled(argument: *mut c_void) {
     // SAFETY: `with_handler` got this context, which lives in a frame below this one.
     let waiting = unsafe { &*argument.cast::<Waiting<'_>>() };
     let (result, _) = waiting.end();
-    // After a broadcast nobody is left to tell, and the condition variable may be gone.
-    if result == WaitResult::Signalled && !waiting.waiter.was_broadcast() {
+    // If nobody is left to tell, the condition variable may be gone.
+    if result == WaitResult::Signalled && waiting.waiter.could_pass_on() {
         waiting.cond.raw.signal();
     }
 }
@@ -248,7 +251,7 @@ pub unsafe fn destroy(cond: *mut pthread_cond_t) -> c_int {
         if this.raw.is_waited_on() {
             return EBUSY;
         }
-        Linux::spin_hint();
+        spinpark_linux::nap(LEAVING_NS);
     }
     0
 }

@@ -121,7 +121,13 @@ unsafe extern "C" {
 }
 
 /// The value of the environment variable `name`. Not `getenv`: it may be intercepted, and this runs very early.
+///
+/// A process with more rights than its user (setuid) takes no orders from the environment.
 fn variable(name: &CStr) -> Option<&'static CStr> {
+    // SAFETY: looks into the vector that the kernel passed at the start.
+    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
+        return None;
+    }
     let name = name.to_bytes();
     // SAFETY: read before threads exist, or as racily as any `getenv`.
     let mut entry = unsafe { environ };

@@ -17,7 +17,7 @@ use spinpark_locks::RawMutex;
 use spinpark_platform::{Clock, Deadline, Platform};
 
 use crate::mode::Fast;
-use crate::{mode, real, time};
+use crate::{cancel, mode, real, time};
 
 /// The bits of `kind` that tell how the mutex behaves.
 const TYPE: u32 = 0x3;
@@ -110,7 +110,7 @@ impl Mutex {
     #[cold]
     #[inline(never)]
     fn lock_slow(&self) -> c_int {
-        self.raw.lock();
+        cancel::deferred(|| self.raw.lock());
         0
     }
 
@@ -137,7 +137,7 @@ impl Mutex {
         // SAFETY: the caller's pointer.
         match unsafe { time::deadline(clock, time) } {
             None => EINVAL,
-            Some(deadline) if self.raw.lock_until(deadline) => 0,
+            Some(deadline) if cancel::deferred(|| self.raw.lock_until(deadline)) => 0,
             Some(Deadline { .. }) => ETIMEDOUT,
         }
     }

@@ -16,7 +16,7 @@ use spinpark_locks::{Preference, RawRwLock};
 use spinpark_platform::{Clock, Deadline};
 
 use crate::mode::Fast;
-use crate::{mode, real, time};
+use crate::{cancel, mode, real, time};
 
 /// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`; the two other kinds both prefer readers in glibc.
 const PREFER_WRITERS: u32 = 2;
@@ -73,7 +73,7 @@ impl RwLock {
             EDEADLK
         } else if self.raw.is_full() {
             EAGAIN
-        } else if self.raw.read_until(self.preference(), deadline) {
+        } else if cancel::deferred(|| self.raw.read_until(self.preference(), deadline)) {
             0
         } else {
             ETIMEDOUT
@@ -99,7 +99,7 @@ impl RwLock {
     fn write_slow(&self, deadline: Option<Deadline>) -> c_int {
         if self.raw.is_write_locked_by_me() {
             EDEADLK
-        } else if self.raw.write_until(deadline) {
+        } else if cancel::deferred(|| self.raw.write_until(deadline)) {
             0
         } else {
             ETIMEDOUT

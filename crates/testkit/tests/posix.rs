@@ -59,6 +59,7 @@ programs! {
     cond_cancel [glibc spinpark disabled];
     cond_lost_wakeup [glibc spinpark];
     cancel_points [glibc spinpark disabled];
+    cancellers [glibc spinpark disabled];
 
     c11 [glibc spinpark disabled];
     aliases [glibc spinpark disabled];
