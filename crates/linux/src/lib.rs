@@ -28,8 +28,8 @@ pub enum Linux {}
 /// The constants of [`Linux`]; `docs/tuning.md` has where each comes from.
 const TUNING: Tuning = Tuning {
     spin_ns: 10 * NS_PER_US,
-    hints_per_clock: 32,
-    longest_gap: 256,
+    first_gap_ns: 3 * NS_PER_US,
+    longest_gap_ns: 4 * NS_PER_US,
     oracle_ns: 4 * NS_PER_US,
     max_spinners: 1,
     starvation_ns: NS_PER_MS,
@@ -59,6 +59,13 @@ impl Platform for Linux {
     #[inline(always)]
     fn spin_hint() {
         core::hint::spin_loop();
+    }
+
+    fn spin_for(span: u64) {
+        let end = clock::now(Clock::Monotonic).saturating_add(span);
+        while clock::now(Clock::Monotonic) < end {
+            core::hint::spin_loop();
+        }
     }
 
     fn can_spin() -> bool {

@@ -42,6 +42,8 @@
 //! Checked by: loom models with signal, broadcast and timeout against each other, and mutants; native stress; the
 //! cancellation, destruction and lost-wake-up programs of `testkit`.
 
+use ::core::cell::Cell;
+
 use spinpark_platform::{AtomicU32, Deadline, Event, Ordering::Relaxed, Platform, Wait};
 
 use crate::core::LockCore;
@@ -167,14 +169,14 @@ impl<P: Platform> RawCondvar<P> {
     /// Ends the wait of the longest waiter; returns whether there was one.
     #[inline]
     pub fn signal(&self) -> bool {
-        self.has_waiters() && self.signal_slow(1) > 0
+        self.has_waiters() && self.signal_slow(false) > 0
     }
 
     /// Ends the wait of everyone who waits now; returns how many.
     #[inline]
-    pub fn broadcast(&self) -> usize {
+    pub fn broadcast(&self) -> u32 {
         if self.has_waiters() {
-            self.signal_slow(usize::MAX)
+            self.signal_slow(true)
         } else {
             0
         }
@@ -198,30 +200,28 @@ impl<P: Platform> RawCondvar<P> {
 
     #[cold]
     #[inline(never)]
-    fn signal_slow(&self, most: usize) -> usize {
-        let (waiters, count) = self.claim(most);
+    fn signal_slow(&self, all: bool) -> u32 {
+        let (waiters, count) = self.claim(all);
         Self::send_on(waiters);
         count
     }
 
-    /// Pops up to `most` waiters that have not given up, oldest first.
-    fn claim(&self, most: usize) -> (Chain<P>, usize) {
+    /// Pops the oldest waiter that has not given up, or all of them.
+    fn claim(&self, all: bool) -> (Chain<P>, u32) {
         let mut queue = self.lock_queue();
-        let mut claimed = Chain::new();
-        let mut count = 0;
-        while count < most {
-            // A broadcast leaves nobody; a signal perhaps.
-            let waiting = |node: &&WaitNode<P>| node.claim.load(Relaxed) == WAITING;
-            let last = most == usize::MAX || queue.iter().filter(waiting).nth(1).is_none();
-            let mark = if last { SIGNALLED_LAST } else { SIGNALLED };
-            let taken =
-                |node: &&WaitNode<P>| node.claim.compare_exchange(WAITING, mark, Relaxed, Relaxed).is_ok();
-            let Some(node) = queue.iter().find(taken).map(|node| -> *const _ { node }) else { break };
-            claimed.push(queue.pop(node));
-            self.queue.word.fetch_sub(1, Relaxed);
-            count += 1;
-        }
-        (claimed, count)
+        let waiting = |node: &&WaitNode<P>| node.claim.load(Relaxed) == WAITING;
+        // A broadcast leaves nobody; a signal perhaps.
+        let last = all || queue.iter().filter(waiting).nth(1).is_none();
+        let mark = if last { SIGNALLED_LAST } else { SIGNALLED };
+        let count = Cell::new(0);
+        let take = |node: &WaitNode<P>| {
+            let taken = node.claim.compare_exchange(WAITING, mark, Relaxed, Relaxed).is_ok();
+            count.set(count.get() + u32::from(taken));
+            taken
+        };
+        let claimed = queue.pop_some(if all { u32::MAX } else { 1 }, take);
+        self.queue.word.fetch_sub(count.get(), Relaxed);
+        (claimed, count.get())
     }
 
     /// Moves each waiter to its mutex' queue, those of one mutex together; wakes those that have none.

@@ -74,10 +74,10 @@ pub enum Event {
 pub struct Tuning {
     /// Longest time that one spinning phase may take, ns.
     pub spin_ns: u64,
-    /// Spin hints between two looks at the clock.
-    pub hints_per_clock: u32,
-    /// Most spin hints between two polls of the lock word; the gap doubles up to it.
-    pub longest_gap: u32,
+    /// How long a spinner stays away from the lock word before its first retry, ns; doubles with each.
+    pub first_gap_ns: u64,
+    /// The longest that it stays away, ns.
+    pub longest_gap_ns: u64,
     /// Time after which a spinner first asks whether the owner runs, ns; also the distance of two questions.
     pub oracle_ns: u64,
     /// Most threads that spin on one lock at a time, at most 3 (two bits in the word).
@@ -119,6 +119,9 @@ pub trait Platform: Sized + Send + Sync + 'static {
 
     /// Tells the CPU (or the model) that this thread polls memory that somebody else has to change.
     fn spin_hint();
+
+    /// Waits awake for about `span` ns without touching shared memory. May return at any time.
+    fn spin_for(span: u64);
 
     /// Whether another thread can run while this one spins (more than one CPU). `false` forbids spinning.
     fn can_spin() -> bool;

@@ -17,9 +17,8 @@ const NO_MEMORY: c_int = 3;
 /// `thrd_timedout`.
 const TIMED_OUT: c_int = 4;
 
-/// `mtx_recursive`, a bit beside `mtx_timed` (2), which every mutex here is.
+/// `mtx_recursive`, a bit beside `mtx_timed`, which every mutex here is. Other bits are ignored, as in glibc.
 const RECURSIVE: c_int = 1;
-const TIMED: c_int = 2;
 
 fn result(errno: c_int) -> c_int {
     match errno {
@@ -37,9 +36,6 @@ fn result(errno: c_int) -> c_int {
 ///
 /// As C11 has it; so for all functions here.
 pub unsafe fn mtx_init(mutex: *mut pthread_mutex_t, kind: c_int) -> c_int {
-    if kind & !(RECURSIVE | TIMED) != 0 {
-        return ERROR;
-    }
     // SAFETY: the caller's memory for a mutex.
     unsafe { mutex::init_kind(mutex, kind & RECURSIVE != 0) };
     SUCCESS

@@ -225,12 +225,15 @@ unsafe fn wait_until(
 ///
 /// As POSIX has it.
 pub unsafe fn init(cond: *mut pthread_cond_t, attributes: *const pthread_condattr_t) -> c_int {
-    if attributes.is_null() && mode::ours() {
-        // SAFETY: the caller's memory for a condition variable; all zero is PTHREAD_COND_INITIALIZER.
+    if mode::ours() {
+        // Also what glibc's initialiser leaves, but for its own fields: it is not relied on to clear the rest.
+        // SAFETY: the caller's memory for an object; all zero is its static initialiser.
         unsafe { cond.write_bytes(0, 1) };
-        return 0;
+        if attributes.is_null() {
+            return 0;
+        }
     }
-    // SAFETY: the caller's pointers. What glibc leaves is zero but for the two flags.
+    // SAFETY: the caller's pointers.
     unsafe { real::pthread_cond_init(cond, attributes) }
 }
 

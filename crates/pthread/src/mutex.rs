@@ -196,12 +196,14 @@ impl Mutex {
 ///
 /// As POSIX has it.
 pub unsafe fn init(mutex: *mut pthread_mutex_t, attributes: *const pthread_mutexattr_t) -> c_int {
-    if attributes.is_null() && mode::ours() {
-        // SAFETY: the caller's memory for a mutex; all zero is PTHREAD_MUTEX_INITIALIZER.
+    if mode::ours() {
+        // Also what glibc's initialiser leaves, but for its own fields: it is not relied on to clear the rest.
+        // SAFETY: the caller's memory for an object; all zero is its static initialiser.
         unsafe { mutex.write_bytes(0, 1) };
-        return 0;
+        if attributes.is_null() {
+            return 0;
+        }
     }
-    // glibc knows its attributes; what it leaves is zero but for `kind`, where ours is as well.
     // SAFETY: the caller's pointers.
     unsafe { real::pthread_mutex_init(mutex, attributes) }
 }

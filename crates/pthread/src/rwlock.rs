@@ -129,12 +129,15 @@ unsafe fn deadline(clock: Option<Clock>, time: *const timespec) -> Result<Option
 ///
 /// As POSIX has it.
 pub unsafe fn init(rwlock: *mut pthread_rwlock_t, attributes: *const pthread_rwlockattr_t) -> c_int {
-    if attributes.is_null() && mode::ours() {
-        // SAFETY: the caller's memory for a lock; all zero is PTHREAD_RWLOCK_INITIALIZER.
+    if mode::ours() {
+        // Also what glibc's initialiser leaves, but for its own fields: it is not relied on to clear the rest.
+        // SAFETY: the caller's memory for an object; all zero is its static initialiser.
         unsafe { rwlock.write_bytes(0, 1) };
-        return 0;
+        if attributes.is_null() {
+            return 0;
+        }
     }
-    // SAFETY: the caller's pointers. What glibc leaves is zero but for `__shared` and `__flags`.
+    // SAFETY: the caller's pointers.
     unsafe { real::pthread_rwlock_init(rwlock, attributes) }
 }
 

@@ -62,7 +62,7 @@ impl Condvar {
     /// Ends the wait of everyone who waits now; returns how many.
     #[inline]
     pub fn notify_all(&self) -> usize {
-        self.raw.broadcast()
+        self.raw.broadcast() as usize
     }
 
     /// Releases the mutex, waits for a notification and acquires the mutex again.

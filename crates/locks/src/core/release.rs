@@ -24,8 +24,9 @@ use super::LockCore;
 use crate::queue::{Chain, QueueGuard, GRANTED, WOKEN};
 use crate::word::{self, Release, Want};
 
-/// Most readers that one release lets in, so that its own thread gets on with its work; rwsem's number.
-const READERS_PER_GRANT: u32 = 256;
+/// How far one release looks for readers to let in (rwsem's number): its own thread has work to do, and others wait
+/// for the queue lock.
+const READERS_PER_GRANT: usize = 256;
 
 /// What a look at the queue led to.
 pub(super) struct Look<P: Platform> {
@@ -144,10 +145,10 @@ impl Plan {
     fn choose<P: Platform>(seen: u32, release: Option<Release>, queue: &QueueGuard<'_, P>) -> Option<Self> {
         let head = queue.head()?;
         let after = release.map_or(seen, |release| word::released(seen, release));
-        let waiting = queue.iter().count() as u32;
+        let more = queue.iter().nth(1).is_some();
         let nothing = Self { word: after | word::WAITERS, action: Action::Nothing };
         let wake = || Self {
-            word: Self::without_head(after, head.want, waiting > 1) & !word::HANDOFF | word::WAKING,
+            word: Self::without_head(after, head.want, more) & !word::HANDOFF | word::WAKING,
             action: Action::Wake,
         };
         if !word::fits(after, head.want) {
@@ -160,13 +161,15 @@ impl Plan {
             if head.want == Want::ReadBehindWaiters && word::is_waking(seen) {
                 return Some(nothing); // behind the woken one, who looks here when it has settled
             }
-            let room = READERS_PER_GRANT.min(word::MAX_COUNT - word::readers(after));
-            let count = room.min(queue.iter().filter(|node| node.want.is_read()).count() as u32);
-            let word = Self::without_head(after, head.want, waiting > count) + count * word::UNIT;
+            let room = word::MAX_COUNT - word::readers(after);
+            let near = || queue.iter().take(READERS_PER_GRANT);
+            let count = room.min(near().filter(|node| node.want.is_read()).count() as u32);
+            let others = queue.iter().nth(count as usize).is_some();
+            let word = Self::without_head(after, head.want, others) + count * word::UNIT;
             return Some(Self { word, action: Action::Grant(count) });
         }
         if word::wants_handoff(seen) {
-            let rest = Self::without_head(after, head.want, waiting > 1);
+            let rest = Self::without_head(after, head.want, more);
             return Some(Self { word: word::taken(rest, head.want, head.token), action: Action::HandOver });
         }
         let somebody_will = word::is_waking(seen) || (word::spinners(seen) > 0 && word::is_timed(seen));
@@ -194,12 +197,6 @@ impl Plan {
         };
         P::event(event);
         let readers = matches!(self.action, Action::Grant(_));
-        let mut popped = Chain::new();
-        for _ in 0..count {
-            let next = queue.iter().find(|node| !readers || node.want.is_read());
-            let Some(node) = next.map(|node| -> *const _ { node }) else { break };
-            popped.push(queue.pop(node));
-        }
-        popped
+        queue.pop_some(count, |node| !readers || node.want.is_read())
     }
 }

@@ -4,6 +4,8 @@
 //! soon as the lock goes to somebody else, which means heavy contention. In user space "the owner runs" is a question
 //! to the kernel, so it is asked late and seldom, and the budget bounds what a wrong answer costs.
 
+use core::marker::PhantomData;
+
 use spinpark_platform::{
     AtomicU32, Clock, Deadline, Event, OnCpu, Ordering::Acquire, Ordering::Relaxed, Platform,
 };
@@ -47,13 +49,16 @@ impl<P: Platform> LockCore<P> {
     ///
     /// A spinner leaves when the owner changes; the woken waiter does not, it has paid for its wake already.
     pub(super) fn poll(&self, want: Want, token: u32, credit: Credit, deadline: Option<Deadline>) -> Spun {
+        // The first look comes before the clock: the waiter that a release woke mostly finds the lock free.
+        if self.take(want, token, credit) {
+            return Spun::Acquired;
+        }
         let mut budget = Budget::<P>::start(deadline);
         let mut first_owner = 0;
         loop {
             let seen = self.peek();
             if word::admits(seen, want) {
-                let new = word::taken(word::retire(seen, credit), want, token);
-                if self.word().compare_exchange_weak(seen, new, Acquire, Relaxed).is_ok() {
+                if self.take(want, token, credit) {
                     P::event(Event::SpinAcquired);
                     return Spun::Acquired;
                 }
@@ -72,21 +77,26 @@ impl<P: Platform> LockCore<P> {
         }
         Spun::Stopped(credit)
     }
+
+    /// Takes the lock, if that is possible now, and retires `credit` in the same step.
+    fn take(&self, want: Want, token: u32, credit: Credit) -> bool {
+        let seen = self.peek();
+        let new = || word::taken(word::retire(seen, credit), want, token);
+        word::admits(seen, want) && self.word().compare_exchange(seen, new(), Acquire, Relaxed).is_ok()
+    }
 }
 
-/// The time that one spinning phase may take, looked at every few polls.
+/// The time that one spinning phase may take, and how it is spent.
 struct Budget<P: Platform> {
-    /// Spin hints before the next poll.
-    gap: u32,
-    /// Spin hints since the last look at the clock.
-    hints: u32,
+    /// How long to stay away from the lock word before the next poll.
+    gap: u64,
     start: u64,
     end: u64,
     /// When to ask about the owner next.
     ask: u64,
     asked: u32,
     sample: u64,
-    platform: core::marker::PhantomData<P>,
+    platform: PhantomData<P>,
 }
 
 impl<P: Platform> Budget<P> {
@@ -98,24 +108,12 @@ impl<P: Platform> Budget<P> {
             // On the other clock a spinner may overstay by its budget, which is far below a timer's own slack.
             _ => end,
         };
-        Self {
-            gap: 1,
-            hints: 0,
-            start,
-            end,
-            ask: start + P::TUNING.oracle_ns,
-            asked: 0,
-            sample: 0,
-            platform: core::marker::PhantomData,
-        }
+        let ask = start + P::TUNING.oracle_ns;
+        Self { gap: P::TUNING.first_gap_ns, start, end, ask, asked: 0, sample: 0, platform: PhantomData }
     }
 
     /// Whether to stop: the time is over, or `owner` (0: unknown) does not run.
     fn is_spent(&mut self, owner: u32) -> bool {
-        if self.hints < P::TUNING.hints_per_clock {
-            return false;
-        }
-        self.hints = 0;
         let now = P::now(Clock::Monotonic);
         if now >= self.end || now < self.start {
             P::event(Event::SpinLeftBudget);
@@ -124,14 +122,14 @@ impl<P: Platform> Budget<P> {
         now >= self.ask && self.owner_is_off(owner, now)
     }
 
-    /// Waits before the next poll, twice as long each time up to a bound (document 004: exponential back-off): each
-    /// poll takes the owner's cache line away from it.
+    /// Stays away from the lock word before the next poll, twice as long each time up to a bound.
+    ///
+    /// Each poll takes the owner's cache line away from it, and each success moves the lock and all that it protects
+    /// to another CPU. A thread that leaves the owner alone for a few of its turns costs everybody less than one that
+    /// takes the first chance (document 004: back-off).
     fn back_off(&mut self) {
-        for _ in 0..self.gap {
-            P::spin_hint();
-        }
-        self.hints += self.gap;
-        self.gap = P::TUNING.longest_gap.min(self.gap * 2);
+        P::spin_for(self.gap);
+        self.gap = P::TUNING.longest_gap_ns.min(self.gap * 2);
     }
 
     fn owner_is_off(&mut self, owner: u32, now: u64) -> bool {

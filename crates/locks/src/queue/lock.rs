@@ -30,7 +30,7 @@ use core::marker::PhantomData;
 
 use spinpark_platform::{AtomicU32, Cell, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform};
 
-use super::node::{Links, Popped, WaitNode};
+use super::node::{Chain, Links, Popped, WaitNode};
 use super::WaitQueue;
 
 const LOCKED: u32 = 1;
@@ -226,6 +226,28 @@ impl<'a, P: Platform> QueueGuard<'a, P> {
         }
         node.set_links(Links::OUT);
         true
+    }
+
+    /// Takes up to `count` nodes that are `wanted` out of the list, oldest first, for the caller to notify (Q2). One walk.
+    pub(crate) fn pop_some(&mut self, count: u32, wanted: impl Fn(&WaitNode<P>) -> bool) -> Chain<P> {
+        let mut popped = Chain::new();
+        let Some(last) = self.head().map(|head| head.links().prev) else { return popped };
+        let mut at = self.head_ptr();
+        let mut left = count;
+        while left > 0 {
+            // SAFETY: Q3: `at` is linked: it was the head, or the next of a linked node, and has not been popped.
+            let node = unsafe { &*at };
+            let (next, done) = (node.links().next, at == last);
+            if wanted(node) {
+                popped.push(self.pop(at));
+                left -= 1;
+            }
+            if done {
+                break;
+            }
+            at = next;
+        }
+        popped
     }
 
     /// Takes `node`, which is linked, out of the list for the caller to notify (Q2).
