@@ -54,7 +54,8 @@ impl<P: Platform> RawRwLock<P> {
     }
 
     fn key(&self) -> usize {
-        core::ptr::from_ref(self) as usize
+        let address: *const Self = self;
+        address as usize
     }
 
     /// Acquires for reading; waits as long as it takes. Acquire ordering.

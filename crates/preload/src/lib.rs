@@ -1,7 +1,7 @@
 //! The drop-in, `libspinpark_preload.so`: an export table over `spinpark-pthread`.
 //!
 //! `LD_PRELOAD=…/libspinpark_preload.so program`, or `spinpark run -- program`. No std, no allocation, no destructor,
-//! and no constructor that anything depends on: the one in [`init`] only makes the verbose line come early.
+//! and no constructor that anything depends on: the one in `init.rs` only makes the verbose line come early.
 #![no_std]
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64")))]

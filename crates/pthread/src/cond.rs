@@ -2,7 +2,7 @@
 //!
 //! The object (48 bytes in glibc): our 16-byte condition variable at its start; `__wrefs` at glibc's place, whose two
 //! lowest bits are written by glibc's own initialiser: process-shared, and clock. Where that place is depends on glibc's
-//! version (2.41 moved it), so it is found once, by initialising a scratch object: [`probe`].
+//! version (2.41 moved it), so it is found once, by initialising a scratch object (`probe`).
 //!
 //! # Which mutex
 //!
@@ -63,17 +63,17 @@ const _: () = assert!(size_of::<RawCondvar<Linux>>() == FIRST * size_of::<u32>()
 pub(crate) fn probe() {
     let mut attributes = MaybeUninit::<pthread_condattr_t>::zeroed();
     let mut scratch = MaybeUninit::<pthread_cond_t>::zeroed();
-    // SAFETY: glibc's own functions on memory of the right size and alignment.
-    let initialised = unsafe {
-        let attributes = attributes.as_mut_ptr();
-        real::pthread_condattr_setpshared(attributes, libc::PTHREAD_PROCESS_SHARED) == 0
-            && real::pthread_condattr_setclock(attributes, libc::CLOCK_MONOTONIC) == 0
-            && real::pthread_cond_init(scratch.as_mut_ptr(), attributes) == 0
-    };
+    let pointer = attributes.as_mut_ptr();
+    // SAFETY: glibc's own function on memory of the right size and alignment.
+    let shared = unsafe { real::pthread_condattr_setpshared(pointer, libc::PTHREAD_PROCESS_SHARED) } == 0;
+    // SAFETY: as above.
+    let monotonic = unsafe { real::pthread_condattr_setclock(pointer, libc::CLOCK_MONOTONIC) } == 0;
+    // SAFETY: as above.
+    let initialised = unsafe { real::pthread_cond_init(scratch.as_mut_ptr(), pointer) } == 0;
     // SAFETY: as large, and any bits are good words.
     let words = unsafe { scratch.as_ptr().cast::<[u32; WORDS]>().read() };
     let found = words[FIRST..].iter().position(|&word| word == SHARED | MONOTONIC);
-    if let (true, Some(found)) = (initialised, found) {
+    if let (true, Some(found)) = (shared && monotonic && initialised, found) {
         FLAGS_AT.store((FIRST + found) as u32, Relaxed);
     }
 }
@@ -194,9 +194,10 @@ unsafe fn wait_until(
     time: *const timespec,
     glibcs: impl FnOnce() -> c_int,
 ) -> c_int {
-    // SAFETY: the caller's objects.
-    let (this, ours) = unsafe { (Cond::at(cond), Mutex::at(mutex)) };
-    let ours = Some(ours).filter(|mutex| mutex.is_ours());
+    // SAFETY: the caller's condition variable.
+    let this = unsafe { Cond::at(cond) };
+    // SAFETY: the caller's mutex.
+    let ours = Some(unsafe { Mutex::at(mutex) }).filter(|mutex| mutex.is_ours());
     if !this.is_ours() {
         if ours.is_none() {
             return glibcs();

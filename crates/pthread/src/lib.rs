@@ -17,7 +17,7 @@
 //! # Whose object is it?
 //!
 //! Robust, priority-inheritance, priority-protected and process-shared objects are glibc's: their kind says so, in the
-//! field where glibc keeps it, and each call on one goes to glibc's own function ([`real`]). With `SPINPARK_DISABLE=1`
+//! field where glibc keeps it, and each call on one goes to glibc's own function (`real.rs`). With `SPINPARK_DISABLE=1`
 //! that is every call.
 #![no_std]
 

@@ -28,9 +28,10 @@ fn next(name: &CStr) -> *mut c_void {
 /// architectures that came later).
 fn next_version(name: &CStr) -> *mut c_void {
     match dlvsym() {
-        // SAFETY: a handle and two C strings. Not a tail call: as in `lookup`.
         Some(dlvsym) => {
-            core::hint::black_box(unsafe { dlvsym(libc::RTLD_NEXT, name.as_ptr(), c"GLIBC_2.3.2".as_ptr()) })
+            // SAFETY: a handle and two C strings.
+            let found = unsafe { dlvsym(libc::RTLD_NEXT, name.as_ptr(), c"GLIBC_2.3.2".as_ptr()) };
+            core::hint::black_box(found) // not a tail call: as in `lookup`
         }
         None => ptr::null_mut(),
     }

@@ -217,7 +217,9 @@ impl<'a, P: Platform> QueueGuard<'a, P> {
             self.set_head(core::ptr::null());
         } else {
             // SAFETY: Q3: the neighbours of a linked node are linked, so they are alive.
-            let (next, prev) = unsafe { (&*links.next, &*links.prev) };
+            let next = unsafe { &*links.next };
+            // SAFETY: as above.
+            let prev = unsafe { &*links.prev };
             next.update_links(|it| it.prev = links.prev);
             prev.update_links(|it| it.next = links.next);
             if self.head_ptr() == me {

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Format, lints, documentation, licences: as .ci/run checks them, to be run by hand at any time.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+step() { printf '\n-- %s\n' "$*"; }
+
+step "cargo fmt"
+cargo fmt --all --check
+
+step "cargo clippy"
+cargo clippy --workspace --all-targets --locked -- -D warnings
+
+step "cargo doc"
+RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+
+step "cargo deny"
+if ! command -v cargo-deny > /dev/null; then
+    echo "skipped: cargo-deny is not installed (cargo install cargo-deny --locked)"
+    exit 0
+fi
+cargo deny --locked check bans licenses sources
+if cargo deny fetch db; then
+    cargo deny --locked check advisories
+else
+    echo "skipped: advisories (their database cannot be fetched)"
+fi

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Installs the real programs that the tests run on the drop-in, without starting the servers among them.
+set -euo pipefail
+
+packages=(
+    ffmpeg
+    kyotocabinet-utils
+    libmemcached-tools
+    libpython3.11-testsuite
+    mariadb-server
+    memcached
+    pigz
+    python3
+    stress-ng
+    sysbench
+    tokyocabinet-bin
+    x264
+    xz-utils
+    zstd
+    # Used by tests beside those programs.
+    gdb
+    valgrind
+)
+
+if ! command -v apt-get > /dev/null; then
+    echo "skipped: no apt-get here; install yourself: ${packages[*]}"
+    exit 0
+fi
+
+missing=()
+for package in "${packages[@]}"; do
+    [[ $(dpkg-query --show --showformat='${db:Status-Abbrev}' "$package" 2> /dev/null) == ii* ]] ||
+        missing+=("$package")
+done
+if ((${#missing[@]} == 0)); then
+    echo "all there"
+    exit 0
+fi
+if ((EUID != 0)); then
+    echo "skipped: not root; run: sudo apt-get install ${missing[*]}"
+    exit 0
+fi
+
+# Debian starts a server as soon as it is installed, unless this file says not to (101: forbidden).
+policy=/usr/sbin/policy-rc.d
+if [[ ! -e $policy ]]; then
+    trap 'rm -f "$policy"' EXIT
+    printf '#!/bin/sh\nexit 101\n' > "$policy"
+    chmod 755 "$policy"
+fi
+
+export DEBIAN_FRONTEND=noninteractive
+for attempt in 1 2 3; do
+    if timeout 5m apt-get update --quiet=2 &&
+        timeout 15m apt-get install --quiet=2 --yes --no-install-recommends "${missing[@]}"; then
+        exit 0
+    fi
+    echo "attempt $attempt failed" >&2
+    sleep $((attempt * 10))
+done
+echo "cannot install: ${missing[*]}" >&2
+exit 1
