@@ -17,7 +17,7 @@ mod thread;
 
 use core::sync::atomic;
 
-use spinpark_platform::{Clock, Deadline, OnCpu, Platform, Tuning, Wait, NS_PER_MS, NS_PER_US};
+use spinpark_platform::{Clock, Deadline, OnCpu, Platform, Spin, Tuning, Wait, NS_PER_MS, NS_PER_US};
 
 pub use memory::Cell;
 pub use thread::{known_token, take_over_fork_handler};
@@ -30,7 +30,7 @@ const TUNING: Tuning = Tuning {
     spin_ns: 10 * NS_PER_US,
     first_gap_ns: 3 * NS_PER_US,
     longest_gap_ns: 4 * NS_PER_US,
-    oracle_ns: 4 * NS_PER_US,
+    oracle_ns: NS_PER_US,
     max_spinners: 1,
     starvation_ns: NS_PER_MS,
     reader_patience_ns: 100 * NS_PER_MS,
@@ -68,8 +68,12 @@ impl Platform for Linux {
         }
     }
 
-    fn can_spin() -> bool {
-        cpu::count() > 1
+    fn can_spin(kind: Spin) -> bool {
+        cpu::count() > 1 && thread::spins_pay(kind)
+    }
+
+    fn spun(kind: Spin, paid: bool) {
+        thread::spun(kind, paid);
     }
 
     #[inline(always)]

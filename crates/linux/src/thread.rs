@@ -5,6 +5,10 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
+use core::ptr;
+
+use spinpark_platform::Spin;
+
 use crate::syscall::call6;
 
 /// Read locks that a thread remembers by address; more are only counted.
@@ -19,6 +23,17 @@ struct Local {
     /// Read locks beyond those.
     uncounted: usize,
     read: [usize; REMEMBERED],
+    /// How spinning has gone lately, for each kind of [`Spin`].
+    spins: [Spins; 2],
+}
+
+/// A thread's recent luck with spinning.
+#[repr(C)]
+struct Spins {
+    /// Spins in a row that did not pay.
+    misses: u32,
+    /// How many chances to spin to let pass.
+    pause: u32,
 }
 
 const LOCAL_SIZE: usize = core::mem::size_of::<Local>();
@@ -157,6 +172,39 @@ unsafe extern "C" fn in_forked_child() {
     // A process 2^30 forks deep starts again at 1: only the first process has 0.
     GENERATION.store(if next > LAST { 1 } else { next }, Relaxed);
     ask_token();
+}
+
+/// The longest pause: after five misses in a row, one chance in 32 is taken.
+const MOST_MISSES: u32 = 5;
+
+impl Spins {
+    fn of<'a>(kind: Spin) -> &'a mut Self {
+        // SAFETY: the block belongs to this thread, and the caller is done with the reference before anybody else in
+        // this thread asks for it.
+        let spins = unsafe { &mut *ptr::addr_of_mut!((*local()).spins) };
+        match kind {
+            Spin::Lock => &mut spins[0],
+            Spin::Signal => &mut spins[1],
+        }
+    }
+}
+
+/// Whether this thread's spins have paid lately. Counts a chance that is let pass.
+///
+/// Whether spinning pays depends on the program: on how long it holds its locks, on whether owners sleep or yield, on
+/// how many threads want the CPUs. A thread that misses tries again after 1, 3, 7, 15, 31 chances.
+pub(crate) fn spins_pay(kind: Spin) -> bool {
+    let spins = Spins::of(kind);
+    let pays = spins.pause == 0;
+    spins.pause = spins.pause.saturating_sub(1);
+    pays
+}
+
+/// Notes whether a spin paid.
+pub(crate) fn spun(kind: Spin, paid: bool) {
+    let spins = Spins::of(kind);
+    spins.misses = if paid { 0 } else { MOST_MISSES.min(spins.misses + 1) };
+    spins.pause = (1 << spins.misses) - 1;
 }
 
 #[inline(always)]

@@ -44,7 +44,7 @@
 
 use ::core::cell::Cell;
 
-use spinpark_platform::{AtomicU32, Deadline, Event, Ordering::Relaxed, Platform, Wait};
+use spinpark_platform::{AtomicU32, Deadline, Event, Ordering::Relaxed, Platform, Spin, Wait};
 
 use crate::core::LockCore;
 use crate::mutex::RawMutex;
@@ -90,12 +90,19 @@ impl<P: Platform> Waiter<P> {
 
     /// Sleeps until signalled or until `deadline`, through `sleep` (the platform's wait, or a cancellation point).
     ///
+    /// Stays awake for a moment first, if that has paid lately: threads that hand work back and forth answer each other
+    /// faster than the kernel wakes anybody.
+    ///
     /// Returns when there is something to [`finish`](RawCondvar::finish).
     pub fn sleep(
         &self,
         deadline: Option<Deadline>,
         sleep: impl FnMut(&P::AtomicU32, u32, Option<Deadline>) -> Wait,
     ) {
+        if P::can_spin(Spin::Signal) {
+            let told = self.node.watch(P::TUNING.spin_ns);
+            P::spun(Spin::Signal, told);
+        }
         let _ = self.node.park(deadline, sleep);
     }
 

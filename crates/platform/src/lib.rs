@@ -41,6 +41,15 @@ pub enum OnCpu {
     Unknown,
 }
 
+/// What a thread spins for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spin {
+    /// A lock that somebody holds.
+    Lock,
+    /// A signal of a condition variable.
+    Signal,
+}
+
 /// What a slow path did; a past fact, for counters and the profiler. Never a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -78,7 +87,7 @@ pub struct Tuning {
     pub first_gap_ns: u64,
     /// The longest that it stays away, ns.
     pub longest_gap_ns: u64,
-    /// Time after which a spinner first asks whether the owner runs, ns; also the distance of two questions.
+    /// Distance of a spinner's questions whether the owner runs, ns.
     pub oracle_ns: u64,
     /// Most threads that spin on one lock at a time, at most 3 (two bits in the word).
     pub max_spinners: u32,
@@ -123,8 +132,15 @@ pub trait Platform: Sized + Send + Sync + 'static {
     /// Waits awake for about `span` ns without touching shared memory. May return at any time.
     fn spin_for(span: u64);
 
-    /// Whether another thread can run while this one spins (more than one CPU). `false` forbids spinning.
-    fn can_spin() -> bool;
+    /// Whether the calling thread should spin now: another thread can run meanwhile (more than one CPU), and its spins
+    /// of this kind have paid lately. `false` forbids spinning.
+    fn can_spin(kind: Spin) -> bool;
+
+    /// Tells whether a spin paid, for the next answer of [`Platform::can_spin`].
+    #[inline(always)]
+    fn spun(kind: Spin, paid: bool) {
+        let _ = (kind, paid);
+    }
 
     /// A name for the calling thread: not 0, below 2^24, different from that of every living thread of the process.
     fn thread_token() -> u32;

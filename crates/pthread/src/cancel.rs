@@ -106,6 +106,7 @@ pub(crate) fn deferred<R>(wait: impl FnOnce() -> R) -> R {
 pub(crate) fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
     let mut old = 0;
     let begun = BEGUN.load(Relaxed);
+    let already = under_way() != 0; // one of these may see the type below, and end before the last look
     // SAFETY: from here to the second call cancellation may act at any instruction. All that lies between is the
     // system call; the state that the handler needs is in memory, and no frame here has anything to drop.
     unsafe { pthread_setcanceltype(AT_ONCE, &raw mut old) };
@@ -115,7 +116,7 @@ pub(crate) fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadl
     // A canceller that saw the type above has counted itself before that, so it is seen here (Dekker: it counts and
     // then looks at the type; this thread changes the type and then looks at the counts).
     fence(SeqCst);
-    if BEGUN.load(Relaxed) != begun || under_way() != 0 {
+    if already || BEGUN.load(Relaxed) != begun || under_way() != 0 {
         await_cancellations();
     }
     wait

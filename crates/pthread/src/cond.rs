@@ -215,7 +215,8 @@ unsafe fn wait_until(
         }
     }
     match ours.map_or(Ok(0), Mutex::check_wait) {
-        Ok(depth) => Waiting::new(this, mutex, ours, depth).wait(deadline),
+        // The wait itself is the only place to be cancelled in, whatever the type.
+        Ok(depth) => cancel::deferred(|| Waiting::new(this, mutex, ours, depth).wait(deadline)),
         Err(error) => error,
     }
 }

@@ -54,7 +54,7 @@ fn lookup(handle: *mut c_void, name: &CStr) -> *mut c_void {
 type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 type Dlvsym = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
 
-// Weak, and by their oldest version: before glibc 2.34 they live in libdl, which a program need not load.
+// Weak, and by their oldest version: before glibc 2.34 they live in libdl, which the drop-in asks for.
 #[cfg(target_arch = "x86_64")]
 core::arch::global_asm!(".symver dlsym, dlsym@GLIBC_2.2.5", ".symver dlvsym, dlvsym@GLIBC_2.2.5");
 core::arch::global_asm!(".weak dlsym", ".weak dlvsym");

@@ -7,7 +7,7 @@
 use core::marker::PhantomData;
 
 use spinpark_platform::{
-    AtomicU32, Clock, Deadline, Event, OnCpu, Ordering::Acquire, Ordering::Relaxed, Platform,
+    AtomicU32, Clock, Deadline, Event, OnCpu, Ordering::Acquire, Ordering::Relaxed, Platform, Spin,
 };
 
 use super::LockCore;
@@ -24,7 +24,7 @@ pub(super) enum Spun {
 impl<P: Platform> LockCore<P> {
     /// T2: spins as one of at most `max_spinners`, announced in the word so that releases wake nobody meanwhile.
     pub(super) fn spin(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Spun {
-        if !P::can_spin() {
+        if !P::can_spin(Spin::Lock) {
             return Spun::Stopped(Credit::None);
         }
         let mut seen = self.peek();
@@ -42,7 +42,9 @@ impl<P: Platform> LockCore<P> {
                 Err(now) => seen = now,
             }
         }
-        self.poll(want, token, Credit::Spinner, deadline)
+        let spun = self.poll(want, token, Credit::Spinner, deadline);
+        P::spun(Spin::Lock, matches!(spun, Spun::Acquired));
+        spun
     }
 
     /// T2 and T7: polls until the lock is taken or waiting awake has become pointless.
@@ -70,10 +72,9 @@ impl<P: Platform> LockCore<P> {
                 P::event(Event::SpinLeftOwnerChanged);
                 break;
             }
-            if budget.is_spent(word::owner(seen)) {
+            if budget.wait(word::owner(seen)) {
                 break;
             }
-            budget.back_off();
         }
         Spun::Stopped(credit)
     }
@@ -92,8 +93,7 @@ struct Budget<P: Platform> {
     gap: u64,
     start: u64,
     end: u64,
-    /// When to ask about the owner next.
-    ask: u64,
+    /// The owner that the last question was about, and what the platform remembers of it.
     asked: u32,
     sample: u64,
     platform: PhantomData<P>,
@@ -108,40 +108,42 @@ impl<P: Platform> Budget<P> {
             // On the other clock a spinner may overstay by its budget, which is far below a timer's own slack.
             _ => end,
         };
-        let ask = start + P::TUNING.oracle_ns;
-        Self { gap: P::TUNING.first_gap_ns, start, end, ask, asked: 0, sample: 0, platform: PhantomData }
+        Self { gap: P::TUNING.first_gap_ns, start, end, asked: 0, sample: 0, platform: PhantomData }
     }
 
-    /// Whether to stop: the time is over, or `owner` (0: unknown) does not run.
-    fn is_spent(&mut self, owner: u32) -> bool {
-        let now = P::now(Clock::Monotonic);
-        if now >= self.end || now < self.start {
-            P::event(Event::SpinLeftBudget);
-            return true;
-        }
-        now >= self.ask && self.owner_is_off(owner, now)
-    }
-
-    /// Stays away from the lock word before the next poll, twice as long each time up to a bound.
+    /// Stays away from the lock word before the next poll, twice as long each time up to a bound. Returns whether to
+    /// stop: the time is over, or `owner` (0: unknown) does not run, perhaps because this thread has its CPU.
     ///
     /// Each poll takes the owner's cache line away from it, and each success moves the lock and all that it protects
     /// to another CPU. A thread that leaves the owner alone for a few of its turns costs everybody less than one that
     /// takes the first chance (document 004: back-off).
-    fn back_off(&mut self) {
-        P::spin_for(self.gap);
+    fn wait(&mut self, owner: u32) -> bool {
+        let mut now = P::now(Clock::Monotonic);
+        let until = now + self.gap;
+        loop {
+            if now >= self.end || now < self.start {
+                P::event(Event::SpinLeftBudget);
+                return true;
+            }
+            if self.owner_is_off(owner) {
+                P::event(Event::SpinLeftOffCpu);
+                return true;
+            }
+            if now >= until {
+                break;
+            }
+            P::spin_for(P::TUNING.oracle_ns.min(until - now));
+            now = P::now(Clock::Monotonic);
+        }
         self.gap = P::TUNING.longest_gap_ns.min(self.gap * 2);
+        false
     }
 
-    fn owner_is_off(&mut self, owner: u32, now: u64) -> bool {
-        self.ask = now + P::TUNING.oracle_ns;
+    fn owner_is_off(&mut self, owner: u32) -> bool {
         if owner != self.asked {
             self.asked = owner;
             self.sample = 0;
         }
-        let off = owner != 0 && P::owner_on_cpu(owner, &mut self.sample) == OnCpu::Off;
-        if off {
-            P::event(Event::SpinLeftOffCpu);
-        }
-        off
+        owner != 0 && P::owner_on_cpu(owner, &mut self.sample) == OnCpu::Off
     }
 }

@@ -23,7 +23,8 @@
 use core::ptr;
 
 use spinpark_platform::{
-    AtomicU32, Cell, Deadline, Event, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform, Wait,
+    AtomicU32, Cell, Clock, Deadline, Event, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+    Platform, Wait,
 };
 
 use super::WaitQueue;
@@ -137,6 +138,21 @@ impl<P: Platform> WaitNode<P> {
             GRANTED => Some(Notice::Granted),
             RELEASED => Some(Notice::Released),
             _ => None,
+        }
+    }
+
+    /// Waits awake for at most `span` ns to be told something; returns whether it was. Polls this node only, whose line
+    /// nobody else reads.
+    pub(crate) fn watch(&self, span: u64) -> bool {
+        let end = P::now(Clock::Monotonic).saturating_add(span);
+        loop {
+            if self.notice().is_some() {
+                return true;
+            }
+            if P::now(Clock::Monotonic) >= end {
+                return false;
+            }
+            P::spin_hint();
         }
     }
 

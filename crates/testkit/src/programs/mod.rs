@@ -31,7 +31,7 @@ use tempfile::TempDir;
 
 use crate::{Arm, Outcome, Run};
 
-/// Has a load to itself the processors, as far as the other loads are concerned, until it is dropped.
+/// Keeps the other loads from starting until it is dropped.
 pub type Turn = MutexGuard<'static, ()>;
 
 /// If all `programs` are installed, waits for the other loads to end. Otherwise see [`installed`].
