@@ -5,8 +5,6 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
-use core::ptr;
-
 use spinpark_platform::Spin;
 
 use crate::syscall::call6;
@@ -24,7 +22,7 @@ struct Local {
     uncounted: usize,
     read: [usize; REMEMBERED],
     /// How spinning has gone lately, for each kind of [`Spin`].
-    spins: [Spins; 2],
+    spins: [Spins; 3],
 }
 
 /// A thread's recent luck with spinning.
@@ -181,10 +179,11 @@ impl Spins {
     fn of<'a>(kind: Spin) -> &'a mut Self {
         // SAFETY: the block belongs to this thread, and the caller is done with the reference before anybody else in
         // this thread asks for it.
-        let spins = unsafe { &mut *ptr::addr_of_mut!((*local()).spins) };
+        let [locks, turns, signals] = unsafe { &mut (*local()).spins };
         match kind {
-            Spin::Lock => &mut spins[0],
-            Spin::Signal => &mut spins[1],
+            Spin::Lock => locks,
+            Spin::Turn => turns,
+            Spin::Signal => signals,
         }
     }
 }

@@ -46,6 +46,8 @@ pub enum OnCpu {
 pub enum Spin {
     /// A lock that somebody holds.
     Lock,
+    /// A lock that a release woke it for, and that somebody else took meanwhile.
+    Turn,
     /// A signal of a condition variable.
     Signal,
 }

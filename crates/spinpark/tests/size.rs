@@ -24,8 +24,10 @@ fn statics_work() {
 
 #[test]
 fn all_zero_is_unlocked() {
-    // SAFETY: zero is a valid, unlocked state of both; that is what this test is about.
-    let (mutex, condvar): (Mutex<u32>, Condvar) = unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+    // SAFETY: zero is a valid, unlocked state; that is what this test is about.
+    let mutex: Mutex<u32> = unsafe { std::mem::zeroed() };
+    // SAFETY: as above.
+    let condvar: Condvar = unsafe { std::mem::zeroed() };
     assert!(mutex.try_lock().is_some());
     assert_eq!(condvar.notify_all(), 0);
 }

@@ -42,9 +42,7 @@ impl<P: Platform> LockCore<P> {
                 Err(now) => seen = now,
             }
         }
-        let spun = self.poll(want, token, Credit::Spinner, deadline);
-        P::spun(Spin::Lock, matches!(spun, Spun::Acquired));
-        spun
+        self.poll(want, token, Credit::Spinner, deadline)
     }
 
     /// T2 and T7: polls until the lock is taken or waiting awake has become pointless.
@@ -55,14 +53,28 @@ impl<P: Platform> LockCore<P> {
         if self.take(want, token, credit) {
             return Spun::Acquired;
         }
+        let kind = if credit == Credit::Waking { Spin::Turn } else { Spin::Lock };
+        if credit == Credit::Waking && !P::can_spin(kind) {
+            return Spun::Stopped(credit);
+        }
+        let acquired = self.poll_for_a_time(want, token, credit, deadline);
+        P::spun(kind, acquired);
+        if acquired {
+            P::event(Event::SpinAcquired);
+            Spun::Acquired
+        } else {
+            Spun::Stopped(credit)
+        }
+    }
+
+    fn poll_for_a_time(&self, want: Want, token: u32, credit: Credit, deadline: Option<Deadline>) -> bool {
         let mut budget = Budget::<P>::start(deadline);
         let mut first_owner = 0;
         loop {
             let seen = self.peek();
             if word::admits(seen, want) {
                 if self.take(want, token, credit) {
-                    P::event(Event::SpinAcquired);
-                    return Spun::Acquired;
+                    return true;
                 }
             } else if word::wants_handoff(seen) {
                 break;
@@ -76,7 +88,7 @@ impl<P: Platform> LockCore<P> {
                 break;
             }
         }
-        Spun::Stopped(credit)
+        false
     }
 
     /// Takes the lock, if that is possible now, and retires `credit` in the same step.
