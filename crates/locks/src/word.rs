@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_release_that_opens_nothing_does_not_look() {
-        let held = WAITERS | TIMED | 2 * UNIT;
+        let held = WAITERS | TIMED | (2 * UNIT);
         assert!(!must_look(held, released(held, Release::Read), Release::Read));
         assert!(must_look(held & !TIMED, released(held & !TIMED, Release::Read), Release::Read));
         assert!(must_look(held | UPGRADE, held, Release::Upgradable));

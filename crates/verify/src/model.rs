@@ -1,0 +1,131 @@
+//! How a model is run.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
+
+use spinpark_platform::{Event, OnCpu};
+
+use crate::platform::{Config, Fault, begin, take_noted};
+
+/// Raises (or lowers) every model's bound on preemptions.
+const PREEMPTIONS: &str = "SPINPARK_LOOM_PREEMPTIONS";
+
+/// Explored by default: executions with at most this many switches away from a thread that could have gone on.
+const DEFAULT_PREEMPTIONS: usize = 2;
+
+/// Longest execution, in decisions; longer ones are taken for a livelock and rejected.
+const MAX_DECISIONS: usize = 3_000;
+
+/// A model: the machine's configuration and the bounds of the exploration.
+#[derive(Clone, Copy, Debug)]
+#[must_use = "nothing is checked before `check`"]
+pub struct Model {
+    config: Config,
+    preemptions: usize,
+}
+
+impl Default for Model {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Model {
+    /// A machine without faults, whose clock stands and on which lock cores do not spin.
+    pub fn new() -> Self {
+        Self { config: Config::default(), preemptions: DEFAULT_PREEMPTIONS }
+    }
+
+    /// Lock cores spin.
+    pub fn spinning(mut self) -> Self {
+        self.config.can_spin = true;
+        self
+    }
+
+    /// The oracle says this of every owner, right or wrong.
+    pub fn oracle(mut self, answer: OnCpu) -> Self {
+        self.config.oracle = answer;
+        self
+    }
+
+    /// The model moves the clock.
+    pub fn moving_clock(mut self) -> Self {
+        self.config.clock_moves = true;
+        self
+    }
+
+    /// The first wait of each thread ends for no reason.
+    pub fn spurious(mut self) -> Self {
+        self.config.spurious = true;
+        self
+    }
+
+    /// The machine has `fault`.
+    pub fn fault(mut self, fault: Fault) -> Self {
+        self.config.fault = fault;
+        self
+    }
+
+    /// A bound on preemptions other than the default, for a state space that is too large (or small enough).
+    pub fn preemptions(mut self, bound: usize) -> Self {
+        self.preemptions = bound;
+        self
+    }
+
+    /// Runs `body` in every order within the bounds. Panics at the first one that fails.
+    ///
+    /// An execution fails if it panics, if every thread sleeps for ever, if two accesses to a cell are not ordered, or
+    /// if memory is given back while it may still be accessed.
+    pub fn check(self, body: impl Fn() + Send + Sync + 'static) -> Checked {
+        let bound = std::env::var(PREEMPTIONS).ok().map_or(self.preemptions, |bound| {
+            bound
+                .parse()
+                .unwrap_or_else(|_| panic!("{PREEMPTIONS} is a number of preemptions, not {bound:?}"))
+        });
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(bound);
+        builder.max_branches = MAX_DECISIONS;
+        builder.max_permutations = None;
+        builder.max_duration = None;
+        let executions = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&executions);
+        let start = Instant::now();
+        builder.check(move || {
+            counter.fetch_add(1, Relaxed);
+            begin(self.config);
+            body();
+        });
+        let checked = Checked { events: take_noted() };
+        let name = std::thread::current().name().unwrap_or("model").to_owned();
+        let executions = executions.load(Relaxed);
+        eprintln!("{name}: {executions} executions, {bound} preemptions, {:.1?}, {checked}", start.elapsed());
+        checked
+    }
+}
+
+/// What a model that holds has been through.
+#[derive(Debug)]
+pub struct Checked {
+    events: Vec<(Event, u64)>,
+}
+
+impl Checked {
+    /// Asserts that some execution came to each of `events`: a bound that is too small proves nothing about them.
+    pub fn reaches(self, events: &[Event]) {
+        for event in events {
+            assert!(
+                self.events.iter().any(|(known, _)| known == event),
+                "no execution reaches {event:?}: {self}"
+            );
+        }
+    }
+}
+
+impl fmt::Display for Checked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("events:")?;
+        self.events.iter().try_for_each(|(event, times)| write!(f, " {event:?} {times}"))
+    }
+}

@@ -1,0 +1,76 @@
+//! The queue lock of `spinpark_locks` (its wait queue's three-state futex lock), alone.
+
+use spinpark_platform::{AtomicU32 as _, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform};
+
+use crate::Loom;
+use crate::platform::AtomicU32;
+
+const LOCKED: u32 = 1;
+const QUEUED: u32 = 2;
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// Nothing.
+    None,
+    /// Who has slept locks with the uncontended value: others who sleep are forgotten.
+    RelocksUncontended,
+    /// A sleeper does not tell the holder that it sleeps.
+    SleepsUnmarked,
+    /// The unlock wakes first, and unlocks then.
+    WakesBeforeUnlock,
+}
+
+/// The lock.
+#[derive(Debug)]
+pub struct QueueLock {
+    state: AtomicU32,
+    error: Error,
+}
+
+impl QueueLock {
+    /// Unlocked.
+    pub fn new(error: Error) -> Self {
+        Self { state: AtomicU32::new(0), error }
+    }
+
+    /// As `WaitQueue::lock`.
+    pub fn lock(&self) {
+        let mut mine = LOCKED;
+        let mut seen = self.state.load(Relaxed);
+        loop {
+            if seen & LOCKED == 0 {
+                match self.state.compare_exchange_weak(seen, mine, Acquire, Relaxed) {
+                    Ok(_) => return,
+                    Err(now) => seen = now,
+                }
+            } else {
+                seen = self.sleep(seen);
+                if self.error != Error::RelocksUncontended {
+                    mine = LOCKED | QUEUED;
+                }
+            }
+        }
+    }
+
+    fn sleep(&self, seen: u32) -> u32 {
+        let marked = if self.error == Error::SleepsUnmarked { seen } else { seen | QUEUED };
+        if seen == marked || self.state.compare_exchange(seen, marked, Relaxed, Relaxed).is_ok() {
+            Loom::<1, 0>::futex_wait(&self.state, marked, None);
+        }
+        self.state.load(Relaxed)
+    }
+
+    /// As the drop of `QueueGuard`.
+    pub fn unlock(&self) {
+        let key: *const AtomicU32 = &self.state;
+        if self.error == Error::WakesBeforeUnlock {
+            if self.state.load(Relaxed) & QUEUED != 0 {
+                Loom::<1, 0>::futex_wake(key, 1);
+            }
+            self.state.swap(0, Release);
+        } else if self.state.swap(0, Release) & QUEUED != 0 {
+            Loom::<1, 0>::futex_wake(key, 1);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Loom's atomics behind the seam's traits, with faults and the drop check.
+//!
+//! A plain store first reads the newest value, relaxed and in the same step. Otherwise loom may put the store before a
+//! read-modify-write of another thread that did not see it, which no machine does: nothing comes between what a
+//! read-modify-write reads and what it writes. The price: stores to one word take effect in the order in which loom
+//! runs them.
+
+use std::sync::atomic::AtomicBool;
+
+use loom::sync::atomic;
+use spinpark_platform::{self as seam, Ordering, Ordering::Relaxed};
+
+use super::fault::{Kind, Op};
+use super::world::world;
+
+/// A value that no word ever holds: a compare-exchange with it fails and reads the newest value.
+const IMPOSSIBLE: u32 = 0xfeed_f00d;
+
+/// Whether the memory is in use; a use after its end fails the model, if the memory itself still exists.
+#[derive(Debug, Default)]
+struct Life {
+    over: AtomicBool,
+}
+
+impl Life {
+    /// Before every operation. `false`: the execution has failed and unwinds, so nothing may be done any more.
+    fn check(&self) -> bool {
+        if std::thread::panicking() {
+            return false;
+        }
+        assert!(
+            !self.over.load(Relaxed),
+            "use after free: an atomic is accessed after its memory was given back"
+        );
+        true
+    }
+
+    fn end(&self) {
+        self.over.store(true, Relaxed);
+    }
+}
+
+fn order(kind: Kind, order: Ordering, value: u32) -> Ordering {
+    world().config.fault.order(Op { kind, order, value: value.into(), pointer: false })
+}
+
+/// A word of 32 bits.
+#[derive(Debug)]
+pub struct AtomicU32 {
+    value: atomic::AtomicU32,
+    life: Life,
+}
+
+impl AtomicU32 {
+    /// The newest value, as the kernel reads it: an access to the word that orders nothing.
+    pub(super) fn newest(&self) -> u32 {
+        if !self.life.check() {
+            return 0;
+        }
+        self.value.compare_exchange(IMPOSSIBLE, IMPOSSIBLE, Relaxed, Relaxed).unwrap_or_else(|value| value)
+    }
+
+    fn exchange(&self, kind: Kind, current: u32, new: u32, orders: [Ordering; 2]) -> Result<u32, u32> {
+        if !self.life.check() {
+            return Ok(current);
+        }
+        let fault = world().config.fault;
+        let op = Op { kind, order: orders[0], value: new.into(), pointer: false };
+        if fault.skips(op) {
+            return Ok(current);
+        }
+        self.value.compare_exchange(current, new, fault.order(op), orders[1])
+    }
+}
+
+macro_rules! read_modify_write {
+    ($($name:ident $kind:ident),*) => {$(
+        fn $name(&self, value: u32, with: Ordering) -> u32 {
+            if !self.life.check() {
+                return 0;
+            }
+            self.value.$name(value, order(Kind::$kind, with, value))
+        }
+    )*};
+}
+
+impl seam::AtomicU32 for AtomicU32 {
+    fn new(value: u32) -> Self {
+        Self { value: atomic::AtomicU32::new(value), life: Life::default() }
+    }
+
+    fn load(&self, with: Ordering) -> u32 {
+        if !self.life.check() {
+            return 0;
+        }
+        self.value.load(order(Kind::Load, with, 0))
+    }
+
+    fn store(&self, value: u32, with: Ordering) {
+        if self.life.check() {
+            self.newest();
+            world().undivided(|| self.value.store(value, order(Kind::Store, with, value)));
+        }
+    }
+
+    fn compare_exchange(
+        &self,
+        current: u32,
+        new: u32,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u32, u32> {
+        self.exchange(Kind::CompareExchange, current, new, [success, failure])
+    }
+
+    fn compare_exchange_weak(
+        &self,
+        current: u32,
+        new: u32,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u32, u32> {
+        self.exchange(Kind::CompareExchangeWeak, current, new, [success, failure])
+    }
+
+    read_modify_write!(swap Swap, fetch_add FetchAdd, fetch_sub FetchSub, fetch_and FetchAnd, fetch_or FetchOr);
+}
+
+impl Drop for AtomicU32 {
+    /// The drop check: every access happened before.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.value.with_mut(|_| ());
+        }
+        self.life.end();
+    }
+}
+
+/// A pointer that several threads change.
+#[derive(Debug)]
+pub struct AtomicPtr<T> {
+    value: atomic::AtomicPtr<T>,
+    life: Life,
+}
+
+impl<T> AtomicPtr<T> {
+    /// As for words.
+    const IMPOSSIBLE: *mut T = std::ptr::without_provenance_mut(usize::MAX);
+
+    fn order(kind: Kind, order: Ordering, value: *mut T) -> Ordering {
+        world().config.fault.order(Op { kind, order, value: value.addr() as u64, pointer: true })
+    }
+}
+
+impl<T> seam::AtomicPtr<T> for AtomicPtr<T> {
+    fn new(value: *mut T) -> Self {
+        Self { value: atomic::AtomicPtr::new(value), life: Life::default() }
+    }
+
+    fn load(&self, with: Ordering) -> *mut T {
+        if !self.life.check() {
+            return std::ptr::null_mut();
+        }
+        self.value.load(Self::order(Kind::Load, with, std::ptr::null_mut()))
+    }
+
+    fn store(&self, value: *mut T, with: Ordering) {
+        if self.life.check() {
+            let _ = self.value.compare_exchange(Self::IMPOSSIBLE, Self::IMPOSSIBLE, Relaxed, Relaxed);
+            world().undivided(|| self.value.store(value, Self::order(Kind::Store, with, value)));
+        }
+    }
+
+    fn swap(&self, value: *mut T, with: Ordering) -> *mut T {
+        if !self.life.check() {
+            return std::ptr::null_mut();
+        }
+        self.value.swap(value, Self::order(Kind::Swap, with, value))
+    }
+
+    fn compare_exchange(
+        &self,
+        current: *mut T,
+        new: *mut T,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<*mut T, *mut T> {
+        if !self.life.check() {
+            return Ok(current);
+        }
+        self.value.compare_exchange(current, new, Self::order(Kind::CompareExchange, success, new), failure)
+    }
+}
+
+impl<T> Drop for AtomicPtr<T> {
+    /// The drop check: every access happened before.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.value.with_mut(|_| ());
+        }
+        self.life.end();
+    }
+}

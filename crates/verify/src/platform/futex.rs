@@ -1,0 +1,96 @@
+//! The futex: a FIFO queue per address. The comparison and the start of the sleep are one step.
+//!
+//! A sleeper is parked, so an execution in which everybody sleeps ends as loom's "deadlock" report: that is what a
+//! lost wake-up looks like. Loom's `unpark` orders memory, which the contract does not promise; the orderings of the
+//! locks are checked by the executions in which the waiter finds its word changed and does not sleep.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use loom::thread::{self, Thread};
+use spinpark_platform::{Deadline, Wait};
+
+use super::atomic::AtomicU32;
+use super::fault::Fault;
+use super::world::world;
+
+struct Sleeper {
+    address: usize,
+    deadline: Option<u64>,
+    thread: Thread,
+    outcome: Rc<Cell<Option<Wait>>>,
+}
+
+impl Sleeper {
+    fn end(self, outcome: Wait) {
+        self.outcome.set(Some(outcome));
+        self.thread.unpark();
+    }
+}
+
+/// Everybody who sleeps, oldest first.
+#[derive(Default)]
+pub(super) struct Sleepers(RefCell<Vec<Sleeper>>);
+
+impl Sleepers {
+    /// Takes out up to `count` sleepers for which `is_meant` holds, oldest first.
+    fn take(&self, count: u32, is_meant: impl Fn(&Sleeper) -> bool) -> Vec<Sleeper> {
+        let mut taken = Vec::new();
+        let mut sleepers = self.0.borrow_mut();
+        while taken.len() < count as usize {
+            let Some(index) = sleepers.iter().position(&is_meant) else { break };
+            taken.push(sleepers.remove(index));
+        }
+        taken
+    }
+
+    /// Ends every wait whose deadline is not after `now`.
+    pub(super) fn expire(&self, now: u64) {
+        for sleeper in self.take(u32::MAX, |sleeper| sleeper.deadline.is_some_and(|at| at <= now)) {
+            sleeper.end(Wait::TimedOut);
+        }
+    }
+}
+
+pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
+    let world = world();
+    if world.config.spurious && world.local(|local| !std::mem::replace(&mut local.has_slept, true)) {
+        return Wait::Woken;
+    }
+    let address = std::ptr::from_ref(word).addr();
+    world.step(world.queue_and_clock(address, deadline.is_some()));
+    let is_changed = world.undivided(|| word.newest()) != expected;
+    if is_changed && !matches!(world.config.fault, Fault::NoCompare) {
+        return Wait::ValueChanged;
+    }
+    let deadline = deadline.map(|deadline| deadline.at);
+    if deadline.is_some_and(|at| at <= world.now_in_step()) {
+        return Wait::TimedOut;
+    }
+    let outcome = Rc::new(Cell::new(None));
+    let sleeper = Sleeper { address, deadline, thread: thread::current(), outcome: Rc::clone(&outcome) };
+    world.sleepers.0.borrow_mut().push(sleeper);
+    loop {
+        thread::park();
+        if let Some(outcome) = outcome.get() {
+            return outcome;
+        }
+    }
+}
+
+pub(super) fn wake(address: usize, count: u32) -> u32 {
+    if std::thread::panicking() {
+        return 0;
+    }
+    let world = world();
+    if matches!(world.config.fault, Fault::NoWakes) {
+        return 0;
+    }
+    world.step([world.bus(address)]);
+    let woken = world.sleepers.take(count, |sleeper| sleeper.address == address);
+    let number = woken.len() as u32;
+    for sleeper in woken {
+        sleeper.end(Wait::Woken);
+    }
+    number
+}

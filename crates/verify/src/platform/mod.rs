@@ -1,0 +1,120 @@
+//! `P = Loom`: the seam under loom, which runs a model in every order that its bounds allow.
+//!
+//! Everything a lock does through the seam is visible to loom: atomics and cells are loom's own, sleeping is loom's
+//! `park`, and the clock stands still unless the model moves it. The state (`World`) is made anew for each execution.
+//!
+//! Beyond the contract, this platform checks that the memory of an atomic or a cell is given back only after every
+//! access to it (the *drop check*): a release that touches its lock too late, or a notification that touches a node
+//! too late, is an error here and not just a race that happens to be lost.
+
+mod atomic;
+mod cell;
+mod fault;
+mod futex;
+mod world;
+
+pub use atomic::{AtomicPtr, AtomicU32};
+pub use cell::Cell;
+pub use fault::{Fault, Kind, Op};
+pub use world::{Config, advance};
+pub(crate) use world::{begin, take_noted};
+
+use loom::thread;
+use spinpark_platform::{Clock, Deadline, Event, OnCpu, Platform, Spin, Tuning, Wait};
+
+use world::world;
+
+/// The time at which the clock of each execution starts, ns.
+pub const EPOCH_NS: u64 = 1_000;
+
+/// A time that no model reaches.
+pub const NEVER: u64 = u64::MAX;
+
+/// The loom platform.
+///
+/// `STARVATION_NS`: 0 lets every waiter that lost once demand a hand-off; 1 only after the model has moved the clock.
+/// `SPIN_NS`: how many polls a spinning phase has after the first one; each takes 1 ns, for its thread only.
+/// `READER_PATIENCE_NS`: as it says.
+#[derive(Debug)]
+pub enum Loom<const STARVATION_NS: u64 = 1, const SPIN_NS: u64 = 0, const READER_PATIENCE_NS: u64 = NEVER> {}
+
+impl<const STARVATION_NS: u64, const SPIN_NS: u64, const READER_PATIENCE_NS: u64> Platform
+    for Loom<STARVATION_NS, SPIN_NS, READER_PATIENCE_NS>
+{
+    type AtomicU32 = AtomicU32;
+    type AtomicPtr<T> = AtomicPtr<T>;
+    type Cell<T> = Cell<T>;
+
+    const TUNING: Tuning = Tuning {
+        spin_ns: SPIN_NS,
+        first_gap_ns: 1,
+        longest_gap_ns: 1,
+        oracle_ns: 1,
+        max_spinners: 1,
+        starvation_ns: STARVATION_NS,
+        reader_patience_ns: READER_PATIENCE_NS,
+        queue_polls: 0,
+    };
+
+    fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
+        futex::wait(word, expected, deadline)
+    }
+
+    fn futex_wake(key: *const AtomicU32, count: u32) -> u32 {
+        futex::wake(key as usize, count)
+    }
+
+    fn now(_: Clock) -> u64 {
+        let world = world();
+        world.now() + world.local(|local| local.spun)
+    }
+
+    fn spin_for(span: u64) {
+        world().local(|local| local.spun += span);
+        Self::spin_hint();
+    }
+
+    fn spin_hint() {
+        if std::thread::panicking() {
+            // A destructor spins while a failed execution unwinds: nobody is left to end that. The reason is out.
+            std::process::abort();
+        }
+        thread::yield_now();
+    }
+
+    fn can_spin(_: Spin) -> bool {
+        world().config.can_spin
+    }
+
+    fn thread_token() -> u32 {
+        world().local(|local| local.token)
+    }
+
+    fn generation() -> u32 {
+        0
+    }
+
+    fn owner_on_cpu(_: u32, _: &mut u64) -> OnCpu {
+        world().config.oracle
+    }
+
+    fn read_acquired(lock: usize) {
+        world().local(|local| local.read.push(lock));
+    }
+
+    fn read_released(lock: usize) {
+        world().local(|local| {
+            if let Some(found) = local.read.iter().rposition(|&held| held == lock) {
+                local.read.swap_remove(found);
+            }
+        });
+    }
+
+    fn may_hold_read(lock: usize) -> bool {
+        world().local(|local| local.read.contains(&lock))
+    }
+
+    fn event(event: Event) {
+        world::note(event);
+    }
+}

@@ -1,0 +1,181 @@
+//! What one execution of a model has besides its objects: the configuration, the clock, the sleepers, the threads.
+//!
+//! Loom runs all threads of an execution as coroutines on one OS thread and switches only inside its own operations.
+//! So plain cells in a `std` thread-local are enough, if no borrow spans a loom operation. What the threads of a model
+//! do to each other through this state is made visible to loom's partial-order reduction by [`World::step`].
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use loom::sync::atomic::AtomicU32;
+use loom::thread::{self, ThreadId};
+use spinpark_platform::{Event, OnCpu, Ordering::Relaxed};
+
+use super::EPOCH_NS;
+use super::fault::Fault;
+use super::futex::Sleepers;
+
+/// How the machine of a model behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Whether lock cores spin.
+    pub can_spin: bool,
+    /// What is said about every owner.
+    pub oracle: OnCpu,
+    /// Whether the model moves the clock (with [`advance`]). If not, the clock costs no exploration.
+    pub clock_moves: bool,
+    /// Whether the first wait of each thread ends at once, woken for no reason.
+    pub spurious: bool,
+    /// What is wrong.
+    pub fault: Fault,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            can_spin: false,
+            oracle: OnCpu::Unknown,
+            clock_moves: false,
+            spurious: false,
+            fault: Fault::None,
+        }
+    }
+}
+
+/// What a thread of a model remembers.
+pub(super) struct Local {
+    id: ThreadId,
+    pub(super) token: u32,
+    pub(super) read: Vec<usize>,
+    pub(super) has_slept: bool,
+    /// The time that it has spun away, ns.
+    pub(super) spun: u64,
+}
+
+/// How many futex addresses are told apart by the reduction; more share.
+const BUSES: usize = 6;
+
+pub(super) struct World {
+    pub(super) config: Config,
+    pub(super) sleepers: Sleepers,
+    now: Cell<u64>,
+    locals: RefCell<Vec<Local>>,
+    /// Stands for the clock.
+    clock: AtomicU32,
+    /// Stand for the kernel's queues, by address in order of first use.
+    buses: [AtomicU32; BUSES],
+    addresses: RefCell<Vec<usize>>,
+}
+
+thread_local! {
+    static WORLD: RefCell<Option<Rc<World>>> = const { RefCell::new(None) };
+    /// How often each event happened, over all executions of the model.
+    static NOTED: RefCell<Vec<(Event, u64)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Counts an event.
+pub(super) fn note(event: Event) {
+    NOTED.with_borrow_mut(|noted| match noted.iter_mut().find(|(known, _)| *known == event) {
+        Some((_, times)) => *times += 1,
+        None => noted.push((event, 1)),
+    });
+}
+
+/// The events since the last call.
+pub(crate) fn take_noted() -> Vec<(Event, u64)> {
+    NOTED.take()
+}
+
+/// The world of the execution that runs on this OS thread.
+pub(super) fn world() -> Rc<World> {
+    WORLD.with_borrow(|world| world.clone()).expect("the platform is used outside `Model::check`")
+}
+
+/// Starts an execution: call it first in the model, before any thread is spawned.
+pub(crate) fn begin(config: Config) {
+    let world = World {
+        config,
+        sleepers: Sleepers::default(),
+        now: Cell::new(EPOCH_NS),
+        locals: RefCell::default(),
+        clock: AtomicU32::new(0),
+        buses: std::array::from_fn(|_| AtomicU32::new(0)),
+        addresses: RefCell::default(),
+    };
+    WORLD.set(Some(Rc::new(world)));
+}
+
+/// Moves the clock by `ns`; waits whose deadline is reached end.
+pub fn advance(ns: u64) {
+    let world = world();
+    assert!(world.config.clock_moves, "a model that moves the clock says so in its configuration");
+    world.step([&world.clock].into_iter().chain(&world.buses));
+    world.now.set(world.now.get() + ns);
+    world.sleepers.expire(world.now.get());
+}
+
+impl World {
+    /// One step of the machine that depends on, and changes, what `objects` stand for: no other thread runs between
+    /// them. The caller goes on without a loom operation to make the step's changes.
+    pub(super) fn step<'a>(&self, objects: impl IntoIterator<Item = &'a AtomicU32>) {
+        let touch = |object: &AtomicU32| {
+            // Fails, so nothing is stored and nothing is ordered; yet the reduction takes it for a change.
+            let _ = object.compare_exchange(1, 1, Relaxed, Relaxed);
+        };
+        let mut objects = objects.into_iter();
+        if let Some(first) = objects.next() {
+            touch(first);
+        }
+        for object in objects {
+            self.undivided(|| touch(object));
+        }
+    }
+
+    /// Runs `operation` right after the last step, as part of it.
+    pub(super) fn undivided<R>(&self, operation: impl FnOnce() -> R) -> R {
+        loom::stop_exploring();
+        let result = operation();
+        loom::explore();
+        result
+    }
+
+    /// What stands for the kernel's queue of the word at `address`.
+    pub(super) fn bus(&self, address: usize) -> &AtomicU32 {
+        let mut addresses = self.addresses.borrow_mut();
+        let index = addresses.iter().position(|&known| known == address).unwrap_or_else(|| {
+            addresses.push(address);
+            addresses.len() - 1
+        });
+        &self.buses[index % BUSES]
+    }
+
+    /// The objects that a timed wait on the word at `address` depends on.
+    pub(super) fn queue_and_clock(&self, address: usize, timed: bool) -> impl Iterator<Item = &AtomicU32> {
+        let clock = timed && self.config.clock_moves;
+        [self.bus(address)].into_iter().chain(clock.then_some(&self.clock))
+    }
+
+    pub(super) fn now(&self) -> u64 {
+        if self.config.clock_moves && !std::thread::panicking() {
+            self.step([&self.clock]);
+        }
+        self.now.get()
+    }
+
+    /// The time within a step that includes the clock.
+    pub(super) fn now_in_step(&self) -> u64 {
+        self.now.get()
+    }
+
+    /// The calling thread's own state. Tokens count from 1 in order of first use.
+    pub(super) fn local<R>(&self, f: impl FnOnce(&mut Local) -> R) -> R {
+        let id = thread::current().id();
+        let mut locals = self.locals.borrow_mut();
+        let index = locals.iter().position(|local| local.id == id).unwrap_or_else(|| {
+            let token = locals.len() as u32 + 1;
+            locals.push(Local { id, token, read: Vec::new(), has_slept: false, spun: 0 });
+            locals.len() - 1
+        });
+        f(&mut locals[index])
+    }
+}

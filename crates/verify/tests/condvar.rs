@@ -1,0 +1,298 @@
+//! Models of the condition variable.
+
+use std::sync::Arc;
+
+use loom::thread::{self, JoinHandle};
+use spinpark_locks::{RawCondvar, RawMutex, WaitResult, Waiter};
+use spinpark_platform::Event::{MovedWaiter, TimedOut, WokeHead};
+use spinpark_platform::{Clock, Deadline, Platform, Wait};
+use spinpark_verify::platform::{EPOCH_NS, Loom, advance};
+use spinpark_verify::{Guarded, Model, Mortal};
+
+struct Shared {
+    mutex: RawMutex<Loom>,
+    condvar: RawCondvar<Loom>,
+    /// What waiters wait for; guarded by the mutex.
+    tokens: Guarded,
+    /// Tokens taken; guarded by the mutex.
+    taken: Guarded,
+}
+
+fn in_1ns() -> Option<Deadline> {
+    Some(Deadline { clock: Clock::Monotonic, at: EPOCH_NS + 1 })
+}
+
+impl Shared {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            mutex: RawMutex::new(),
+            condvar: RawCondvar::new(),
+            tokens: Guarded::new(),
+            taken: Guarded::new(),
+        })
+    }
+
+    fn spawn(self: &Arc<Self>, run: impl FnOnce(&Self) + 'static) -> JoinHandle<()> {
+        let shared = Arc::clone(self);
+        thread::spawn(move || run(&shared))
+    }
+
+    /// Waits until there is a token, and takes it.
+    fn take(&self) {
+        self.mutex.lock();
+        while self.taken.get() == self.tokens.get() {
+            self.condvar.wait(&self.mutex, None);
+        }
+        self.taken.add();
+        self.mutex.unlock();
+    }
+
+    fn put(&self) {
+        self.mutex.lock();
+        self.tokens.add();
+        self.mutex.unlock();
+    }
+
+    fn put_and_signal(&self) {
+        self.mutex.lock();
+        self.tokens.add();
+        self.condvar.signal();
+        self.mutex.unlock();
+    }
+
+    /// Waits once if there is no token yet, and passes a signal that it got on to the next one, as a thread must that
+    /// was cancelled or gives up.
+    fn wait_once(&self, wait: impl FnOnce(&Self) -> WaitResult) {
+        self.mutex.lock();
+        let is_signalled = self.tokens.get() == 0 && wait(self) == WaitResult::Signalled;
+        self.mutex.unlock();
+        if is_signalled {
+            self.condvar.signal();
+        }
+    }
+
+    /// Two threads wait, and one signal is sent. Whoever got it passes it on, so both end, unless the signal is lost.
+    fn one_signal_for_two(self: &Arc<Self>, first: impl FnOnce(&Self) -> WaitResult + 'static) {
+        let waiters = [
+            self.spawn(move |shared| shared.wait_once(first)),
+            self.spawn(|shared| shared.wait_once(|shared| shared.condvar.wait(&shared.mutex, None))),
+        ];
+        self.put_and_signal();
+        join_all(waiters);
+        assert!(self.condvar.is_idle());
+    }
+}
+
+/// Sleeps until signalled, or is cancelled: then the sleep ends at once, whatever has happened.
+fn sleep(waiter: &Waiter<Loom>, is_cancelled: bool) {
+    waiter.sleep(
+        None,
+        |word, value, deadline| {
+            if is_cancelled { Wait::TimedOut } else { <Loom>::futex_wait(word, value, deadline) }
+        },
+    );
+}
+
+fn join_all(threads: impl IntoIterator<Item = JoinHandle<()>>) {
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn a_signal_under_the_lock() {
+    Model::new()
+        .preemptions(4)
+        .check(|| {
+            let shared = Shared::new();
+            let waiter = shared.spawn(Shared::take);
+            shared.put_and_signal();
+            waiter.join().unwrap();
+        })
+        .reaches(&[MovedWaiter]);
+}
+
+#[test]
+fn a_signal_after_the_lock() {
+    Model::new()
+        .preemptions(4)
+        .check(|| {
+            let shared = Shared::new();
+            let waiter = shared.spawn(Shared::take);
+            shared.put();
+            shared.condvar.signal();
+            waiter.join().unwrap();
+        })
+        .reaches(&[MovedWaiter]);
+}
+
+#[test]
+fn waits_that_end_for_no_reason() {
+    Model::new().spurious().preemptions(3).check(|| {
+        let shared = Shared::new();
+        let waiter = shared.spawn(Shared::take);
+        shared.put_and_signal();
+        waiter.join().unwrap();
+    });
+}
+
+#[test]
+fn two_signals_for_two_waiters() {
+    Model::new()
+        .check(|| {
+            let shared = Shared::new();
+            let waiters = [0, 1].map(|_| shared.spawn(Shared::take));
+            shared.put_and_signal();
+            shared.put_and_signal();
+            join_all(waiters);
+        })
+        .reaches(&[MovedWaiter]);
+}
+
+#[test]
+fn a_broadcast_for_two_waiters() {
+    Model::new()
+        .check(|| {
+            let shared = Shared::new();
+            let waiters = [0, 1].map(|_| shared.spawn(Shared::take));
+            shared.mutex.lock();
+            shared.tokens.add();
+            shared.tokens.add();
+            shared.condvar.broadcast();
+            shared.mutex.unlock();
+            join_all(waiters);
+        })
+        .reaches(&[MovedWaiter, WokeHead]);
+}
+
+#[test]
+fn a_timeout_against_a_signal() {
+    Model::new()
+        .moving_clock()
+        .check(|| {
+            let shared = Shared::new();
+            let waiter = shared.spawn(|shared| {
+                shared.mutex.lock();
+                let result = shared.condvar.wait(&shared.mutex, in_1ns());
+                // `tokens` counts the signals that found the waiter: one that is used up is not a timeout (C1).
+                assert_eq!(result == WaitResult::Signalled, shared.tokens.get() == 1);
+                shared.mutex.unlock();
+            });
+            advance(1);
+            shared.mutex.lock();
+            if shared.condvar.signal() {
+                shared.tokens.add();
+            }
+            shared.mutex.unlock();
+            waiter.join().unwrap();
+        })
+        .reaches(&[TimedOut, MovedWaiter]);
+}
+
+#[test]
+fn a_timeout_loses_no_signal() {
+    Model::new()
+        .moving_clock()
+        .check(|| {
+            let shared = Shared::new();
+            let clock = thread::spawn(|| advance(1));
+            shared.one_signal_for_two(|shared| shared.condvar.wait(&shared.mutex, in_1ns()));
+            clock.join().unwrap();
+        })
+        .reaches(&[TimedOut, MovedWaiter]);
+}
+
+#[test]
+fn a_cancelled_wait_loses_no_signal() {
+    Model::new()
+        .check(|| {
+            Shared::new().one_signal_for_two(|shared| {
+                let waiter = Waiter::with_mutex(&shared.mutex);
+                shared.condvar.enqueue(&waiter);
+                shared.mutex.unlock();
+                sleep(&waiter, true);
+                let result = shared.condvar.finish(&waiter);
+                waiter.reacquire(result, &shared.mutex);
+                result
+            });
+        })
+        .reaches(&[TimedOut, MovedWaiter]);
+}
+
+#[test]
+fn a_waiter_with_a_mutex_of_another_make() {
+    for cancels in [false, true] {
+        Model::new().preemptions(3).check(move || {
+            let shared = Shared::new();
+            let waiter = shared.spawn(move |shared| {
+                shared.mutex.lock();
+                if shared.tokens.get() == 0 {
+                    let waiter = Waiter::without_mutex();
+                    shared.condvar.enqueue(&waiter);
+                    shared.mutex.unlock();
+                    sleep(&waiter, cancels);
+                    shared.condvar.finish(&waiter);
+                    drop(waiter);
+                    shared.mutex.lock();
+                }
+                shared.mutex.unlock();
+            });
+            shared.put_and_signal();
+            waiter.join().unwrap();
+        });
+    }
+}
+
+/// The broadcaster destroys the variable right away; the last thread to leave the mutex destroys that.
+fn destroyed_right_after_a_broadcast(waiters: u32, cancels: bool) {
+    let mutex = Mortal::new(RawMutex::<Loom>::new());
+    let condvar = Mortal::new(RawCondvar::<Loom>::new());
+    let users = Mortal::new(Guarded::new());
+    let go = Mortal::new(Guarded::new());
+    let leave = move || {
+        let is_last = users.add() == waiters + 1;
+        mutex.unlock();
+        if is_last {
+            mutex.destroy();
+        }
+    };
+    let others: Vec<_> = (0..waiters)
+        .map(|_| {
+            thread::spawn(move || {
+                mutex.lock();
+                // Waits once: the broadcast may have come and gone, with the variable.
+                if go.get() == 0 {
+                    let waiter = Waiter::with_mutex(&mutex);
+                    condvar.enqueue(&waiter);
+                    mutex.unlock();
+                    sleep(&waiter, cancels);
+                    let result = condvar.finish(&waiter);
+                    waiter.reacquire(result, &mutex);
+                    drop(waiter);
+                }
+                leave();
+            })
+        })
+        .collect();
+    mutex.lock();
+    go.add();
+    condvar.broadcast();
+    // Whoever has given up at this moment is still to unlink itself (C3).
+    while !condvar.is_idle() {
+        thread::yield_now();
+    }
+    condvar.destroy();
+    leave();
+    join_all(others);
+}
+
+#[test]
+fn destroyed_right_after_a_broadcast_to_one() {
+    Model::new().preemptions(3).check(|| destroyed_right_after_a_broadcast(1, false));
+    Model::new().preemptions(3).check(|| destroyed_right_after_a_broadcast(1, true));
+}
+
+#[test]
+fn destroyed_right_after_a_broadcast_to_two() {
+    Model::new().check(|| destroyed_right_after_a_broadcast(2, false)).reaches(&[MovedWaiter]);
+}

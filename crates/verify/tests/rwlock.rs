@@ -1,0 +1,329 @@
+//! Models of the read-write lock.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use loom::sync::atomic::AtomicU32;
+use loom::thread::{self, JoinHandle};
+use spinpark_locks::{Preference, RawRwLock};
+use spinpark_platform::Event::{
+    DemandedHandoff, GrantedReaders, HandedOff, Parked, SpinLeftBudget, TimedOut, WokeHead,
+};
+use spinpark_platform::{Clock, Deadline};
+use spinpark_verify::platform::{EPOCH_NS, Loom, advance};
+use spinpark_verify::{Guarded, Model, Mortal};
+
+const READERS: Preference = Preference::Readers;
+const WRITERS: Preference = Preference::Writers;
+
+struct Shared<const STARVATION_NS: u64 = 1> {
+    lock: RawRwLock<Loom<STARVATION_NS>>,
+    data: Guarded,
+}
+
+impl<const STARVATION_NS: u64> Shared<STARVATION_NS> {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { lock: RawRwLock::new(), data: Guarded::new() })
+    }
+
+    fn spawn(self: &Arc<Self>, run: impl FnOnce(&Self) + 'static) -> JoinHandle<()> {
+        let shared = Arc::clone(self);
+        thread::spawn(move || run(&shared))
+    }
+
+    fn write(&self) {
+        self.lock.write();
+        self.data.add();
+        self.lock.unlock_write();
+    }
+
+    fn read(&self, preference: Preference) {
+        self.lock.read(preference);
+        self.data.get();
+        self.lock.unlock_read();
+    }
+}
+
+fn after(ns: u64) -> Option<Deadline> {
+    Some(Deadline { clock: Clock::Monotonic, at: EPOCH_NS + ns })
+}
+
+fn join_all<const N: usize>(threads: [JoinHandle<()>; N]) {
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn a_writer_and_two_readers() {
+    Model::new()
+        .check(|| {
+            let shared = Shared::<1>::new();
+            let readers = [0, 1].map(|_| shared.spawn(|shared| shared.read(READERS)));
+            shared.write();
+            join_all(readers);
+        })
+        .reaches(&[GrantedReaders, WokeHead, Parked]);
+}
+
+#[test]
+fn two_writers_and_a_reader_spinning() {
+    Model::new()
+        .preemptions(1)
+        .spinning()
+        .check(|| {
+            let shared = Shared::<1>::new();
+            let others = [shared.spawn(Shared::write), shared.spawn(|shared| shared.read(READERS))];
+            shared.write();
+            join_all(others);
+            assert_eq!(shared.data.get(), 2);
+        })
+        .reaches(&[SpinLeftBudget, Parked]);
+}
+
+#[test]
+fn a_lock_that_prefers_writers() {
+    Model::new().preemptions(1).spinning().check(|| {
+        let shared = Shared::<1>::new();
+        let others = [shared.spawn(Shared::write), shared.spawn(|shared| shared.read(WRITERS))];
+        shared.read(WRITERS);
+        shared.write();
+        join_all(others);
+    });
+}
+
+#[test]
+fn readers_are_let_in_as_a_group() {
+    Model::new()
+        .check(|| {
+            let shared = Shared::<1>::new();
+            shared.lock.write();
+            let readers = [0, 1].map(|_| shared.spawn(|shared| shared.read(READERS)));
+            shared.data.add();
+            shared.lock.unlock_write();
+            join_all(readers);
+        })
+        .reaches(&[GrantedReaders]);
+}
+
+#[test]
+fn a_reader_recurses_while_a_starved_writer_waits() {
+    Model::new()
+        .preemptions(1)
+        .check(|| {
+            let shared = Shared::<0>::new();
+            shared.lock.read(READERS);
+            let writer = shared.spawn(Shared::write);
+            // The first release tells the writer that it is passed; it demands the lock; the second read gets past it.
+            for _ in 0..2 {
+                thread::yield_now();
+                shared.lock.read(READERS);
+                shared.data.get();
+                shared.lock.unlock_read();
+            }
+            shared.lock.unlock_read();
+            writer.join().unwrap();
+        })
+        .reaches(&[DemandedHandoff, HandedOff]);
+}
+
+#[test]
+fn a_reader_waits_for_its_helper_past_a_starved_writer() {
+    // The helper has waited long enough (no time at all), and joins the reader that waits for it.
+    Model::new()
+        .preemptions(1)
+        .check(|| {
+            let lock = Arc::new(RawRwLock::<Loom<0, 0, 0>>::new());
+            lock.read(READERS);
+            let [writer, helper] = [false, true].map(|reads| {
+                let lock = Arc::clone(&lock);
+                thread::spawn(move || {
+                    if reads {
+                        lock.read(READERS);
+                        lock.unlock_read();
+                    } else {
+                        lock.write();
+                        lock.unlock_write();
+                    }
+                })
+            });
+            // A second read, so that its release lets the writer know that it is passed.
+            lock.read(READERS);
+            lock.unlock_read();
+            helper.join().unwrap();
+            lock.unlock_read();
+            writer.join().unwrap();
+        })
+        .reaches(&[DemandedHandoff]);
+}
+
+#[test]
+fn readers_that_overlap_do_not_starve_a_writer() {
+    Model::new()
+        .preemptions(1)
+        .moving_clock()
+        .check(|| {
+            let shared = Shared::<1>::new();
+            shared.lock.read(READERS);
+            let writer = shared.spawn(Shared::write);
+            // Another thread reads on and on, while the first reader stays.
+            let stream = shared.spawn(|shared| {
+                while shared.lock.try_read(READERS) {
+                    shared.lock.unlock_read();
+                    advance(1);
+                    thread::yield_now();
+                }
+            });
+            stream.join().unwrap();
+            shared.lock.unlock_read();
+            writer.join().unwrap();
+        })
+        .reaches(&[DemandedHandoff, HandedOff]);
+}
+
+#[test]
+fn readers_that_overlap_do_not_starve_an_upgrade() {
+    Model::new()
+        .preemptions(1)
+        .moving_clock()
+        .check(|| {
+            let shared = Shared::<1>::new();
+            shared.lock.read(READERS);
+            let upgrader = shared.spawn(|shared| {
+                shared.lock.upgradable(None);
+                shared.lock.upgrade(None);
+                shared.data.add();
+                shared.lock.unlock_write();
+            });
+            let stream = shared.spawn(|shared| {
+                while shared.lock.try_read(READERS) {
+                    shared.lock.unlock_read();
+                    advance(1);
+                    thread::yield_now();
+                }
+            });
+            stream.join().unwrap();
+            shared.lock.unlock_read();
+            upgrader.join().unwrap();
+        })
+        .reaches(&[DemandedHandoff, HandedOff]);
+}
+
+#[test]
+fn two_upgraders() {
+    Model::new().check(|| {
+        let shared = Shared::<1>::new();
+        let upgrade = |shared: &Shared| {
+            shared.lock.upgradable(None);
+            shared.data.get();
+            shared.lock.upgrade(None);
+            shared.data.add();
+            shared.lock.unlock_write();
+        };
+        let other = shared.spawn(upgrade);
+        upgrade(&shared);
+        other.join().unwrap();
+        assert_eq!(shared.data.get(), 2);
+    });
+}
+
+#[test]
+fn downgrades() {
+    for to_upgradable in [false, true] {
+        Model::new()
+            .preemptions(1)
+            .check(move || {
+                let shared = Shared::<1>::new();
+                shared.lock.write();
+                let others = [shared.spawn(Shared::write), shared.spawn(|shared| shared.read(READERS))];
+                shared.data.add();
+                if to_upgradable {
+                    shared.lock.downgrade_to_upgradable();
+                    shared.data.get();
+                    shared.lock.downgrade_upgradable();
+                } else {
+                    shared.lock.downgrade();
+                }
+                shared.data.get();
+                shared.lock.unlock_read();
+                join_all(others);
+            })
+            .reaches(&[GrantedReaders]);
+    }
+}
+
+#[test]
+fn a_timed_upgrade_is_still_upgradable() {
+    Model::new()
+        .moving_clock()
+        .check(|| {
+            let shared = Shared::<1>::new();
+            let reader = shared.spawn(|shared| shared.read(READERS));
+            let upgrader = shared.spawn(|shared| {
+                shared.lock.upgradable(None);
+                if shared.lock.upgrade(after(1)) {
+                    shared.data.add();
+                    shared.lock.unlock_write();
+                } else {
+                    shared.data.get();
+                    shared.lock.unlock_upgradable();
+                }
+            });
+            advance(1);
+            join_all([reader, upgrader]);
+        })
+        .reaches(&[TimedOut, WokeHead]);
+}
+
+#[test]
+fn fair_releases() {
+    Model::new()
+        .preemptions(1)
+        .check(|| {
+            let shared = Shared::<1>::new();
+            shared.lock.write();
+            let others = [shared.spawn(Shared::write), shared.spawn(|shared| shared.read(READERS))];
+            shared.data.add();
+            shared.lock.unlock_write_fair();
+            shared.lock.read(READERS);
+            shared.data.get();
+            shared.lock.unlock_read_fair();
+            join_all(others);
+        })
+        .reaches(&[HandedOff, GrantedReaders]);
+}
+
+#[test]
+fn the_last_one_out_frees_the_lock() {
+    for readers in [1, 2] {
+        Model::new()
+            .preemptions(1)
+            .check(move || {
+                let lock = Mortal::new(RawRwLock::<Loom>::new());
+                let users = Mortal::new(AtomicU32::new(3));
+                let run = move |reads: bool| {
+                    if reads {
+                        lock.read(READERS);
+                    } else {
+                        lock.write();
+                    }
+                    // Counted while the lock is held; who counts to zero is alone once it has got the lock again.
+                    let is_last = users.fetch_sub(1, Relaxed) == 1;
+                    if reads {
+                        lock.unlock_read();
+                    } else {
+                        lock.unlock_write();
+                    }
+                    if is_last {
+                        lock.write();
+                        lock.unlock_write();
+                        lock.destroy();
+                    }
+                };
+                let others = [0, 1].map(|other| thread::spawn(move || run(other < readers)));
+                run(false);
+                join_all(others);
+            })
+            .reaches(&[GrantedReaders, WokeHead]);
+    }
+}

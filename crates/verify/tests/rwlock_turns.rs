@@ -1,0 +1,179 @@
+//! Models of the read-write lock in which one waiter must see to another (invariants L1, L2).
+//!
+//! They are long, so each is led to the place where it matters: a `yield_now` lets the others run until they sleep, at
+//! no cost in preemptions.
+
+use std::sync::Arc;
+
+use loom::thread::{self, JoinHandle, yield_now};
+use spinpark_locks::{Preference, RawRwLock};
+use spinpark_platform::Event::{DemandedHandoff, GrantedReaders, TimedOut, WokeHead};
+use spinpark_platform::{Clock, Deadline};
+use spinpark_verify::platform::{EPOCH_NS, Loom, advance};
+use spinpark_verify::{Guarded, Model};
+
+const READERS: Preference = Preference::Readers;
+const WRITERS: Preference = Preference::Writers;
+
+struct Shared<const STARVATION_NS: u64 = 1> {
+    lock: RawRwLock<Loom<STARVATION_NS>>,
+    data: Guarded,
+}
+
+impl<const STARVATION_NS: u64> Shared<STARVATION_NS> {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { lock: RawRwLock::new(), data: Guarded::new() })
+    }
+
+    fn spawn(self: &Arc<Self>, run: impl FnOnce(&Self) + 'static) -> JoinHandle<()> {
+        let shared = Arc::clone(self);
+        thread::spawn(move || run(&shared))
+    }
+
+    fn write(&self) {
+        self.lock.write();
+        self.data.add();
+        self.lock.unlock_write();
+    }
+
+    fn write_until_1ns(&self) {
+        let deadline = Deadline { clock: Clock::Monotonic, at: EPOCH_NS + 1 };
+        if self.lock.write_until(Some(deadline)) {
+            self.data.add();
+            self.lock.unlock_write();
+        }
+    }
+
+    fn read(&self, preference: Preference) {
+        self.lock.read(preference);
+        self.data.get();
+        self.lock.unlock_read();
+    }
+}
+
+fn join_all<const N: usize>(threads: [JoinHandle<()>; N]) {
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+/// The woken writer queues again *behind* the upgrade, and looks: the reader's release may have left that to it.
+#[test]
+fn an_upgrade_gets_past_a_woken_writer() {
+    Model::new()
+        .preemptions(1)
+        .check(|| {
+            let shared = Shared::<1>::new();
+            shared.lock.write();
+            let writer = shared.spawn(Shared::write);
+            yield_now(); // it queues
+            shared.lock.unlock_write(); // it is woken
+            shared.lock.upgradable(None); // it has lost
+            let reader = shared.spawn(|shared| {
+                shared.lock.read(READERS);
+                yield_now(); // the upgrade waits for this reader
+                shared.lock.unlock_read();
+            });
+            yield_now();
+            shared.lock.upgrade(None);
+            shared.lock.unlock_write();
+            join_all([writer, reader]);
+        })
+        .reaches(&[WokeHead]);
+}
+
+/// The upgradable holder waits for a reader that queued behind it.
+#[test]
+fn an_upgradable_lets_in_the_reader_behind_it() {
+    for preference in [READERS, WRITERS] {
+        Model::new()
+            .preemptions(1)
+            .check(move || {
+                let shared = Shared::<1>::new();
+                shared.lock.write();
+                let reader = {
+                    let shared = Arc::clone(&shared);
+                    move || thread::spawn(move || shared.read(preference))
+                };
+                let upgradable = shared.spawn(move |shared| {
+                    let reader = reader();
+                    shared.lock.upgradable(None);
+                    reader.join().unwrap();
+                    shared.lock.unlock_upgradable();
+                });
+                yield_now();
+                shared.lock.unlock_write();
+                upgradable.join().unwrap();
+            })
+            .reaches(&[GrantedReaders, WokeHead]);
+    }
+}
+
+/// A writer that has demanded the lock leaves at its deadline; the reader behind it then has room.
+#[test]
+fn a_writer_that_leaves_lets_in_the_reader_behind_it() {
+    Model::new()
+        .moving_clock()
+        .preemptions(1)
+        .check(|| {
+            let shared = Shared::<0>::new();
+            shared.lock.read(READERS);
+            let writer = shared.spawn(Shared::write_until_1ns);
+            yield_now(); // it queues
+            shared.lock.read(READERS);
+            shared.lock.unlock_read(); // it is told that it is passed
+            yield_now(); // it demands the lock
+            let reader = shared.spawn(|shared| shared.read(READERS));
+            yield_now(); // it queues
+            advance(1);
+            reader.join().unwrap();
+            shared.lock.unlock_read();
+            writer.join().unwrap();
+        })
+        .reaches(&[DemandedHandoff, TimedOut, GrantedReaders]);
+}
+
+/// The same for a writer that was woken, has lost, and gives up awake.
+#[test]
+fn a_woken_writer_that_gives_up_lets_in_the_reader_behind_it() {
+    Model::new()
+        .moving_clock()
+        .preemptions(1)
+        .check(|| {
+            let shared = Shared::<1>::new();
+            shared.lock.write();
+            let writer = shared.spawn(Shared::write_until_1ns);
+            yield_now(); // it queues
+            shared.lock.unlock_write(); // it is woken
+            shared.lock.read(READERS); // it has lost
+            advance(1);
+            let reader = shared.spawn(|shared| shared.read(WRITERS));
+            yield_now(); // it queues behind the one that is awake
+            reader.join().unwrap();
+            shared.lock.unlock_read();
+            writer.join().unwrap();
+        })
+        .reaches(&[TimedOut, GrantedReaders]);
+}
+
+/// A release relied on a spinner that the policy does not let in: when that one queues, it wakes the head.
+#[test]
+fn a_spinner_that_is_not_admitted_wakes_the_head() {
+    Model::new()
+        .spinning()
+        .preemptions(1)
+        .check(|| {
+            let shared = Shared::<1>::new();
+            shared.lock.write();
+            let writer = shared.spawn(Shared::write);
+            yield_now(); // it queues
+            shared.lock.unlock_write(); // it is woken
+            shared.lock.write();
+            yield_now(); // it has lost, and sleeps with a timer that never ends
+            let reader = shared.spawn(|shared| shared.read(WRITERS));
+            yield_now(); // it spins
+            shared.lock.unlock_write();
+            join_all([writer, reader]);
+        })
+        .reaches(&[WokeHead]);
+}

@@ -1,0 +1,301 @@
+//! One conformance test of the seam for every platform here: Loom and Linux.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use spinpark_linux::Linux;
+use spinpark_platform::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use spinpark_platform::{AtomicPtr, AtomicU32, Cell, Clock, Deadline, NS_PER_SEC, Platform, Wait};
+use spinpark_verify::platform::{Loom, advance};
+use spinpark_verify::{Model, rejected};
+
+/// How to run threads on a platform.
+trait Machine: 'static {
+    type P: Platform;
+    type Handle;
+    /// Runs `test`, once or in every order.
+    fn run(test: fn());
+    fn spawn(body: impl FnOnce() + Send + 'static) -> Self::Handle;
+    fn join(handle: Self::Handle);
+    fn yield_now();
+    /// Lets at least `ns` pass.
+    fn pass(ns: u64);
+}
+
+struct OnLinux;
+
+impl Machine for OnLinux {
+    type P = Linux;
+    type Handle = std::thread::JoinHandle<()>;
+    fn run(test: fn()) {
+        for _ in 0..20 {
+            test();
+        }
+    }
+    fn spawn(body: impl FnOnce() + Send + 'static) -> Self::Handle {
+        std::thread::spawn(body)
+    }
+    fn join(handle: Self::Handle) {
+        handle.join().unwrap();
+    }
+    fn yield_now() {
+        std::thread::yield_now();
+    }
+    fn pass(ns: u64) {
+        std::thread::sleep(Duration::from_nanos(ns));
+    }
+}
+
+struct OnLoom;
+
+impl Machine for OnLoom {
+    type P = Loom;
+    type Handle = loom::thread::JoinHandle<()>;
+    fn run(test: fn()) {
+        Model::new().moving_clock().check(test);
+    }
+    fn spawn(body: impl FnOnce() + Send + 'static) -> Self::Handle {
+        loom::thread::spawn(body)
+    }
+    fn join(handle: Self::Handle) {
+        handle.join().unwrap();
+    }
+    fn yield_now() {
+        loom::thread::yield_now();
+    }
+    fn pass(ns: u64) {
+        advance(ns);
+    }
+}
+
+const CLOCKS: [Clock; 2] = [Clock::Monotonic, Clock::Realtime];
+
+/// The contract, item by item.
+struct Contract<M>(PhantomData<M>);
+
+type Word<M> = <<M as Machine>::P as Platform>::AtomicU32;
+
+impl<M: Machine> Contract<M> {
+    fn a_wait_on_another_value_returns_at_once() {
+        let word = Word::<M>::new(1);
+        assert_ne!(M::P::futex_wait(&word, 0, None), Wait::TimedOut);
+        assert_eq!(word.load(Relaxed), 1, "the word is only compared");
+    }
+
+    fn a_deadline_that_has_passed_ends_a_wait_at_once() {
+        for clock in CLOCKS {
+            for at in [0, M::P::now(clock)] {
+                let word = Word::<M>::new(0);
+                while M::P::futex_wait(&word, 0, Some(Deadline { clock, at })) != Wait::TimedOut {}
+            }
+        }
+    }
+
+    /// No wait ends as timed out before its deadline.
+    fn a_deadline_ends_a_wait_and_not_before() {
+        for clock in CLOCKS {
+            let deadline = Deadline { clock, at: M::P::now(clock) + 1_000 };
+            let timer = M::spawn(|| M::pass(1_000));
+            let word = Word::<M>::new(0);
+            while M::P::futex_wait(&word, 0, Some(deadline)) != Wait::TimedOut {}
+            assert!(M::P::now(clock) >= deadline.at);
+            M::join(timer);
+        }
+    }
+
+    /// The comparison and the start of the sleep are one step: else the waiter sleeps for ever.
+    fn a_change_and_a_wake_reach_a_waiter() {
+        let word = Arc::new(Word::<M>::new(0));
+        let waiter = {
+            let word = Arc::clone(&word);
+            M::spawn(move || {
+                while word.load(Acquire) == 0 {
+                    M::P::futex_wait(&word, 0, None);
+                }
+            })
+        };
+        word.store(1, Release);
+        M::P::futex_wake(Arc::as_ptr(&word).cast(), 1);
+        M::join(waiter);
+    }
+
+    /// A wake of one wakes one at most, and says whether it did.
+    fn wakes_are_counted() {
+        let words = Arc::new([Word::<M>::new(0), Word::<M>::new(0)]);
+        assert_eq!(M::P::futex_wake(&words[0], u32::MAX), 0, "nobody sleeps");
+        let waiter = {
+            let words = Arc::clone(&words);
+            M::spawn(move || {
+                while words[0].load(Acquire) == 0 {
+                    M::P::futex_wait(&words[0], 0, None);
+                }
+            })
+        };
+        assert_eq!(M::P::futex_wake(&words[1], u32::MAX), 0, "nobody sleeps on this word");
+        words[0].store(1, Release);
+        assert!(M::P::futex_wake(&words[0], u32::MAX) <= 1);
+        M::join(waiter);
+        assert_eq!(M::P::futex_wake(&words[0], u32::MAX), 0, "nobody sleeps any more");
+    }
+
+    /// A key is never dereferenced.
+    fn a_key_may_be_stale() {
+        let word = Box::new(Word::<M>::new(0));
+        let key: *const Word<M> = &*word;
+        drop(word);
+        M::P::futex_wake(key, 1);
+    }
+
+    fn tokens_name_threads() {
+        let mine = M::P::thread_token();
+        assert!(mine != 0 && mine < 1 << 24);
+        assert_eq!(mine, M::P::thread_token());
+        let other = M::spawn(move || {
+            let token = M::P::thread_token();
+            assert!(token != mine && token != 0 && token < 1 << 24);
+        });
+        M::join(other);
+        assert_eq!(M::P::generation(), 0, "nobody has forked");
+    }
+
+    /// `false` is certain; `true` is allowed when more locks are held than a platform remembers.
+    fn read_locks_are_remembered() {
+        let locks: Vec<usize> = (1..=20).map(|lock| lock * 64).collect();
+        assert!(!M::P::may_hold_read(locks[0]));
+        M::P::read_acquired(locks[0]);
+        M::P::read_acquired(locks[0]);
+        M::P::read_released(locks[0]);
+        assert!(M::P::may_hold_read(locks[0]), "held twice, given up once");
+        let other = {
+            let lock = locks[0];
+            M::spawn(move || assert!(!M::P::may_hold_read(lock), "another thread's"))
+        };
+        M::join(other);
+        M::P::read_released(locks[0]);
+        assert!(!M::P::may_hold_read(locks[0]));
+        for order in [locks.clone(), locks.iter().rev().copied().collect()] {
+            locks.iter().for_each(|&lock| M::P::read_acquired(lock));
+            assert!(locks.iter().all(|&lock| M::P::may_hold_read(lock)));
+            order.iter().for_each(|&lock| M::P::read_released(lock));
+            assert!(!locks.iter().any(|&lock| M::P::may_hold_read(lock)));
+        }
+    }
+
+    fn atomics_do_what_they_say() {
+        let word = Word::<M>::new(3);
+        assert_eq!((word.swap(5, AcqRel), word.load(Acquire)), (3, 5));
+        assert_eq!(word.compare_exchange(4, 6, AcqRel, Relaxed), Err(5));
+        assert_eq!(word.compare_exchange(5, 6, AcqRel, Relaxed), Ok(5));
+        while word.compare_exchange_weak(6, 7, AcqRel, Relaxed).is_err() {}
+        assert_eq!((word.fetch_add(9, Relaxed), word.fetch_sub(8, Relaxed)), (7, 16));
+        assert_eq!((word.fetch_or(5, Relaxed), word.fetch_and(12, Relaxed)), (8, 13));
+        word.store(1, Release);
+        assert_eq!(word.load(Relaxed), 1);
+        let (mut a, mut b) = (1, 2);
+        let (a, b): (*mut u8, *mut u8) = (&raw mut a, &raw mut b);
+        let pointer = <M::P as Platform>::AtomicPtr::new(a);
+        assert_eq!((pointer.swap(b, AcqRel), pointer.load(Acquire)), (a, b));
+        assert_eq!(pointer.compare_exchange(a, b, AcqRel, Relaxed), Err(b));
+        assert_eq!(pointer.compare_exchange(b, a, AcqRel, Relaxed), Ok(b));
+        pointer.store(b, Release);
+        assert_eq!(pointer.load(Relaxed), b);
+    }
+
+    /// What a release published can be read after the acquire.
+    fn a_cell_goes_with_its_word() {
+        struct Published<P: Platform>(P::AtomicU32, P::Cell<u32>);
+        // SAFETY: the cell is written before the release of 1, and read after an acquire of it.
+        unsafe impl<P: Platform> Send for Published<P> {}
+        // SAFETY: as above.
+        unsafe impl<P: Platform> Sync for Published<P> {}
+        let published = Arc::new(Published::<M::P>(AtomicU32::new(0), Cell::new(0)));
+        let reader = {
+            let published = Arc::clone(&published);
+            M::spawn(move || {
+                let published = &*published;
+                while published.0.load(Acquire) == 0 {
+                    M::yield_now();
+                }
+                // SAFETY: the word is 1, so the write is over.
+                assert_eq!(published.1.with(|cell| unsafe { *cell }), 7);
+            })
+        };
+        // SAFETY: the word is 0, so nobody reads yet.
+        published.1.with_mut(|cell| unsafe { *cell = 7 });
+        published.0.store(1, Release);
+        M::join(reader);
+    }
+
+    fn time_does_not_go_back() {
+        let before = M::P::now(Clock::Monotonic);
+        M::pass(1_000);
+        assert!(M::P::now(Clock::Monotonic) >= before + 1_000);
+        assert!(M::P::TUNING.max_spinners <= 3, "two bits in the word");
+        assert!(M::P::TUNING.spin_ns < NS_PER_SEC);
+    }
+}
+
+macro_rules! conforms {
+    ($($item:ident),* $(,)?) => {
+        mod linux {
+            use super::*;
+            $(#[test] fn $item() { OnLinux::run(Contract::<OnLinux>::$item); })*
+        }
+        mod loom_ {
+            use super::*;
+            $(#[test] fn $item() { OnLoom::run(Contract::<OnLoom>::$item); })*
+        }
+    };
+}
+
+conforms! {
+    a_wait_on_another_value_returns_at_once,
+    a_deadline_that_has_passed_ends_a_wait_at_once,
+    a_deadline_ends_a_wait_and_not_before,
+    a_change_and_a_wake_reach_a_waiter,
+    wakes_are_counted,
+    a_key_may_be_stale,
+    tokens_name_threads,
+    read_locks_are_remembered,
+    atomics_do_what_they_say,
+    a_cell_goes_with_its_word,
+    time_does_not_go_back,
+}
+
+/// Beyond the contract, Loom reports a cell whose accesses nothing orders.
+#[test]
+fn loom_reports_a_race() {
+    rejected("loom_reports_a_race", "Causality violation", || {
+        Model::new().check(|| {
+            let data = Arc::new(spinpark_verify::Guarded::new());
+            let other = {
+                let data = Arc::clone(&data);
+                loom::thread::spawn(move || {
+                    data.add();
+                })
+            };
+            data.add();
+            other.join().unwrap();
+        });
+    });
+}
+
+/// Two stores and a read-modify-write on one word: the last one in place is read, never one that was overwritten.
+#[test]
+fn loom_does_not_lose_a_store_to_an_older_swap() {
+    Model::new().preemptions(3).check(|| {
+        let word = Arc::new(Word::<OnLoom>::new(0));
+        let other = {
+            let word = Arc::clone(&word);
+            loom::thread::spawn(move || {
+                word.swap(1, Relaxed);
+            })
+        };
+        word.store(2, Relaxed);
+        let seen = word.swap(3, Relaxed);
+        other.join().unwrap();
+        let last = word.swap(4, Relaxed);
+        assert!(matches!((seen, last), (2, 3) | (1, 3) | (2, 1)), "{seen} {last}");
+    });
+}
