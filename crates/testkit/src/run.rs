@@ -387,9 +387,14 @@ mod tests {
         let outcome = Run::new("sh").args(["-c", script]).timeout(Duration::from_millis(500)).outcome();
         assert!(outcome.timed_out() && outcome.report().contains("[glibc] sh -c"), "{}", outcome.report());
         let sleeper = outcome.stdout_text();
-        // The orphan's reaper may not have come by yet.
-        let state = std::fs::read_to_string(format!("/proc/{}/stat", sleeper.trim())).unwrap_or_default();
-        assert!(state.is_empty() || state.contains(") Z "), "{state}");
+        // A killed process dies when it next runs, and stays a zombie until its reaper comes by.
+        let stat = format!("/proc/{}/stat", sleeper.trim());
+        let is_dead = || std::fs::read_to_string(&stat).map_or(true, |state| state.contains(") Z "));
+        let give_up = Instant::now() + Duration::from_secs(60);
+        while !is_dead() {
+            assert!(Instant::now() < give_up, "{} still runs", sleeper.trim());
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     #[test]
