@@ -7,7 +7,7 @@ use libc::{
     pthread_rwlockattr_t, pthread_t, timespec,
 };
 use spinpark_pthread::fork::Handler;
-use spinpark_pthread::{c11, cancel, cond, fork, mutex, rwlock};
+use spinpark_pthread::{c11, cancel, cond, fork, glibcs, mutex, rwlock};
 
 use crate::export::export;
 
@@ -27,13 +27,13 @@ export! {
         ["spinpark_pthread_mutex_clocklock_0" as "pthread_mutex_clocklock@GLIBC_2.30", "spinpark_pthread_mutex_clocklock_1" as "pthread_mutex_clocklock@@GLIBC_2.34"];
     pthread_mutex_unlock(mutex: *mut pthread_mutex_t) -> c_int = mutex::unlock,
         ["spinpark_pthread_mutex_unlock_0" as "pthread_mutex_unlock@@GLIBC_2.2.5", "spinpark_pthread_mutex_unlock_1" as "__pthread_mutex_unlock@GLIBC_2.2.5"];
-    pthread_mutex_consistent(mutex: *mut pthread_mutex_t) -> c_int = mutex::consistent,
+    pthread_mutex_consistent(mutex: *mut pthread_mutex_t) -> c_int = glibcs::consistent,
         ["spinpark_pthread_mutex_consistent_0" as "pthread_mutex_consistent@GLIBC_2.12", "spinpark_pthread_mutex_consistent_1" as "pthread_mutex_consistent@@GLIBC_2.34"];
-    pthread_mutex_consistent_np(mutex: *mut pthread_mutex_t) -> c_int = mutex::consistent,
+    pthread_mutex_consistent_np(mutex: *mut pthread_mutex_t) -> c_int = glibcs::consistent,
         ["spinpark_pthread_mutex_consistent_np_0" as "pthread_mutex_consistent_np@GLIBC_2.4"];
-    pthread_mutex_getprioceiling(mutex: *const pthread_mutex_t, ceiling: *mut c_int) -> c_int = mutex::get_prioceiling,
+    pthread_mutex_getprioceiling(mutex: *const pthread_mutex_t, ceiling: *mut c_int) -> c_int = glibcs::get_prioceiling,
         ["spinpark_pthread_mutex_getprioceiling_0" as "pthread_mutex_getprioceiling@GLIBC_2.4", "spinpark_pthread_mutex_getprioceiling_1" as "pthread_mutex_getprioceiling@@GLIBC_2.34"];
-    pthread_mutex_setprioceiling(mutex: *mut pthread_mutex_t, ceiling: c_int, old: *mut c_int) -> c_int = mutex::set_prioceiling,
+    pthread_mutex_setprioceiling(mutex: *mut pthread_mutex_t, ceiling: c_int, old: *mut c_int) -> c_int = glibcs::set_prioceiling,
         ["spinpark_pthread_mutex_setprioceiling_0" as "pthread_mutex_setprioceiling@GLIBC_2.4", "spinpark_pthread_mutex_setprioceiling_1" as "pthread_mutex_setprioceiling@@GLIBC_2.34"];
 }
 

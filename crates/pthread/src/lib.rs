@@ -7,6 +7,7 @@
 //! | module     | what it has                                                                  |
 //! |------------|------------------------------------------------------------------------------|
 //! | [`mutex`]  | `pthread_mutex_*`                                                            |
+//! | [`glibcs`] | the calls for robust and priority-protected mutexes                            |
 //! | [`rwlock`] | `pthread_rwlock_*`                                                           |
 //! | [`cond`]   | `pthread_cond_*`, a cancellation point                                       |
 //! | [`cancel`] | `pthread_cancel`, counted: a cancelled waiter must lose nobody's signal       |
@@ -25,6 +26,7 @@ pub mod c11;
 pub mod cancel;
 pub mod cond;
 pub mod fork;
+pub mod glibcs;
 pub mod mode;
 pub mod mutex;
 mod real;
