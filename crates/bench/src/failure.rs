@@ -31,7 +31,7 @@ pub enum RunError {
         tail: Tail,
     },
     /// The process ended badly.
-    #[error("the program {ended} on {}{tail}", arm_in_words(*.arm))]
+    #[error("the program {ended} on {}{tail}\n{}", arm_in_words(*.arm), advice(*.arm))]
     Failed {
         /// Under which arm.
         arm: Arm,
@@ -53,6 +53,20 @@ pub enum RunError {
     /// A worker of ours did not report.
     #[error("the worker's report of arm `{0}` cannot be read: {1}")]
     Worker(Arm, serde_json::Error),
+}
+
+/// What to do about a program that ends badly.
+fn advice(arm: Arm) -> &'static str {
+    match arm {
+        Arm::Spinpark => {
+            "If it does so only on spinpark's locks (compare `SPINPARK_DISABLE=1 spinpark run -- …`), that is a bug: \
+             please report it. If this is how it always ends, use --ignore-failure"
+        }
+        _ => {
+            "It does so without spinpark's locks: make it succeed by itself first, or use --ignore-failure if this is \
+             how it always ends"
+        }
+    }
 }
 
 /// An arm as part of a sentence.

@@ -32,7 +32,10 @@ pub enum BadExpression {
 #[derive(Debug, Error, PartialEq)]
 pub enum NoNumber {
     /// No match at all.
-    #[error("the expression of --metric-from-output matches nothing in the program's output")]
+    #[error(
+        "the expression of --metric-from-output matches nothing in the program's output; run the program by hand, and \
+         match one of its lines"
+    )]
     NoMatch,
     /// The group matched something else.
     #[error(

@@ -1,7 +1,8 @@
 //! Locks for Linux that spin on their owner, park in order and never starve.
 //!
 //! Drop-in for [`parking_lot`](https://docs.rs/parking_lot) 0.12: the types are [`lock_api`]'s, so the method names are
-//! the same. Nothing is allocated; every lock is 16 bytes; constructors are `const`.
+//! the same (not here: `FairMutex`, for which `unlock_fair` does, and `Once`). Nothing is allocated; a mutex, read-write lock
+//! or condition variable is 16 bytes; constructors are `const`.
 //!
 //! ```
 //! use spinpark::{Condvar, Mutex};
@@ -31,6 +32,7 @@
 //! | [`Condvar`]        | –                                      | parking, FIFO; a notification under the lock moves the  |
 //! |                    |                                        | waiter to the mutex' queue, without a system call       |
 //! | [`McsLock`]        | one thread                             | spinning on its own cache line, FIFO                    |
+//! | [`SpinnerQueue`]   | –                                      | a few spinners in order, who may leave                  |
 //!
 //! # Guarantees
 //!

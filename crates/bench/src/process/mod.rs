@@ -64,7 +64,7 @@ pub enum ProcessError {
     #[error("interrupted")]
     Interrupted,
     /// It took longer than allowed and was ended. With the output so far.
-    #[error("still running after {} s", .after.as_secs_f64())]
+    #[error("the program still ran after {} s and was ended; allow more with --timeout", .after.as_secs_f64())]
     TimedOut {
         /// The limit.
         after: Duration,
