@@ -135,7 +135,7 @@ fn program_takes_too_long() {
     let log = tempfile::NamedTempFile::new().unwrap();
     let mut command = spinpark(["compare", "--timeout", "0.2", "--"]);
     let result = said(command.arg(program()).args(["hang-in-run", log.path().to_str().unwrap(), "1"]));
-    result.fails(1, &["`glibc`: still running after 0.2 s"]);
+    result.fails(1, &["`glibc`: the program still ran after 0.2 s"]);
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn one_shape() {
 
 #[test]
 fn fairness_and_markdown() {
-    let bench = ["bench", "pthread", "--rounds", "6", "--millis", "2", "--shape", "saturated"];
+    let bench = ["bench", "pthread", "--rounds", "6", "--millis", "30", "--shape", "saturated"];
     said(&mut spinpark(bench)).succeeds(&["Jain index", "longest gap", "256"]);
     said(spinpark(bench).arg("--markdown"))
         .succeeds(&["| saturated | 2 |", "`spinpark bench pthread --rounds 6"]);
@@ -48,7 +48,7 @@ fn unknown_shape() {
 /// The worker, as the benchmark starts it.
 #[test]
 fn worker_prints_one_report() {
-    let result = said(&mut spinpark(["__bench-worker", "mixed-10", "--threads", "3", "--millis", "5"]));
+    let result = said(&mut spinpark(["__bench-worker", "mixed-10", "--threads", "3", "--millis", "500"]));
     result.succeeds(&[]);
     let report: Value = serde_json::from_str(result.stdout.trim()).unwrap();
     assert!(report["ns_per_operation"].as_f64().unwrap() > 0.0);
