@@ -9,7 +9,7 @@ use spinpark_platform::{Event, OnCpu};
 
 use crate::platform::{Config, Fault, begin, take_noted};
 
-/// Raises (or lowers) every model's bound on preemptions.
+/// Replaces every model's bound on preemptions, but for those with a limit.
 const PREEMPTIONS: &str = "SPINPARK_LOOM_PREEMPTIONS";
 
 /// Explored by default: executions with at most this many switches away from a thread that could have gone on.
@@ -24,6 +24,7 @@ const MAX_DECISIONS: usize = 3_000;
 pub struct Model {
     config: Config,
     preemptions: usize,
+    limit: usize,
 }
 
 impl Default for Model {
@@ -35,7 +36,7 @@ impl Default for Model {
 impl Model {
     /// A machine without faults, whose clock stands and on which lock cores do not spin.
     pub fn new() -> Self {
-        Self { config: Config::default(), preemptions: DEFAULT_PREEMPTIONS }
+        Self { config: Config::default(), preemptions: DEFAULT_PREEMPTIONS, limit: usize::MAX }
     }
 
     /// Lock cores spin.
@@ -74,6 +75,13 @@ impl Model {
         self
     }
 
+    /// The largest bound that makes sense: beyond two preemptions, loom lets two threads that spin take turns for ever
+    /// while a third one could go on, which no scheduler does.
+    pub fn two_may_spin(mut self) -> Self {
+        self.limit = 2;
+        self
+    }
+
     /// Runs `body` in every order within the bounds. Panics at the first one that fails.
     ///
     /// An execution fails if it panics, if every thread sleeps for ever, if two accesses to a cell are not ordered, or
@@ -84,6 +92,7 @@ impl Model {
                 .parse()
                 .unwrap_or_else(|_| panic!("{PREEMPTIONS} is a number of preemptions, not {bound:?}"))
         });
+        let bound = bound.min(self.limit);
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(bound);
         builder.max_branches = MAX_DECISIONS;

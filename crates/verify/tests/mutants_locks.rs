@@ -263,7 +263,7 @@ fn condvar_enqueues_after_the_unlock() {
 #[test]
 fn condvar_gives_up_without_claim() {
     let claim = |op: &Op| op.is(Kind::CompareExchange, Relaxed) && op.value == GIVEN_UP;
-    rejected("condvar_gives_up_without_claim", "panicked", || {
+    rejected("condvar_gives_up_without_claim", RACE, || {
         Model::new().fault(Fault::NoWrite(claim)).check(|| {
             let shared = Shared::new(pair());
             // Whoever is signalled signals the other one; `cancels` gives up instead of sleeping.
@@ -302,7 +302,7 @@ fn condvar_gives_up_without_claim() {
 /// C3: the variable is destroyed right after the broadcast, with somebody who gave up still at work in it.
 #[test]
 fn condvar_destroyed_while_not_idle() {
-    rejected("condvar_destroyed_while_not_idle", "panicked", || {
+    rejected("condvar_destroyed_while_not_idle", RACE, || {
         Model::new().check(|| {
             let mutex = Mortal::new(RawMutex::<Loom>::new());
             let condvar = Mortal::new(RawCondvar::<Loom>::new());

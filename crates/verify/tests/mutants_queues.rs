@@ -116,7 +116,7 @@ fn mutant_step_b_without_wait() {
 /// O1: the predecessor passes the position on to a slot that was given up.
 #[test]
 fn mutant_no_step_a() {
-    rejected("mutant_no_step_a", "panicked", || osq(osq::Error::NoStepA));
+    rejected("mutant_no_step_a", "exceeded maximum number of branches", || osq(osq::Error::NoStepA));
 }
 
 fn right_osq(fault: Fault) {

@@ -11,7 +11,7 @@ use spinpark_platform::Event::{
     TimedOut, WokeHead,
 };
 use spinpark_platform::{Clock, Deadline, OnCpu};
-use spinpark_verify::platform::{EPOCH_NS, Loom, advance};
+use spinpark_verify::platform::{EPOCH_NS, Loom, advance, lead_in};
 use spinpark_verify::{Guarded, Model, Mortal};
 
 struct Shared<const STARVATION_NS: u64 = 1, const SPIN_NS: u64 = 0> {
@@ -185,6 +185,31 @@ fn a_deadline_against_a_hand_off() {
             shared.finish();
         })
         .reaches(&[TimedOut, HandedOff]);
+}
+
+/// A waiter that leaves takes its demand and its timer with it.
+#[test]
+fn a_deadline_after_a_demand() {
+    Model::new()
+        .moving_clock()
+        .check(|| {
+            let shared = Shared::<0>::new();
+            let timed = lead_in(|| {
+                shared.mutex.lock();
+                let timed = shared.spawn(|shared| shared.timed_section(1));
+                thread::yield_now(); // it queues
+                shared.mutex.unlock(); // it is woken
+                shared.mutex.lock();
+                thread::yield_now(); // it has lost, and demands the lock
+                timed
+            });
+            advance(1);
+            thread::yield_now();
+            shared.mutex.unlock();
+            timed.join().unwrap();
+            shared.finish();
+        })
+        .reaches(&[DemandedHandoff, TimedOut]);
 }
 
 #[test]

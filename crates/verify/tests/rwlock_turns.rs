@@ -1,15 +1,17 @@
 //! Models of the read-write lock in which one waiter must see to another (invariants L1, L2).
 //!
-//! They are long, so each is led to the place where it matters: a `yield_now` lets the others run until they sleep, at
-//! no cost in preemptions.
+//! They are long, so each is led to the place where it matters in one order (`lead_in`); a `yield_now` lets the others
+//! run until they sleep. What follows is explored.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
+use loom::sync::atomic::AtomicU32;
 use loom::thread::{self, JoinHandle, yield_now};
 use spinpark_locks::{Preference, RawRwLock};
-use spinpark_platform::Event::{DemandedHandoff, GrantedReaders, TimedOut, WokeHead};
+use spinpark_platform::Event::{DemandedHandoff, GrantedReaders, Parked, TimedOut, WokeHead};
 use spinpark_platform::{Clock, Deadline};
-use spinpark_verify::platform::{EPOCH_NS, Loom, advance};
+use spinpark_verify::platform::{EPOCH_NS, Loom, advance, lead_in};
 use spinpark_verify::{Guarded, Model};
 
 const READERS: Preference = Preference::Readers;
@@ -57,24 +59,49 @@ fn join_all<const N: usize>(threads: [JoinHandle<()>; N]) {
     }
 }
 
+/// Runs `step` and then whoever can run, until they sleep.
+fn and_others(step: impl FnOnce()) {
+    step();
+    yield_now();
+}
+
 /// The woken writer queues again *behind* the upgrade, and looks: the reader's release may have left that to it.
 #[test]
 fn an_upgrade_gets_past_a_woken_writer() {
     Model::new()
-        .preemptions(1)
         .check(|| {
             let shared = Shared::<1>::new();
-            shared.lock.write();
-            let writer = shared.spawn(Shared::write);
-            yield_now(); // it queues
-            shared.lock.unlock_write(); // it is woken
-            shared.lock.upgradable(None); // it has lost
-            let reader = shared.spawn(|shared| {
+            let writer = lead_in(|| {
+                shared.lock.write();
+                let writer = shared.spawn(Shared::write);
+                yield_now(); // it queues
+                shared.lock.unlock_write(); // it is woken
+                shared.lock.upgradable(None); // it has lost
                 shared.lock.read(READERS);
-                yield_now(); // the upgrade waits for this reader
-                shared.lock.unlock_read();
+                writer
             });
-            yield_now();
+            let reader = shared.spawn(|shared| shared.lock.unlock_read()); // for this thread
+            shared.lock.upgrade(None);
+            shared.lock.unlock_write();
+            join_all([writer, reader]);
+        })
+        .reaches(&[WokeHead, Parked]);
+}
+
+/// An upgrade goes before everyone who waits, because they wait for its own thread.
+#[test]
+fn an_upgrade_gets_past_a_sleeping_writer() {
+    Model::new()
+        .check(|| {
+            let shared = Shared::<1>::new();
+            let (writer, reader) = lead_in(|| {
+                shared.lock.upgradable(None);
+                shared.lock.read(READERS);
+                let writer = shared.spawn(Shared::write);
+                yield_now(); // it queues
+                let reader = shared.spawn(|shared| shared.lock.unlock_read()); // for this thread
+                (writer, reader)
+            });
             shared.lock.upgrade(None);
             shared.lock.unlock_write();
             join_all([writer, reader]);
@@ -87,25 +114,56 @@ fn an_upgrade_gets_past_a_woken_writer() {
 fn an_upgradable_lets_in_the_reader_behind_it() {
     for preference in [READERS, WRITERS] {
         Model::new()
-            .preemptions(1)
+            .check(move || {
+                let shared = Shared::<1>::new();
+                let has_read = Arc::new(AtomicU32::new(0));
+                let threads = lead_in(|| {
+                    shared.lock.write();
+                    let awaited = Arc::clone(&has_read);
+                    let upgradable = shared.spawn(move |shared| {
+                        shared.lock.upgradable(None);
+                        while awaited.load(Relaxed) == 0 {
+                            yield_now();
+                        }
+                        shared.lock.unlock_upgradable();
+                    });
+                    yield_now(); // it queues
+                    let reader = shared.spawn(move |shared| {
+                        shared.read(preference);
+                        has_read.store(1, Relaxed);
+                    });
+                    yield_now(); // it queues behind
+                    [upgradable, reader]
+                });
+                shared.lock.unlock_write();
+                join_all(threads);
+            })
+            .reaches(&[GrantedReaders, WokeHead]);
+    }
+}
+
+/// Readers that wait come in beside who downgrades, at once.
+#[test]
+fn a_downgrade_lets_in_a_reader() {
+    for to_upgradable in [false, true] {
+        Model::new()
+            .preemptions(3)
             .check(move || {
                 let shared = Shared::<1>::new();
                 shared.lock.write();
-                let reader = {
-                    let shared = Arc::clone(&shared);
-                    move || thread::spawn(move || shared.read(preference))
-                };
-                let upgradable = shared.spawn(move |shared| {
-                    let reader = reader();
-                    shared.lock.upgradable(None);
+                let reader = shared.spawn(|shared| shared.read(READERS));
+                shared.data.add();
+                if to_upgradable {
+                    shared.lock.downgrade_to_upgradable();
                     reader.join().unwrap();
                     shared.lock.unlock_upgradable();
-                });
-                yield_now();
-                shared.lock.unlock_write();
-                upgradable.join().unwrap();
+                } else {
+                    shared.lock.downgrade();
+                    reader.join().unwrap();
+                    shared.lock.unlock_read();
+                }
             })
-            .reaches(&[GrantedReaders, WokeHead]);
+            .reaches(&[GrantedReaders]);
     }
 }
 
@@ -114,15 +172,16 @@ fn an_upgradable_lets_in_the_reader_behind_it() {
 fn a_writer_that_leaves_lets_in_the_reader_behind_it() {
     Model::new()
         .moving_clock()
-        .preemptions(1)
         .check(|| {
             let shared = Shared::<0>::new();
-            shared.lock.read(READERS);
-            let writer = shared.spawn(Shared::write_until_1ns);
-            yield_now(); // it queues
-            shared.lock.read(READERS);
-            shared.lock.unlock_read(); // it is told that it is passed
-            yield_now(); // it demands the lock
+            let writer = lead_in(|| {
+                shared.lock.read(READERS);
+                let writer = shared.spawn(Shared::write_until_1ns);
+                yield_now(); // it queues
+                shared.lock.read(READERS);
+                and_others(|| shared.lock.unlock_read()); // it is told that it is passed, and demands the lock
+                writer
+            });
             let reader = shared.spawn(|shared| shared.read(READERS));
             yield_now(); // it queues
             advance(1);
@@ -138,15 +197,17 @@ fn a_writer_that_leaves_lets_in_the_reader_behind_it() {
 fn a_woken_writer_that_gives_up_lets_in_the_reader_behind_it() {
     Model::new()
         .moving_clock()
-        .preemptions(1)
         .check(|| {
             let shared = Shared::<1>::new();
-            shared.lock.write();
-            let writer = shared.spawn(Shared::write_until_1ns);
-            yield_now(); // it queues
-            shared.lock.unlock_write(); // it is woken
-            shared.lock.read(READERS); // it has lost
-            advance(1);
+            let writer = lead_in(|| {
+                shared.lock.write();
+                let writer = shared.spawn(Shared::write_until_1ns);
+                yield_now(); // it queues
+                shared.lock.unlock_write(); // it is woken
+                shared.lock.read(READERS); // it has lost
+                advance(1);
+                writer
+            });
             let reader = shared.spawn(|shared| shared.read(WRITERS));
             yield_now(); // it queues behind the one that is awake
             reader.join().unwrap();
@@ -161,15 +222,16 @@ fn a_woken_writer_that_gives_up_lets_in_the_reader_behind_it() {
 fn a_spinner_that_is_not_admitted_wakes_the_head() {
     Model::new()
         .spinning()
-        .preemptions(1)
         .check(|| {
             let shared = Shared::<1>::new();
-            shared.lock.write();
-            let writer = shared.spawn(Shared::write);
-            yield_now(); // it queues
-            shared.lock.unlock_write(); // it is woken
-            shared.lock.write();
-            yield_now(); // it has lost, and sleeps with a timer that never ends
+            let writer = lead_in(|| {
+                shared.lock.write();
+                let writer = shared.spawn(Shared::write);
+                yield_now(); // it queues
+                shared.lock.unlock_write(); // it is woken
+                and_others(|| shared.lock.write()); // it has lost, and sleeps with a timer that never ends
+                writer
+            });
             let reader = shared.spawn(|shared| shared.read(WRITERS));
             yield_now(); // it spins
             shared.lock.unlock_write();

@@ -59,6 +59,7 @@ pub(super) struct World {
     pub(super) config: Config,
     pub(super) sleepers: Sleepers,
     now: Cell<u64>,
+    is_leading_in: Cell<bool>,
     locals: RefCell<Vec<Local>>,
     /// Stands for the clock.
     clock: AtomicU32,
@@ -97,6 +98,7 @@ pub(crate) fn begin(config: Config) {
         config,
         sleepers: Sleepers::default(),
         now: Cell::new(EPOCH_NS),
+        is_leading_in: Cell::new(false),
         locals: RefCell::default(),
         clock: AtomicU32::new(0),
         buses: std::array::from_fn(|_| AtomicU32::new(0)),
@@ -112,6 +114,17 @@ pub fn advance(ns: u64) {
     world.step([&world.clock].into_iter().chain(&world.buses));
     world.now.set(world.now.get() + ns);
     world.sleepers.expire(world.now.get());
+}
+
+/// Runs `path`, and what other threads do meanwhile, in one order only: the way to the place that a model is about.
+pub fn lead_in<R>(path: impl FnOnce() -> R) -> R {
+    let world = world();
+    world.is_leading_in.set(true);
+    loom::stop_exploring();
+    let result = path();
+    loom::explore();
+    world.is_leading_in.set(false);
+    result
 }
 
 impl World {
@@ -133,6 +146,9 @@ impl World {
 
     /// Runs `operation` right after the last step, as part of it.
     pub(super) fn undivided<R>(&self, operation: impl FnOnce() -> R) -> R {
+        if self.is_leading_in.get() {
+            return operation(); // unexplored as it is
+        }
         loom::stop_exploring();
         let result = operation();
         loom::explore();
