@@ -28,15 +28,20 @@ pub fn compile_c(source: impl AsRef<Path>, flags: &[&str]) -> PathBuf {
         return program;
     }
     // Compile beside it and rename: another test process may want the same program now.
-    let unfinished =
-        tempfile::Builder::new().prefix(&stem).tempfile_in(scratch_dir()).expect("scratch space");
+    // The path only, not the open file: a child that another thread forks now would keep it open, and what is open for
+    // writing cannot be executed.
+    let unfinished = tempfile::Builder::new()
+        .prefix(&stem)
+        .tempfile_in(scratch_dir())
+        .expect("scratch space")
+        .into_temp_path();
     // `CC` may hold a command with arguments ("ccache cc"), as in make.
     let mut words = compiler.split_whitespace();
     let output = Command::new(words.next().expect("CC names a compiler"))
         .args(words)
         .args(FLAGS)
         .arg("-o")
-        .arg(unfinished.path())
+        .arg(&unfinished)
         .arg(&source)
         .args(flags)
         .output()
@@ -50,7 +55,7 @@ pub fn compile_c(source: impl AsRef<Path>, flags: &[&str]) -> PathBuf {
         output.status,
         String::from_utf8_lossy(&output.stderr),
     );
-    std::fs::rename(unfinished.into_temp_path().keep().expect("a file we own"), &program)
+    std::fs::rename(unfinished.keep().expect("a file we own"), &program)
         .expect("a rename within one directory");
     program
 }

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::File;
-use std::io::{Read, Seek, Write};
+use std::io::{ErrorKind, Read, Seek, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -137,8 +137,8 @@ impl Run {
         // Files, not pipes: nobody has to drain them, and a stray grandchild cannot keep a reader waiting.
         let clone = |file: &File| Stdio::from(file.try_clone().expect("a file descriptor"));
         self.command.process_group(0).stdin(stdin).stdout(clone(&stdout)).stderr(clone(&stderr));
-        let child =
-            self.command.spawn().unwrap_or_else(|error| panic!("[{}] {:?}: {error}", self.arm, self.command));
+        let child = start_patiently(&mut self.command)
+            .unwrap_or_else(|error| panic!("[{}] {:?}: {error}", self.arm, self.command));
         Running { child, stdout, stderr, run: self, started: Instant::now(), reaped: false }
     }
 
@@ -367,6 +367,20 @@ fn processes_of_group(group: Pid) -> Vec<u32> {
             })
         })
         .collect()
+}
+
+/// Starts `command`; waits while its file is still open for writing somewhere: another test's thread may have forked
+/// between the compiler's start and its end, and its child keeps our descriptors until it executes something.
+fn start_patiently(command: &mut Command) -> std::io::Result<Child> {
+    let give_up = Instant::now() + Duration::from_secs(30);
+    loop {
+        match command.spawn() {
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy && Instant::now() < give_up => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            result => return result,
+        }
+    }
 }
 
 #[cfg(test)]
