@@ -10,8 +10,11 @@ compile_error!("spinpark runs on 64-bit Linux; elsewhere use `parking_lot`, whos
 mod clock;
 mod cpu;
 mod futex;
+mod environment;
 mod memory;
 pub mod raw;
+mod rseq;
+mod symbol;
 mod syscall;
 mod thread;
 
@@ -19,7 +22,10 @@ use core::sync::atomic;
 
 use spinpark_platform::{Clock, Deadline, OnCpu, Platform, Spin, Tuning, Wait, NS_PER_MS, NS_PER_US};
 
+pub use environment::{is_off, is_on, variable};
 pub use memory::Cell;
+pub use rseq::start;
+pub use symbol::{lookup, lookup_version};
 pub use thread::{known_token, take_over_fork_handler};
 
 /// This machine: Linux, with everything private to the process.
@@ -31,7 +37,6 @@ const TUNING: Tuning = Tuning {
     first_gap_ns: 3 * NS_PER_US,
     longest_gap_ns: 4 * NS_PER_US,
     oracle_ns: NS_PER_US,
-    max_spinners: 1,
     starvation_ns: NS_PER_MS,
     reader_patience_ns: 100 * NS_PER_MS,
     queue_polls: 100,
@@ -50,6 +55,19 @@ impl Platform for Linux {
 
     fn futex_wake(key: *const atomic::AtomicU32, count: u32) -> u32 {
         futex::wake(key, count)
+    }
+
+    #[inline(always)]
+    fn release_unless<const MASK: u32>(
+        guard: &atomic::AtomicU32,
+        word: &atomic::AtomicU32,
+        likely: impl FnOnce() -> u32,
+    ) -> bool {
+        rseq::release_unless::<MASK>(guard, word, likely)
+    }
+
+    fn heavy_fence() {
+        rseq::heavy_fence();
     }
 
     fn now(clock: Clock) -> u64 {

@@ -151,6 +151,7 @@ fn first_token() -> u32 {
         // SAFETY: registers a function that is sound to run in a forked child. It fails only without memory; then
         // locks on which threads waited at a fork are not usable in the child.
         unsafe { libc::pthread_atfork(None, None, Some(in_forked_child)) };
+        crate::rseq::start();
     }
     ask_token()
 }
@@ -170,6 +171,7 @@ unsafe extern "C" fn in_forked_child() {
     // A process 2^30 forks deep starts again at 1: only the first process has 0.
     GENERATION.store(if next > LAST { 1 } else { next }, Relaxed);
     ask_token();
+    crate::rseq::in_forked_child();
 }
 
 /// The longest pause: after five misses in a row, one chance in 32 is taken.

@@ -3,9 +3,9 @@
 //! Origin: Linux' mutex since 3ca0ff57 (owner and flags in one word), document 001 (spin on the owner, leave when it
 //! changes). State, transitions, invariants and orderings: [`core`](crate::core) and [`word`](crate::word).
 //!
-//! Fast paths: `lock` is one compare-exchange (Acquire) of 0, `unlock` one compare-exchange (Release) of this thread's
-//! hold, the last access to the lock. Where they fail, the word that they saw is what the slower paths start from
-//! (document 002: no compare-exchange that is known to fail).
+//! Fast paths: `lock` is one compare-exchange (Acquire) of 0; `unlock` is a plain store (Release) after a look at the
+//! queue lock's word, the last access to the lock, made safe by those who wait (A1). Where they fail, the word that they saw is what the
+//! slower paths start from (document 002: no compare-exchange that is known to fail).
 
 use spinpark_platform::{AtomicU32, Deadline, Ordering::Relaxed, Platform};
 
@@ -59,21 +59,13 @@ impl<P: Platform> RawMutex<P> {
     /// The mutex is held; by which thread is up to the caller (POSIX' normal mutexes may be unlocked by another).
     #[inline]
     pub fn unlock(&self) {
-        self.unlock_as(P::thread_token());
+        self.core.release_write();
     }
 
-    /// `unlock`, probably by the thread `token`.
+    /// `unlock` of a mutex that nobody waits for; `false` says that nothing was done.
     #[inline]
-    pub fn unlock_as(&self, token: u32) {
-        if let Err(seen) = self.core.leave_free(word::write_hold(token)) {
-            self.core.release_seen(Release::Write, seen);
-        }
-    }
-
-    /// `unlock` if the thread `token` holds the mutex and nobody waits for it; `false` says that nothing was done.
-    #[inline]
-    pub fn try_unlock_as(&self, token: u32) -> bool {
-        self.core.leave_free(word::write_hold(token)).is_ok()
+    pub fn try_unlock(&self) -> bool {
+        self.core.release_calm()
     }
 
     /// Releases to the longest waiter, if there is one, whatever runs or spins.
@@ -88,12 +80,6 @@ impl<P: Platform> RawMutex<P> {
         word::is_held(self.core.peek())
     }
 
-    /// Whether the thread `token` holds the mutex. Certain if that is the calling thread: nobody else can make it so.
-    #[inline]
-    pub fn is_owned_by(&self, token: u32) -> bool {
-        word::owner(self.core.peek()) == token
-    }
-
     /// `try_lock` by the calling thread, whose token is at hand.
     #[inline]
     pub fn try_lock_as(&self, token: u32) -> bool {
@@ -103,18 +89,23 @@ impl<P: Platform> RawMutex<P> {
         }
     }
 
-    /// `try_lock_as` without an atomic read-modify-write, for a process that has this one thread only.
+    /// `try_lock_as` of a mutex that nobody waits for; `false` says nothing.
+    #[inline]
+    pub fn try_lock_free(&self, token: u32) -> bool {
+        self.core.enter_free(word::write_hold(token)).is_ok()
+    }
+
+    /// `try_lock_free` without an atomic read-modify-write, for a process that has this one thread only.
     #[inline]
     pub fn try_lock_alone(&self, token: u32) -> bool {
-        let word = self.core.peek();
-        let free = !word::is_held(word);
+        let free = self.core.peek() == 0;
         if free {
-            self.core.set_alone(word | word::write_hold(token));
+            self.core.set_alone(word::write_hold(token));
         }
         free
     }
 
-    /// `unlock` without an atomic read-modify-write, for a process that has this one thread only; `false` if the word
+    /// `try_unlock` without an atomic read-modify-write, for a process that has this one thread only; `false` if the word
     /// has flags (inherited in a fork), which [`RawMutex::unlock`] sorts out.
     #[inline]
     pub fn unlock_alone(&self) -> bool {

@@ -129,19 +129,17 @@ impl<P: Platform> RawRwLock<P> {
         acquired
     }
 
-    /// Releases a lock that the caller holds without knowing how, probably as the only reader or as the writer
-    /// `token`; `false` if nobody holds it.
+    /// Releases a lock that the caller holds without knowing how, probably as the only reader; `false` if nobody holds
+    /// it.
     #[inline]
-    pub fn unlock_any(&self, token: u32) -> bool {
+    pub fn unlock_any(&self) -> bool {
         let Err(seen) = self.core.leave_free(UNIT) else {
             // After the release only the address of the lock is used.
             P::read_released(self.key());
             return true;
         };
         if word::is_write_held(seen) {
-            if self.core.leave_free(word::write_hold(token)).is_err() {
-                self.core.release(Release::Write);
-            }
+            self.core.release_write();
         } else if word::readers(seen) > 0 {
             self.unlock_read();
         } else {
@@ -195,7 +193,7 @@ impl<P: Platform> RawRwLock<P> {
     /// Releases the write lock. Release ordering.
     #[inline]
     pub fn unlock_write(&self) {
-        self.core.release(Release::Write);
+        self.core.release_write();
     }
 
     /// Acquires upgradably: beside readers, but alone among the upgradable. `false` once `deadline` has passed.

@@ -9,7 +9,7 @@
 //! |       |            |                                                 | waiter as it acquires, queues or leaves     |
 //! | 2     | `HANDOFF`  | the head starved: the next release hands over   | only under the queue lock                   |
 //! | 3     | `TIMED`    | the head was woken before, lost, and times itself | only under the queue lock                 |
-//! | 4–5   | `SPINNER`  | how many threads spin, 0–3                      | each spinner adds and takes one             |
+//! | 4     | `SPINNER`  | somebody spins                                  | a spinner, as it starts and as it ends      |
 //! | 6     | `WRITER`   | held for writing (a mutex is always so held)    | who acquires; who releases                  |
 //! | 7     | `UPGRADE`  | held upgradably, beside readers                 | who acquires; who releases or upgrades      |
 //! | 8–31  | count      | `WRITER`: the owner's token; else readers       | who acquires; who releases                  |
@@ -25,7 +25,7 @@ pub(crate) const WAKING: u32 = 1 << 1;
 pub(crate) const HANDOFF: u32 = 1 << 2;
 /// The head of the queue has been woken before and sleeps with a timer of its own.
 pub(crate) const TIMED: u32 = 1 << 3;
-/// One spinner, in a count of two bits.
+/// Somebody spins. A hint: a release that wipes it out costs a wake-up at most, see A2 in `core`.
 pub(crate) const SPINNER: u32 = 1 << 4;
 /// Held by one writer, whose token is the count.
 pub(crate) const WRITER: u32 = 1 << 6;
@@ -35,16 +35,14 @@ pub(crate) const UPGRADE: u32 = 1 << 7;
 pub(crate) const UNIT: u32 = 1 << COUNT_SHIFT;
 
 const COUNT_SHIFT: u32 = 8;
-const SPINNERS: u32 = 3 * SPINNER;
 /// Everything that says who looks after the queue.
-pub(crate) const FLAGS: u32 = WAITERS | WAKING | HANDOFF | TIMED | SPINNERS;
+pub(crate) const FLAGS: u32 = WAITERS | WAKING | HANDOFF | TIMED | SPINNER;
 /// Everything that says who holds the lock.
 pub(crate) const HOLD: u32 = !FLAGS;
 /// Most readers at a time, and the largest token.
 pub const MAX_COUNT: u32 = u32::MAX >> COUNT_SHIFT;
 
-const _: () = assert!(HOLD == WRITER | UPGRADE | (MAX_COUNT << COUNT_SHIFT), "hold and flags do not overlap");
-const _: () = assert!(SPINNERS & (WAITERS | WAKING | HANDOFF | TIMED) == 0 && SPINNERS < WRITER);
+const _: () = assert!(HOLD == 1 << 5 | WRITER | UPGRADE | (MAX_COUNT << COUNT_SHIFT), "hold and flags do not overlap");
 
 /// What a thread wants of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,8 +83,8 @@ pub(crate) const fn is_timed(word: u32) -> bool {
     word & TIMED != 0
 }
 
-pub(crate) const fn spinners(word: u32) -> u32 {
-    (word & SPINNERS) / SPINNER
+pub(crate) const fn has_spinner(word: u32) -> bool {
+    word & SPINNER != 0
 }
 
 pub(crate) const fn is_held(word: u32) -> bool {
@@ -162,12 +160,12 @@ pub(crate) const fn taken(word: u32, want: Want, token: u32) -> u32 {
     }
 }
 
-/// What a thread that is awake owes to the flags: it is counted in them until it acquires, queues or leaves.
+/// What a thread that is awake owes to the flags: they say that it is until it acquires, queues or leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Credit {
-    /// Not counted.
+    /// Nothing.
     None,
-    /// Counted in `SPINNER`.
+    /// It set `SPINNER`.
     Spinner,
     /// It is the waiter for which `WAKING` is set.
     Waking,
@@ -177,9 +175,20 @@ pub(crate) enum Credit {
 pub(crate) const fn retire(word: u32, credit: Credit) -> u32 {
     match credit {
         Credit::None => word,
-        Credit::Spinner => word - SPINNER,
+        Credit::Spinner => word & !SPINNER,
         Credit::Waking => word & !WAKING,
     }
+}
+
+/// Whether the flags are set that a release must not wipe out (A1 in `core`).
+pub(crate) const fn is_marked(word: u32) -> bool {
+    word & (WAITERS | WAKING) != 0
+}
+
+/// Whether the step from `before` to `after` marks a lock whose writer may be about to release it by a plain store, and
+/// so wipe the mark out (A1 in `core`).
+pub(crate) const fn marks_in_passing(before: u32, after: u32) -> bool {
+    is_marked(after) && !is_marked(before) && is_write_held(before)
 }
 
 /// A hold that a thread gives up.
@@ -210,7 +219,7 @@ pub(crate) const fn released(word: u32, release: Release) -> u32 {
 /// readers whose holds overlap would never wake a writer.
 pub(crate) const fn must_look(word: u32, after: u32, release: Release) -> bool {
     let opens = readers(after) == 0 || matches!(release, Release::Upgradable) || !is_timed(word);
-    let somebody_will = is_waking(word) || (spinners(word) > 0 && is_timed(word));
+    let somebody_will = is_waking(word) || (has_spinner(word) && is_timed(word));
     has_waiters(word) && opens && (wants_handoff(word) || !somebody_will)
 }
 

@@ -91,8 +91,6 @@ pub struct Tuning {
     pub longest_gap_ns: u64,
     /// Distance of a spinner's questions whether the owner runs, ns.
     pub oracle_ns: u64,
-    /// Most threads that spin on one lock at a time, at most 3 (two bits in the word).
-    pub max_spinners: u32,
     /// A waiter that was woken and has lost for this long is handed the lock, ns.
     pub starvation_ns: u64,
     /// A reader that has queued for this long joins readers past a writer that is owed the lock, ns.
@@ -124,6 +122,24 @@ pub trait Platform: Sized + Send + Sync + 'static {
     /// `key` is only a key: it is never dereferenced, so the object may be gone already. A stale key can wake a
     /// stranger that now uses the same address, which that stranger's contract allows.
     fn futex_wake(key: *const Self::AtomicU32, count: u32) -> u32;
+
+    /// Stores 0 to `word` (Release ordering) unless `guard` holds a bit of `MASK`; returns whether it did. `likely` is what
+    /// `word` holds if nobody else is about. `false` is always a safe answer.
+    ///
+    /// Looking and storing need not be one step: the store may wipe out what others wrote to `word` in between. It is
+    /// *restartable*: a [`Platform::heavy_fence`] comes after the store, or makes the call look again. So who sets a bit
+    /// of `MASK`, then writes to `word` something that must last, calls the fence and looks whether it is still there.
+    /// The store is the last access to either.
+    fn release_unless<const MASK: u32>(
+        guard: &Self::AtomicU32,
+        word: &Self::AtomicU32,
+        likely: impl FnOnce() -> u32,
+    ) -> bool;
+
+    /// Orders memory among all threads of the process, and ends their restartable steps: each has happened, and is seen
+    /// by the caller, or starts again and sees what the caller wrote before. Costs a system call and an interrupt of every
+    /// CPU on which the process runs: for threads that are about to sleep.
+    fn heavy_fence();
 
     /// The time of `clock`, ns. Never goes back for [`Clock::Monotonic`].
     fn now(clock: Clock) -> u64;

@@ -145,7 +145,7 @@ impl<'a> Waiting<'a> {
         let error = match self.ours {
             Some(mutex) => {
                 self.waiter.reacquire(result, &mutex.raw);
-                mutex.restore_depth(self.depth);
+                mutex.hold_again(self.depth);
                 0
             }
             // SAFETY: the caller of the wait vouches for its mutex.

@@ -3,15 +3,16 @@
 //! | variable             | effect                                                                              |
 //! |----------------------|-------------------------------------------------------------------------------------|
 //! | `SPINPARK_DISABLE=1` | every call goes to glibc: the honest baseline, with the same interposition           |
+//! | `SPINPARK_RSEQ=0`    | no restartable sequences: see `rseq` in the linux crate                             |
 //! | `SPINPARK_VERBOSE=1` | one line on stderr at the start of the process                                      |
 //! | `SPINPARK_REPORT=F`  | appends `loaded PID` to the file F at the start of the process, `used PID` at the   |
 //! |                      | first call of a lock function; `spinpark compare` reads it                          |
 //!
 //! Read once, at the first call or in the drop-in's initialiser, whichever comes first.
 
-use core::ffi::{CStr, c_char};
-use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};
+
+use spinpark_linux::{is_on, variable};
 
 use crate::{cancel, cond, fork, real};
 
@@ -25,9 +26,10 @@ const GLIBCS_UNUSED: u8 = 4;
 
 static MODE: AtomicU8 = AtomicU8::new(UNKNOWN);
 
-/// Null unless the mode is `OURS`; then it points to a byte that is not 0 while the process has one thread: glibc's
-/// `__libc_single_threaded` (2.32), or one that is always 0. So the fast paths learn both from two loads.
-static SINGLE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
+/// Points to a byte that is 0 or 1 only if the mode is `OURS`: 1 while the process has one thread. That is glibc's
+/// `__libc_single_threaded` (2.32), or a byte that is always 0. So the fast paths learn both from two loads.
+static SINGLE: AtomicPtr<u8> = AtomicPtr::new((&raw const UNSURE).cast_mut());
+static UNSURE: u8 = 2;
 static NEVER: u8 = 0;
 
 /// How a call is served, if the process has decided that already.
@@ -44,13 +46,13 @@ pub(crate) enum Fast {
 /// What is known without a call.
 #[inline(always)]
 pub(crate) fn fast() -> Fast {
-    let single = SINGLE.load(Relaxed);
-    if single.is_null() {
-        return Fast::Unsure;
-    }
     // SAFETY: points to a byte of this library or of libc, neither of which is unloaded while it runs. glibc writes
     // it in `pthread_create`, before there is a second thread, and after a join.
-    if unsafe { single.read_volatile() } == 0 { Fast::Threaded } else { Fast::Alone }
+    match unsafe { SINGLE.load(Relaxed).read_volatile() } {
+        0 => Fast::Threaded,
+        1 => Fast::Alone,
+        _ => Fast::Unsure,
+    }
 }
 
 /// Whether this call is ours to serve, as far as the process goes.
@@ -103,6 +105,9 @@ pub fn start() {
     cancel::start();
     fork::start();
     cond::probe();
+    if !disabled {
+        spinpark_linux::start();
+    }
     if reported {
         report("loaded");
     }
@@ -113,46 +118,6 @@ pub fn start() {
         line.number(process()).text(")\n");
         line.write_to(libc::STDERR_FILENO);
     }
-}
-
-unsafe extern "C" {
-    /// The environment; null before libc has been initialised.
-    static environ: *const *const c_char;
-}
-
-/// The value of the environment variable `name`. Not `getenv`: it may be intercepted, and this runs very early.
-///
-/// A process with more rights than its user (setuid) takes no orders from the environment.
-fn variable(name: &CStr) -> Option<&'static CStr> {
-    // SAFETY: looks into the vector that the kernel passed at the start.
-    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
-        return None;
-    }
-    let name = name.to_bytes();
-    // SAFETY: read before threads exist, or as racily as any `getenv`.
-    let mut entry = unsafe { environ };
-    while !entry.is_null() {
-        // SAFETY: `environ` is an array of C strings with a null at its end.
-        let text = unsafe { *entry };
-        if text.is_null() {
-            return None;
-        }
-        // SAFETY: as above.
-        let bytes = unsafe { CStr::from_ptr(text) };
-        if let Some(value) =
-            bytes.to_bytes_with_nul().strip_prefix(name).and_then(|rest| rest.strip_prefix(b"="))
-        {
-            return CStr::from_bytes_with_nul(value).ok();
-        }
-        // SAFETY: not yet at the null at the end.
-        entry = unsafe { entry.add(1) };
-    }
-    None
-}
-
-/// Whether the variable is there and neither empty nor 0.
-fn is_on(name: &CStr) -> bool {
-    variable(name).is_some_and(|value| !matches!(value.to_bytes(), b"" | b"0"))
 }
 
 /// Appends `what` and the process id to the report file. A file that cannot be opened is nobody's business here.

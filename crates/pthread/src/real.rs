@@ -1,9 +1,8 @@
 //! glibc's own functions, for the objects and the processes that are not ours.
 //!
-//! Found with `dlsym(RTLD_NEXT)` when the process starts. `dlsym` takes the loader's lock, which glibc does not take
-//! through anything that we intercept; it allocates only to report a failure.
+//! Found with `dlsym(RTLD_NEXT)` when the process starts.
 
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{CStr, c_int, c_void};
 use core::mem;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
@@ -12,80 +11,26 @@ use libc::{
     clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, pthread_mutexattr_t, pthread_rwlock_t,
     pthread_rwlockattr_t, pthread_t, timespec,
 };
+use spinpark_linux::{lookup, lookup_version};
 
 use crate::fork::Handler;
 
-/// Looks `name` up in the libraries after this one; null if there is none, or no `dlsym`.
+/// Looks `name` up in the libraries after this one; null if there is none.
 ///
-/// Condition variables by version: they have two, and `dlsym(RTLD_NEXT)` finds the older before glibc 2.36 (BZ 14932).
+/// Condition variables by version, the one that has had its present layout since 2.3.2 (clockwait, and architectures that
+/// came later, have one only): `dlsym(RTLD_NEXT)` finds the older before glibc 2.36 (BZ 14932).
 fn next(name: &CStr) -> *mut c_void {
-    let versioned =
-        if name.to_bytes().starts_with(b"pthread_cond_") { next_version(name) } else { ptr::null_mut() };
+    let versioned = if name.to_bytes().starts_with(b"pthread_cond_") {
+        lookup_version(name, c"GLIBC_2.3.2")
+    } else {
+        ptr::null_mut()
+    };
     if versioned.is_null() { lookup(libc::RTLD_NEXT, name) } else { versioned }
-}
-
-/// Looks up the form that has had its present layout since 2.3.2; null where there is only one (clockwait, and
-/// architectures that came later).
-fn next_version(name: &CStr) -> *mut c_void {
-    match dlvsym() {
-        Some(dlvsym) => {
-            // SAFETY: a handle and two C strings.
-            let found = unsafe { dlvsym(libc::RTLD_NEXT, name.as_ptr(), c"GLIBC_2.3.2".as_ptr()) };
-            core::hint::black_box(found) // not a tail call: as in `lookup`
-        }
-        None => ptr::null_mut(),
-    }
 }
 
 /// Looks `name` up in all libraries.
 pub(crate) fn any(name: &CStr) -> *mut c_void {
     lookup(libc::RTLD_DEFAULT, name)
-}
-
-fn lookup(handle: *mut c_void, name: &CStr) -> *mut c_void {
-    match dlsym() {
-        // SAFETY: a handle and a C string, as dlsym wants them. The result is used after the call, so this is not a
-        // tail call, which RTLD_NEXT (it looks at its return address) would take for a call by somebody else.
-        Some(dlsym) => core::hint::black_box(unsafe { dlsym(handle, name.as_ptr()) }),
-        None => ptr::null_mut(),
-    }
-}
-
-type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
-type Dlvsym = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
-
-// Weak, and by their oldest version: before glibc 2.34 they live in libdl, which the drop-in asks for.
-#[cfg(target_arch = "x86_64")]
-core::arch::global_asm!(".symver dlsym, dlsym@GLIBC_2.2.5", ".symver dlvsym, dlvsym@GLIBC_2.2.5");
-core::arch::global_asm!(".weak dlsym", ".weak dlvsym");
-
-/// Defines a function that returns the address of a weak symbol: from the GOT, where it is 0 if nobody defines it.
-macro_rules! weak {
-    ($($name:ident: $type:ty;)*) => {$(
-        fn $name() -> Option<$type> {
-            let address: *const c_void;
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: loads from the GOT.
-            unsafe {
-                core::arch::asm!(concat!("mov {}, qword ptr [rip + ", stringify!($name), "@GOTPCREL]"),
-                                 out(reg) address, options(pure, readonly, nostack, preserves_flags));
-            }
-            #[cfg(target_arch = "aarch64")]
-            // SAFETY: loads from the GOT.
-            unsafe {
-                core::arch::asm!(concat!("adrp {0}, :got:", stringify!($name)),
-                                 concat!("ldr {0}, [{0}, #:got_lo12:", stringify!($name), "]"),
-                                 out(reg) address, options(pure, readonly, nostack, preserves_flags));
-            }
-            // SAFETY: null or the function's address; `Option<fn>` has null for `None`.
-            unsafe { mem::transmute::<*const c_void, Option<$type>>(address) }
-        }
-    )*};
-}
-
-weak! {
-    dlsym: Dlsym;
-    dlvsym: Dlvsym;
 }
 
 /// The name of a function as a C string.

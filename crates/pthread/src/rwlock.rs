@@ -107,8 +107,8 @@ impl RwLock {
     }
 
     #[inline(always)]
-    fn unlock(&self, token: u32) -> c_int {
-        if self.raw.unlock_any(token) { 0 } else { EPERM }
+    fn unlock(&self) -> c_int {
+        if self.raw.unlock_any() { 0 } else { EPERM }
     }
 }
 
@@ -220,7 +220,7 @@ pub unsafe fn unlock(rwlock: *mut pthread_rwlock_t) -> c_int {
     // SAFETY: the caller's lock.
     let this = unsafe { RwLock::at(rwlock) };
     if this.is_known_ours() {
-        return this.unlock(spinpark_linux::known_token());
+        return this.unlock();
     }
     // SAFETY: the caller's lock.
     unsafe { unlock_elsewhere(rwlock) }
@@ -268,5 +268,5 @@ calls! {
             Err(error) => error,
         }, pthread_rwlock_clockwrlock;
     /// [`unlock`], when its short way did not do.
-    unlock_elsewhere(this) => this.unlock(spinpark_linux::known_token()), pthread_rwlock_unlock;
+    unlock_elsewhere(this) => this.unlock(), pthread_rwlock_unlock;
 }

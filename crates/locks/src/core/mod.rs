@@ -40,15 +40,26 @@
 //!   because everyone waits for its thread, leaves `HANDOFF` for the waiter behind it.
 //! - **R1** (free after unlock) A release that leaves the lock to whoever comes is the last access to it, or is made under
 //!   the lock of a queue that is not empty: see [`release`].
-//! - **M1** Every change of the word in a process with threads is a read-modify-write, so an acquire reads from the
-//!   release sequence of every earlier release.
+//! - **M1** Every change of the word in a process with threads is a read-modify-write, but for a writer's release. So an
+//!   acquire reads from the last writer's release or from its release sequence, to which every later release belongs.
+//! - **A1** (asymmetric release) A writer releases by a plain store if the queue lock's word says that the queue is
+//!   nobody's business: neither locked nor with `ATTENTION`. The store wipes out what others write to the lock word
+//!   between the look and the store. So who *marks* the lock (sets the first of `WAITERS` and `WAKING`) while a writer
+//!   holds it, does that under the queue lock, ends all such releases by [`Platform::heavy_fence`], and looks whether
+//!   its mark is still there. From then on until the marks have gone, each release sees `LOCKED` or `ATTENTION` and
+//!   is a read-modify-write: the queue is unlocked with `ATTENTION` while the word is marked. (`WAKING` is only ever
+//!   set while `WAITERS` is.)
+//! - **A2** A spinner sets `SPINNER`, and `ATTENTION` so that it lasts, without a fence. Either may be wiped out, and
+//!   `SPINNER` then be set and cleared by others: it is a hint; who clears it without acquiring looks at the queue (L1).
+//! - **A3** A writer that finds `ATTENTION` but no flags clears it, then releases by a read-modify-write, which fails if
+//!   somebody marked the lock meanwhile; the slow release then restores it. Nobody else can release in between.
 //!
 //! # Orderings
 //!
 //! | operation                     | order   | pairs with        | because                                              |
 //! |-------------------------------|---------|-------------------|------------------------------------------------------|
 //! | acquire (T1, T2, T3, T7): CAS | Acquire | release           | the critical sections before this one                |
-//! | release (T5): CAS             | Release | acquire           | this critical section                                |
+//! | release (T5): CAS, store      | Release | acquire           | this critical section                                |
 //! | grant, hand over (T6): CAS    | AcqRel  | releases; acquire | other readers' sections reach the grantee through    |
 //! |                               |         |                   | this thread, then through the node's notification    |
 //! | announce a spinner (T2): CAS  | Relaxed | –                 | a count, no data                                     |
@@ -65,11 +76,13 @@ mod queued;
 mod release;
 mod spin;
 
+use ::core::ops::{Deref, DerefMut};
+
 use spinpark_platform::{
     AtomicU32, Deadline, Ordering::Acquire, Ordering::Relaxed, Ordering::Release as ReleaseOrder, Platform,
 };
 
-use crate::queue::{QueueGuard, WaitQueue};
+use crate::queue::{QueueGuard, WaitQueue, BUSY};
 use crate::word::{self, Release, Want};
 
 /// A lock word with its queue: all state of a mutex or a read-write lock, 16 bytes.
@@ -131,10 +144,36 @@ impl<P: Platform> LockCore<P> {
         self.word().compare_exchange(0, new, Acquire, Relaxed)
     }
 
-    /// T5 by the only holder of a lock that nobody waits for; as above.
+    /// T5 by the only reader of a lock that nobody waits for; as above.
     #[inline]
     pub(crate) fn leave_free(&self, held: u32) -> Result<u32, u32> {
         self.word().compare_exchange(held, 0, ReleaseOrder, Relaxed)
+    }
+
+    /// T5 by the writer, who is probably the calling thread (A1).
+    #[inline]
+    pub(crate) fn release_write(&self) {
+        if !self.release_calm() {
+            self.release_busy();
+        }
+    }
+
+    /// T5 by the writer of a lock whose queue is nobody's business; on `false` nothing was done.
+    #[inline]
+    pub(crate) fn release_calm(&self) -> bool {
+        P::release_unless::<BUSY>(self.queue.guard_word(), self.word(), || word::write_hold(P::thread_token()))
+    }
+
+    /// T5 by the writer, of a lock that somebody waits for, or waited for before this.
+    #[cold]
+    #[inline(never)]
+    fn release_busy(&self) {
+        let seen = self.peek();
+        if seen & word::FLAGS == 0 {
+            // A3: if somebody marks the lock meanwhile, the compare-exchange that follows sees it.
+            self.queue.end_attention();
+        }
+        self.release_seen(Release::Write, seen);
     }
 
     /// Acquires, or gives up at `deadline`. Takes part in spinning and queueing.
@@ -196,12 +235,39 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// Locks the queue, and makes the word agree with it if it was the parent's.
-    fn lock_queue(&self) -> QueueGuard<'_, P> {
-        let guard = self.queue.lock();
-        if guard.was_inherited() {
+    fn lock_queue(&self) -> Guard<'_, P> {
+        let queue = self.queue.lock();
+        if queue.was_inherited() {
             self.word().fetch_and(word::HOLD, Relaxed);
         }
-        guard
+        Guard { core: self, queue }
+    }
+}
+
+/// The locked queue of a lock. Dropping it unlocks, and says whether releases have to look (A1).
+struct Guard<'a, P: Platform> {
+    core: &'a LockCore<P>,
+    queue: QueueGuard<'a, P>,
+}
+
+impl<'a, P: Platform> Deref for Guard<'a, P> {
+    type Target = QueueGuard<'a, P>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.queue
+    }
+}
+
+impl<P: Platform> DerefMut for Guard<'_, P> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.queue
+    }
+}
+
+impl<P: Platform> Drop for Guard<'_, P> {
+    fn drop(&mut self) {
+        let attention = word::is_marked(self.core.peek());
+        self.queue.set_attention(attention);
     }
 }
 

@@ -7,8 +7,8 @@ use spinpark_platform::{
     AtomicU32, Event, Ordering::Acquire, Ordering::Relaxed, Ordering::Release as ReleaseOrder, Platform,
 };
 
-use super::LockCore;
-use crate::queue::{QueueGuard, WaitNode};
+use super::{Guard, LockCore};
+use crate::queue::WaitNode;
 use crate::word::{self, Credit, Want};
 
 /// How an attempt to queue ended.
@@ -25,6 +25,7 @@ impl<P: Platform> LockCore<P> {
     /// The caller holds the queue lock.
     fn acquire_or_mark(&self, want: Want, token: u32, credit: Credit, flags: u32) -> Joined {
         let mut seen = self.peek();
+        let mut credit = credit;
         loop {
             let free = word::admits(seen, want);
             let rest = word::retire(seen, credit);
@@ -32,7 +33,15 @@ impl<P: Platform> LockCore<P> {
                 if free { (word::taken(rest, want, token), Acquire) } else { (rest | flags, ReleaseOrder) };
             match self.word().compare_exchange_weak(seen, new, order, Relaxed) {
                 Ok(_) if free => return Joined::Acquired,
-                Ok(_) => return Joined::Queued,
+                Ok(_) if !word::marks_in_passing(seen, new) => return Joined::Queued,
+                Ok(_) => {
+                    P::heavy_fence(); // A1
+                    seen = self.peek();
+                    if word::has_waiters(seen) {
+                        return Joined::Queued;
+                    }
+                    credit = Credit::None; // retired with the mark that was wiped out
+                }
                 Err(now) => seen = now,
             }
         }
@@ -79,7 +88,7 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// Lets in or wakes whoever can come in beside the present holders, and unlocks the queue.
-    fn look_and_tell(&self, mut queue: QueueGuard<'_, P>) {
+    fn look_and_tell(&self, mut queue: Guard<'_, P>) {
         let look = self.look(&mut queue, None);
         drop(queue);
         look.deliver();

@@ -113,12 +113,17 @@ impl<P: Platform> LockCore<P> {
                 seen = now;
                 continue;
             }
-            seen = plan.word;
+            let before = core::mem::replace(&mut seen, plan.word);
             look.released |= release.take().is_some();
             match plan.action {
                 Action::Nothing => {}
                 Action::Wake => look.woken.append(plan.pop(queue)),
                 Action::Grant(_) | Action::HandOver => look.granted.append(plan.pop(queue)),
+            }
+            // The calling thread itself releases later, and sees what it marks.
+            if word::marks_in_passing(before, seen) && word::owner(before) != P::thread_token() {
+                P::heavy_fence(); // A1
+                seen = self.peek();
             }
         }
         look
@@ -172,7 +177,7 @@ impl Plan {
             let rest = Self::without_head(after, head.want, more);
             return Some(Self { word: word::taken(rest, head.want, head.token), action: Action::HandOver });
         }
-        let somebody_will = word::is_waking(seen) || (word::spinners(seen) > 0 && word::is_timed(seen));
+        let somebody_will = word::is_waking(seen) || (word::has_spinner(seen) && word::is_timed(seen));
         Some(if somebody_will { nothing } else { wake() })
     }
 

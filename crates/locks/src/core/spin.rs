@@ -22,7 +22,7 @@ pub(super) enum Spun {
 }
 
 impl<P: Platform> LockCore<P> {
-    /// T2: spins as one of at most `max_spinners`, announced in the word so that releases wake nobody meanwhile.
+    /// T2: spins as the only one that has announced itself in the word, so that releases wake nobody meanwhile.
     pub(super) fn spin(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Spun {
         if !P::can_spin(Spin::Lock) {
             return Spun::Stopped(Credit::None);
@@ -31,14 +31,17 @@ impl<P: Platform> LockCore<P> {
         loop {
             let (new, order) = if word::admits(seen, want) {
                 (word::taken(seen, want, token), Acquire)
-            } else if word::wants_handoff(seen) || word::spinners(seen) >= P::TUNING.max_spinners {
+            } else if word::wants_handoff(seen) || word::has_spinner(seen) {
                 return Spun::Stopped(Credit::None);
             } else {
-                (seen + word::SPINNER, Relaxed)
+                (seen | word::SPINNER, Relaxed)
             };
             match self.word().compare_exchange_weak(seen, new, order, Relaxed) {
                 Ok(_) if order == Acquire => return Spun::Acquired,
-                Ok(_) => break,
+                Ok(_) => {
+                    self.queue().ask_attention(); // A2
+                    break;
+                }
                 Err(now) => seen = now,
             }
         }

@@ -11,7 +11,10 @@
 //! | 1                 | `LOCKED`    | yes   | no        | the holder; anybody, to 3                           |
 //! | 3                 | + `QUEUED`  | yes   | perhaps   | the holder, which then wakes one                    |
 //!
-//! Bits 2–31 are the process generation of the last holder. A thread that finds an older one lives in a forked child:
+//! Bit 2, `ATTENTION`, belongs to the owner of the queue, who sets it as the guard is dropped, or at any time without the
+//! guard ([`WaitQueue::ask_attention`], which the next drop overwrites). See A1 in [`core`](crate::core).
+//!
+//! Bits 3–31 are the process generation of the last holder. A thread that finds an older one lives in a forked child:
 //! holder and waiters are threads of the parent, so it takes the lock over and empties the list.
 //!
 //! # Orderings
@@ -35,13 +38,18 @@ use super::WaitQueue;
 
 const LOCKED: u32 = 1;
 const QUEUED: u32 = 2;
-const GENERATION_SHIFT: u32 = 2;
-const STATE: u32 = LOCKED | QUEUED;
+const ATTENTION: u32 = 4;
+const GENERATION_SHIFT: u32 = 3;
+const STATE: u32 = LOCKED | QUEUED | ATTENTION;
+/// Either says that the queue is or may be somebody's business.
+pub(crate) const BUSY: u32 = LOCKED | ATTENTION;
 
 /// The locked queue. Dropping it unlocks.
 pub(crate) struct QueueGuard<'a, P: Platform> {
     queue: &'a WaitQueue<P>,
     inherited: bool,
+    /// Whether to leave `ATTENTION` set.
+    attention: bool,
     /// The guard stays on its thread.
     not_send: PhantomData<*const ()>,
 }
@@ -56,6 +64,29 @@ impl<P: Platform> WaitQueue<P> {
         let generation = P::generation();
         let seen = self.lock.load(Acquire);
         seen >> GENERATION_SHIFT == generation && (generation == 0 || seen & LOCKED == 0)
+    }
+
+    /// The word whose bits [`BUSY`] say that the queue is or may be somebody's business.
+    #[inline]
+    pub(crate) fn guard_word(&self) -> &P::AtomicU32 {
+        &self.lock
+    }
+
+    /// Sets `ATTENTION`, until the queue lock is released the next time or [`WaitQueue::end_attention`] is called.
+    pub(crate) fn ask_attention(&self) {
+        if self.lock.load(Relaxed) & BUSY == 0 {
+            self.lock.fetch_or(ATTENTION, Relaxed);
+        }
+    }
+
+    /// Clears `ATTENTION`, if the queue is not locked. The caller then looks (with a read-modify-write) whether what it
+    /// stood for has really ended.
+    pub(crate) fn end_attention(&self) {
+        let seen = self.lock.load(Relaxed);
+        if seen & (LOCKED | QUEUED) == 0 && seen & ATTENTION != 0 {
+            // Acquire: what the last holder of the queue wrote comes before that look.
+            let _ = self.lock.compare_exchange(seen, seen & !ATTENTION, Acquire, Relaxed);
+        }
     }
 
     /// Locks the queue.
@@ -79,7 +110,7 @@ impl<P: Platform> WaitQueue<P> {
                 seen = self.sleep(seen);
                 // Others may sleep beside us: whoever has slept owes them a wake (a woken waiter that re-locks with
                 // the uncontended value loses one).
-                mine = generation | STATE;
+                mine = generation | LOCKED | QUEUED;
             }
         }
     }
@@ -96,7 +127,7 @@ impl<P: Platform> WaitQueue<P> {
     }
 
     fn enter(&self, inherited: bool) -> QueueGuard<'_, P> {
-        let guard = QueueGuard { queue: self, inherited, not_send: PhantomData };
+        let guard = QueueGuard { queue: self, inherited, attention: false, not_send: PhantomData };
         if inherited {
             guard.set_head(core::ptr::null()); // Q5
         }
@@ -107,7 +138,9 @@ impl<P: Platform> WaitQueue<P> {
 impl<P: Platform> Drop for QueueGuard<'_, P> {
     fn drop(&mut self) {
         let key: *const P::AtomicU32 = &self.queue.lock; // taken before the unlock: the queue may die after it
-        if self.queue.lock.swap(P::generation() << GENERATION_SHIFT, Release) & QUEUED != 0 {
+        let attention = if self.attention { ATTENTION } else { 0 };
+        let free = P::generation() << GENERATION_SHIFT | attention;
+        if self.queue.lock.swap(free, Release) & QUEUED != 0 {
             wake_one::<P>(key);
         }
     }
@@ -124,6 +157,11 @@ impl<'a, P: Platform> QueueGuard<'a, P> {
     /// what the owner's word says about waiters is wrong.
     pub(crate) fn was_inherited(&self) -> bool {
         self.inherited
+    }
+
+    /// Says whether `ATTENTION` is to be set when the queue is unlocked. Not, if nobody says so.
+    pub(crate) fn set_attention(&mut self, attention: bool) {
+        self.attention = attention;
     }
 
     fn head_ptr(&self) -> *const WaitNode<P> {

@@ -17,7 +17,7 @@
 mod lock;
 mod node;
 
-pub(crate) use lock::QueueGuard;
+pub(crate) use lock::{QueueGuard, BUSY};
 pub use node::WaitNode;
 pub(crate) use node::{Chain, Notice, GRANTED, RELEASED, WOKEN};
 

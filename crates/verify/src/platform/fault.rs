@@ -52,6 +52,8 @@ pub enum Fault {
     Relaxed(fn(&Op) -> bool),
     /// Wakes are lost.
     NoWakes,
+    /// The heavy fence does nothing.
+    NoFence,
     /// A wait goes to sleep whatever its word holds.
     NoCompare,
     /// A compare-exchange for which this holds (of what it would write) reports success without having written.

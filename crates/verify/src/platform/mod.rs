@@ -11,6 +11,7 @@ mod atomic;
 mod cell;
 mod fault;
 mod futex;
+mod restart;
 mod world;
 
 pub use atomic::{AtomicPtr, AtomicU32};
@@ -50,7 +51,6 @@ impl<const STARVATION_NS: u64, const SPIN_NS: u64, const READER_PATIENCE_NS: u64
         first_gap_ns: 1,
         longest_gap_ns: 1,
         oracle_ns: 1,
-        max_spinners: 1,
         starvation_ns: STARVATION_NS,
         reader_patience_ns: READER_PATIENCE_NS,
         queue_polls: 0,
@@ -62,6 +62,18 @@ impl<const STARVATION_NS: u64, const SPIN_NS: u64, const READER_PATIENCE_NS: u64
 
     fn futex_wake(key: *const AtomicU32, count: u32) -> u32 {
         futex::wake(key as usize, count)
+    }
+
+    fn release_unless<const MASK: u32>(
+        guard: &AtomicU32,
+        word: &AtomicU32,
+        likely: impl FnOnce() -> u32,
+    ) -> bool {
+        restart::release_unless(guard, MASK, word, likely)
+    }
+
+    fn heavy_fence() {
+        restart::heavy_fence();
     }
 
     fn now(_: Clock) -> u64 {

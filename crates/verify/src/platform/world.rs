@@ -14,6 +14,7 @@ use spinpark_platform::{Event, OnCpu, Ordering::Relaxed};
 use super::EPOCH_NS;
 use super::fault::Fault;
 use super::futex::Sleepers;
+use super::restart::{self, Steps};
 
 /// How the machine of a model behaves.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +27,8 @@ pub struct Config {
     pub clock_moves: bool,
     /// Whether the first wait of each thread ends at once, woken for no reason.
     pub spurious: bool,
+    /// Whether a release without waiters is a restartable step; if not, it is a compare-exchange.
+    pub restartable: bool,
     /// What is wrong.
     pub fault: Fault,
 }
@@ -37,6 +40,7 @@ impl Default for Config {
             oracle: OnCpu::Unknown,
             clock_moves: false,
             spurious: false,
+            restartable: true,
             fault: Fault::None,
         }
     }
@@ -58,6 +62,7 @@ const BUSES: usize = 6;
 pub(super) struct World {
     pub(super) config: Config,
     pub(super) sleepers: Sleepers,
+    pub(super) steps: Steps,
     now: Cell<u64>,
     is_leading_in: Cell<bool>,
     locals: RefCell<Vec<Local>>,
@@ -97,6 +102,7 @@ pub(crate) fn begin(config: Config) {
     let world = World {
         config,
         sleepers: Sleepers::default(),
+        steps: restart::steps(),
         now: Cell::new(EPOCH_NS),
         is_leading_in: Cell::new(false),
         locals: RefCell::default(),

@@ -1,0 +1,51 @@
+//! The environment, without `getenv`: that may be intercepted, and this runs very early.
+
+use core::ffi::{c_char, CStr};
+
+extern "C" {
+    /// The environment; null before libc has been initialised.
+    static environ: *const *const c_char;
+}
+
+/// The value of the environment variable `name`.
+///
+/// A process with more rights than its user (setuid) takes no orders from the environment.
+#[must_use]
+pub fn variable(name: &CStr) -> Option<&'static CStr> {
+    // SAFETY: looks into the vector that the kernel passed at the start.
+    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
+        return None;
+    }
+    let name = name.to_bytes();
+    // SAFETY: read before threads exist, or as racily as any `getenv`.
+    let mut entry = unsafe { environ };
+    while !entry.is_null() {
+        // SAFETY: `environ` is an array of C strings with a null at its end.
+        let text = unsafe { *entry };
+        if text.is_null() {
+            return None;
+        }
+        // SAFETY: as above.
+        let bytes = unsafe { CStr::from_ptr(text) };
+        if let Some(value) =
+            bytes.to_bytes_with_nul().strip_prefix(name).and_then(|rest| rest.strip_prefix(b"="))
+        {
+            return CStr::from_bytes_with_nul(value).ok();
+        }
+        // SAFETY: not yet at the null at the end.
+        entry = unsafe { entry.add(1) };
+    }
+    None
+}
+
+/// Whether the variable is there and neither empty nor 0.
+#[must_use]
+pub fn is_on(name: &CStr) -> bool {
+    variable(name).is_some_and(|value| !matches!(value.to_bytes(), b"" | b"0"))
+}
+
+/// Whether the variable is 0.
+#[must_use]
+pub fn is_off(name: &CStr) -> bool {
+    variable(name).is_some_and(|value| value.to_bytes() == b"0")
+}

@@ -1,0 +1,68 @@
+//! Symbols that may or may not be there, looked up at run time.
+//!
+//! `dlsym` takes the loader's lock, which glibc does not take through anything that the drop-in intercepts; it allocates
+//! only to report a failure.
+
+use core::ffi::{c_char, c_void, CStr};
+use core::{mem, ptr};
+
+type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
+type Dlvsym = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
+
+// Weak, and by their oldest version: before glibc 2.34 they live in libdl, which the drop-in asks for.
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+core::arch::global_asm!(".symver dlsym, dlsym@GLIBC_2.2.5", ".symver dlvsym, dlvsym@GLIBC_2.2.5");
+core::arch::global_asm!(".weak dlsym", ".weak dlvsym");
+
+/// Defines a function that returns the address of a weak symbol: from the GOT, where it is 0 if nobody defines it.
+macro_rules! weak {
+    ($($name:ident: $type:ty;)*) => {$(
+        fn $name() -> Option<$type> {
+            let address: *const c_void;
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: loads from the GOT.
+            unsafe {
+                core::arch::asm!(concat!("mov {}, qword ptr [rip + ", stringify!($name), "@GOTPCREL]"),
+                                 out(reg) address, options(pure, readonly, nostack, preserves_flags));
+            }
+            #[cfg(target_arch = "aarch64")]
+            // SAFETY: loads from the GOT.
+            unsafe {
+                core::arch::asm!(concat!("adrp {0}, :got:", stringify!($name)),
+                                 concat!("ldr {0}, [{0}, #:got_lo12:", stringify!($name), "]"),
+                                 out(reg) address, options(pure, readonly, nostack, preserves_flags));
+            }
+            // SAFETY: null or the function's address; `Option<fn>` has null for `None`.
+            unsafe { mem::transmute::<*const c_void, Option<$type>>(address) }
+        }
+    )*};
+}
+
+weak! {
+    dlsym: Dlsym;
+    dlvsym: Dlvsym;
+}
+
+/// Looks `name` up as `dlsym(handle, name)` does; null if there is none, or no `dlsym`.
+#[must_use]
+pub fn lookup(handle: *mut c_void, name: &CStr) -> *mut c_void {
+    match dlsym() {
+        // SAFETY: a handle and a C string, as dlsym wants them. The result is used after the call, so this is not a
+        // tail call, which RTLD_NEXT (it looks at its return address) would take for a call by somebody else.
+        Some(dlsym) => core::hint::black_box(unsafe { dlsym(handle, name.as_ptr()) }),
+        None => ptr::null_mut(),
+    }
+}
+
+/// Looks `version` of `name` up in the libraries after this one; null if there is none, or no `dlvsym`.
+#[must_use]
+pub fn lookup_version(name: &CStr, version: &CStr) -> *mut c_void {
+    match dlvsym() {
+        Some(dlvsym) => {
+            // SAFETY: a handle and two C strings.
+            let found = unsafe { dlvsym(libc::RTLD_NEXT, name.as_ptr(), version.as_ptr()) };
+            core::hint::black_box(found) // not a tail call: as in `lookup`
+        }
+        None => ptr::null_mut(),
+    }
+}

@@ -1,0 +1,59 @@
+//! Restartable steps, and the fence that ends them.
+//!
+//! A step holds its thread's own mutex; the fence takes and releases the mutex of every other thread. So a step and a
+//! fence come one after the other, with the memory order that the barrier gives; steps of different threads overlap, and
+//! anything else comes between the look and the store of a step. (A step that a real fence aborts starts again after
+//! it: here it starts after it in the first place.)
+
+use loom::sync::Mutex;
+use spinpark_platform::{AtomicU32 as _, Ordering::Relaxed, Ordering::Release};
+
+use super::atomic::AtomicU32;
+use super::fault::Fault;
+use super::world::world;
+
+/// More threads than any model has.
+const MOST_THREADS: usize = 6;
+
+/// What the steps of each thread hold, by token.
+pub(super) type Steps = [Mutex<()>; MOST_THREADS];
+
+pub(super) fn steps() -> Steps {
+    std::array::from_fn(|_| Mutex::new(()))
+}
+
+pub(super) fn release_unless(
+    guard: &AtomicU32,
+    mask: u32,
+    word: &AtomicU32,
+    likely: impl FnOnce() -> u32,
+) -> bool {
+    let world = world();
+    if !world.config.restartable {
+        return word.compare_exchange(likely(), 0, Release, Relaxed).is_ok();
+    }
+    if std::thread::panicking() {
+        return true;
+    }
+    let me = world.local(|local| local.token) as usize - 1;
+    let step = world.steps[me].lock().expect("no step panics");
+    let calm = guard.load(Relaxed) & mask == 0;
+    if calm {
+        word.store(0, Release);
+    }
+    drop(step);
+    calm
+}
+
+pub(super) fn heavy_fence() {
+    let world = world();
+    if !world.config.restartable || std::thread::panicking() || matches!(world.config.fault, Fault::NoFence) {
+        return;
+    }
+    let me = world.local(|local| local.token) as usize - 1;
+    for (index, step) in world.steps.iter().enumerate() {
+        if index != me {
+            drop(step.lock().expect("no step panics"));
+        }
+    }
+}
