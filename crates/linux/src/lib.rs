@@ -9,23 +9,27 @@ compile_error!("spinpark runs on 64-bit Linux; elsewhere use `parking_lot`, whos
 
 mod clock;
 mod cpu;
-mod futex;
 mod environment;
+mod futex;
 mod memory;
 pub mod raw;
 mod rseq;
+mod slots;
 mod symbol;
 mod syscall;
 mod thread;
 
 use core::sync::atomic;
 
-use spinpark_platform::{Clock, Deadline, OnCpu, Platform, Spin, Tuning, Wait, NS_PER_MS, NS_PER_US};
+use spinpark_platform::{
+    Clock, Deadline, OnCpu, Platform, SlotLeft, Spin, Tuning, Wait, NS_PER_MS, NS_PER_US,
+};
 
 pub use environment::{is_off, is_on, variable};
 pub use memory::Cell;
 pub use rseq::start;
 pub use symbol::{lookup, lookup_version};
+use thread::Reads;
 pub use thread::{known_token, take_over_fork_handler};
 
 /// This machine: Linux, with everything private to the process.
@@ -40,6 +44,7 @@ const TUNING: Tuning = Tuning {
     starvation_ns: NS_PER_MS,
     reader_patience_ns: 100 * NS_PER_MS,
     queue_polls: 100,
+    reads_before_slots: 1024,
 };
 
 impl Platform for Linux {
@@ -110,16 +115,44 @@ impl Platform for Linux {
 
     #[inline(always)]
     fn read_acquired(lock: usize) {
-        thread::read_acquired(lock);
+        Reads::of_this_thread().acquired(lock);
     }
 
     #[inline(always)]
     fn read_released(lock: usize) {
-        thread::read_released(lock);
+        Reads::of_this_thread().released(lock);
     }
 
     fn may_hold_read(lock: usize) -> bool {
-        thread::may_hold_read(lock)
+        Reads::of_this_thread().may_hold(lock)
+    }
+
+    const MOST_SLOT_READERS: u32 = slots::MOST_READERS;
+
+    fn slot_table() -> u32 {
+        slots::table_name()
+    }
+
+    #[inline(always)]
+    fn slot_enter(gate: &atomic::AtomicU32, lock: usize) -> bool {
+        slots::enter(gate, lock)
+    }
+
+    #[inline(always)]
+    fn slot_leave(gate: &atomic::AtomicU32, lock: usize) -> SlotLeft {
+        slots::leave(gate, lock)
+    }
+
+    fn slot_take_back(lock: usize) -> bool {
+        slots::take_back(lock)
+    }
+
+    fn slots_move(table: u32, lock: usize) -> u32 {
+        slots::move_readers(table, lock)
+    }
+
+    fn slots_read(table: u32, lock: usize) -> bool {
+        slots::is_read(table, lock)
     }
 }
 

@@ -12,13 +12,18 @@
 //!          seen & MASK != 0 ──► out
 //! commit:  *word = 0
 //! out:     rseq_cs = 0                  (or a library that is unloaded would leave a wild pointer to the kernel)
-//! abort:   seen = all ones, ──► out
+//! abort:   as if the guard had held a bit
 //! ```
 //!
 //! Aborted, it fails, and the caller goes on with a compare-exchange: a debugger that steps through it makes progress.
 //!
 //! `guard` is another word than `word`: a load of what a read-modify-write has just written waits for that store to
 //! leave the CPU, 5 ns of a pair's 14 (measured on a Xeon of 2.1 GHz); a load beside it does not.
+//!
+//! # The steps of a reader
+//!
+//! [`claim`] finds a free slot of this CPU's line and writes the lock's address there, [`give_back`] frees it; both look at
+//! the lock's gate first, and the slot's store is the commit. See `slots`.
 //!
 //! # When it is used
 //!
@@ -31,16 +36,18 @@
 //!   fence: whoever reads `AREA` later, and finds it set, reads the mark as well.
 //! - **S2** glibc ends the process if it cannot register a new thread, so every thread of a process with `AREA` set is
 //!   registered. (A child of `vfork` is not, and may not use locks.)
-//! - **S3** A sandbox may forbid the barrier later. The first fence that fails clears `AREA` for good, and waits longer
-//!   than any step that had begun takes: a thread that is preempted in it starts again, one that is not needs
-//!   nanoseconds.
+//! - **S3** A sandbox may forbid the barrier later. The first fence that fails clears `AREA` for good. It, and every fence
+//!   for a while, waits longer than any step that had begun takes: a thread that is preempted in it starts again, one
+//!   that is not needs nanoseconds.
 
 use core::ffi::CStr;
-use core::sync::atomic::{fence, AtomicBool, AtomicU32, AtomicUsize};
+use core::sync::atomic::{fence, AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use core::sync::atomic::{Ordering::Relaxed, Ordering::Release, Ordering::SeqCst};
 
-use spinpark_platform::NS_PER_MS;
+use spinpark_platform::{Clock, NS_PER_MS};
 
+use crate::clock::now;
+use crate::slots::{CPUS, FREE, LINE};
 use crate::syscall::call6;
 
 /// Where this thread's area is, from the thread pointer; 0: not in use.
@@ -52,8 +59,10 @@ const BARRIER: usize = 1 << 7;
 /// `MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ`.
 const REGISTER: usize = 1 << 8;
 
-/// How long the fence that finds its barrier forbidden waits.
+/// How long it takes until no step can be on its way, once the barrier turned out to be forbidden.
 const GRACE_NS: u64 = 10 * NS_PER_MS;
+/// The end of that time, on the monotonic clock; 0: it has not begun. Set before `AREA` is cleared.
+static GRACE_END: AtomicU64 = AtomicU64::new(0);
 
 fn name(bytes: &'static [u8]) -> &'static CStr {
     CStr::from_bytes_with_nul(bytes).unwrap_or_default()
@@ -102,14 +111,27 @@ pub(crate) fn in_forked_child() {
     }
 }
 
+/// Where this thread's area is, from the thread pointer; 0: restartable sequences are not in use.
+#[inline(always)]
+pub(crate) fn area() -> usize {
+    AREA.load(Relaxed)
+}
+
 #[cold]
 #[inline(never)]
 pub(crate) fn heavy_fence() {
-    // Orders the caller's mark before the load; together with S1 that is enough if there is nothing to end.
+    // Orders the caller's mark before the load; with S1 that is enough if there never was anything to end.
     fence(SeqCst);
-    if AREA.load(SeqCst) != 0 && !membarrier(BARRIER) {
-        AREA.store(0, SeqCst); // S3
-        crate::nap(GRACE_NS);
+    if AREA.load(SeqCst) != 0 {
+        if membarrier(BARRIER) {
+            return;
+        }
+        GRACE_END.fetch_max(now(Clock::Monotonic).saturating_add(GRACE_NS), SeqCst); // S3
+        AREA.store(0, SeqCst);
+    }
+    let end = GRACE_END.load(SeqCst);
+    while end > now(Clock::Monotonic) {
+        crate::nap(end.saturating_sub(now(Clock::Monotonic))); // shorter, if a signal handler runs
     }
 }
 
@@ -119,59 +141,191 @@ pub(crate) fn release_unless<const MASK: u32>(
     word: &AtomicU32,
     likely: impl FnOnce() -> u32,
 ) -> bool {
-    let area = AREA.load(Relaxed);
+    let area = area();
     if area == 0 {
         return word.compare_exchange(likely(), 0, Release, Relaxed).is_ok();
     }
-    clear_unless::<MASK>(area, guard, word) & MASK == 0
+    clear_unless::<MASK>(area, guard, word)
 }
 
-/// The step: returns what it saw of `guard`, or all ones if it was aborted. `area` is that of [`AREA`], not 0.
+/// A step: arms it, runs the instructions up to its end, disarms it. An abort goes on at `9:`, which stands outside and
+/// sets the result to 0; so may the instructions.
 #[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn clear_unless<const MASK: u32>(area: usize, guard: &AtomicU32, word: &AtomicU32) -> u32 {
-    let seen: u32;
-    // SAFETY: the only memory written is `word`, an atomic, by one aligned store (Release, as all stores on x86), and this
-    // thread's registered area, whose second word (at 8) is ours to write. The descriptor has the layout of
-    // `struct rseq_cs`: version, flags, start, length, abort; before the abort label stands the signature that glibc
-    // registered with.
-    unsafe {
+macro_rules! step {
+    ([$($line:literal),+], $($operands:tt)+) => {
+        // The descriptor has the layout of `struct rseq_cs`: version, flags, start, length, abort; before the abort label
+        // stands the signature that glibc registered with.
         core::arch::asm!(
-            "lea {seen:r}, [rip + 3f]",
-            "mov qword ptr fs:[{area} + 8], {seen:r}",
+            "lea {result}, [rip + 3f]",
+            "mov qword ptr fs:[{area} + 8], {result}",
             "2:",
-            "mov {seen:e}, dword ptr [{guard}]",
-            "test {seen:e}, {mask}",
-            "jnz 4f",
-            "mov dword ptr [{word}], 0",
+            $($line,)+
             "4:",
             "mov qword ptr fs:[{area} + 8], 0",
             ".pushsection __rseq_cs, \"aw\"",
             ".balign 32",
             "3:",
             ".long 0, 0",
-            ".quad 2b, 4b - 2b, 5f",
+            ".quad 2b, 4b - 2b, 9f",
             ".popsection",
             ".pushsection .text.unlikely.spinpark_rseq, \"ax\", @progbits",
             ".byte 0x0f, 0xb9, 0x3d", // ud1: what follows is no instruction
             ".long 0x53053053",
-            "5:",
-            "mov {seen:e}, -1",
+            "9:",
+            "xor {result:e}, {result:e}",
             "jmp 4b",
             ".popsection",
-            seen = out(reg) seen,
+            $($operands)+,
+            options(nostack),
+        )
+    };
+}
+
+/// Stores 0 to `word` unless `guard` holds a bit of `MASK`; whether it did. `area` is that of [`area`], not 0.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn clear_unless<const MASK: u32>(area: usize, guard: &AtomicU32, word: &AtomicU32) -> bool {
+    let done: usize;
+    // SAFETY: the only memory written is `word`, an atomic, by one aligned store (Release, as all stores on x86), and this
+    // thread's registered area, whose second word (at 8) is ours to write.
+    unsafe {
+        step!(
+            ["test dword ptr [{guard}], {mask}", "jnz 9f", "mov dword ptr [{word}], 0"],
+            result = out(reg) done,
             area = in(reg) area,
             guard = in(reg) guard.as_ptr(),
             word = in(reg) word.as_ptr(),
-            mask = const MASK,
-            options(nostack),
+            mask = const MASK
         );
     }
-    seen
+    done != 0
+}
+
+/// Claims a free slot of this CPU's line, among `lines`, for `lock`, if `gate` holds `open`; null if not.
+///
+/// # Safety
+///
+/// `area` is that of [`area`], not 0; `lines` is the address of [`CPUS`] lines, each as `slots` has them.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(crate) unsafe fn claim(
+    area: usize,
+    gate: &AtomicU32,
+    open: u32,
+    lines: usize,
+    lock: usize,
+) -> *const AtomicUsize {
+    let slot: usize;
+    // SAFETY: as in `clear_unless`; the slot is in the line of a CPU below `CPUS`, whose number the area has at 4. Loads
+    // are Acquire, stores Release, as all are on x86.
+    unsafe {
+        step!(
+            [
+                "cmp dword ptr [{gate}], {open:e}",
+                "jne 9f",
+                "mov {result:e}, dword ptr fs:[{area} + 4]",
+                "cmp {result:e}, {cpus}",
+                "jae 9f",
+                "shl {result}, {line_shift}",
+                "add {result}, {lines}",
+                "cmp qword ptr [{result}], {free}",
+                "je 6f",
+                "5:",
+                "add {result}, 8",
+                "test {result:l}, {line_mask}",
+                "jz 9f",
+                "cmp qword ptr [{result}], {free}",
+                "jne 5b",
+                "6:",
+                "mov qword ptr [{result}], {lock}"
+            ],
+            result = out(reg) slot,
+            area = in(reg) area,
+            gate = in(reg) gate.as_ptr(),
+            open = in(reg) open,
+            lines = in(reg) lines,
+            lock = in(reg) lock,
+            cpus = const CPUS,
+            line_shift = const LINE.trailing_zeros(),
+            line_mask = const LINE - 1,
+            free = const FREE
+        );
+    }
+    slot as *const AtomicUsize
+}
+
+/// Frees `slot` if it still says `lock` and `gate` holds `open`; whether it did.
+///
+/// # Safety
+///
+/// `area` is that of [`area`], not 0; `slot` is one that this thread has claimed.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(crate) unsafe fn give_back(
+    area: usize,
+    gate: &AtomicU32,
+    open: u32,
+    slot: *const AtomicUsize,
+    lock: usize,
+) -> bool {
+    let done: usize;
+    // SAFETY: as in `clear_unless`; the caller vouches for the slot.
+    unsafe {
+        step!(
+            [
+                "cmp dword ptr [{gate}], {open:e}",
+                "jne 9f",
+                "cmp qword ptr [{slot}], {lock}",
+                "jne 9f",
+                "mov qword ptr [{slot}], {free}"
+            ],
+            result = out(reg) done,
+            area = in(reg) area,
+            gate = in(reg) gate.as_ptr(),
+            open = in(reg) open,
+            slot = in(reg) slot,
+            lock = in(reg) lock,
+            free = const FREE
+        );
+    }
+    done != 0
+}
+
+/// The CPU that this thread was on when it looked.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn this_cpu() -> u32 {
+    let cpu: u32;
+    // SAFETY: reads this thread's registered area.
+    unsafe {
+        core::arch::asm!("mov {cpu:e}, dword ptr fs:[{area} + 4]", cpu = out(reg) cpu, area = in(reg) area(),
+                         options(readonly, nostack, preserves_flags));
+    }
+    cpu
+}
+
+/// Never called: there is no area.
+#[cfg(not(target_arch = "x86_64"))]
+mod elsewhere {
+    use super::{AtomicU32, AtomicUsize};
+
+    pub(super) fn clear_unless<const MASK: u32>(_: usize, _: &AtomicU32, _: &AtomicU32) -> bool {
+        false
+    }
+
+    pub(crate) unsafe fn claim(_: usize, _: &AtomicU32, _: u32, _: usize, _: usize) -> *const AtomicUsize {
+        core::ptr::null()
+    }
+
+    pub(crate) unsafe fn give_back(_: usize, _: &AtomicU32, _: u32, _: *const AtomicUsize, _: usize) -> bool {
+        false
+    }
+
+    pub(crate) fn this_cpu() -> u32 {
+        u32::MAX
+    }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-#[inline(always)]
-fn clear_unless<const MASK: u32>(_: usize, _: &AtomicU32, _: &AtomicU32) -> u32 {
-    u32::MAX
-}
+use elsewhere::clear_unless;
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) use elsewhere::{claim, give_back, this_cpu};

@@ -3,7 +3,7 @@
 //! The token is the kernel's thread id: small, unique among living threads, and what the question "does the owner
 //! run?" needs. It is asked for once per thread, and again by the thread that survives a fork.
 
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use spinpark_platform::Spin;
 
@@ -16,13 +16,29 @@ const REMEMBERED: usize = 8;
 #[repr(C)]
 struct Local {
     token: u32,
-    /// How many of `read` are in use.
-    remembered: u32,
-    /// Read locks beyond those.
-    uncounted: usize,
-    read: [usize; REMEMBERED],
+    reads: Reads,
     /// How spinning has gone lately, for each kind of [`Spin`].
     spins: [Spins; 3],
+}
+
+/// The read locks that a thread holds.
+#[repr(C)]
+pub(crate) struct Reads {
+    /// How many of `held` are in use.
+    remembered: u32,
+    /// Read locks beyond those.
+    uncounted: u32,
+    held: [Held; REMEMBERED],
+}
+
+/// A read lock that a thread holds.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Held {
+    /// The address of the lock.
+    pub(crate) lock: usize,
+    /// The slot that says so; null if the reader is counted in the lock.
+    pub(crate) slot: *const AtomicUsize,
 }
 
 /// A thread's recent luck with spinning.
@@ -208,48 +224,94 @@ pub(crate) fn spun(kind: Spin, paid: bool) {
     spins.pause = (1 << spins.misses) - 1;
 }
 
-#[inline(always)]
-pub(crate) fn read_acquired(lock: usize) {
-    // SAFETY: the block belongs to this thread.
-    let local = unsafe { &mut *local() };
-    match local.read.get_mut(local.remembered as usize) {
-        Some(free) => {
-            *free = lock;
-            local.remembered += 1;
+impl Reads {
+    #[inline(always)]
+    pub(crate) fn of_this_thread<'a>() -> &'a mut Self {
+        // SAFETY: the block belongs to this thread, and the caller is done with the reference before anybody else in
+        // this thread asks for it.
+        unsafe { &mut (*local()).reads }
+    }
+
+    /// Where to note the next one, before [`Reads::added`]; none if there is no room to remember it.
+    #[inline(always)]
+    pub(crate) fn next(&mut self) -> Option<&mut Held> {
+        self.held.get_mut(self.remembered as usize)
+    }
+
+    #[inline(always)]
+    pub(crate) fn added(&mut self) {
+        self.remembered += 1;
+    }
+
+    /// The latest hold on `lock`, if it is in a slot; it is the last one then.
+    #[inline(always)]
+    pub(crate) fn last_if_in_slot(&mut self, lock: usize) -> Option<Held> {
+        let last = (self.remembered as usize).checked_sub(1)?;
+        match self.held.get(last) {
+            Some(last) if last.lock == lock => Some(*last).filter(|last| !last.slot.is_null()),
+            _ => self.bring_last(lock),
         }
-        None => local.uncounted += 1,
     }
-}
 
-#[inline(always)]
-pub(crate) fn read_released(lock: usize) {
-    // SAFETY: the block belongs to this thread.
-    let local = unsafe { &mut *local() };
-    let last = (local.remembered as usize).wrapping_sub(1);
-    if local.read.get(last) == Some(&lock) {
-        local.remembered -= 1;
-    } else {
-        forget_read(local, lock);
-    }
-}
-
-/// Not the lock that was read-locked last.
-#[inline(never)]
-fn forget_read(local: &mut Local, lock: usize) {
-    let remembered = (local.remembered as usize).min(REMEMBERED);
-    match local.read[..remembered].iter().rposition(|&held| held == lock) {
-        Some(found) => {
-            local.read[found] = local.read[remembered - 1];
-            local.remembered -= 1;
+    /// Not the lock that was read-locked last: makes its latest hold the last one.
+    #[cold]
+    #[inline(never)]
+    fn bring_last(&mut self, lock: usize) -> Option<Held> {
+        let held = self.remembered_mut();
+        let found = held.iter().rposition(|held| held.lock == lock)?;
+        if let Some(last) = held.len().checked_sub(1) {
+            held.swap(found, last);
         }
-        // Counted only, or acquired by another thread: POSIX leaves that undefined, and nothing is lost.
-        None => local.uncounted = local.uncounted.saturating_sub(1),
+        held.last().copied().filter(|last| !last.slot.is_null())
     }
-}
 
-pub(crate) fn may_hold_read(lock: usize) -> bool {
-    // SAFETY: the block belongs to this thread.
-    let local = unsafe { &*local() };
-    let remembered = (local.remembered as usize).min(REMEMBERED);
-    local.uncounted > 0 || local.read[..remembered].contains(&lock)
+    #[inline(always)]
+    pub(crate) fn removed_last(&mut self) {
+        self.remembered = self.remembered.saturating_sub(1);
+    }
+
+    fn remembered_mut(&mut self) -> &mut [Held] {
+        let remembered = (self.remembered as usize).min(REMEMBERED);
+        &mut self.held[..remembered]
+    }
+
+    /// Notes a read lock that is counted in the lock itself.
+    #[inline(always)]
+    pub(crate) fn acquired(&mut self, lock: usize) {
+        match self.next() {
+            Some(free) => {
+                *free = Held { lock, slot: core::ptr::null() };
+                self.added();
+            }
+            None => self.uncounted += 1,
+        }
+    }
+
+    /// Forgets a read lock that is counted in the lock itself.
+    #[inline(always)]
+    pub(crate) fn released(&mut self, lock: usize) {
+        match self.held.get((self.remembered as usize).wrapping_sub(1)) {
+            Some(last) if last.lock == lock && last.slot.is_null() => self.remembered -= 1,
+            _ => self.forget(lock),
+        }
+    }
+
+    /// Not the lock that was read-locked last.
+    #[inline(never)]
+    fn forget(&mut self, lock: usize) {
+        let held = self.remembered_mut();
+        match held.iter().rposition(|held| held.lock == lock && held.slot.is_null()) {
+            Some(found) => {
+                let last = held.len() - 1;
+                held.swap(found, last);
+                self.removed_last();
+            }
+            // Counted only, or acquired by another thread: POSIX leaves that undefined, and nothing is lost.
+            None => self.uncounted = self.uncounted.saturating_sub(1),
+        }
+    }
+
+    pub(crate) fn may_hold(&mut self, lock: usize) -> bool {
+        self.uncounted > 0 || self.remembered_mut().iter().any(|held| held.lock == lock)
+    }
 }

@@ -3,7 +3,7 @@
 //! | lock           | what it is                                               | bytes |
 //! |----------------|----------------------------------------------------------|-------|
 //! | [`RawMutex`]   | owner in the word, spins on its owner, parks in order    | 16    |
-//! | [`RawRwLock`]  | the same word with readers, upgradable read, downgrade   | 16    |
+//! | [`RawRwLock`]  | the same word with readers, upgradable read, downgrade   | 24    |
 //! | [`RawCondvar`] | FIFO; a signal moves its waiter to the mutex' queue      | 16    |
 //! | [`McsLock`]    | queue lock, each waiter spins on its own line            | 8     |
 //! | [`Osq`]        | queue of a few spinners that may leave                   | –     |
@@ -15,6 +15,7 @@
 
 mod condvar;
 mod core;
+mod gate;
 // Nodes are pointers, as in `queue`.
 #[allow(unsafe_code)]
 mod mcs;
@@ -27,6 +28,7 @@ mod rwlock;
 mod word;
 
 pub use crate::core::LockCore;
+pub use crate::gate::Gate;
 pub use condvar::{RawCondvar, WaitResult, Waiter};
 pub use mcs::{McsLock, McsNode};
 pub use mutex::RawMutex;

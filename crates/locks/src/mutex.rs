@@ -9,7 +9,7 @@
 
 use spinpark_platform::{AtomicU32, Deadline, Ordering::Relaxed, Platform};
 
-use crate::core::LockCore;
+use crate::core::{LockCore, Outcome};
 use crate::word::{self, Release, Want};
 
 /// A mutex: 16 bytes, zero is unlocked.
@@ -51,7 +51,7 @@ impl<P: Platform> RawMutex<P> {
     /// Acquires, or returns `false` once `deadline` has passed. A free mutex is acquired whatever the deadline.
     #[inline]
     pub fn lock_until(&self, deadline: Deadline) -> bool {
-        self.core.acquire(Want::Write, P::thread_token(), Some(deadline))
+        self.core.acquire(Want::Write, P::thread_token(), Some(deadline)) == Outcome::Acquired
     }
 
     /// Releases. Release ordering; the mutex is not touched after the step that lets somebody else in.

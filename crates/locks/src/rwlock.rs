@@ -12,9 +12,10 @@
 //! knows ([`Platform::may_hold_read`]). So recursion never waits. A reader that has queued for `reader_patience_ns`
 //! joins readers all the same: one of them may be waiting for it.
 
-use spinpark_platform::{Deadline, Platform};
+use spinpark_platform::{Deadline, Platform, SlotLeft};
 
-use crate::core::LockCore;
+use crate::core::{LockCore, Outcome};
+use crate::gate::Gate;
 use crate::word::{self, Release, Want, UNIT, UPGRADE};
 
 /// How a lock treats readers that come while somebody waits.
@@ -36,21 +37,22 @@ impl Preference {
     }
 }
 
-/// A read-write lock: 16 bytes, zero is unlocked.
-#[repr(transparent)]
+/// A read-write lock: 24 bytes, zero is unlocked.
+#[repr(C)]
 pub struct RawRwLock<P: Platform> {
     core: LockCore<P>,
+    gate: Gate<P>,
 }
 
 impl<P: Platform> RawRwLock<P> {
-    /// An unlocked lock from an unlocked core, for `const` initialisers.
-    pub const fn from_core(core: LockCore<P>) -> Self {
-        Self { core }
+    /// An unlocked lock from an unlocked core and a closed gate, for `const` initialisers.
+    pub const fn from_parts(core: LockCore<P>, gate: Gate<P>) -> Self {
+        Self { core, gate }
     }
 
     /// An unlocked lock.
     pub fn new() -> Self {
-        Self::from_core(LockCore::default())
+        Self::from_parts(LockCore::default(), Gate::default())
     }
 
     fn key(&self) -> usize {
@@ -67,11 +69,10 @@ impl<P: Platform> RawRwLock<P> {
     /// Acquires for reading, or returns `false` once `deadline` has passed.
     #[inline]
     pub fn read_until(&self, preference: Preference, deadline: Option<Deadline>) -> bool {
-        let acquired = self.core.try_acquire(preference.read(), 0) || self.read_slow(preference, deadline);
-        if acquired {
-            P::read_acquired(self.key());
-        }
-        acquired
+        self.read_in_slot()
+            || self.note_read(
+                self.core.try_acquire(preference.read(), 0) || self.read_slow(preference, deadline),
+            )
     }
 
     #[cold]
@@ -79,39 +80,47 @@ impl<P: Platform> RawRwLock<P> {
     fn read_slow(&self, preference: Preference, deadline: Option<Deadline>) -> bool {
         let again = P::may_hold_read(self.key());
         let want = if again { Want::ReadAgain } else { preference.read() };
-        self.core.acquire(want, 0, deadline)
+        self.core.acquire(want, 0, deadline) == Outcome::Acquired
+    }
+
+    /// Acquires for reading without a word to the others, if the gate is open.
+    #[inline]
+    fn read_in_slot(&self) -> bool {
+        P::slot_enter(self.gate.word(), self.key())
+    }
+
+    /// After an attempt to be counted as a reader.
+    #[inline]
+    fn note_read(&self, acquired: bool) -> bool {
+        if acquired {
+            P::read_acquired(self.key());
+            self.gate.note_read(&self.core);
+        }
+        acquired
     }
 
     /// Acquires for reading as a thread that holds a read lock already, whether the platform knows it or not: never
     /// waits behind a writer that waits. `false` once `deadline` has passed.
     #[inline]
     pub fn read_recursive(&self, deadline: Option<Deadline>) -> bool {
-        let acquired = self.core.acquire(Want::ReadAgain, 0, deadline);
-        if acquired {
-            P::read_acquired(self.key());
-        }
-        acquired
+        self.read_in_slot()
+            || self.note_read(self.core.acquire(Want::ReadAgain, 0, deadline) == Outcome::Acquired)
     }
 
     /// `try_read`, as a thread that holds a read lock already.
     #[inline]
     pub fn try_read_recursive(&self) -> bool {
-        let acquired = self.core.try_acquire(Want::ReadAgain, 0);
-        if acquired {
-            P::read_acquired(self.key());
-        }
-        acquired
+        self.read_in_slot() || self.note_read(self.core.try_acquire(Want::ReadAgain, 0))
     }
 
     /// Acquires for reading if that is possible at once. Acquire ordering on success.
     #[inline]
     pub fn try_read(&self, preference: Preference) -> bool {
-        let acquired = self.core.try_acquire(preference.read(), 0)
-            || (P::may_hold_read(self.key()) && self.core.try_acquire(Want::ReadAgain, 0));
-        if acquired {
-            P::read_acquired(self.key());
-        }
-        acquired
+        self.read_in_slot()
+            || self.note_read(
+                self.core.try_acquire(preference.read(), 0)
+                    || (P::may_hold_read(self.key()) && self.core.try_acquire(Want::ReadAgain, 0)),
+            )
     }
 
     /// `try_read` on a lock that nobody waits for, whatever it prefers; `false` says nothing.
@@ -119,20 +128,43 @@ impl<P: Platform> RawRwLock<P> {
     /// Guesses first that there is no other reader: see [`LockCore::enter_free`].
     #[inline]
     pub fn try_read_calm(&self) -> bool {
-        let acquired = match self.core.enter_free(UNIT) {
-            Ok(_) => true,
-            Err(seen) => word::is_calm_for_readers(seen) && self.core.try_acquire(Want::ReadBehindWaiters, 0),
-        };
-        if acquired {
+        self.read_in_slot()
+            || self.note_read(match self.core.enter_free(UNIT) {
+                Ok(_) => true,
+                Err(seen) => {
+                    word::is_calm_for_readers(seen) && self.core.try_acquire(Want::ReadBehindWaiters, 0)
+                }
+            })
+    }
+
+    /// Gives back the slot of this thread's latest read lock, if it is in one; `false`: it is counted.
+    #[inline]
+    fn leave_slot(&self) -> bool {
+        match P::slot_leave(self.gate.word(), self.key()) {
+            SlotLeft::Left => true,
+            SlotLeft::Counted => false,
+            SlotLeft::Closed => self.leave_closed(),
+        }
+    }
+
+    /// Out of the slot, or, if the reader was counted meanwhile, into this thread's memory of counted ones.
+    #[cold]
+    #[inline(never)]
+    fn leave_closed(&self) -> bool {
+        let counted = self.gate.is_counted(&self.core, self.key());
+        if counted {
             P::read_acquired(self.key());
         }
-        acquired
+        !counted
     }
 
     /// Releases a lock that the caller holds without knowing how, probably as the only reader; `false` if nobody holds
     /// it.
     #[inline]
     pub fn unlock_any(&self) -> bool {
+        if self.leave_slot() {
+            return true;
+        }
         let Err(seen) = self.core.leave_free(UNIT) else {
             // After the release only the address of the lock is used.
             P::read_released(self.key());
@@ -141,38 +173,73 @@ impl<P: Platform> RawRwLock<P> {
         if word::is_write_held(seen) {
             self.core.release_write();
         } else if word::readers(seen) > 0 {
-            self.unlock_read();
+            self.release_counted();
         } else {
-            return false;
+            return word::has_slots(seen) && self.unlock_anothers();
         }
         true
     }
 
+    /// Releases the read lock of another thread, which is in a slot: POSIX leaves that undefined, glibc lets it pass.
+    #[cold]
+    fn unlock_anothers(&self) -> bool {
+        self.gate.close(&self.core, self.key());
+        let held = word::readers(self.core.peek()) > 0;
+        if held {
+            self.release_counted();
+        }
+        held
+    }
+
+    #[inline]
+    fn release_counted(&self) {
+        P::read_released(self.key());
+        self.core.release(Release::Read);
+    }
+
     /// Whether no further reader fits: the largest count is reached.
     pub fn is_full(&self) -> bool {
-        word::readers(self.core.peek()) == word::MAX_COUNT
+        word::readers(self.core.peek()) >= word::MAX_READERS
     }
 
     /// Releases a read lock. Release ordering; the lock is not touched after the step that lets somebody else in.
     #[inline]
     pub fn unlock_read(&self) {
-        P::read_released(self.key());
-        self.core.release(Release::Read);
+        if !self.leave_slot() {
+            self.release_counted();
+        }
     }
 
     /// Acquires for writing; waits as long as it takes. Acquire ordering.
     #[inline]
     pub fn write(&self) {
         let token = P::thread_token();
-        if self.core.enter_free(word::write_hold(token)).is_err() {
-            self.core.acquire(Want::Write, token, None);
+        if self.core.enter_free(word::write_hold(token)).is_ok() {
+            self.gate.note_write();
+        } else {
+            self.acquire_alone(Want::Write, token, None);
         }
     }
 
     /// Acquires for writing, or returns `false` once `deadline` has passed.
     #[inline]
     pub fn write_until(&self, deadline: Option<Deadline>) -> bool {
-        self.core.acquire(Want::Write, P::thread_token(), deadline)
+        self.acquire_alone(Want::Write, P::thread_token(), deadline)
+    }
+
+    /// Acquires for an exclusive hold; on the way shuts the gate as often as readers open it.
+    fn acquire_alone(&self, want: Want, token: u32, deadline: Option<Deadline>) -> bool {
+        loop {
+            match self.core.acquire(want, token, deadline) {
+                Outcome::Acquired => {
+                    self.gate.note_write();
+                    return true;
+                }
+                Outcome::TimedOut if !word::has_slots(self.core.peek()) => return false,
+                // At the deadline, too: the lock may be free.
+                Outcome::TimedOut | Outcome::Gated => self.gate.close(&self.core, self.key()),
+            }
+        }
     }
 
     /// Acquires for writing if nobody holds the lock. Acquire ordering on success.
@@ -184,10 +251,21 @@ impl<P: Platform> RawRwLock<P> {
     /// `try_write` by the calling thread, whose token is at hand.
     #[inline]
     pub fn try_write_as(&self, token: u32) -> bool {
-        match self.core.enter_free(word::write_hold(token)) {
+        let acquired = match self.core.enter_free(word::write_hold(token)) {
             Ok(_) => true,
-            Err(seen) => !word::is_held(seen) && self.core.try_acquire(Want::Write, token),
+            Err(seen) => !word::is_held(seen) && self.try_alone(Want::Write, token),
+        };
+        if acquired {
+            self.gate.note_write();
         }
+        acquired
+    }
+
+    fn try_alone(&self, want: Want, token: u32) -> bool {
+        if word::has_slots(self.core.peek()) {
+            self.gate.close(&self.core, self.key());
+        }
+        self.core.try_acquire(want, token)
     }
 
     /// Releases the write lock. Release ordering.
@@ -199,7 +277,8 @@ impl<P: Platform> RawRwLock<P> {
     /// Acquires upgradably: beside readers, but alone among the upgradable. `false` once `deadline` has passed.
     /// Acquire ordering.
     pub fn upgradable(&self, deadline: Option<Deadline>) -> bool {
-        self.note_upgradable(self.core.acquire(Want::Upgradable, P::thread_token(), deadline))
+        let outcome = self.core.acquire(Want::Upgradable, P::thread_token(), deadline);
+        self.note_upgradable(outcome == Outcome::Acquired)
     }
 
     /// Acquires upgradably if that is possible at once.
@@ -223,12 +302,12 @@ impl<P: Platform> RawRwLock<P> {
 
     /// Turns an upgradable lock into the write lock; on `false`, at the deadline, it is still upgradable.
     pub fn upgrade(&self, deadline: Option<Deadline>) -> bool {
-        self.note_upgrade(self.core.acquire(Want::Upgrade, P::thread_token(), deadline))
+        self.note_upgrade(self.acquire_alone(Want::Upgrade, P::thread_token(), deadline))
     }
 
     /// Turns an upgradable lock into the write lock if there are no readers.
     pub fn try_upgrade(&self) -> bool {
-        self.note_upgrade(self.core.try_acquire(Want::Upgrade, P::thread_token()))
+        self.note_upgrade(self.try_alone(Want::Upgrade, P::thread_token()))
     }
 
     fn note_upgrade(&self, upgraded: bool) -> bool {
@@ -257,8 +336,10 @@ impl<P: Platform> RawRwLock<P> {
 
     /// Releases a read lock, to the longest waiter if nobody else holds the lock.
     pub fn unlock_read_fair(&self) {
-        P::read_released(self.key());
-        self.core.release_fair(Release::Read);
+        if !self.leave_slot() {
+            P::read_released(self.key());
+            self.core.release_fair(Release::Read);
+        }
     }
 
     /// Releases the write lock to the longest waiter.
@@ -275,7 +356,8 @@ impl<P: Platform> RawRwLock<P> {
     /// Whether anybody holds the lock, in any way; a hint as soon as it is returned.
     #[inline]
     pub fn is_locked(&self) -> bool {
-        word::is_held(self.core.peek())
+        let seen = self.core.peek();
+        word::is_held(seen) || (word::has_slots(seen) && self.gate.has_readers(self.key()))
     }
 
     /// Whether a writer holds the lock; certain for the writer itself and for whoever reads.

@@ -10,12 +10,13 @@
 //! | 2     | `HANDOFF`  | the head starved: the next release hands over   | only under the queue lock                   |
 //! | 3     | `TIMED`    | the head was woken before, lost, and times itself | only under the queue lock                 |
 //! | 4     | `SPINNER`  | somebody spins                                  | a spinner, as it starts and as it ends      |
+//! | 5     | `SLOTS`    | readers may be in slots (read-write locks: see [`gate`](crate::gate)) | under the queue lock     |
 //! | 6     | `WRITER`   | held for writing (a mutex is always so held)    | who acquires; who releases                  |
 //! | 7     | `UPGRADE`  | held upgradably, beside readers                 | who acquires; who releases or upgrades      |
 //! | 8–31  | count      | `WRITER`: the owner's token; else readers       | who acquires; who releases                  |
 //!
 //! Zero is unlocked with nobody about. `WRITER` excludes `UPGRADE`, and `WRITER` implies a count (the owner's token)
-//! that is not 0. Bits 0–5 are *flags*: they only say who will look after the queue. Bits 6–31 are the *hold*.
+//! that is not 0. Bits 0–4 are *flags*: they only say who will look after the queue. Bits 6–31 are the *hold*.
 
 /// The queue is not empty.
 pub(crate) const WAITERS: u32 = 1;
@@ -27,6 +28,8 @@ pub(crate) const HANDOFF: u32 = 1 << 2;
 pub(crate) const TIMED: u32 = 1 << 3;
 /// Somebody spins. A hint: a release that wipes it out costs a wake-up at most, see A2 in `core`.
 pub(crate) const SPINNER: u32 = 1 << 4;
+/// Readers may be in slots.
+pub(crate) const SLOTS: u32 = 1 << 5;
 /// Held by one writer, whose token is the count.
 pub(crate) const WRITER: u32 = 1 << 6;
 /// Held by one upgradable reader, beside the readers in the count.
@@ -38,11 +41,14 @@ const COUNT_SHIFT: u32 = 8;
 /// Everything that says who looks after the queue.
 pub(crate) const FLAGS: u32 = WAITERS | WAKING | HANDOFF | TIMED | SPINNER;
 /// Everything that says who holds the lock.
-pub(crate) const HOLD: u32 = !FLAGS;
-/// Most readers at a time, and the largest token.
+pub(crate) const HOLD: u32 = !(FLAGS | SLOTS);
+/// The largest token.
 pub const MAX_COUNT: u32 = u32::MAX >> COUNT_SHIFT;
+/// Most readers that may be counted at a time. The rest of the count is for readers that come out of slots all at once
+/// (`Platform::MOST_SLOT_READERS`).
+pub(crate) const MAX_READERS: u32 = MAX_COUNT - (1 << 20);
 
-const _: () = assert!(HOLD == 1 << 5 | WRITER | UPGRADE | (MAX_COUNT << COUNT_SHIFT), "hold and flags do not overlap");
+const _: () = assert!(HOLD == WRITER | UPGRADE | (MAX_COUNT << COUNT_SHIFT), "hold and flags do not overlap");
 
 /// What a thread wants of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +68,11 @@ pub(crate) enum Want {
 }
 
 impl Want {
+    /// Whether nobody else may hold the lock.
+    pub(crate) const fn is_exclusive(self) -> bool {
+        matches!(self, Self::Write | Self::Upgrade)
+    }
+
     pub(crate) const fn is_read(self) -> bool {
         matches!(self, Self::Read | Self::ReadAgain | Self::ReadBehindWaiters)
     }
@@ -119,7 +130,17 @@ pub(crate) const fn readers(word: u32) -> u32 {
 
 /// Whether a reader can come in without a look at anything but the count: no flag, no writer, room for one more.
 pub(crate) const fn is_calm_for_readers(word: u32) -> bool {
-    word & (FLAGS | WRITER) == 0 && word < MAX_COUNT << COUNT_SHIFT
+    word & (FLAGS | WRITER) == 0 && word < MAX_READERS << COUNT_SHIFT
+}
+
+/// Whether readers may be in slots.
+pub(crate) const fn has_slots(word: u32) -> bool {
+    word & SLOTS != 0
+}
+
+/// Whether the gate may be opened: it is shut, nobody waits, and no writer holds the lock (G1 in `gate`).
+pub(crate) const fn may_open_gate(word: u32) -> bool {
+    word & (FLAGS | SLOTS | WRITER) == 0
 }
 
 /// The hold of the writer `token`.
@@ -131,11 +152,11 @@ pub(crate) const fn write_hold(token: u32) -> u32 {
 pub(crate) const fn fits(word: u32, want: Want) -> bool {
     match want {
         Want::Read | Want::ReadAgain | Want::ReadBehindWaiters => {
-            !is_write_held(word) && readers(word) < MAX_COUNT
+            !is_write_held(word) && readers(word) < MAX_READERS
         }
-        Want::Write => !is_held(word),
+        Want::Write => !is_held(word) && !has_slots(word),
         Want::Upgradable => !is_write_held(word) && !is_upgradable_held(word),
-        Want::Upgrade => word & HOLD == UPGRADE,
+        Want::Upgrade => word & (HOLD | SLOTS) == UPGRADE,
     }
 }
 
@@ -233,7 +254,11 @@ mod tests {
     /// Every combination of flags with every kind of hold.
     fn words() -> impl Iterator<Item = u32> {
         let holds = [0, UNIT, 2 * UNIT, UPGRADE, UPGRADE | UNIT, write_hold(1), write_hold(MAX_COUNT)];
-        (0..=FLAGS).flat_map(move |flags| holds.into_iter().map(move |hold| flags | hold))
+        // G1: no writer holds the lock while readers may be in slots.
+        let exists = |word: &u32| !(has_slots(*word) && is_write_held(*word));
+        (0..=FLAGS | SLOTS)
+            .flat_map(move |flags| holds.into_iter().map(move |hold| flags | hold))
+            .filter(exists)
     }
 
     #[test]
@@ -242,7 +267,7 @@ mod tests {
             for want in WANTS {
                 if fits(word, want) {
                     let new = taken(word, want, 7);
-                    assert_eq!(new & FLAGS, word & FLAGS, "{word:#x} {want:?}");
+                    assert_eq!(new & (FLAGS | SLOTS), word & (FLAGS | SLOTS), "{word:#x} {want:?}");
                     assert_ne!(new & HOLD, word & HOLD, "{word:#x} {want:?}");
                     assert!(!fits(new, Want::Write), "{word:#x} {want:?}: a writer gets in beside somebody");
                 }
@@ -286,8 +311,8 @@ mod tests {
 
     #[test]
     fn readers_stop_at_the_last_count() {
-        assert!(fits((MAX_COUNT - 1) * UNIT, Want::Read));
-        assert!(!fits(MAX_COUNT * UNIT, Want::Read));
+        assert!(fits((MAX_READERS - 1) * UNIT, Want::Read));
+        assert!(!fits(MAX_READERS * UNIT, Want::Read));
     }
 
     #[test]

@@ -52,6 +52,17 @@ pub enum Spin {
     Signal,
 }
 
+/// How a reader found its slot, as it wanted to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlotLeft {
+    /// It has left: the lock is not touched any more.
+    Left,
+    /// It is in no slot: it is counted in the lock, if it holds it.
+    Counted,
+    /// Its slot cannot be given back in passing: the gate is closed, or is being closed.
+    Closed,
+}
+
 /// What a slow path did; a past fact, for counters and the profiler. Never a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -78,6 +89,10 @@ pub enum Event {
     MovedWaiter,
     /// A wait ended at its deadline.
     TimedOut,
+    /// A reader opened a lock's slots.
+    OpenedSlots,
+    /// A writer closed a lock's slots and counted who was in them.
+    ClosedSlots,
 }
 
 /// Constants that depend on the machine, each with the measurement that chose it in `docs/tuning.md`.
@@ -97,6 +112,8 @@ pub struct Tuning {
     pub reader_patience_ns: u64,
     /// Polls of the queue lock before its waiter sleeps.
     pub queue_polls: u32,
+    /// So many reads without a write in between make a lock one whose readers use slots.
+    pub reads_before_slots: u32,
 }
 
 /// A machine that locks run on. All methods are static: a lock carries no platform state.
@@ -180,6 +197,32 @@ pub trait Platform: Sized + Send + Sync + 'static {
     /// Whether the calling thread may hold a read lock on the object at `lock`. `true` is always a safe answer;
     /// `false` must be certain.
     fn may_hold_read(lock: usize) -> bool;
+
+    /// The most readers that can be in slots at a time.
+    const MOST_SLOT_READERS: u32;
+
+    /// The name of the table in which the calling code has its slots, for the gate of a lock; 0 if there are no slots.
+    fn slot_table() -> u32;
+
+    /// Notes in a slot that the calling thread reads the lock at `lock` (Acquire ordering), if `gate` holds the name of the
+    /// caller's table. `false` is always a safe answer. Looking at the gate and noting are a restartable step, as in
+    /// [`Platform::release_unless`].
+    fn slot_enter(gate: &Self::AtomicU32, lock: usize) -> bool;
+
+    /// Gives back the slot of the calling thread's latest hold on `lock` (Release ordering), if it is in one, and `gate`
+    /// still holds the name. A restartable step. Does not touch the lock after that.
+    fn slot_leave(gate: &Self::AtomicU32, lock: usize) -> SlotLeft;
+
+    /// After [`SlotLeft::Closed`], with the gate kept as it is by the caller: gives back the slot; returns whether that
+    /// reader was moved.
+    fn slot_take_back(lock: usize) -> bool;
+
+    /// Marks every slot of `table` that names `lock` as moved; returns how many. Acquire ordering. The gate was closed,
+    /// and then a heavy fence made.
+    fn slots_move(table: u32, lock: usize) -> u32;
+
+    /// Whether a slot of `table` names `lock`; a hint.
+    fn slots_read(table: u32, lock: usize) -> bool;
 
     /// A slow path did something. Must not allocate, block or take a lock.
     #[inline(always)]

@@ -1,6 +1,6 @@
 //! `pthread_rwlock_*`.
 //!
-//! The object (56 bytes in glibc): our 16-byte lock where glibc has its counters; `__shared` and `__flags` at glibc's
+//! The object (56 bytes in glibc): our 24-byte lock where glibc has its counters; `__shared` and `__flags` at glibc's
 //! places, written by glibc's own initialiser or by a static one.
 //!
 //! Each function returns 0 or an errno, and each is as safe to call as its POSIX namesake.
@@ -25,7 +25,7 @@ const PREFER_WRITERS: u32 = 2;
 #[repr(C)]
 struct RwLock {
     raw: RawRwLock<Linux>,
-    unused: [u32; 3],
+    unused: u32,
     /// Not 0: process-shared, so glibc's.
     shared: AtomicU32,
     unused_too: [u32; 4],

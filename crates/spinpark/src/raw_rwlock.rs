@@ -1,9 +1,10 @@
 //! [`RawRwLock`]: the read-write lock as `lock_api` wants it.
 
+use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
 
 use spinpark_linux::Linux;
-use spinpark_locks::{self as locks, LockCore, Preference};
+use spinpark_locks::{self as locks, Gate, LockCore, Preference};
 
 use crate::deadline;
 
@@ -15,7 +16,10 @@ const READERS: Preference = Preference::Readers;
 // SAFETY: a writer is alone, and readers exclude writers (`spinpark-locks`' contract).
 unsafe impl lock_api::RawRwLock for RawRwLock {
     #[allow(clippy::declare_interior_mutable_const)] // lock_api's constructor
-    const INIT: Self = Self(locks::RawRwLock::from_core(LockCore::from_queue(crate::empty_queue())));
+    const INIT: Self = Self(locks::RawRwLock::from_parts(
+        LockCore::from_queue(crate::empty_queue()),
+        Gate::from_parts(AtomicU32::new(0), AtomicU32::new(0)),
+    ));
 
     // A read lock is remembered by its thread, which must be the one that releases it.
     type GuardMarker = lock_api::GuardNoSend;

@@ -47,35 +47,58 @@ impl Patience {
     }
 }
 
+/// How an attempt to acquire ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The lock is held.
+    Acquired,
+    /// The deadline passed.
+    TimedOut,
+    /// Readers may be in slots, and the lock is wanted alone: who wants it shuts the gate and tries again (G3 in
+    /// [`gate`](crate::gate)).
+    Gated,
+}
+
+impl Outcome {
+    fn of(acquired: bool) -> Self {
+        if acquired {
+            Self::Acquired
+        } else {
+            Self::TimedOut
+        }
+    }
+}
+
 fn is_past<P: Platform>(deadline: Option<Deadline>) -> bool {
     deadline.is_some_and(|deadline| P::now(deadline.clock) >= deadline.at)
 }
 
 impl<P: Platform> LockCore<P> {
-    /// Acquires for `want`, or returns `false` at `deadline`.
+    /// Acquires for `want`, or gives up.
     #[cold]
     #[inline(never)]
-    pub(crate) fn acquire_slow(&self, want: Want, deadline: Option<Deadline>) -> bool {
+    pub(crate) fn acquire_slow(&self, want: Want, deadline: Option<Deadline>) -> Outcome {
         self.adopt();
-        let acquired = self.spin_then_queue(want, P::thread_token(), deadline);
-        if acquired && want == Want::Upgradable && word::has_waiters(self.peek()) {
+        let outcome = self.spin_then_queue(want, P::thread_token(), deadline);
+        if outcome == Outcome::Acquired && want == Want::Upgradable && word::has_waiters(self.peek()) {
             self.look_now(); // L1: readers behind this one have room beside it
         }
-        acquired
+        outcome
     }
 
-    fn spin_then_queue(&self, want: Want, token: u32, deadline: Option<Deadline>) -> bool {
+    fn spin_then_queue(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Outcome {
         let credit = match self.spin(want, token, deadline) {
-            Spun::Acquired => return true,
+            Spun::Acquired => return Outcome::Acquired,
             Spun::Stopped(credit) => credit,
         };
         if is_past::<P>(deadline) {
-            return self.give_up(want, token, credit);
+            return Outcome::of(self.give_up(want, token, credit));
         }
         let node = WaitNode::new(want, token, core::ptr::null());
         match self.join(&node, credit) {
-            Joined::Acquired => true,
-            Joined::Queued => self.wait_queued(&node, deadline),
+            Joined::Acquired => Outcome::Acquired,
+            Joined::Queued => Outcome::of(self.wait_queued(&node, deadline)),
+            Joined::Gated => Outcome::Gated,
         }
     }
 
@@ -110,8 +133,10 @@ impl<P: Platform> LockCore<P> {
                 }
                 Notice::TimedOut => Joined::Queued, // the two clocks disagree by a little
             };
-            if let Joined::Acquired = joined {
-                return true;
+            match joined {
+                Joined::Acquired => return true,
+                Joined::Queued => {}
+                Joined::Gated => unreachable!("G3: the gate is shut while an exclusive waiter is about"),
             }
         }
     }

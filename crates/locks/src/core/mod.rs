@@ -76,6 +76,8 @@ mod queued;
 mod release;
 mod spin;
 
+pub(crate) use acquire::Outcome;
+
 use ::core::ops::{Deref, DerefMut};
 
 use spinpark_platform::{
@@ -114,7 +116,7 @@ impl<P: Platform> LockCore<P> {
     }
 
     #[inline]
-    fn word(&self) -> &P::AtomicU32 {
+    pub(crate) fn word(&self) -> &P::AtomicU32 {
         &self.queue.word
     }
 
@@ -161,7 +163,11 @@ impl<P: Platform> LockCore<P> {
     /// T5 by the writer of a lock whose queue is nobody's business; on `false` nothing was done.
     #[inline]
     pub(crate) fn release_calm(&self) -> bool {
-        P::release_unless::<BUSY>(self.queue.guard_word(), self.word(), || word::write_hold(P::thread_token()))
+        P::release_unless::<BUSY>(
+            self.queue.guard_word(),
+            self.word(),
+            || word::write_hold(P::thread_token()),
+        )
     }
 
     /// T5 by the writer, of a lock that somebody waits for, or waited for before this.
@@ -176,10 +182,14 @@ impl<P: Platform> LockCore<P> {
         self.release_seen(Release::Write, seen);
     }
 
-    /// Acquires, or gives up at `deadline`. Takes part in spinning and queueing.
+    /// Acquires, or gives up. Takes part in spinning and queueing.
     #[inline]
-    pub(crate) fn acquire(&self, want: Want, token: u32, deadline: Option<Deadline>) -> bool {
-        self.try_acquire(want, token) || self.acquire_slow(want, deadline)
+    pub(crate) fn acquire(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Outcome {
+        if self.try_acquire(want, token) {
+            Outcome::Acquired
+        } else {
+            self.acquire_slow(want, deadline)
+        }
     }
 
     /// T5: gives up the hold `release`.
@@ -235,17 +245,17 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// Locks the queue, and makes the word agree with it if it was the parent's.
-    fn lock_queue(&self) -> Guard<'_, P> {
+    pub(crate) fn lock_queue(&self) -> Guard<'_, P> {
         let queue = self.queue.lock();
         if queue.was_inherited() {
-            self.word().fetch_and(word::HOLD, Relaxed);
+            self.word().fetch_and(!word::FLAGS, Relaxed);
         }
         Guard { core: self, queue }
     }
 }
 
 /// The locked queue of a lock. Dropping it unlocks, and says whether releases have to look (A1).
-struct Guard<'a, P: Platform> {
+pub(crate) struct Guard<'a, P: Platform> {
     core: &'a LockCore<P>,
     queue: QueueGuard<'a, P>,
 }

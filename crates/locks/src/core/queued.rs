@@ -17,6 +17,8 @@ pub(super) enum Joined {
     Acquired,
     /// The node is linked.
     Queued,
+    /// G3: nobody may queue for an exclusive hold while readers may be in slots. The node is out.
+    Gated,
 }
 
 impl<P: Platform> LockCore<P> {
@@ -29,9 +31,16 @@ impl<P: Platform> LockCore<P> {
         loop {
             let free = word::admits(seen, want);
             let rest = word::retire(seen, credit);
-            let (new, order) =
-                if free { (word::taken(rest, want, token), Acquire) } else { (rest | flags, ReleaseOrder) };
+            let gated = want.is_exclusive() && word::has_slots(seen);
+            let (new, order) = if gated {
+                (rest, ReleaseOrder)
+            } else if free {
+                (word::taken(rest, want, token), Acquire)
+            } else {
+                (rest | flags, ReleaseOrder)
+            };
             match self.word().compare_exchange_weak(seen, new, order, Relaxed) {
+                Ok(_) if gated => return Joined::Gated,
                 Ok(_) if free => return Joined::Acquired,
                 Ok(_) if !word::marks_in_passing(seen, new) => return Joined::Queued,
                 Ok(_) => {
@@ -58,6 +67,8 @@ impl<P: Platform> LockCore<P> {
             } else {
                 queue.push_back(node);
             }
+        }
+        if !matches!(joined, Joined::Acquired) {
             self.look_and_tell(queue); // L1: the credit may have been what the head relied on
         }
         joined
@@ -118,7 +129,8 @@ impl<P: Platform> LockCore<P> {
         let joined = self.acquire_or_mark(want, node.token, Credit::None, demand);
         match joined {
             Joined::Queued if demand != 0 => P::event(Event::DemandedHandoff),
-            Joined::Queued => {}
+            // G3: there is no gate for who is in the queue.
+            Joined::Queued | Joined::Gated => {}
             Joined::Acquired => {
                 queue.remove(node);
                 self.settle_flags(queue.head().is_some(), was_head);

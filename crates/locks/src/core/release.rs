@@ -120,7 +120,7 @@ impl<P: Platform> LockCore<P> {
                 Action::Wake => look.woken.append(plan.pop(queue)),
                 Action::Grant(_) | Action::HandOver => look.granted.append(plan.pop(queue)),
             }
-            // The calling thread itself releases later, and sees what it marks.
+            // If the calling thread holds the lock, it is the one that releases it, later, and sees its own mark.
             if word::marks_in_passing(before, seen) && word::owner(before) != P::thread_token() {
                 P::heavy_fence(); // A1
                 seen = self.peek();
@@ -166,7 +166,7 @@ impl Plan {
             if head.want == Want::ReadBehindWaiters && word::is_waking(seen) {
                 return Some(nothing); // behind the woken one, who looks here when it has settled
             }
-            let room = word::MAX_COUNT - word::readers(after);
+            let room = word::MAX_READERS.saturating_sub(word::readers(after));
             let near = || queue.iter().take(READERS_PER_GRANT);
             let count = room.min(near().filter(|node| node.want.is_read()).count() as u32);
             let others = queue.iter().nth(count as usize).is_some();

@@ -31,7 +31,10 @@ impl<P: Platform> LockCore<P> {
         loop {
             let (new, order) = if word::admits(seen, want) {
                 (word::taken(seen, want, token), Acquire)
-            } else if word::wants_handoff(seen) || word::has_spinner(seen) {
+            } else if word::wants_handoff(seen)
+                || word::has_spinner(seen)
+                || (want.is_exclusive() && word::has_slots(seen))
+            {
                 return Spun::Stopped(Credit::None);
             } else {
                 (seen | word::SPINNER, Relaxed)

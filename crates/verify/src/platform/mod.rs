@@ -12,6 +12,7 @@ mod cell;
 mod fault;
 mod futex;
 mod restart;
+mod slots;
 mod world;
 
 pub use atomic::{AtomicPtr, AtomicU32};
@@ -21,8 +22,9 @@ pub use world::{Config, advance, lead_in};
 pub(crate) use world::{begin, take_noted};
 
 use loom::thread;
-use spinpark_platform::{Clock, Deadline, Event, OnCpu, Platform, Spin, Tuning, Wait};
+use spinpark_platform::{Clock, Deadline, Event, OnCpu, Platform, SlotLeft, Spin, Tuning, Wait};
 
+use slots::Held;
 use world::world;
 
 /// The time at which the clock of each execution starts, ns.
@@ -35,12 +37,21 @@ pub const NEVER: u64 = u64::MAX;
 ///
 /// `STARVATION_NS`: 0 lets every waiter that lost once demand a hand-off; 1 only after the model has moved the clock.
 /// `SPIN_NS`: how many polls a spinning phase has after the first one; each takes 1 ns, for its thread only.
-/// `READER_PATIENCE_NS`: as it says.
+/// `READER_PATIENCE_NS`: as it says. `READS_BEFORE_SLOTS`: after so many reads a read-write lock opens its gate.
 #[derive(Debug)]
-pub enum Loom<const STARVATION_NS: u64 = 1, const SPIN_NS: u64 = 0, const READER_PATIENCE_NS: u64 = NEVER> {}
+pub enum Loom<
+    const STARVATION_NS: u64 = 1,
+    const SPIN_NS: u64 = 0,
+    const READER_PATIENCE_NS: u64 = NEVER,
+    const READS_BEFORE_SLOTS: u32 = { u32::MAX },
+> {}
 
-impl<const STARVATION_NS: u64, const SPIN_NS: u64, const READER_PATIENCE_NS: u64> Platform
-    for Loom<STARVATION_NS, SPIN_NS, READER_PATIENCE_NS>
+impl<
+    const STARVATION_NS: u64,
+    const SPIN_NS: u64,
+    const READER_PATIENCE_NS: u64,
+    const READS_BEFORE_SLOTS: u32,
+> Platform for Loom<STARVATION_NS, SPIN_NS, READER_PATIENCE_NS, READS_BEFORE_SLOTS>
 {
     type AtomicU32 = AtomicU32;
     type AtomicPtr<T> = AtomicPtr<T>;
@@ -54,6 +65,7 @@ impl<const STARVATION_NS: u64, const SPIN_NS: u64, const READER_PATIENCE_NS: u64
         starvation_ns: STARVATION_NS,
         reader_patience_ns: READER_PATIENCE_NS,
         queue_polls: 0,
+        reads_before_slots: READS_BEFORE_SLOTS,
     };
 
     fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
@@ -111,19 +123,46 @@ impl<const STARVATION_NS: u64, const SPIN_NS: u64, const READER_PATIENCE_NS: u64
     }
 
     fn read_acquired(lock: usize) {
-        world().local(|local| local.read.push(lock));
+        world().local(|local| local.read.push(Held { lock, slot: None }));
     }
 
     fn read_released(lock: usize) {
         world().local(|local| {
-            if let Some(found) = local.read.iter().rposition(|&held| held == lock) {
+            let counted = |held: &Held| held.lock == lock && held.slot.is_none();
+            if let Some(found) = local.read.iter().rposition(counted) {
                 local.read.swap_remove(found);
             }
         });
     }
 
     fn may_hold_read(lock: usize) -> bool {
-        world().local(|local| local.read.contains(&lock))
+        world().local(|local| local.read.iter().any(|held| held.lock == lock))
+    }
+
+    const MOST_SLOT_READERS: u32 = slots::MOST_READERS;
+
+    fn slot_table() -> u32 {
+        slots::table_name()
+    }
+
+    fn slot_enter(gate: &AtomicU32, lock: usize) -> bool {
+        slots::enter(gate, lock)
+    }
+
+    fn slot_leave(gate: &AtomicU32, lock: usize) -> SlotLeft {
+        slots::leave(gate, lock)
+    }
+
+    fn slot_take_back(lock: usize) -> bool {
+        slots::take_back(lock)
+    }
+
+    fn slots_move(_: u32, lock: usize) -> u32 {
+        slots::move_readers(lock)
+    }
+
+    fn slots_read(_: u32, lock: usize) -> bool {
+        slots::is_read(lock)
     }
 
     fn event(event: Event) {

@@ -13,7 +13,7 @@ use super::fault::Fault;
 use super::world::world;
 
 /// More threads than any model has.
-const MOST_THREADS: usize = 6;
+pub(super) const MOST_THREADS: usize = 4;
 
 /// What the steps of each thread hold, by token.
 pub(super) type Steps = [Mutex<()>; MOST_THREADS];
@@ -35,14 +35,23 @@ pub(super) fn release_unless(
     if std::thread::panicking() {
         return true;
     }
+    step(|_| {
+        let calm = guard.load(Relaxed) & mask == 0;
+        if calm {
+            word.store(0, Release);
+        }
+        calm
+    })
+}
+
+/// Runs `body` as a step of the calling thread, whose number it gets.
+pub(super) fn step<R>(body: impl FnOnce(usize) -> R) -> R {
+    let world = world();
     let me = world.local(|local| local.token) as usize - 1;
     let step = world.steps[me].lock().expect("no step panics");
-    let calm = guard.load(Relaxed) & mask == 0;
-    if calm {
-        word.store(0, Release);
-    }
+    let result = body(me);
     drop(step);
-    calm
+    result
 }
 
 pub(super) fn heavy_fence() {

@@ -15,6 +15,7 @@ use super::EPOCH_NS;
 use super::fault::Fault;
 use super::futex::Sleepers;
 use super::restart::{self, Steps};
+use super::slots::{self, Held, Slots};
 
 /// How the machine of a model behaves.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +51,7 @@ impl Default for Config {
 pub(super) struct Local {
     id: ThreadId,
     pub(super) token: u32,
-    pub(super) read: Vec<usize>,
+    pub(super) read: Vec<Held>,
     pub(super) has_slept: bool,
     /// The time that it has spun away, ns.
     pub(super) spun: u64,
@@ -63,6 +64,7 @@ pub(super) struct World {
     pub(super) config: Config,
     pub(super) sleepers: Sleepers,
     pub(super) steps: Steps,
+    pub(super) slots: Slots,
     now: Cell<u64>,
     is_leading_in: Cell<bool>,
     locals: RefCell<Vec<Local>>,
@@ -103,6 +105,7 @@ pub(crate) fn begin(config: Config) {
         config,
         sleepers: Sleepers::default(),
         steps: restart::steps(),
+        slots: slots::slots(),
         now: Cell::new(EPOCH_NS),
         is_leading_in: Cell::new(false),
         locals: RefCell::default(),

@@ -1,0 +1,212 @@
+//! Reader slots: where a thread notes which lock it reads, on a cache line that no other CPU writes.
+//!
+//! One line of eight slots for each CPU, in a table that the process maps when it first needs one and never gives back
+//! (so that a library that is unloaded leaves no lock with a wild table). A slot is claimed in a restartable sequence on
+//! its own CPU, so without an atomic read-modify-write; it belongs to the claimer until that thread gives it back,
+//! wherever it runs by then. What the slots mean to a lock is in `spinpark-locks` (`gate`).
+//!
+//! # A slot
+//!
+//! | value     | meaning                                                   | set by                                         |
+//! |-----------|-----------------------------------------------------------|------------------------------------------------|
+//! | 0         | of a line that is not in use                              | the kernel, which maps zeros                   |
+//! | `FREE`    | of a line in use                                          | the first reader of a CPU; each slot's owner   |
+//! | address   | a thread reads the lock at this address                   | the thread, if the lock's gate is open         |
+//! | + `MOVED` | that reader is counted in the lock itself by now          | who has closed the gate, under its queue lock  |
+//!
+//! # Invariants
+//!
+//! - **T1** Of the steps that claim a slot of a line, one runs at a time: on the line's CPU, restarted if interrupted.
+//! - **T2** A slot that is not free is written by its owner, or by who holds the queue lock of its lock and has closed
+//!   the gate and fenced: no step that saw the gate open is on its way then.
+//! - **T3** The name of a table is its address without the sixteen zeros at its end; a gate holds the name of the table in
+//!   which its readers are. Libraries that each have a copy of this code have a table each, and a reader uses a slot
+//!   only if the gate names its own.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicUsize};
+
+use spinpark_platform::SlotLeft;
+
+use crate::rseq;
+use crate::syscall::call6;
+use crate::thread::{Held, Reads};
+
+pub(crate) const FREE: usize = 1;
+const MOVED: usize = 2;
+
+/// CPUs with a line; threads on others count in the lock. As many as Linux can be built for.
+pub(crate) const CPUS: usize = 8192;
+pub(crate) const LINE: usize = 64;
+/// How many bits of a table's address are zero.
+const NAME_SHIFT: u32 = 16;
+
+/// The most readers that can be in slots.
+pub(crate) const MOST_READERS: u32 = (CPUS * SLOTS) as u32;
+const SLOTS: usize = LINE / core::mem::size_of::<usize>();
+
+#[repr(C, align(64))]
+struct Line([AtomicUsize; SLOTS]);
+
+#[repr(C, align(64))]
+struct Table {
+    /// Lines in use have lower numbers.
+    used: AtomicU32,
+    lines: [Line; CPUS],
+}
+
+/// No gate holds it.
+const NO_TABLE: u32 = u32::MAX;
+/// The name of this copy's table.
+static NAME: AtomicU32 = AtomicU32::new(NO_TABLE);
+
+/// # Safety
+///
+/// `name` is that of a table: tables are never unmapped.
+unsafe fn table(name: u32) -> &'static Table {
+    // SAFETY: T3.
+    unsafe { &*(((name as usize) << NAME_SHIFT) as *const Table) }
+}
+
+/// The name of this copy's table, mapped now if need be; 0 if there are no slots.
+#[cold]
+pub(crate) fn table_name() -> u32 {
+    if rseq::area() == 0 {
+        return 0;
+    }
+    match NAME.load(Acquire) {
+        NO_TABLE => map_table(),
+        name => name,
+    }
+}
+
+fn map_table() -> u32 {
+    const SIZE: usize = core::mem::size_of::<Table>();
+    const ALIGN: usize = 1 << NAME_SHIFT;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let arguments = [0, SIZE + ALIGN, protection as usize, flags as usize, usize::MAX, 0];
+    // SAFETY: new memory, wherever the kernel likes.
+    let mapped = unsafe { call6(libc::SYS_mmap, arguments) };
+    let Ok(mapped) = usize::try_from(mapped) else { return 0 };
+    let Ok(name) = u32::try_from((mapped + ALIGN - 1) >> NAME_SHIFT) else { return 0 };
+    match NAME.compare_exchange(NO_TABLE, name, AcqRel, Acquire) {
+        Ok(_) => name,
+        Err(first) => {
+            // SAFETY: mapped just now, and nobody has seen it.
+            unsafe { call6(libc::SYS_munmap, [mapped, SIZE + ALIGN, 0, 0, 0, 0]) };
+            first
+        }
+    }
+}
+
+#[inline(always)]
+pub(crate) fn enter(gate: &AtomicU32, lock: usize) -> bool {
+    let (open, area) = (gate.load(Relaxed), rseq::area());
+    if open != NAME.load(Relaxed) || area == 0 {
+        return false;
+    }
+    let reads = Reads::of_this_thread();
+    let Some(free) = reads.next() else { return false };
+    // SAFETY: the area is this thread's; the table has that name, which is not `NO_TABLE`, for no gate holds it.
+    let slot = unsafe { rseq::claim(area, gate, open, lines(open), lock) };
+    if slot.is_null() {
+        return enter_again(gate, open, lock);
+    }
+    *free = Held { lock, slot };
+    reads.added();
+    true
+}
+
+fn lines(name: u32) -> usize {
+    ((name as usize) << NAME_SHIFT) + core::mem::offset_of!(Table, lines)
+}
+
+/// The gate was closed, this CPU's line is full or not in use yet, or the step was interrupted.
+#[cold]
+#[inline(never)]
+fn enter_again(gate: &AtomicU32, open: u32, lock: usize) -> bool {
+    // SAFETY: `enter` has checked that it is the name of this copy's table.
+    let table = unsafe { table(open) };
+    let cpu = rseq::this_cpu();
+    let Some(Line(slots)) = table.lines.get(cpu as usize) else { return false };
+    if slots[0].load(Relaxed) == 0 {
+        table.used.fetch_max(cpu + 1, AcqRel);
+        for slot in slots {
+            // Another thread of this CPU may have come first.
+            let _ = slot.compare_exchange(0, FREE, AcqRel, Relaxed);
+        }
+    }
+    let (reads, area) = (Reads::of_this_thread(), rseq::area());
+    let Some(free) = reads.next() else { return false };
+    if area == 0 {
+        return false;
+    }
+    // SAFETY: as in `enter`.
+    let slot = unsafe { rseq::claim(area, gate, open, lines(open), lock) };
+    if slot.is_null() {
+        return false;
+    }
+    *free = Held { lock, slot };
+    reads.added();
+    true
+}
+
+#[inline(always)]
+pub(crate) fn leave(gate: &AtomicU32, lock: usize) -> SlotLeft {
+    let reads = Reads::of_this_thread();
+    let Some(held) = reads.last_if_in_slot(lock) else { return SlotLeft::Counted };
+    let area = rseq::area();
+    // SAFETY: the area is this thread's; the slot is of a table, which is never unmapped, and this thread's (T2).
+    if area != 0 && unsafe { rseq::give_back(area, gate, NAME.load(Relaxed), held.slot, lock) } {
+        reads.removed_last();
+        SlotLeft::Left
+    } else {
+        SlotLeft::Closed
+    }
+}
+
+/// After [`SlotLeft::Closed`], under the queue lock of the lock: whether the reader is counted in the lock by now.
+#[cold]
+pub(crate) fn take_back(lock: usize) -> bool {
+    let reads = Reads::of_this_thread();
+    let Some(held) = reads.last_if_in_slot(lock) else { return true };
+    // SAFETY: a slot of a table, which is never unmapped.
+    let slot = unsafe { &*held.slot };
+    let moved = slot.load(Acquire) != lock;
+    slot.store(FREE, Release); // T2: this thread's, and the gate stays as it is
+    reads.removed_last();
+    moved
+}
+
+/// Marks the readers of `lock` that are in slots as counted elsewhere; returns how many. Under the queue lock of the
+/// lock, with its gate closed and fenced (T2).
+#[cold]
+pub(crate) fn move_readers(name: u32, lock: usize) -> u32 {
+    let mut moved = 0;
+    each(name, |slot| {
+        if slot.load(Acquire) == lock {
+            slot.store(lock | MOVED, Relaxed);
+            moved += 1;
+        }
+    });
+    moved
+}
+
+/// Whether a slot says that `lock` is read; a hint as soon as it is returned.
+#[cold]
+pub(crate) fn is_read(name: u32, lock: usize) -> bool {
+    let mut found = false;
+    each(name, |slot| found |= slot.load(Relaxed) == lock);
+    found
+}
+
+fn each(name: u32, mut look: impl FnMut(&AtomicUsize)) {
+    if name == 0 || name == NO_TABLE {
+        return;
+    }
+    // SAFETY: the caller has the name from a gate.
+    let table = unsafe { table(name) };
+    let used = (table.used.load(Acquire) as usize).min(CPUS);
+    table.lines[..used].iter().flat_map(|Line(slots)| slots).for_each(|slot| look(slot));
+}

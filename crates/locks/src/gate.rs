@@ -1,0 +1,157 @@
+//! The gate of a read-write lock: readers that note themselves in slots of their own instead of in the lock.
+//!
+//! Origin: folly's SharedMutex (2015): deferred readers in a process-wide table, and a writer that pays for a barrier on
+//! all CPUs. Here a slot is claimed and given back without any read-modify-write, each by one restartable step
+//! ([`Platform::slot_enter`], [`Platform::slot_leave`]), and a lock opens its gate only once it is *read-mostly*.
+//!
+//! Gives: readers that share no cache line; a write that costs a barrier and a scan of the slots once in
+//! `reads_before_slots` reads at most (bounded revocation: no clock, no history). Does not give: cheap writes to a lock
+//! whose gate is open.
+//!
+//! # State
+//!
+//! | `SLOTS` in the word | `open`          | meaning                                                                    |
+//! |---------------------|-----------------|----------------------------------------------------------------------------|
+//! | 0                   | 0               | closed: readers are counted in the word                                    |
+//! | 1                   | a table's name  | open: readers may be in that table's slots, and in the word's count        |
+//! | 1                   | 0               | being opened, or being closed: by who holds the queue lock                 |
+//!
+//! `SLOTS` keeps writers out (`word::fits`); upgradable holders and readers do not mind it.
+//!
+//! `calm` counts the reads since the last write, roughly: readers add to it without a read-modify-write.
+//!
+//! # Invariants
+//!
+//! - **G1** Both change only under the queue lock. `SLOTS` is set only on a word without flags and without a writer.
+//! - **G2** A reader is in exactly one place: in a slot that names the lock, or in the count. Who closes the gate moves
+//!   each from the first to the second: it shuts `open`, fences (from then on nobody enters, and nobody leaves in
+//!   passing), marks and counts the slots, and adds that number to the count as it clears `SLOTS`, all under the queue
+//!   lock. A reader that finds the gate shut looks under the queue lock where it is. A marked slot stays taken until its
+//!   reader comes, so the gate may have been opened again by then.
+//! - **G3** (no lost wake-up) No thread that wants the lock alone waits in the queue while `SLOTS` is set: it closes the
+//!   gate before it queues, and G1 keeps the gate shut while flags are set. So nobody waits for a reader in a slot.
+//! - **G4** (free after unlock) Leaving a slot in passing touches nothing after the store. Leaving one under the queue lock
+//!   does (the unlock): a writer cannot have got in, because it must close the gate first, which takes the queue lock.
+//!
+//! # Orderings
+//!
+//! | operation                 | order   | pairs with       | because                                                     |
+//! |---------------------------|---------|------------------|-------------------------------------------------------------|
+//! | open: store of the name   | Release | enter            | the opener, a reader, comes after every earlier writer      |
+//! | enter: step               | Acquire | open             | as above                                                    |
+//! | leave: step               | Release | fence, move      | the reader's section comes before the writer's              |
+//! | close: clear `SLOTS`, CAS | AcqRel  | writer's acquire | as above, for the writer that gets in, whoever closed       |
+//!
+//! Checked by: `verify` (models with mutants: no fence, no move, a count that is added too late), native stress.
+
+use spinpark_platform::{
+    AtomicU32, Event, Ordering::AcqRel, Ordering::Relaxed, Ordering::Release as ReleaseOrder, Platform,
+};
+
+use crate::core::LockCore;
+use crate::word::{self, UNIT};
+
+/// The gate: 8 bytes, zero is closed.
+#[repr(C)]
+pub struct Gate<P: Platform> {
+    open: P::AtomicU32,
+    calm: P::AtomicU32,
+}
+
+impl<P: Platform> Gate<P> {
+    /// A closed gate from two zeros, for `const` initialisers.
+    pub const fn from_parts(open: P::AtomicU32, calm: P::AtomicU32) -> Self {
+        Self { open, calm }
+    }
+
+    /// Where readers look.
+    #[inline]
+    pub(crate) fn word(&self) -> &P::AtomicU32 {
+        &self.open
+    }
+
+    /// After an acquisition for reading by count: opens the gate once the lock is read-mostly.
+    #[inline]
+    pub(crate) fn note_read(&self, core: &LockCore<P>) {
+        let calm = self.calm.load(Relaxed);
+        if calm < P::TUNING.reads_before_slots {
+            self.calm.store(calm + 1, Relaxed);
+        } else {
+            self.open(core);
+        }
+    }
+
+    /// After an acquisition for writing.
+    #[inline]
+    pub(crate) fn note_write(&self) {
+        self.calm.store(0, Relaxed);
+    }
+
+    /// By a reader. Not while somebody waits: the next read tries again.
+    #[cold]
+    #[inline(never)]
+    fn open(&self, core: &LockCore<P>) {
+        let table = P::slot_table();
+        if table == 0 {
+            self.calm.store(0, Relaxed); // asks again after as many reads
+            return;
+        }
+        let queue = core.lock_queue();
+        let mut seen = core.peek();
+        while word::may_open_gate(seen) {
+            match core.word().compare_exchange_weak(seen, seen | word::SLOTS, Relaxed, Relaxed) {
+                Ok(_) => {
+                    self.open.store(table, ReleaseOrder);
+                    P::event(Event::OpenedSlots);
+                    break;
+                }
+                Err(now) => seen = now,
+            }
+        }
+        drop(queue);
+    }
+
+    /// G2: shuts the gate, if it is open, and counts in the word who is in slots of the lock at `lock`.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn close(&self, core: &LockCore<P>, lock: usize) {
+        let queue = core.lock_queue();
+        if word::has_slots(core.peek()) {
+            let table = self.open.load(Relaxed);
+            self.open.store(0, Relaxed);
+            P::heavy_fence();
+            let count = P::slots_move(table, lock) * UNIT;
+            let mut seen = core.peek();
+            while let Err(now) =
+                core.word().compare_exchange_weak(seen, (seen & !word::SLOTS) + count, AcqRel, Relaxed)
+            {
+                seen = now;
+            }
+            self.calm.store(0, Relaxed);
+            P::event(Event::ClosedSlots);
+        }
+        drop(queue);
+    }
+
+    /// A reader whose slot could not be given back in passing: whether it is counted in the word.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn is_counted(&self, core: &LockCore<P>, lock: usize) -> bool {
+        let queue = core.lock_queue(); // the gate stays as it is
+        let counted = P::slot_take_back(lock);
+        drop(queue); // G4
+        counted
+    }
+
+    /// Whether a slot names the lock; a hint.
+    #[cold]
+    pub(crate) fn has_readers(&self, lock: usize) -> bool {
+        P::slots_read(self.open.load(Relaxed), lock)
+    }
+}
+
+impl<P: Platform> Default for Gate<P> {
+    fn default() -> Self {
+        Self::from_parts(AtomicU32::new(0), AtomicU32::new(0))
+    }
+}

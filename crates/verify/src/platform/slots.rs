@@ -1,0 +1,116 @@
+//! Reader slots: each thread has a line of its own, as if on a CPU of its own.
+//!
+//! (Threads that share a line take turns on it, so nothing is lost by that.)
+
+use loom::sync::atomic::AtomicUsize;
+use spinpark_platform::{AtomicU32 as _, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, SlotLeft};
+
+use super::atomic::AtomicU32;
+use super::restart::{self, MOST_THREADS};
+use super::world::world;
+
+/// Slots in a line.
+const SLOTS: usize = 2;
+const FREE: usize = 0;
+const MOVED: usize = 1;
+/// The only table.
+const TABLE: u32 = 7;
+
+pub(super) const MOST_READERS: u32 = (MOST_THREADS * SLOTS) as u32;
+
+/// Each thread's line, by token.
+pub(super) type Slots = [[AtomicUsize; SLOTS]; MOST_THREADS];
+
+pub(super) fn slots() -> Slots {
+    std::array::from_fn(|_| std::array::from_fn(|_| AtomicUsize::new(FREE)))
+}
+
+/// A read lock that a thread holds.
+#[derive(Clone, Copy)]
+pub(super) struct Held {
+    pub(super) lock: usize,
+    /// Where it says so: in which line, and where there.
+    pub(super) slot: Option<(usize, usize)>,
+}
+
+pub(super) fn table_name() -> u32 {
+    if world().config.restartable { TABLE } else { 0 }
+}
+
+pub(super) fn enter(gate: &AtomicU32, lock: usize) -> bool {
+    // A gate that was never opened costs no exploration: nobody else can have closed it.
+    if !world().config.restartable || std::thread::panicking() || gate.load(Relaxed) != TABLE {
+        return false;
+    }
+    let slot = restart::step(|me| {
+        if gate.load(Acquire) != TABLE {
+            return None;
+        }
+        let line = &world().slots[me];
+        let free = line.iter().position(|slot| slot.load(Acquire) == FREE)?;
+        line[free].store(lock, Release);
+        Some((me, free))
+    });
+    if slot.is_some() {
+        world().local(|local| local.read.push(Held { lock, slot }));
+    }
+    slot.is_some()
+}
+
+/// The place of the calling thread's latest hold on `lock`, and its slot.
+fn latest(lock: usize) -> Option<(usize, (usize, usize))> {
+    world().local(|local| {
+        let found = local.read.iter().rposition(|held| held.lock == lock)?;
+        Some((found, local.read[found].slot?))
+    })
+}
+
+fn forget(place: usize) {
+    world().local(|local| local.read.remove(place));
+}
+
+pub(super) fn leave(gate: &AtomicU32, lock: usize) -> SlotLeft {
+    let Some((place, (line, index))) = latest(lock) else { return SlotLeft::Counted };
+    if std::thread::panicking() {
+        return SlotLeft::Left;
+    }
+    let left = restart::step(|_| {
+        let slot = &world().slots[line][index];
+        let mine = gate.load(Relaxed) == TABLE && slot.load(Relaxed) == lock;
+        if mine {
+            slot.store(FREE, Release);
+        }
+        mine
+    });
+    if left {
+        forget(place);
+        SlotLeft::Left
+    } else {
+        SlotLeft::Closed
+    }
+}
+
+pub(super) fn take_back(lock: usize) -> bool {
+    let Some((place, (line, index))) = latest(lock) else { return true };
+    let world = world();
+    let slot = &world.slots[line][index];
+    let moved = slot.load(Acquire) != lock;
+    slot.store(FREE, Release);
+    forget(place);
+    moved
+}
+
+pub(super) fn move_readers(lock: usize) -> u32 {
+    let mut moved = 0;
+    for slot in world().slots.iter().flatten() {
+        if slot.load(Acquire) == lock {
+            slot.store(lock | MOVED, Relaxed);
+            moved += 1;
+        }
+    }
+    moved
+}
+
+pub(super) fn is_read(lock: usize) -> bool {
+    world().slots.iter().flatten().any(|slot| slot.load(Relaxed) == lock)
+}
