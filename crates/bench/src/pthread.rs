@@ -15,6 +15,8 @@ pub enum Kind {
     Recursive,
     /// `PTHREAD_MUTEX_ERRORCHECK`.
     ErrorCheck,
+    /// `PTHREAD_MUTEX_ADAPTIVE_NP`: glibc spins a little before it sleeps.
+    Adaptive,
 }
 
 /// A pthread call of a workload failed: the result would mean nothing, so the process ends.
@@ -50,6 +52,7 @@ impl Mutex {
             Kind::Normal => return Self(mutex),
             Kind::Recursive => libc::PTHREAD_MUTEX_RECURSIVE,
             Kind::ErrorCheck => libc::PTHREAD_MUTEX_ERRORCHECK,
+            Kind::Adaptive => libc::PTHREAD_MUTEX_ADAPTIVE_NP,
         };
         let mut attributes = MaybeUninit::<libc::pthread_mutexattr_t>::uninit();
         // SAFETY: a live local of the right size.

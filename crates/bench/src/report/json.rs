@@ -80,21 +80,31 @@ pub struct Unwritable {
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,
-    file: File,
+    /// None: standard output.
+    file: Option<File>,
     ours_and_empty: bool,
 }
 
 impl Output {
-    /// Opens `path` for writing, without changing what is in it.
+    /// Whether `path` means standard output.
+    #[must_use]
+    pub fn is_stdout(path: &Path) -> bool {
+        path.as_os_str() == "-"
+    }
+
+    /// Opens `path` for writing, without changing what is in it. `-` is standard output.
     ///
     /// # Errors
     ///
     /// If that is not possible.
     pub fn open(path: &Path) -> Result<Self, Unwritable> {
+        if Self::is_stdout(path) {
+            return Ok(Self { path: path.into(), file: None, ours_and_empty: false });
+        }
         let ours_and_empty = !path.exists();
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
         let file = file.map_err(|error| Unwritable { path: path.into(), error })?;
-        Ok(Self { path: path.into(), file, ours_and_empty })
+        Ok(Self { path: path.into(), file: Some(file), ours_and_empty })
     }
 
     /// Replaces the contents by `document`.
@@ -108,14 +118,18 @@ impl Output {
     }
 
     fn try_write(&self, document: &impl Serialize) -> io::Result<()> {
-        if self.file.metadata()?.is_file() {
-            self.file.set_len(0)?;
+        let Some(file) = &self.file else { return write_to(io::stdout().lock(), document) };
+        if file.metadata()?.is_file() {
+            file.set_len(0)?;
         }
-        let mut writer = BufWriter::new(&self.file);
-        serde_json::to_writer_pretty(&mut writer, document)?;
-        writer.write_all(b"\n")?;
-        writer.flush()
+        write_to(BufWriter::new(file), document)
     }
+}
+
+fn write_to(mut writer: impl Write, document: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut writer, document)?;
+    writer.write_all(b"\n")?;
+    writer.flush()
 }
 
 impl Drop for Output {

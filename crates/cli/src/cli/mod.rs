@@ -1,21 +1,25 @@
 //! The command line: names, help, examples. No logic.
 
+mod bench;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use spinpark_bench::arm::Baseline;
 
+pub(crate) use self::bench::{Bench, Locks, Show};
+
 const EXAMPLES: &str = "\
 Examples:
   spinpark                                    the demonstration: under a minute
   spinpark compare -- ./server-test 1000      would better locks make this faster?
   spinpark run -- ./server-test 1000          run it on spinpark's locks
-  spinpark bench pthread                      lock by lock, against glibc
+  spinpark bench locks --quick                lock by lock, against everybody else's
 
 Exit status:
   0    done
-  1    the program under test failed, or did not print its number
+  1    the program under test failed, or did not print its number; with --check, a bound does not hold
   2    the request cannot be carried out: usage, program, drop-in
   130  interrupted; what was measured so far was printed
   `spinpark run` exits as the program does, or with 127 (not found), 126 (not executable), 125
@@ -104,7 +108,8 @@ pub(crate) struct Compare {
     #[arg(long, value_enum, default_value_t = BaselineChoice::Glibc)]
     pub(crate) baseline: BaselineChoice,
 
-    /// Write all data to this file: every run, the environment, the statistics
+    /// Write all data to this file: every run, the environment, the statistics. `-` is standard output; the table goes
+    /// to standard error then
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
@@ -160,64 +165,6 @@ impl From<BaselineChoice> for Baseline {
     }
 }
 
-/// Measure locks by themselves
-#[derive(Debug, Subcommand)]
-pub(crate) enum Bench {
-    Pthread(BenchPthread),
-}
-
-const BENCH_EXAMPLES: &str = "\
-Examples:
-  spinpark bench pthread                                    all shapes
-  spinpark bench pthread --shape pair-threaded --rounds 30  one of them, more precisely
-  spinpark bench pthread --markdown                         as a table for a README
-
-Shapes:
-  pair-single        mutex, lock and unlock, in a process that never created a thread
-  pair-threaded      the same with a second thread alive and asleep
-  recursive-pair, errorcheck-pair, read-pair, write-pair    likewise
-  saturated          one mutex, threads that never pause: 2, 4, 16, 64, 256
-  readers            one rwlock, two threads that only read
-  mixed-1, mixed-10  one rwlock, 1 % and 10 % writes: 2 and 16 threads
-  condvar-ping-pong  two threads in strict alternation, signal under the lock
-  condvar-after      the same, signal after unlock
-  broadcast-64       one thread wakes 64 and waits for all";
-
-/// pthread locks, glibc's against spinpark's, shape by shape
-///
-/// Every run is a fresh process that does nothing but lock, and checks its own result.
-#[derive(Debug, Args)]
-#[command(after_help = BENCH_EXAMPLES)]
-pub(crate) struct BenchPthread {
-    /// Rounds over all shapes; at least 6
-    #[arg(short, long, value_name = "N", default_value_t = 15)]
-    pub(crate) rounds: usize,
-
-    /// Only these shapes
-    #[arg(short, long = "shape", value_name = "NAME", num_args = 1..)]
-    pub(crate) shapes: Vec<String>,
-
-    /// Length of a run, in milliseconds
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=60_000))]
-    pub(crate) millis: u64,
-
-    /// What the glibc arms run
-    #[arg(long, value_enum, default_value_t = BaselineChoice::Glibc)]
-    pub(crate) baseline: BaselineChoice,
-
-    /// Print a Markdown table
-    #[arg(long)]
-    pub(crate) markdown: bool,
-
-    /// Write all data to this file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-
-    /// Repeat the order of runs of an earlier benchmark; otherwise it is random, and printed
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
     #[arg(long, default_value_t = crate::commands::compare::DEMO_OPERATIONS)]
@@ -226,9 +173,5 @@ pub(crate) struct Demo {
 
 #[derive(Debug, Args)]
 pub(crate) struct Worker {
-    pub(crate) shape: String,
-    #[arg(long, default_value_t = 1)]
-    pub(crate) threads: usize,
-    #[arg(long, default_value_t = 200)]
-    pub(crate) millis: u64,
+    pub(crate) request: String,
 }
