@@ -197,16 +197,18 @@ fn some(cells: &[String]) -> String {
     if more == 0 { named } else { format!("{named} and {more} more") }
 }
 
-/// Everything that is weak about cells whose runs are `millis` long.
+/// Everything that is weak about cells.
 #[must_use]
-pub fn of_cells(results: &[CellResult], millis: u64, cpus: usize) -> Vec<Warning> {
+pub fn of_cells(results: &[CellResult], cpus: usize) -> Vec<Warning> {
     let names = |is_it: &dyn Fn(&TargetResult) -> bool| -> Vec<String> {
         let cells = results.iter().filter(|result| result.targets.iter().any(is_it));
         cells.map(|result| format!("{} at {}", result.shape, result.threads)).collect()
     };
-    let half_ns = millis as f64 * 1e6 / 2.0;
     let few = names(&|target| target.fewest_operations < FEW_OPERATIONS);
-    let long = names(&|target| target.waits.is_some_and(|waits| waits.longest_gap > half_ns));
+    let long = names(&|target| {
+        let half_of_run_ns = target.elapsed_s * 1e9 / 2.0;
+        target.waits.is_some_and(|waits| waits.longest > half_of_run_ns)
+    });
     let noisy = results.iter().filter(|r| r.again.is_some_and(|again| again.reach() > MAX_MARGIN)).count();
     let ratios: Vec<Ratio> = results.iter().flat_map(|r| &r.targets).filter_map(|t| t.ratio).collect();
     let is_wide = |ratio: &&Ratio| ratio.contains_one() && ratio.reach() > MAX_MARGIN;

@@ -39,6 +39,9 @@ pub struct Shape {
     pub about: String,
     /// The thread counts that it is measured at.
     pub threads: Vec<usize>,
+    /// A run is at least this long for each thread, in milliseconds, so that every thread gets a CPU.
+    #[serde(default)]
+    pub millis_per_thread: u64,
     /// What threads do.
     pub load: Load,
 }

@@ -29,6 +29,8 @@ pub struct Cell {
     pub load: Load,
     /// The number of threads.
     pub threads: usize,
+    /// The shortest run that shows something, in milliseconds.
+    pub at_least_millis: u64,
     /// The names of the targets; the first one runs twice.
     pub targets: Vec<String>,
     /// Targets that cannot run it, and why not.

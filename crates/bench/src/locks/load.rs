@@ -172,7 +172,7 @@ impl Load {
         }
     }
 
-    /// Whether threads wait in it, so that there is a second phase in which waits are timed.
+    /// Whether threads wait in it, so that it is run a second time, to time that.
     #[must_use]
     pub fn has_waits(&self) -> bool {
         !matches!(self, Self::Pair(_))

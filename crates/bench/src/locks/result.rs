@@ -52,6 +52,8 @@ pub struct TargetResult {
     /// How long threads waited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits: Option<WaitSummary>,
+    /// Median length of the counted phase, in seconds.
+    pub elapsed_s: f64,
     /// The fewest operations of a run.
     pub fewest_operations: u64,
     /// Operations per second with the 95 % interval of the median: lower end, median, upper end.
@@ -190,6 +192,7 @@ impl TargetResult {
             futex_calls: measured.futex_calls.get(target).copied(),
             jain: median(&all(&|report| report.jain)),
             waits: waits(measured, target, &all),
+            elapsed_s: median(&all(&|report| Some(report.elapsed_s)))?,
             fewest_operations: runs.iter().map(|run| run.report.operations).min().unwrap_or_default(),
             throughput: interval.map_or([throughput; 3], |i| [i.low, throughput, i.high]),
         })

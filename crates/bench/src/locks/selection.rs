@@ -64,6 +64,7 @@ pub fn select(
                 shape: shape.name.clone(),
                 load: shape.load.clone(),
                 threads,
+                at_least_millis: shape.millis_per_thread * threads as u64,
                 targets: can,
                 skipped,
             });

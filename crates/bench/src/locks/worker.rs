@@ -1,4 +1,4 @@
-//! The worker process: one load on one family's locks, once.
+//! The worker process: one load on one family's locks, once, and a second time to time waits.
 //!
 //! It must not create a thread before the shape does: one shape measures what a single-threaded process pays.
 
@@ -55,8 +55,12 @@ pub fn run(families: &[Family], request: &str) -> Result<Report, WorkerError> {
     load.check(threads).map_err(WorkerError::Load)?;
     let family = by_name(families, &family).ok_or(WorkerError::Family(family))?;
     let run = family.run(load.needs()).ok_or(Wrong::Unfit)?;
-    let time_waits = load.has_waits() && !count_futex_calls;
     let duration = Duration::from_millis(millis);
-    let outcome = run(&Job { load, threads, duration, time_waits, count_futex_calls })?;
-    Ok(Report::from(&outcome))
+    let mut job = Job { load, threads, duration, time_waits: false, count_futex_calls };
+    let mut report = Report::from(&run(&job)?);
+    if job.load.has_waits() && !count_futex_calls {
+        job.time_waits = true;
+        report.waits = Report::from(&run(&job)?).waits;
+    }
+    Ok(report)
 }

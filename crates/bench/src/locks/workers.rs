@@ -34,7 +34,7 @@ pub struct Workers<'a> {
     pub inherited: OsString,
     /// All targets, by name.
     pub targets: BTreeMap<String, Target>,
-    /// Length of a counted phase.
+    /// Length of a counted phase, in milliseconds, if the shape does not need a longer one.
     pub millis: u64,
     /// Set by Ctrl-C.
     pub interrupt: &'a Interrupt,
@@ -93,7 +93,7 @@ impl Workers<'_> {
             family: target.family.clone(),
             load: cell.load.clone(),
             threads: cell.threads,
-            millis: self.millis,
+            millis: self.millis.max(cell.at_least_millis),
             count_futex_calls,
         };
         let mut command = match &self.peers.path {

@@ -1,14 +1,16 @@
 //! Threads that start together, are measured for a while, and stop together.
 //!
 //! With more threads than CPUs, the last thread starts long after the first, and whoever holds the stopwatch may be late
-//! too. So there are phases, and only operations of the middle ones count:
+//! too. So there are phases, and only operations that end in the middle one count:
 //!
 //! ```text
-//! barrier | warm up | counted: this time, these operations, no clock | timed: each wait | over
+//! barrier | warm up | counted: this time, these operations | over
 //! ```
 //!
-//! Reading a clock takes as long as a lock. So nobody reads one while operations are counted; waits are timed in a
-//! phase of their own, equally long.
+//! Reading a clock takes as long as a lock. So a load is run twice, on fresh locks and threads: once without any clock,
+//! to count operations; once with a clock on both sides of each wait. In the second one, every wait is timed from its
+//! beginning, also if that is before the counted phase, and to its end, also if that is after it: a thread that
+//! starves is not overlooked.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -21,32 +23,51 @@ use crate::locks::counters::{Counters, Counts};
 
 const WARM_UP: u8 = 0;
 const COUNTED: u8 = 1;
-const TIMED: u8 = 2;
-const OVER: u8 = 3;
+const OVER: u8 = 2;
 
 /// The warm-up lasts this fraction of the counted time.
 const WARM_UP_SHARE: u32 = 4;
 
-/// The current phase, on cache lines of its own: it is read all the time and written three times.
-#[derive(Debug, Default)]
+/// The current phase, on cache lines of its own: it is read all the time and written twice.
+#[derive(Debug)]
 #[repr(align(128))]
-pub(super) struct Phase(AtomicU8);
+pub(super) struct Phase {
+    number: AtomicU8,
+    /// Whether waits are timed.
+    timed: bool,
+}
 
 impl Phase {
+    fn new(timed: bool) -> Self {
+        Self { number: AtomicU8::new(WARM_UP), timed }
+    }
+
+    /// One that has ended, for tests.
+    #[cfg(test)]
+    pub(super) fn over() -> Self {
+        Self { number: AtomicU8::new(OVER), timed: true }
+    }
+
+    fn set(&self, number: u8) {
+        self.number.store(number, Ordering::Relaxed);
+    }
+
     /// Whether it is time to stop.
     #[inline]
     pub(super) fn is_over(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == OVER
+        self.number.load(Ordering::Relaxed) == OVER
     }
 
+    /// Whether what ends now counts as an operation.
     #[inline]
     fn is_counted(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == COUNTED
+        self.number.load(Ordering::Relaxed) == COUNTED
     }
 
+    /// Whether a wait that ends now counts: also after the end, or those who starve would not.
     #[inline]
-    pub(super) fn is_untimed(&self) -> bool {
-        self.0.load(Ordering::Relaxed) < TIMED
+    pub(super) fn is_warm(&self) -> bool {
+        self.number.load(Ordering::Relaxed) != WARM_UP
     }
 }
 
@@ -67,7 +88,7 @@ pub(super) struct Share {
     pub(super) all: u64,
     /// Those of the counted phase.
     pub(super) counted: u64,
-    /// How long it waited, in the timed phase.
+    /// How long it waited, if that was timed.
     pub(super) waits: Option<Waits>,
 }
 
@@ -83,20 +104,24 @@ impl Share {
 /// Repeats `operation` until it is over.
 pub(super) fn drive(phase: &Phase, operation: &mut impl Operation) -> Share {
     let mut share = Share::default();
-    while phase.is_untimed() {
-        if operation.run(&mut Nobody) {
-            share.count(phase);
-        }
-    }
-    if !phase.is_over() {
-        let mut watch = Stopwatch::start();
-        while !phase.is_over() {
-            share.all += u64::from(operation.run(&mut watch));
-        }
+    if phase.timed {
+        let mut watch = Stopwatch::start(phase);
+        repeat(phase, operation, &mut watch, &mut share);
         share.waits = Some(watch.stop());
+    } else {
+        repeat(phase, operation, &mut Nobody, &mut share);
     }
     operation.end();
     share
+}
+
+#[inline]
+fn repeat(phase: &Phase, operation: &mut impl Operation, watch: &mut impl Watch, share: &mut Share) {
+    while !phase.is_over() {
+        if operation.run(watch) {
+            share.count(phase);
+        }
+    }
 }
 
 /// What all threads did together.
@@ -114,7 +139,7 @@ pub(super) struct Done<T> {
 ///
 /// The barrier is std's, so it is not among the locks under test, except for the target that is std.
 pub(super) fn run<T: Send>(job: &Job, work: impl Fn(usize, &Phase) -> T + Sync) -> Done<T> {
-    let phase = Phase(AtomicU8::new(WARM_UP));
+    let phase = Phase::new(job.time_waits);
     let barrier = Barrier::new(job.threads + 1);
     let counters = Counters::open(job.count_futex_calls);
     thread::scope(|scope| {
@@ -129,16 +154,12 @@ pub(super) fn run<T: Send>(job: &Job, work: impl Fn(usize, &Phase) -> T + Sync) 
         barrier.wait();
         thread::sleep(job.duration / WARM_UP_SHARE);
         let running = counters.start();
-        phase.0.store(COUNTED, Ordering::Relaxed);
+        phase.set(COUNTED);
         let start = Instant::now();
         thread::sleep(job.duration);
-        phase.0.store(if job.time_waits { TIMED } else { OVER }, Ordering::Relaxed);
+        phase.set(OVER);
         let elapsed = start.elapsed();
         let counts = running.stop();
-        if job.time_waits {
-            thread::sleep(job.duration);
-            phase.0.store(OVER, Ordering::Relaxed);
-        }
         let results =
             handles.into_iter().map(|handle| handle.join().unwrap_or_else(|_| std::process::abort()));
         Done { shares: results.collect(), elapsed, counts }

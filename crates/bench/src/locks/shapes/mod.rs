@@ -39,9 +39,9 @@ pub struct Job {
     pub load: Load,
     /// How many there are.
     pub threads: usize,
-    /// Length of the counted phase, and of the timed phase too.
+    /// Length of the counted phase.
     pub duration: Duration,
-    /// Whether there is a timed phase.
+    /// Whether waits are timed; then operations take longer.
     pub time_waits: bool,
     /// Whether futex calls are counted.
     pub count_futex_calls: bool,

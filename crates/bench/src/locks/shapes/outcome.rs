@@ -19,7 +19,7 @@ pub struct Outcome {
     pub(super) counts: Counts,
     /// Operations per thread.
     pub(super) shares: Vec<u64>,
-    /// How long threads waited in the timed phase.
+    /// How long threads waited, if that was timed.
     pub(super) waits: Option<Waits>,
 }
 
@@ -66,7 +66,7 @@ pub struct Report {
     /// Why they could not be counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub futex_error: Option<String>,
-    /// Waits in the timed phase, where threads wait.
+    /// Waits, from a second run of the same load with clocks, where threads wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits: Option<WaitReport>,
 }

@@ -4,6 +4,8 @@ use std::time::Instant;
 
 use hdrhistogram::Histogram;
 
+use super::crew::Phase;
+
 /// The longest wait that the histogram can tell from a longer one.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
@@ -27,7 +29,8 @@ impl Watch for Nobody {
 }
 
 /// Reads the clock at both times. The second reading is inside the critical section, and makes it some 25 ns longer.
-pub(super) struct Stopwatch {
+pub(super) struct Stopwatch<'a> {
+    phase: &'a Phase,
     waiting_since: Instant,
     last_acquired: Instant,
     waits: Waits,
@@ -62,29 +65,23 @@ impl Waits {
     }
 }
 
-impl Stopwatch {
-    /// Starts it.
-    pub(super) fn start() -> Self {
+impl<'a> Stopwatch<'a> {
+    /// Starts it. Waits and gaps count if they end after the warm-up.
+    pub(super) fn start(phase: &'a Phase) -> Self {
         let now = Instant::now();
         let waits = Waits::new();
-        Self { waiting_since: now, last_acquired: now, waits }
+        Self { phase, waiting_since: now, last_acquired: now, waits }
     }
 
     /// What it saw. A thread that went without the lock until the end had a gap too.
     pub(super) fn stop(mut self) -> Waits {
-        self.gap_until(Instant::now());
-        self.waits
-    }
-
-    #[inline]
-    fn gap_until(&mut self, now: Instant) {
-        let gap = nanoseconds(self.last_acquired, now);
+        let gap = nanoseconds(self.last_acquired, Instant::now());
         self.waits.longest_gap_ns = self.waits.longest_gap_ns.max(gap);
-        self.last_acquired = now;
+        self.waits
     }
 }
 
-impl Watch for Stopwatch {
+impl Watch for Stopwatch<'_> {
     #[inline]
     fn waiting(&mut self) {
         self.waiting_since = Instant::now();
@@ -93,10 +90,14 @@ impl Watch for Stopwatch {
     #[inline]
     fn acquired(&mut self) {
         let now = Instant::now();
-        let wait = nanoseconds(self.waiting_since, now);
-        self.waits.histogram.saturating_record(wait);
-        self.waits.longest_ns = self.waits.longest_ns.max(wait);
-        self.gap_until(now);
+        if self.phase.is_warm() {
+            let wait = nanoseconds(self.waiting_since, now);
+            let gap = nanoseconds(self.last_acquired, now);
+            self.waits.histogram.saturating_record(wait);
+            self.waits.longest_ns = self.waits.longest_ns.max(wait);
+            self.waits.longest_gap_ns = self.waits.longest_gap_ns.max(gap);
+        }
+        self.last_acquired = now;
     }
 }
 
@@ -111,7 +112,8 @@ mod tests {
 
     #[test]
     fn every_wait_is_recorded() {
-        let mut watch = Stopwatch::start();
+        let phase = Phase::over();
+        let mut watch = Stopwatch::start(&phase);
         for _ in 0..10 {
             watch.waiting();
             watch.acquired();

@@ -3,7 +3,7 @@
 use super::{dash, interval};
 use crate::locks::bounds::{BoundResult, Judgement};
 use crate::locks::definitions::Figure;
-use crate::report::{Goodness, Style, table, text};
+use crate::report::{Goodness, Style, table, text, wrap};
 
 /// The columns.
 pub(super) const HEADER: [&str; 7] = ["what", "threads", "bound", "ratio", "95 % interval", "÷", "verdict"];
@@ -69,8 +69,6 @@ pub fn render(results: &[BoundResult], style: Style) -> String {
         0 => {}
         more => sentence += &format!(", {more} not measured"),
     }
-    format!(
-        "{}{sentence}. Ratios are ours ÷ the other (the best peer, where several could be meant).\n",
-        text(&rows)
-    )
+    sentence += ". Ratios are ours ÷ the other (the best peer, where several could be meant).";
+    format!("{}{}\n", text(&rows), wrap(&sentence, 0))
 }

@@ -142,10 +142,10 @@ fn drop_in_report() -> anyhow::Result<tempfile::NamedTempFile> {
 
 fn intro(request: &Request, session: &Session, cells: &[Measured]) {
     let runs = cells.iter().map(Measured::runs_per_round).sum::<usize>() * request.rounds;
-    // Warm-up and the counted phase; the timed phase, where threads wait; the process itself.
+    // Warm-up and the counted phase, twice where waits are timed; the process itself.
     let of_cell = |cell: &Measured| {
-        let phases = if cell.cell.load.has_waits() { 2.25 } else { 1.0 };
-        let run_s = request.millis as f64 / 1e3 * phases + 0.015;
+        let phases = if cell.cell.load.has_waits() { 2.5 } else { 1.0 };
+        let run_s = request.millis.max(cell.cell.at_least_millis) as f64 / 1e3 * phases + 0.015;
         run_s * (cell.runs_per_round() * request.rounds + cell.cell.targets.len()) as f64
     };
     let seconds: f64 = cells.iter().map(of_cell).sum();
@@ -206,7 +206,7 @@ fn warnings_of(
     ];
     let applying = candidates.into_iter().filter_map(|(applies, warning)| applies.then_some(warning));
     applying
-        .chain(warnings::of_cells(&findings.results, request.millis, cpus))
+        .chain(warnings::of_cells(&findings.results, cpus))
         .chain(futex_error.map(|why| Warning::NoFutexCounter { why }))
         .chain(warnings::of_machine(noise))
         .collect()
