@@ -8,14 +8,14 @@ use crate::report::{Goodness, Style, table, text, wrap};
 /// The columns.
 pub(super) const HEADER: [&str; 7] = ["what", "threads", "bound", "ratio", "95 % interval", "÷", "verdict"];
 
-/// The cells of a row.
+/// The cells of a row. What is not said to be another figure is time per operation.
 pub(super) fn row(result: &BoundResult) -> [String; 7] {
     let figure = match result.figure {
-        Figure::Time => "time",
-        Figure::Throughput => "throughput",
-        Figure::Cpu => "CPU time",
-        Figure::Switches => "context switches",
-        Figure::LongestWait => "longest wait",
+        Figure::Time => "",
+        Figure::Throughput => ", throughput",
+        Figure::Cpu => ", CPU time",
+        Figure::Switches => ", context switches",
+        Figure::LongestWait => ", longest wait",
     };
     let limit = match (result.at_most, result.at_least) {
         (Some(limit), _) => format!("≤ {limit:.2}"),
@@ -28,7 +28,7 @@ pub(super) fn row(result: &BoundResult) -> [String; 7] {
         few => few.concat(),
     };
     [
-        format!("{}: {}, {figure}", result.ours, result.what),
+        format!("{}: {}{figure}", result.ours, result.what),
         threads,
         limit,
         result.ratio.map_or_else(dash, |ratio| format!("{:.2}", ratio.median)),

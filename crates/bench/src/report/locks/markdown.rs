@@ -16,18 +16,21 @@ pub fn render(
     environment: &Environment,
     command: &str,
 ) -> String {
+    const MARK: &str = "\\* more threads than CPUs.";
     let cpus = environment.cpus;
     let mut text = String::new();
     let explanation = match (pairwise::names(results), bounds.is_empty()) {
         (_, false) => {
             table(&mut text, &bounds::HEADER, 6, bounds.iter().map(bounds::row));
-            String::from("Ratios are ours ÷ the other, within rounds, with 95 % intervals")
+            String::from(
+                "Time per operation, unless said otherwise. Ratios are ours ÷ the other, within rounds, with 95 % intervals.",
+            )
         }
         (Some(names), true) => {
             let rows = results.iter().filter_map(|result| pairwise::row(result, cpus));
             table(&mut text, &pairwise::header(names), 7, rows.map(|(cells, _)| cells));
             let [baseline, other] = names;
-            format!("Time per operation; the ratio is {other} ÷ {baseline}, so less than 1 is faster")
+            format!("Time per operation; the ratio is {other} ÷ {baseline}, so less than 1 is faster. {MARK}")
         }
         (None, true) => {
             for matrix in matrices(results, cpus) {
@@ -50,7 +53,7 @@ pub fn render(
         }
     };
     let _ = writeln!(text, "\n`{command}`: {}.", environment.line());
-    let _ = writeln!(text, "{explanation}. \\* more threads than CPUs.");
+    let _ = writeln!(text, "{explanation}");
     text
 }
 
