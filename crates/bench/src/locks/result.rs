@@ -175,11 +175,8 @@ impl TargetResult {
     ) -> Option<Self> {
         let runs: Vec<&Run> =
             measured.runs.iter().filter(|run| run.plan.target == target && !run.plan.again).collect();
-        let all = |of: &dyn Fn(&Report) -> Option<f64>| -> Vec<f64> {
-            runs.iter().filter_map(|run| of(&run.report)).collect()
-        };
-        let middle = |figure: Figure| median(&all(&|report| figure.of(report)));
-        let throughput = all(&|report| Figure::Throughput.of(report));
+        let middle = |figure: Figure| median(&all(&runs, |report| figure.of(report)));
+        let throughput = all(&runs, |report| Figure::Throughput.of(report));
         let interval = ratio_interval(&throughput, seed);
         let throughput = median(&throughput)?;
         Some(Self {
@@ -190,22 +187,23 @@ impl TargetResult {
             cpu_ns: middle(Figure::Cpu)?,
             switches: middle(Figure::Switches)?,
             futex_calls: measured.futex_calls.get(target).copied(),
-            jain: median(&all(&|report| report.jain)),
-            waits: waits(measured, target, &all),
-            elapsed_s: median(&all(&|report| Some(report.elapsed_s)))?,
+            jain: median(&all(&runs, |report| report.jain)),
+            waits: waits(measured, target, &runs),
+            elapsed_s: median(&all(&runs, |report| Some(report.elapsed_s)))?,
             fewest_operations: runs.iter().map(|run| run.report.operations).min().unwrap_or_default(),
             throughput: interval.map_or([throughput; 3], |i| [i.low, throughput, i.high]),
         })
     }
 }
 
-fn waits(
-    measured: &Measured,
-    target: &str,
-    all: &dyn Fn(&dyn Fn(&Report) -> Option<f64>) -> Vec<f64>,
-) -> Option<WaitSummary> {
+/// A number of each run that has it.
+fn all(runs: &[&Run], of: impl Fn(&Report) -> Option<f64>) -> Vec<f64> {
+    runs.iter().filter_map(|run| of(&run.report)).collect()
+}
+
+fn waits(measured: &Measured, target: &str, runs: &[&Run]) -> Option<WaitSummary> {
     let [p50, p90, p99, p999] = quantiles(measured.waits.get(target)?, [0.5, 0.9, 0.99, 0.999])?;
-    let longest = median(&all(&|report| Some(report.waits.as_ref()?.longest_ns as f64)))?;
-    let longest_gap = median(&all(&|report| Some(report.waits.as_ref()?.longest_gap_ns as f64)))?;
+    let longest = median(&all(runs, |report| Some(report.waits.as_ref()?.longest_ns as f64)))?;
+    let longest_gap = median(&all(runs, |report| Some(report.waits.as_ref()?.longest_gap_ns as f64)))?;
     Some(WaitSummary { p50, p90, p99, p999, longest, longest_gap })
 }

@@ -54,7 +54,7 @@ fn waits(result: &CellResult, style: Style) -> String {
 /// A count per operation: mostly far below one.
 fn small(count: f64) -> String {
     match count {
-        c if c == 0.0 => String::from("0"),
+        0.0 => String::from("0"),
         c if c < 0.001 => format!("{c:.0e}"),
         c if c < 1.0 => format!("{c:.3}"),
         c => number(c),
