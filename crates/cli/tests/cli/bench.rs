@@ -1,6 +1,8 @@
 //! `spinpark bench`.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
@@ -75,6 +77,27 @@ fn json_on_standard_output_is_nothing_but_json() {
     let document: Value = serde_json::from_str(&result.stdout).unwrap();
     assert_eq!(document["end"], "complete");
     assert!(result.stderr.contains("pair-single"), "{}", result.stderr);
+}
+
+/// Ctrl-C: what was measured so far is printed and written.
+#[test]
+fn interrupted() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut command =
+        spinpark(["bench", "locks", "--rounds", "100000", "--millis", "2", "--shape", "pair-single"]);
+    command.args(["--target", "std", "usync", "--json"]).arg(file.path());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut text = String::new();
+    assert_ne!(stdout.read_line(&mut text).unwrap(), 0);
+    assert!(Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap().success());
+    stdout.read_to_string(&mut text).unwrap();
+    let mut warnings = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut warnings).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{text}{warnings}");
+    assert!(warnings.contains("Interrupted after"), "{warnings}");
+    let document: Value = serde_json::from_str(&fs::read_to_string(file.path()).unwrap()).unwrap();
+    assert_eq!(document["end"], "interrupted");
 }
 
 /// One bound, from a file: what it needs is measured, and `--check` decides about the exit status.
