@@ -12,7 +12,7 @@ struct Peer {
     header: &'static str,
     /// Its name for pkg-config; if it has none, the library is called as the peer.
     package: Option<&'static str>,
-    /// Debian's package.
+    /// Debian's packages.
     debian: &'static str,
 }
 
@@ -22,7 +22,7 @@ const PEERS: [Peer; 3] = [
         source: "shims/abseil.cc",
         header: "absl/synchronization/mutex.h",
         package: Some("absl_synchronization"),
-        debian: "libabsl-dev",
+        debian: "g++ pkg-config libabsl-dev",
     },
     Peer { name: "nsync", source: "shims/nsync.c", header: "nsync.h", package: None, debian: "libnsync-dev" },
     Peer {
@@ -30,7 +30,7 @@ const PEERS: [Peer; 3] = [
         source: "shims/onetbb.cc",
         header: "oneapi/tbb/rw_mutex.h",
         package: Some("tbb"),
-        debian: "libtbb-dev",
+        debian: "g++ pkg-config libtbb-dev",
     },
 ];
 
@@ -39,8 +39,7 @@ fn main() {
     println!("cargo::rerun-if-changed=shims");
     for peer in &PEERS {
         println!("cargo::rustc-check-cfg=cfg({})", peer.name);
-        // Watched even while it is missing, so that it is found once it is installed.
-        println!("cargo::rerun-if-changed=/usr/include/{}", peer.header);
+        println!("cargo::rerun-if-changed={}", peer.watched().display());
         let variable = peer.name.to_uppercase();
         match peer.build() {
             Ok(version) => {
@@ -56,9 +55,21 @@ fn main() {
 }
 
 impl Peer {
+    /// What changes when it is installed or goes. (A file that does not exist would count as changed, always.)
+    fn watched(&self) -> PathBuf {
+        let headers = Path::new("/usr/include");
+        let header = headers.join(self.header);
+        if header.exists() { header } else { headers.into() }
+    }
+
     /// Compiles the shim and links the library; returns the library's version, or why there is none.
     fn build(&self) -> Result<String, String> {
-        let missing = || format!("not installed when this was built: apt install {}", self.debian);
+        let missing = || {
+            format!(
+                "not there when it was built: apt install {}, cargo build --release -p spinpark-peers",
+                self.debian
+            )
+        };
         let library = match self.package {
             Some(package) => {
                 let mut config = pkg_config::Config::new();

@@ -11,7 +11,7 @@
 //! | run it many times | [`blocks`], [`measure`] |
 //! | what follows from the numbers | [`stats`], [`compare`], [`warnings`] |
 //! | say it | [`report`] |
-//! | workloads of our own | [`demo`], [`shapes`] |
+//! | workloads of our own | [`demo`], [`locks`] |
 //!
 //! Everything after [`measure::Executor`] works without a clock and without processes, and is tested that way.
 
