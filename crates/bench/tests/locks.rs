@@ -176,7 +176,7 @@ fn tables_fit_their_width() {
         let style = Style { width, ..Style::PLAIN };
         let mut text = matrix::render(&results, 2, style) + &details::render(&results[3], 2, style);
         let definitions = Definitions::built_in().unwrap();
-        text += &bounds_table::render(&bounds::judge_all(&definitions, &cells, SEED).unwrap(), style);
+        text += &bounds_table::render(&bounds::judge_all(&definitions, &cells, SEED).unwrap(), 2, style);
         let longest = text.lines().map(|line| line.chars().count()).max().unwrap();
         assert!(longest <= usize::from(width), "{longest} of {width}:\n{text}");
     }
@@ -241,7 +241,7 @@ fn bounds_as_a_table() {
     let definitions = Definitions::built_in().unwrap();
     let results = bounds::judge_all(&definitions, &cells, SEED).unwrap();
     let measured: Vec<_> = results.into_iter().filter(|r| r.judgement != Judgement::NotMeasured).collect();
-    insta::assert_snapshot!(bounds_table::render(&measured, Style::PLAIN));
+    insta::assert_snapshot!(bounds_table::render(&measured, 2, Style::PLAIN));
     let markdown = markdown::render(&[], &measured[..2], &environment(), "spinpark bench locks --bounds");
     insta::assert_snapshot!("bounds_in_markdown", markdown);
 }
@@ -284,7 +284,7 @@ fn a_document_can_be_read_again() {
     let document =
         Document { record: &record, noise: &noise, warnings: &warnings, results: &results, bounds: &[] };
     let file = tempfile::NamedTempFile::new().unwrap();
-    Output::open(file.path()).unwrap().write(&document).unwrap();
+    Output::open(file.path()).unwrap().write_compact(&document).unwrap();
     let text = std::fs::read_to_string(file.path()).unwrap();
     let again = Record::parse(&text).unwrap();
     assert_eq!(again.cells, record.cells);
@@ -292,7 +292,7 @@ fn a_document_can_be_read_again() {
     assert_eq!(again.bound_definitions, record.bound_definitions);
     assert_eq!(self::results(&again.cells), results);
     assert_eq!(again.file_name(), "2026-01-02-some-r-cpu-2-ghz-2cpus-vm.json");
-    let newer = text.replacen("\"schema\": 1", "\"schema\": 99", 1);
+    let newer = text.replacen("\"schema\":1", "\"schema\":99", 1);
     assert!(Record::parse(&newer).unwrap_err().contains("schema 99"));
     assert!(Record::parse("{}").unwrap_err().contains("not a record"));
 }

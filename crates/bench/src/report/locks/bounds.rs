@@ -1,6 +1,6 @@
 //! The table of bounds.
 
-use super::{dash, interval};
+use super::{dash, interval, threads};
 use crate::locks::bounds::{BoundResult, Judgement};
 use crate::locks::definitions::Figure;
 use crate::report::{Goodness, Style, table, text, wrap};
@@ -9,7 +9,7 @@ use crate::report::{Goodness, Style, table, text, wrap};
 pub(super) const HEADER: [&str; 7] = ["what", "threads", "bound", "ratio", "95 % interval", "÷", "verdict"];
 
 /// The cells of a row. What is not said to be another figure is time per operation.
-pub(super) fn row(result: &BoundResult) -> [String; 7] {
+pub(super) fn row(result: &BoundResult, cpus: usize) -> [String; 7] {
     let figure = match result.figure {
         Figure::Time => "",
         Figure::Throughput => ", throughput",
@@ -22,18 +22,23 @@ pub(super) fn row(result: &BoundResult) -> [String; 7] {
         (_, Some(limit)) => format!("≥ {limit:.2}"),
         _ => dash(),
     };
-    let threads: Vec<String> = result.threads.iter().map(usize::to_string).collect();
-    let threads = match &threads[..] {
-        [first, .., last] => format!("{first}…{last}"),
-        few => few.concat(),
+    let shown = match result.threads[..] {
+        [first, .., last] => format!("{first}…{}", threads(last, cpus)),
+        [only] => threads(only, cpus),
+        [] => dash(),
+    };
+    let against = match &result.against[..] {
+        [] => dash(),
+        [only] => only.clone(),
+        _ => String::from("best of each"),
     };
     [
         format!("{}: {}{figure}", result.ours, result.what),
-        threads,
+        shown,
         limit,
         result.ratio.map_or_else(dash, |ratio| format!("{:.2}", ratio.median)),
         result.ratio.as_ref().map_or_else(dash, interval),
-        result.against.join(", "),
+        against,
         word(result.judgement).0.to_owned(),
     ]
 }
@@ -47,12 +52,12 @@ fn word(judgement: Judgement) -> (&'static str, Goodness) {
     }
 }
 
-/// All bounds, and how many hold.
+/// All bounds, and how many hold. `cpus` decides which rows are oversubscribed.
 #[must_use]
-pub fn render(results: &[BoundResult], style: Style) -> String {
+pub fn render(results: &[BoundResult], cpus: usize, style: Style) -> String {
     let mut rows = table(style, &HEADER);
     for result in results {
-        let cells = row(result);
+        let cells = row(result, cpus);
         let mut row: Vec<comfy_table::Cell> = cells[..6].iter().map(comfy_table::Cell::new).collect();
         row.push(style.verdict(&cells[6], word(result.judgement).1));
         rows.add_row(row);

@@ -21,7 +21,7 @@ pub fn render(
     let mut text = String::new();
     let explanation = match (pairwise::names(results), bounds.is_empty()) {
         (_, false) => {
-            table(&mut text, &bounds::HEADER, 6, bounds.iter().map(bounds::row));
+            table(&mut text, &bounds::HEADER, 6, bounds.iter().map(|bound| bounds::row(bound, cpus)));
             String::from(
                 "Time per operation, unless said otherwise. Ratios are ours ÷ the other, within rounds, with 95 % intervals.",
             )

@@ -24,7 +24,8 @@ fn dash() -> String {
 
 /// `[0.95, 1.02]`.
 fn interval(ratio: &Ratio) -> String {
-    format!("[{:.2}, {:.2}]", ratio.low, ratio.high)
+    let end = |value: f64| if value < 99.995 { format!("{value:.2}") } else { format!("{value:.0}") };
+    format!("[{}, {}]", end(ratio.low), end(ratio.high))
 }
 
 /// `16`, or `16*` if that is more than there are CPUs.

@@ -65,11 +65,11 @@ impl Findings {
             bounds: &self.bounds,
         };
         if let Some(json) = json {
-            json.write(&document)?;
+            json.write_compact(&document)?;
         }
         if let Some(directory) = record {
             let path = directory.join(self.record.file_name());
-            Output::open(&path)?.write(&document)?;
+            Output::open(&path)?.write_compact(&document)?;
             eprintln!("Record: {}", path.display());
         }
         plots.map_or(Ok(()), |directory| self.draw(&directory))
@@ -97,7 +97,7 @@ fn tables(
 ) -> Vec<String> {
     let mut tables = Vec::new();
     match pairwise::names(results) {
-        _ if !judged.is_empty() => tables.push(bounds::render(judged, style)),
+        _ if !judged.is_empty() => tables.push(bounds::render(judged, cpus, style)),
         Some(names) => {
             let [baseline, other] = names;
             let table = pairwise::render(results, names, cpus, style);
