@@ -72,7 +72,7 @@ pub enum Warning {
         /// Share of all CPU time.
         share: f64,
     },
-    /// The drop-in is not optimised.
+    /// The drop-in, or the command with its locks, is not optimised.
     DebugBuild,
     /// More threads than CPUs.
     Oversubscribed {
@@ -156,7 +156,7 @@ impl fmt::Display for Warning {
             ),
             Self::DebugBuild => write!(
                 f,
-                "The drop-in comes from a debug build and is slow. Build it with `cargo build --release`, and run that command."
+                "A debug build is measured, and it is slow. Build with `cargo build --release`, and run that command."
             ),
             Self::Oversubscribed { cpus } => write!(
                 f,

@@ -114,7 +114,22 @@ fn a_wish_narrows_the_preset_down() {
         assert!(cell.skipped[0].why.contains("apt install libtbb-dev"), "{:?}", cell.skipped);
     }
     let wish = Wish { shapes: vec!["ping-pong-two-cpus".into()], ..Wish::default() };
-    let selected = select(&definitions, preset, &wish, &Peers::default(), 1).unwrap();
-    assert!(selected.cells[0].targets.is_empty());
-    assert!(selected.cells[0].skipped.iter().any(|skipped| skipped.why == "needs two CPUs"));
+    let nothing = select(&definitions, preset, &wish, &Peers::default(), 1).unwrap_err();
+    assert!(nothing.contains("std: needs two CPUs"), "{nothing}");
+}
+
+/// Numbers of threads that a shape cannot have are left out of it, unless none is left.
+#[test]
+fn a_queue_needs_two_threads() {
+    let definitions = Definitions::built_in().unwrap();
+    let preset = definitions.preset("locks").unwrap();
+    let threads = |wanted: &[usize]| {
+        let wish = Wish { shapes: vec!["queue".into()], threads: wanted.to_vec(), ..Wish::default() };
+        let selected = select(&definitions, preset, &wish, &Peers::default(), 2)?;
+        Ok::<_, String>(selected.cells.iter().map(|cell| cell.threads).collect::<Vec<_>>())
+    };
+    assert_eq!(threads(&[1, 2, 10]).unwrap(), [2, 10]);
+    assert!(threads(&[1]).unwrap_err().contains("the number of threads of a queue is 1"));
+    let quick = Wish { threads: vec![1, 2, 10, 64], ..Wish::default() };
+    assert!(select(&definitions, preset, &quick, &Peers::default(), 2).is_ok());
 }

@@ -70,10 +70,20 @@ pub fn select(
             });
         }
     }
-    if cells.is_empty() {
-        return Err(String::from("nothing is left to measure: no shape has those numbers of threads"));
+    if cells.iter().all(|cell| cell.targets.is_empty()) {
+        return Err(nothing_left(&cells));
     }
     Ok(Selected { targets, cells })
+}
+
+/// Why no target runs in any cell.
+fn nothing_left(cells: &[Cell]) -> String {
+    let Some(cell) = cells.first() else {
+        return String::from("nothing is left to measure: there is no such shape");
+    };
+    let reasons: Vec<String> =
+        cell.skipped.iter().map(|Skipped { target, why }| format!("{target}: {why}")).collect();
+    format!("nothing is left to measure; no target can run `{}`\n{}", cell.shape, reasons.join("\n"))
 }
 
 fn targets_of(definitions: &Definitions, preset: &Preset, wish: &Wish) -> Result<Vec<Target>, String> {
@@ -121,11 +131,15 @@ fn selections(
         if !wish.threads.is_empty() {
             let shape = definitions.shape(&selection.shape)?;
             let fixed = shape.threads.len() == 1;
-            let possible = |threads: &&usize| !fixed || shape.threads.contains(threads);
+            let possible = |threads: &&usize| match fixed {
+                true => shape.threads.contains(threads),
+                false => shape.load.check(**threads).is_ok(),
+            };
             selection.threads = wish.threads.iter().filter(possible).copied().collect();
             if selection.threads.is_empty() {
-                // A shape of one thread is not left out of a run at other numbers: it is what it is.
-                selection.threads.clone_from(&shape.threads);
+                // A shape for one number of threads is what it is, and not left out of a run at other numbers. Any
+                // other shape says what is wrong with the numbers.
+                selection.threads.clone_from(if fixed { &shape.threads } else { &wish.threads });
             }
         }
         selections.push((selection, Vec::new()));

@@ -1,8 +1,9 @@
 //! One cell with all its figures: what an operation costs, and how long it waits.
 
 use super::{dash, interval, threads, time_verdict};
+use crate::locks::experiment::Skipped;
 use crate::locks::result::CellResult;
-use crate::report::{Style, table, text};
+use crate::report::{Style, table, text, wrap};
 use crate::units::{number, percent, seconds};
 
 /// The tables of a cell. `cpus` decides whether it is oversubscribed.
@@ -10,8 +11,21 @@ use crate::units::{number, percent, seconds};
 pub fn render(result: &CellResult, cpus: usize, style: Style) -> String {
     let noise = result.again.map_or_else(String::new, |again| format!(", noise ±{}", percent(again.reach())));
     let plural = if result.threads == 1 { "" } else { "s" };
-    let title = format!("{}, {} thread{plural}{noise}\n", result.shape, threads(result.threads, cpus));
-    title + &costs(result, style) + &waits(result, style)
+    let baseline = result.targets.first().map_or("", |target| &target.target);
+    let title = format!(
+        "{}, {} thread{plural}; ratios to {baseline}{noise}\n",
+        result.shape,
+        threads(result.threads, cpus)
+    );
+    title + &costs(result, style) + &waits(result, style) + &left_out(&result.skipped)
+}
+
+fn left_out(skipped: &[Skipped]) -> String {
+    if skipped.is_empty() {
+        return String::new();
+    }
+    let each: Vec<String> = skipped.iter().map(|s| format!("{} ({})", s.target, s.why)).collect();
+    wrap(&format!("Left out: {}", each.join("; ")), 2) + "\n"
 }
 
 fn costs(result: &CellResult, style: Style) -> String {
