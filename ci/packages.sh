@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs the real programs that the tests run on the drop-in, without starting the servers among them.
+# Installs the real programs that the tests run on the drop-in, without starting the servers among them, and the locks
+# that the benchmark compares ours with.
 set -euo pipefail
 
 packages=(
@@ -17,6 +18,12 @@ packages=(
     x264
     xz-utils
     zstd
+    # Locks that the benchmark compares ours with.
+    g++
+    libabsl-dev
+    libnsync-dev
+    libtbb-dev
+    pkg-config
     # Used by tests beside those programs.
     gdb
     valgrind

@@ -78,10 +78,7 @@ impl Environments {
 
     /// Sets the variables of `arm` on `command`, with `padding` bytes of environment that mean nothing.
     pub fn apply(&self, arm: Arm, padding: usize, command: &mut Command) {
-        for ours in ["SPINPARK_DISABLE", "SPINPARK_VERBOSE", "SPINPARK_REPORT"] {
-            command.env_remove(ours);
-        }
-        command.env(PADDING, "X".repeat(padding));
+        prepare(command, padding);
         match (arm, self.baseline) {
             (Arm::Spinpark, _) => {
                 command.env("LD_PRELOAD", prepend(&self.preload, &self.inherited));
@@ -99,6 +96,14 @@ impl Environments {
             }
         }
     }
+}
+
+/// Removes our variables of the user's from the environment of `command`, and pads it with `padding` bytes.
+pub(crate) fn prepare(command: &mut Command, padding: usize) {
+    for ours in ["SPINPARK_DISABLE", "SPINPARK_VERBOSE", "SPINPARK_REPORT"] {
+        command.env_remove(ours);
+    }
+    command.env(PADDING, "X".repeat(padding));
 }
 
 /// `preload` in front of an `LD_PRELOAD` that is there already.

@@ -53,11 +53,6 @@ impl Scheduler {
             plan
         })
     }
-
-    /// Shuffles something else with the same generator.
-    pub fn shuffle<T>(&mut self, items: &mut [T]) {
-        items.shuffle(&mut self.rng);
-    }
 }
 
 #[cfg(test)]

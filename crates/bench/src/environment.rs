@@ -5,13 +5,16 @@ use std::fs;
 use std::thread;
 use std::time::SystemTime;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The machine, the software and the date.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Environment {
     /// Version of this command.
     pub spinpark: String,
+    /// Version of the compiler that built it.
+    #[serde(default)]
+    pub rustc: String,
     /// Kernel release.
     pub kernel: String,
     /// glibc of this process, which is that of the programs too.
@@ -37,6 +40,7 @@ impl Environment {
         let governor = fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").ok();
         Self {
             spinpark: env!("CARGO_PKG_VERSION").to_owned(),
+            rustc: env!("SPINPARK_RUSTC").to_owned(),
             kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
             glibc: glibc_version(),
             cpu: cpu_model(&cpuinfo).unwrap_or(std::env::consts::ARCH).to_owned(),

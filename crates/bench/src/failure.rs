@@ -51,8 +51,17 @@ pub enum RunError {
         tail: Tail,
     },
     /// A worker of ours did not report.
-    #[error("the worker's report of arm `{0}` cannot be read: {1}")]
-    Worker(Arm, serde_json::Error),
+    #[error("{cell}, target `{target}`: {what}{tail}")]
+    Worker {
+        /// Which shape at how many threads.
+        cell: String,
+        /// Whose locks.
+        target: String,
+        /// What happened.
+        what: String,
+        /// The end of its output.
+        tail: Tail,
+    },
 }
 
 /// What to do about a program that ends badly.

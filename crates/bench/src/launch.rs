@@ -13,7 +13,6 @@ use crate::measure::Executor;
 use crate::metric::OutputMetric;
 use crate::process::{self, Finished, Interrupt, ProcessError};
 use crate::sample::Sample;
-use crate::shapes;
 
 /// The program under test.
 #[derive(Debug, Clone)]
@@ -56,8 +55,6 @@ pub enum OwnNumber {
     None,
     /// An expression finds it.
     Output(OutputMetric),
-    /// The program is a worker of ours.
-    Worker,
 }
 
 /// Runs a program as a process, per arm.
@@ -137,11 +134,6 @@ impl<'a> Launcher<'a> {
                     tail: Tail::of(&finished.output),
                 })?;
                 sample.printed = Some(number);
-            }
-            OwnNumber::Worker => {
-                let report = shapes::Report::parse(&finished.output).map_err(|e| RunError::Worker(arm, e))?;
-                sample.printed = Some(report.ns_per_operation);
-                sample.more = report.more();
             }
         }
         Ok(sample)

@@ -11,7 +11,7 @@
 //! | run it many times | [`blocks`], [`measure`] |
 //! | what follows from the numbers | [`stats`], [`compare`], [`warnings`] |
 //! | say it | [`report`] |
-//! | workloads of our own | [`demo`], [`shapes`] |
+//! | workloads of our own | [`demo`], [`locks`] |
 //!
 //! Everything after [`measure::Executor`] works without a clock and without processes, and is tested that way.
 
@@ -22,15 +22,14 @@ pub mod demo;
 pub mod environment;
 pub mod failure;
 pub mod launch;
+pub mod locks;
 pub mod machine;
 pub mod measure;
 pub mod metric;
-pub mod micro;
 pub mod process;
 pub mod pthread;
 pub mod report;
 pub mod sample;
-pub mod shapes;
 pub mod stats;
 pub mod target;
 pub mod units;

@@ -15,6 +15,8 @@ pub enum Kind {
     Recursive,
     /// `PTHREAD_MUTEX_ERRORCHECK`.
     ErrorCheck,
+    /// `PTHREAD_MUTEX_ADAPTIVE_NP`: glibc spins a little before it sleeps.
+    Adaptive,
 }
 
 /// A pthread call of a workload failed: the result would mean nothing, so the process ends.
@@ -32,9 +34,20 @@ fn check(call: &str, error: i32) {
     }
 }
 
+/// A pthread object that does not move, on cache lines of its own: where `malloc` happens to put it must not matter.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Place<T>(UnsafeCell<T>);
+
+impl<T> Place<T> {
+    fn new(object: T) -> Box<Self> {
+        Box::new(Self(UnsafeCell::new(object)))
+    }
+}
+
 /// A `pthread_mutex_t`.
 #[derive(Debug)]
-pub struct Mutex(Box<UnsafeCell<libc::pthread_mutex_t>>);
+pub struct Mutex(Box<Place<libc::pthread_mutex_t>>);
 
 // SAFETY: pthread mutexes are made to be used from several threads.
 unsafe impl Sync for Mutex {}
@@ -45,11 +58,12 @@ impl Mutex {
     /// A mutex of `kind`, unlocked.
     #[must_use]
     pub fn new(kind: Kind) -> Self {
-        let mutex = Box::new(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER));
+        let mutex = Place::new(libc::PTHREAD_MUTEX_INITIALIZER);
         let kind = match kind {
             Kind::Normal => return Self(mutex),
             Kind::Recursive => libc::PTHREAD_MUTEX_RECURSIVE,
             Kind::ErrorCheck => libc::PTHREAD_MUTEX_ERRORCHECK,
+            Kind::Adaptive => libc::PTHREAD_MUTEX_ADAPTIVE_NP,
         };
         let mut attributes = MaybeUninit::<libc::pthread_mutexattr_t>::uninit();
         // SAFETY: a live local of the right size.
@@ -59,7 +73,7 @@ impl Mutex {
             libc::pthread_mutexattr_settype(attributes.as_mut_ptr(), kind)
         });
         // SAFETY: the object lives in the box, is not shared yet, and the attributes are initialised.
-        check("pthread_mutex_init", unsafe { libc::pthread_mutex_init(mutex.get(), attributes.as_ptr()) });
+        check("pthread_mutex_init", unsafe { libc::pthread_mutex_init(mutex.0.get(), attributes.as_ptr()) });
         Self(mutex)
     }
 
@@ -67,20 +81,20 @@ impl Mutex {
     #[inline]
     pub fn lock(&self) {
         // SAFETY: an initialised mutex that lives in the box of `self`.
-        check("pthread_mutex_lock", unsafe { libc::pthread_mutex_lock(self.0.get()) });
+        check("pthread_mutex_lock", unsafe { libc::pthread_mutex_lock(self.0.0.get()) });
     }
 
     /// `pthread_mutex_unlock`.
     #[inline]
     pub fn unlock(&self) {
         // SAFETY: as for `lock`. A call by a thread that does not hold it is an error of the workload, not of memory.
-        check("pthread_mutex_unlock", unsafe { libc::pthread_mutex_unlock(self.0.get()) });
+        check("pthread_mutex_unlock", unsafe { libc::pthread_mutex_unlock(self.0.0.get()) });
     }
 }
 
 /// A `pthread_rwlock_t`.
 #[derive(Debug)]
-pub struct RwLock(Box<UnsafeCell<libc::pthread_rwlock_t>>);
+pub struct RwLock(Box<Place<libc::pthread_rwlock_t>>);
 
 // SAFETY: pthread rwlocks are made to be used from several threads.
 unsafe impl Sync for RwLock {}
@@ -89,7 +103,7 @@ unsafe impl Send for RwLock {}
 
 impl Default for RwLock {
     fn default() -> Self {
-        Self(Box::new(UnsafeCell::new(libc::PTHREAD_RWLOCK_INITIALIZER)))
+        Self(Place::new(libc::PTHREAD_RWLOCK_INITIALIZER))
     }
 }
 
@@ -98,27 +112,27 @@ impl RwLock {
     #[inline]
     pub fn read(&self) {
         // SAFETY: an initialised rwlock that lives in the box of `self`.
-        check("pthread_rwlock_rdlock", unsafe { libc::pthread_rwlock_rdlock(self.0.get()) });
+        check("pthread_rwlock_rdlock", unsafe { libc::pthread_rwlock_rdlock(self.0.0.get()) });
     }
 
     /// `pthread_rwlock_wrlock`.
     #[inline]
     pub fn write(&self) {
         // SAFETY: as for `read`.
-        check("pthread_rwlock_wrlock", unsafe { libc::pthread_rwlock_wrlock(self.0.get()) });
+        check("pthread_rwlock_wrlock", unsafe { libc::pthread_rwlock_wrlock(self.0.0.get()) });
     }
 
     /// `pthread_rwlock_unlock`.
     #[inline]
     pub fn unlock(&self) {
         // SAFETY: as for `read`.
-        check("pthread_rwlock_unlock", unsafe { libc::pthread_rwlock_unlock(self.0.get()) });
+        check("pthread_rwlock_unlock", unsafe { libc::pthread_rwlock_unlock(self.0.0.get()) });
     }
 }
 
 /// A `pthread_cond_t`.
 #[derive(Debug)]
-pub struct Condvar(Box<UnsafeCell<libc::pthread_cond_t>>);
+pub struct Condvar(Box<Place<libc::pthread_cond_t>>);
 
 // SAFETY: pthread condition variables are made to be used from several threads.
 unsafe impl Sync for Condvar {}
@@ -127,7 +141,7 @@ unsafe impl Send for Condvar {}
 
 impl Default for Condvar {
     fn default() -> Self {
-        Self(Box::new(UnsafeCell::new(libc::PTHREAD_COND_INITIALIZER)))
+        Self(Place::new(libc::PTHREAD_COND_INITIALIZER))
     }
 }
 
@@ -136,21 +150,21 @@ impl Condvar {
     #[inline]
     pub fn wait(&self, mutex: &Mutex) {
         // SAFETY: both are initialised and live in their boxes.
-        check("pthread_cond_wait", unsafe { libc::pthread_cond_wait(self.0.get(), mutex.0.get()) });
+        check("pthread_cond_wait", unsafe { libc::pthread_cond_wait(self.0.0.get(), mutex.0.0.get()) });
     }
 
     /// `pthread_cond_signal`.
     #[inline]
     pub fn signal(&self) {
         // SAFETY: an initialised condition variable that lives in the box of `self`.
-        check("pthread_cond_signal", unsafe { libc::pthread_cond_signal(self.0.get()) });
+        check("pthread_cond_signal", unsafe { libc::pthread_cond_signal(self.0.0.get()) });
     }
 
     /// `pthread_cond_broadcast`.
     #[inline]
     pub fn broadcast(&self) {
         // SAFETY: as for `signal`.
-        check("pthread_cond_broadcast", unsafe { libc::pthread_cond_broadcast(self.0.get()) });
+        check("pthread_cond_broadcast", unsafe { libc::pthread_cond_broadcast(self.0.0.get()) });
     }
 }
 

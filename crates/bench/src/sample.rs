@@ -1,7 +1,5 @@
 //! What is known about one run, and the metrics that are read off it.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 /// The numbers of one run of one program.
@@ -20,9 +18,6 @@ pub struct Sample {
     /// The program's own number, if one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub printed: Option<f64>,
-    /// More numbers of the program's own, by name.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub more: BTreeMap<String, f64>,
 }
 
 /// What is compared between arms.

@@ -5,7 +5,9 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::compare::Comparison;
+use crate::locks::result::{CellResult, TargetResult};
 use crate::machine::Noise;
+use crate::stats::Ratio;
 use crate::stats::bootstrap::MIN_BLOCKS;
 use crate::stats::verdict::{MAX_MARGIN, Verdict};
 use crate::units::{percent, seconds};
@@ -18,6 +20,9 @@ const MUCH_STEAL: f64 = 0.01;
 
 /// Other processes above this share disturb.
 const MUCH_ELSE: f64 = 0.10;
+
+/// A run with fewer operations says little.
+const FEW_OPERATIONS: u64 = 100;
 
 /// More rounds than this are not a suggestion.
 const MAX_SUGGESTION: usize = 200;
@@ -67,12 +72,41 @@ pub enum Warning {
         /// Share of all CPU time.
         share: f64,
     },
-    /// The drop-in is not optimised.
+    /// The drop-in, or the command with its locks, is not optimised.
     DebugBuild,
     /// More threads than CPUs.
     Oversubscribed {
         /// CPUs there are.
         cpus: usize,
+    },
+    /// Runs in which next to nothing happened.
+    FewOperations {
+        /// The cells, "shape at threads".
+        cells: Vec<String>,
+    },
+    /// Waits as long as the run: the true ones are longer.
+    WaitsAsLongAsRuns {
+        /// The cells, "shape at threads".
+        cells: Vec<String>,
+    },
+    /// Cells whose baseline differs from itself by more than could be called equivalent.
+    NoisyCells {
+        /// How many.
+        noisy: usize,
+        /// Of how many.
+        cells: usize,
+    },
+    /// Ratios whose interval is wider than their distance from 1.
+    WideCells {
+        /// How many.
+        wide: usize,
+        /// Of how many.
+        ratios: usize,
+    },
+    /// Futex calls could not be counted.
+    NoFutexCounter {
+        /// Why.
+        why: String,
     },
 }
 
@@ -122,14 +156,73 @@ impl fmt::Display for Warning {
             ),
             Self::DebugBuild => write!(
                 f,
-                "The drop-in comes from a debug build and is slow. Build it with `cargo build --release`, and run that command."
+                "A debug build is measured, and it is slow. Build with `cargo build --release`, and run that command."
             ),
             Self::Oversubscribed { cpus } => write!(
                 f,
-                "Rows marked * have more threads than the {cpus} CPUs: they measure the scheduler as well as the lock."
+                "Numbers of threads marked * are more than the {cpus} CPUs: there, the scheduler is measured as well as the lock."
+            ),
+            Self::FewOperations { cells } => write!(
+                f,
+                "Fewer than {FEW_OPERATIONS} operations in a run ({}): use a larger --millis there.",
+                some(cells)
+            ),
+            Self::WaitsAsLongAsRuns { cells } => write!(
+                f,
+                "Somebody waited for half of the run or longer ({}): longer waits than a run cannot be seen; use a larger --millis.",
+                some(cells)
+            ),
+            Self::NoisyCells { noisy, cells } => write!(
+                f,
+                "In {noisy} of {cells} cells the baseline differs from itself by more than {}; smaller changes are not visible there. Longer runs and an idle machine help.",
+                percent(MAX_MARGIN)
+            ),
+            Self::WideCells { wide, ratios } => write!(
+                f,
+                "{wide} of {ratios} ratios have an interval wider than the effect; they are undecided. More --rounds narrow it."
+            ),
+            Self::NoFutexCounter { why } => write!(
+                f,
+                "Futex calls are not counted: {why}. They need CAP_PERFMON and tracefs: run as root, or see perf_event_paranoid in proc(5)."
             ),
         }
     }
+}
+
+/// The first few of many.
+fn some(cells: &[String]) -> String {
+    const FEW: usize = 3;
+    let more = cells.len().saturating_sub(FEW);
+    let named = cells[..cells.len() - more].join(", ");
+    if more == 0 { named } else { format!("{named} and {more} more") }
+}
+
+/// Everything that is weak about cells.
+#[must_use]
+pub fn of_cells(results: &[CellResult], cpus: usize) -> Vec<Warning> {
+    let names = |is_it: &dyn Fn(&TargetResult) -> bool| -> Vec<String> {
+        let cells = results.iter().filter(|result| result.targets.iter().any(is_it));
+        cells.map(|result| format!("{} at {}", result.shape, result.threads)).collect()
+    };
+    let few = names(&|target| target.fewest_operations < FEW_OPERATIONS);
+    let long = names(&|target| {
+        let half_of_run_ns = target.elapsed_s * 1e9 / 2.0;
+        target.waits.is_some_and(|waits| waits.longest > half_of_run_ns)
+    });
+    let noisy = results.iter().filter(|r| r.again.is_some_and(|again| again.reach() > MAX_MARGIN)).count();
+    let ratios: Vec<Ratio> = results.iter().flat_map(|r| &r.targets).filter_map(|t| t.ratio).collect();
+    let is_wide = |ratio: &&Ratio| ratio.contains_one() && ratio.reach() > MAX_MARGIN;
+    let wide = ratios.iter().filter(is_wide).count();
+    let oversubscribed = results.iter().any(|result| result.threads > cpus);
+    let (cells, ratios) = (results.len(), ratios.len());
+    let candidates = [
+        (oversubscribed, Warning::Oversubscribed { cpus }),
+        (!few.is_empty(), Warning::FewOperations { cells: few }),
+        (!long.is_empty(), Warning::WaitsAsLongAsRuns { cells: long }),
+        (noisy > 0, Warning::NoisyCells { noisy, cells }),
+        (wide > 0, Warning::WideCells { wide, ratios }),
+    ];
+    candidates.into_iter().filter_map(|(applies, warning)| applies.then_some(warning)).collect()
 }
 
 /// Everything that is wrong with the comparison's main metric and the machine.

@@ -3,14 +3,11 @@
 use spinpark_bench::arm::Arm;
 use spinpark_bench::blocks::Plan;
 use spinpark_bench::compare::Comparison;
-use spinpark_bench::environment::Environment;
 use spinpark_bench::failure::RunError;
 use spinpark_bench::machine::Noise;
 use spinpark_bench::measure::{End, Executor, Measurement, Silent, measure};
-use spinpark_bench::micro::{self, Cell, CellExecutor, CellResult};
-use spinpark_bench::report::{Printed, Style, compare_table, markdown, micro_table};
+use spinpark_bench::report::{Printed, Style, compare_table};
 use spinpark_bench::sample::{Metric, Sample};
-use spinpark_bench::shapes;
 use spinpark_bench::stats::verdict::Verdict;
 use spinpark_bench::warnings;
 
@@ -54,7 +51,6 @@ impl Executor for Mock {
             involuntary_switches: 0,
             peak_bytes: 50 << 20,
             printed: Some(1e6 / wall_s),
-            more: [(String::from("jain"), factor), (String::from("longest_gap_s"), 0.004)].into(),
         })
     }
 }
@@ -146,45 +142,4 @@ fn tables_fit_100_columns() {
     let metrics = [Metric::Printed, Metric::Wall, Metric::Cpu, Metric::Switches, Metric::Memory];
     let text = report(&run(mock, 10), &metrics, &printed);
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
-}
-
-impl CellExecutor for Mock {
-    fn execute(&mut self, cell: &Cell, plan: &Plan) -> Result<Sample, RunError> {
-        let mut sample = Executor::execute(self, plan)?;
-        sample.printed = Some(20.0 * cell.threads as f64 * sample.wall_s);
-        if cell.shape.name() != "saturated" {
-            sample.more.clear();
-        }
-        Ok(sample)
-    }
-}
-
-fn bench_results() -> Vec<CellResult> {
-    let shapes = ["pair-threaded", "saturated"].map(|name| shapes::by_name(name).unwrap());
-    let cells = micro::cells(&shapes);
-    let (measured, end) = micro::measure(&cells, 8, SEED, &mut Mock::new(0.9, 0.01), &mut Silent);
-    assert!(matches!(end, End::Complete));
-    measured.iter().filter_map(|cell| CellResult::new(cell, SEED)).collect()
-}
-
-#[test]
-fn bench_table() {
-    let results = bench_results();
-    let fairness = micro_table::render_fairness(&results, Style::PLAIN).unwrap();
-    insta::assert_snapshot!(micro_table::render(&results, 2, Style::PLAIN) + &fairness);
-}
-
-#[test]
-fn bench_markdown() {
-    let environment = Environment {
-        spinpark: String::from("0.1.0"),
-        kernel: String::from("6.0"),
-        glibc: String::from("2.36"),
-        cpu: String::from("Some CPU"),
-        cpus: 2,
-        virtual_machine: true,
-        governor: None,
-        date: String::from("2026-01-02T03:04:05Z"),
-    };
-    insta::assert_snapshot!(markdown::render(&bench_results(), &environment, "spinpark bench pthread"));
 }

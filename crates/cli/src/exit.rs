@@ -6,8 +6,8 @@ use spinpark_bench::failure::RunError;
 use spinpark_bench::measure::End;
 use spinpark_bench::target::Blocker;
 
-/// The program under test failed, or did not print its number.
-const FAILED: u8 = 1;
+/// The program under test failed, or did not print its number; or a bound does not hold, if that was asked.
+pub(crate) const FAILED: u8 = 1;
 /// What was asked for cannot be done. clap exits with the same code.
 const BAD_INPUT: u8 = 2;
 /// Ctrl-C, as a shell reports it.

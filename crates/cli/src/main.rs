@@ -4,13 +4,14 @@ mod cli;
 mod commands;
 mod exit;
 mod progress;
+mod say;
 mod session;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::cli::{Bench, Cli, Command, Compare};
+use crate::cli::{Cli, Command, Compare};
 
 fn main() -> ExitCode {
     let command =
@@ -19,7 +20,7 @@ fn main() -> ExitCode {
     let result = match command {
         Command::Run(run) => commands::run::run(&run),
         Command::Compare(compare) => commands::compare::run(&compare),
-        Command::Bench(Bench::Pthread(bench)) => commands::bench::run(&bench),
+        Command::Bench(bench) => commands::bench::run(&bench),
         Command::Demo(demo) => commands::demo::run(&demo),
         Command::Worker(worker) => commands::worker::run(&worker),
     };

@@ -1,7 +1,11 @@
 //! The progress bar: drawn between runs only, so that nothing of ours runs while a program is measured.
 
+use std::env;
+
+use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use spinpark_bench::blocks::Plan;
+use spinpark_bench::locks::experiment::{Cell, CellObserver};
 use spinpark_bench::measure::{Observer, Run};
 
 /// A bar on standard error; invisible if that is not a terminal.
@@ -10,12 +14,35 @@ pub(crate) struct Progress(ProgressBar);
 impl Progress {
     /// A bar for `runs` runs.
     pub(crate) fn new(runs: usize) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(runs as u64), ProgressDrawTarget::stderr());
+        let bar = ProgressBar::with_draw_target(Some(runs as u64), draw_target());
         let template = "{wide_bar} {pos}/{len} runs, {eta} left, now: {msg}";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("━━─"));
         }
         Self(bar)
+    }
+}
+
+/// Standard error, if somebody sees it. indicatif's own target hides the bar if `NO_COLOR` is set, but a bar is no
+/// colour.
+fn draw_target() -> ProgressDrawTarget {
+    const REDRAWS_PER_SECOND: u8 = 20;
+    let stderr = Term::stderr();
+    let is_dumb = env::var_os("TERM").is_none_or(|term| term == "dumb");
+    if is_dumb || !stderr.is_term() {
+        return ProgressDrawTarget::hidden();
+    }
+    ProgressDrawTarget::term_like_with_hz(Box::new(stderr), REDRAWS_PER_SECOND)
+}
+
+impl CellObserver for Progress {
+    fn starting(&mut self, cell: &Cell, target: &str) {
+        self.0.set_message(format!("{} × {}, {target}", cell.shape, cell.threads));
+        self.0.tick();
+    }
+
+    fn finished(&mut self) {
+        self.0.inc(1);
     }
 }
 

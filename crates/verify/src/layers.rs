@@ -17,6 +17,7 @@ pub const LAYERS: &[(&str, u32)] = &[
     ("spinpark-capi", 3),
     ("spinpark-bench", 3),
     ("spinpark-cli", 4),
+    ("spinpark-peers", 4),
     ("spinpark-testkit", TESTKIT),
 ];
 

@@ -1,7 +1,7 @@
 //! All data of a measurement as one JSON document: whoever doubts the statistics can do their own.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -80,21 +80,31 @@ pub struct Unwritable {
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,
-    file: File,
+    /// None: standard output.
+    file: Option<File>,
     ours_and_empty: bool,
 }
 
 impl Output {
-    /// Opens `path` for writing, without changing what is in it.
+    /// Whether `path` means standard output.
+    #[must_use]
+    pub fn is_stdout(path: &Path) -> bool {
+        path.as_os_str() == "-"
+    }
+
+    /// Opens `path` for writing, without changing what is in it. `-` is standard output.
     ///
     /// # Errors
     ///
     /// If that is not possible.
     pub fn open(path: &Path) -> Result<Self, Unwritable> {
+        if Self::is_stdout(path) {
+            return Ok(Self { path: path.into(), file: None, ours_and_empty: false });
+        }
         let ours_and_empty = !path.exists();
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
         let file = file.map_err(|error| Unwritable { path: path.into(), error })?;
-        Ok(Self { path: path.into(), file, ours_and_empty })
+        Ok(Self { path: path.into(), file: Some(file), ours_and_empty })
     }
 
     /// Replaces the contents by `document`.
@@ -102,20 +112,38 @@ impl Output {
     /// # Errors
     ///
     /// If writing fails after all: the disk may be full.
-    pub fn write(mut self, document: &impl Serialize) -> Result<(), Unwritable> {
-        self.ours_and_empty = false;
-        self.try_write(document).map_err(|error| Unwritable { path: self.path.clone(), error })
+    pub fn write(self, document: &impl Serialize) -> Result<(), Unwritable> {
+        self.write_text(serde_json::to_string_pretty(document))
     }
 
-    fn try_write(&self, document: &impl Serialize) -> io::Result<()> {
-        if self.file.metadata()?.is_file() {
-            self.file.set_len(0)?;
-        }
-        let mut writer = BufWriter::new(&self.file);
-        serde_json::to_writer_pretty(&mut writer, document)?;
-        writer.write_all(b"\n")?;
-        writer.flush()
+    /// As [`write`](Self::write), but all on one line: for documents that nobody reads without a program.
+    ///
+    /// # Errors
+    ///
+    /// As [`write`](Self::write).
+    pub fn write_compact(self, document: &impl Serialize) -> Result<(), Unwritable> {
+        self.write_text(serde_json::to_string(document))
     }
+
+    fn write_text(mut self, text: serde_json::Result<String>) -> Result<(), Unwritable> {
+        self.ours_and_empty = false;
+        let written = text.map_err(io::Error::from).and_then(|text| self.try_write(&text));
+        written.map_err(|error| Unwritable { path: self.path.clone(), error })
+    }
+
+    fn try_write(&self, text: &str) -> io::Result<()> {
+        let Some(file) = &self.file else { return write_to(io::stdout().lock(), text) };
+        if file.metadata()?.is_file() {
+            file.set_len(0)?;
+        }
+        write_to(file, text)
+    }
+}
+
+fn write_to(mut to: impl Write, text: &str) -> io::Result<()> {
+    to.write_all(text.as_bytes())?;
+    to.write_all(b"\n")?;
+    to.flush()
 }
 
 impl Drop for Output {

@@ -2,8 +2,7 @@
 
 pub mod compare_table;
 pub mod json;
-pub mod markdown;
-pub mod micro_table;
+pub mod locks;
 mod words;
 
 use std::env;
@@ -14,14 +13,16 @@ use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Lin
 
 pub use self::words::{Goodness, Printed, interval, metric_name, value, verdict_word};
 
-/// The widest line that we print.
+/// The widest line that we print, except on a terminal that is wider.
 pub const WIDTH: u16 = 100;
 
-/// Whether to use colours.
+/// How tables look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
     /// Colours are welcome.
     pub color: bool,
+    /// The widest line of a table.
+    pub width: u16,
 }
 
 impl Style {
@@ -29,11 +30,13 @@ impl Style {
     #[must_use]
     pub fn of_stdout() -> Self {
         let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        Self { color: std::io::stdout().is_terminal() && !refused }
+        let stdout = std::io::stdout();
+        let columns = rustix::termios::tcgetwinsize(&stdout).map_or(0, |size| size.ws_col);
+        Self { color: stdout.is_terminal() && !refused, width: columns.max(WIDTH) }
     }
 
     /// No colours.
-    pub const PLAIN: Self = Self { color: false };
+    pub const PLAIN: Self = Self { color: false, width: WIDTH };
 
     fn verdict(self, word: &str, goodness: Goodness) -> Cell {
         let cell = Cell::new(word);
@@ -52,7 +55,7 @@ fn table(style: Style, header: &[&str]) -> Table {
     table
         .load_style(UTF8_HORIZONTAL_ONLY)
         .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(WIDTH);
+        .set_width(style.width);
     if style.color {
         table.enforce_styling();
     } else {

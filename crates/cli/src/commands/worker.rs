@@ -1,20 +1,15 @@
-//! `spinpark __bench-worker`: one shape, in a process of its own.
-//!
-//! This process must not create a thread before the shape does: one shape measures what a single-threaded process pays.
+//! `spinpark __bench-worker`: one shape on one family's locks, in a process of its own.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
-use anyhow::Context;
-use spinpark_bench::shapes::{self, Report};
+use spinpark_bench::locks::families::FAMILIES;
+use spinpark_bench::locks::worker;
 
 use crate::cli::Worker;
 
 /// Runs the shape and prints its report.
 pub(crate) fn run(worker: &Worker) -> anyhow::Result<ExitCode> {
-    let shape =
-        shapes::by_name(&worker.shape).with_context(|| format!("there is no shape `{}`", worker.shape))?;
-    let outcome = shape.run(worker.threads, Duration::from_millis(worker.millis))?;
-    println!("{}", serde_json::to_string(&Report::from(&outcome))?);
+    let report = worker::run(&FAMILIES, &worker.request)?;
+    println!("{}", serde_json::to_string(&report)?);
     Ok(ExitCode::SUCCESS)
 }

@@ -1,13 +1,15 @@
-//! `spinpark bench pthread`.
+//! `spinpark bench`.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
 use crate::fixtures::{said, spinpark};
 
 #[test]
-fn one_shape() {
+fn two_targets() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let mut command = spinpark([
         "bench",
@@ -21,36 +23,145 @@ fn one_shape() {
         "readers",
     ]);
     let result = said(command.arg("--json").arg(file.path()));
-    result.succeeds(&["2 cells × 6 rounds", "pair-threaded", "readers", "ratio", "glibc 2."]);
+    result.succeeds(&[
+        "2 cells × 6 rounds",
+        "pair-threaded",
+        "readers",
+        "drop-in",
+        "ratio",
+        "p99.9",
+        "glibc 2.",
+    ]);
     let document: Value = serde_json::from_str(&fs::read_to_string(file.path()).unwrap()).unwrap();
-    assert_eq!(document["format"], "spinpark bench pthread");
+    assert_eq!((&document["format"], &document["schema"]), (&"spinpark bench locks".into(), &1.into()));
     assert_eq!(document["results"].as_array().unwrap().len(), 2);
-    assert_eq!(document["runs"][0]["shape"], "pair-threaded");
-    assert_eq!(document["runs"][0]["runs"].as_array().unwrap().len(), 18);
-    assert!(document["runs"][0]["runs"][0]["printed"].as_f64().unwrap() > 0.0);
-    assert!(document["results"][0]["time"]["change"]["median"].as_f64().unwrap() > 0.0);
+    assert_eq!(document["cells"][0]["shape"], "pair-threaded");
+    assert_eq!(document["cells"][0]["runs"].as_array().unwrap().len(), 18);
+    assert!(document["cells"][0]["runs"][0]["operations"].as_u64().unwrap() > 0);
+    assert!(document["results"][0]["targets"][1]["ratio"]["median"].as_f64().unwrap() > 0.0);
+
+    said(spinpark(["bench", "show"]).arg(file.path())).succeeds(&["pair-threaded", "drop-in ÷ glibc"]);
+    said(spinpark(["bench", "show", "--markdown"]).arg(file.path())).succeeds(&[
+        "| pair-threaded | 1 |",
+        "`spinpark bench pthread --rounds 6 --millis 5 --shape pair-threaded readers",
+    ]);
 }
 
 #[test]
-fn fairness_and_markdown() {
-    let bench = ["bench", "pthread", "--rounds", "6", "--millis", "30", "--shape", "saturated"];
-    said(&mut spinpark(bench)).succeeds(&["Jain index", "longest gap", "256"]);
-    said(spinpark(bench).arg("--markdown"))
-        .succeeds(&["| saturated | 2 |", "`spinpark bench pthread --rounds 6"]);
+fn many_targets_with_plots_and_a_record() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = spinpark(["bench", "locks", "--rounds", "6", "--millis", "5", "--threads", "2,3"]);
+    command.args(["--shape", "saturated", "--target", "glibc,std,spinpark,drop-in+SOME=thing"]);
+    let result =
+        said(command.current_dir(directory.path()).args(["--plots", "plots", "--record", "--details"]));
+    result.succeeds(&[
+        "2 cells × 6 rounds",
+        "Jain index",
+        "futex calls",
+        "drop-in+SOME=thing",
+        "longest gap",
+    ]);
+    let plot = fs::read_to_string(directory.path().join("plots/saturated.svg")).unwrap();
+    assert!(plot.starts_with("<svg") && plot.contains("spinpark"));
+    let records: Vec<_> = fs::read_dir(directory.path().join("records")).unwrap().flatten().collect();
+    assert_eq!(records.len(), 1);
+    assert!(records[0].file_name().to_str().unwrap().starts_with("20"));
+    said(spinpark(["bench", "show"]).arg(records[0].path())).succeeds(&["saturated"]);
 }
 
 #[test]
-fn unknown_shape() {
-    said(&mut spinpark(["bench", "pthread", "--shape", "round"]))
-        .fails(2, &["no shape `round`", "pair-single"]);
+fn json_on_standard_output_is_nothing_but_json() {
+    let mut command = spinpark(["bench", "locks", "--rounds", "6", "--millis", "2", "--json", "-"]);
+    let result = said(command.args(["--shape", "pair-single", "--target", "std", "usync"]));
+    result.succeeds(&[]);
+    let document: Value = serde_json::from_str(&result.stdout).unwrap();
+    assert_eq!(document["end"], "complete");
+    assert!(result.stderr.contains("pair-single"), "{}", result.stderr);
+}
+
+/// Ctrl-C: what was measured so far is printed and written.
+#[test]
+fn interrupted() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut command =
+        spinpark(["bench", "locks", "--rounds", "100000", "--millis", "2", "--shape", "pair-single"]);
+    command.args(["--target", "std", "usync", "--json"]).arg(file.path());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut text = String::new();
+    assert_ne!(stdout.read_line(&mut text).unwrap(), 0);
+    assert!(Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap().success());
+    stdout.read_to_string(&mut text).unwrap();
+    let mut warnings = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut warnings).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{text}{warnings}");
+    assert!(warnings.contains("Interrupted after"), "{warnings}");
+    let document: Value = serde_json::from_str(&fs::read_to_string(file.path()).unwrap()).unwrap();
+    assert_eq!(document["end"], "interrupted");
+}
+
+/// One bound, from a file: what it needs is measured, and `--check` decides about the exit status.
+#[test]
+fn bounds_and_check() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let bound = |limit: f64| {
+        let text = format!(
+            "[[bound]]\nwhat = \"a pair\"\nfigure = \"time\"\nshape = \"pair-threaded\"\nours = [\"spinpark\"]\n\
+             against = \"std\"\nat_most = {limit:?}\n"
+        );
+        fs::write(file.path(), text).unwrap();
+        let mut command = spinpark(["bench", "locks", "--bounds", "--rounds", "6", "--millis", "2"]);
+        command.arg("--definition").arg(file.path());
+        command
+    };
+    said(&mut bound(1e9)).succeeds(&["1 cells", "a pair", "holds", "1 bounds: 1 hold"]);
+    assert_eq!(said(bound(1e9).arg("--check")).code, Some(0));
+    said(&mut bound(1e-9)).succeeds(&["missed", "1 missed"]);
+    assert_eq!(said(bound(1e-9).arg("--check")).code, Some(1));
+}
+
+#[test]
+fn the_list_names_everything() {
+    said(&mut spinpark(["bench", "list"])).succeeds(&[
+        "saturated",
+        "broadcast-64",
+        "parking_lot",
+        "0.13",
+        "drop-in-disabled",
+        "abseil",
+        "bounds",
+    ]);
+}
+
+#[test]
+fn bad_requests() {
+    for (args, words) in [
+        (&["--shape", "round"][..], &["no shape `round`", "pair-single"][..]),
+        (&["--target", "nobody"], &["no target `nobody`", "glibc"]),
+        (&["--target", "glibc+X"], &["`X` in the target"]),
+        (&["--shape", "saturated", "--threads", "0"], &["threads is 0"]),
+        (&["--rounds", "5"], &["--rounds 5 is too few"]),
+        (&["--check"], &["--bounds"]),
+        (&["--definition", "/no/such/file.toml"], &["cannot read /no/such/file.toml"]),
+        (&["--shape", "pair-single", "--json", "/no/such/directory/x.json"], &["cannot write"]),
+    ] {
+        said(spinpark(["bench", "locks"]).args(args)).fails(2, words);
+    }
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), "[[shape]]\nname = \"x\"\nthread = [1]\n").unwrap();
+    said(spinpark(["bench", "locks", "--definition"]).arg(file.path()))
+        .fails(2, &["line 3", "unknown field `thread`"]);
+    fs::write(file.path(), "{}").unwrap();
+    said(spinpark(["bench", "show"]).arg(file.path())).fails(2, &["not a record"]);
 }
 
 /// The worker, as the benchmark starts it.
 #[test]
 fn worker_prints_one_report() {
-    let result = said(&mut spinpark(["__bench-worker", "mixed-10", "--threads", "3", "--millis", "500"]));
+    let request = r#"{"family":"pthread","load":{"shared":{"percent_writes":10}},"threads":3,"millis":500}"#;
+    let result = said(&mut spinpark(["__bench-worker", request]));
     result.succeeds(&[]);
     let report: Value = serde_json::from_str(result.stdout.trim()).unwrap();
-    assert!(report["ns_per_operation"].as_f64().unwrap() > 0.0);
     assert!(report["operations"].as_u64().unwrap() > 0);
+    assert!(report["waits"]["longest_ns"].as_u64().unwrap() > 0);
 }

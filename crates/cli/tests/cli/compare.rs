@@ -27,6 +27,18 @@ fn compares_the_number_that_the_program_prints() {
 }
 
 #[test]
+fn json_on_standard_output_is_nothing_but_json() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = spinpark(["compare", "--rounds", "6", "--json", "-", "--"]);
+    let result = said(command.current_dir(directory.path()).arg(program()));
+    result.succeeds(&[]);
+    let document: Value = serde_json::from_str(&result.stdout).unwrap();
+    assert_eq!(document["end"], "complete");
+    assert!(result.stderr.contains("wall time"), "{}", result.stderr);
+    assert!(!directory.path().join("-").exists());
+}
+
+#[test]
 fn json_has_all_data() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("result.json");

@@ -1,9 +1,12 @@
 //! Programs compiled for the tests, and the command prepared to use them.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
+use std::thread;
+use std::time::Duration;
 
 use assert_cmd::cargo::cargo_bin;
 
@@ -73,9 +76,18 @@ impl From<Output> for Said {
     }
 }
 
-/// Runs a command to its end.
+/// Runs a command to its end. A copy of a program that was only just written may still be open for writing in a child
+/// that another test is about to start; that passes.
 pub(crate) fn said(command: &mut Command) -> Said {
-    command.output().unwrap().into()
+    for _ in 0..6000 {
+        match command.output() {
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
+                thread::sleep(Duration::from_millis(10));
+            }
+            output => return output.unwrap().into(),
+        }
+    }
+    panic!("{command:?} cannot be executed: somebody still writes to it");
 }
 
 impl Said {

@@ -40,11 +40,11 @@ pub(crate) fn run(compare: &Compare) -> anyhow::Result<ExitCode> {
 
 fn print_intro(request: &Request) {
     if request.is_demo {
-        println!(
-            "Demonstration: 8 threads share one hot mutex, one read-mostly table (rwlock) and one condvar queue."
+        request.say.line(
+            "Demonstration: 8 threads share one hot mutex, one read-mostly table (rwlock) and one condvar queue.",
         );
     } else {
-        println!("Comparing glibc's locks with spinpark's: {}", request.command.join(" "));
+        request.say.line(format!("Comparing glibc's locks with spinpark's: {}", request.command.join(" ")));
     }
 }
 
@@ -55,12 +55,12 @@ fn measure_all(request: &Request, session: &Session) -> anyhow::Result<Measured>
     if request.is_demo {
         prepared = adjust_demo(&mut launcher, prepared);
     }
-    println!(
+    request.say.line(format!(
         "{} blocks of 3 runs in shuffled order (seed {}), about {:.0} s. Ctrl-C: the result so far.",
         request.rounds,
         session.seed,
         prepared.estimate_s(request.rounds).ceil()
-    );
+    ));
     let watch = Watch::start();
     let mut progress = Progress::new(request.rounds * 3);
     let measurement = measure(request.rounds, session.seed, &mut launcher, &mut progress);

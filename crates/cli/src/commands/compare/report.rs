@@ -57,19 +57,25 @@ fn print(
     warnings: &[Warning],
     memory_floor: u64,
 ) {
-    let printed = &request.printed;
-    println!("\n{}", compare_table::render(comparison, printed, memory_floor as f64, Style::of_stdout()));
+    let (printed, say) = (&request.printed, request.say);
+    say.line(format!(
+        "\n{}",
+        compare_table::render(comparison, printed, memory_floor as f64, Style::of_stdout())
+    ));
     if let Some(sentence) = compare_table::conclusion(comparison, printed) {
-        println!("{sentence}");
+        say.line(sentence);
     }
-    println!("{}", wrap(&session.environment.line(), 2));
-    print!("{}", compare_table::warnings(warnings));
+    say.line(wrap(&session.environment.line(), 2));
+    let warnings = compare_table::warnings(warnings);
+    if !warnings.is_empty() {
+        say.line(warnings.trim_end());
+    }
     if request.is_demo {
-        println!(
-            "\nNow your own program, as it is, without a rebuild:\n\n    spinpark compare -- PROGRAM ARGUMENTS…\n"
+        say.line(
+            "\nNow your own program, as it is, without a rebuild:\n\n    spinpark compare -- PROGRAM ARGUMENTS…\n",
         );
-        println!(
-            "`spinpark compare --help` has examples; `spinpark run -- PROGRAM` just runs it on these locks."
+        say.line(
+            "`spinpark compare --help` has examples; `spinpark run -- PROGRAM` just runs it on these locks.",
         );
     }
 }

@@ -17,6 +17,7 @@ use spinpark_bench::target::{DropIn, Target};
 
 use super::DEMO_OPERATIONS;
 use crate::cli::Compare;
+use crate::say::Say;
 
 /// A request that can be carried out.
 pub(super) struct Request {
@@ -32,6 +33,7 @@ pub(super) struct Request {
     pub(super) printed: Printed,
     pub(super) json: Option<Output>,
     pub(super) rounds: usize,
+    pub(super) say: Say,
 }
 
 /// The arguments that make this command the demonstration.
@@ -58,7 +60,20 @@ impl Request {
         let program = program(compare, target.path, args)?;
         let json = compare.json.as_deref().map(Output::open).transpose()?;
         let rounds = compare.rounds;
-        Ok(Self { command, is_demo, program, drop_in, baseline, environments, number, printed, json, rounds })
+        let say = Say { on_stderr: compare.json.as_deref().is_some_and(Output::is_stdout) };
+        Ok(Self {
+            command,
+            is_demo,
+            program,
+            drop_in,
+            baseline,
+            environments,
+            number,
+            printed,
+            json,
+            rounds,
+            say,
+        })
     }
 }
 

@@ -1,0 +1,101 @@
+//! Whose locks: for each family, the functions that run a load on them.
+
+mod lock_api;
+mod pthread;
+mod std;
+
+use super::load::Primitive;
+use super::shapes::{Job, Outcome, Wrong, condvar, mutex, rwlock};
+use lock_api::{parking_lot_locks, spinpark_locks, usync_locks};
+
+/// Runs a load on one kind of lock.
+pub type Run = fn(&Job) -> Result<Outcome, Wrong>;
+
+/// Locks of one origin.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Family {
+    /// Its name in definitions.
+    pub name: &'static str,
+    /// The mutex, if there is one.
+    pub mutex: Option<Run>,
+    /// The recursive mutex.
+    pub recursive: Option<Run>,
+    /// The error-checking mutex.
+    pub error_check: Option<Run>,
+    /// The read-write lock.
+    pub rwlock: Option<Run>,
+    /// The condition variable, with its mutex.
+    pub condvar: Option<Run>,
+}
+
+impl Family {
+    /// The function for loads that need `primitive`.
+    #[must_use]
+    pub fn run(&self, primitive: Primitive) -> Option<Run> {
+        match primitive {
+            Primitive::Mutex => self.mutex,
+            Primitive::Recursive => self.recursive,
+            Primitive::ErrorCheck => self.error_check,
+            Primitive::RwLock => self.rwlock,
+            Primitive::Condvar => self.condvar,
+        }
+    }
+}
+
+/// The families in this crate: those that need nothing but Rust and libc.
+pub static FAMILIES: [Family; 6] = [
+    Family {
+        name: "pthread",
+        mutex: Some(mutex::<pthread::Mutex>),
+        recursive: Some(mutex::<pthread::Recursive>),
+        error_check: Some(mutex::<pthread::ErrorCheck>),
+        rwlock: Some(rwlock::<pthread::RwLock>),
+        condvar: Some(condvar::<pthread::Condvar>),
+    },
+    Family {
+        name: "pthread-adaptive",
+        mutex: Some(mutex::<pthread::Adaptive>),
+        recursive: None,
+        error_check: None,
+        rwlock: None,
+        condvar: Some(condvar::<pthread::AdaptiveCondvar>),
+    },
+    Family {
+        name: "std",
+        mutex: Some(mutex::<std::Mutex>),
+        recursive: None,
+        error_check: None,
+        rwlock: Some(rwlock::<std::RwLock>),
+        condvar: Some(condvar::<std::Condvar>),
+    },
+    Family {
+        name: "parking_lot",
+        mutex: Some(mutex::<parking_lot_locks::Mutex>),
+        recursive: Some(mutex::<parking_lot_locks::Recursive>),
+        error_check: None,
+        rwlock: Some(rwlock::<parking_lot_locks::RwLock>),
+        condvar: Some(condvar::<parking_lot_locks::Condvar>),
+    },
+    Family {
+        name: "usync",
+        mutex: Some(mutex::<usync_locks::Mutex>),
+        recursive: Some(mutex::<usync_locks::Recursive>),
+        error_check: None,
+        rwlock: Some(rwlock::<usync_locks::RwLock>),
+        condvar: Some(condvar::<usync_locks::Condvar>),
+    },
+    Family {
+        name: "spinpark",
+        mutex: Some(mutex::<spinpark_locks::Mutex>),
+        recursive: Some(mutex::<spinpark_locks::Recursive>),
+        error_check: None,
+        rwlock: Some(rwlock::<spinpark_locks::RwLock>),
+        condvar: Some(condvar::<spinpark_locks::Condvar>),
+    },
+];
+
+/// The family of that name among `families`.
+#[must_use]
+pub fn by_name<'a>(families: &'a [Family], name: &str) -> Option<&'a Family> {
+    families.iter().find(|family| family.name == name)
+}

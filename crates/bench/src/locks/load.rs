@@ -1,0 +1,235 @@
+//! What the threads of a shape do, in numbers: read from a definition file, and handed to the worker process.
+
+use serde::{Deserialize, Serialize};
+
+/// One kind of load with its parameters.
+///
+/// A *step* of work is one step of a private xorshift generator: a chain of six instructions, about 2 ns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Load {
+    /// One thread locks and unlocks, with nobody else interested.
+    Pair(Pair),
+    /// Threads that take a mutex, do something inside, and something outside.
+    Section(Section),
+    /// Threads that read, and sometimes write, under a read-write lock.
+    Shared(Shared),
+    /// Two threads in strict alternation through two condition variables.
+    PingPong(PingPong),
+    /// One thread wakes all others and waits until all have answered.
+    Broadcast(Broadcast),
+    /// Half of the threads fill a bounded queue, the others empty it.
+    Queue(Queue),
+}
+
+/// Parameters of [`Load::Pair`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pair {
+    /// What is locked.
+    pub lock: Locked,
+    /// Whether a second thread is alive (and asleep): locks treat a process with one thread differently.
+    pub threaded: bool,
+}
+
+/// What a pair locks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Locked {
+    /// A mutex.
+    Mutex,
+    /// A recursive mutex.
+    Recursive,
+    /// An error-checking mutex.
+    ErrorCheck,
+    /// A read-write lock, for reading.
+    Read,
+    /// A read-write lock, for writing.
+    Write,
+}
+
+/// Parameters of [`Load::Section`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Section {
+    /// Locks to choose from at random.
+    pub locks: usize,
+    /// Cache lines that are changed inside.
+    pub lines: usize,
+    /// Steps of work inside.
+    pub inside: u32,
+    /// Steps of work outside.
+    pub outside: u32,
+}
+
+impl Default for Section {
+    fn default() -> Self {
+        Self { locks: 1, lines: 1, inside: 0, outside: 0 }
+    }
+}
+
+/// Parameters of [`Load::Shared`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Shared {
+    /// Writes in a hundred operations.
+    pub percent_writes: u8,
+    /// Steps of work inside.
+    pub inside: u32,
+    /// Steps of work outside.
+    pub outside: u32,
+}
+
+/// Parameters of [`Load::PingPong`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PingPong {
+    /// Where the signal is.
+    pub signal: Signal,
+    /// Where the two threads run.
+    pub cpus: Placement,
+}
+
+/// Where a signal is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Signal {
+    /// While the mutex is held.
+    UnderLock,
+    /// After the mutex was unlocked.
+    AfterUnlock,
+}
+
+/// Where threads run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// Where the kernel puts them.
+    Any,
+    /// Both on one CPU.
+    One,
+    /// On a CPU each.
+    Two,
+}
+
+/// Parameters of [`Load::Broadcast`]: none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Broadcast {}
+
+/// Parameters of [`Load::Queue`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Queue {
+    /// Items that it holds.
+    pub capacity: usize,
+}
+
+/// What a target must have for a load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Primitive {
+    /// A mutex.
+    Mutex,
+    /// A recursive mutex.
+    Recursive,
+    /// An error-checking mutex.
+    ErrorCheck,
+    /// A read-write lock.
+    RwLock,
+    /// A condition variable with its mutex.
+    Condvar,
+}
+
+impl Primitive {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Mutex, Self::Recursive, Self::ErrorCheck, Self::RwLock, Self::Condvar];
+
+    /// "no recursive mutex": what is said of a target that lacks it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mutex => "mutex",
+            Self::Recursive => "recursive mutex",
+            Self::ErrorCheck => "error-checking mutex",
+            Self::RwLock => "read-write lock",
+            Self::Condvar => "condition variable",
+        }
+    }
+}
+
+impl Load {
+    /// What a target must have for it.
+    #[must_use]
+    pub fn needs(&self) -> Primitive {
+        match self {
+            Self::Pair(Pair { lock: Locked::Mutex, .. }) | Self::Section(_) => Primitive::Mutex,
+            Self::Pair(Pair { lock: Locked::Recursive, .. }) => Primitive::Recursive,
+            Self::Pair(Pair { lock: Locked::ErrorCheck, .. }) => Primitive::ErrorCheck,
+            Self::Pair(Pair { lock: Locked::Read | Locked::Write, .. }) | Self::Shared(_) => {
+                Primitive::RwLock
+            }
+            Self::PingPong(_) | Self::Broadcast(_) | Self::Queue(_) => Primitive::Condvar,
+        }
+    }
+
+    /// Whether threads wait in it, so that it is run a second time, to time that.
+    #[must_use]
+    pub fn has_waits(&self) -> bool {
+        !matches!(self, Self::Pair(_))
+    }
+
+    /// What is wrong with the parameters, or with running it in `threads` threads.
+    ///
+    /// # Errors
+    ///
+    /// A sentence about the first parameter that makes no sense.
+    pub fn check(&self, threads: usize) -> Result<(), String> {
+        /// More than this is a slip of the pen.
+        const MANY: usize = 4096;
+        let between = |what: &str, found: usize, low: usize, high: usize| {
+            if (low..=high).contains(&found) {
+                Ok(())
+            } else {
+                Err(format!("{what} is {found}, which is not between {low} and {high}"))
+            }
+        };
+        between("the number of threads", threads, 1, MANY)?;
+        match self {
+            Self::Pair(_) => between("the number of threads of a pair", threads, 1, 1),
+            Self::Section(section) => {
+                between("`locks`", section.locks, 1, MANY)?;
+                between("`lines`", section.lines, 1, super::shapes::MAX_LINES)
+            }
+            Self::Shared(shared) => between("`percent_writes`", shared.percent_writes.into(), 0, 100),
+            Self::PingPong(_) => between("the number of threads of a ping-pong", threads, 2, 2),
+            Self::Broadcast(_) => between("the number of threads of a broadcast", threads, 2, MANY),
+            Self::Queue(queue) => {
+                between("the number of threads of a queue", threads, 2, MANY)?;
+                between("`capacity`", queue.capacity, 1, 1 << 20)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let section = |section| Load::Section(section);
+        assert_eq!(section(Section::default()).check(256), Ok(()));
+        assert!(
+            section(Section { lines: 99, ..Section::default() })
+                .check(2)
+                .unwrap_err()
+                .contains("`lines` is 99")
+        );
+        assert!(section(Section::default()).check(0).unwrap_err().contains("threads is 0"));
+        let writes = Load::Shared(Shared { percent_writes: 101, ..Shared::default() });
+        assert!(writes.check(2).unwrap_err().contains("`percent_writes` is 101"));
+        let pair = Load::Pair(Pair { lock: Locked::Mutex, threaded: true });
+        assert!(pair.check(2).is_err() && pair.check(1).is_ok());
+        assert!(Load::Queue(Queue { capacity: 0 }).check(2).is_err());
+    }
+}

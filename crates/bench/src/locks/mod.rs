@@ -1,0 +1,26 @@
+//! `spinpark bench locks`: many locks side by side, one shape of contention at a time.
+//!
+//! | what | where |
+//! |---|---|
+//! | what a shape needs from a lock | [`primitives`] |
+//! | whose locks | [`families`] |
+//! | what threads do with them | [`load`], [`shapes`] |
+//! | one process | [`worker`], started by [`workers`] |
+//! | what there is to measure | [`definitions`], [`targets`], [`selection`] |
+//! | the order of runs | [`experiment`] |
+//! | what follows | [`result`], [`bounds`] |
+
+pub mod bounds;
+mod counters;
+pub mod definitions;
+pub mod experiment;
+pub mod families;
+pub mod load;
+pub mod peers;
+pub mod primitives;
+pub mod result;
+pub mod selection;
+pub mod shapes;
+pub mod targets;
+pub mod worker;
+pub mod workers;

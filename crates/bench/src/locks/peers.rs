@@ -1,0 +1,61 @@
+//! Peers that are not Rust: abseil, nsync, oneTBB. They are in a worker of their own, since they need their C and C++
+//! libraries; it is found beside the command, if it was built.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde::{Deserialize, Serialize};
+
+/// The name of that worker.
+pub const WORKER: &str = "spinpark-peers-worker";
+
+/// What a worker says about itself when it is called with `--list`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listing {
+    /// Families with the version of their libraries.
+    pub families: BTreeMap<String, String>,
+    /// Families that are not there, and why.
+    pub missing: BTreeMap<String, String>,
+    /// What each family has: names of [`Primitive`](super::load::Primitive)s.
+    pub primitives: BTreeMap<String, Vec<String>>,
+}
+
+/// The worker, if there is one.
+#[derive(Debug, Clone, Default)]
+pub struct Peers {
+    /// Where it is.
+    pub path: Option<PathBuf>,
+    /// What it says.
+    pub listing: Listing,
+}
+
+impl Peers {
+    /// Looks beside the executable `own`.
+    #[must_use]
+    pub fn find(own: &Path) -> Self {
+        let candidates = own.parent().into_iter().flat_map(|here| {
+            let here = if here.ends_with("deps") { here.parent().unwrap_or(here) } else { here };
+            [here.join(WORKER), here.join("../libexec").join(WORKER)]
+        });
+        candidates.filter(|path| path.is_file()).find_map(Self::ask).unwrap_or_default()
+    }
+
+    fn ask(path: PathBuf) -> Option<Self> {
+        let output = Command::new(&path).arg("--list").stdin(Stdio::null()).output().ok()?;
+        let listing = serde_json::from_slice(&output.stdout).ok()?;
+        Some(Self { path: Some(path), listing })
+    }
+
+    /// Why the family is not there.
+    #[must_use]
+    pub fn why_missing(&self, family: &str, install: Option<&str>) -> String {
+        match (self.listing.missing.get(family), install) {
+            (Some(why), _) => why.clone(),
+            (None, Some(package)) => {
+                format!("not built: apt install {package}, cargo build --release -p spinpark-peers")
+            }
+            (None, None) => String::from("there are no such locks in this command"),
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The worker process: one load on one family's locks, once, and a second time to time waits.
+//!
+//! It must not create a thread before the shape does: one shape measures what a single-threaded process pays.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::families::{Family, by_name};
+use super::load::Load;
+use super::shapes::{Job, Report, Wrong};
+
+/// What a worker is told: one argument, in JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// Whose locks.
+    pub family: String,
+    /// What threads do.
+    pub load: Load,
+    /// How many threads.
+    pub threads: usize,
+    /// Length of the counted phase, in milliseconds.
+    pub millis: u64,
+    /// Whether futex calls are counted; then nothing is timed.
+    #[serde(default)]
+    pub count_futex_calls: bool,
+}
+
+/// A request that cannot be carried out, or a result that is wrong.
+#[derive(Debug, Error)]
+pub enum WorkerError {
+    /// Not a request.
+    #[error("the worker's request cannot be read: {0}")]
+    Request(#[from] serde_json::Error),
+    /// Not here.
+    #[error("this worker has no locks called `{0}`")]
+    Family(String),
+    /// It makes no sense.
+    #[error("{0}")]
+    Load(String),
+    /// The lock under test does not work, or lacks what the load needs.
+    #[error(transparent)]
+    Wrong(#[from] Wrong),
+}
+
+/// Carries out a request on one of `families`.
+///
+/// # Errors
+///
+/// If that is not possible, or the result is wrong.
+pub fn run(families: &[Family], request: &str) -> Result<Report, WorkerError> {
+    let Request { family, load, threads, millis, count_futex_calls } = serde_json::from_str(request)?;
+    load.check(threads).map_err(WorkerError::Load)?;
+    let family = by_name(families, &family).ok_or(WorkerError::Family(family))?;
+    let run = family.run(load.needs()).ok_or(Wrong::Unfit)?;
+    let duration = Duration::from_millis(millis);
+    let mut job = Job { load, threads, duration, time_waits: false, count_futex_calls };
+    let mut report = Report::from(&run(&job)?);
+    if job.load.has_waits() && !count_futex_calls {
+        job.time_waits = true;
+        report.waits = Report::from(&run(&job)?).waits;
+    }
+    Ok(report)
+}

@@ -1,0 +1,40 @@
+//! The result of `spinpark bench locks`: tables, Markdown, plots, JSON.
+
+pub mod bounds;
+pub mod details;
+pub mod document;
+pub mod list;
+pub mod markdown;
+pub mod matrix;
+pub mod pairwise;
+pub mod plot;
+
+use super::{Goodness, Printed, verdict_word};
+use crate::sample::Metric;
+use crate::stats::Ratio;
+use crate::stats::verdict::Verdict;
+
+/// With at most this many cells, all figures are shown without being asked for.
+pub const FEW_CELLS: usize = 6;
+
+/// What stands where there is no number.
+fn dash() -> String {
+    String::from("–")
+}
+
+/// `[0.95, 1.02]`.
+fn interval(ratio: &Ratio) -> String {
+    let end = |value: f64| if value < 99.995 { format!("{value:.2}") } else { format!("{value:.0}") };
+    format!("[{}, {}]", end(ratio.low), end(ratio.high))
+}
+
+/// `16`, or `16*` if that is more than there are CPUs.
+fn threads(threads: usize, cpus: usize) -> String {
+    format!("{threads}{}", if threads > cpus { "*" } else { "" })
+}
+
+/// A verdict about a time per operation.
+fn time_verdict(verdict: Option<Verdict>) -> (&'static str, Goodness) {
+    const TIME: Printed = Printed { unit: String::new(), higher_is_better: false };
+    verdict.map_or(("–", Goodness::Neither), |verdict| verdict_word(Metric::Wall, verdict, &TIME))
+}

@@ -1,0 +1,121 @@
+//! Every load on every family: each run does something, finds its own result right, and reports it in a form that
+//! survives the pipe. On whatever pthread locks this process has.
+
+use std::time::Duration;
+
+use spinpark_bench::locks::definitions::Definitions;
+use spinpark_bench::locks::families::{FAMILIES, by_name};
+use spinpark_bench::locks::load::{Load, Primitive};
+use spinpark_bench::locks::shapes::{Job, Report};
+use spinpark_bench::locks::worker::{self, Request, WorkerError};
+
+/// Longer only where a busy machine lets nothing happen in a short time.
+const MILLIS: [u64; 4] = [5, 50, 500, 5_000];
+
+fn report(family: &str, load: &Load, threads: usize) -> Report {
+    let reports = MILLIS.into_iter().map(|millis| {
+        let (family, load) = (family.to_owned(), load.clone());
+        let request = Request { family, load, threads, millis, count_futex_calls: false };
+        worker::run(&FAMILIES, &serde_json::to_string(&request).unwrap()).unwrap()
+    });
+    let is_enough = |report: &Report| {
+        let timed = report.waits.as_ref().is_none_or(|waits| !waits.buckets.is_empty());
+        report.operations > 0 && timed
+    };
+    let mut reports = reports;
+    reports.find(is_enough).unwrap_or_else(|| panic!("{family} does nothing in {load:?}"))
+}
+
+fn run_all(family: &str) {
+    let definitions = Definitions::built_in().unwrap();
+    let has = by_name(&FAMILIES, family).unwrap();
+    let mut runs = 0;
+    for shape in definitions.shapes.iter().filter(|shape| has.run(shape.load.needs()).is_some()) {
+        let threads = shape.threads[shape.threads.len() / 3];
+        let report = report(family, &shape.load, threads);
+        assert!(report.elapsed_s > 0.0 && report.cpu_s >= 0.0, "{report:?}");
+        assert_eq!(report.waits.is_some(), shape.load.has_waits(), "{}", shape.name);
+        if let Some(waits) = &report.waits {
+            let (highest, _) = waits.buckets[waits.buckets.len() - 1];
+            assert!(waits.longest_ns as f64 >= highest as f64 * 0.98, "{waits:?}");
+            assert!(waits.buckets.iter().map(|bucket| bucket.1).sum::<u64>() > 0);
+        }
+        assert!(report.jain.is_none_or(|jain| jain > 0.0 && jain <= 1.0 + 1e-9), "{report:?}");
+        let line = serde_json::to_string(&report).unwrap();
+        assert_eq!(Report::parse(&line).unwrap(), report);
+        runs += 1;
+    }
+    assert!(runs >= 4, "{family} ran {runs} shapes");
+}
+
+macro_rules! families {
+    ($($test:ident: $family:literal,)*) => {
+        $(
+            #[test]
+            fn $test() {
+                run_all($family);
+            }
+        )*
+
+        #[test]
+        fn every_family_is_tested() {
+            let tested = [$($family),*];
+            assert!(FAMILIES.iter().all(|family| tested.contains(&family.name)));
+        }
+    };
+}
+
+families! {
+    pthread: "pthread",
+    pthread_adaptive: "pthread-adaptive",
+    std: "std",
+    parking_lot: "parking_lot",
+    usync: "usync",
+    spinpark: "spinpark",
+}
+
+/// The counting run never times waits, and either counts futex calls or says why it cannot.
+#[test]
+fn futex_calls_are_counted_or_the_reason_is_said() {
+    let load = Definitions::built_in().unwrap().shape("ping-pong-one-cpu").unwrap().load.clone();
+    let mut reports = MILLIS.into_iter().map(|millis| {
+        let load = load.clone();
+        let request = Request { family: "std".into(), load, threads: 2, millis, count_futex_calls: true };
+        worker::run(&FAMILIES, &serde_json::to_string(&request).unwrap()).unwrap()
+    });
+    let report = reports.find(|report| report.operations > 10).unwrap();
+    assert_eq!(report.waits, None);
+    match report.futex_calls {
+        // Two threads that alternate on one CPU sleep all the time.
+        Some(calls) => assert!(calls > 0),
+        None => assert!(!report.futex_error.unwrap().is_empty()),
+    }
+}
+
+#[test]
+fn what_a_worker_refuses() {
+    let run = |text: &str| worker::run(&FAMILIES, text).unwrap_err();
+    assert!(matches!(run("{"), WorkerError::Request(_)));
+    let request = |family: &str, load: &str, threads: usize| {
+        format!(r#"{{"family":"{family}","load":{load},"threads":{threads},"millis":1}}"#)
+    };
+    assert!(matches!(run(&request("none", r#"{"broadcast":{}}"#, 2)), WorkerError::Family(_)));
+    assert!(matches!(run(&request("std", r#"{"broadcast":{}}"#, 1)), WorkerError::Load(_)));
+    let pair = r#"{"pair":{"lock":"recursive","threaded":true}}"#;
+    assert!(run(&request("std", pair, 1)).to_string().contains("cannot run this load"));
+}
+
+/// A function of a family is only ever asked for what it is for; the others say so.
+#[test]
+fn a_mutex_is_no_condition_variable() {
+    let family = by_name(&FAMILIES, "std").unwrap();
+    let job = Job {
+        load: serde_json::from_str(r#"{"broadcast":{}}"#).unwrap(),
+        threads: 2,
+        duration: Duration::from_millis(1),
+        time_waits: false,
+        count_futex_calls: false,
+    };
+    assert!(family.run(Primitive::Mutex).unwrap()(&job).is_err());
+    assert!(family.run(Primitive::RwLock).unwrap()(&job).is_err());
+}

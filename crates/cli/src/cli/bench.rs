@@ -1,0 +1,148 @@
+//! The command line of `spinpark bench`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+const EXAMPLES: &str = "\
+Examples:
+  spinpark bench list                                shapes and targets, a line each
+  spinpark bench locks --quick                       everybody's locks, in some minutes
+  spinpark bench locks --bounds                      the project's goals: which hold?
+  spinpark bench locks --shape saturated --threads 2,16 --target glibc,parking_lot,spinpark
+  spinpark bench pthread                             the drop-in against glibc only
+  spinpark bench show records/2026-11-22-some-cpu.json --markdown";
+
+/// Measure locks by themselves
+#[derive(Debug, Subcommand)]
+#[command(after_help = EXAMPLES)]
+pub(crate) enum Bench {
+    /// List shapes and targets
+    List(List),
+    /// Many locks side by side, shape by shape
+    ///
+    /// Every run is a fresh process that does nothing but lock, and checks its own result. A round visits every cell (a
+    /// shape at a number of threads) in shuffled order, and runs every target in it once, and the baseline twice.
+    #[command(after_help = LOCKS_EXAMPLES)]
+    Locks(Box<Locks>),
+    /// pthread locks, glibc's against spinpark's
+    ///
+    /// As `bench locks`, with the drop-in against glibc, in shapes of which every program has some.
+    #[command(after_help = PTHREAD_EXAMPLES)]
+    Pthread(Box<Locks>),
+    /// Print the result of an earlier run again, from its JSON file
+    Show(Show),
+}
+
+const LOCKS_EXAMPLES: &str = "\
+Examples:
+  spinpark bench locks --quick --plots plots         a first look, with an SVG per shape
+  spinpark bench locks --bounds --check              exit with 1 if a goal is missed
+  spinpark bench locks --shape mixed-10 --threads 2,16 --rounds 15 --details
+  spinpark bench locks --target glibc,drop-in,drop-in+SPINPARK_DISABLE=1 --shape pair-threaded
+  spinpark bench locks --definition my-shapes.toml   shapes, targets and bounds of your own
+  spinpark bench locks --record                      a dated record, to be kept
+
+`spinpark bench list` lists shapes and targets; docs/bench.md describes them and the JSON.";
+
+const PTHREAD_EXAMPLES: &str = "\
+Examples:
+  spinpark bench pthread                                    all its shapes
+  spinpark bench pthread --shape pair-threaded --rounds 30  one of them, more precisely
+  spinpark bench pthread --markdown                         as a table for a README
+  spinpark bench pthread --baseline drop-in-disabled        glibc pays for interposition, too";
+
+/// What can be listed.
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Add the shapes and targets of this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) definition: Option<PathBuf>,
+}
+
+/// What is measured, how, and where the result goes.
+#[derive(Debug, Args)]
+pub(crate) struct Locks {
+    /// Rounds over all cells; at least 6 [default: 7; pthread 15; --quick 6]
+    #[arg(short, long, value_name = "N")]
+    pub(crate) rounds: Option<usize>,
+
+    /// Only these shapes
+    #[arg(short, long = "shape", value_name = "NAME", num_args = 1.., value_delimiter = ',')]
+    pub(crate) shapes: Vec<String>,
+
+    /// Only these targets; NAME+VARIABLE=VALUE is one with an environment variable
+    #[arg(short, long = "target", value_name = "NAME", num_args = 1.., value_delimiter = ',')]
+    pub(crate) targets: Vec<String>,
+
+    /// These numbers of threads, in shapes that allow several
+    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',')]
+    pub(crate) threads: Vec<usize>,
+
+    /// The target that others are compared with; it runs twice per round [default: the first one]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) baseline: Option<String>,
+
+    /// Length of the counted phase of a run, in milliseconds [default: 100; pthread and --bounds 200; --quick 40]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    pub(crate) millis: Option<u64>,
+
+    /// Fewer numbers of threads, shorter runs: a first look
+    #[arg(long)]
+    pub(crate) quick: bool,
+
+    /// Measure exactly what the bounds need, and print which of them hold
+    #[arg(long)]
+    pub(crate) bounds: bool,
+
+    /// Exit with 1 unless all bounds hold
+    #[arg(long, requires = "bounds")]
+    pub(crate) check: bool,
+
+    /// All figures of every cell: CPU time, context switches, futex calls, waits, fairness
+    #[arg(long)]
+    pub(crate) details: bool,
+
+    /// Print Markdown tables
+    #[arg(long)]
+    pub(crate) markdown: bool,
+
+    /// Write all data to this file. `-` is standard output; the tables go to standard error then
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Write a dated record, `DATE-CPU.json`, into this directory
+    #[arg(long, value_name = "DIRECTORY", num_args = 0..=1, default_missing_value = "records")]
+    pub(crate) record: Option<PathBuf>,
+
+    /// Draw a plot per shape (SVG) into this directory
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) plots: Option<PathBuf>,
+
+    /// Add the shapes, targets and bounds of this file; its shapes are run, unless --shape says otherwise
+    #[arg(long, value_name = "FILE")]
+    pub(crate) definition: Option<PathBuf>,
+
+    /// Repeat the order of runs of an earlier benchmark; otherwise it is random, and printed
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+}
+
+/// Which result, and how.
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// A file that --json or --record wrote
+    pub(crate) file: PathBuf,
+
+    /// All figures of every cell
+    #[arg(long)]
+    pub(crate) details: bool,
+
+    /// Print Markdown tables
+    #[arg(long)]
+    pub(crate) markdown: bool,
+
+    /// Draw a plot per shape (SVG) into this directory
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) plots: Option<PathBuf>,
+}

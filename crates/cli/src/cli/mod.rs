@@ -1,0 +1,177 @@
+//! The command line: names, help, examples. No logic.
+
+mod bench;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use spinpark_bench::arm::Baseline;
+
+pub(crate) use self::bench::{Bench, Locks, Show};
+
+const EXAMPLES: &str = "\
+Examples:
+  spinpark                                    the demonstration: under a minute
+  spinpark compare -- ./server-test 1000      would better locks make this faster?
+  spinpark run -- ./server-test 1000          run it on spinpark's locks
+  spinpark bench locks --quick                lock by lock, against everybody else's
+
+Exit status:
+  0    done
+  1    the program under test failed, or did not print its number; with --check, a bound does not hold
+  2    the request cannot be carried out: usage, program, drop-in
+  130  interrupted; what was measured so far was printed
+  `spinpark run` exits as the program does, or with 127 (not found), 126 (not executable), 125
+
+Environment:
+  SPINPARK_PRELOAD  path of libspinpark_preload.so, if it is not found by itself
+  NO_COLOR          no colours in tables";
+
+/// Better locks for threaded programs: try them without a rebuild.
+///
+/// spinpark puts its own mutexes, rwlocks and condition variables in front of glibc's, in a program as it is, and
+/// measures whether that makes a difference. Without a subcommand, it demonstrates that on a program of its own.
+#[derive(Debug, Parser)]
+#[command(name = "spinpark", version, after_help = EXAMPLES, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Run(Run),
+    Compare(Box<Compare>),
+    #[command(subcommand)]
+    Bench(Bench),
+    #[command(name = "__demo", hide = true)]
+    Demo(Demo),
+    #[command(name = "__bench-worker", hide = true)]
+    Worker(Worker),
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  spinpark run -- ./server --port 8080
+  SPINPARK_VERBOSE=1 spinpark run -- ./server      the drop-in says on stderr that it is active
+  SPINPARK_DISABLE=1 spinpark run -- ./server      it is loaded, but glibc's locks do the work";
+
+/// Run a program on spinpark's locks
+///
+/// Sets LD_PRELOAD and becomes the program: same process, same terminal, its exit status. An LD_PRELOAD that is set
+/// already stays in effect.
+#[derive(Debug, Args)]
+#[command(after_help = RUN_EXAMPLES)]
+pub(crate) struct Run {
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROG")]
+    pub(crate) program: Vec<OsString>,
+}
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  spinpark compare                                 the demonstration
+  spinpark compare -- ./server-test 1000           wall time, CPU time, context switches, memory
+  spinpark compare --rounds 30 -- ./server-test    more blocks, narrower intervals
+  spinpark compare --json result.json -- ./server-test
+  spinpark compare --metric-from-output 'transactions: .*\\(([0-9.]+) per sec' --higher-is-better \\
+      --unit tps -- sysbench oltp_point_select run
+  spinpark compare -- sh -c './server & ./client; kill $!'    several programs at once
+
+Each run is a fresh process. A block runs the program on glibc's locks, on glibc's locks again, and on spinpark's, in shuffled order. The change is the median over blocks of spinpark ÷ glibc, with a 95 % bootstrap interval; the noise is what glibc differs from itself by, at most. The program's output is not shown.";
+
+/// Compare a program on glibc's locks and on spinpark's
+///
+/// Without a program, a bundled demonstration is compared.
+#[derive(Debug, Args)]
+#[command(after_help = COMPARE_EXAMPLES)]
+pub(crate) struct Compare {
+    /// Blocks to measure, three runs each; at least 6
+    #[arg(short, long, value_name = "N", default_value_t = 10)]
+    pub(crate) rounds: usize,
+
+    /// Compare a number that the program prints: group 1 of the last match of this regular expression in its standard
+    /// output and standard error. ^ and $ match at line ends
+    #[arg(short, long, value_name = "REGEX")]
+    pub(crate) metric_from_output: Option<String>,
+
+    /// That number is better when it is larger (throughput); otherwise smaller is better (time)
+    #[arg(long, requires = "metric_from_output")]
+    pub(crate) higher_is_better: bool,
+
+    /// The unit of that number, for the table
+    #[arg(long, value_name = "UNIT", requires = "metric_from_output")]
+    pub(crate) unit: Option<String>,
+
+    /// What the glibc arms run
+    #[arg(long, value_enum, default_value_t = BaselineChoice::Glibc)]
+    pub(crate) baseline: BaselineChoice,
+
+    /// Write all data to this file: every run, the environment, the statistics. `-` is standard output; the table goes
+    /// to standard error then
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Give up on a run that takes longer than this many seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<f64>,
+
+    /// Standard input of each run; otherwise there is none
+    #[arg(long, value_name = "FILE")]
+    pub(crate) input: Option<PathBuf>,
+
+    /// Accept an exit status other than 0 (a crash still ends the comparison)
+    #[arg(short, long)]
+    pub(crate) ignore_failure: bool,
+
+    /// Repeat the order of runs of an earlier comparison; otherwise it is random, and printed
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    /// The program and its arguments; none for the demonstration
+    #[arg(trailing_var_arg = true, value_name = "PROG")]
+    pub(crate) program: Vec<OsString>,
+}
+
+impl Compare {
+    /// What `spinpark` alone means.
+    pub(crate) fn demonstration() -> Self {
+        /// Lets clap fill in the defaults.
+        #[derive(Parser)]
+        struct Defaults {
+            #[command(flatten)]
+            compare: Compare,
+        }
+        Defaults::parse_from(["spinpark"]).compare
+    }
+}
+
+/// What the glibc arms run.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum BaselineChoice {
+    /// The program as it is: what its users run today
+    Glibc,
+    /// The drop-in passes every call to glibc: all arms pay the same for interposition
+    Disabled,
+}
+
+impl From<BaselineChoice> for Baseline {
+    fn from(choice: BaselineChoice) -> Self {
+        match choice {
+            BaselineChoice::Glibc => Self::Glibc,
+            BaselineChoice::Disabled => Self::Disabled,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    #[arg(long, default_value_t = crate::commands::compare::DEMO_OPERATIONS)]
+    pub(crate) operations: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Worker {
+    pub(crate) request: String,
+}

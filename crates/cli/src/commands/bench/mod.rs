@@ -1,0 +1,213 @@
+//! `spinpark bench`: locks by themselves, one shape of contention at a time.
+
+mod output;
+mod request;
+mod show;
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use spinpark_bench::environment::Environment;
+use spinpark_bench::failure::RunError;
+use spinpark_bench::locks::bounds::{self, Judgement};
+use spinpark_bench::locks::definitions::Definitions;
+use spinpark_bench::locks::experiment::{Measured, measure};
+use spinpark_bench::locks::peers::Peers;
+use spinpark_bench::locks::workers::Workers;
+use spinpark_bench::machine::{Noise, Watch};
+use spinpark_bench::measure::End;
+use spinpark_bench::report::Style;
+use spinpark_bench::report::locks::document::{FORMAT, Record, SCHEMA, VersionedTarget};
+use spinpark_bench::report::locks::list;
+use spinpark_bench::target::usage::Usage;
+use spinpark_bench::warnings::{self, Warning};
+
+use self::output::Findings;
+use self::request::Request;
+use crate::cli::{Bench, Locks};
+use crate::exit;
+use crate::progress::Progress;
+use crate::session::{Session, check_rounds};
+
+/// Carries out a subcommand.
+pub(crate) fn run(bench: &Bench) -> anyhow::Result<ExitCode> {
+    match bench {
+        Bench::List(list) => print_list(list.definition.as_deref()),
+        Bench::Locks(locks) => measure_locks(locks, "locks"),
+        Bench::Pthread(locks) => measure_locks(locks, "pthread"),
+        Bench::Show(show) => show::run(show),
+    }
+}
+
+fn print_list(definition: Option<&std::path::Path>) -> anyhow::Result<ExitCode> {
+    let (definitions, _) = request::definitions(definition)?;
+    let own = std::env::current_exe().context("cannot find out where this command itself is")?;
+    let list = list::render(&definitions, &Peers::find(&own), Style::of_stdout());
+    println!("{list}\n{} bounds: `spinpark bench locks --bounds` judges them.", definitions.bounds.len());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Checks the request, measures, reports.
+fn measure_locks(locks: &Locks, preset: &str) -> anyhow::Result<ExitCode> {
+    let request = Request::new(locks, preset)?;
+    check_rounds(request.rounds)?;
+    let destinations = request.destinations(locks)?;
+    let session = Session::start(locks.seed)?;
+    let mut workers = request.workers(&session.interrupt);
+    let mut cells: Vec<Measured> = request.selected.cells.iter().cloned().map(Measured::new).collect();
+    intro(&request, &session, &cells);
+
+    let watch = Watch::start();
+    let runs = cells.iter().map(|cell| cell.runs_per_round() * request.rounds + cell.cell.targets.len());
+    let mut progress = Progress::new(runs.sum());
+    let (cells, end, futex_error) = match count_futex_calls(&mut workers, &mut cells, &mut progress)? {
+        Counted::Yes { error } => {
+            let (cells, end) = measure(cells, request.rounds, session.seed, &mut workers, &mut progress);
+            (cells, end, error)
+        }
+        Counted::Interrupted => (cells, End::Interrupted, None),
+    };
+    drop(progress);
+    let noise = watch.noise();
+    let record = record(&request, &session.environment, session.seed, cells, &end);
+    let mut findings = findings(&request.definitions, record, request.is_bounds)?;
+    findings.warnings = warnings_of(&request, &findings, &noise, &end, futex_error);
+    let style = Style::of_stdout();
+    findings.print(request.say, locks.markdown, locks.details, style);
+    findings.write(destinations, &noise)?;
+    let missed = findings.bounds.iter().any(|bound| bound.judgement != Judgement::Holds);
+    match end {
+        End::Complete if locks.check && missed => Ok(ExitCode::from(exit::FAILED)),
+        end => exit::code_of_end(end),
+    }
+}
+
+/// What follows from a record.
+fn findings(definitions: &Definitions, record: Record, is_bounds: bool) -> anyhow::Result<Findings> {
+    let bounds = match is_bounds {
+        true => bounds::judge_all(definitions, &record.cells, record.seed).map_err(anyhow::Error::msg)?,
+        false => Vec::new(),
+    };
+    Ok(Findings::new(record, bounds))
+}
+
+/// Whether the counting runs were made.
+enum Counted {
+    /// They were; perhaps without counting.
+    Yes { error: Option<String> },
+    /// The user did not want to wait.
+    Interrupted,
+}
+
+/// One run per cell and target that is for counting futex calls. It also warms caches, and shows that all targets work
+/// before the first one is timed; the first run on the drop-in shows that it is really loaded.
+fn count_futex_calls(
+    workers: &mut Workers<'_>,
+    cells: &mut [Measured],
+    progress: &mut Progress,
+) -> anyhow::Result<Counted> {
+    use spinpark_bench::locks::experiment::CellObserver;
+    let mut error = None;
+    let mut is_drop_in_seen = false;
+    for Measured { cell, futex_calls, .. } in cells {
+        for target in &cell.targets {
+            progress.starting(cell, target);
+            let known = &workers.targets[target];
+            let check = known.preload && known.env.is_empty() && !is_drop_in_seen;
+            let report = check.then(drop_in_report).transpose()?;
+            let made = workers.run(cell, target, 0, true, report.as_ref().map(tempfile::NamedTempFile::path));
+            let made = match made {
+                Ok(made) => made,
+                Err(RunError::Interrupted) => return Ok(Counted::Interrupted),
+                Err(error) => return Err(error.into()),
+            };
+            if let Some(report) = report {
+                Usage::read(report.path())?.check("")?;
+                is_drop_in_seen = true;
+            }
+            if let Some(calls) = made.futex_calls.filter(|_| made.operations > 0) {
+                futex_calls.insert(target.clone(), calls as f64 / made.operations as f64);
+            }
+            error = error.or(made.futex_error);
+            CellObserver::finished(progress);
+        }
+    }
+    Ok(Counted::Yes { error })
+}
+
+fn drop_in_report() -> anyhow::Result<tempfile::NamedTempFile> {
+    let report = tempfile::Builder::new().prefix("spinpark-report-").tempfile();
+    report.context("cannot create a temporary file; is TMPDIR writable?")
+}
+
+fn intro(request: &Request, session: &Session, cells: &[Measured]) {
+    let runs = cells.iter().map(Measured::runs_per_round).sum::<usize>() * request.rounds;
+    // Warm-up and the counted phase, twice where waits are timed; the process itself.
+    let of_cell = |cell: &Measured| {
+        let phases = if cell.cell.load.has_waits() { 2.5 } else { 1.0 };
+        let run_s = request.millis.max(cell.cell.at_least_millis) as f64 / 1e3 * phases + 0.015;
+        run_s * (cell.runs_per_round() * request.rounds + cell.cell.targets.len()) as f64
+    };
+    let seconds: f64 = cells.iter().map(of_cell).sum();
+    let time = if seconds < 120.0 { format!("{seconds:.0} s") } else { format!("{:.0} min", seconds / 60.0) };
+    request.say.line(format!(
+        "{} cells × {} rounds: {runs} runs of {} ms in shuffled order (seed {}), about {time}. \
+         Ctrl-C: the result so far.",
+        cells.len(),
+        request.rounds,
+        request.millis,
+        session.seed,
+    ));
+    for (why, targets) in request.absent() {
+        request.say.line(format!("Not here: {targets} ({why})"));
+    }
+}
+
+fn record(
+    request: &Request,
+    environment: &Environment,
+    seed: u64,
+    cells: Vec<Measured>,
+    end: &End,
+) -> Record {
+    let version = |target: &_| list::version(target, &request.peers);
+    Record {
+        format: FORMAT.to_owned(),
+        schema: SCHEMA,
+        end: end.name().to_owned(),
+        command: request.command.clone(),
+        rounds: request.rounds,
+        millis: request.millis,
+        seed,
+        environment: environment.clone(),
+        targets: (request.selected.targets.iter())
+            .map(|target| VersionedTarget { target: target.clone(), version: version(target) })
+            .collect(),
+        bound_definitions: match request.is_bounds {
+            true => request.definitions.bounds.clone(),
+            false => Vec::new(),
+        },
+        cells,
+    }
+}
+
+fn warnings_of(
+    request: &Request,
+    findings: &Findings,
+    noise: &Noise,
+    end: &End,
+    futex_error: Option<String>,
+) -> Vec<Warning> {
+    let blocks = findings.results.iter().map(|result| result.rounds).min().unwrap_or_default();
+    let cpus = findings.record.environment.cpus;
+    let candidates = [
+        (matches!(end, End::Interrupted), Warning::Interrupted { blocks, rounds: request.rounds }),
+        (request.is_debug_build(), Warning::DebugBuild),
+    ];
+    let applying = candidates.into_iter().filter_map(|(applies, warning)| applies.then_some(warning));
+    applying
+        .chain(warnings::of_cells(&findings.results, cpus))
+        .chain(futex_error.map(|why| Warning::NoFutexCounter { why }))
+        .chain(warnings::of_machine(noise))
+        .collect()
+}

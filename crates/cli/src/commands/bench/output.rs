@@ -1,0 +1,119 @@
+//! What is said in the end, on standard output and in files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use spinpark_bench::locks::bounds::BoundResult;
+use spinpark_bench::locks::result::CellResult;
+use spinpark_bench::machine::Noise;
+use spinpark_bench::report::json::Output;
+use spinpark_bench::report::locks::document::{Document, Record};
+use spinpark_bench::report::locks::{FEW_CELLS, bounds, details, markdown, matrix, pairwise, plot};
+use spinpark_bench::report::{Style, compare_table, wrap};
+use spinpark_bench::warnings::Warning;
+
+use crate::say::Say;
+
+/// Where the result goes besides the terminal.
+pub(super) struct Destinations {
+    pub(super) json: Option<Output>,
+    pub(super) plots: Option<PathBuf>,
+    pub(super) record: Option<PathBuf>,
+}
+
+/// A record, and what follows from it.
+pub(super) struct Findings {
+    pub(super) record: Record,
+    pub(super) results: Vec<CellResult>,
+    pub(super) bounds: Vec<BoundResult>,
+    pub(super) warnings: Vec<Warning>,
+}
+
+impl Findings {
+    pub(super) fn new(record: Record, bounds: Vec<BoundResult>) -> Self {
+        let results = record.cells.iter().filter_map(|cell| CellResult::new(cell, record.seed)).collect();
+        Self { record, results, bounds, warnings: Vec::new() }
+    }
+
+    /// Prints tables, and on standard error what makes them weak.
+    pub(super) fn print(&self, say: Say, is_markdown: bool, is_detailed: bool, style: Style) {
+        let Self { record, results, bounds: judged, warnings } = self;
+        let cpus = record.environment.cpus;
+        if is_markdown {
+            say.line(format!(
+                "\n{}",
+                markdown::render(results, judged, &record.environment, &record.command)
+            ));
+        } else {
+            for text in tables(results, judged, cpus, is_detailed, style) {
+                say.line(format!("\n{text}"));
+            }
+            say.line(wrap(&record.environment.line(), 2));
+        }
+        eprint!("{}", compare_table::warnings(warnings));
+    }
+
+    /// Writes the files.
+    pub(super) fn write(&self, destinations: Destinations, noise: &Noise) -> anyhow::Result<()> {
+        let Destinations { json, plots, record } = destinations;
+        let document = Document {
+            record: &self.record,
+            noise,
+            warnings: &self.warnings,
+            results: &self.results,
+            bounds: &self.bounds,
+        };
+        if let Some(json) = json {
+            json.write_compact(&document)?;
+        }
+        if let Some(directory) = record {
+            let path = directory.join(self.record.file_name());
+            Output::open(&path)?.write_compact(&document)?;
+            eprintln!("Record: {}", path.display());
+        }
+        plots.map_or(Ok(()), |directory| self.draw(&directory))
+    }
+
+    /// Draws a plot per shape.
+    pub(super) fn draw(&self, directory: &Path) -> anyhow::Result<()> {
+        let targets: Vec<String> =
+            self.record.targets.iter().map(|target| target.target.name.clone()).collect();
+        for (name, svg) in plot::render_all(&self.results, &targets)? {
+            let path = directory.join(name);
+            fs::write(&path, svg).with_context(|| format!("cannot write {}", path.display()))?;
+            eprintln!("Plot: {}", path.display());
+        }
+        Ok(())
+    }
+}
+
+fn tables(
+    results: &[CellResult],
+    judged: &[BoundResult],
+    cpus: usize,
+    is_detailed: bool,
+    style: Style,
+) -> Vec<String> {
+    let mut tables = Vec::new();
+    match pairwise::names(results) {
+        _ if !judged.is_empty() => tables.push(bounds::render(judged, cpus, style)),
+        Some(names) => {
+            let [baseline, other] = names;
+            let table = pairwise::render(results, names, cpus, style);
+            let sentence =
+                format!("Time per operation; the ratio is {other} ÷ {baseline}, so less than 1 is faster.\n");
+            tables.push(table + &sentence);
+            tables.extend(pairwise::render_waits(results, style).filter(|_| !is_detailed));
+        }
+        None => {
+            let sentence = "Time per operation of all threads together: less is faster.\n";
+            tables.push(matrix::render(results, cpus, style) + sentence);
+        }
+    }
+    let is_small = judged.is_empty() && pairwise::names(results).is_none() && results.len() <= FEW_CELLS;
+    if is_detailed || is_small {
+        tables.extend(results.iter().map(|result| details::render(result, cpus, style)));
+    }
+    tables
+}

@@ -1,0 +1,190 @@
+//! What is to be measured: everything that can be wrong about it is found here, before anything runs.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use spinpark_bench::locks::definitions::{Definitions, Side};
+use spinpark_bench::locks::peers::Peers;
+use spinpark_bench::locks::selection::{Selected, Wish, select};
+use spinpark_bench::locks::shapes::allowed_cpus;
+use spinpark_bench::locks::workers::Workers;
+use spinpark_bench::process::Interrupt;
+use spinpark_bench::report::json::Output;
+use spinpark_bench::target::{DropIn, Target};
+
+use super::output::Destinations;
+use crate::cli::Locks;
+use crate::say::Say;
+
+/// The numbers of threads of `--quick`.
+const QUICK_THREADS: [usize; 4] = [1, 2, 10, 64];
+
+/// A request that can be carried out.
+pub(super) struct Request {
+    pub(super) definitions: Definitions,
+    pub(super) selected: Selected,
+    pub(super) peers: Peers,
+    pub(super) rounds: usize,
+    pub(super) millis: u64,
+    pub(super) is_bounds: bool,
+    /// The command line, as a shell would take it.
+    pub(super) command: String,
+    pub(super) say: Say,
+    own: PathBuf,
+    drop_in: Option<DropIn>,
+}
+
+/// The built-in definitions with those of a user's file, and the names of that file's shapes.
+pub(super) fn definitions(file: Option<&Path>) -> anyhow::Result<(Definitions, Vec<String>)> {
+    let mut definitions = Definitions::built_in()?;
+    let Some(file) = file else { return Ok((definitions, Vec::new())) };
+    let more = Definitions::read(file)?;
+    let shapes = more.shapes.iter().map(|shape| shape.name.clone()).collect();
+    definitions.add(more);
+    definitions.check(&file.display().to_string())?;
+    Ok((definitions, shapes))
+}
+
+impl Request {
+    /// Checks it all.
+    pub(super) fn new(locks: &Locks, preset: &str) -> anyhow::Result<Self> {
+        let (definitions, file_shapes) = definitions(locks.definition.as_deref())?;
+        let own = env::current_exe().context("cannot find out where this command itself is")?;
+        let peers = Peers::find(&own);
+        let wish = wish(locks, file_shapes);
+        let of_preset = definitions.preset(preset).map_err(anyhow::Error::msg)?;
+        let selected =
+            select(&definitions, of_preset, &wish, &peers, allowed_cpus()).map_err(anyhow::Error::msg)?;
+        let drop_in = match selected.targets.iter().any(|target| target.preload) {
+            true => {
+                let drop_in = DropIn::find()?;
+                drop_in.check_machine(Target::find(own.as_os_str())?.machine)?;
+                Some(drop_in)
+            }
+            false => None,
+        };
+        let is_long = preset == "pthread" || locks.bounds;
+        let default_millis = if locks.quick {
+            40
+        } else if is_long {
+            200
+        } else {
+            100
+        };
+        let default_rounds = if locks.quick {
+            6
+        } else if preset == "pthread" && !locks.bounds {
+            15
+        } else {
+            7
+        };
+        Ok(Self {
+            selected,
+            peers,
+            rounds: locks.rounds.unwrap_or(default_rounds),
+            millis: locks.millis.unwrap_or(default_millis),
+            is_bounds: locks.bounds,
+            command: command(env::args_os().skip(1)),
+            say: Say { on_stderr: locks.json.as_deref().is_some_and(Output::is_stdout) },
+            own,
+            drop_in,
+            definitions,
+        })
+    }
+
+    /// What starts the runs.
+    pub(super) fn workers<'a>(&self, interrupt: &'a Interrupt) -> Workers<'a> {
+        let named = self.selected.targets.iter().map(|target| (target.name.clone(), target.clone()));
+        Workers {
+            own: self.own.clone(),
+            peers: self.peers.clone(),
+            preload: self.drop_in.as_ref().map(|drop_in| drop_in.path.clone()),
+            inherited: env::var_os("LD_PRELOAD").unwrap_or_default(),
+            targets: named.collect(),
+            millis: self.millis,
+            interrupt,
+        }
+    }
+
+    /// Opens everything that will be written.
+    pub(super) fn destinations(&self, locks: &Locks) -> anyhow::Result<Destinations> {
+        for directory in [&locks.plots, &locks.record].into_iter().flatten() {
+            let made = fs::create_dir_all(directory);
+            made.with_context(|| format!("cannot create the directory {}", directory.display()))?;
+        }
+        Ok(Destinations {
+            json: locks.json.as_deref().map(Output::open).transpose()?,
+            plots: locks.plots.clone(),
+            record: locks.record.clone(),
+        })
+    }
+
+    /// Targets that no cell has, by the reason.
+    pub(super) fn absent(&self) -> BTreeMap<String, String> {
+        let mut by_reason = BTreeMap::<String, String>::new();
+        for target in self.selected.targets.iter().filter(|target| target.side == Side::Peer) {
+            let is_here = self.selected.cells.iter().any(|cell| cell.targets.contains(&target.name));
+            let skipped = self.selected.cells.iter().flat_map(|cell| &cell.skipped);
+            let why =
+                skipped.filter(|skipped| skipped.target == target.name).map(|skipped| &skipped.why).next();
+            if let Some(why) = why.filter(|_| !is_here) {
+                let names = by_reason.entry(why.clone()).or_default();
+                *names += if names.is_empty() { "" } else { ", " };
+                *names += &target.name;
+            }
+        }
+        by_reason
+    }
+
+    pub(super) fn is_debug_build(&self) -> bool {
+        cfg!(debug_assertions) || self.drop_in.as_ref().is_some_and(DropIn::is_debug_build)
+    }
+}
+
+fn wish(locks: &Locks, file_shapes: Vec<String>) -> Wish {
+    let old_name = |name: &String| match name.as_str() {
+        "disabled" => String::from("drop-in-disabled"),
+        name => name.to_owned(),
+    };
+    let threads = match (&locks.threads[..], locks.quick) {
+        ([], true) => QUICK_THREADS.to_vec(),
+        (threads, _) => threads.to_vec(),
+    };
+    Wish {
+        shapes: if locks.shapes.is_empty() { file_shapes } else { locks.shapes.clone() },
+        targets: locks.targets.clone(),
+        threads,
+        baseline: locks.baseline.as_ref().map(old_name),
+        bounds: locks.bounds,
+    }
+}
+
+/// `spinpark bench …` with every argument that was given.
+fn command(args: impl Iterator<Item = OsString>) -> String {
+    let words = args.map(|arg| quoted(&arg.to_string_lossy()));
+    std::iter::once(String::from("spinpark")).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_=+,./:%".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_can_be_pasted() {
+        let args = ["bench", "locks", "--shape", "a b", "--target", "drop-in+A=1", "", "it's"];
+        let command = command(args.into_iter().map(OsString::from));
+        assert_eq!(command, "spinpark bench locks --shape 'a b' --target drop-in+A=1 '' 'it'\\''s'");
+    }
+}

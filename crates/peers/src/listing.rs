@@ -1,0 +1,29 @@
+//! Which locks this worker has.
+
+use spinpark_bench::locks::families::Family;
+use spinpark_bench::locks::load::Primitive;
+use spinpark_bench::locks::peers::Listing;
+
+/// What the build script found out: a version, or a reason, by peer.
+const FOUND: [(&str, &str); 3] =
+    [("abseil", env!("PEER_ABSEIL")), ("nsync", env!("PEER_NSYNC")), ("onetbb", env!("PEER_ONETBB"))];
+
+/// Describes `families`.
+pub(crate) fn listing(families: &[Family]) -> Listing {
+    let mut listing = Listing::default();
+    for (name, said) in FOUND {
+        let (name, said) = (String::from(name), String::from(said));
+        match families.iter().find(|family| family.name == name) {
+            Some(family) => {
+                let has = Primitive::ALL.into_iter().filter(|&primitive| family.run(primitive).is_some());
+                let names = has.map(|primitive| primitive.name().to_owned()).collect();
+                listing.primitives.insert(name.clone(), names);
+                listing.families.insert(name, said);
+            }
+            None => {
+                listing.missing.insert(name, said);
+            }
+        }
+    }
+    listing
+}

@@ -1,0 +1,50 @@
+//! The worker of `spinpark bench locks` for locks that are not Rust. It is a program of its own, so that the command
+//! needs none of their libraries.
+//!
+//! `--list` prints which locks it has; otherwise its argument is a request, as for the command's own workers.
+
+#[cfg(any(abseil, nsync, onetbb))]
+mod foreign;
+mod listing;
+
+use std::env;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use spinpark_bench::locks::families::Family;
+use spinpark_bench::locks::worker;
+
+/// The families that were built.
+fn families() -> Vec<Family> {
+    vec![
+        #[cfg(abseil)]
+        foreign::abseil::FAMILY,
+        #[cfg(nsync)]
+        foreign::nsync::FAMILY,
+        #[cfg(onetbb)]
+        foreign::onetbb::FAMILY,
+    ]
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(line) => {
+            println!("{line}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("spinpark-peers-worker: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> anyhow::Result<String> {
+    let argument = env::args().nth(1);
+    let argument =
+        argument.context("this program is started by `spinpark bench locks`; `--list` lists its locks")?;
+    if argument == "--list" {
+        return Ok(serde_json::to_string(&listing::listing(&families()))?);
+    }
+    Ok(serde_json::to_string(&worker::run(&families(), &argument)?)?)
+}

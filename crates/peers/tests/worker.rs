@@ -1,0 +1,64 @@
+//! The worker: what it lists, it can run.
+
+use std::env;
+use std::process::Command;
+
+use assert_cmd::cargo::cargo_bin;
+use spinpark_bench::locks::definitions::Definitions;
+use spinpark_bench::locks::peers::Listing;
+use spinpark_bench::locks::shapes::Report;
+use spinpark_bench::locks::worker::Request;
+
+fn worker(argument: &str) -> Result<String, String> {
+    let output = Command::new(cargo_bin!("spinpark-peers-worker")).arg(argument).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr)) }
+}
+
+fn listing() -> Listing {
+    serde_json::from_str(&worker("--list").unwrap()).unwrap()
+}
+
+/// Each peer is there, or it is said how to get it.
+#[test]
+fn every_peer_is_accounted_for() {
+    let listing = listing();
+    for name in ["abseil", "nsync", "onetbb"] {
+        match listing.missing.get(name) {
+            Some(why) => {
+                println!("not tested: {name}: {why}");
+                assert!(env::var_os("SPINPARK_REQUIRE_PROGRAMS").is_none(), "{name} has to be there: {why}");
+            }
+            None => assert!(listing.families.contains_key(name) && !listing.primitives[name].is_empty()),
+        }
+    }
+}
+
+/// Every shape that a peer can run does something, and finds its own result right.
+#[test]
+fn every_peer_runs_every_shape() {
+    let definitions = Definitions::built_in().unwrap();
+    for (family, primitives) in listing().primitives {
+        for shape in &definitions.shapes {
+            if !primitives.iter().any(|name| name == shape.load.needs().name()) {
+                continue;
+            }
+            let run = |millis| {
+                let (family, load) = (family.clone(), shape.load.clone());
+                let threads = shape.threads[shape.threads.len() / 3];
+                let request = Request { family, load, threads, millis, count_futex_calls: false };
+                Report::parse(&worker(&serde_json::to_string(&request).unwrap()).unwrap()).unwrap()
+            };
+            // Longer only where a busy machine lets nothing happen in a short time.
+            let is_done = [5, 50, 500, 5_000].into_iter().any(|millis| run(millis).operations > 0);
+            assert!(is_done, "{family} does nothing in {}", shape.name);
+        }
+    }
+}
+
+#[test]
+fn what_it_refuses() {
+    assert!(worker("nonsense").unwrap_err().contains("request cannot be read"));
+    let request = r#"{"family":"glibc","load":{"broadcast":{}},"threads":2,"millis":1}"#;
+    assert!(worker(request).unwrap_err().contains("no locks called `glibc`"));
+}
