@@ -1,5 +1,8 @@
 //! What people read goes to standard output, unless data goes there.
 
+use std::fmt::Display;
+use std::io::{self, Write};
+
 /// Where people read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Say {
@@ -8,12 +11,12 @@ pub(crate) struct Say {
 }
 
 impl Say {
-    /// Prints a line, or several.
-    pub(crate) fn line(self, text: impl std::fmt::Display) {
-        if self.on_stderr {
-            eprintln!("{text}");
+    /// Prints a line, or several. Nobody may be there to read them any more (`| head`): that is fine.
+    pub(crate) fn line(self, text: impl Display) {
+        let _ = if self.on_stderr {
+            writeln!(io::stderr().lock(), "{text}")
         } else {
-            println!("{text}");
-        }
+            writeln!(io::stdout().lock(), "{text}")
+        };
     }
 }

@@ -50,7 +50,7 @@ Examples:
   spinpark bench pthread                                    all its shapes
   spinpark bench pthread --shape pair-threaded --rounds 30  one of them, more precisely
   spinpark bench pthread --markdown                         as a table for a README
-  spinpark bench pthread --baseline drop-in-disabled        glibc pays for interposition, too";
+  spinpark bench pthread --target drop-in-disabled,drop-in  glibc pays for interposition, too";
 
 /// What can be listed.
 #[derive(Debug, Args)]

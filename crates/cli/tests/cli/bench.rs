@@ -114,7 +114,7 @@ fn bounds_and_check() {
         command.arg("--definition").arg(file.path());
         command
     };
-    said(&mut bound(1e9)).succeeds(&["1 cells", "a pair", "holds", "1 bounds: 1 hold"]);
+    said(&mut bound(1e9)).succeeds(&["1 cell × 6 rounds", "a pair", "holds", "1 bound: 1 hold"]);
     assert_eq!(said(bound(1e9).arg("--check")).code, Some(0));
     said(&mut bound(1e-9)).succeeds(&["missed", "1 missed"]);
     assert_eq!(said(bound(1e-9).arg("--check")).code, Some(1));

@@ -64,8 +64,9 @@ pub fn render(results: &[BoundResult], cpus: usize, style: Style) -> String {
     }
     let count = |judgement| results.iter().filter(|result| result.judgement == judgement).count();
     let mut sentence = format!(
-        "{} bounds: {} hold, {} missed, {} undecided",
+        "{} bound{}: {} hold, {} missed, {} undecided",
         results.len(),
+        if results.len() == 1 { "" } else { "s" },
         count(Judgement::Holds),
         count(Judgement::Missed),
         count(Judgement::Undecided),

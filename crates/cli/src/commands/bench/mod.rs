@@ -151,9 +151,10 @@ fn intro(request: &Request, session: &Session, cells: &[Measured]) {
     let seconds: f64 = cells.iter().map(of_cell).sum();
     let time = if seconds < 120.0 { format!("{seconds:.0} s") } else { format!("{:.0} min", seconds / 60.0) };
     request.say.line(format!(
-        "{} cells × {} rounds: {runs} runs of {} ms in shuffled order (seed {}), about {time}. \
+        "{} cell{} × {} rounds: {runs} runs of {} ms in shuffled order (seed {}), about {time}. \
          Ctrl-C: the result so far.",
         cells.len(),
+        if cells.len() == 1 { "" } else { "s" },
         request.rounds,
         request.millis,
         session.seed,

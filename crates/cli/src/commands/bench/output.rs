@@ -40,7 +40,9 @@ impl Findings {
     pub(super) fn print(&self, say: Say, is_markdown: bool, is_detailed: bool, style: Style) {
         let Self { record, results, bounds: judged, warnings } = self;
         let cpus = record.environment.cpus;
-        if is_markdown {
+        if results.is_empty() {
+            say.line("\nNothing was measured.");
+        } else if is_markdown {
             say.line(format!(
                 "\n{}",
                 markdown::render(results, judged, &record.environment, &record.command)

@@ -146,10 +146,6 @@ impl Request {
 }
 
 fn wish(locks: &Locks, file_shapes: Vec<String>) -> Wish {
-    let old_name = |name: &String| match name.as_str() {
-        "disabled" => String::from("drop-in-disabled"),
-        name => name.to_owned(),
-    };
     let threads = match (&locks.threads[..], locks.quick) {
         ([], true) => QUICK_THREADS.to_vec(),
         (threads, _) => threads.to_vec(),
@@ -158,7 +154,7 @@ fn wish(locks: &Locks, file_shapes: Vec<String>) -> Wish {
         shapes: if locks.shapes.is_empty() { file_shapes } else { locks.shapes.clone() },
         targets: locks.targets.clone(),
         threads,
-        baseline: locks.baseline.as_ref().map(old_name),
+        baseline: locks.baseline.clone(),
         bounds: locks.bounds,
     }
 }
