@@ -71,6 +71,7 @@ unsafe fn table(name: u32) -> &'static Table {
 /// The name of this copy's table, mapped now if need be; 0 if there are no slots.
 #[cold]
 pub(crate) fn table_name() -> u32 {
+    crate::thread::token(); // whose first call decides about restartable sequences
     if rseq::area() == 0 {
         return 0;
     }

@@ -18,7 +18,7 @@ struct Local {
     token: u32,
     reads: Reads,
     /// How spinning has gone lately, for each kind of [`Spin`].
-    spins: [Spins; 3],
+    spins: [Spins; 4],
 }
 
 /// The read locks that a thread holds.
@@ -197,11 +197,12 @@ impl Spins {
     fn of<'a>(kind: Spin) -> &'a mut Self {
         // SAFETY: the block belongs to this thread, and the caller is done with the reference before anybody else in
         // this thread asks for it.
-        let [locks, turns, signals] = unsafe { &mut (*local()).spins };
+        let [locks, turns, signals, hand_overs] = unsafe { &mut (*local()).spins };
         match kind {
             Spin::Lock => locks,
             Spin::Turn => turns,
             Spin::Signal => signals,
+            Spin::HandOver => hand_overs,
         }
     }
 }

@@ -62,12 +62,6 @@ impl<P: Platform> RawMutex<P> {
         self.core.release_write();
     }
 
-    /// `unlock` of a mutex that nobody waits for; `false` says that nothing was done.
-    #[inline]
-    pub fn try_unlock(&self) -> bool {
-        self.core.release_calm()
-    }
-
     /// Releases to the longest waiter, if there is one, whatever runs or spins.
     #[inline]
     pub fn unlock_fair(&self) {
@@ -83,19 +77,10 @@ impl<P: Platform> RawMutex<P> {
     /// `try_lock` by the calling thread, whose token is at hand.
     #[inline]
     pub fn try_lock_as(&self, token: u32) -> bool {
-        match self.core.enter_free(word::write_hold(token)) {
-            Ok(_) => true,
-            Err(seen) => !word::is_held(seen) && self.core.try_acquire(Want::Write, token),
-        }
+        self.core.try_enter(token)
     }
 
-    /// `try_lock_as` of a mutex that nobody waits for; `false` says nothing.
-    #[inline]
-    pub fn try_lock_free(&self, token: u32) -> bool {
-        self.core.enter_free(word::write_hold(token)).is_ok()
-    }
-
-    /// `try_lock_free` without an atomic read-modify-write, for a process that has this one thread only.
+    /// `try_lock_as`, of a mutex that nobody waits for, without an atomic read-modify-write, for a process that has this one thread only.
     #[inline]
     pub fn try_lock_alone(&self, token: u32) -> bool {
         let free = self.core.peek() == 0;
@@ -105,7 +90,7 @@ impl<P: Platform> RawMutex<P> {
         free
     }
 
-    /// `try_unlock` without an atomic read-modify-write, for a process that has this one thread only; `false` if the word
+    /// `unlock`, of a mutex that nobody waits for, without an atomic read-modify-write, for a process that has this one thread only; `false` if the word
     /// has flags (inherited in a fork), which [`RawMutex::unlock`] sorts out.
     #[inline]
     pub fn unlock_alone(&self) -> bool {

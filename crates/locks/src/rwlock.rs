@@ -214,7 +214,7 @@ impl<P: Platform> RawRwLock<P> {
     #[inline]
     pub fn write(&self) {
         let token = P::thread_token();
-        if self.core.enter_free(word::write_hold(token)).is_ok() {
+        if self.core.try_enter(token) {
             self.gate.note_write();
         } else {
             self.acquire_alone(Want::Write, token, None);
@@ -251,10 +251,7 @@ impl<P: Platform> RawRwLock<P> {
     /// `try_write` by the calling thread, whose token is at hand.
     #[inline]
     pub fn try_write_as(&self, token: u32) -> bool {
-        let acquired = match self.core.enter_free(word::write_hold(token)) {
-            Ok(_) => true,
-            Err(seen) => !word::is_held(seen) && self.try_alone(Want::Write, token),
-        };
+        let acquired = self.core.try_enter(token) || self.try_alone(Want::Write, token);
         if acquired {
             self.gate.note_write();
         }
@@ -262,10 +259,11 @@ impl<P: Platform> RawRwLock<P> {
     }
 
     fn try_alone(&self, want: Want, token: u32) -> bool {
-        if word::has_slots(self.core.peek()) {
+        let gated = word::has_slots(self.core.peek());
+        if gated {
             self.gate.close(&self.core, self.key());
         }
-        self.core.try_acquire(want, token)
+        (gated || want == Want::Upgrade) && self.core.try_acquire(want, token)
     }
 
     /// Releases the write lock. Release ordering.

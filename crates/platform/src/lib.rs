@@ -50,6 +50,8 @@ pub enum Spin {
     Turn,
     /// A signal of a condition variable.
     Signal,
+    /// A lock that the next release hands over.
+    HandOver,
 }
 
 /// How a reader found its slot, as it wanted to leave.

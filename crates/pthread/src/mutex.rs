@@ -266,7 +266,7 @@ pub unsafe fn lock(mutex: *mut pthread_mutex_t) -> c_int {
     let token = spinpark_linux::known_token();
     if this.kind() & (GLIBCS | TYPE) == 0 && token != 0 {
         match mode::fast() {
-            Fast::Threaded if this.raw.try_lock_free(token) => return 0,
+            Fast::Threaded if this.raw.try_lock_as(token) => return 0,
             Fast::Alone if this.raw.try_lock_alone(token) => return 0,
             _ => {}
         }
@@ -351,7 +351,10 @@ pub unsafe fn unlock(mutex: *mut pthread_mutex_t) -> c_int {
     let this = unsafe { Mutex::at(mutex) };
     if this.kind() & (GLIBCS | TYPE) == 0 {
         match mode::fast() {
-            Fast::Threaded if this.raw.try_unlock() => return 0,
+            Fast::Threaded => {
+                this.raw.unlock();
+                return 0;
+            }
             Fast::Alone if this.raw.unlock_alone() => return 0,
             _ => {}
         }

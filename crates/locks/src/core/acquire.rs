@@ -1,6 +1,6 @@
 //! The slow way in: spin, queue, sleep, contend, and round again.
 
-use spinpark_platform::{Clock, Deadline, Event, Platform};
+use spinpark_platform::{Clock, Deadline, Event, Platform, Spin};
 
 use super::queued::Joined;
 use super::spin::Spun;
@@ -8,42 +8,35 @@ use super::LockCore;
 use crate::queue::{Notice, WaitNode};
 use crate::word::{self, Credit, Want};
 
-/// When a waiter has waited long enough to ask for more than its turn.
+/// When a waiter has waited long enough to ask for more than its turn: so long after it queued.
 #[derive(Clone, Copy)]
-struct Patience(Option<u64>);
+struct Patience {
+    end: u64,
+    /// Whether the waiter keeps its time: a reader always does, others once they have lost as the head (`TIMED`).
+    kept: bool,
+}
 
 impl Patience {
-    /// A reader's starts when it queues (see [`LockCore::demand`]), others' when they have lost for the first time.
     fn on_arrival<P: Platform>(want: Want) -> Self {
         let reader = want == Want::Read;
-        Self(reader.then(|| P::now(Clock::Monotonic).saturating_add(P::TUNING.reader_patience_ns)))
+        let patience = if reader { P::TUNING.reader_patience_ns } else { P::TUNING.starvation_ns };
+        Self { end: P::now(Clock::Monotonic).saturating_add(patience), kept: reader }
     }
 
-    /// Its end on the clock of `deadline`, if it has started.
+    /// Its end on the clock of `deadline`, if the waiter keeps its time.
     fn sleep_until<P: Platform>(self, deadline: Option<Deadline>) -> Option<Deadline> {
-        let Some(end) = self.0 else { return deadline };
+        if !self.kept {
+            return deadline;
+        }
         let clock = deadline.map_or(Clock::Monotonic, |deadline| deadline.clock);
-        let left = end.saturating_sub(P::now(Clock::Monotonic));
+        let left = self.end.saturating_sub(P::now(Clock::Monotonic));
         let own = P::now(clock).saturating_add(left);
         let at = deadline.map_or(own, |deadline| deadline.at.min(own));
         Some(Deadline { clock, at })
     }
 
-    /// The waiter lost: the first time starts the patience, later ones tell whether it is over (and end it, because
-    /// the waiter then demands the lock).
-    fn lost<P: Platform>(&mut self) -> bool {
-        if self.is_over::<P>() {
-            self.0 = None;
-            return true;
-        }
-        if self.0.is_none() {
-            self.0 = Some(P::now(Clock::Monotonic).saturating_add(P::TUNING.starvation_ns));
-        }
-        false
-    }
-
     fn is_over<P: Platform>(self) -> bool {
-        self.0.is_some_and(|end| P::now(Clock::Monotonic) >= end)
+        P::now(Clock::Monotonic) >= self.end
     }
 }
 
@@ -116,18 +109,21 @@ impl<P: Platform> LockCore<P> {
                 }
                 Notice::Woken => {
                     // T7: this thread is the one for which WAKING is set.
-                    if let Spun::Acquired = self.poll(node.want, node.token, Credit::Waking, deadline) {
+                    let starved = patience.is_over::<P>();
+                    let spun = self.poll(node.want, node.token, Credit::Waking, !starved, deadline);
+                    if let Spun::Acquired = spun {
                         return true;
                     }
                     if is_past::<P>(deadline) {
                         return self.give_up(node.want, node.token, Credit::Waking);
                     }
-                    let starved = patience.lost::<P>();
+                    // Who demands the lock sleeps until it gets it.
+                    patience.kept = !starved;
                     self.rejoin(node, starved)
                 }
                 Notice::TimedOut if is_past::<P>(deadline) => return self.time_out(node),
                 Notice::TimedOut if patience.is_over::<P>() => {
-                    // Asks once: the next release that can hands over. A reader asks again and again.
+                    // A reader asks again and again.
                     patience = Patience::on_arrival::<P>(node.want);
                     self.demand(node)
                 }
@@ -135,9 +131,18 @@ impl<P: Platform> LockCore<P> {
             };
             match joined {
                 Joined::Acquired => return true,
+                Joined::Queued if !patience.kept => Self::await_hand_over(node),
                 Joined::Queued => {}
                 Joined::Gated => unreachable!("G3: the gate is shut while an exclusive waiter is about"),
             }
+        }
+    }
+
+    /// T8: the next release hands the lock over: mostly in no time, so a sleep would only delay everybody.
+    fn await_hand_over(node: &WaitNode<P>) {
+        if P::can_spin(Spin::HandOver) {
+            let told = node.watch(P::TUNING.spin_ns);
+            P::spun(Spin::HandOver, told);
         }
     }
 

@@ -139,6 +139,21 @@ impl<P: Platform> LockCore<P> {
         false
     }
 
+    /// T1 for an exclusive hold. If the queue is nobody's business the word is guessed, else read: a compare-exchange that
+    /// fails costs as much as one that does not.
+    #[inline]
+    pub(crate) fn try_enter(&self, token: u32) -> bool {
+        if self.queue.is_calm() {
+            let hold = word::write_hold(token);
+            match self.enter_free(hold) {
+                Ok(_) => return true,
+                Err(seen) if word::is_held(seen) => return false,
+                Err(_) => {}
+            }
+        }
+        self.try_acquire(Want::Write, token)
+    }
+
     /// T1 on a lock that nobody holds or waits for. A compare-exchange with no load before it: the load would have to
     /// wait for the read-modify-write of the release before, 5 cycles or more of a pair's 40.
     #[inline]
@@ -173,7 +188,7 @@ impl<P: Platform> LockCore<P> {
     /// T5 by the writer, of a lock that somebody waits for, or waited for before this.
     #[cold]
     #[inline(never)]
-    fn release_busy(&self) {
+    pub(crate) fn release_busy(&self) {
         let seen = self.peek();
         if seen & word::FLAGS == 0 {
             // A3: if somebody marks the lock meanwhile, the compare-exchange that follows sees it.

@@ -48,19 +48,27 @@ impl<P: Platform> LockCore<P> {
                 Err(now) => seen = now,
             }
         }
-        self.poll(want, token, Credit::Spinner, deadline)
+        self.poll(want, token, Credit::Spinner, true, deadline)
     }
 
     /// T2 and T7: polls until the lock is taken or waiting awake has become pointless.
     ///
-    /// A spinner leaves when the owner changes; the woken waiter does not, it has paid for its wake already.
-    pub(super) fn poll(&self, want: Want, token: u32, credit: Credit, deadline: Option<Deadline>) -> Spun {
+    /// A spinner leaves when the owner changes; the woken waiter does not, it has paid for its wake already. Who is not
+    /// `patient` looks once.
+    pub(super) fn poll(
+        &self,
+        want: Want,
+        token: u32,
+        credit: Credit,
+        patient: bool,
+        deadline: Option<Deadline>,
+    ) -> Spun {
         // The first look comes before the clock: the waiter that a release woke mostly finds the lock free.
         if self.take(want, token, credit) {
             return Spun::Acquired;
         }
         let kind = if credit == Credit::Waking { Spin::Turn } else { Spin::Lock };
-        if credit == Credit::Waking && !P::can_spin(kind) {
+        if !patient || (credit == Credit::Waking && !P::can_spin(kind)) {
             return Spun::Stopped(credit);
         }
         let acquired = self.poll_for_a_time(want, token, credit, deadline);

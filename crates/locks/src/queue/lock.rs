@@ -72,6 +72,12 @@ impl<P: Platform> WaitQueue<P> {
         &self.lock
     }
 
+    /// Whether the queue is nobody's business; a hint.
+    #[inline]
+    pub(crate) fn is_calm(&self) -> bool {
+        self.lock.load(Relaxed) & BUSY == 0
+    }
+
     /// Sets `ATTENTION`, until the queue lock is released the next time or [`WaitQueue::end_attention`] is called.
     pub(crate) fn ask_attention(&self) {
         if self.lock.load(Relaxed) & BUSY == 0 {
