@@ -99,6 +99,10 @@ impl Platform for Linux {
         thread::spun(kind, paid);
     }
 
+    fn passed_woken() {
+        thread::passed_woken();
+    }
+
     #[inline(always)]
     fn thread_token() -> u32 {
         thread::token()

@@ -19,6 +19,15 @@ struct Local {
     reads: Reads,
     /// How spinning has gone lately, for each kind of [`Spin`].
     spins: [Spins; 4],
+    passed: Passed,
+}
+
+/// How often and since when a thread has passed a waiter that was woken.
+#[repr(C)]
+struct Passed {
+    times: u32,
+    /// ns; 0: not yet.
+    since: u64,
 }
 
 /// The read locks that a thread holds.
@@ -216,6 +225,25 @@ pub(crate) fn spins_pay(kind: Spin) -> bool {
     let pays = spins.pause == 0;
     spins.pause = spins.pause.saturating_sub(1);
     pays
+}
+
+/// See [`Platform::passed_woken`](spinpark_platform::Platform::passed_woken).
+pub(crate) fn passed_woken() {
+    const LOOK: u32 = 16;
+    // SAFETY: the block belongs to this thread.
+    let passed = unsafe { &mut (*local()).passed };
+    passed.times += 1;
+    if passed.times < LOOK {
+        return;
+    }
+    passed.times = 0;
+    let now = crate::clock::now(spinpark_platform::Clock::Monotonic);
+    if passed.since == 0 || now - passed.since > 1_000_000 {
+        passed.since = now;
+    } else if now - passed.since > 50_000 {
+        passed.since = 0;
+        crate::raw::yield_now();
+    }
 }
 
 /// Notes whether a spin paid.

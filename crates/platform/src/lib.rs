@@ -179,6 +179,10 @@ pub trait Platform: Sized + Send + Sync + 'static {
         let _ = (kind, paid);
     }
 
+    /// Notes that the calling thread released a lock that it had taken while a waiter that was woken for it has not come
+    /// yet. If that goes on, the waiter may be waiting for the caller's CPU: then it is let run.
+    fn passed_woken() {}
+
     /// A name for the calling thread: not 0, below 2^24, different from that of every living thread of the process.
     fn thread_token() -> u32;
 

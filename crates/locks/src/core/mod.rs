@@ -222,6 +222,8 @@ impl<P: Platform> LockCore<P> {
             seen & word::FLAGS == 0 || (!word::must_look(seen, after, release) && P::generation() == 0);
         if !calm || self.word().compare_exchange(seen, after, ReleaseOrder, Relaxed).is_err() {
             self.release_slow(release);
+        } else if word::is_waking(seen) {
+            P::passed_woken();
         }
     }
 
