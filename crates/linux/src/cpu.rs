@@ -18,15 +18,24 @@ pub(crate) fn count() -> u32 {
     }
 }
 
+/// The CPUs of the first thread and of the calling one: a program that binds each thread to a CPU of its own has many, one
+/// that was started on a single CPU has one.
 #[cold]
 fn ask_count() -> u32 {
     const WORDS: usize = 128; // 8,192 CPUs, the most that Linux can be built for
-    let mut mask = [0_u64; WORDS];
-    let arguments = [0, mem::size_of_val(&mask), ptr::addr_of_mut!(mask) as usize, 0, 0, 0];
-    // SAFETY: the kernel writes at most the given number of bytes to `mask`.
-    let bytes = unsafe { call6(libc::SYS_sched_getaffinity, arguments) };
+    let mut both = [0_u64; WORDS];
+    for thread in [0, crate::raw::process_id()] {
+        let mut mask = [0_u64; WORDS];
+        let arguments = [thread as usize, mem::size_of_val(&mask), ptr::addr_of_mut!(mask) as usize, 0, 0, 0];
+        // SAFETY: the kernel writes at most the given number of bytes to `mask`.
+        unsafe { call6(libc::SYS_sched_getaffinity, arguments) };
+        both.iter_mut().zip(mask).for_each(|(both, mask)| *both |= mask);
+    }
     // A sandbox may forbid the question: then spin, as on almost every machine.
-    let count = if bytes > 0 { mask.iter().map(|word| word.count_ones()).sum() } else { 2 };
+    let count = match both.iter().map(|word| word.count_ones()).sum() {
+        0 => 2,
+        count => count,
+    };
     COUNT.store(count, Relaxed);
     count
 }

@@ -44,8 +44,10 @@ const TUNING: Tuning = Tuning {
     starvation_ns: NS_PER_MS,
     reader_patience_ns: 100 * NS_PER_MS,
     queue_polls: 100,
-    reads_before_slots: 1024,
 };
+
+/// See [`Platform::reads_before_slots`].
+const READS_PER_CPU: u32 = 16;
 
 impl Platform for Linux {
     type AtomicU32 = atomic::AtomicU32;
@@ -132,6 +134,12 @@ impl Platform for Linux {
     }
 
     const MOST_SLOT_READERS: u32 = slots::MOST_READERS;
+
+    #[inline(always)]
+    fn reads_before_slots() -> u32 {
+        // What a writer pays to shut a gate grows with the CPUs: it interrupts each, and looks at the line of each.
+        READS_PER_CPU * cpu::count()
+    }
 
     fn slot_table() -> u32 {
         slots::table_name()

@@ -199,8 +199,8 @@ unsafe extern "C" fn in_forked_child() {
     crate::rseq::in_forked_child();
 }
 
-/// The longest pause: after five misses in a row, one chance in 32 is taken.
-const MOST_MISSES: u32 = 5;
+/// The longest pause: after eight misses in a row, one chance in 256 is taken.
+const MOST_MISSES: u32 = 8;
 
 impl Spins {
     fn of<'a>(kind: Spin) -> &'a mut Self {
@@ -219,7 +219,7 @@ impl Spins {
 /// Whether this thread's spins have paid lately. Counts a chance that is let pass.
 ///
 /// Whether spinning pays depends on the program: on how long it holds its locks, on whether owners sleep or yield, on
-/// how many threads want the CPUs. A thread that misses tries again after 1, 3, 7, 15, 31 chances.
+/// how many threads want the CPUs. A thread that misses tries again after 1, 3, 7, … 255 chances.
 pub(crate) fn spins_pay(kind: Spin) -> bool {
     let spins = Spins::of(kind);
     let pays = spins.pause == 0;

@@ -18,7 +18,8 @@
 //!
 //! `SLOTS` keeps writers out (`word::fits`); upgradable holders and readers do not mind it.
 //!
-//! `calm` counts the reads since the last write, roughly: readers add to it without a read-modify-write.
+//! `calm` counts the reads since the last write, roughly: readers add to it without a read-modify-write. While a writer
+//! holds the lock it is `WRITING`.
 //!
 //! # Invariants
 //!
@@ -32,6 +33,8 @@
 //!   gate before it queues, and G1 keeps the gate shut while flags are set. So nobody waits for a reader in a slot.
 //! - **G4** (free after unlock) Leaving a slot in passing touches nothing after the store. Leaving one under the queue lock
 //!   does (the unlock): a writer cannot have got in, because it must close the gate first, which takes the queue lock.
+//! - **G5** `calm` is written only by who holds the lock, and by who closes the gate while `SLOTS` keeps writers out. So a
+//!   writer finds it as it left it.
 //!
 //! # Orderings
 //!
@@ -50,6 +53,9 @@ use spinpark_platform::{
 
 use crate::core::LockCore;
 use crate::word::{self, UNIT};
+
+/// In `calm`: a writer holds the lock.
+const WRITING: u32 = u32::MAX;
 
 /// The gate: 8 bytes, zero is closed.
 #[repr(C)]
@@ -74,7 +80,7 @@ impl<P: Platform> Gate<P> {
     #[inline]
     pub(crate) fn note_read(&self, core: &LockCore<P>) {
         let calm = self.calm.load(Relaxed);
-        if calm < P::TUNING.reads_before_slots {
+        if calm < P::reads_before_slots() {
             self.calm.store(calm + 1, Relaxed);
         } else {
             self.open(core);
@@ -84,7 +90,20 @@ impl<P: Platform> Gate<P> {
     /// After an acquisition for writing.
     #[inline]
     pub(crate) fn note_write(&self) {
+        self.calm.store(WRITING, Relaxed);
+    }
+
+    /// Before the writer gives up the lock, or a part of it.
+    #[inline]
+    pub(crate) fn note_write_over(&self) {
         self.calm.store(0, Relaxed);
+    }
+
+    /// Whether the holder that the caller knows of is a writer. (The lock word says so, too; but a load of what a
+    /// read-modify-write has just written costs 5 ns.)
+    #[inline]
+    pub(crate) fn is_writing(&self) -> bool {
+        self.calm.load(Relaxed) == WRITING
     }
 
     /// By a reader. Not while somebody waits: the next read tries again.
@@ -119,6 +138,7 @@ impl<P: Platform> Gate<P> {
         if word::has_slots(core.peek()) {
             let table = self.open.load(Relaxed);
             self.open.store(0, Relaxed);
+            self.calm.store(0, Relaxed); // G5: before writers are let in
             P::heavy_fence();
             let count = P::slots_move(table, lock) * UNIT;
             let mut seen = core.peek();
@@ -127,7 +147,6 @@ impl<P: Platform> Gate<P> {
             {
                 seen = now;
             }
-            self.calm.store(0, Relaxed);
             P::event(Event::ClosedSlots);
         }
         drop(queue);

@@ -37,7 +37,14 @@ impl<P: Platform> RawMutex<P> {
     #[inline]
     pub fn lock(&self) {
         let token = P::thread_token();
-        if !self.try_lock_as(token) {
+        if !self.core.enter_calm(token) {
+            self.lock_busy(token);
+        }
+    }
+
+    #[inline(never)]
+    fn lock_busy(&self, token: u32) {
+        if !self.core.try_acquire(Want::Write, token) {
             self.core.acquire_slow(Want::Write, None);
         }
     }
@@ -77,10 +84,16 @@ impl<P: Platform> RawMutex<P> {
     /// `try_lock` by the calling thread, whose token is at hand.
     #[inline]
     pub fn try_lock_as(&self, token: u32) -> bool {
-        self.core.try_enter(token)
+        self.core.enter_calm(token) || self.core.try_acquire(Want::Write, token)
     }
 
-    /// `try_lock_as`, of a mutex that nobody waits for, without an atomic read-modify-write, for a process that has this one thread only.
+    /// `try_lock_as` of a mutex that nobody waits for; `false` says nothing.
+    #[inline]
+    pub fn try_lock_calm(&self, token: u32) -> bool {
+        self.core.enter_calm(token)
+    }
+
+    /// `try_lock_calm` without an atomic read-modify-write, for a process that has this one thread only.
     #[inline]
     pub fn try_lock_alone(&self, token: u32) -> bool {
         let free = self.core.peek() == 0;

@@ -132,7 +132,8 @@ impl<P: Platform> RawRwLock<P> {
             || self.note_read(match self.core.enter_free(UNIT) {
                 Ok(_) => true,
                 Err(seen) => {
-                    word::is_calm_for_readers(seen) && self.core.try_acquire(Want::ReadBehindWaiters, 0)
+                    word::is_calm_for_readers(seen)
+                        && self.core.try_acquire_seen(Want::ReadBehindWaiters, 0, seen)
                 }
             })
     }
@@ -162,6 +163,10 @@ impl<P: Platform> RawRwLock<P> {
     /// it.
     #[inline]
     pub fn unlock_any(&self) -> bool {
+        if self.gate.is_writing() {
+            self.unlock_write();
+            return true;
+        }
         if self.leave_slot() {
             return true;
         }
@@ -170,14 +175,12 @@ impl<P: Platform> RawRwLock<P> {
             P::read_released(self.key());
             return true;
         };
-        if word::is_write_held(seen) {
-            self.core.release_write();
-        } else if word::readers(seen) > 0 {
-            self.release_counted();
-        } else {
-            return word::has_slots(seen) && self.unlock_anothers();
+        if word::readers(seen) > 0 {
+            P::read_released(self.key());
+            self.core.release_seen(Release::Read, seen);
+            return true;
         }
-        true
+        word::has_slots(seen) && self.unlock_anothers()
     }
 
     /// Releases the read lock of another thread, which is in a slot: POSIX leaves that undefined, glibc lets it pass.
@@ -214,7 +217,7 @@ impl<P: Platform> RawRwLock<P> {
     #[inline]
     pub fn write(&self) {
         let token = P::thread_token();
-        if self.core.try_enter(token) {
+        if self.core.enter_calm(token) {
             self.gate.note_write();
         } else {
             self.acquire_alone(Want::Write, token, None);
@@ -251,24 +254,28 @@ impl<P: Platform> RawRwLock<P> {
     /// `try_write` by the calling thread, whose token is at hand.
     #[inline]
     pub fn try_write_as(&self, token: u32) -> bool {
-        let acquired = self.core.try_enter(token) || self.try_alone(Want::Write, token);
+        let acquired = self.core.enter_calm(token);
+        if acquired {
+            self.gate.note_write();
+        }
+        acquired || self.try_alone(Want::Write, token)
+    }
+
+    fn try_alone(&self, want: Want, token: u32) -> bool {
+        if word::has_slots(self.core.peek()) {
+            self.gate.close(&self.core, self.key());
+        }
+        let acquired = self.core.try_acquire(want, token);
         if acquired {
             self.gate.note_write();
         }
         acquired
     }
 
-    fn try_alone(&self, want: Want, token: u32) -> bool {
-        let gated = word::has_slots(self.core.peek());
-        if gated {
-            self.gate.close(&self.core, self.key());
-        }
-        (gated || want == Want::Upgrade) && self.core.try_acquire(want, token)
-    }
-
     /// Releases the write lock. Release ordering.
     #[inline]
     pub fn unlock_write(&self) {
+        self.gate.note_write_over();
         self.core.release_write();
     }
 
@@ -318,12 +325,14 @@ impl<P: Platform> RawRwLock<P> {
     /// Turns the write lock into a read lock; readers that wait come in.
     pub fn downgrade(&self) {
         P::read_acquired(self.key());
+        self.gate.note_write_over();
         self.core.downgrade(|word| (word & word::FLAGS) + UNIT);
     }
 
     /// Turns the write lock into an upgradable one; readers that wait come in.
     pub fn downgrade_to_upgradable(&self) {
         P::read_acquired(self.key());
+        self.gate.note_write_over();
         self.core.downgrade(|word| word & word::FLAGS | UPGRADE);
     }
 
@@ -342,6 +351,7 @@ impl<P: Platform> RawRwLock<P> {
 
     /// Releases the write lock to the longest waiter.
     pub fn unlock_write_fair(&self) {
+        self.gate.note_write_over();
         self.core.release_fair(Release::Write);
     }
 

@@ -114,8 +114,6 @@ pub struct Tuning {
     pub reader_patience_ns: u64,
     /// Polls of the queue lock before its waiter sleeps.
     pub queue_polls: u32,
-    /// So many reads without a write in between make a lock one whose readers use slots.
-    pub reads_before_slots: u32,
 }
 
 /// A machine that locks run on. All methods are static: a lock carries no platform state.
@@ -206,6 +204,9 @@ pub trait Platform: Sized + Send + Sync + 'static {
 
     /// The most readers that can be in slots at a time.
     const MOST_SLOT_READERS: u32;
+
+    /// So many reads without a write in between make a lock one whose readers use slots.
+    fn reads_before_slots() -> u32;
 
     /// The name of the table in which the calling code has its slots, for the gate of a lock; 0 if there are no slots.
     fn slot_table() -> u32;

@@ -266,7 +266,7 @@ pub unsafe fn lock(mutex: *mut pthread_mutex_t) -> c_int {
     let token = spinpark_linux::known_token();
     if this.kind() & (GLIBCS | TYPE) == 0 && token != 0 {
         match mode::fast() {
-            Fast::Threaded if this.raw.try_lock_as(token) => return 0,
+            Fast::Threaded if this.raw.try_lock_calm(token) => return 0,
             Fast::Alone if this.raw.try_lock_alone(token) => return 0,
             _ => {}
         }

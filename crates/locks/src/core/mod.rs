@@ -129,7 +129,13 @@ impl<P: Platform> LockCore<P> {
     /// T1: takes the lock if it can be had at once.
     #[inline]
     pub(crate) fn try_acquire(&self, want: Want, token: u32) -> bool {
-        let mut seen = self.peek();
+        self.try_acquire_seen(want, token, self.peek())
+    }
+
+    /// T1 from a word that was just seen.
+    #[inline]
+    pub(crate) fn try_acquire_seen(&self, want: Want, token: u32, seen: u32) -> bool {
+        let mut seen = seen;
         while word::admits(seen, want) {
             match self.word().compare_exchange_weak(seen, word::taken(seen, want, token), Acquire, Relaxed) {
                 Ok(_) => return true,
@@ -139,19 +145,11 @@ impl<P: Platform> LockCore<P> {
         false
     }
 
-    /// T1 for an exclusive hold. If the queue is nobody's business the word is guessed, else read: a compare-exchange that
-    /// fails costs as much as one that does not.
+    /// T1 for an exclusive hold, guessing the word: only if the queue is nobody's business, because a compare-exchange that
+    /// fails costs as much as one that does not. `false` says nothing.
     #[inline]
-    pub(crate) fn try_enter(&self, token: u32) -> bool {
-        if self.queue.is_calm() {
-            let hold = word::write_hold(token);
-            match self.enter_free(hold) {
-                Ok(_) => return true,
-                Err(seen) if word::is_held(seen) => return false,
-                Err(_) => {}
-            }
-        }
-        self.try_acquire(Want::Write, token)
+    pub(crate) fn enter_calm(&self, token: u32) -> bool {
+        self.queue.is_calm() && self.enter_free(word::write_hold(token)).is_ok()
     }
 
     /// T1 on a lock that nobody holds or waits for. A compare-exchange with no load before it: the load would have to

@@ -65,7 +65,6 @@ impl<
         starvation_ns: STARVATION_NS,
         reader_patience_ns: READER_PATIENCE_NS,
         queue_polls: 0,
-        reads_before_slots: READS_BEFORE_SLOTS,
     };
 
     fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
@@ -140,6 +139,10 @@ impl<
     }
 
     const MOST_SLOT_READERS: u32 = slots::MOST_READERS;
+
+    fn reads_before_slots() -> u32 {
+        READS_BEFORE_SLOTS
+    }
 
     fn slot_table() -> u32 {
         slots::table_name()
