@@ -123,19 +123,10 @@ impl<P: Platform> RawRwLock<P> {
             )
     }
 
-    /// `try_read` on a lock that nobody waits for, whatever it prefers; `false` says nothing.
-    ///
-    /// Guesses first that there is no other reader: see [`LockCore::enter_free`].
+    /// `try_read` without a look at what this thread holds already; `false` says nothing.
     #[inline]
-    pub fn try_read_calm(&self) -> bool {
-        self.read_in_slot()
-            || self.note_read(match self.core.enter_free(UNIT) {
-                Ok(_) => true,
-                Err(seen) => {
-                    word::is_calm_for_readers(seen)
-                        && self.core.try_acquire_seen(Want::ReadBehindWaiters, 0, seen)
-                }
-            })
+    pub fn try_read_simply(&self, preference: Preference) -> bool {
+        self.read_in_slot() || self.note_read(self.core.try_acquire(preference.read(), 0))
     }
 
     /// Gives back the slot of this thread's latest read lock, if it is in one; `false`: it is counted.
@@ -159,8 +150,7 @@ impl<P: Platform> RawRwLock<P> {
         !counted
     }
 
-    /// Releases a lock that the caller holds without knowing how, probably as the only reader; `false` if nobody holds
-    /// it.
+    /// Releases a lock that the caller holds without knowing how; `false` if nobody holds it.
     #[inline]
     pub fn unlock_any(&self) -> bool {
         if self.gate.is_writing() {
@@ -170,11 +160,7 @@ impl<P: Platform> RawRwLock<P> {
         if self.leave_slot() {
             return true;
         }
-        let Err(seen) = self.core.leave_free(UNIT) else {
-            // After the release only the address of the lock is used.
-            P::read_released(self.key());
-            return true;
-        };
+        let seen = self.core.peek();
         if word::readers(seen) > 0 {
             P::read_released(self.key());
             self.core.release_seen(Release::Read, seen);

@@ -128,11 +128,6 @@ pub(crate) const fn readers(word: u32) -> u32 {
     }
 }
 
-/// Whether a reader can come in without a look at anything but the count: no flag, no writer, room for one more.
-pub(crate) const fn is_calm_for_readers(word: u32) -> bool {
-    word & (FLAGS | WRITER) == 0 && word < MAX_READERS << COUNT_SHIFT
-}
-
 /// Whether readers may be in slots.
 pub(crate) const fn has_slots(word: u32) -> bool {
     word & SLOTS != 0

@@ -57,6 +57,7 @@ impl RwLock {
         self.shared.load(Relaxed) == 0 && mode::fast() != Fast::Unsure
     }
 
+    #[inline(always)]
     fn preference(&self) -> Preference {
         if self.flags.load(Relaxed) == PREFER_WRITERS { Preference::Writers } else { Preference::Readers }
     }
@@ -186,7 +187,7 @@ macro_rules! calls {
 pub unsafe fn read(rwlock: *mut pthread_rwlock_t) -> c_int {
     // SAFETY: the caller's lock.
     let this = unsafe { RwLock::at(rwlock) };
-    if this.is_known_ours() && this.raw.try_read_calm() {
+    if this.is_known_ours() && this.raw.try_read_simply(this.preference()) {
         return 0;
     }
     // SAFETY: the caller's lock.

@@ -129,13 +129,7 @@ impl<P: Platform> LockCore<P> {
     /// T1: takes the lock if it can be had at once.
     #[inline]
     pub(crate) fn try_acquire(&self, want: Want, token: u32) -> bool {
-        self.try_acquire_seen(want, token, self.peek())
-    }
-
-    /// T1 from a word that was just seen.
-    #[inline]
-    pub(crate) fn try_acquire_seen(&self, want: Want, token: u32, seen: u32) -> bool {
-        let mut seen = seen;
+        let mut seen = self.peek();
         while word::admits(seen, want) {
             match self.word().compare_exchange_weak(seen, word::taken(seen, want, token), Acquire, Relaxed) {
                 Ok(_) => return true,
@@ -157,12 +151,6 @@ impl<P: Platform> LockCore<P> {
     #[inline]
     pub(crate) fn enter_free(&self, new: u32) -> Result<u32, u32> {
         self.word().compare_exchange(0, new, Acquire, Relaxed)
-    }
-
-    /// T5 by the only reader of a lock that nobody waits for; as above.
-    #[inline]
-    pub(crate) fn leave_free(&self, held: u32) -> Result<u32, u32> {
-        self.word().compare_exchange(held, 0, ReleaseOrder, Relaxed)
     }
 
     /// T5 by the writer, who is probably the calling thread (A1).
