@@ -56,8 +56,15 @@ fn three_threads_one_poll_each() {
 
 #[test]
 fn the_oracle_is_wrong() {
-    for (answer, end) in [(OnCpu::Off, SpinLeftOffCpu), (OnCpu::Running, SpinLeftOwnerChanged)] {
-        Model::new().spinning().oracle(answer).check(|| sections::<1, 2>(3)).reaches(&[end, SpinAcquired]);
+    for (answer, end, preemptions) in
+        [(OnCpu::Off, SpinLeftOffCpu, 1), (OnCpu::Running, SpinLeftOwnerChanged, 2)]
+    {
+        Model::new()
+            .preemptions(preemptions)
+            .spinning()
+            .oracle(answer)
+            .check(|| sections::<1, 2>(3))
+            .reaches(&[end, SpinAcquired]);
     }
 }
 
@@ -118,6 +125,7 @@ fn a_deadline_against_an_unlock() {
 fn a_deadline_beside_a_waiter_without_one() {
     Model::new()
         .moving_clock()
+        .preemptions(1)
         .check(|| {
             let shared = mutex::<1>();
             shared.lock.lock();

@@ -179,12 +179,13 @@ fn marks_last_under_signals() {
     });
 }
 
-/// Single-stepped, with a mark at each instruction in turn: where the word was still held, the mark lasts.
+/// Single-stepped, with a mark at each trap in turn: where the word was still held, the mark lasts.
 ///
-/// A signal to the thread itself ends its step, as a fence by another thread does.
+/// A signal to the thread itself ends its step, as a fence by another thread does. So the first trap in a step ends it:
+/// this shows that a step is armed when it begins, not where it ends.
 #[cfg(target_arch = "x86_64")]
 #[test]
-fn a_mark_at_any_instruction_lasts() {
+fn a_mark_at_any_trap_lasts() {
     static LOCK: Lock =
         Lock { guard: AtomicU32::new(0), word: AtomicU32::new(0), ended: AtomicBool::new(false) };
     static TRAPS: AtomicU32 = AtomicU32::new(0);
@@ -230,5 +231,5 @@ fn a_mark_at_any_instruction_lasts() {
         }
         assert!(held > 5, "the traps came while the word was held");
     }
-    in_a_process("a_mark_at_any_instruction_lasts", None, every_instruction);
+    in_a_process("a_mark_at_any_trap_lasts", None, every_instruction);
 }

@@ -22,13 +22,14 @@ fn rwlock<const STARVATION_NS: u64>() -> Arc<Shared<RawRwLock<Loom<STARVATION_NS
 #[test]
 fn a_writer_and_two_readers() {
     Model::new()
+        .preemptions(1)
         .check(|| {
             let shared = rwlock::<1>();
             let readers = [0, 1].map(|_| shared.spawn(|shared| shared.read(READERS)));
             shared.write();
             join_all(readers);
         })
-        .reaches(&[GrantedReaders, WokeHead, Parked]);
+        .reaches(&[GrantedReaders, Parked]);
 }
 
 #[test]

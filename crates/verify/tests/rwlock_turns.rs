@@ -30,6 +30,7 @@ fn and_others(step: impl FnOnce()) {
 #[test]
 fn an_upgrade_gets_past_a_woken_writer() {
     Model::new()
+        .preemptions(1)
         .check(|| {
             let shared = rwlock::<1>();
             let writer = lead_in(|| {
@@ -183,6 +184,7 @@ fn a_woken_writer_that_gives_up_lets_in_the_reader_behind_it() {
 fn a_spinner_that_is_not_admitted_wakes_the_head() {
     Model::new()
         .spinning()
+        .preemptions(1)
         .check(|| {
             let shared = rwlock::<1>();
             let writer = lead_in(|| {

@@ -106,10 +106,10 @@ impl seam::AtomicU32 for AtomicU32 {
             return 0;
         }
         let world = world();
-        if world.config.faults.looks_back() {
-            if let Some(written) = world.local(|local| local.after_fence.take()) {
-                return written;
-            }
+        if world.config.faults.looks_back()
+            && let Some(written) = world.local(|local| local.after_fence.take())
+        {
+            return written;
         }
         self.value.load(order(Kind::Load, with, 0))
     }
