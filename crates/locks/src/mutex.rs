@@ -63,7 +63,8 @@ impl<P: Platform> RawMutex<P> {
 
     /// Releases. Release ordering; the mutex is not touched after the step that lets somebody else in.
     ///
-    /// The mutex is held; by which thread is up to the caller (POSIX' normal mutexes may be unlocked by another).
+    /// The mutex is held, by the calling thread. If it is another's (POSIX leaves that undefined, and glibc lets it pass for
+    /// normal mutexes), that one must not signal a waiter of this mutex meanwhile: it would rely on its own release.
     #[inline]
     pub fn unlock(&self) {
         self.core.release_write();

@@ -18,9 +18,11 @@ pub mod model;
 pub mod mutants;
 pub mod platform;
 mod rejected;
+mod shared;
 mod track;
 
 pub use model::Model;
 pub use platform::Loom;
 pub use rejected::rejected;
+pub use shared::{Shared, after, join_all};
 pub use track::{Guarded, Mortal};

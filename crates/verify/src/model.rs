@@ -63,9 +63,21 @@ impl Model {
         self
     }
 
-    /// The machine has `fault`.
+    /// The machine has no restartable steps: a release is a compare-exchange, and the heavy fence does nothing.
+    pub fn without_steps(mut self) -> Self {
+        self.config.restartable = false;
+        self
+    }
+
+    /// The first restartable step of each thread fails for no reason.
+    pub fn aborted(mut self) -> Self {
+        self.config.aborted = true;
+        self
+    }
+
+    /// The machine has `fault`, beside at most one other.
     pub fn fault(mut self, fault: Fault) -> Self {
-        self.config.fault = fault;
+        self.config.faults.add(fault);
         self
     }
 

@@ -1,14 +1,12 @@
 //! Known-bad mutexes, read-write locks and condition variables, which the checker must reject. The locks are the right
 //! ones; the machine has a fault, or a user does what the lock must not.
 
-use std::sync::Arc;
-
-use loom::thread::{self, JoinHandle};
+use loom::thread;
 use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock, WaitResult, Waiter};
 use spinpark_platform::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use spinpark_platform::{Platform, Wait};
 use spinpark_verify::platform::{Fault, Kind, Loom, Op, advance};
-use spinpark_verify::{Guarded, Model, Mortal, rejected};
+use spinpark_verify::{Guarded, Model, Mortal, Shared, join_all, rejected};
 
 const WAITERS: u64 = 1;
 const HANDOFF: u64 = 1 << 2;
@@ -23,32 +21,14 @@ const RACE: &str = "Causality violation";
 const LOST_WAKE_UP: &str = "deadlock";
 const STARVED: &str = "exceeded maximum number of branches";
 
-struct Shared<L> {
-    lock: L,
-    data: Guarded,
-}
-
-impl<L: 'static> Shared<L> {
-    fn new(lock: L) -> Arc<Self> {
-        Arc::new(Self { lock, data: Guarded::new() })
-    }
-
-    fn spawn(self: &Arc<Self>, run: impl FnOnce(&Self) + 'static) -> JoinHandle<()> {
-        let shared = Arc::clone(self);
-        thread::spawn(move || run(&shared))
-    }
-}
-
-fn join_all(threads: impl IntoIterator<Item = JoinHandle<()>>) {
-    for thread in threads {
-        thread.join().unwrap();
-    }
-}
-
 // Mutex
 
 fn mutex_with<const STARVATION_NS: u64>(fault: Fault, threads: usize) {
-    Model::new().fault(fault).check(move || {
+    mutex_on::<STARVATION_NS>(Model::new().fault(fault), threads);
+}
+
+fn mutex_on<const STARVATION_NS: u64>(model: Model, threads: usize) {
+    model.check(move || {
         let shared = Shared::new(RawMutex::<Loom<STARVATION_NS>>::new());
         let section = |shared: &Shared<RawMutex<_>>| {
             shared.lock.lock();
@@ -93,7 +73,10 @@ fn mutex_queues_without_mark() {
             && matches!(op.order, Release | AcqRel)
             && op.value & (WAITERS | WRITER) == WAITERS | WRITER
     };
-    rejected("mutex_queues_without_mark", LOST_WAKE_UP, || mutex_with::<1>(Fault::NoWrite(mark), 2));
+    // A waiter that looks would notice, as if a release had wiped the mark out, and mark again (A1): so it does not.
+    rejected("mutex_queues_without_mark", LOST_WAKE_UP, || {
+        mutex_on::<1>(Model::new().fault(Fault::NoWrite(mark)).fault(Fault::NoLook), 2);
+    });
 }
 
 /// T6: the hand-over is not published to the one who gets it.

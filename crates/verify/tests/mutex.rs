@@ -4,62 +4,25 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use loom::sync::atomic::AtomicU32;
-use loom::thread::{self, JoinHandle};
+use loom::thread;
 use spinpark_locks::RawMutex;
 use spinpark_platform::Event::{
     DemandedHandoff, HandedOff, Parked, SpinAcquired, SpinLeftBudget, SpinLeftOffCpu, SpinLeftOwnerChanged,
     TimedOut, WokeHead,
 };
-use spinpark_platform::{Clock, Deadline, OnCpu};
-use spinpark_verify::platform::{EPOCH_NS, Loom, advance, lead_in};
-use spinpark_verify::{Guarded, Model, Mortal};
+use spinpark_platform::OnCpu;
+use spinpark_verify::platform::{Loom, advance, lead_in};
+use spinpark_verify::{Model, Mortal, Shared, join_all};
 
-struct Shared<const STARVATION_NS: u64 = 1, const SPIN_NS: u64 = 0> {
-    mutex: RawMutex<Loom<STARVATION_NS, SPIN_NS>>,
-    data: Guarded,
-}
+type Mutex<const STARVATION_NS: u64, const SPIN_NS: u64 = 0> = RawMutex<Loom<STARVATION_NS, SPIN_NS>>;
 
-impl<const STARVATION_NS: u64, const SPIN_NS: u64> Shared<STARVATION_NS, SPIN_NS> {
-    fn new() -> Arc<Self> {
-        Arc::new(Self { mutex: RawMutex::new(), data: Guarded::new() })
-    }
-
-    fn spawn(self: &Arc<Self>, run: impl FnOnce(&Self) + 'static) -> JoinHandle<()> {
-        let shared = Arc::clone(self);
-        thread::spawn(move || run(&shared))
-    }
-
-    fn section(&self) {
-        self.mutex.lock();
-        self.data.add();
-        self.mutex.unlock();
-    }
-
-    fn timed_section(&self, deadline: u64) {
-        if self.mutex.lock_until(Deadline { clock: Clock::Monotonic, at: EPOCH_NS + deadline }) {
-            self.data.add();
-            self.mutex.unlock();
-        }
-    }
-
-    /// Everybody else is done: the mutex is free, and no flag was left behind.
-    fn finish(&self) -> u32 {
-        assert!(self.mutex.try_lock(), "held by nobody");
-        let sum = self.data.get();
-        assert!(self.mutex.unlock_alone(), "a flag was left behind");
-        sum
-    }
-}
-
-fn join_all(threads: impl IntoIterator<Item = JoinHandle<()>>) {
-    for thread in threads {
-        thread.join().unwrap();
-    }
+fn mutex<const STARVATION_NS: u64>() -> Arc<Shared<Mutex<STARVATION_NS>>> {
+    Shared::new(RawMutex::new())
 }
 
 /// `threads` threads with one critical section each, the calling one included.
 fn sections<const STARVATION_NS: u64, const SPIN_NS: u64>(threads: u32) {
-    let shared = Shared::<STARVATION_NS, SPIN_NS>::new();
+    let shared = Shared::new(Mutex::<STARVATION_NS, SPIN_NS>::new());
     let others: Vec<_> = (1..threads).map(|_| shared.spawn(Shared::section)).collect();
     shared.section();
     join_all(others);
@@ -93,8 +56,15 @@ fn three_threads_one_poll_each() {
 
 #[test]
 fn the_oracle_is_wrong() {
-    for (answer, end) in [(OnCpu::Off, SpinLeftOffCpu), (OnCpu::Running, SpinLeftOwnerChanged)] {
-        Model::new().spinning().oracle(answer).check(|| sections::<1, 2>(3)).reaches(&[end, SpinAcquired]);
+    for (answer, end, preemptions) in
+        [(OnCpu::Off, SpinLeftOffCpu, 1), (OnCpu::Running, SpinLeftOwnerChanged, 2)]
+    {
+        Model::new()
+            .preemptions(preemptions)
+            .spinning()
+            .oracle(answer)
+            .check(|| sections::<1, 2>(3))
+            .reaches(&[end, SpinAcquired]);
     }
 }
 
@@ -121,11 +91,11 @@ fn waits_that_end_for_no_reason() {
 fn fair_unlock() {
     Model::new()
         .check(|| {
-            let shared = Shared::<1>::new();
-            shared.mutex.lock();
+            let shared = mutex::<1>();
+            shared.lock.lock();
             let other = shared.spawn(Shared::section);
             shared.data.add();
-            shared.mutex.unlock_fair();
+            shared.lock.unlock_fair();
             shared.section();
             other.join().unwrap();
             assert_eq!(shared.finish(), 3);
@@ -139,12 +109,12 @@ fn a_deadline_against_an_unlock() {
         .moving_clock()
         .preemptions(3)
         .check(|| {
-            let shared = Shared::<1>::new();
-            shared.mutex.lock();
+            let shared = mutex::<1>();
+            shared.lock.lock();
             let timed = shared.spawn(|shared| shared.timed_section(1));
             advance(1);
             shared.data.add();
-            shared.mutex.unlock();
+            shared.lock.unlock();
             timed.join().unwrap();
             shared.finish();
         })
@@ -155,13 +125,14 @@ fn a_deadline_against_an_unlock() {
 fn a_deadline_beside_a_waiter_without_one() {
     Model::new()
         .moving_clock()
+        .preemptions(1)
         .check(|| {
-            let shared = Shared::<1>::new();
-            shared.mutex.lock();
+            let shared = mutex::<1>();
+            shared.lock.lock();
             let others = [shared.spawn(|shared| shared.timed_section(1)), shared.spawn(Shared::section)];
             advance(1);
             shared.data.add();
-            shared.mutex.unlock();
+            shared.lock.unlock();
             join_all(others);
             shared.finish();
         })
@@ -173,14 +144,14 @@ fn a_deadline_against_a_hand_off() {
     Model::new()
         .moving_clock()
         .check(|| {
-            let shared = Shared::<0>::new();
-            shared.mutex.lock();
+            let shared = mutex::<0>();
+            shared.lock.lock();
             let timed = shared.spawn(|shared| shared.timed_section(1));
-            shared.mutex.unlock();
+            shared.lock.unlock();
             // Taken again from the waiter that was woken, which so demands a hand-off.
-            shared.mutex.lock();
+            shared.lock.lock();
             advance(1);
-            shared.mutex.unlock();
+            shared.lock.unlock();
             timed.join().unwrap();
             shared.finish();
         })
@@ -193,19 +164,19 @@ fn a_deadline_after_a_demand() {
     Model::new()
         .moving_clock()
         .check(|| {
-            let shared = Shared::<0>::new();
+            let shared = mutex::<0>();
             let timed = lead_in(|| {
-                shared.mutex.lock();
+                shared.lock.lock();
                 let timed = shared.spawn(|shared| shared.timed_section(1));
                 thread::yield_now(); // it queues
-                shared.mutex.unlock(); // it is woken
-                shared.mutex.lock();
+                shared.lock.unlock(); // it is woken
+                shared.lock.lock();
                 thread::yield_now(); // it has lost, and demands the lock
                 timed
             });
             advance(1);
             thread::yield_now();
-            shared.mutex.unlock();
+            shared.lock.unlock();
             timed.join().unwrap();
             shared.finish();
         })
@@ -217,7 +188,7 @@ fn a_deadline_that_has_passed() {
     Model::new()
         .spinning()
         .check(|| {
-            let shared = Shared::<1>::new();
+            let shared = mutex::<1>();
             let timed = shared.spawn(|shared| shared.timed_section(0));
             shared.section();
             timed.join().unwrap();

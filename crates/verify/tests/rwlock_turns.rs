@@ -7,56 +7,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use loom::sync::atomic::AtomicU32;
-use loom::thread::{self, JoinHandle, yield_now};
+use loom::thread::yield_now;
 use spinpark_locks::{Preference, RawRwLock};
 use spinpark_platform::Event::{DemandedHandoff, GrantedReaders, Parked, TimedOut, WokeHead};
-use spinpark_platform::{Clock, Deadline};
-use spinpark_verify::platform::{EPOCH_NS, Loom, advance, lead_in};
-use spinpark_verify::{Guarded, Model};
+use spinpark_verify::platform::{Loom, advance, lead_in};
+use spinpark_verify::{Model, Shared, join_all};
 
 const READERS: Preference = Preference::Readers;
 const WRITERS: Preference = Preference::Writers;
 
-struct Shared<const STARVATION_NS: u64 = 1> {
-    lock: RawRwLock<Loom<STARVATION_NS>>,
-    data: Guarded,
-}
-
-impl<const STARVATION_NS: u64> Shared<STARVATION_NS> {
-    fn new() -> Arc<Self> {
-        Arc::new(Self { lock: RawRwLock::new(), data: Guarded::new() })
-    }
-
-    fn spawn(self: &Arc<Self>, run: impl FnOnce(&Self) + 'static) -> JoinHandle<()> {
-        let shared = Arc::clone(self);
-        thread::spawn(move || run(&shared))
-    }
-
-    fn write(&self) {
-        self.lock.write();
-        self.data.add();
-        self.lock.unlock_write();
-    }
-
-    fn write_until_1ns(&self) {
-        let deadline = Deadline { clock: Clock::Monotonic, at: EPOCH_NS + 1 };
-        if self.lock.write_until(Some(deadline)) {
-            self.data.add();
-            self.lock.unlock_write();
-        }
-    }
-
-    fn read(&self, preference: Preference) {
-        self.lock.read(preference);
-        self.data.get();
-        self.lock.unlock_read();
-    }
-}
-
-fn join_all<const N: usize>(threads: [JoinHandle<()>; N]) {
-    for thread in threads {
-        thread.join().unwrap();
-    }
+fn rwlock<const STARVATION_NS: u64>() -> Arc<Shared<RawRwLock<Loom<STARVATION_NS>>>> {
+    Shared::new(RawRwLock::new())
 }
 
 /// Runs `step` and then whoever can run, until they sleep.
@@ -69,8 +30,9 @@ fn and_others(step: impl FnOnce()) {
 #[test]
 fn an_upgrade_gets_past_a_woken_writer() {
     Model::new()
+        .preemptions(1)
         .check(|| {
-            let shared = Shared::<1>::new();
+            let shared = rwlock::<1>();
             let writer = lead_in(|| {
                 shared.lock.write();
                 let writer = shared.spawn(Shared::write);
@@ -93,7 +55,7 @@ fn an_upgrade_gets_past_a_woken_writer() {
 fn an_upgrade_gets_past_a_sleeping_writer() {
     Model::new()
         .check(|| {
-            let shared = Shared::<1>::new();
+            let shared = rwlock::<1>();
             let (writer, reader) = lead_in(|| {
                 shared.lock.upgradable(None);
                 shared.lock.read(READERS);
@@ -115,7 +77,7 @@ fn an_upgradable_lets_in_the_reader_behind_it() {
     for preference in [READERS, WRITERS] {
         Model::new()
             .check(move || {
-                let shared = Shared::<1>::new();
+                let shared = rwlock::<1>();
                 let has_read = Arc::new(AtomicU32::new(0));
                 let threads = lead_in(|| {
                     shared.lock.write();
@@ -149,7 +111,7 @@ fn a_downgrade_lets_in_a_reader() {
         Model::new()
             .preemptions(3)
             .check(move || {
-                let shared = Shared::<1>::new();
+                let shared = rwlock::<1>();
                 shared.lock.write();
                 let reader = shared.spawn(|shared| shared.read(READERS));
                 shared.data.add();
@@ -173,10 +135,10 @@ fn a_writer_that_leaves_lets_in_the_reader_behind_it() {
     Model::new()
         .moving_clock()
         .check(|| {
-            let shared = Shared::<0>::new();
+            let shared = rwlock::<0>();
             let writer = lead_in(|| {
                 shared.lock.read(READERS);
-                let writer = shared.spawn(Shared::write_until_1ns);
+                let writer = shared.spawn(|shared| shared.timed_write(1));
                 yield_now(); // it queues
                 shared.lock.read(READERS);
                 and_others(|| shared.lock.unlock_read()); // it is told that it is passed, and demands the lock
@@ -198,10 +160,10 @@ fn a_woken_writer_that_gives_up_lets_in_the_reader_behind_it() {
     Model::new()
         .moving_clock()
         .check(|| {
-            let shared = Shared::<1>::new();
+            let shared = rwlock::<1>();
             let writer = lead_in(|| {
                 shared.lock.write();
-                let writer = shared.spawn(Shared::write_until_1ns);
+                let writer = shared.spawn(|shared| shared.timed_write(1));
                 yield_now(); // it queues
                 shared.lock.unlock_write(); // it is woken
                 shared.lock.read(READERS); // it has lost
@@ -222,8 +184,9 @@ fn a_woken_writer_that_gives_up_lets_in_the_reader_behind_it() {
 fn a_spinner_that_is_not_admitted_wakes_the_head() {
     Model::new()
         .spinning()
+        .preemptions(1)
         .check(|| {
-            let shared = Shared::<1>::new();
+            let shared = rwlock::<1>();
             let writer = lead_in(|| {
                 shared.lock.write();
                 let writer = shared.spawn(Shared::write);

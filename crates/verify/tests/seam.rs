@@ -69,6 +69,29 @@ impl Machine for OnLoom {
     }
 }
 
+/// Loom without restartable steps: what a release is where the kernel or the user does not have them.
+struct OnLoomWithoutSteps;
+
+impl Machine for OnLoomWithoutSteps {
+    type P = Loom;
+    type Handle = loom::thread::JoinHandle<()>;
+    fn run(test: fn()) {
+        Model::new().moving_clock().without_steps().check(test);
+    }
+    fn spawn(body: impl FnOnce() + Send + 'static) -> Self::Handle {
+        OnLoom::spawn(body)
+    }
+    fn join(handle: Self::Handle) {
+        OnLoom::join(handle);
+    }
+    fn yield_now() {
+        OnLoom::yield_now();
+    }
+    fn pass(ns: u64) {
+        OnLoom::pass(ns);
+    }
+}
+
 const CLOCKS: [Clock; 2] = [Clock::Monotonic, Clock::Realtime];
 
 /// The contract, item by item.
@@ -227,6 +250,63 @@ impl<M: Machine> Contract<M> {
         M::join(reader);
     }
 
+    /// It may fail at any time, but not for ever; the word is 0 afterwards, or as before.
+    fn a_release_says_what_it_did() {
+        let (guard, word) = (Word::<M>::new(2), Word::<M>::new(7)); // a bit that is not in the mask
+        while !M::P::release_unless::<5>(&guard, &word, || 7) {
+            assert_eq!(word.load(Relaxed), 7, "nothing was done");
+        }
+        assert_eq!((word.load(Relaxed), guard.load(Relaxed)), (0, 2));
+    }
+
+    fn a_guard_keeps_a_release_from_storing() {
+        for bits in [1, 4, 5, 7] {
+            let (guard, word) = (Word::<M>::new(bits), Word::<M>::new(7));
+            // A compare-exchange instead would do it; only a word that is not as likely shows the difference.
+            word.store(9, Relaxed);
+            assert!(!M::P::release_unless::<5>(&guard, &word, || 7));
+            assert_eq!((word.load(Relaxed), guard.load(Relaxed)), (9, bits));
+        }
+    }
+
+    /// What the holder wrote can be read by who finds the word released.
+    fn a_release_publishes() {
+        let words = Arc::new([Word::<M>::new(0), Word::<M>::new(1), Word::<M>::new(0)]);
+        let reader = {
+            let words = Arc::clone(&words);
+            M::spawn(move || {
+                let [_, word, data] = &*words;
+                while word.load(Acquire) != 0 {
+                    M::yield_now();
+                }
+                assert_eq!(data.load(Relaxed), 7);
+            })
+        };
+        let [guard, word, data] = &*words;
+        data.store(7, Relaxed);
+        while !M::P::release_unless::<1>(guard, word, || 1) {}
+        M::join(reader);
+    }
+
+    /// Who sets a bit of the guard, writes to the word and fences is not wiped out any more.
+    fn nothing_is_stored_after_a_heavy_fence() {
+        let words = Arc::new([Word::<M>::new(0), Word::<M>::new(1)]);
+        let other = {
+            let words = Arc::clone(&words);
+            M::spawn(move || {
+                let [guard, word] = &*words;
+                M::P::release_unless::<1>(guard, word, || 1);
+            })
+        };
+        let [guard, word] = &*words;
+        guard.fetch_or(1, AcqRel);
+        word.fetch_or(2, AcqRel);
+        M::P::heavy_fence();
+        let seen = word.load(Relaxed);
+        M::join(other);
+        assert_eq!(word.load(Relaxed), seen);
+    }
+
     fn time_does_not_go_back() {
         let before = M::P::now(Clock::Monotonic);
         M::pass(1_000);
@@ -245,6 +325,10 @@ macro_rules! conforms {
             use super::*;
             $(#[test] fn $item() { OnLoom::run(Contract::<OnLoom>::$item); })*
         }
+        mod loom_without_steps {
+            use super::*;
+            $(#[test] fn $item() { OnLoomWithoutSteps::run(Contract::<OnLoomWithoutSteps>::$item); })*
+        }
     };
 }
 
@@ -259,6 +343,10 @@ conforms! {
     read_locks_are_remembered,
     atomics_do_what_they_say,
     a_cell_goes_with_its_word,
+    a_release_says_what_it_did,
+    a_guard_keeps_a_release_from_storing,
+    a_release_publishes,
+    nothing_is_stored_after_a_heavy_fence,
     time_does_not_go_back,
 }
 

@@ -11,6 +11,7 @@ use loom::sync::atomic;
 use spinpark_platform::{self as seam, Ordering, Ordering::Relaxed};
 
 use super::fault::{Kind, Op};
+use super::restart;
 use super::world::world;
 
 /// A value that no word ever holds: a compare-exchange with it fails and reads the newest value.
@@ -41,7 +42,7 @@ impl Life {
 }
 
 fn order(kind: Kind, order: Ordering, value: u32) -> Ordering {
-    world().config.fault.order(Op { kind, order, value: value.into(), pointer: false })
+    world().config.faults.order(Op { kind, order, value: value.into(), pointer: false })
 }
 
 /// A word of 32 bits.
@@ -64,12 +65,23 @@ impl AtomicU32 {
         if !self.life.check() {
             return Ok(current);
         }
-        let fault = world().config.fault;
+        let world = world();
+        let faults = world.config.faults;
         let op = Op { kind, order: orders[0], value: new.into(), pointer: false };
-        if fault.skips(op) {
+        if faults.fences_before(op) {
+            restart::fence();
+        }
+        if faults.looks_back() {
+            world.local(|local| local.written = new); // only asked for after a success
+        }
+        if faults.skips(op) {
             return Ok(current);
         }
-        self.value.compare_exchange(current, new, fault.order(op), orders[1])
+        if faults.blinds(op) {
+            seam::AtomicU32::store(self, new, orders[0]);
+            return Ok(current);
+        }
+        self.value.compare_exchange(current, new, faults.order(op), orders[1])
     }
 }
 
@@ -92,6 +104,12 @@ impl seam::AtomicU32 for AtomicU32 {
     fn load(&self, with: Ordering) -> u32 {
         if !self.life.check() {
             return 0;
+        }
+        let world = world();
+        if world.config.faults.looks_back()
+            && let Some(written) = world.local(|local| local.after_fence.take())
+        {
+            return written;
         }
         self.value.load(order(Kind::Load, with, 0))
     }
@@ -123,7 +141,16 @@ impl seam::AtomicU32 for AtomicU32 {
         self.exchange(Kind::CompareExchangeWeak, current, new, [success, failure])
     }
 
-    read_modify_write!(swap Swap, fetch_add FetchAdd, fetch_sub FetchSub, fetch_and FetchAnd, fetch_or FetchOr);
+    fn swap(&self, value: u32, with: Ordering) -> u32 {
+        if !self.life.check() {
+            return 0;
+        }
+        let op = Op { kind: Kind::Swap, order: with, value: value.into(), pointer: false };
+        let faults = world().config.faults;
+        self.value.swap(if faults.clears(op) { 0 } else { value }, faults.order(op))
+    }
+
+    read_modify_write!(fetch_add FetchAdd, fetch_sub FetchSub, fetch_and FetchAnd, fetch_or FetchOr);
 }
 
 impl Drop for AtomicU32 {
@@ -148,7 +175,7 @@ impl<T> AtomicPtr<T> {
     const IMPOSSIBLE: *mut T = std::ptr::without_provenance_mut(usize::MAX);
 
     fn order(kind: Kind, order: Ordering, value: *mut T) -> Ordering {
-        world().config.fault.order(Op { kind, order, value: value.addr() as u64, pointer: true })
+        world().config.faults.order(Op { kind, order, value: value.addr() as u64, pointer: true })
     }
 }
 

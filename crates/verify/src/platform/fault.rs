@@ -54,21 +54,67 @@ pub enum Fault {
     NoWakes,
     /// The heavy fence does nothing.
     NoFence,
+    /// The heavy fence does nothing; it happens before the compare-exchanges for which this holds (of what they write).
+    FenceBefore(fn(&Op) -> bool),
+    /// Who looks after a heavy fence sees what it wrote last, whatever has become of that.
+    NoLook,
+    /// A restartable step ignores these bits of its guard.
+    Ignored(u32),
     /// A wait goes to sleep whatever its word holds.
     NoCompare,
     /// A compare-exchange for which this holds (of what it would write) reports success without having written.
     NoWrite(fn(&Op) -> bool),
+    /// A compare-exchange for which this holds stores without comparing.
+    Blind(fn(&Op) -> bool),
+    /// A swap for which this holds writes 0.
+    Clears(fn(&Op) -> bool),
 }
 
-impl Fault {
-    pub(super) fn order(self, op: Op) -> Ordering {
-        match self {
-            Self::Relaxed(is_weakened) if is_weakened(&op) => Ordering::Relaxed,
-            _ => op.order,
-        }
+/// All that is wrong with one machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Faults([Fault; 2]);
+
+impl Faults {
+    /// One more; a mutant has two at most.
+    pub(crate) fn add(&mut self, fault: Fault) {
+        let free = self.0.iter_mut().find(|fault| matches!(fault, Fault::None));
+        *free.expect("a mutant has two faults at most") = fault;
     }
 
-    pub(super) fn skips(self, op: Op) -> bool {
-        matches!(self, Self::NoWrite(is_skipped) if is_skipped(&op))
+    pub(super) fn any(&self, is: impl Fn(&Fault) -> bool) -> bool {
+        self.0.iter().any(is)
+    }
+
+    pub(super) fn order(&self, op: Op) -> Ordering {
+        let relaxed = self.any(|fault| matches!(fault, Fault::Relaxed(is_weakened) if is_weakened(&op)));
+        if relaxed { Ordering::Relaxed } else { op.order }
+    }
+
+    pub(super) fn skips(&self, op: Op) -> bool {
+        self.any(|fault| matches!(fault, Fault::NoWrite(is_skipped) if is_skipped(&op)))
+    }
+
+    pub(super) fn fences_before(&self, op: Op) -> bool {
+        self.any(|fault| matches!(fault, Fault::FenceBefore(is_preceded) if is_preceded(&op)))
+    }
+
+    pub(super) fn blinds(&self, op: Op) -> bool {
+        self.any(|fault| matches!(fault, Fault::Blind(is_blind) if is_blind(&op)))
+    }
+
+    pub(super) fn clears(&self, op: Op) -> bool {
+        self.any(|fault| matches!(fault, Fault::Clears(is_cleared) if is_cleared(&op)))
+    }
+
+    pub(super) fn looks_back(&self) -> bool {
+        self.any(|fault| matches!(fault, Fault::NoLook))
+    }
+
+    /// The part of `mask` that a step looks at.
+    pub(super) fn mask(&self, mask: u32) -> u32 {
+        self.0.iter().fold(mask, |mask, fault| match fault {
+            Fault::Ignored(bits) => mask & !bits,
+            _ => mask,
+        })
     }
 }

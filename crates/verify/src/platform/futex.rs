@@ -60,7 +60,7 @@ pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) 
     let address = std::ptr::from_ref(word).addr();
     world.step(world.queue_and_clock(address, deadline.is_some()));
     let is_changed = world.undivided(|| word.newest()) != expected;
-    if is_changed && !matches!(world.config.fault, Fault::NoCompare) {
+    if is_changed && !world.config.faults.any(|fault| matches!(fault, Fault::NoCompare)) {
         return Wait::ValueChanged;
     }
     let deadline = deadline.map(|deadline| deadline.at);
@@ -83,7 +83,7 @@ pub(super) fn wake(address: usize, count: u32) -> u32 {
         return 0;
     }
     let world = world();
-    if matches!(world.config.fault, Fault::NoWakes) {
+    if world.config.faults.any(|fault| matches!(fault, Fault::NoWakes)) {
         return 0;
     }
     world.step([world.bus(address)]);

@@ -17,7 +17,7 @@ mod world;
 
 pub use atomic::{AtomicPtr, AtomicU32};
 pub use cell::Cell;
-pub use fault::{Fault, Kind, Op};
+pub use fault::{Fault, Faults, Kind, Op};
 pub use world::{Config, advance, lead_in};
 pub(crate) use world::{begin, take_noted};
 

@@ -2,8 +2,10 @@
 //!
 //! A step holds its thread's own mutex; the fence takes and releases the mutex of every other thread. So a step and a
 //! fence come one after the other, with the memory order that the barrier gives; steps of different threads overlap, and
-//! anything else comes between the look and the store of a step. (A step that a real fence aborts starts again after
-//! it: here it starts after it in the first place.)
+//! anything else comes between the look and the store of a step. (A step that a real fence aborts has done nothing: here
+//! it starts after the fence in the first place. That it may then report failure is [`Config::aborted`].)
+//!
+//! [`Config::aborted`]: super::Config::aborted
 
 use loom::sync::Mutex;
 use spinpark_platform::{AtomicU32 as _, Ordering::Relaxed, Ordering::Release};
@@ -35,8 +37,11 @@ pub(super) fn release_unless(
     if std::thread::panicking() {
         return true;
     }
+    if world.config.aborted && world.local(|local| !std::mem::replace(&mut local.has_aborted, true)) {
+        return false;
+    }
     step(|_| {
-        let calm = guard.load(Relaxed) & mask == 0;
+        let calm = guard.load(Relaxed) & world.config.faults.mask(mask) == 0;
         if calm {
             word.store(0, Release);
         }
@@ -56,7 +61,17 @@ pub(super) fn step<R>(body: impl FnOnce(usize) -> R) -> R {
 
 pub(super) fn heavy_fence() {
     let world = world();
-    if !world.config.restartable || std::thread::panicking() || matches!(world.config.fault, Fault::NoFence) {
+    if !world.config.faults.any(|fault| matches!(fault, Fault::NoFence | Fault::FenceBefore(_))) {
+        fence();
+    }
+    if world.config.faults.looks_back() {
+        world.local(|local| local.after_fence = Some(local.written));
+    }
+}
+
+pub(super) fn fence() {
+    let world = world();
+    if !world.config.restartable || std::thread::panicking() {
         return;
     }
     let me = world.local(|local| local.token) as usize - 1;

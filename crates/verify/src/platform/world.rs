@@ -12,7 +12,7 @@ use loom::thread::{self, ThreadId};
 use spinpark_platform::{Event, OnCpu, Ordering::Relaxed};
 
 use super::EPOCH_NS;
-use super::fault::Fault;
+use super::fault::Faults;
 use super::futex::Sleepers;
 use super::restart::{self, Steps};
 use super::slots::{self, Held, Slots};
@@ -30,8 +30,10 @@ pub struct Config {
     pub spurious: bool,
     /// Whether a release without waiters is a restartable step; if not, it is a compare-exchange.
     pub restartable: bool,
+    /// Whether the first such step of each thread fails for no reason.
+    pub aborted: bool,
     /// What is wrong.
-    pub fault: Fault,
+    pub faults: Faults,
 }
 
 impl Default for Config {
@@ -42,7 +44,8 @@ impl Default for Config {
             clock_moves: false,
             spurious: false,
             restartable: true,
-            fault: Fault::None,
+            aborted: false,
+            faults: Faults::default(),
         }
     }
 }
@@ -53,6 +56,11 @@ pub(super) struct Local {
     pub(super) token: u32,
     pub(super) read: Vec<Held>,
     pub(super) has_slept: bool,
+    pub(super) has_aborted: bool,
+    /// What it last wrote by a compare-exchange, and the same until the first load after a heavy fence. Only kept if
+    /// a fault wants it.
+    pub(super) written: u32,
+    pub(super) after_fence: Option<u32>,
     /// The time that it has spun away, ns.
     pub(super) spun: u64,
 }
@@ -198,7 +206,16 @@ impl World {
         let mut locals = self.locals.borrow_mut();
         let index = locals.iter().position(|local| local.id == id).unwrap_or_else(|| {
             let token = locals.len() as u32 + 1;
-            locals.push(Local { id, token, read: Vec::new(), has_slept: false, spun: 0 });
+            locals.push(Local {
+                id,
+                token,
+                read: Vec::new(),
+                has_slept: false,
+                has_aborted: false,
+                written: 0,
+                after_fence: None,
+                spun: 0,
+            });
             locals.len() - 1
         });
         f(&mut locals[index])

@@ -1,0 +1,93 @@
+//! What most models share: a lock, data that it guards, and threads that use both.
+
+use std::sync::Arc;
+
+use loom::thread::{self, JoinHandle};
+use spinpark_locks::{Preference, RawMutex, RawRwLock};
+use spinpark_platform::{Clock, Deadline, Platform};
+
+use crate::Guarded;
+use crate::platform::EPOCH_NS;
+
+/// A lock and what it guards.
+#[derive(Debug)]
+pub struct Shared<L> {
+    /// The lock.
+    pub lock: L,
+    /// The data.
+    pub data: Guarded,
+}
+
+impl<L: 'static> Shared<L> {
+    /// `lock`, with 0 behind it.
+    pub fn new(lock: L) -> Arc<Self> {
+        Arc::new(Self { lock, data: Guarded::new() })
+    }
+
+    /// Another thread of the model.
+    pub fn spawn(self: &Arc<Self>, run: impl FnOnce(&Self) + 'static) -> JoinHandle<()> {
+        let shared = Arc::clone(self);
+        thread::spawn(move || run(&shared))
+    }
+}
+
+impl<P: Platform> Shared<RawMutex<P>> {
+    /// One critical section.
+    pub fn section(&self) {
+        self.lock.lock();
+        self.data.add();
+        self.lock.unlock();
+    }
+
+    /// The same, if the mutex can be had until `deadline`.
+    pub fn timed_section(&self, deadline: u64) {
+        if self.lock.lock_until(after(deadline)) {
+            self.data.add();
+            self.lock.unlock();
+        }
+    }
+
+    /// Everybody else is done: the mutex is free, and no flag was left behind. Returns the sum.
+    pub fn finish(&self) -> u32 {
+        assert!(self.lock.try_lock(), "held by nobody");
+        let sum = self.data.get();
+        assert!(self.lock.unlock_alone(), "a flag was left behind");
+        sum
+    }
+}
+
+impl<P: Platform> Shared<RawRwLock<P>> {
+    /// One critical section of a writer.
+    pub fn write(&self) {
+        self.lock.write();
+        self.data.add();
+        self.lock.unlock_write();
+    }
+
+    /// The same, if the lock can be had until `deadline`.
+    pub fn timed_write(&self, deadline: u64) {
+        if self.lock.write_until(Some(after(deadline))) {
+            self.data.add();
+            self.lock.unlock_write();
+        }
+    }
+
+    /// One critical section of a reader.
+    pub fn read(&self, preference: Preference) {
+        self.lock.read(preference);
+        self.data.get();
+        self.lock.unlock_read();
+    }
+}
+
+/// So long after the start of the execution.
+pub fn after(ns: u64) -> Deadline {
+    Deadline { clock: Clock::Monotonic, at: EPOCH_NS + ns }
+}
+
+/// Waits for all of `threads`.
+pub fn join_all(threads: impl IntoIterator<Item = JoinHandle<()>>) {
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
