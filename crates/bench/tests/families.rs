@@ -92,6 +92,28 @@ fn futex_calls_are_counted_or_the_reason_is_said() {
     }
 }
 
+/// Document 003's count for its best variant: a hand-off between two threads costs one wake and one wait at most.
+#[test]
+fn a_hand_off_costs_two_futex_calls_at_most() {
+    for shape in ["ping-pong-one-cpu", "ping-pong-two-cpus", "condvar-ping-pong"] {
+        let load = Definitions::built_in().unwrap().shape(shape).unwrap().load.clone();
+        let mut reports = MILLIS.into_iter().map(|millis| {
+            let load = load.clone();
+            let request =
+                Request { family: "spinpark".into(), load, threads: 2, millis, count_futex_calls: true };
+            worker::run(&FAMILIES, &serde_json::to_string(&request).unwrap()).unwrap()
+        });
+        let report = reports.find(|report| report.operations > 1_000).unwrap();
+        let Some(calls) = report.futex_calls else {
+            eprintln!("skipped: {}", report.futex_error.unwrap());
+            return;
+        };
+        // Counted from start to end of the run, in which threads also start, stop and wait for each other.
+        const BESIDES: u64 = 50;
+        assert!(calls <= 2 * report.operations + BESIDES, "{shape}: {calls} for {}", report.operations);
+    }
+}
+
 #[test]
 fn what_a_worker_refuses() {
     let run = |text: &str| worker::run(&FAMILIES, text).unwrap_err();

@@ -28,7 +28,7 @@ use spinpark_platform::{
 pub use environment::{is_off, is_on, variable};
 pub use memory::Cell;
 pub use rseq::start;
-pub use symbol::{lookup, lookup_version};
+pub use symbol::{lookup, lookup_version, Scope};
 use thread::Reads;
 pub use thread::{known_token, take_over_fork_handler};
 

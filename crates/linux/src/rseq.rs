@@ -48,6 +48,7 @@ use spinpark_platform::{Clock, NS_PER_MS};
 
 use crate::clock::now;
 use crate::slots::{CPUS, FREE, LINE};
+use crate::symbol::{lookup, Scope};
 use crate::syscall::call6;
 
 /// Where this thread's area is, from the thread pointer; 0: not in use.
@@ -89,7 +90,7 @@ pub fn start() {
 /// Where glibc has registered the area of each thread.
 #[cfg(target_arch = "x86_64")]
 fn find_area() -> Option<usize> {
-    let find = |bytes| crate::lookup(libc::RTLD_DEFAULT, name(bytes));
+    let find = |bytes| lookup(Scope::All, name(bytes));
     let size: *const u32 = find(b"__rseq_size\0").cast_const().cast();
     let offset: *const isize = find(b"__rseq_offset\0").cast_const().cast();
     // SAFETY: null, or glibc's `const unsigned int`.

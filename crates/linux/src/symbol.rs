@@ -43,9 +43,22 @@ weak! {
     dlvsym: Dlvsym;
 }
 
-/// Looks `name` up as `dlsym(handle, name)` does; null if there is none, or no `dlsym`.
+/// Where a symbol is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// In all libraries.
+    All,
+    /// In the libraries after this one.
+    Next,
+}
+
+/// Looks `name` up; null if there is none, or no `dlsym`.
 #[must_use]
-pub fn lookup(handle: *mut c_void, name: &CStr) -> *mut c_void {
+pub fn lookup(scope: Scope, name: &CStr) -> *mut c_void {
+    let handle = match scope {
+        Scope::All => libc::RTLD_DEFAULT,
+        Scope::Next => libc::RTLD_NEXT,
+    };
     match dlsym() {
         // SAFETY: a handle and a C string, as dlsym wants them. The result is used after the call, so this is not a
         // tail call, which RTLD_NEXT (it looks at its return address) would take for a call by somebody else.

@@ -5,7 +5,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
-use spinpark_platform::Spin;
+use spinpark_platform::{Clock, Spin, NS_PER_MS, NS_PER_US};
 
 use crate::syscall::call6;
 
@@ -26,7 +26,7 @@ struct Local {
 #[repr(C)]
 struct Passed {
     times: u32,
-    /// ns; 0: not yet.
+    /// On the monotonic clock, ns.
     since: u64,
 }
 
@@ -191,9 +191,9 @@ fn ask_token() -> u32 {
 
 /// The surviving thread has a new id, and every wait queue belongs to threads that are not here.
 unsafe extern "C" fn in_forked_child() {
-    const LAST: u32 = (1 << 30) - 1;
+    const LAST: u32 = (1 << 29) - 1;
     let next = GENERATION.load(Relaxed) + 1;
-    // A process 2^30 forks deep starts again at 1: only the first process has 0.
+    // A process 2^29 forks deep starts again at 1: only the first process has 0.
     GENERATION.store(if next > LAST { 1 } else { next }, Relaxed);
     ask_token();
     crate::rseq::in_forked_child();
@@ -227,20 +227,30 @@ pub(crate) fn spins_pay(kind: Spin) -> bool {
     pays
 }
 
+/// How many releases lie between two looks at the clock; a look costs as much as a release.
+const PASSES_PER_LOOK: u32 = 16;
+/// For how long a woken waiter is passed before it is let run.
+const LATE_NS: u64 = 50 * NS_PER_US;
+/// Passing that began longer ago was another time.
+const FORGOTTEN_NS: u64 = NS_PER_MS;
+
 /// See [`Platform::passed_woken`](spinpark_platform::Platform::passed_woken).
+///
+/// The waiter is runnable, and mostly waits for this very CPU: the kernel had put it there when both were busy, and lets
+/// it run at the end of a time slice, whatever became idle meanwhile.
 pub(crate) fn passed_woken() {
-    const LOOK: u32 = 16;
     // SAFETY: the block belongs to this thread.
     let passed = unsafe { &mut (*local()).passed };
     passed.times += 1;
-    if passed.times < LOOK {
+    if passed.times < PASSES_PER_LOOK {
         return;
     }
     passed.times = 0;
-    let now = crate::clock::now(spinpark_platform::Clock::Monotonic);
-    if passed.since == 0 || now - passed.since > 1_000_000 {
+    let now = crate::clock::now(Clock::Monotonic);
+    let since = now.saturating_sub(passed.since);
+    if since > FORGOTTEN_NS {
         passed.since = now;
-    } else if now - passed.since > 50_000 {
+    } else if since > LATE_NS {
         passed.since = 0;
         crate::raw::yield_now();
     }

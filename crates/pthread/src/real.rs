@@ -11,7 +11,7 @@ use libc::{
     clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, pthread_mutexattr_t, pthread_rwlock_t,
     pthread_rwlockattr_t, pthread_t, timespec,
 };
-use spinpark_linux::{lookup, lookup_version};
+use spinpark_linux::{Scope, lookup, lookup_version};
 
 use crate::fork::Handler;
 
@@ -25,12 +25,12 @@ fn next(name: &CStr) -> *mut c_void {
     } else {
         ptr::null_mut()
     };
-    if versioned.is_null() { lookup(libc::RTLD_NEXT, name) } else { versioned }
+    if versioned.is_null() { lookup(Scope::Next, name) } else { versioned }
 }
 
 /// Looks `name` up in all libraries.
 pub(crate) fn any(name: &CStr) -> *mut c_void {
-    lookup(libc::RTLD_DEFAULT, name)
+    lookup(Scope::All, name)
 }
 
 /// The name of a function as a C string.

@@ -1,8 +1,8 @@
 //! Locks for Linux that spin on their owner, park in order and never starve.
 //!
 //! Drop-in for [`parking_lot`](https://docs.rs/parking_lot) 0.12: the types are [`lock_api`]'s, so the method names are
-//! the same (not here: `FairMutex`, for which `unlock_fair` does, and `Once`). Nothing is allocated; a mutex, read-write lock
-//! or condition variable is 16 bytes; constructors are `const`.
+//! the same (not here: `FairMutex`, for which `unlock_fair` does, and `Once`). Nothing is allocated; a read-write lock
+//! is 24 bytes, a mutex or condition variable 16; constructors are `const`.
 //!
 //! ```
 //! use spinpark::{Condvar, Mutex};
@@ -37,7 +37,7 @@
 //! # Guarantees
 //!
 //! *Ordering*: acquiring has Acquire semantics, releasing Release. *Fairness*: a running thread may take a lock before a
-//! sleeping one, but only for about 1 ms; then the lock is handed over. *Panics*: no poisoning, as in `parking_lot`.
+//! sleeping one, but a waiter that is woken 1 ms or more after it queued is handed the lock. *Panics*: no poisoning, as in `parking_lot`.
 //! *Fork*: locks work in a forked child; those that other threads held stay held, as with any lock.
 //!
 //! # Minimum Rust version

@@ -2,7 +2,7 @@
 
 use crate::RawRwLock;
 
-/// Many readers or one writer of the data inside; 16 bytes and the data.
+/// Many readers or one writer of the data inside; 24 bytes and the data.
 ///
 /// Readers join readers, also recursively while a writer waits; a writer that has waited for about 1 ms is let in
 /// before any reader that holds nothing yet.

@@ -1,4 +1,5 @@
 /* Runs a program under a restriction: confine WHAT PROGRAM ARGUMENTS...
+ *   no-membarrier  no membarrier
  *   no-rseq        no rseq, no membarrier, no other thread's CPU clock (as under strict seccomp filters)
  *   plain-futex    only FUTEX_WAIT, FUTEX_WAKE and FUTEX_WAIT_BITSET; no other futex call
  *   one-cpu        bound to one CPU
@@ -49,6 +50,17 @@ static int no_rseq(void)
     return filter(code, sizeof code / sizeof code[0]);
 }
 
+static int no_membarrier(void)
+{
+    struct sock_filter code[] = {
+        LOAD(nr),
+        IF_EQUAL(SYS_membarrier, 1),
+        FAIL_WITH(EPERM),
+        RETURN(SECCOMP_RET_ALLOW),
+    };
+    return filter(code, sizeof code / sizeof code[0]);
+}
+
 static int plain_futex(void)
 {
     struct sock_filter code[] = {
@@ -92,7 +104,11 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*restrict_it)(void);
-    } restrictions[] = {{"no-rseq", no_rseq}, {"plain-futex", plain_futex}, {"one-cpu", one_cpu}, {"fifo", fifo}};
+    } restrictions[] = {{"no-rseq", no_rseq},
+                        {"no-membarrier", no_membarrier},
+                        {"plain-futex", plain_futex},
+                        {"one-cpu", one_cpu},
+                        {"fifo", fifo}};
     for (size_t i = 0; argc > 2 && i < sizeof restrictions / sizeof restrictions[0]; i++) {
         if (strcmp(argv[1], restrictions[i].name))
             continue;
@@ -104,6 +120,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s: %s\n", argv[2], strerror(errno));
         return 1;
     }
-    fprintf(stderr, "usage: confine no-rseq|plain-futex|one-cpu|fifo PROGRAM [ARGUMENTS]\n");
+    fprintf(stderr, "usage: confine no-rseq|no-membarrier|plain-futex|one-cpu|fifo PROGRAM [ARGUMENTS]\n");
     return 1;
 }

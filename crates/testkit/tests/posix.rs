@@ -51,6 +51,7 @@ programs! {
     rwlock_dependent_readers [glibc spinpark];
     rwlock_pshared [glibc spinpark disabled];
     rwlock_overflow [glibc spinpark];
+    rwlock_read_mostly [glibc spinpark];
 
     cond_basic [glibc spinpark disabled];
     cond_timed [glibc spinpark];
@@ -71,6 +72,7 @@ programs! {
     // glibc's read-write locks and condition variables cannot do this; see the program.
     fork_phantoms [spinpark];
     signals [glibc spinpark];
+    late_sandbox [glibc spinpark];
 
     free_after_unlock [glibc spinpark];
     many_threads [glibc spinpark disabled];
@@ -169,12 +171,24 @@ fn under_gdb() {
 
 #[test]
 fn without_rseq() {
-    for name in ["mutex_kinds", "rwlock_basic", "cond_basic", "free_after_unlock", "cond_lost_wakeup"] {
-        program(name)
-            .env("GLIBC_TUNABLES", "glibc.pthread.rseq=0")
-            .env("SPINPARK_STRESS_SECONDS", "1")
-            .arm(Arm::Spinpark)
-            .succeed();
+    let programs = [
+        "mutex_kinds",
+        "rwlock_basic",
+        "rwlock_read_mostly",
+        "cond_basic",
+        "free_after_unlock",
+        "cond_lost_wakeup",
+        "fork_locks",
+        "stress",
+    ];
+    for (variable, value) in [("GLIBC_TUNABLES", "glibc.pthread.rseq=0"), ("SPINPARK_RSEQ", "0")] {
+        for name in programs {
+            program(name)
+                .env(variable, value)
+                .env("SPINPARK_STRESS_SECONDS", "1")
+                .arm(Arm::Spinpark)
+                .succeed();
+        }
     }
 }
 
@@ -208,6 +222,12 @@ mod confined {
     #[test]
     fn no_rseq_no_membarrier() {
         run("no-rseq", &["mutex_kinds", "rwlock_basic", "cond_basic", "free_after_unlock", "stress"]);
+    }
+
+    /// Sequences, but nothing to end them with.
+    #[test]
+    fn no_membarrier() {
+        run("no-membarrier", &["rwlock_read_mostly", "cond_basic", "free_after_unlock", "stress"]);
     }
 
     #[test]
