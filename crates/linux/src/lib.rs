@@ -42,6 +42,7 @@ const TUNING: Tuning = Tuning {
     longest_gap_ns: 4 * NS_PER_US,
     oracle_ns: NS_PER_US,
     starvation_ns: NS_PER_MS,
+    nap_ns: 50 * NS_PER_US,
     reader_patience_ns: 100 * NS_PER_MS,
     queue_polls: 100,
 };

@@ -110,6 +110,9 @@ pub struct Tuning {
     pub oracle_ns: u64,
     /// A waiter that was woken and has lost for this long is handed the lock, ns.
     pub starvation_ns: u64,
+    /// A waiter that could demand the lock as soon as it is woken lets the owner go on for this long first, ns: on a lock
+    /// that everybody wants, the turns would be too short to be worth their switches. 0: it does not.
+    pub nap_ns: u64,
     /// A reader that has queued for this long joins readers past a writer that is owed the lock, ns.
     pub reader_patience_ns: u64,
     /// Polls of the queue lock before its waiter sleeps.

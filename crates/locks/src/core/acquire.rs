@@ -110,6 +110,9 @@ impl<P: Platform> LockCore<P> {
                 Notice::Woken => {
                     // T7: this thread is the one for which WAKING is set.
                     let starved = patience.is_over::<P>();
+                    if starved && word::is_held(self.peek()) {
+                        node.nap(deadline);
+                    }
                     let spun = self.poll(node.want, node.token, Credit::Waking, !starved, deadline);
                     if let Spun::Acquired = spun {
                         return true;

@@ -156,6 +156,14 @@ impl<P: Platform> WaitNode<P> {
         }
     }
 
+    /// Sleeps for a moment although it was told: its turn may come a little later.
+    pub(crate) fn nap(&self, deadline: Option<Deadline>) {
+        let end = P::now(Clock::Monotonic).saturating_add(P::TUNING.nap_ns);
+        if P::TUNING.nap_ns > 0 && deadline.is_none() {
+            P::futex_wait(&self.state, WOKEN, Some(Deadline { clock: Clock::Monotonic, at: end }));
+        }
+    }
+
     /// Sleeps until told, or until `deadline`. `sleep` is the platform's futex wait, or one that does more (a
     /// cancellation point).
     pub(crate) fn park(

@@ -63,6 +63,7 @@ impl<
         longest_gap_ns: 1,
         oracle_ns: 1,
         starvation_ns: STARVATION_NS,
+        nap_ns: 0,
         reader_patience_ns: READER_PATIENCE_NS,
         queue_polls: 0,
     };
