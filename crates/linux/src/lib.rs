@@ -160,12 +160,12 @@ impl Platform for Linux {
         slots::take_back(lock)
     }
 
-    fn slots_move(table: u32, lock: usize) -> u32 {
-        slots::move_readers(table, lock)
+    fn slots_count(table: u32, lock: usize) -> u32 {
+        slots::count(table, lock)
     }
 
-    fn slots_read(table: u32, lock: usize) -> bool {
-        slots::is_read(table, lock)
+    fn slots_move(table: u32, lock: usize) {
+        slots::move_readers(table, lock);
     }
 }
 

@@ -8,8 +8,7 @@
 //!
 //! ```text
 //! arm:     rseq_cs = &descriptor        (the kernel forgets it at the next interruption outside of the step)
-//! start:   seen = *guard
-//!          seen & MASK != 0 ──► out
+//! start:   AREA == 0, or *guard & MASK != 0 ──► out
 //! commit:  *word = 0
 //! out:     rseq_cs = 0                  (or a library that is unloaded would leave a wild pointer to the kernel)
 //! abort:   as if the guard had held a bit
@@ -160,6 +159,8 @@ macro_rules! step {
             "lea {result}, [rip + 3f]",
             "mov qword ptr fs:[{area} + 8], {result}",
             "2:",
+            "cmp qword ptr [rip + {state}], 0", // S3: still in use, also for who stood before the step for long
+            "je 9f",
             $($line,)+
             "4:",
             "mov qword ptr fs:[{area} + 8], 0",
@@ -177,6 +178,7 @@ macro_rules! step {
             "jmp 4b",
             ".popsection",
             $($operands)+,
+            state = sym AREA,
             options(nostack),
         )
     };

@@ -180,26 +180,35 @@ pub(crate) fn take_back(lock: usize) -> bool {
     moved
 }
 
-/// Marks the readers of `lock` that are in slots as counted elsewhere; returns how many. Under the queue lock of the
-/// lock, with its gate closed and fenced (T2).
+/// How many slots say that `lock` is read, by readers that are not counted elsewhere; a hint, unless under the queue lock of
+/// the lock, with its gate closed and fenced.
 #[cold]
-pub(crate) fn move_readers(name: u32, lock: usize) -> u32 {
-    let mut moved = 0;
-    each(name, |slot| {
-        if slot.load(Acquire) == lock {
-            slot.store(lock | MOVED, Relaxed);
-            moved += 1;
-        }
-    });
-    moved
+pub(crate) fn count(name: u32, lock: usize) -> u32 {
+    let mut count = 0;
+    each(name, |slot| count += u32::from(slot.load(Acquire) == lock));
+    count
 }
 
-/// Whether a slot says that `lock` is read; a hint as soon as it is returned.
+/// Marks those slots: their readers are counted elsewhere. Under the queue lock of the lock, with its gate closed and fenced
+/// (T2).
 #[cold]
-pub(crate) fn is_read(name: u32, lock: usize) -> bool {
-    let mut found = false;
-    each(name, |slot| found |= slot.load(Relaxed) == lock);
-    found
+pub(crate) fn move_readers(name: u32, lock: usize) {
+    each(name, |slot| {
+        if slot.load(Relaxed) == lock {
+            slot.store(lock | MOVED, Relaxed);
+        }
+    });
+}
+
+/// Frees the slots of all readers but those of the surviving thread: they do not exist here, and nobody would ever give
+/// back their slots.
+pub(crate) fn in_forked_child() {
+    let own = Reads::of_this_thread();
+    each(NAME.load(Relaxed), |slot| {
+        if slot.load(Relaxed) != 0 && !own.is_in(slot) {
+            slot.store(FREE, Relaxed);
+        }
+    });
 }
 
 fn each(name: u32, mut look: impl FnMut(&AtomicUsize)) {

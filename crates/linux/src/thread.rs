@@ -197,6 +197,7 @@ unsafe extern "C" fn in_forked_child() {
     GENERATION.store(if next > LAST { 1 } else { next }, Relaxed);
     ask_token();
     crate::rseq::in_forked_child();
+    crate::slots::in_forked_child();
 }
 
 /// The longest pause: after eight misses in a row, one chance in 256 is taken.
@@ -348,6 +349,11 @@ impl Reads {
             // Counted only, or acquired by another thread: POSIX leaves that undefined, and nothing is lost.
             None => self.uncounted = self.uncounted.saturating_sub(1),
         }
+    }
+
+    /// Whether a hold is noted in `slot`.
+    pub(crate) fn is_in(&mut self, slot: &AtomicUsize) -> bool {
+        self.remembered_mut().iter().any(|held| core::ptr::eq(held.slot, slot))
     }
 
     pub(crate) fn may_hold(&mut self, lock: usize) -> bool {

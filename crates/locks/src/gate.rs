@@ -26,15 +26,19 @@
 //! - **G1** Both change only under the queue lock. `SLOTS` is set only on a word without flags and without a writer.
 //! - **G2** A reader is in exactly one place: in a slot that names the lock, or in the count. Who closes the gate moves
 //!   each from the first to the second: it shuts `open`, fences (from then on nobody enters, and nobody leaves in
-//!   passing), marks and counts the slots, and adds that number to the count as it clears `SLOTS`, all under the queue
-//!   lock. A reader that finds the gate shut looks under the queue lock where it is. A marked slot stays taken until its
-//!   reader comes, so the gate may have been opened again by then.
+//!   passing), counts the slots, adds that number to the count as it clears `SLOTS`, and marks the slots as moved, all
+//!   under the queue lock. A reader that finds the gate shut looks under the queue lock where it is. A marked slot stays
+//!   taken until its reader comes, so the gate may have been opened again by then.
 //! - **G3** (no lost wake-up) No thread that wants the lock alone waits in the queue while `SLOTS` is set: it closes the
 //!   gate before it queues, and G1 keeps the gate shut while flags are set. So nobody waits for a reader in a slot.
 //! - **G4** (free after unlock) Leaving a slot in passing touches nothing after the store. Leaving one under the queue lock
 //!   does (the unlock): a writer cannot have got in, because it must close the gate first, which takes the queue lock.
 //! - **G5** `calm` is written only by who holds the lock, and by who closes the gate while `SLOTS` keeps writers out. So a
 //!   writer finds it as it left it.
+//! - **G6** (fork) A child may find a gate that a thread of its parent was just closing. `SLOTS` without `open`: nobody was
+//!   counted yet; who closes the gate next does all of it. No `SLOTS`, but a slot that is not marked: its reader is
+//!   counted, and who opens the gate next marks it first. (Readers that are no threads of the child are in no slots: the
+//!   platform sees to that.)
 //!
 //! # Orderings
 //!
@@ -78,12 +82,12 @@ impl<P: Platform> Gate<P> {
 
     /// After an acquisition for reading by count: opens the gate once the lock is read-mostly.
     #[inline]
-    pub(crate) fn note_read(&self, core: &LockCore<P>) {
+    pub(crate) fn note_read(&self, core: &LockCore<P>, lock: usize) {
         let calm = self.calm.load(Relaxed);
         if calm < P::reads_before_slots() {
             self.calm.store(calm + 1, Relaxed);
-        } else {
-            self.open(core);
+        } else if word::may_open_gate(core.peek()) {
+            self.open(core, lock);
         }
     }
 
@@ -109,7 +113,7 @@ impl<P: Platform> Gate<P> {
     /// By a reader. Not while somebody waits: the next read tries again.
     #[cold]
     #[inline(never)]
-    fn open(&self, core: &LockCore<P>) {
+    fn open(&self, core: &LockCore<P>, lock: usize) {
         let table = P::slot_table();
         if table == 0 {
             self.calm.store(0, Relaxed); // asks again after as many reads
@@ -117,6 +121,9 @@ impl<P: Platform> Gate<P> {
         }
         let queue = core.lock_queue();
         let mut seen = core.peek();
+        if word::may_open_gate(seen) {
+            P::slots_move(table, lock); // G6
+        }
         while word::may_open_gate(seen) {
             match core.word().compare_exchange_weak(seen, seen | word::SLOTS, Relaxed, Relaxed) {
                 Ok(_) => {
@@ -136,17 +143,21 @@ impl<P: Platform> Gate<P> {
     pub(crate) fn close(&self, core: &LockCore<P>, lock: usize) {
         let queue = core.lock_queue();
         if word::has_slots(core.peek()) {
-            let table = self.open.load(Relaxed);
+            let table = match self.open.load(Relaxed) {
+                0 => P::slot_table(), // G6
+                table => table,
+            };
             self.open.store(0, Relaxed);
             self.calm.store(0, Relaxed); // G5: before writers are let in
             P::heavy_fence();
-            let count = P::slots_move(table, lock) * UNIT;
+            let count = P::slots_count(table, lock) * UNIT;
             let mut seen = core.peek();
             while let Err(now) =
                 core.word().compare_exchange_weak(seen, (seen & !word::SLOTS) + count, AcqRel, Relaxed)
             {
                 seen = now;
             }
+            P::slots_move(table, lock);
             P::event(Event::ClosedSlots);
         }
         drop(queue);
@@ -157,7 +168,8 @@ impl<P: Platform> Gate<P> {
     #[inline(never)]
     pub(crate) fn is_counted(&self, core: &LockCore<P>, lock: usize) -> bool {
         let queue = core.lock_queue(); // the gate stays as it is
-        let counted = P::slot_take_back(lock);
+                                       // A slot that was not marked is counted all the same if the gate is closed: G6.
+        let counted = P::slot_take_back(lock) || !word::has_slots(core.peek());
         drop(queue); // G4
         counted
     }
@@ -165,7 +177,10 @@ impl<P: Platform> Gate<P> {
     /// Whether a slot names the lock; a hint.
     #[cold]
     pub(crate) fn has_readers(&self, lock: usize) -> bool {
-        P::slots_read(self.open.load(Relaxed), lock)
+        match self.open.load(Relaxed) {
+            0 => true, // on the move
+            table => P::slots_count(table, lock) > 0,
+        }
     }
 }
 

@@ -94,7 +94,7 @@ impl<P: Platform> RawRwLock<P> {
     fn note_read(&self, acquired: bool) -> bool {
         if acquired {
             P::read_acquired(self.key());
-            self.gate.note_read(&self.core);
+            self.gate.note_read(&self.core, self.key());
         }
         acquired
     }

@@ -227,12 +227,12 @@ pub trait Platform: Sized + Send + Sync + 'static {
     /// reader was moved.
     fn slot_take_back(lock: usize) -> bool;
 
-    /// Marks every slot of `table` that names `lock` as moved; returns how many. Acquire ordering. The gate was closed,
-    /// and then a heavy fence made.
-    fn slots_move(table: u32, lock: usize) -> u32;
+    /// How many slots of `table` name `lock` and are not marked as moved. Acquire ordering. A hint, unless the gate was
+    /// closed, and then a heavy fence made.
+    fn slots_count(table: u32, lock: usize) -> u32;
 
-    /// Whether a slot of `table` names `lock`; a hint.
-    fn slots_read(table: u32, lock: usize) -> bool;
+    /// Marks those slots as moved.
+    fn slots_move(table: u32, lock: usize);
 
     /// A slow path did something. Must not allocate, block or take a lock.
     #[inline(always)]

@@ -161,12 +161,12 @@ impl<
         slots::take_back(lock)
     }
 
-    fn slots_move(_: u32, lock: usize) -> u32 {
-        slots::move_readers(lock)
+    fn slots_count(_: u32, lock: usize) -> u32 {
+        slots::count(lock)
     }
 
-    fn slots_read(_: u32, lock: usize) -> bool {
-        slots::is_read(lock)
+    fn slots_move(_: u32, lock: usize) {
+        slots::move_readers(lock);
     }
 
     fn event(event: Event) {

@@ -100,17 +100,14 @@ pub(super) fn take_back(lock: usize) -> bool {
     moved
 }
 
-pub(super) fn move_readers(lock: usize) -> u32 {
-    let mut moved = 0;
-    for slot in world().slots.iter().flatten() {
-        if slot.load(Acquire) == lock {
-            slot.store(lock | MOVED, Relaxed);
-            moved += 1;
-        }
-    }
-    moved
+pub(super) fn count(lock: usize) -> u32 {
+    world().slots.iter().flatten().filter(|slot| slot.load(Acquire) == lock).count() as u32
 }
 
-pub(super) fn is_read(lock: usize) -> bool {
-    world().slots.iter().flatten().any(|slot| slot.load(Relaxed) == lock)
+pub(super) fn move_readers(lock: usize) {
+    for slot in world().slots.iter().flatten() {
+        if slot.load(Relaxed) == lock {
+            slot.store(lock | MOVED, Relaxed);
+        }
+    }
 }
