@@ -39,7 +39,6 @@
 //!   for a while, waits longer than any step that had begun takes: a thread that is preempted in it starts again, one
 //!   that is not needs nanoseconds.
 
-use core::ffi::CStr;
 use core::sync::atomic::{fence, AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use core::sync::atomic::{Ordering::Relaxed, Ordering::Release, Ordering::SeqCst};
 
@@ -64,10 +63,6 @@ const GRACE_NS: u64 = 10 * NS_PER_MS;
 /// The end of that time, on the monotonic clock; 0: it has not begun. Set before `AREA` is cleared.
 static GRACE_END: AtomicU64 = AtomicU64::new(0);
 
-fn name(bytes: &'static [u8]) -> &'static CStr {
-    CStr::from_bytes_with_nul(bytes).unwrap_or_default()
-}
-
 fn membarrier(command: usize) -> bool {
     // SAFETY: orders memory; takes no pointer.
     unsafe { call6(libc::SYS_membarrier, [command, 0, 0, 0, 0, 0]) == 0 }
@@ -76,7 +71,7 @@ fn membarrier(command: usize) -> bool {
 /// Decides whether this process uses restartable sequences. Once; until then it does not.
 #[cold]
 pub fn start() {
-    if STARTED.swap(true, Relaxed) || crate::is_off(name(b"SPINPARK_RSEQ\0")) {
+    if STARTED.swap(true, Relaxed) || crate::is_off(c"SPINPARK_RSEQ") {
         return;
     }
     if let Some(area) = find_area() {
@@ -89,9 +84,9 @@ pub fn start() {
 /// Where glibc has registered the area of each thread.
 #[cfg(target_arch = "x86_64")]
 fn find_area() -> Option<usize> {
-    let find = |bytes| lookup(Scope::All, name(bytes));
-    let size: *const u32 = find(b"__rseq_size\0").cast_const().cast();
-    let offset: *const isize = find(b"__rseq_offset\0").cast_const().cast();
+    let find = |name| lookup(Scope::All, name);
+    let size: *const u32 = find(c"__rseq_size").cast_const().cast();
+    let offset: *const isize = find(c"__rseq_offset").cast_const().cast();
     // SAFETY: null, or glibc's `const unsigned int`.
     let size = unsafe { size.as_ref() }?;
     // SAFETY: null, or glibc's `const ptrdiff_t`.

@@ -42,7 +42,7 @@
 //!
 //! # Minimum Rust version
 //!
-//! 1.71, which is what `lock_api` 0.4.14 asks for.
+//! 1.82, for constants as operands of inline assembly.
 
 mod condvar;
 mod deadline;
