@@ -68,6 +68,14 @@ pub enum Fault {
     Blind(fn(&Op) -> bool),
     /// A swap for which this holds writes 0.
     Clears(fn(&Op) -> bool),
+    /// A compare-exchange for which this holds first takes bits away, and adds the others in a step of its own.
+    InTwo(fn(&Op) -> bool),
+    /// Readers in slots are neither marked nor counted.
+    NotMoved,
+    /// Readers in slots are marked, but not counted.
+    NotCounted,
+    /// Who finds the gate shut sees at once whether its slot was marked, and relies on that later.
+    EarlyAnswer,
 }
 
 /// All that is wrong with one machine.
@@ -104,6 +112,10 @@ impl Faults {
 
     pub(super) fn clears(&self, op: Op) -> bool {
         self.any(|fault| matches!(fault, Fault::Clears(is_cleared) if is_cleared(&op)))
+    }
+
+    pub(super) fn halves(&self, op: Op) -> bool {
+        self.any(|fault| matches!(fault, Fault::InTwo(is_halved) if is_halved(&op)))
     }
 
     pub(super) fn looks_back(&self) -> bool {

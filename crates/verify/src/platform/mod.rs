@@ -160,12 +160,12 @@ impl<
         slots::take_back(lock)
     }
 
-    fn slots_move(_: u32, lock: usize) -> u32 {
-        slots::move_readers(lock)
+    fn slots_move(table: u32, lock: usize) -> u32 {
+        slots::move_readers(table, lock)
     }
 
-    fn slots_read(_: u32, lock: usize) -> bool {
-        slots::is_read(lock)
+    fn slots_read(table: u32, lock: usize) -> bool {
+        slots::is_read(table, lock)
     }
 
     fn event(event: Event) {

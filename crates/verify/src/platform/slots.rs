@@ -6,6 +6,7 @@ use loom::sync::atomic::AtomicUsize;
 use spinpark_platform::{AtomicU32 as _, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, SlotLeft};
 
 use super::atomic::AtomicU32;
+use super::fault::Fault;
 use super::restart::{self, MOST_THREADS};
 use super::world::world;
 
@@ -57,12 +58,16 @@ pub(super) fn enter(gate: &AtomicU32, lock: usize) -> bool {
     slot.is_some()
 }
 
-/// The place of the calling thread's latest hold on `lock`, and its slot.
+/// The place of the calling thread's latest hold on `lock` that is in a slot, and the slot.
 fn latest(lock: usize) -> Option<(usize, (usize, usize))> {
     world().local(|local| {
-        let found = local.read.iter().rposition(|held| held.lock == lock)?;
+        let found = local.read.iter().rposition(|held| held.lock == lock && held.slot.is_some())?;
         Some((found, local.read[found].slot?))
     })
+}
+
+fn has(fault: impl Fn(&Fault) -> bool) -> bool {
+    world().config.faults.any(fault)
 }
 
 fn forget(place: usize) {
@@ -84,10 +89,13 @@ pub(super) fn leave(gate: &AtomicU32, lock: usize) -> SlotLeft {
     });
     if left {
         forget(place);
-        SlotLeft::Left
-    } else {
-        SlotLeft::Closed
+        return SlotLeft::Left;
     }
+    if has(|fault| matches!(fault, Fault::EarlyAnswer)) {
+        let moved = world().slots[line][index].load(Acquire) != lock;
+        world().local(|local| local.moved = moved);
+    }
+    SlotLeft::Closed
 }
 
 pub(super) fn take_back(lock: usize) -> bool {
@@ -97,10 +105,13 @@ pub(super) fn take_back(lock: usize) -> bool {
     let moved = slot.load(Acquire) != lock;
     slot.store(FREE, Release);
     forget(place);
-    moved
+    if has(|fault| matches!(fault, Fault::EarlyAnswer)) { world.local(|local| local.moved) } else { moved }
 }
 
-pub(super) fn move_readers(lock: usize) -> u32 {
+pub(super) fn move_readers(table: u32, lock: usize) -> u32 {
+    if table != TABLE || has(|fault| matches!(fault, Fault::NotMoved)) {
+        return 0;
+    }
     let mut moved = 0;
     for slot in world().slots.iter().flatten() {
         if slot.load(Acquire) == lock {
@@ -108,9 +119,9 @@ pub(super) fn move_readers(lock: usize) -> u32 {
             moved += 1;
         }
     }
-    moved
+    if has(|fault| matches!(fault, Fault::NotCounted)) { 0 } else { moved }
 }
 
-pub(super) fn is_read(lock: usize) -> bool {
-    world().slots.iter().flatten().any(|slot| slot.load(Relaxed) == lock)
+pub(super) fn is_read(table: u32, lock: usize) -> bool {
+    table == TABLE && world().slots.iter().flatten().any(|slot| slot.load(Relaxed) == lock)
 }

@@ -61,6 +61,8 @@ pub(super) struct Local {
     /// a fault wants it.
     pub(super) written: u32,
     pub(super) after_fence: Option<u32>,
+    /// Whether its slot was marked when it found the gate shut. Only kept if a fault wants it.
+    pub(super) moved: bool,
     /// The time that it has spun away, ns.
     pub(super) spun: u64,
 }
@@ -214,6 +216,7 @@ impl World {
                 has_aborted: false,
                 written: 0,
                 after_fence: None,
+                moved: false,
                 spun: 0,
             });
             locals.len() - 1
