@@ -202,12 +202,12 @@ pub(crate) fn is_read(name: u32, lock: usize) -> bool {
     found
 }
 
-fn each(name: u32, mut look: impl FnMut(&AtomicUsize)) {
+fn each(name: u32, look: impl FnMut(&AtomicUsize)) {
     if name == 0 || name == NO_TABLE {
         return;
     }
     // SAFETY: the caller has the name from a gate.
     let table = unsafe { table(name) };
     let used = (table.used.load(Acquire) as usize).min(CPUS);
-    table.lines[..used].iter().flat_map(|Line(slots)| slots).for_each(|slot| look(slot));
+    table.lines[..used].iter().flat_map(|Line(slots)| slots).for_each(look);
 }
