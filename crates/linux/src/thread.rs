@@ -283,26 +283,28 @@ impl Reads {
         self.remembered += 1;
     }
 
-    /// The latest hold on `lock`, if it is in a slot; it is the last one then.
+    /// The latest hold on `lock` that is in a slot; it is the last one then. Not just the latest: an upgradable hold is
+    /// noted as a counted one, and may be younger than the slot.
     #[inline(always)]
     pub(crate) fn last_if_in_slot(&mut self, lock: usize) -> Option<Held> {
         let last = (self.remembered as usize).checked_sub(1)?;
         match self.held.get(last) {
-            Some(last) if last.lock == lock => Some(*last).filter(|last| !last.slot.is_null()),
+            Some(last) if last.lock == lock && !last.slot.is_null() => Some(*last),
+            _ if last == 0 => None,
             _ => self.bring_last(lock),
         }
     }
 
-    /// Not the lock that was read-locked last: makes its latest hold the last one.
+    /// Not what was read-locked last: makes the latest hold on `lock` that is in a slot the last one.
     #[cold]
     #[inline(never)]
     fn bring_last(&mut self, lock: usize) -> Option<Held> {
         let held = self.remembered_mut();
-        let found = held.iter().rposition(|held| held.lock == lock)?;
+        let found = held.iter().rposition(|held| held.lock == lock && !held.slot.is_null())?;
         if let Some(last) = held.len().checked_sub(1) {
             held.swap(found, last);
         }
-        held.last().copied().filter(|last| !last.slot.is_null())
+        held.last().copied()
     }
 
     #[inline(always)]

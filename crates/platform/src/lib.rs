@@ -219,7 +219,7 @@ pub trait Platform: Sized + Send + Sync + 'static {
     /// [`Platform::release_unless`].
     fn slot_enter(gate: &Self::AtomicU32, lock: usize) -> bool;
 
-    /// Gives back the slot of the calling thread's latest hold on `lock` (Release ordering), if it is in one, and `gate`
+    /// Gives back the latest slot in which the calling thread reads `lock` (Release ordering), if there is one, and `gate`
     /// still holds the name. A restartable step. Does not touch the lock after that.
     fn slot_leave(gate: &Self::AtomicU32, lock: usize) -> SlotLeft;
 

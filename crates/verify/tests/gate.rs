@@ -1,233 +1,309 @@
-//! Models of the read-write lock whose gate is open: readers in slots (invariants G1 to G4).
+//! Models of the read-write lock whose gate is open: readers in slots (invariants G1 to G4), and known-bad machines.
+//!
+//! Most are led to the place where a reader is in a slot, and explored from there.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use loom::sync::atomic::AtomicU32;
-use loom::thread::{self, JoinHandle};
+use loom::thread::{self, JoinHandle, yield_now};
 use spinpark_locks::{Preference, RawRwLock};
 use spinpark_platform::Event::{ClosedSlots, OpenedSlots, Parked, TimedOut};
-use spinpark_platform::{Clock, Deadline};
-use spinpark_verify::platform::{EPOCH_NS, Fault, Loom, NEVER, advance, lead_in};
-use spinpark_verify::{Guarded, Model, Mortal, rejected};
+use spinpark_platform::Ordering::AcqRel;
+use spinpark_verify::model::Checked;
+use spinpark_verify::platform::{Fault, Loom, NEVER, Op, advance, lead_in};
+use spinpark_verify::{Model, Mortal, Shared, join_all, rejected};
 
 const READERS: Preference = Preference::Readers;
+const SLOTS: u64 = 1 << 5;
 
-struct Shared {
-    lock: RawRwLock<Loom<1, 0, NEVER, 0>>,
-    data: Guarded,
+const RACE: &str = "Causality violation";
+const NEVER_LET_IN: &str = "deadlock";
+
+/// Every read by count tries to open the gate.
+type Lock = RawRwLock<Loom<1, 0, NEVER, 0>>;
+
+/// A lock whose gate is open.
+fn open() -> Arc<Shared<Lock>> {
+    let shared = Shared::new(Lock::new());
+    lead_in(|| read(&shared));
+    shared
 }
 
-impl Shared {
-    /// A lock whose gate is open.
-    fn new() -> Arc<Self> {
-        let shared = Arc::new(Self { lock: RawRwLock::new(), data: Guarded::new() });
-        lead_in(|| shared.read());
-        shared
-    }
+fn read(shared: &Shared<Lock>) {
+    shared.read(READERS);
+}
 
-    fn spawn(self: &Arc<Self>, run: impl FnOnce(&Self) + 'static) -> JoinHandle<()> {
-        let shared = Arc::clone(self);
-        thread::spawn(move || run(&shared))
-    }
+fn write(shared: &Shared<Lock>) {
+    shared.write();
+}
 
-    fn write(&self) {
-        self.lock.write();
-        self.data.add();
-        self.lock.unlock_write();
-    }
+/// Where a thread is when the lead-in ends.
+struct Place(Arc<AtomicBool>);
 
-    fn read(&self) {
-        self.lock.read(READERS);
-        self.data.get();
-        self.lock.unlock_read();
+impl Place {
+    fn reach(self) {
+        self.0.store(true, Relaxed); // not loom's: only the lead-in looks
+        yield_now(); // here the lead-in ends
     }
 }
 
-fn join_all<const N: usize>(threads: [JoinHandle<()>; N]) {
-    for thread in threads {
-        thread.join().unwrap();
-    }
+/// Lets the thread that `spawn` makes come to the place.
+fn led_to(spawn: impl FnOnce(Place) -> JoinHandle<()>) -> JoinHandle<()> {
+    lead_in(|| {
+        let reached = Arc::new(AtomicBool::new(false));
+        let thread = spawn(Place(Arc::clone(&reached)));
+        while !reached.load(Relaxed) {
+            yield_now();
+        }
+        thread
+    })
+}
+
+/// Another thread, which is in a slot when the lead-in ends, and then does `run`.
+fn in_a_slot(shared: &Arc<Shared<Lock>>, run: impl FnOnce(&Shared<Lock>) + 'static) -> JoinHandle<()> {
+    led_to(|place| {
+        shared.spawn(|shared| {
+            shared.lock.read(READERS);
+            place.reach();
+            run(shared);
+        })
+    })
+}
+
+/// As `in_a_slot`: reads, and gives up the lock.
+fn reader_in_a_slot(shared: &Arc<Shared<Lock>>) -> JoinHandle<()> {
+    in_a_slot(shared, |shared| {
+        shared.data.get();
+        shared.lock.unlock_read();
+    })
+}
+
+fn a_read_against_a_write(model: Model) {
+    let body = || {
+        let shared = open();
+        let reader = shared.spawn(read);
+        write(&shared);
+        join_all([reader]);
+        assert!(shared.lock.try_write(), "nobody is left");
+    };
+    model.check(body).reaches(&[OpenedSlots, ClosedSlots, Parked]);
 }
 
 #[test]
 fn a_reader_and_a_writer() {
-    Model::new()
-        .check(|| {
-            let shared = Shared::new();
-            let reader = shared.spawn(Shared::read);
-            shared.write();
-            join_all([reader]);
-        })
-        .reaches(&[OpenedSlots, ClosedSlots, Parked]);
+    a_read_against_a_write(Model::new());
 }
 
 #[test]
 fn a_reader_that_reads_again_and_a_writer() {
-    Model::new()
-        .preemptions(1)
-        .check(|| {
-            let shared = Shared::new();
-            let reader = shared.spawn(|shared| {
-                shared.read();
-                shared.read();
-            });
-            shared.write();
-            join_all([reader]);
-        })
-        .reaches(&[OpenedSlots, ClosedSlots, Parked]);
+    let body = || {
+        let shared = open();
+        let reader = shared.spawn(|shared| {
+            read(shared);
+            read(shared);
+        });
+        write(&shared);
+        join_all([reader]);
+    };
+    Model::new().preemptions(1).check(body).reaches(&[OpenedSlots, ClosedSlots, Parked]);
 }
 
+/// One leaves its slot, the other may still enter one.
 #[test]
 fn two_readers_and_a_writer() {
-    Model::new()
-        .preemptions(0)
-        .check(|| {
-            let shared = Shared::new();
-            let readers = [0, 1].map(|_| shared.spawn(Shared::read));
-            shared.write();
-            join_all(readers);
-        })
-        .reaches(&[ClosedSlots, Parked]);
+    let body = || {
+        let shared = open();
+        let readers = [reader_in_a_slot(&shared), shared.spawn(read)];
+        write(&shared);
+        join_all(readers);
+    };
+    Model::new().preemptions(1).check(body).reaches(&[ClosedSlots, Parked]);
+}
+
+/// Both close the gate, or find it shut.
+fn two_writes_against_a_read(model: Model) -> Checked {
+    model.check(|| {
+        let shared = open();
+        let others = [
+            reader_in_a_slot(&shared),
+            shared.spawn(|shared| {
+                if shared.lock.try_write() {
+                    shared.data.add();
+                    shared.lock.unlock_write();
+                }
+            }),
+        ];
+        write(&shared);
+        join_all(others);
+        assert!(shared.lock.try_write(), "nobody is left");
+    })
 }
 
 #[test]
 fn two_writers_and_a_reader() {
-    Model::new()
-        .preemptions(1)
-        .check(|| {
-            let shared = Shared::new();
-            let others = [shared.spawn(Shared::read), shared.spawn(Shared::write)];
-            shared.write();
-            join_all(others);
-            assert_eq!(shared.data.get(), 2);
-        })
-        .reaches(&[ClosedSlots, Parked]);
+    two_writes_against_a_read(Model::new().preemptions(1)).reaches(&[ClosedSlots, Parked]);
 }
 
 #[test]
 fn a_reader_recurses_while_a_writer_closes_the_gate() {
-    Model::new()
-        .check(|| {
-            let shared = Shared::new();
-            let reader = shared.spawn(|shared| {
-                shared.lock.read(READERS);
-                shared.read();
-                shared.data.get();
-                shared.lock.unlock_read();
-            });
-            shared.write();
-            join_all([reader]);
-        })
-        .reaches(&[ClosedSlots, Parked]);
+    let body = || {
+        let shared = open();
+        let reader = in_a_slot(&shared, |shared| {
+            read(shared);
+            shared.data.get();
+            shared.lock.unlock_read();
+        });
+        write(&shared);
+        join_all([reader]);
+    };
+    Model::new().check(body).reaches(&[ClosedSlots, Parked]);
 }
 
+/// G2: the slot stays marked, whoever opens the gate meanwhile.
 #[test]
 fn the_gate_opens_again_behind_a_reader_that_was_moved() {
-    Model::new()
-        .preemptions(1)
-        .check(|| {
-            let shared = Shared::new();
-            let others = [
-                shared.spawn(Shared::read),
-                // A try that fails closes the gate; the read behind it opens it again.
-                shared.spawn(|shared| {
-                    if shared.lock.try_write() {
-                        shared.data.add();
-                        shared.lock.unlock_write();
-                    }
-                    shared.read();
-                }),
-            ];
-            shared.write();
-            join_all(others);
-        })
-        .reaches(&[OpenedSlots, ClosedSlots]);
+    let body = || {
+        let shared = open();
+        let reader = reader_in_a_slot(&shared);
+        lead_in(|| {
+            assert!(!shared.lock.try_write(), "closes the gate");
+            read(&shared); // opens it again
+        });
+        write(&shared);
+        join_all([reader]);
+    };
+    Model::new().check(body).reaches(&[OpenedSlots, ClosedSlots, Parked]);
+}
+
+/// G1, G3: readers that are counted do not open the gate in front of a writer that waits.
+#[test]
+fn the_gate_stays_shut_while_somebody_waits() {
+    let body = || {
+        let shared = open();
+        let writer = lead_in(|| {
+            shared.lock.read(READERS);
+            let writer = shared.spawn(write);
+            yield_now(); // it closes the gate and waits
+            writer
+        });
+        assert!(shared.lock.try_read_recursive(), "beside itself");
+        shared.lock.unlock_read();
+        shared.lock.unlock_read();
+        join_all([writer]);
+    };
+    Model::new().check(body).reaches(&[ClosedSlots, Parked]);
 }
 
 #[test]
 fn a_writer_with_a_deadline() {
-    Model::new()
-        .moving_clock()
-        .check(|| {
-            let shared = Shared::new();
-            let reader = shared.spawn(Shared::read);
-            let writer = shared.spawn(|shared| {
-                let deadline = Deadline { clock: Clock::Monotonic, at: EPOCH_NS + 1 };
-                if shared.lock.write_until(Some(deadline)) {
-                    shared.data.add();
-                    shared.lock.unlock_write();
-                }
-            });
-            advance(2);
-            join_all([reader, writer]);
-            assert!(shared.lock.try_write(), "nobody is left");
-        })
-        .reaches(&[ClosedSlots, TimedOut]);
+    let body = || {
+        let shared = open();
+        let reader = shared.spawn(read);
+        let writer = shared.spawn(|shared| shared.timed_write(1));
+        advance(2);
+        join_all([reader, writer]);
+        assert!(shared.lock.try_write(), "nobody is left");
+    };
+    Model::new().moving_clock().check(body).reaches(&[ClosedSlots, TimedOut]);
 }
 
 #[test]
-fn an_upgradable_beside_a_reader_in_a_slot() {
-    Model::new()
-        .check(|| {
-            let shared = Shared::new();
-            let reader = shared.spawn(Shared::read);
+fn an_upgrade_beside_a_reader_in_a_slot() {
+    let body = || {
+        let shared = open();
+        lead_in(|| shared.lock.upgradable(None));
+        let reader = shared.spawn(read);
+        shared.lock.upgrade(None);
+        shared.data.add();
+        shared.lock.unlock_write();
+        join_all([reader]);
+    };
+    Model::new().check(body).reaches(&[ClosedSlots, Parked]);
+}
+
+/// The upgradable hold is the thread's latest; the read lock that it gives up is in a slot all the same.
+#[test]
+fn a_slot_is_given_back_before_an_upgradable_hold() {
+    let body = || {
+        let shared = open();
+        let reader = in_a_slot(&shared, |shared| {
             shared.lock.upgradable(None);
             shared.data.get();
-            shared.lock.upgrade(None);
-            shared.data.add();
-            shared.lock.unlock_write();
-            join_all([reader]);
+            shared.lock.unlock_read();
+            shared.data.get();
+            shared.lock.unlock_upgradable();
+        });
+        write(&shared);
+        join_all([reader]);
+        assert!(shared.lock.try_write(), "nobody is left");
+    };
+    Model::new().preemptions(1).check(body).reaches(&[ClosedSlots, Parked]);
+}
+
+/// G4: a writer comes in as a reader leaves its slot; who is last gets the lock once more, alone, and frees it.
+fn last_one_frees() {
+    let lock = Mortal::new(Lock::new());
+    let users = Mortal::new(AtomicU32::new(2));
+    lead_in(|| {
+        lock.read(READERS);
+        lock.unlock_read();
+    });
+    let leave = move |unlock: fn(&Lock)| {
+        // Counted while the lock is held; who counts to zero is alone once it has got the lock again.
+        let is_last = users.fetch_sub(1, Relaxed) == 1;
+        unlock(&lock);
+        if is_last {
+            lock.write();
+            lock.unlock_write();
+            lock.destroy();
+        }
+    };
+    let reader = led_to(|place| {
+        thread::spawn(move || {
+            lock.read(READERS);
+            place.reach();
+            leave(Lock::unlock_read);
         })
-        .reaches(&[ClosedSlots, Parked]);
+    });
+    lock.write();
+    leave(Lock::unlock_write);
+    join_all([reader]);
 }
 
 #[test]
 fn the_last_one_out_frees_the_lock() {
-    Model::new()
-        .preemptions(1)
-        .check(|| {
-            let lock = Mortal::new(RawRwLock::<Loom<1, 0, NEVER, 0>>::new());
-            let users = Mortal::new(AtomicU32::new(3));
-            lead_in(|| {
-                lock.read(READERS);
-                lock.unlock_read();
-            });
-            let run = move |reads: bool| {
-                if reads {
-                    lock.read(READERS);
-                } else {
-                    lock.write();
-                }
-                // Counted while the lock is held; who counts to zero is alone once it has got the lock again.
-                let is_last = users.fetch_sub(1, Relaxed) == 1;
-                if reads {
-                    lock.unlock_read();
-                } else {
-                    lock.unlock_write();
-                }
-                if is_last {
-                    lock.write();
-                    lock.unlock_write();
-                    lock.destroy();
-                }
-            };
-            let others = [true, true].map(|reads| thread::spawn(move || run(reads)));
-            run(false);
-            join_all(others);
-        })
-        .reaches(&[ClosedSlots]);
+    Model::new().preemptions(4).check(last_one_frees).reaches(&[ClosedSlots, Parked]);
 }
 
-/// A fence that does nothing lets a reader in beside the writer.
+// Mutants: the machine does not do what the gate relies on.
+
+fn mutant(test: &str, reason: &str, fault: Fault) {
+    rejected(test, reason, || a_read_against_a_write(Model::new().fault(fault)));
+}
+
+/// A reader comes in beside the writer.
 #[test]
 fn mutant_no_fence() {
-    rejected("mutant_no_fence", "Causality violation", || {
-        Model::new().fault(Fault::NoFence).check(|| {
-            let shared = Shared::new();
-            let reader = shared.spawn(Shared::read);
-            shared.write();
-            join_all([reader]);
-        });
+    mutant("mutant_no_fence", RACE, Fault::NoFence);
+}
+
+#[test]
+fn mutant_readers_are_not_moved() {
+    mutant("mutant_readers_are_not_moved", "subtract with overflow", Fault::NotMoved);
+}
+
+/// The reader gives up a count that nobody took.
+#[test]
+fn mutant_readers_are_moved_but_not_counted() {
+    mutant("mutant_readers_are_moved_but_not_counted", "subtract with overflow", Fault::NotCounted);
+}
+
+/// `SLOTS` is cleared, and the count follows: another writer comes in between.
+#[test]
+fn mutant_readers_are_counted_too_late() {
+    let closes = |op: &Op| op.is_compare_exchange() && op.order == AcqRel && op.value & SLOTS == 0;
+    rejected("mutant_readers_are_counted_too_late", RACE, || {
+        two_writes_against_a_read(Model::new().preemptions(1).fault(Fault::InTwo(closes)));
     });
 }

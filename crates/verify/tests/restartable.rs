@@ -6,10 +6,12 @@
 use std::process::Command;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use spinpark_linux::Linux;
-use spinpark_platform::Platform;
+use spinpark_platform::{Platform, SlotLeft};
 
 /// Names the one test that is to run, in the child.
 const CHILD: &str = "SPINPARK_VERIFY_RESTARTABLE";
@@ -109,6 +111,23 @@ fn stress(marks: u32) -> u32 {
     })
 }
 
+/// Runs `body` in a forked child and in its parent at the same time.
+fn in_parent_and_child(body: fn()) {
+    // SAFETY: the child uses threads and memory, which glibc puts in order in a fork, and leaves without destructors.
+    let child = unsafe { libc::fork() };
+    assert_ne!(child, -1);
+    if child == 0 {
+        let passed = std::panic::catch_unwind(body).is_ok();
+        // SAFETY: ends the process.
+        unsafe { libc::_exit(i32::from(!passed)) };
+    }
+    body();
+    let mut status = 0;
+    // SAFETY: waits for the child of this process.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0, "the child failed");
+}
+
 #[test]
 fn marks_last() {
     in_a_process("marks_last", None, || {
@@ -134,20 +153,9 @@ fn marks_last_where_glibc_registers_no_thread() {
 fn marks_last_in_a_forked_child() {
     in_a_process("marks_last_in_a_forked_child", None, || {
         stress(1_000);
-        // SAFETY: the child uses threads and memory, which glibc puts in order in a fork, and leaves without destructors.
-        let child = unsafe { libc::fork() };
-        assert_ne!(child, -1);
-        if child == 0 {
-            let passed = std::panic::catch_unwind(|| stress(100_000)).is_ok();
-            // SAFETY: ends the process.
-            unsafe { libc::_exit(i32::from(!passed)) };
-        }
-        let marks = stress(100_000);
-        let mut status = 0;
-        // SAFETY: waits for the child of this process.
-        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-        assert_eq!(status, 0, "the child failed");
-        println!("{marks} marks were wiped out in the parent");
+        in_parent_and_child(|| {
+            stress(100_000);
+        });
     });
 }
 
@@ -176,6 +184,122 @@ fn marks_last_under_signals() {
         assert_eq!(set, 0);
         stress(100_000);
         assert_eq!(INNER.word.load(Relaxed), 0, "every handler has released what it held");
+    });
+}
+
+/// A read-write lock with one writer, made of a gate and a count, as simply as the contract of slots allows.
+#[derive(Default)]
+struct Gated {
+    gate: AtomicU32,
+    /// What the queue lock of a real one protects.
+    count: Mutex<u32>,
+    /// Written by the writer, alone: both are the same at any other time.
+    data: [AtomicU32; 2],
+    entered: AtomicU32,
+    ended: AtomicBool,
+}
+
+impl Gated {
+    fn key(&self) -> usize {
+        core::ptr::from_ref(self) as usize
+    }
+
+    fn with_count<R>(&self, change: impl FnOnce(&mut u32) -> R) -> R {
+        change(&mut self.count.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Reads in slots until the end.
+    fn read_again_and_again(&self) {
+        while !self.ended.load(Relaxed) {
+            if !Linux::slot_enter(&self.gate, self.key()) {
+                core::hint::spin_loop();
+                continue;
+            }
+            self.entered.fetch_add(1, Relaxed);
+            let [first, second] = &self.data;
+            assert_eq!(first.load(Relaxed), second.load(Relaxed), "a reader beside the writer");
+            match Linux::slot_leave(&self.gate, self.key()) {
+                SlotLeft::Left => {}
+                SlotLeft::Closed => self.with_count(|count| {
+                    let counted = Linux::slot_take_back(self.key());
+                    *count = count.checked_sub(u32::from(counted)).expect("who is moved is counted");
+                }),
+                SlotLeft::Counted => unreachable!("it is in a slot"),
+            }
+        }
+    }
+
+    /// Shuts the gate, waits for those who were inside, writes, and opens it again. Returns how many were inside.
+    fn write(&self, table: u32) -> u32 {
+        let moved = self.with_count(|count| {
+            self.gate.store(0, Relaxed);
+            Linux::heavy_fence();
+            let moved = Linux::slots_count(table, self.key());
+            Linux::slots_move(table, self.key());
+            *count += moved;
+            moved
+        });
+        let start = Instant::now();
+        while self.with_count(|count| *count > 0) {
+            assert!(start.elapsed() < Duration::from_secs(60), "somebody left in passing after the fence");
+            thread::yield_now();
+        }
+        let [first, second] = &self.data;
+        first.fetch_add(1, AcqRel);
+        (0..20).for_each(|_| core::hint::spin_loop());
+        second.fetch_add(1, AcqRel);
+        assert_eq!(Linux::slots_count(table, self.key()), 0, "somebody entered after the fence");
+        self.with_count(|_| self.gate.store(table, Release));
+        (0..200).for_each(|_| core::hint::spin_loop()); // readers need a moment with an open gate
+        moved
+    }
+}
+
+/// Two threads read in slots while this one writes; how often readers entered, and how many were moved.
+fn stress_slots(writes: u32) -> (u32, u32) {
+    struct End<'a>(&'a Gated);
+    impl Drop for End<'_> {
+        fn drop(&mut self) {
+            self.0.ended.store(true, Relaxed);
+        }
+    }
+    Linux::thread_token(); // decides whether there are slots
+    let table = Linux::slot_table();
+    let lock = Gated::default();
+    lock.gate.store(table, Release);
+    let moved = thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| lock.read_again_and_again());
+        }
+        let _end = End(&lock); // also if this one panics
+        (0..writes).map(|_| lock.write(table)).sum()
+    });
+    (lock.entered.into_inner(), moved)
+}
+
+#[test]
+fn readers_in_slots_are_found() {
+    in_a_process("readers_in_slots_are_found", None, || {
+        let (entered, moved) = stress_slots(50_000);
+        println!("{entered} times in a slot, {moved} times moved");
+    });
+}
+
+#[test]
+fn there_are_no_slots_without_restartable_sequences() {
+    in_a_process("there_are_no_slots_without_restartable_sequences", Some(OFF), || {
+        assert_eq!(stress_slots(1_000), (0, 0));
+        assert_eq!(Linux::slot_table(), 0);
+    });
+}
+
+#[test]
+fn readers_in_slots_are_found_in_a_forked_child() {
+    in_a_process("readers_in_slots_are_found_in_a_forked_child", None, || {
+        stress_slots(1_000);
+        in_parent_and_child(|| {
+            stress_slots(20_000);
+        });
     });
 }
 

@@ -81,6 +81,12 @@ impl AtomicU32 {
             seam::AtomicU32::store(self, new, orders[0]);
             return Ok(current);
         }
+        if faults.halves(op) {
+            let first = current & new;
+            self.value.compare_exchange(current, first, faults.order(op), orders[1])?;
+            self.value.fetch_add(new - first, faults.order(op));
+            return Ok(current);
+        }
         self.value.compare_exchange(current, new, faults.order(op), orders[1])
     }
 }

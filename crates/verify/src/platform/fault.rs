@@ -68,6 +68,12 @@ pub enum Fault {
     Blind(fn(&Op) -> bool),
     /// A swap for which this holds writes 0.
     Clears(fn(&Op) -> bool),
+    /// A compare-exchange for which this holds first takes bits away, and adds the others in a step of its own.
+    InTwo(fn(&Op) -> bool),
+    /// Readers in slots are neither marked nor counted.
+    NotMoved,
+    /// Readers in slots are marked, but not counted.
+    NotCounted,
 }
 
 /// All that is wrong with one machine.
@@ -104,6 +110,10 @@ impl Faults {
 
     pub(super) fn clears(&self, op: Op) -> bool {
         self.any(|fault| matches!(fault, Fault::Clears(is_cleared) if is_cleared(&op)))
+    }
+
+    pub(super) fn halves(&self, op: Op) -> bool {
+        self.any(|fault| matches!(fault, Fault::InTwo(is_halved) if is_halved(&op)))
     }
 
     pub(super) fn looks_back(&self) -> bool {

@@ -161,12 +161,12 @@ impl<
         slots::take_back(lock)
     }
 
-    fn slots_count(_: u32, lock: usize) -> u32 {
-        slots::count(lock)
+    fn slots_count(table: u32, lock: usize) -> u32 {
+        slots::count(table, lock)
     }
 
-    fn slots_move(_: u32, lock: usize) {
-        slots::move_readers(lock);
+    fn slots_move(table: u32, lock: usize) {
+        slots::move_readers(table, lock);
     }
 
     fn event(event: Event) {

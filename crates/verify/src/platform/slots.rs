@@ -6,6 +6,7 @@ use loom::sync::atomic::AtomicUsize;
 use spinpark_platform::{AtomicU32 as _, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, SlotLeft};
 
 use super::atomic::AtomicU32;
+use super::fault::Fault;
 use super::restart::{self, MOST_THREADS};
 use super::world::world;
 
@@ -57,12 +58,16 @@ pub(super) fn enter(gate: &AtomicU32, lock: usize) -> bool {
     slot.is_some()
 }
 
-/// The place of the calling thread's latest hold on `lock`, and its slot.
+/// The place of the calling thread's latest hold on `lock` that is in a slot, and the slot.
 fn latest(lock: usize) -> Option<(usize, (usize, usize))> {
     world().local(|local| {
-        let found = local.read.iter().rposition(|held| held.lock == lock)?;
+        let found = local.read.iter().rposition(|held| held.lock == lock && held.slot.is_some())?;
         Some((found, local.read[found].slot?))
     })
+}
+
+fn has(fault: impl Fn(&Fault) -> bool) -> bool {
+    world().config.faults.any(fault)
 }
 
 fn forget(place: usize) {
@@ -84,10 +89,9 @@ pub(super) fn leave(gate: &AtomicU32, lock: usize) -> SlotLeft {
     });
     if left {
         forget(place);
-        SlotLeft::Left
-    } else {
-        SlotLeft::Closed
+        return SlotLeft::Left;
     }
+    SlotLeft::Closed
 }
 
 pub(super) fn take_back(lock: usize) -> bool {
@@ -100,11 +104,17 @@ pub(super) fn take_back(lock: usize) -> bool {
     moved
 }
 
-pub(super) fn count(lock: usize) -> u32 {
+pub(super) fn count(table: u32, lock: usize) -> u32 {
+    if table != TABLE || has(|fault| matches!(fault, Fault::NotMoved | Fault::NotCounted)) {
+        return 0;
+    }
     world().slots.iter().flatten().filter(|slot| slot.load(Acquire) == lock).count() as u32
 }
 
-pub(super) fn move_readers(lock: usize) {
+pub(super) fn move_readers(table: u32, lock: usize) {
+    if table != TABLE || has(|fault| matches!(fault, Fault::NotMoved)) {
+        return;
+    }
     for slot in world().slots.iter().flatten() {
         if slot.load(Relaxed) == lock {
             slot.store(lock | MOVED, Relaxed);
