@@ -18,7 +18,6 @@ const READERS: Preference = Preference::Readers;
 const SLOTS: u64 = 1 << 5;
 
 const RACE: &str = "Causality violation";
-const NEVER_LET_IN: &str = "deadlock";
 
 /// Every read by count tries to open the gate.
 type Lock = RawRwLock<Loom<1, 0, NEVER, 0>>;
