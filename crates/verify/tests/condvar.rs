@@ -139,6 +139,7 @@ fn waits_that_end_for_no_reason() {
 #[test]
 fn two_signals_for_two_waiters() {
     Model::new()
+        .preemptions(1)
         .check(|| {
             let shared = Shared::new();
             let waiters = [0, 1].map(|_| shared.spawn(Shared::take));
