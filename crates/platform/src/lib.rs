@@ -108,7 +108,7 @@ pub struct Tuning {
     pub longest_gap_ns: u64,
     /// Distance of a spinner's questions whether the owner runs, ns.
     pub oracle_ns: u64,
-    /// A waiter that was woken and has lost for this long is handed the lock, ns.
+    /// A waiter that is woken this long after it queued, and finds the lock taken, is handed it, ns.
     pub starvation_ns: u64,
     /// A waiter that could demand the lock as soon as it is woken lets the owner go on for this long first, ns: on a lock
     /// that everybody wants, the turns would be too short to be worth their switches. 0: it does not.
