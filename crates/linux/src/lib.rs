@@ -12,6 +12,7 @@ mod cpu;
 mod environment;
 mod futex;
 mod memory;
+mod permanent;
 pub mod raw;
 mod rseq;
 mod slots;

@@ -176,7 +176,7 @@ fn first_token() -> u32 {
         // SAFETY: registers a function that is sound to run in a forked child. It fails only without memory; then
         // locks on which threads waited at a fork are not usable in the child.
         unsafe { libc::pthread_atfork(None, None, Some(in_forked_child)) };
-        crate::rseq::start();
+        crate::rseq::start(false);
     }
     ask_token()
 }
