@@ -45,6 +45,12 @@ impl Model {
         self
     }
 
+    /// The scheduler wants every CPU for another thread.
+    pub fn need_resched(mut self) -> Self {
+        self.config.need_resched = true;
+        self
+    }
+
     /// The oracle says this of every owner, right or wrong.
     pub fn oracle(mut self, answer: OnCpu) -> Self {
         self.config.oracle = answer;

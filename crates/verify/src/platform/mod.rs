@@ -22,7 +22,7 @@ pub use world::{Config, advance, lead_in};
 pub(crate) use world::{begin, take_noted};
 
 use loom::thread;
-use spinpark_platform::{Clock, Deadline, Event, OnCpu, Platform, SlotLeft, Spin, Tuning, Wait};
+use spinpark_platform::{Clock, Deadline, Event, OnCpu, Ordering, Platform, SlotLeft, Spin, Tuning, Wait};
 
 use slots::Held;
 use world::world;
@@ -86,6 +86,16 @@ impl<
 
     fn heavy_fence() {
         restart::heavy_fence();
+    }
+
+    fn full_fence() {
+        if !std::thread::panicking() {
+            loom::sync::atomic::fence(Ordering::SeqCst);
+        }
+    }
+
+    fn need_resched() -> bool {
+        world().config.need_resched
     }
 
     fn now(_: Clock) -> u64 {
