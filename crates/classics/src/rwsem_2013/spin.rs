@@ -78,8 +78,8 @@ impl<P: Platform, S: Series> Rwsem<P, S> {
         is_released
     }
 
-    /// Takes the lock for writing if nobody is active, past whoever waits.
-    fn steal(&self) -> bool {
+    /// Takes the lock for writing if nobody is active, past whoever waits: what a spinner tries.
+    pub fn steal(&self) -> bool {
         let seen = self.peek();
         let is_free = seen == 0 || seen == WAITING;
         let taken = is_free && self.exchange(seen, seen + WRITE).is_ok();

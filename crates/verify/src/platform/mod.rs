@@ -89,7 +89,8 @@ impl<
     }
 
     fn full_fence() {
-        if !std::thread::panicking() {
+        let is_left_out = |fault: &Fault| matches!(fault, Fault::NoFullFence);
+        if !std::thread::panicking() && !world().config.faults.any(is_left_out) {
             loom::sync::atomic::fence(Ordering::SeqCst);
         }
     }
