@@ -34,9 +34,9 @@ fn tas<W: Waiting>(threads: u32) {
 
 #[test]
 fn two_that_test_and_set() {
-    Model::new().preemptions(3).check(|| tas::<TestAndSet>(2));
-    Model::new().preemptions(3).check(|| tas::<TestAndTestAndSet>(2));
-    Model::new().preemptions(3).check(|| tas::<tas::BackOff>(2));
+    Model::new().preemptions(5).check(|| tas::<TestAndSet>(2));
+    Model::new().preemptions(5).check(|| tas::<TestAndTestAndSet>(2));
+    Model::new().preemptions(5).check(|| tas::<tas::BackOff>(2));
 }
 
 #[test]
@@ -80,14 +80,14 @@ fn mcs<S: Shape>(threads: u32) {
 
 #[test]
 fn mcs_with_patches_6_and_7() {
-    Model::new().preemptions(4).check(|| mcs::<mcs::Corrected>(2));
+    Model::new().preemptions(5).check(|| mcs::<mcs::Corrected>(2));
     Model::new().two_may_spin().check(|| mcs::<mcs::Corrected>(3));
 }
 
 /// Patch 6 takes away a store that nobody needs: with it, the lock is right as well.
 #[test]
 fn mcs_without_patch_6() {
-    Model::new().preemptions(4).check(|| mcs::<mcs::Patches<false, true, true>>(2));
+    Model::new().preemptions(5).check(|| mcs::<mcs::Patches<false, true, true>>(2));
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn mtx<F: Profiling>(threads: u32) {
 
 #[test]
 fn two_on_a_turnstile() {
-    let sleep = Model::new().preemptions(3).oracle(OnCpu::Off);
+    let sleep = Model::new().preemptions(5).oracle(OnCpu::Off);
     sleep.check(|| mtx::<Absent>(2)).reaches(&[Event::Parked]);
     sleep.spurious().check(|| mtx::<Absent>(2));
 }
@@ -132,7 +132,7 @@ fn three_on_a_turnstile() {
 
 #[test]
 fn two_that_spin_on_the_owner() {
-    let spin = Model::new().preemptions(3).oracle(OnCpu::Running);
+    let spin = Model::new().preemptions(5).oracle(OnCpu::Running);
     spin.check(|| mtx::<Absent>(2));
     spin.check(|| mtx::<BackOff>(2));
     spin.preemptions(2).check(|| mtx::<AtomicAdd>(2));

@@ -29,7 +29,7 @@ fn sections<S: Spinning>(threads: u32) {
 
 #[test]
 fn two_that_sleep() {
-    Model::new().preemptions(4).check(|| sections::<NoSpin>(2)).reaches(&[Event::Parked]);
+    Model::new().preemptions(5).check(|| sections::<NoSpin>(2)).reaches(&[Event::Parked]);
 }
 
 #[test]
@@ -39,19 +39,19 @@ fn three_that_sleep() {
 
 #[test]
 fn two_that_wake_for_nothing() {
-    Model::new().preemptions(3).spurious().check(|| sections::<NoSpin>(2));
+    Model::new().preemptions(5).spurious().check(|| sections::<NoSpin>(2));
 }
 
 /// The old rule: nobody leaves while owners run, so nobody sleeps but through the window.
 #[test]
 fn two_that_spin_on() {
-    let spin = Model::new().preemptions(3).oracle(OnCpu::Running);
+    let spin = Model::new().preemptions(5).oracle(OnCpu::Running);
     spin.check(|| sections::<OldSpin>(2)).reaches(&[Event::SpinAcquired]);
 }
 
 #[test]
 fn two_with_the_fix() {
-    let spin = Model::new().preemptions(3).oracle(OnCpu::Running);
+    let spin = Model::new().preemptions(5).oracle(OnCpu::Running);
     spin.check(|| sections::<Fixed>(2)).reaches(&[Event::SpinAcquired]);
 }
 
@@ -65,20 +65,20 @@ fn three_with_the_fix() {
 /// Spinners give up at once: the window between taking the lock and naming the owner is what they see of it.
 #[test]
 fn two_whose_owners_do_not_run() {
-    let spin = Model::new().preemptions(3).oracle(OnCpu::Off);
+    let spin = Model::new().preemptions(5).oracle(OnCpu::Off);
     spin.check(|| sections::<Fixed>(2)).reaches(&[Event::SpinLeftOffCpu, Event::Parked]);
 }
 
 /// The scheduler wants the CPU: a spinner leaves also where it sees no owner.
 #[test]
 fn two_that_are_to_be_rescheduled() {
-    let model = Model::new().preemptions(3).need_resched().oracle(OnCpu::Running);
+    let model = Model::new().preemptions(5).need_resched().oracle(OnCpu::Running);
     model.check(|| sections::<OldSpin>(2)).reaches(&[Event::Parked]);
 }
 
 #[test]
 fn try_lock_beside_lock() {
-    Model::new().preemptions(3).check(|| {
+    Model::new().preemptions(5).check(|| {
         let shared = Shared::new(Mutex::<Loom, NoSpin>::new());
         let other = shared.spawn(|shared| {
             if shared.lock.try_lock() {
@@ -105,7 +105,7 @@ fn mutant_no_wakes() {
 fn mutant_waits_unmarked() {
     rejected("mutant_waits_unmarked", "deadlock", || {
         let unmarked = Fault::Clears(|op| op.is(Kind::Swap, Acquire) && op.value == WAITERS);
-        Model::new().preemptions(3).fault(unmarked).check(|| {
+        Model::new().preemptions(5).fault(unmarked).check(|| {
             // The count is 0 while a thread waits only if the first one came by a compare-exchange.
             let shared = Shared::new(Mutex::<Loom, NoSpin>::new());
             assert!(shared.lock.try_lock());
@@ -129,7 +129,7 @@ fn mutant_relaxed_unlock() {
 fn mutant_relaxed_slow_unlock() {
     rejected("mutant_relaxed_slow_unlock", "Causality violation", || {
         Model::new()
-            .preemptions(3)
+            .preemptions(5)
             .fault(Fault::Relaxed(|op| op.is(Kind::Store, Release) && op.value == 1))
             .fault(Fault::Relaxed(|op| op.is(Kind::FetchAdd, Release)))
             .check(|| sections::<NoSpin>(2));

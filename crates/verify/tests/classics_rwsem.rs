@@ -56,8 +56,8 @@ fn asleep() -> Model {
 
 #[test]
 fn writers() {
-    asleep().preemptions(3).check(|| threads::<Vanilla>("ww")).reaches(&[Event::Parked]);
-    asleep().preemptions(3).check(|| threads::<NoSpin>("ww")).reaches(&[Event::Parked]);
+    asleep().preemptions(5).check(|| threads::<Vanilla>("ww")).reaches(&[Event::Parked]);
+    asleep().preemptions(5).check(|| threads::<NoSpin>("ww")).reaches(&[Event::Parked]);
     asleep().preemptions(2).check(|| threads::<Vanilla>("www")).reaches(&[Event::WokeHead]);
     asleep().preemptions(2).check(|| threads::<NoSpin>("www")).reaches(&[Event::WokeHead]);
     asleep().preemptions(2).check(|| threads::<Full>("www")).reaches(&[Event::WokeHead]);
@@ -65,9 +65,9 @@ fn writers() {
 
 #[test]
 fn a_writer_and_a_reader() {
-    asleep().preemptions(3).check(|| threads::<Vanilla>("wr")).reaches(&[Event::GrantedReaders]);
-    asleep().preemptions(3).check(|| threads::<NoSpin>("wr")).reaches(&[Event::GrantedReaders]);
-    asleep().preemptions(3).spurious().check(|| threads::<NoSpin>("rw"));
+    asleep().preemptions(5).check(|| threads::<Vanilla>("wr")).reaches(&[Event::GrantedReaders]);
+    asleep().preemptions(5).check(|| threads::<NoSpin>("wr")).reaches(&[Event::GrantedReaders]);
+    asleep().preemptions(5).spurious().check(|| threads::<NoSpin>("rw"));
 }
 
 #[test]
@@ -87,15 +87,15 @@ fn two_writers_and_a_reader() {
 #[test]
 fn a_downgrade() {
     let granted = [Event::GrantedReaders];
-    asleep().preemptions(3).check(|| threads::<Vanilla>("dr")).reaches(&granted);
+    asleep().preemptions(5).check(|| threads::<Vanilla>("dr")).reaches(&granted);
     asleep().preemptions(2).check(|| threads::<Full>("drw")).reaches(&granted);
 }
 
 #[test]
 fn spinners() {
     let spin = Model::new().two_may_spin().oracle(OnCpu::Running);
-    spin.preemptions(3).check(|| threads::<Full>("ww")).reaches(&[Event::SpinAcquired]);
-    spin.preemptions(2).check(|| threads::<Full>("wr"));
+    spin.check(|| threads::<Full>("ww")).reaches(&[Event::SpinAcquired]);
+    spin.check(|| threads::<Full>("wr"));
     spin.preemptions(1).check(|| threads::<Full>("www")).reaches(&[Event::SpinAcquired]);
     spin.preemptions(1).check(|| threads::<Full>("wwr"));
 }
@@ -110,7 +110,7 @@ fn each_patch_alone() {
 
 #[test]
 fn trying() {
-    asleep().preemptions(3).check(|| {
+    asleep().preemptions(5).check(|| {
         let shared = shared::<Full>();
         let other = shared.spawn(|shared| {
             if shared.lock.try_write() {
@@ -139,7 +139,7 @@ fn mutant_rwsem_no_wakes() {
 #[test]
 fn mutant_rwsem_no_full_fence() {
     rejected("mutant_rwsem_no_full_fence", "deadlock", || {
-        asleep().preemptions(3).fault(Fault::NoFullFence).check(|| threads::<Vanilla>("www"));
+        asleep().preemptions(5).fault(Fault::NoFullFence).check(|| threads::<Vanilla>("www"));
     });
 }
 
@@ -156,6 +156,6 @@ fn mutant_rwsem_relaxed_count() {
 fn mutant_rwsem_relaxed_grant() {
     rejected("mutant_rwsem_relaxed_grant", "Causality violation", || {
         let relaxed = Fault::Relaxed(|op| op.kind == Kind::Swap && op.value == 0);
-        asleep().preemptions(3).fault(relaxed).check(|| threads::<Vanilla>("wr"));
+        asleep().preemptions(5).fault(relaxed).check(|| threads::<Vanilla>("wr"));
     });
 }
