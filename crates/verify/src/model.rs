@@ -100,6 +100,12 @@ impl Model {
         self
     }
 
+    /// The same for threads that spin in one loop inside another: beyond one preemption.
+    pub fn three_may_spin(mut self) -> Self {
+        self.limit = 1;
+        self
+    }
+
     /// Runs `body` in every order within the bounds. Panics at the first one that fails.
     ///
     /// An execution fails if it panics, if every thread sleeps for ever, if two accesses to a cell are not ordered, or

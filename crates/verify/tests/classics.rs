@@ -41,7 +41,7 @@ fn two_that_test_and_set() {
 
 #[test]
 fn three_that_test_and_set() {
-    Model::new().preemptions(1).check(|| tas::<TestAndTestAndSet>(3));
+    Model::new().three_may_spin().check(|| tas::<TestAndTestAndSet>(3));
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn two_on_a_turnstile() {
 /// With two asleep, a release leaves the lock free and contested, and whoever comes claims it.
 #[test]
 fn three_on_a_turnstile() {
-    Model::new().preemptions(2).oracle(OnCpu::Off).check(|| mtx::<Absent>(3)).reaches(&[Event::Parked]);
+    Model::new().two_may_spin().oracle(OnCpu::Off).check(|| mtx::<Absent>(3)).reaches(&[Event::Parked]);
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn two_that_sleep() {
 
 #[test]
 fn three_that_sleep() {
-    Model::new().check(|| sections::<NoSpin>(3)).reaches(&[Event::Parked]);
+    Model::new().two_may_spin().check(|| sections::<NoSpin>(3)).reaches(&[Event::Parked]);
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn two_with_the_fix() {
 /// Document 001: the spinner that sees another owner queues.
 #[test]
 fn three_with_the_fix() {
-    let spin = Model::new().preemptions(1).oracle(OnCpu::Running);
+    let spin = Model::new().three_may_spin().oracle(OnCpu::Running);
     spin.check(|| sections::<Fixed>(3)).reaches(&[Event::SpinAcquired, Event::SpinLeftOwnerChanged]);
 }
 

@@ -58,9 +58,9 @@ fn asleep() -> Model {
 fn writers() {
     asleep().preemptions(5).check(|| threads::<Vanilla>("ww")).reaches(&[Event::Parked]);
     asleep().preemptions(5).check(|| threads::<NoSpin>("ww")).reaches(&[Event::Parked]);
-    asleep().preemptions(2).check(|| threads::<Vanilla>("www")).reaches(&[Event::WokeHead]);
-    asleep().preemptions(2).check(|| threads::<NoSpin>("www")).reaches(&[Event::WokeHead]);
-    asleep().preemptions(2).check(|| threads::<Full>("www")).reaches(&[Event::WokeHead]);
+    asleep().two_may_spin().check(|| threads::<Vanilla>("www")).reaches(&[Event::WokeHead]);
+    asleep().two_may_spin().check(|| threads::<NoSpin>("www")).reaches(&[Event::WokeHead]);
+    asleep().two_may_spin().check(|| threads::<Full>("www")).reaches(&[Event::WokeHead]);
 }
 
 #[test]
@@ -72,23 +72,23 @@ fn a_writer_and_a_reader() {
 
 #[test]
 fn a_writer_and_two_readers() {
-    asleep().preemptions(2).check(|| threads::<Vanilla>("wrr")).reaches(&[Event::GrantedReaders]);
-    asleep().preemptions(2).check(|| threads::<NoSpin>("wrr")).reaches(&[Event::GrantedReaders]);
+    asleep().two_may_spin().check(|| threads::<Vanilla>("wrr")).reaches(&[Event::GrantedReaders]);
+    asleep().two_may_spin().check(|| threads::<NoSpin>("wrr")).reaches(&[Event::GrantedReaders]);
 }
 
 #[test]
 fn two_writers_and_a_reader() {
     let events = [Event::GrantedReaders, Event::WokeHead];
-    asleep().preemptions(2).check(|| threads::<Vanilla>("wwr")).reaches(&events);
-    asleep().preemptions(2).check(|| threads::<NoSpin>("wwr")).reaches(&events);
-    asleep().preemptions(2).check(|| threads::<Full>("wwr")).reaches(&events);
+    asleep().two_may_spin().check(|| threads::<Vanilla>("wwr")).reaches(&events);
+    asleep().two_may_spin().check(|| threads::<NoSpin>("wwr")).reaches(&events);
+    asleep().two_may_spin().check(|| threads::<Full>("wwr")).reaches(&events);
 }
 
 #[test]
 fn a_downgrade() {
     let granted = [Event::GrantedReaders];
     asleep().preemptions(5).check(|| threads::<Vanilla>("dr")).reaches(&granted);
-    asleep().preemptions(2).check(|| threads::<Full>("drw")).reaches(&granted);
+    asleep().two_may_spin().check(|| threads::<Full>("drw")).reaches(&granted);
 }
 
 #[test]
@@ -96,16 +96,16 @@ fn spinners() {
     let spin = Model::new().two_may_spin().oracle(OnCpu::Running);
     spin.check(|| threads::<Full>("ww")).reaches(&[Event::SpinAcquired]);
     spin.check(|| threads::<Full>("wr"));
-    spin.preemptions(1).check(|| threads::<Full>("www")).reaches(&[Event::SpinAcquired]);
-    spin.preemptions(1).check(|| threads::<Full>("wwr"));
+    spin.three_may_spin().check(|| threads::<Full>("www")).reaches(&[Event::SpinAcquired]);
+    spin.three_may_spin().check(|| threads::<Full>("wwr"));
 }
 
 /// Each switch on its own, at least where nobody spins.
 #[test]
 fn each_patch_alone() {
     asleep().preemptions(2).check(|| threads::<Patches<true, false, false, false, false, false>>("wr"));
-    asleep().preemptions(2).check(|| threads::<Patches<false, true, false, false, false, false>>("wwr"));
-    asleep().preemptions(2).check(|| threads::<Patches<false, false, false, false, false, true>>("wwr"));
+    asleep().two_may_spin().check(|| threads::<Patches<false, true, false, false, false, false>>("wwr"));
+    asleep().two_may_spin().check(|| threads::<Patches<false, false, false, false, false, true>>("wwr"));
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn mutant_rwsem_no_wakes() {
 #[test]
 fn mutant_rwsem_no_full_fence() {
     rejected("mutant_rwsem_no_full_fence", "deadlock", || {
-        asleep().preemptions(5).fault(Fault::NoFullFence).check(|| threads::<Vanilla>("www"));
+        asleep().two_may_spin().fault(Fault::NoFullFence).check(|| threads::<Vanilla>("www"));
     });
 }
 

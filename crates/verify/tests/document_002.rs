@@ -49,17 +49,17 @@ fn a_holder_a_sleeper_and<S: Series>(model: Model, thief: Thief) {
 
 /// Nobody spins, whatever the series says.
 fn asleep() -> Model {
-    Model::new().oracle(OnCpu::Off)
+    Model::new().two_may_spin().oracle(OnCpu::Off)
 }
 
 /// Patch 8, first half of the verdict: whenever the owner is cleared, writers exclude each other, and all come in.
 #[test]
 fn patch_8_is_safe_and_live_either_way() {
-    let awake = Model::new().two_may_spin().oracle(OnCpu::Running);
+    let awake = Model::new().three_may_spin().oracle(OnCpu::Running);
     a_holder_a_sleeper_and::<UpTo8>(asleep(), Thief::Steals);
     a_holder_a_sleeper_and::<AsSent<UpTo8, true, false>>(asleep(), Thief::Steals);
-    a_holder_a_sleeper_and::<UpTo8>(awake.preemptions(1), Thief::Comes);
-    a_holder_a_sleeper_and::<AsSent<UpTo8, true, false>>(awake.preemptions(1), Thief::Comes);
+    a_holder_a_sleeper_and::<UpTo8>(awake, Thief::Comes);
+    a_holder_a_sleeper_and::<AsSent<UpTo8, true, false>>(awake, Thief::Comes);
 }
 
 /// A writer asks who owns what it holds.
