@@ -7,7 +7,7 @@
 use spinpark_platform::Platform;
 
 /// One unit, ns: about one spin-wait instruction.
-const UNIT_NS: u64 = 10;
+pub(crate) const UNIT_NS: u64 = 10;
 
 /// The longest delay whatever the number of CPUs, in units.
 const LONGEST: u32 = 32_678;
@@ -25,9 +25,11 @@ impl Delay {
         Self { units: 1, longest: cpus.next_power_of_two().saturating_mul(256).min(LONGEST) }
     }
 
-    /// Stays away from memory for a while, and for twice as long the next time.
-    pub(crate) fn pause<P: Platform>(&mut self) {
-        P::spin_for(u64::from(self.units) * UNIT_NS);
-        self.units = (self.units * 2).min(self.longest);
+    /// Stays away from memory for a while, and for twice as long the next time. Returns for how many units.
+    pub(crate) fn pause<P: Platform>(&mut self) -> u32 {
+        let units = self.units;
+        P::spin_for(u64::from(units) * UNIT_NS);
+        self.units = (units * 2).min(self.longest);
+        units
     }
 }

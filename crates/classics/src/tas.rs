@@ -115,9 +115,10 @@ impl<P: Platform, W: Waiting> TasLock<P, W> {
         loop {
             loop {
                 if W::BACKS_OFF {
-                    delay.pause::<P>();
+                    patience.count::<P>(delay.pause::<P>());
+                } else {
+                    patience.poll::<P>();
                 }
-                patience.poll::<P>();
                 if !W::READS || self.word.load(Relaxed) == FREE {
                     break;
                 }

@@ -48,7 +48,7 @@ use spinpark_platform::{
 };
 
 use crate::RawLock;
-use crate::delay::Delay;
+use crate::delay::{Delay, UNIT_NS};
 use crate::wait::{Node, Oracle, WaitList};
 pub use globals::{Globals, Holds};
 use profiling::Room;
@@ -177,7 +177,7 @@ impl<P: Platform, F: Profiling> Mtx<P, F> {
     /// Polls while `owned` holds the lock and runs.
     fn spin_on(&self, owned: u32, oracle: &mut Oracle, pause: &mut Pause<F>) {
         loop {
-            pause.poll::<P>();
+            oracle.pass(pause.poll::<P>());
             if owner(self.word.load(Relaxed)) != owned || !oracle.may_run::<P>(owned) {
                 return;
             }
@@ -204,12 +204,14 @@ impl<F: Profiling> Pause<F> {
         Self(Delay::new(F::CPUS), PhantomData)
     }
 
+    /// Returns how long it took beyond one poll, ns.
     #[inline]
-    fn poll<P: Platform>(&mut self) {
+    fn poll<P: Platform>(&mut self) -> u64 {
         if F::BACKS_OFF {
-            self.0.pause::<P>();
+            u64::from(self.0.pause::<P>()) * UNIT_NS
         } else {
             P::spin_hint();
+            0
         }
     }
 }

@@ -13,32 +13,43 @@ const MOST_UNKNOWN: u32 = 64;
 pub(crate) struct Oracle {
     owner: u32,
     sample: u64,
-    polls: u64,
+    /// Polls until the next question.
+    left: u64,
     unknown: u32,
+    /// The last answer, which holds until the next one.
+    may_run: bool,
 }
 
 impl Oracle {
     /// Before the first question.
     pub(crate) const fn new() -> Self {
-        Self { owner: 0, sample: 0, polls: 0, unknown: 0 }
+        Self { owner: 0, sample: 0, left: 0, unknown: 0, may_run: true }
     }
 
-    /// Whether `owner` may be running, as far as is known.
+    /// Whether `owner` may be running, as far as is known. To be asked at every poll.
     pub(crate) fn may_run<P: Platform>(&mut self, owner: u32) -> bool {
         if self.owner != owner {
             *self = Self { owner, ..Self::new() };
         }
-        let distance = (P::TUNING.oracle_ns / POLL_NS).max(1);
-        let is_due = self.polls.is_multiple_of(distance);
-        self.polls += 1;
-        if !is_due {
-            return true;
+        if self.left > 0 {
+            self.left -= 1;
+            return self.may_run;
         }
-        match P::owner_on_cpu(owner, &mut self.sample) {
-            OnCpu::Running => self.unknown = 0,
-            OnCpu::Off => return false,
-            OnCpu::Unknown => self.unknown += 1,
-        }
-        self.unknown < MOST_UNKNOWN
+        self.left = P::TUNING.oracle_ns / POLL_NS;
+        self.unknown += 1;
+        self.may_run = match P::owner_on_cpu(owner, &mut self.sample) {
+            OnCpu::Running => {
+                self.unknown = 0;
+                true
+            }
+            OnCpu::Off => false,
+            OnCpu::Unknown => self.unknown < MOST_UNKNOWN,
+        };
+        self.may_run
+    }
+
+    /// The spinner has stayed away for `ns`: the next question is due so much earlier.
+    pub(crate) fn pass(&mut self, ns: u64) {
+        self.left = self.left.saturating_sub(ns / POLL_NS);
     }
 }

@@ -26,8 +26,14 @@ impl Patience {
     #[inline]
     pub(crate) fn poll<P: Platform>(&mut self) {
         P::spin_hint();
-        self.polls += 1;
-        if self.polls == POLLS {
+        self.count::<P>(1);
+    }
+
+    /// Time has passed that `polls` polls would have taken.
+    #[inline]
+    pub(crate) fn count<P: Platform>(&mut self, polls: u32) {
+        self.polls += polls;
+        if self.polls >= POLLS {
             self.polls = 0;
             nap::<P>();
         }
