@@ -4,6 +4,7 @@ mod lock_api;
 mod pthread;
 mod std;
 
+use super::any_mutex::{MakeMutex, any_mutex};
 use super::load::Primitive;
 use super::shapes::{Job, Outcome, Wrong, condvar, mutex, rwlock};
 use lock_api::{parking_lot_locks, spinpark_locks, usync_locks};
@@ -26,6 +27,8 @@ pub struct Family {
     pub rwlock: Option<Run>,
     /// The condition variable, with its mutex.
     pub condvar: Option<Run>,
+    /// Makes a mutex for workloads.
+    pub any_mutex: Option<MakeMutex>,
 }
 
 impl Family {
@@ -47,6 +50,7 @@ pub static FAMILIES: [Family; 6] = [
     Family {
         name: "pthread",
         mutex: Some(mutex::<pthread::Mutex>),
+        any_mutex: Some(any_mutex::<pthread::Mutex>),
         recursive: Some(mutex::<pthread::Recursive>),
         error_check: Some(mutex::<pthread::ErrorCheck>),
         rwlock: Some(rwlock::<pthread::RwLock>),
@@ -55,6 +59,7 @@ pub static FAMILIES: [Family; 6] = [
     Family {
         name: "pthread-adaptive",
         mutex: Some(mutex::<pthread::Adaptive>),
+        any_mutex: Some(any_mutex::<pthread::Adaptive>),
         recursive: None,
         error_check: None,
         rwlock: None,
@@ -63,6 +68,7 @@ pub static FAMILIES: [Family; 6] = [
     Family {
         name: "std",
         mutex: Some(mutex::<std::Mutex>),
+        any_mutex: Some(any_mutex::<std::Mutex>),
         recursive: None,
         error_check: None,
         rwlock: Some(rwlock::<std::RwLock>),
@@ -71,6 +77,7 @@ pub static FAMILIES: [Family; 6] = [
     Family {
         name: "parking_lot",
         mutex: Some(mutex::<parking_lot_locks::Mutex>),
+        any_mutex: Some(any_mutex::<parking_lot_locks::Mutex>),
         recursive: Some(mutex::<parking_lot_locks::Recursive>),
         error_check: None,
         rwlock: Some(rwlock::<parking_lot_locks::RwLock>),
@@ -79,6 +86,7 @@ pub static FAMILIES: [Family; 6] = [
     Family {
         name: "usync",
         mutex: Some(mutex::<usync_locks::Mutex>),
+        any_mutex: Some(any_mutex::<usync_locks::Mutex>),
         recursive: Some(mutex::<usync_locks::Recursive>),
         error_check: None,
         rwlock: Some(rwlock::<usync_locks::RwLock>),
@@ -87,6 +95,7 @@ pub static FAMILIES: [Family; 6] = [
     Family {
         name: "spinpark",
         mutex: Some(mutex::<spinpark_locks::Mutex>),
+        any_mutex: Some(any_mutex::<spinpark_locks::Mutex>),
         recursive: Some(mutex::<spinpark_locks::Recursive>),
         error_check: None,
         rwlock: Some(rwlock::<spinpark_locks::RwLock>),

@@ -3,6 +3,7 @@
 mod output;
 mod request;
 mod show;
+mod workloads;
 
 use std::process::ExitCode;
 
@@ -16,9 +17,10 @@ use spinpark_bench::locks::peers::Peers;
 use spinpark_bench::locks::workers::Workers;
 use spinpark_bench::machine::{Noise, Watch};
 use spinpark_bench::measure::End;
-use spinpark_bench::report::Style;
 use spinpark_bench::report::locks::document::{FORMAT, Record, SCHEMA, VersionedTarget};
 use spinpark_bench::report::locks::list;
+use spinpark_bench::report::{self, Style};
+use spinpark_bench::rounds::Cell;
 use spinpark_bench::target::usage::Usage;
 use spinpark_bench::warnings::{self, Warning};
 
@@ -35,6 +37,7 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<ExitCode> {
         Bench::List(list) => print_list(list.definition.as_deref()),
         Bench::Locks(locks) => measure_locks(locks, "locks"),
         Bench::Pthread(locks) => measure_locks(locks, "pthread"),
+        Bench::Mmap(mmap) => workloads::mmap(mmap),
         Bench::Show(show) => show::run(show),
     }
 }
@@ -43,7 +46,8 @@ fn print_list(definition: Option<&std::path::Path>) -> anyhow::Result<ExitCode> 
     let (definitions, _) = request::definitions(definition)?;
     let own = std::env::current_exe().context("cannot find out where this command itself is")?;
     let list = list::render(&definitions, &Peers::find(&own), Style::of_stdout());
-    println!("{list}\n{} bounds: `spinpark bench locks --bounds` judges them.", definitions.bounds.len());
+    println!("{list}\n{} bounds: `spinpark bench locks --bounds` judges them.\n", definitions.bounds.len());
+    println!("{}", report::workloads::list::render(Style::of_stdout()));
     Ok(ExitCode::SUCCESS)
 }
 
