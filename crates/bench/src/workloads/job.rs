@@ -152,6 +152,9 @@ pub struct Report {
     /// Numbers of this workload only.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub columns: BTreeMap<String, f64>,
+    /// Shares of the time of all tasks, by what they did.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub breakdown: BTreeMap<String, f64>,
 }
 
 /// Operations of the tasks of one run.

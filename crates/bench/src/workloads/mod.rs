@@ -11,26 +11,33 @@
 //! | one process per run | [`runner`] |
 //! | what follows: mean, standard deviation, ratio, verdict | [`result`] |
 //! | whose locks an arm has | [`locks`] |
+//! | what the documents publish | [`documents`] |
 //!
 //! A workload is a file (or a directory) of its own: parameters, cells, a function that runs it, and a [`Workload`] that
 //! describes it. It is added to [`WORKLOADS`].
 
+pub mod creat;
 pub mod crew;
 pub mod directory;
+pub mod documents;
 pub mod experiment;
+pub mod faults;
 pub mod job;
+pub mod jobs;
 pub mod locks;
 pub mod mmap;
 pub mod resources;
 pub mod result;
 pub mod runner;
+pub mod scan;
 pub mod serial;
 pub mod workload;
 
 pub use self::workload::{Column, Figure, Workload};
 
 /// All workloads, in the order in which they are listed.
-pub static WORKLOADS: [&Workload; 1] = [&mmap::WORKLOAD];
+pub static WORKLOADS: [&Workload; 5] =
+    [&creat::WORKLOAD, &mmap::WORKLOAD, &faults::WORKLOAD, &scan::WORKLOAD, &jobs::WORKLOAD];
 
 /// The workload of that name.
 #[must_use]

@@ -142,6 +142,15 @@ impl Available {
     }
 }
 
+/// The space that is left in `directory`, in bytes; no limit if that is not known. On a tmpfs no more than the memory that is
+/// left.
+#[must_use]
+pub fn space(directory: &Path) -> u64 {
+    let available = Available::read(Some(directory));
+    let memory = available.memory.filter(|_| available.is_in_memory).unwrap_or(u64::MAX);
+    available.space.unwrap_or(u64::MAX).min(memory)
+}
+
 fn read(path: impl AsRef<Path>) -> Option<String> {
     fs::read_to_string(path).ok()
 }

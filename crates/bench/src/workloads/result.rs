@@ -54,6 +54,9 @@ pub struct ArmResult {
     /// The workload's own columns: means.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub columns: BTreeMap<String, f64>,
+    /// Shares of the time of all tasks, by what they did: means.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub breakdown: BTreeMap<String, f64>,
     /// The fewest operations of a run.
     pub fewest_operations: u64,
 }
@@ -96,7 +99,8 @@ impl CellResult {
                     (report.voluntary_switches + report.involuntary_switches) as f64
                 }),
                 spread: spread(&runs),
-                columns: columns(&runs),
+                columns: means(&runs, |report| &report.columns),
+                breakdown: means(&runs, |report| &report.breakdown),
                 fewest_operations: runs.iter().map(|run| run.report.operations).min().unwrap_or_default(),
             })
         };
@@ -141,11 +145,12 @@ fn spread(runs: &[&Run]) -> Option<Spread> {
     })
 }
 
-fn columns(runs: &[&Run]) -> BTreeMap<String, f64> {
-    let keys: BTreeSet<&String> = runs.iter().flat_map(|run| run.report.columns.keys()).collect();
-    let of = |key: &String| {
-        let values: Vec<f64> = runs.iter().filter_map(|run| run.report.columns.get(key).copied()).collect();
+/// The mean of each number that reports have by name.
+fn means(runs: &[&Run], of: fn(&Report) -> &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
+    let keys: BTreeSet<&String> = runs.iter().flat_map(|run| of(&run.report).keys()).collect();
+    let mean_of = |key: &String| {
+        let values: Vec<f64> = runs.iter().filter_map(|run| of(&run.report).get(key).copied()).collect();
         Some((key.clone(), mean(&values)?))
     };
-    keys.into_iter().filter_map(of).collect()
+    keys.into_iter().filter_map(mean_of).collect()
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::workloads::Mmap;
+use super::workloads::{Creat, Faults, Jobs, Mmap, Scan};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,7 +33,11 @@ pub(crate) enum Bench {
     /// As `bench locks`, with the drop-in against glibc, in shapes of which every program has some.
     #[command(after_help = PTHREAD_EXAMPLES)]
     Pthread(Box<Locks>),
-    Mmap(Mmap),
+    Creat(Box<Creat>),
+    Mmap(Box<Mmap>),
+    Faults(Box<Faults>),
+    Scan(Box<Scan>),
+    Jobs(Box<Jobs>),
     /// Print the result of an earlier run again, from its JSON file
     Show(Show),
 }

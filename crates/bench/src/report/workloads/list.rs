@@ -1,20 +1,32 @@
-//! The workloads, a few lines each.
+//! The workloads, four lines each.
 
-use crate::report::{Style, table, text};
+use std::fmt::Write;
+
 use crate::workloads::WORKLOADS;
 
-/// All of them, with the document that each comes from.
+/// All of them: what tasks do, the document that each comes from, numbers of tasks, options.
 #[must_use]
-pub fn render(style: Style) -> String {
-    let mut rows = table(style, &["workload", "what tasks do", "document and benchmark"]);
-    for column in rows.column_iter_mut() {
-        column.set_cell_alignment(comfy_table::CellAlignment::Left);
-    }
+pub fn render() -> String {
+    let mut text = String::from("Workloads of the four documents, `spinpark bench NAME`:\n");
     for workload in WORKLOADS {
         let rungs: Vec<String> = workload.rungs.iter().map(usize::to_string).collect();
-        let about =
-            format!("{}\n{}\n{} {}", workload.about, workload.variants, workload.tasks, rungs.join(" "));
-        rows.add_row([workload.name, about.trim(), workload.source]);
+        let rungs = if rungs.is_empty() { String::from("one per CPU") } else { rungs.join(" ") };
+        let _ = write!(
+            text,
+            "  {:10}{}\n{:12}{}\n{:12}{}: {rungs}\n{:12}{}\n",
+            workload.name, workload.about, "", workload.source, "", workload.tasks, "", workload.variants
+        );
     }
-    text(&rows)
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_is_too_long() {
+        let text = render();
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
 }

@@ -1,5 +1,6 @@
 //! The result of `spinpark bench WORKLOAD`: tables and JSON.
 
+pub mod breakdown;
 pub mod details;
 pub mod document;
 pub mod list;

@@ -43,7 +43,9 @@ pub(super) struct Slot {
 pub(super) struct Board {
     head: NonNull<Head>,
     slots: NonNull<Slot>,
+    words: NonNull<AtomicU64>,
     tasks: usize,
+    words_per_task: usize,
     length: usize,
 }
 
@@ -53,7 +55,13 @@ unsafe impl Sync for Board {}
 impl Board {
     /// A board for `tasks` tasks.
     pub(super) fn new(tasks: usize) -> Result<Self, Trouble> {
-        let length = size_of::<Head>() + tasks * size_of::<Slot>();
+        Self::with_words(tasks, 0)
+    }
+
+    /// A board with `words` numbers for each task besides.
+    pub(super) fn with_words(tasks: usize, words: usize) -> Result<Self, Trouble> {
+        let words_per_task = words;
+        let length = size_of::<Head>() + tasks * (size_of::<Slot>() + words * size_of::<AtomicU64>());
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
         // SAFETY: a new mapping at an address of the kernel's choice.
         let memory = unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), length, protection, flags) };
@@ -63,7 +71,9 @@ impl Board {
         let head = NonNull::new(memory.cast::<Head>()).ok_or_else(failed)?;
         // SAFETY: inside of the mapping, whose length has the head in it.
         let slots = unsafe { head.add(1) }.cast::<Slot>();
-        Ok(Self { head, slots, tasks, length })
+        // SAFETY: still inside, or at its end if there are no words.
+        let words = unsafe { slots.add(tasks) }.cast::<AtomicU64>();
+        Ok(Self { head, slots, words, tasks, words_per_task, length })
     }
 
     fn head(&self) -> &Head {
@@ -78,6 +88,15 @@ impl Board {
 
     pub(super) fn slot(&self, number: usize) -> &Slot {
         &self.slots()[number]
+    }
+
+    /// What task `number` writes down.
+    pub(super) fn words(&self, number: usize) -> &[AtomicU64] {
+        assert!(number < self.tasks, "there are {} tasks", self.tasks);
+        // SAFETY: behind the slots there are that many words for each task.
+        let first = unsafe { self.words.add(number * self.words_per_task) };
+        // SAFETY: as before, and they are changed through atomics only.
+        unsafe { std::slice::from_raw_parts(first.as_ptr(), self.words_per_task) }
     }
 
     /// Each task's operations so far.

@@ -8,6 +8,7 @@
 //! ```
 
 mod board;
+mod once;
 mod processes;
 mod threads;
 
@@ -17,6 +18,9 @@ use serde::{Deserialize, Serialize};
 
 use self::board::{Board, COUNTED, OVER, Slot, WARM_UP};
 use super::job::{Report, Spread, Trouble};
+
+pub use self::once::{Once, once};
+pub(crate) use self::processes::{ended, fork, wait};
 
 /// The warm-up lasts this fraction of the counted time.
 const WARM_UP_SHARE: u32 = 4;

@@ -16,12 +16,23 @@ use crate::workloads::job::Trouble;
 /// The exit status of a task that failed and said why.
 const FAILED: i32 = 1;
 
-/// Runs `work(number)` in a process for each slot.
+/// Runs `work(number)` in a process for each slot, and lets the phases pass.
 pub(super) fn run(
     board: &Board,
     duration: Duration,
     work: impl Fn(usize) -> Result<(), Trouble>,
 ) -> Result<(Duration, Vec<u64>), Trouble> {
+    let mut counted = None;
+    run_all(board, work, || counted = Some(conduct(board, duration)))?;
+    Ok(counted.unwrap_or_default())
+}
+
+/// Runs `work(number)` in a process for each slot. Once all are ready, `go` is called here.
+pub(super) fn run_all(
+    board: &Board,
+    work: impl Fn(usize) -> Result<(), Trouble>,
+    go: impl FnOnce(),
+) -> Result<(), Trouble> {
     let mut children = Children(Vec::new());
     for number in 0..board.slots().len() {
         children.0.push(fork(number, || work(number))?);
@@ -35,9 +46,8 @@ pub(super) fn run(
             children.check_alive()?;
         }
     }
-    let counted = conduct(board, duration);
-    children.join()?;
-    Ok(counted)
+    go();
+    children.join()
 }
 
 /// Starts a process that does `work` and ends.
@@ -129,7 +139,7 @@ pub(crate) fn wait(child: Pid, options: WaitOptions) -> Result<Option<WaitStatus
 pub(crate) fn ended(status: WaitStatus) -> Result<(), Trouble> {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(0), _) => Ok(()),
-        (Some(FAILED), _) => Err(Trouble::Wrong(String::from("a process failed; it says why above"))),
+        (Some(FAILED), _) => Err(Trouble::Refused(String::from("a process failed; it says why above"))),
         (_, Some(signal)) => Err(Trouble::Wrong(format!("a process was killed by signal {signal}"))),
         (code, _) => Err(Trouble::Wrong(format!("a process ended with status {}", code.unwrap_or(-1)))),
     }

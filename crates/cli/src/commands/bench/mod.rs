@@ -37,7 +37,11 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<ExitCode> {
         Bench::List(list) => print_list(list.definition.as_deref()),
         Bench::Locks(locks) => measure_locks(locks, "locks"),
         Bench::Pthread(locks) => measure_locks(locks, "pthread"),
+        Bench::Creat(creat) => workloads::creat(creat),
         Bench::Mmap(mmap) => workloads::mmap(mmap),
+        Bench::Faults(faults) => workloads::faults(faults),
+        Bench::Scan(scan) => workloads::scan(scan),
+        Bench::Jobs(jobs) => workloads::jobs(jobs),
         Bench::Show(show) => show::run(show),
     }
 }
@@ -47,7 +51,7 @@ fn print_list(definition: Option<&std::path::Path>) -> anyhow::Result<ExitCode> 
     let own = std::env::current_exe().context("cannot find out where this command itself is")?;
     let list = list::render(&definitions, &Peers::find(&own), Style::of_stdout());
     println!("{list}\n{} bounds: `spinpark bench locks --bounds` judges them.\n", definitions.bounds.len());
-    println!("{}", report::workloads::list::render(Style::of_stdout()));
+    println!("{}", report::workloads::list::render());
     Ok(ExitCode::SUCCESS)
 }
 

@@ -11,7 +11,7 @@ use spinpark_bench::machine::{Noise, Watch};
 use spinpark_bench::measure::End;
 use spinpark_bench::report::json::Output;
 use spinpark_bench::report::workloads::document::{Document, FORMAT, Record, SCHEMA};
-use spinpark_bench::report::workloads::{FEW_CELLS, details, matrix, table};
+use spinpark_bench::report::workloads::{FEW_CELLS, breakdown, details, matrix, table};
 use spinpark_bench::report::{Style, compare_table, wrap};
 use spinpark_bench::rounds::{self, Cell as _, Plan};
 use spinpark_bench::target::usage::Usage;
@@ -219,13 +219,15 @@ fn print(workload: &Workload, record: &Record, results: &[CellResult], is_detail
         if !cells[0].variant.is_empty() {
             say.line(format!("{}, {}:", workload.name, cells[0].variant));
         }
-        if let Some(matrix) = matrix::render(workload, &cells, cpus, style) {
-            say.line(matrix);
-        }
-        say.line(table::render(workload, &cells, cpus, style));
+        let mut tables: Vec<String> = matrix::render(workload, &cells, cpus, style).into_iter().collect();
+        tables.push(table::render(workload, &cells, cpus, style));
         if is_detailed || results.len() <= FEW_CELLS {
-            say.line(details::render(workload, &cells, cpus, style));
+            tables.push(details::render(workload, &cells, cpus, style));
         }
+        if is_detailed {
+            tables.extend(breakdown::render(workload, &cells, cpus, style));
+        }
+        say.line(tables.join("\n"));
     }
     say.line(table::explanation(workload, &baseline.arm));
     say.line(wrap(&record.environment.line(), 2));
