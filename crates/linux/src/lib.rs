@@ -12,6 +12,7 @@ mod cpu;
 mod environment;
 mod futex;
 mod memory;
+mod permanent;
 pub mod raw;
 mod rseq;
 mod slots;
@@ -22,7 +23,7 @@ mod thread;
 use core::sync::atomic;
 
 use spinpark_platform::{
-    Clock, Deadline, OnCpu, Platform, SlotLeft, Spin, Tuning, Wait, NS_PER_MS, NS_PER_US,
+    Clock, Deadline, OnCpu, Pace, Platform, SlotLeft, Spin, Tuning, Wait, NS_PER_MS, NS_PER_US,
 };
 
 pub use environment::{is_off, is_on, variable};
@@ -38,8 +39,8 @@ pub enum Linux {}
 /// The constants of [`Linux`]; `docs/tuning.md` has where each comes from.
 const TUNING: Tuning = Tuning {
     spin_ns: 10 * NS_PER_US,
-    first_gap_ns: 3 * NS_PER_US,
-    longest_gap_ns: 4 * NS_PER_US,
+    close_gap_ns: 100,
+    apart_gap_ns: 6 * NS_PER_US,
     oracle_ns: NS_PER_US,
     starvation_ns: NS_PER_MS,
     nap_ns: 50 * NS_PER_US,
@@ -100,6 +101,14 @@ impl Platform for Linux {
 
     fn spun(kind: Spin, paid: bool) {
         thread::spun(kind, paid);
+    }
+
+    fn pace(now: u64) -> Pace {
+        thread::pace(now)
+    }
+
+    fn spun_into(now: u64) {
+        thread::spun_into(now);
     }
 
     fn passed_woken() {

@@ -7,14 +7,20 @@
 //! # The step
 //!
 //! ```text
-//! arm:     rseq_cs = &descriptor        (the kernel forgets it at the next interruption outside of the step)
-//! start:   AREA == 0, or *guard & MASK != 0 ──► out
+//! start:   rseq_cs == &descriptor ──► armed
+//!          rseq_cs = &descriptor
+//! armed:   AREA == 0, or *guard & MASK != 0 ──► out
 //! commit:  *word = 0
-//! out:     rseq_cs = 0                  (or a library that is unloaded would leave a wild pointer to the kernel)
+//! out:
 //! abort:   as if the guard had held a bit
 //! ```
 //!
 //! Aborted, it fails, and the caller goes on with a compare-exchange: a debugger that steps through it makes progress.
+//!
+//! A step leaves itself armed, for the next time: the kernel disarms it when the thread is interrupted elsewhere. The look
+//! whether it still is belongs to the step, so an interruption after it restarts the step. A store to arm and one to
+//! disarm would be 4 ns of a pair of 11: the read-modify-write of the next acquire waits until they have left the CPU.
+//! So the descriptor must stay mapped (S4).
 //!
 //! `guard` is another word than `word`: a load of what a read-modify-write has just written waits for that store to
 //! leave the CPU, 5 ns of a pair's 14 (measured on a Xeon of 2.1 GHz); a load beside it does not.
@@ -26,7 +32,7 @@
 //!
 //! # When it is used
 //!
-//! Decided once ([`start`]): not if `SPINPARK_RSEQ=0`, if glibc has no registered area (before 2.35, `valgrind`,
+//! Decided once ([`start`]): not if `SPINPARK_RSEQ=0`, if this code may be unloaded (S4), if glibc has no registered area (before 2.35, `valgrind`,
 //! `GLIBC_TUNABLES=glibc.pthread.rseq=0`, a sandbox), or if the kernel has no such barrier. Then, and on other
 //! processors than x86-64, a release is a compare-exchange and a heavy fence is nothing. One load and a predictable
 //! branch tell.
@@ -38,6 +44,8 @@
 //! - **S3** A sandbox may forbid the barrier later. The first fence that fails clears `AREA` for good. It, and every fence
 //!   for a while, waits longer than any step that had begun takes: a thread that is preempted in it starts again, one
 //!   that is not needs nanoseconds.
+//! - **S4** `AREA` is set only if this code stays mapped until the process ends ([`permanent`](crate::permanent)): the kernel
+//!   reads the descriptor of a step long after it, and ends a process whose pointer is wild.
 
 use core::sync::atomic::{fence, AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use core::sync::atomic::{Ordering::Relaxed, Ordering::Release, Ordering::SeqCst};
@@ -68,14 +76,15 @@ fn membarrier(command: usize) -> bool {
     unsafe { call6(libc::SYS_membarrier, [command, 0, 0, 0, 0, 0]) == 0 }
 }
 
-/// Decides whether this process uses restartable sequences. Once; until then it does not.
+/// Decides whether this process uses restartable sequences. Once; until then it does not. `permanent`: the caller knows that
+/// this code stays mapped until the process ends.
 #[cold]
-pub fn start() {
+pub fn start(permanent: bool) {
     if STARTED.swap(true, Relaxed) || crate::is_off(c"SPINPARK_RSEQ") {
         return;
     }
     if let Some(area) = find_area() {
-        if membarrier(REGISTER) && membarrier(BARRIER) {
+        if membarrier(REGISTER) && membarrier(BARRIER) && (permanent || crate::permanent::ensure()) {
             AREA.store(area, SeqCst); // S1
         }
     }
@@ -143,8 +152,8 @@ pub(crate) fn release_unless<const MASK: u32>(
     clear_unless::<MASK>(area, guard, word)
 }
 
-/// A step: arms it, runs the instructions up to its end, disarms it. An abort goes on at `9:`, which stands outside and
-/// sets the result to 0; so may the instructions.
+/// A step: arms it, if it is not, and runs the instructions up to its end. An abort goes on at `9:`, which stands outside
+/// and sets the result to 0; so may the instructions.
 #[cfg(target_arch = "x86_64")]
 macro_rules! step {
     ([$($line:literal),+], $($operands:tt)+) => {
@@ -152,13 +161,15 @@ macro_rules! step {
         // stands the signature that glibc registered with.
         core::arch::asm!(
             "lea {result}, [rip + 3f]",
-            "mov qword ptr fs:[{area} + 8], {result}",
             "2:",
+            "cmp qword ptr fs:[{area} + 8], {result}",
+            "je 5f",
+            "mov qword ptr fs:[{area} + 8], {result}",
+            "5:",
             "cmp qword ptr [rip + {state}], 0", // S3: still in use, also for who stood before the step for long
             "je 9f",
             $($line,)+
             "4:",
-            "mov qword ptr fs:[{area} + 8], 0",
             ".pushsection __rseq_cs, \"aw\"",
             ".balign 32",
             "3:",
@@ -228,12 +239,12 @@ pub(crate) unsafe fn claim(
                 "add {result}, {lines}",
                 "cmp qword ptr [{result}], {free}",
                 "je 6f",
-                "5:",
+                "7:",
                 "add {result}, 8",
                 "test {result:l}, {line_mask}",
                 "jz 9f",
                 "cmp qword ptr [{result}], {free}",
-                "jne 5b",
+                "jne 7b",
                 "6:",
                 "mov qword ptr [{result}], {lock}"
             ],

@@ -54,6 +54,15 @@ pub enum Spin {
     HandOver,
 }
 
+/// How a spinner watches a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// It looks often, and takes the lock as soon as it is free.
+    Close,
+    /// It stays away for many turns of the owner: the threads come back for the lock faster than it can move.
+    Apart,
+}
+
 /// How a reader found its slot, as it wanted to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotLeft {
@@ -102,10 +111,10 @@ pub enum Event {
 pub struct Tuning {
     /// Longest time that one spinning phase may take, ns.
     pub spin_ns: u64,
-    /// How long a spinner stays away from the lock word before its first retry, ns; doubles with each.
-    pub first_gap_ns: u64,
-    /// The longest that it stays away, ns.
-    pub longest_gap_ns: u64,
+    /// How long a spinner stays away from the lock word between two looks at [`Pace::Close`], ns.
+    pub close_gap_ns: u64,
+    /// How long it does so at [`Pace::Apart`], ns.
+    pub apart_gap_ns: u64,
     /// Distance of a spinner's questions whether the owner runs, ns.
     pub oracle_ns: u64,
     /// A waiter that is woken this long after it queued, and finds the lock taken, is handed it, ns.
@@ -178,6 +187,17 @@ pub trait Platform: Sized + Send + Sync + 'static {
     #[inline(always)]
     fn spun(kind: Spin, paid: bool) {
         let _ = (kind, paid);
+    }
+
+    /// How a spin of the calling thread for a lock, which starts `now` (monotonic clock, ns), is to watch it.
+    fn pace(now: u64) -> Pace {
+        let _ = now;
+        Pace::Close
+    }
+
+    /// Notes that the spin took the lock at about `now`, for the next answer of [`Platform::pace`].
+    fn spun_into(now: u64) {
+        let _ = now;
     }
 
     /// Notes that the calling thread released a lock that it had taken while a waiter that was woken for it has not come

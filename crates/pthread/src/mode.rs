@@ -106,7 +106,7 @@ pub fn start() {
     fork::start();
     cond::probe();
     if !disabled {
-        spinpark_linux::start();
+        spinpark_linux::start(true); // the drop-in is linked with `-z nodelete`
     }
     if reported {
         report("loaded");

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use object::elf::{
-    DF_TEXTREL, DT_FLAGS, DT_NEEDED, DT_TEXTREL, DynamicTag, FileHeader64, PF_X, PT_GNU_STACK, SHN_ABS,
-    SHN_UNDEF, VER_FLG_WEAK,
+    DF_1_NODELETE, DF_TEXTREL, DT_FLAGS, DT_FLAGS_1, DT_NEEDED, DT_TEXTREL, DynamicTag, FileHeader64, PF_X,
+    PT_GNU_STACK, SHN_ABS, SHN_UNDEF, VER_FLG_WEAK,
 };
 use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionTable, Sym, SymbolTable, VersionTable};
 use object::{LittleEndian, SymbolIndex};
@@ -189,6 +189,13 @@ fn has_no_text_relocations_and_no_executable_stack() {
     for segment in header.program_headers(LITTLE, library.bytes.as_slice()).expect("program headers") {
         assert!(segment.p_type(LITTLE) != PT_GNU_STACK || segment.p_flags(LITTLE).0 & PF_X.0 == 0);
     }
+}
+
+/// The kernel keeps pointers into it, whoever opens and closes it.
+#[test]
+fn stays_loaded() {
+    let mut flags = Library::dropin().dynamic().into_iter().filter(|(tag, _)| *tag == DT_FLAGS_1);
+    assert!(flags.any(|(_, value)| value & DF_1_NODELETE.0 != 0));
 }
 
 /// The loader resolves every symbol when the program starts, and has nothing to say about it.

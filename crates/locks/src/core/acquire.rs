@@ -110,7 +110,8 @@ impl<P: Platform> LockCore<P> {
                 Notice::Woken => {
                     // T7: this thread is the one for which WAKING is set.
                     let starved = patience.is_over::<P>();
-                    if starved && word::is_held(self.peek()) {
+                    let seen = self.peek();
+                    if (starved || word::has_waiters(seen)) && word::is_held(seen) {
                         node.nap(deadline);
                     }
                     let spun = self.poll(node.want, node.token, Credit::Waking, !starved, deadline);

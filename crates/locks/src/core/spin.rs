@@ -7,7 +7,7 @@
 use core::marker::PhantomData;
 
 use spinpark_platform::{
-    AtomicU32, Clock, Deadline, Event, OnCpu, Ordering::Acquire, Ordering::Relaxed, Platform, Spin,
+    AtomicU32, Clock, Deadline, Event, OnCpu, Ordering::Acquire, Ordering::Relaxed, Pace, Platform, Spin,
 };
 
 use super::LockCore;
@@ -88,6 +88,7 @@ impl<P: Platform> LockCore<P> {
             let seen = self.peek();
             if word::admits(seen, want) {
                 if self.take(want, token, credit) {
+                    P::spun_into(budget.looked);
                     return true;
                 }
             } else if word::wants_handoff(seen) {
@@ -115,10 +116,13 @@ impl<P: Platform> LockCore<P> {
 
 /// The time that one spinning phase may take, and how it is spent.
 struct Budget<P: Platform> {
-    /// How long to stay away from the lock word before the next poll.
-    gap: u64,
+    pace: Pace,
     start: u64,
     end: u64,
+    /// When the clock was last read.
+    looked: u64,
+    /// When to ask the platform next whether the owner runs.
+    question: u64,
     /// The owner that the last question was about, and what the platform remembers of it.
     asked: u32,
     sample: u64,
@@ -134,20 +138,35 @@ impl<P: Platform> Budget<P> {
             // On the other clock a spinner may overstay by its budget, which is far below a timer's own slack.
             _ => end,
         };
-        Self { gap: P::TUNING.first_gap_ns, start, end, asked: 0, sample: 0, platform: PhantomData }
+        let question = start + P::TUNING.oracle_ns;
+        Self {
+            pace: P::pace(start),
+            start,
+            end,
+            looked: start,
+            question,
+            asked: 0,
+            sample: 0,
+            platform: PhantomData,
+        }
     }
 
-    /// Stays away from the lock word before the next poll, twice as long each time up to a bound. Returns whether to
-    /// stop: the time is over, or `owner` (0: unknown) does not run, perhaps because this thread has its CPU.
+    /// Stays away from the lock word before the next poll. Returns whether to stop: the time is over, or `owner` (0:
+    /// unknown) does not run, perhaps because this thread has its CPU.
     ///
     /// Each poll takes the owner's cache line away from it, and each success moves the lock and all that it protects
-    /// to another CPU. A thread that leaves the owner alone for a few of its turns costs everybody less than one that
-    /// takes the first chance (document 004: back-off).
+    /// to another CPU. Where threads come back for the lock faster than it can move, one that leaves the owner alone for
+    /// many of its turns costs everybody less than one that takes the first chance (document 004: back-off); elsewhere,
+    /// to stay away is to leave a free lock idle. The platform tells which it is.
     fn wait(&mut self, owner: u32) -> bool {
-        let mut now = P::now(Clock::Monotonic);
-        let until = now + self.gap;
+        let gap = match self.pace {
+            Pace::Close => P::TUNING.close_gap_ns,
+            Pace::Apart => P::TUNING.apart_gap_ns,
+        };
+        let until = self.looked.saturating_add(gap);
         loop {
-            if now >= self.end || now < self.start {
+            self.looked = P::now(Clock::Monotonic);
+            if self.looked >= self.end || self.looked < self.start {
                 P::event(Event::SpinLeftBudget);
                 return true;
             }
@@ -155,17 +174,18 @@ impl<P: Platform> Budget<P> {
                 P::event(Event::SpinLeftOffCpu);
                 return true;
             }
-            if now >= until {
-                break;
+            if self.looked >= until {
+                return false;
             }
-            P::spin_for(P::TUNING.oracle_ns.min(until - now));
-            now = P::now(Clock::Monotonic);
+            P::spin_for(P::TUNING.oracle_ns.min(until - self.looked));
         }
-        self.gap = P::TUNING.longest_gap_ns.min(self.gap * 2);
-        false
     }
 
     fn owner_is_off(&mut self, owner: u32) -> bool {
+        if self.looked < self.question {
+            return false;
+        }
+        self.question = self.looked + P::TUNING.oracle_ns;
         if owner != self.asked {
             self.asked = owner;
             self.sample = 0;

@@ -59,8 +59,8 @@ impl<
 
     const TUNING: Tuning = Tuning {
         spin_ns: SPIN_NS,
-        first_gap_ns: 1,
-        longest_gap_ns: 1,
+        close_gap_ns: 1,
+        apart_gap_ns: 1,
         oracle_ns: 1,
         starvation_ns: STARVATION_NS,
         nap_ns: 0,

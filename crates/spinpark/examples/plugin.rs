@@ -1,0 +1,17 @@
+//! A library that a program loads, uses and closes at run time, as plugins and extension modules are.
+//!
+//! `tests/unload.rs` does that to it.
+
+use spinpark::{Mutex, RwLock};
+
+static COUNT: Mutex<u64> = Mutex::new(0);
+static STEP: RwLock<u64> = RwLock::new(1);
+
+/// Counts up; returns how often it was called.
+#[no_mangle]
+pub extern "C" fn count() -> u64 {
+    let step = *STEP.read();
+    let mut count = COUNT.lock();
+    *count += step;
+    *count
+}

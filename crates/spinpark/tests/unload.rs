@@ -1,0 +1,58 @@
+//! A library with our locks may be closed while threads that have used them live on.
+
+use std::ffi::{c_int, CString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::Barrier;
+use std::time::Duration;
+
+type Count = extern "C" fn() -> u64;
+
+const THREADS: usize = 4;
+const CALLS: u64 = 1000;
+
+/// Beside this test's directory; cargo builds examples before it runs tests.
+fn plugin() -> CString {
+    let mut path: PathBuf = std::env::current_exe().expect("this test");
+    path.pop();
+    path.pop();
+    path.push("examples/libplugin.so");
+    assert!(path.exists(), "{} is not there: run `cargo build --examples -p spinpark`", path.display());
+    CString::new(path.as_os_str().as_bytes()).expect("a path")
+}
+
+/// The kernel must not be left with a pointer into memory that is gone (S4 in the crate `spinpark-linux`).
+#[test]
+fn threads_outlive_the_library_whose_locks_they_used() {
+    const NOW: c_int = libc::RTLD_NOW;
+    // SAFETY: a library of ours, whose initialisers do nothing.
+    let library = unsafe { libc::dlopen(plugin().as_ptr(), NOW) };
+    assert!(!library.is_null());
+    // SAFETY: the handle is good.
+    let count = unsafe { libc::dlsym(library, c"count".as_ptr()) };
+    assert!(!count.is_null());
+    // SAFETY: that is its type.
+    let count = unsafe { std::mem::transmute::<*mut libc::c_void, Count>(count) };
+    let (used, closed) = (Barrier::new(THREADS + 1), Barrier::new(THREADS + 1));
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                for _ in 0..CALLS {
+                    count();
+                }
+                used.wait();
+                closed.wait();
+                // Interrupted, put back, moved to other CPUs.
+                for _ in 0..100 {
+                    std::thread::sleep(Duration::from_micros(50));
+                    std::thread::yield_now();
+                }
+            });
+        }
+        used.wait();
+        assert_eq!(count(), THREADS as u64 * CALLS + 1);
+        // SAFETY: the handle is good; nobody calls into the library any more.
+        unsafe { libc::dlclose(library) };
+        closed.wait();
+    });
+}
