@@ -8,10 +8,10 @@
 //! |---|---|
 //! | can the program be measured at all? | [`target`] |
 //! | run it once, and watch what it uses | [`process`], [`launch`] |
-//! | run it many times | [`blocks`], [`measure`] |
+//! | run it many times | [`blocks`], [`measure`], [`rounds`] |
 //! | what follows from the numbers | [`stats`], [`compare`], [`warnings`] |
 //! | say it | [`report`] |
-//! | workloads of our own | [`demo`], [`locks`] |
+//! | workloads of our own | [`demo`], [`locks`], [`workloads`] |
 //!
 //! Everything after [`measure::Executor`] works without a clock and without processes, and is tested that way.
 
@@ -29,8 +29,10 @@ pub mod metric;
 pub mod process;
 pub mod pthread;
 pub mod report;
+pub mod rounds;
 pub mod sample;
 pub mod stats;
 pub mod target;
 pub mod units;
 pub mod warnings;
+pub mod workloads;

@@ -11,6 +11,8 @@ use crate::stats::Ratio;
 use crate::stats::bootstrap::MIN_BLOCKS;
 use crate::stats::verdict::{MAX_MARGIN, Verdict};
 use crate::units::{percent, seconds};
+use crate::workloads::result::CellResult as CellOfWorkload;
+use crate::workloads::{Figure, Workload};
 
 /// Runs shorter than this are mostly the start of a process.
 const SHORT_RUN_S: f64 = 0.1;
@@ -103,6 +105,11 @@ pub enum Warning {
         /// Of how many.
         ratios: usize,
     },
+    /// Files are not in memory.
+    OtherFileSystem {
+        /// What they are on.
+        name: String,
+    },
     /// Futex calls could not be counted.
     NoFutexCounter {
         /// Why.
@@ -160,7 +167,7 @@ impl fmt::Display for Warning {
             ),
             Self::Oversubscribed { cpus } => write!(
                 f,
-                "Numbers of threads marked * are more than the {cpus} CPUs: there, the scheduler is measured as well as the lock."
+                "Numbers marked * are more than the {cpus} CPUs: there, the scheduler is measured as well."
             ),
             Self::FewOperations { cells } => write!(
                 f,
@@ -180,6 +187,10 @@ impl fmt::Display for Warning {
             Self::WideCells { wide, ratios } => write!(
                 f,
                 "{wide} of {ratios} ratios have an interval wider than the effect; they are undecided. More --rounds narrow it."
+            ),
+            Self::OtherFileSystem { name } => write!(
+                f,
+                "Files are on {name}, not on a tmpfs: the file system and its disk are measured as well."
             ),
             Self::NoFutexCounter { why } => write!(
                 f,
@@ -219,6 +230,32 @@ pub fn of_cells(results: &[CellResult], cpus: usize) -> Vec<Warning> {
         (oversubscribed, Warning::Oversubscribed { cpus }),
         (!few.is_empty(), Warning::FewOperations { cells: few }),
         (!long.is_empty(), Warning::WaitsAsLongAsRuns { cells: long }),
+        (noisy > 0, Warning::NoisyCells { noisy, cells }),
+        (wide > 0, Warning::WideCells { wide, ratios }),
+    ];
+    candidates.into_iter().filter_map(|(applies, warning)| applies.then_some(warning)).collect()
+}
+
+/// Everything that is weak about the cells of a workload.
+#[must_use]
+pub fn of_workload(workload: &Workload, results: &[CellOfWorkload], cpus: usize) -> Vec<Warning> {
+    let named = |result: &CellOfWorkload| format!("{} at {}", result.variant, result.tasks).trim().to_owned();
+    let is_few =
+        |result: &&CellOfWorkload| result.arms.iter().any(|arm| arm.fewest_operations < FEW_OPERATIONS);
+    let few: Vec<String> = results.iter().filter(is_few).map(named).collect();
+    let noisy = results.iter().filter(|r| r.again.is_some_and(|again| again.reach() > MAX_MARGIN)).count();
+    let ratios: Vec<Ratio> = results.iter().flat_map(|r| &r.arms).filter_map(|arm| arm.ratio).collect();
+    let is_wide = |ratio: &&Ratio| ratio.contains_one() && ratio.reach() > MAX_MARGIN;
+    let wide = ratios.iter().filter(is_wide).count();
+    let blocks = results.iter().map(|result| result.rounds).min().unwrap_or_default();
+    let oversubscribed = results.iter().any(|result| result.tasks > cpus);
+    let is_timed = matches!(workload.figure, Figure::PerSecond(_));
+    let (cells, ratios) = (results.len(), ratios.len());
+    let candidates = [
+        (cells > 0 && blocks < MIN_BLOCKS, Warning::TooFewBlocks { blocks }),
+        (oversubscribed, Warning::Oversubscribed { cpus }),
+        // Where the amount of work is fixed, it is what was asked for.
+        (is_timed && !few.is_empty(), Warning::FewOperations { cells: few }),
         (noisy > 0, Warning::NoisyCells { noisy, cells }),
         (wide > 0, Warning::WideCells { wide, ratios }),
     ];

@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         Command::Bench(bench) => commands::bench::run(&bench),
         Command::Demo(demo) => commands::demo::run(&demo),
         Command::Worker(worker) => commands::worker::run(&worker),
+        Command::WorkloadWorker(worker) => commands::worker::run_workload(&worker),
     };
     result.unwrap_or_else(|error| {
         eprintln!("spinpark: {error}");

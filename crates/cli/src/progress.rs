@@ -21,6 +21,17 @@ impl Progress {
         }
         Self(bar)
     }
+
+    /// Says what runs now.
+    pub(crate) fn now(&self, what: String) {
+        self.0.set_message(what);
+        self.0.tick();
+    }
+
+    /// A run has ended.
+    pub(crate) fn advance(&self) {
+        self.0.inc(1);
+    }
 }
 
 /// Standard error, if somebody sees it. indicatif's own target hides the bar if `NO_COLOR` is set, but a bar is no

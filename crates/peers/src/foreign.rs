@@ -4,6 +4,7 @@ use std::alloc::Layout;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use spinpark_bench::locks::any_mutex::any_mutex;
 use spinpark_bench::locks::families::Family;
 #[cfg(any(abseil, nsync))]
 use spinpark_bench::locks::primitives::{BenchCondvar, GuardOf};
@@ -203,6 +204,7 @@ macro_rules! complete {
         pub(crate) const FAMILY: Family = Family {
             name: $name,
             mutex: Some(mutex::<Mutex>),
+            any_mutex: Some(any_mutex::<Mutex>),
             recursive: None,
             error_check: None,
             rwlock: Some(rwlock::<Mutex>),
@@ -264,6 +266,7 @@ pub(crate) mod onetbb {
     pub(crate) const FAMILY: Family = Family {
         name: "onetbb",
         mutex: Some(mutex::<Mutex>),
+        any_mutex: Some(any_mutex::<Mutex>),
         recursive: None,
         error_check: None,
         rwlock: Some(rwlock::<RwLock>),

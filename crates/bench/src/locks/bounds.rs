@@ -10,7 +10,8 @@ use serde::Serialize;
 
 use super::definitions::{Bound, Definitions, Figure, Over, Selection, Side, Target};
 use super::experiment::Measured;
-use super::result::{by_round, paired, ratio};
+use super::result::by_round;
+use crate::stats::paired::{paired, ratio};
 use crate::stats::{Ratio, median};
 
 /// What a bound's target is divided by if it is not one by name.

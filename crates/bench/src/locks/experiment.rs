@@ -1,24 +1,17 @@
-//! Every cell in rounds: all its targets once, in shuffled order, and the baseline twice.
-//!
-//! A round visits all cells in shuffled order and runs one block in each: what disturbs for a minute then disturbs one
-//! round of every cell, rather than every round of one cell.
+//! Cells of locks: a shape at a number of threads, its targets and its runs. [`rounds`] orders them.
 
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
-use rand::RngExt;
-use rand::SeedableRng;
-use rand::rngs::Xoshiro256PlusPlus;
-use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use super::load::Load;
 use super::shapes::Report;
 use crate::failure::RunError;
 use crate::measure::End;
+use crate::rounds;
 
-/// The longest meaningless environment, in bytes: one page, since the stack moves by as much.
-const MAX_PADDING: usize = 4096;
+pub use crate::rounds::Plan;
 
 /// A shape at a number of threads, with the targets that can run it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,21 +37,6 @@ pub struct Skipped {
     pub target: String,
     /// Why.
     pub why: String,
-}
-
-/// Which run it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Plan {
-    /// The round, from 0.
-    pub round: usize,
-    /// The place in the block, from 0.
-    pub order: usize,
-    /// The target's name.
-    pub target: String,
-    /// Whether it is the baseline once more (A/A).
-    pub again: bool,
-    /// Bytes of environment that mean nothing.
-    pub padding: usize,
 }
 
 /// A run that was made. Its report has no buckets: they are in [`Measured::waits`].
@@ -112,20 +90,22 @@ impl Measured {
     pub fn new(cell: Cell) -> Self {
         Self { cell, futex_calls: BTreeMap::new(), waits: BTreeMap::new(), runs: Vec::new() }
     }
+}
 
-    /// Adds a run; the buckets of its report are added to those of its target.
-    pub fn add(&mut self, plan: Plan, mut report: Report) {
+impl rounds::Cell for Measured {
+    type Report = Report;
+
+    fn arms(&self) -> Vec<String> {
+        self.cell.targets.clone()
+    }
+
+    /// The buckets of the report are added to those of its target.
+    fn add(&mut self, plan: Plan, mut report: Report) {
         if let Some(waits) = &mut report.waits {
             let all = self.waits.entry(plan.target.clone()).or_default();
             merge(all, &std::mem::take(&mut waits.buckets));
         }
         self.runs.push(Run { plan, report });
-    }
-
-    /// Runs per round: every target, and the baseline again.
-    #[must_use]
-    pub fn runs_per_round(&self) -> usize {
-        self.cell.targets.len() + usize::from(!self.cell.targets.is_empty())
     }
 }
 
@@ -157,34 +137,12 @@ pub fn measure(
     executor: &mut dyn CellExecutor,
     observer: &mut dyn CellObserver,
 ) -> (Vec<Measured>, End) {
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let mut cells = cells;
-    let mut order: Vec<usize> = (0..cells.len()).collect();
-    for round in 0..rounds {
-        order.shuffle(&mut rng);
-        for &index in &order {
-            for plan in block(&cells[index].cell, round, &mut rng) {
-                observer.starting(&cells[index].cell, &plan.target);
-                match executor.execute(&cells[index].cell, &plan) {
-                    Ok(report) => cells[index].add(plan, report),
-                    Err(error) => return (cells, End::from_error(error)),
-                }
-                observer.finished();
-            }
-        }
-    }
-    (cells, End::Complete)
-}
-
-fn block(cell: &Cell, round: usize, rng: &mut Xoshiro256PlusPlus) -> Vec<Plan> {
-    let again = cell.targets.first().map(|baseline| (baseline, true));
-    let mut arms: Vec<_> = cell.targets.iter().map(|target| (target, false)).chain(again).collect();
-    arms.shuffle(rng);
-    let plans = arms.into_iter().enumerate().map(|(order, (target, again))| {
-        let padding = rng.random_range(0..MAX_PADDING);
-        Plan { round, order, target: target.clone(), again, padding }
-    });
-    plans.collect()
+    rounds::measure(cells, rounds, seed, &mut |measured: &Measured, plan| {
+        observer.starting(&measured.cell, &plan.target);
+        let report = executor.execute(&measured.cell, plan)?;
+        observer.finished();
+        Ok(report)
+    })
 }
 
 #[cfg(test)]

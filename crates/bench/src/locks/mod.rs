@@ -10,6 +10,7 @@
 //! | the order of runs | [`experiment`] |
 //! | what follows | [`result`], [`bounds`] |
 
+pub mod any_mutex;
 pub mod bounds;
 mod counters;
 pub mod definitions;

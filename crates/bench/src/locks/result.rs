@@ -7,7 +7,9 @@ use serde::Serialize;
 use super::definitions::Figure;
 use super::experiment::{Measured, Run, Skipped, quantiles};
 use super::shapes::Report;
+use crate::rounds::Cell;
 use crate::stats::bootstrap::ratio_interval;
+use crate::stats::paired::{ByRound, paired, ratio};
 use crate::stats::verdict::{Verdict, judge};
 use crate::stats::{Ratio, median};
 
@@ -113,24 +115,9 @@ fn switches(report: &Report) -> f64 {
 }
 
 /// The figure of each round of a target; `again`: of the baseline's second run.
-pub(super) fn by_round(
-    measured: &Measured,
-    target: &str,
-    again: bool,
-    figure: Figure,
-) -> BTreeMap<usize, f64> {
+pub(super) fn by_round(measured: &Measured, target: &str, again: bool, figure: Figure) -> ByRound {
     let runs = measured.runs.iter().filter(|run| run.plan.target == target && run.plan.again == again);
     runs.filter_map(|run| Some((run.plan.round, figure.of_for_ratio(&run.report)?))).collect()
-}
-
-/// Ratios of two targets, round by round, where both ran.
-pub(super) fn paired(new: &BTreeMap<usize, f64>, old: &BTreeMap<usize, f64>) -> BTreeMap<usize, f64> {
-    new.iter().filter_map(|(round, new)| Some((*round, new / old.get(round)?))).collect()
-}
-
-/// The median of ratios, with its interval if there are enough.
-pub(super) fn ratio(ratios: &BTreeMap<usize, f64>, seed: u64) -> Option<Ratio> {
-    ratio_interval(&ratios.values().copied().collect::<Vec<_>>(), seed)
 }
 
 impl CellResult {

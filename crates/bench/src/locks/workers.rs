@@ -1,7 +1,7 @@
 //! The executor in earnest: starts a worker process for a cell in the environment of a target.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -107,13 +107,18 @@ impl Workers<'_> {
         // Cannot fail: a request has only strings and numbers in it.
         command.arg(serde_json::to_string(&request).unwrap_or_default()).stdin(Stdio::null());
         prepare(&mut command, padding);
-        let inherited = without_drop_in(&self.inherited);
-        match &self.preload {
-            Some(preload) if target.preload => command.env("LD_PRELOAD", prepend(preload, &inherited)),
-            _ if inherited.is_empty() => command.env_remove("LD_PRELOAD"),
-            _ => command.env("LD_PRELOAD", &inherited),
-        };
-        command.envs(&target.env);
+        set_locks(&mut command, target, self.preload.as_deref(), &self.inherited);
         command
     }
+}
+
+/// Sets the environment in which a worker has the locks of `target`. `inherited` is the user's own `LD_PRELOAD`.
+pub(crate) fn set_locks(command: &mut Command, target: &Target, preload: Option<&Path>, inherited: &OsStr) {
+    let inherited = without_drop_in(inherited);
+    match preload {
+        Some(preload) if target.preload => command.env("LD_PRELOAD", prepend(preload, &inherited)),
+        _ if inherited.is_empty() => command.env_remove("LD_PRELOAD"),
+        _ => command.env("LD_PRELOAD", &inherited),
+    };
+    command.envs(&target.env);
 }

@@ -4,6 +4,7 @@ pub mod compare_table;
 pub mod json;
 pub mod locks;
 mod words;
+pub mod workloads;
 
 use std::env;
 use std::io::IsTerminal;

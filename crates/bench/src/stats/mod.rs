@@ -3,6 +3,7 @@
 //! Ratios are handled as logarithms, so that "twice as fast" and "half as fast" are equally far from "no change".
 
 pub mod bootstrap;
+pub mod paired;
 pub mod verdict;
 
 use serde::Serialize;
@@ -59,6 +60,20 @@ pub(crate) fn median_in_place(values: &mut [f64]) -> Option<f64> {
     lower.map(|lower| f64::midpoint(lower, upper))
 }
 
+/// The arithmetic mean; `None` without values.
+#[must_use]
+pub fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The standard deviation of the population that `values` are a sample of (n − 1); `None` for fewer than two.
+#[must_use]
+pub fn standard_deviation(values: &[f64]) -> Option<f64> {
+    let mean = mean(values).filter(|_| values.len() > 1)?;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    Some((squares / (values.len() - 1) as f64).sqrt())
+}
+
 /// The value below which the fraction `q` of `sorted` lies, linearly interpolated. `sorted` must not be empty.
 #[must_use]
 pub fn quantile(sorted: &[f64], q: f64) -> f64 {
@@ -78,6 +93,14 @@ mod tests {
         assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
         assert_eq!(median(&[]), None);
+    }
+
+    #[test]
+    fn mean_and_standard_deviation() {
+        let values = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0];
+        assert_eq!(mean(&values), Some(5.0));
+        assert!((standard_deviation(&values).unwrap() - (32.0_f64 / 7.0).sqrt()).abs() < 1e-12);
+        assert_eq!((mean(&[]), standard_deviation(&[1.0])), (None, None));
     }
 
     #[test]

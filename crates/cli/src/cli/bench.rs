@@ -4,21 +4,24 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::workloads::{Creat, Faults, Jobs, Mmap, Scan};
+
 const EXAMPLES: &str = "\
 Examples:
-  spinpark bench list                                shapes and targets, a line each
+  spinpark bench list                                shapes, targets and workloads
   spinpark bench locks --quick                       everybody's locks, in some minutes
   spinpark bench locks --bounds                      the project's goals: which hold?
   spinpark bench locks --shape saturated --threads 2,16 --target glibc,parking_lot,spinpark
   spinpark bench pthread                             the drop-in against glibc only
   spinpark bench mtx                                 why a profiler once made a lock faster
+  spinpark bench mmap --touch all                    a workload of the documents: is it faster under a mutex?
   spinpark bench show records/2026-11-22-some-cpu.json --markdown";
 
-/// Measure locks by themselves
+/// Measure locks by themselves, and the workloads of the four documents
 #[derive(Debug, Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Bench {
-    /// List shapes and targets
+    /// List shapes, targets and workloads
     List(List),
     /// Many locks side by side, shape by shape
     ///
@@ -38,6 +41,11 @@ pub(crate) enum Bench {
     /// them has an effect, here?
     #[command(after_help = MTX_EXAMPLES)]
     Mtx(Box<Locks>),
+    Creat(Box<Creat>),
+    Mmap(Box<Mmap>),
+    Faults(Box<Faults>),
+    Scan(Box<Scan>),
+    Jobs(Box<Jobs>),
     /// Print the result of an earlier run again, from its JSON file
     Show(Show),
 }

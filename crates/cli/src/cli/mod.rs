@@ -1,6 +1,7 @@
 //! The command line: names, help, examples. No logic.
 
 mod bench;
+mod workloads;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use spinpark_bench::arm::Baseline;
 
 pub(crate) use self::bench::{Bench, Locks, Show};
+pub(crate) use self::workloads::{Common, Creat, Faults, Jobs, Mmap, Scan, WorkloadWorker};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -49,6 +51,8 @@ pub(crate) enum Command {
     Demo(Demo),
     #[command(name = "__bench-worker", hide = true)]
     Worker(Worker),
+    #[command(name = "__workload-worker", hide = true)]
+    WorkloadWorker(WorkloadWorker),
 }
 
 const RUN_EXAMPLES: &str = "\

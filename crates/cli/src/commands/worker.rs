@@ -1,15 +1,24 @@
-//! `spinpark __bench-worker`: one shape on one family's locks, in a process of its own.
+//! `spinpark __bench-worker` and `__workload-worker`: one shape on one family's locks, or one arm of a workload, in a
+//! process of its own.
 
 use std::process::ExitCode;
 
 use spinpark_bench::locks::families::FAMILIES;
 use spinpark_bench::locks::worker;
+use spinpark_bench::workloads::job;
 
-use crate::cli::Worker;
+use crate::cli::{Worker, WorkloadWorker};
 
 /// Runs the shape and prints its report.
 pub(crate) fn run(worker: &Worker) -> anyhow::Result<ExitCode> {
     let report = worker::run(&FAMILIES, &worker.request)?;
+    println!("{}", serde_json::to_string(&report)?);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs an arm of a workload and prints its report.
+pub(crate) fn run_workload(worker: &WorkloadWorker) -> anyhow::Result<ExitCode> {
+    let report = job::run(&FAMILIES, &worker.request)?;
     println!("{}", serde_json::to_string(&report)?);
     Ok(ExitCode::SUCCESS)
 }

@@ -10,3 +10,4 @@ mod demo;
 mod fixtures;
 mod interrupt;
 mod run;
+mod workloads;

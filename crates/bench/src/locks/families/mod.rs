@@ -5,6 +5,7 @@ mod lock_api;
 mod pthread;
 mod std;
 
+use super::any_mutex::{MakeMutex, any_mutex};
 use super::load::Primitive;
 use super::shapes::{Job, Outcome, Wrong, condvar, mutex, rwlock};
 use lock_api::{parking_lot_locks, spinpark_locks, usync_locks};
@@ -27,6 +28,8 @@ pub struct Family {
     pub rwlock: Option<Run>,
     /// The condition variable, with its mutex.
     pub condvar: Option<Run>,
+    /// Makes a mutex for workloads.
+    pub any_mutex: Option<MakeMutex>,
 }
 
 impl Family {
@@ -59,6 +62,7 @@ const TODAYS: [Family; 6] = [
     Family {
         name: "pthread",
         mutex: Some(mutex::<pthread::Mutex>),
+        any_mutex: Some(any_mutex::<pthread::Mutex>),
         recursive: Some(mutex::<pthread::Recursive>),
         error_check: Some(mutex::<pthread::ErrorCheck>),
         rwlock: Some(rwlock::<pthread::RwLock>),
@@ -67,6 +71,7 @@ const TODAYS: [Family; 6] = [
     Family {
         name: "pthread-adaptive",
         mutex: Some(mutex::<pthread::Adaptive>),
+        any_mutex: Some(any_mutex::<pthread::Adaptive>),
         recursive: None,
         error_check: None,
         rwlock: None,
@@ -75,6 +80,7 @@ const TODAYS: [Family; 6] = [
     Family {
         name: "std",
         mutex: Some(mutex::<std::Mutex>),
+        any_mutex: Some(any_mutex::<std::Mutex>),
         recursive: None,
         error_check: None,
         rwlock: Some(rwlock::<std::RwLock>),
@@ -83,6 +89,7 @@ const TODAYS: [Family; 6] = [
     Family {
         name: "parking_lot",
         mutex: Some(mutex::<parking_lot_locks::Mutex>),
+        any_mutex: Some(any_mutex::<parking_lot_locks::Mutex>),
         recursive: Some(mutex::<parking_lot_locks::Recursive>),
         error_check: None,
         rwlock: Some(rwlock::<parking_lot_locks::RwLock>),
@@ -91,6 +98,7 @@ const TODAYS: [Family; 6] = [
     Family {
         name: "usync",
         mutex: Some(mutex::<usync_locks::Mutex>),
+        any_mutex: Some(any_mutex::<usync_locks::Mutex>),
         recursive: Some(mutex::<usync_locks::Recursive>),
         error_check: None,
         rwlock: Some(rwlock::<usync_locks::RwLock>),
@@ -99,6 +107,7 @@ const TODAYS: [Family; 6] = [
     Family {
         name: "spinpark",
         mutex: Some(mutex::<spinpark_locks::Mutex>),
+        any_mutex: Some(any_mutex::<spinpark_locks::Mutex>),
         recursive: Some(mutex::<spinpark_locks::Recursive>),
         error_check: None,
         rwlock: Some(rwlock::<spinpark_locks::RwLock>),

@@ -21,6 +21,7 @@ use thiserror::Error;
 use super::load::Load;
 use super::primitives::{BenchCondvar, BenchMutex, BenchRwLock};
 
+pub(crate) use self::outcome::jain;
 pub use self::outcome::{Outcome, Report, WaitReport};
 
 /// The most cache lines that a section can change.

@@ -38,7 +38,7 @@ impl Outcome {
 }
 
 /// Jain's fairness index (Jain, Chiu, Hawe 1984): 1 if all did the same, 1/n if one thread did everything.
-fn jain(shares: &[u64]) -> f64 {
+pub(crate) fn jain(shares: &[u64]) -> f64 {
     let sum: f64 = shares.iter().map(|&share| share as f64).sum();
     let squares: f64 = shares.iter().map(|&share| (share as f64).powi(2)).sum();
     if squares == 0.0 { 1.0 } else { sum * sum / (shares.len() as f64 * squares) }

@@ -19,18 +19,18 @@ use crate::stats::verdict::Verdict;
 pub const FEW_CELLS: usize = 6;
 
 /// What stands where there is no number.
-fn dash() -> String {
+pub(super) fn dash() -> String {
     String::from("–")
 }
 
 /// `[0.95, 1.02]`.
-fn interval(ratio: &Ratio) -> String {
+pub(super) fn interval(ratio: &Ratio) -> String {
     let end = |value: f64| if value < 99.995 { format!("{value:.2}") } else { format!("{value:.0}") };
     format!("[{}, {}]", end(ratio.low), end(ratio.high))
 }
 
 /// `16`, or `16*` if that is more than there are CPUs.
-fn threads(threads: usize, cpus: usize) -> String {
+pub(super) fn threads(threads: usize, cpus: usize) -> String {
     format!("{threads}{}", if threads > cpus { "*" } else { "" })
 }
 

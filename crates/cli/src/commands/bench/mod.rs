@@ -3,6 +3,7 @@
 mod output;
 mod request;
 mod show;
+mod workloads;
 
 use std::process::ExitCode;
 
@@ -16,9 +17,10 @@ use spinpark_bench::locks::peers::Peers;
 use spinpark_bench::locks::workers::Workers;
 use spinpark_bench::machine::{Noise, Watch};
 use spinpark_bench::measure::End;
-use spinpark_bench::report::Style;
 use spinpark_bench::report::locks::document::{FORMAT, Record, SCHEMA, VersionedTarget};
 use spinpark_bench::report::locks::list;
+use spinpark_bench::report::{self, Style};
+use spinpark_bench::rounds::Cell;
 use spinpark_bench::target::usage::Usage;
 use spinpark_bench::warnings::{self, Warning};
 
@@ -36,6 +38,11 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<ExitCode> {
         Bench::Locks(locks) => measure_locks(locks, "locks"),
         Bench::Pthread(locks) => measure_locks(locks, "pthread"),
         Bench::Mtx(locks) => measure_locks(locks, "mtx"),
+        Bench::Creat(creat) => workloads::creat(creat),
+        Bench::Mmap(mmap) => workloads::mmap(mmap),
+        Bench::Faults(faults) => workloads::faults(faults),
+        Bench::Scan(scan) => workloads::scan(scan),
+        Bench::Jobs(jobs) => workloads::jobs(jobs),
         Bench::Show(show) => show::run(show),
     }
 }
@@ -44,7 +51,8 @@ fn print_list(definition: Option<&std::path::Path>) -> anyhow::Result<ExitCode> 
     let (definitions, _) = request::definitions(definition)?;
     let own = std::env::current_exe().context("cannot find out where this command itself is")?;
     let list = list::render(&definitions, &Peers::find(&own), Style::of_stdout());
-    println!("{list}\n{} bounds: `spinpark bench locks --bounds` judges them.", definitions.bounds.len());
+    println!("{list}\n{} bounds: `spinpark bench locks --bounds` judges them.\n", definitions.bounds.len());
+    println!("{}", report::workloads::list::render());
     Ok(ExitCode::SUCCESS)
 }
 

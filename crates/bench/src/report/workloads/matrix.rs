@@ -1,0 +1,56 @@
+//! The table of the documents: a row per number of tasks, and for each arm the change against the baseline in %, with
+//! the standard deviation in %.
+
+use super::{deviation, value};
+use crate::report::locks::{dash, threads};
+use crate::report::{Style, table, text};
+use crate::units::change;
+use crate::workloads::Workload;
+use crate::workloads::result::{ArmResult, CellResult};
+
+/// Arms that fit beside each other in 100 columns.
+const ARMS: usize = 3;
+
+/// The table of one variant; none if there is nothing to compare.
+#[must_use]
+pub fn render(workload: &Workload, results: &[&CellResult], cpus: usize, style: Style) -> Option<String> {
+    let first = results.first()?;
+    let (baseline, others) = first.arms.split_first().filter(|(_, others)| !others.is_empty())?;
+    if results.len() < 2 {
+        return None;
+    }
+    let names: Vec<&str> = others.iter().map(|arm| arm.arm.as_str()).collect();
+    let tables = names.chunks(ARMS).map(|names| part(workload, results, &baseline.arm, names, cpus, style));
+    Some(tables.collect::<Vec<_>>().join("\n"))
+}
+
+fn part(
+    workload: &Workload,
+    results: &[&CellResult],
+    baseline: &str,
+    names: &[&str],
+    cpus: usize,
+    style: Style,
+) -> String {
+    let figure = workload.figure;
+    let base = format!("{baseline}, {}", figure.header());
+    let mut header = vec![workload.tasks, &base, "sd"];
+    for name in names {
+        header.extend([name, "sd"]);
+    }
+    let mut rows = table(style, &header);
+    for result in results {
+        let arm = |name: &str| result.arms.iter().find(|arm| arm.arm == name);
+        let mut cells = vec![threads(result.tasks, cpus)];
+        let base = arm(baseline);
+        cells.push(base.map_or_else(dash, |arm| value(figure, arm.mean)));
+        cells.push(deviation(base.and_then(ArmResult::relative_deviation)));
+        for name in names {
+            let arm = arm(name);
+            cells.push(arm.and_then(|arm| arm.of_means).map_or_else(dash, change));
+            cells.push(deviation(arm.and_then(ArmResult::relative_deviation)));
+        }
+        rows.add_row(cells);
+    }
+    text(&rows)
+}

@@ -1,0 +1,55 @@
+//! A row per cell and arm: mean, standard deviation, change of the mean; and the paired ratio with its verdict.
+
+use super::{deviation, value, word};
+use crate::report::locks::{dash, interval, threads};
+use crate::report::{Style, table, text, wrap};
+use crate::units::{change, percent};
+use crate::workloads::Workload;
+use crate::workloads::result::CellResult;
+
+/// The table of one variant. `cpus` decides which rows are oversubscribed.
+#[must_use]
+pub fn render(workload: &Workload, results: &[&CellResult], cpus: usize, style: Style) -> String {
+    let figure = workload.figure;
+    let value_header = figure.header();
+    let header = [workload.tasks, "arm", &value_header, "sd", "change", "ratio", "95 % interval", "verdict"];
+    let mut rows = table(style, &header);
+    if let Some(column) = rows.column_mut(1) {
+        column.set_cell_alignment(comfy_table::CellAlignment::Left);
+    }
+    for result in results {
+        for (place, arm) in result.arms.iter().enumerate() {
+            let is_first = place == 0;
+            let noise = result.again.filter(|_| is_first);
+            let (word, goodness) = word(figure, arm.verdict);
+            let cells = [
+                if is_first { threads(result.tasks, cpus) } else { String::new() },
+                arm.arm.clone(),
+                value(figure, arm.mean),
+                deviation(arm.relative_deviation()),
+                arm.of_means.map_or_else(dash, change),
+                arm.ratio.map_or_else(dash, |ratio| format!("{:.2}", ratio.median)),
+                match noise {
+                    Some(again) => format!("noise ±{}", percent(again.reach())),
+                    None => arm.ratio.as_ref().map_or_else(dash, interval),
+                },
+            ];
+            let mut row: Vec<comfy_table::Cell> = cells.iter().map(comfy_table::Cell::new).collect();
+            row.push(style.verdict(word, goodness));
+            rows.add_row(row);
+        }
+    }
+    text(&rows)
+}
+
+/// What the columns mean, given the baseline's name.
+#[must_use]
+pub fn explanation(workload: &Workload, baseline: &str) -> String {
+    let direction = if workload.figure.more_is_better() { "more" } else { "less" };
+    let sentence = format!(
+        "Means of all runs; sd: standard deviation in % of the mean; change: of the mean, against `{baseline}`. Ratio: within \
+         rounds, median; {direction} than 1 is better. Noise: `{baseline}` against itself. * more {} than CPUs.",
+        workload.tasks
+    );
+    wrap(&sentence, 0) + "\n"
+}

@@ -1,0 +1,146 @@
+//! Tasks that are processes.
+//!
+//! They are forked from a process with one thread, so everything works in them that works here. They end with their
+//! parent, even if it is killed.
+
+use std::io;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+
+use super::board::Board;
+use super::conduct;
+use crate::workloads::job::Trouble;
+
+/// The exit status of a task that failed and said why.
+const FAILED: i32 = 1;
+
+/// Runs `work(number)` in a process for each slot, and lets the phases pass.
+pub(super) fn run(
+    board: &Board,
+    duration: Duration,
+    work: impl Fn(usize) -> Result<(), Trouble>,
+) -> Result<(Duration, Vec<u64>), Trouble> {
+    let mut counted = None;
+    run_all(board, work, || counted = Some(conduct(board, duration)))?;
+    Ok(counted.unwrap_or_default())
+}
+
+/// Runs `work(number)` in a process for each slot. Once all are ready, `go` is called here.
+pub(super) fn run_all(
+    board: &Board,
+    work: impl Fn(usize) -> Result<(), Trouble>,
+    go: impl FnOnce(),
+) -> Result<(), Trouble> {
+    let mut children = Children(Vec::new());
+    for number in 0..board.slots().len() {
+        children.0.push(fork(number, || work(number))?);
+    }
+    let mut waiting = 0;
+    while !board.are_all_ready() {
+        thread::sleep(Duration::from_micros(100));
+        // Now and then: has one ended before the start?
+        waiting += 1;
+        if waiting % 100 == 0 {
+            children.check_alive()?;
+        }
+    }
+    go();
+    children.join()
+}
+
+/// Starts a process that does `work` and ends.
+///
+/// # Errors
+///
+/// If the kernel allows no more.
+pub(crate) fn fork(number: usize, work: impl FnOnce() -> Result<(), Trouble>) -> Result<Pid, Trouble> {
+    let parent = rustix::process::getpid();
+    // SAFETY: this process has one thread (its callers say so), so the child may do whatever we may.
+    let id = unsafe { libc::fork() };
+    match Pid::from_raw(id) {
+        Some(child) if id > 0 => Ok(child),
+        None if id == 0 => {
+            let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+            // The parent may be gone already: then there will be no signal.
+            let is_orphan = rustix::process::getppid() != Some(parent);
+            let status = if is_orphan { FAILED } else { said(work()) };
+            // SAFETY: ends this process; nothing of the parent's is flushed or removed a second time.
+            unsafe { libc::_exit(status) }
+        }
+        _ => Err(Trouble::failed(format!("cannot fork process {number}"))(io::Error::last_os_error())),
+    }
+}
+
+/// The exit status for a result; what is wrong is said on standard error.
+fn said(result: Result<(), Trouble>) -> i32 {
+    match result {
+        Ok(()) => 0,
+        Err(trouble) => {
+            eprintln!("{trouble}");
+            FAILED
+        }
+    }
+}
+
+/// Processes that are not reaped yet. Whoever is left is killed.
+struct Children(Vec<Pid>);
+
+impl Children {
+    fn check_alive(&mut self) -> Result<(), Trouble> {
+        for index in 0..self.0.len() {
+            if let Some(status) = wait(self.0[index], WaitOptions::NOHANG)? {
+                self.0.swap_remove(index);
+                return Err(ended(status)
+                    .err()
+                    .unwrap_or(Trouble::Wrong(String::from("a task ended by itself"))));
+            }
+        }
+        Ok(())
+    }
+
+    fn join(&mut self) -> Result<(), Trouble> {
+        while let Some(child) = self.0.pop() {
+            if let Some(status) = wait(child, WaitOptions::empty())? {
+                ended(status)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        for child in &self.0 {
+            let _ = rustix::process::kill_process(*child, Signal::KILL);
+        }
+        for child in &self.0 {
+            let _ = wait(*child, WaitOptions::empty());
+        }
+    }
+}
+
+/// Waits for `child`; none if it still runs.
+pub(crate) fn wait(child: Pid, options: WaitOptions) -> Result<Option<WaitStatus>, Trouble> {
+    loop {
+        match rustix::process::waitpid(Some(child), options) {
+            Err(rustix::io::Errno::INTR) => {}
+            result => {
+                return Ok(result
+                    .map_err(Trouble::failed("cannot wait for a process"))?
+                    .map(|(_, status)| status));
+            }
+        }
+    }
+}
+
+/// What the end of a process means.
+pub(crate) fn ended(status: WaitStatus) -> Result<(), Trouble> {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(0), _) => Ok(()),
+        (Some(FAILED), _) => Err(Trouble::Refused(String::from("a process failed; it says why above"))),
+        (_, Some(signal)) => Err(Trouble::Wrong(format!("a process was killed by signal {signal}"))),
+        (code, _) => Err(Trouble::Wrong(format!("a process ended with status {}", code.unwrap_or(-1)))),
+    }
+}

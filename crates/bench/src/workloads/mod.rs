@@ -1,0 +1,46 @@
+//! `spinpark bench WORKLOAD`: the benchmarks of the four documents, as programs of ours.
+//!
+//! | what | where |
+//! |---|---|
+//! | what a workload is | [`workload`], all of them: [`WORKLOADS`] |
+//! | what one process is told, and what it says | [`job`] |
+//! | its threads or processes | [`crew`]; a mutex around what they do: [`serial`] |
+//! | where it may write | [`directory`] |
+//! | whether the machine can do it at all | [`resources`] |
+//! | cells (a variant at a number of tasks) with their arms | [`experiment`] |
+//! | one process per run | [`runner`] |
+//! | what follows: mean, standard deviation, ratio, verdict | [`result`] |
+//! | whose locks an arm has | [`locks`] |
+//! | what the documents publish | [`documents`] |
+//!
+//! A workload is a file (or a directory) of its own: parameters, cells, a function that runs it, and a [`Workload`] that
+//! describes it. It is added to [`WORKLOADS`].
+
+pub mod creat;
+pub mod crew;
+pub mod directory;
+pub mod documents;
+pub mod experiment;
+pub mod faults;
+pub mod job;
+pub mod jobs;
+pub mod locks;
+pub mod mmap;
+pub mod resources;
+pub mod result;
+pub mod runner;
+pub mod scan;
+pub mod serial;
+pub mod workload;
+
+pub use self::workload::{Column, Figure, Workload};
+
+/// All workloads, in the order in which they are listed.
+pub static WORKLOADS: [&Workload; 5] =
+    [&creat::WORKLOAD, &mmap::WORKLOAD, &faults::WORKLOAD, &scan::WORKLOAD, &jobs::WORKLOAD];
+
+/// The workload of that name.
+#[must_use]
+pub fn by_name(name: &str) -> Option<&'static Workload> {
+    WORKLOADS.into_iter().find(|workload| workload.name == name)
+}

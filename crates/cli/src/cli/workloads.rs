@@ -1,0 +1,269 @@
+//! The command line of `spinpark bench WORKLOAD`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::de::DeserializeOwned;
+use spinpark_bench::workloads::crew::Kind;
+use spinpark_bench::workloads::faults::Mapping;
+use spinpark_bench::workloads::jobs::JOBS;
+use spinpark_bench::workloads::mmap::Touch;
+use spinpark_bench::workloads::serial::Sections;
+
+/// What every workload takes.
+#[derive(Debug, Args)]
+pub(crate) struct Common {
+    /// Rounds over all cells; 6 or more for intervals and verdicts
+    #[arg(short, long, visible_alias = "rounds", value_name = "N", default_value_t = 10,
+          value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
+    pub(crate) repeat: usize,
+
+    /// The arm that others are compared with; it runs twice per round [default: the first one]
+    #[arg(long, value_name = "ARM")]
+    pub(crate) baseline: Option<String>,
+
+    /// What operations cost, how evenly tasks were served, and more
+    #[arg(long)]
+    pub(crate) details: bool,
+
+    /// Write all data to this file. `-`, or no file, is standard output; the tables go to standard error then
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Repeat the order of runs of an earlier benchmark; otherwise it is random, and printed
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+}
+
+/// How long a run counts.
+#[derive(Debug, Args)]
+pub(crate) struct Length {
+    /// Length of the counted phase of a run, in milliseconds [default: 200]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=600_000), conflicts_with = "seconds")]
+    pub(crate) millis: Option<u64>,
+
+    /// The same in seconds
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=600))]
+    pub(crate) seconds: Option<u64>,
+}
+
+impl Length {
+    /// In milliseconds.
+    pub(crate) fn millis(&self) -> u64 {
+        const DEFAULT: u64 = 200;
+        self.seconds.map(|seconds| seconds * 1000).or(self.millis).unwrap_or(DEFAULT)
+    }
+}
+
+/// Reads a word of a list that a workload defines; the error names them all.
+fn named<T: DeserializeOwned>(word: &str) -> Result<T, String> {
+    serde_json::from_value(word.into()).map_err(|error| error.to_string())
+}
+
+const LOCKS: &str = "Whose mutexes: a target of `bench list`, or a family";
+
+const MMAP_EXAMPLES: &str = "\
+Examples:
+  spinpark bench mmap                                         the documents' tables, glibc's mutex and ours
+  spinpark bench mmap --touch all --threads 1,2,4 --lock glibc,std,parking_lot,usync,spinpark
+  spinpark bench mmap --serialize none,iteration,calls --touch none
+  spinpark bench mmap --serialize iteration --lock glibc,drop-in    a lock against another";
+
+/// Threads that map 1 MB, write to it or not, and unmap it: plain or under a mutex
+///
+/// Document 002: is a mutex around the kernel's own lock faster? The columns are the documents': means, standard
+/// deviations in %, and the change against the plain variant.
+#[derive(Debug, Args)]
+#[command(after_help = MMAP_EXAMPLES)]
+pub(crate) struct Mmap {
+    /// Numbers of threads
+    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 3, 4, 5, 10, 20, 40])]
+    pub(crate) threads: Vec<usize>,
+
+    /// What is written between the calls: none, all (every 8 bytes: 256 page faults)
+    #[arg(long, value_name = "WHAT", num_args = 1.., value_delimiter = ',', value_parser = named::<Touch>, default_value = "none,all")]
+    pub(crate) touch: Vec<Touch>,
+
+    /// What the mutex is held for: none (plain), iteration, calls (one section around each call)
+    #[arg(long, value_name = "WHAT", num_args = 1.., value_delimiter = ',', value_parser = named::<Sections>, default_value = "none,iteration")]
+    pub(crate) serialize: Vec<Sections>,
+
+    #[arg(short, long, value_name = "NAME", num_args = 1.., value_delimiter = ',', default_value = "glibc,spinpark", help = LOCKS)]
+    pub(crate) lock: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) length: Length,
+
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+const CREAT_EXAMPLES: &str = "\
+Examples:
+  spinpark bench creat                                        processes and threads, 1 to 256 of them
+  spinpark bench creat --threads 256 --tasks processes --seconds 10    as in document 001: V 256 10
+  spinpark bench creat --unlink --tasks threads --lock none,glibc,spinpark";
+
+/// Tasks that create and close a file of their own, all in one directory
+///
+/// Document 001's test of the kernel's mutex. Whoever creates a name takes the directory's lock; --lock adds one of ours
+/// or our peers' around it.
+#[derive(Debug, Args)]
+#[command(after_help = CREAT_EXAMPLES)]
+pub(crate) struct Creat {
+    /// Numbers of tasks
+    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 16, 64, 256])]
+    pub(crate) threads: Vec<usize>,
+
+    /// What tasks are: processes, threads, or both to be compared
+    #[arg(long, value_name = "KIND", num_args = 1.., value_delimiter = ',', value_parser = named::<Kind>, default_value = "processes,threads")]
+    pub(crate) tasks: Vec<Kind>,
+
+    /// Remove the file again in each round
+    #[arg(long)]
+    pub(crate) unlink: bool,
+
+    /// Mutexes around it, for threads: none, a target of `bench list`, or a family
+    #[arg(short, long, value_name = "NAME", num_args = 1.., value_delimiter = ',', default_value = "none")]
+    pub(crate) lock: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) place: Dir,
+
+    #[command(flatten)]
+    pub(crate) length: Length,
+
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+const FAULTS_EXAMPLES: &str = "\
+Examples:
+  spinpark bench faults                                       private memory, threads against processes
+  spinpark bench faults --kind private,file-private,file-shared --threads 1,2,4
+  spinpark bench faults --size 128 --tasks threads            as page_fault1 of will-it-scale";
+
+/// Tasks that write to each page of a fresh mapping: page faults per second
+#[derive(Debug, Args)]
+#[command(after_help = FAULTS_EXAMPLES)]
+pub(crate) struct Faults {
+    /// Numbers of tasks
+    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 4, 10, 40])]
+    pub(crate) threads: Vec<usize>,
+
+    /// What is mapped: private, shared (memory); file-private (copied on write), file-shared
+    #[arg(long, value_name = "KIND", num_args = 1.., value_delimiter = ',', value_parser = named::<Mapping>, default_value = "private")]
+    pub(crate) kind: Vec<Mapping>,
+
+    /// What tasks are: processes, threads, or both to be compared
+    #[arg(long, value_name = "KIND", num_args = 1.., value_delimiter = ',', value_parser = named::<Kind>, default_value = "processes,threads")]
+    pub(crate) tasks: Vec<Kind>,
+
+    /// Size of each task's mapping, in MB
+    #[arg(long, value_name = "MB", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=65_536))]
+    pub(crate) size: u64,
+
+    #[command(flatten)]
+    pub(crate) place: Dir,
+
+    #[command(flatten)]
+    pub(crate) length: Length,
+
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+const SCAN_EXAMPLES: &str = "\
+Examples:
+  spinpark bench scan                                         a thread per CPU over a tree that is made
+  spinpark bench scan --tree /usr/share/doc --threads 2,8     a tree of yours, only read
+  spinpark bench scan --serialize none,iteration,calls --lock glibc,std,spinpark";
+
+/// Threads that open, map, search and unmap files: a virus scanner
+///
+/// The tree that is made has a signature in every seventh file, and a run fails if it does not find exactly these.
+#[derive(Debug, Args)]
+#[command(after_help = SCAN_EXAMPLES)]
+pub(crate) struct Scan {
+    /// Numbers of threads [default: one per CPU]
+    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',')]
+    pub(crate) threads: Vec<usize>,
+
+    /// Scan this tree instead of one that is made. It is only read; nobody should write to it meanwhile
+    #[arg(long, value_name = "DIR")]
+    pub(crate) tree: Option<PathBuf>,
+
+    /// What the mutex is held for: none (plain), iteration (all of a file), calls (mapping, and unmapping)
+    #[arg(long, value_name = "WHAT", num_args = 1.., value_delimiter = ',', value_parser = named::<Sections>, default_value = "none,calls")]
+    pub(crate) serialize: Vec<Sections>,
+
+    #[arg(short, long, value_name = "NAME", num_args = 1.., value_delimiter = ',', default_value = "glibc,spinpark", help = LOCKS)]
+    pub(crate) lock: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) place: Dir,
+
+    #[command(flatten)]
+    pub(crate) length: Length,
+
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+const JOBS_EXAMPLES: &str = "\
+Examples:
+  spinpark bench jobs                                         the mix fserver, 1 to 16 users
+  spinpark bench jobs --mix alltests,shared --tasks 1,2,4 --details    and what the time goes to
+  spinpark bench jobs --mix disk --dir /var/tmp --no-sync     on a disk, without waiting for it
+  spinpark bench jobs --mix fserver --file-size 10 --pool-size 20 --tasks 64    sizes in MB";
+
+/// Users that do small jobs of many kinds, in mixes with published weights: jobs per minute
+///
+/// The multi-user benchmark of documents 001 and 002, with operations of our own. Each user is a process that does its jobs
+/// in an order of its own. Mixes: fserver, alltests, custom, disk, high_systime, shared, short.
+#[derive(Debug, Args)]
+#[command(after_help = JOBS_EXAMPLES)]
+pub(crate) struct Jobs {
+    /// Which mixes
+    #[arg(long, value_name = "MIX", num_args = 1.., value_delimiter = ',', default_value = "fserver")]
+    pub(crate) mix: Vec<String>,
+
+    /// Numbers of users
+    #[arg(long, visible_alias = "threads", value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16])]
+    pub(crate) tasks: Vec<usize>,
+
+    /// Jobs of a user. Every operation of the mix is done at least once
+    #[arg(long, value_name = "N", default_value_t = JOBS, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
+    pub(crate) jobs: usize,
+
+    /// Size of a file, in MB, without its part of the pool [default: the mix' own, or what fits]
+    #[arg(long, value_name = "MB")]
+    pub(crate) file_size: Option<u32>,
+
+    /// What all files share, in MB: each has a part of it [default: the mix' own, or what fits]
+    #[arg(long, value_name = "MB")]
+    pub(crate) pool_size: Option<u32>,
+
+    /// Do not flush files to the disk
+    #[arg(long)]
+    pub(crate) no_sync: bool,
+
+    #[command(flatten)]
+    pub(crate) place: Dir,
+
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// Where files go.
+#[derive(Debug, Args)]
+pub(crate) struct Dir {
+    /// Make the private directory for files here; it is removed afterwards [default: a tmpfs, such as /dev/shm]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WorkloadWorker {
+    pub(crate) request: String,
+}

@@ -1,0 +1,74 @@
+//! `spinpark bench WORKLOAD`: from the command line to cells, and from there on the same for all.
+
+mod experiment;
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use spinpark_bench::locks::definitions::Target;
+use spinpark_bench::locks::shapes::allowed_cpus;
+use spinpark_bench::workloads;
+use spinpark_bench::workloads::directory::Place;
+use spinpark_bench::workloads::resources::space;
+
+use self::experiment::{Experiment, measure};
+use crate::cli::{Creat, Faults, Jobs, Mmap, Scan};
+
+/// `spinpark bench mmap`.
+pub(super) fn mmap(mmap: &Mmap) -> anyhow::Result<ExitCode> {
+    let cells = workloads::mmap::cells(&mmap.touch, &mmap.serialize, &locks(&mmap.lock)?, &mmap.threads);
+    measure(
+        &mmap.common,
+        Experiment { workload: &workloads::mmap::WORKLOAD, cells, millis: mmap.length.millis(), dir: None },
+    )
+}
+
+/// `spinpark bench creat`.
+pub(super) fn creat(creat: &Creat) -> anyhow::Result<ExitCode> {
+    let locks = workloads::locks::parse(&creat.lock).map_err(anyhow::Error::msg)?;
+    let cells = workloads::creat::cells(&creat.tasks, creat.unlink, &locks, &creat.threads);
+    let cells = cells.map_err(anyhow::Error::msg)?;
+    let (workload, millis) = (&workloads::creat::WORKLOAD, creat.length.millis());
+    measure(&creat.common, Experiment { workload, cells, millis, dir: creat.place.dir.as_deref() })
+}
+
+/// `spinpark bench faults`.
+pub(super) fn faults(faults: &Faults) -> anyhow::Result<ExitCode> {
+    let cells = workloads::faults::cells(&faults.kind, &faults.tasks, faults.size << 20, &faults.threads);
+    let (workload, millis) = (&workloads::faults::WORKLOAD, faults.length.millis());
+    measure(&faults.common, Experiment { workload, cells, millis, dir: faults.place.dir.as_deref() })
+}
+
+/// `spinpark bench scan`.
+pub(super) fn scan(scan: &Scan) -> anyhow::Result<ExitCode> {
+    let tree = scan
+        .tree
+        .as_deref()
+        .map(|tree| tree.canonicalize().with_context(|| format!("cannot read --tree {}", tree.display())));
+    let threads = if scan.threads.is_empty() { vec![allowed_cpus()] } else { scan.threads.clone() };
+    let cells = workloads::scan::cells(tree.transpose()?, &scan.serialize, &locks(&scan.lock)?, &threads);
+    let (workload, millis) = (&workloads::scan::WORKLOAD, scan.length.millis());
+    measure(&scan.common, Experiment { workload, cells, millis, dir: scan.place.dir.as_deref() })
+}
+
+/// `spinpark bench jobs`.
+pub(super) fn jobs(jobs: &Jobs) -> anyhow::Result<ExitCode> {
+    let wish = workloads::jobs::Wish {
+        mixes: jobs.mix.clone(),
+        jobs: jobs.jobs,
+        file_size: jobs.file_size.map(|size| u64::from(size) << 20),
+        pool_size: jobs.pool_size.map(|size| u64::from(size) << 20),
+        sync: !jobs.no_sync,
+    };
+    let dir = jobs.place.dir.as_deref();
+    let space = space(&Place::find(dir)?.path);
+    let (cells, notes) = workloads::jobs::cells(&wish, &jobs.tasks, space).map_err(anyhow::Error::msg)?;
+    notes.iter().for_each(|note| eprintln!("{note}"));
+    // The amount of work is fixed, not the time.
+    measure(&jobs.common, Experiment { workload: &workloads::jobs::WORKLOAD, cells, millis: 0, dir })
+}
+
+/// The targets that words mean; "none" is none of them.
+fn locks(words: &[String]) -> anyhow::Result<Vec<Target>> {
+    Ok(workloads::locks::parse(words).map_err(anyhow::Error::msg)?.into_iter().flatten().collect())
+}
