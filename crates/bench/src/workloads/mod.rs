@@ -20,10 +20,13 @@ pub mod directory;
 pub mod experiment;
 pub mod job;
 pub mod locks;
+pub mod mail;
 pub mod mmap;
+pub mod phase;
 pub mod resources;
 pub mod result;
 pub mod runner;
+pub mod select;
 pub mod serial;
 pub mod workload;
 
