@@ -22,7 +22,6 @@ pub mod job;
 pub mod locks;
 pub mod mail;
 pub mod mmap;
-pub mod phase;
 pub mod resources;
 pub mod result;
 pub mod runner;
@@ -33,7 +32,7 @@ pub mod workload;
 pub use self::workload::{Column, Figure, Workload};
 
 /// All workloads, in the order in which they are listed.
-pub static WORKLOADS: [&Workload; 1] = [&mmap::WORKLOAD];
+pub static WORKLOADS: [&Workload; 3] = [&mmap::WORKLOAD, &mail::WORKLOAD, &select::WORKLOAD];
 
 /// The workload of that name.
 #[must_use]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::programs::{Mail, Select};
 use super::workloads::Mmap;
 
 const EXAMPLES: &str = "\
@@ -14,6 +15,7 @@ Examples:
   spinpark bench locks --shape saturated --threads 2,16 --target glibc,parking_lot,spinpark
   spinpark bench pthread                             the drop-in against glibc only
   spinpark bench mmap --touch all                    a workload of the documents: is it faster under a mutex?
+  spinpark bench select --clients 10                 our locks inside a real database, against glibc's
   spinpark bench show records/2026-11-22-some-cpu.json --markdown";
 
 /// Measure locks by themselves, and the workloads of the four documents
@@ -34,6 +36,8 @@ pub(crate) enum Bench {
     #[command(after_help = PTHREAD_EXAMPLES)]
     Pthread(Box<Locks>),
     Mmap(Mmap),
+    Mail(Mail),
+    Select(Select),
     /// Print the result of an earlier run again, from its JSON file
     Show(Show),
 }

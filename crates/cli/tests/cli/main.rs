@@ -9,4 +9,7 @@ mod compare;
 mod demo;
 mod fixtures;
 mod interrupt;
+mod mail;
 mod run;
+mod select;
+mod traces;

@@ -8,7 +8,6 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::wire::{Line, read_line, say};
-use crate::workloads::phase::{Phase, Phases};
 
 /// How many messages go over one connection: as in MOSBENCH, and the most that exim delivers at once by default.
 pub const MESSAGES_PER_CONNECTION: usize = 10;
@@ -57,49 +56,53 @@ pub(super) fn message_id(run: u64, client: usize, message: u64) -> String {
 /// One client.
 #[derive(Debug)]
 pub(super) struct Client<'a> {
-    pub(super) server: SocketAddr,
-    pub(super) number: usize,
-    /// Tells the messages of this run from others.
-    pub(super) run: u64,
-    pub(super) phases: &'a Phases,
-    /// Messages that the server accepted while operations were counted.
-    pub(super) counted: &'a AtomicU64,
+    server: SocketAddr,
+    number: usize,
+    run: u64,
+    /// Messages that the server has accepted from this client.
+    accepted: &'a AtomicU64,
+    connection: Option<Dialogue>,
+    messages_left: usize,
 }
 
-impl Client<'_> {
-    /// Sends messages until it shall stop. Returns how many the server accepted.
-    pub(super) fn run(&self) -> Result<u64, ClientError> {
-        let mut accepted = 0;
-        while self.phases.now() != Phase::Over {
-            self.connection(&mut accepted)?;
-        }
-        Ok(accepted)
+impl<'a> Client<'a> {
+    /// Client `number` of `server`. `run` tells its messages from those of other runs.
+    pub(super) fn new(server: SocketAddr, number: usize, run: u64, accepted: &'a AtomicU64) -> Self {
+        Self { server, number, run, accepted, connection: None, messages_left: 0 }
     }
 
-    fn connection(&self, accepted: &mut u64) -> Result<(), ClientError> {
-        let mut dialogue = Dialogue::connect(self.server)?;
-        dialogue.ask("HELO localhost", "250")?;
-        for _ in 0..MESSAGES_PER_CONNECTION {
-            dialogue.ask("MAIL FROM:<sender@localhost>", "250")?;
-            dialogue.ask(&format!("RCPT TO:<{}@localhost>", mailbox(self.number)), "250")?;
-            dialogue.ask("DATA", "354")?;
-            let id = message_id(self.run, self.number, *accepted);
-            dialogue.ask(&format!("Message-ID: {id}\r\nSubject: load\r\n\r\nNothing to say.\r\n."), "250")?;
-            *accepted += 1;
-            match self.phases.now() {
-                Phase::WarmUp => {}
-                Phase::Counted => {
-                    // Ours alone: nobody else writes it.
-                    self.counted.store(self.counted.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-                }
-                Phase::Over => break,
+    /// Sends one message, over a new connection if the last one has had its messages.
+    pub(super) fn send(&mut self) -> Result<(), ClientError> {
+        let mut dialogue = match self.connection.take() {
+            Some(dialogue) => dialogue,
+            None => {
+                self.messages_left = MESSAGES_PER_CONNECTION;
+                let mut dialogue = Dialogue::connect(self.server)?;
+                dialogue.ask("HELO localhost", "250")?;
+                dialogue
             }
-        }
-        dialogue.ask("QUIT", "221")
+        };
+        dialogue.ask("MAIL FROM:<sender@localhost>", "250")?;
+        dialogue.ask(&format!("RCPT TO:<{}@localhost>", mailbox(self.number)), "250")?;
+        dialogue.ask("DATA", "354")?;
+        // Nobody else writes it.
+        let number = self.accepted.load(Ordering::Relaxed);
+        let id = message_id(self.run, self.number, number);
+        dialogue.ask(&format!("Message-ID: {id}\r\nSubject: load\r\n\r\nNothing to say.\r\n."), "250")?;
+        self.accepted.store(number + 1, Ordering::Relaxed);
+        self.messages_left -= 1;
+        self.connection = Some(dialogue);
+        if self.messages_left == 0 { self.goodbye() } else { Ok(()) }
+    }
+
+    /// Hangs up, if it is connected.
+    pub(super) fn goodbye(&mut self) -> Result<(), ClientError> {
+        self.connection.take().map_or(Ok(()), |mut dialogue| dialogue.ask("QUIT", "221"))
     }
 }
 
 /// A connection on which one side speaks at a time.
+#[derive(Debug)]
 struct Dialogue {
     reader: BufReader<TcpStream>,
     sent: String,

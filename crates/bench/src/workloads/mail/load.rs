@@ -6,17 +6,18 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use std::time::Duration;
 
 use rustix::process::Signal;
 use thiserror::Error;
 
 use super::check::{Wrong, check};
-use super::client::{Client, ClientError};
+use super::client::Client;
 use super::server::LISTENING;
 use super::spool::Spool;
-use crate::workloads::phase::Phases;
+use crate::machine::cpu_of_children;
+use crate::workloads::crew::{self, Done, Kind, Task};
+use crate::workloads::job::Trouble;
 
 /// The command's hidden subcommand that is a server.
 pub const SERVER: &str = "__mail-server";
@@ -26,10 +27,8 @@ pub const SERVER: &str = "__mail-server";
 pub struct Load<'a> {
     /// How many clients.
     pub clients: usize,
-    /// Before messages count.
-    pub warm_up: Duration,
-    /// While they do.
-    pub counted: Duration,
+    /// While messages count; a warm-up comes before.
+    pub duration: Duration,
     /// A number that no other run has: it is in all messages.
     pub run: u64,
     /// An empty directory for our server; unused with a server that is there.
@@ -41,12 +40,10 @@ pub struct Load<'a> {
 /// What came out.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Messages that the server accepted while they counted, per client.
-    pub counted: Vec<u64>,
-    /// Messages that it accepted in all.
-    pub accepted: u64,
-    /// How long they counted.
-    pub elapsed: Duration,
+    /// Of the clients.
+    pub done: Done,
+    /// What our server and its processes used for all messages: user and system time.
+    pub server: Option<(Duration, Duration)>,
 }
 
 /// A run without a result.
@@ -59,16 +56,21 @@ pub enum LoadError {
     #[error("the mail server {0}")]
     Server(String),
     /// A conversation failed.
-    #[error("client {number}: {error}")]
-    Client {
-        /// Whose.
-        number: usize,
-        /// How.
-        error: ClientError,
-    },
+    #[error(transparent)]
+    Client(#[from] Trouble),
     /// What was delivered is not what was accepted.
     #[error(transparent)]
     Wrong(#[from] Wrong),
+}
+
+impl From<LoadError> for Trouble {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Client(trouble) => trouble,
+            LoadError::Wrong(wrong) => Self::Wrong(wrong.to_string()),
+            other => Self::Refused(other.to_string()),
+        }
+    }
 }
 
 impl Load<'_> {
@@ -78,8 +80,10 @@ impl Load<'_> {
     ///
     /// If a message was refused, lost or doubled.
     pub fn run(&self) -> Result<Outcome, LoadError> {
-        let Some(server) = self.server else { return self.run_with_own_server() };
-        self.drive(server).map(|(outcome, _)| outcome)
+        match self.server {
+            Some(server) => Ok(Outcome { done: self.drive(server)?.0, server: None }),
+            None => self.run_with_own_server(),
+        }
     }
 
     fn run_with_own_server(&self) -> Result<Outcome, LoadError> {
@@ -87,51 +91,35 @@ impl Load<'_> {
         let server = Server::start(self.directory, 2 * self.clients)?;
         let driven = self.drive(server.address);
         let status = server.stop().map_err(LoadError::Start)?;
-        let (outcome, accepted) = driven?;
+        let (done, accepted) = driven?;
         if !status.success() {
             return Err(LoadError::Server(crate::failure::in_words(status)));
         }
         check(&Spool::at(self.directory), self.run, &accepted)?;
-        Ok(outcome)
+        // There was no other child, and it has waited for all of its own.
+        Ok(Outcome { done, server: Some(cpu_of_children()) })
     }
 
     /// Lets the clients loose. Also returns how many messages were accepted per client.
-    fn drive(&self, server: SocketAddr) -> Result<(Outcome, Vec<u64>), LoadError> {
-        let phases = Phases::default();
-        let counters: Vec<Padded> = (0..self.clients).map(|_| Padded::default()).collect();
-        let clients = counters.iter().enumerate().map(|(number, counter)| Client {
-            server,
-            number,
-            run: self.run,
-            phases: &phases,
-            counted: &counter.0,
-        });
-        let (elapsed, results) = thread::scope(|scope| {
-            let phases = &phases;
-            let threads: Vec<_> = clients
-                .map(|client| {
-                    scope.spawn(move || {
-                        let result = client.run();
-                        if result.is_err() {
-                            phases.stop();
-                        }
-                        result
-                    })
-                })
-                .collect();
-            let elapsed = phases.run(self.warm_up, self.counted);
-            let results = threads.into_iter().map(|thread| match thread.join() {
-                Ok(result) => result,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            (elapsed, results.collect::<Vec<_>>())
-        });
-        let mut accepted = Vec::with_capacity(self.clients);
-        for (number, result) in results.into_iter().enumerate() {
-            accepted.push(result.map_err(|error| LoadError::Client { number, error })?);
-        }
-        let counted = counters.iter().map(|counter| counter.0.load(Ordering::Relaxed)).collect();
-        Ok((Outcome { counted, accepted: accepted.iter().sum(), elapsed }, accepted))
+    fn drive(&self, server: SocketAddr) -> Result<(Done, Vec<u64>), Trouble> {
+        let accepted: Vec<Padded> = (0..self.clients).map(|_| Padded::default()).collect();
+        let done = crew::run(Kind::Threads, self.clients, self.duration, |number| {
+            Ok(Sender(Client::new(server, number, self.run, &accepted[number].0)))
+        })?;
+        Ok((done, accepted.iter().map(|accepted| accepted.0.load(Ordering::Relaxed)).collect()))
+    }
+}
+
+/// A client as a task: a step is a message.
+struct Sender<'a>(Client<'a>);
+
+impl Task for Sender<'_> {
+    fn step(&mut self) -> Result<u64, Trouble> {
+        self.0.send().map(|()| 1).map_err(|error| Trouble::Refused(error.to_string()))
+    }
+
+    fn end(&mut self) -> Result<(), Trouble> {
+        self.0.goodbye().map_err(|error| Trouble::Refused(error.to_string()))
     }
 }
 

@@ -11,6 +11,7 @@ use thiserror::Error;
 use super::connection::{Connection, QueryError};
 use super::server::{Server, ServerError, Usage};
 use super::table::{DATABASE, Random, password, select, statements, update, word};
+use crate::failure::Tail;
 use crate::mariadb::Files;
 
 /// Queries in a round of one client.
@@ -38,8 +39,6 @@ pub struct Outcome {
     pub elapsed: Duration,
     /// The longest and the shortest query, and all between, in nanoseconds.
     pub times: Histogram<u64>,
-    /// How long each client took, in nanoseconds.
-    pub clients: Vec<u64>,
     /// What the server used meanwhile.
     pub usage: Usage,
 }
@@ -53,6 +52,14 @@ pub enum LoadError {
     /// A query failed.
     #[error(transparent)]
     Query(#[from] QueryError),
+    /// A query failed, and the server may have said why.
+    #[error("{error}{log}")]
+    Meanwhile {
+        /// How.
+        error: QueryError,
+        /// The end of the server's log.
+        log: Tail,
+    },
     /// The answer is not what it must be.
     #[error("wrong result: `{query}` {what}")]
     Wrong {
@@ -74,7 +81,7 @@ pub enum LoadError {
 /// # Errors
 ///
 /// If the server refuses.
-pub fn fill(server: Server, files: &Files, rows: u64) -> Result<(), LoadError> {
+pub(super) fn fill(server: Server, files: &Files, rows: u64) -> Result<(), LoadError> {
     let mut connection = Connection::open(&files.socket(), "root")?;
     for statement in statements(rows) {
         connection.query(&statement)?;
@@ -126,7 +133,6 @@ impl Load {
         let mut outcome = Outcome {
             elapsed: first.zip(last).map_or(Duration::ZERO, |(first, last)| last - first),
             times: histogram(),
-            clients: done.iter().map(|done| as_ns(done.elapsed)).collect(),
             usage: after?.since(&before?),
         };
         for done in &done {

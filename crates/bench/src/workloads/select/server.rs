@@ -166,10 +166,11 @@ impl Server {
         ServerError::Ended(in_words(status), self.log())
     }
 
-    /// The end of what it has said.
+    /// What it has said about errors; the end of all that it has said, if it did not see any.
     #[must_use]
     pub fn log(&self) -> Tail {
-        Tail::of(&fs::read_to_string(log(&self.files)).unwrap_or_default())
+        let text = fs::read_to_string(log(&self.files)).unwrap_or_default();
+        Tail::of(&important(&text, 4))
     }
 }
 
@@ -188,6 +189,13 @@ const OPTIONS: [&str; 3] = [
     "--innodb-buffer-pool-dump-at-shutdown=OFF",
     "--innodb-buffer-pool-load-at-startup=OFF",
 ];
+
+/// The last `most` lines with errors, or of all. Few, since a worker's end is shown in ten lines itself.
+fn important(log: &str, most: usize) -> String {
+    let errors: Vec<&str> = log.lines().filter(|line| line.contains("[ERROR]")).collect();
+    let lines = if errors.is_empty() { log.lines().collect() } else { errors };
+    lines[lines.len().saturating_sub(most)..].join("\n")
+}
 
 fn log(files: &Files) -> PathBuf {
     files.directory().join("log")
@@ -254,6 +262,13 @@ mod tests {
         assert_eq!(field(status, "nonvoluntary_ctxt_switches:"), 2);
         let own = Usage::of(std::process::id()).unwrap();
         assert_eq!(own.since(&own), Usage::default());
+    }
+
+    #[test]
+    fn errors_are_what_matters_in_a_log() {
+        assert_eq!(important("a\nb\nc", 2), "b\nc");
+        assert_eq!(important("a\n1 [ERROR] x\nb\n2 [ERROR] y\nc", 4), "1 [ERROR] x\n2 [ERROR] y");
+        assert_eq!(important("", 4), "");
     }
 
     #[test]

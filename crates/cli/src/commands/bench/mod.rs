@@ -38,6 +38,8 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<ExitCode> {
         Bench::Locks(locks) => measure_locks(locks, "locks"),
         Bench::Pthread(locks) => measure_locks(locks, "pthread"),
         Bench::Mmap(mmap) => workloads::mmap(mmap),
+        Bench::Mail(mail) => workloads::mail(mail),
+        Bench::Select(select) => workloads::select(select),
         Bench::Show(show) => show::run(show),
     }
 }

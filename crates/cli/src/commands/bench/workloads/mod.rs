@@ -1,13 +1,17 @@
 //! `spinpark bench WORKLOAD`: from the command line to cells, and from there on the same for all.
 
+mod before;
 mod experiment;
+mod programs;
 
 use std::process::ExitCode;
 
 use spinpark_bench::locks::definitions::Target;
 use spinpark_bench::workloads;
 
+use self::before::Before;
 use self::experiment::{Experiment, measure};
+pub(super) use self::programs::{mail, select};
 use crate::cli::Mmap;
 
 /// `spinpark bench mmap`.
@@ -15,7 +19,13 @@ pub(super) fn mmap(mmap: &Mmap) -> anyhow::Result<ExitCode> {
     let cells = workloads::mmap::cells(&mmap.touch, &mmap.serialize, &locks(&mmap.lock)?, &mmap.threads);
     measure(
         &mmap.common,
-        Experiment { workload: &workloads::mmap::WORKLOAD, cells, millis: mmap.length.millis(), dir: None },
+        Experiment {
+            workload: &workloads::mmap::WORKLOAD,
+            cells,
+            millis: mmap.length.millis(),
+            dir: None,
+            before: Before::default(),
+        },
     )
 }
 
