@@ -11,6 +11,7 @@
 //! | run it many times | [`blocks`], [`measure`], [`rounds`] |
 //! | what follows from the numbers | [`stats`], [`compare`], [`warnings`] |
 //! | say it | [`report`] |
+//! | programs of the system that workloads need | [`installed`], [`mariadb`] |
 //! | workloads of our own | [`demo`], [`locks`], [`workloads`] |
 //!
 //! Everything after [`measure::Executor`] works without a clock and without processes, and is tested that way.

@@ -74,9 +74,7 @@ fn exim() {
     let mut command = Command::new(script);
     command.env("SPINPARK", cargo_bin!("spinpark")).env("PORT", port.to_string());
     let result = said(command.args(["--clients", "2", "--repeat", "1", "--millis", "500"]));
-    result.succeeds(&["messages/s", "exim accepted"]);
-    let port = format!("127.0.0.1:{port}");
-    assert!(result.stdout.contains(&port), "the arm is the server: {}", result.stdout);
+    result.succeeds(&["messages/s", "yours", "exim accepted"]);
     let left = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
     let left: Vec<_> = left.filter(|entry| entry.file_name().to_string_lossy().contains("exim")).collect();
     assert!(left.is_empty(), "{left:?}");

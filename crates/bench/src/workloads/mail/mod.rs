@@ -38,7 +38,7 @@ pub static WORKLOAD: Workload = Workload {
     figure: Figure::PerSecond("messages"),
     uses_locks: false,
     uses_directory: true,
-    columns: &[Column { key: PER_CPU, header: "messages/s/CPU", kind: Kind::Number }],
+    columns: &[Column { key: PER_CPU, header: "per CPU/s", kind: Kind::Number }],
     run,
 };
 
@@ -55,11 +55,11 @@ pub struct Parameters {
 /// The cells for a request.
 #[must_use]
 pub fn cells(server: Option<SocketAddr>, rungs: &[usize], millis: u64) -> Vec<Cell> {
-    let name = server.map_or_else(|| String::from("ours"), |server| server.to_string());
+    let name = if server.is_some() { "yours" } else { "ours" };
     let cell = |&tasks: &usize| Cell {
         variant: String::new(),
         tasks,
-        arms: vec![Arm::new(&*name, &Parameters { server })],
+        arms: vec![Arm::new(name, &Parameters { server })],
         needs: if server.is_some() { needs_of_clients(tasks as u64) } else { needs(tasks as u64, millis) },
     };
     rungs.iter().map(cell).collect()

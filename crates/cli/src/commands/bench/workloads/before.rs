@@ -17,15 +17,17 @@ use crate::progress::Progress;
 pub(super) struct Before {
     /// Its one arm makes what all others need.
     pub(super) first: Option<Cell>,
-    /// The drop-in, if not the workers have it but programs that they start, and the name of an arm that does.
-    pub(super) drop_in: Option<(DropIn, String)>,
+    /// The drop-in, if not the workers have it but programs that they start.
+    pub(super) drop_in: Option<DropIn>,
+    /// The arm with such programs that shows that the drop-in is loaded.
+    pub(super) trial: Option<String>,
 }
 
 impl Before {
     /// The drop-in, if an arm needs it.
     pub(super) fn drop_in(&self, cells: &[Cell], own: &Path) -> anyhow::Result<Option<DropIn>> {
-        if let Some((drop_in, _)) = &self.drop_in {
-            return Ok(Some(drop_in.clone()));
+        if self.drop_in.is_some() {
+            return Ok(self.drop_in.clone());
         }
         let mut locks = cells.iter().flat_map(|cell| &cell.arms).filter_map(|arm| arm.lock.as_ref());
         if !locks.any(|lock| lock.preload) {
@@ -47,8 +49,8 @@ impl Before {
             progress.now(format!("{}: {}", runner.workload, arm.name));
             self.first.iter().try_for_each(|cell| runner.run(cell, &plan(arm), None).map(drop))?;
         }
-        let has_drop_in = |arm: &&Arm| match &self.drop_in {
-            Some((_, name)) => arm.name == *name,
+        let has_drop_in = |arm: &&Arm| match &self.trial {
+            Some(name) => arm.name == *name,
             None => arm.lock.as_ref().is_some_and(|lock| lock.preload && lock.env.is_empty()),
         };
         let found =

@@ -38,23 +38,14 @@ pub(crate) fn select(select: &Select) -> anyhow::Result<ExitCode> {
     let programs = Programs::find()?;
     let locks = locks(&select.lock)?;
     let server = target::Target::find(programs.server.as_os_str())?;
-    let drop_in = match locks.iter().find(|lock| lock.preload && lock.env.is_empty()) {
-        Some(lock) => Some((DropIn::find()?, lock.name.clone())),
-        // Needed all the same; who sets variables knows what they do to the report.
-        None => locks
-            .iter()
-            .find(|lock| lock.preload)
-            .map(|_| DropIn::find())
-            .transpose()?
-            .map(|it| (it, String::new())),
-    };
-    if let Some((drop_in, _)) = &drop_in {
+    let drop_in = locks.iter().any(|lock| lock.preload).then(DropIn::find).transpose()?;
+    if let Some(drop_in) = &drop_in {
         drop_in.check_machine(server.machine)?;
     }
     let inherited = without_drop_in(&env::var_os("LD_PRELOAD").unwrap_or_default());
     let preload = |lock: &Target| {
         let list = match &drop_in {
-            Some((drop_in, _)) if lock.preload => prepend(&drop_in.path, &inherited),
+            Some(drop_in) if lock.preload => prepend(&drop_in.path, &inherited),
             _ => inherited.clone(),
         };
         (!list.is_empty()).then(|| list.to_string_lossy().into_owned())
@@ -74,12 +65,14 @@ pub(crate) fn select(select: &Select) -> anyhow::Result<ExitCode> {
         // The directories of runs are beside it, with names as long as this one's.
         return Err(ServerError::Socket(files.socket()).into());
     }
+    // Who sets variables knows what they do to the drop-in's report.
+    let trial = locks.iter().find(|lock| lock.preload && lock.env.is_empty()).map(|lock| lock.name.clone());
     let experiment = Experiment {
         workload: &select_workload::WORKLOAD,
         cells: wish.cells(&programs, template.path(), preload),
         millis: 0,
         dir: select.dir.as_deref(),
-        before: Before { first: Some(wish.preparation(&programs, template.path())), drop_in },
+        before: Before { first: Some(wish.preparation(&programs, template.path())), drop_in, trial },
     };
     let code = measure(&select.common, experiment);
     template.remove()?;
