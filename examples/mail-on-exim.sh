@@ -60,6 +60,7 @@ check_spool_space = 0
 check_spool_inodes = 0
 # Ask nobody who connects.
 host_lookup =
+helo_lookup_domains =
 rfc1413_query_timeout = 0s
 tls_advertise_hosts =
 keep_environment =

@@ -15,7 +15,7 @@ use crate::progress::Progress;
 /// What a workload needs that its cells do not say.
 #[derive(Default)]
 pub(super) struct Before {
-    /// Its one arm makes what all others need.
+    /// Its arms make what all others need.
     pub(super) first: Option<Cell>,
     /// The drop-in, if not the workers have it but programs that they start.
     pub(super) drop_in: Option<DropIn>,
@@ -45,9 +45,11 @@ impl Before {
         cells: &[Measured],
         progress: &Progress,
     ) -> anyhow::Result<()> {
-        for arm in self.first.iter().flat_map(|cell| &cell.arms) {
-            progress.now(format!("{}: {}", runner.workload, arm.name));
-            self.first.iter().try_for_each(|cell| runner.run(cell, &plan(arm), None).map(drop))?;
+        if let Some(first) = &self.first {
+            for arm in &first.arms {
+                progress.now(format!("{}: {}", runner.workload, arm.name));
+                runner.run(first, &plan(arm), None)?;
+            }
         }
         let has_drop_in = |arm: &&Arm| match &self.trial {
             Some(name) => arm.name == *name,
