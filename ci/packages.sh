@@ -4,6 +4,7 @@
 set -euo pipefail
 
 packages=(
+    exim4-daemon-light
     ffmpeg
     kyotocabinet-utils
     libmemcached-tools

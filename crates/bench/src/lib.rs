@@ -11,6 +11,7 @@
 //! | run it many times | [`blocks`], [`measure`], [`rounds`] |
 //! | what follows from the numbers | [`stats`], [`compare`], [`warnings`] |
 //! | say it | [`report`] |
+//! | programs of the system that workloads need | [`installed`], [`mariadb`] |
 //! | workloads of our own | [`demo`], [`locks`], [`workloads`] |
 //!
 //! Everything after [`measure::Executor`] works without a clock and without processes, and is tested that way.
@@ -21,9 +22,11 @@ pub mod compare;
 pub mod demo;
 pub mod environment;
 pub mod failure;
+pub mod installed;
 pub mod launch;
 pub mod locks;
 pub mod machine;
+pub mod mariadb;
 pub mod measure;
 pub mod metric;
 pub mod process;

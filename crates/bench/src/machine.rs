@@ -73,9 +73,18 @@ fn own_cpu() -> Duration {
 
 fn cpu_of(who: i32) -> Duration {
     let usage = usage_of(who);
-    let time =
-        |t: libc::timeval| Duration::new(t.tv_sec.unsigned_abs(), t.tv_usec.unsigned_abs() as u32 * 1000);
-    time(usage.ru_utime) + time(usage.ru_stime)
+    duration(usage.ru_utime) + duration(usage.ru_stime)
+}
+
+/// User and system time of the children that were waited for, and of those that they waited for.
+#[must_use]
+pub fn cpu_of_children() -> (Duration, Duration) {
+    let usage = usage_of(libc::RUSAGE_CHILDREN);
+    (duration(usage.ru_utime), duration(usage.ru_stime))
+}
+
+fn duration(time: libc::timeval) -> Duration {
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_usec.unsigned_abs() as u32 * 1000)
 }
 
 fn usage_of(who: i32) -> libc::rusage {

@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Command::Demo(demo) => commands::demo::run(&demo),
         Command::Worker(worker) => commands::worker::run(&worker),
         Command::WorkloadWorker(worker) => commands::worker::run_workload(&worker),
+        Command::MailServer(server) => commands::worker::serve_mail(&server),
     };
     result.unwrap_or_else(|error| {
         eprintln!("spinpark: {error}");

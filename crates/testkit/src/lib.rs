@@ -21,15 +21,4 @@ mod run;
 pub use compile::{compile_c, scratch_dir};
 pub use dropin::{dropin, workspace_root};
 pub use run::{Arm, Outcome, Run, Running};
-
-use std::path::PathBuf;
-
-/// The full path of `program` if it is an executable file on `PATH` (or in one of the `sbin` directories, where
-/// distributions put servers).
-pub fn find_program(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .chain(["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from))
-        .map(|dir| dir.join(program))
-        .find(|file| rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok() && file.is_file())
-}
+pub use spinpark_bench::installed::find_program;

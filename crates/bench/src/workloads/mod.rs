@@ -25,19 +25,28 @@ pub mod faults;
 pub mod job;
 pub mod jobs;
 pub mod locks;
+pub mod mail;
 pub mod mmap;
 pub mod resources;
 pub mod result;
 pub mod runner;
 pub mod scan;
+pub mod select;
 pub mod serial;
 pub mod workload;
 
 pub use self::workload::{Column, Figure, Workload};
 
 /// All workloads, in the order in which they are listed.
-pub static WORKLOADS: [&Workload; 5] =
-    [&creat::WORKLOAD, &mmap::WORKLOAD, &faults::WORKLOAD, &scan::WORKLOAD, &jobs::WORKLOAD];
+pub static WORKLOADS: [&Workload; 7] = [
+    &creat::WORKLOAD,
+    &mmap::WORKLOAD,
+    &faults::WORKLOAD,
+    &scan::WORKLOAD,
+    &jobs::WORKLOAD,
+    &mail::WORKLOAD,
+    &select::WORKLOAD,
+];
 
 /// The workload of that name.
 #[must_use]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::programs::{Mail, Select};
 use super::workloads::{Creat, Faults, Jobs, Mmap, Scan};
 
 const EXAMPLES: &str = "\
@@ -15,6 +16,7 @@ Examples:
   spinpark bench pthread                             the drop-in against glibc only
   spinpark bench mtx                                 why a profiler once made a lock faster
   spinpark bench mmap --touch all                    a workload of the documents: is it faster under a mutex?
+  spinpark bench select --clients 10                 our locks inside a real database, against glibc's
   spinpark bench show records/2026-11-22-some-cpu.json --markdown";
 
 /// Measure locks by themselves, and the workloads of the four documents
@@ -46,6 +48,8 @@ pub(crate) enum Bench {
     Faults(Box<Faults>),
     Scan(Box<Scan>),
     Jobs(Box<Jobs>),
+    Mail(Box<Mail>),
+    Select(Box<Select>),
     /// Print the result of an earlier run again, from its JSON file
     Show(Show),
 }

@@ -1,6 +1,7 @@
 //! The command line: names, help, examples. No logic.
 
 mod bench;
+mod programs;
 mod workloads;
 
 use std::ffi::OsString;
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use spinpark_bench::arm::Baseline;
 
 pub(crate) use self::bench::{Bench, Locks, Show};
+pub(crate) use self::programs::{Mail, MailServer, Select};
 pub(crate) use self::workloads::{Common, Creat, Faults, Jobs, Mmap, Scan, WorkloadWorker};
 
 const EXAMPLES: &str = "\
@@ -53,6 +55,8 @@ pub(crate) enum Command {
     Worker(Worker),
     #[command(name = "__workload-worker", hide = true)]
     WorkloadWorker(WorkloadWorker),
+    #[command(name = spinpark_bench::workloads::mail::SERVER, hide = true)]
+    MailServer(MailServer),
 }
 
 const RUN_EXAMPLES: &str = "\

@@ -1,13 +1,13 @@
 //! `spinpark __bench-worker` and `__workload-worker`: one shape on one family's locks, or one arm of a workload, in a
-//! process of its own.
+//! process of its own; `__mail-server`: the server of `bench mail`.
 
 use std::process::ExitCode;
 
 use spinpark_bench::locks::families::FAMILIES;
 use spinpark_bench::locks::worker;
-use spinpark_bench::workloads::job;
+use spinpark_bench::workloads::{job, mail};
 
-use crate::cli::{Worker, WorkloadWorker};
+use crate::cli::{MailServer, Worker, WorkloadWorker};
 
 /// Runs the shape and prints its report.
 pub(crate) fn run(worker: &Worker) -> anyhow::Result<ExitCode> {
@@ -20,5 +20,11 @@ pub(crate) fn run(worker: &Worker) -> anyhow::Result<ExitCode> {
 pub(crate) fn run_workload(worker: &WorkloadWorker) -> anyhow::Result<ExitCode> {
     let report = job::run(&FAMILIES, &worker.request)?;
     println!("{}", serde_json::to_string(&report)?);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Serves mail until standard input ends.
+pub(crate) fn serve_mail(server: &MailServer) -> anyhow::Result<ExitCode> {
+    mail::server::serve(&server.directory, server.limit)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -9,5 +9,8 @@ mod compare;
 mod demo;
 mod fixtures;
 mod interrupt;
+mod mail;
 mod run;
+mod select;
+mod traces;
 mod workloads;

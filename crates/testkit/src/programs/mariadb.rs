@@ -1,7 +1,6 @@
 //! MariaDB in a directory of its own, reached by a socket in it.
 
-use std::path::PathBuf;
-
+use spinpark_bench::mariadb::Files;
 use tempfile::TempDir;
 
 use super::package::{MARIADB, MARIADB_ADMIN, MARIADB_INSTALL_DB, MARIADBD, SYSBENCH};
@@ -29,45 +28,29 @@ impl MariaDb {
     /// Makes an empty database.
     pub fn install() -> MariaDb {
         let db = MariaDb { dir: private_dir() };
-        db.local(MARIADB_INSTALL_DB.run())
-            .args(["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"])
-            .arg("--innodb-log-file-size=16M")
-            .succeed();
+        MARIADB_INSTALL_DB.run().current_dir(db.dir.path()).args(db.files().install_args()).succeed();
         db
     }
 
     /// Starts a server on it, the only program here that runs on `arm`.
     pub fn start(&self, arm: Arm) -> MariaDbServer<'_> {
-        let mariadbd = self
-            .local(MARIADBD.run())
-            .arg(format!("--socket={}", self.socket().display()))
-            .arg(format!("--pid-file={}", self.dir.path().join("pid").display()))
-            .args(["--skip-networking", "--skip-log-bin", "--skip-name-resolve"])
-            .args(["--innodb-buffer-pool-size=32M", "--innodb-log-file-size=16M"])
-            // This is about locks, not about the disk.
-            .args(["--innodb-flush-log-at-trx-commit=2", "--innodb-flush-method=fsync"]);
+        let mariadbd = MARIADBD
+            .run()
+            .current_dir(self.dir.path())
+            .args(self.files().server_args())
+            .arg("--innodb-buffer-pool-size=32M");
         let service = Service::start(mariadbd, arm, || {
             self.client(MARIADB_ADMIN.run()).arg("ping").outcome().success()
         });
         MariaDbServer { service, db: self }
     }
 
-    /// Arguments for a program that works on the files. Root must say that it means it.
-    fn local(&self, run: Run) -> Run {
-        let run = run
-            .current_dir(self.dir.path())
-            .arg("--no-defaults")
-            .arg(format!("--datadir={}", self.dir.path().join("data").display()))
-            .arg(format!("--tmpdir={}", self.dir.path().display()));
-        if rustix::process::geteuid().is_root() { run.arg("--user=root") } else { run }
-    }
-
     fn client(&self, run: Run) -> Run {
-        run.args(["--no-defaults", "--user=root"]).arg(format!("--socket={}", self.socket().display()))
+        run.args(self.files().client_args())
     }
 
-    fn socket(&self) -> PathBuf {
-        self.dir.path().join("s")
+    fn files(&self) -> Files {
+        Files::at(self.dir.path())
     }
 }
 
@@ -118,7 +101,7 @@ impl MariaDbServer<'_> {
         SYSBENCH
             .run()
             .args([load, "--threads=8", "--db-driver=mysql", "--mysql-user=root", "--mysql-db=sbtest"])
-            .arg(format!("--mysql-socket={}", self.db.socket().display()))
+            .arg(format!("--mysql-socket={}", self.db.files().socket().display()))
             .arg(format!("--tables={}", TABLES.len()))
             .arg(format!("--table-size={ROWS}"))
     }

@@ -21,6 +21,7 @@ macro_rules! programs {
 }
 
 programs! {
+    EXIM = "exim4" in "exim4-daemon-light",
     FFMPEG = "ffmpeg" in "ffmpeg",
     KCCACHETEST = "kccachetest" in "kyotocabinet-utils",
     KCGRASSTEST = "kcgrasstest" in "kyotocabinet-utils",

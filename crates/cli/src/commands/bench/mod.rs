@@ -43,6 +43,8 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<ExitCode> {
         Bench::Faults(faults) => workloads::faults(faults),
         Bench::Scan(scan) => workloads::scan(scan),
         Bench::Jobs(jobs) => workloads::jobs(jobs),
+        Bench::Mail(mail) => workloads::mail(mail),
+        Bench::Select(select) => workloads::select(select),
         Bench::Show(show) => show::run(show),
     }
 }

@@ -13,9 +13,8 @@ use spinpark_bench::report::json::Output;
 use spinpark_bench::report::workloads::document::{Document, FORMAT, Record, SCHEMA};
 use spinpark_bench::report::workloads::{FEW_CELLS, breakdown, details, matrix, table};
 use spinpark_bench::report::{Style, compare_table, wrap};
-use spinpark_bench::rounds::{self, Cell as _, Plan};
-use spinpark_bench::target::usage::Usage;
-use spinpark_bench::target::{DropIn, Target};
+use spinpark_bench::rounds::{self, Cell as _};
+use spinpark_bench::target::DropIn;
 use spinpark_bench::warnings::{self, Warning};
 use spinpark_bench::workloads::Workload;
 use spinpark_bench::workloads::directory::Place;
@@ -25,6 +24,7 @@ use spinpark_bench::workloads::result::CellResult;
 use spinpark_bench::workloads::runner::Runner;
 
 use super::super::request::command;
+use super::before::Before;
 use crate::cli::Common;
 use crate::exit;
 use crate::progress::Progress;
@@ -39,17 +39,19 @@ pub(super) struct Experiment<'a> {
     pub(super) millis: u64,
     /// Where the user wants files.
     pub(super) dir: Option<&'a Path>,
+    /// What comes before the first round.
+    pub(super) before: Before,
 }
 
 /// Checks the request, measures, reports.
 pub(super) fn measure(common: &Common, experiment: Experiment<'_>) -> anyhow::Result<ExitCode> {
-    let Experiment { workload, mut cells, millis, dir } = experiment;
+    let Experiment { workload, mut cells, millis, dir, before } = experiment;
     check(workload, common, &mut cells)?;
     let place = workload.uses_directory.then(|| Place::find(dir)).transpose()?;
     let needs = cells.iter().map(|cell| cell.needs).fold(Needs::default(), Needs::max);
     needs.check(place.as_ref().map(|place| place.path.as_path()))?;
     let own = env::current_exe().context("cannot find out where this command itself is")?;
-    let drop_in = drop_in(&cells, &own)?;
+    let drop_in = before.drop_in(&cells, &own)?;
     let json = common.json.as_deref().map(Output::open).transpose()?;
     let say = Say { on_stderr: common.json.as_deref().is_some_and(Output::is_stdout) };
     let session = Session::start(common.seed)?;
@@ -67,7 +69,7 @@ pub(super) fn measure(common: &Common, experiment: Experiment<'_>) -> anyhow::Re
     intro(common, workload, &cells, &runner, say);
     let watch = Watch::start();
     let progress = Progress::new(cells.iter().map(Measured::runs_per_round).sum::<usize>() * common.repeat);
-    let (cells, end) = match try_drop_in(&runner, &cells) {
+    let (cells, end) = match before.make_runs(&runner, &cells, &progress) {
         Ok(()) => rounds::measure(cells, common.repeat, session.seed, &mut |measured: &Measured, plan| {
             progress.now(format!("{} {}, {}", workload.name, measured.cell, plan.target));
             let report = runner.run(&measured.cell, plan, None)?;
@@ -100,33 +102,6 @@ fn check(workload: &Workload, common: &Common, cells: &mut [Cell]) -> anyhow::Re
     if let Some(baseline) = &common.baseline {
         cells.iter_mut().try_for_each(|cell| cell.set_baseline(baseline)).map_err(anyhow::Error::msg)?;
     }
-    Ok(())
-}
-
-/// The drop-in, if an arm needs it.
-fn drop_in(cells: &[Cell], own: &Path) -> anyhow::Result<Option<DropIn>> {
-    let mut locks = cells.iter().flat_map(|cell| &cell.arms).filter_map(|arm| arm.lock.as_ref());
-    if !locks.any(|lock| lock.preload) {
-        return Ok(None);
-    }
-    let drop_in = DropIn::find()?;
-    drop_in.check_machine(Target::find(own.as_os_str())?.machine)?;
-    Ok(Some(drop_in))
-}
-
-/// A run before all others shows that the drop-in is really loaded.
-fn try_drop_in(runner: &Runner<'_>, cells: &[Measured]) -> anyhow::Result<()> {
-    let is_it = |arm: &&_| {
-        let arm: &spinpark_bench::workloads::experiment::Arm = arm;
-        arm.lock.as_ref().is_some_and(|lock| lock.preload && lock.env.is_empty())
-    };
-    let found = cells.iter().find_map(|cell| Some((&cell.cell, cell.cell.arms.iter().find(is_it)?)));
-    let Some((cell, arm)) = found else { return Ok(()) };
-    let report = tempfile::Builder::new().prefix("spinpark-report-").tempfile();
-    let report = report.context("cannot create a temporary file; is TMPDIR writable?")?;
-    let plan = Plan { round: 0, order: 0, target: arm.name.clone(), again: false, padding: 0 };
-    runner.run(cell, &plan, Some(report.path()))?;
-    Usage::read(report.path())?.check("")?;
     Ok(())
 }
 

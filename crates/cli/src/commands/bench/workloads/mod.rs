@@ -1,6 +1,8 @@
 //! `spinpark bench WORKLOAD`: from the command line to cells, and from there on the same for all.
 
+mod before;
 mod experiment;
+mod programs;
 
 use std::process::ExitCode;
 
@@ -11,7 +13,9 @@ use spinpark_bench::workloads;
 use spinpark_bench::workloads::directory::Place;
 use spinpark_bench::workloads::resources::space;
 
+use self::before::Before;
 use self::experiment::{Experiment, measure};
+pub(super) use self::programs::{mail, select};
 use crate::cli::{Creat, Faults, Jobs, Mmap, Scan};
 
 /// `spinpark bench mmap`.
@@ -19,7 +23,13 @@ pub(super) fn mmap(mmap: &Mmap) -> anyhow::Result<ExitCode> {
     let cells = workloads::mmap::cells(&mmap.touch, &mmap.serialize, &locks(&mmap.lock)?, &mmap.threads);
     measure(
         &mmap.common,
-        Experiment { workload: &workloads::mmap::WORKLOAD, cells, millis: mmap.length.millis(), dir: None },
+        Experiment {
+            workload: &workloads::mmap::WORKLOAD,
+            cells,
+            millis: mmap.length.millis(),
+            dir: None,
+            before: Before::default(),
+        },
     )
 }
 
@@ -29,14 +39,20 @@ pub(super) fn creat(creat: &Creat) -> anyhow::Result<ExitCode> {
     let cells = workloads::creat::cells(&creat.tasks, creat.unlink, &locks, &creat.threads);
     let cells = cells.map_err(anyhow::Error::msg)?;
     let (workload, millis) = (&workloads::creat::WORKLOAD, creat.length.millis());
-    measure(&creat.common, Experiment { workload, cells, millis, dir: creat.place.dir.as_deref() })
+    measure(
+        &creat.common,
+        Experiment { workload, cells, millis, dir: creat.place.dir.as_deref(), before: Before::default() },
+    )
 }
 
 /// `spinpark bench faults`.
 pub(super) fn faults(faults: &Faults) -> anyhow::Result<ExitCode> {
     let cells = workloads::faults::cells(&faults.kind, &faults.tasks, faults.size << 20, &faults.threads);
     let (workload, millis) = (&workloads::faults::WORKLOAD, faults.length.millis());
-    measure(&faults.common, Experiment { workload, cells, millis, dir: faults.place.dir.as_deref() })
+    measure(
+        &faults.common,
+        Experiment { workload, cells, millis, dir: faults.place.dir.as_deref(), before: Before::default() },
+    )
 }
 
 /// `spinpark bench scan`.
@@ -48,7 +64,10 @@ pub(super) fn scan(scan: &Scan) -> anyhow::Result<ExitCode> {
     let threads = if scan.threads.is_empty() { vec![allowed_cpus()] } else { scan.threads.clone() };
     let cells = workloads::scan::cells(tree.transpose()?, &scan.serialize, &locks(&scan.lock)?, &threads);
     let (workload, millis) = (&workloads::scan::WORKLOAD, scan.length.millis());
-    measure(&scan.common, Experiment { workload, cells, millis, dir: scan.place.dir.as_deref() })
+    measure(
+        &scan.common,
+        Experiment { workload, cells, millis, dir: scan.place.dir.as_deref(), before: Before::default() },
+    )
 }
 
 /// `spinpark bench jobs`.
@@ -65,7 +84,10 @@ pub(super) fn jobs(jobs: &Jobs) -> anyhow::Result<ExitCode> {
     let (cells, notes) = workloads::jobs::cells(&wish, &jobs.tasks, space).map_err(anyhow::Error::msg)?;
     notes.iter().for_each(|note| eprintln!("{note}"));
     // The amount of work is fixed, not the time.
-    measure(&jobs.common, Experiment { workload: &workloads::jobs::WORKLOAD, cells, millis: 0, dir })
+    measure(
+        &jobs.common,
+        Experiment { workload: &workloads::jobs::WORKLOAD, cells, millis: 0, dir, before: Before::default() },
+    )
 }
 
 /// The targets that words mean; "none" is none of them.

@@ -1,0 +1,155 @@
+//! MariaDB in a directory of its own: how it is installed there, started and reached.
+//!
+//! Nothing of the system is touched: no configuration file is read, no port is opened, the server listens on a socket in
+//! the directory only, and runs as whoever starts it. Clients come as `root`, without a password: who can open the socket
+//! is in a directory that belongs to him.
+//!
+//! Only the words of the command lines are here; who runs them is up to the caller.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::installed::{NotInstalled, require};
+
+/// The longest path of a socket, as the kernel has it (108 bytes with the end).
+const LONGEST_SOCKET: usize = 107;
+
+/// The programs.
+#[derive(Debug, Clone)]
+pub struct Programs {
+    /// The server.
+    pub server: PathBuf,
+    /// What makes an empty database.
+    pub install: PathBuf,
+}
+
+impl Programs {
+    /// Finds them.
+    ///
+    /// # Errors
+    ///
+    /// If the package is not installed.
+    pub fn find() -> Result<Self, NotInstalled> {
+        const PACKAGE: &str = "mariadb-server";
+        Ok(Self { server: require("mariadbd", PACKAGE)?, install: require("mariadb-install-db", PACKAGE)? })
+    }
+}
+
+/// The files of one database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Files {
+    directory: PathBuf,
+}
+
+impl Files {
+    /// In `directory`, which belongs to nobody else.
+    #[must_use]
+    pub fn at(directory: &Path) -> Self {
+        Self { directory: directory.to_path_buf() }
+    }
+
+    /// Everything.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The tables.
+    #[must_use]
+    pub fn data(&self) -> PathBuf {
+        self.directory.join("data")
+    }
+
+    /// Where a running server is reached.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.directory.join("s")
+    }
+
+    /// Whether the path of the socket is short enough.
+    #[must_use]
+    pub fn can_have_socket(&self) -> bool {
+        self.socket().as_os_str().len() <= LONGEST_SOCKET
+    }
+
+    /// Arguments of `mariadb-install-db`.
+    #[must_use]
+    pub fn install_args(&self) -> Vec<OsString> {
+        let mut args = self.common_args();
+        args.extend(words([
+            "--auth-root-authentication-method=normal",
+            "--skip-test-db",
+            "--skip-name-resolve",
+        ]));
+        args.extend(words(["--innodb-log-file-size=16M"]));
+        args
+    }
+
+    /// Arguments of `mariadbd`.
+    #[must_use]
+    pub fn server_args(&self) -> Vec<OsString> {
+        let mut args = self.common_args();
+        args.push(option("--socket", &self.socket()));
+        args.push(option("--pid-file", &self.directory.join("pid")));
+        args.extend(words(["--skip-networking", "--skip-log-bin", "--skip-name-resolve"]));
+        // This is about locks, not about the disk.
+        args.extend(words(["--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=2"]));
+        args.extend(words(["--innodb-flush-method=fsync"]));
+        args
+    }
+
+    /// Arguments of MariaDB's own clients.
+    #[must_use]
+    pub fn client_args(&self) -> Vec<OsString> {
+        let mut args = words(["--no-defaults", "--user=root"]).to_vec();
+        args.push(option("--socket", &self.socket()));
+        args
+    }
+
+    /// Arguments of a program that works on the files. Root must say that it means it.
+    fn common_args(&self) -> Vec<OsString> {
+        let mut args = words(["--no-defaults"]).to_vec();
+        args.push(option("--datadir", &self.data()));
+        args.push(option("--tmpdir", &self.directory));
+        if rustix::process::geteuid().is_root() {
+            args.extend(words(["--user=root"]));
+        }
+        args
+    }
+}
+
+fn words<const N: usize>(words: [&str; N]) -> [OsString; N] {
+    words.map(OsString::from)
+}
+
+fn option(name: &str, value: &Path) -> OsString {
+    let mut word = OsString::from(name);
+    word.push("=");
+    word.push(value);
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_outside_the_directory() {
+        let files = Files::at(Path::new("/private/x"));
+        for args in [files.install_args(), files.server_args(), files.client_args()] {
+            let args: Vec<String> = args.into_iter().map(|arg| arg.into_string().unwrap()).collect();
+            assert_eq!(args[0], "--no-defaults", "must come first");
+            let paths = args.iter().filter_map(|arg| arg.split_once("=/"));
+            assert!(paths.clone().count() > 0);
+            assert!(paths.into_iter().all(|(_, path)| path.starts_with("private/x")), "{args:?}");
+        }
+        assert!(files.server_args().contains(&"--skip-networking".into()));
+    }
+
+    #[test]
+    fn a_socket_has_a_short_path() {
+        assert!(Files::at(Path::new("/dev/shm/spinpark-123456")).can_have_socket());
+        assert!(!Files::at(&Path::new("/").join("x".repeat(105))).can_have_socket());
+        assert!(Files::at(&Path::new("/").join("x".repeat(104))).can_have_socket());
+    }
+}

@@ -1,0 +1,174 @@
+//! What a mail server says: one connection's state, without any input or output.
+//!
+//! The part of SMTP (RFC 5321) that mail clients need to hand over a message. Nothing is relayed and nobody is asked who
+//! they are.
+
+/// Longest name of a mailbox.
+const LONGEST_NAME: usize = 64;
+
+/// Who sends to whom.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Envelope {
+    /// The sender's address; empty for a message about a failure.
+    pub sender: String,
+    /// Names of the mailboxes it goes to.
+    pub mailboxes: Vec<String>,
+}
+
+/// What the server does about a line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Says this.
+    Reply(&'static str),
+    /// Says [`GO_AHEAD`] and reads lines up to a single dot, which are a message for this envelope.
+    Data(Envelope),
+    /// Says [`GOODBYE`] and hangs up.
+    Quit,
+}
+
+/// The first line of a connection.
+pub(super) const GREETING: &str = "220 spinpark ready";
+/// Before a message.
+pub(super) const GO_AHEAD: &str = "354 end with a dot";
+/// The last line of a connection.
+pub(super) const GOODBYE: &str = "221 goodbye";
+
+const OK: Step = Step::Reply("250 ok");
+const UNKNOWN: Step = Step::Reply("500 unknown command");
+const BAD_ORDER: Step = Step::Reply("503 not now");
+const BAD_ADDRESS: Step = Step::Reply("501 no such address");
+const BAD_MAILBOX: Step = Step::Reply("550 no such mailbox");
+
+/// A connection.
+#[derive(Debug, Default)]
+pub(super) struct Session {
+    is_greeted: bool,
+    envelope: Option<Envelope>,
+}
+
+impl Session {
+    /// Takes a line without its end.
+    pub(super) fn line(&mut self, line: &str) -> Step {
+        let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match verb.to_ascii_uppercase().as_str() {
+            "HELO" | "EHLO" => {
+                *self = Self { is_greeted: true, envelope: None };
+                OK
+            }
+            "MAIL" => self.mail(rest),
+            "RCPT" => self.recipient(rest),
+            "DATA" => match self.envelope.take() {
+                Some(envelope) if !envelope.mailboxes.is_empty() => Step::Data(envelope),
+                envelope => {
+                    self.envelope = envelope;
+                    BAD_ORDER
+                }
+            },
+            "RSET" => {
+                self.envelope = None;
+                OK
+            }
+            "NOOP" => OK,
+            "QUIT" => Step::Quit,
+            _ => UNKNOWN,
+        }
+    }
+
+    fn mail(&mut self, rest: &str) -> Step {
+        if !self.is_greeted || self.envelope.is_some() {
+            return BAD_ORDER;
+        }
+        let Some(sender) = address(rest, "FROM:") else { return BAD_ADDRESS };
+        self.envelope = Some(Envelope { sender: sender.to_owned(), mailboxes: Vec::new() });
+        OK
+    }
+
+    fn recipient(&mut self, rest: &str) -> Step {
+        let Some(envelope) = &mut self.envelope else { return BAD_ORDER };
+        let Some(address) = address(rest, "TO:") else { return BAD_ADDRESS };
+        let name = address.split_once('@').map_or(address, |(name, _)| name);
+        if !is_mailbox(name) {
+            return BAD_MAILBOX;
+        }
+        envelope.mailboxes.push(name.to_owned());
+        OK
+    }
+}
+
+/// The address in `FROM:<address> parameters`.
+fn address<'a>(rest: &'a str, keyword: &str) -> Option<&'a str> {
+    let (found, rest) = rest.split_at_checked(keyword.len())?;
+    let inner = rest.trim_start().strip_prefix('<')?;
+    let (address, _) = inner.split_once('>')?;
+    (found.eq_ignore_ascii_case(keyword) && !address.contains(char::is_whitespace)).then_some(address)
+}
+
+/// Whether a file may be called so: it is the mailbox.
+fn is_mailbox(name: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    (1..=LONGEST_NAME).contains(&name.len()) && !name.starts_with('.') && name.bytes().all(is_allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn codes(lines: &[&str]) -> Vec<String> {
+        let mut session = Session::default();
+        let code = |step| match step {
+            Step::Reply(text) => text[..3].to_owned(),
+            Step::Data(envelope) => format!("{} > {}", envelope.sender, envelope.mailboxes.join(",")),
+            Step::Quit => "quit".to_owned(),
+        };
+        lines.iter().map(|line| code(session.line(line))).collect()
+    }
+
+    #[test]
+    fn two_messages_in_a_connection() {
+        let lines = [
+            "HELO there",
+            "MAIL FROM:<a@b>",
+            "RCPT TO:<user1@localhost>",
+            "DATA",
+            "mail from: <> SIZE=100",
+            "rcpt to:<user1>",
+            "RCPT TO:<user2@x>",
+            "data",
+            "QUIT",
+        ];
+        assert_eq!(
+            codes(&lines),
+            ["250", "250", "250", "a@b > user1", "250", "250", "250", " > user1,user2", "quit"]
+        );
+    }
+
+    #[test]
+    fn wrong_order() {
+        assert_eq!(codes(&["MAIL FROM:<a@b>"]), ["503"]);
+        assert_eq!(codes(&["HELO x", "RCPT TO:<a>", "DATA"]), ["250", "503", "503"]);
+        assert_eq!(
+            codes(&["HELO x", "MAIL FROM:<a>", "DATA", "MAIL FROM:<a>"]),
+            ["250", "250", "503", "503"]
+        );
+        assert_eq!(codes(&["HELO x", "MAIL FROM:<a>", "RSET", "RCPT TO:<b>"]), ["250", "250", "250", "503"]);
+    }
+
+    #[test]
+    fn bad_lines() {
+        assert_eq!(codes(&["", "VRFY x", "HELO x", "MAIL <a>", "MAIL FROM:a", "MAIL"])[0..2], ["500", "500"]);
+        assert_eq!(
+            codes(&["HELO x", "MAIL <a>", "MAIL FROM:a", "MAIL", "MAIL FR\u{e4}:<a>"])[1..],
+            ["501"; 4]
+        );
+    }
+
+    #[test]
+    fn a_mailbox_is_a_harmless_file_name() {
+        for name in ["", ".", "..", "../x", "a/b", ".lock", "a b", "\u{e4}", &"x".repeat(65)] {
+            assert!(!is_mailbox(name), "{name}");
+        }
+        let lines = ["HELO x", "MAIL FROM:<a>", "RCPT TO:<../../etc/passwd@localhost>"];
+        assert_eq!(codes(&lines)[2], "550");
+        assert!(is_mailbox("user-1.x_2"));
+    }
+}

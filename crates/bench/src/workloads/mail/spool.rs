@@ -1,0 +1,157 @@
+//! Where messages are between acceptance and delivery, and where they go: files in one private directory.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `spool/ID-D` | the text of an accepted message |
+//! | `spool/ID-T` | its envelope while it is written |
+//! | `spool/ID-H` | its envelope: from the moment that it has this name, the message is accepted |
+//! | `mail/NAME` | a mailbox: messages one after the other, each behind a line that starts with `From ` |
+//!
+//! So each message costs three names, a rename and two removals in one directory that all processes share, which is what
+//! the benchmark is about.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FlockOperation;
+
+use super::session::Envelope;
+
+/// The files of a server.
+#[derive(Debug, Clone)]
+pub(super) struct Spool {
+    spool: PathBuf,
+    mail: PathBuf,
+}
+
+impl Spool {
+    /// In `directory`, where both subdirectories are made.
+    ///
+    /// # Errors
+    ///
+    /// If that is not possible.
+    pub(super) fn create(directory: &Path) -> io::Result<Self> {
+        let spool = Self::at(directory);
+        fs::create_dir_all(&spool.spool)?;
+        fs::create_dir_all(&spool.mail)?;
+        Ok(spool)
+    }
+
+    /// In `directory`, made before.
+    #[must_use]
+    pub(super) fn at(directory: &Path) -> Self {
+        Self { spool: directory.join("spool"), mail: directory.join("mail") }
+    }
+
+    /// The mailbox of `name`.
+    #[must_use]
+    pub(super) fn mailbox(&self, name: &str) -> PathBuf {
+        self.mail.join(name)
+    }
+
+    /// Names of all mailboxes.
+    ///
+    /// # Errors
+    ///
+    /// If the directory cannot be read.
+    pub(super) fn mailboxes(&self) -> io::Result<Vec<String>> {
+        names(&self.mail)
+    }
+
+    /// Files of messages that were not delivered.
+    ///
+    /// # Errors
+    ///
+    /// If the directory cannot be read.
+    pub(super) fn leftovers(&self) -> io::Result<Vec<String>> {
+        names(&self.spool)
+    }
+
+    /// Accepts a message.
+    pub(super) fn accept(&self, id: &str, envelope: &Envelope, text: &[u8]) -> io::Result<()> {
+        create_new(&self.file(id, 'D'))?.write_all(text)?;
+        let temporary = self.file(id, 'T');
+        let lines = format!("{}\n{}\n", envelope.sender, envelope.mailboxes.join("\n"));
+        create_new(&temporary)?.write_all(lines.as_bytes())?;
+        fs::rename(temporary, self.file(id, 'H'))
+    }
+
+    /// Reads an accepted message.
+    pub(super) fn load(&self, id: &str) -> io::Result<(Envelope, Vec<u8>)> {
+        let envelope = fs::read_to_string(self.file(id, 'H'))?;
+        let mut lines = envelope.lines().map(str::to_owned);
+        let sender = lines.next().unwrap_or_default();
+        Ok((Envelope { sender, mailboxes: lines.collect() }, fs::read(self.file(id, 'D'))?))
+    }
+
+    /// Appends a message to the mailbox of `name`, which nobody else does at the same time.
+    pub(super) fn append(&self, name: &str, sender: &str, text: &[u8]) -> io::Result<()> {
+        let mut message = format!("From {sender}\n").into_bytes();
+        for line in text.split_inclusive(|byte| *byte == b'\n') {
+            if line.starts_with(b"From ") {
+                message.push(b'>');
+            }
+            message.extend_from_slice(line);
+        }
+        message.push(b'\n');
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(self.mailbox(name))?;
+        // Given back when the file is closed. The kernel queues who waits: nobody polls a lock file.
+        rustix::fs::flock(&file, FlockOperation::LockExclusive)?;
+        (&file).write_all(&message)
+    }
+
+    /// Forgets a delivered message.
+    pub(super) fn remove(&self, id: &str) -> io::Result<()> {
+        fs::remove_file(self.file(id, 'D'))?;
+        fs::remove_file(self.file(id, 'H'))
+    }
+
+    fn file(&self, id: &str, kind: char) -> PathBuf {
+        self.spool.join(format!("{id}-{kind}"))
+    }
+}
+
+fn create_new(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
+fn names(directory: &Path) -> io::Result<Vec<String>> {
+    let name = |entry: io::Result<fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
+    fs::read_dir(directory)?.map(name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_from_acceptance_to_the_mailbox() {
+        let directory = tempfile::tempdir().unwrap();
+        let spool = Spool::create(directory.path()).unwrap();
+        let envelope = Envelope { sender: "a@b".into(), mailboxes: vec!["one".into(), "two".into()] };
+        spool.accept("7", &envelope, b"text\nFrom me\n").unwrap();
+        let mut files = spool.leftovers().unwrap();
+        files.sort();
+        assert_eq!(files, ["7-D", "7-H"]);
+        let (read, text) = spool.load("7").unwrap();
+        assert_eq!((&read, &text[..]), (&envelope, &b"text\nFrom me\n"[..]));
+        spool.append("one", &read.sender, &text).unwrap();
+        spool.append("one", "", b"more\n").unwrap();
+        spool.remove("7").unwrap();
+        assert_eq!(spool.leftovers().unwrap(), [""; 0]);
+        assert_eq!(spool.mailboxes().unwrap(), ["one"]);
+        let mailbox = fs::read_to_string(spool.mailbox("one")).unwrap();
+        assert_eq!(mailbox, "From a@b\ntext\n>From me\n\nFrom \nmore\n\n");
+    }
+
+    #[test]
+    fn an_identifier_is_used_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let spool = Spool::create(directory.path()).unwrap();
+        let envelope = Envelope { sender: String::new(), mailboxes: vec!["one".into()] };
+        spool.accept("7", &envelope, b"").unwrap();
+        assert!(spool.accept("7", &envelope, b"").is_err());
+    }
+}

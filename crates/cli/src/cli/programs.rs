@@ -1,0 +1,116 @@
+//! The command line of workloads that are programs with clients: `spinpark bench mail` and `select`.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+
+use clap::Args;
+use spinpark_bench::workloads::select::ROWS;
+
+use super::workloads::Common;
+
+const MAIL_EXAMPLES: &str = "\
+Examples:
+  spinpark bench mail                                     our server, 1 to 8 clients
+  spinpark bench mail --clients 1,2,4,8,16,32,48 --seconds 15    as long as the original, up to its 48 cores
+  spinpark bench mail --server localhost:2525             a mail server of yours: it gets a lot of mail for user0@localhost …
+  examples/mail-on-exim.sh --clients 4                    exim, in a directory of its own";
+
+/// Clients that hand over mail to a server that forks for everything
+///
+/// Document 002: exim under MOSBENCH's load. Ten messages per connection; a process per connection, per delivery and per
+/// write to a mailbox. In the end, each message must be in one mailbox, once. What it stresses is the kernel: fork, exit,
+/// and directories that all share.
+#[derive(Debug, Args)]
+#[command(after_help = MAIL_EXAMPLES)]
+pub(crate) struct Mail {
+    /// Numbers of clients
+    #[arg(short, long, visible_alias = "threads", value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 4, 8])]
+    pub(crate) clients: Vec<usize>,
+
+    /// Send to this server instead. Nobody checks then what becomes of the mail
+    #[arg(long, value_name = "HOST:PORT", value_parser = address)]
+    pub(crate) server: Option<SocketAddr>,
+
+    /// Where directories for spool and mailboxes are made [default: a tmpfs]
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) dir: Option<PathBuf>,
+
+    /// Length of the counted phase of a run, in milliseconds; a warm-up of a quarter comes before [default: 1000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=600_000), conflicts_with = "seconds")]
+    pub(crate) millis: Option<u64>,
+
+    /// The same in seconds
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=600))]
+    pub(crate) seconds: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+impl Mail {
+    /// Length of the counted phase.
+    pub(crate) fn millis(&self) -> u64 {
+        const DEFAULT: u64 = 1_000;
+        self.seconds.map(|seconds| seconds * 1_000).or(self.millis).unwrap_or(DEFAULT)
+    }
+}
+
+/// The first address that a name means.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let mut found = text.to_socket_addrs().map_err(|error| format!("{error}; write HOST:PORT"))?;
+    found.next().ok_or_else(|| String::from("this host has no address"))
+}
+
+const SELECT_EXAMPLES: &str = "\
+Examples:
+  spinpark bench select                                   glibc's locks and ours, 1 to 20 clients
+  spinpark bench select --clients 10 --repeat 20          more rounds, narrower intervals
+  spinpark bench select --update                          a select and an update per round
+  spinpark bench select --lock drop-in-disabled,drop-in   glibc pays for interposition, too
+  spinpark bench select --server-option=--innodb-buffer-pool-size=1G --rows 2000000";
+
+/// Clients that ask MariaDB for rows: glibc's locks and ours inside the server
+///
+/// Document 004: MySQL under super-smack's select-key. Each client makes a number of rounds, each of two selects by key,
+/// and checks every row. The server is the installed one (Debian's mariadb-server), started for each run in a private
+/// directory, without a port, by you; it has nothing to do with a database that is running on this system.
+#[derive(Debug, Args)]
+#[command(after_help = SELECT_EXAMPLES)]
+pub(crate) struct Select {
+    /// Numbers of clients
+    #[arg(short, long, visible_alias = "threads", value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 4, 10, 20])]
+    pub(crate) clients: Vec<usize>,
+
+    /// Rounds of two queries that each client makes in a run (super-smack's second number)
+    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub(crate) per_client: u64,
+
+    /// Rows of the table
+    #[arg(long, value_name = "N", default_value_t = ROWS, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub(crate) rows: u64,
+
+    /// In each round a select and an update, not two selects (super-smack's update-select)
+    #[arg(long)]
+    pub(crate) update: bool,
+
+    /// Whose locks the server has: glibc, drop-in, drop-in-disabled; NAME+VARIABLE=VALUE is one with a variable
+    #[arg(short, long, value_name = "NAME", num_args = 1.., value_delimiter = ',', default_value = "glibc,drop-in")]
+    pub(crate) lock: Vec<String>,
+
+    /// An option of the server, such as --server-option=--thread-handling=pool-of-threads; may be given several times
+    #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
+    pub(crate) server_option: Vec<String>,
+
+    /// Where directories for the database are made [default: a tmpfs]
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) dir: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MailServer {
+    pub(crate) directory: PathBuf,
+    pub(crate) limit: usize,
+}

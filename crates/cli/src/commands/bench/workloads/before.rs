@@ -1,0 +1,72 @@
+//! What comes before the first round: a run that makes what all others need, and a run that shows that the drop-in is
+//! really loaded.
+
+use std::path::Path;
+
+use anyhow::Context;
+use spinpark_bench::rounds::Plan;
+use spinpark_bench::target::usage::Usage;
+use spinpark_bench::target::{DropIn, Target};
+use spinpark_bench::workloads::experiment::{Arm, Cell, Measured};
+use spinpark_bench::workloads::runner::Runner;
+
+use crate::progress::Progress;
+
+/// What a workload needs that its cells do not say.
+#[derive(Default)]
+pub(super) struct Before {
+    /// Its arms make what all others need.
+    pub(super) first: Option<Cell>,
+    /// The drop-in, if not the workers have it but programs that they start.
+    pub(super) drop_in: Option<DropIn>,
+    /// The arm with such programs that shows that the drop-in is loaded.
+    pub(super) trial: Option<String>,
+}
+
+impl Before {
+    /// The drop-in, if an arm needs it.
+    pub(super) fn drop_in(&self, cells: &[Cell], own: &Path) -> anyhow::Result<Option<DropIn>> {
+        if self.drop_in.is_some() {
+            return Ok(self.drop_in.clone());
+        }
+        let mut locks = cells.iter().flat_map(|cell| &cell.arms).filter_map(|arm| arm.lock.as_ref());
+        if !locks.any(|lock| lock.preload) {
+            return Ok(None);
+        }
+        let drop_in = DropIn::find()?;
+        drop_in.check_machine(Target::find(own.as_os_str())?.machine)?;
+        Ok(Some(drop_in))
+    }
+
+    /// Makes the runs. What they measure does not count.
+    pub(super) fn make_runs(
+        &self,
+        runner: &Runner<'_>,
+        cells: &[Measured],
+        progress: &Progress,
+    ) -> anyhow::Result<()> {
+        if let Some(first) = &self.first {
+            for arm in &first.arms {
+                progress.now(format!("{}: {}", runner.workload, arm.name));
+                runner.run(first, &plan(arm), None)?;
+            }
+        }
+        let has_drop_in = |arm: &&Arm| match &self.trial {
+            Some(name) => arm.name == *name,
+            None => arm.lock.as_ref().is_some_and(|lock| lock.preload && lock.env.is_empty()),
+        };
+        let found =
+            cells.iter().find_map(|cell| Some((&cell.cell, cell.cell.arms.iter().find(has_drop_in)?)));
+        let Some((cell, arm)) = found else { return Ok(()) };
+        progress.now(format!("{}: is the drop-in loaded?", runner.workload));
+        let report = tempfile::Builder::new().prefix("spinpark-report-").tempfile();
+        let report = report.context("cannot create a temporary file; is TMPDIR writable?")?;
+        runner.run(cell, &plan(arm), Some(report.path()))?;
+        Usage::read(report.path())?.check("")?;
+        Ok(())
+    }
+}
+
+fn plan(arm: &Arm) -> Plan {
+    Plan { round: 0, order: 0, target: arm.name.clone(), again: false, padding: 0 }
+}

@@ -1,0 +1,99 @@
+//! Workloads that are programs with clients: a mail server, a database.
+
+use std::env;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use spinpark_bench::arm::{prepend, without_drop_in};
+use spinpark_bench::locks::definitions::{Definitions, Target};
+use spinpark_bench::locks::targets;
+use spinpark_bench::mariadb::{Files, Programs};
+use spinpark_bench::target::{self, DropIn};
+use spinpark_bench::workloads::directory::Place;
+use spinpark_bench::workloads::select::{ServerError, Wish};
+use spinpark_bench::workloads::{mail as mail_workload, select as select_workload};
+
+use super::before::Before;
+use super::experiment::{Experiment, measure};
+use crate::cli::{Mail, Select};
+
+/// The family of locks that every program has.
+const FAMILY: &str = "pthread";
+
+/// `spinpark bench mail`.
+pub(crate) fn mail(mail: &Mail) -> anyhow::Result<ExitCode> {
+    let millis = mail.millis();
+    let experiment = Experiment {
+        workload: &mail_workload::WORKLOAD,
+        cells: mail_workload::cells(mail.server, &mail.clients, millis),
+        millis,
+        dir: mail.dir.as_deref(),
+        before: Before::default(),
+    };
+    measure(&mail.common, experiment)
+}
+
+/// `spinpark bench select`.
+pub(crate) fn select(select: &Select) -> anyhow::Result<ExitCode> {
+    let programs = Programs::find()?;
+    let locks = locks(&select.lock)?;
+    let server = target::Target::find(programs.server.as_os_str())?;
+    let drop_in = locks.iter().any(|lock| lock.preload).then(DropIn::find).transpose()?;
+    if let Some(drop_in) = &drop_in {
+        drop_in.check_machine(server.machine)?;
+    }
+    let inherited = without_drop_in(&env::var_os("LD_PRELOAD").unwrap_or_default());
+    let preload = |lock: &Target| {
+        let list = match &drop_in {
+            Some(drop_in) if lock.preload => prepend(&drop_in.path, &inherited),
+            _ => inherited.clone(),
+        };
+        (!list.is_empty()).then(|| list.to_string_lossy().into_owned())
+    };
+    let wish = Wish {
+        clients: &select.clients,
+        rounds: select.per_client,
+        rows: select.rows,
+        updates: select.update,
+        options: &select.server_option,
+        locks: &locks,
+    };
+    // It is here until the last run has ended, and gone when this function returns.
+    let template = Place::find(select.dir.as_deref())?.create()?;
+    let files = Files::at(template.path());
+    if !files.can_have_socket() {
+        // The directories of runs are beside it, with names as long as this one's.
+        return Err(ServerError::Socket(files.socket()).into());
+    }
+    // Who sets variables knows what they do to the drop-in's report.
+    let trial = locks.iter().find(|lock| lock.preload && lock.env.is_empty()).map(|lock| lock.name.clone());
+    let experiment = Experiment {
+        workload: &select_workload::WORKLOAD,
+        cells: wish.cells(&programs, template.path(), preload),
+        millis: 0,
+        dir: select.dir.as_deref(),
+        before: Before { first: Some(wish.preparation(&programs, template.path())), drop_in, trial },
+    };
+    let code = measure(&select.common, experiment);
+    template.remove()?;
+    code
+}
+
+/// The targets that `words` mean: whatever a program's pthread locks can be.
+fn locks(words: &[String]) -> anyhow::Result<Vec<Target>> {
+    let definitions = Definitions::built_in()?;
+    let mut locks = Vec::new();
+    for word in words {
+        let target = targets::parse(&definitions, word).map_err(anyhow::Error::msg)?;
+        if target.family != FAMILY {
+            bail!(
+                "--lock {word}: a program as it is has pthread locks only\n\
+                 Use glibc, drop-in, drop-in-disabled, or one of them with +VARIABLE=VALUE"
+            );
+        }
+        if !locks.contains(&target) {
+            locks.push(target);
+        }
+    }
+    Ok(locks)
+}
