@@ -4,15 +4,17 @@ mod experiment;
 
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use spinpark_bench::locks::definitions::Target;
 use spinpark_bench::locks::shapes::allowed_cpus;
+use spinpark_bench::report::workloads::document::Record;
 use spinpark_bench::workloads;
 use spinpark_bench::workloads::directory::Place;
 use spinpark_bench::workloads::resources::space;
 
 use self::experiment::{Experiment, measure};
-use crate::cli::{Creat, Faults, Jobs, Mmap, Scan};
+use crate::cli::{Creat, Faults, Jobs, Mmap, Scan, Show};
+use crate::say::Say;
 
 /// `spinpark bench mmap`.
 pub(super) fn mmap(mmap: &Mmap) -> anyhow::Result<ExitCode> {
@@ -66,6 +68,23 @@ pub(super) fn jobs(jobs: &Jobs) -> anyhow::Result<ExitCode> {
     notes.iter().for_each(|note| eprintln!("{note}"));
     // The amount of work is fixed, not the time.
     measure(&jobs.common, Experiment { workload: &workloads::jobs::WORKLOAD, cells, millis: 0, dir })
+}
+
+/// `spinpark bench show` of a workload's file.
+pub(super) fn show(record: &Record, show: &Show) -> anyhow::Result<ExitCode> {
+    if show.markdown || show.plots.is_some() {
+        bail!("--markdown and --plots are for files of `bench locks`; leave them out");
+    }
+    let workload = workloads::by_name(&record.workload)
+        .with_context(|| format!("this command has no workload `{}`", record.workload))?;
+    experiment::print(
+        workload,
+        record,
+        &experiment::results(workload, record),
+        show.details,
+        Say { on_stderr: false },
+    );
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The targets that words mean; "none" is none of them.
