@@ -8,11 +8,17 @@ use spinpark_bench::locks::selection::{Wish, select};
 #[test]
 fn the_built_in_ones_make_sense() {
     let definitions = Definitions::built_in().unwrap();
-    for name in ["locks", "pthread"] {
+    for (name, baseline) in [("locks", "glibc"), ("pthread", "glibc"), ("mtx", "classic-mtx")] {
         let preset = definitions.preset(name).unwrap();
         let selected = select(&definitions, preset, &Wish::default(), &Peers::default(), 2).unwrap();
-        assert!(selected.cells.iter().all(|cell| cell.targets.first().is_some_and(|name| name == "glibc")));
+        assert!(selected.cells.iter().all(|cell| cell.targets.first().is_some_and(|name| name == baseline)));
     }
+    let mtx = definitions.preset("mtx").unwrap();
+    assert!(
+        mtx.targets[1..]
+            .iter()
+            .all(|name| { definitions.target(name).unwrap().varies.as_deref() == Some("classic-mtx") })
+    );
     let names: Vec<_> = definitions.shapes.iter().map(|shape| &shape.name).collect();
     assert!(names.iter().enumerate().all(|(place, name)| !names[..place].contains(name)));
 }
@@ -58,6 +64,10 @@ fn bad_files_are_refused_with_the_line() {
         (shape, &["line 1", "missing field `load`"]),
         ("[[shape\n", &["line 1"]),
         (&format!("{shape}load.section = {{ lines = 100 }}\n"), &["my.toml: shape `x`: `lines` is 100"]),
+        (
+            "[[target]]\nname = \"x\"\nabout = \"y\"\nside = \"classic\"\nfamily = \"std\"\nvaries = \"none\"\n",
+            &["target `x`: there is no target `none`"],
+        ),
         (
             "[[preset]]\nname = \"x\"\ntargets = [\"none\"]\ncells = []\n",
             &["preset `x`: there is no target `none`"],

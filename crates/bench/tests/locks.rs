@@ -13,7 +13,9 @@ use spinpark_bench::measure::End;
 use spinpark_bench::report::Style;
 use spinpark_bench::report::json::Output;
 use spinpark_bench::report::locks::document::{Document, FORMAT, Record, SCHEMA, VersionedTarget};
-use spinpark_bench::report::locks::{bounds as bounds_table, details, markdown, matrix, pairwise, plot};
+use spinpark_bench::report::locks::{
+    bounds as bounds_table, details, effects, markdown, matrix, pairwise, plot,
+};
 use spinpark_bench::stats::verdict::Verdict;
 use spinpark_bench::warnings;
 
@@ -155,14 +157,14 @@ fn two_targets_are_a_row_per_cell() {
     let waits = pairwise::render_waits(&results, Style::PLAIN).unwrap();
     insta::assert_snapshot!(pairwise::render(&results, names, 2, Style::PLAIN) + &waits);
     let markdown =
-        markdown::render(&results, &[], &environment(), "spinpark bench pthread --shape saturated");
+        markdown::render(&results, &[], None, &environment(), "spinpark bench pthread --shape saturated");
     insta::assert_snapshot!("two_targets_in_markdown", markdown);
 }
 
 #[test]
 fn many_targets_in_markdown() {
     let results = results(&many());
-    insta::assert_snapshot!(markdown::render(&results, &[], &environment(), "spinpark bench locks"));
+    insta::assert_snapshot!(markdown::render(&results, &[], None, &environment(), "spinpark bench locks"));
 }
 
 #[test]
@@ -180,6 +182,26 @@ fn tables_fit_their_width() {
         let longest = text.lines().map(|line| line.chars().count()).max().unwrap();
         assert!(longest <= usize::from(width), "{longest} of {width}:\n{text}");
     }
+}
+
+/// Variants of one lock: is there an effect?
+#[test]
+fn variants_have_an_effect_or_none() {
+    let names = ["classic-mtx", "classic-mtx-backoff", "classic-mtx-counter", "classic-mtx-larger"];
+    let cells = [1, 2, 4, 16].map(|threads| cell("hot-lock", threads, &names)).to_vec();
+    let times = [(names[0], 100.0), (names[1], 83.0), (names[2], 140.0), (names[3], 100.0)];
+    let results = results(&run(cells, Mock::new(&times, 0.005), 12));
+    let definitions = Definitions::built_in().unwrap();
+    let targets = names.map(|name| definitions.target(name).unwrap().clone());
+    assert_eq!(effects::baseline(&targets), Some(names[0]));
+    assert_eq!(effects::baseline(&targets[..1]), None);
+    assert_eq!(effects::baseline([&targets[1], &targets[0]]), None);
+    let text = effects::render(&results, names[0], 2, Style::PLAIN);
+    let width = text.lines().map(|line| line.chars().count()).max().unwrap();
+    assert!(width <= 100, "{text}");
+    insta::assert_snapshot!("variants", text);
+    let markdown = markdown::render(&results[..1], &[], Some(names[0]), &environment(), "spinpark bench mtx");
+    insta::assert_snapshot!("variants_in_markdown", markdown);
 }
 
 fn judged(bound: &str, cells: &[Measured]) -> Vec<BoundResult> {
@@ -242,7 +264,8 @@ fn bounds_as_a_table() {
     let results = bounds::judge_all(&definitions, &cells, SEED).unwrap();
     let measured: Vec<_> = results.into_iter().filter(|r| r.judgement != Judgement::NotMeasured).collect();
     insta::assert_snapshot!(bounds_table::render(&measured, 2, Style::PLAIN));
-    let markdown = markdown::render(&[], &measured[..2], &environment(), "spinpark bench locks --bounds");
+    let markdown =
+        markdown::render(&[], &measured[..2], None, &environment(), "spinpark bench locks --bounds");
     insta::assert_snapshot!("bounds_in_markdown", markdown);
 }
 

@@ -22,7 +22,9 @@ pub(crate) fn ensure() -> bool {
 /// Whether `address` is in the program, rather than in a library.
 fn is_in_program(address: usize) -> bool {
     // SAFETY: no pointer is passed.
-    let (start, count) = unsafe { (libc::getauxval(libc::AT_PHDR), libc::getauxval(libc::AT_PHNUM)) };
+    let start = unsafe { libc::getauxval(libc::AT_PHDR) };
+    // SAFETY: as above.
+    let count = unsafe { libc::getauxval(libc::AT_PHNUM) };
     if start == 0 {
         return false;
     }

@@ -107,23 +107,44 @@ pub(crate) fn enter(gate: &AtomicU32, lock: usize) -> bool {
     if open != NAME.load(Relaxed) || area == 0 {
         return false;
     }
-    let reads = Reads::of_this_thread();
-    let Some(free) = reads.next() else { return false };
     // SAFETY: the area is this thread's; the table has that name, which is not `NO_TABLE`, for no gate holds it.
+    match unsafe { claim(area, gate, open, lock) } {
+        Claimed::Yes => true,
+        Claimed::NotNow => enter_again(gate, open, lock),
+        Claimed::NoRoom => false,
+    }
+}
+
+enum Claimed {
+    Yes,
+    /// The gate was closed, this CPU's line is full or not in use yet, or the step was interrupted.
+    NotNow,
+    /// This thread reads more locks than it remembers.
+    NoRoom,
+}
+
+/// # Safety
+///
+/// `area` is that of [`rseq::area`], not 0; `open` is the name of this copy's table.
+#[inline(always)]
+unsafe fn claim(area: usize, gate: &AtomicU32, open: u32, lock: usize) -> Claimed {
+    let reads = Reads::of_this_thread();
+    let Some(free) = reads.next() else { return Claimed::NoRoom };
+    // SAFETY: the caller vouches for the area and the name.
     let slot = unsafe { rseq::claim(area, gate, open, lines(open), lock) };
     if slot.is_null() {
-        return enter_again(gate, open, lock);
+        return Claimed::NotNow;
     }
     *free = Held { lock, slot };
     reads.added();
-    true
+    Claimed::Yes
 }
 
 fn lines(name: u32) -> usize {
     ((name as usize) << NAME_SHIFT) + core::mem::offset_of!(Table, lines)
 }
 
-/// The gate was closed, this CPU's line is full or not in use yet, or the step was interrupted.
+/// After [`Claimed::NotNow`]: takes this CPU's line in use, if it is not yet, and tries once more.
 #[cold]
 #[inline(never)]
 fn enter_again(gate: &AtomicU32, open: u32, lock: usize) -> bool {
@@ -138,19 +159,9 @@ fn enter_again(gate: &AtomicU32, open: u32, lock: usize) -> bool {
             let _ = slot.compare_exchange(0, FREE, AcqRel, Relaxed);
         }
     }
-    let (reads, area) = (Reads::of_this_thread(), rseq::area());
-    let Some(free) = reads.next() else { return false };
-    if area == 0 {
-        return false;
-    }
+    let area = rseq::area();
     // SAFETY: as in `enter`.
-    let slot = unsafe { rseq::claim(area, gate, open, lines(open), lock) };
-    if slot.is_null() {
-        return false;
-    }
-    *free = Held { lock, slot };
-    reads.added();
-    true
+    area != 0 && matches!(unsafe { claim(area, gate, open, lock) }, Claimed::Yes)
 }
 
 #[inline(always)]

@@ -170,6 +170,13 @@ pub trait Platform: Sized + Send + Sync + 'static {
     /// CPU on which the process runs: for threads that are about to sleep.
     fn heavy_fence();
 
+    /// Orders all memory accesses of the calling thread before it with all after it, as `fence(SeqCst)` does: of two threads
+    /// that each write something, fence, and look at the other's, at least one sees it.
+    #[inline(always)]
+    fn full_fence() {
+        core::sync::atomic::fence(Ordering::SeqCst);
+    }
+
     /// The time of `clock`, ns. Never goes back for [`Clock::Monotonic`].
     fn now(clock: Clock) -> u64;
 
@@ -178,6 +185,13 @@ pub trait Platform: Sized + Send + Sync + 'static {
 
     /// Waits awake for about `span` ns without touching shared memory. May return at any time.
     fn spin_for(span: u64);
+
+    /// Whether the scheduler wants this CPU for another thread, so that spinning on is unkind. `false` is always a safe
+    /// answer: where nobody can ask, a thread that spins is preempted.
+    #[inline(always)]
+    fn need_resched() -> bool {
+        false
+    }
 
     /// Whether the calling thread should spin now: another thread can run meanwhile (more than one CPU), and its spins
     /// of this kind have paid lately. `false` forbids spinning.

@@ -6,13 +6,11 @@
 //! | [`model`]     | how a model is run: bounds, counting, faults                                               |
 //! | [`rejected`]  | how a mutant's failure is observed: in a child process, with the reason                    |
 //! | [`mutants`]   | faults in the machine under unchanged locks, and copies of functions with one line wrong   |
-//! | [`documents`] | the fragments of document 002 about which there are open claims                            |
 //! | [`layers`]    | the rule that dependencies between our crates point down                                   |
 //!
 //! The models themselves are in `tests/`, one file per primitive; what they cover and what loom cannot see is in
 //! `docs/verification.md`.
 
-pub mod documents;
 pub mod layers;
 pub mod model;
 pub mod mutants;

@@ -45,6 +45,12 @@ impl Model {
         self
     }
 
+    /// The scheduler wants every CPU for another thread.
+    pub fn need_resched(mut self) -> Self {
+        self.config.need_resched = true;
+        self
+    }
+
     /// The oracle says this of every owner, right or wrong.
     pub fn oracle(mut self, answer: OnCpu) -> Self {
         self.config.oracle = answer;
@@ -91,6 +97,12 @@ impl Model {
     /// while a third one could go on, which no scheduler does.
     pub fn two_may_spin(mut self) -> Self {
         self.limit = 2;
+        self
+    }
+
+    /// The same for threads that spin in one loop inside another: beyond one preemption.
+    pub fn three_may_spin(mut self) -> Self {
+        self.limit = 1;
         self
     }
 

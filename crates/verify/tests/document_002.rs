@@ -1,74 +1,81 @@
-//! The two open claims about document 002, decided by model.
-
-use std::sync::Arc;
+//! Two claims about document 002, decided by model on the running lock.
 
 use loom::thread;
-use spinpark_verify::documents::rwsem::{Clear, Flag, Recheck, Rwsem};
-use spinpark_verify::{Guarded, Model, Mortal, rejected};
+use spinpark_classics::RawRwLock;
+use spinpark_classics::rwsem_2013::{AsSent, Full, NOBODY, NoSpin, Patches, Rwsem, Series, Vanilla};
+use spinpark_platform::{OnCpu, Platform};
+use spinpark_verify::platform::Loom;
+use spinpark_verify::{Model, Mortal, Shared, rejected};
 
-/// Polls before a spinner's time slice ends.
-const POLLS: u32 = 2;
+/// The series up to patch 8.
+type UpTo8 = Patches<true, true, true, true, true, false>;
 
-const A: u32 = 1;
-const W: u32 = 2;
-const B: u32 = 3;
+/// How the third thread comes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Thief {
+    /// As a spinner whose moment has come; if it has not, never.
+    Steals,
+    /// As any writer.
+    Comes,
+}
 
-/// A holds the semaphore and releases it, W comes and sleeps, and B spins or steals, if `b_queues` until it gets in.
-fn two_writers_and_a_holder(preemptions: usize, b_queues: bool, clear: Clear, flag: Flag, recheck: Recheck) {
-    Model::new().preemptions(preemptions).check(move || {
-        let shared = Arc::new((Rwsem::held_by(A, clear, flag, recheck), Guarded::new()));
-        let sleeper = {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || {
-                let (rwsem, data) = &*shared;
-                rwsem.down_write(W, 0);
-                data.add();
-                rwsem.up_write();
-            })
+/// One thread holds the semaphore and releases it, one comes and sleeps, one steals or comes.
+fn a_holder_a_sleeper_and<S: Series>(model: Model, thief: Thief) {
+    model.check(move || {
+        let shared = Shared::new(<Rwsem<Loom, S> as RawRwLock>::new());
+        shared.lock.write();
+        let section = |shared: &Shared<Rwsem<Loom, S>>| {
+            shared.data.add();
+            shared.lock.unlock_write();
         };
-        let thief = {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || {
-                let (rwsem, data) = &*shared;
-                if b_queues {
-                    rwsem.down_write(B, POLLS);
-                } else if !rwsem.steal(B) {
-                    return;
-                }
-                data.add();
-                rwsem.up_write();
-            })
-        };
-        shared.1.add();
-        shared.0.up_write();
+        let sleeper = shared.spawn(move |shared| {
+            shared.lock.write();
+            section(shared);
+        });
+        let other = shared.spawn(move |shared| match thief {
+            Thief::Steals if !shared.lock.steal() => {}
+            Thief::Steals => section(shared),
+            Thief::Comes => {
+                shared.lock.write();
+                thread::yield_now(); // others go on: not a preemption, of which the bound allows few
+                section(shared);
+            }
+        });
+        section(&shared);
         sleeper.join().unwrap();
-        thief.join().unwrap();
+        other.join().unwrap();
     });
+}
+
+/// Nobody spins, whatever the series says.
+fn asleep() -> Model {
+    Model::new().two_may_spin().oracle(OnCpu::Off)
 }
 
 /// Patch 8, first half of the verdict: whenever the owner is cleared, writers exclude each other, and all come in.
 #[test]
 fn patch_8_is_safe_and_live_either_way() {
-    for clear in [Clear::Before, Clear::After] {
-        two_writers_and_a_holder(3, false, clear, Flag::None, Recheck::WithoutLock);
-        two_writers_and_a_holder(2, true, clear, Flag::None, Recheck::WithoutLock);
-    }
+    let awake = Model::new().three_may_spin().oracle(OnCpu::Running);
+    a_holder_a_sleeper_and::<UpTo8>(asleep(), Thief::Steals);
+    a_holder_a_sleeper_and::<AsSent<UpTo8, true, false>>(asleep(), Thief::Steals);
+    a_holder_a_sleeper_and::<UpTo8>(awake, Thief::Comes);
+    a_holder_a_sleeper_and::<AsSent<UpTo8, true, false>>(awake, Thief::Comes);
 }
 
 /// A writer asks who owns what it holds.
-fn the_holder_is_the_owner(clear: Clear) {
-    Model::new().preemptions(3).check(move || {
-        let rwsem = Arc::new(Rwsem::held_by(A, clear, Flag::None, Recheck::WithoutLock));
-        let thief = {
-            let rwsem = Arc::clone(&rwsem);
-            thread::spawn(move || {
-                if rwsem.steal(B) {
-                    assert_eq!(rwsem.owner(), B, "the owner is not who holds it");
-                    rwsem.up_write();
-                }
-            })
-        };
-        rwsem.up_write();
+fn the_holder_is_the_owner<S: Series>() {
+    Model::new().preemptions(3).check(|| {
+        let shared = Shared::new(<Rwsem<Loom, S> as RawRwLock>::new());
+        shared.lock.write();
+        let thief = shared.spawn(|shared| {
+            if shared.lock.steal() {
+                let me = Loom::<1, 0>::thread_token();
+                assert_ne!(me, NOBODY);
+                assert_eq!(shared.lock.owner(), me, "the owner is not who holds it");
+                shared.lock.unlock_write();
+            }
+        });
+        shared.lock.unlock_write();
         thief.join().unwrap();
     });
 }
@@ -76,54 +83,72 @@ fn the_holder_is_the_owner(clear: Clear) {
 /// Second half: cleared before the release, the owner is right for as long as a writer holds the semaphore.
 #[test]
 fn patch_8_cleared_before_the_release_the_owner_is_right() {
-    the_holder_is_the_owner(Clear::Before);
+    the_holder_is_the_owner::<UpTo8>();
+    the_holder_is_the_owner::<Full>();
 }
 
 /// Cleared after it, the next writer's owner is erased, and nobody spins on that writer: the price in speed.
 #[test]
 fn patch_8_as_sent_erases_the_next_owner() {
     rejected("patch_8_as_sent_erases_the_next_owner", "the owner is not who holds it", || {
-        the_holder_is_the_owner(Clear::After);
+        the_holder_is_the_owner::<AsSent<UpTo8, true, false>>();
     });
 }
 
 /// The next writer frees what the semaphore is part of.
-fn freed_by_the_next_writer(clear: Clear) {
-    Model::new().preemptions(3).check(move || {
-        let rwsem = Mortal::new(Rwsem::held_by(A, clear, Flag::None, Recheck::WithoutLock));
+fn freed_by_the_next_writer<S: Series>() {
+    Model::new().preemptions(3).check(|| {
+        let rwsem = Mortal::new(<Rwsem<Loom, S> as RawRwLock>::new());
+        rwsem.write();
         let thief = thread::spawn(move || {
-            if rwsem.steal(B) {
+            if rwsem.steal() {
                 rwsem.destroy();
             }
         });
-        rwsem.up_write();
+        rwsem.unlock_write();
         thief.join().unwrap();
     });
 }
 
 #[test]
 fn patch_8_cleared_before_the_release_it_may_be_freed() {
-    freed_by_the_next_writer(Clear::Before);
+    freed_by_the_next_writer::<UpTo8>();
 }
 
 /// A limit of the verdict: the late store is an access after the release, which the next writer must allow for.
 #[test]
 fn patch_8_as_sent_touches_what_may_be_gone() {
     rejected("patch_8_as_sent_touches_what_may_be_gone", "Causality violation", || {
-        freed_by_the_next_writer(Clear::After);
+        freed_by_the_next_writer::<AsSent<UpTo8, true, false>>();
     });
 }
 
-/// Patch 9 as sent loses a wake-up: W sleeps, the semaphore is free, and nobody is left to wake it.
+/// Patch 9 as sent loses a wake-up: a writer sleeps, the semaphore is free, and nobody is left to wake it.
 #[test]
 fn patch_9_as_sent_loses_a_wake_up() {
     rejected("patch_9_as_sent_loses_a_wake_up", "deadlock", || {
-        two_writers_and_a_holder(2, false, Clear::Before, Flag::Wakeup, Recheck::WithoutLock);
+        a_holder_a_sleeper_and::<AsSent<Full, false, true>>(asleep(), Thief::Steals);
     });
 }
 
-/// What its comment takes for granted, that the woken writer does nothing before `wait_lock` is free, would save it.
+/// Also without patch 8, where a writer steals from the end of the line only.
 #[test]
-fn patch_9_with_the_recheck_under_the_lock() {
-    two_writers_and_a_holder(3, false, Clear::Before, Flag::Wakeup, Recheck::UnderLock);
+fn patch_9_as_sent_loses_a_wake_up_without_spinners() {
+    rejected("patch_9_as_sent_loses_a_wake_up_without_spinners", "deadlock", || {
+        a_holder_a_sleeper_and::<AsSent<NoSpin, false, true>>(asleep(), Thief::Comes);
+    });
+}
+
+/// What its comment takes for granted, that the woken writer does nothing before `wait_lock` is free, saves it.
+#[test]
+fn patch_9_with_the_look_under_the_lock() {
+    a_holder_a_sleeper_and::<Full>(asleep(), Thief::Steals);
+    a_holder_a_sleeper_and::<NoSpin>(asleep(), Thief::Comes);
+}
+
+/// Without the flag, the look without the lock is right: 3.12.
+#[test]
+fn without_patch_9_the_look_may_come_first() {
+    a_holder_a_sleeper_and::<Vanilla>(asleep(), Thief::Steals);
+    a_holder_a_sleeper_and::<Vanilla>(asleep(), Thief::Comes);
 }

@@ -421,6 +421,24 @@ impl<M: Machine> Contract<M> {
         assert_eq!(M::P::slots_count(M::P::slot_table(), lock), 0);
     }
 
+    /// Store, fence, look, in two threads: at least one sees the other's store.
+    fn of_two_that_fence_one_sees_the_other() {
+        let words = Arc::new([Word::<M>::new(0), Word::<M>::new(0)]);
+        let cross = |words: &[Word<M>; 2], mine: usize| {
+            words[mine].store(1, Relaxed);
+            M::P::full_fence();
+            words[1 - mine].load(Relaxed)
+        };
+        let (seen, other) = {
+            let seen = Arc::new(Word::<M>::new(9));
+            let (there, words) = (Arc::clone(&seen), Arc::clone(&words));
+            (seen, M::spawn(move || there.store(cross(&words, 1), Relaxed)))
+        };
+        let mine = cross(&words, 0);
+        M::join(other);
+        assert!(mine + seen.load(Relaxed) > 0, "nobody saw anything");
+    }
+
     fn time_does_not_go_back() {
         let before = M::P::now(Clock::Monotonic);
         M::pass(1_000);
@@ -465,6 +483,7 @@ conforms! {
     who_shuts_a_gate_moves_its_readers,
     a_slot_is_found_behind_counted_holds,
     no_reader_comes_or_leaves_after_a_heavy_fence,
+    of_two_that_fence_one_sees_the_other,
     time_does_not_go_back,
 }
 

@@ -61,6 +61,9 @@ pub struct Target {
     /// Whether the drop-in is loaded.
     #[serde(default)]
     pub preload: bool,
+    /// The target from which it differs in one thing: what it costs or gains is that thing's effect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub varies: Option<String>,
     /// Variables of the worker process.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
@@ -82,6 +85,8 @@ pub enum Side {
     Ours,
     /// Neither: measured to understand the others.
     Control,
+    /// Neither: a design of old.
+    Classic,
 }
 
 /// What a command runs unless told otherwise.
@@ -261,6 +266,10 @@ impl Definitions {
             for &threads in &shape.threads {
                 shape.load.check(threads).map_err(of_shape)?;
             }
+        }
+        for target in &self.targets {
+            let of_target = |what| wrong(format!("target `{}`: {what}", target.name));
+            target.varies.iter().try_for_each(|name| self.target(name).map(|_| ())).map_err(of_target)?;
         }
         for preset in &self.presets {
             let of_preset = |what| wrong(format!("preset `{}`: {what}", preset.name));

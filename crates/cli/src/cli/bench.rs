@@ -13,6 +13,7 @@ Examples:
   spinpark bench locks --bounds                      the project's goals: which hold?
   spinpark bench locks --shape saturated --threads 2,16 --target glibc,parking_lot,spinpark
   spinpark bench pthread                             the drop-in against glibc only
+  spinpark bench mtx                                 why a profiler once made a lock faster
   spinpark bench mmap --touch all                    a workload of the documents: is it faster under a mutex?
   spinpark bench show records/2026-11-22-some-cpu.json --markdown";
 
@@ -33,6 +34,13 @@ pub(crate) enum Bench {
     /// As `bench locks`, with the drop-in against glibc, in shapes of which every program has some.
     #[command(after_help = PTHREAD_EXAMPLES)]
     Pthread(Box<Locks>),
+    /// FreeBSD's mutex of 2006, each ingredient of its profiling by itself
+    ///
+    /// In 2006, a kernel became 38 % faster on one hot lock when its mutex profiling was compiled in, and nobody could say
+    /// why. As `bench locks`, with that mutex as the baseline, and one target per thing that the profiling changes: which of
+    /// them has an effect, here?
+    #[command(after_help = MTX_EXAMPLES)]
+    Mtx(Box<Locks>),
     Creat(Box<Creat>),
     Mmap(Box<Mmap>),
     Faults(Box<Faults>),
@@ -60,6 +68,13 @@ Examples:
   spinpark bench pthread --markdown                         as a table for a README
   spinpark bench pthread --target drop-in-disabled,drop-in  glibc pays for interposition, too";
 
+const MTX_EXAMPLES: &str = "\
+Examples:
+  spinpark bench mtx                                        1, 2, 4 and 16 threads, about 4 minutes
+  spinpark bench mtx --threads 2 --rounds 40                one number of threads, more precisely
+  spinpark bench mtx --shape long,five-lines                other sections
+  spinpark bench mtx --target classic-mtx,classic-mtx-counter,classic-mtx-add";
+
 /// What can be listed.
 #[derive(Debug, Args)]
 pub(crate) struct List {
@@ -71,7 +86,7 @@ pub(crate) struct List {
 /// What is measured, how, and where the result goes.
 #[derive(Debug, Args)]
 pub(crate) struct Locks {
-    /// Rounds over all cells; at least 6 [default: 7; pthread 15; --quick 6]
+    /// Rounds over all cells; at least 6 [default: 7; pthread and mtx 15; --quick 6]
     #[arg(short, long, value_name = "N")]
     pub(crate) rounds: Option<usize>,
 

@@ -120,6 +120,32 @@ fn bounds_and_check() {
     assert_eq!(said(bound(1e-9).arg("--check")).code, Some(1));
 }
 
+/// Variants of one lock: a row each, with a word about its effect; the same again from the file.
+#[test]
+fn mtx_says_what_each_ingredient_does() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut command = spinpark(["bench", "mtx", "--rounds", "6", "--millis", "5", "--threads", "1,2"]);
+    command.args(["--target", "classic-mtx,classic-mtx-counter,classic-mtx-backoff", "--json"]);
+    said(command.arg(file.path())).succeeds(&[
+        "2 cells × 6 rounds",
+        "hot-lock",
+        "counter",
+        "backoff",
+        "noise",
+    ]);
+    let again = said(spinpark(["bench", "show", "--markdown"]).arg(file.path()));
+    again.succeeds(&["| counter | 2 |", "| variant | threads |"]);
+    // No word if nothing happened in a run: the machine may be busy.
+    let words = ["effect", "none", "undecided", "–"];
+    assert!(
+        again
+            .stdout
+            .lines()
+            .filter(|line| line.starts_with("| counter"))
+            .all(|line| { words.iter().any(|word| line.ends_with(&format!("| {word} |"))) })
+    );
+}
+
 #[test]
 fn the_list_names_everything() {
     said(&mut spinpark(["bench", "list"])).succeeds(&[
@@ -128,6 +154,7 @@ fn the_list_names_everything() {
         "parking_lot",
         "0.13",
         "drop-in-disabled",
+        "classic-rwsem-full",
         "abseil",
         "bounds",
     ]);

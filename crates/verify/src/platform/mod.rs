@@ -22,7 +22,7 @@ pub use world::{Config, advance, lead_in};
 pub(crate) use world::{begin, take_noted};
 
 use loom::thread;
-use spinpark_platform::{Clock, Deadline, Event, OnCpu, Platform, SlotLeft, Spin, Tuning, Wait};
+use spinpark_platform::{Clock, Deadline, Event, OnCpu, Ordering, Platform, SlotLeft, Spin, Tuning, Wait};
 
 use slots::Held;
 use world::world;
@@ -86,6 +86,17 @@ impl<
 
     fn heavy_fence() {
         restart::heavy_fence();
+    }
+
+    fn full_fence() {
+        let is_left_out = |fault: &Fault| matches!(fault, Fault::NoFullFence);
+        if !std::thread::panicking() && !world().config.faults.any(is_left_out) {
+            loom::sync::atomic::fence(Ordering::SeqCst);
+        }
+    }
+
+    fn need_resched() -> bool {
+        world().config.need_resched
     }
 
     fn now(_: Clock) -> u64 {

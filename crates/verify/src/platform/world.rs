@@ -22,6 +22,8 @@ use super::slots::{self, Held, Slots};
 pub struct Config {
     /// Whether lock cores spin.
     pub can_spin: bool,
+    /// Whether the scheduler wants every CPU for somebody else.
+    pub need_resched: bool,
     /// What is said about every owner.
     pub oracle: OnCpu,
     /// Whether the model moves the clock (with [`advance`]). If not, the clock costs no exploration.
@@ -40,6 +42,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             can_spin: false,
+            need_resched: false,
             oracle: OnCpu::Unknown,
             clock_moves: false,
             spurious: false,

@@ -1,5 +1,6 @@
 //! Whose locks: for each family, the functions that run a load on them.
 
+mod classics;
 mod lock_api;
 mod pthread;
 mod std;
@@ -46,7 +47,18 @@ impl Family {
 }
 
 /// The families in this crate: those that need nothing but Rust and libc.
-pub static FAMILIES: [Family; 6] = [
+pub static FAMILIES: [Family; TODAYS.len() + classics::FAMILIES.len()] = {
+    let mut all = [TODAYS[0]; _];
+    let mut index = 1;
+    while index < all.len() {
+        let is_todays = index < TODAYS.len();
+        all[index] = if is_todays { TODAYS[index] } else { classics::FAMILIES[index - TODAYS.len()] };
+        index += 1;
+    }
+    all
+};
+
+const TODAYS: [Family; 6] = [
     Family {
         name: "pthread",
         mutex: Some(mutex::<pthread::Mutex>),

@@ -3,16 +3,17 @@
 use std::fmt::Write;
 
 use super::matrix::matrices;
-use super::{bounds, pairwise};
+use super::{bounds, effects, pairwise};
 use crate::environment::Environment;
 use crate::locks::bounds::BoundResult;
 use crate::locks::result::CellResult;
 
-/// Markdown tables with date, machine and command.
+/// Markdown tables with date, machine and command. `varied`: the target of which all others are variants.
 #[must_use]
 pub fn render(
     results: &[CellResult],
     bounds: &[BoundResult],
+    varied: Option<&str>,
     environment: &Environment,
     command: &str,
 ) -> String {
@@ -20,6 +21,11 @@ pub fn render(
     let cpus = environment.cpus;
     let mut text = String::new();
     let explanation = match (pairwise::names(results), bounds.is_empty()) {
+        (_, true) if varied.is_some() => {
+            let baseline = varied.unwrap_or_default();
+            table(&mut text, &effects::HEADER, 5, effects::rows(results, baseline, cpus));
+            effects::explanation(baseline) + " " + MARK
+        }
         (_, false) => {
             table(&mut text, &bounds::HEADER, 6, bounds.iter().map(|bound| bounds::row(bound, cpus)));
             String::from(

@@ -3,6 +3,7 @@
 pub mod bounds;
 pub mod details;
 pub mod document;
+pub mod effects;
 pub mod list;
 pub mod markdown;
 pub mod matrix;

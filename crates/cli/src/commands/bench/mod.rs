@@ -37,6 +37,7 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<ExitCode> {
         Bench::List(list) => print_list(list.definition.as_deref()),
         Bench::Locks(locks) => measure_locks(locks, "locks"),
         Bench::Pthread(locks) => measure_locks(locks, "pthread"),
+        Bench::Mtx(locks) => measure_locks(locks, "mtx"),
         Bench::Creat(creat) => workloads::creat(creat),
         Bench::Mmap(mmap) => workloads::mmap(mmap),
         Bench::Faults(faults) => workloads::faults(faults),

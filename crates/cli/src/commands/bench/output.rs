@@ -9,7 +9,7 @@ use spinpark_bench::locks::result::CellResult;
 use spinpark_bench::machine::Noise;
 use spinpark_bench::report::json::Output;
 use spinpark_bench::report::locks::document::{Document, Record};
-use spinpark_bench::report::locks::{FEW_CELLS, bounds, details, markdown, matrix, pairwise, plot};
+use spinpark_bench::report::locks::{FEW_CELLS, bounds, details, effects, markdown, matrix, pairwise, plot};
 use spinpark_bench::report::{Style, compare_table, wrap};
 use spinpark_bench::warnings::Warning;
 
@@ -40,15 +40,16 @@ impl Findings {
     pub(super) fn print(&self, say: Say, is_markdown: bool, is_detailed: bool, style: Style) {
         let Self { record, results, bounds: judged, warnings } = self;
         let cpus = record.environment.cpus;
+        let varied = effects::baseline(record.targets.iter().map(|target| &target.target));
         if results.is_empty() {
             say.line("\nNothing was measured.");
         } else if is_markdown {
             say.line(format!(
                 "\n{}",
-                markdown::render(results, judged, &record.environment, &record.command)
+                markdown::render(results, judged, varied, &record.environment, &record.command)
             ));
         } else {
-            for text in tables(results, judged, cpus, is_detailed, style) {
+            for text in tables(results, judged, varied, cpus, is_detailed, style) {
                 say.line(format!("\n{text}"));
             }
             say.line(wrap(&record.environment.line(), 2));
@@ -93,12 +94,13 @@ impl Findings {
 fn tables(
     results: &[CellResult],
     judged: &[BoundResult],
+    varied: Option<&str>,
     cpus: usize,
     is_detailed: bool,
     style: Style,
 ) -> Vec<String> {
     let mut tables = Vec::new();
-    match pairwise::names(results) {
+    match pairwise::names(results).filter(|_| varied.is_none()) {
         _ if !judged.is_empty() => tables.push(bounds::render(judged, cpus, style)),
         Some(names) => {
             let [baseline, other] = names;
@@ -107,6 +109,11 @@ fn tables(
                 format!("Time per operation; the ratio is {other} ÷ {baseline}, so less than 1 is faster.\n");
             tables.push(table + &sentence);
             tables.extend(pairwise::render_waits(results, style).filter(|_| !is_detailed));
+        }
+        None if varied.is_some() => {
+            let baseline = varied.unwrap_or_default();
+            let sentence = wrap(&effects::explanation(baseline), 0) + "\n";
+            tables.push(effects::render(results, baseline, cpus, style) + &sentence);
         }
         None => {
             let sentence = "Time per operation of all threads together: less is faster.\n";

@@ -77,7 +77,7 @@ impl Request {
         };
         let default_rounds = if locks.quick {
             6
-        } else if preset == "pthread" && !locks.bounds {
+        } else if preset != "locks" && !locks.bounds {
             15
         } else {
             7

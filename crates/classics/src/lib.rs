@@ -1,0 +1,42 @@
+//! The locks of the four documents as they were: to be run, measured and broken, not to be used.
+//!
+//! | lock                          | document | what it is                                                            |
+//! |-------------------------------|----------|-----------------------------------------------------------------------|
+//! | [`mutex_2010::Mutex`]         | 001      | the kernel's mutex, before and after the change of its spinning rule  |
+//! | [`rwsem_2013::Rwsem`]         | 002      | the kernel's rwsem, each patch of the series a switch                 |
+//! | [`mcs::McsLock`]              | 002      | the queue of spinners, before and after patches 6 and 7               |
+//! | [`tas::TasLock`]              | 004      | a spin lock, with and without back-off                                |
+//! | [`mtx_2006::Mtx`]             | 004      | FreeBSD's mutex, each ingredient of its profiling a switch            |
+//!
+//! Written from descriptions of the algorithms, over the same [`Platform`](spinpark_platform::Platform) as our own
+//! locks, so that benchmarks, models and simulations take either. Nothing is allocated, no statics, no thread-locals,
+//! no `cfg`.
+//!
+//! # What differs from a kernel
+//!
+//! - A spinner can be preempted, and so can the holder of a spin lock. So who has polled a spin lock (a lock's own
+//!   `wait_lock`, an MCS node, a test-and-set lock) some thousand times sleeps for a moment (`wait/patience.rs`). That
+//!   never happens while holders keep their CPUs.
+//! - "Does the owner run?" costs a system call, not a load. It is asked at a distance (`wait/oracle.rs`).
+//! - There are no real-time tasks, and on Linux nobody can ask whether the scheduler wants the CPU
+//!   ([`need_resched`](spinpark_platform::Platform::need_resched) is `false`).
+//! - A release may touch its lock after somebody else has got it, as it did there: whoever frees a classic lock waits
+//!   for all its users first. Our own locks do not ask for that.
+#![no_std]
+#![deny(unsafe_code)]
+
+mod delay;
+#[allow(unsafe_code)] // Nodes are pointers.
+pub mod mcs;
+#[allow(unsafe_code)] // Nodes are pointers.
+pub mod mtx_2006;
+#[allow(unsafe_code)] // Nodes are pointers.
+pub mod mutex_2010;
+#[allow(unsafe_code)] // Nodes are pointers.
+pub mod rwsem_2013;
+pub mod tas;
+mod traits;
+#[allow(unsafe_code)] // Nodes are pointers.
+mod wait;
+
+pub use traits::{RawLock, RawRwLock};

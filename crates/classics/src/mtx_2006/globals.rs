@@ -1,0 +1,103 @@
+//! What the profiles of all locks share.
+
+use spinpark_platform::{AtomicU32, Cell, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform};
+
+use crate::wait::Patience;
+
+/// Holds that were recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holds {
+    /// How many.
+    pub count: u64,
+    /// Their length in all, ns.
+    pub total_ns: u64,
+    /// The longest, ns.
+    pub longest_ns: u64,
+}
+
+/// One per machine: on cache lines of their own, the counter beside the switch, as two neighbours in a data section.
+///
+/// The original has a record per place in the source; here one is enough.
+#[repr(align(128))]
+pub struct Globals<P: Platform> {
+    enabled: P::AtomicU32,
+    acquisitions: P::AtomicU32,
+    /// Guards `holds`: one spin lock for all profiles.
+    lock: P::AtomicU32,
+    holds: P::Cell<Holds>,
+}
+
+// SAFETY: `holds` is touched under `lock` only.
+unsafe impl<P: Platform> Send for Globals<P> {}
+// SAFETY: as above.
+unsafe impl<P: Platform> Sync for Globals<P> {}
+
+impl<P: Platform> Globals<P> {
+    /// From three words that hold 0 and an empty record, for `const` initialisers, which cannot call the platform's
+    /// constructors.
+    pub const fn from_parts(
+        enabled: P::AtomicU32,
+        acquisitions: P::AtomicU32,
+        lock: P::AtomicU32,
+        holds: P::Cell<Holds>,
+    ) -> Self {
+        Self { enabled, acquisitions, lock, holds }
+    }
+
+    /// Not enabled, nothing counted.
+    pub fn new() -> Self {
+        let word = || AtomicU32::new(0);
+        Self::from_parts(word(), word(), word(), Cell::new(Holds::default()))
+    }
+
+    /// Times and records every hold of a lock that has the code for it, from now on.
+    pub fn enable(&self) {
+        self.enabled.store(1, Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn is_enabled(&self) -> bool {
+        self.enabled.load(Relaxed) != 0
+    }
+
+    /// One more, without an atomic addition: two at the same time may count as one.
+    #[inline]
+    pub(super) fn count_acquisition(&self) {
+        self.acquisitions.store(self.acquisitions.load(Relaxed).wrapping_add(1), Relaxed);
+    }
+
+    /// Acquisitions of all locks that count them: a lower bound, modulo 2^32.
+    pub fn acquisitions(&self) -> u32 {
+        self.acquisitions.load(Relaxed)
+    }
+
+    /// The holds so far.
+    pub fn holds(&self) -> Holds {
+        self.update(|holds| *holds)
+    }
+
+    pub(super) fn record(&self, ns: u32) {
+        self.update(|holds| {
+            holds.count += 1;
+            holds.total_ns += u64::from(ns);
+            holds.longest_ns = holds.longest_ns.max(u64::from(ns));
+        });
+    }
+
+    fn update<R>(&self, change: impl FnOnce(&mut Holds) -> R) -> R {
+        let mut patience = Patience::default();
+        while self.lock.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
+            patience.poll::<P>();
+        }
+        // SAFETY: the lock is held.
+        let result = self.holds.with_mut(|holds| change(unsafe { &mut *holds }));
+        self.lock.store(0, Release);
+        result
+    }
+}
+
+impl<P: Platform> Default for Globals<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

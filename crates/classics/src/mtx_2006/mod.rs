@@ -1,0 +1,307 @@
+//! FreeBSD's mutex of 2006: an owner and a flag in one word, a turnstile, spinning while the owner runs.
+//!
+//! Origin: `kern_mutex.c` of April 2006, the subject of document 004, with its profiling ([`profiling`]). Gives: mutual
+//! exclusion; sleeping. Whoever runs may take a lock that was released before the waiter that was woken for it, which then
+//! queues again as the youngest. Does not give: recursion (the original does).
+//!
+//! # State
+//!
+//! | word                 | name        | meaning                                      | who leaves it                          |
+//! |----------------------|-------------|----------------------------------------------|----------------------------------------|
+//! | 0                    | `UNOWNED`   | free                                         | anybody, by CAS                        |
+//! | token × 2            |             | held, nobody in the turnstile                | its owner, by CAS                      |
+//! | token × 2 + 1        | `CONTESTED` | held, somebody may be in the turnstile       | its owner, under the turnstile's lock  |
+//! | 1                    | `CONTESTED` | free, somebody is in the turnstile           | who holds the turnstile's lock         |
+//!
+//! The turnstile is a FIFO list under a spin lock; there it comes from a hash table of such lists, which is a line of its
+//! own, so here it has one.
+//!
+//! # Invariants
+//!
+//! - **F1** A thread in the turnstile entered it while the word had an owner and `CONTESTED`, under the turnstile's lock; so
+//!   that owner releases under the lock, and finds it.
+//! - **F2** The word is `UNOWNED` only if the turnstile is empty, or will be when the release that holds its lock is over.
+//!
+//! # Orderings
+//!
+//! | operation                       | order   | pairs with             | because                                           |
+//! |---------------------------------|---------|------------------------|---------------------------------------------------|
+//! | lock: CAS from `UNOWNED`        | Acquire | release                | the last critical section                         |
+//! | claim: store                    | Relaxed | –                      | the turnstile's lock: the release held it, too    |
+//! | mark: CAS to `CONTESTED`        | Relaxed | –                      | changes who releases how, under the lock (F1)     |
+//! | unlock: CAS to `UNOWNED`        | Release | lock                   | this critical section                             |
+//! | unlock in the turnstile: store  | Release | lock                   | as there                                          |
+//! | reads of the word               | Relaxed | –                      | a CAS or the turnstile's lock follows             |
+//! | profile fields, counters        | Relaxed | –                      | plain there; they order nothing                   |
+//!
+//! The original spins without a pause instruction on processors that have none; here there is always the platform's hint.
+//!
+//! Checked by: `verify` (`tests/classics.rs`), `tests/classics_stress.rs`.
+
+mod globals;
+pub mod profiling;
+
+use core::marker::PhantomData;
+
+use spinpark_platform::{
+    AtomicU32, Clock, Event, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform,
+};
+
+use crate::RawLock;
+use crate::delay::{Delay, UNIT_NS};
+use crate::wait::{Node, Oracle, WaitList};
+pub use globals::{Globals, Holds};
+use profiling::Room;
+pub use profiling::{Absent, Profiled, Profiling};
+
+const UNOWNED: u32 = 0;
+const CONTESTED: u32 = 1;
+
+/// The word of a lock that `owner` holds.
+const fn held_by(owner: u32) -> u32 {
+    owner << 1
+}
+
+/// Its owner, or 0.
+const fn owner(word: u32) -> u32 {
+    word >> 1
+}
+
+/// Something on cache lines of its own.
+#[repr(align(128))]
+struct Apart<T>(T);
+
+/// The mutex. Its profile's globals are the caller's, the same for every call: see [`Mtx::lock`].
+#[repr(C)]
+pub struct Mtx<P: Platform, F: Profiling = Absent> {
+    word: P::AtomicU32,
+    room: F::Room<P>,
+    turnstile: Apart<WaitList<P, ()>>,
+}
+
+impl<P: Platform, F: Profiling> Mtx<P, F> {
+    /// An unlocked mutex.
+    pub fn new() -> Self {
+        Self { word: AtomicU32::new(UNOWNED), room: Room::new(), turnstile: Apart(WaitList::new()) }
+    }
+
+    /// Acquires; waits as long as it takes. Acquire ordering.
+    #[inline(always)]
+    pub fn lock(&self, globals: &Globals<P>) {
+        if F::OUTLINES { self.lock_called(globals) } else { self.lock_inlined(globals) }
+    }
+
+    /// Releases; the calling thread holds it. Release ordering.
+    #[inline(always)]
+    pub fn unlock(&self, globals: &Globals<P>) {
+        if F::OUTLINES { self.unlock_called(globals) } else { self.unlock_inlined(globals) }
+    }
+
+    /// Acquires if it is free. Acquire ordering on success.
+    pub fn try_lock(&self, globals: &Globals<P>) -> bool {
+        let taken = self.take(P::thread_token());
+        if taken {
+            self.note_acquired(globals);
+        }
+        taken
+    }
+
+    #[inline(never)]
+    fn lock_called(&self, globals: &Globals<P>) {
+        self.lock_inlined(globals);
+    }
+
+    #[inline(never)]
+    fn unlock_called(&self, globals: &Globals<P>) {
+        self.unlock_inlined(globals);
+    }
+
+    #[inline(always)]
+    fn lock_inlined(&self, globals: &Globals<P>) {
+        let me = P::thread_token();
+        if !self.take(me) {
+            self.lock_slow(me);
+        }
+        self.note_acquired(globals);
+    }
+
+    #[inline(always)]
+    fn unlock_inlined(&self, globals: &Globals<P>) {
+        self.note_released(globals);
+        let mine = held_by(P::thread_token());
+        if self.word.compare_exchange(mine, UNOWNED, Release, Relaxed).is_err() {
+            self.unlock_slow();
+        }
+    }
+
+    #[inline(always)]
+    fn take(&self, me: u32) -> bool {
+        self.word.compare_exchange(UNOWNED, held_by(me), Acquire, Relaxed).is_ok()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lock_slow(&self, me: u32) {
+        let mut oracle = Oracle::new();
+        let mut pause = Pause::<F>::new();
+        while !self.take(me) {
+            self.note_attempt();
+            let mut turnstile = self.turnstile.0.lock();
+            let seen = self.word.load(Relaxed);
+            if seen == CONTESTED {
+                self.word.store(held_by(me) | CONTESTED, Relaxed);
+                return;
+            }
+            let is_marked = seen & CONTESTED != 0
+                || (seen != UNOWNED
+                    && self.word.compare_exchange(seen, seen | CONTESTED, Relaxed, Relaxed).is_ok());
+            if !is_marked {
+                drop(turnstile); // released meanwhile
+                pause.poll::<P>();
+                continue;
+            }
+            if oracle.may_run::<P>(owner(seen)) {
+                drop(turnstile);
+                self.spin_on(owner(seen), &mut oracle, &mut pause);
+                continue;
+            }
+            P::event(Event::SpinLeftOffCpu);
+            let node = Node::new(());
+            // SAFETY: L1: the node is in this frame, which it leaves after it was taken out and woken.
+            unsafe { turnstile.push_back(&node) };
+            drop(turnstile);
+            node.schedule();
+        }
+    }
+
+    /// Polls while `owned` holds the lock and runs.
+    fn spin_on(&self, owned: u32, oracle: &mut Oracle, pause: &mut Pause<F>) {
+        loop {
+            oracle.pass(pause.poll::<P>());
+            if owner(self.word.load(Relaxed)) != owned || !oracle.may_run::<P>(owned) {
+                return;
+            }
+        }
+    }
+
+    /// `CONTESTED` is set.
+    #[cold]
+    #[inline(never)]
+    fn unlock_slow(&self) {
+        let mut turnstile = self.turnstile.0.lock();
+        // Spinners set the flag as well, so perhaps nobody is there.
+        let are_more = !turnstile.is_empty() && !turnstile.is_single();
+        self.word.store(if are_more { CONTESTED } else { UNOWNED }, Release);
+        turnstile.pop_wake();
+    }
+}
+
+/// Between two looks of a spinner.
+struct Pause<F>(Delay, PhantomData<F>);
+
+impl<F: Profiling> Pause<F> {
+    fn new() -> Self {
+        Self(Delay::new(F::CPUS), PhantomData)
+    }
+
+    /// Returns how long it took beyond one poll, ns.
+    #[inline]
+    fn poll<P: Platform>(&mut self) -> u64 {
+        if F::BACKS_OFF {
+            u64::from(self.0.pause::<P>()) * UNIT_NS
+        } else {
+            P::spin_hint();
+            0
+        }
+    }
+}
+
+/// The profile. Which of it is compiled in is decided by the type.
+impl<P: Platform, F: Profiling> Mtx<P, F> {
+    #[inline(always)]
+    fn note_acquired(&self, globals: &Globals<P>) {
+        if F::ACCESSES {
+            self.note_place(globals);
+        }
+        if F::COUNTS {
+            globals.count_acquisition();
+        }
+    }
+
+    #[inline(always)]
+    fn note_place(&self, globals: &Globals<P>) {
+        let Some(fields) = self.room.fields() else { return };
+        // It is timed once if it is locked by its owner again; this one cannot be.
+        if fields.acquired.load(Relaxed) == 0 {
+            fields.file.store(FILE, Relaxed);
+            fields.line.store(LINE, Relaxed);
+            let is_timed = F::RECORDS && globals.is_enabled();
+            fields.acquired.store(if is_timed { now::<P>() } else { 0 }, Relaxed);
+        }
+    }
+
+    #[inline(always)]
+    fn note_released(&self, globals: &Globals<P>) {
+        if !F::ACCESSES {
+            return;
+        }
+        let Some(fields) = self.room.fields() else { return };
+        let acquired = fields.acquired.load(Relaxed);
+        if acquired != 0 {
+            fields.acquired.store(0, Relaxed);
+            if F::RECORDS {
+                globals.record(now::<P>().wrapping_sub(acquired));
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn note_attempt(&self) {
+        if let Some(fields) = self.room.fields().filter(|_| F::ADDS) {
+            fields.attempts.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+/// A place in the source: any.
+const FILE: u32 = 2006;
+const LINE: u32 = 484;
+
+/// The time, ns modulo 2^32, and never 0.
+fn now<P: Platform>() -> u32 {
+    P::now(Clock::Monotonic) as u32 | 1
+}
+
+impl<P: Platform, F: Profiling> Default for Mtx<P, F> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A mutex with globals of its own: for one lock, the same as the machine's.
+pub struct Alone<P: Platform, F: Profiling = Absent> {
+    mtx: Mtx<P, F>,
+    /// What its profile writes.
+    pub globals: Globals<P>,
+}
+
+impl<P: Platform, F: Profiling> RawLock for Alone<P, F> {
+    fn new() -> Self {
+        Self { mtx: Mtx::new(), globals: Globals::new() }
+    }
+
+    #[inline]
+    fn lock(&self) {
+        self.mtx.lock(&self.globals);
+    }
+
+    #[inline]
+    fn try_lock(&self) -> bool {
+        self.mtx.try_lock(&self.globals)
+    }
+
+    #[inline]
+    fn unlock(&self) {
+        self.mtx.unlock(&self.globals);
+    }
+}

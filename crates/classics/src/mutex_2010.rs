@@ -1,0 +1,239 @@
+//! The kernel's mutex of 2010: a count, an owner, a FIFO list; spinning on the owner before and after document 001.
+//!
+//! Origin: `kernel/mutex.c` of Linux 2.6.34, and 9d0f4dcc (document 001). Gives: mutual exclusion; sleeping; whoever
+//! runs may take a lock that was released before the waiter that was woken for it (no hand-over), so waiting has no
+//! bound.
+//!
+//! # State
+//!
+//! | word    | value       | meaning                        | who sets it                                              |
+//! |---------|-------------|--------------------------------|----------------------------------------------------------|
+//! | `count` | 1           | free                           | the release                                              |
+//! | `count` | 0           | held, nobody waits             | who takes a free lock; the last waiter, once it holds    |
+//! | `count` | below 0     | held, somebody may wait        | who finds it held, −1 each; a waiter in the list         |
+//! | `owner` | 0           | free, or in one of two windows | the release, before it                                   |
+//! | `owner` | a token     | a guess: who holds it          | the owner, after it has taken the lock                   |
+//!
+//! # Transitions
+//!
+//! ```text
+//! lock:    count −1 → 0: done        else spin, then in the list: count ⇄ −1 until it was 1, asleep in between
+//! unlock:  owner = 0; count +1 → 1: done   else under the list's lock: count = 1, wake the oldest
+//! ```
+//!
+//! # Invariants
+//!
+//! - **K1** Only the thread that changes `count` from 1 to something else acquires; only the holder sets it to 1.
+//! - **K2** A thread that sleeps in the list has set `count` to −1 after it was queued, and the holder since then finds it
+//!   below 0, or took the lock from a release that found it so and wakes the oldest.
+//!
+//! # The spinning rule
+//!
+//! A spinner polls `owner` for as long as that runs, and tries when it changes. [`OldSpin`] (2.6.34): any change of the
+//! owner ends the poll, so a spinner that lost to another one spins on that, for ever. [`Fixed`] (document 001): if the
+//! lock went to somebody else, that is heavy contention, and the spinner queues. [`NoSpin`]: it queues at once.
+//!
+//! # What differs from the kernel
+//!
+//! Preemption cannot be disabled, so an owner may be preempted in a window, where it is not named. A spinner polls
+//! such a lock a thousand times, then queues; the kernel's spins until it has to be rescheduled. A spinner queues, too, if
+//! nobody knows for long whether the owner runs. The rest is in the [crate's page](crate).
+//!
+//! # Orderings
+//!
+//! | operation                 | order   | pairs with          | because                                              |
+//! |---------------------------|---------|---------------------|------------------------------------------------------|
+//! | lock, spin: `count` RMW   | Acquire | release             | the last critical section                            |
+//! | in the list: `count` swap | Acquire | release             | as there                                             |
+//! | release: `count` add      | Release | all of these        | this critical section                                |
+//! | release: `count` store    | Release | all of these        | as there; the add before it took nobody in           |
+//! | last waiter: `count` = 0  | Relaxed | –                   | by the holder; others only made it smaller           |
+//! | `owner`: all              | Relaxed | –                   | a guess; only the holder writes, so it is in order   |
+//!
+//! Checked by: `verify` (`tests/classics_mutex.rs`), `tests/classics_stress.rs`.
+
+use core::marker::PhantomData;
+
+use spinpark_platform::{
+    AtomicU32, Event, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform,
+};
+
+use crate::RawLock;
+use crate::wait::{Node, Oracle, WINDOW_POLLS, WaitList};
+
+const FREE: u32 = 1;
+const HELD: u32 = 0;
+/// −1.
+const WAITERS: u32 = u32::MAX;
+
+const NOBODY: u32 = 0;
+
+/// When a spinner goes on.
+pub trait Spinning: Send + Sync + 'static {
+    /// Whether there is a spinning phase.
+    const SPINS: bool;
+    /// Whether a spinner queues when the lock went to somebody else.
+    const LEAVES: bool;
+}
+
+/// 2.6.34: spins on over changes of owner.
+#[derive(Debug)]
+pub enum OldSpin {}
+
+/// Document 001: leaves when the owner changed to somebody else.
+#[derive(Debug)]
+pub enum Fixed {}
+
+/// Sleeps at once.
+#[derive(Debug)]
+pub enum NoSpin {}
+
+impl Spinning for OldSpin {
+    const SPINS: bool = true;
+    const LEAVES: bool = false;
+}
+
+impl Spinning for Fixed {
+    const SPINS: bool = true;
+    const LEAVES: bool = true;
+}
+
+impl Spinning for NoSpin {
+    const SPINS: bool = false;
+    const LEAVES: bool = false;
+}
+
+/// The mutex.
+pub struct Mutex<P: Platform, S: Spinning> {
+    count: P::AtomicU32,
+    owner: P::AtomicU32,
+    waiters: WaitList<P, ()>,
+    rule: PhantomData<S>,
+}
+
+impl<P: Platform, S: Spinning> RawLock for Mutex<P, S> {
+    fn new() -> Self {
+        Self {
+            count: AtomicU32::new(FREE),
+            owner: AtomicU32::new(NOBODY),
+            waiters: WaitList::new(),
+            rule: PhantomData,
+        }
+    }
+
+    #[inline]
+    fn lock(&self) {
+        if self.count.fetch_sub(1, Acquire) == FREE {
+            self.owner.store(P::thread_token(), Relaxed);
+        } else {
+            self.lock_slow();
+        }
+    }
+
+    #[inline]
+    fn try_lock(&self) -> bool {
+        self.take(P::thread_token())
+    }
+
+    #[inline]
+    fn unlock(&self) {
+        self.owner.store(NOBODY, Relaxed);
+        if self.count.fetch_add(1, Release) != HELD {
+            self.unlock_slow();
+        }
+    }
+}
+
+impl<P: Platform, S: Spinning> Mutex<P, S> {
+    /// Takes the lock if it is free.
+    #[inline]
+    fn take(&self, me: u32) -> bool {
+        let taken = self.count.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok();
+        if taken {
+            self.owner.store(me, Relaxed);
+        }
+        taken
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lock_slow(&self) {
+        let me = P::thread_token();
+        if S::SPINS && self.spin(me) {
+            P::event(Event::SpinAcquired);
+        } else {
+            self.sleep(me);
+        }
+    }
+
+    /// Spins while that may pay; returns whether it has the lock.
+    fn spin(&self, me: u32) -> bool {
+        let mut oracle = Oracle::new();
+        let mut window = 0;
+        loop {
+            let owner = self.owner.load(Relaxed);
+            if owner != NOBODY && !self.spin_on(owner, &mut oracle) {
+                return false;
+            }
+            if self.take(me) {
+                return true;
+            }
+            window = if owner == NOBODY { window + 1 } else { 0 };
+            if owner == NOBODY && (P::need_resched() || window > WINDOW_POLLS) {
+                return false;
+            }
+            P::spin_hint();
+        }
+    }
+
+    /// Polls while `owner` holds the lock and runs; returns whether to try.
+    fn spin_on(&self, owner: u32, oracle: &mut Oracle) -> bool {
+        loop {
+            let now = self.owner.load(Relaxed);
+            if now != owner {
+                let leaves = S::LEAVES && now != NOBODY;
+                if leaves {
+                    P::event(Event::SpinLeftOwnerChanged);
+                }
+                return !leaves;
+            }
+            if P::need_resched() {
+                return false;
+            }
+            if !oracle.may_run::<P>(owner) {
+                P::event(Event::SpinLeftOffCpu);
+                return false;
+            }
+            P::spin_hint();
+        }
+    }
+
+    fn sleep(&self, me: u32) {
+        let node = Node::new(());
+        let mut waiters = self.waiters.lock();
+        // SAFETY: L1: the node is in this frame, and is removed before its end.
+        unsafe { waiters.push_back(&node) };
+        // K2: queued first, then −1.
+        while self.count.swap(WAITERS, Acquire) != FREE {
+            node.set_sleeping();
+            drop(waiters);
+            node.schedule();
+            waiters = self.waiters.lock();
+        }
+        // SAFETY: it was pushed above, and nobody else removes nodes.
+        unsafe { waiters.remove(&node) };
+        self.owner.store(me, Relaxed);
+        if waiters.is_empty() {
+            self.count.store(HELD, Relaxed);
+        }
+    }
+
+    /// The count was below 0, and is not 1 yet.
+    #[cold]
+    #[inline(never)]
+    fn unlock_slow(&self) {
+        let mut waiters = self.waiters.lock();
+        self.count.store(FREE, Release);
+        waiters.wake_first();
+    }
+}

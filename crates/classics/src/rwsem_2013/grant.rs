@@ -1,0 +1,99 @@
+//! Letting the line in: a writer at its head is woken, and tries itself; readers at its head are let in together.
+
+use spinpark_platform::{AtomicU32, Event, Ordering::Relaxed, Platform};
+
+use super::count::{self, ACTIVE, WAITING};
+use super::{Kind, Rwsem, Series};
+use crate::wait::Locked;
+
+/// Who may be woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wake {
+    /// Whoever is at the head: nobody may be active.
+    Anybody,
+    /// Readers only: readers may be active.
+    Readers,
+    /// Readers only: the caller holds it for reading, so no writer can steal it.
+    BesideMe,
+}
+
+impl<P: Platform, S: Series> Rwsem<P, S> {
+    /// A release that leaves somebody waiting. Patch 9: unless another one is about to wake (S4).
+    #[cold]
+    #[inline(never)]
+    pub(super) fn wake(&self) {
+        if S::ONE_WAKER {
+            P::full_fence();
+            if self.wakeup.load(Relaxed) != 0 {
+                return;
+            }
+            self.wakeup.store(1, Relaxed);
+        }
+        let mut waiters = self.waiters.lock();
+        self.wake_line(&mut waiters, Wake::Anybody);
+    }
+
+    /// The next release wakes itself.
+    fn end_wakeup(&self) {
+        if S::ONE_WAKER {
+            self.wakeup.store(0, Relaxed);
+        }
+    }
+
+    /// Lets in, or wakes, who is at the head.
+    pub(super) fn wake_line(&self, waiters: &mut Locked<'_, P, Kind>, who: Wake) {
+        match waiters.first() {
+            Some(Kind::Reader) => {
+                self.end_wakeup();
+                self.grant(waiters, who);
+            }
+            Some(Kind::Writer) if who == Wake::Anybody => {
+                // It may be about to sleep: it says so, then looks at the count, which the caller has changed.
+                P::full_fence();
+                waiters.wake_first();
+                P::event(Event::WokeHead);
+                self.end_wakeup();
+            }
+            // Nobody: what is said in patch 9 only of a list that is not empty; or the writer's turn comes later.
+            Some(Kind::Writer) | None => self.end_wakeup(),
+        }
+    }
+
+    /// Lets in the readers at the head, unless a writer was faster.
+    fn grant(&self, waiters: &mut Locked<'_, P, Kind>, who: Wake) {
+        let early = if who == Wake::BesideMe { 0 } else { ACTIVE };
+        if early != 0 && !self.reserve() {
+            return;
+        }
+        let (readers, are_all) = waiters.leading(|kind| kind == Kind::Reader);
+        let waiting = if are_all { WAITING } else { 0 };
+        let change = readers as i32 * ACTIVE - early - waiting;
+        if change != 0 {
+            self.add(change);
+        }
+        for _ in 0..readers {
+            waiters.pop_wake();
+        }
+        P::event(Event::GrantedReaders);
+    }
+
+    /// Counts one reader in, so that no writer can steal the lock any more; `false` if one has.
+    fn reserve(&self) -> bool {
+        loop {
+            if S::READS_BEFORE_GRANT {
+                if S::ONE_WAKER {
+                    P::full_fence(); // S4: the writer's release sees `wakeup` cleared, or is seen here
+                }
+                if count::is_stolen(self.peek()) {
+                    return false;
+                }
+            }
+            if !count::is_stolen(self.add(ACTIVE) - ACTIVE) {
+                return true;
+            }
+            if !count::is_idle(self.add(-ACTIVE)) {
+                return false; // its release wakes
+            }
+        }
+    }
+}

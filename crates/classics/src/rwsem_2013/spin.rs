@@ -1,0 +1,91 @@
+//! Patch 8: a writer spins on the owner before it queues, in line with other spinners.
+//!
+//! A spinner at the head of the MCS queue polls the owner while that runs, and takes the lock when it is released, past
+//! whoever sleeps. It leaves if the lock went to somebody else (document 001's rule), and each time it has tried it goes to
+//! the end of the queue. A spinner in the queue cannot leave it: the reason why the kernel got another queue later.
+//!
+//! Differs from the patch: readers name no owner, and preemption cannot be disabled, so "no owner" may last. A spinner
+//! polls that a thousand times in all, then queues; the patch polls until it has to be rescheduled.
+
+use spinpark_platform::{Event, Platform};
+
+use super::count::{WAITING, WRITE};
+use super::{NOBODY, Rwsem, Series};
+use crate::wait::{Oracle, WINDOW_POLLS};
+
+/// What a spinner found at the head of the queue.
+enum Turn {
+    Taken,
+    Leave,
+    /// Not free yet; whether there was an owner.
+    Again {
+        is_owned: bool,
+    },
+}
+
+impl<P: Platform, S: Series> Rwsem<P, S> {
+    /// Spins while that may pay; returns whether it has the lock.
+    pub(super) fn spin(&self) -> bool {
+        let mut oracle = Oracle::new();
+        let owner = self.owner();
+        if owner == NOBODY || !oracle.may_run::<P>(owner) {
+            return false; // perhaps readers
+        }
+        let mut window = 0;
+        loop {
+            match self.spinners.with(|| self.turn(&mut oracle)) {
+                Turn::Taken => {
+                    P::event(Event::SpinAcquired);
+                    return true;
+                }
+                Turn::Leave => return false,
+                Turn::Again { is_owned: true } => {}
+                Turn::Again { is_owned: false } => {
+                    window += 1;
+                    if P::need_resched() || window > WINDOW_POLLS {
+                        return false;
+                    }
+                }
+            }
+            P::spin_hint();
+        }
+    }
+
+    fn turn(&self, oracle: &mut Oracle) -> Turn {
+        let owner = self.owner();
+        if owner != NOBODY && !self.spin_on(owner, oracle) {
+            return Turn::Leave;
+        }
+        if self.steal() { Turn::Taken } else { Turn::Again { is_owned: owner != NOBODY } }
+    }
+
+    /// Polls while `owner` holds the lock and runs; returns whether it was released.
+    fn spin_on(&self, owner: u32, oracle: &mut Oracle) -> bool {
+        while self.owner() == owner {
+            if P::need_resched() {
+                return false;
+            }
+            if !oracle.may_run::<P>(owner) {
+                P::event(Event::SpinLeftOffCpu);
+                return false;
+            }
+            P::spin_hint();
+        }
+        let is_released = self.owner() == NOBODY;
+        if !is_released {
+            P::event(Event::SpinLeftOwnerChanged);
+        }
+        is_released
+    }
+
+    /// Takes the lock for writing if nobody is active, past whoever waits: what a spinner tries.
+    pub fn steal(&self) -> bool {
+        let seen = self.peek();
+        let is_free = seen == 0 || seen == WAITING;
+        let taken = is_free && self.exchange(seen, seen + WRITE).is_ok();
+        if taken {
+            self.note_owner();
+        }
+        taken
+    }
+}

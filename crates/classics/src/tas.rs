@@ -1,0 +1,131 @@
+//! A spin lock: one word, test and set.
+//!
+//! Origin: document 004's `_mtx_lock_spin` of 2006 (try, then read until it is free: test and test-and-set), the simpler
+//! form without the reads, and the form with the exponential back-off that the message measures. Gives: mutual
+//! exclusion. Does not give: order, sleeping, a bound on waiting.
+//!
+//! # State
+//!
+//! | value | meaning | who sets it                     |
+//! |-------|---------|---------------------------------|
+//! | 0     | free    | the release                     |
+//! | 1     | held    | whose exchange found it free    |
+//!
+//! # Orderings
+//!
+//! | operation   | order   | pairs with | because                                  |
+//! |-------------|---------|------------|------------------------------------------|
+//! | lock: swap  | Acquire | release    | the last critical section                |
+//! | wait: load  | Relaxed | –          | only decides when to try again           |
+//! | release     | Release | lock       | this critical section                    |
+//!
+//! The holder may be preempted, as in no kernel: after some thousand polls a waiter sleeps for a moment, again and again.
+//!
+//! Checked by: `verify` (`tests/classics.rs`), `tests/classics_stress.rs`.
+
+use core::marker::PhantomData;
+
+use spinpark_platform::{AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform};
+
+use crate::RawLock;
+use crate::delay::Delay;
+use crate::wait::Patience;
+
+const FREE: u32 = 0;
+const HELD: u32 = 1;
+
+/// How a thread waits.
+pub trait Waiting: Send + Sync + 'static {
+    /// Whether it reads until the lock is free before it tries again.
+    const READS: bool;
+    /// Whether it stays away for longer and longer.
+    const BACKS_OFF: bool;
+    /// CPUs of the machine that the longest delay is for.
+    const CPUS: u32 = 2;
+}
+
+/// Tries and tries.
+#[derive(Debug)]
+pub enum TestAndSet {}
+
+/// Reads until it is free, then tries: FreeBSD's spin mutex.
+#[derive(Debug)]
+pub enum TestAndTestAndSet {}
+
+/// The same, with exponential back-off on a machine of `CPUS` CPUs.
+#[derive(Debug)]
+pub enum BackOff<const CPUS: u32 = 2> {}
+
+impl Waiting for TestAndSet {
+    const READS: bool = false;
+    const BACKS_OFF: bool = false;
+}
+
+impl Waiting for TestAndTestAndSet {
+    const READS: bool = true;
+    const BACKS_OFF: bool = false;
+}
+
+impl<const CPUS: u32> Waiting for BackOff<CPUS> {
+    const READS: bool = true;
+    const BACKS_OFF: bool = true;
+    const CPUS: u32 = CPUS;
+}
+
+/// The lock.
+pub struct TasLock<P: Platform, W: Waiting> {
+    word: P::AtomicU32,
+    waiting: PhantomData<W>,
+}
+
+impl<P: Platform, W: Waiting> RawLock for TasLock<P, W> {
+    fn new() -> Self {
+        Self { word: AtomicU32::new(FREE), waiting: PhantomData }
+    }
+
+    #[inline]
+    fn lock(&self) {
+        if !self.take() {
+            self.lock_slow();
+        }
+    }
+
+    #[inline]
+    fn try_lock(&self) -> bool {
+        self.word.load(Relaxed) == FREE && self.take()
+    }
+
+    #[inline]
+    fn unlock(&self) {
+        self.word.store(FREE, Release);
+    }
+}
+
+impl<P: Platform, W: Waiting> TasLock<P, W> {
+    #[inline]
+    fn take(&self) -> bool {
+        self.word.swap(HELD, Acquire) == FREE
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lock_slow(&self) {
+        let mut patience = Patience::default();
+        let mut delay = Delay::new(W::CPUS);
+        loop {
+            loop {
+                if W::BACKS_OFF {
+                    patience.count::<P>(delay.pause::<P>());
+                } else {
+                    patience.poll::<P>();
+                }
+                if !W::READS || self.word.load(Relaxed) == FREE {
+                    break;
+                }
+            }
+            if self.take() {
+                return;
+            }
+        }
+    }
+}

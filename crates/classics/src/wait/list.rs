@@ -1,0 +1,177 @@
+//! A FIFO list of waiters under a spin lock: a kernel's `wait_lock` and `wait_list`.
+//!
+//! The spin lock is test-and-test-and-set: the kernels' own (ticket) locks are at their worst when a waiter in line is
+//! preempted, which does not happen there.
+//!
+//! # Orderings
+//!
+//! | operation     | order   | pairs with | because                                                                    |
+//! |---------------|---------|------------|----------------------------------------------------------------------------|
+//! | lock: CAS     | Acquire | unlock     | ends and links (L2), and what else the lock's owner keeps under it         |
+//! | lock: load    | Relaxed | –          | only decides when to try again                                             |
+//! | unlock: store | Release | lock       | as there                                                                   |
+
+use core::ptr;
+
+use spinpark_platform::{AtomicU32, Cell, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform};
+
+use super::node::{Links, Node};
+use super::patience::Patience;
+
+const FREE: u32 = 0;
+const HELD: u32 = 1;
+
+/// The oldest and the youngest waiter, or null (L2).
+struct Ends<P: Platform, K> {
+    first: *const Node<P, K>,
+    last: *const Node<P, K>,
+}
+
+impl<P: Platform, K> Clone for Ends<P, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P: Platform, K> Copy for Ends<P, K> {}
+
+/// The list and its lock.
+pub(crate) struct WaitList<P: Platform, K> {
+    lock: P::AtomicU32,
+    ends: P::Cell<Ends<P, K>>,
+}
+
+// SAFETY: L2: the ends, and what they point to, are touched under the lock only; L1: what they point to is alive.
+unsafe impl<P: Platform, K: Send> Send for WaitList<P, K> {}
+// SAFETY: as above.
+unsafe impl<P: Platform, K: Send> Sync for WaitList<P, K> {}
+
+/// The list, locked until this is dropped.
+pub(crate) struct Locked<'a, P: Platform, K>(&'a WaitList<P, K>);
+
+impl<P: Platform, K: Copy> WaitList<P, K> {
+    /// Empty and unlocked.
+    pub(crate) fn new() -> Self {
+        let nobody = Ends { first: ptr::null(), last: ptr::null() };
+        Self { lock: AtomicU32::new(FREE), ends: Cell::new(nobody) }
+    }
+
+    /// Locks.
+    pub(crate) fn lock(&self) -> Locked<'_, P, K> {
+        let mut patience = Patience::default();
+        while self.lock.compare_exchange(FREE, HELD, Acquire, Relaxed).is_err() {
+            while self.lock.load(Relaxed) == HELD {
+                patience.poll::<P>();
+            }
+        }
+        Locked(self)
+    }
+}
+
+impl<P: Platform, K> Drop for Locked<'_, P, K> {
+    fn drop(&mut self) {
+        self.0.lock.store(FREE, Release);
+    }
+}
+
+impl<P: Platform, K: Copy> Locked<'_, P, K> {
+    fn ends(&self) -> Ends<P, K> {
+        // SAFETY: L2: this is the lock.
+        self.0.ends.with(|ends| unsafe { *ends })
+    }
+
+    fn set_ends(&mut self, new: Ends<P, K>) {
+        // SAFETY: L2: this is the lock.
+        self.0.ends.with_mut(|ends| unsafe { *ends = new });
+    }
+
+    fn first_node(&self) -> Option<&Node<P, K>> {
+        // SAFETY: L1: nodes in the list are alive.
+        unsafe { self.ends().first.as_ref() }
+    }
+
+    /// Whether nobody waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ends().first.is_null()
+    }
+
+    /// Whether one thread waits.
+    pub(crate) fn is_single(&self) -> bool {
+        let ends = self.ends();
+        !ends.first.is_null() && ptr::eq(ends.first, ends.last)
+    }
+
+    /// What the oldest one waits for.
+    pub(crate) fn first(&self) -> Option<K> {
+        self.first_node().map(|node| node.kind)
+    }
+
+    /// How many of the oldest are of a kind for which `is_meant` holds, and whether those are all.
+    pub(crate) fn leading(&self, is_meant: impl Fn(K) -> bool) -> (u32, bool) {
+        let mut count = 0;
+        let mut next = self.first_node();
+        while let Some(node) = next.filter(|node| is_meant(node.kind)) {
+            count += 1;
+            // SAFETY: L1: nodes in the list are alive.
+            next = unsafe { node.links().next.as_ref() };
+        }
+        (count, next.is_none())
+    }
+
+    /// Appends `node`.
+    ///
+    /// # Safety
+    ///
+    /// L1: `node` is in no list, and stays where it is until it is removed or its thread was woken by [`Self::pop_wake`].
+    pub(crate) unsafe fn push_back(&mut self, node: &Node<P, K>) {
+        let Ends { first, last } = self.ends();
+        node.set_links(Links { prev: last, next: ptr::null() });
+        // SAFETY: L1: nodes in the list are alive.
+        if let Some(last) = unsafe { last.as_ref() } {
+            last.set_links(Links { next: node, ..last.links() });
+        }
+        self.set_ends(Ends { first: if first.is_null() { node } else { first }, last: node });
+    }
+
+    /// Takes out `node`.
+    ///
+    /// # Safety
+    ///
+    /// `node` is in this list.
+    pub(crate) unsafe fn remove(&mut self, node: &Node<P, K>) {
+        let Links { prev, next } = node.links();
+        let Ends { mut first, mut last } = self.ends();
+        // SAFETY: L1: nodes in the list are alive.
+        match unsafe { prev.as_ref() } {
+            Some(prev) => prev.set_links(Links { next, ..prev.links() }),
+            None => first = next,
+        }
+        // SAFETY: as above.
+        match unsafe { next.as_ref() } {
+            Some(next) => next.set_links(Links { prev, ..next.links() }),
+            None => last = prev,
+        }
+        self.set_ends(Ends { first, last });
+    }
+
+    /// Wakes the oldest one, if there is one; it stays in the list.
+    pub(crate) fn wake_first(&mut self) {
+        let first = self.ends().first;
+        if !first.is_null() {
+            // SAFETY: L1: it is in the list, and this is the lock.
+            unsafe { Node::wake(first) };
+        }
+    }
+
+    /// Takes out the oldest one, if there is one, and wakes it.
+    pub(crate) fn pop_wake(&mut self) {
+        let first = self.ends().first;
+        // SAFETY: L1: nodes in the list are alive.
+        if let Some(node) = unsafe { first.as_ref() } {
+            // SAFETY: it is the first one of this list.
+            unsafe { self.remove(node) };
+            // SAFETY: L3: it was taken out just now, and is not used any more.
+            unsafe { Node::wake(first) };
+        }
+    }
+}
