@@ -105,6 +105,11 @@ pub enum Warning {
         /// Of how many.
         ratios: usize,
     },
+    /// Runs of a fixed amount of work that are over too soon.
+    LittleWork {
+        /// The cells, "variant at tasks".
+        cells: Vec<String>,
+    },
     /// Files are not in memory.
     OtherFileSystem {
         /// What they are on.
@@ -188,6 +193,12 @@ impl fmt::Display for Warning {
                 f,
                 "{wide} of {ratios} ratios have an interval wider than the effect; they are undecided. More --rounds narrow it."
             ),
+            Self::LittleWork { cells } => write!(
+                f,
+                "A run is over in less than {} ({}): ask for more work, or what is measured is mostly the start.",
+                seconds(SHORT_RUN_S),
+                some(cells)
+            ),
             Self::OtherFileSystem { name } => write!(
                 f,
                 "Files are on {name}, not on a tmpfs: the file system and its disk are measured as well."
@@ -243,6 +254,8 @@ pub fn of_workload(workload: &Workload, results: &[CellOfWorkload], cpus: usize)
     let is_few =
         |result: &&CellOfWorkload| result.arms.iter().any(|arm| arm.fewest_operations < FEW_OPERATIONS);
     let few: Vec<String> = results.iter().filter(is_few).map(named).collect();
+    let is_short = |result: &&CellOfWorkload| result.arms.iter().any(|arm| arm.elapsed_s < SHORT_RUN_S);
+    let short: Vec<String> = results.iter().filter(is_short).map(named).collect();
     let noisy = results.iter().filter(|r| r.again.is_some_and(|again| again.reach() > MAX_MARGIN)).count();
     let ratios: Vec<Ratio> = results.iter().flat_map(|r| &r.arms).filter_map(|arm| arm.ratio).collect();
     let is_wide = |ratio: &&Ratio| ratio.contains_one() && ratio.reach() > MAX_MARGIN;
@@ -256,6 +269,7 @@ pub fn of_workload(workload: &Workload, results: &[CellOfWorkload], cpus: usize)
         (oversubscribed, Warning::Oversubscribed { cpus }),
         // Where the amount of work is fixed, it is what was asked for.
         (is_timed && !few.is_empty(), Warning::FewOperations { cells: few }),
+        (!is_timed && !short.is_empty(), Warning::LittleWork { cells: short }),
         (noisy > 0, Warning::NoisyCells { noisy, cells }),
         (wide > 0, Warning::WideCells { wide, ratios }),
     ];

@@ -42,6 +42,8 @@ pub struct ArmResult {
     pub ratio: Option<Ratio>,
     /// What follows from the ratio.
     pub verdict: Option<Verdict>,
+    /// Length of the counted phase, or of all work, in seconds: median.
+    pub elapsed_s: f64,
     /// User time per operation, in seconds: median.
     pub user_s: f64,
     /// System time per operation, in seconds: median.
@@ -93,6 +95,7 @@ impl CellResult {
                 of_means: of_means.filter(|_| !is_baseline),
                 ratio: change,
                 verdict: change.zip(again).map(|(change, again)| judge(&change, &again)),
+                elapsed_s: median(&runs.iter().map(|run| run.report.elapsed_s).collect::<Vec<_>>())?,
                 user_s: per_operation(&runs, |report| report.user_s),
                 system_s: per_operation(&runs, |report| report.system_s),
                 switches: per_operation(&runs, |report| {

@@ -87,6 +87,17 @@ fn scan_reads_a_tree_and_leaves_it_as_it_is() {
     assert_eq!(fs::read_to_string(tree.path().join("file")).unwrap(), "text");
 }
 
+/// A result again, from its file.
+#[test]
+fn shown_again() {
+    let json = tempfile::NamedTempFile::new().unwrap();
+    let mut command =
+        spinpark(["bench", "mmap", "--threads", "1", "--millis", "10", "--repeat", "1", "--json"]);
+    said(command.arg(json.path())).succeeds(&["mutex spinpark"]);
+    said(spinpark(["bench", "show"]).arg(json.path())).succeeds(&["mmap, touched:", "mutex spinpark"]);
+    said(spinpark(["bench", "show", "--markdown"]).arg(json.path())).fails(2, &["leave them out"]);
+}
+
 /// Every operation of every mix that needs no special file system.
 #[test]
 fn jobs() {

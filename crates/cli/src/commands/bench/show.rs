@@ -7,7 +7,9 @@ use anyhow::Context;
 use spinpark_bench::locks::definitions::Definitions;
 use spinpark_bench::report::Style;
 use spinpark_bench::report::locks::document::Record;
+use spinpark_bench::report::workloads::document;
 
+use super::workloads;
 use crate::cli::Show;
 use crate::say::Say;
 
@@ -15,6 +17,9 @@ use crate::say::Say;
 pub(super) fn run(show: &Show) -> anyhow::Result<ExitCode> {
     let file = show.file.display();
     let text = fs::read_to_string(&show.file).with_context(|| format!("cannot read {file}"))?;
+    if let Ok(record) = document::Record::parse(&text) {
+        return workloads::show(&record, show);
+    }
     let record = Record::parse(&text).map_err(|what| anyhow::anyhow!("{file} is {what}"))?;
     let mut definitions = Definitions::built_in()?;
     definitions.targets = record.targets.iter().map(|target| target.target.clone()).collect();

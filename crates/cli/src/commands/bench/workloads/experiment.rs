@@ -170,8 +170,7 @@ fn report(
     say: Say,
     json: Option<Output>,
 ) -> anyhow::Result<()> {
-    let results: Vec<CellResult> =
-        record.cells.iter().filter_map(|cell| CellResult::new(cell, workload.figure, record.seed)).collect();
+    let results = results(workload, record);
     let warnings = warnings_of(workload, record, &results, noise, is_debug);
     print(workload, record, &results, common.details, say);
     eprint!("{}", compare_table::warnings(&warnings));
@@ -181,7 +180,19 @@ fn report(
     Ok(())
 }
 
-fn print(workload: &Workload, record: &Record, results: &[CellResult], is_detailed: bool, say: Say) {
+/// What follows from the runs.
+pub(super) fn results(workload: &Workload, record: &Record) -> Vec<CellResult> {
+    record.cells.iter().filter_map(|cell| CellResult::new(cell, workload.figure, record.seed)).collect()
+}
+
+/// Prints the tables.
+pub(super) fn print(
+    workload: &Workload,
+    record: &Record,
+    results: &[CellResult],
+    is_detailed: bool,
+    say: Say,
+) {
     let style = Style::of_stdout();
     let cpus = record.environment.cpus;
     let Some(baseline) = results.first().and_then(|result| result.arms.first()) else {

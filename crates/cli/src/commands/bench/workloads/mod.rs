@@ -6,9 +6,10 @@ mod programs;
 
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use spinpark_bench::locks::definitions::Target;
 use spinpark_bench::locks::shapes::allowed_cpus;
+use spinpark_bench::report::workloads::document::Record;
 use spinpark_bench::workloads;
 use spinpark_bench::workloads::directory::Place;
 use spinpark_bench::workloads::resources::space;
@@ -16,7 +17,8 @@ use spinpark_bench::workloads::resources::space;
 use self::before::Before;
 use self::experiment::{Experiment, measure};
 pub(super) use self::programs::{mail, select};
-use crate::cli::{Creat, Faults, Jobs, Mmap, Scan};
+use crate::cli::{Creat, Faults, Jobs, Mmap, Scan, Show};
+use crate::say::Say;
 
 /// `spinpark bench mmap`.
 pub(super) fn mmap(mmap: &Mmap) -> anyhow::Result<ExitCode> {
@@ -88,6 +90,23 @@ pub(super) fn jobs(jobs: &Jobs) -> anyhow::Result<ExitCode> {
         &jobs.common,
         Experiment { workload: &workloads::jobs::WORKLOAD, cells, millis: 0, dir, before: Before::default() },
     )
+}
+
+/// `spinpark bench show` of a workload's file.
+pub(super) fn show(record: &Record, show: &Show) -> anyhow::Result<ExitCode> {
+    if show.markdown || show.plots.is_some() {
+        bail!("--markdown and --plots are for files of `bench locks`; leave them out");
+    }
+    let workload = workloads::by_name(&record.workload)
+        .with_context(|| format!("this command has no workload `{}`", record.workload))?;
+    experiment::print(
+        workload,
+        record,
+        &experiment::results(workload, record),
+        show.details,
+        Say { on_stderr: false },
+    );
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The targets that words mean; "none" is none of them.
