@@ -52,6 +52,8 @@ pub enum Fault {
     Relaxed(fn(&Op) -> bool),
     /// Wakes are lost.
     NoWakes,
+    /// The machine has no futex calls for two words: what needs them falls back to what has one.
+    OneWordOnly,
     /// The heavy fence does nothing.
     NoFence,
     /// The heavy fence does nothing; it happens before the compare-exchanges for which this holds (of what they write).
