@@ -1,7 +1,7 @@
 //! A futex mutex of three states, as glibc has had it since September 2003.
 //!
 //! Origin: NPTL's low-level lock, described by document 003 (and by Drepper, "Futexes Are Tricky", mutex 3). It is both
-//! the mutex of a program and the internal lock of the [condition variable](crate::Condvar2003).
+//! the mutex of a program and the internal lock of the [condition variable](crate::condvar_2003::Condvar).
 //!
 //! Gives: mutual exclusion in four bytes; no system call without contention. Does not give: fairness, spinning, bounded
 //! waiting, ownership.
@@ -19,7 +19,7 @@
 //! - **M1** Who sleeps has seen 2 in the step in which it fell asleep. So the holder's release sees 2, and wakes.
 //! - **M2** Who has slept leaves 2 behind as it gets the lock: it cannot know whether others sleep.
 //! - **M3** A thread that is moved here by a requeue sleeps without having seen anything. Whoever may meet such threads
-//!   takes the lock by [`lock_marked`](Mutex2003::lock_marked), so that M2 holds of it as well.
+//!   takes the lock by [`lock_marked`](Mutex::lock_marked), so that M2 holds of it as well.
 //!
 //! # Orderings
 //!
@@ -40,11 +40,11 @@ const MARKED: u32 = 2;
 
 /// A mutex: four bytes, zero is unlocked.
 #[repr(transparent)]
-pub struct Mutex2003<P: Platform> {
+pub struct Mutex<P: Platform> {
     word: P::AtomicU32,
 }
 
-impl<P: Platform> Mutex2003<P> {
+impl<P: Platform> Mutex<P> {
     /// An unlocked mutex.
     #[must_use]
     pub fn new() -> Self {
@@ -107,7 +107,7 @@ fn wake_one<P: Platform>(key: *const P::AtomicU32) {
     P::futex_wake(key, 1);
 }
 
-impl<P: Platform> Default for Mutex2003<P> {
+impl<P: Platform> Default for Mutex<P> {
     fn default() -> Self {
         Self::new()
     }

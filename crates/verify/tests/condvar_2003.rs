@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use loom::thread::{self, JoinHandle};
-use spinpark_classics::{Condvar2003, Mutex2003, Orig, Requeue, Signalling, WaitResult, WakeByOp};
+use spinpark_classics::condvar_2003::{Condvar, Orig, Requeue, Signalling, WaitResult, WakeByOp};
+use spinpark_classics::mutex_2003::Mutex;
 use spinpark_platform::Event::{MovedWaiter, Parked, TimedOut};
 use spinpark_platform::Ordering::{AcqRel, Release};
 use spinpark_verify::model::Checked;
@@ -12,8 +13,8 @@ use spinpark_verify::platform::{Fault, Kind, Loom, advance};
 use spinpark_verify::{Guarded, Model, after, join_all, rejected};
 
 struct Shared<S: Signalling> {
-    mutex: Mutex2003<Loom>,
-    condvar: Condvar2003<Loom, S>,
+    mutex: Mutex<Loom>,
+    condvar: Condvar<Loom, S>,
     /// What waiters wait for; guarded by the mutex.
     tokens: Guarded,
     /// Tokens taken; guarded by the mutex.
@@ -23,8 +24,8 @@ struct Shared<S: Signalling> {
 impl<S: Signalling> Shared<S> {
     fn new() -> Arc<Self> {
         Arc::new(Self {
-            mutex: Mutex2003::new(),
-            condvar: Condvar2003::new(),
+            mutex: Mutex::new(),
+            condvar: Condvar::new(),
             tokens: Guarded::new(),
             taken: Guarded::new(),
         })

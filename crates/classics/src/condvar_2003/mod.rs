@@ -9,7 +9,7 @@
 //!
 //! # State
 //!
-//! The internal lock `lock` is a [`Mutex2003`]; `futex` is what waiters sleep on. Under the lock:
+//! The internal lock `lock` is a [`Mutex`]; `futex` is what waiters sleep on. Under the lock:
 //!
 //! | counter      | counts                                                            | who adds                                |
 //! |--------------|-------------------------------------------------------------------|-----------------------------------------|
@@ -51,7 +51,7 @@
 //! | counters                   | –       | –            | N1: plain memory under the internal lock                   |
 //! | `futex`: add, store, load  | Relaxed | –            | N1; the sleeper's comparison is one step with its sleep, and |
 //! |                            |         |              | what it means is read again under the lock                 |
-//! | internal lock              | see [`Mutex2003`]   |       | the unlock by the kernel ([`WakeByOp`]) is AcqRel          |
+//! | internal lock              | see [`Mutex`]   |       | the unlock by the kernel ([`WakeByOp`]) is AcqRel          |
 //!
 //! Counters have 64 bits and never wrap. `futex` does: a waiter that is off its CPU between reading it and falling asleep
 //! while exactly 2^32 waits and signals come misses them all, as in the original.
@@ -64,7 +64,7 @@ use core::marker::PhantomData;
 
 use spinpark_platform::{AtomicU32, Cell, Deadline, Event, Ordering::Relaxed, Platform, Wait};
 
-use crate::Mutex2003;
+use crate::mutex_2003::Mutex;
 pub use signal::{Orig, Requeue, Signalling, WakeByOp};
 
 /// How a wait ended.
@@ -85,9 +85,9 @@ struct Counters {
     broadcasts: u64,
 }
 
-/// A condition variable with signals of the kind `S`, for mutexes of the kind [`Mutex2003`].
-pub struct Condvar2003<P: Platform, S: Signalling = WakeByOp> {
-    lock: Mutex2003<P>,
+/// A condition variable with signals of the kind `S`, for mutexes of the kind [`Mutex`].
+pub struct Condvar<P: Platform, S: Signalling = WakeByOp> {
+    lock: Mutex<P>,
     futex: P::AtomicU32,
     counters: P::Cell<Counters>,
     mutex: P::Cell<*const P::AtomicU32>,
@@ -95,16 +95,16 @@ pub struct Condvar2003<P: Platform, S: Signalling = WakeByOp> {
 }
 
 // SAFETY: N1: the counters are touched only under the internal lock; `mutex` is a key that is never dereferenced.
-unsafe impl<P: Platform, S: Signalling> Send for Condvar2003<P, S> {}
+unsafe impl<P: Platform, S: Signalling> Send for Condvar<P, S> {}
 // SAFETY: as above.
-unsafe impl<P: Platform, S: Signalling> Sync for Condvar2003<P, S> {}
+unsafe impl<P: Platform, S: Signalling> Sync for Condvar<P, S> {}
 
-impl<P: Platform, S: Signalling> Condvar2003<P, S> {
+impl<P: Platform, S: Signalling> Condvar<P, S> {
     /// A condition variable on which nobody waits.
     #[must_use]
     pub fn new() -> Self {
         Self {
-            lock: Mutex2003::new(),
+            lock: Mutex::new(),
             futex: AtomicU32::new(0),
             counters: Cell::new(Counters::default()),
             mutex: Cell::new(core::ptr::null()),
@@ -127,7 +127,7 @@ impl<P: Platform, S: Signalling> Condvar2003<P, S> {
     }
 
     /// Waits for a signal, with `mutex` (held) given up meanwhile; returns with it held. Only ever use one mutex at a time.
-    pub fn wait(&self, mutex: &Mutex2003<P>, deadline: Option<Deadline>) -> WaitResult {
+    pub fn wait(&self, mutex: &Mutex<P>, deadline: Option<Deadline>) -> WaitResult {
         self.lock.lock(); // N4
         mutex.unlock();
         let mut at_start = self.read();
@@ -208,7 +208,7 @@ impl<P: Platform, S: Signalling> Condvar2003<P, S> {
     }
 }
 
-impl<P: Platform, S: Signalling> Default for Condvar2003<P, S> {
+impl<P: Platform, S: Signalling> Default for Condvar<P, S> {
     fn default() -> Self {
         Self::new()
     }
