@@ -72,6 +72,9 @@ families! {
     parking_lot: "parking_lot",
     usync: "usync",
     spinpark: "spinpark",
+    condvar_2003_orig: "condvar-2003-orig",
+    condvar_2003_requeue: "condvar-2003-requeue",
+    condvar_2003_wake_op: "condvar-2003-wake-op",
 }
 
 /// The counting run never times waits, and either counts futex calls or says why it cannot.

@@ -16,6 +16,7 @@
 //! A workload is a file (or a directory) of its own: parameters, cells, a function that runs it, and a [`Workload`] that
 //! describes it. It is added to [`WORKLOADS`].
 
+pub mod condvar;
 pub mod creat;
 pub mod crew;
 pub mod directory;
@@ -36,8 +37,14 @@ pub mod workload;
 pub use self::workload::{Column, Figure, Workload};
 
 /// All workloads, in the order in which they are listed.
-pub static WORKLOADS: [&Workload; 5] =
-    [&creat::WORKLOAD, &mmap::WORKLOAD, &faults::WORKLOAD, &scan::WORKLOAD, &jobs::WORKLOAD];
+pub static WORKLOADS: [&Workload; 6] = [
+    &creat::WORKLOAD,
+    &mmap::WORKLOAD,
+    &faults::WORKLOAD,
+    &scan::WORKLOAD,
+    &jobs::WORKLOAD,
+    &condvar::WORKLOAD,
+];
 
 /// The workload of that name.
 #[must_use]

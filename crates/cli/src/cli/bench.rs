@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::workloads::{Creat, Faults, Jobs, Mmap, Scan};
+use super::workloads::{Condvar, Creat, Faults, Jobs, Mmap, Scan};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -13,6 +13,7 @@ Examples:
   spinpark bench locks --bounds                      the project's goals: which hold?
   spinpark bench locks --shape saturated --threads 2,16 --target glibc,parking_lot,spinpark
   spinpark bench pthread                             the drop-in against glibc only
+  spinpark bench condvar                             document 003: what a signal of a condition variable costs
   spinpark bench mmap --touch all                    a workload of the documents: is it faster under a mutex?
   spinpark bench show records/2026-11-22-some-cpu.json --markdown";
 
@@ -38,6 +39,7 @@ pub(crate) enum Bench {
     Faults(Box<Faults>),
     Scan(Box<Scan>),
     Jobs(Box<Jobs>),
+    Condvar(Box<Condvar>),
     /// Print the result of an earlier run again, from its JSON file
     Show(Show),
 }

@@ -42,6 +42,7 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<ExitCode> {
         Bench::Faults(faults) => workloads::faults(faults),
         Bench::Scan(scan) => workloads::scan(scan),
         Bench::Jobs(jobs) => workloads::jobs(jobs),
+        Bench::Condvar(condvar) => workloads::condvar(condvar),
         Bench::Show(show) => show::run(show),
     }
 }

@@ -8,11 +8,13 @@ use anyhow::Context;
 use spinpark_bench::locks::definitions::Target;
 use spinpark_bench::locks::shapes::allowed_cpus;
 use spinpark_bench::workloads;
+use spinpark_bench::workloads::condvar::alternation::Setting;
+use spinpark_bench::workloads::condvar::scheduling::Cpus;
 use spinpark_bench::workloads::directory::Place;
 use spinpark_bench::workloads::resources::space;
 
 use self::experiment::{Experiment, measure};
-use crate::cli::{Creat, Faults, Jobs, Mmap, Scan};
+use crate::cli::{Condvar, Creat, Faults, Jobs, Mmap, Scan};
 
 /// `spinpark bench mmap`.
 pub(super) fn mmap(mmap: &Mmap) -> anyhow::Result<ExitCode> {
@@ -66,6 +68,21 @@ pub(super) fn jobs(jobs: &Jobs) -> anyhow::Result<ExitCode> {
     notes.iter().for_each(|note| eprintln!("{note}"));
     // The amount of work is fixed, not the time.
     measure(&jobs.common, Experiment { workload: &workloads::jobs::WORKLOAD, cells, millis: 0, dir })
+}
+
+/// `spinpark bench condvar`.
+pub(super) fn condvar(condvar: &Condvar) -> anyhow::Result<ExitCode> {
+    let locks = workloads::condvar::locks::parse(&condvar.lock).map_err(anyhow::Error::msg)?;
+    let setting = Setting {
+        iterations: condvar.iterations,
+        cpus: Cpus::One,
+        signal: condvar.signal,
+        waiter_first: condvar.waiter_first,
+        counts: false,
+    };
+    let cells = workloads::condvar::cells(&setting, &condvar.cpus, &locks);
+    let workload = &workloads::condvar::WORKLOAD;
+    measure(&condvar.common, Experiment { workload, cells, millis: 0, dir: None })
 }
 
 /// The targets that words mean; "none" is none of them.
