@@ -259,8 +259,8 @@ pub(crate) struct Jobs {
 
 const CONDVAR_EXAMPLES: &str = "\
 Examples:
-  spinpark bench condvar                                      on one CPU as in the document, and on all
-  spinpark bench condvar --cpus one --waiter-first            exactly the document's order of events
+  spinpark bench condvar                                 on one CPU, as the document, and on all
+  spinpark bench condvar --cpus one --waiter-first       the document's order of events
   spinpark bench condvar --lock orig,wake-op,drop-in --repeat 30
   spinpark bench condvar --signal under-lock --lock glibc,parking_lot,spinpark";
 
