@@ -3,7 +3,7 @@
 use spinpark_classics::condvar_2003::{Orig, Requeue, Signalling, WakeByOp};
 use spinpark_linux::Linux;
 
-use super::classics::Condvar2003;
+use super::condvar_2003::Condvar2003;
 use super::{parking_lot_locks, pthread, spinpark_locks, std, usync_locks};
 use crate::workloads::condvar::alternation::{Done, Setting, run};
 use crate::workloads::condvar::counted::Counted;

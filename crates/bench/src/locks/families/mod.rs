@@ -1,7 +1,7 @@
 //! Whose locks: for each family, the functions that run a load on them.
 
 pub(crate) mod alternate;
-mod classics;
+mod condvar_2003;
 mod lock_api;
 mod pthread;
 mod std;
@@ -12,7 +12,7 @@ use spinpark_linux::Linux;
 use super::any_mutex::{MakeMutex, any_mutex};
 use super::load::Primitive;
 use super::shapes::{Job, Outcome, Wrong, condvar, mutex, rwlock};
-use classics::Condvar2003;
+use condvar_2003::Condvar2003;
 use lock_api::{parking_lot_locks, spinpark_locks, usync_locks};
 
 /// Runs a load on one kind of lock.

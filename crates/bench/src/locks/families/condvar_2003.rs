@@ -1,4 +1,4 @@
-//! Designs of others that only exist as descriptions: glibc's condition variable of 2003 in the variants of document 003.
+//! glibc's condition variable of 2003 in the variants of document 003.
 
 use spinpark_classics::{condvar_2003, condvar_2003::Signalling, mutex_2003};
 use spinpark_platform::Platform;
