@@ -93,6 +93,9 @@ families! {
     classic_mtx_larger: "classic-mtx-larger",
     classic_mtx_outlined: "classic-mtx-outlined",
     classic_mtx_aligned: "classic-mtx-aligned",
+    condvar_2003_orig: "condvar-2003-orig",
+    condvar_2003_requeue: "condvar-2003-requeue",
+    condvar_2003_wake_op: "condvar-2003-wake-op",
 }
 
 /// The counting run never times waits, and either counts futex calls or says why it cannot.

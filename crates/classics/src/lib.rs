@@ -7,6 +7,8 @@
 //! | [`mcs::McsLock`]              | 002      | the queue of spinners, before and after patches 6 and 7               |
 //! | [`tas::TasLock`]              | 004      | a spin lock, with and without back-off                                |
 //! | [`mtx_2006::Mtx`]             | 004      | FreeBSD's mutex, each ingredient of its profiling a switch            |
+//! | [`mutex_2003::Mutex`]         | 003      | glibc's futex mutex of three states                                   |
+//! | [`condvar_2003::Condvar`]     | 003      | glibc's condition variable, with each of three ways to signal         |
 //!
 //! Written from descriptions of the algorithms, over the same [`Platform`](spinpark_platform::Platform) as our own
 //! locks, so that benchmarks, models and simulations take either. Nothing is allocated, no statics, no thread-locals,
@@ -25,11 +27,14 @@
 #![no_std]
 #![deny(unsafe_code)]
 
+#[allow(unsafe_code)] // Cells that the internal lock protects.
+pub mod condvar_2003;
 mod delay;
 #[allow(unsafe_code)] // Nodes are pointers.
 pub mod mcs;
 #[allow(unsafe_code)] // Nodes are pointers.
 pub mod mtx_2006;
+pub mod mutex_2003;
 #[allow(unsafe_code)] // Nodes are pointers.
 pub mod mutex_2010;
 #[allow(unsafe_code)] // Nodes are pointers.

@@ -1,17 +1,21 @@
 //! Sleeping on a word. Private futexes: what other processes share is not ours.
 //!
-//! Only two operations, both as old as any kernel that glibc still supports: `FUTEX_WAIT_BITSET` (its deadline is
-//! absolute, on either clock) and `FUTEX_WAKE`.
+//! Our own locks need two operations only, both as old as any kernel that glibc still supports: `FUTEX_WAIT_BITSET` (its
+//! deadline is absolute, on either clock) and `FUTEX_WAKE`. Older designs also move sleepers ([`requeue`]), and wake on
+//! two words at once ([`wake_op`]).
 
 use core::ptr;
 use core::sync::atomic::AtomicU32;
 
-use spinpark_platform::{Clock, Deadline, Wait};
+use spinpark_platform::{Clock, Comparison, Deadline, Operand, Wait, WakeOp, WordOp};
 
 use crate::syscall::call6;
 
 const WAIT: i32 = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
 const WAKE: i32 = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+const REQUEUE: i32 = libc::FUTEX_REQUEUE | libc::FUTEX_PRIVATE_FLAG;
+const CMP_REQUEUE: i32 = libc::FUTEX_CMP_REQUEUE | libc::FUTEX_PRIVATE_FLAG;
+const WAKE_OP: i32 = libc::FUTEX_WAKE_OP | libc::FUTEX_PRIVATE_FLAG;
 const ANY_BIT: usize = u32::MAX as usize;
 
 const AGAIN: isize = -(libc::EAGAIN as isize);
@@ -38,9 +42,100 @@ pub(crate) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) 
 
 #[cold]
 #[inline(never)]
-pub(crate) fn wake(key: *const AtomicU32, count: u32) -> u32 {
-    let count = count.min(i32::MAX as u32) as usize;
+pub(crate) fn wake(key: *const AtomicU32, most: u32) -> u32 {
     // SAFETY: the kernel hashes the address of a private futex and does not access it.
-    let woken = unsafe { call6(libc::SYS_futex, [key as usize, WAKE as usize, count, 0, 0, 0]) };
+    let woken = unsafe { call6(libc::SYS_futex, [key as usize, WAKE as usize, count(most), 0, 0, 0]) };
     u32::try_from(woken).unwrap_or(0)
+}
+
+/// The kernel's counts are signed.
+fn count(number: u32) -> usize {
+    number.min(i32::MAX as u32) as usize
+}
+
+#[cold]
+#[inline(never)]
+pub(crate) fn requeue(
+    from: &AtomicU32,
+    expected: Option<u32>,
+    wake: u32,
+    to: *const AtomicU32,
+    moved: u32,
+) -> Option<u32> {
+    let from: *const AtomicU32 = from;
+    let operation = if expected.is_some() { CMP_REQUEUE } else { REQUEUE };
+    let expected = expected.unwrap_or_default() as usize;
+    let arguments = [from as usize, operation as usize, count(wake), count(moved), to as usize, expected];
+    // SAFETY: the kernel reads `from`, which is a live word, if at all; the address of `to` is only hashed.
+    let result = unsafe { call6(libc::SYS_futex, arguments) };
+    u32::try_from(result).ok()
+}
+
+#[cold]
+#[inline(never)]
+pub(crate) fn wake_op(
+    first: *const AtomicU32,
+    wake: u32,
+    second: &AtomicU32,
+    op: WakeOp,
+    wake_second: u32,
+) -> Option<u32> {
+    debug_assert!(wake > 0 && wake_second > 0, "the kernel wakes one before it counts");
+    let second: *const AtomicU32 = second;
+    let arguments = [
+        first as usize,
+        WAKE_OP as usize,
+        count(wake),
+        count(wake_second),
+        second as usize,
+        encode(op) as usize,
+    ];
+    // SAFETY: the kernel changes `second`, a live, aligned word, in one atomic operation; the address of `first` is only
+    // hashed.
+    let result = unsafe { call6(libc::SYS_futex, arguments) };
+    // An error comes before the operation: the kernel does not know the call, or cannot write to the word.
+    u32::try_from(result).ok()
+}
+
+/// The last argument of `FUTEX_WAKE_OP`: operation, comparison and their two numbers in 4, 4, 12 and 12 bits.
+const fn encode(op: WakeOp) -> u32 {
+    const NUMBER: i32 = 0xfff;
+    let (flag, operand) = match op.operand() {
+        Operand::Value(value) => (0, value),
+        Operand::Bit(bit) => (libc::FUTEX_OP_OPARG_SHIFT, bit as i32),
+    };
+    let operation = match op.op() {
+        WordOp::Set => libc::FUTEX_OP_SET,
+        WordOp::Add => libc::FUTEX_OP_ADD,
+        WordOp::Or => libc::FUTEX_OP_OR,
+        WordOp::AndNot => libc::FUTEX_OP_ANDN,
+        WordOp::Xor => libc::FUTEX_OP_XOR,
+    };
+    let comparison = match op.comparison() {
+        Comparison::Equal => libc::FUTEX_OP_CMP_EQ,
+        Comparison::NotEqual => libc::FUTEX_OP_CMP_NE,
+        Comparison::Less => libc::FUTEX_OP_CMP_LT,
+        Comparison::LessOrEqual => libc::FUTEX_OP_CMP_LE,
+        Comparison::Greater => libc::FUTEX_OP_CMP_GT,
+        Comparison::GreaterOrEqual => libc::FUTEX_OP_CMP_GE,
+    };
+    ((operation | flag) << 28 | comparison << 24 | (operand & NUMBER) << 12 | (op.constant() & NUMBER)) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn encodings() {
+        let encoded =
+            |op, operand, comparison, constant| WakeOp::new(op, operand, comparison, constant).map(encode);
+        // glibc's FUTEX_OP_CLEAR_WAKE_IF_GT_ONE.
+        let unlock = encoded(WordOp::Set, Operand::Value(0), Comparison::Greater, 1);
+        assert_eq!(unlock, Some(4 << 24 | 1));
+        let all_bits = encoded(WordOp::Xor, Operand::Value(-1), Comparison::GreaterOrEqual, -1);
+        assert_eq!(all_bits, Some(0x45ff_ffff));
+        let shifted = encoded(WordOp::AndNot, Operand::Bit(31), Comparison::Equal, -2048);
+        assert_eq!(shifted, Some(0xb001_f800));
+    }
 }

@@ -23,7 +23,7 @@ mod thread;
 use core::sync::atomic;
 
 use spinpark_platform::{
-    Clock, Deadline, OnCpu, Pace, Platform, SlotLeft, Spin, Tuning, Wait, NS_PER_MS, NS_PER_US,
+    Clock, Deadline, OnCpu, Pace, Platform, SlotLeft, Spin, Tuning, Wait, WakeOp, NS_PER_MS, NS_PER_US,
 };
 
 pub use environment::{is_off, is_on, variable};
@@ -64,6 +64,26 @@ impl Platform for Linux {
 
     fn futex_wake(key: *const atomic::AtomicU32, count: u32) -> u32 {
         futex::wake(key, count)
+    }
+
+    fn futex_requeue(
+        from: &atomic::AtomicU32,
+        expected: Option<u32>,
+        wake: u32,
+        to: *const atomic::AtomicU32,
+        moved: u32,
+    ) -> Option<u32> {
+        futex::requeue(from, expected, wake, to, moved)
+    }
+
+    fn futex_wake_op(
+        first: *const atomic::AtomicU32,
+        wake: u32,
+        second: &atomic::AtomicU32,
+        op: WakeOp,
+        wake_second: u32,
+    ) -> Option<u32> {
+        futex::wake_op(first, wake, second, op, wake_second)
     }
 
     #[inline(always)]

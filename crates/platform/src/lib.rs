@@ -11,10 +11,12 @@
 mod atomic;
 mod native;
 mod time;
+mod wake_op;
 
 pub use atomic::{AtomicPtr, AtomicU32, Cell};
 pub use core::sync::atomic::Ordering;
 pub use time::{Clock, Deadline, NS_PER_MS, NS_PER_SEC, NS_PER_US};
+pub use wake_op::{Comparison, Operand, WakeOp, WordOp};
 
 /// How a futex wait ended.
 ///
@@ -151,6 +153,39 @@ pub trait Platform: Sized + Send + Sync + 'static {
     /// `key` is only a key: it is never dereferenced, so the object may be gone already. A stale key can wake a
     /// stranger that now uses the same address, which that stranger's contract allows.
     fn futex_wake(key: *const Self::AtomicU32, count: u32) -> u32;
+
+    /// Wakes up to `wake` sleepers on `from`, oldest first, and moves up to `moved` of those behind them to `to`, where
+    /// they go on sleeping as its youngest, in the same order, whatever `from` holds. Returns how many were woken and
+    /// moved together.
+    ///
+    /// With `expected`, only if `from` holds that: the comparison is one step with the rest, as in
+    /// [`Platform::futex_wait`]. `None`: nothing has happened, because `from` holds something else or this machine
+    /// cannot do it; the caller makes do with [`Platform::futex_wake`]. Without `expected`, `from` is only a key, as
+    /// `to` always is. Implies no memory ordering.
+    fn futex_requeue(
+        from: &Self::AtomicU32,
+        expected: Option<u32>,
+        wake: u32,
+        to: *const Self::AtomicU32,
+        moved: u32,
+    ) -> Option<u32>;
+
+    /// Does `op` to `second` (AcqRel ordering), wakes up to `wake` sleepers on `first`, and, if the condition of `op`
+    /// holds of what `second` held before, up to `wake_second` sleepers on `second`. Returns how many were woken.
+    ///
+    /// For sleepers on both words, and for whoever compares them in [`Platform::futex_wait`], all of that is one step; for
+    /// other accesses to `second`, `op` is. `None`: nothing has happened, because this machine cannot do it; the caller
+    /// does the operation itself and makes do with [`Platform::futex_wake`].
+    ///
+    /// Neither count is 0: Linux would wake one all the same. `first` is only a key. `op` is the last access to `second`,
+    /// which is only a key afterwards.
+    fn futex_wake_op(
+        first: *const Self::AtomicU32,
+        wake: u32,
+        second: &Self::AtomicU32,
+        op: WakeOp,
+        wake_second: u32,
+    ) -> Option<u32>;
 
     /// Stores 0 to `word` (Release ordering) unless `guard` holds a bit of `MASK`; returns whether it did. `likely` is what
     /// `word` holds if nobody else is about. `false` is always a safe answer.

@@ -21,3 +21,11 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     // SAFETY: ends the process.
     unsafe { libc::abort() }
 }
+
+// In a build without link-time optimisation, core's unwind tables name what would unwind through it. Nothing does: a panic
+// ends the process. Without a definition the loader would refuse the library.
+core::arch::global_asm!(
+    ".weak rust_eh_personality",
+    ".hidden rust_eh_personality",
+    "rust_eh_personality: ud2"
+);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use spinpark_linux::Linux;
 use spinpark_platform::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use spinpark_platform::{AtomicPtr, AtomicU32, Cell, Clock, Deadline, NS_PER_SEC, Platform, SlotLeft, Wait};
+use spinpark_platform::{Comparison, Operand, WakeOp, WordOp};
 use spinpark_verify::platform::{Loom, advance};
 use spinpark_verify::{Model, rejected};
 
@@ -168,6 +169,78 @@ impl<M: Machine> Contract<M> {
         let key: *const Word<M> = &*word;
         drop(word);
         M::P::futex_wake(key, 1);
+    }
+
+    /// Two words, and a thread that sleeps on the first one until that is not 0.
+    fn sleeper_on_the_first() -> (Arc<[Word<M>; 2]>, M::Handle) {
+        let words = Arc::new([Word::<M>::new(0), Word::<M>::new(0)]);
+        let theirs = Arc::clone(&words);
+        let thread = M::spawn(move || {
+            while theirs[0].load(Acquire) == 0 {
+                M::P::futex_wait(&theirs[0], 0, None);
+            }
+        });
+        (words, thread)
+    }
+
+    /// Who is moved is reached through the other word, and through that only; who is not asleep yet, is not moved.
+    fn a_sleeper_is_moved() {
+        for expected in [None, Some(0)] {
+            let (words, sleeper) = Self::sleeper_on_the_first();
+            let [first, second] = &*words;
+            let moved = M::P::futex_requeue(first, expected, 0, second, 1);
+            let Some(moved) = moved else { panic!("the word has not changed") };
+            assert!(moved <= 1);
+            if moved == 1 {
+                assert_eq!(M::P::futex_wake(first, 1), 0, "it is not here any more");
+            }
+            first.store(1, Release);
+            let reached = [first, second].map(|word| M::P::futex_wake(word, 1));
+            assert!(reached[0] + reached[1] <= 1);
+            M::join(sleeper);
+        }
+    }
+
+    fn a_move_compares() {
+        let words = [Word::<M>::new(3), Word::<M>::new(0)];
+        assert_eq!(M::P::futex_requeue(&words[0], Some(2), 1, &words[1], 1), None);
+        assert_eq!(M::P::futex_requeue(&words[0], Some(3), 1, &words[1], 1), Some(0), "nobody sleeps");
+    }
+
+    fn an_operation_comes_with_a_wake() {
+        let (words, sleeper) = Self::sleeper_on_the_first();
+        let [first, second] = &*words;
+        let op = WakeOp::new(WordOp::Add, Operand::Bit(3), Comparison::Equal, 0).unwrap();
+        first.store(1, Release);
+        let woken = M::P::futex_wake_op(first, 1, second, op, 1).expect("a machine here can do it");
+        assert!(woken <= 1);
+        assert_eq!(second.load(Relaxed), 8);
+        M::join(sleeper);
+    }
+
+    /// The second word's sleeper is woken if the condition holds of the old value; otherwise nobody knows of it.
+    fn an_operation_wakes_on_its_word_if_its_condition_holds() {
+        for holds in [true, false] {
+            let words = Arc::new([Word::<M>::new(0), Word::<M>::new(2)]);
+            let sleeper = {
+                let words = Arc::clone(&words);
+                M::spawn(move || {
+                    while words[1].load(Acquire) == 2 {
+                        M::P::futex_wait(&words[1], 2, None);
+                    }
+                })
+            };
+            let constant = if holds { 1 } else { 2 };
+            let op = WakeOp::new(WordOp::AndNot, Operand::Value(-1), Comparison::Greater, constant).unwrap();
+            let woken =
+                M::P::futex_wake_op(&words[0], 1, &words[1], op, 1).expect("a machine here can do it");
+            assert_eq!(words[1].load(Relaxed), 0);
+            if !holds {
+                assert_eq!(woken, 0, "nobody sleeps on the first word");
+                M::P::futex_wake(&words[1], 1);
+            }
+            M::join(sleeper);
+        }
     }
 
     fn tokens_name_threads() {
@@ -471,6 +544,10 @@ conforms! {
     a_change_and_a_wake_reach_a_waiter,
     wakes_are_counted,
     a_key_may_be_stale,
+    a_sleeper_is_moved,
+    a_move_compares,
+    an_operation_comes_with_a_wake,
+    an_operation_wakes_on_its_word_if_its_condition_holds,
     tokens_name_threads,
     read_locks_are_remembered,
     atomics_do_what_they_say,

@@ -13,46 +13,49 @@ use perf_event_open_sys as perf;
 
 /// Counters that do not run yet. The threads that they count are created later.
 #[derive(Debug)]
-pub(super) struct Counters {
+pub(crate) struct Counters {
     futex_calls: Option<Result<File, String>>,
 }
 
 /// Counters that run.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(crate) struct Running {
     futex_calls: Option<Result<File, String>>,
     before: Usage,
 }
 
 /// What was counted.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Counts {
+pub(crate) struct Counts {
     /// User and system time.
-    pub(super) cpu: Duration,
+    pub(crate) cpu: Duration,
+    /// The user's part of it.
+    pub(crate) user: Duration,
     /// Voluntary context switches.
-    pub(super) voluntary_switches: u64,
+    pub(crate) voluntary_switches: u64,
     /// Involuntary context switches.
-    pub(super) involuntary_switches: u64,
+    pub(crate) involuntary_switches: u64,
     /// Futex calls, if somebody asked; or why not.
-    pub(super) futex_calls: Option<Result<u64, String>>,
+    pub(crate) futex_calls: Option<Result<u64, String>>,
 }
 
 /// The kernel's account of this process.
 #[derive(Debug, Clone, Copy)]
 struct Usage {
     cpu: Duration,
+    user: Duration,
     voluntary: u64,
     involuntary: u64,
 }
 
 impl Counters {
     /// Prepares them, before any thread is created.
-    pub(super) fn open(futex_calls: bool) -> Self {
+    pub(crate) fn open(futex_calls: bool) -> Self {
         Self { futex_calls: futex_calls.then(|| open_futex_counter().map_err(|error| error.to_string())) }
     }
 
     /// Starts to count.
-    pub(super) fn start(self) -> Running {
+    pub(crate) fn start(self) -> Running {
         control(self.futex_calls.as_ref(), perf::ioctls::ENABLE);
         Running { futex_calls: self.futex_calls, before: usage() }
     }
@@ -60,11 +63,12 @@ impl Counters {
 
 impl Running {
     /// Stops, and says what was counted.
-    pub(super) fn stop(self) -> Counts {
+    pub(crate) fn stop(self) -> Counts {
         let after = usage();
         control(self.futex_calls.as_ref(), perf::ioctls::DISABLE);
         Counts {
             cpu: after.cpu.saturating_sub(self.before.cpu),
+            user: after.user.saturating_sub(self.before.user),
             voluntary_switches: after.voluntary - self.before.voluntary,
             involuntary_switches: after.involuntary - self.before.involuntary,
             futex_calls: self.futex_calls.map(|counter| {
@@ -85,9 +89,16 @@ fn usage() -> Usage {
         |t: libc::timeval| Duration::new(t.tv_sec.unsigned_abs(), t.tv_usec.unsigned_abs() as u32 * 1000);
     Usage {
         cpu: time(usage.ru_utime) + time(usage.ru_stime),
+        user: time(usage.ru_utime),
         voluntary: usage.ru_nvcsw.unsigned_abs(),
         involuntary: usage.ru_nivcsw.unsigned_abs(),
     }
+}
+
+/// Why futex calls cannot be counted here; none if they can.
+#[must_use]
+pub fn obstacle() -> Option<String> {
+    open_futex_counter().err().map(|error| error.to_string())
 }
 
 /// Enables or disables a counter and those that our threads inherited from it.

@@ -12,7 +12,7 @@
 
 pub mod any_mutex;
 pub mod bounds;
-mod counters;
+pub mod counters;
 pub mod definitions;
 pub mod experiment;
 pub mod families;

@@ -64,11 +64,11 @@ pub type GuardOf<'a, C> = <<C as BenchCondvar>::Mutex as BenchMutex>::Guard<'a>;
 /// Something on cache lines of its own. Two, since CPUs fetch lines in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(super) struct Apart<T>(pub(super) T);
+pub(crate) struct Apart<T>(pub(crate) T);
 
 /// Data behind a mutex.
 #[derive(Debug, Default)]
-pub(super) struct Guarded<M, T> {
+pub(crate) struct Guarded<M, T> {
     lock: Apart<M>,
     data: Apart<UnsafeCell<T>>,
 }
@@ -77,23 +77,23 @@ pub(super) struct Guarded<M, T> {
 unsafe impl<M: BenchMutex, T: Send> Sync for Guarded<M, T> {}
 
 impl<M: BenchMutex, T> Guarded<M, T> {
-    pub(super) fn new(data: T) -> Self {
+    pub(crate) fn new(data: T) -> Self {
         Self { lock: Apart(M::default()), data: Apart(UnsafeCell::new(data)) }
     }
 
     #[inline]
-    pub(super) fn lock(&self) -> Held<'_, M, T> {
+    pub(crate) fn lock(&self) -> Held<'_, M, T> {
         Held { guard: self.lock.0.lock(), data: &self.data.0 }
     }
 
     /// The data, when all threads are done.
-    pub(super) fn into_inner(self) -> T {
+    pub(crate) fn into_inner(self) -> T {
         self.data.0.into_inner()
     }
 }
 
 /// Access to the data of a [`Guarded`], until it is dropped.
-pub(super) struct Held<'a, M: BenchMutex + 'a, T> {
+pub(crate) struct Held<'a, M: BenchMutex + 'a, T> {
     guard: M::Guard<'a>,
     data: &'a UnsafeCell<T>,
 }
@@ -101,7 +101,7 @@ pub(super) struct Held<'a, M: BenchMutex + 'a, T> {
 impl<M: BenchMutex, T> Held<'_, M, T> {
     /// Waits for a signal of `condvar`.
     #[inline]
-    pub(super) fn wait<C: BenchCondvar<Mutex = M>>(self, condvar: &C) -> Self {
+    pub(crate) fn wait<C: BenchCondvar<Mutex = M>>(self, condvar: &C) -> Self {
         Self { guard: condvar.wait(self.guard), data: self.data }
     }
 }

@@ -31,6 +31,7 @@ pub static WORKLOAD: Workload = Workload {
     uses_locks: true,
     uses_directory: true,
     columns: &[],
+    table: None,
     run,
 };
 

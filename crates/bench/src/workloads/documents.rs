@@ -32,7 +32,7 @@ pub static PUBLISHED: [Published; 7] = [
     published!("rwsem_application", Some("jobs"), "002: gains of applications"),
     published!("rwsem_mmap_untouched", Some("mmap"), "002: mmap and munmap of 1 MB, changes in %"),
     published!("rwsem_mmap_touched", Some("mmap"), "002: the same with every 8 bytes written, 10 runs"),
-    published!("condvar_signal", None, "003: three ways to signal, two runs each"),
+    published!("condvar_signal", Some("condvar"), "003: three ways to signal, two runs each"),
     published!("freebsd_unp_mutex", None, "004: what changed when the mutex changed"),
 ];
 

@@ -33,6 +33,7 @@ pub static WORKLOAD: Workload = Workload {
     uses_locks: false,
     uses_directory: true,
     columns: &[],
+    table: None,
     run,
 };
 

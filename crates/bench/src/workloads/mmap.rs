@@ -35,6 +35,7 @@ pub static WORKLOAD: Workload = Workload {
     uses_locks: true,
     uses_directory: false,
     columns: &[],
+    table: None,
     run,
 };
 

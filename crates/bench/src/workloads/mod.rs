@@ -16,6 +16,7 @@
 //! A workload is a file (or a directory) of its own: parameters, cells, a function that runs it, and a [`Workload`] that
 //! describes it. It is added to [`WORKLOADS`].
 
+pub mod condvar;
 pub mod creat;
 pub mod crew;
 pub mod directory;
@@ -38,7 +39,7 @@ pub mod workload;
 pub use self::workload::{Column, Figure, Workload};
 
 /// All workloads, in the order in which they are listed.
-pub static WORKLOADS: [&Workload; 7] = [
+pub static WORKLOADS: [&Workload; 8] = [
     &creat::WORKLOAD,
     &mmap::WORKLOAD,
     &faults::WORKLOAD,
@@ -46,6 +47,7 @@ pub static WORKLOADS: [&Workload; 7] = [
     &jobs::WORKLOAD,
     &mail::WORKLOAD,
     &select::WORKLOAD,
+    &condvar::WORKLOAD,
 ];
 
 /// The workload of that name.

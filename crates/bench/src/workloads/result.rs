@@ -56,6 +56,9 @@ pub struct ArmResult {
     /// The workload's own columns: means.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub columns: BTreeMap<String, f64>,
+    /// The same: standard deviations, if there is more than one run.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub column_deviations: BTreeMap<String, f64>,
     /// Shares of the time of all tasks, by what they did: means.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub breakdown: BTreeMap<String, f64>,
@@ -102,8 +105,9 @@ impl CellResult {
                     (report.voluntary_switches + report.involuntary_switches) as f64
                 }),
                 spread: spread(&runs),
-                columns: means(&runs, |report| &report.columns),
-                breakdown: means(&runs, |report| &report.breakdown),
+                columns: named(&runs, |report| &report.columns, mean),
+                column_deviations: named(&runs, |report| &report.columns, standard_deviation),
+                breakdown: named(&runs, |report| &report.breakdown, mean),
                 fewest_operations: runs.iter().map(|run| run.report.operations).min().unwrap_or_default(),
             })
         };
@@ -148,12 +152,16 @@ fn spread(runs: &[&Run]) -> Option<Spread> {
     })
 }
 
-/// The mean of each number that reports have by name.
-fn means(runs: &[&Run], of: fn(&Report) -> &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
+/// A statistic of each number that reports have by name.
+fn named(
+    runs: &[&Run],
+    of: fn(&Report) -> &BTreeMap<String, f64>,
+    statistic: fn(&[f64]) -> Option<f64>,
+) -> BTreeMap<String, f64> {
     let keys: BTreeSet<&String> = runs.iter().flat_map(|run| of(&run.report).keys()).collect();
-    let mean_of = |key: &String| {
+    let of_key = |key: &String| {
         let values: Vec<f64> = runs.iter().filter_map(|run| of(&run.report).get(key).copied()).collect();
-        Some((key.clone(), mean(&values)?))
+        Some((key.clone(), statistic(&values)?))
     };
-    keys.into_iter().filter_map(mean_of).collect()
+    keys.into_iter().filter_map(of_key).collect()
 }

@@ -1,6 +1,8 @@
 //! What a workload says about itself.
 
 use super::job::{Job, Report, Trouble};
+use super::result::CellResult;
+use crate::report::Style;
 
 /// A benchmark of one of the documents.
 #[derive(Debug)]
@@ -25,6 +27,8 @@ pub struct Workload {
     pub uses_directory: bool,
     /// Columns of its own in the table of details, by their names in [`Report::columns`].
     pub columns: &'static [Column],
+    /// A table of its own, of the cells of one variant: in place of the one with these columns.
+    pub table: Option<fn(&[&CellResult], Style) -> String>,
     /// Runs one arm of one cell, in a process of its own.
     pub run: fn(&Job) -> Result<Report, Trouble>,
 }

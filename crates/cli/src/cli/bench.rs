@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::programs::{Mail, Select};
-use super::workloads::{Creat, Faults, Jobs, Mmap, Scan};
+use super::workloads::{Condvar, Creat, Faults, Jobs, Mmap, Scan};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -15,6 +15,7 @@ Examples:
   spinpark bench locks --shape saturated --threads 2,16 --target glibc,parking_lot,spinpark
   spinpark bench pthread                             the drop-in against glibc only
   spinpark bench mtx                                 why a profiler once made a lock faster
+  spinpark bench condvar                             document 003: what a signal of a condition variable costs
   spinpark bench mmap --touch all                    a workload of the documents: is it faster under a mutex?
   spinpark bench select --clients 10                 our locks inside a real database, against glibc's
   spinpark bench show records/2026-11-22-some-cpu.json --markdown";
@@ -50,6 +51,7 @@ pub(crate) enum Bench {
     Jobs(Box<Jobs>),
     Mail(Box<Mail>),
     Select(Box<Select>),
+    Condvar(Box<Condvar>),
     /// Print the result of an earlier run again, from its JSON file
     Show(Show),
 }

@@ -12,7 +12,7 @@ use spinpark_bench::arm::Baseline;
 
 pub(crate) use self::bench::{Bench, Locks, Show};
 pub(crate) use self::programs::{Mail, MailServer, Select};
-pub(crate) use self::workloads::{Common, Creat, Faults, Jobs, Mmap, Scan, WorkloadWorker};
+pub(crate) use self::workloads::{Common, Condvar, Creat, Faults, Jobs, Mmap, Scan, WorkloadWorker};
 
 const EXAMPLES: &str = "\
 Examples:

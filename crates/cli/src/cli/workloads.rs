@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::de::DeserializeOwned;
+use spinpark_bench::locks::load::Signal;
+use spinpark_bench::workloads::condvar::{self, scheduling::Cpus};
 use spinpark_bench::workloads::crew::Kind;
 use spinpark_bench::workloads::faults::Mapping;
 use spinpark_bench::workloads::jobs::JOBS;
@@ -250,6 +252,46 @@ pub(crate) struct Jobs {
 
     #[command(flatten)]
     pub(crate) place: Dir,
+
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+const CONDVAR_EXAMPLES: &str = "\
+Examples:
+  spinpark bench condvar                                 on one CPU, as the document, and on all
+  spinpark bench condvar --cpus one --waiter-first       the document's order of events
+  spinpark bench condvar --lock orig,wake-op,drop-in --repeat 30
+  spinpark bench condvar --signal under-lock --lock glibc,parking_lot,spinpark";
+
+/// A signaller and a waiter that take turns: what a signal of a condition variable costs
+///
+/// Document 003: glibc's condition variable of 2003 (orig), with its waiter moved to the internal lock (requeue), and
+/// with the unlock in the kernel by FUTEX_WAKE_OP (wake-op), beside those of today. The columns are the document's, real,
+/// user and system time, with futex calls and context switches per signal.
+#[derive(Debug, Args)]
+#[command(after_help = CONDVAR_EXAMPLES)]
+pub(crate) struct Condvar {
+    /// Whose condition variables: orig, requeue, wake-op, or a target of `bench list`
+    #[arg(short, long, value_name = "NAME", num_args = 1.., value_delimiter = ',', default_value = condvar::locks::DEFAULT)]
+    pub(crate) lock: Vec<String>,
+
+    /// Where the two threads run: one (both on the same CPU), all (where the kernel puts them)
+    #[arg(long, value_name = "WHERE", num_args = 1.., value_delimiter = ',', value_parser = named::<Cpus>, default_value = "one,all")]
+    pub(crate) cpus: Vec<Cpus>,
+
+    /// Signals of a run
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub(crate) iterations: u64,
+
+    /// Where the signal is made: after-unlock, under-lock
+    #[arg(long, value_name = "WHERE", value_parser = named::<Signal>, default_value = "after-unlock")]
+    pub(crate) signal: Signal,
+
+    /// On one CPU, the woken waiter runs at once, as on the document's machine: the signaller is in the class SCHED_IDLE.
+    /// Without it, the kernel decides who runs, and mostly decides the same
+    #[arg(long)]
+    pub(crate) waiter_first: bool,
 
     #[command(flatten)]
     pub(crate) common: Common,

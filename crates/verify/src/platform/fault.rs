@@ -54,6 +54,8 @@ pub enum Fault {
     NoWakes,
     /// The full fence does nothing.
     NoFullFence,
+    /// The machine has no futex calls for two words: what needs them falls back to what has one.
+    OneWordOnly,
     /// The heavy fence does nothing.
     NoFence,
     /// The heavy fence does nothing; it happens before the compare-exchanges for which this holds (of what they write).

@@ -8,7 +8,9 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use loom::thread::{self, Thread};
-use spinpark_platform::{Deadline, Wait};
+use spinpark_platform::AtomicU32 as _;
+use spinpark_platform::Ordering::AcqRel;
+use spinpark_platform::{Deadline, Wait, WakeOp};
 
 use super::atomic::AtomicU32;
 use super::fault::Fault;
@@ -93,4 +95,65 @@ pub(super) fn wake(address: usize, count: u32) -> u32 {
         sleeper.end(Wait::Woken);
     }
     number
+}
+
+/// Whether the machine has the calls for two words; a mutant's may not.
+fn has_two_word_calls() -> bool {
+    !std::thread::panicking() && !world().config.faults.any(|fault| matches!(fault, Fault::OneWordOnly))
+}
+
+pub(super) fn requeue(
+    from: &AtomicU32,
+    expected: Option<u32>,
+    wake: u32,
+    to: usize,
+    moved: u32,
+) -> Option<u32> {
+    if !has_two_word_calls() {
+        return None;
+    }
+    let world = world();
+    let address = std::ptr::from_ref(from).addr();
+    world.step([world.bus(address), world.bus(to)]);
+    if expected.is_some_and(|expected| world.undivided(|| from.newest()) != expected) {
+        return None;
+    }
+    let on_from = |sleeper: &Sleeper| sleeper.address == address;
+    let woken = world.sleepers.take(wake, on_from);
+    let mut followers = world.sleepers.take(moved, on_from);
+    let number = woken.len() + followers.len();
+    for follower in &mut followers {
+        follower.address = to;
+    }
+    world.sleepers.0.borrow_mut().extend(followers);
+    for sleeper in woken {
+        sleeper.end(Wait::Woken);
+    }
+    Some(number as u32)
+}
+
+pub(super) fn wake_op(
+    first: usize,
+    wake: u32,
+    second: &AtomicU32,
+    op: WakeOp,
+    wake_second: u32,
+) -> Option<u32> {
+    if !has_two_word_calls() {
+        return None;
+    }
+    let world = world();
+    let address = std::ptr::from_ref(second).addr();
+    world.step([world.bus(first), world.bus(address)]);
+    let old = world.undivided(|| second.newest());
+    world.undivided(|| second.swap(op.apply(old), AcqRel));
+    let mut woken = world.sleepers.take(wake, |sleeper| sleeper.address == first);
+    if op.holds(old) {
+        woken.extend(world.sleepers.take(wake_second, |sleeper| sleeper.address == address));
+    }
+    let number = woken.len() as u32;
+    for sleeper in woken {
+        sleeper.end(Wait::Woken);
+    }
+    Some(number)
 }

@@ -22,7 +22,9 @@ pub use world::{Config, advance, lead_in};
 pub(crate) use world::{begin, take_noted};
 
 use loom::thread;
-use spinpark_platform::{Clock, Deadline, Event, OnCpu, Ordering, Platform, SlotLeft, Spin, Tuning, Wait};
+use spinpark_platform::{
+    Clock, Deadline, Event, OnCpu, Ordering, Platform, SlotLeft, Spin, Tuning, Wait, WakeOp,
+};
 
 use slots::Held;
 use world::world;
@@ -74,6 +76,26 @@ impl<
 
     fn futex_wake(key: *const AtomicU32, count: u32) -> u32 {
         futex::wake(key as usize, count)
+    }
+
+    fn futex_requeue(
+        from: &AtomicU32,
+        expected: Option<u32>,
+        wake: u32,
+        to: *const AtomicU32,
+        moved: u32,
+    ) -> Option<u32> {
+        futex::requeue(from, expected, wake, to as usize, moved)
+    }
+
+    fn futex_wake_op(
+        first: *const AtomicU32,
+        wake: u32,
+        second: &AtomicU32,
+        op: WakeOp,
+        wake_second: u32,
+    ) -> Option<u32> {
+        futex::wake_op(first as usize, wake, second, op, wake_second)
     }
 
     fn release_unless<const MASK: u32>(

@@ -1,13 +1,19 @@
 //! Whose locks: for each family, the functions that run a load on them.
 
+pub(crate) mod alternate;
 mod classics;
+mod condvar_2003;
 mod lock_api;
 mod pthread;
 mod std;
 
+use spinpark_classics::condvar_2003::{Orig, Requeue, WakeByOp};
+use spinpark_linux::Linux;
+
 use super::any_mutex::{MakeMutex, any_mutex};
 use super::load::Primitive;
 use super::shapes::{Job, Outcome, Wrong, condvar, mutex, rwlock};
+use condvar_2003::Condvar2003;
 use lock_api::{parking_lot_locks, spinpark_locks, usync_locks};
 
 /// Runs a load on one kind of lock.
@@ -58,7 +64,7 @@ pub static FAMILIES: [Family; TODAYS.len() + classics::FAMILIES.len()] = {
     all
 };
 
-const TODAYS: [Family; 6] = [
+const TODAYS: [Family; 9] = [
     Family {
         name: "pthread",
         mutex: Some(mutex::<pthread::Mutex>),
@@ -112,6 +118,33 @@ const TODAYS: [Family; 6] = [
         error_check: None,
         rwlock: Some(rwlock::<spinpark_locks::RwLock>),
         condvar: Some(condvar::<spinpark_locks::Condvar>),
+    },
+    Family {
+        name: "condvar-2003-orig",
+        mutex: None,
+        any_mutex: None,
+        recursive: None,
+        error_check: None,
+        rwlock: None,
+        condvar: Some(condvar::<Condvar2003<Linux, Orig>>),
+    },
+    Family {
+        name: "condvar-2003-requeue",
+        mutex: None,
+        any_mutex: None,
+        recursive: None,
+        error_check: None,
+        rwlock: None,
+        condvar: Some(condvar::<Condvar2003<Linux, Requeue>>),
+    },
+    Family {
+        name: "condvar-2003-wake-op",
+        mutex: None,
+        any_mutex: None,
+        recursive: None,
+        error_check: None,
+        rwlock: None,
+        condvar: Some(condvar::<Condvar2003<Linux, WakeByOp>>),
     },
 ];
 

@@ -1,6 +1,7 @@
 //! The result of `spinpark bench WORKLOAD`: tables and JSON.
 
 pub mod breakdown;
+pub mod condvar;
 pub mod details;
 pub mod document;
 pub mod list;

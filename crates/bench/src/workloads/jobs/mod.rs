@@ -42,6 +42,7 @@ pub static WORKLOAD: Workload = Workload {
         Column { key: "elapsed_s", header: "elapsed", kind: Kind::Seconds },
         Column { key: "file_bytes", header: "file size", kind: Kind::Bytes },
     ],
+    table: None,
     run,
 };
 

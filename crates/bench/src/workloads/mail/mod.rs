@@ -39,6 +39,7 @@ pub static WORKLOAD: Workload = Workload {
     uses_locks: false,
     uses_directory: true,
     columns: &[Column { key: PER_CPU, header: "per CPU/s", kind: Kind::Number }],
+    table: None,
     run,
 };
 

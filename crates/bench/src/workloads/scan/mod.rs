@@ -39,6 +39,7 @@ pub static WORKLOAD: Workload = Workload {
     uses_locks: true,
     uses_directory: true,
     columns: &[Column { key: "bytes_per_s", header: "bytes/s", kind: Kind::Bytes }],
+    table: None,
     run,
 };
 

@@ -47,6 +47,7 @@ pub static WORKLOAD: Workload = Workload {
         Column { key: P99, header: "p99", kind: Kind::Seconds },
         Column { key: LONGEST, header: "longest", kind: Kind::Seconds },
     ],
+    table: None,
     run,
 };
 

@@ -45,6 +45,7 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<ExitCode> {
         Bench::Jobs(jobs) => workloads::jobs(jobs),
         Bench::Mail(mail) => workloads::mail(mail),
         Bench::Select(select) => workloads::select(select),
+        Bench::Condvar(condvar) => workloads::condvar(condvar),
         Bench::Show(show) => show::run(show),
     }
 }

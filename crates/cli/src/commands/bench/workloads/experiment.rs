@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use spinpark_bench::environment::Environment;
 use spinpark_bench::failure::RunError;
+use spinpark_bench::locks::counters;
 use spinpark_bench::machine::{Noise, Watch};
 use spinpark_bench::measure::End;
 use spinpark_bench::report::json::Output;
@@ -17,6 +18,7 @@ use spinpark_bench::rounds::{self, Cell as _};
 use spinpark_bench::target::DropIn;
 use spinpark_bench::warnings::{self, Warning};
 use spinpark_bench::workloads::Workload;
+use spinpark_bench::workloads::condvar::FUTEX_CALLS;
 use spinpark_bench::workloads::directory::Place;
 use spinpark_bench::workloads::experiment::{Cell, Measured};
 use spinpark_bench::workloads::resources::Needs;
@@ -207,7 +209,8 @@ pub(super) fn print(
         }
         let mut tables: Vec<String> = matrix::render(workload, &cells, cpus, style).into_iter().collect();
         tables.push(table::render(workload, &cells, cpus, style));
-        if is_detailed || results.len() <= FEW_CELLS {
+        tables.extend(workload.table.map(|table| table(&cells, style)));
+        if is_detailed || (workload.table.is_none() && results.len() <= FEW_CELLS) {
             tables.push(details::render(workload, &cells, cpus, style));
         }
         if is_detailed {
@@ -234,7 +237,10 @@ fn warnings_of(
         (name.is_some(), Warning::OtherFileSystem { name: name.unwrap_or_default() }),
     ];
     let applying = candidates.into_iter().filter_map(|(applies, warning)| applies.then_some(warning));
+    let counts = workload.columns.iter().any(|column| column.key == FUTEX_CALLS);
+    let uncounted = counts.then(counters::obstacle).flatten().map(|why| Warning::NoFutexCounter { why });
     applying
+        .chain(uncounted)
         .chain(warnings::of_workload(workload, results, record.environment.cpus))
         .chain(warnings::of_machine(noise))
         .collect()

@@ -11,13 +11,15 @@ use spinpark_bench::locks::definitions::Target;
 use spinpark_bench::locks::shapes::allowed_cpus;
 use spinpark_bench::report::workloads::document::Record;
 use spinpark_bench::workloads;
+use spinpark_bench::workloads::condvar::alternation::Setting;
+use spinpark_bench::workloads::condvar::scheduling::Cpus;
 use spinpark_bench::workloads::directory::Place;
 use spinpark_bench::workloads::resources::space;
 
 use self::before::Before;
 use self::experiment::{Experiment, measure};
 pub(super) use self::programs::{mail, select};
-use crate::cli::{Creat, Faults, Jobs, Mmap, Scan, Show};
+use crate::cli::{Condvar, Creat, Faults, Jobs, Mmap, Scan, Show};
 use crate::say::Say;
 
 /// `spinpark bench mmap`.
@@ -107,6 +109,21 @@ pub(super) fn show(record: &Record, show: &Show) -> anyhow::Result<ExitCode> {
         Say { on_stderr: false },
     );
     Ok(ExitCode::SUCCESS)
+}
+
+/// `spinpark bench condvar`.
+pub(super) fn condvar(condvar: &Condvar) -> anyhow::Result<ExitCode> {
+    let locks = workloads::condvar::locks::parse(&condvar.lock).map_err(anyhow::Error::msg)?;
+    let setting = Setting {
+        iterations: condvar.iterations,
+        cpus: Cpus::One,
+        signal: condvar.signal,
+        waiter_first: condvar.waiter_first,
+        counts: false,
+    };
+    let cells = workloads::condvar::cells(&setting, &condvar.cpus, &locks);
+    let workload = &workloads::condvar::WORKLOAD;
+    measure(&condvar.common, Experiment { workload, cells, millis: 0, dir: None, before: Before::default() })
 }
 
 /// The targets that words mean; "none" is none of them.

@@ -1,0 +1,213 @@
+//! A platform that counts the futex calls of the locks on it, word by word: exactly, and without a privilege.
+
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use spinpark_platform::{
+    Clock, Deadline, Event, OnCpu, Pace, Platform, SlotLeft, Spin, Tuning, Wait, WakeOp,
+};
+
+/// `P`, with its futex calls counted.
+#[derive(Debug)]
+pub(crate) struct Counted<P>(PhantomData<P>);
+
+/// Words that are told apart.
+const WORDS: usize = 16;
+
+/// The calls on one word; address 0: nobody's yet.
+#[derive(Debug)]
+struct Word {
+    address: AtomicUsize,
+    calls: AtomicU64,
+}
+
+static CALLS: [Word; WORDS] =
+    [const { Word { address: AtomicUsize::new(0), calls: AtomicU64::new(0) } }; WORDS];
+
+/// Notes a call on the word at `address`. A call on two words is noted with the first.
+fn note(address: usize) {
+    for word in &CALLS {
+        let owner = match word.address.compare_exchange(0, address, Relaxed, Relaxed) {
+            Ok(_) => address,
+            Err(owner) => owner,
+        };
+        if owner == address {
+            word.calls.fetch_add(1, Relaxed);
+            return;
+        }
+    }
+    panic!("there are locks of more than {WORDS} words");
+}
+
+/// Forgets all calls. One alternation runs at a time.
+pub(crate) fn start() {
+    for word in &CALLS {
+        word.address.store(0, Relaxed);
+        word.calls.store(0, Relaxed);
+    }
+}
+
+fn sum(is_meant: impl Fn(usize) -> bool) -> u64 {
+    let meant = CALLS.iter().filter(|word| is_meant(word.address.load(Relaxed)));
+    meant.map(|word| word.calls.load(Relaxed)).sum()
+}
+
+/// All calls since [`start`]; none if there was none.
+pub(crate) fn all() -> Option<u64> {
+    Some(sum(|_| true)).filter(|&calls| calls > 0)
+}
+
+/// Those of them on words of `object`.
+pub(crate) fn inside<T>(object: &T) -> u64 {
+    let start = std::ptr::from_ref(object).addr();
+    sum(|address| (start..start + size_of::<T>()).contains(&address))
+}
+
+impl<P: Platform> Platform for Counted<P> {
+    type AtomicU32 = P::AtomicU32;
+    type AtomicPtr<T> = P::AtomicPtr<T>;
+    type Cell<T> = P::Cell<T>;
+
+    const TUNING: Tuning = P::TUNING;
+    const MOST_SLOT_READERS: u32 = P::MOST_SLOT_READERS;
+
+    fn futex_wait(word: &P::AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
+        note(std::ptr::from_ref(word).addr());
+        P::futex_wait(word, expected, deadline)
+    }
+
+    fn futex_wake(key: *const P::AtomicU32, count: u32) -> u32 {
+        note(key.addr());
+        P::futex_wake(key, count)
+    }
+
+    fn futex_requeue(
+        from: &P::AtomicU32,
+        expected: Option<u32>,
+        wake: u32,
+        to: *const P::AtomicU32,
+        moved: u32,
+    ) -> Option<u32> {
+        note(std::ptr::from_ref(from).addr());
+        P::futex_requeue(from, expected, wake, to, moved)
+    }
+
+    fn futex_wake_op(
+        first: *const P::AtomicU32,
+        wake: u32,
+        second: &P::AtomicU32,
+        op: WakeOp,
+        wake_second: u32,
+    ) -> Option<u32> {
+        note(first.addr());
+        P::futex_wake_op(first, wake, second, op, wake_second)
+    }
+
+    fn release_unless<const MASK: u32>(
+        guard: &P::AtomicU32,
+        word: &P::AtomicU32,
+        likely: impl FnOnce() -> u32,
+    ) -> bool {
+        P::release_unless::<MASK>(guard, word, likely)
+    }
+
+    fn heavy_fence() {
+        P::heavy_fence();
+    }
+
+    fn full_fence() {
+        P::full_fence();
+    }
+
+    fn need_resched() -> bool {
+        P::need_resched()
+    }
+
+    fn now(clock: Clock) -> u64 {
+        P::now(clock)
+    }
+
+    fn spin_hint() {
+        P::spin_hint();
+    }
+
+    fn spin_for(span: u64) {
+        P::spin_for(span);
+    }
+
+    fn can_spin(kind: Spin) -> bool {
+        P::can_spin(kind)
+    }
+
+    fn spun(kind: Spin, paid: bool) {
+        P::spun(kind, paid);
+    }
+
+    fn pace(now: u64) -> Pace {
+        P::pace(now)
+    }
+
+    fn spun_into(now: u64) {
+        P::spun_into(now);
+    }
+
+    fn passed_woken() {
+        P::passed_woken();
+    }
+
+    fn thread_token() -> u32 {
+        P::thread_token()
+    }
+
+    fn generation() -> u32 {
+        P::generation()
+    }
+
+    fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
+        P::owner_on_cpu(owner, sample)
+    }
+
+    fn read_acquired(lock: usize) {
+        P::read_acquired(lock);
+    }
+
+    fn read_released(lock: usize) {
+        P::read_released(lock);
+    }
+
+    fn may_hold_read(lock: usize) -> bool {
+        P::may_hold_read(lock)
+    }
+
+    fn reads_before_slots() -> u32 {
+        P::reads_before_slots()
+    }
+
+    fn slot_table() -> u32 {
+        P::slot_table()
+    }
+
+    fn slot_enter(gate: &P::AtomicU32, lock: usize) -> bool {
+        P::slot_enter(gate, lock)
+    }
+
+    fn slot_leave(gate: &P::AtomicU32, lock: usize) -> SlotLeft {
+        P::slot_leave(gate, lock)
+    }
+
+    fn slot_take_back(lock: usize) -> bool {
+        P::slot_take_back(lock)
+    }
+
+    fn slots_count(table: u32, lock: usize) -> u32 {
+        P::slots_count(table, lock)
+    }
+
+    fn slots_move(table: u32, lock: usize) {
+        P::slots_move(table, lock);
+    }
+
+    fn event(event: Event) {
+        P::event(event);
+    }
+}
