@@ -37,6 +37,7 @@ fn target(definitions: &Definitions, word: &str) -> Result<Target, String> {
             env: Default::default(),
             install: None,
             package: None,
+            varies: None,
         },
         Err(error) => return Err(error),
     };

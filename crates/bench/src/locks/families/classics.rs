@@ -13,6 +13,7 @@ use spinpark_classics::{RawLock, RawRwLock};
 use spinpark_linux::{Cell, Linux};
 
 use super::{Family, Run};
+use crate::locks::any_mutex::{MakeMutex, any_mutex};
 use crate::locks::primitives::{BenchMutex, BenchRwLock};
 use crate::locks::shapes::{mutex, rwlock};
 
@@ -143,20 +144,28 @@ unsafe impl<F: Profiling, const ENABLED: bool> BenchMutex for Mtx<F, ENABLED> {
     }
 }
 
-const fn exclusive<L: RawLock>(name: &'static str) -> Family {
-    of(name, mutex::<Exclusive<L>>)
+const fn exclusive<L: RawLock + 'static>(name: &'static str) -> Family {
+    of(name, mutex::<Exclusive<L>>, any_mutex::<Exclusive<L>>)
 }
 
-const fn mtx<F: Profiling>(name: &'static str) -> Family {
-    of(name, mutex::<Mtx<F>>)
+const fn mtx<F: Profiling + 'static>(name: &'static str) -> Family {
+    of(name, mutex::<Mtx<F>>, any_mutex::<Mtx<F>>)
 }
 
-const fn of(name: &'static str, run: Run) -> Family {
-    Family { name, mutex: Some(run), recursive: None, error_check: None, rwlock: None, condvar: None }
+const fn of(name: &'static str, run: Run, make: MakeMutex) -> Family {
+    Family {
+        name,
+        mutex: Some(run),
+        any_mutex: Some(make),
+        recursive: None,
+        error_check: None,
+        rwlock: None,
+        condvar: None,
+    }
 }
 
 /// With a read-write lock besides.
-const fn both<L: RawLock + RawRwLock>(name: &'static str) -> Family {
+const fn both<L: RawLock + RawRwLock + 'static>(name: &'static str) -> Family {
     Family { rwlock: Some(rwlock::<Shareable<L>>), ..exclusive::<L>(name) }
 }
 
@@ -174,7 +183,7 @@ pub(super) const FAMILIES: [Family; 21] = [
     mtx::<Absent>("classic-mtx"),
     mtx::<profiling::BackOff>("classic-mtx-backoff"),
     mtx::<Profiled>("classic-mtx-profiled"),
-    of("classic-mtx-enabled", mutex::<Mtx<Profiled, true>>),
+    of("classic-mtx-enabled", mutex::<Mtx<Profiled, true>>, any_mutex::<Mtx<Profiled, true>>),
     mtx::<ProfiledWithoutAdd>("classic-mtx-profiled-no-add"),
     mtx::<Gutted>("classic-mtx-gutted"),
     mtx::<Accesses>("classic-mtx-accesses"),
