@@ -3,8 +3,12 @@
 //! The program itself does, and a library that was linked with `-z nodelete` (as the drop-in is). Any other library, a
 //! plugin or an extension module, is opened once more and never closed, which keeps it. What thread-local destructors of
 //! std and C++ do to the library that they are in comes to the same.
+//!
+//! A library is kept by its initialiser ([`keep_loaded`]). By its first lock it would be too late: a destructor may use that
+//! when `dlclose` has already decided.
 
 use core::ffi::{c_char, c_int, c_void};
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use core::{mem, ptr, slice};
 
 use crate::symbol::{lookup, Scope};
@@ -12,11 +16,21 @@ use crate::symbol::{lookup, Scope};
 type Dladdr = unsafe extern "C" fn(*const c_void, *mut libc::Dl_info) -> c_int;
 type Dlopen = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
 
-/// Keeps this code mapped; `false` if that is not possible.
+static KEPT: AtomicBool = AtomicBool::new(false);
+
+/// Whether this code stays mapped.
 #[cold]
-pub(crate) fn ensure() -> bool {
-    let code = ensure as fn() -> bool as usize;
-    is_in_program(code) || keep(code)
+pub(crate) fn is_certain() -> bool {
+    KEPT.load(Relaxed) || is_in_program(is_certain as fn() -> bool as usize)
+}
+
+/// An initialiser: keeps the library that this code is in, if it is in one. Without it, or if the loader refuses, the locks do
+/// without restartable sequences there.
+pub extern "C" fn keep_loaded() {
+    let code = keep_loaded as extern "C" fn() as usize;
+    if !is_in_program(code) && keep(code) {
+        KEPT.store(true, Relaxed);
+    }
 }
 
 /// Whether `address` is in the program, rather than in a library.

@@ -17,7 +17,8 @@
 //!
 //! Aborted, it fails, and the caller goes on with a compare-exchange: a debugger that steps through it makes progress.
 //!
-//! A step leaves itself armed, for the next time: the kernel disarms it when the thread is interrupted elsewhere. The look
+//! A step leaves itself armed, for the next time: the kernel disarms it when the thread is preempted, moved or signalled
+//! elsewhere, or by a barrier. The look
 //! whether it still is belongs to the step, so an interruption after it restarts the step. A store to arm and one to
 //! disarm would be 4 ns of a pair of 11: the read-modify-write of the next acquire waits until they have left the CPU.
 //! So the descriptor must stay mapped (S4).
@@ -42,10 +43,12 @@
 //! - **S2** glibc ends the process if it cannot register a new thread, so every thread of a process with `AREA` set is
 //!   registered. (A child of `vfork` is not, and may not use locks.)
 //! - **S3** A sandbox may forbid the barrier later. The first fence that fails clears `AREA` for good. It, and every fence
-//!   for a while, waits longer than any step that had begun takes: a thread that is preempted in it starts again, one
-//!   that is not needs nanoseconds.
+//!   for a while, waits longer than any step that had begun takes: a thread that is preempted in it starts again, and one
+//!   that is not needs nanoseconds, or as long as interrupts and a hypervisor keep its CPU. That this is less than
+//!   `GRACE_NS` is an assumption.
 //! - **S4** `AREA` is set only if this code stays mapped until the process ends ([`permanent`](crate::permanent)): the kernel
-//!   reads the descriptor of a step long after it, and ends a process whose pointer is wild.
+//!   reads the descriptor of a step long after it, even in a new thread that got a dead one's area, and ends a process
+//!   whose pointer is wild.
 
 use core::sync::atomic::{fence, AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use core::sync::atomic::{Ordering::Relaxed, Ordering::Release, Ordering::SeqCst};
@@ -67,7 +70,8 @@ const BARRIER: usize = 1 << 7;
 const REGISTER: usize = 1 << 8;
 
 /// How long it takes until no step can be on its way, once the barrier turned out to be forbidden.
-const GRACE_NS: u64 = 10 * NS_PER_MS;
+const GRACE_NS: u64 = 100 * NS_PER_MS;
+const MOST_NAPS: u32 = 100;
 /// The end of that time, on the monotonic clock; 0: it has not begun. Set before `AREA` is cleared.
 static GRACE_END: AtomicU64 = AtomicU64::new(0);
 
@@ -84,7 +88,7 @@ pub fn start(permanent: bool) {
         return;
     }
     if let Some(area) = find_area() {
-        if membarrier(REGISTER) && membarrier(BARRIER) && (permanent || crate::permanent::ensure()) {
+        if membarrier(REGISTER) && membarrier(BARRIER) && (permanent || crate::permanent::is_certain()) {
             AREA.store(area, SeqCst); // S1
         }
     }
@@ -134,8 +138,13 @@ pub(crate) fn heavy_fence() {
         AREA.store(0, SeqCst);
     }
     let end = GRACE_END.load(SeqCst);
-    while end > now(Clock::Monotonic) {
-        crate::nap(end.saturating_sub(now(Clock::Monotonic))); // shorter, if a signal handler runs
+    // Shorter, if a signal handler runs; but not for ever, if somebody has stopped the clock.
+    for _ in 0..MOST_NAPS {
+        let left = end.saturating_sub(now(Clock::Monotonic));
+        if left == 0 {
+            break;
+        }
+        crate::nap(left);
     }
 }
 

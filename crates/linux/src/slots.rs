@@ -1,7 +1,6 @@
 //! Reader slots: where a thread notes which lock it reads, on a cache line that no other CPU writes.
 //!
-//! One line of eight slots for each CPU, in a table that the process maps when it first needs one and never gives back
-//! (so that a library that is unloaded leaves no lock with a wild table). A slot is claimed in a restartable sequence on
+//! One line of eight slots for each CPU, in a table that the process maps when it first needs one and never gives back. A slot is claimed in a restartable sequence on
 //! its own CPU, so without an atomic read-modify-write; it belongs to the claimer until that thread gives it back,
 //! wherever it runs by then. What the slots mean to a lock is in `spinpark-locks` (`gate`).
 //!

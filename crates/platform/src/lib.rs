@@ -121,8 +121,9 @@ pub struct Tuning {
     pub oracle_ns: u64,
     /// A waiter that is woken this long after it queued, and finds the lock taken, is handed it, ns.
     pub starvation_ns: u64,
-    /// A waiter that could demand the lock as soon as it is woken lets the owner go on for this long first, ns: on a lock
-    /// that everybody wants, the turns would be too short to be worth their switches. 0: it does not.
+    /// A woken waiter that finds no room, and could demand the lock or has others behind it, lets the owner go on for this
+    /// long first, ns: on a lock that everybody wants, the turns would be too short to be worth their switches. 0: it does
+    /// not.
     pub nap_ns: u64,
     /// A reader that has queued for this long joins readers past a writer that is owed the lock, ns.
     pub reader_patience_ns: u64,

@@ -79,6 +79,11 @@ use core::sync::atomic::AtomicU32;
 use spinpark_linux::{Cell, Linux};
 use spinpark_locks::WaitQueue;
 
+/// Keeps a library that these locks are in loaded: see `permanent` in `spinpark-linux`.
+#[used]
+#[link_section = ".init_array"]
+static KEEP_LOADED: extern "C" fn() = spinpark_linux::keep_loaded;
+
 /// What every lock starts from, as a constant.
 const fn empty_queue() -> WaitQueue<Linux> {
     WaitQueue::from_parts(AtomicU32::new(0), AtomicU32::new(0), Cell::new(core::ptr::null()))

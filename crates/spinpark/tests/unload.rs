@@ -12,22 +12,45 @@ const THREADS: usize = 4;
 const CALLS: u64 = 1000;
 
 /// Beside this test's directory; cargo builds examples before it runs tests.
-fn plugin() -> CString {
+fn plugin(name: &str) -> CString {
     let mut path: PathBuf = std::env::current_exe().expect("this test");
     path.pop();
     path.pop();
-    path.push("examples/libplugin.so");
+    path.push(format!("examples/lib{name}.so"));
     assert!(path.exists(), "{} is not there: run `cargo build --examples -p spinpark`", path.display());
     CString::new(path.as_os_str().as_bytes()).expect("a path")
+}
+
+fn open(name: &str) -> *mut libc::c_void {
+    const NOW: c_int = libc::RTLD_NOW;
+    // SAFETY: a library of ours, whose initialiser opens it once more.
+    let library = unsafe { libc::dlopen(plugin(name).as_ptr(), NOW) };
+    assert!(!library.is_null());
+    library
+}
+
+/// Interrupted, put back, moved to other CPUs.
+fn live_on() {
+    for _ in 0..100 {
+        std::thread::sleep(Duration::from_micros(50));
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_library_that_locks_only_in_its_destructor() {
+    for _ in 0..5 {
+        let library = open("plugin_late");
+        // SAFETY: the handle is good; nobody has anything of the library.
+        unsafe { libc::dlclose(library) };
+        live_on();
+    }
 }
 
 /// The kernel must not be left with a pointer into memory that is gone (S4 in the crate `spinpark-linux`).
 #[test]
 fn threads_outlive_the_library_whose_locks_they_used() {
-    const NOW: c_int = libc::RTLD_NOW;
-    // SAFETY: a library of ours, whose initialisers do nothing.
-    let library = unsafe { libc::dlopen(plugin().as_ptr(), NOW) };
-    assert!(!library.is_null());
+    let library = open("plugin");
     // SAFETY: the handle is good.
     let count = unsafe { libc::dlsym(library, c"count".as_ptr()) };
     assert!(!count.is_null());
@@ -42,11 +65,7 @@ fn threads_outlive_the_library_whose_locks_they_used() {
                 }
                 used.wait();
                 closed.wait();
-                // Interrupted, put back, moved to other CPUs.
-                for _ in 0..100 {
-                    std::thread::sleep(Duration::from_micros(50));
-                    std::thread::yield_now();
-                }
+                live_on();
             });
         }
         used.wait();

@@ -5,7 +5,7 @@
 
 use spinpark_platform::{AtomicU32, Clock, Deadline, NS_PER_US, Platform};
 
-/// Polls between two naps: longer than any section under a spin lock here takes on a running CPU.
+/// Polls between two naps: longer than a section under a `wait_lock` here takes on a running CPU.
 const POLLS: u32 = 4_096;
 
 /// A nap, ns: a system call and two switches are worth it, a time slice is not lost.

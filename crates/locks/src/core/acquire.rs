@@ -111,7 +111,8 @@ impl<P: Platform> LockCore<P> {
                     // T7: this thread is the one for which WAKING is set.
                     let starved = patience.is_over::<P>();
                     let seen = self.peek();
-                    if (starved || word::has_waiters(seen)) && word::is_held(seen) {
+                    // Held by others: who holds it upgradably, or comes in beside readers, has room.
+                    if (starved || word::has_waiters(seen)) && !word::admits(seen, node.want) {
                         node.nap(deadline);
                     }
                     let spun = self.poll(node.want, node.token, Credit::Waking, !starved, deadline);

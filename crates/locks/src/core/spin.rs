@@ -121,6 +121,8 @@ struct Budget<P: Platform> {
     end: u64,
     /// When the clock was last read.
     looked: u64,
+    /// So many more looks at the clock, in case that it stands still.
+    looks: u64,
     /// When to ask the platform next whether the owner runs.
     question: u64,
     /// The owner that the last question was about, and what the platform remembers of it.
@@ -144,6 +146,7 @@ impl<P: Platform> Budget<P> {
             start,
             end,
             looked: start,
+            looks: 2 * P::TUNING.spin_ns + 2, // each takes more than 1 ns
             question,
             asked: 0,
             sample: 0,
@@ -166,7 +169,8 @@ impl<P: Platform> Budget<P> {
         let until = self.looked.saturating_add(gap);
         loop {
             self.looked = P::now(Clock::Monotonic);
-            if self.looked >= self.end || self.looked < self.start {
+            self.looks -= 1;
+            if self.looks == 0 || self.looked >= self.end || self.looked < self.start {
                 P::event(Event::SpinLeftBudget);
                 return true;
             }

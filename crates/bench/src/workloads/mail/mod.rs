@@ -30,7 +30,7 @@ use super::workload::{Column, Figure, Kind, Workload};
 /// The description.
 pub static WORKLOAD: Workload = Workload {
     name: "mail",
-    about: "clients hand over mail; a process per connection, delivery and write puts it into mailboxes",
+    about: "clients hand over mail; a process per connection, delivery, mailbox",
     source: "002: exim, with MOSBENCH's load",
     variants: "--server: a mail server of yours",
     tasks: "clients",
