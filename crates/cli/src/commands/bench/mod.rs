@@ -1,5 +1,6 @@
 //! `spinpark bench`: locks by themselves, one shape of contention at a time.
 
+mod documents;
 mod output;
 mod request;
 mod show;
@@ -46,6 +47,7 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<ExitCode> {
         Bench::Condvar(condvar) => workloads::measure(&condvar.common, workloads::condvar(condvar)?),
         Bench::Mail(mail) => workloads::measure(&mail.common, workloads::mail(mail)?),
         Bench::Select(select) => workloads::measure(&select.common, workloads::select(select)?),
+        Bench::Documents(wanted) => documents::run(wanted),
         Bench::Show(show) => show::run(show),
     }
 }
