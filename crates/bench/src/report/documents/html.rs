@@ -2,7 +2,7 @@
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
-use minijinja::{Environment, Error};
+use minijinja::{Environment, Error, HtmlEscape, Value};
 use serde::Serialize;
 
 use super::markdown::{INTRODUCTION, QUICK};
@@ -28,10 +28,20 @@ pub fn render(page: &Page) -> Result<String, Error> {
     environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     environment.add_template(TEMPLATE, include_str!("page.html"))?;
     environment.add_filter("inline", |svg: &str| inline(svg));
+    environment.add_filter("words", |text: &str| words(text));
     let quick = QUICK.into_iter().filter(|_| page.is_quick);
     let introduction = INTRODUCTION.into_iter().chain(quick).collect();
     let data = Data { page, machine: page.environment.line(), introduction };
     environment.get_template(TEMPLATE)?.render(Serde(data))
+}
+
+/// Text for people, escaped: what is in back quotes is code.
+fn words(text: &str) -> Value {
+    let part = |(place, part): (usize, &str)| match place % 2 {
+        0 => HtmlEscape(part).to_string(),
+        _ => format!("<code>{}</code>", HtmlEscape(part)),
+    };
+    Value::from_safe_string(text.split('`').enumerate().map(part).collect())
 }
 
 /// An SVG inside of HTML needs no name space, and a name for those who do not see it.

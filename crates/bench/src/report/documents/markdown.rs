@@ -13,7 +13,7 @@ pub fn render(page: &Page) -> String {
     let _ = writeln!(text, "{}.\n", page.environment.line());
     let _ = writeln!(text, "`{}`, {}.\n", page.command, page.end);
     for sentence in INTRODUCTION.iter().chain(QUICK.iter().filter(|_| page.is_quick)) {
-        let _ = writeln!(text, "{sentence}");
+        let _ = writeln!(text, "- {}", escape(sentence));
     }
     for section in &page.documents {
         write_section(&mut text, section);
@@ -101,11 +101,11 @@ fn write_table(text: &mut String, header: Vec<String>, left: usize, rows: impl I
     }
 }
 
-/// What Markdown would understand.
+/// What Markdown would understand, but for words in back quotes, which are meant so.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
-        if matches!(c, '*' | '|' | '<' | '\\' | '`') {
+        if matches!(c, '*' | '|' | '<' | '\\') {
             escaped.push('\\');
         }
         escaped.push(c);
