@@ -60,9 +60,16 @@ fn of_workload(
             Some(Counterpart { text, detail: detail(arm, workload, inverse, two_digits) })
         }
         Show::Tasks => Some(plain(tasks.to_string())),
-        Show::Seconds(key) => arm.columns.get(key).map(|&value| plain(seconds(value))),
-        Show::Number(key) => arm.columns.get(key).map(|&value| plain(number(value))),
+        Show::Seconds(key) => column(arm, key, seconds).map(plain),
+        Show::Number(key) => column(arm, key, number).map(plain),
     }
+}
+
+/// The mean of one of the workload's own numbers.
+fn column(arm: &ArmResult, key: &str, shown: fn(f64) -> String) -> Option<String> {
+    let value = *arm.columns.get(key)?;
+    let deviation = arm.column_deviations.get(key).map(|deviation| deviation / value);
+    Some(with_deviation(shown(value), deviation.filter(|deviation| deviation.is_finite())))
 }
 
 fn detail(

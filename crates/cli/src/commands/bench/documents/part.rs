@@ -135,6 +135,7 @@ fn prepare(words: impl Iterator<Item = OsString>) -> anyhow::Result<Ready> {
         Bench::Scan(scan) => (&scan.common, workloads::scan(scan)?),
         Bench::Jobs(jobs) => (&jobs.common, workloads::jobs(jobs)?),
         Bench::Mail(mail) => (&mail.common, workloads::mail(mail)?),
+        Bench::Condvar(condvar) => (&condvar.common, workloads::condvar(condvar)?),
         Bench::Select(select) => (&select.common, workloads::select(select)?),
         _ => bail!("this is no workload"),
     };
