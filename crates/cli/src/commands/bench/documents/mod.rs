@@ -71,10 +71,9 @@ fn intro(planned: &[Planned], session: &Session, say: Say) {
     let runs: usize = parts.iter().map(|part| part.runs()).sum();
     say.line(wrap(
         &format!(
-            "{} document{}, {} parts, {runs} runs in shuffled order (seed {}), about {}. Ctrl-C: the report so far.",
-            planned.len(),
-            if planned.len() == 1 { "" } else { "s" },
-            parts.len(),
+            "{}, {}, {runs} runs in shuffled order (seed {}), about {}. Ctrl-C: the report so far.",
+            counted(planned.len(), "document"),
+            counted(parts.len(), "part"),
             session.seed,
             about(seconds),
         ),
@@ -85,6 +84,11 @@ fn intro(planned: &[Planned], session: &Session, say: Say) {
             say.line(wrap(&format!("Not here: {} ({})", part.name(), obstacle.replace('\n', ". ")), 2));
         }
     }
+}
+
+/// `1 part`, `2 parts`.
+fn counted(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// How far it is.
