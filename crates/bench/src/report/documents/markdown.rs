@@ -10,7 +10,7 @@ use crate::documents::page::{Beside, Page, Section};
 #[must_use]
 pub fn render(page: &Page) -> String {
     let mut text = String::from("# The four documents, on this machine\n\n");
-    let _ = writeln!(text, "{}.\n", page.environment.line());
+    let _ = writeln!(text, "{}.\n", escape(&page.environment.line()));
     let _ = writeln!(text, "`{}`, {}.\n", page.command, page.end);
     for sentence in INTRODUCTION.iter().chain(QUICK.iter().filter(|_| page.is_quick)) {
         let _ = writeln!(text, "- {}", escape(sentence));
