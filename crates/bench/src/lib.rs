@@ -13,6 +13,7 @@
 //! | say it | [`report`] |
 //! | programs of the system that workloads need | [`installed`], [`mariadb`] |
 //! | workloads of our own | [`demo`], [`locks`], [`workloads`] |
+//! | the four documents beside them | [`documents`] |
 //!
 //! Everything after [`measure::Executor`] works without a clock and without processes, and is tested that way.
 
@@ -20,6 +21,7 @@ pub mod arm;
 pub mod blocks;
 pub mod compare;
 pub mod demo;
+pub mod documents;
 pub mod environment;
 pub mod failure;
 pub mod installed;

@@ -11,7 +11,7 @@ pub(crate) const FAILED: u8 = 1;
 /// What was asked for cannot be done. clap exits with the same code.
 const BAD_INPUT: u8 = 2;
 /// Ctrl-C, as a shell reports it.
-const INTERRUPTED: u8 = 130;
+pub(crate) const INTERRUPTED: u8 = 130;
 
 /// `run` stands in for the program, so its own failures have the codes of env(1) and nohup(1).
 const RUN_FAILED: u8 = 125;

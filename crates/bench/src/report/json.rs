@@ -69,7 +69,7 @@ pub struct Settings<'a> {
 
 /// A file that cannot be written.
 #[derive(Debug, Error)]
-#[error("cannot write {}: {error}\nGive --json a file in a directory that exists and that you may write to", .path.display())]
+#[error("cannot write {}: {error}\nGive it as a file in a directory that exists and that you may write to", .path.display())]
 pub struct Unwritable {
     path: PathBuf,
     error: io::Error,
@@ -123,6 +123,15 @@ impl Output {
     /// As [`write`](Self::write).
     pub fn write_compact(self, document: &impl Serialize) -> Result<(), Unwritable> {
         self.write_text(serde_json::to_string(document))
+    }
+
+    /// Replaces the contents by `text`, which is no document.
+    ///
+    /// # Errors
+    ///
+    /// As [`write`](Self::write).
+    pub fn write_plain(self, text: &str) -> Result<(), Unwritable> {
+        self.write_text(Ok(text.trim_end().to_owned()))
     }
 
     fn write_text(mut self, text: serde_json::Result<String>) -> Result<(), Unwritable> {

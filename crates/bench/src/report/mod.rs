@@ -1,8 +1,10 @@
 //! Saying what was found: tables for people, JSON for programs, Markdown for documents.
 
 pub mod compare_table;
+pub mod documents;
 pub mod json;
 pub mod locks;
+pub mod plot;
 mod words;
 pub mod workloads;
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::documents::Documents;
 use super::programs::{Mail, Select};
 use super::workloads::{Condvar, Creat, Faults, Jobs, Mmap, Scan};
 
@@ -17,6 +18,7 @@ Examples:
   spinpark bench mtx                                 why a profiler once made a lock faster
   spinpark bench condvar                             document 003: what a signal of a condition variable costs
   spinpark bench mmap --touch all                    a workload of the documents: is it faster under a mutex?
+  spinpark bench documents --quick --out report      all four documents in one report
   spinpark bench select --clients 10                 our locks inside a real database, against glibc's
   spinpark bench show records/2026-11-22-some-cpu.json --markdown";
 
@@ -52,6 +54,7 @@ pub(crate) enum Bench {
     Mail(Box<Mail>),
     Select(Box<Select>),
     Condvar(Box<Condvar>),
+    Documents(Documents),
     /// Print the result of an earlier run again, from its JSON file
     Show(Show),
 }

@@ -1,6 +1,7 @@
 //! The command line: names, help, examples. No logic.
 
 mod bench;
+mod documents;
 mod programs;
 mod workloads;
 
@@ -11,6 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use spinpark_bench::arm::Baseline;
 
 pub(crate) use self::bench::{Bench, Locks, Show};
+pub(crate) use self::documents::Documents;
 pub(crate) use self::programs::{Mail, MailServer, Select};
 pub(crate) use self::workloads::{Common, Condvar, Creat, Faults, Jobs, Mmap, Scan, WorkloadWorker};
 

@@ -8,6 +8,7 @@ mod bench;
 mod compare;
 mod condvar;
 mod demo;
+mod documents;
 mod fixtures;
 mod interrupt;
 mod mail;

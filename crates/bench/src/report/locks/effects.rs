@@ -18,7 +18,7 @@ pub fn baseline<'a>(targets: impl IntoIterator<Item = &'a Target>) -> Option<&'a
 }
 
 /// What a verdict says of a difference.
-fn word(verdict: Option<Verdict>) -> &'static str {
+pub(crate) fn word(verdict: Option<Verdict>) -> &'static str {
     match verdict {
         Some(Verdict::Lower | Verdict::Higher) => "effect",
         Some(Verdict::Equivalent) => "none",
@@ -120,11 +120,11 @@ fn entry(target: Option<&TargetResult>, is_baseline: bool, style: Style) -> comf
 }
 
 /// The header of the long form.
-pub(super) const HEADER: [&str; 6] =
+pub(crate) const HEADER: [&str; 6] =
     ["variant", "threads", "time per operation", "change", "95 % interval", "verdict"];
 
 /// The long form: a row per cell and variant.
-pub(super) fn rows<'a>(
+pub(crate) fn rows<'a>(
     results: &'a [CellResult],
     baseline: &'a str,
     cpus: usize,

@@ -49,7 +49,8 @@ fn spread(arm: &ArmResult) -> [String; 3] {
     )
 }
 
-fn shown(arm: &ArmResult, column: &Column) -> String {
+/// A number of the workload's own.
+pub(crate) fn shown(arm: &ArmResult, column: &Column) -> String {
     let Some(&value) = arm.columns.get(column.key) else { return dash() };
     match column.kind {
         Kind::Number => number(value),

@@ -19,7 +19,7 @@ use crate::workloads::Figure;
 pub const FEW_CELLS: usize = 4;
 
 /// A value of the figure.
-fn value(figure: Figure, value: f64) -> String {
+pub(crate) fn value(figure: Figure, value: f64) -> String {
     match figure {
         Figure::Elapsed => units::seconds(value),
         Figure::PerSecond(_) | Figure::PerMinute(_) => units::number(value),
@@ -32,7 +32,7 @@ fn deviation(fraction: Option<f64>) -> String {
 }
 
 /// A verdict about the figure: for time, "faster" and "slower".
-fn word(figure: Figure, verdict: Option<Verdict>) -> (&'static str, Goodness) {
+pub(crate) fn word(figure: Figure, verdict: Option<Verdict>) -> (&'static str, Goodness) {
     let printed = Printed { unit: String::new(), higher_is_better: figure.more_is_better() };
     let metric = if figure.more_is_better() { Metric::Printed } else { Metric::Wall };
     verdict.map_or(("–", Goodness::Neither), |verdict| verdict_word(metric, verdict, &printed))

@@ -1,5 +1,6 @@
 //! `spinpark bench`: locks by themselves, one shape of contention at a time.
 
+mod documents;
 mod output;
 mod request;
 mod show;
@@ -20,7 +21,7 @@ use spinpark_bench::measure::End;
 use spinpark_bench::report::locks::document::{FORMAT, Record, SCHEMA, VersionedTarget};
 use spinpark_bench::report::locks::list;
 use spinpark_bench::report::{self, Style};
-use spinpark_bench::rounds::Cell;
+use spinpark_bench::rounds::Cell as _;
 use spinpark_bench::target::usage::Usage;
 use spinpark_bench::warnings::{self, Warning};
 
@@ -38,14 +39,15 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<ExitCode> {
         Bench::Locks(locks) => measure_locks(locks, "locks"),
         Bench::Pthread(locks) => measure_locks(locks, "pthread"),
         Bench::Mtx(locks) => measure_locks(locks, "mtx"),
-        Bench::Creat(creat) => workloads::creat(creat),
-        Bench::Mmap(mmap) => workloads::mmap(mmap),
-        Bench::Faults(faults) => workloads::faults(faults),
-        Bench::Scan(scan) => workloads::scan(scan),
-        Bench::Jobs(jobs) => workloads::jobs(jobs),
-        Bench::Mail(mail) => workloads::mail(mail),
-        Bench::Select(select) => workloads::select(select),
-        Bench::Condvar(condvar) => workloads::condvar(condvar),
+        Bench::Creat(creat) => workloads::measure(&creat.common, workloads::creat(creat)?),
+        Bench::Mmap(mmap) => workloads::measure(&mmap.common, workloads::mmap(mmap)?),
+        Bench::Faults(faults) => workloads::measure(&faults.common, workloads::faults(faults)?),
+        Bench::Scan(scan) => workloads::measure(&scan.common, workloads::scan(scan)?),
+        Bench::Jobs(jobs) => workloads::measure(&jobs.common, workloads::jobs(jobs)?),
+        Bench::Condvar(condvar) => workloads::measure(&condvar.common, workloads::condvar(condvar)?),
+        Bench::Mail(mail) => workloads::measure(&mail.common, workloads::mail(mail)?),
+        Bench::Select(select) => workloads::measure(&select.common, workloads::select(select)?),
+        Bench::Documents(wanted) => documents::run(wanted),
         Bench::Show(show) => show::run(show),
     }
 }
@@ -65,33 +67,40 @@ fn measure_locks(locks: &Locks, preset: &str) -> anyhow::Result<ExitCode> {
     check_rounds(request.rounds)?;
     let destinations = request.destinations(locks)?;
     let session = Session::start(locks.seed)?;
-    let mut workers = request.workers(&session.interrupt);
-    let mut cells: Vec<Measured> = request.selected.cells.iter().cloned().map(Measured::new).collect();
-    intro(&request, &session, &cells);
-
-    let watch = Watch::start();
-    let runs = cells.iter().map(|cell| cell.runs_per_round() * request.rounds + cell.cell.targets.len());
-    let mut progress = Progress::new(runs.sum());
-    let (cells, end, futex_error) = match count_futex_calls(&mut workers, &mut cells, &mut progress)? {
-        Counted::Yes { error } => {
-            let (cells, end) = measure(cells, request.rounds, session.seed, &mut workers, &mut progress);
-            (cells, end, error)
-        }
-        Counted::Interrupted => (cells, End::Interrupted, None),
-    };
+    intro(&request, &session);
+    let mut progress = Progress::new(request.runs());
+    let (findings, noise, end) = measure_request(&request, &session, &mut progress)?;
     drop(progress);
-    let noise = watch.noise();
-    let record = record(&request, &session.environment, session.seed, cells, &end);
-    let mut findings = findings(&request.definitions, record, request.is_bounds)?;
-    findings.warnings = warnings_of(&request, &findings, &noise, &end, futex_error);
-    let style = Style::of_stdout();
-    findings.print(request.say, locks.markdown, locks.details, style);
+    findings.print(request.say, locks.markdown, locks.details, Style::of_stdout());
     findings.write(destinations, &noise)?;
     let missed = findings.bounds.iter().any(|bound| bound.judgement != Judgement::Holds);
     match end {
         End::Complete if locks.check && missed => Ok(ExitCode::from(exit::FAILED)),
         end => exit::code_of_end(end),
     }
+}
+
+/// Measures, and draws conclusions.
+fn measure_request(
+    request: &Request,
+    session: &Session,
+    progress: &mut Progress,
+) -> anyhow::Result<(Findings, Noise, End)> {
+    let mut workers = request.workers(&session.interrupt);
+    let mut cells = request.cells();
+    let watch = Watch::start();
+    let (cells, end, futex_error) = match count_futex_calls(&mut workers, &mut cells, progress)? {
+        Counted::Yes { error } => {
+            let (cells, end) = measure(cells, request.rounds, session.seed, &mut workers, progress);
+            (cells, end, error)
+        }
+        Counted::Interrupted => (cells, End::Interrupted, None),
+    };
+    let noise = watch.noise();
+    let record = record(request, &session.environment, session.seed, cells, &end);
+    let mut findings = findings(&request.definitions, record, request.is_bounds)?;
+    findings.warnings = warnings_of(request, &findings, &noise, &end, futex_error);
+    Ok((findings, noise, end))
 }
 
 /// What follows from a record.
@@ -152,16 +161,10 @@ fn drop_in_report() -> anyhow::Result<tempfile::NamedTempFile> {
     report.context("cannot create a temporary file; is TMPDIR writable?")
 }
 
-fn intro(request: &Request, session: &Session, cells: &[Measured]) {
+fn intro(request: &Request, session: &Session) {
+    let cells = request.cells();
     let runs = cells.iter().map(Measured::runs_per_round).sum::<usize>() * request.rounds;
-    // Warm-up and the counted phase, twice where waits are timed; the process itself.
-    let of_cell = |cell: &Measured| {
-        let phases = if cell.cell.load.has_waits() { 2.5 } else { 1.0 };
-        let run_s = request.millis.max(cell.cell.at_least_millis) as f64 / 1e3 * phases + 0.015;
-        run_s * (cell.runs_per_round() * request.rounds + cell.cell.targets.len()) as f64
-    };
-    let seconds: f64 = cells.iter().map(of_cell).sum();
-    let time = if seconds < 120.0 { format!("{seconds:.0} s") } else { format!("{:.0} min", seconds / 60.0) };
+    let time = workloads::about(request.seconds());
     request.say.line(format!(
         "{} cell{} × {} rounds: {runs} runs of {} ms in shuffled order (seed {}), about {time}. \
          Ctrl-C: the result so far.",

@@ -8,12 +8,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use spinpark_bench::locks::definitions::{Definitions, Side};
+use spinpark_bench::locks::experiment::Measured;
 use spinpark_bench::locks::peers::Peers;
 use spinpark_bench::locks::selection::{Selected, Wish, select};
 use spinpark_bench::locks::shapes::allowed_cpus;
 use spinpark_bench::locks::workers::Workers;
 use spinpark_bench::process::Interrupt;
 use spinpark_bench::report::json::Output;
+use spinpark_bench::rounds::Cell as _;
 use spinpark_bench::target::{DropIn, Target};
 
 use super::output::Destinations;
@@ -108,6 +110,31 @@ impl Request {
             millis: self.millis,
             interrupt,
         }
+    }
+
+    /// What is measured, without runs.
+    pub(super) fn cells(&self) -> Vec<Measured> {
+        self.selected.cells.iter().cloned().map(Measured::new).collect()
+    }
+
+    /// How many runs there will be, with those that count futex calls.
+    pub(super) fn runs(&self) -> usize {
+        self.cells().iter().map(|cell| self.runs_of(cell)).sum()
+    }
+
+    fn runs_of(&self, cell: &Measured) -> usize {
+        cell.runs_per_round() * self.rounds + cell.cell.targets.len()
+    }
+
+    /// About how long all of it takes, in seconds.
+    pub(super) fn seconds(&self) -> f64 {
+        // Warm-up and the counted phase, twice where waits are timed; the process itself.
+        let of_cell = |cell: &Measured| {
+            let phases = if cell.cell.load.has_waits() { 2.5 } else { 1.0 };
+            let run = self.millis.max(cell.cell.at_least_millis) as f64 / 1e3 * phases + 0.015;
+            run * self.runs_of(cell) as f64
+        };
+        self.cells().iter().map(of_cell).sum()
     }
 
     /// Opens everything that will be written.

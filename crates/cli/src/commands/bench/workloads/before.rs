@@ -7,6 +7,7 @@ use anyhow::Context;
 use spinpark_bench::rounds::Plan;
 use spinpark_bench::target::usage::Usage;
 use spinpark_bench::target::{DropIn, Target};
+use spinpark_bench::workloads::directory::PrivateDirectory;
 use spinpark_bench::workloads::experiment::{Arm, Cell, Measured};
 use spinpark_bench::workloads::runner::Runner;
 
@@ -14,13 +15,15 @@ use crate::progress::Progress;
 
 /// What a workload needs that its cells do not say.
 #[derive(Default)]
-pub(super) struct Before {
+pub(in super::super) struct Before {
     /// Its arms make what all others need.
     pub(super) first: Option<Cell>,
     /// The drop-in, if not the workers have it but programs that they start.
     pub(super) drop_in: Option<DropIn>,
     /// The arm with such programs that shows that the drop-in is loaded.
     pub(super) trial: Option<String>,
+    /// Where the first one makes it. It is removed after the last run.
+    pub(super) template: Option<PrivateDirectory>,
 }
 
 impl Before {
@@ -64,6 +67,11 @@ impl Before {
         runner.run(cell, &plan(arm), Some(report.path()))?;
         Usage::read(report.path())?.check("")?;
         Ok(())
+    }
+
+    /// Removes what the first run made, and says so if that fails.
+    pub(super) fn clean(self) -> std::io::Result<()> {
+        self.template.map_or(Ok(()), PrivateDirectory::remove)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod before;
 mod experiment;
+mod outcome;
 mod programs;
 
 use std::process::ExitCode;
@@ -17,50 +18,42 @@ use spinpark_bench::workloads::directory::Place;
 use spinpark_bench::workloads::resources::space;
 
 use self::before::Before;
-use self::experiment::{Experiment, measure};
+pub(super) use self::experiment::{Experiment, Prepared, about, measure};
+pub(super) use self::outcome::Outcome;
 pub(super) use self::programs::{mail, select};
 use crate::cli::{Condvar, Creat, Faults, Jobs, Mmap, Scan, Show};
 use crate::say::Say;
 
 /// `spinpark bench mmap`.
-pub(super) fn mmap(mmap: &Mmap) -> anyhow::Result<ExitCode> {
+pub(super) fn mmap(mmap: &Mmap) -> anyhow::Result<Experiment<'_>> {
     let cells = workloads::mmap::cells(&mmap.touch, &mmap.serialize, &locks(&mmap.lock)?, &mmap.threads);
-    measure(
-        &mmap.common,
-        Experiment {
-            workload: &workloads::mmap::WORKLOAD,
-            cells,
-            millis: mmap.length.millis(),
-            dir: None,
-            before: Before::default(),
-        },
-    )
+    Ok(Experiment {
+        workload: &workloads::mmap::WORKLOAD,
+        cells,
+        millis: mmap.length.millis(),
+        dir: None,
+        before: Before::default(),
+    })
 }
 
 /// `spinpark bench creat`.
-pub(super) fn creat(creat: &Creat) -> anyhow::Result<ExitCode> {
+pub(super) fn creat(creat: &Creat) -> anyhow::Result<Experiment<'_>> {
     let locks = workloads::locks::parse(&creat.lock).map_err(anyhow::Error::msg)?;
     let cells = workloads::creat::cells(&creat.tasks, creat.unlink, &locks, &creat.threads);
     let cells = cells.map_err(anyhow::Error::msg)?;
     let (workload, millis) = (&workloads::creat::WORKLOAD, creat.length.millis());
-    measure(
-        &creat.common,
-        Experiment { workload, cells, millis, dir: creat.place.dir.as_deref(), before: Before::default() },
-    )
+    Ok(Experiment { workload, cells, millis, dir: creat.place.dir.as_deref(), before: Before::default() })
 }
 
 /// `spinpark bench faults`.
-pub(super) fn faults(faults: &Faults) -> anyhow::Result<ExitCode> {
+pub(super) fn faults(faults: &Faults) -> anyhow::Result<Experiment<'_>> {
     let cells = workloads::faults::cells(&faults.kind, &faults.tasks, faults.size << 20, &faults.threads);
     let (workload, millis) = (&workloads::faults::WORKLOAD, faults.length.millis());
-    measure(
-        &faults.common,
-        Experiment { workload, cells, millis, dir: faults.place.dir.as_deref(), before: Before::default() },
-    )
+    Ok(Experiment { workload, cells, millis, dir: faults.place.dir.as_deref(), before: Before::default() })
 }
 
 /// `spinpark bench scan`.
-pub(super) fn scan(scan: &Scan) -> anyhow::Result<ExitCode> {
+pub(super) fn scan(scan: &Scan) -> anyhow::Result<Experiment<'_>> {
     let tree = scan
         .tree
         .as_deref()
@@ -68,14 +61,11 @@ pub(super) fn scan(scan: &Scan) -> anyhow::Result<ExitCode> {
     let threads = if scan.threads.is_empty() { vec![allowed_cpus()] } else { scan.threads.clone() };
     let cells = workloads::scan::cells(tree.transpose()?, &scan.serialize, &locks(&scan.lock)?, &threads);
     let (workload, millis) = (&workloads::scan::WORKLOAD, scan.length.millis());
-    measure(
-        &scan.common,
-        Experiment { workload, cells, millis, dir: scan.place.dir.as_deref(), before: Before::default() },
-    )
+    Ok(Experiment { workload, cells, millis, dir: scan.place.dir.as_deref(), before: Before::default() })
 }
 
 /// `spinpark bench jobs`.
-pub(super) fn jobs(jobs: &Jobs) -> anyhow::Result<ExitCode> {
+pub(super) fn jobs(jobs: &Jobs) -> anyhow::Result<Experiment<'_>> {
     let wish = workloads::jobs::Wish {
         mixes: jobs.mix.clone(),
         jobs: jobs.jobs,
@@ -88,10 +78,7 @@ pub(super) fn jobs(jobs: &Jobs) -> anyhow::Result<ExitCode> {
     let (cells, notes) = workloads::jobs::cells(&wish, &jobs.tasks, space).map_err(anyhow::Error::msg)?;
     notes.iter().for_each(|note| eprintln!("{note}"));
     // The amount of work is fixed, not the time.
-    measure(
-        &jobs.common,
-        Experiment { workload: &workloads::jobs::WORKLOAD, cells, millis: 0, dir, before: Before::default() },
-    )
+    Ok(Experiment { workload: &workloads::jobs::WORKLOAD, cells, millis: 0, dir, before: Before::default() })
 }
 
 /// `spinpark bench show` of a workload's file.
@@ -101,10 +88,10 @@ pub(super) fn show(record: &Record, show: &Show) -> anyhow::Result<ExitCode> {
     }
     let workload = workloads::by_name(&record.workload)
         .with_context(|| format!("this command has no workload `{}`", record.workload))?;
-    experiment::print(
+    outcome::print(
         workload,
         record,
-        &experiment::results(workload, record),
+        &outcome::results(workload, record),
         show.details,
         Say { on_stderr: false },
     );
@@ -112,7 +99,7 @@ pub(super) fn show(record: &Record, show: &Show) -> anyhow::Result<ExitCode> {
 }
 
 /// `spinpark bench condvar`.
-pub(super) fn condvar(condvar: &Condvar) -> anyhow::Result<ExitCode> {
+pub(super) fn condvar(condvar: &Condvar) -> anyhow::Result<Experiment<'_>> {
     let locks = workloads::condvar::locks::parse(&condvar.lock).map_err(anyhow::Error::msg)?;
     let setting = Setting {
         iterations: condvar.iterations,
@@ -123,7 +110,7 @@ pub(super) fn condvar(condvar: &Condvar) -> anyhow::Result<ExitCode> {
     };
     let cells = workloads::condvar::cells(&setting, &condvar.cpus, &locks);
     let workload = &workloads::condvar::WORKLOAD;
-    measure(&condvar.common, Experiment { workload, cells, millis: 0, dir: None, before: Before::default() })
+    Ok(Experiment { workload, cells, millis: 0, dir: None, before: Before::default() })
 }
 
 /// The targets that words mean; "none" is none of them.

@@ -1,7 +1,6 @@
 //! Workloads that are programs with clients: a mail server, a database.
 
 use std::env;
-use std::process::ExitCode;
 
 use anyhow::bail;
 use spinpark_bench::arm::{prepend, without_drop_in};
@@ -14,27 +13,26 @@ use spinpark_bench::workloads::select::{ServerError, Wish};
 use spinpark_bench::workloads::{mail as mail_workload, select as select_workload};
 
 use super::before::Before;
-use super::experiment::{Experiment, measure};
+use super::experiment::Experiment;
 use crate::cli::{Mail, Select};
 
 /// The family of locks that every program has.
 const FAMILY: &str = "pthread";
 
 /// `spinpark bench mail`.
-pub(crate) fn mail(mail: &Mail) -> anyhow::Result<ExitCode> {
+pub(crate) fn mail(mail: &Mail) -> anyhow::Result<Experiment<'_>> {
     let millis = mail.millis();
-    let experiment = Experiment {
+    Ok(Experiment {
         workload: &mail_workload::WORKLOAD,
         cells: mail_workload::cells(mail.server, &mail.clients, millis),
         millis,
         dir: mail.dir.as_deref(),
         before: Before::default(),
-    };
-    measure(&mail.common, experiment)
+    })
 }
 
 /// `spinpark bench select`.
-pub(crate) fn select(select: &Select) -> anyhow::Result<ExitCode> {
+pub(crate) fn select(select: &Select) -> anyhow::Result<Experiment<'_>> {
     let programs = Programs::find()?;
     let locks = locks(&select.lock)?;
     let server = target::Target::find(programs.server.as_os_str())?;
@@ -58,7 +56,7 @@ pub(crate) fn select(select: &Select) -> anyhow::Result<ExitCode> {
         options: &select.server_option,
         locks: &locks,
     };
-    // It is here until the last run has ended, and gone when this function returns.
+    // It is here until the last run has ended.
     let template = Place::find(select.dir.as_deref())?.create()?;
     let files = Files::at(template.path());
     if !files.can_have_socket() {
@@ -67,16 +65,15 @@ pub(crate) fn select(select: &Select) -> anyhow::Result<ExitCode> {
     }
     // Who sets variables knows what they do to the drop-in's report.
     let trial = locks.iter().find(|lock| lock.preload && lock.env.is_empty()).map(|lock| lock.name.clone());
-    let experiment = Experiment {
+    let cells = wish.cells(&programs, template.path(), preload);
+    let first = Some(wish.preparation(&programs, template.path()));
+    Ok(Experiment {
         workload: &select_workload::WORKLOAD,
-        cells: wish.cells(&programs, template.path(), preload),
+        cells,
         millis: 0,
         dir: select.dir.as_deref(),
-        before: Before { first: Some(wish.preparation(&programs, template.path())), drop_in, trial },
-    };
-    let code = measure(&select.common, experiment);
-    template.remove()?;
-    code
+        before: Before { first, drop_in, trial, template: Some(template) },
+    })
 }
 
 /// The targets that `words` mean: whatever a program's pthread locks can be.

@@ -1,0 +1,67 @@
+//! Where the report goes.
+
+use std::fs;
+
+use anyhow::Context;
+use spinpark_bench::documents::outcome::Outcome;
+use spinpark_bench::documents::page::Page;
+use spinpark_bench::report::documents::json::Document;
+use spinpark_bench::report::documents::{html, markdown};
+use spinpark_bench::report::json::Output;
+
+use crate::cli::Documents;
+use crate::say::Say;
+
+/// Files that are known to be writable.
+pub(super) struct Files {
+    markdown: Vec<Output>,
+    html: Vec<Output>,
+    json: Vec<Output>,
+    /// What is said in the end.
+    names: Vec<String>,
+}
+
+impl Files {
+    /// Opens them all.
+    pub(super) fn open(wanted: &Documents) -> anyhow::Result<Self> {
+        if let Some(directory) = &wanted.out {
+            let made = fs::create_dir_all(directory);
+            made.with_context(|| format!("cannot create the directory {}", directory.display()))?;
+        }
+        let mut names = Vec::new();
+        let mut open = |name: &str, file: &Option<std::path::PathBuf>| {
+            let in_directory = wanted.out.as_ref().map(|directory| directory.join(name));
+            let all = in_directory.iter().chain(file);
+            all.map(|path| {
+                if !Output::is_stdout(path) {
+                    names.push(path.display().to_string());
+                }
+                Output::open(path)
+            })
+            .collect::<Result<Vec<Output>, _>>()
+        };
+        let markdown = open("documents.md", &wanted.markdown)?;
+        let html = open("documents.html", &wanted.html)?;
+        let json = open("documents.json", &wanted.json)?;
+        Ok(Self { markdown, html, json, names })
+    }
+
+    /// Writes them all; Markdown on standard output if there is none.
+    pub(super) fn write(self, page: &Page, outcomes: &[Vec<Outcome>], say: Say) -> anyhow::Result<()> {
+        let Self { markdown: texts, html: pages, json, names } = self;
+        let text = markdown::render(page);
+        if texts.is_empty() && pages.is_empty() && json.is_empty() {
+            say.line(format!("\n{text}"));
+        }
+        texts.into_iter().try_for_each(|file| file.write_plain(&text))?;
+        if !pages.is_empty() {
+            let text = html::render(page).context("cannot write the report as HTML")?;
+            pages.into_iter().try_for_each(|file| file.write_plain(&text))?;
+        }
+        json.into_iter().try_for_each(|file| file.write_compact(&Document::new(page, outcomes)))?;
+        for name in names {
+            say.line(format!("Report: {name}"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,132 @@
+//! `spinpark bench documents`: many workloads, one report.
+
+mod files;
+mod part;
+
+use std::env;
+use std::process::ExitCode;
+
+use spinpark_bench::documents::definition::{self, Definition};
+use spinpark_bench::documents::outcome::{Outcome, What};
+use spinpark_bench::documents::page::{self, Page};
+use spinpark_bench::report::json::Output;
+use spinpark_bench::report::wrap;
+
+use self::files::Files;
+use self::part::Part;
+use super::request::command;
+use super::workloads::about;
+use crate::cli::Documents;
+use crate::exit;
+use crate::progress::Progress;
+use crate::say::Say;
+use crate::session::Session;
+
+/// A document with what is to be run.
+struct Planned {
+    number: &'static str,
+    definition: Definition,
+    parts: Vec<Part>,
+}
+
+/// Checks all parts, measures one after the other, writes the report.
+pub(super) fn run(wanted: &Documents) -> anyhow::Result<ExitCode> {
+    let documents = definition::documents(&wanted.only)?;
+    let files = Files::open(wanted)?;
+    let say = Say { on_stderr: wanted.json.as_deref().is_some_and(Output::is_stdout) };
+    let session = Session::start(wanted.seed)?;
+    let plan = |(number, definition): (&'static str, Definition)| {
+        let part = |run| Part::new(run, wanted.quick, wanted.repeat);
+        let parts = definition.runs.iter().map(part).collect();
+        Planned { number, definition, parts }
+    };
+    let planned: Vec<Planned> = documents.into_iter().map(plan).collect();
+    intro(&planned, &session, say);
+
+    let parts = || planned.iter().flat_map(|document| &document.parts);
+    let mut progress = Progress::new(parts().map(Part::runs).sum());
+    let mut state = State { session: &session, is_interrupted: false, has_failed: false };
+    let (mut sections, mut outcomes) = (Vec::new(), Vec::new());
+    for Planned { number, definition, parts } in planned {
+        let of_document: Vec<Outcome> =
+            parts.into_iter().map(|part| state.outcome(part, &mut progress)).collect();
+        sections.push(page::section(number, &definition, &of_document, &session.environment));
+        outcomes.push(of_document);
+    }
+    drop(progress);
+    let page = Page {
+        environment: session.environment.clone(),
+        command: command(env::args_os().skip(1)),
+        end: state.end().to_owned(),
+        is_quick: wanted.quick,
+        documents: sections,
+    };
+    files.write(&page, &outcomes, say)?;
+    Ok(state.code())
+}
+
+fn intro(planned: &[Planned], session: &Session, say: Say) {
+    let parts: Vec<&Part> = planned.iter().flat_map(|document| &document.parts).collect();
+    let seconds: f64 = parts.iter().map(|part| part.seconds()).sum();
+    let runs: usize = parts.iter().map(|part| part.runs()).sum();
+    say.line(wrap(
+        &format!(
+            "{}, {}, {runs} runs in shuffled order (seed {}), about {}. Ctrl-C: the report so far.",
+            counted(planned.len(), "document"),
+            counted(parts.len(), "part"),
+            session.seed,
+            about(seconds),
+        ),
+        2,
+    ));
+    for part in parts {
+        if let Some(obstacle) = part.obstacle() {
+            say.line(wrap(&format!("Not here: {} ({})", part.name(), obstacle.replace('\n', ". ")), 2));
+        }
+    }
+}
+
+/// `1 part`, `2 parts`.
+fn counted(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// How far it is.
+struct State<'a> {
+    session: &'a Session,
+    is_interrupted: bool,
+    has_failed: bool,
+}
+
+impl State<'_> {
+    fn outcome(&mut self, part: Part, progress: &mut Progress) -> Outcome {
+        if self.is_interrupted {
+            return part.nothing(String::from("Not run: interrupted before."));
+        }
+        let outcome = part.run(self.session, progress);
+        let end = match &outcome.what {
+            What::Workload { record, .. } => record.end.as_str(),
+            What::Locks { record, .. } => record.end.as_str(),
+            What::Nothing(_) => "",
+        };
+        self.is_interrupted |= end == "interrupted";
+        self.has_failed |= outcome.failure.is_some();
+        outcome
+    }
+
+    fn end(&self) -> &'static str {
+        match (self.is_interrupted, self.has_failed) {
+            (true, _) => "interrupted",
+            (false, true) => "failed",
+            (false, false) => "complete",
+        }
+    }
+
+    fn code(&self) -> ExitCode {
+        match (self.is_interrupted, self.has_failed) {
+            (true, _) => ExitCode::from(exit::INTERRUPTED),
+            (false, true) => ExitCode::from(exit::FAILED),
+            (false, false) => ExitCode::SUCCESS,
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What a workload's runs say: tables, warnings, JSON.
+
+use spinpark_bench::locks::counters;
+use spinpark_bench::machine::Noise;
+use spinpark_bench::report::json::Output;
+use spinpark_bench::report::workloads::document::{Document, Record};
+use spinpark_bench::report::workloads::{FEW_CELLS, breakdown, details, matrix, table};
+use spinpark_bench::report::{Style, compare_table, wrap};
+use spinpark_bench::warnings::{self, Warning};
+use spinpark_bench::workloads::Workload;
+use spinpark_bench::workloads::condvar::FUTEX_CALLS;
+use spinpark_bench::workloads::result::CellResult;
+
+use crate::say::Say;
+
+/// A record, and what follows from it.
+pub(in super::super) struct Outcome {
+    pub(in super::super) workload: &'static Workload,
+    pub(in super::super) record: Record,
+    pub(in super::super) results: Vec<CellResult>,
+    pub(in super::super) noise: Noise,
+    pub(in super::super) warnings: Vec<Warning>,
+}
+
+impl Outcome {
+    pub(super) fn new(workload: &'static Workload, record: Record, noise: Noise, is_debug: bool) -> Self {
+        let results = results(workload, &record);
+        let warnings = warnings_of(workload, &record, &results, &noise, is_debug);
+        Self { workload, record, results, noise, warnings }
+    }
+
+    /// Prints tables, and on standard error what makes them weak; writes the JSON.
+    pub(super) fn report(&self, is_detailed: bool, say: Say, json: Option<Output>) -> anyhow::Result<()> {
+        let Self { workload, record, results, noise, warnings } = self;
+        print(workload, record, results, is_detailed, say);
+        eprint!("{}", compare_table::warnings(warnings));
+        if let Some(json) = json {
+            json.write_compact(&Document { record, noise, warnings, results })?;
+        }
+        Ok(())
+    }
+}
+
+/// What follows from the runs.
+pub(super) fn results(workload: &Workload, record: &Record) -> Vec<CellResult> {
+    record.cells.iter().filter_map(|cell| CellResult::new(cell, workload.figure, record.seed)).collect()
+}
+
+/// Prints the tables.
+pub(super) fn print(
+    workload: &Workload,
+    record: &Record,
+    results: &[CellResult],
+    is_detailed: bool,
+    say: Say,
+) {
+    let style = Style::of_stdout();
+    let cpus = record.environment.cpus;
+    let Some(baseline) = results.first().and_then(|result| result.arms.first()) else {
+        say.line("\nNothing was measured.");
+        return;
+    };
+    for variant in results.chunk_by(|a, b| a.variant == b.variant) {
+        let cells: Vec<&CellResult> = variant.iter().collect();
+        say.line("");
+        if !cells[0].variant.is_empty() {
+            say.line(format!("{}, {}:", workload.name, cells[0].variant));
+        }
+        let mut tables: Vec<String> = matrix::render(workload, &cells, cpus, style).into_iter().collect();
+        tables.push(table::render(workload, &cells, cpus, style));
+        tables.extend(workload.table.map(|table| table(&cells, style)));
+        if is_detailed || (workload.table.is_none() && results.len() <= FEW_CELLS) {
+            tables.push(details::render(workload, &cells, cpus, style));
+        }
+        if is_detailed {
+            tables.extend(breakdown::render(workload, &cells, cpus, style));
+        }
+        say.line(tables.join("\n"));
+    }
+    say.line(table::explanation(workload, &baseline.arm));
+    say.line(wrap(&record.environment.line(), 2));
+}
+
+fn warnings_of(
+    workload: &Workload,
+    record: &Record,
+    results: &[CellResult],
+    noise: &Noise,
+    is_debug: bool,
+) -> Vec<Warning> {
+    let blocks = results.iter().map(|result| result.rounds).min().unwrap_or_default();
+    let name = record.file_system.clone().filter(|name| name != "tmpfs" && name != "ramfs");
+    let candidates = [
+        (record.end == "interrupted", Warning::Interrupted { blocks, rounds: record.rounds }),
+        (is_debug, Warning::DebugBuild),
+        (name.is_some(), Warning::OtherFileSystem { name: name.unwrap_or_default() }),
+    ];
+    let applying = candidates.into_iter().filter_map(|(applies, warning)| applies.then_some(warning));
+    let counts = workload.columns.iter().any(|column| column.key == FUTEX_CALLS);
+    let uncounted = counts.then(counters::obstacle).flatten().map(|why| Warning::NoFutexCounter { why });
+    applying
+        .chain(uncounted)
+        .chain(warnings::of_workload(workload, results, record.environment.cpus))
+        .chain(warnings::of_machine(noise))
+        .collect()
+}
