@@ -26,11 +26,15 @@ pub(crate) fn is_certain() -> bool {
 
 /// An initialiser: keeps the library that this code is in, if it is in one. Without it, or if the loader refuses, the locks do
 /// without restartable sequences there.
+///
+/// Starts those, too: to register for the barrier takes microseconds in a process of one thread, and milliseconds in one of
+/// several, which the first lock would have to wait for.
 pub extern "C" fn keep_loaded() {
     let code = keep_loaded as extern "C" fn() as usize;
     if !is_in_program(code) && keep(code) {
         KEPT.store(true, Relaxed);
     }
+    crate::rseq::start(false);
 }
 
 /// Whether `address` is in the program, rather than in a library.

@@ -79,7 +79,8 @@ use core::sync::atomic::AtomicU32;
 use spinpark_linux::{Cell, Linux};
 use spinpark_locks::WaitQueue;
 
-/// Keeps a library that these locks are in loaded: see `permanent` in `spinpark-linux`.
+/// Keeps a library that these locks are in loaded, and starts restartable sequences while the process has one thread: see
+/// `permanent` in `spinpark-linux`.
 #[used]
 #[link_section = ".init_array"]
 static KEEP_LOADED: extern "C" fn() = spinpark_linux::keep_loaded;
