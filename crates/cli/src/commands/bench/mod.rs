@@ -30,6 +30,7 @@ use self::request::Request;
 use crate::cli::{Bench, Locks};
 use crate::exit;
 use crate::progress::Progress;
+use crate::say::Say;
 use crate::session::{Session, check_rounds};
 
 /// Carries out a subcommand.
@@ -56,8 +57,12 @@ fn print_list(definition: Option<&std::path::Path>) -> anyhow::Result<ExitCode> 
     let (definitions, _) = request::definitions(definition)?;
     let own = std::env::current_exe().context("cannot find out where this command itself is")?;
     let list = list::render(&definitions, &Peers::find(&own), Style::of_stdout());
-    println!("{list}\n{} bounds: `spinpark bench locks --bounds` judges them.\n", definitions.bounds.len());
-    println!("{}", report::workloads::list::render());
+    let say = Say { on_stderr: false };
+    say.line(format_args!(
+        "{list}\n{} bounds: `spinpark bench locks --bounds` judges them.\n",
+        definitions.bounds.len()
+    ));
+    say.line(report::workloads::list::render());
     Ok(ExitCode::SUCCESS)
 }
 
