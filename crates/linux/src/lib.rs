@@ -12,6 +12,7 @@ mod cpu;
 mod environment;
 mod futex;
 mod memory;
+mod pacing;
 mod permanent;
 pub mod raw;
 mod rseq;
@@ -28,7 +29,7 @@ use spinpark_platform::{
 
 pub use environment::{is_off, is_on, variable};
 pub use memory::Cell;
-pub use permanent::keep_loaded;
+pub use permanent::initialise;
 pub use rseq::start;
 pub use symbol::{lookup, lookup_version, Scope};
 use thread::Reads;

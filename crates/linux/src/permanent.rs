@@ -4,7 +4,7 @@
 //! plugin or an extension module, is opened once more and never closed, which keeps it. What thread-local destructors of
 //! std and C++ do to the library that they are in comes to the same.
 //!
-//! A library is kept by its initialiser ([`keep_loaded`]). By its first lock it would be too late: a destructor may use that
+//! A library is kept by its initialiser ([`initialise`]). By its first lock it would be too late: a destructor may use that
 //! when `dlclose` has already decided.
 
 use core::ffi::{c_char, c_int, c_void};
@@ -29,8 +29,8 @@ pub(crate) fn is_certain() -> bool {
 ///
 /// Starts those, too: to register for the barrier takes microseconds in a process of one thread, and milliseconds in one of
 /// several, which the first lock would have to wait for.
-pub extern "C" fn keep_loaded() {
-    let code = keep_loaded as extern "C" fn() as usize;
+pub extern "C" fn initialise() {
+    let code = initialise as extern "C" fn() as usize;
     if !is_in_program(code) && keep(code) {
         KEPT.store(true, Relaxed);
     }

@@ -7,6 +7,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use spinpark_platform::{Clock, Pace, Spin, NS_PER_MS, NS_PER_US};
 
+use crate::pacing::Pacing;
 use crate::syscall::call6;
 
 /// Read locks that a thread remembers by address; more are only counted.
@@ -21,17 +22,6 @@ struct Local {
     spins: [Spins; 4],
     passed: Passed,
     pacing: Pacing,
-}
-
-/// How the spins of a thread follow each other.
-#[repr(C)]
-struct Pacing {
-    /// When the last one took its lock; 0 if it did not. On the monotonic clock, ns.
-    taken: u64,
-    /// So many more spins look seldom.
-    apart: u32,
-    /// How many of these in a row were followed by the next at once.
-    robbed: u32,
 }
 
 /// How often and since when a thread has passed a waiter that was woken.
@@ -269,38 +259,16 @@ pub(crate) fn passed_woken() {
     }
 }
 
-/// A thread that spins for a lock again this soon after it took it, section and all, would rather have kept it: to move
-/// a lock, and what it protects, to another CPU takes as long as that.
-const HURRY_NS: u64 = 1000;
-/// How many spins look seldom then, before one tries again how it is.
-const SPINS_APART: u32 = 32;
-/// Who stays away has its lock taken at once by who does not. After so many times it does as they do, and they find out.
-const MOST_ROBBED: u32 = 4;
-
 /// See [`Platform::pace`](spinpark_platform::Platform::pace).
 pub(crate) fn pace(now: u64) -> Pace {
     // SAFETY: the block belongs to this thread.
-    let pacing = unsafe { &mut (*local()).pacing };
-    let hurry = now.saturating_sub(pacing.taken) < HURRY_NS;
-    pacing.taken = 0;
-    if pacing.apart == 0 {
-        pacing.apart = if hurry { SPINS_APART } else { 0 };
-        pacing.robbed = 0;
-    } else {
-        pacing.robbed = if hurry { pacing.robbed + 1 } else { 0 };
-        pacing.apart = if pacing.robbed > MOST_ROBBED { 0 } else { pacing.apart - 1 };
-    }
-    if pacing.apart > 0 {
-        Pace::Apart
-    } else {
-        Pace::Close
-    }
+    unsafe { &mut (*local()).pacing }.next(now)
 }
 
 /// See [`Platform::spun_into`](spinpark_platform::Platform::spun_into).
 pub(crate) fn spun_into(now: u64) {
     // SAFETY: the block belongs to this thread.
-    unsafe { (*local()).pacing.taken = now };
+    unsafe { &mut (*local()).pacing }.took(now);
 }
 
 /// Notes whether a spin paid.

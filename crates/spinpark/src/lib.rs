@@ -83,7 +83,7 @@ use spinpark_locks::WaitQueue;
 /// `permanent` in `spinpark-linux`.
 #[used]
 #[link_section = ".init_array"]
-static KEEP_LOADED: extern "C" fn() = spinpark_linux::keep_loaded;
+static INITIALISE: extern "C" fn() = spinpark_linux::initialise;
 
 /// What every lock starts from, as a constant.
 const fn empty_queue() -> WaitQueue<Linux> {
