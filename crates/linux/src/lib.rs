@@ -12,7 +12,6 @@ mod cpu;
 mod environment;
 mod futex;
 mod memory;
-mod pacing;
 mod permanent;
 pub mod raw;
 mod rseq;
@@ -24,7 +23,7 @@ mod thread;
 use core::sync::atomic;
 
 use spinpark_platform::{
-    Clock, Deadline, OnCpu, Pace, Platform, SlotLeft, Spin, Tuning, Wait, WakeOp, NS_PER_MS, NS_PER_US,
+    Clock, Deadline, OnCpu, Pace, Platform, SlotLeft, Spin, Tuning, Wait, WakeOp,
 };
 
 pub use environment::{is_off, is_on, variable};
@@ -38,18 +37,6 @@ pub use thread::{known_token, take_over_fork_handler};
 /// This machine: Linux, with everything private to the process.
 pub enum Linux {}
 
-/// The constants of [`Linux`]; `docs/tuning.md` has where each comes from.
-const TUNING: Tuning = Tuning {
-    spin_ns: 10 * NS_PER_US,
-    close_gap_ns: 100,
-    apart_gap_ns: 6 * NS_PER_US,
-    oracle_ns: NS_PER_US,
-    starvation_ns: NS_PER_MS,
-    nap_ns: 50 * NS_PER_US,
-    reader_patience_ns: 100 * NS_PER_MS,
-    queue_polls: 100,
-};
-
 /// See [`Platform::reads_before_slots`].
 const READS_PER_CPU: u32 = 16;
 
@@ -58,7 +45,7 @@ impl Platform for Linux {
     type AtomicPtr<T> = atomic::AtomicPtr<T>;
     type Cell<T> = Cell<T>;
 
-    const TUNING: Tuning = TUNING;
+    const TUNING: Tuning = Tuning::LINUX;
 
     fn futex_wait(word: &atomic::AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
         futex::wait(word, expected, deadline)
@@ -122,23 +109,25 @@ impl Platform for Linux {
     }
 
     fn can_spin(kind: Spin) -> bool {
-        cpu::count() > 1 && thread::spins_pay(kind)
+        cpu::count() > 1 && thread::habits().spins_pay(kind)
     }
 
     fn spun(kind: Spin, paid: bool) {
-        thread::spun(kind, paid);
+        thread::habits().spun(kind, paid);
     }
 
     fn pace(now: u64) -> Pace {
-        thread::pace(now)
+        thread::habits().pace(now)
     }
 
     fn spun_into(now: u64) {
-        thread::spun_into(now);
+        thread::habits().spun_into(now);
     }
 
     fn passed_woken() {
-        thread::passed_woken();
+        if thread::habits().has_passed_for_long(|| clock::now(Clock::Monotonic)) {
+            raw::yield_now();
+        }
     }
 
     #[inline(always)]

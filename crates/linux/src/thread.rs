@@ -5,9 +5,8 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
-use spinpark_platform::{Clock, Pace, Spin, NS_PER_MS, NS_PER_US};
+use spinpark_platform::Habits;
 
-use crate::pacing::Pacing;
 use crate::syscall::call6;
 
 /// Read locks that a thread remembers by address; more are only counted.
@@ -18,18 +17,7 @@ const REMEMBERED: usize = 8;
 struct Local {
     token: u32,
     reads: Reads,
-    /// How spinning has gone lately, for each kind of [`Spin`].
-    spins: [Spins; 4],
-    passed: Passed,
-    pacing: Pacing,
-}
-
-/// How often and since when a thread has passed a waiter that was woken.
-#[repr(C)]
-struct Passed {
-    times: u32,
-    /// On the monotonic clock, ns.
-    since: u64,
+    habits: Habits,
 }
 
 /// The read locks that a thread holds.
@@ -50,15 +38,6 @@ pub(crate) struct Held {
     pub(crate) lock: usize,
     /// The slot that says so; null if the reader is counted in the lock.
     pub(crate) slot: *const AtomicUsize,
-}
-
-/// A thread's recent luck with spinning.
-#[repr(C)]
-struct Spins {
-    /// Spins in a row that did not pay.
-    misses: u32,
-    /// How many chances to spin to let pass.
-    pause: u32,
 }
 
 const LOCAL_SIZE: usize = core::mem::size_of::<Local>();
@@ -202,80 +181,12 @@ unsafe extern "C" fn in_forked_child() {
     crate::slots::in_forked_child();
 }
 
-/// The longest pause: after eight misses in a row, one chance in 256 is taken.
-const MOST_MISSES: u32 = 8;
-
-impl Spins {
-    fn of<'a>(kind: Spin) -> &'a mut Self {
-        // SAFETY: the block belongs to this thread, and the caller is done with the reference before anybody else in
-        // this thread asks for it.
-        let [locks, turns, signals, hand_overs] = unsafe { &mut (*local()).spins };
-        match kind {
-            Spin::Lock => locks,
-            Spin::Turn => turns,
-            Spin::Signal => signals,
-            Spin::HandOver => hand_overs,
-        }
-    }
-}
-
-/// Whether this thread's spins have paid lately. Counts a chance that is let pass.
-///
-/// Whether spinning pays depends on the program: on how long it holds its locks, on whether owners sleep or yield, on
-/// how many threads want the CPUs. A thread that misses tries again after 1, 3, 7, … 255 chances.
-pub(crate) fn spins_pay(kind: Spin) -> bool {
-    let spins = Spins::of(kind);
-    let pays = spins.pause == 0;
-    spins.pause = spins.pause.saturating_sub(1);
-    pays
-}
-
-/// How many releases lie between two looks at the clock; a look costs as much as a release.
-const PASSES_PER_LOOK: u32 = 16;
-/// For how long a woken waiter is passed before it is let run.
-const LATE_NS: u64 = 50 * NS_PER_US;
-/// Passing that began longer ago was another time.
-const FORGOTTEN_NS: u64 = NS_PER_MS;
-
-/// See [`Platform::passed_woken`](spinpark_platform::Platform::passed_woken).
-///
-/// The waiter is runnable, and mostly waits for this very CPU: the kernel had put it there when both were busy, and lets
-/// it run at the end of a time slice, whatever became idle meanwhile.
-pub(crate) fn passed_woken() {
-    // SAFETY: the block belongs to this thread.
-    let passed = unsafe { &mut (*local()).passed };
-    passed.times += 1;
-    if passed.times < PASSES_PER_LOOK {
-        return;
-    }
-    passed.times = 0;
-    let now = crate::clock::now(Clock::Monotonic);
-    let since = now.saturating_sub(passed.since);
-    if since > FORGOTTEN_NS {
-        passed.since = now;
-    } else if since > LATE_NS {
-        passed.since = 0;
-        crate::raw::yield_now();
-    }
-}
-
-/// See [`Platform::pace`](spinpark_platform::Platform::pace).
-pub(crate) fn pace(now: u64) -> Pace {
-    // SAFETY: the block belongs to this thread.
-    unsafe { &mut (*local()).pacing }.next(now)
-}
-
-/// See [`Platform::spun_into`](spinpark_platform::Platform::spun_into).
-pub(crate) fn spun_into(now: u64) {
-    // SAFETY: the block belongs to this thread.
-    unsafe { &mut (*local()).pacing }.took(now);
-}
-
-/// Notes whether a spin paid.
-pub(crate) fn spun(kind: Spin, paid: bool) {
-    let spins = Spins::of(kind);
-    spins.misses = if paid { 0 } else { MOST_MISSES.min(spins.misses + 1) };
-    spins.pause = (1 << spins.misses) - 1;
+/// What the calling thread has learnt about spinning. The reference is for one call: nobody else in this thread may ask
+/// meanwhile.
+pub(crate) fn habits<'a>() -> &'a mut Habits {
+    // SAFETY: the block belongs to this thread, and the caller is done with the reference before anybody else in
+    // this thread asks for it.
+    unsafe { &mut (*local()).habits }
 }
 
 impl Reads {

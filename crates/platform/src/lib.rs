@@ -2,20 +2,26 @@
 //!
 //! Lock algorithms are written once, generic over a zero-sized [`Platform`], and run on several machines: Linux, a
 //! loom model (every interleaving under weak memory) and a simulated many-core machine. Each item below is a
-//! *contract*; one conformance test runs against every implementation. Traits only: no dependency, no `unsafe`.
+//! *contract*; one conformance test runs against every implementation. Traits, and plain data that every platform keeps
+//! alike ([`Habits`], [`Tuning`]): no dependency, no `unsafe`.
 //!
 //! Units: time is in nanoseconds, as `u64`; an absolute point in time is a [`Deadline`].
 #![no_std]
 #![forbid(unsafe_code)]
 
 mod atomic;
+mod habits;
 mod native;
+mod pacing;
 mod time;
+mod tuning;
 mod wake_op;
 
 pub use atomic::{AtomicPtr, AtomicU32, Cell};
 pub use core::sync::atomic::Ordering;
+pub use habits::Habits;
 pub use time::{Clock, Deadline, NS_PER_MS, NS_PER_SEC, NS_PER_US};
+pub use tuning::Tuning;
 pub use wake_op::{Comparison, Operand, WakeOp, WordOp};
 
 /// How a futex wait ended.
@@ -106,29 +112,6 @@ pub enum Event {
     OpenedSlots,
     /// A writer closed a lock's slots and counted who was in them.
     ClosedSlots,
-}
-
-/// Constants that depend on the machine, each with the measurement that chose it in `docs/tuning.md`.
-#[derive(Clone, Copy, Debug)]
-pub struct Tuning {
-    /// Longest time that one spinning phase may take, ns.
-    pub spin_ns: u64,
-    /// How long a spinner stays away from the lock word between two looks at [`Pace::Close`], ns.
-    pub close_gap_ns: u64,
-    /// How long it does so at [`Pace::Apart`], ns.
-    pub apart_gap_ns: u64,
-    /// Distance of a spinner's questions whether the owner runs, ns.
-    pub oracle_ns: u64,
-    /// A waiter that is woken this long after it queued, and finds the lock taken, is handed it, ns.
-    pub starvation_ns: u64,
-    /// A woken waiter that finds no room, and could demand the lock or has others behind it, lets the owner go on for this
-    /// long first, ns: on a lock that everybody wants, the turns would be too short to be worth their switches. 0: it does
-    /// not.
-    pub nap_ns: u64,
-    /// A reader that has queued for this long joins readers past a writer that is owed the lock, ns.
-    pub reader_patience_ns: u64,
-    /// Polls of the queue lock before its waiter sleeps.
-    pub queue_polls: u32,
 }
 
 /// A machine that locks run on. All methods are static: a lock carries no platform state.

@@ -2,7 +2,7 @@
 //!
 //! `docs/tuning.md` ("Close or apart") has what it is for, and what was tried instead.
 
-use spinpark_platform::Pace;
+use crate::Pace;
 
 /// A thread that spins for a lock again this soon after it took it, section and all, would rather have kept it: to move
 /// a lock, and what it protects, to another CPU takes as long as that. Nanoseconds.
@@ -13,7 +13,7 @@ const SPINS_APART: u32 = 32;
 const MOST_ROBBED: u32 = 4;
 
 /// How the spins of a thread follow each other. All zero in a new thread.
-#[derive(Default)]
+#[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct Pacing {
     /// When the last one took its lock; 0 if it did not. On the monotonic clock, ns.

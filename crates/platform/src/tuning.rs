@@ -1,0 +1,40 @@
+//! The constants of a machine.
+
+use crate::{NS_PER_MS, NS_PER_US};
+
+/// Constants that depend on the machine, each with the measurement that chose it in `docs/tuning.md`.
+#[derive(Clone, Copy, Debug)]
+pub struct Tuning {
+    /// Longest time that one spinning phase may take, ns.
+    pub spin_ns: u64,
+    /// How long a spinner stays away from the lock word between two looks at [`Pace::Close`](crate::Pace::Close), ns.
+    pub close_gap_ns: u64,
+    /// How long it does so at [`Pace::Apart`](crate::Pace::Apart), ns.
+    pub apart_gap_ns: u64,
+    /// Distance of a spinner's questions whether the owner runs, ns.
+    pub oracle_ns: u64,
+    /// A waiter that is woken this long after it queued, and finds the lock taken, is handed it, ns.
+    pub starvation_ns: u64,
+    /// A woken waiter that finds no room, and could demand the lock or has others behind it, lets the owner go on for this
+    /// long first, ns: on a lock that everybody wants, the turns would be too short to be worth their switches. 0: it does
+    /// not.
+    pub nap_ns: u64,
+    /// A reader that has queued for this long joins readers past a writer that is owed the lock, ns.
+    pub reader_patience_ns: u64,
+    /// Polls of the queue lock before its waiter sleeps.
+    pub queue_polls: u32,
+}
+
+impl Tuning {
+    /// What was measured on Linux, and is used there; `docs/tuning.md` has where each comes from.
+    pub const LINUX: Self = Self {
+        spin_ns: 10 * NS_PER_US,
+        close_gap_ns: 100,
+        apart_gap_ns: 6 * NS_PER_US,
+        oracle_ns: NS_PER_US,
+        starvation_ns: NS_PER_MS,
+        nap_ns: 50 * NS_PER_US,
+        reader_patience_ns: 100 * NS_PER_MS,
+        queue_polls: 100,
+    };
+}

@@ -1,0 +1,81 @@
+//! The machine's figures in picoseconds.
+
+use super::time::{Ps, ps};
+use crate::machine::Machine;
+
+/// What things cost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Costs {
+    pub(crate) hit: Ps,
+    pub(crate) rmw: Ps,
+    pub(crate) shared: Ps,
+    pub(crate) shared_busy: Ps,
+    pub(crate) dram: Ps,
+    pub(crate) invalidate: Ps,
+    pub(crate) serial: f64,
+    pub(crate) pause: Ps,
+    pub(crate) step: Ps,
+    pub(crate) fence: Ps,
+    pub(crate) smt: f64,
+    pub(crate) syscall: Ps,
+    pub(crate) futex: Ps,
+    pub(crate) wake: Ps,
+    pub(crate) kick: Ps,
+    pub(crate) idle_exit: Ps,
+    pub(crate) deep_after: Ps,
+    pub(crate) deep_exit: Ps,
+    pub(crate) switch: Ps,
+    pub(crate) clock: Ps,
+    pub(crate) cpu_clock: Ps,
+    pub(crate) membarrier: Ps,
+    pub(crate) interrupt: Ps,
+    pub(crate) slack: Ps,
+    pub(crate) migrate: [Ps; 2],
+    pub(crate) latency: Ps,
+    pub(crate) min_slice: Ps,
+    pub(crate) wakeup: Option<Ps>,
+    pub(crate) credit: Ps,
+    pub(crate) tick: Ps,
+    pub(crate) balance: Ps,
+    pub(crate) preempts_kernel: bool,
+}
+
+impl Costs {
+    pub(crate) fn new(machine: &Machine) -> Self {
+        let Machine { memory, cpu, kernel, scheduler, .. } = machine;
+        Self {
+            hit: ps(memory.hit_ns),
+            rmw: ps(memory.rmw_ns),
+            shared: ps(memory.shared_ns),
+            shared_busy: ps(memory.shared_busy_ns),
+            dram: ps(memory.dram_ns),
+            invalidate: ps(memory.invalidate_ns),
+            serial: memory.serial,
+            pause: ps(cpu.pause_ns).max(1),
+            step: ps(cpu.step_ns),
+            fence: ps(cpu.fence_ns),
+            smt: cpu.smt,
+            syscall: ps(kernel.syscall_ns),
+            futex: ps(kernel.futex_ns),
+            wake: ps(kernel.wake_ns),
+            kick: ps(kernel.kick_ns),
+            idle_exit: ps(kernel.idle_exit_ns),
+            deep_after: kernel.deep_idle.map_or(Ps::MAX, |deep| ps(deep.after_ns)),
+            deep_exit: kernel.deep_idle.map_or(0, |deep| ps(deep.exit_ns)),
+            switch: ps(kernel.switch_ns),
+            clock: ps(kernel.clock_ns),
+            cpu_clock: ps(kernel.cpu_clock_ns),
+            membarrier: ps(kernel.membarrier_ns),
+            interrupt: ps(kernel.interrupt_ns),
+            slack: ps(kernel.timer_slack_ns),
+            migrate: kernel.migrate_ns.map(ps),
+            latency: ps(scheduler.latency_ns),
+            min_slice: ps(scheduler.min_slice_ns),
+            wakeup: scheduler.wakeup_ns.map(ps),
+            credit: ps(scheduler.latency_ns * scheduler.sleeper_credit),
+            tick: ps(scheduler.tick_ns),
+            balance: ps(scheduler.balance_ns).max(1),
+            preempts_kernel: scheduler.preempts_kernel,
+        }
+    }
+}

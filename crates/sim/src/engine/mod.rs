@@ -1,0 +1,9 @@
+//! The engine: virtual time, what happens in it, and the threads, which are coroutines.
+
+mod costs;
+pub(crate) mod event;
+mod places;
+pub(crate) mod run;
+pub(crate) mod thread;
+pub(crate) mod time;
+pub(crate) mod world;

@@ -1,0 +1,121 @@
+//! Running a simulation: the loop that resumes coroutines, and how their code reaches the world.
+//!
+//! Everything of a run happens on one OS thread: the world is in a thread-local cell, which nobody keeps borrowed while
+//! another coroutine runs. Several OS threads can each run a simulation of their own.
+
+use std::cell::{Cell, RefCell};
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+
+use super::thread::ThreadId;
+use super::time::PS_PER_NS;
+use super::world::{Body, World};
+use crate::report::{Outcome, ThreadTimes};
+
+/// Stack of a simulated thread, bytes. Pages that are not touched take no memory.
+const STACK_BYTES: usize = 128 << 10;
+
+type Fiber = Coroutine<(), (), (), DefaultStack>;
+
+thread_local! {
+    static WORLD: RefCell<Option<World>> = const { RefCell::new(None) };
+    /// How the running coroutine suspends itself; null outside of one.
+    static YIELDER: Cell<*const Yielder<(), ()>> = const { Cell::new(std::ptr::null()) };
+    /// Stacks of coroutines that have ended.
+    static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Whether simulated code runs on this OS thread right now.
+#[inline]
+pub(crate) fn is_inside() -> bool {
+    !YIELDER.get().is_null()
+}
+
+/// The world of the run on this OS thread. `act` must not suspend.
+#[inline]
+pub(crate) fn world<R>(act: impl FnOnce(&mut World) -> R) -> R {
+    WORLD.with_borrow_mut(|world| act(world.as_mut().expect("this is called from simulated code")))
+}
+
+/// Suspends the running coroutine.
+#[inline]
+pub(crate) fn suspend() {
+    let yielder = YIELDER.get();
+    // SAFETY: not null, because simulated code runs; it is the running coroutine's own, set when that was resumed, and
+    // lives as long as the coroutine's body.
+    let yielder = unsafe { &*yielder };
+    yielder.suspend(());
+    YIELDER.set(yielder);
+}
+
+fn fiber(body: Body) -> std::io::Result<Fiber> {
+    let stack = match STACKS.with_borrow_mut(Vec::pop) {
+        Some(stack) => stack,
+        None => DefaultStack::new(STACK_BYTES)?,
+    };
+    Ok(Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
+        YIELDER.set(yielder);
+        body();
+    }))
+}
+
+/// Runs until every thread has ended, or something is wrong.
+///
+/// # Errors
+///
+/// No memory for a thread's stack.
+pub(crate) fn run(mut start: World, first: Vec<(Body, Option<(u32, u32)>)>) -> std::io::Result<Outcome> {
+    for (body, allowed) in first {
+        start.spawn(body, allowed);
+    }
+    let outer = WORLD.replace(Some(start));
+    assert!(outer.is_none(), "a simulation runs within another one on the same OS thread");
+    let result = resume_all();
+    let world = WORLD.take();
+    result.map(|()| outcome(world.expect("it was put there above")))
+}
+
+fn resume_all() -> std::io::Result<()> {
+    let mut fibers: Vec<Option<Fiber>> = Vec::new();
+    while let Some(ThreadId(next)) = world(|world| {
+        for (id, body) in world.born.drain(..) {
+            debug_assert_eq!(id.0 as usize, fibers.len());
+            fibers.push(Some(fiber(body)?));
+        }
+        Ok::<_, std::io::Error>(world.next())
+    })? {
+        let slot = &mut fibers[next as usize];
+        let Some(fiber) = slot else { continue };
+        let result = fiber.resume(());
+        YIELDER.set(std::ptr::null());
+        if let CoroutineResult::Return(()) = result {
+            if let Some(ended) = slot.take() {
+                STACKS.with_borrow_mut(|stacks| stacks.push(ended.into_stack()));
+            }
+            world(World::ended);
+        }
+    }
+    // A run that failed leaves threads in the middle of something: their stacks are given up, with all that is on them.
+    fibers.into_iter().flatten().for_each(std::mem::forget);
+    Ok(())
+}
+
+fn outcome(mut world: World) -> Outcome {
+    let ns = |ps: u64| ps / PS_PER_NS;
+    let threads = world.threads.0.iter().map(|thread| ThreadTimes {
+        on_cpu_ns: ns(thread.times.on_cpu),
+        spinning_ns: ns(thread.times.spinning),
+        runnable_ns: ns(thread.times.runnable),
+        asleep_ns: ns(thread.times.asleep),
+    });
+    Outcome {
+        elapsed_ns: ns(world.now),
+        threads: threads.collect(),
+        busy_ns: world.cpus.iter().map(|cpu| ns(cpu.busy)).collect(),
+        interleaving: world.interleaving(),
+        slices: std::mem::take(&mut world.trace.slices),
+        failure: world.failure.take(),
+        counts: world.counts,
+    }
+}

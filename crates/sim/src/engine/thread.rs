@@ -1,0 +1,158 @@
+//! A simulated thread: what it is doing, and what it has used.
+
+use std::ops::{Index, IndexMut};
+
+use spinpark_platform::Wait;
+
+use super::time::Ps;
+use crate::kernel::CpuId;
+use crate::memory::{LineId, Watch};
+use crate::platform::Local;
+
+/// The number of a thread, in order of creation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ThreadId(pub(crate) u32);
+
+impl ThreadId {
+    /// The number: 0 for the first thread.
+    #[must_use]
+    pub fn number(self) -> u32 {
+        self.0
+    }
+}
+
+/// What a thread is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It is on a CPU and computes, or runs right now.
+    Executing,
+    /// It is on a CPU and waits for a cache line. Short: it is not preempted before that is there.
+    Fetching,
+    /// It is on a CPU and polls what does not change.
+    Watching,
+    /// It is on a CPU and waits, in the kernel, for a lock of the kernel. Not preempted.
+    Queueing,
+    /// It waits for a CPU.
+    Runnable,
+    /// It sleeps.
+    Asleep,
+    /// It has ended.
+    Ended,
+}
+
+/// Where the time of a thread has gone.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Times {
+    /// On a CPU, whatever it did there.
+    pub(crate) on_cpu: Ps,
+    /// Of that: polling.
+    pub(crate) spinning: Ps,
+    /// Runnable, without a CPU.
+    pub(crate) runnable: Ps,
+    /// Asleep.
+    pub(crate) asleep: Ps,
+}
+
+#[derive(Debug)]
+pub(crate) struct Thread {
+    pub(crate) state: State,
+    /// Which planned resumption is the valid one.
+    pub(crate) epoch: u32,
+    /// When that is.
+    pub(crate) until: Ps,
+    /// The CPU on which it is, or was last.
+    pub(crate) cpu: CpuId,
+    /// The only CPUs that it may use: from … to.
+    pub(crate) allowed: (u32, u32),
+    /// Time that it has used, and that is not on the clock yet.
+    pub(crate) debt: Ps,
+    /// What is left of a computation in which it was preempted.
+    pub(crate) left: Ps,
+    /// The scheduler's measure of what it has had.
+    pub(crate) vruntime: Ps,
+    /// Since when it has its CPU.
+    pub(crate) on_since: Ps,
+    /// Since when it is in its state, or was last accounted for.
+    pub(crate) since: Ps,
+    pub(crate) times: Times,
+    /// In how many sections that are not preempted it is.
+    pub(crate) unpreemptible: u32,
+    /// It is to leave its CPU as soon as it may.
+    pub(crate) to_leave: bool,
+    /// It runs kernel code: what it does for itself costs no system call.
+    pub(crate) in_kernel: bool,
+    /// Of the lines that it polls.
+    pub(crate) watch: Watch,
+    /// Those who poll whether it is on a CPU.
+    pub(crate) asked_by: Vec<ThreadId>,
+    /// A load that the last-level cache serves, and the version of the line then.
+    pub(crate) loading: Option<(LineId, u32)>,
+    /// The futex on which it sleeps.
+    pub(crate) futex: Option<usize>,
+    pub(crate) outcome: Wait,
+    /// Which planned timer is the valid one.
+    pub(crate) timer: u32,
+    /// It is within a restartable step; whether that has been aborted.
+    pub(crate) step: Option<bool>,
+    /// Its place in a random order, if the order is not that of time: lower goes first.
+    pub(crate) rank: i64,
+    /// Those who wait for its end.
+    pub(crate) joiners: Vec<ThreadId>,
+    /// What the platform keeps for it.
+    pub(crate) local: Local,
+}
+
+impl Thread {
+    pub(crate) fn new(cpu: CpuId, now: Ps, allowed: (u32, u32)) -> Self {
+        Self {
+            state: State::Asleep,
+            epoch: 0,
+            until: 0,
+            cpu,
+            allowed,
+            debt: 0,
+            left: 0,
+            vruntime: 0,
+            on_since: now,
+            since: now,
+            times: Times::default(),
+            unpreemptible: 0,
+            to_leave: false,
+            in_kernel: false,
+            watch: Watch::default(),
+            asked_by: Vec::new(),
+            loading: None,
+            futex: None,
+            outcome: Wait::Woken,
+            timer: 0,
+            step: None,
+            rank: 0,
+            joiners: Vec::new(),
+            local: Local::default(),
+        }
+    }
+
+    /// Whether it has a CPU.
+    pub(crate) fn is_on_cpu(&self) -> bool {
+        matches!(self.state, State::Executing | State::Fetching | State::Watching | State::Queueing)
+    }
+}
+
+/// All threads.
+#[derive(Debug, Default)]
+pub(crate) struct Threads(pub(crate) Vec<Thread>);
+
+impl Index<ThreadId> for Threads {
+    type Output = Thread;
+    #[inline]
+    fn index(&self, id: ThreadId) -> &Thread {
+        &self.0[id.0 as usize]
+    }
+}
+
+impl IndexMut<ThreadId> for Threads {
+    #[inline]
+    fn index_mut(&mut self, id: ThreadId) -> &mut Thread {
+        &mut self.0[id.0 as usize]
+    }
+}

@@ -1,0 +1,70 @@
+//! How a run fails.
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::thread::{State, ThreadId};
+use crate::engine::world::World;
+
+/// What went wrong in a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// Nothing is left to happen, and threads sleep: a lost wake-up, or a deadlock.
+    #[error("deadlock: nothing is left to happen, and threads sleep for ever: {threads:?} (a lost wake-up, if the lock is free)")]
+    Deadlock {
+        /// Their numbers.
+        threads: Vec<u32>,
+    },
+    /// Two threads were in a critical section at a time.
+    #[error("mutual exclusion: thread {second} entered a critical section in which thread {first} was")]
+    Exclusion {
+        /// Who was there first.
+        first: u32,
+        /// Who came in.
+        second: u32,
+    },
+    /// A thread waited for longer than the check allows.
+    #[error("starvation: thread {thread} waited for {waited_ns} ns, while others acquired the lock {others} times")]
+    Starvation {
+        /// Who.
+        thread: u32,
+        /// For how long, ns.
+        waited_ns: u64,
+        /// How often others got it meanwhile.
+        others: u64,
+    },
+    /// The run took more steps than it should.
+    #[error("no end: after {steps} steps, these threads have not ended: {threads:?}")]
+    Endless {
+        /// How many.
+        steps: u64,
+        /// Who has not ended.
+        threads: Vec<u32>,
+    },
+    /// A check of the workload failed.
+    #[error("{0}")]
+    Check(String),
+}
+
+impl World {
+    /// Notes the first failure: the run ends.
+    pub(crate) fn fail(&mut self, failure: Failure) {
+        self.failure.get_or_insert(failure);
+    }
+
+    fn not_ended(&self) -> Vec<u32> {
+        let all = (0..self.threads.0.len() as u32).map(ThreadId);
+        all.filter(|&thread| self.threads[thread].state != State::Ended).map(ThreadId::number).collect()
+    }
+
+    pub(crate) fn note_deadlock(&mut self) {
+        let threads = self.not_ended();
+        if !threads.is_empty() {
+            self.fail(Failure::Deadlock { threads });
+        }
+    }
+
+    pub(crate) fn note_endless(&mut self) {
+        self.fail(Failure::Endless { steps: self.counts.steps, threads: self.not_ended() });
+    }
+}

@@ -1,0 +1,103 @@
+//! Futexes: who sleeps on which word, in which order.
+//!
+//! The calls themselves, with their waits for the bucket's lock, are in `calls`; here is what happens while it is held.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+use spinpark_platform::Wait;
+
+use crate::engine::event::What;
+use crate::engine::thread::{State, ThreadId};
+use crate::engine::time::Ps;
+use crate::engine::world::World;
+
+/// Everybody who sleeps on a futex, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Futexes {
+    sleepers: FxHashMap<usize, VecDeque<ThreadId>>,
+}
+
+impl World {
+    /// The hash bucket of the word at `address`. By the number of its line, which is the same in every run.
+    pub(crate) fn bucket(&mut self, address: usize) -> usize {
+        let line = self.memory.of(address).0 as usize;
+        (line * 31 + address / 4 % 16) % self.buckets.len()
+    }
+
+    /// The running thread sleeps on `address`, at most until `deadline`; the caller suspends it.
+    pub(crate) fn sleep_on(&mut self, address: usize, deadline: Option<Ps>) {
+        let thread = self.running;
+        self.futexes.sleepers.entry(address).or_default().push_back(thread);
+        let sleeper = &mut self.threads[thread];
+        sleeper.futex = Some(address);
+        sleeper.outcome = Wait::Woken;
+        sleeper.timer += 1;
+        let epoch = sleeper.timer;
+        if let Some(at) = deadline {
+            let at = at.max(self.now).saturating_add(self.costs.slack);
+            self.events.plan(at, What::Timer { thread, epoch });
+        }
+        self.sleep();
+    }
+
+    /// Its deadline has passed.
+    pub(crate) fn time_out(&mut self, thread: ThreadId, epoch: u32) {
+        let sleeper = &mut self.threads[thread];
+        if sleeper.timer != epoch || sleeper.state != State::Asleep {
+            return;
+        }
+        sleeper.outcome = Wait::TimedOut;
+        if let Some(address) = sleeper.futex.take() {
+            let queue = self.futexes.sleepers.get_mut(&address);
+            queue.into_iter().for_each(|queue| queue.retain(|&other| other != thread));
+        }
+        self.wake(thread);
+    }
+
+    /// Takes up to `count` sleepers off the futex, oldest first.
+    pub(crate) fn take_sleepers(&mut self, address: usize, count: u32) -> Vec<ThreadId> {
+        let Some(queue) = self.futexes.sleepers.get_mut(&address) else { return Vec::new() };
+        let taken: Vec<_> = queue.drain(..queue.len().min(count as usize)).collect();
+        if queue.is_empty() {
+            self.futexes.sleepers.remove(&address);
+        }
+        for &thread in &taken {
+            let sleeper = &mut self.threads[thread];
+            sleeper.futex = None;
+            sleeper.timer += 1;
+        }
+        taken
+    }
+
+    /// Moves up to `count` sleepers to another futex; returns how many.
+    pub(crate) fn move_sleepers(&mut self, from: usize, to: usize, count: u32) -> u32 {
+        let Some(queue) = self.futexes.sleepers.get_mut(&from) else { return 0 };
+        let moved: Vec<_> = queue.drain(..queue.len().min(count as usize)).collect();
+        if queue.is_empty() {
+            self.futexes.sleepers.remove(&from);
+        }
+        for &thread in &moved {
+            self.threads[thread].futex = Some(to);
+        }
+        self.futexes.sleepers.entry(to).or_default().extend(&moved);
+        moved.len() as u32
+    }
+
+    /// A sleeper on the futex is woken for no reason, or by a signal: a fault.
+    pub(crate) fn wake_for_nothing(&mut self, thread: ThreadId) {
+        if self.threads[thread].state != State::Asleep {
+            return;
+        }
+        if let Some(address) = self.threads[thread].futex.take() {
+            let queue = self.futexes.sleepers.get_mut(&address);
+            queue.into_iter().for_each(|queue| queue.retain(|&other| other != thread));
+            self.wake(thread);
+        }
+    }
+
+    /// On which futexes threads sleep, for a report.
+    pub(crate) fn sleeping_on(&self, thread: ThreadId) -> Option<usize> {
+        self.threads[thread].futex
+    }
+}

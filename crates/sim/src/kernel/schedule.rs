@@ -1,0 +1,278 @@
+//! The scheduler: a queue per CPU, ordered by virtual run time, as in CFS and EEVDF.
+//!
+//! A CPU runs its thread for a slice: the period divided by the number of its threads, and not less than the minimum. A
+//! woken thread goes to an idle CPU near where it ran last, or near its waker; else it queues where it ran last, and
+//! preempts the thread there if it is far enough behind it.
+
+use crate::engine::event::What;
+use crate::engine::thread::{State, ThreadId};
+use crate::engine::time::Ps;
+use crate::engine::world::World;
+
+/// A hardware thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct CpuId(pub(crate) u32);
+
+/// What a CPU does.
+#[derive(Debug, Default)]
+pub(crate) struct Cpu {
+    pub(crate) current: Option<ThreadId>,
+    pub(crate) queue: Vec<ThreadId>,
+    /// Everybody who is here has had at least so much.
+    min_vruntime: Ps,
+    /// Since when the current thread runs.
+    slice_since: Ps,
+    /// Which planned end of a slice is the valid one; whether there is one.
+    slice_epoch: u32,
+    slice_planned: bool,
+    /// Since when it has nothing to do.
+    pub(crate) idle_since: Ps,
+    /// How long it had something to do.
+    pub(crate) busy: Ps,
+}
+
+impl World {
+    pub(crate) fn cpu(&mut self, cpu: CpuId) -> &mut Cpu {
+        &mut self.cpus[cpu.0 as usize]
+    }
+
+    /// Brings the running time of the thread that has `cpu` up to date.
+    pub(super) fn account(&mut self, cpu: CpuId) {
+        let now = self.now;
+        let Some(current) = self.cpu(cpu).current else { return };
+        let thread = &mut self.threads[current];
+        let ran = now.saturating_sub(thread.since);
+        thread.since = thread.since.max(now);
+        thread.times.on_cpu += ran;
+        thread.vruntime += ran;
+        let vruntime = thread.vruntime;
+        let cpu = self.cpu(cpu);
+        cpu.busy += ran;
+        cpu.min_vruntime = cpu.min_vruntime.max(vruntime.min(cpu.min_vruntime + ran));
+    }
+
+    /// The running thread gives up its CPU and sleeps; the caller suspends it.
+    pub(crate) fn sleep(&mut self) {
+        let thread = self.running;
+        self.take_off(thread, State::Asleep);
+    }
+
+    /// The running thread lets others of its CPU run first; the caller suspends it.
+    pub(crate) fn step_aside(&mut self) {
+        let (thread, cpu) = (self.running, self.threads[self.running].cpu);
+        let last = self.cpu(cpu).queue.last().copied();
+        if let Some(last) = last {
+            self.account(cpu);
+            self.threads[thread].vruntime = self.threads[thread].vruntime.max(self.threads[last].vruntime + 1);
+        }
+        self.put_back(thread, 0);
+    }
+
+    /// The thread, which has a CPU, is to leave it, and to go on later with `left` to compute.
+    pub(crate) fn put_back(&mut self, thread: ThreadId, left: Ps) {
+        let cpu = self.threads[thread].cpu;
+        self.account(cpu);
+        self.threads[thread].left = left;
+        self.enqueue(thread, cpu);
+        self.take_off(thread, State::Runnable);
+    }
+
+    /// What the thread has had is measured against what the threads of its CPU have had.
+    fn rebase(&mut self, thread: ThreadId, to: CpuId) {
+        let from = self.threads[thread].cpu;
+        if from != to {
+            let (old, new) = (self.cpu(from).min_vruntime, self.cpu(to).min_vruntime);
+            let moved = &mut self.threads[thread];
+            moved.vruntime = (moved.vruntime + new).saturating_sub(old);
+        }
+    }
+
+    /// The thread, which waits for a CPU, waits for `cpu`.
+    pub(super) fn enqueue(&mut self, thread: ThreadId, cpu: CpuId) {
+        if self.threads[thread].cpu != cpu {
+            self.rebase(thread, cpu);
+            self.threads[thread].left += self.migration_cost(self.threads[thread].cpu, cpu);
+            self.threads[thread].cpu = cpu;
+        }
+        let vruntime = self.threads[thread].vruntime;
+        let place = self.cpus[cpu.0 as usize].queue.partition_point(|&other| self.threads[other].vruntime <= vruntime);
+        self.cpu(cpu).queue.insert(place, thread);
+        self.queued += 1;
+    }
+
+    /// Takes the thread off its CPU, which goes on with the next one.
+    fn take_off(&mut self, thread: ThreadId, state: State) {
+        let cpu = self.threads[thread].cpu;
+        self.account(cpu);
+        self.trace_slice(thread, state);
+        let now = self.now;
+        let left = &mut self.threads[thread];
+        left.state = state;
+        left.since = now;
+        left.epoch += 1; // nothing that was planned for it holds any more
+        left.to_leave = false;
+        if let Some(aborted) = &mut left.step {
+            *aborted = true;
+        }
+        let askers = std::mem::take(&mut left.asked_by);
+        self.cpu(cpu).current = None;
+        self.counts.switches += 1;
+        for asker in askers {
+            self.rouse(asker);
+        }
+        self.pick_next(cpu);
+    }
+
+    /// The CPU has no thread: it takes the next one of its queue, or one from another CPU, or is idle.
+    pub(super) fn pick_next(&mut self, cpu: CpuId) {
+        let next = if self.cpu(cpu).queue.is_empty() { self.pull(cpu) } else { Some(self.dequeue(cpu, 0)) };
+        match next {
+            Some(thread) => self.dispatch(thread, cpu, self.costs.switch),
+            None => self.cpu(cpu).idle_since = self.now,
+        }
+    }
+
+    pub(super) fn dequeue(&mut self, cpu: CpuId, place: usize) -> ThreadId {
+        self.queued -= 1;
+        self.cpu(cpu).queue.remove(place)
+    }
+
+    /// Gives the CPU to the thread, which starts in `delay`.
+    pub(super) fn dispatch(&mut self, thread: ThreadId, cpu: CpuId, delay: Ps) {
+        let now = self.now;
+        let moved = self.migration_cost(self.threads[thread].cpu, cpu);
+        self.rebase(thread, cpu);
+        let woken = &mut self.threads[thread];
+        let waited = now.saturating_sub(woken.since);
+        woken.times.runnable += waited;
+        woken.since = now;
+        woken.on_since = now;
+        woken.cpu = cpu;
+        let left = std::mem::take(&mut woken.left);
+        self.resume_at(thread, now + delay + moved + left, State::Executing);
+        self.counts.migrations += u64::from(moved > 0);
+        let cpu_state = self.cpu(cpu);
+        cpu_state.current = Some(thread);
+        cpu_state.slice_since = now;
+        cpu_state.slice_planned = false;
+        cpu_state.slice_epoch += 1;
+        if !cpu_state.queue.is_empty() {
+            self.plan_slice(cpu);
+        }
+    }
+
+    fn migration_cost(&self, from: CpuId, to: CpuId) -> Ps {
+        let (from, to) = (self.places.core_of(from), self.places.core_of(to));
+        if from == to {
+            0
+        } else {
+            self.costs.migrate[usize::from(self.places.socket_of(from) != self.places.socket_of(to))]
+        }
+    }
+
+    /// Plans the end of the current slice of a CPU for which others wait.
+    pub(super) fn plan_slice(&mut self, cpu: CpuId) {
+        let (now, costs) = (self.now, self.costs);
+        let this = self.cpu(cpu);
+        if this.slice_planned {
+            return;
+        }
+        let threads = this.queue.len() as Ps + 1;
+        let slice = (costs.latency / threads).max(costs.min_slice);
+        let end = (this.slice_since + slice).max(now);
+        // A slice ends at a tick. CPUs do not tick at the same time.
+        let skew = if costs.tick == 0 { 0 } else { Ps::from(cpu.0) * 7_919_000 % costs.tick };
+        let end = if costs.tick == 0 { end } else { (end + skew).div_ceil(costs.tick) * costs.tick - skew };
+        this.slice_planned = true;
+        let epoch = this.slice_epoch;
+        self.events.plan(end.max(now), What::Slice { cpu, epoch });
+    }
+
+    /// A slice may be over.
+    pub(crate) fn end_slice(&mut self, cpu: CpuId, epoch: u32) {
+        let this = self.cpu(cpu);
+        if this.slice_epoch != epoch {
+            return;
+        }
+        this.slice_planned = false;
+        let (Some(current), false) = (this.current, this.queue.is_empty()) else { return };
+        let (now, costs) = (self.now, self.costs);
+        let this = self.cpu(cpu);
+        let slice = (costs.latency / (this.queue.len() as Ps + 1)).max(costs.min_slice);
+        if now < this.slice_since + slice {
+            self.plan_slice(cpu);
+            return;
+        }
+        self.account(cpu);
+        self.counts.preemptions += 1;
+        self.preempt(current);
+    }
+
+    /// The thread is to leave its CPU: at once, if it may.
+    pub(crate) fn preempt(&mut self, thread: ThreadId) {
+        let now = self.now;
+        let current = &mut self.threads[thread];
+        let may = current.unpreemptible == 0 || self.costs.preempts_kernel && current.in_kernel;
+        match current.state {
+            State::Executing if may && current.until > now => {
+                let left = current.until - now;
+                self.put_back(thread, left);
+            }
+            State::Watching if may => self.put_back(thread, 0),
+            State::Watching => {
+                current.to_leave = true; // which it may ask for
+                self.rouse(thread);
+            }
+            _ => current.to_leave = true,
+        }
+    }
+
+    /// Makes a sleeping thread runnable; returns what that costs the waker.
+    pub(crate) fn wake(&mut self, thread: ThreadId) -> Ps {
+        let (now, costs) = (self.now, self.costs);
+        let waker = self.waking_cpu();
+        let target = self.place(thread, waker);
+        let woken = &mut self.threads[thread];
+        woken.times.asleep += now.saturating_sub(woken.since);
+        woken.since = now;
+        woken.state = State::Runnable;
+        self.counts.wakes += 1;
+        let late = self.lateness();
+        let floor = self.cpu(target).min_vruntime.saturating_sub(costs.credit);
+        let woken = &mut self.threads[thread];
+        woken.vruntime = woken.vruntime.max(floor);
+        if self.cpu(target).current.is_none() {
+            let idle = now.saturating_sub(self.cpu(target).idle_since);
+            let exit = if idle >= costs.deep_after { costs.deep_exit } else { costs.idle_exit };
+            let is_here = waker == Some(target);
+            self.dispatch(thread, target, costs.switch + late + if is_here { 0 } else { exit });
+            return costs.wake + if is_here { 0 } else { costs.kick };
+        }
+        self.threads[thread].left = late;
+        self.enqueue(thread, target);
+        self.plan_slice(target);
+        self.plan_balance();
+        self.preempt_for(thread, target);
+        costs.wake
+    }
+
+    /// A woken thread that is far behind the current one takes its place.
+    fn preempt_for(&mut self, woken: ThreadId, cpu: CpuId) {
+        let Some(granularity) = self.costs.wakeup else { return };
+        self.account(cpu);
+        let Some(current) = self.cpu(cpu).current else { return };
+        if self.threads[current].vruntime > self.threads[woken].vruntime + granularity {
+            self.counts.preemptions += 1;
+            self.preempt(current);
+        }
+    }
+
+    /// The thread has ended: its CPU goes on without it.
+    pub(crate) fn leave_for_good(&mut self, thread: ThreadId) {
+        self.take_off(thread, State::Ended);
+    }
+
+    fn waking_cpu(&self) -> Option<CpuId> {
+        self.is_running.then(|| self.threads[self.running].cpu)
+    }
+}

@@ -1,0 +1,85 @@
+//! One cache line: who has a copy, who is waiting for one, who polls it.
+
+use super::bits::Bits;
+use crate::engine::thread::ThreadId;
+use crate::engine::time::Ps;
+
+/// A core: its hardware threads share their cache.
+pub(crate) type Core = u32;
+
+/// A last-level cache.
+pub(crate) type Cache = u32;
+
+/// The number of a line, in order of first use: addresses differ from run to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct LineId(pub(crate) u32);
+
+/// A thread that waits for the line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request {
+    pub(crate) thread: ThreadId,
+    pub(crate) core: Core,
+    /// To write, so that every other copy ends.
+    pub(crate) exclusive: bool,
+}
+
+/// The line is on its way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Move {
+    pub(crate) to: Request,
+    /// Until then, who has copies uses them.
+    pub(crate) leaves: Ps,
+    /// What the requester waits for besides: the part of the way on which others may have the line.
+    pub(crate) rest: Ps,
+}
+
+/// A cache line.
+///
+/// | `holder` | `sharers`, `caches` | meaning                                             |
+/// |----------|---------------------|-----------------------------------------------------|
+/// | none     | empty               | in memory only                                      |
+/// | none     | some                | clean copies in those cores and last-level caches   |
+/// | a core   | that core's cache   | that core alone may write it, and has, perhaps      |
+#[derive(Debug, Default)]
+pub(crate) struct Line {
+    pub(crate) holder: Option<Core>,
+    pub(crate) sharers: Bits,
+    pub(crate) caches: Bits,
+    pub(crate) moving: Option<Move>,
+    pub(crate) waiting: Vec<Request>,
+    /// Threads that poll it, and are to be told of a change.
+    pub(crate) watchers: Vec<ThreadId>,
+    /// Counts changes.
+    pub(crate) version: u32,
+    /// Until when each last-level cache is busy with loads of it.
+    pub(crate) busy: Vec<(Cache, Ps)>,
+}
+
+impl Line {
+    /// Whether `core` has a copy that it can use at `now`.
+    #[inline]
+    pub(crate) fn is_usable(&self, core: Core, exclusive: bool, now: Ps) -> bool {
+        let has = self.holder == Some(core) || (!exclusive && self.sharers.has(core));
+        has && !self.is_leaving(exclusive, now)
+    }
+
+    /// Whether the copies are not to be used any more for such an access, because the line is on its way elsewhere.
+    #[inline]
+    pub(crate) fn is_leaving(&self, exclusive: bool, now: Ps) -> bool {
+        self.moving.is_some_and(|moving| now >= moving.leaves && (exclusive || moving.to.exclusive))
+    }
+
+    /// When last-level cache `cache` can serve a load that comes `now`; it is busy for `busy` with it.
+    pub(crate) fn serve(&mut self, cache: Cache, now: Ps, busy: Ps) -> Ps {
+        let free = match self.busy.iter_mut().find(|(known, _)| *known == cache) {
+            Some((_, free)) => free,
+            None => {
+                self.busy.push((cache, now));
+                &mut self.busy.last_mut().expect("just pushed").1
+            }
+        };
+        let start = now.max(*free);
+        *free = start + busy;
+        start
+    }
+}

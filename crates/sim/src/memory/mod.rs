@@ -1,0 +1,224 @@
+//! Memory: what an access costs, by the state of its cache line and the distance to it.
+//!
+//! The protocol is a directory with invalidation. A load of a line that the core's own cache or the last-level cache of
+//! its socket has, clean, is served there; everything else is a *move* of the line. Moves of one line come one after
+//! another, and who is next is drawn by lot, near ones more likely: requests for a contended line are not served first
+//! come, first served. The core that has just got the line can use it until the next move is half done: a store right
+//! after a successful compare-exchange does not wait behind everybody who polls.
+//!
+//! Values are not kept here: the simulated program's words are real memory, and an access happens to them at the moment
+//! at which its line is there. So the memory is sequentially consistent; weak memory is what the loom models are for.
+
+mod bits;
+mod line;
+mod watch;
+
+use rustc_hash::FxHashMap;
+
+use crate::engine::event::What;
+use crate::engine::thread::{State, ThreadId};
+use crate::engine::time::Ps;
+use crate::engine::world::World;
+pub(crate) use line::{Cache, Core, LineId};
+use line::{Line, Move, Request};
+
+/// Bytes of a cache line.
+const LINE_BYTES: usize = 64;
+
+/// What is done to a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Load,
+    Store,
+    /// A read-modify-write, whether it changes anything or not.
+    Update,
+}
+
+/// All lines that were ever used.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    lines: Vec<Line>,
+    by_address: FxHashMap<usize, LineId>,
+    /// The line that was asked for last.
+    last: Option<(usize, LineId)>,
+}
+
+impl Lines {
+    /// The line of `address`.
+    #[inline]
+    pub(crate) fn of(&mut self, address: usize) -> LineId {
+        let number = address / LINE_BYTES;
+        match self.last {
+            Some((last, id)) if last == number => id,
+            _ => self.look_up(number),
+        }
+    }
+
+    fn look_up(&mut self, number: usize) -> LineId {
+        let new = LineId(self.lines.len() as u32);
+        let id = *self.by_address.entry(number).or_insert(new);
+        if id == new {
+            self.lines.push(Line::default());
+        }
+        self.last = Some((number, id));
+        id
+    }
+
+    fn get(&mut self, id: LineId) -> &mut Line {
+        &mut self.lines[id.0 as usize]
+    }
+}
+
+/// How an access goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// The line is there: the access happens now.
+    There,
+    /// The thread is resumed when it is worth asking again.
+    Later,
+}
+
+impl World {
+    /// The running thread wants to access `address`, now.
+    pub(crate) fn reach(&mut self, address: usize, access: Access) -> Reach {
+        let id = self.memory.of(address);
+        let core = self.core_of_running();
+        let exclusive = access != Access::Load;
+        let (now, costs) = (self.now, self.costs);
+        let line = self.memory.get(id);
+        let arrived = std::mem::take(&mut self.threads[self.running].loading) == Some((id, line.version));
+        if arrived && line.holder.is_none() {
+            line.sharers.insert(core);
+        } else if !self.chaos.is_by_rank() && !line.is_usable(core, exclusive, now) {
+            return self.miss(id, core, exclusive);
+        }
+        let thread = &mut self.threads[self.running];
+        thread.debt += if access == Access::Update { costs.rmw } else { costs.hit };
+        if exclusive {
+            self.changed(id);
+        }
+        self.note_polled(id, access);
+        Reach::There
+    }
+
+    fn miss(&mut self, id: LineId, core: Core, exclusive: bool) -> Reach {
+        let (now, costs, thread) = (self.now, self.costs, self.running);
+        let cache = self.places.cache_of(core);
+        let line = self.memory.get(id);
+        let is_near = line.holder.is_none() && line.caches.has(cache) && !line.is_leaving(exclusive, now);
+        if !exclusive && is_near {
+            let at = line.serve(cache, now, costs.shared_busy) + costs.shared;
+            self.threads[thread].loading = Some((id, line.version));
+            self.resume_at(thread, at, State::Fetching);
+            return Reach::Later;
+        }
+        line.waiting.push(Request { thread, core, exclusive });
+        self.threads[thread].state = State::Fetching;
+        if line.moving.is_none() {
+            self.start_move(id);
+        }
+        Reach::Later
+    }
+
+    /// Sends the line to one of those who wait for it.
+    fn start_move(&mut self, id: LineId) {
+        let next = self.draw(id);
+        let line = self.memory.get(id);
+        let to = line.waiting.swap_remove(next);
+        let cost = self.move_cost(id, to);
+        let serial = (cost as f64 * self.costs.serial) as Ps;
+        let serial = serial.max(1);
+        let leaves = self.now + serial / 2;
+        self.count_move(id, to);
+        self.memory.get(id).moving = Some(Move { to, leaves, rest: cost.saturating_sub(serial) });
+        self.events.plan(self.now + serial, What::Arrival(id));
+    }
+
+    /// Whose turn it is: a lot, with weights by nearness to where the line is.
+    fn draw(&mut self, id: LineId) -> usize {
+        let line = &self.memory.lines[id.0 as usize];
+        if line.waiting.len() == 1 {
+            return 0;
+        }
+        let from = line.holder.map(|core| self.places.cache_of(core));
+        let weight = |request: &Request| {
+            let to = self.places.cache_of(request.core);
+            from.map_or(1.0, |from| self.places.weight(from, to))
+        };
+        let total: f64 = line.waiting.iter().map(weight).sum();
+        let mut left = self.rng.f64() * total;
+        for (index, request) in line.waiting.iter().enumerate() {
+            left -= weight(request);
+            if left <= 0.0 {
+                return index;
+            }
+        }
+        line.waiting.len() - 1
+    }
+
+    /// What it takes to get the line to `to`.
+    fn move_cost(&self, id: LineId, to: Request) -> Ps {
+        let line = &self.memory.lines[id.0 as usize];
+        let cache = self.places.cache_of(to.core);
+        let between = |other: Cache| self.places.transfer(other, cache);
+        if let Some(holder) = line.holder {
+            return if holder == to.core { self.costs.hit } else { between(self.places.cache_of(holder)) };
+        }
+        if line.caches.is_empty() {
+            return self.costs.dram;
+        }
+        let copies = line.caches.iter().map(between);
+        if to.exclusive {
+            // Every copy has to end; the farthest one takes the longest.
+            let others = line.caches.iter().filter(|&other| other != cache).count() as Ps;
+            copies.max().unwrap_or_default() + others.saturating_sub(1) * self.costs.invalidate
+        } else {
+            copies.min().unwrap_or_default()
+        }
+    }
+
+    /// The line has arrived; who asked for it goes on at once.
+    pub(crate) fn arrive(&mut self, id: LineId) -> Option<ThreadId> {
+        let line = &mut self.memory.lines[id.0 as usize];
+        let Move { to, rest, .. } = line.moving.take()?;
+        let cache = self.places.cache_of(to.core);
+        if to.exclusive {
+            line.sharers.clear();
+            line.caches.clear();
+            line.holder = Some(to.core);
+        } else {
+            if let Some(holder) = line.holder.take() {
+                line.sharers.insert(holder);
+            }
+            line.sharers.insert(to.core);
+        }
+        line.caches.insert(cache);
+        if !to.exclusive {
+            self.serve_the_rest(id, cache);
+        }
+        if !self.memory.get(id).waiting.is_empty() {
+            self.start_move(id);
+        }
+        let thread = &mut self.threads[to.thread];
+        thread.debt += rest;
+        thread.state = State::Executing;
+        Some(to.thread)
+    }
+
+    /// Loads that wait behind the same last-level cache are served there now.
+    fn serve_the_rest(&mut self, id: LineId, cache: Cache) {
+        let mut index = 0;
+        while let Some(&request) = self.memory.get(id).waiting.get(index) {
+            if request.exclusive || self.places.cache_of(request.core) != cache {
+                index += 1;
+                continue;
+            }
+            let (now, busy) = (self.now, self.costs.shared_busy);
+            let line = self.memory.get(id);
+            line.waiting.swap_remove(index);
+            let at = line.serve(cache, now, busy) + self.costs.shared;
+            self.threads[request.thread].loading = Some((id, line.version));
+            self.resume_at(request.thread, at, State::Fetching);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Polling: a thread that sees nothing new costs nothing.
+//!
+//! `spin_hint` says that the thread would look again at what it has looked at. If none of that has changed, it is not
+//! resumed until something does, and then after a random part of a poll's time. It also looks again after a while: it
+//! may count its polls, or look at the clock. These looks become rarer as it waits, an eighth of the time that it has
+//! waited; so a wait of any length costs few events.
+
+use super::{Access, LineId};
+use crate::engine::thread::{State, ThreadId};
+use crate::engine::time::Ps;
+use crate::engine::world::World;
+
+/// So many lines are remembered as polled.
+const POLLED: usize = 4;
+
+/// What a thread looks at while it spins.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    /// What it has accessed since its last `spin_hint`, and what version it saw.
+    polled: [Option<(LineId, u32)>; POLLED],
+    /// Lines that have it among their watchers.
+    registered: Vec<LineId>,
+    /// How long it has seen nothing new.
+    quiet: Ps,
+    /// When it was put to wait.
+    since: Ps,
+}
+
+impl World {
+    /// The running thread has accessed the line.
+    #[inline]
+    pub(super) fn note_polled(&mut self, id: LineId, access: Access) {
+        let version = self.memory.lines[id.0 as usize].version;
+        let polled = &mut self.threads[self.running].watch.polled;
+        let known = |entry: &&mut Option<(LineId, u32)>| entry.is_none_or(|(known, _)| known == id);
+        if let Some(entry) = polled.iter_mut().find(known) {
+            // What it saw first counts: a change since then is news.
+            if entry.is_none() || access != Access::Load {
+                *entry = Some((id, version));
+            }
+        }
+    }
+
+    /// The line was written.
+    #[inline]
+    pub(super) fn changed(&mut self, id: LineId) {
+        let line = self.memory.get(id);
+        line.version = line.version.wrapping_add(1);
+        if line.watchers.is_empty() {
+            return;
+        }
+        for thread in std::mem::take(&mut line.watchers) {
+            let watch = &mut self.threads[thread].watch;
+            watch.registered.retain(|known| *known != id);
+            self.rouse(thread);
+        }
+    }
+
+    /// A thread that polls looks again, soon.
+    pub(crate) fn rouse(&mut self, thread: ThreadId) {
+        if self.threads[thread].state == State::Watching {
+            let phase = self.rng.u64(0..=self.costs.pause);
+            self.threads[thread].watch.quiet = 0;
+            self.resume_at(thread, self.now + phase, State::Watching);
+        }
+    }
+
+    /// The running thread is about to poll again. Returns whether it is put to wait; if so, [`World::watched`] comes after.
+    pub(crate) fn watch(&mut self) -> bool {
+        let (thread, now) = (self.running, self.now);
+        let watch = &mut self.threads[thread].watch;
+        let polled = std::mem::take(&mut watch.polled);
+        let is_new = |(id, version): &(LineId, u32)| self.memory.lines[id.0 as usize].version != *version;
+        if polled.iter().flatten().any(is_new) {
+            self.threads[thread].watch.quiet = 0;
+            self.threads[thread].debt += self.costs.pause;
+            return false;
+        }
+        for (id, _) in polled.into_iter().flatten() {
+            let watch = &mut self.threads[thread].watch;
+            if !watch.registered.contains(&id) {
+                watch.registered.push(id);
+                self.memory.get(id).watchers.push(thread);
+            }
+        }
+        let watch = &mut self.threads[thread].watch;
+        watch.since = now;
+        let wait = (watch.quiet / 8).max(self.costs.pause);
+        self.fall_behind();
+        self.resume_at(thread, now + wait, State::Watching);
+        true
+    }
+
+    /// It looks again: how many polls that was.
+    pub(crate) fn watched(&mut self) -> u32 {
+        let poll = (self.costs.pause + self.costs.hit + self.costs.step).max(1);
+        let now = self.now;
+        let thread = &mut self.threads[self.running];
+        thread.state = State::Executing;
+        let waited = now.saturating_sub(thread.watch.since);
+        thread.watch.quiet += waited;
+        thread.times.spinning += waited;
+        u32::try_from(waited / poll).unwrap_or(u32::MAX).max(1)
+    }
+}
