@@ -93,8 +93,9 @@ impl Platform for Linux {
     }
 
     #[inline(always)]
-    fn spin_hint() {
+    fn spin_hint() -> u32 {
         core::hint::spin_loop();
+        1
     }
 
     fn spin_for(span: u64) {

@@ -200,7 +200,10 @@ pub trait Platform: Sized + Send + Sync + 'static {
     fn now(clock: Clock) -> u64;
 
     /// Tells the CPU (or the model) that this thread polls memory that somebody else has to change.
-    fn spin_hint();
+    ///
+    /// Returns how many polls that was: 1, or more on a machine that leaves out those that would see nothing new. For those
+    /// who count them.
+    fn spin_hint() -> u32;
 
     /// Waits awake for about `span` ns without touching shared memory. May return at any time.
     fn spin_for(span: u64);

@@ -1,3 +1,47 @@
 //! A simulated many-core NUMA machine on which the very same lock sources run.
+//!
+//! Locks are generic over a [`Platform`](spinpark_platform::Platform); here it is [`Sim`]: its words cost what the machine's
+//! cache lines cost, its futexes have a scheduler, and its time is virtual. One seed gives one run.
+//!
+//! ```
+//! use std::rc::Rc;
+//! use spinpark_locks::RawMutex;
+//! use spinpark_sim::{Sim, Simulation, here, machine::Machine};
+//!
+//! let lock = Rc::new(RawMutex::<Sim>::new());
+//! let mut simulation = Simulation::new(&Machine::plain(4));
+//! for _ in 0..8 {
+//!     let lock = Rc::clone(&lock);
+//!     simulation.thread(move || {
+//!         for _ in 0..100 {
+//!             lock.lock();
+//!             here::compute(200);
+//!             lock.unlock();
+//!             here::compute(1_000);
+//!         }
+//!     });
+//! }
+//! let outcome = simulation.run().unwrap();
+//! assert_eq!(outcome.failure, None);
+//! assert!(outcome.elapsed_ns >= 8 * 100 * 200);
+//! ```
 
+mod chaos;
+mod engine;
+mod failure;
+pub mod here;
+mod kernel;
 pub mod machine;
+mod memory;
+mod platform;
+mod report;
+mod simulation;
+mod trace;
+
+pub use chaos::{Chaos, Order};
+pub use engine::thread::ThreadId;
+pub use failure::Failure;
+pub use platform::{AtomicPtr, AtomicU32, Cell, LinuxTuning, Sim, Tuned};
+pub use report::{Counts, Outcome, ThreadTimes};
+pub use simulation::Simulation;
+pub use trace::{Record, Slice};

@@ -52,11 +52,11 @@ impl Places {
     }
 
     pub(crate) fn socket_of(&self, core: Core) -> u32 {
-        self.cache_of(core) / self.caches_per_socket
+        self.socket_of_cache(self.cache_of(core))
     }
 
-    pub(crate) fn caches(&self) -> u32 {
-        self.caches
+    pub(crate) fn socket_of_cache(&self, cache: Cache) -> u32 {
+        cache / self.caches_per_socket
     }
 
     /// The CPUs of the core of `cpu`, other than that.

@@ -51,6 +51,13 @@ impl World {
         cpu.min_vruntime = cpu.min_vruntime.max(vruntime.min(cpu.min_vruntime + ran));
     }
 
+    /// How much CPU time a thread has used, ps.
+    pub(crate) fn used(&self, thread: ThreadId) -> Ps {
+        let thread = &self.threads[thread];
+        let now = if thread.is_on_cpu() { self.now.saturating_sub(thread.since) } else { 0 };
+        thread.times.on_cpu + now
+    }
+
     /// The running thread gives up its CPU and sleeps; the caller suspends it.
     pub(crate) fn sleep(&mut self) {
         let thread = self.running;

@@ -21,6 +21,7 @@ use crate::engine::time::Ps;
 use crate::engine::world::World;
 pub(crate) use line::{Cache, Core, LineId};
 use line::{Line, Move, Request};
+pub(crate) use watch::Watch;
 
 /// Bytes of a cache line.
 const LINE_BYTES: usize = 64;
@@ -132,6 +133,22 @@ impl World {
         self.count_move(id, to);
         self.memory.get(id).moving = Some(Move { to, leaves, rest: cost.saturating_sub(serial) });
         self.events.plan(self.now + serial, What::Arrival(id));
+    }
+
+    fn count_move(&mut self, id: LineId, to: Request) {
+        let cache = self.places.cache_of(to.core);
+        let socket = |cache: Cache| self.places.socket_of_cache(cache);
+        let line = &self.memory.lines[id.0 as usize];
+        let from = match line.holder {
+            Some(holder) => Some(self.places.cache_of(holder)),
+            None => line.caches.iter().find(|&other| other == cache).or_else(|| line.caches.iter().next()),
+        };
+        match from {
+            Some(from) if from == cache => self.counts.moves_near += 1,
+            Some(from) if socket(from) == socket(cache) => self.counts.moves_socket += 1,
+            Some(_) => self.counts.moves_far += 1,
+            None => {}
+        }
     }
 
     /// Whose turn it is: a lot, with weights by nearness to where the line is.

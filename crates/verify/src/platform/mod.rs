@@ -131,12 +131,13 @@ impl<
         Self::spin_hint();
     }
 
-    fn spin_hint() {
+    fn spin_hint() -> u32 {
         if std::thread::panicking() {
             // A destructor spins while a failed execution unwinds: nobody is left to end that. The reason is out.
             std::process::abort();
         }
         thread::yield_now();
+        1
     }
 
     fn can_spin(_: Spin) -> bool {

@@ -1,0 +1,251 @@
+//! What simulated code can do besides using locks: it calls these.
+//!
+//! Outside of a simulation they do nothing.
+
+use crate::engine::run::{is_inside, suspend, world};
+use crate::engine::thread::{State, ThreadId};
+use crate::engine::time::{PS_PER_NS, Ps, ps};
+use crate::engine::world::World;
+use crate::failure::Failure;
+use crate::memory::{Access, Reach};
+use crate::trace::{Did, Slice};
+
+/// Lets all that happens before the running thread's own time happen.
+#[inline]
+pub(crate) fn settle() {
+    if world(World::settle) {
+        suspend();
+    }
+}
+
+/// Adds to what the running thread has used.
+#[inline]
+pub(crate) fn spend(cost: impl FnOnce(&mut World) -> Ps) {
+    world(|world| {
+        let cost = cost(world);
+        let running = world.running;
+        world.threads[running].debt += cost;
+    });
+}
+
+/// Accesses memory: returns at the moment at which the access happens.
+#[inline]
+pub(crate) fn access(address: usize, access: Access) {
+    if !is_inside() {
+        return;
+    }
+    let others_first = world(|world| {
+        let running = world.running;
+        world.threads[running].debt += world.costs.step;
+        world.settle()
+    });
+    if others_first {
+        suspend();
+    }
+    while world(|world| world.reach(address, access)) == Reach::Later {
+        suspend();
+    }
+    note(|| Did::Accessed(access, address));
+}
+
+/// Records a step.
+#[inline]
+pub(crate) fn note(did: impl FnOnce() -> Did) {
+    if is_inside() {
+        world(|world| world.note(did()));
+    }
+}
+
+/// Polls: see [`spinpark_platform::Platform::spin_hint`].
+pub(crate) fn poll() -> u32 {
+    if !is_inside() {
+        return 1;
+    }
+    settle();
+    if !world(World::watch) {
+        return 1;
+    }
+    suspend();
+    world(World::watched)
+}
+
+/// Reads a clock that shows what `show` makes of the virtual time.
+pub(crate) fn read_clock(show: impl FnOnce(Ps) -> u64) -> u64 {
+    /// Who only reads the clock lets others go on now and then.
+    const MOST_DEBT: Ps = 1_000 * PS_PER_NS;
+    if !is_inside() {
+        return show(0);
+    }
+    let owes = world(|world| {
+        let running = world.running;
+        let thread = &mut world.threads[running];
+        thread.debt += world.costs.clock;
+        thread.debt > MOST_DEBT
+    });
+    if owes {
+        settle();
+    }
+    world(|world| show(world.now + world.threads[world.running].debt))
+}
+
+/// Computes for `ns` nanoseconds of the CPU's full speed.
+pub fn compute(ns: u64) {
+    if is_inside() {
+        spend(|_| ns * PS_PER_NS);
+        settle();
+    }
+}
+
+/// Computes for `ns` nanoseconds; a fraction counts.
+pub fn compute_f64(ns: f64) {
+    if is_inside() {
+        spend(|_| ps(ns));
+        settle();
+    }
+}
+
+/// Sleeps for `ns` nanoseconds, as `nanosleep` does.
+pub fn sleep(ns: u64) {
+    if is_inside() {
+        spend(|world| world.costs.syscall);
+        settle();
+        world(|world| {
+            let thread = world.running;
+            let sleeper = &mut world.threads[thread];
+            sleeper.timer += 1;
+            let epoch = sleeper.timer;
+            let at = world.now + ns * PS_PER_NS + world.costs.slack;
+            world.events.plan(at, crate::engine::event::What::Timer { thread, epoch });
+            world.sleep();
+        });
+        suspend();
+    }
+}
+
+/// Lets another thread of this CPU run, if one waits: `sched_yield`.
+pub fn yield_now() {
+    if !is_inside() {
+        return;
+    }
+    spend(|world| world.costs.syscall);
+    settle();
+    let steps_aside = world(|world| {
+        let cpu = world.threads[world.running].cpu;
+        let others = !world.cpu(cpu).queue.is_empty() || world.order() == crate::chaos::Order::Rank;
+        world.fall_behind();
+        if others {
+            world.step_aside();
+        }
+        others
+    });
+    if steps_aside {
+        suspend();
+    }
+}
+
+/// The virtual time since the start, ns.
+#[must_use]
+pub fn now() -> f64 {
+    if is_inside() {
+        world(|world| (world.now + world.threads[world.running].debt) as f64 / PS_PER_NS as f64)
+    } else {
+        0.0
+    }
+}
+
+/// Whether the run's time is over: a thread that works in rounds ends then.
+#[must_use]
+pub fn is_over() -> bool {
+    is_inside() && world(|world| world.now + world.threads[world.running].debt >= world.end)
+}
+
+/// The running thread.
+///
+/// # Panics
+///
+/// Outside of a simulation.
+#[must_use]
+pub fn thread() -> ThreadId {
+    world(|world| world.running)
+}
+
+/// A random number below `bound`, from the run's seed.
+#[must_use]
+pub fn random(bound: u64) -> u64 {
+    if is_inside() { world(|world| world.rng.u64(0..bound.max(1))) } else { 0 }
+}
+
+/// Starts a thread.
+pub fn spawn(body: impl FnOnce() + 'static) -> ThreadId {
+    settle();
+    world(|world| world.spawn(Box::new(body), None))
+}
+
+/// Waits for the end of a thread.
+pub fn join(thread: ThreadId) {
+    settle();
+    let waits = world(|world| {
+        let joiner = world.running;
+        let waits = world.threads[thread].state != State::Ended;
+        if waits {
+            world.threads[thread].joiners.push(joiner);
+            world.sleep();
+        }
+        waits
+    });
+    if waits {
+        suspend();
+    }
+}
+
+/// Runs kernel code: it costs no system calls, asks for CPUs at no cost, and is not preempted, unless the machine's kernel is.
+pub fn in_kernel<R>(act: impl FnOnce() -> R) -> R {
+    let set = |inside: bool| {
+        if is_inside() {
+            world(|world| {
+                let thread = world.running;
+                let thread = &mut world.threads[thread];
+                thread.in_kernel = inside;
+                thread.unpreemptible = if inside { thread.unpreemptible + 1 } else { thread.unpreemptible - 1 };
+            });
+        }
+    };
+    set(true);
+    let result = act();
+    set(false);
+    if is_inside() {
+        settle(); // and leaves the CPU, if that was asked for
+    }
+    result
+}
+
+/// A check of the workload failed: the run ends here.
+pub fn fail(what: impl Into<String>) {
+    end_with(Failure::Check(what.into()));
+}
+
+/// Ends the run.
+pub(crate) fn end_with(failure: Failure) {
+    if is_inside() {
+        world(|world| world.fail(failure));
+        suspend(); // for ever
+    }
+}
+
+/// Records that the running thread did `name` since `from_ns` (as [`now`] says), for a timeline.
+pub fn mark(name: &'static str, from_ns: f64) {
+    if is_inside() {
+        world(|world| {
+            if world.trace.has_room() {
+                let to_ns = (world.now / PS_PER_NS).max(from_ns as u64);
+                let slice = Slice { cpu: None, thread: world.running.0, name, from_ns: from_ns as u64, to_ns };
+                world.trace.slices.push(slice);
+            }
+        });
+    }
+}
+
+/// Records words in the interleaving.
+pub fn say(words: &'static str) {
+    note(|| Did::Said(words));
+}

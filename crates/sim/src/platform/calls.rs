@@ -1,0 +1,154 @@
+//! System calls: their costs, and what happens under the lock of a futex' hash bucket.
+
+use spinpark_platform::{OnCpu, Wait, WakeOp};
+
+use super::AtomicU32;
+use crate::engine::run::{is_inside, suspend, world};
+use crate::engine::thread::{State, ThreadId};
+use crate::here::{access, settle, spend};
+use crate::memory::Access;
+use crate::trace::Did;
+
+/// Enters the kernel; a thread that runs kernel code is there already.
+fn enter() {
+    spend(|world| if world.threads[world.running].in_kernel { 0 } else { world.costs.syscall });
+    world(|world| world.counts.futex_calls += 1);
+    settle();
+}
+
+/// Takes the locks of the buckets of these words, in order.
+fn lock(addresses: &[usize]) -> Vec<usize> {
+    let mut buckets: Vec<usize> = addresses.iter().map(|&address| world(|world| world.bucket(address))).collect();
+    buckets.sort_unstable();
+    buckets.dedup();
+    for &bucket in &buckets {
+        settle();
+        if world(|world| world.spin_lock(bucket)) {
+            suspend();
+        }
+    }
+    spend(|world| world.costs.futex);
+    settle();
+    buckets
+}
+
+fn unlock(buckets: &[usize]) {
+    world(|world| buckets.iter().for_each(|&bucket| world.spin_unlock(bucket)));
+}
+
+/// Makes them runnable, one after the other.
+fn wake_all(threads: &[ThreadId]) {
+    for &thread in threads {
+        settle();
+        world(|world| {
+            let cost = world.wake(thread);
+            let running = world.running;
+            world.threads[running].debt += cost;
+        });
+    }
+}
+
+pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<u64>) -> Wait {
+    assert!(is_inside(), "a thread outside of the simulation has to wait");
+    enter();
+    if world(|world| world.chance(world.chaos.spurious)) {
+        return Wait::Woken;
+    }
+    let address = word.address();
+    let buckets = lock(&[address]);
+    access(address, Access::Load);
+    let changed = word.value() != expected;
+    let is_over = world(|world| deadline.is_some_and(|at| at <= world.now));
+    if changed || is_over {
+        unlock(&buckets);
+        settle();
+        return if changed { Wait::ValueChanged } else { Wait::TimedOut };
+    }
+    world(|world| {
+        world.note(Did::Slept(address));
+        buckets.iter().for_each(|&bucket| world.spin_unlock(bucket));
+        world.sleep_on(address, deadline);
+    });
+    suspend();
+    let outcome = world(|world| world.threads[world.running].outcome);
+    world(|world| world.note(Did::Returned(outcome)));
+    outcome
+}
+
+pub(super) fn wake(address: usize, count: u32) -> u32 {
+    if !is_inside() {
+        return 0;
+    }
+    enter();
+    let buckets = lock(&[address]);
+    let woken = world(|world| world.take_sleepers(address, count));
+    unlock(&buckets);
+    wake_all(&woken);
+    settle();
+    world(|world| world.note(Did::Woke(address, woken.len() as u32)));
+    woken.len() as u32
+}
+
+pub(super) fn requeue(from: &AtomicU32, expected: Option<u32>, wake: u32, to: usize, moved: u32) -> Option<u32> {
+    enter();
+    let address = from.address();
+    let buckets = lock(&[address, to]);
+    if let Some(expected) = expected {
+        access(address, Access::Load);
+        if from.value() != expected {
+            unlock(&buckets);
+            return None;
+        }
+    }
+    let woken = world(|world| world.take_sleepers(address, wake));
+    let followers = world(|world| world.move_sleepers(address, to, moved));
+    unlock(&buckets);
+    wake_all(&woken);
+    Some(woken.len() as u32 + followers)
+}
+
+pub(super) fn wake_op(first: usize, wake: u32, second: &AtomicU32, op: WakeOp, wake_second: u32) -> Option<u32> {
+    enter();
+    let address = second.address();
+    let buckets = lock(&[first, address]);
+    access(address, Access::Update);
+    let old = second.value();
+    second.set(op.apply(old));
+    let mut woken = world(|world| world.take_sleepers(first, wake));
+    if op.holds(old) {
+        woken.extend(world(|world| world.take_sleepers(address, wake_second)));
+    }
+    unlock(&buckets);
+    wake_all(&woken);
+    Some(woken.len() as u32)
+}
+
+/// Asks for the owner's CPU time, as on Linux; kernel code looks whether it has a CPU.
+pub(super) fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
+    let in_kernel = world(|world| world.threads[world.running].in_kernel);
+    spend(|world| if in_kernel { world.costs.hit } else { world.costs.cpu_clock });
+    world(|world| {
+        let known = owner.checked_sub(1).filter(|&number| (number as usize) < world.threads.0.len());
+        let Some(owner) = known.map(ThreadId) else { return OnCpu::Unknown };
+        if world.chance(world.chaos.wrong_oracle) {
+            return [OnCpu::Running, OnCpu::Off, OnCpu::Unknown][world.rng.usize(0..3)];
+        }
+        let asker = world.running;
+        let runs = world.threads[owner].is_on_cpu();
+        if runs && !world.threads[owner].asked_by.contains(&asker) {
+            world.threads[owner].asked_by.push(asker);
+        }
+        if in_kernel {
+            return if runs { OnCpu::Running } else { OnCpu::Off };
+        }
+        if world.threads[owner].state == State::Ended {
+            return OnCpu::Unknown;
+        }
+        let used = world.used(owner) + 1;
+        match std::mem::replace(sample, used) {
+            0 => OnCpu::Unknown,
+            before if before == used => OnCpu::Off,
+            _ => OnCpu::Running,
+        }
+    })
+}

@@ -1,0 +1,29 @@
+//! Memory that a lock protects: it costs what any memory costs.
+
+use std::cell::UnsafeCell;
+
+use spinpark_platform as seam;
+
+use crate::here::access;
+use crate::memory::Access;
+
+/// See [`spinpark_platform::Cell`].
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Cell<T>(UnsafeCell<T>);
+
+impl<T> seam::Cell<T> for Cell<T> {
+    fn new(value: T) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+
+    fn with<R>(&self, act: impl FnOnce(*const T) -> R) -> R {
+        access(self.0.get().addr(), Access::Load);
+        act(self.0.get())
+    }
+
+    fn with_mut<R>(&self, act: impl FnOnce(*mut T) -> R) -> R {
+        access(self.0.get().addr(), Access::Store);
+        act(self.0.get())
+    }
+}

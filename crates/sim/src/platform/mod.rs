@@ -1,0 +1,241 @@
+//! `P = Sim`: the seam on the simulated machine.
+
+mod atomic;
+mod calls;
+mod cell;
+mod restart;
+mod slots;
+
+use std::fmt::Debug;
+use std::marker::PhantomData;
+
+use spinpark_platform::{
+    Clock, Deadline, Event, Habits, OnCpu, Pace, Platform, SlotLeft, Spin, Tuning, Wait, WakeOp,
+};
+
+use crate::engine::run::{is_inside, world};
+use crate::engine::time::PS_PER_NS;
+use crate::here;
+use crate::report::index;
+use crate::trace::Did;
+pub use atomic::{AtomicPtr, AtomicU32};
+pub use cell::Cell;
+use slots::Held;
+pub(crate) use slots::Shared;
+
+/// The constants with which locks run.
+pub trait Tuned: Debug + Send + Sync + 'static {
+    /// Them.
+    const TUNING: Tuning;
+    /// After so many reads for each CPU a read-write lock's readers use slots.
+    const READS_PER_CPU: u32 = 16;
+}
+
+/// Those of Linux.
+#[derive(Debug)]
+pub enum LinuxTuning {}
+
+impl Tuned for LinuxTuning {
+    const TUNING: Tuning = Tuning::LINUX;
+}
+
+/// The simulated machine.
+///
+/// Locks of it work as usual outside of a simulation too, as long as nobody has to wait: they may be made before it and
+/// looked at after it.
+#[derive(Debug)]
+pub struct Sim<T: Tuned = LinuxTuning>(PhantomData<T>);
+
+/// What the platform keeps for a thread.
+#[derive(Debug, Default)]
+pub(crate) struct Local {
+    habits: Habits,
+    read: Vec<Held>,
+}
+
+/// The realtime clock is ahead of the monotonic one by so much, ns.
+const REALTIME_AHEAD: u64 = 1_700_000_000_000_000_000;
+/// The time at which a simulation starts, ns: no clock of a running machine shows 0.
+const EPOCH: u64 = 1_000_000;
+
+/// What clock `clock` shows at a virtual time, ns.
+fn shown(clock: Clock, at: u64) -> u64 {
+    let monotonic = at / PS_PER_NS + EPOCH;
+    match clock {
+        Clock::Monotonic => monotonic,
+        Clock::Realtime => monotonic + REALTIME_AHEAD,
+    }
+}
+
+/// The virtual time of a deadline.
+fn at(deadline: Deadline) -> u64 {
+    let monotonic = match deadline.clock {
+        Clock::Monotonic => deadline.at,
+        Clock::Realtime => deadline.at.saturating_sub(REALTIME_AHEAD),
+    };
+    monotonic.saturating_sub(EPOCH).saturating_mul(PS_PER_NS)
+}
+
+/// The habits of the running thread.
+fn habits<R>(act: impl FnOnce(&mut Habits) -> R) -> R {
+    world(|world| act(&mut world.threads[world.running].local.habits))
+}
+
+impl<T: Tuned> Platform for Sim<T> {
+    type AtomicU32 = AtomicU32;
+    type AtomicPtr<U> = AtomicPtr<U>;
+    type Cell<U> = Cell<U>;
+
+    const TUNING: Tuning = T::TUNING;
+
+    fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
+        calls::wait(word, expected, deadline.map(at))
+    }
+
+    fn futex_wake(key: *const AtomicU32, count: u32) -> u32 {
+        calls::wake(key.addr(), count)
+    }
+
+    fn futex_requeue(
+        from: &AtomicU32,
+        expected: Option<u32>,
+        wake: u32,
+        to: *const AtomicU32,
+        moved: u32,
+    ) -> Option<u32> {
+        calls::requeue(from, expected, wake, to.addr(), moved)
+    }
+
+    fn futex_wake_op(
+        first: *const AtomicU32,
+        wake: u32,
+        second: &AtomicU32,
+        op: WakeOp,
+        wake_second: u32,
+    ) -> Option<u32> {
+        calls::wake_op(first.addr(), wake, second, op, wake_second)
+    }
+
+    fn release_unless<const MASK: u32>(
+        guard: &AtomicU32,
+        word: &AtomicU32,
+        likely: impl FnOnce() -> u32,
+    ) -> bool {
+        restart::release_unless(guard, MASK, word, likely)
+    }
+
+    fn heavy_fence() {
+        restart::heavy_fence();
+    }
+
+    fn full_fence() {
+        if is_inside() {
+            world(|world| {
+                let thread = world.running;
+                world.threads[thread].debt += world.costs.fence;
+            });
+        }
+    }
+
+    fn now(clock: Clock) -> u64 {
+        here::read_clock(|at| shown(clock, at))
+    }
+
+    fn spin_hint() -> u32 {
+        here::poll()
+    }
+
+    fn spin_for(span: u64) {
+        here::compute(span);
+    }
+
+    fn need_resched() -> bool {
+        world(|world| world.threads[world.running].to_leave)
+    }
+
+    fn can_spin(kind: Spin) -> bool {
+        is_inside() && world(|world| world.cpus.len() > 1) && habits(|habits| habits.spins_pay(kind))
+    }
+
+    fn spun(kind: Spin, paid: bool) {
+        habits(|habits| habits.spun(kind, paid));
+    }
+
+    fn pace(now: u64) -> Pace {
+        habits(|habits| habits.pace(now))
+    }
+
+    fn spun_into(now: u64) {
+        habits(|habits| habits.spun_into(now));
+    }
+
+    fn passed_woken() {
+        let now = is_inside().then(|| world(|world| shown(Clock::Monotonic, world.now)));
+        if now.is_some_and(|now| habits(|habits| habits.has_passed_for_long(|| now))) {
+            here::yield_now();
+        }
+    }
+
+    fn thread_token() -> u32 {
+        if is_inside() { world(|world| world.running.0 + 1) } else { u32::MAX >> 8 }
+    }
+
+    fn generation() -> u32 {
+        0
+    }
+
+    fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
+        calls::owner_on_cpu(owner, sample)
+    }
+
+    fn read_acquired(lock: usize) {
+        slots::read_acquired(lock);
+    }
+
+    fn read_released(lock: usize) {
+        slots::read_released(lock);
+    }
+
+    fn may_hold_read(lock: usize) -> bool {
+        slots::may_hold_read(lock)
+    }
+
+    const MOST_SLOT_READERS: u32 = slots::MOST_READERS;
+
+    fn reads_before_slots() -> u32 {
+        if is_inside() { T::READS_PER_CPU * world(|world| world.cpus.len() as u32) } else { u32::MAX }
+    }
+
+    fn slot_table() -> u32 {
+        slots::table()
+    }
+
+    fn slot_enter(gate: &AtomicU32, lock: usize) -> bool {
+        slots::enter(gate, lock)
+    }
+
+    fn slot_leave(gate: &AtomicU32, lock: usize) -> SlotLeft {
+        slots::leave(gate, lock)
+    }
+
+    fn slot_take_back(lock: usize) -> bool {
+        slots::take_back(lock)
+    }
+
+    fn slots_count(table: u32, lock: usize) -> u32 {
+        slots::count(table, lock)
+    }
+
+    fn slots_move(table: u32, lock: usize) {
+        slots::move_readers(table, lock);
+    }
+
+    fn event(event: Event) {
+        if is_inside() {
+            world(|world| {
+                world.counts.locks[index(event)] += 1;
+                world.note(Did::Lock(event));
+            });
+        }
+    }
+}

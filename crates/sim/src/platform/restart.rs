@@ -1,0 +1,69 @@
+//! Restartable steps: a look and a store that are aborted by a preemption, or by a heavy fence, in between.
+
+use spinpark_platform::{AtomicU32 as _, Ordering::Relaxed, Ordering::Release};
+
+use super::AtomicU32;
+use crate::engine::run::{is_inside, world};
+use crate::here::{access, settle, spend};
+use crate::memory::Access;
+use crate::trace::Did;
+
+/// Begins a step of the running thread.
+fn begin() {
+    world(|world| {
+        let aborted = world.chance(world.chaos.abort);
+        let thread = world.running;
+        world.threads[thread].step = Some(aborted);
+    });
+}
+
+/// Ends it, with its last store: returns whether that may happen.
+fn commit() -> bool {
+    world(|world| {
+        let thread = world.running;
+        world.threads[thread].step.take() == Some(false)
+    })
+}
+
+/// Runs `look`; if it finds something to write to, and nothing has come in between, `write` happens.
+pub(super) fn step<W>(look: impl FnOnce() -> Option<W>, word: impl FnOnce(&W) -> usize, write: impl FnOnce(W)) -> bool {
+    begin();
+    let Some(found) = look() else {
+        commit();
+        return false;
+    };
+    access(word(&found), Access::Store);
+    let commits = commit();
+    if commits {
+        write(found);
+    }
+    commits
+}
+
+pub(super) fn release_unless(guard: &AtomicU32, mask: u32, word: &AtomicU32, likely: impl FnOnce() -> u32) -> bool {
+    if !is_inside() {
+        let calm = guard.value() & mask == 0;
+        if calm {
+            word.set(0);
+        }
+        return calm;
+    }
+    if !world(|world| world.shared.has_steps()) {
+        return word.compare_exchange(likely(), 0, Release, Relaxed).is_ok();
+    }
+    let look = || (guard.load(Relaxed) & mask == 0).then_some(word);
+    step(look, |word| word.address(), |word| {
+        crate::here::note(|| Did::Wrote(word.value().into(), 0));
+        word.set(0);
+    })
+}
+
+pub(super) fn heavy_fence() {
+    if is_inside() && world(|world| world.shared.has_steps()) {
+        spend(|world| world.costs.syscall);
+        settle();
+        world(|world| world.note(Did::Said("heavy fence")));
+        spend(crate::engine::world::World::interrupt_all);
+        settle();
+    }
+}

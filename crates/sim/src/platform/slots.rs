@@ -1,0 +1,178 @@
+//! Reader slots: a line of them for each CPU, in memory that costs what memory costs.
+
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use spinpark_platform::{AtomicU32 as _, Ordering::Acquire, SlotLeft};
+
+use super::{AtomicU32, restart};
+use crate::engine::run::{is_inside, world};
+use crate::here::access;
+use crate::memory::Access;
+
+/// Slots in a line.
+const SLOTS: usize = 8;
+const FREE: usize = 0;
+const MOVED: usize = 1;
+/// The only table.
+const TABLE: u32 = 7;
+/// As many CPUs as a machine has here at most.
+const MOST_CPUS: u32 = 1024;
+
+pub(super) const MOST_READERS: u32 = MOST_CPUS * SLOTS as u32;
+
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Line([AtomicUsize; SLOTS]);
+
+/// What threads share besides their locks.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    /// A line for each CPU, from the first use on.
+    lines: Option<Rc<[Line]>>,
+    /// The kernel has no restartable steps.
+    pub(crate) without_steps: bool,
+    /// See `chaos`.
+    pub(crate) last_rank: i64,
+}
+
+impl Shared {
+    pub(super) fn has_steps(&self) -> bool {
+        !self.without_steps
+    }
+}
+
+/// A read lock that a thread holds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    lock: usize,
+    /// Where it says so, if it is not counted in the lock: which line, and where there.
+    slot: Option<(usize, usize)>,
+}
+
+fn lines() -> Rc<[Line]> {
+    world(|world| {
+        let cpus = world.cpus.len();
+        let lines = world.shared.lines.get_or_insert_with(|| (0..cpus).map(|_| Line::default()).collect());
+        Rc::clone(lines)
+    })
+}
+
+fn address(slot: &AtomicUsize) -> usize {
+    std::ptr::from_ref(slot).addr()
+}
+
+/// The read locks of the running thread.
+fn held<R>(act: impl FnOnce(&mut Vec<Held>) -> R) -> R {
+    world(|world| act(&mut world.threads[world.running].local.read))
+}
+
+pub(super) fn read_acquired(lock: usize) {
+    if is_inside() {
+        held(|held| held.push(Held { lock, slot: None }));
+    }
+}
+
+pub(super) fn read_released(lock: usize) {
+    if is_inside() {
+        held(|held| {
+            let counted = |held: &Held| held.lock == lock && held.slot.is_none();
+            if let Some(found) = held.iter().rposition(counted) {
+                held.swap_remove(found);
+            }
+        });
+    }
+}
+
+pub(super) fn may_hold_read(lock: usize) -> bool {
+    is_inside() && held(|held| held.iter().any(|held| held.lock == lock))
+}
+
+pub(super) fn table() -> u32 {
+    if is_inside() && world(|world| world.shared.has_steps()) { TABLE } else { 0 }
+}
+
+pub(super) fn enter(gate: &AtomicU32, lock: usize) -> bool {
+    if gate.load(Relaxed) != TABLE || !is_inside() {
+        return false;
+    }
+    let lines = lines();
+    let cpu = world(|world| world.threads[world.running].cpu.0 as usize);
+    let mut taken = 0;
+    let look = || {
+        if gate.load(Acquire) != TABLE {
+            return None;
+        }
+        access(address(&lines[cpu].0[0]), Access::Load);
+        taken = lines[cpu].0.iter().position(|slot| slot.load(Relaxed) == FREE)?;
+        Some(&lines[cpu].0[taken])
+    };
+    let entered = restart::step(look, |slot| address(slot), |slot| slot.store(lock, Relaxed));
+    if entered {
+        held(|held| held.push(Held { lock, slot: Some((cpu, taken)) }));
+    }
+    entered
+}
+
+/// The latest hold of the running thread on `lock` that is in a slot: its place among the holds, and the slot.
+fn latest(lock: usize) -> Option<(usize, (usize, usize))> {
+    held(|held| {
+        let found = held.iter().rposition(|held| held.lock == lock && held.slot.is_some())?;
+        Some((found, held[found].slot?))
+    })
+}
+
+pub(super) fn leave(gate: &AtomicU32, lock: usize) -> SlotLeft {
+    if !is_inside() {
+        return SlotLeft::Counted;
+    }
+    let Some((place, (cpu, index))) = latest(lock) else { return SlotLeft::Counted };
+    let lines = lines();
+    let slot = &lines[cpu].0[index];
+    let look = || {
+        let is_open = gate.load(Relaxed) == TABLE;
+        access(address(slot), Access::Load);
+        (is_open && slot.load(Relaxed) == lock).then_some(slot)
+    };
+    if restart::step(look, |slot| address(slot), |slot| slot.store(FREE, Relaxed)) {
+        held(|held| held.remove(place));
+        return SlotLeft::Left;
+    }
+    SlotLeft::Closed
+}
+
+pub(super) fn take_back(lock: usize) -> bool {
+    let Some((place, (cpu, index))) = latest(lock) else { return true };
+    let lines = lines();
+    let slot = &lines[cpu].0[index];
+    access(address(slot), Access::Store);
+    let moved = slot.swap(FREE, Relaxed) != lock;
+    held(|held| held.remove(place));
+    moved
+}
+
+/// Does `act` to each slot of the table.
+fn each(table: u32, mut act: impl FnMut(&AtomicUsize)) {
+    if table != TABLE || !is_inside() {
+        return;
+    }
+    for Line(slots) in lines().iter() {
+        access(address(&slots[0]), Access::Load);
+        slots.iter().for_each(&mut act);
+    }
+}
+
+pub(super) fn count(table: u32, lock: usize) -> u32 {
+    let mut count = 0;
+    each(table, |slot| count += u32::from(slot.load(Relaxed) == lock));
+    count
+}
+
+pub(super) fn move_readers(table: u32, lock: usize) {
+    each(table, |slot| {
+        if slot.load(Relaxed) == lock {
+            access(address(slot), Access::Store);
+            slot.store(lock | MOVED, Relaxed);
+        }
+    });
+}
