@@ -7,7 +7,13 @@ use spinpark_classics::mutex_2010::{Fixed, Mutex, NoSpin, OldSpin};
 use spinpark_locks::RawMutex;
 use spinpark_sim::{Sim, Simulation, here, machine::Machine};
 
-fn ladder(name: &str, cpus: u32, threads: u32, lock: impl Fn() + Clone + 'static, unlock: impl Fn() + Clone + 'static) {
+fn ladder(
+    name: &str,
+    cpus: u32,
+    threads: u32,
+    lock: impl Fn() + Clone + 'static,
+    unlock: impl Fn() + Clone + 'static,
+) {
     let start = Instant::now();
     let mut simulation = Simulation::new(&Machine::plain(cpus)).until(20_000_000);
     let total = Rc::new(std::cell::Cell::new(0u64));
@@ -30,9 +36,11 @@ fn ladder(name: &str, cpus: u32, threads: u32, lock: impl Fn() + Clone + 'static
         total.get() as f64 / outcome.elapsed_ns as f64 * 1e9,
         outcome.counts.events as f64 / wall / 1e6,
         outcome.counts.steps as f64 / wall / 1e6,
-        wall, outcome.utilisation(),
+        wall,
+        outcome.utilisation(),
         outcome.counts.moves() as f64 / total.get() as f64,
-        outcome.elapsed_ns / 1_000_000, outcome.counts.switches as f64 / total.get() as f64,
+        outcome.elapsed_ns / 1_000_000,
+        outcome.counts.switches as f64 / total.get() as f64,
         outcome.failure,
     );
 }
@@ -44,7 +52,9 @@ fn classic<L: RawLock + 'static>(name: &str, cpus: u32, threads: u32) {
 }
 
 fn main() {
-    for (cpus, threads) in [(1, 1), (1, 4), (2, 2), (4, 4), (16, 16), (64, 64), (64, 256), (512, 512), (512, 4096)] {
+    for (cpus, threads) in
+        [(1, 1), (1, 4), (2, 2), (4, 4), (16, 16), (64, 64), (64, 256), (512, 512), (512, 4096)]
+    {
         let lock = Rc::new(RawMutex::<Sim>::new());
         let unlock = lock.clone();
         ladder("ours", cpus, threads, move || lock.lock(), move || unlock.unlock());

@@ -10,7 +10,9 @@ use crate::engine::world::World;
 #[non_exhaustive]
 pub enum Failure {
     /// Nothing is left to happen, and threads sleep: a lost wake-up, or a deadlock.
-    #[error("deadlock: nothing is left to happen, and threads sleep for ever: {threads:?} (a lost wake-up, if the lock is free)")]
+    #[error(
+        "deadlock: nothing is left to happen, and threads sleep for ever: {threads:?} (a lost wake-up, if the lock is free)"
+    )]
     Deadlock {
         /// Their numbers.
         threads: Vec<u32>,
@@ -24,7 +26,9 @@ pub enum Failure {
         second: u32,
     },
     /// A thread waited for longer than the check allows.
-    #[error("starvation: thread {thread} waited for {waited_ns} ns, while others acquired the lock {others} times")]
+    #[error(
+        "starvation: thread {thread} waited for {waited_ns} ns, while others acquired the lock {others} times"
+    )]
     Starvation {
         /// Who.
         thread: u32,

@@ -206,7 +206,8 @@ pub fn in_kernel<R>(act: impl FnOnce() -> R) -> R {
                 let thread = world.running;
                 let thread = &mut world.threads[thread];
                 thread.in_kernel = inside;
-                thread.unpreemptible = if inside { thread.unpreemptible + 1 } else { thread.unpreemptible - 1 };
+                thread.unpreemptible =
+                    if inside { thread.unpreemptible + 1 } else { thread.unpreemptible - 1 };
             });
         }
     };
@@ -238,7 +239,8 @@ pub fn mark(name: &'static str, from_ns: f64) {
         world(|world| {
             if world.trace.has_room() {
                 let to_ns = (world.now / PS_PER_NS).max(from_ns as u64);
-                let slice = Slice { cpu: None, thread: world.running.0, name, from_ns: from_ns as u64, to_ns };
+                let slice =
+                    Slice { cpu: None, thread: world.running.0, name, from_ns: from_ns as u64, to_ns };
                 world.trace.slices.push(slice);
             }
         });

@@ -27,16 +27,20 @@
 //! ```
 
 mod chaos;
+pub mod documents;
 mod engine;
 mod failure;
 pub mod here;
 mod kernel;
+pub mod locks;
 pub mod machine;
 mod memory;
 mod platform;
 mod report;
 mod simulation;
+pub mod sweep;
 mod trace;
+pub mod workload;
 
 pub use chaos::{Chaos, Order};
 pub use engine::thread::ThreadId;

@@ -102,21 +102,24 @@ impl World {
     /// The last steps, a line each. Words are named by the number of their line, and their place in it.
     pub(crate) fn interleaving(&mut self) -> Vec<String> {
         let steps = std::mem::take(&mut self.trace.steps);
-        steps.into_iter().map(|(at, thread, did)| {
-            let mut word = |address: usize| Word(self.memory.of(address).0, address % 64);
-            let what = match did {
-                Did::Accessed(access, address) => format!("{access:?} {}", word(address)),
-                Did::Saw(value) => format!("  = {value:#x}"),
-                Did::Wrote(old, new) => format!("  {old:#x} -> {new:#x}"),
-                Did::Failed(seen, expected) => format!("  fails: {seen:#x}, not {expected:#x}"),
-                Did::Slept(address) => format!("sleeps on {}", word(address)),
-                Did::Woke(address, count) => format!("wakes {count} on {}", word(address)),
-                Did::Returned(outcome) => format!("wait returns: {outcome:?}"),
-                Did::Lock(event) => format!("lock: {event:?}"),
-                Did::Said(words) => words.to_owned(),
-            };
-            format!("{:>12.3} µs  thread {:>3}  {what}", at as f64 / 1e6, thread.0)
-        }).collect()
+        steps
+            .into_iter()
+            .map(|(at, thread, did)| {
+                let mut word = |address: usize| Word(self.memory.of(address).0, address % 64);
+                let what = match did {
+                    Did::Accessed(access, address) => format!("{access:?} {}", word(address)),
+                    Did::Saw(value) => format!("  = {value:#x}"),
+                    Did::Wrote(old, new) => format!("  {old:#x} -> {new:#x}"),
+                    Did::Failed(seen, expected) => format!("  fails: {seen:#x}, not {expected:#x}"),
+                    Did::Slept(address) => format!("sleeps on {}", word(address)),
+                    Did::Woke(address, count) => format!("wakes {count} on {}", word(address)),
+                    Did::Returned(outcome) => format!("wait returns: {outcome:?}"),
+                    Did::Lock(event) => format!("lock: {event:?}"),
+                    Did::Said(words) => words.to_owned(),
+                };
+                format!("{:>12.3} µs  thread {:>3}  {what}", at as f64 / 1e6, thread.0)
+            })
+            .collect()
     }
 }
 

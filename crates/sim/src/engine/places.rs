@@ -62,7 +62,10 @@ impl Places {
     /// The CPUs of the core of `cpu`, other than that.
     pub(crate) fn siblings(&self, cpu: CpuId, cpus: u32) -> impl Iterator<Item = CpuId> + use<> {
         let (core, cores) = (self.core_of(cpu), self.cores);
-        (0..).map(move |thread| CpuId(core + thread * cores)).take_while(move |other| other.0 < cpus).filter(move |&other| other != cpu)
+        (0..)
+            .map(move |thread| CpuId(core + thread * cores))
+            .take_while(move |other| other.0 < cpus)
+            .filter(move |&other| other != cpu)
     }
 
     #[inline]

@@ -52,7 +52,14 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(machine: &Machine, seed: u64, end: Ps, chaos: Chaos, trace: Trace, most_steps: u64) -> Self {
+    pub(crate) fn new(
+        machine: &Machine,
+        seed: u64,
+        end: Ps,
+        chaos: Chaos,
+        trace: Trace,
+        most_steps: u64,
+    ) -> Self {
         let shape = &machine.shape;
         let cpus = shape.sockets * shape.caches * shape.cores * shape.threads;
         Self {
@@ -116,7 +123,11 @@ impl World {
         resumed.state = state;
         let (epoch, rank) = (resumed.epoch, resumed.rank);
         let what = What::Resume { thread, epoch };
-        if self.chaos.is_by_rank() { self.events.plan_by_rank(rank, what) } else { self.events.plan(at, what) }
+        if self.chaos.is_by_rank() {
+            self.events.plan_by_rank(rank, what);
+        } else {
+            self.events.plan(at, what);
+        }
     }
 
     /// Puts the time that the running thread has used on the clock. Returns whether others come first: then it is suspended.

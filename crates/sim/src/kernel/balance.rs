@@ -25,7 +25,9 @@ impl World {
         }
         let near = [Some(last), waker].into_iter().flatten();
         let idle = near.filter_map(|cpu| self.idle_near(thread, cpu)).next();
-        idle.unwrap_or_else(|| if self.may_use(thread, last) { last } else { CpuId(self.threads[thread].allowed.0) })
+        idle.unwrap_or_else(|| {
+            if self.may_use(thread, last) { last } else { CpuId(self.threads[thread].allowed.0) }
+        })
     }
 
     /// An idle CPU behind the last-level cache of `cpu`.
@@ -33,7 +35,8 @@ impl World {
         let cache = self.places.cache_of(self.places.core_of(cpu));
         let fits = |&cpu: &CpuId| self.may_use(thread, cpu) && self.is_idle(cpu);
         let all = || self.cpus_of(cache).filter(fits);
-        let whole = |&cpu: &CpuId| self.places.siblings(cpu, self.cpus.len() as u32).all(|other| self.is_idle(other));
+        let whole =
+            |&cpu: &CpuId| self.places.siblings(cpu, self.cpus.len() as u32).all(|other| self.is_idle(other));
         all().find(whole).or_else(|| all().next())
     }
 
@@ -77,7 +80,10 @@ impl World {
             }
             let cpu = CpuId(number);
             let mine = self.load(cpu);
-            let Some(busiest) = (0..self.cpus.len() as u32).map(CpuId).max_by_key(|&other| self.load(other)) else { return };
+            let Some(busiest) = (0..self.cpus.len() as u32).map(CpuId).max_by_key(|&other| self.load(other))
+            else {
+                return;
+            };
             if self.load(busiest) < mine + 2 {
                 continue;
             }

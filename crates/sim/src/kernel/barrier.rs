@@ -9,7 +9,9 @@ impl World {
     pub(crate) fn interrupt_all(&mut self) -> Ps {
         let mut interrupted = 0;
         for index in 0..self.cpus.len() {
-            let Some(thread) = self.cpus[index].current.filter(|&thread| thread != self.running) else { continue };
+            let Some(thread) = self.cpus[index].current.filter(|&thread| thread != self.running) else {
+                continue;
+            };
             interrupted += 1;
             let (interrupt, now) = (self.costs.interrupt, self.now);
             let other = &mut self.threads[thread];

@@ -83,21 +83,4 @@ impl World {
         self.futexes.sleepers.entry(to).or_default().extend(&moved);
         moved.len() as u32
     }
-
-    /// A sleeper on the futex is woken for no reason, or by a signal: a fault.
-    pub(crate) fn wake_for_nothing(&mut self, thread: ThreadId) {
-        if self.threads[thread].state != State::Asleep {
-            return;
-        }
-        if let Some(address) = self.threads[thread].futex.take() {
-            let queue = self.futexes.sleepers.get_mut(&address);
-            queue.into_iter().for_each(|queue| queue.retain(|&other| other != thread));
-            self.wake(thread);
-        }
-    }
-
-    /// On which futexes threads sleep, for a report.
-    pub(crate) fn sleeping_on(&self, thread: ThreadId) -> Option<usize> {
-        self.threads[thread].futex
-    }
 }

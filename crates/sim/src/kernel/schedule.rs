@@ -70,7 +70,8 @@ impl World {
         let last = self.cpu(cpu).queue.last().copied();
         if let Some(last) = last {
             self.account(cpu);
-            self.threads[thread].vruntime = self.threads[thread].vruntime.max(self.threads[last].vruntime + 1);
+            self.threads[thread].vruntime =
+                self.threads[thread].vruntime.max(self.threads[last].vruntime + 1);
         }
         self.put_back(thread, 0);
     }
@@ -102,7 +103,9 @@ impl World {
             self.threads[thread].cpu = cpu;
         }
         let vruntime = self.threads[thread].vruntime;
-        let place = self.cpus[cpu.0 as usize].queue.partition_point(|&other| self.threads[other].vruntime <= vruntime);
+        let place = self.cpus[cpu.0 as usize]
+            .queue
+            .partition_point(|&other| self.threads[other].vruntime <= vruntime);
         self.cpu(cpu).queue.insert(place, thread);
         self.queued += 1;
     }

@@ -18,12 +18,6 @@ impl Bits {
         self.0[word] |= 1 << (number % 64);
     }
 
-    pub(crate) fn remove(&mut self, number: u32) {
-        if let Some(word) = self.0.get_mut(number as usize / 64) {
-            *word &= !(1 << (number % 64));
-        }
-    }
-
     pub(crate) fn clear(&mut self) {
         self.0.fill(0);
     }
@@ -54,9 +48,7 @@ mod tests {
         assert!(bits.is_empty() && !bits.has(700));
         [3, 64, 700, 63].into_iter().for_each(|number| bits.insert(number));
         assert_eq!(bits.iter().collect::<Vec<_>>(), [3, 63, 64, 700]);
-        bits.remove(64);
-        bits.remove(5_000);
-        assert!(bits.has(63) && !bits.has(64));
+        assert!(bits.has(63) && !bits.has(65));
         bits.clear();
         assert!(bits.is_empty());
     }

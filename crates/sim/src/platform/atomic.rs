@@ -73,7 +73,13 @@ impl seam::AtomicU32 for AtomicU32 {
         result
     }
 
-    fn compare_exchange_weak(&self, current: u32, new: u32, success: Ordering, failure: Ordering) -> Result<u32, u32> {
+    fn compare_exchange_weak(
+        &self,
+        current: u32,
+        new: u32,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u32, u32> {
         self.compare_exchange(current, new, success, failure)
     }
 
@@ -120,7 +126,13 @@ impl<T> seam::AtomicPtr<T> for AtomicPtr<T> {
         self.0.swap(value, Relaxed)
     }
 
-    fn compare_exchange(&self, current: *mut T, new: *mut T, _: Ordering, _: Ordering) -> Result<*mut T, *mut T> {
+    fn compare_exchange(
+        &self,
+        current: *mut T,
+        new: *mut T,
+        _: Ordering,
+        _: Ordering,
+    ) -> Result<*mut T, *mut T> {
         self.touch(Access::Update);
         self.0.compare_exchange(current, new, Relaxed, Relaxed)
     }

@@ -18,7 +18,8 @@ fn enter() {
 
 /// Takes the locks of the buckets of these words, in order.
 fn lock(addresses: &[usize]) -> Vec<usize> {
-    let mut buckets: Vec<usize> = addresses.iter().map(|&address| world(|world| world.bucket(address))).collect();
+    let mut buckets: Vec<usize> =
+        addresses.iter().map(|&address| world(|world| world.bucket(address))).collect();
     buckets.sort_unstable();
     buckets.dedup();
     for &bucket in &buckets {
@@ -89,7 +90,13 @@ pub(super) fn wake(address: usize, count: u32) -> u32 {
     woken.len() as u32
 }
 
-pub(super) fn requeue(from: &AtomicU32, expected: Option<u32>, wake: u32, to: usize, moved: u32) -> Option<u32> {
+pub(super) fn requeue(
+    from: &AtomicU32,
+    expected: Option<u32>,
+    wake: u32,
+    to: usize,
+    moved: u32,
+) -> Option<u32> {
     enter();
     let address = from.address();
     let buckets = lock(&[address, to]);
@@ -107,7 +114,13 @@ pub(super) fn requeue(from: &AtomicU32, expected: Option<u32>, wake: u32, to: us
     Some(woken.len() as u32 + followers)
 }
 
-pub(super) fn wake_op(first: usize, wake: u32, second: &AtomicU32, op: WakeOp, wake_second: u32) -> Option<u32> {
+pub(super) fn wake_op(
+    first: usize,
+    wake: u32,
+    second: &AtomicU32,
+    op: WakeOp,
+    wake_second: u32,
+) -> Option<u32> {
     enter();
     let address = second.address();
     let buckets = lock(&[first, address]);

@@ -26,7 +26,11 @@ fn commit() -> bool {
 }
 
 /// Runs `look`; if it finds something to write to, and nothing has come in between, `write` happens.
-pub(super) fn step<W>(look: impl FnOnce() -> Option<W>, word: impl FnOnce(&W) -> usize, write: impl FnOnce(W)) -> bool {
+pub(super) fn step<W>(
+    look: impl FnOnce() -> Option<W>,
+    word: impl FnOnce(&W) -> usize,
+    write: impl FnOnce(W),
+) -> bool {
     begin();
     let Some(found) = look() else {
         commit();
@@ -40,7 +44,12 @@ pub(super) fn step<W>(look: impl FnOnce() -> Option<W>, word: impl FnOnce(&W) ->
     commits
 }
 
-pub(super) fn release_unless(guard: &AtomicU32, mask: u32, word: &AtomicU32, likely: impl FnOnce() -> u32) -> bool {
+pub(super) fn release_unless(
+    guard: &AtomicU32,
+    mask: u32,
+    word: &AtomicU32,
+    likely: impl FnOnce() -> u32,
+) -> bool {
     if !is_inside() {
         let calm = guard.value() & mask == 0;
         if calm {
@@ -52,10 +61,14 @@ pub(super) fn release_unless(guard: &AtomicU32, mask: u32, word: &AtomicU32, lik
         return word.compare_exchange(likely(), 0, Release, Relaxed).is_ok();
     }
     let look = || (guard.load(Relaxed) & mask == 0).then_some(word);
-    step(look, |word| word.address(), |word| {
-        crate::here::note(|| Did::Wrote(word.value().into(), 0));
-        word.set(0);
-    })
+    step(
+        look,
+        |word| word.address(),
+        |word| {
+            crate::here::note(|| Did::Wrote(word.value().into(), 0));
+            word.set(0);
+        },
+    )
 }
 
 pub(super) fn heavy_fence() {

@@ -1,0 +1,164 @@
+//! The tables of the four documents that need a bigger machine: published beside simulated.
+
+use serde::{Deserialize, Serialize};
+
+use crate::workload::SettingError;
+
+/// What a simulated figure must be for its check to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Bound {
+    /// From … to.
+    Within(f64, f64),
+    /// At least.
+    AtLeast(f64),
+    /// At most.
+    AtMost(f64),
+    /// On the same side of the neutral value (1 for ratios, 0 for differences) as what is published.
+    Sign,
+}
+
+/// How a figure is to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Unit {
+    /// A ratio; 1: no effect.
+    Ratio,
+    /// A difference in percent; 0: no effect.
+    Percent,
+    /// Operations per second.
+    PerSecond,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Cycles.
+    Cycles,
+    /// A count, or the number of a bin.
+    Count,
+}
+
+/// A figure of a document, and the simulator's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// What it is: the row's name in the table.
+    pub name: String,
+    /// How to read it.
+    pub unit: Unit,
+    /// What the document says, if it does.
+    pub published: Option<f64>,
+    /// What the simulation says: the mean over the seeds.
+    pub simulated: f64,
+    /// Its lowest and highest value over the seeds.
+    pub range: (f64, f64),
+    /// What it must be.
+    pub bound: Option<Bound>,
+    /// Whether a constant of the model was chosen so that this figure comes out.
+    pub fitted: bool,
+}
+
+impl Figure {
+    /// How far the simulation is from the document, as a part of the latter.
+    #[must_use]
+    pub fn relative_error(&self) -> Option<f64> {
+        self.published.map(|published| match self.unit {
+            // +4 % against +2 % is 1.04 against 1.02.
+            Unit::Percent => (100.0 + self.simulated) / (100.0 + published) - 1.0,
+            _ => self.simulated / published - 1.0,
+        })
+    }
+
+    /// Whether both are on the same side of "no effect". None: nothing is published, or the unit has no such value.
+    #[must_use]
+    pub fn same_sign(&self) -> Option<bool> {
+        let neutral = match self.unit {
+            Unit::Ratio => 1.0,
+            Unit::Percent => 0.0,
+            _ => return None,
+        };
+        self.published.map(|published| (published > neutral) == (self.simulated > neutral))
+    }
+
+    /// Whether the bound holds. None: there is none.
+    #[must_use]
+    pub fn holds(&self) -> Option<bool> {
+        Some(match self.bound? {
+            Bound::Within(from, to) => (from..=to).contains(&self.simulated),
+            Bound::AtLeast(least) => self.simulated >= least,
+            Bound::AtMost(most) => self.simulated <= most,
+            Bound::Sign => self.same_sign().unwrap_or(false),
+        })
+    }
+}
+
+/// A table of a document, simulated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// The document: "001" to "004".
+    pub document: String,
+    /// What the table is about.
+    pub title: String,
+    /// The machine on which it was simulated.
+    pub machine: String,
+    /// Which figure a constant was fitted to, and which constant; or that none was.
+    pub fitted: String,
+    /// Its figures.
+    pub figures: Vec<Figure>,
+    /// What to keep in mind; what the model cannot show, and why.
+    pub notes: Vec<String>,
+}
+
+/// How much is simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Effort {
+    /// Seconds: for a first look, and for tests. Bounds may be missed by chance.
+    Quick,
+    /// Minutes.
+    Full,
+}
+
+/// Progress: called with the parts that are done and all parts.
+pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
+
+/// A table that can be simulated.
+#[derive(Clone, Copy)]
+pub struct TableSpec {
+    /// By which it is chosen: `001-v`, for example.
+    pub name: &'static str,
+    /// What it is about.
+    pub about: &'static str,
+    /// Simulates it.
+    pub run: fn(Effort, Progress<'_>) -> Result<Table, SettingError>,
+}
+
+/// All tables, by document.
+#[must_use]
+pub fn tables() -> &'static [TableSpec] {
+    &[]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(unit: Unit, published: f64, simulated: f64, bound: Bound) -> Figure {
+        let range = (simulated, simulated);
+        Figure {
+            name: String::new(),
+            unit,
+            published: Some(published),
+            simulated,
+            range,
+            bound: Some(bound),
+            fitted: false,
+        }
+    }
+
+    #[test]
+    fn errors_signs_and_bounds() {
+        let gain = figure(Unit::Percent, 17.0, 5.3, Bound::Sign);
+        assert_eq!((gain.same_sign(), gain.holds()), (Some(true), Some(true)));
+        assert!((gain.relative_error().unwrap() + 0.1).abs() < 1e-9);
+        let loss = figure(Unit::Ratio, 3.14, 0.9, Bound::Within(2.2, 4.4));
+        assert_eq!((loss.same_sign(), loss.holds()), (Some(false), Some(false)));
+        assert_eq!(figure(Unit::Cycles, 1.0, 2.0, Bound::AtMost(2.0)).holds(), Some(true));
+    }
+}

@@ -1,0 +1,168 @@
+//! Locks behind one face, so that a workload takes any of them.
+
+use spinpark_classics::condvar_2003::{Condvar as Condvar2003, Signalling};
+use spinpark_classics::mutex_2003;
+use spinpark_classics::rwsem_2013::{Rwsem, Series};
+use spinpark_classics::{RawLock, RawRwLock};
+use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock as OurRwLock};
+
+use crate::platform::{Sim, Tuned};
+
+/// A mutex.
+pub trait AnyMutex {
+    /// Acquires.
+    fn lock(&self);
+    /// Releases.
+    fn unlock(&self);
+}
+
+/// A read-write lock.
+pub trait AnyRwLock {
+    /// Acquires for reading.
+    fn read(&self);
+    /// Releases a read lock.
+    fn unlock_read(&self);
+    /// Acquires for writing.
+    fn write(&self);
+    /// Releases the write lock.
+    fn unlock_write(&self);
+}
+
+/// A condition variable with its mutex.
+pub trait AnyCondvar: AnyMutex {
+    /// Releases the mutex, waits for a signal, or for nothing, and acquires the mutex.
+    fn wait(&self);
+    /// Wakes one.
+    fn signal(&self);
+    /// Wakes all.
+    fn broadcast(&self);
+}
+
+impl<T: Tuned> AnyMutex for RawMutex<Sim<T>> {
+    fn lock(&self) {
+        self.lock();
+    }
+    fn unlock(&self) {
+        self.unlock();
+    }
+}
+
+impl<T: Tuned> AnyRwLock for OurRwLock<Sim<T>> {
+    fn read(&self) {
+        self.read(Preference::default());
+    }
+    fn unlock_read(&self) {
+        self.unlock_read();
+    }
+    fn write(&self) {
+        self.write();
+    }
+    fn unlock_write(&self) {
+        self.unlock_write();
+    }
+}
+
+/// A classic mutex.
+pub(super) struct Classic<L>(pub(super) L);
+
+impl<L: RawLock> AnyMutex for Classic<L> {
+    fn lock(&self) {
+        self.0.lock();
+    }
+    fn unlock(&self) {
+        self.0.unlock();
+    }
+}
+
+/// A classic read-write lock. As a mutex, it is taken for writing.
+pub(super) struct ClassicRw<L>(pub(super) L);
+
+impl<L: RawRwLock> AnyRwLock for ClassicRw<L> {
+    fn read(&self) {
+        self.0.read();
+    }
+    fn unlock_read(&self) {
+        self.0.unlock_read();
+    }
+    fn write(&self) {
+        self.0.write();
+    }
+    fn unlock_write(&self) {
+        self.0.unlock_write();
+    }
+}
+
+impl<T: Tuned, S: Series> AnyMutex for ClassicRw<Rwsem<Sim<T>, S>> {
+    fn lock(&self) {
+        self.0.write();
+    }
+    fn unlock(&self) {
+        self.0.unlock_write();
+    }
+}
+
+/// A mutex of three states; the one that is inside the condition variable of 2003, and in glibc.
+pub(super) struct Futex<T: Tuned>(pub(super) mutex_2003::Mutex<Sim<T>>);
+
+impl<T: Tuned> AnyMutex for Futex<T> {
+    fn lock(&self) {
+        self.0.lock();
+    }
+    fn unlock(&self) {
+        self.0.unlock();
+    }
+}
+
+/// Our condition variable and our mutex.
+pub(super) struct OurPair<T: Tuned> {
+    pub(super) mutex: RawMutex<Sim<T>>,
+    pub(super) condvar: RawCondvar<Sim<T>>,
+}
+
+impl<T: Tuned> AnyMutex for OurPair<T> {
+    fn lock(&self) {
+        self.mutex.lock();
+    }
+    fn unlock(&self) {
+        self.mutex.unlock();
+    }
+}
+
+impl<T: Tuned> AnyCondvar for OurPair<T> {
+    fn wait(&self) {
+        self.condvar.wait(&self.mutex, None);
+    }
+    fn signal(&self) {
+        self.condvar.signal();
+    }
+    fn broadcast(&self) {
+        self.condvar.broadcast();
+    }
+}
+
+/// The condition variable of 2003 and its mutex.
+pub(super) struct Pair2003<T: Tuned, S: Signalling> {
+    pub(super) mutex: mutex_2003::Mutex<Sim<T>>,
+    pub(super) condvar: Condvar2003<Sim<T>, S>,
+}
+
+impl<T: Tuned, S: Signalling> AnyMutex for Pair2003<T, S> {
+    fn lock(&self) {
+        self.mutex.lock();
+    }
+    fn unlock(&self) {
+        self.mutex.unlock();
+    }
+}
+
+impl<T: Tuned, S: Signalling> AnyCondvar for Pair2003<T, S> {
+    fn wait(&self) {
+        self.condvar.wait(&self.mutex, None);
+    }
+    fn signal(&self) {
+        self.condvar.signal();
+    }
+    fn broadcast(&self) {
+        self.condvar.broadcast();
+    }
+}

@@ -1,0 +1,144 @@
+//! Which locks there are.
+
+use std::rc::Rc;
+
+use spinpark_classics::RawLock;
+use spinpark_classics::condvar_2003::{Condvar as Condvar2003, Orig, Requeue, Signalling, WakeByOp};
+use spinpark_classics::mtx_2006::{Absent, Alone, Profiled};
+use spinpark_classics::mutex_2003;
+use spinpark_classics::mutex_2010::{Fixed, Mutex, NoSpin as Sleeps, OldSpin};
+use spinpark_classics::rwsem_2013::{Full, NoSpin, Rwsem, Vanilla};
+use spinpark_classics::tas::{BackOff, TasLock, TestAndSet, TestAndTestAndSet};
+use spinpark_locks::{RawCondvar, RawMutex, RawRwLock};
+
+use super::any::{AnyCondvar, AnyMutex, AnyRwLock, Classic, ClassicRw, Futex, OurPair, Pair2003};
+use crate::platform::{Sim, Tuned};
+
+/// A lock that can be chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+}
+
+const LOCKS: &[LockInfo] = &[
+    LockInfo { name: "spinpark", about: "ours: mutex, read-write lock, condition variable" },
+    LockInfo { name: "classic-mutex-2.6.34", about: "document 001: spins over changes of owner (mutex)" },
+    LockInfo { name: "classic-mutex-fixed", about: "document 001: leaves when the owner changes (mutex)" },
+    LockInfo { name: "classic-mutex-nospin", about: "document 001: sleeps at once (mutex)" },
+    LockInfo {
+        name: "classic-mutex-2003",
+        about: "document 003: three states, as glibc's normal mutex (mutex)",
+    },
+    LockInfo {
+        name: "classic-rwsem-3.12",
+        about: "document 002: before the series (mutex, read-write lock)",
+    },
+    LockInfo {
+        name: "classic-rwsem-nospin",
+        about: "document 002: all but the writer's spinning (mutex, read-write lock)",
+    },
+    LockInfo { name: "classic-rwsem-full", about: "document 002: the whole series (mutex, read-write lock)" },
+    LockInfo { name: "classic-tas", about: "document 004: test-and-set (mutex)" },
+    LockInfo { name: "classic-ttas", about: "document 004: test, and test-and-set (mutex)" },
+    LockInfo {
+        name: "classic-tas-backoff",
+        about: "document 004: the same with exponential back-off (mutex)",
+    },
+    LockInfo { name: "classic-mtx", about: "document 004: FreeBSD's adaptive mutex (mutex)" },
+    LockInfo {
+        name: "classic-mtx-profiled",
+        about: "document 004: its profiling compiled in, not enabled (mutex)",
+    },
+    LockInfo {
+        name: "classic-condvar-orig",
+        about: "document 003: wakes under the internal lock (condition variable)",
+    },
+    LockInfo {
+        name: "classic-condvar-requeue",
+        about: "document 003: moves the waiter (condition variable)",
+    },
+    LockInfo { name: "classic-condvar-wake-op", about: "document 003: FUTEX_WAKE_OP (condition variable)" },
+];
+
+/// All locks, in the order in which they are shown.
+#[must_use]
+pub fn locks() -> &'static [LockInfo] {
+    LOCKS
+}
+
+fn classic<L: RawLock + 'static>() -> Rc<dyn AnyMutex> {
+    Rc::new(Classic(L::new()))
+}
+
+fn rwsem<T: Tuned, S: spinpark_classics::rwsem_2013::Series>() -> Rc<ClassicRw<Rwsem<Sim<T>, S>>> {
+    Rc::new(ClassicRw(spinpark_classics::RawRwLock::new()))
+}
+
+/// The mutex of that name.
+#[must_use]
+pub fn mutex<T: Tuned>(name: &str) -> Option<Rc<dyn AnyMutex>> {
+    Some(match name {
+        "spinpark" => Rc::new(RawMutex::<Sim<T>>::new()),
+        "classic-mutex-2.6.34" => classic::<Mutex<Sim<T>, OldSpin>>(),
+        "classic-mutex-fixed" => classic::<Mutex<Sim<T>, Fixed>>(),
+        "classic-mutex-nospin" => classic::<Mutex<Sim<T>, Sleeps>>(),
+        "classic-mutex-2003" => Rc::new(Futex::<T>(mutex_2003::Mutex::new())),
+        "classic-rwsem-3.12" => rwsem::<T, Vanilla>(),
+        "classic-rwsem-nospin" => rwsem::<T, NoSpin>(),
+        "classic-rwsem-full" => rwsem::<T, Full>(),
+        "classic-tas" => classic::<TasLock<Sim<T>, TestAndSet>>(),
+        "classic-ttas" => classic::<TasLock<Sim<T>, TestAndTestAndSet>>(),
+        "classic-tas-backoff" => classic::<TasLock<Sim<T>, BackOff>>(),
+        "classic-mtx" => classic::<Alone<Sim<T>, Absent>>(),
+        "classic-mtx-profiled" => classic::<Alone<Sim<T>, Profiled>>(),
+        _ => return None,
+    })
+}
+
+/// The read-write lock of that name.
+#[must_use]
+pub fn rwlock<T: Tuned>(name: &str) -> Option<Rc<dyn AnyRwLock>> {
+    Some(match name {
+        "spinpark" => Rc::new(RawRwLock::<Sim<T>>::new()),
+        "classic-rwsem-3.12" => rwsem::<T, Vanilla>(),
+        "classic-rwsem-nospin" => rwsem::<T, NoSpin>(),
+        "classic-rwsem-full" => rwsem::<T, Full>(),
+        _ => return None,
+    })
+}
+
+fn pair_2003<T: Tuned, S: Signalling + 'static>() -> Rc<dyn AnyCondvar> {
+    Rc::new(Pair2003::<T, S> { mutex: mutex_2003::Mutex::new(), condvar: Condvar2003::new() })
+}
+
+/// The condition variable of that name, with its mutex.
+#[must_use]
+pub fn condvar<T: Tuned>(name: &str) -> Option<Rc<dyn AnyCondvar>> {
+    Some(match name {
+        "spinpark" => Rc::new(OurPair::<T> { mutex: RawMutex::new(), condvar: RawCondvar::new() }),
+        "classic-condvar-orig" => pair_2003::<T, Orig>(),
+        "classic-condvar-requeue" => pair_2003::<T, Requeue>(),
+        "classic-condvar-wake-op" => pair_2003::<T, WakeByOp>(),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::LinuxTuning;
+
+    #[test]
+    fn every_name_is_some_lock() {
+        for lock in locks() {
+            let name = lock.name;
+            let is_there = mutex::<LinuxTuning>(name).is_some()
+                || rwlock::<LinuxTuning>(name).is_some()
+                || condvar::<LinuxTuning>(name).is_some();
+            assert!(is_there, "{name}");
+        }
+    }
+}

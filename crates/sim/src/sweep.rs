@@ -1,0 +1,19 @@
+//! Many runs, side by side on the CPUs of the real machine.
+
+use rayon::prelude::*;
+
+use crate::workload::{Report, Setting, SettingError};
+
+/// Runs all of them; the reports are in the order of the settings. `done` is called after each, on some thread.
+///
+/// # Errors
+///
+/// The first one that could not be run.
+pub fn run_all(settings: &[Setting], done: impl Fn(&Report) + Sync) -> Result<Vec<Report>, SettingError> {
+    let run = |setting: &Setting| {
+        let report = setting.run()?;
+        done(&report);
+        Ok(report)
+    };
+    settings.par_iter().map(run).collect()
+}

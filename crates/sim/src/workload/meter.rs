@@ -1,0 +1,226 @@
+//! What is measured at a lock, from outside: who waited, for how long, how long it was held, and that it excludes.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
+
+use super::histogram::Histogram;
+use crate::failure::Failure;
+use crate::here;
+use crate::locks::{AnyCondvar, AnyMutex, AnyRwLock};
+
+/// What happened at a lock, or at all locks of one name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Place {
+    /// What the workload calls it.
+    pub name: String,
+    /// How often it was acquired.
+    pub acquisitions: u64,
+    /// Of those, how often it was not free when it was asked for.
+    pub contended: u64,
+    /// Time from the question to the acquisition: total and longest, ns.
+    pub wait_ns: f64,
+    /// The longest.
+    pub longest_wait_ns: f64,
+    /// The waits of the contended acquisitions, in cycles.
+    pub waits: Histogram,
+    /// Time from the acquisition to the release: total and longest, ns.
+    pub hold_ns: f64,
+    /// The longest.
+    pub longest_hold_ns: f64,
+    /// The holds, in cycles.
+    pub holds: Histogram,
+    /// The most acquisitions by others during one wait.
+    pub most_passed: u64,
+}
+
+/// How a lock is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hold {
+    Exclusive,
+    Shared,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Exclusive acquisitions, and shared ones.
+    places: [Place; 2],
+    writer: Option<u32>,
+    readers: u32,
+    waiting: u32,
+}
+
+/// Watches one lock.
+#[derive(Debug)]
+pub(super) struct Meter {
+    state: RefCell<State>,
+    ghz: f64,
+}
+
+/// What is known at the beginning of a wait.
+struct Asked {
+    at: f64,
+    contended: bool,
+    acquisitions: u64,
+}
+
+impl State {
+    fn acquisitions(&self) -> u64 {
+        self.places.iter().map(|place| place.acquisitions).sum()
+    }
+}
+
+impl Meter {
+    pub(super) fn new(name: &str, ghz: f64) -> Self {
+        let mut state = State::default();
+        state.places[Hold::Exclusive as usize].name = name.to_owned();
+        state.places[Hold::Shared as usize].name = format!("{name} (read)");
+        Self { state: RefCell::new(state), ghz }
+    }
+
+    /// What happened there; nothing, where nobody came.
+    pub(super) fn places(&self) -> Vec<Place> {
+        self.state.borrow().places.iter().filter(|place| place.acquisitions > 0).cloned().collect()
+    }
+
+    fn ask(&self, hold: Hold) -> Asked {
+        let mut state = self.state.borrow_mut();
+        let is_held = state.writer.is_some() || (hold == Hold::Exclusive && state.readers > 0);
+        let contended = is_held || state.waiting > 0;
+        state.waiting += 1;
+        Asked { at: here::now(), contended, acquisitions: state.acquisitions() }
+    }
+
+    /// Returns the time of the acquisition.
+    fn acquired(&self, asked: &Asked, hold: Hold) -> f64 {
+        let now = here::now();
+        here::mark("wait", asked.at);
+        self.enter(hold);
+        let mut state = self.state.borrow_mut();
+        state.waiting -= 1;
+        let passed = state.acquisitions() - asked.acquisitions;
+        let place = &mut state.places[hold as usize];
+        let waited = now - asked.at;
+        place.most_passed = place.most_passed.max(passed);
+        place.acquisitions += 1;
+        place.wait_ns += waited;
+        place.longest_wait_ns = place.longest_wait_ns.max(waited);
+        if asked.contended {
+            place.contended += 1;
+            place.waits.add((waited * self.ghz) as u64);
+        }
+        now
+    }
+
+    /// The calling thread is in the critical section now; the run fails if it must not be.
+    fn enter(&self, hold: Hold) {
+        let me = here::thread().number();
+        let mut state = self.state.borrow_mut();
+        let reader = (hold == Hold::Exclusive && state.readers > 0).then_some(u32::MAX);
+        if let Some(first) = state.writer.or(reader) {
+            drop(state);
+            here::end_with(Failure::Exclusion { first, second: me });
+            return;
+        }
+        match hold {
+            Hold::Exclusive => state.writer = Some(me),
+            Hold::Shared => state.readers += 1,
+        }
+    }
+
+    fn leave(&self, since: f64, hold: Hold) {
+        let held = here::now() - since;
+        here::mark("hold", since);
+        let mut state = self.state.borrow_mut();
+        match hold {
+            Hold::Exclusive => state.writer = None,
+            Hold::Shared => state.readers -= 1,
+        }
+        let place = &mut state.places[hold as usize];
+        place.hold_ns += held;
+        place.longest_hold_ns = place.longest_hold_ns.max(held);
+        place.holds.add((held * self.ghz) as u64);
+    }
+
+    /// Runs `section` between `acquire` and `release`.
+    fn around<R>(
+        &self,
+        hold: Hold,
+        acquire: impl FnOnce(),
+        section: impl FnOnce() -> R,
+        release: impl FnOnce(),
+    ) -> R {
+        let asked = self.ask(hold);
+        acquire();
+        let since = self.acquired(&asked, hold);
+        let result = section();
+        self.leave(since, hold);
+        release();
+        result
+    }
+}
+
+/// A mutex that is watched.
+#[derive(Clone)]
+pub struct Mutex {
+    pub(super) lock: Rc<dyn AnyMutex>,
+    pub(super) meter: Rc<Meter>,
+}
+
+impl Mutex {
+    /// Runs `section` while the calling thread holds the lock.
+    pub fn with<R>(&self, section: impl FnOnce() -> R) -> R {
+        self.meter.around(Hold::Exclusive, || self.lock.lock(), section, || self.lock.unlock())
+    }
+}
+
+/// A read-write lock that is watched.
+#[derive(Clone)]
+pub struct RwLock {
+    pub(super) lock: Rc<dyn AnyRwLock>,
+    pub(super) meter: Rc<Meter>,
+}
+
+impl RwLock {
+    /// Runs `section` while the calling thread holds the lock for reading.
+    pub fn read<R>(&self, section: impl FnOnce() -> R) -> R {
+        self.meter.around(Hold::Shared, || self.lock.read(), section, || self.lock.unlock_read())
+    }
+
+    /// Runs `section` while the calling thread holds the lock for writing.
+    pub fn write<R>(&self, section: impl FnOnce() -> R) -> R {
+        self.meter.around(Hold::Exclusive, || self.lock.write(), section, || self.lock.unlock_write())
+    }
+}
+
+/// A condition variable and its mutex, which is watched.
+#[derive(Clone)]
+pub struct Condvar {
+    pub(super) pair: Rc<dyn AnyCondvar>,
+    pub(super) meter: Rc<Meter>,
+}
+
+impl Condvar {
+    /// Runs `section` while the calling thread holds the mutex. The section may wait: its waits count as held time.
+    pub fn with<R>(&self, section: impl FnOnce() -> R) -> R {
+        self.meter.around(Hold::Exclusive, || self.pair.lock(), section, || self.pair.unlock())
+    }
+
+    /// Within [`Condvar::with`]: gives up the mutex, waits for a signal, or for nothing, and takes the mutex again.
+    pub fn wait(&self) {
+        self.meter.state.borrow_mut().writer = None;
+        self.pair.wait();
+        self.meter.enter(Hold::Exclusive);
+    }
+
+    /// Wakes one.
+    pub fn signal(&self) {
+        self.pair.signal();
+    }
+
+    /// Wakes all.
+    pub fn broadcast(&self) {
+        self.pair.broadcast();
+    }
+}

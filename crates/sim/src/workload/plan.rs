@@ -1,0 +1,175 @@
+//! A workload being set up: its locks and its threads.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use super::meter::{Condvar, Meter, Mutex, Place, RwLock};
+use super::setting::{Setting, SettingError};
+use crate::locks;
+use crate::machine::Machine;
+use crate::platform::{LinuxTuning, Tuned};
+use crate::simulation::Simulation;
+use spinpark_platform::Tuning;
+
+/// Locks of the kernel: whether the owner runs is one load there, so it is asked at each poll.
+#[derive(Debug)]
+pub enum KernelTuning {}
+
+impl Tuned for KernelTuning {
+    const TUNING: Tuning = Tuning { oracle_ns: 1, ..Tuning::LINUX };
+}
+
+/// Where the locks of a workload live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// In user space: they make system calls.
+    User,
+    /// In the kernel, inside of [`here::in_kernel`](crate::here::in_kernel).
+    Kernel,
+}
+
+/// A worker counts its operations here.
+#[derive(Clone, Debug)]
+pub struct Worker {
+    done: Rc<Cell<u64>>,
+    /// Its number, from 0.
+    pub number: u32,
+}
+
+impl Worker {
+    /// It has done one operation.
+    pub fn did_one(&self) {
+        self.done.set(self.done.get() + 1);
+    }
+
+    /// Works until the run's time is over.
+    pub fn repeat(&self, mut operation: impl FnMut()) {
+        while !crate::here::is_over() {
+            operation();
+            self.did_one();
+        }
+    }
+}
+
+/// The set-up.
+pub struct Plan<'a> {
+    setting: &'a Setting,
+    mode: Mode,
+    simulation: Simulation,
+    meters: Vec<Rc<Meter>>,
+    workers: Vec<Worker>,
+}
+
+impl<'a> Plan<'a> {
+    pub(super) fn new(setting: &'a Setting, mode: Mode) -> Self {
+        let simulation = Simulation::new(&setting.machine)
+            .seed(setting.seed)
+            .until(setting.for_ns)
+            .chaos(setting.chaos.clone())
+            .record(setting.record)
+            .most_steps(setting.most_steps);
+        Self { setting, mode, simulation, meters: Vec::new(), workers: Vec::new() }
+    }
+
+    /// What was asked for.
+    #[must_use]
+    pub fn setting(&self) -> &Setting {
+        self.setting
+    }
+
+    /// The machine.
+    #[must_use]
+    pub fn machine(&self) -> &Machine {
+        &self.setting.machine
+    }
+
+    fn meter(&mut self, name: &str) -> Rc<Meter> {
+        let meter = Rc::new(Meter::new(name, self.setting.machine.ghz));
+        self.meters.push(Rc::clone(&meter));
+        meter
+    }
+
+    fn has_no(&self, kind: &'static str) -> SettingError {
+        SettingError::WrongKind {
+            lock: self.setting.lock.clone(),
+            kind,
+            workload: self.setting.workload.clone(),
+        }
+    }
+
+    /// A mutex of the chosen kind, by this name in the report.
+    ///
+    /// # Errors
+    ///
+    /// The chosen lock is no mutex.
+    pub fn mutex(&mut self, name: &str) -> Result<Mutex, SettingError> {
+        let kind = &self.setting.lock;
+        self.mutex_of(&kind.clone(), name)
+    }
+
+    /// A mutex of kind `kind`.
+    ///
+    /// # Errors
+    ///
+    /// There is no such mutex.
+    pub fn mutex_of(&mut self, kind: &str, name: &str) -> Result<Mutex, SettingError> {
+        let lock = match self.mode {
+            Mode::User => locks::mutex::<LinuxTuning>(kind),
+            Mode::Kernel => locks::mutex::<KernelTuning>(kind),
+        };
+        Ok(Mutex { lock: lock.ok_or_else(|| self.has_no("mutex"))?, meter: self.meter(name) })
+    }
+
+    /// A read-write lock of the chosen kind.
+    ///
+    /// # Errors
+    ///
+    /// The chosen lock is no read-write lock.
+    pub fn rwlock(&mut self, name: &str) -> Result<RwLock, SettingError> {
+        let kind = &self.setting.lock;
+        let lock = match self.mode {
+            Mode::User => locks::rwlock::<LinuxTuning>(kind),
+            Mode::Kernel => locks::rwlock::<KernelTuning>(kind),
+        };
+        Ok(RwLock { lock: lock.ok_or_else(|| self.has_no("read-write lock"))?, meter: self.meter(name) })
+    }
+
+    /// A condition variable of the chosen kind, with its mutex.
+    ///
+    /// # Errors
+    ///
+    /// The chosen lock is no condition variable.
+    pub fn condvar(&mut self, name: &str) -> Result<Condvar, SettingError> {
+        let kind = &self.setting.lock;
+        let pair = match self.mode {
+            Mode::User => locks::condvar::<LinuxTuning>(kind),
+            Mode::Kernel => locks::condvar::<KernelTuning>(kind),
+        };
+        Ok(Condvar { pair: pair.ok_or_else(|| self.has_no("condition variable"))?, meter: self.meter(name) })
+    }
+
+    /// Adds a thread.
+    pub fn worker(&mut self, body: impl FnOnce(Worker) + 'static) {
+        let worker = self.next_worker();
+        self.simulation.thread(move || body(worker));
+    }
+
+    /// Adds a thread that may use these CPUs only.
+    pub fn worker_on(&mut self, cpus: std::ops::Range<u32>, body: impl FnOnce(Worker) + 'static) {
+        let worker = self.next_worker();
+        self.simulation.thread_on(cpus, move || body(worker));
+    }
+
+    fn next_worker(&mut self) -> Worker {
+        let worker = Worker { done: Rc::default(), number: self.workers.len() as u32 };
+        self.workers.push(worker.clone());
+        worker
+    }
+
+    pub(super) fn run(self) -> std::io::Result<(crate::Outcome, Vec<Place>, Vec<u64>)> {
+        let outcome = self.simulation.run()?;
+        let places = self.meters.iter().flat_map(|meter| meter.places()).collect();
+        let done = self.workers.iter().map(|worker| worker.done.get()).collect();
+        Ok((outcome, places, done))
+    }
+}
