@@ -69,23 +69,37 @@ pub(crate) fn run(mut start: World, first: Vec<(Body, Option<(u32, u32)>)>) -> s
     for (body, allowed) in first {
         start.spawn(body, allowed);
     }
-    let outer = WORLD.replace(Some(start));
-    assert!(outer.is_none(), "a simulation runs within another one on the same OS thread");
+    assert!(!is_inside(), "a simulation runs within another one on the same OS thread");
+    WORLD.set(Some(start));
     let result = resume_all();
     let world = WORLD.take();
     result.map(|()| outcome(world.expect("it was put there above")))
 }
 
+/// The coroutines, by number of their thread.
+///
+/// A run that failed, or in which simulated code panicked, leaves threads in the middle of something: their stacks are
+/// given up, with all that is on them.
+#[derive(Default)]
+struct Fibers(Vec<Option<Fiber>>);
+
+impl Drop for Fibers {
+    fn drop(&mut self) {
+        YIELDER.set(std::ptr::null());
+        self.0.drain(..).flatten().for_each(std::mem::forget);
+    }
+}
+
 fn resume_all() -> std::io::Result<()> {
-    let mut fibers: Vec<Option<Fiber>> = Vec::new();
+    let mut fibers = Fibers::default();
     while let Some(ThreadId(next)) = world(|world| {
         for (id, body) in world.born.drain(..) {
-            debug_assert_eq!(id.0 as usize, fibers.len());
-            fibers.push(Some(fiber(body)?));
+            debug_assert_eq!(id.0 as usize, fibers.0.len());
+            fibers.0.push(Some(fiber(body)?));
         }
         Ok::<_, std::io::Error>(world.next())
     })? {
-        let slot = &mut fibers[next as usize];
+        let slot = &mut fibers.0[next as usize];
         let Some(fiber) = slot else { continue };
         let result = fiber.resume(());
         YIELDER.set(std::ptr::null());
@@ -96,8 +110,6 @@ fn resume_all() -> std::io::Result<()> {
             world(World::ended);
         }
     }
-    // A run that failed leaves threads in the middle of something: their stacks are given up, with all that is on them.
-    fibers.into_iter().flatten().for_each(std::mem::forget);
     Ok(())
 }
 

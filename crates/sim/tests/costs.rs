@@ -1,0 +1,176 @@
+//! What accesses, computations and calls cost: exactly what the machine says.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use spinpark_platform::{AtomicU32 as _, Clock, Deadline, Ordering::Relaxed, Platform, Wait};
+use spinpark_sim::machine::Machine;
+use spinpark_sim::{AtomicU32, Outcome, Sim, Simulation, here};
+
+/// A word on a cache line of its own.
+#[repr(align(128))]
+struct Line(AtomicU32);
+
+fn line() -> Rc<Line> {
+    Rc::new(Line(AtomicU32::new(0)))
+}
+
+/// Two sockets of two cores, with two hardware threads each.
+fn two_sockets() -> Machine {
+    let mut machine = Machine::plain(2);
+    machine.shape.sockets = 2;
+    machine.shape.threads = 2;
+    machine.shape.hops = vec![vec![0, 1], vec![1, 0]];
+    machine.memory.serial = 1.0;
+    machine
+}
+
+/// How long each of `steps` takes, ns, one after the other on the CPUs of their numbers.
+fn times(machine: &Machine, steps: Vec<(u32, Box<dyn Fn()>)>) -> Vec<f64> {
+    let turn = Rc::new(Cell::new(0));
+    let times = Rc::new(RefCell::new(Vec::new()));
+    let mut simulation = Simulation::new(machine);
+    for (index, (cpu, step)) in steps.into_iter().enumerate() {
+        let (turn, times) = (turn.clone(), times.clone());
+        simulation.thread_on(cpu..cpu + 1, move || {
+            while turn.get() != index {
+                here::sleep(100_000);
+            }
+            here::compute(1);
+            let start = here::now();
+            step();
+            times.borrow_mut().push(here::now() - start);
+            turn.set(index + 1);
+        });
+    }
+    assert_eq!(simulation.run().unwrap().failure, None);
+    times.take()
+}
+
+fn about(got: f64, wanted: f64) {
+    assert!((got - wanted).abs() < 0.01 * wanted.max(1.0), "{got} ns, not {wanted} ns");
+}
+
+#[test]
+fn a_line_costs_what_its_distance_says() {
+    let machine = two_sockets();
+    let (step, memory) = (machine.cpu.step_ns, machine.memory.clone());
+    let line = line();
+    let store = |line: &Rc<Line>| {
+        let line = Rc::clone(line);
+        Box::new(move || line.0.store(1, Relaxed)) as Box<dyn Fn()>
+    };
+    let load = |line: &Rc<Line>| {
+        let line = Rc::clone(line);
+        Box::new(move || assert!(line.0.load(Relaxed) < 2)) as Box<dyn Fn()>
+    };
+    // Cores 0 and 1 are in one socket, 2 and 3 in the other; CPUs 4 to 7 are the second threads.
+    let got = times(
+        &machine,
+        vec![
+            (0, store(&line)), // from memory
+            (0, store(&line)), // its own
+            (4, store(&line)), // its own core's
+            (1, store(&line)), // from the core beside it
+            (2, store(&line)), // from the other socket
+            (3, load(&line)),  // from the core beside it, which changed it
+            (2, load(&line)),  // its own copy
+            (3, store(&line)), // takes away the copy of core 2
+        ],
+    );
+    let hit = step + memory.hit_ns;
+    let wanted = [
+        hit + memory.dram_ns,
+        hit,
+        hit,
+        hit + memory.near_ns,
+        hit + memory.hop_ns[0],
+        hit + memory.near_ns,
+        hit,
+        hit + memory.near_ns,
+    ];
+    for (got, wanted) in got.into_iter().zip(wanted) {
+        about(got, wanted);
+    }
+}
+
+#[test]
+fn a_clean_line_is_served_by_the_last_level_cache() {
+    let machine = Machine::plain(3);
+    let line = line();
+    let load = || {
+        let line = Rc::clone(&line);
+        Box::new(move || assert!(line.0.load(Relaxed) < 2)) as Box<dyn Fn()>
+    };
+    let got = times(&machine, vec![(0, load()), (1, load()), (1, load())]);
+    let hit = machine.cpu.step_ns + machine.memory.hit_ns;
+    about(got[1], hit + machine.memory.shared_ns);
+    about(got[2], hit);
+}
+
+#[test]
+fn a_sibling_that_computes_slows_a_thread() {
+    let machine = two_sockets();
+    let mut simulation = Simulation::new(&machine);
+    let took = Rc::new(Cell::new(0.0));
+    simulation.thread_on(4..5, || here::compute(1_000_000));
+    let result = took.clone();
+    simulation.thread_on(0..1, move || {
+        here::compute(10_000); // until both run
+        let start = here::now();
+        here::compute(60_000);
+        result.set(here::now() - start);
+    });
+    simulation.run().unwrap();
+    about(took.get(), 60_000.0 / machine.cpu.smt);
+}
+
+#[test]
+fn clocks_and_timers() {
+    let machine = Machine::plain(1);
+    let mut simulation = Simulation::new(&machine);
+    let slack = machine.kernel.timer_slack_ns;
+    simulation.thread(move || {
+        let word = AtomicU32::new(0);
+        for clock in [Clock::Monotonic, Clock::Realtime] {
+            let before = <Sim>::now(clock);
+            here::compute(500);
+            assert!((500..700).contains(&(<Sim>::now(clock) - before)));
+            let deadline = Deadline { clock, at: <Sim>::now(clock) + 1_000_000 };
+            assert_eq!(<Sim>::futex_wait(&word, 0, Some(deadline)), Wait::TimedOut);
+            let late = (<Sim>::now(clock) - deadline.at) as f64;
+            assert!((slack..slack + 20_000.0).contains(&late), "{late} ns late");
+        }
+    });
+    assert_eq!(simulation.run().unwrap().failure, None);
+}
+
+/// A run with all sorts of things in it.
+fn busy(seed: u64) -> Outcome {
+    let mut simulation = Simulation::new(&two_sockets()).seed(seed);
+    let lock = Rc::new(spinpark_locks::RawMutex::<Sim>::new());
+    for _ in 0..12 {
+        let lock = Rc::clone(&lock);
+        simulation.thread(move || {
+            for _ in 0..200 {
+                lock.lock();
+                here::compute(here::random(2_000));
+                lock.unlock();
+                here::compute(here::random(3_000));
+            }
+        });
+    }
+    simulation.run().unwrap()
+}
+
+#[test]
+fn one_seed_is_one_run() {
+    let once = serde_json::to_string(&busy(7)).unwrap();
+    assert_eq!(once, serde_json::to_string(&busy(7)).unwrap());
+    assert_ne!(once, serde_json::to_string(&busy(8)).unwrap());
+    let elsewhere = std::thread::spawn(|| {
+        let _shifts_the_heap = vec![0_u8; 12_345];
+        serde_json::to_string(&busy(7)).unwrap()
+    });
+    assert_eq!(once, elsewhere.join().unwrap());
+}

@@ -1,0 +1,214 @@
+//! The simulated kernel: who runs when, and who is woken.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use spinpark_platform::{AtomicU32 as _, OnCpu, Ordering::Relaxed, Platform, Wait};
+use spinpark_sim::machine::Machine;
+use spinpark_sim::{AtomicU32, Simulation, here};
+
+type Sim = spinpark_sim::Sim;
+
+#[test]
+fn threads_of_one_cpu_take_turns() {
+    let mut simulation = Simulation::new(&Machine::plain(1));
+    for _ in 0..3 {
+        simulation.thread(|| here::compute(30_000_000));
+    }
+    let outcome = simulation.run().unwrap();
+    let run = outcome.threads.iter().map(|thread| thread.on_cpu_ns);
+    assert!(run.clone().all(|ns| (30_000_000..31_000_000).contains(&ns)), "{:?}", run.collect::<Vec<_>>());
+    // 90 ms in slices of about 3 ms.
+    assert!((20..45).contains(&outcome.counts.preemptions), "{}", outcome.counts.preemptions);
+}
+
+#[test]
+fn idle_cpus_take_waiting_threads() {
+    let mut simulation = Simulation::new(&Machine::plain(4));
+    for _ in 0..4 {
+        // All start where the first one is, so to speak: they sleep there, and wake one after the other.
+        simulation.thread(|| {
+            here::sleep(1_000_000);
+            here::compute(20_000_000);
+        });
+    }
+    let outcome = simulation.run().unwrap();
+    assert!(outcome.elapsed_ns < 25_000_000, "{} ns", outcome.elapsed_ns);
+}
+
+#[test]
+fn kernel_code_is_not_preempted_where_the_machine_says_so() {
+    for preempts_kernel in [false, true] {
+        let mut machine = Machine::plain(1);
+        machine.scheduler.preempts_kernel = preempts_kernel;
+        let mut simulation = Simulation::new(&machine);
+        let longest = Rc::new(Cell::new(0.0_f64));
+        let result = longest.clone();
+        simulation.thread(move || {
+            here::in_kernel(|| {
+                let start = here::now();
+                here::compute(40_000_000);
+                result.set(here::now() - start);
+            });
+        });
+        simulation.thread(|| here::compute(40_000_000));
+        simulation.run().unwrap();
+        let is_preempted = longest.get() > 41_000_000.0;
+        assert_eq!(is_preempted, preempts_kernel, "{} ns", longest.get());
+    }
+}
+
+/// Sleeps on the word while it holds `value`.
+fn sleep_while(word: &AtomicU32, value: u32) {
+    while word.load(Relaxed) == value {
+        Sim::futex_wait(word, value, None);
+    }
+}
+
+#[test]
+fn sleepers_are_woken_in_their_order() {
+    let mut simulation = Simulation::new(&Machine::plain(4));
+    let words = Rc::new([AtomicU32::new(0), AtomicU32::new(0)]);
+    let order = Rc::new(RefCell::new(Vec::new()));
+    for me in 0..3 {
+        let (words, order) = (words.clone(), order.clone());
+        simulation.thread(move || {
+            here::sleep(1_000_000 * (3 - me)); // the last one sleeps first
+            assert_eq!(Sim::futex_wait(&words[0], 0, None), Wait::Woken);
+            order.borrow_mut().push(me);
+        });
+    }
+    simulation.thread(move || {
+        here::sleep(10_000_000);
+        assert_eq!(Sim::futex_requeue(&words[0], Some(1), 1, &words[1], 1), None);
+        assert_eq!(Sim::futex_requeue(&words[0], Some(0), 1, &words[1], 1), Some(2));
+        here::sleep(1_000_000);
+        assert_eq!(Sim::futex_wake(&words[1], 9), 1);
+        here::sleep(1_000_000);
+        assert_eq!(Sim::futex_wake(&words[0], 9), 1);
+    });
+    assert_eq!(simulation.run().unwrap().failure, None);
+    assert_eq!(*order.borrow(), [2, 1, 0]);
+}
+
+#[test]
+fn a_thread_that_sleeps_for_ever_is_a_deadlock() {
+    let mut simulation = Simulation::new(&Machine::plain(2));
+    simulation.thread(|| sleep_while(&AtomicU32::new(0), 0));
+    simulation.thread(|| here::compute(10));
+    let failure = simulation.run().unwrap().failure.unwrap();
+    assert_eq!(failure, spinpark_sim::Failure::Deadlock { threads: vec![0] });
+}
+
+#[test]
+fn the_oracle_knows_who_runs() {
+    let mut simulation = Simulation::new(&Machine::plain(2));
+    let stop = Rc::new(Cell::new(false));
+    let stopped = stop.clone();
+    simulation.thread(move || {
+        here::compute(5_000_000);
+        while !stopped.get() {
+            here::sleep(20_000_000);
+        }
+    });
+    simulation.thread(move || {
+        let token = 1; // of the first thread
+        let mut sample = 0;
+        here::compute(1_000_000);
+        assert_eq!(Sim::owner_on_cpu(token, &mut sample), OnCpu::Unknown, "the first question");
+        here::compute(1_000_000);
+        assert_eq!(Sim::owner_on_cpu(token, &mut sample), OnCpu::Running);
+        here::compute(10_000_000);
+        Sim::owner_on_cpu(token, &mut sample);
+        here::compute(1_000_000);
+        assert_eq!(Sim::owner_on_cpu(token, &mut sample), OnCpu::Off);
+        stop.set(true);
+    });
+    assert_eq!(simulation.run().unwrap().failure, None);
+}
+
+/// A thread that polls costs events when what it polls changes, not when it polls.
+#[test]
+fn polling_is_cheap() {
+    let mut simulation = Simulation::new(&Machine::plain(2));
+    let word = Rc::new(AtomicU32::new(0));
+    let polled = word.clone();
+    let (polls, written) = (Rc::new(Cell::new(0_u64)), Rc::new(Cell::new(0.0)));
+    let (count, seen) = (polls.clone(), written.clone());
+    simulation.thread(move || {
+        while polled.load(Relaxed) == 0 {
+            count.set(count.get() + u64::from(Sim::spin_hint()));
+        }
+        let late = here::now() - seen.get();
+        assert!((0.0..500.0).contains(&late), "{late} ns after the change");
+    });
+    simulation.thread(move || {
+        here::compute(100_000_000);
+        written.set(here::now());
+        word.store(1, Relaxed);
+    });
+    let outcome = simulation.run().unwrap();
+    assert!(outcome.counts.events < 500, "{} events", outcome.counts.events);
+    assert!(polls.get() > 1_000_000, "{} polls", polls.get());
+}
+
+#[test]
+fn a_heavy_fence_restarts_steps() {
+    // A release between whose look and store somebody sets the guard and fences must not release.
+    let mut caught = 0;
+    for seed in 0..200 {
+        let mut simulation = Simulation::new(&Machine::plain(2)).seed(seed);
+        let words = Rc::new([AtomicU32::new(0), AtomicU32::new(1)]);
+        let (theirs, released) = (words.clone(), Rc::new(Cell::new(None)));
+        let result = released.clone();
+        simulation.thread(move || {
+            here::compute(here::random(1_000));
+            result.set(Some(Sim::release_unless::<1>(&theirs[0], &theirs[1], || 1)));
+        });
+        let fenced = Rc::new(Cell::new(0));
+        let seen = fenced.clone();
+        simulation.thread(move || {
+            here::compute(here::random(1_000));
+            words[0].store(1, Relaxed);
+            Sim::heavy_fence();
+            seen.set(words[1].load(Relaxed));
+        });
+        assert_eq!(simulation.run().unwrap().failure, None);
+        // Who looks after the fence sees the release, or there is none.
+        assert_eq!(released.get(), Some(fenced.get() == 0), "seed {seed}");
+        caught += u32::from(released.get() == Some(false));
+    }
+    assert!(caught > 20, "{caught}");
+}
+
+#[test]
+fn thousands_of_threads() {
+    let mut simulation = Simulation::new(&Machine::plain(512));
+    let lock = Rc::new(spinpark_locks::RawMutex::<Sim>::new());
+    let inside = Rc::new(Cell::new(0));
+    for _ in 0..4_096 {
+        let (lock, inside) = (lock.clone(), inside.clone());
+        simulation.thread(move || {
+            lock.lock();
+            inside.set(inside.get() + 1);
+            here::compute(100);
+            lock.unlock();
+        });
+    }
+    assert_eq!(simulation.run().unwrap().failure, None);
+    assert_eq!(inside.get(), 4_096);
+}
+
+#[test]
+fn a_panic_of_simulated_code_leaves_the_simulator_usable() {
+    let panics = std::panic::catch_unwind(|| {
+        let mut simulation = Simulation::new(&Machine::plain(1));
+        simulation.thread(|| here::sleep(1_000));
+        simulation.thread(|| panic!("as the test wants it"));
+        simulation.run()
+    });
+    assert!(panics.is_err());
+    let mut simulation = Simulation::new(&Machine::plain(1));
+    simulation.thread(|| here::compute(1_000));
+    assert_eq!(simulation.run().unwrap().failure, None);
+}
