@@ -2,6 +2,27 @@
 //!
 //! A machine is data: a TOML file, in which each figure stands with its source. Costs are in nanoseconds; the engine
 //! counts in picoseconds.
+//!
+//! | question | where |
+//! |---|---|
+//! | which machines are there, and how does one get one? | [`machines`], [`Machine::load`] |
+//! | what may stand in a file? | [`keys`], [`sheet`], [`figure`] |
+//! | where does a figure come from? | [`Machine::describe`] |
+//! | where is a CPU, and how far is it from another? | [`topology`] |
+
+mod assemble;
+mod catalogue;
+pub mod describe;
+mod error;
+pub mod figure;
+pub mod keys;
+pub mod sheet;
+pub mod topology;
+
+pub use self::catalogue::machines;
+pub use self::describe::Description;
+pub use self::error::MachineError;
+pub use self::topology::{Distance, Place};
 
 /// A machine.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +59,8 @@ pub struct Shape {
     pub threads: u32,
     /// For each pair of sockets, how many links lie between them; 0 on the diagonal.
     pub hops: Vec<Vec<u32>>,
+    /// How many of the CPUs may be used: the first so many. All, unless [`Machine::limited_to`] said otherwise.
+    pub usable: u32,
 }
 
 /// What it costs to get at a cache line.

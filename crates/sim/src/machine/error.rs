@@ -1,0 +1,101 @@
+//! What is said about a machine that cannot be had: which file, which key, what to do.
+
+use std::io;
+
+use thiserror::Error;
+
+/// A machine that cannot be had.
+#[derive(Debug, Error)]
+pub enum MachineError {
+    /// No machine has that name.
+    #[error(
+        "there is no machine `{name}`{} Known are {known}. A file of your own is named by its path: ./{name}.toml",
+        nearest.as_ref().map_or_else(|| ".".to_owned(), |_| did_you_mean(nearest.as_deref()))
+    )]
+    Unknown {
+        /// The name.
+        name: String,
+        /// One like it.
+        nearest: Option<String>,
+        /// All names.
+        known: String,
+    },
+    /// The file cannot be read.
+    #[error("cannot read the machine file {file}: {error}")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// The file is no TOML.
+    #[error("{file} is not a TOML file: {error}")]
+    Syntax {
+        /// The file.
+        file: String,
+        /// Where, and why.
+        error: String,
+    },
+    /// There is no such key.
+    #[error("{file}: unknown key `{key}`{}", nearest.as_deref().map_or_else(
+        || format!("; known here are {known}"),
+        |_| did_you_mean(nearest.as_deref())
+    ))]
+    UnknownKey {
+        /// The file.
+        file: String,
+        /// The key.
+        key: String,
+        /// A known one like it.
+        nearest: Option<String>,
+        /// All that may stand there.
+        known: String,
+    },
+    /// A figure without a source.
+    #[error(
+        "{file}: `{key}` has no source. Add `source = \"…\"` beside the figure: who measured it and where, or how it was \
+         derived, or that it is a guess"
+    )]
+    NoSource {
+        /// The file.
+        file: String,
+        /// The key.
+        key: String,
+    },
+    /// A figure that is needed stands nowhere.
+    #[error(
+        "{file}: `{key}` is missing ({meaning}). Write {example}, or name with `based_on` a machine from which it is taken"
+    )]
+    Missing {
+        /// The file.
+        file: String,
+        /// The key.
+        key: String,
+        /// What it means.
+        meaning: String,
+        /// How it is written.
+        example: String,
+    },
+    /// A value that cannot be.
+    #[error("{file}: `{key}` {what}")]
+    Bad {
+        /// The file.
+        file: String,
+        /// The key.
+        key: String,
+        /// What is wrong, and what to write.
+        what: String,
+    },
+    /// A machine that is based on itself.
+    #[error("{file}: `based_on` leads back to where it began: {way}. Take `based_on` out of one of them")]
+    Circle {
+        /// The file.
+        file: String,
+        /// The way.
+        way: String,
+    },
+}
+
+fn did_you_mean(nearest: Option<&str>) -> String {
+    nearest.map_or_else(String::new, |nearest| format!("; did you mean `{nearest}`?"))
+}

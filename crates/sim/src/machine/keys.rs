@@ -1,0 +1,134 @@
+//! Every figure of a machine: its key in a file, what may stand there, and what it means.
+
+/// What may stand at a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A time: `ns`, `us`, `ms` or `cycles`.
+    Time,
+    /// A time, or `never = true`.
+    TimeOrNever,
+    /// A list of times, which may be empty.
+    Times,
+    /// A number above 0.
+    Positive,
+    /// A number of at least 1.
+    Factor,
+    /// A number from 0 to 1.
+    Share,
+    /// A power of two.
+    PowerOfTwo,
+    /// `true` or `false`.
+    Flag,
+}
+
+impl Kind {
+    /// How it is written, as an example for a message.
+    pub(super) fn example(self) -> &'static str {
+        match self {
+            Self::Time => "{ ns = 25, source = \"…\" } (or us, ms, cycles)",
+            Self::TimeOrNever => "{ ms = 4, source = \"…\" } or { never = true, source = \"…\" }",
+            Self::Times => "{ ns = [130, 190], source = \"…\" } (or us, ms, cycles)",
+            Self::Positive => "{ value = 2.27, source = \"…\" }, above 0",
+            Self::Factor => "{ value = 1.5, source = \"…\" }, at least 1",
+            Self::Share => "{ value = 0.5, source = \"…\" }, from 0 to 1",
+            Self::PowerOfTwo => "{ value = 256, source = \"…\" }, a power of two",
+            Self::Flag => "{ value = true, source = \"…\" } (or false)",
+        }
+    }
+}
+
+/// A figure of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// The table in which it stands.
+    pub table: &'static str,
+    /// Its name there.
+    pub name: &'static str,
+    /// What may stand there.
+    pub kind: Kind,
+    /// What it means, as a part of a sentence.
+    pub meaning: &'static str,
+}
+
+impl Key {
+    /// `memory.hit`.
+    #[must_use]
+    pub fn path(&self) -> String {
+        format!("{}.{}", self.table, self.name)
+    }
+}
+
+const fn key(table: &'static str, name: &'static str, kind: Kind, meaning: &'static str) -> Key {
+    Key { table, name, kind, meaning }
+}
+
+use Kind::{Factor, Flag, Positive, PowerOfTwo, Share, Time, TimeOrNever, Times};
+
+/// All figures, in the order in which they are listed. The counts of CPUs stand apart, in the table `shape`.
+pub const KEYS: &[Key] = &[
+    key("clock", "ghz", Positive, "clock rate, GHz: what a cycle is"),
+    key("memory", "hit", Time, "a load that hits the core's own cache"),
+    key("memory", "rmw", Time, "an atomic read-modify-write of a line that the core owns"),
+    key("memory", "shared", Time, "a load of an unchanged line from the last-level cache"),
+    key("memory", "shared_busy", Time, "for how long such a load holds up the next one of the same line"),
+    key("memory", "near", Time, "a line changed by another core behind the same last-level cache"),
+    key("memory", "socket", Time, "a line changed behind another last-level cache of the socket"),
+    key("memory", "hop", Times, "a line changed in a socket one, two, … links away"),
+    key("memory", "dram", Time, "a line that no cache holds"),
+    key("memory", "invalidate", Time, "what a write adds for each further last-level cache with a copy"),
+    key("memory", "serial", Share, "the part of a transfer during which the line is busy for others"),
+    key("memory", "nearness", Factor, "how much likelier a request is served before one a level farther"),
+    key("cpu", "pause", Time, "PAUSE, or what stands for it"),
+    key("cpu", "step", Time, "the few instructions between two memory accesses of a lock"),
+    key("cpu", "fence", Time, "a full fence"),
+    key("cpu", "smt", Share, "speed of a hardware thread while its sibling computes too"),
+    key("kernel", "syscall", Time, "entering and leaving the kernel"),
+    key("kernel", "futex", Time, "a futex call's own work, without its bucket's lock"),
+    key("kernel", "futex_buckets", PowerOfTwo, "hash buckets for futexes"),
+    key("kernel", "wake", Time, "what it takes a waker to make a thread runnable"),
+    key("kernel", "kick", Time, "what it adds if the thread is to run on another, idle CPU"),
+    key("kernel", "idle_exit", Time, "until an idle CPU that was kicked runs the thread"),
+    key("kernel", "deep_idle_after", TimeOrNever, "for how long a CPU is idle before it sleeps more deeply"),
+    key("kernel", "deep_idle_exit", TimeOrNever, "until a CPU that sleeps more deeply runs the thread"),
+    key("kernel", "switch", Time, "a switch to another thread"),
+    key("kernel", "clock", Time, "reading the clock"),
+    key("kernel", "cpu_clock", Time, "asking for another thread's CPU time"),
+    key("kernel", "membarrier", Time, "membarrier, without the interrupts"),
+    key("kernel", "interrupt", Time, "what an interrupt takes the CPU that is interrupted"),
+    key("kernel", "timer_slack", Time, "how late a timer fires"),
+    key("kernel", "migrate_core", Time, "what a thread that moved to another core pays for its caches"),
+    key("kernel", "migrate_socket", Time, "what a thread that moved to another socket pays for its caches"),
+    key("scheduler", "latency", Time, "within this time each thread of a CPU runs once, unless too many"),
+    key("scheduler", "min_slice", Time, "the shortest slice"),
+    key("scheduler", "wakeup", TimeOrNever, "how far behind a woken thread has to be to preempt at once"),
+    key("scheduler", "sleeper_credit", Share, "the part of `latency` that a sleeper is put behind at most"),
+    key("scheduler", "tick", Time, "distance of timer ticks: a slice ends at one"),
+    key("scheduler", "balance", Time, "how often CPUs look for threads to take from others"),
+    key("scheduler", "preempts_kernel", Flag, "whether kernel code is preempted"),
+];
+
+/// The keys of the table `shape`, beside `source`.
+pub(super) const SHAPE: &[(&str, &str)] = &[
+    ("sockets", "sockets"),
+    ("caches", "last-level caches in a socket"),
+    ("cores", "cores that share a last-level cache"),
+    ("threads", "hardware threads of a core"),
+    ("topology", "how the sockets are linked, by name or as a matrix of links"),
+];
+
+/// The figure at `table.name`.
+#[must_use]
+pub fn find(table: &str, name: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.table == table && key.name == name)
+}
+
+/// The known name that is most like `name`, if any is.
+pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    const ALIKE: f64 = 0.7;
+    known
+        .into_iter()
+        .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))
+        .filter(|(alike, _)| *alike >= ALIKE)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}
