@@ -20,6 +20,7 @@ fn two_sockets() -> Machine {
     let mut machine = Machine::plain(2);
     machine.shape.sockets = 2;
     machine.shape.threads = 2;
+    machine.shape.usable = 8;
     machine.shape.hops = vec![vec![0, 1], vec![1, 0]];
     machine.memory.serial = 1.0;
     machine

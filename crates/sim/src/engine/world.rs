@@ -61,7 +61,7 @@ impl World {
         most_steps: u64,
     ) -> Self {
         let shape = &machine.shape;
-        let cpus = shape.sockets * shape.caches * shape.cores * shape.threads;
+        let cpus = shape.usable;
         Self {
             now: 0,
             costs: Costs::new(machine),
