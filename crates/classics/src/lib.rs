@@ -17,10 +17,11 @@
 //! # What differs from a kernel
 //!
 //! - A spinner can be preempted, and so can the holder of a spin lock. So who has polled a spin lock (a lock's own
-//!   `wait_lock`, an MCS node, a test-and-set lock) some thousand times sleeps for a moment (`wait/patience.rs`). With
-//!   short sections on running CPUs that is rare; behind an MCS node whose owner spins for long, and on a test-and-set
-//!   lock that is never free, it happens, and acts as a back-off of 50 µs. The kernel's spin locks were ticket locks; these
-//!   are not, so their collapse with the number of waiters (document 002's profile) is not to be seen here.
+//!   `wait_lock`, a test-and-set lock) for 100 µs sleeps for 50, as often as it takes, with back-off and without
+//!   (`wait/patience.rs`). With short sections on running CPUs that is rare; on a test-and-set lock that is never free it
+//!   happens, and acts as a back-off. Who waits in an MCS queue does so only if the thread before it does not run either,
+//!   or was not heard of for a time slice. The kernel's spin locks were ticket locks; these are not, so their collapse with
+//!   the number of waiters (document 002's profile) is not to be seen here.
 //! - "Does the owner run?" costs a system call, not a load. It is asked at a distance (`wait/oracle.rs`).
 //! - There are no real-time tasks, and on Linux nobody can ask whether the scheduler wants the CPU
 //!   ([`need_resched`](spinpark_platform::Platform::need_resched) is `false`).

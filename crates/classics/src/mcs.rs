@@ -21,12 +21,22 @@
 //! | `tail`        | a node   | the youngest in line       | who comes, by swap                             |
 //! | `node.next`   | null     | no successor known yet     | its thread, before it is in `tail`             |
 //! | `node.next`   | a node   | the successor              | the successor, once                            |
-//! | `node.locked` | 0 / 1    | must wait / may enter      | its thread 0, before; its predecessor 1, once  |
+//! | `node.locked` | 0        | must wait, if not alone    | its thread, before it is in `tail`             |
+//! | `node.locked` | 1        | may enter                  | its predecessor, once; in [`Before`], and      |
+//! |               |          |                            | whatever else lacks patch 6, also its own      |
+//! |               |          |                            | thread, if it has no predecessor               |
+//! | `node.thread` | a token  | whose node it is           | its thread, before it is in `tail`             |
 //!
 //! # Invariants
 //!
 //! - **M1** A node lives in the frame of [`McsLock::with`], from before it is in line until it has left it.
 //! - **M2** A predecessor does not leave before it has set its successor's `locked`, and never looks at it again.
+//!
+//! # What differs from the kernel
+//!
+//! A waiter spins, as there, for as long as its predecessor runs, however long that takes. It does not run if it was
+//! preempted, or sleeps for that reason itself: then the waiter naps (`wait/patience.rs`). So the queue behind a preempted
+//! head goes to sleep from the front, a tenth of a millisecond for each place, and does not hold the CPUs that the head needs.
 //!
 //! # Orderings
 //!
@@ -50,7 +60,7 @@ use spinpark_platform::{
     Ordering::Release, Platform,
 };
 
-use crate::wait::Patience;
+use crate::wait::{Behind, Patience};
 
 /// Which patches are in.
 pub trait Shape: Send + Sync + 'static {
@@ -83,6 +93,8 @@ pub type Corrected = Patches<true, true, true>;
 struct Node<P: Platform> {
     next: P::AtomicPtr<Node<P>>,
     locked: P::AtomicU32,
+    /// Whose node it is: its successor asks whether that thread runs.
+    thread: u32,
 }
 
 /// The lock: one pointer, null is unlocked.
@@ -99,7 +111,11 @@ impl<P: Platform, S: Shape> McsLock<P, S> {
 
     /// Runs `section` with the lock held.
     pub fn with<R>(&self, section: impl FnOnce() -> R) -> R {
-        let node = Node { next: AtomicPtr::new(ptr::null_mut()), locked: AtomicU32::new(0) };
+        let node = Node {
+            next: AtomicPtr::new(ptr::null_mut()),
+            locked: AtomicU32::new(0),
+            thread: P::thread_token(),
+        };
         self.lock(&node);
         let leave = Leave(self, &node); // M1: also if the section unwinds
         let result = section();
@@ -117,8 +133,8 @@ impl<P: Platform, S: Shape> McsLock<P, S> {
             }
             return;
         };
-        prev.next.store(ptr::from_ref(me).cast_mut(), Release);
-        let mut patience = Patience::default();
+        let mut patience = Behind::new(prev.thread);
+        prev.next.store(ptr::from_ref(me).cast_mut(), Release); // from here on it may leave
         while me.locked.load(S::WAIT) == 0 {
             patience.poll::<P>();
         }

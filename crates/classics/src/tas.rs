@@ -19,7 +19,7 @@
 //! | wait: load  | Relaxed | –          | only decides when to try again           |
 //! | release     | Release | lock       | this critical section                    |
 //!
-//! The holder may be preempted, as in no kernel: after some thousand polls a waiter sleeps for a moment, again and again.
+//! The holder may be preempted, as in no kernel: after each 100 µs awake a waiter sleeps for 50, whichever way it waits.
 //!
 //! Checked by: `verify` (`tests/classics.rs`), `tests/classics_stress.rs`.
 

@@ -6,7 +6,7 @@ use loom::thread;
 use spinpark_classics::RawLock;
 use spinpark_classics::mcs::{self, McsLock, Shape};
 use spinpark_classics::mtx_2006::profiling::{AtomicAdd, BackOff};
-use spinpark_classics::mtx_2006::{Absent, Alone, Profiled, Profiling};
+use spinpark_classics::mtx_2006::{Absent, Alone, Globals, Mtx, Profiled, Profiling};
 use spinpark_classics::tas::{self, TasLock, TestAndSet, TestAndTestAndSet, Waiting};
 use spinpark_platform::Ordering::{Acquire, Release};
 use spinpark_platform::{Event, OnCpu};
@@ -137,6 +137,42 @@ fn two_that_spin_on_the_owner() {
     spin.check(|| mtx::<BackOff>(2));
     spin.preemptions(2).check(|| mtx::<AtomicAdd>(2));
     spin.preemptions(2).check(|| mtx::<Profiled>(2));
+}
+
+/// Two mutexes share a chain, and each release wakes the waiter of its own, also if the other's is older.
+#[test]
+fn two_mutexes_on_a_chain() {
+    struct Both {
+        globals: Globals<Loom, 1>,
+        mutexes: [Mtx<Loom>; 2],
+        data: [Guarded; 2],
+    }
+    let both = || Both {
+        globals: Globals::new(),
+        mutexes: [Mtx::new(), Mtx::new()],
+        data: [Guarded::new(), Guarded::new()],
+    };
+    Model::new()
+        .two_may_spin()
+        .oracle(OnCpu::Off)
+        .check(move || {
+            let both = Arc::new(both());
+            both.mutexes.iter().for_each(|mutex| mutex.lock(&both.globals));
+            let others = [1, 0].map(|mine| {
+                let both = Arc::clone(&both);
+                thread::spawn(move || {
+                    both.mutexes[mine].lock(&both.globals);
+                    both.data[mine].add();
+                    both.mutexes[mine].unlock(&both.globals);
+                })
+            });
+            for (mine, other) in [1, 0].into_iter().zip(others) {
+                both.data[mine].add();
+                both.mutexes[mine].unlock(&both.globals);
+                other.join().unwrap(); // before the other mutex is free
+            }
+        })
+        .reaches(&[Event::Parked]);
 }
 
 /// The globals are shared by racy counters and guarded records, and neither orders or breaks anything.

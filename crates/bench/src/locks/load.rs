@@ -60,11 +60,15 @@ pub struct Section {
     pub inside: u32,
     /// Steps of work outside.
     pub outside: u32,
+    /// The lock lies among the data that it protects, on one cache line with it if it is small: one counter before it,
+    /// one behind it. Otherwise both are on lines of their own.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub beside: bool,
 }
 
 impl Default for Section {
     fn default() -> Self {
-        Self { locks: 1, lines: 1, inside: 0, outside: 0 }
+        Self { locks: 1, lines: 1, inside: 0, outside: 0, beside: false }
     }
 }
 
@@ -198,6 +202,9 @@ impl Load {
             Self::Pair(_) => between("the number of threads of a pair", threads, 1, 1),
             Self::Section(section) => {
                 between("`locks`", section.locks, 1, MANY)?;
+                if section.beside {
+                    return between("`lines` of data beside the lock", section.lines, 1, 1);
+                }
                 between("`lines`", section.lines, 1, super::shapes::MAX_LINES)
             }
             Self::Shared(shared) => between("`percent_writes`", shared.percent_writes.into(), 0, 100),
@@ -225,6 +232,8 @@ mod tests {
                 .unwrap_err()
                 .contains("`lines` is 99")
         );
+        let beside = Section { lines: 2, beside: true, ..Section::default() };
+        assert!(section(beside).check(2).unwrap_err().contains("beside the lock is 2"));
         assert!(section(Section::default()).check(0).unwrap_err().contains("threads is 0"));
         let writes = Load::Shared(Shared { percent_writes: 101, ..Shared::default() });
         assert!(writes.check(2).unwrap_err().contains("`percent_writes` is 101"));

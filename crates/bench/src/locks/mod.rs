@@ -2,7 +2,7 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | what a shape needs from a lock | [`primitives`] |
+//! | what a shape needs from a lock | [`primitives`], `beside` |
 //! | whose locks | [`families`] |
 //! | what threads do with them | [`load`], [`shapes`] |
 //! | one process | [`worker`], started by [`workers`] |
@@ -11,6 +11,7 @@
 //! | what follows | [`result`], [`bounds`] |
 
 pub mod any_mutex;
+mod beside;
 pub mod bounds;
 pub mod counters;
 pub mod definitions;

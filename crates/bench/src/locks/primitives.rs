@@ -1,7 +1,7 @@
 //! What a shape needs from a lock: small traits, so that a Rust lock is inlined into a shape as into a user's program.
 //!
 //! A lock and the data that it protects stand on cache lines of their own, whatever the lock's size: what is compared
-//! is the algorithm. (A small lock beside its data saves a cache line; no shape shows that.)
+//! is the algorithm. (A small lock beside its data saves a cache line: that is `super::beside`, for loads that ask for it.)
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};

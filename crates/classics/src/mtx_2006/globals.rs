@@ -1,7 +1,8 @@
-//! What the profiles of all locks share.
+//! What all mutexes of a machine share: the profile's counters, and the chains that waiters sleep in.
 
 use spinpark_platform::{AtomicU32, Cell, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform};
 
+use super::chain::{self, Chain};
 use crate::wait::Patience;
 
 /// Holds that were recorded.
@@ -15,39 +16,48 @@ pub struct Holds {
     pub longest_ns: u64,
 }
 
-/// One per machine: on cache lines of their own, the counter beside the switch, as two neighbours in a data section.
+/// One per machine: on cache lines of their own, the counter beside the switch, as two neighbours in a data section; each
+/// of the `CHAINS` chains on lines of its own.
 ///
 /// The original has a record per place in the source; here one is enough.
 #[repr(align(128))]
-pub struct Globals<P: Platform> {
+pub struct Globals<P: Platform, const CHAINS: usize = 128> {
     enabled: P::AtomicU32,
     acquisitions: P::AtomicU32,
     /// Guards `holds`: one spin lock for all profiles.
     lock: P::AtomicU32,
     holds: P::Cell<Holds>,
+    chains: [Chain<P>; CHAINS],
 }
 
 // SAFETY: `holds` is touched under `lock` only.
-unsafe impl<P: Platform> Send for Globals<P> {}
+unsafe impl<P: Platform, const CHAINS: usize> Send for Globals<P, CHAINS> {}
 // SAFETY: as above.
-unsafe impl<P: Platform> Sync for Globals<P> {}
+unsafe impl<P: Platform, const CHAINS: usize> Sync for Globals<P, CHAINS> {}
 
-impl<P: Platform> Globals<P> {
-    /// From three words that hold 0 and an empty record, for `const` initialisers, which cannot call the platform's
-    /// constructors.
+impl<P: Platform, const CHAINS: usize> Globals<P, CHAINS> {
+    /// From three words that hold 0, an empty record and empty chains, for `const` initialisers, which cannot call the
+    /// platform's constructors.
     pub const fn from_parts(
         enabled: P::AtomicU32,
         acquisitions: P::AtomicU32,
         lock: P::AtomicU32,
         holds: P::Cell<Holds>,
+        chains: [Chain<P>; CHAINS],
     ) -> Self {
-        Self { enabled, acquisitions, lock, holds }
+        Self { enabled, acquisitions, lock, holds, chains }
     }
 
     /// Not enabled, nothing counted.
     pub fn new() -> Self {
         let word = || AtomicU32::new(0);
-        Self::from_parts(word(), word(), word(), Cell::new(Holds::default()))
+        let chains = core::array::from_fn(|_| Chain::new());
+        Self::from_parts(word(), word(), word(), Cell::new(Holds::default()), chains)
+    }
+
+    /// Where threads wait for the mutex at `address`.
+    pub(super) fn chain(&self, address: usize) -> &Chain<P> {
+        &self.chains[chain::index(address, CHAINS)]
     }
 
     /// Times and records every hold of a lock that has the code for it, from now on.
@@ -96,7 +106,7 @@ impl<P: Platform> Globals<P> {
     }
 }
 
-impl<P: Platform> Default for Globals<P> {
+impl<P: Platform, const CHAINS: usize> Default for Globals<P, CHAINS> {
     fn default() -> Self {
         Self::new()
     }

@@ -10,34 +10,40 @@
 //! |----------------------|-------------|----------------------------------------------|----------------------------------------|
 //! | 0                    | `UNOWNED`   | free                                         | anybody, by CAS                        |
 //! | token × 2            |             | held, nobody in the turnstile                | its owner, by CAS                      |
-//! | token × 2 + 1        | `CONTESTED` | held, somebody may be in the turnstile       | its owner, under the turnstile's lock  |
-//! | 1                    | `CONTESTED` | free, somebody is in the turnstile           | who holds the turnstile's lock         |
+//! | token × 2 + 1        | `CONTESTED` | held, somebody may be in the turnstile       | its owner, under the chain's lock      |
+//! | 1                    | `CONTESTED` | free, somebody is in the turnstile           | who holds the chain's lock             |
 //!
-//! The turnstile is a FIFO list under a spin lock; there it comes from a hash table of such lists, which is a line of its
-//! own, so here it has one.
+//! # In memory
+//!
+//! A mutex is its word and what its profile adds, aligned as words are, wherever its owner puts it: the original's `unp`
+//! lies among the data that it protects. Its turnstile is the waiters for its address in a [chain](chain), which all
+//! mutexes share ([`Globals`]). So the size and the alignment of the mutex say on which cache lines its neighbours lie, as
+//! they did there; [`profiling`] has the figures.
 //!
 //! # Invariants
 //!
-//! - **F1** A thread in the turnstile entered it while the word had an owner and `CONTESTED`, under the turnstile's lock; so
+//! - **F1** A thread in the turnstile entered it while the word had an owner and `CONTESTED`, under the chain's lock; so
 //!   that owner releases under the lock, and finds it.
 //! - **F2** The word is `UNOWNED` only if the turnstile is empty, or will be when the release that holds its lock is over.
+//! - **F3** All calls on a mutex are made with the same [`Globals`], and nobody waits for it while it moves.
 //!
 //! # Orderings
 //!
 //! | operation                       | order   | pairs with             | because                                           |
 //! |---------------------------------|---------|------------------------|---------------------------------------------------|
 //! | lock: CAS from `UNOWNED`        | Acquire | release                | the last critical section                         |
-//! | claim: store                    | Relaxed | –                      | the turnstile's lock: the release held it, too    |
+//! | claim: store                    | Relaxed | –                      | the chain's lock: the release held it, too        |
 //! | mark: CAS to `CONTESTED`        | Relaxed | –                      | changes who releases how, under the lock (F1)     |
 //! | unlock: CAS to `UNOWNED`        | Release | lock                   | this critical section                             |
-//! | unlock in the turnstile: store  | Release | lock                   | as there                                          |
-//! | reads of the word               | Relaxed | –                      | a CAS or the turnstile's lock follows             |
+//! | unlock under the lock: store    | Release | lock                   | as there                                          |
+//! | reads of the word               | Relaxed | –                      | a CAS or the chain's lock follows                 |
 //! | profile fields, counters        | Relaxed | –                      | plain there; they order nothing                   |
 //!
 //! The original spins without a pause instruction on processors that have none; here there is always the platform's hint.
 //!
 //! Checked by: `verify` (`tests/classics.rs`), `tests/classics_stress.rs`.
 
+pub mod chain;
 mod globals;
 pub mod profiling;
 
@@ -48,8 +54,9 @@ use spinpark_platform::{
 };
 
 use crate::RawLock;
-use crate::delay::{Delay, UNIT_NS};
-use crate::wait::{Node, Oracle, WaitList};
+use crate::delay::Delay;
+use crate::wait::Oracle;
+use chain::{Chain, Waiter};
 pub use globals::{Globals, Holds};
 use profiling::Room;
 pub use profiling::{Absent, Profiled, Profiling};
@@ -67,38 +74,33 @@ const fn owner(word: u32) -> u32 {
     word >> 1
 }
 
-/// Something on cache lines of its own.
-#[repr(align(128))]
-struct Apart<T>(T);
-
-/// The mutex. Its profile's globals are the caller's, the same for every call: see [`Mtx::lock`].
+/// The mutex. The machine's globals are the caller's, the same for every call (F3).
 #[repr(C)]
 pub struct Mtx<P: Platform, F: Profiling = Absent> {
     word: P::AtomicU32,
     room: F::Room<P>,
-    turnstile: Apart<WaitList<P, ()>>,
 }
 
 impl<P: Platform, F: Profiling> Mtx<P, F> {
     /// An unlocked mutex.
     pub fn new() -> Self {
-        Self { word: AtomicU32::new(UNOWNED), room: Room::new(), turnstile: Apart(WaitList::new()) }
+        Self { word: AtomicU32::new(UNOWNED), room: Room::new() }
     }
 
     /// Acquires; waits as long as it takes. Acquire ordering.
     #[inline(always)]
-    pub fn lock(&self, globals: &Globals<P>) {
+    pub fn lock<const C: usize>(&self, globals: &Globals<P, C>) {
         if F::OUTLINES { self.lock_called(globals) } else { self.lock_inlined(globals) }
     }
 
     /// Releases; the calling thread holds it. Release ordering.
     #[inline(always)]
-    pub fn unlock(&self, globals: &Globals<P>) {
+    pub fn unlock<const C: usize>(&self, globals: &Globals<P, C>) {
         if F::OUTLINES { self.unlock_called(globals) } else { self.unlock_inlined(globals) }
     }
 
     /// Acquires if it is free. Acquire ordering on success.
-    pub fn try_lock(&self, globals: &Globals<P>) -> bool {
+    pub fn try_lock<const C: usize>(&self, globals: &Globals<P, C>) -> bool {
         let taken = self.take(P::thread_token());
         if taken {
             self.note_acquired(globals);
@@ -107,30 +109,30 @@ impl<P: Platform, F: Profiling> Mtx<P, F> {
     }
 
     #[inline(never)]
-    fn lock_called(&self, globals: &Globals<P>) {
+    fn lock_called<const C: usize>(&self, globals: &Globals<P, C>) {
         self.lock_inlined(globals);
     }
 
     #[inline(never)]
-    fn unlock_called(&self, globals: &Globals<P>) {
+    fn unlock_called<const C: usize>(&self, globals: &Globals<P, C>) {
         self.unlock_inlined(globals);
     }
 
     #[inline(always)]
-    fn lock_inlined(&self, globals: &Globals<P>) {
+    fn lock_inlined<const C: usize>(&self, globals: &Globals<P, C>) {
         let me = P::thread_token();
         if !self.take(me) {
-            self.lock_slow(me);
+            self.lock_slow(me, self.chain(globals));
         }
         self.note_acquired(globals);
     }
 
     #[inline(always)]
-    fn unlock_inlined(&self, globals: &Globals<P>) {
+    fn unlock_inlined<const C: usize>(&self, globals: &Globals<P, C>) {
         self.note_released(globals);
         let mine = held_by(P::thread_token());
         if self.word.compare_exchange(mine, UNOWNED, Release, Relaxed).is_err() {
-            self.unlock_slow();
+            self.unlock_slow(self.chain(globals));
         }
     }
 
@@ -139,14 +141,24 @@ impl<P: Platform, F: Profiling> Mtx<P, F> {
         self.word.compare_exchange(UNOWNED, held_by(me), Acquire, Relaxed).is_ok()
     }
 
+    /// What threads wait for.
+    fn address(&self) -> usize {
+        core::ptr::from_ref(self).addr()
+    }
+
+    #[inline]
+    fn chain<'a, const C: usize>(&self, globals: &'a Globals<P, C>) -> &'a Chain<P> {
+        globals.chain(self.address())
+    }
+
     #[cold]
     #[inline(never)]
-    fn lock_slow(&self, me: u32) {
+    fn lock_slow(&self, me: u32, chain: &Chain<P>) {
         let mut oracle = Oracle::new();
         let mut pause = Pause::<F>::new();
         while !self.take(me) {
             self.note_attempt();
-            let mut turnstile = self.turnstile.0.lock();
+            let mut chain = chain.lock();
             let seen = self.word.load(Relaxed);
             if seen == CONTESTED {
                 self.word.store(held_by(me) | CONTESTED, Relaxed);
@@ -156,20 +168,20 @@ impl<P: Platform, F: Profiling> Mtx<P, F> {
                 || (seen != UNOWNED
                     && self.word.compare_exchange(seen, seen | CONTESTED, Relaxed, Relaxed).is_ok());
             if !is_marked {
-                drop(turnstile); // released meanwhile
+                drop(chain); // released meanwhile
                 pause.poll::<P>();
                 continue;
             }
             if oracle.may_run::<P>(owner(seen)) {
-                drop(turnstile);
+                drop(chain);
                 self.spin_on(owner(seen), &mut oracle, &mut pause);
                 continue;
             }
             P::event(Event::SpinLeftOffCpu);
-            let node = Node::new(());
+            let node = Waiter::new(self.address());
             // SAFETY: L1: the node is in this frame, which it leaves after it was taken out and woken.
-            unsafe { turnstile.push_back(&node) };
-            drop(turnstile);
+            unsafe { chain.push_back(&node) };
+            drop(chain);
             node.schedule();
         }
     }
@@ -187,12 +199,16 @@ impl<P: Platform, F: Profiling> Mtx<P, F> {
     /// `CONTESTED` is set.
     #[cold]
     #[inline(never)]
-    fn unlock_slow(&self) {
-        let mut turnstile = self.turnstile.0.lock();
+    fn unlock_slow(&self, chain: &Chain<P>) {
+        let mut chain = chain.lock();
+        let is_mine = |address| address == self.address();
         // Spinners set the flag as well, so perhaps nobody is there.
-        let are_more = !turnstile.is_empty() && !turnstile.is_single();
+        let oldest = chain.pop(is_mine);
+        let are_more = chain.has(is_mine);
         self.word.store(if are_more { CONTESTED } else { UNOWNED }, Release);
-        turnstile.pop_wake();
+        if let Some(oldest) = oldest {
+            oldest.wake();
+        }
     }
 }
 
@@ -204,11 +220,11 @@ impl<F: Profiling> Pause<F> {
         Self(Delay::new(F::CPUS), PhantomData)
     }
 
-    /// Returns how long it took beyond one poll, ns.
+    /// Returns how many polls it took beyond one.
     #[inline]
-    fn poll<P: Platform>(&mut self) -> u64 {
+    fn poll<P: Platform>(&mut self) -> u32 {
         if F::BACKS_OFF {
-            u64::from(self.0.pause::<P>()) * UNIT_NS
+            self.0.pause::<P>() - 1
         } else {
             P::spin_hint();
             0
@@ -219,7 +235,7 @@ impl<F: Profiling> Pause<F> {
 /// The profile. Which of it is compiled in is decided by the type.
 impl<P: Platform, F: Profiling> Mtx<P, F> {
     #[inline(always)]
-    fn note_acquired(&self, globals: &Globals<P>) {
+    fn note_acquired<const C: usize>(&self, globals: &Globals<P, C>) {
         if F::ACCESSES {
             self.note_place(globals);
         }
@@ -229,7 +245,7 @@ impl<P: Platform, F: Profiling> Mtx<P, F> {
     }
 
     #[inline(always)]
-    fn note_place(&self, globals: &Globals<P>) {
+    fn note_place<const C: usize>(&self, globals: &Globals<P, C>) {
         let Some(fields) = self.room.fields() else { return };
         // It is timed once if it is locked by its owner again; this one cannot be.
         if fields.acquired.load(Relaxed) == 0 {
@@ -241,7 +257,7 @@ impl<P: Platform, F: Profiling> Mtx<P, F> {
     }
 
     #[inline(always)]
-    fn note_released(&self, globals: &Globals<P>) {
+    fn note_released<const C: usize>(&self, globals: &Globals<P, C>) {
         if !F::ACCESSES {
             return;
         }
@@ -278,11 +294,11 @@ impl<P: Platform, F: Profiling> Default for Mtx<P, F> {
     }
 }
 
-/// A mutex with globals of its own: for one lock, the same as the machine's.
+/// A mutex with globals of its own, on lines of their own: for one lock, the same as the machine's.
 pub struct Alone<P: Platform, F: Profiling = Absent> {
     mtx: Mtx<P, F>,
     /// What its profile writes.
-    pub globals: Globals<P>,
+    pub globals: Globals<P, 1>,
 }
 
 impl<P: Platform, F: Profiling> RawLock for Alone<P, F> {

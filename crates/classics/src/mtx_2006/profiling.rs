@@ -14,6 +14,23 @@
 //! | alignment to 0x100                                      | [`Profiling::Room`]       | [`Aligned`]      |
 //! | exponential back-off (its own patch)                    | [`Profiling::BACKS_OFF`]  | [`BackOff`]      |
 //!
+//! # In memory
+//!
+//! | lock                            | size, bytes | aligned to | what it changes                                          |
+//! |---------------------------------|-------------|------------|----------------------------------------------------------|
+//! | without [`Room`]                | 4           | 4          |                                                          |
+//! | with [`Fields`]                 | 20          | 4          | the owner, and with the add also who waits, writes more  |
+//! |                                 |             |            | words of the same line; neighbours stay on it            |
+//! | [`Larger`]                      | 132         | 4          | what follows the lock is two lines further on: who waits |
+//! |                                 |             |            | for the word no longer takes it away from the owner;     |
+//! |                                 |             |            | what comes before stays on the word's line               |
+//! | [`Aligned`]                     | 256         | 256        | neither neighbour is on the word's line                  |
+//!
+//! Whether a neighbour is used under the lock is up to who puts it there. The benchmark's has a counter on each side that
+//! the owner changes (`spinpark bench mtx`), all in 24 bytes from the start of a line if nothing is enlarged or aligned. The
+//! fields are smaller than the original's, and the original's struct was larger than a line of its machine; so what
+//! [`Profiled`] alone changes there by being larger, [`Larger`] alone changes here.
+//!
 //! What stable Rust cannot say: the alignment of a *function* (the message aligned the object file; a whole program can be
 //! built with `-C llvm-args=-align-all-functions=8`), and the exact layout of a function. So [`Aligned`] aligns the
 //! struct only. The code that records a hold needs the accesses to decide that it does not run, so it is never alone.
@@ -51,7 +68,7 @@ pub trait Room<P: Platform>: Send + Sync {
     }
 }
 
-/// The fields that profiling adds, on the lock's own line.
+/// The fields that profiling adds, right behind the lock's word.
 pub struct Fields<P: Platform> {
     /// When the owner got the lock, ns modulo 2^32; 0: not timed.
     pub(super) acquired: P::AtomicU32,
@@ -84,17 +101,17 @@ impl<P: Platform> Room<P> for Nothing {
     }
 }
 
-/// Words that nobody uses: as many as would move a neighbour of the lock to other cache lines.
+/// Words that nobody uses: as many as move what follows the lock to other cache lines, by two.
 #[derive(Debug)]
-pub struct Unused(#[allow(dead_code, reason = "to be large is all it does")] [u64; 16]);
+pub struct Unused(#[allow(dead_code, reason = "to be large is all it does")] [u32; 32]);
 
 impl<P: Platform> Room<P> for Unused {
     fn new() -> Self {
-        Self([0; 16])
+        Self([0; 32])
     }
 }
 
-/// No words, at an address that is a multiple of 0x100.
+/// No words, at an address that is a multiple of 0x100: the lock is as large then, and alone on its lines.
 #[derive(Debug)]
 #[repr(align(0x100))]
 pub struct Align;

@@ -2,7 +2,8 @@
 //!
 //! A spinner at the head of the MCS queue polls the owner while that runs, and takes the lock when it is released, past
 //! whoever sleeps. It leaves if the lock went to somebody else (document 001's rule), and each time it has tried it goes to
-//! the end of the queue. A spinner in the queue cannot leave it: the reason why the kernel got another queue later.
+//! the end of the queue. A spinner in the queue cannot leave it: the reason why the kernel got another queue later. It spins
+//! behind others that run for as long as they do ([`mcs`](crate::mcs)).
 //!
 //! Differs from the patch: readers name no owner, and preemption cannot be disabled, so "no owner" may last. A spinner
 //! polls that a thousand times in all, then queues; the patch polls until it has to be rescheduled.

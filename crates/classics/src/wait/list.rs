@@ -22,7 +22,7 @@ const FREE: u32 = 0;
 const HELD: u32 = 1;
 
 /// The oldest and the youngest waiter, or null (L2).
-struct Ends<P: Platform, K> {
+pub struct Ends<P: Platform, K> {
     first: *const Node<P, K>,
     last: *const Node<P, K>,
 }
@@ -34,6 +34,11 @@ impl<P: Platform, K> Clone for Ends<P, K> {
 }
 
 impl<P: Platform, K> Copy for Ends<P, K> {}
+
+impl<P: Platform, K> Ends<P, K> {
+    /// Of a list without waiters.
+    pub const NOBODY: Self = Self { first: ptr::null(), last: ptr::null() };
+}
 
 /// The list and its lock.
 pub(crate) struct WaitList<P: Platform, K> {
@@ -49,11 +54,17 @@ unsafe impl<P: Platform, K: Send> Sync for WaitList<P, K> {}
 /// The list, locked until this is dropped.
 pub(crate) struct Locked<'a, P: Platform, K>(&'a WaitList<P, K>);
 
+impl<P: Platform, K> WaitList<P, K> {
+    /// From a word that holds 0 and [`Ends::NOBODY`].
+    pub(crate) const fn from_parts(lock: P::AtomicU32, ends: P::Cell<Ends<P, K>>) -> Self {
+        Self { lock, ends }
+    }
+}
+
 impl<P: Platform, K: Copy> WaitList<P, K> {
     /// Empty and unlocked.
     pub(crate) fn new() -> Self {
-        let nobody = Ends { first: ptr::null(), last: ptr::null() };
-        Self { lock: AtomicU32::new(FREE), ends: Cell::new(nobody) }
+        Self::from_parts(AtomicU32::new(FREE), Cell::new(Ends::NOBODY))
     }
 
     /// Locks.
@@ -118,6 +129,21 @@ impl<P: Platform, K: Copy> Locked<'_, P, K> {
         (count, next.is_none())
     }
 
+    /// The oldest one for which `is_meant` holds, or null.
+    fn find(&self, is_meant: impl Fn(K) -> bool) -> *const Node<P, K> {
+        let mut next = self.first_node();
+        while let Some(node) = next.filter(|node| !is_meant(node.kind)) {
+            // SAFETY: L1: nodes in the list are alive.
+            next = unsafe { node.links().next.as_ref() };
+        }
+        next.map_or(ptr::null(), ptr::from_ref)
+    }
+
+    /// Whether anybody waits for whom `is_meant` holds.
+    pub(crate) fn has(&self, is_meant: impl Fn(K) -> bool) -> bool {
+        !self.find(is_meant).is_null()
+    }
+
     /// Appends `node`.
     ///
     /// # Safety
@@ -165,13 +191,30 @@ impl<P: Platform, K: Copy> Locked<'_, P, K> {
 
     /// Takes out the oldest one, if there is one, and wakes it.
     pub(crate) fn pop_wake(&mut self) {
-        let first = self.ends().first;
-        // SAFETY: L1: nodes in the list are alive.
-        if let Some(node) = unsafe { first.as_ref() } {
-            // SAFETY: it is the first one of this list.
-            unsafe { self.remove(node) };
-            // SAFETY: L3: it was taken out just now, and is not used any more.
-            unsafe { Node::wake(first) };
+        if let Some(popped) = self.pop(|_| true) {
+            popped.wake();
         }
+    }
+
+    /// Takes out the oldest one for which `is_meant` holds.
+    pub(crate) fn pop(&mut self, is_meant: impl Fn(K) -> bool) -> Option<Popped<P, K>> {
+        let found = self.find(is_meant);
+        // SAFETY: L1: nodes in the list are alive.
+        let node = unsafe { found.as_ref() }?;
+        // SAFETY: it is in this list.
+        unsafe { self.remove(node) };
+        Some(Popped(found))
+    }
+}
+
+/// A waiter that was taken out: it sleeps until this wakes it.
+#[must_use]
+pub(crate) struct Popped<P: Platform, K>(*const Node<P, K>);
+
+impl<P: Platform, K> Popped<P, K> {
+    /// Wakes it.
+    pub(crate) fn wake(self) {
+        // SAFETY: L1: its thread waits for this. L3: it is not used any more.
+        unsafe { Node::wake(self.0) };
     }
 }

@@ -13,7 +13,8 @@ mod node;
 mod oracle;
 mod patience;
 
+pub use list::Ends;
 pub(crate) use list::{Locked, WaitList};
 pub(crate) use node::Node;
 pub(crate) use oracle::Oracle;
-pub(crate) use patience::{Patience, WINDOW_POLLS};
+pub(crate) use patience::{Behind, MOST_POLL_NS, Patience, WINDOW_POLLS};

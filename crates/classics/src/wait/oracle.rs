@@ -48,8 +48,8 @@ impl Oracle {
         self.may_run
     }
 
-    /// The spinner has stayed away for `ns`: the next question is due so much earlier.
-    pub(crate) fn pass(&mut self, ns: u64) {
-        self.left = self.left.saturating_sub(ns / POLL_NS);
+    /// The spinner has stayed away for as long as `polls` polls: the next question is due so much earlier.
+    pub(crate) fn pass(&mut self, polls: u32) {
+        self.left = self.left.saturating_sub(polls.into());
     }
 }

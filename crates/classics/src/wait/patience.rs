@@ -1,24 +1,44 @@
 //! Polling what only another running thread can change, in a bounded way.
 //!
 //! In a kernel, who holds a spin lock cannot be preempted. Here it can, and a machine with more threads than CPUs would
-//! burn whole time slices. So after many polls the poller sleeps for a moment, on a word that nobody wakes.
+//! burn whole time slices. So who has polled for 100 µs sleeps for 50, on a word that nobody wakes, and polls again.
+//!
+//! The rule is the same for all that poll, however often they look: it counts the time that they spend awake, not polls.
+//! Otherwise a lock with back-off would nap at another rate than one without, and a comparison of the two would compare
+//! naps.
+//!
+//! Who waits in a queue for its predecessor does more ([`Behind`]): it naps only if that does not run either.
 
-use spinpark_platform::{AtomicU32, Clock, Deadline, NS_PER_US, Platform};
+use spinpark_platform::{AtomicU32, Clock, Deadline, NS_PER_MS, NS_PER_US, OnCpu, Platform};
 
-/// Polls between two naps: longer than a section under a `wait_lock` here takes on a running CPU.
-const POLLS: u32 = 4_096;
+/// Time awake between two naps, ns: longer than a section under a `wait_lock` here takes on a running CPU.
+const AWAKE_NS: u64 = 100 * NS_PER_US;
 
 /// A nap, ns: a system call and two switches are worth it, a time slice is not lost.
 const NAP_NS: u64 = 50 * NS_PER_US;
+
+/// Time awake behind a predecessor of whom nothing is known, ns: a time slice. The thread would be preempted anyway.
+const SLICE_NS: u64 = 4 * NS_PER_MS;
+
+/// Polls between two looks at the clock, about 1 µs. Shorter waits do not look at it.
+const POLLS_PER_LOOK: u32 = 64;
+
+/// A poll does not take longer, ns: what seems to has a preemption in it, in which the thread was not awake.
+pub(crate) const MOST_POLL_NS: u64 = 100;
 
 /// Polls of an owner that is not there. The two windows, between taking a lock and naming its owner and between
 /// forgetting the owner and the release, are a few instructions, unless the thread is preempted in one.
 pub(crate) const WINDOW_POLLS: u32 = 1_000;
 
-/// Counts polls.
+/// How long a thread has polled.
 #[derive(Debug, Default)]
 pub(crate) struct Patience {
+    /// Since the last look at the clock.
     polls: u32,
+    /// That look, ns; 0: none yet.
+    looked: u64,
+    /// Until then, since the last nap, ns.
+    awake_ns: u64,
 }
 
 impl Patience {
@@ -32,17 +52,128 @@ impl Patience {
     /// Time has passed that `polls` polls would have taken.
     #[inline]
     pub(crate) fn count<P: Platform>(&mut self, polls: u32) {
-        self.polls += polls;
-        if self.polls >= POLLS {
-            self.polls = 0;
-            nap::<P>();
+        if self.is_over::<P>(polls) {
+            self.nap::<P>();
         }
+    }
+
+    /// The same; returns whether it is time for a nap.
+    #[inline]
+    fn is_over<P: Platform>(&mut self, polls: u32) -> bool {
+        self.polls += polls;
+        self.polls >= POLLS_PER_LOOK && self.look(P::now(Clock::Monotonic))
+    }
+
+    /// A look at the clock; returns whether it is time for a nap.
+    fn look(&mut self, now: u64) -> bool {
+        if self.looked > 0 {
+            let most = u64::from(self.polls) * MOST_POLL_NS;
+            self.awake_ns += now.saturating_sub(self.looked).min(most);
+        }
+        (self.polls, self.looked) = (0, now);
+        self.awake_ns >= AWAKE_NS
+    }
+
+    #[cold]
+    fn nap<P: Platform>(&mut self) {
+        let nobody_wakes = P::AtomicU32::new(0);
+        let at = P::now(Clock::Monotonic).saturating_add(NAP_NS);
+        P::futex_wait(&nobody_wakes, 0, Some(Deadline { clock: Clock::Monotonic, at }));
+        *self = Self::default();
     }
 }
 
-#[cold]
-fn nap<P: Platform>() {
-    let nobody_wakes = P::AtomicU32::new(0);
-    let at = P::now(Clock::Monotonic).saturating_add(NAP_NS);
-    P::futex_wait(&nobody_wakes, 0, Some(Deadline { clock: Clock::Monotonic, at }));
+/// How long a thread has polled for a word that its predecessor in a queue writes.
+///
+/// The kernel's waiters cannot leave such a queue, and spin for as long as it takes. So these do while the predecessor
+/// runs, which spins itself or is the head. If it does not, it was preempted or naps, the queue stands, and spinning
+/// keeps a CPU from it.
+#[derive(Debug)]
+pub(crate) struct Behind {
+    patience: Patience,
+    predecessor: u32,
+    sample: u64,
+    /// Since anything was known of it, ns.
+    unknown_ns: u64,
+}
+
+impl Behind {
+    /// Before the first poll, behind the thread of that name.
+    pub(crate) fn new(predecessor: u32) -> Self {
+        Self { patience: Patience::default(), predecessor, sample: 0, unknown_ns: 0 }
+    }
+
+    /// Between two polls.
+    #[inline]
+    pub(crate) fn poll<P: Platform>(&mut self) {
+        P::spin_hint();
+        if self.patience.is_over::<P>(1) {
+            self.consider::<P>();
+        }
+    }
+
+    /// Asks for the predecessor, once in a while: that is a system call.
+    #[cold]
+    fn consider<P: Platform>(&mut self) {
+        let answer = P::owner_on_cpu(self.predecessor, &mut self.sample);
+        if self.may_nap(answer) || P::need_resched() {
+            self.patience.nap::<P>();
+        } else {
+            self.patience = Patience::default();
+        }
+    }
+
+    /// Whether to nap, after [`AWAKE_NS`] awake.
+    fn may_nap(&mut self, answer: OnCpu) -> bool {
+        self.unknown_ns = if answer == OnCpu::Unknown { self.unknown_ns + AWAKE_NS } else { 0 };
+        answer == OnCpu::Off || self.unknown_ns >= SLICE_NS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Polls in groups of `polls`, each of which takes `ns`; returns the time awake until a nap.
+    fn awake(polls: u32, ns: u64) -> u64 {
+        let mut patience = Patience::default();
+        let mut now = 1_000;
+        for looks in 0.. {
+            patience.polls = polls;
+            if patience.look(now) {
+                return looks * ns;
+            }
+            now += ns;
+        }
+        unreachable!()
+    }
+
+    #[test]
+    fn who_looks_often_naps_as_late_as_who_looks_seldom() {
+        assert_eq!(awake(64, 1_000), AWAKE_NS);
+        assert_eq!(awake(512, 10_000), AWAKE_NS);
+    }
+
+    /// 64 polls in 4 ms are 64 polls and a preemption.
+    #[test]
+    fn a_preempted_thread_has_not_polled() {
+        let mut patience = Patience { polls: 64, looked: 1_000, awake_ns: 0 };
+        assert!(!patience.look(4_001_000));
+        assert_eq!(patience.awake_ns, 64 * MOST_POLL_NS);
+    }
+
+    #[test]
+    fn nobody_naps_behind_a_predecessor_that_runs() {
+        let mut behind = Behind::new(7);
+        assert!((0..1_000).all(|_| !behind.may_nap(OnCpu::Running)));
+        assert!(behind.may_nap(OnCpu::Off));
+    }
+
+    #[test]
+    fn a_predecessor_of_whom_nothing_is_known_is_spun_for_a_time_slice() {
+        let mut behind = Behind::new(7);
+        let spins = (1..).find(|_| behind.may_nap(OnCpu::Unknown)).expect("a nap");
+        assert_eq!(spins * AWAKE_NS, SLICE_NS);
+        assert!(!behind.may_nap(OnCpu::Running) && !behind.may_nap(OnCpu::Unknown));
+    }
 }

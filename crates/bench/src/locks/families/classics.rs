@@ -1,17 +1,16 @@
 //! The locks of the four documents. Each design is a family of its own, since a family has one mutex.
 
-use std::sync::atomic::AtomicU32;
-
 use spinpark_classics::mtx_2006::profiling::{
     self, Accesses, Aligned, AtomicAdd, Counter, Gutted, Larger, Outlined, ProfiledWithoutAdd,
 };
-use spinpark_classics::mtx_2006::{Absent, Globals, Holds, Mtx as RawMtx, Profiled, Profiling};
+use spinpark_classics::mtx_2006::{Absent, Profiled, Profiling};
 use spinpark_classics::mutex_2010::{Fixed, Mutex, NoSpin as Sleeps, OldSpin};
 use spinpark_classics::rwsem_2013::{Full, NoSpin, Rwsem, Vanilla};
 use spinpark_classics::tas::{BackOff, TasLock, TestAndSet, TestAndTestAndSet};
 use spinpark_classics::{RawLock, RawRwLock};
-use spinpark_linux::{Cell, Linux};
+use spinpark_linux::Linux;
 
+use super::mtx::Mtx;
 use super::{Family, Run};
 use crate::locks::any_mutex::{MakeMutex, any_mutex};
 use crate::locks::primitives::{BenchMutex, BenchRwLock};
@@ -100,47 +99,6 @@ unsafe impl<L: RawRwLock> BenchRwLock for Shareable<L> {
     fn write(&self) -> WriteGuard<'_, L> {
         self.0.write();
         WriteGuard(&self.0)
-    }
-}
-
-const fn globals() -> Globals<Linux> {
-    const EMPTY: Holds = Holds { count: 0, total_ns: 0, longest_ns: 0 };
-    Globals::from_parts(AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0), Cell::new(EMPTY))
-}
-
-/// What all mutexes of the process share, as in a kernel.
-static GLOBALS: Globals<Linux> = globals();
-
-/// FreeBSD's mutex with the globals of this process; `ENABLED`: its profile is on.
-pub(super) struct Mtx<F: Profiling, const ENABLED: bool = false>(RawMtx<Linux, F>);
-
-/// Unlocks when it is dropped.
-pub(super) struct MtxGuard<'a, F: Profiling>(&'a RawMtx<Linux, F>);
-
-impl<F: Profiling> Drop for MtxGuard<'_, F> {
-    #[inline]
-    fn drop(&mut self) {
-        self.0.unlock(&GLOBALS);
-    }
-}
-
-impl<F: Profiling, const ENABLED: bool> Default for Mtx<F, ENABLED> {
-    fn default() -> Self {
-        if ENABLED {
-            GLOBALS.enable();
-        }
-        Self(RawMtx::new())
-    }
-}
-
-// SAFETY: FreeBSD's mutexes exclude.
-unsafe impl<F: Profiling, const ENABLED: bool> BenchMutex for Mtx<F, ENABLED> {
-    type Guard<'a> = MtxGuard<'a, F>;
-
-    #[inline]
-    fn lock(&self) -> MtxGuard<'_, F> {
-        self.0.lock(&GLOBALS);
-        MtxGuard(&self.0)
     }
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod alternate;
 mod classics;
 mod condvar_2003;
 mod lock_api;
+mod mtx;
 mod pthread;
 mod std;
 

@@ -6,6 +6,7 @@ use super::crew::{self, Operation, Share};
 use super::watch::Watch;
 use super::work::Random;
 use super::{Job, MAX_LINES, Outcome, Wrong, expect};
+use crate::locks::beside::Beside;
 use crate::locks::load::Section;
 use crate::locks::primitives::{BenchMutex, Guarded};
 
@@ -16,14 +17,63 @@ struct Line([u64; 2]);
 
 type Lines = [Line; MAX_LINES];
 
+/// Pairs of counters, and the lock that protects them.
+trait Counted: Sync {
+    fn new() -> Self;
+
+    /// One section: counts in the first `lines` pairs, and works.
+    fn count(&self, lines: usize, acquired: impl FnOnce(), work: impl FnOnce());
+
+    /// The counters, when all threads are done.
+    fn into_counters(self) -> impl Iterator<Item = [u64; 2]>;
+}
+
+/// On lines of their own.
+impl<M: BenchMutex> Counted for Guarded<M, Lines> {
+    fn new() -> Self {
+        Self::new(Lines::default())
+    }
+
+    #[inline]
+    fn count(&self, lines: usize, acquired: impl FnOnce(), work: impl FnOnce()) {
+        let mut data = self.lock();
+        acquired();
+        for Line([first, second]) in black_box(&mut data[..lines]) {
+            *first += 1;
+            *second += 1;
+        }
+        work();
+    }
+
+    fn into_counters(self) -> impl Iterator<Item = [u64; 2]> {
+        self.into_inner().into_iter().map(|Line(counters)| counters)
+    }
+}
+
+/// One pair, around the lock.
+impl<M: BenchMutex> Counted for Beside<M> {
+    fn new() -> Self {
+        Self::default()
+    }
+
+    #[inline]
+    fn count(&self, _: usize, acquired: impl FnOnce(), work: impl FnOnce()) {
+        self.with(acquired, work);
+    }
+
+    fn into_counters(self) -> impl Iterator<Item = [u64; 2]> {
+        [self.into_inner()].into_iter()
+    }
+}
+
 /// What one thread does.
-struct Worker<'a, M: BenchMutex> {
+struct Worker<'a, C> {
     section: &'a Section,
-    locks: &'a [Guarded<M, Lines>],
+    locks: &'a [C],
     random: Random,
 }
 
-impl<M: BenchMutex> Operation for Worker<'_, M> {
+impl<C: Counted> Operation for Worker<'_, C> {
     #[inline]
     fn run(&mut self, watch: &mut impl Watch) -> bool {
         let lock = match self.locks {
@@ -31,14 +81,7 @@ impl<M: BenchMutex> Operation for Worker<'_, M> {
             locks => &locks[self.random.next() as usize % locks.len()],
         };
         watch.waiting();
-        let mut lines = lock.lock();
-        watch.acquired();
-        for Line([first, second]) in black_box(&mut lines[..self.section.lines]) {
-            *first += 1;
-            *second += 1;
-        }
-        self.random.work(self.section.inside);
-        drop(lines);
+        lock.count(self.section.lines, || watch.acquired(), || self.random.work(self.section.inside));
         self.random.work(self.section.outside);
         true
     }
@@ -46,13 +89,17 @@ impl<M: BenchMutex> Operation for Worker<'_, M> {
 
 /// Every thread counts under the locks.
 pub(super) fn run<M: BenchMutex>(section: &Section, job: &Job) -> Result<Outcome, Wrong> {
-    let locks: Vec<_> = (0..section.locks).map(|_| Guarded::<M, Lines>::new(Lines::default())).collect();
+    if section.beside { count::<Beside<M>>(section, job) } else { count::<Guarded<M, Lines>>(section, job) }
+}
+
+fn count<C: Counted>(section: &Section, job: &Job) -> Result<Outcome, Wrong> {
+    let locks: Vec<_> = (0..section.locks).map(|_| C::new()).collect();
     let done = crew::run(job, |number, phase| {
         crew::drive(phase, &mut Worker { section, locks: &locks, random: Random::new(number) })
     });
     let mut counters = [[0; 2]; MAX_LINES];
-    for lines in locks.into_iter().map(Guarded::into_inner) {
-        for (sum, Line(counter)) in counters.iter_mut().zip(lines) {
+    for lock in locks {
+        for (sum, counter) in counters.iter_mut().zip(lock.into_counters()) {
             *sum = [sum[0] + counter[0], sum[1] + counter[1]];
         }
     }

@@ -1,0 +1,45 @@
+//! Where waiters sleep: outside of the mutex, in a chain that its address selects.
+//!
+//! The original has a hash table of 128 chains, each with a spin lock and a list of turnstiles, one for each mutex that
+//! somebody waits for. Here a chain is one list of waiters, each with the address of its mutex: the same order, the same
+//! lock, and the same memory that a contended mutex does not share with its neighbours.
+
+use spinpark_platform::Platform;
+
+pub use crate::wait::Ends;
+use crate::wait::{Locked, Node, WaitList};
+
+/// Neighbours within so many bytes share a chain: their distance as a power of two.
+const SHIFT: u32 = 8;
+
+/// The waiters of all mutexes that fall here, oldest first, under a spin lock; on cache lines of its own.
+#[repr(align(128))]
+pub struct Chain<P: Platform>(WaitList<P, usize>);
+
+/// A waiter for the mutex at an address.
+pub(super) type Waiter<P> = Node<P, usize>;
+
+/// A chain, locked.
+pub(super) type LockedChain<'a, P> = Locked<'a, P, usize>;
+
+impl<P: Platform> Chain<P> {
+    /// From a word that holds 0 and [`Ends::NOBODY`], for `const` initialisers, which cannot call the platform's
+    /// constructors.
+    pub const fn from_parts(lock: P::AtomicU32, waiters: P::Cell<Ends<P, usize>>) -> Self {
+        Self(WaitList::from_parts(lock, waiters))
+    }
+
+    /// Nobody waits.
+    pub(super) fn new() -> Self {
+        Self(WaitList::new())
+    }
+
+    pub(super) fn lock(&self) -> LockedChain<'_, P> {
+        self.0.lock()
+    }
+}
+
+/// Which of `chains` waiters for the mutex at `address` are in.
+pub(super) const fn index(address: usize, chains: usize) -> usize {
+    (address >> SHIFT) % chains
+}
