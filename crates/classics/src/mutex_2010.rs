@@ -9,8 +9,11 @@
 //! | word    | value       | meaning                        | who sets it                                              |
 //! |---------|-------------|--------------------------------|----------------------------------------------------------|
 //! | `count` | 1           | free                           | the release                                              |
-//! | `count` | 0           | held, nobody waits             | who takes a free lock; the last waiter, once it holds    |
-//! | `count` | below 0     | held, somebody may wait        | who finds it held, −1 each; a waiter in the list         |
+//! | `count` | 0           | held, nobody waits; or, for a  | who takes a free lock; the last waiter, once it holds;   |
+//! |         |             | moment, a slow release is on   | a release that finds −1 and adds 1, before it sets 1     |
+//! |         |             | its way from −1 to 1           | under the list's lock                                    |
+//! | `count` | below 0     | held, somebody may wait; or a  | who finds it 0 or less, −1 each; a waiter in the list    |
+//! |         |             | slow release, as above         | (−1); a release that finds less than −1 and adds 1       |
 //! | `owner` | 0           | free, or in one of two windows | the release, before it                                   |
 //! | `owner` | a token     | a guess: who holds it          | the owner, after it has taken the lock                   |
 //!
@@ -18,12 +21,13 @@
 //!
 //! ```text
 //! lock:    count −1 → 0: done        else spin, then in the list: count ⇄ −1 until it was 1, asleep in between
-//! unlock:  owner = 0; count +1 → 1: done   else under the list's lock: count = 1, wake the oldest
+//! unlock:  owner = 0; count +1 → 1: done   else (0 or less, and nobody in) under the list's lock: count = 1, wake the oldest
 //! ```
 //!
 //! # Invariants
 //!
-//! - **K1** Only the thread that changes `count` from 1 to something else acquires; only the holder sets it to 1.
+//! - **K1** Only the thread that changes `count` from 1 to something else acquires; only the holder's release sets it to 1. On
+//!   the slow way nobody can come in between its addition and its store: the count is 0 or less.
 //! - **K2** A thread that sleeps in the list has set `count` to −1 after it was queued, and the holder since then finds it
 //!   below 0, or took the lock from a release that found it so and wakes the oldest.
 //!

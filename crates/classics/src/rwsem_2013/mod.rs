@@ -9,7 +9,9 @@
 //! | word      | value          | meaning                                    | who sets it                                     |
 //! |-----------|----------------|--------------------------------------------|-------------------------------------------------|
 //! | `count`   | see `count.rs` | who holds it, or tries to; who waits       | everybody, by addition                          |
-//! | `owner`   | 0 or a token   | patch 8: the writer that holds it: a guess | that writer, after it came in; its release      |
+//! | `owner`   | a token        | patch 8: the writer that holds it: a guess | that writer, after it came in                   |
+//! | `owner`   | 0              | no writer, or in one of two windows        | its release, before or (as sent) after it lets  |
+//! |           |                |                                            | go; its downgrade, before it lets readers in    |
 //! | `wakeup`  | 0 / 1          | patch 9: a release is about to wake        | that release; under `wait_lock` back to 0       |
 //!
 //! # Invariants
@@ -30,6 +32,9 @@
 //! | `count`: loads               | Relaxed | –                  | a CAS or an addition follows, or another look         |
 //! | sleeping writer: full fence  | SeqCst  | release: fence     | it says that it sleeps, then looks; the release       |
 //! |                              |         |                    | changes the count, then looks who sleeps              |
+//! | a writer's first look:       | AcqRel; | the list's lock    | no fence: it is in the list before it looks, asleep   |
+//! | addition, or load            | Relaxed |                    | as far as others see. A load only if somebody is in   |
+//! |                              |         |                    | front, who is woken first, and looks                  |
 //! | `wakeup`: full fences        | SeqCst  | each other         | S4: the release counts itself out, then reads         |
 //! |                              |         |                    | `wakeup`; the waker clears it, then the count is read |
 //! | `owner`, `wakeup`: all       | Relaxed | –                  | plain there; a guess, and as above                    |
