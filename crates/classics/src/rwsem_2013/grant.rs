@@ -48,8 +48,11 @@ impl<P: Platform, S: Series> Rwsem<P, S> {
                 self.grant(waiters, who);
             }
             Some(Kind::Writer) if who == Wake::Anybody => {
-                // It may be about to sleep: it says so, then looks at the count, which the caller has changed.
-                P::full_fence();
+                // It may be about to sleep: it says so, then looks at the count, which the caller has changed. If it does
+                // both under the list's lock, it has done so before this, or sees the change.
+                if !S::LOOKS_UNDER_LOCK {
+                    P::full_fence();
+                }
                 waiters.wake_first();
                 P::event(Event::WokeHead);
                 self.end_wakeup();

@@ -31,7 +31,8 @@
 //! | `count`: all additions, CAS  | AcqRel  | each other         | full barriers there: sections before and after        |
 //! | `count`: loads               | Relaxed | –                  | a CAS or an addition follows, or another look         |
 //! | sleeping writer: full fence  | SeqCst  | release: fence     | it says that it sleeps, then looks; the release       |
-//! |                              |         |                    | changes the count, then looks who sleeps              |
+//! |                              |         |                    | changes the count, then looks who sleeps. Under the   |
+//! |                              |         |                    | list's lock (patch 9) that takes no fence             |
 //! | a writer's first look:       | AcqRel; | the list's lock    | no fence: it is in the list before it looks, asleep   |
 //! | addition, or load            | Relaxed |                    | as far as others see. A load only if somebody is in   |
 //! |                              |         |                    | front, who is woken first, and looks                  |
@@ -39,7 +40,8 @@
 //! |                              |         |                    | `wakeup`; the waker clears it, then the count is read |
 //! | `owner`, `wakeup`: all       | Relaxed | –                  | plain there; a guess, and as above                    |
 //!
-//! Checked by: `verify` (`tests/document_002.rs`, `tests/classics_rwsem.rs`), `tests/classics_stress.rs`.
+//! Checked by: `verify` (`tests/document_002.rs`, `tests/document_002_fences.rs`, `tests/classics_rwsem.rs`),
+//! `tests/classics_stress.rs`.
 
 mod count;
 mod grant;

@@ -18,7 +18,7 @@ mod world;
 pub use atomic::{AtomicPtr, AtomicU32};
 pub use cell::Cell;
 pub use fault::{Fault, Faults, Kind, Op};
-pub use world::{Config, advance, lead_in};
+pub use world::{Config, advance, lead_in, lose_full_fences};
 pub(crate) use world::{begin, take_noted};
 
 use loom::thread;
@@ -111,8 +111,12 @@ impl<
     }
 
     fn full_fence() {
+        if std::thread::panicking() {
+            return;
+        }
+        let world = world();
         let is_left_out = |fault: &Fault| matches!(fault, Fault::NoFullFence);
-        if !std::thread::panicking() && !world().config.faults.any(is_left_out) {
+        if !world.config.faults.any(is_left_out) && !world.local(|local| local.loses_full_fences) {
             loom::sync::atomic::fence(Ordering::SeqCst);
         }
     }

@@ -66,6 +66,8 @@ pub(super) struct Local {
     pub(super) after_fence: Option<u32>,
     /// The time that it has spun away, ns.
     pub(super) spun: u64,
+    /// Whether its full fences do nothing.
+    pub(super) loses_full_fences: bool,
 }
 
 /// How many futex addresses are told apart by the reduction; more share.
@@ -134,6 +136,12 @@ pub fn advance(ns: u64) {
     world.step([&world.clock].into_iter().chain(&world.buses));
     world.now.set(world.now.get() + ns);
     world.sleepers.expire(world.now.get());
+}
+
+/// From now on, full fences do nothing in the calling thread: in a mutant whose threads have one part each, one side of
+/// each pair of fences.
+pub fn lose_full_fences() {
+    world().local(|local| local.loses_full_fences = true);
 }
 
 /// Runs `path`, and what other threads do meanwhile, in one order only: the way to the place that a model is about.
@@ -219,6 +227,7 @@ impl World {
                 written: 0,
                 after_fence: None,
                 spun: 0,
+                loses_full_fences: false,
             });
             locals.len() - 1
         });
