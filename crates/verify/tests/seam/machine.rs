@@ -1,0 +1,97 @@
+//! The machines that the contract is checked on. A new one: a type here, and a line in `main.rs`.
+
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use spinpark_linux::Linux;
+use spinpark_platform::Platform;
+use spinpark_verify::Model;
+use spinpark_verify::platform::{Loom, advance};
+
+/// How to run threads on a platform.
+pub(crate) trait Machine: 'static {
+    type P: Platform;
+    type Handle;
+    /// Runs `test`, once or in every order.
+    fn run(test: fn());
+    fn spawn(body: impl FnOnce() + Send + 'static) -> Self::Handle;
+    fn join(handle: Self::Handle);
+    fn yield_now();
+    /// Lets at least `ns` pass.
+    fn pass(ns: u64);
+}
+
+pub(crate) struct OnLinux;
+
+impl Machine for OnLinux {
+    type P = Linux;
+    type Handle = std::thread::JoinHandle<()>;
+    fn run(test: fn()) {
+        for _ in 0..20 {
+            test();
+        }
+    }
+    fn spawn(body: impl FnOnce() + Send + 'static) -> Self::Handle {
+        std::thread::spawn(body)
+    }
+    fn join(handle: Self::Handle) {
+        handle.join().unwrap();
+    }
+    fn yield_now() {
+        std::thread::yield_now();
+    }
+    fn pass(ns: u64) {
+        std::thread::sleep(Duration::from_nanos(ns));
+    }
+}
+
+pub(crate) struct OnLoom;
+
+impl Machine for OnLoom {
+    type P = Loom;
+    type Handle = loom::thread::JoinHandle<()>;
+    fn run(test: fn()) {
+        Model::new().moving_clock().check(test);
+    }
+    fn spawn(body: impl FnOnce() + Send + 'static) -> Self::Handle {
+        loom::thread::spawn(body)
+    }
+    fn join(handle: Self::Handle) {
+        handle.join().unwrap();
+    }
+    fn yield_now() {
+        loom::thread::yield_now();
+    }
+    fn pass(ns: u64) {
+        advance(ns);
+    }
+}
+
+/// Loom without restartable steps: what a release is where the kernel or the user does not have them.
+pub(crate) struct OnLoomWithoutSteps;
+
+impl Machine for OnLoomWithoutSteps {
+    type P = Loom;
+    type Handle = loom::thread::JoinHandle<()>;
+    fn run(test: fn()) {
+        Model::new().moving_clock().without_steps().check(test);
+    }
+    fn spawn(body: impl FnOnce() + Send + 'static) -> Self::Handle {
+        OnLoom::spawn(body)
+    }
+    fn join(handle: Self::Handle) {
+        OnLoom::join(handle);
+    }
+    fn yield_now() {
+        OnLoom::yield_now();
+    }
+    fn pass(ns: u64) {
+        OnLoom::pass(ns);
+    }
+}
+
+/// The contract of a machine, item by item: each is a test of its own. The items are in the files beside this one.
+pub(crate) struct Contract<M>(PhantomData<M>);
+
+/// A word of a machine.
+pub(crate) type Word<M> = <<M as Machine>::P as Platform>::AtomicU32;

@@ -1,0 +1,67 @@
+//! One conformance test of the seam for every platform here: Loom and Linux.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `machine.rs` | [`Machine`](machine::Machine): how to run threads on a platform; the machines |
+//! | `futex.rs`, `memory.rs`, `slots.rs`, `threads.rs` | the items of the contract |
+//! | `beyond.rs` | what only Loom does |
+
+mod beyond;
+mod futex;
+mod machine;
+mod memory;
+mod slots;
+mod threads;
+
+use machine::{Contract, Machine, OnLinux, OnLoom, OnLoomWithoutSteps};
+
+/// Checks every item of the contract on a machine, as tests in a module of that name.
+macro_rules! conforms {
+    ($($name:ident: $machine:ty),* $(,)?) => {$(
+        mod $name {
+            use super::*;
+            conforms! { @items $machine:
+                // futex.rs
+                a_wait_on_another_value_returns_at_once,
+                a_deadline_that_has_passed_ends_a_wait_at_once,
+                a_deadline_ends_a_wait_and_not_before,
+                a_change_and_a_wake_reach_a_waiter,
+                wakes_are_counted,
+                a_key_may_be_stale,
+                a_sleeper_is_moved,
+                a_move_compares,
+                an_operation_comes_with_a_wake,
+                an_operation_wakes_on_its_word_if_its_condition_holds,
+                // threads.rs
+                tokens_name_threads,
+                read_locks_are_remembered,
+                time_does_not_go_back,
+                // memory.rs
+                atomics_do_what_they_say,
+                a_cell_goes_with_its_word,
+                a_release_says_what_it_did,
+                a_guard_keeps_a_release_from_storing,
+                a_release_publishes,
+                nothing_is_stored_after_a_heavy_fence,
+                of_two_that_fence_one_sees_the_other,
+                // slots.rs
+                a_slot_names_the_lock_until_its_reader_leaves,
+                who_shuts_a_gate_moves_its_readers,
+                a_slot_is_found_behind_counted_holds,
+                no_reader_comes_or_leaves_after_a_heavy_fence,
+            }
+        }
+    )*};
+    (@items $machine:ty: $($item:ident),* $(,)?) => {$(
+        #[test]
+        fn $item() {
+            <$machine>::run(Contract::<$machine>::$item);
+        }
+    )*};
+}
+
+conforms! {
+    linux: OnLinux,
+    loom_: OnLoom,
+    loom_without_steps: OnLoomWithoutSteps,
+}

@@ -1,0 +1,124 @@
+//! Slots of readers, and the gate of a lock.
+
+use std::sync::Arc;
+
+use spinpark_platform::Ordering::{Acquire, Relaxed, Release};
+use spinpark_platform::{AtomicU32, Platform, SlotLeft};
+
+use crate::machine::{Contract, Machine, Word};
+
+impl<M: Machine> Contract<M> {
+    /// A gate that names the caller's table, and the lock that it is the gate of. None: this machine has no slots.
+    fn gate() -> Option<(Arc<Word<M>>, usize)> {
+        M::P::thread_token(); // decides whether there are any
+        let table = M::P::slot_table();
+        assert_eq!(table, M::P::slot_table(), "its name does not change");
+        let gate = Arc::new(Word::<M>::new(table));
+        let lock = Arc::as_ptr(&gate) as usize;
+        if table == 0 {
+            assert!(!M::P::slot_enter(&gate, lock), "a gate that is shut");
+            assert_eq!(M::P::slot_leave(&gate, lock), SlotLeft::Counted);
+            return None;
+        }
+        Some((gate, lock))
+    }
+
+    /// It may fail at any time, but not for ever.
+    fn enter(gate: &Word<M>, lock: usize) {
+        while !M::P::slot_enter(gate, lock) {
+            M::yield_now();
+        }
+    }
+
+    /// Gives up a read lock whose gate is open; whether it was in a slot.
+    fn leave(gate: &Word<M>, lock: usize) -> bool {
+        let left = M::P::slot_leave(gate, lock);
+        left == SlotLeft::Left || (left == SlotLeft::Closed && !M::P::slot_take_back(lock))
+    }
+
+    pub(crate) fn a_slot_names_the_lock_until_its_reader_leaves() {
+        assert!(M::P::reads_before_slots() > 0);
+        assert!(M::P::MOST_SLOT_READERS <= 1 << 20, "the reserve of the count");
+        let Some((gate, lock)) = Self::gate() else { return };
+        let table = M::P::slot_table();
+        assert!(!M::P::slot_enter(&Word::<M>::new(0), lock), "shut");
+        assert!(!M::P::slot_enter(&Word::<M>::new(table - 1), lock), "another table");
+        assert_eq!(M::P::slots_count(table, lock), 0);
+        Self::enter(&gate, lock);
+        Self::enter(&gate, lock);
+        assert!(M::P::may_hold_read(lock));
+        assert!(Self::leave(&gate, lock));
+        assert!(M::P::slots_count(table, lock) == 1 && M::P::may_hold_read(lock), "one of two");
+        assert!(Self::leave(&gate, lock));
+        assert!(M::P::slots_count(table, lock) == 0 && !M::P::may_hold_read(lock));
+        assert!(!Self::leave(&gate, lock), "no hold, no slot");
+    }
+
+    /// A reader that was moved learns it, also if the gate has been opened again; one that was not does not.
+    pub(crate) fn who_shuts_a_gate_moves_its_readers() {
+        for (shut_for_good, moves) in [(true, true), (false, true), (true, false)] {
+            let Some((gate, lock)) = Self::gate() else { return };
+            let table = M::P::slot_table();
+            Self::enter(&gate, lock);
+            gate.store(0, Relaxed);
+            M::P::heavy_fence();
+            assert_eq!(M::P::slots_count(0, lock), 0, "no table, no readers");
+            if moves {
+                assert_eq!(M::P::slots_count(table, lock), 1);
+                M::P::slots_move(table, lock);
+                assert_eq!(M::P::slots_count(table, lock), 0);
+            }
+            if !shut_for_good {
+                gate.store(table, Release);
+            }
+            assert_eq!(M::P::slot_leave(&gate, lock), SlotLeft::Closed);
+            assert!(M::P::may_hold_read(lock));
+            assert_eq!(M::P::slot_take_back(lock), moves);
+            assert!(!M::P::may_hold_read(lock));
+            assert_eq!(M::P::slot_leave(&gate, lock), SlotLeft::Counted);
+        }
+    }
+
+    pub(crate) fn a_slot_is_found_behind_counted_holds() {
+        let Some((gate, lock)) = Self::gate() else { return };
+        Self::enter(&gate, lock);
+        M::P::read_acquired(lock);
+        M::P::read_acquired(64);
+        assert!(Self::leave(&gate, lock), "its slot");
+        assert!(!Self::leave(&gate, lock), "no other");
+        M::P::read_released(lock);
+        assert!(!M::P::may_hold_read(lock));
+        M::P::read_released(64);
+        assert!(!M::P::may_hold_read(64));
+    }
+
+    /// Who has shut the gate and fenced finds each reader that came in and has not left, and nobody comes or leaves in
+    /// passing any more.
+    pub(crate) fn no_reader_comes_or_leaves_after_a_heavy_fence() {
+        let Some((gate, lock)) = Self::gate() else { return };
+        let words = Arc::new([Word::<M>::new(0), Word::<M>::new(0)]);
+        let reader = {
+            let (gate, words) = (Arc::clone(&gate), Arc::clone(&words));
+            M::spawn(move || {
+                let [is_closed, moved] = &*words;
+                if !M::P::slot_enter(&gate, lock) || M::P::slot_leave(&gate, lock) == SlotLeft::Left {
+                    return;
+                }
+                while is_closed.load(Acquire) == 0 {
+                    M::yield_now();
+                }
+                assert!(M::P::slot_take_back(lock));
+                moved.store(1, Relaxed);
+            })
+        };
+        let [is_closed, moved] = &*words;
+        gate.store(0, Relaxed);
+        M::P::heavy_fence();
+        let count = M::P::slots_count(M::P::slot_table(), lock);
+        M::P::slots_move(M::P::slot_table(), lock);
+        is_closed.store(1, Release);
+        M::join(reader);
+        assert_eq!(count, moved.load(Relaxed));
+        assert_eq!(M::P::slots_count(M::P::slot_table(), lock), 0);
+    }
+}
