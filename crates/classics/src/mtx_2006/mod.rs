@@ -16,7 +16,7 @@
 //! # In memory
 //!
 //! A mutex is its word and what its profile adds, aligned as words are, wherever its owner puts it: the original's `unp`
-//! lies among the data that it protects. Its turnstile is the waiters for its address in a [chain](chain), which all
+//! lies among the data that it protects. Its turnstile is the waiters for its address in a [chain], which all
 //! mutexes share ([`Globals`]). So the size and the alignment of the mutex say on which cache lines its neighbours lie, as
 //! they did there; [`profiling`] has the figures.
 //!
