@@ -65,8 +65,9 @@ impl Delay {
 }
 
 fn count<P: Platform>(hints: u32) {
-    for _ in 0..hints {
-        P::spin_hint();
+    let mut done = 0;
+    while done < hints {
+        done += P::spin_hint();
     }
 }
 

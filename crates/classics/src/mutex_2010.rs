@@ -182,11 +182,11 @@ impl<P: Platform, S: Spinning> Mutex<P, S> {
             if self.take(me) {
                 return true;
             }
-            window = if owner == NOBODY { window + 1 } else { 0 };
-            if owner == NOBODY && (P::need_resched() || window > WINDOW_POLLS) {
+            if owner == NOBODY && (P::need_resched() || window >= WINDOW_POLLS) {
                 return false;
             }
-            P::spin_hint();
+            let polls = P::spin_hint();
+            window = if owner == NOBODY { window + polls } else { 0 };
         }
     }
 
@@ -208,7 +208,7 @@ impl<P: Platform, S: Spinning> Mutex<P, S> {
                 P::event(Event::SpinLeftOffCpu);
                 return false;
             }
-            P::spin_hint();
+            oracle.poll::<P>();
         }
     }
 

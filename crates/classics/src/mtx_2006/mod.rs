@@ -223,12 +223,7 @@ impl<F: Profiling> Pause<F> {
     /// Returns how many polls it took beyond one.
     #[inline]
     fn poll<P: Platform>(&mut self) -> u32 {
-        if F::BACKS_OFF {
-            self.0.pause::<P>() - 1
-        } else {
-            P::spin_hint();
-            0
-        }
+        if F::BACKS_OFF { self.0.pause::<P>() - 1 } else { P::spin_hint() - 1 }
     }
 }
 

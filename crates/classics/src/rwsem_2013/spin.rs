@@ -34,21 +34,19 @@ impl<P: Platform, S: Series> Rwsem<P, S> {
         }
         let mut window = 0;
         loop {
-            match self.spinners.with(|| self.turn(&mut oracle)) {
+            let is_owned = match self.spinners.with(|| self.turn(&mut oracle)) {
                 Turn::Taken => {
                     P::event(Event::SpinAcquired);
                     return true;
                 }
                 Turn::Leave => return false,
-                Turn::Again { is_owned: true } => {}
-                Turn::Again { is_owned: false } => {
-                    window += 1;
-                    if P::need_resched() || window > WINDOW_POLLS {
-                        return false;
-                    }
-                }
+                Turn::Again { is_owned } => is_owned,
+            };
+            if !is_owned && (P::need_resched() || window >= WINDOW_POLLS) {
+                return false;
             }
-            P::spin_hint();
+            let polls = P::spin_hint();
+            window += if is_owned { 0 } else { polls };
         }
     }
 
@@ -70,7 +68,7 @@ impl<P: Platform, S: Series> Rwsem<P, S> {
                 P::event(Event::SpinLeftOffCpu);
                 return false;
             }
-            P::spin_hint();
+            oracle.poll::<P>();
         }
         let is_released = self.owner() == NOBODY;
         if !is_released {

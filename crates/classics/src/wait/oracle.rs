@@ -52,4 +52,9 @@ impl Oracle {
     pub(crate) fn pass(&mut self, polls: u32) {
         self.left = self.left.saturating_sub(polls.into());
     }
+
+    /// Between two polls.
+    pub(crate) fn poll<P: Platform>(&mut self) {
+        self.pass(P::spin_hint() - 1);
+    }
 }

@@ -45,8 +45,8 @@ impl Patience {
     /// Between two polls.
     #[inline]
     pub(crate) fn poll<P: Platform>(&mut self) {
-        P::spin_hint();
-        self.count::<P>(1);
+        let polls = P::spin_hint();
+        self.count::<P>(polls);
     }
 
     /// Time has passed that `polls` polls would have taken.
@@ -106,8 +106,7 @@ impl Behind {
     /// Between two polls.
     #[inline]
     pub(crate) fn poll<P: Platform>(&mut self) {
-        P::spin_hint();
-        if self.patience.is_over::<P>(1) {
+        if self.patience.is_over::<P>(P::spin_hint()) {
             self.consider::<P>();
         }
     }
