@@ -127,8 +127,8 @@ impl<P: Platform> Platform for Counted<P> {
         P::now(clock)
     }
 
-    fn spin_hint() {
-        P::spin_hint();
+    fn spin_hint() -> u32 {
+        P::spin_hint()
     }
 
     fn spin_for(span: u64) {
