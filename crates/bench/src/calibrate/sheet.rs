@@ -69,7 +69,12 @@ impl Draft<'_> {
 
     /// A time, with three digits.
     fn put_ns(&mut self, table: &str, name: &str, ns: f64, source: impl Into<String>) {
-        self.put(table, name, Quantity::ns(rounded(ns.max(0.0))), source);
+        let quantity = match ns.max(0.0) {
+            ns if ns >= 1e6 => Quantity::Time(rounded(ns / 1e6), "ms"),
+            ns if ns >= 1e4 => Quantity::Time(rounded(ns / 1e3), "us"),
+            ns => Quantity::ns(rounded(ns)),
+        };
+        self.put(table, name, quantity, source);
     }
 
     fn of(&self, measure: Measure) -> f64 {
