@@ -52,8 +52,10 @@ pub(super) fn cpu_clock(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
     thread::scope(|scope| {
         scope.spawn(|| {
             let mut id = NONE;
+            // SAFETY: cannot fail.
+            let own = unsafe { libc::pthread_self() };
             // SAFETY: the calling thread lives; `id` is a local.
-            let failed = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut id) };
+            let failed = unsafe { libc::pthread_getcpuclockid(own, &raw mut id) };
             clock.store(if failed == 0 { id } else { NONE }, Ordering::Relaxed);
             let is_elsewhere = cpus.other().is_some_and(|other| pin(other.cpu).is_ok());
             while !is_over.load(Ordering::Relaxed) {

@@ -52,7 +52,9 @@ impl Ring {
     fn word(&self, place: usize) -> &AtomicUsize {
         debug_assert!(place * size_of::<usize>() < self.layout.size());
         // SAFETY: all places come from `order`, which lies within the memory.
-        unsafe { &*self.words.add(place) }
+        let word = unsafe { self.words.add(place) };
+        // SAFETY: aligned, zeroed at first and atomic ever since, and ours as long as `self` is borrowed.
+        unsafe { &*word }
     }
 
     /// Writes every line: its names its successor.

@@ -188,7 +188,7 @@ impl Draft<'_> {
     fn processor(&mut self) {
         match self.calibration.of(Measure::Ghz) {
             Some(ghz) => {
-                self.put("clock", "ghz", Quantity::Number(rounded(ghz)), self.measured(Measure::Ghz))
+                self.put("clock", "ghz", Quantity::Number(rounded(ghz)), self.measured(Measure::Ghz));
             }
             None => self.put(
                 "clock",
@@ -348,7 +348,7 @@ impl Draft<'_> {
         self.put_ns("scheduler", "min_slice", fair.slice.value, source);
         match self.calibration.of(Measure::Preempts) {
             Some(part) if part >= 0.5 => {
-                self.put_ns("scheduler", "wakeup", 0.0, self.measured(Measure::Preempts))
+                self.put_ns("scheduler", "wakeup", 0.0, self.measured(Measure::Preempts));
             }
             Some(_) => self.put("scheduler", "wakeup", Quantity::Never, self.measured(Measure::Preempts)),
             None => self.put_ns("scheduler", "wakeup", 0.0, "could not be measured; as EEVDF"),
