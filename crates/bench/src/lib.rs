@@ -14,11 +14,13 @@
 //! | programs of the system that workloads need | [`installed`], [`mariadb`] |
 //! | workloads of our own | [`demo`], [`locks`], [`workloads`] |
 //! | the four documents beside them | [`documents`] |
+//! | this machine as a file for the simulator | [`calibrate`] |
 //!
 //! Everything after [`measure::Executor`] works without a clock and without processes, and is tested that way.
 
 pub mod arm;
 pub mod blocks;
+pub mod calibrate;
 pub mod compare;
 pub mod demo;
 pub mod documents;

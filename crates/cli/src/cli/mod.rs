@@ -3,6 +3,7 @@
 mod bench;
 mod documents;
 mod programs;
+mod sim;
 mod workloads;
 
 use std::ffi::OsString;
@@ -14,6 +15,7 @@ use spinpark_bench::arm::Baseline;
 pub(crate) use self::bench::{Bench, Locks, Show};
 pub(crate) use self::documents::Documents;
 pub(crate) use self::programs::{Mail, MailServer, Select};
+pub(crate) use self::sim::{Calibrate, Sim};
 pub(crate) use self::workloads::{Common, Condvar, Creat, Faults, Jobs, Mmap, Scan, WorkloadWorker};
 
 const EXAMPLES: &str = "\
@@ -51,6 +53,8 @@ pub(crate) enum Command {
     Compare(Box<Compare>),
     #[command(subcommand)]
     Bench(Bench),
+    #[command(subcommand)]
+    Sim(Sim),
     #[command(name = "__demo", hide = true)]
     Demo(Demo),
     #[command(name = "__bench-worker", hide = true)]

@@ -1,6 +1,7 @@
 //! One file per subcommand.
 
 pub(crate) mod bench;
+pub(crate) mod calibrate;
 pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod prepare;

@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod bench;
+mod calibrate;
 mod compare;
 mod condvar;
 mod demo;

@@ -1,0 +1,86 @@
+//! `spinpark sim calibrate`: a machine file of this machine.
+
+use std::fs;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use spinpark_bench::calibrate::{Calibration, Cpus, Measure, Trouble, Watcher, sheet};
+use spinpark_bench::failure::RunError;
+use spinpark_bench::process::Interrupt;
+
+use crate::cli::Calibrate;
+use crate::progress::Progress;
+use crate::session::Session;
+
+/// A quiet machine does not need a larger part of its time, in %, for what else runs.
+const MOST_OTHERS: f64 = 5.0;
+
+/// Measures, and writes the file.
+pub(crate) fn run(calibrate: &Calibrate) -> anyhow::Result<ExitCode> {
+    if cfg!(debug_assertions) {
+        bail!("this is a debug build, in which single instructions cannot be measured\nBuild with --release");
+    }
+    let cpus = Cpus::read()?;
+    let session = Session::start(None)?;
+    let name = calibrate.name.clone().or_else(|| {
+        let stem = calibrate.out.as_ref()?.file_stem()?;
+        Some(stem.to_string_lossy().into_owned())
+    });
+    let mut watcher = Bar {
+        progress: Progress::new(calibrate.rounds * Measure::ALL.len()),
+        is_first: true,
+        interrupt: Arc::clone(&session.interrupt),
+    };
+    let calibration = match Calibration::run(&cpus, calibrate.rounds, &mut watcher) {
+        Err(Trouble::Interrupted) => return Err(RunError::Interrupted.into()),
+        other => other?,
+    };
+    drop(watcher);
+    let sheet = sheet::sheet(&calibration, &cpus, &session.environment, name.as_deref().unwrap_or("mine"));
+    match &calibrate.out {
+        None => print!("{sheet}"),
+        Some(path) => {
+            fs::write(path, sheet.to_string())
+                .with_context(|| format!("cannot write the machine file {}", path.display()))?;
+            eprintln!("{} is written. Read it: each figure says how it was measured.", path.display());
+        }
+    }
+    let noisy: Vec<&str> = calibration.noisy().into_iter().map(Measure::how).collect();
+    let others = 100.0 * calibration.others;
+    if others > MOST_OTHERS {
+        eprintln!(
+            "Other programs took {others:.0} % of the CPUs meanwhile: figures of waking and of idle CPUs are wrong then.\n\
+             Stop what else runs, and measure again."
+        );
+    }
+    if !noisy.is_empty() {
+        eprintln!(
+            "This machine is too noisy to be sure; the rounds differ by more than a quarter in:\n  {}\nStop what else \
+             runs, or take more --rounds.",
+            noisy.join("\n  ")
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The progress bar.
+struct Bar {
+    progress: Progress,
+    is_first: bool,
+    interrupt: Arc<Interrupt>,
+}
+
+impl Watcher for Bar {
+    fn starting(&mut self, round: usize, measure: Measure) {
+        if !self.is_first {
+            self.progress.advance();
+        }
+        self.is_first = false;
+        self.progress.now(format!("round {}, {}", round + 1, measure.how()));
+    }
+
+    fn is_over(&self) -> bool {
+        self.interrupt.is_requested()
+    }
+}
