@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +57,9 @@ struct State {
 pub(super) struct Meter {
     state: RefCell<State>,
     ghz: f64,
+    /// What a timeline says, exclusive and shared: of a wait, and of a hold.
+    waits: [Arc<str>; 2],
+    holds: [Arc<str>; 2],
 }
 
 /// What is known at the beginning of a wait.
@@ -76,7 +80,8 @@ impl Meter {
         let mut state = State::default();
         state.places[Hold::Exclusive as usize].name = name.to_owned();
         state.places[Hold::Shared as usize].name = format!("{name} (read)");
-        Self { state: RefCell::new(state), ghz }
+        let named = |does: &str| [format!("{does} {name}").into(), format!("{does} {name} (read)").into()];
+        Self { state: RefCell::new(state), ghz, waits: named("wait for"), holds: named("hold") }
     }
 
     /// What happened there; nothing, where nobody came.
@@ -95,7 +100,9 @@ impl Meter {
     /// Returns the time of the acquisition.
     fn acquired(&self, asked: &Asked, hold: Hold) -> f64 {
         let now = here::now();
-        here::mark("wait", asked.at);
+        if asked.contended {
+            here::mark(&self.waits[hold as usize], asked.at);
+        }
         self.enter(hold);
         let mut state = self.state.borrow_mut();
         state.waiting -= 1;
@@ -131,7 +138,7 @@ impl Meter {
 
     fn leave(&self, since: f64, hold: Hold) {
         let held = here::now() - since;
-        here::mark("hold", since);
+        here::mark(&self.holds[hold as usize], since);
         let mut state = self.state.borrow_mut();
         match hold {
             Hold::Exclusive => state.writer = None,

@@ -9,7 +9,7 @@ mod shapes;
 pub use histogram::Histogram;
 pub use meter::{Condvar, Mutex, Place, RwLock};
 pub use plan::{KernelTuning, Mode, Plan, Worker};
-pub use setting::{Report, Setting, SettingError};
+pub use setting::{MOST_THREADS, Report, Setting, SettingError};
 
 /// A workload.
 #[derive(Clone, Copy, Debug)]

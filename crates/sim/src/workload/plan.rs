@@ -32,6 +32,8 @@ pub enum Mode {
 #[derive(Clone, Debug)]
 pub struct Worker {
     done: Rc<Cell<u64>>,
+    /// Those of them that ended within the run's time.
+    in_time: Rc<Cell<u64>>,
     /// Its number, from 0.
     pub number: u32,
 }
@@ -40,6 +42,9 @@ impl Worker {
     /// It has done one operation.
     pub fn did_one(&self) {
         self.done.set(self.done.get() + 1);
+        if !crate::here::is_over() {
+            self.in_time.set(self.in_time.get() + 1);
+        }
     }
 
     /// Works until the run's time is over.
@@ -161,15 +166,27 @@ impl<'a> Plan<'a> {
     }
 
     fn next_worker(&mut self) -> Worker {
-        let worker = Worker { done: Rc::default(), number: self.workers.len() as u32 };
+        let worker =
+            Worker { done: Rc::default(), in_time: Rc::default(), number: self.workers.len() as u32 };
         self.workers.push(worker.clone());
         worker
     }
 
-    pub(super) fn run(self) -> std::io::Result<(crate::Outcome, Vec<Place>, Vec<u64>)> {
+    pub(super) fn run(self) -> std::io::Result<Ran> {
         let outcome = self.simulation.run()?;
-        let places = self.meters.iter().flat_map(|meter| meter.places()).collect();
-        let done = self.workers.iter().map(|worker| worker.done.get()).collect();
-        Ok((outcome, places, done))
+        Ok(Ran {
+            outcome,
+            places: self.meters.iter().flat_map(|meter| meter.places()).collect(),
+            done: self.workers.iter().map(|worker| worker.done.get()).collect(),
+            in_time: self.workers.iter().map(|worker| worker.in_time.get()).sum(),
+        })
     }
+}
+
+/// What a plan gave.
+pub(super) struct Ran {
+    pub(super) outcome: crate::Outcome,
+    pub(super) places: Vec<Place>,
+    pub(super) done: Vec<u64>,
+    pub(super) in_time: u64,
 }
