@@ -60,3 +60,11 @@ fn settings_are_checked() {
     fails("spinpark", "saturated", 100_000, "8192 at most");
     fails("spinpark", "condvar-ping-pong", 3, "two threads");
 }
+
+/// Many locks of one name are one place.
+#[test]
+fn places_are_merged_by_name() {
+    let report = Setting::new(Machine::plain(4), "classic-ttas", "random-32", 4).run().unwrap();
+    assert_eq!((report.places.len(), report.places[0].locks), (1, 32));
+    assert_eq!(report.places[0].acquisitions, report.total());
+}

@@ -12,7 +12,7 @@ use spinpark_classics::tas::{BackOff, TasLock, TestAndSet, TestAndTestAndSet};
 use spinpark_locks::{RawCondvar, RawMutex, RawRwLock};
 
 use super::any::{AnyCondvar, AnyMutex, AnyRwLock, Classic, ClassicRw, Futex, OurPair, Pair2003};
-use crate::platform::{Sim, Tuned};
+use crate::platform::{LinuxTuning, Sim, Tuned};
 
 /// A lock that can be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,24 @@ pub struct LockInfo {
     /// One line about it.
     pub about: &'static str,
 }
+
+impl LockInfo {
+    /// What it can be: a mutex, a read-write lock, a condition variable.
+    #[must_use]
+    pub fn kinds(&self) -> Vec<&'static str> {
+        let kinds = [
+            (mutex::<LinuxTuning>(self.name).is_some(), MUTEX),
+            (rwlock::<LinuxTuning>(self.name).is_some(), RWLOCK),
+            (condvar::<LinuxTuning>(self.name).is_some(), CONDVAR),
+        ];
+        kinds.into_iter().filter_map(|(is_one, kind)| is_one.then_some(kind)).collect()
+    }
+}
+
+/// The kinds of locks, as messages call them.
+pub(crate) const MUTEX: &str = "mutex";
+pub(crate) const RWLOCK: &str = "read-write lock";
+pub(crate) const CONDVAR: &str = "condition variable";
 
 const LOCKS: &[LockInfo] = &[
     LockInfo { name: "spinpark", about: "ours: mutex, read-write lock, condition variable" },
@@ -129,16 +147,13 @@ pub fn condvar<T: Tuned>(name: &str) -> Option<Rc<dyn AnyCondvar>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::platform::LinuxTuning;
 
     #[test]
     fn every_name_is_some_lock() {
-        for lock in locks() {
-            let name = lock.name;
-            let is_there = mutex::<LinuxTuning>(name).is_some()
-                || rwlock::<LinuxTuning>(name).is_some()
-                || condvar::<LinuxTuning>(name).is_some();
-            assert!(is_there, "{name}");
-        }
+        let kinds = |name: &str| locks().iter().find(|lock| lock.name == name).unwrap().kinds();
+        assert!(locks().iter().all(|lock| !lock.kinds().is_empty()));
+        assert_eq!(kinds("spinpark"), [MUTEX, RWLOCK, CONDVAR]);
+        assert_eq!(kinds("classic-rwsem-full"), [MUTEX, RWLOCK]);
+        assert_eq!(kinds("classic-condvar-orig"), [CONDVAR]);
     }
 }

@@ -12,6 +12,7 @@
 
 mod assemble;
 mod catalogue;
+mod choose;
 pub mod describe;
 mod error;
 pub mod figure;

@@ -16,6 +16,8 @@ use crate::locks::{AnyCondvar, AnyMutex, AnyRwLock};
 pub struct Place {
     /// What the workload calls it.
     pub name: String,
+    /// How many locks of that name were used.
+    pub locks: u64,
     /// How often it was acquired.
     pub acquisitions: u64,
     /// Of those, how often it was not free when it was asked for.
@@ -34,6 +36,27 @@ pub struct Place {
     pub holds: Histogram,
     /// The most acquisitions by others during one wait.
     pub most_passed: u64,
+}
+
+impl Place {
+    /// Adds what happened at other locks.
+    pub fn merge(&mut self, other: &Self) {
+        self.locks += other.locks;
+        self.add(other);
+    }
+
+    /// Adds what happened at the same locks in another run.
+    pub fn add(&mut self, other: &Self) {
+        self.acquisitions += other.acquisitions;
+        self.contended += other.contended;
+        self.wait_ns += other.wait_ns;
+        self.longest_wait_ns = self.longest_wait_ns.max(other.longest_wait_ns);
+        self.waits.merge(&other.waits);
+        self.hold_ns += other.hold_ns;
+        self.longest_hold_ns = self.longest_hold_ns.max(other.longest_hold_ns);
+        self.holds.merge(&other.holds);
+        self.most_passed = self.most_passed.max(other.most_passed);
+    }
 }
 
 /// How a lock is held.
@@ -86,7 +109,9 @@ impl Meter {
 
     /// What happened there; nothing, where nobody came.
     pub(super) fn places(&self) -> Vec<Place> {
-        self.state.borrow().places.iter().filter(|place| place.acquisitions > 0).cloned().collect()
+        let used = |place: &&Place| place.acquisitions > 0;
+        let one = |place: &Place| Place { locks: 1, ..place.clone() };
+        self.state.borrow().places.iter().filter(used).map(one).collect()
     }
 
     fn ask(&self, hold: Hold) -> Asked {

@@ -122,7 +122,7 @@ impl<'a> Plan<'a> {
             Mode::User => locks::mutex::<LinuxTuning>(kind),
             Mode::Kernel => locks::mutex::<KernelTuning>(kind),
         };
-        Ok(Mutex { lock: lock.ok_or_else(|| self.has_no("mutex"))?, meter: self.meter(name) })
+        Ok(Mutex { lock: lock.ok_or_else(|| self.has_no(locks::MUTEX))?, meter: self.meter(name) })
     }
 
     /// A read-write lock of the chosen kind.
@@ -136,7 +136,7 @@ impl<'a> Plan<'a> {
             Mode::User => locks::rwlock::<LinuxTuning>(kind),
             Mode::Kernel => locks::rwlock::<KernelTuning>(kind),
         };
-        Ok(RwLock { lock: lock.ok_or_else(|| self.has_no("read-write lock"))?, meter: self.meter(name) })
+        Ok(RwLock { lock: lock.ok_or_else(|| self.has_no(locks::RWLOCK))?, meter: self.meter(name) })
     }
 
     /// A condition variable of the chosen kind, with its mutex.
@@ -150,7 +150,7 @@ impl<'a> Plan<'a> {
             Mode::User => locks::condvar::<LinuxTuning>(kind),
             Mode::Kernel => locks::condvar::<KernelTuning>(kind),
         };
-        Ok(Condvar { pair: pair.ok_or_else(|| self.has_no("condition variable"))?, meter: self.meter(name) })
+        Ok(Condvar { pair: pair.ok_or_else(|| self.has_no(locks::CONDVAR))?, meter: self.meter(name) })
     }
 
     /// Adds a thread.
@@ -176,11 +176,23 @@ impl<'a> Plan<'a> {
         let outcome = self.simulation.run()?;
         Ok(Ran {
             outcome,
-            places: self.meters.iter().flat_map(|meter| meter.places()).collect(),
+            places: merged(self.meters.iter().flat_map(|meter| meter.places())),
             done: self.workers.iter().map(|worker| worker.done.get()).collect(),
             in_time: self.workers.iter().map(|worker| worker.in_time.get()).sum(),
         })
     }
+}
+
+/// One place for each name, in the order in which they were made.
+fn merged(places: impl Iterator<Item = Place>) -> Vec<Place> {
+    let mut all = Vec::<Place>::new();
+    for place in places {
+        match all.iter_mut().find(|known| known.name == place.name) {
+            Some(known) => known.merge(&place),
+            None => all.push(place),
+        }
+    }
+    all
 }
 
 /// What a plan gave.
