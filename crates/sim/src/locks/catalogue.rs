@@ -11,7 +11,7 @@ use spinpark_classics::rwsem_2013::{Full, NoSpin, Rwsem, Vanilla};
 use spinpark_classics::tas::{BackOff, TasLock, TestAndSet, TestAndTestAndSet};
 use spinpark_locks::{RawCondvar, RawMutex, RawRwLock};
 
-use super::any::{AnyCondvar, AnyMutex, AnyRwLock, Classic, ClassicRw, Futex, OurPair, Pair2003};
+use super::any::{Aligned, AnyCondvar, AnyMutex, AnyRwLock, Classic, ClassicRw, Futex, OurPair, Pair2003};
 use crate::platform::{LinuxTuning, Sim, Tuned};
 
 /// A lock that can be chosen.
@@ -88,22 +88,22 @@ pub fn locks() -> &'static [LockInfo] {
 }
 
 fn classic<L: RawLock + 'static>() -> Rc<dyn AnyMutex> {
-    Rc::new(Classic(L::new()))
+    Rc::new(Aligned(Classic(L::new())))
 }
 
-fn rwsem<T: Tuned, S: spinpark_classics::rwsem_2013::Series>() -> Rc<ClassicRw<Rwsem<Sim<T>, S>>> {
-    Rc::new(ClassicRw(spinpark_classics::RawRwLock::new()))
+fn rwsem<T: Tuned, S: spinpark_classics::rwsem_2013::Series>() -> Rc<Aligned<ClassicRw<Rwsem<Sim<T>, S>>>> {
+    Rc::new(Aligned(ClassicRw(spinpark_classics::RawRwLock::new())))
 }
 
 /// The mutex of that name.
 #[must_use]
 pub fn mutex<T: Tuned>(name: &str) -> Option<Rc<dyn AnyMutex>> {
     Some(match name {
-        "spinpark" => Rc::new(RawMutex::<Sim<T>>::new()),
+        "spinpark" => Rc::new(Aligned(RawMutex::<Sim<T>>::new())),
         "classic-mutex-2.6.34" => classic::<Mutex<Sim<T>, OldSpin>>(),
         "classic-mutex-fixed" => classic::<Mutex<Sim<T>, Fixed>>(),
         "classic-mutex-nospin" => classic::<Mutex<Sim<T>, Sleeps>>(),
-        "classic-mutex-2003" => Rc::new(Futex::<T>(mutex_2003::Mutex::new())),
+        "classic-mutex-2003" => Rc::new(Aligned(Futex::<T>(mutex_2003::Mutex::new()))),
         "classic-rwsem-3.12" => rwsem::<T, Vanilla>(),
         "classic-rwsem-nospin" => rwsem::<T, NoSpin>(),
         "classic-rwsem-full" => rwsem::<T, Full>(),
@@ -120,7 +120,7 @@ pub fn mutex<T: Tuned>(name: &str) -> Option<Rc<dyn AnyMutex>> {
 #[must_use]
 pub fn rwlock<T: Tuned>(name: &str) -> Option<Rc<dyn AnyRwLock>> {
     Some(match name {
-        "spinpark" => Rc::new(RawRwLock::<Sim<T>>::new()),
+        "spinpark" => Rc::new(Aligned(RawRwLock::<Sim<T>>::new())),
         "classic-rwsem-3.12" => rwsem::<T, Vanilla>(),
         "classic-rwsem-nospin" => rwsem::<T, NoSpin>(),
         "classic-rwsem-full" => rwsem::<T, Full>(),
@@ -129,14 +129,14 @@ pub fn rwlock<T: Tuned>(name: &str) -> Option<Rc<dyn AnyRwLock>> {
 }
 
 fn pair_2003<T: Tuned, S: Signalling + 'static>() -> Rc<dyn AnyCondvar> {
-    Rc::new(Pair2003::<T, S> { mutex: mutex_2003::Mutex::new(), condvar: Condvar2003::new() })
+    Rc::new(Aligned(Pair2003::<T, S> { mutex: mutex_2003::Mutex::new(), condvar: Condvar2003::new() }))
 }
 
 /// The condition variable of that name, with its mutex.
 #[must_use]
 pub fn condvar<T: Tuned>(name: &str) -> Option<Rc<dyn AnyCondvar>> {
     Some(match name {
-        "spinpark" => Rc::new(OurPair::<T> { mutex: RawMutex::new(), condvar: RawCondvar::new() }),
+        "spinpark" => Rc::new(Aligned(OurPair::<T> { mutex: RawMutex::new(), condvar: RawCondvar::new() })),
         "classic-condvar-orig" => pair_2003::<T, Orig>(),
         "classic-condvar-requeue" => pair_2003::<T, Requeue>(),
         "classic-condvar-wake-op" => pair_2003::<T, WakeByOp>(),
