@@ -45,6 +45,9 @@ pub enum Failure {
         /// Who has not ended.
         threads: Vec<u32>,
     },
+    /// See [`stop`](crate::stop).
+    #[error("stopped before its end")]
+    Stopped,
     /// A check of the workload failed.
     #[error("{0}")]
     Check(String),

@@ -2,7 +2,9 @@
 //!
 //! Outside of a simulation they do nothing.
 
-use crate::engine::run::{is_inside, suspend, world};
+use std::sync::Arc;
+
+use crate::engine::run::{is_inside, is_stopped, suspend, world};
 use crate::engine::thread::{State, ThreadId};
 use crate::engine::time::{PS_PER_NS, Ps, ps};
 use crate::engine::world::World;
@@ -156,7 +158,8 @@ pub fn now() -> f64 {
 /// Whether the run's time is over: a thread that works in rounds ends then.
 #[must_use]
 pub fn is_over() -> bool {
-    is_inside() && world(|world| world.now + world.threads[world.running].debt >= world.end)
+    let is_late = || world(|world| world.now + world.threads[world.running].debt >= world.end);
+    is_inside() && (is_late() || is_stopped())
 }
 
 /// The running thread.
@@ -234,15 +237,12 @@ pub(crate) fn end_with(failure: Failure) {
 }
 
 /// Records that the running thread did `name` since `from_ns` (as [`now`] says), for a timeline.
-pub fn mark(name: &'static str, from_ns: f64) {
-    if is_inside() {
+pub fn mark(name: &Arc<str>, from_ns: f64) {
+    if is_inside() && world(|world| world.trace.has_slices()) {
+        let to_ns = now() as u64;
         world(|world| {
-            if world.trace.has_room() {
-                let to_ns = (world.now / PS_PER_NS).max(from_ns as u64);
-                let slice =
-                    Slice { cpu: None, thread: world.running.0, name, from_ns: from_ns as u64, to_ns };
-                world.trace.slices.push(slice);
-            }
+            let (thread, name) = (world.running.0, Some(Arc::clone(name)));
+            world.trace.keep(Slice { cpu: None, thread, name, from_ns: from_ns as u64, to_ns });
         });
     }
 }

@@ -30,7 +30,47 @@ pub struct Counts {
     /// Futex calls.
     pub futex_calls: u64,
     /// What the locks did: see [`Counts::of`].
+    #[serde(with = "by_name")]
     pub(crate) locks: [u64; KINDS],
+}
+
+/// What locks report, with the names that they have in JSON.
+pub const EVENTS: [(Event, &str); 13] = [
+    (Event::SpinAcquired, "spin_acquired"),
+    (Event::SpinLeftOwnerChanged, "spin_left_owner_changed"),
+    (Event::SpinLeftOffCpu, "spin_left_off_cpu"),
+    (Event::SpinLeftBudget, "spin_left_budget"),
+    (Event::Parked, "parked"),
+    (Event::WokeHead, "woke_head"),
+    (Event::GrantedReaders, "granted_readers"),
+    (Event::HandedOff, "handed_off"),
+    (Event::DemandedHandoff, "demanded_handoff"),
+    (Event::MovedWaiter, "moved_waiter"),
+    (Event::TimedOut, "timed_out"),
+    (Event::OpenedSlots, "opened_slots"),
+    (Event::ClosedSlots, "closed_slots"),
+];
+
+/// The counts of locks' events, by name.
+mod by_name {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::{EVENTS, KINDS, index};
+
+    pub(super) fn serialize<S: Serializer>(locks: &[u64; KINDS], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(EVENTS.map(|(event, name)| (name, locks[index(event)])))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<[u64; KINDS], D::Error> {
+        let named = BTreeMap::<String, u64>::deserialize(from)?;
+        let mut locks = [0; KINDS];
+        for (event, name) in EVENTS {
+            locks[index(event)] = named.get(name).copied().unwrap_or_default();
+        }
+        Ok(locks)
+    }
 }
 
 impl Counts {
@@ -38,6 +78,23 @@ impl Counts {
     #[must_use]
     pub fn of(&self, event: Event) -> u64 {
         self.locks[index(event)]
+    }
+
+    /// Adds what another run counted.
+    pub fn merge(&mut self, other: &Self) {
+        let Self { events, steps, moves_near, moves_socket, moves_far, .. } = other;
+        self.events += events;
+        self.steps += steps;
+        self.moves_near += moves_near;
+        self.moves_socket += moves_socket;
+        self.moves_far += moves_far;
+        let Self { switches, preemptions, wakes, migrations, futex_calls, locks, .. } = other;
+        self.switches += switches;
+        self.preemptions += preemptions;
+        self.wakes += wakes;
+        self.migrations += migrations;
+        self.futex_calls += futex_calls;
+        self.locks.iter_mut().zip(locks).for_each(|(mine, theirs)| *mine += theirs);
     }
 
     /// Cache lines that moved from core to core.
@@ -97,6 +154,9 @@ pub struct Outcome {
     /// Who ran when and where, if it was recorded.
     #[serde(skip)]
     pub slices: Vec<crate::trace::Slice>,
+    /// How many of those there was no room for.
+    #[serde(skip)]
+    pub slices_cut: u64,
 }
 
 impl Outcome {
@@ -105,5 +165,29 @@ impl Outcome {
     pub fn utilisation(&self) -> f64 {
         let all = self.elapsed_ns as f64 * self.busy_ns.len() as f64;
         if all == 0.0 { 0.0 } else { self.busy_ns.iter().sum::<u64>() as f64 / all }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_named_and_add_up() {
+        let mut counts = Counts { moves_far: 3, ..Counts::default() };
+        counts.locks[index(Event::HandedOff)] = 2;
+        let other = counts.clone();
+        counts.merge(&other);
+        assert_eq!((counts.moves(), counts.of(Event::HandedOff)), (6, 4));
+        let json = serde_json::to_value(&counts).unwrap();
+        assert_eq!(json["locks"]["handed_off"], 4);
+        assert_eq!(serde_json::from_value::<Counts>(json).unwrap(), counts);
+    }
+
+    #[test]
+    fn every_event_has_a_place_of_its_own() {
+        let mut places = EVENTS.map(|(event, _)| index(event));
+        places.sort_unstable();
+        assert!(places.iter().copied().eq(0..EVENTS.len()));
     }
 }

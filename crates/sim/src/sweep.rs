@@ -17,3 +17,8 @@ pub fn run_all(settings: &[Setting], done: impl Fn(&Report) + Sync) -> Result<Ve
     };
     settings.par_iter().map(run).collect()
 }
+
+/// Runs each of them, beginning with the first ones. `done` is called after each, on some thread, with its number.
+pub fn run_each(settings: &[Setting], done: impl Fn(usize, Result<Report, SettingError>) + Sync) {
+    settings.iter().enumerate().par_bridge().for_each(|(number, setting)| done(number, setting.run()));
+}

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use spinpark_platform::Event;
@@ -27,8 +28,8 @@ pub struct Slice {
     pub cpu: Option<u32>,
     /// The thread.
     pub thread: u32,
-    /// What: empty for running.
-    pub name: &'static str,
+    /// What; none for running.
+    pub name: Option<Arc<str>>,
     /// From when, ns.
     pub from_ns: u64,
     /// Until when, ns.
@@ -55,6 +56,8 @@ pub(crate) struct Trace {
     record: Record,
     steps: VecDeque<(Ps, ThreadId, Did)>,
     pub(crate) slices: Vec<Slice>,
+    /// How many there was no room for.
+    pub(crate) cut: u64,
 }
 
 impl Trace {
@@ -62,8 +65,19 @@ impl Trace {
         Self { record, ..Self::default() }
     }
 
-    pub(crate) fn has_room(&self) -> bool {
-        self.slices.len() < self.record.slices
+    /// Whether a timeline is recorded at all.
+    #[inline]
+    pub(crate) fn has_slices(&self) -> bool {
+        self.record.slices > 0
+    }
+
+    /// Keeps the slice, if there is room.
+    pub(crate) fn keep(&mut self, slice: Slice) {
+        if self.slices.len() < self.record.slices {
+            self.slices.push(slice);
+        } else {
+            self.cut += 1;
+        }
     }
 }
 
@@ -86,16 +100,16 @@ impl World {
 
     /// The thread leaves its CPU.
     pub(crate) fn trace_slice(&mut self, thread: ThreadId, _: State) {
-        if self.trace.has_room() {
+        if self.trace.has_slices() {
             let left = &self.threads[thread];
             let slice = Slice {
                 cpu: Some(left.cpu.0),
                 thread: thread.0,
-                name: "",
+                name: None,
                 from_ns: left.on_since / PS_PER_NS,
                 to_ns: self.now / PS_PER_NS,
             };
-            self.trace.slices.push(slice);
+            self.trace.keep(slice);
         }
     }
 

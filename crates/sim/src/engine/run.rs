@@ -4,6 +4,7 @@
 //! another coroutine runs. Several OS threads can each run a simulation of their own.
 
 use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
@@ -24,6 +25,19 @@ thread_local! {
     static YIELDER: Cell<*const Yielder<(), ()>> = const { Cell::new(std::ptr::null()) };
     /// Stacks of coroutines that have ended.
     static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Whether all runs are to end.
+static STOPPED: AtomicBool = AtomicBool::new(false);
+
+/// Ends every run of this process soon, those that are going on and those to come: for Ctrl-C.
+pub fn stop() {
+    STOPPED.store(true, Relaxed);
+}
+
+#[inline]
+pub(crate) fn is_stopped() -> bool {
+    STOPPED.load(Relaxed)
 }
 
 /// Whether simulated code runs on this OS thread right now.
@@ -127,6 +141,7 @@ fn outcome(mut world: World) -> Outcome {
         busy_ns: world.cpus.iter().map(|cpu| ns(cpu.busy)).collect(),
         interleaving: world.interleaving(),
         slices: std::mem::take(&mut world.trace.slices),
+        slices_cut: world.trace.cut,
         failure: world.failure.take(),
         counts: world.counts,
     }

@@ -3,6 +3,7 @@
 use super::costs::Costs;
 use super::event::{Events, What};
 use super::places::Places;
+use super::run::is_stopped;
 use super::thread::{State, Thread, ThreadId, Threads};
 use super::time::Ps;
 use crate::chaos::{Chaos, Order};
@@ -183,6 +184,10 @@ impl World {
                 self.note_deadlock();
                 return None;
             };
+            if is_stopped() {
+                self.fail(Failure::Stopped);
+                return None;
+            }
             if self.counts.steps > self.most_steps {
                 self.note_endless();
                 return None;

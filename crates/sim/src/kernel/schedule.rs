@@ -114,6 +114,7 @@ impl World {
     fn take_off(&mut self, thread: ThreadId, state: State) {
         let cpu = self.threads[thread].cpu;
         self.account(cpu);
+        self.pause_watch(thread);
         self.trace_slice(thread, state);
         let now = self.now;
         let left = &mut self.threads[thread];

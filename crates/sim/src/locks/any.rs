@@ -38,6 +38,47 @@ pub trait AnyCondvar: AnyMutex {
     fn broadcast(&self);
 }
 
+/// A lock that begins a pair of cache lines of its own. What shares a line with what must not be up to the allocator, or
+/// one seed would not be one run.
+#[repr(align(128))]
+pub(super) struct Aligned<L>(pub(super) L);
+
+impl<L: AnyMutex> AnyMutex for Aligned<L> {
+    fn lock(&self) {
+        self.0.lock();
+    }
+    fn unlock(&self) {
+        self.0.unlock();
+    }
+}
+
+impl<L: AnyRwLock> AnyRwLock for Aligned<L> {
+    fn read(&self) {
+        self.0.read();
+    }
+    fn unlock_read(&self) {
+        self.0.unlock_read();
+    }
+    fn write(&self) {
+        self.0.write();
+    }
+    fn unlock_write(&self) {
+        self.0.unlock_write();
+    }
+}
+
+impl<L: AnyCondvar> AnyCondvar for Aligned<L> {
+    fn wait(&self) {
+        self.0.wait();
+    }
+    fn signal(&self) {
+        self.0.signal();
+    }
+    fn broadcast(&self) {
+        self.0.broadcast();
+    }
+}
+
 impl<T: Tuned> AnyMutex for RawMutex<Sim<T>> {
     fn lock(&self) {
         self.lock();

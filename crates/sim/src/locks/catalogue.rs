@@ -11,8 +11,8 @@ use spinpark_classics::rwsem_2013::{Full, NoSpin, Rwsem, Vanilla};
 use spinpark_classics::tas::{BackOff, TasLock, TestAndSet, TestAndTestAndSet};
 use spinpark_locks::{RawCondvar, RawMutex, RawRwLock};
 
-use super::any::{AnyCondvar, AnyMutex, AnyRwLock, Classic, ClassicRw, Futex, OurPair, Pair2003};
-use crate::platform::{Sim, Tuned};
+use super::any::{Aligned, AnyCondvar, AnyMutex, AnyRwLock, Classic, ClassicRw, Futex, OurPair, Pair2003};
+use crate::platform::{LinuxTuning, Sim, Tuned};
 
 /// A lock that can be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,24 @@ pub struct LockInfo {
     /// One line about it.
     pub about: &'static str,
 }
+
+impl LockInfo {
+    /// What it can be: a mutex, a read-write lock, a condition variable.
+    #[must_use]
+    pub fn kinds(&self) -> Vec<&'static str> {
+        let kinds = [
+            (mutex::<LinuxTuning>(self.name).is_some(), MUTEX),
+            (rwlock::<LinuxTuning>(self.name).is_some(), RWLOCK),
+            (condvar::<LinuxTuning>(self.name).is_some(), CONDVAR),
+        ];
+        kinds.into_iter().filter_map(|(is_one, kind)| is_one.then_some(kind)).collect()
+    }
+}
+
+/// The kinds of locks, as messages call them.
+pub(crate) const MUTEX: &str = "mutex";
+pub(crate) const RWLOCK: &str = "read-write lock";
+pub(crate) const CONDVAR: &str = "condition variable";
 
 const LOCKS: &[LockInfo] = &[
     LockInfo { name: "spinpark", about: "ours: mutex, read-write lock, condition variable" },
@@ -70,22 +88,22 @@ pub fn locks() -> &'static [LockInfo] {
 }
 
 fn classic<L: RawLock + 'static>() -> Rc<dyn AnyMutex> {
-    Rc::new(Classic(L::new()))
+    Rc::new(Aligned(Classic(L::new())))
 }
 
-fn rwsem<T: Tuned, S: spinpark_classics::rwsem_2013::Series>() -> Rc<ClassicRw<Rwsem<Sim<T>, S>>> {
-    Rc::new(ClassicRw(spinpark_classics::RawRwLock::new()))
+fn rwsem<T: Tuned, S: spinpark_classics::rwsem_2013::Series>() -> Rc<Aligned<ClassicRw<Rwsem<Sim<T>, S>>>> {
+    Rc::new(Aligned(ClassicRw(spinpark_classics::RawRwLock::new())))
 }
 
 /// The mutex of that name.
 #[must_use]
 pub fn mutex<T: Tuned>(name: &str) -> Option<Rc<dyn AnyMutex>> {
     Some(match name {
-        "spinpark" => Rc::new(RawMutex::<Sim<T>>::new()),
+        "spinpark" => Rc::new(Aligned(RawMutex::<Sim<T>>::new())),
         "classic-mutex-2.6.34" => classic::<Mutex<Sim<T>, OldSpin>>(),
         "classic-mutex-fixed" => classic::<Mutex<Sim<T>, Fixed>>(),
         "classic-mutex-nospin" => classic::<Mutex<Sim<T>, Sleeps>>(),
-        "classic-mutex-2003" => Rc::new(Futex::<T>(mutex_2003::Mutex::new())),
+        "classic-mutex-2003" => Rc::new(Aligned(Futex::<T>(mutex_2003::Mutex::new()))),
         "classic-rwsem-3.12" => rwsem::<T, Vanilla>(),
         "classic-rwsem-nospin" => rwsem::<T, NoSpin>(),
         "classic-rwsem-full" => rwsem::<T, Full>(),
@@ -102,7 +120,7 @@ pub fn mutex<T: Tuned>(name: &str) -> Option<Rc<dyn AnyMutex>> {
 #[must_use]
 pub fn rwlock<T: Tuned>(name: &str) -> Option<Rc<dyn AnyRwLock>> {
     Some(match name {
-        "spinpark" => Rc::new(RawRwLock::<Sim<T>>::new()),
+        "spinpark" => Rc::new(Aligned(RawRwLock::<Sim<T>>::new())),
         "classic-rwsem-3.12" => rwsem::<T, Vanilla>(),
         "classic-rwsem-nospin" => rwsem::<T, NoSpin>(),
         "classic-rwsem-full" => rwsem::<T, Full>(),
@@ -111,14 +129,14 @@ pub fn rwlock<T: Tuned>(name: &str) -> Option<Rc<dyn AnyRwLock>> {
 }
 
 fn pair_2003<T: Tuned, S: Signalling + 'static>() -> Rc<dyn AnyCondvar> {
-    Rc::new(Pair2003::<T, S> { mutex: mutex_2003::Mutex::new(), condvar: Condvar2003::new() })
+    Rc::new(Aligned(Pair2003::<T, S> { mutex: mutex_2003::Mutex::new(), condvar: Condvar2003::new() }))
 }
 
 /// The condition variable of that name, with its mutex.
 #[must_use]
 pub fn condvar<T: Tuned>(name: &str) -> Option<Rc<dyn AnyCondvar>> {
     Some(match name {
-        "spinpark" => Rc::new(OurPair::<T> { mutex: RawMutex::new(), condvar: RawCondvar::new() }),
+        "spinpark" => Rc::new(Aligned(OurPair::<T> { mutex: RawMutex::new(), condvar: RawCondvar::new() })),
         "classic-condvar-orig" => pair_2003::<T, Orig>(),
         "classic-condvar-requeue" => pair_2003::<T, Requeue>(),
         "classic-condvar-wake-op" => pair_2003::<T, WakeByOp>(),
@@ -129,16 +147,13 @@ pub fn condvar<T: Tuned>(name: &str) -> Option<Rc<dyn AnyCondvar>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::platform::LinuxTuning;
 
     #[test]
     fn every_name_is_some_lock() {
-        for lock in locks() {
-            let name = lock.name;
-            let is_there = mutex::<LinuxTuning>(name).is_some()
-                || rwlock::<LinuxTuning>(name).is_some()
-                || condvar::<LinuxTuning>(name).is_some();
-            assert!(is_there, "{name}");
-        }
+        let kinds = |name: &str| locks().iter().find(|lock| lock.name == name).unwrap().kinds();
+        assert!(locks().iter().all(|lock| !lock.kinds().is_empty()));
+        assert_eq!(kinds("spinpark"), [MUTEX, RWLOCK, CONDVAR]);
+        assert_eq!(kinds("classic-rwsem-full"), [MUTEX, RWLOCK]);
+        assert_eq!(kinds("classic-condvar-orig"), [CONDVAR]);
     }
 }

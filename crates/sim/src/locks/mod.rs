@@ -4,4 +4,5 @@ mod any;
 mod catalogue;
 
 pub use any::{AnyCondvar, AnyMutex, AnyRwLock};
+pub(crate) use catalogue::{CONDVAR, MUTEX, RWLOCK};
 pub use catalogue::{LockInfo, condvar, locks, mutex, rwlock};

@@ -20,6 +20,16 @@ pub enum MachineError {
         /// All names.
         known: String,
     },
+    /// A machine with a number of CPUs that it does not have.
+    #[error("there is no machine `{name}`: it has 1 CPU at least and {most} CPUs at most: {example}")]
+    Cpus {
+        /// The name.
+        name: String,
+        /// The most CPUs.
+        most: u32,
+        /// What can be written.
+        example: String,
+    },
     /// The file cannot be read.
     #[error("cannot read the machine file {file}: {error}")]
     Unreadable {

@@ -1,5 +1,7 @@
 //! Every figure of a machine: its key in a file, what may stand there, and what it means.
 
+pub(super) use crate::nearest::nearest;
+
 /// What may stand at a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -120,15 +122,4 @@ pub(super) const SHAPE: &[(&str, &str)] = &[
 #[must_use]
 pub fn find(table: &str, name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.table == table && key.name == name)
-}
-
-/// The known name that is most like `name`, if any is.
-pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    const ALIKE: f64 = 0.7;
-    known
-        .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))
-        .filter(|(alike, _)| *alike >= ALIKE)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, candidate)| candidate)
 }

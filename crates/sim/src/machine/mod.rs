@@ -12,6 +12,7 @@
 
 mod assemble;
 mod catalogue;
+mod choose;
 pub mod describe;
 mod error;
 pub mod figure;
@@ -173,7 +174,14 @@ impl Machine {
             name: format!("plain-{cpus}"),
             about: "one socket, round figures".to_owned(),
             ghz: 2.0,
-            shape: Shape { sockets: 1, caches: 1, cores: cpus, threads: 1, hops: vec![vec![0]], usable: cpus },
+            shape: Shape {
+                sockets: 1,
+                caches: 1,
+                cores: cpus,
+                threads: 1,
+                hops: vec![vec![0]],
+                usable: cpus,
+            },
             memory: Memory {
                 hit_ns: 2.0,
                 rmw_ns: 10.0,

@@ -22,8 +22,10 @@ pub(crate) struct Watch {
     registered: Vec<LineId>,
     /// How long it has seen nothing new.
     quiet: Ps,
-    /// When it was put to wait.
-    since: Ps,
+    /// When it was put to wait; none: it has lost its CPU since.
+    since: Option<Ps>,
+    /// For how long it has polled in this wait before it lost its CPU.
+    before: Ps,
 }
 
 impl World {
@@ -84,11 +86,20 @@ impl World {
             }
         }
         let watch = &mut self.threads[thread].watch;
-        watch.since = now;
+        watch.since = Some(now);
         let wait = (watch.quiet / 8).max(self.costs.pause);
         self.fall_behind();
         self.resume_at(thread, now + wait, State::Watching);
         true
+    }
+
+    /// The thread loses its CPU. If it polls, it does not do so until it has one again: neither its spin budget nor its
+    /// spinning time goes on.
+    pub(crate) fn pause_watch(&mut self, thread: ThreadId) {
+        let (now, thread) = (self.now, &mut self.threads[thread]);
+        if let (State::Watching, Some(since)) = (thread.state, thread.watch.since.take()) {
+            thread.watch.before += now.saturating_sub(since);
+        }
     }
 
     /// It looks again: how many polls that was.
@@ -97,8 +108,10 @@ impl World {
         let now = self.now;
         let thread = &mut self.threads[self.running];
         thread.state = State::Executing;
-        let waited = now.saturating_sub(thread.watch.since);
-        thread.watch.quiet += waited;
+        let watch = &mut thread.watch;
+        let last = watch.since.take().map_or(0, |since| now.saturating_sub(since));
+        let waited = std::mem::take(&mut watch.before) + last;
+        watch.quiet += waited;
         thread.times.spinning += waited;
         u32::try_from(waited / poll).unwrap_or(u32::MAX).max(1)
     }

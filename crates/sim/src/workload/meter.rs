@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,8 @@ use crate::locks::{AnyCondvar, AnyMutex, AnyRwLock};
 pub struct Place {
     /// What the workload calls it.
     pub name: String,
+    /// How many locks of that name were used.
+    pub locks: u64,
     /// How often it was acquired.
     pub acquisitions: u64,
     /// Of those, how often it was not free when it was asked for.
@@ -33,6 +36,27 @@ pub struct Place {
     pub holds: Histogram,
     /// The most acquisitions by others during one wait.
     pub most_passed: u64,
+}
+
+impl Place {
+    /// Adds what happened at other locks.
+    pub fn merge(&mut self, other: &Self) {
+        self.locks += other.locks;
+        self.add(other);
+    }
+
+    /// Adds what happened at the same locks in another run.
+    pub fn add(&mut self, other: &Self) {
+        self.acquisitions += other.acquisitions;
+        self.contended += other.contended;
+        self.wait_ns += other.wait_ns;
+        self.longest_wait_ns = self.longest_wait_ns.max(other.longest_wait_ns);
+        self.waits.merge(&other.waits);
+        self.hold_ns += other.hold_ns;
+        self.longest_hold_ns = self.longest_hold_ns.max(other.longest_hold_ns);
+        self.holds.merge(&other.holds);
+        self.most_passed = self.most_passed.max(other.most_passed);
+    }
 }
 
 /// How a lock is held.
@@ -56,6 +80,9 @@ struct State {
 pub(super) struct Meter {
     state: RefCell<State>,
     ghz: f64,
+    /// What a timeline says, exclusive and shared: of a wait, and of a hold.
+    waits: [Arc<str>; 2],
+    holds: [Arc<str>; 2],
 }
 
 /// What is known at the beginning of a wait.
@@ -76,12 +103,15 @@ impl Meter {
         let mut state = State::default();
         state.places[Hold::Exclusive as usize].name = name.to_owned();
         state.places[Hold::Shared as usize].name = format!("{name} (read)");
-        Self { state: RefCell::new(state), ghz }
+        let named = |does: &str| [format!("{does} {name}").into(), format!("{does} {name} (read)").into()];
+        Self { state: RefCell::new(state), ghz, waits: named("wait for"), holds: named("hold") }
     }
 
     /// What happened there; nothing, where nobody came.
     pub(super) fn places(&self) -> Vec<Place> {
-        self.state.borrow().places.iter().filter(|place| place.acquisitions > 0).cloned().collect()
+        let used = |place: &&Place| place.acquisitions > 0;
+        let one = |place: &Place| Place { locks: 1, ..place.clone() };
+        self.state.borrow().places.iter().filter(used).map(one).collect()
     }
 
     fn ask(&self, hold: Hold) -> Asked {
@@ -95,7 +125,9 @@ impl Meter {
     /// Returns the time of the acquisition.
     fn acquired(&self, asked: &Asked, hold: Hold) -> f64 {
         let now = here::now();
-        here::mark("wait", asked.at);
+        if asked.contended {
+            here::mark(&self.waits[hold as usize], asked.at);
+        }
         self.enter(hold);
         let mut state = self.state.borrow_mut();
         state.waiting -= 1;
@@ -131,7 +163,7 @@ impl Meter {
 
     fn leave(&self, since: f64, hold: Hold) {
         let held = here::now() - since;
-        here::mark("hold", since);
+        here::mark(&self.holds[hold as usize], since);
         let mut state = self.state.borrow_mut();
         match hold {
             Hold::Exclusive => state.writer = None,

@@ -6,10 +6,12 @@ mod plan;
 mod setting;
 mod shapes;
 
+use crate::locks;
+use crate::machine::Machine;
 pub use histogram::Histogram;
 pub use meter::{Condvar, Mutex, Place, RwLock};
 pub use plan::{KernelTuning, Mode, Plan, Worker};
-pub use setting::{Report, Setting, SettingError};
+pub use setting::{MOST_THREADS, Report, Setting, SettingError};
 
 /// A workload.
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +26,37 @@ pub struct Workload {
     pub build: fn(&mut Plan<'_>) -> Result<(), SettingError>,
 }
 
+impl Workload {
+    /// The kind of lock that it needs, if the chosen one decides at all.
+    #[must_use]
+    pub fn needs(&self) -> Option<&'static str> {
+        /// A lock that is nothing but a condition variable.
+        const CONDVAR_ONLY: &str = "classic-condvar-orig";
+        // Two threads are enough for every workload, and not too many for any.
+        let setting = Setting::new(Machine::plain(2), CONDVAR_ONLY, self.name, 2);
+        match (self.build)(&mut Plan::new(&setting, self.mode)) {
+            Ok(()) => Some(locks::CONDVAR),
+            Err(SettingError::WrongKind { kind, .. }) => Some(kind),
+            Err(_) => None,
+        }
+    }
+}
+
 /// All workloads, in the order in which they are shown.
 #[must_use]
 pub fn workloads() -> &'static [Workload] {
     shapes::SHAPES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_workloads_need() {
+        let needs = |name: &str| workloads().iter().find(|known| known.name == name).unwrap().needs();
+        assert_eq!(needs("saturated"), Some(locks::MUTEX));
+        assert_eq!(needs("mixed-10"), Some(locks::RWLOCK));
+        assert_eq!(needs("condvar-ping-pong"), Some(locks::CONDVAR));
+    }
 }

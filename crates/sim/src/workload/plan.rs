@@ -32,6 +32,8 @@ pub enum Mode {
 #[derive(Clone, Debug)]
 pub struct Worker {
     done: Rc<Cell<u64>>,
+    /// Those of them that ended within the run's time.
+    in_time: Rc<Cell<u64>>,
     /// Its number, from 0.
     pub number: u32,
 }
@@ -40,6 +42,9 @@ impl Worker {
     /// It has done one operation.
     pub fn did_one(&self) {
         self.done.set(self.done.get() + 1);
+        if !crate::here::is_over() {
+            self.in_time.set(self.in_time.get() + 1);
+        }
     }
 
     /// Works until the run's time is over.
@@ -117,7 +122,7 @@ impl<'a> Plan<'a> {
             Mode::User => locks::mutex::<LinuxTuning>(kind),
             Mode::Kernel => locks::mutex::<KernelTuning>(kind),
         };
-        Ok(Mutex { lock: lock.ok_or_else(|| self.has_no("mutex"))?, meter: self.meter(name) })
+        Ok(Mutex { lock: lock.ok_or_else(|| self.has_no(locks::MUTEX))?, meter: self.meter(name) })
     }
 
     /// A read-write lock of the chosen kind.
@@ -131,7 +136,7 @@ impl<'a> Plan<'a> {
             Mode::User => locks::rwlock::<LinuxTuning>(kind),
             Mode::Kernel => locks::rwlock::<KernelTuning>(kind),
         };
-        Ok(RwLock { lock: lock.ok_or_else(|| self.has_no("read-write lock"))?, meter: self.meter(name) })
+        Ok(RwLock { lock: lock.ok_or_else(|| self.has_no(locks::RWLOCK))?, meter: self.meter(name) })
     }
 
     /// A condition variable of the chosen kind, with its mutex.
@@ -145,7 +150,7 @@ impl<'a> Plan<'a> {
             Mode::User => locks::condvar::<LinuxTuning>(kind),
             Mode::Kernel => locks::condvar::<KernelTuning>(kind),
         };
-        Ok(Condvar { pair: pair.ok_or_else(|| self.has_no("condition variable"))?, meter: self.meter(name) })
+        Ok(Condvar { pair: pair.ok_or_else(|| self.has_no(locks::CONDVAR))?, meter: self.meter(name) })
     }
 
     /// Adds a thread.
@@ -161,15 +166,39 @@ impl<'a> Plan<'a> {
     }
 
     fn next_worker(&mut self) -> Worker {
-        let worker = Worker { done: Rc::default(), number: self.workers.len() as u32 };
+        let worker =
+            Worker { done: Rc::default(), in_time: Rc::default(), number: self.workers.len() as u32 };
         self.workers.push(worker.clone());
         worker
     }
 
-    pub(super) fn run(self) -> std::io::Result<(crate::Outcome, Vec<Place>, Vec<u64>)> {
+    pub(super) fn run(self) -> std::io::Result<Ran> {
         let outcome = self.simulation.run()?;
-        let places = self.meters.iter().flat_map(|meter| meter.places()).collect();
-        let done = self.workers.iter().map(|worker| worker.done.get()).collect();
-        Ok((outcome, places, done))
+        Ok(Ran {
+            outcome,
+            places: merged(self.meters.iter().flat_map(|meter| meter.places())),
+            done: self.workers.iter().map(|worker| worker.done.get()).collect(),
+            in_time: self.workers.iter().map(|worker| worker.in_time.get()).sum(),
+        })
     }
+}
+
+/// One place for each name, in the order in which they were made.
+fn merged(places: impl Iterator<Item = Place>) -> Vec<Place> {
+    let mut all = Vec::<Place>::new();
+    for place in places {
+        match all.iter_mut().find(|known| known.name == place.name) {
+            Some(known) => known.merge(&place),
+            None => all.push(place),
+        }
+    }
+    all
+}
+
+/// What a plan gave.
+pub(super) struct Ran {
+    pub(super) outcome: crate::Outcome,
+    pub(super) places: Vec<Place>,
+    pub(super) done: Vec<u64>,
+    pub(super) in_time: u64,
 }

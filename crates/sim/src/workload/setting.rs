@@ -3,11 +3,18 @@
 use serde::{Deserialize, Serialize};
 
 use super::meter::Place;
+use super::plan::{Plan, Ran};
 use super::{Workload, workloads};
 use crate::chaos::Chaos;
+use crate::engine::run::is_stopped;
+use crate::locks::locks;
 use crate::machine::Machine;
+use crate::nearest::did_you_mean;
 use crate::report::Outcome;
 use crate::trace::Record;
+
+/// So many threads a run has at most: each has a stack, and the kernel gives a process only so many mappings.
+pub const MOST_THREADS: u32 = 8192;
 
 /// A run: everything that its result depends on.
 #[derive(Clone, Debug)]
@@ -55,10 +62,41 @@ impl Setting {
     ///
     /// There is no such workload or lock, the lock does not fit the workload, or there is no memory.
     pub fn run(&self) -> Result<Report, SettingError> {
-        let unknown = || SettingError::UnknownWorkload { workload: self.workload.clone() };
-        let workload =
-            workloads().iter().find(|workload| workload.name == self.workload).ok_or_else(unknown)?;
-        self.run_as(workload)
+        self.run_as(self.known_workload()?)
+    }
+
+    /// Finds out whether it could be run, at little cost.
+    ///
+    /// # Errors
+    ///
+    /// As in [`Setting::run`].
+    pub fn check(&self) -> Result<(), SettingError> {
+        self.plan(self.known_workload()?).map(drop)
+    }
+
+    fn known_workload(&self) -> Result<&'static Workload, SettingError> {
+        let unknown = || SettingError::UnknownWorkload {
+            workload: self.workload.clone(),
+            hint: did_you_mean(&self.workload, workloads().iter().map(|workload| workload.name)),
+        };
+        workloads().iter().find(|workload| workload.name == self.workload).ok_or_else(unknown)
+    }
+
+    fn plan(&self, workload: &Workload) -> Result<Plan<'_>, SettingError> {
+        let names = || locks().iter().map(|lock| lock.name);
+        if !names().any(|name| name == self.lock) {
+            let hint = did_you_mean(&self.lock, names());
+            return Err(SettingError::UnknownLock { lock: self.lock.clone(), hint });
+        }
+        if self.threads == 0 {
+            return Err(SettingError::NoThreads);
+        }
+        if self.threads > MOST_THREADS {
+            return Err(SettingError::TooManyThreads { threads: self.threads });
+        }
+        let mut plan = Plan::new(self, workload.mode);
+        (workload.build)(&mut plan)?;
+        Ok(plan)
     }
 
     /// Runs it with this workload.
@@ -67,22 +105,19 @@ impl Setting {
     ///
     /// As in [`Setting::run`].
     pub fn run_as(&self, workload: &Workload) -> Result<Report, SettingError> {
-        if !crate::locks::locks().iter().any(|lock| lock.name == self.lock) {
-            return Err(SettingError::UnknownLock { lock: self.lock.clone() });
+        let Ran { outcome, places, done, in_time } = self.plan(workload)?.run()?;
+        if is_stopped() {
+            return Err(SettingError::Stopped);
         }
-        if self.threads == 0 {
-            return Err(SettingError::NoThreads);
-        }
-        let mut plan = super::Plan::new(self, workload.mode);
-        (workload.build)(&mut plan)?;
-        let (outcome, places, done) = plan.run()?;
         Ok(Report {
             machine: self.machine.name.clone(),
             lock: self.lock.clone(),
             workload: self.workload.clone(),
             threads: self.threads,
             seed: self.seed,
+            for_ns: self.for_ns,
             operations: done,
+            in_time,
             places,
             outcome,
         })
@@ -94,20 +129,24 @@ impl Setting {
 #[non_exhaustive]
 pub enum SettingError {
     /// See the message.
-    #[error("there is no workload \"{workload}\": `spinpark sim list` shows them")]
+    #[error("there is no workload \"{workload}\"{hint}\n`spinpark sim list` shows them all")]
     UnknownWorkload {
         /// Its name.
         workload: String,
+        /// What may have been meant.
+        hint: String,
     },
     /// See the message.
-    #[error("there is no lock \"{lock}\": `spinpark sim list` shows them")]
+    #[error("there is no lock \"{lock}\"{hint}\n`spinpark sim list` shows them all")]
     UnknownLock {
         /// Its name.
         lock: String,
+        /// What may have been meant.
+        hint: String,
     },
     /// See the message.
     #[error(
-        "{lock} is no {kind}, which the workload {workload} needs: `spinpark sim list` shows which locks are one"
+        "{lock} is no {kind}, which the workload {workload} needs\n`spinpark sim list` shows which locks are one"
     )]
     WrongKind {
         /// The lock.
@@ -120,6 +159,15 @@ pub enum SettingError {
     /// See the message.
     #[error("a run needs at least one thread")]
     NoThreads,
+    /// See the message.
+    #[error("{threads} threads are more than a simulated machine can have: {MOST_THREADS} at most")]
+    TooManyThreads {
+        /// How many were asked for.
+        threads: u32,
+    },
+    /// See [`stop`](crate::stop).
+    #[error("stopped before its end")]
+    Stopped,
     /// See the message.
     #[error("{0}")]
     Unfit(String),
@@ -141,8 +189,12 @@ pub struct Report {
     pub threads: u32,
     /// The seed.
     pub seed: u64,
+    /// The run's time, ns: workers that work in rounds begin none after it.
+    pub for_ns: u64,
     /// Operations of each worker.
     pub operations: Vec<u64>,
+    /// Those of all workers that ended within the run's time.
+    pub in_time: u64,
     /// What happened at each lock.
     pub places: Vec<Place>,
     /// What the machine counted.
@@ -156,10 +208,12 @@ impl Report {
         self.operations.iter().sum()
     }
 
-    /// Operations per second of virtual time.
+    /// Operations per second of virtual time, as long as all threads work: what comes after the run's time, while one
+    /// thread after the other ends, does not count.
     #[must_use]
     pub fn throughput(&self) -> f64 {
-        self.total() as f64 / (self.outcome.elapsed_ns.max(1) as f64 / 1e9)
+        let time = self.outcome.elapsed_ns.min(self.for_ns).max(1);
+        self.in_time as f64 / (time as f64 / 1e9)
     }
 
     /// Acquisitions at all places.
