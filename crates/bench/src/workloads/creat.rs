@@ -81,6 +81,7 @@ pub fn cells(
         needs: Needs {
             descriptors: tasks as u64,
             processes: tasks as u64,
+            threads: if kinds.contains(&Kind::Threads) { tasks as u64 } else { 0 },
             memory: tasks as u64 * (64 << 10),
             files: tasks as u64 + 1,
             ..Needs::default()

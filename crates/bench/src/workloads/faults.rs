@@ -99,6 +99,7 @@ pub fn cells(mappings: &[Mapping], kinds: &[Kind], bytes: u64, rungs: &[usize]) 
             needs: Needs {
                 descriptors: tasks as u64,
                 processes: tasks as u64,
+                threads: if kinds.contains(&Kind::Threads) { tasks as u64 } else { 0 },
                 memory: if mapping == Mapping::FileShared { 0 } else { all },
                 space: if mapping.has_file() { all } else { 0 },
                 files: tasks as u64 + 1,

@@ -228,3 +228,15 @@ fn drop_in_in_a_path_that_the_variable_cannot_hold() {
     said(spinpark(["compare"]).arg(program()).env("SPINPARK_PRELOAD", &path))
         .fails(2, &["contains a blank or a colon"]);
 }
+
+/// With too little address space for the threads, nobody hangs or panics: the command says so before it starts one.
+#[test]
+fn limits_are_checked_before_anything_starts() {
+    for bench in ["locks --shape saturated --target glibc,std", "mmap"] {
+        let own = spinpark([]).get_program().to_owned();
+        let line = format!("ulimit -v 700000; \"$0\" bench {bench} --threads 256 --millis 5");
+        let mut command = std::process::Command::new("sh");
+        command.arg("-c").arg(line).arg(own).env("SPINPARK_PRELOAD", crate::fixtures::drop_in());
+        said(&mut command).fails(2, &["of address space", "684 MiB are available", "ulimit -v"]);
+    }
+}

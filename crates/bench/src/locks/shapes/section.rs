@@ -49,7 +49,7 @@ pub(super) fn run<M: BenchMutex>(section: &Section, job: &Job) -> Result<Outcome
     let locks: Vec<_> = (0..section.locks).map(|_| Guarded::<M, Lines>::new(Lines::default())).collect();
     let done = crew::run(job, |number, phase| {
         crew::drive(phase, &mut Worker { section, locks: &locks, random: Random::new(number) })
-    });
+    })?;
     let mut counters = [[0; 2]; MAX_LINES];
     for lines in locks.into_iter().map(Guarded::into_inner) {
         for (sum, Line(counter)) in counters.iter_mut().zip(lines) {

@@ -65,6 +65,7 @@ pub fn cells(tree: Option<PathBuf>, sections: &[Sections], locks: &[Target], run
         needs: Needs {
             descriptors: tasks as u64,
             processes: tasks as u64,
+            threads: tasks as u64,
             memory: 0,
             space: if tree.is_some() { 0 } else { 2 * TREE_BYTES },
             files: if tree.is_some() { 0 } else { 2 * FILES as u64 },

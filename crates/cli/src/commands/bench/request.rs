@@ -17,6 +17,7 @@ use spinpark_bench::process::Interrupt;
 use spinpark_bench::report::json::Output;
 use spinpark_bench::rounds::Cell as _;
 use spinpark_bench::target::{DropIn, Target};
+use spinpark_bench::workloads::resources::Needs;
 
 use super::output::Destinations;
 use crate::cli::Locks;
@@ -61,6 +62,7 @@ impl Request {
         let of_preset = definitions.preset(preset).map_err(anyhow::Error::msg)?;
         let selected =
             select(&definitions, of_preset, &wish, &peers, allowed_cpus()).map_err(anyhow::Error::msg)?;
+        needs(&selected).check(None)?;
         let drop_in = match selected.targets.iter().any(|target| target.preload) {
             true => {
                 let drop_in = DropIn::find()?;
@@ -170,6 +172,12 @@ impl Request {
     pub(super) fn is_debug_build(&self) -> bool {
         cfg!(debug_assertions) || self.drop_in.as_ref().is_some_and(DropIn::is_debug_build)
     }
+}
+
+/// What the largest cell needs: its threads, all in one process.
+fn needs(selected: &Selected) -> Needs {
+    let threads = selected.cells.iter().map(|cell| cell.threads).max().unwrap_or_default() as u64;
+    Needs { processes: threads, threads, ..Needs::default() }
 }
 
 fn wish(locks: &Locks, file_shapes: Vec<String>) -> Wish {
