@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// CPU time of the whole machine since boot, in ticks.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -21,7 +21,7 @@ pub struct Watch {
 }
 
 /// What was seen, as shares of all CPU time. Zero if the kernel does not tell.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Noise {
     /// Taken by other virtual machines.
     pub steal: f64,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::compare::Comparison;
 use crate::locks::result::{CellResult, TargetResult};
@@ -30,19 +30,19 @@ const FEW_OPERATIONS: u64 = 100;
 const MAX_SUGGESTION: usize = 200;
 
 /// Something that makes a result weak.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Warning {
     /// The user stopped it.
     Interrupted {
-        /// Complete blocks.
+        /// Complete rounds.
         blocks: usize,
-        /// Blocks that were asked for.
+        /// Rounds that were asked for.
         rounds: usize,
     },
-    /// Not enough blocks for an interval.
+    /// Not enough rounds for an interval.
     TooFewBlocks {
-        /// Complete blocks.
+        /// Complete rounds.
         blocks: usize,
     },
     /// The interval exists but is too wide to decide anything.
@@ -138,20 +138,20 @@ impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Interrupted { blocks, rounds } => {
-                write!(f, "Interrupted after {blocks} of {rounds} blocks; this is what was measured so far.")
+                write!(f, "Interrupted after {blocks} of {rounds} rounds; this is what was measured so far.")
             }
             Self::TooFewBlocks { blocks } => write!(
                 f,
-                "{blocks} complete blocks are too few for an interval, so there is no verdict; {MIN_BLOCKS} are the least."
+                "{blocks} complete rounds are too few for an interval, so there is no verdict; {MIN_BLOCKS} are the least."
             ),
             Self::WideInterval { half_width, rounds } if *rounds <= MAX_SUGGESTION => write!(
                 f,
-                "Undecided: the interval is ±{} wide. More blocks narrow it: try --rounds {rounds}.",
+                "Undecided: the interval is ±{} wide. More rounds narrow it: try --rounds {rounds}.",
                 percent(*half_width)
             ),
             Self::WideInterval { half_width, .. } => write!(
                 f,
-                "Undecided: the interval is ±{} wide, too much for more blocks to help; use a longer or steadier load.",
+                "Undecided: the interval is ±{} wide, too much for more rounds to help; use a longer or steadier load.",
                 percent(*half_width)
             ),
             Self::ArmsDiffer => write!(
@@ -227,7 +227,9 @@ impl fmt::Display for Warning {
             ),
             Self::NoFutexCounter { why } => write!(
                 f,
-                "Futex calls are not counted: {why}. They need CAP_PERFMON and tracefs: run as root, or see perf_event_paranoid in proc(5)."
+                "Futex calls are not counted: {why}. They need CAP_PERFMON and tracefs: run `sudo {} bench …`, or see perf_event_paranoid in proc(5).",
+                std::env::current_exe()
+                    .map_or_else(|_| String::from("spinpark"), |path| path.display().to_string())
             ),
         }
     }

@@ -26,7 +26,7 @@ pub static WORKLOAD: Workload = Workload {
     name: "faults",
     about: "write to each page of a fresh mapping, in threads and in processes",
     source: "002: the page faults of Tim Chen's test; after will-it-scale's page_fault1–3",
-    variants: "--kind private|shared|file-private|file-shared, --tasks processes|threads",
+    variants: "--kind private|shared|file-private|file-shared, --as processes|threads",
     tasks: "tasks",
     rungs: &[1, 2, 4, 10, 40],
     figure: Figure::PerSecond("faults"),

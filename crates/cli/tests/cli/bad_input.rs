@@ -45,7 +45,7 @@ fn statically_linked() {
         eprintln!("skipped statically_linked: no static C library: {error}");
         return;
     }
-    compare(&path, &[]).fails(2, &["is statically linked", "nothing to compare"]);
+    compare(&path, &[]).fails(2, &["is statically linked", "Link it dynamically"]);
     said(spinpark(["run", "--"]).arg(&path)).fails(125, &["is statically linked"]);
     // The same behind a script.
     let script = directory.path().join("script");

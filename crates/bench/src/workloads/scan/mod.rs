@@ -74,6 +74,15 @@ pub fn cells(tree: Option<PathBuf>, sections: &[Sections], locks: &[Target], run
     rungs.iter().map(cell).collect()
 }
 
+/// Whether there is something to scan in a user's tree.
+///
+/// # Errors
+///
+/// If not.
+pub fn check(tree: &Path) -> Result<(), Trouble> {
+    tree::read(tree).map(drop)
+}
+
 fn run(job: &Job) -> Result<Report, Trouble> {
     let Parameters { sections, tree } = job.parameters()?;
     let files = match &tree {
