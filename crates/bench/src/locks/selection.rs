@@ -174,10 +174,10 @@ fn selections(
             let mut left_out = wish.threads.iter().filter(|n| !selection.threads.contains(n)).peekable();
             if left_out.peek().is_some() {
                 notes.push(format!(
-                    "{} runs with {} threads, not with {}",
+                    "--threads {} does not apply to {}, which runs with {}",
+                    numbers(&mut left_out),
                     shape.name,
-                    numbers(&mut selection.threads.iter()),
-                    numbers(&mut left_out)
+                    numbers(&mut selection.threads.iter())
                 ));
             }
         }

@@ -218,6 +218,10 @@ fn bad_requests() {
         (&["mmap", "--lock", "nobody"], &["no target `nobody`", "glibc"]),
         (&["mmap", "--lock", "none", "--serialize", "iteration"], &["--lock"]),
         (&["mmap", "--threads", "0"], &["threads must be between 1 and 4096"]),
+        (&["mmap", "--threads", "2,2"], &["`untouched × 2` twice"]),
+        (&["mmap", "--lock", "glibc,glibc"], &["--lock names `glibc` twice", "the baseline runs twice"]),
+        (&["creat", "--tasks", "processes"], &["use --as processes"]),
+        (&["condvar", "--cpus", "all", "--waiter-first"], &["--cpus one"]),
         (&["mmap", "--baseline", "x"], &["no arm `x`", "plain"]),
         (&["creat", "--as", "processes", "--lock", "std"], &["processes do not share a mutex"]),
         (&["creat", "--dir", "/no/such/directory"], &["--dir /no/such/directory", "Name a directory"]),
@@ -231,7 +235,7 @@ fn bad_requests() {
     }
     let empty = tempfile::tempdir().unwrap();
     let mut command = spinpark(["bench", "scan", "--repeat", "1", "--tree"]);
-    said(command.arg(empty.path())).fails(1, &["there is no file to scan"]);
+    said(command.arg(empty.path())).fails(2, &["--tree: there is no file to scan"]);
 }
 
 /// The worker, as the workload starts it.

@@ -60,11 +60,15 @@ fn repeat(job: &Job, mut operation: impl FnMut()) -> Unchecked {
     let counting = Counters::open(job.count_futex_calls).start();
     let start = Instant::now();
     let cpu_start = cpu_time();
-    while start.elapsed() < job.duration {
+    // Once at least, however busy the machine is.
+    loop {
         for _ in 0..BATCH {
             operation();
         }
         operations += BATCH;
+        if start.elapsed() >= job.duration {
+            break;
+        }
     }
     let elapsed = cpu_time() - cpu_start;
     let mut counts = counting.stop();
