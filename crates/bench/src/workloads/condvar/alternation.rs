@@ -108,21 +108,18 @@ pub(crate) fn run<C: BenchCondvar>(setting: &Setting) -> Result<Done, Trouble> {
     let [signalled, answered] = [Apart(C::default()), Apart(C::default())];
     let signaller = Player { me: 0, table: &table, mine: &answered.0, other: &signalled.0 };
     let waiter = Player { me: 1, table: &table, mine: &signalled.0, other: &answered.0 };
-    let gate = Gate::default();
     let counters = Counters::open(setting.counts);
-    let work = |number: usize| {
-        let player = [&waiter, &signaller][number];
+    let (players, gate) = ([&waiter, &signaller], Gate::default());
+    let (players, gate) = (&players, &gate);
+    let work = move |number: usize| {
+        let player = players[number];
         let placed = scheduling::place(setting.cpus, setting.waiter_first && player.me == 0);
         // Both come here, or the other one would wait for ever.
         let plays = gate.pass();
-        placed.map(|()| {
-            if plays {
-                player.play(setting)
-            }
-        })
+        if plays { placed.map(|()| player.play(setting)) } else { placed }
     };
     let (elapsed, kernel, played) = thread::scope(|scope| {
-        let threads = gate::start(scope, &gate, 2, &work)?;
+        let threads = gate::start(scope, gate, 2, work)?;
         gate.wait_for(2);
         counted::start();
         let running = counters.start();
