@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The file name of the drop-in.
 pub const DROP_IN: &str = "libspinpark_preload.so";
@@ -16,7 +16,7 @@ pub const DROP_IN: &str = "libspinpark_preload.so";
 const PADDING: &str = "SPINPARK_RANDOMIZED_ENVIRONMENT_OFFSET";
 
 /// One of the things that are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Arm {
     /// The program on glibc's locks.
     #[serde(rename = "glibc")]

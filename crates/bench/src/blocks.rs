@@ -6,7 +6,7 @@
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::arm::Arm;
 
@@ -14,7 +14,7 @@ use crate::arm::Arm;
 const MAX_PADDING: usize = 4096;
 
 /// One run to be made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// The block, from 0.
     pub block: usize,

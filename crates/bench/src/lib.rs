@@ -26,6 +26,7 @@ pub mod demo;
 pub mod documents;
 pub mod environment;
 pub mod failure;
+pub mod gate;
 pub mod installed;
 pub mod launch;
 pub mod locks;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// CPU time of the whole machine since boot, in ticks.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -21,7 +21,7 @@ pub struct Watch {
 }
 
 /// What was seen, as shares of all CPU time. Zero if the kernel does not tell.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Noise {
     /// Taken by other virtual machines.
     pub steal: f64,
@@ -99,7 +99,15 @@ fn usage_of(who: i32) -> libc::rusage {
 /// us: peak memory below this cannot be seen.
 #[must_use]
 pub fn own_peak_bytes() -> u64 {
-    usage_of(libc::RUSAGE_SELF).ru_maxrss.unsigned_abs() * 1024
+    // `ru_maxrss` is no help: it is also that of whoever started us, before it became us.
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    peak(&status).unwrap_or_else(|| usage_of(libc::RUSAGE_SELF).ru_maxrss.unsigned_abs() * 1024)
+}
+
+/// `VmHWM`, in bytes.
+fn peak(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
 fn ticks_per_second() -> f64 {
@@ -116,6 +124,13 @@ mod tests {
         assert_eq!(ticks, Ticks { busy: 21, idle: 107, steal: 4 });
         assert_eq!(parse(""), None);
         assert_eq!(parse("cpu  1 1 1 1").unwrap().steal, 0);
+    }
+
+    #[test]
+    fn the_peak() {
+        assert_eq!(peak("VmPeak:\t 9 kB\nVmHWM:\t    12 kB\n"), Some(12 << 10));
+        assert_eq!(peak(""), None);
+        assert!(own_peak_bytes() > 0);
     }
 
     #[test]

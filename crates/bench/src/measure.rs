@@ -2,7 +2,7 @@
 //!
 //! What executes a run is behind [`Executor`]: processes in earnest, a table of numbers in tests.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::blocks::{Plan, Scheduler};
 use crate::failure::RunError;
@@ -33,7 +33,7 @@ pub struct Silent;
 impl Observer for Silent {}
 
 /// A run that was made.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Where it stood in the experiment.
     #[serde(flatten)]

@@ -1,9 +1,9 @@
 //! What is known about one run, and the metrics that are read off it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The numbers of one run of one program.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// From before the fork to the exit, in seconds.
     pub wall_s: f64,

@@ -12,6 +12,12 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
+/// A CPU time per operation. The kernel counts in ticks: where it counted none, the time is not zero, but less than one.
+#[must_use]
+pub fn per_operation(value: f64) -> String {
+    if value == 0.0 { String::from("< tick") } else { seconds(value) }
+}
+
 /// An amount of memory: `812 KiB`, `12.3 MiB`.
 #[must_use]
 pub fn bytes(value: f64) -> String {
@@ -84,6 +90,7 @@ mod tests {
     #[test]
     fn spans() {
         let shown = [123.4, 1.2345, 0.0123, 0.000_045_6, 17.7e-9].map(seconds);
+        assert_eq!([per_operation(0.0), per_operation(1e-6)], ["< tick", "1.00 µs"]);
         assert_eq!(shown, ["123.4 s", "1.234 s", "12.3 ms", "45.6 µs", "17.7 ns"]);
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::compare::Comparison;
 use crate::locks::result::{CellResult, TargetResult};
@@ -11,8 +11,8 @@ use crate::stats::Ratio;
 use crate::stats::bootstrap::MIN_BLOCKS;
 use crate::stats::verdict::{MAX_MARGIN, Verdict};
 use crate::units::{percent, seconds};
+use crate::workloads::Workload;
 use crate::workloads::result::CellResult as CellOfWorkload;
-use crate::workloads::{Figure, Workload};
 
 /// Runs shorter than this are mostly the start of a process.
 const SHORT_RUN_S: f64 = 0.1;
@@ -30,19 +30,19 @@ const FEW_OPERATIONS: u64 = 100;
 const MAX_SUGGESTION: usize = 200;
 
 /// Something that makes a result weak.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Warning {
     /// The user stopped it.
     Interrupted {
-        /// Complete blocks.
+        /// Complete rounds.
         blocks: usize,
-        /// Blocks that were asked for.
+        /// Rounds that were asked for.
         rounds: usize,
     },
-    /// Not enough blocks for an interval.
+    /// Not enough rounds for an interval.
     TooFewBlocks {
-        /// Complete blocks.
+        /// Complete rounds.
         blocks: usize,
     },
     /// The interval exists but is too wide to decide anything.
@@ -86,6 +86,18 @@ pub enum Warning {
         /// The cells, "shape at threads".
         cells: Vec<String>,
     },
+    /// Runs in which nothing happened.
+    NoOperations {
+        /// Whose, "target in shape at threads: N of M runs".
+        runs: Vec<String>,
+    },
+    /// Nothing happened in any run of a baseline.
+    BaselineDidNothing {
+        /// The cells, "shape at threads".
+        cells: Vec<String>,
+        /// The baseline.
+        baseline: String,
+    },
     /// Waits as long as the run: the true ones are longer.
     WaitsAsLongAsRuns {
         /// The cells, "shape at threads".
@@ -126,20 +138,20 @@ impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Interrupted { blocks, rounds } => {
-                write!(f, "Interrupted after {blocks} of {rounds} blocks; this is what was measured so far.")
+                write!(f, "Interrupted after {blocks} of {rounds} rounds; this is what was measured so far.")
             }
             Self::TooFewBlocks { blocks } => write!(
                 f,
-                "{blocks} complete blocks are too few for an interval, so there is no verdict; {MIN_BLOCKS} are the least."
+                "{blocks} complete rounds are too few for an interval, so there is no verdict; {MIN_BLOCKS} are the least."
             ),
             Self::WideInterval { half_width, rounds } if *rounds <= MAX_SUGGESTION => write!(
                 f,
-                "Undecided: the interval is ±{} wide. More blocks narrow it: try --rounds {rounds}.",
+                "Undecided: the interval is ±{} wide. More rounds narrow it: try --rounds {rounds}.",
                 percent(*half_width)
             ),
             Self::WideInterval { half_width, .. } => write!(
                 f,
-                "Undecided: the interval is ±{} wide, too much for more blocks to help; use a longer or steadier load.",
+                "Undecided: the interval is ±{} wide, too much for more rounds to help; use a longer or steadier load.",
                 percent(*half_width)
             ),
             Self::ArmsDiffer => write!(
@@ -179,6 +191,16 @@ impl fmt::Display for Warning {
                 "Fewer than {FEW_OPERATIONS} operations in a run ({}): use a larger --millis there.",
                 some(cells)
             ),
+            Self::NoOperations { runs } => write!(
+                f,
+                "Runs without a single operation: {}. Times and ratios are those of the other runs, rates those of all; use longer runs.",
+                some(runs)
+            ),
+            Self::BaselineDidNothing { cells, baseline } => write!(
+                f,
+                "Nothing to compare with ({}): the baseline `{baseline}` did no operation in any run. Use longer runs, or another --baseline.",
+                some(cells)
+            ),
             Self::WaitsAsLongAsRuns { cells } => write!(
                 f,
                 "Somebody waited for half of the run or longer ({}): longer waits than a run cannot be seen; use a larger --millis.",
@@ -205,7 +227,9 @@ impl fmt::Display for Warning {
             ),
             Self::NoFutexCounter { why } => write!(
                 f,
-                "Futex calls are not counted: {why}. They need CAP_PERFMON and tracefs: run as root, or see perf_event_paranoid in proc(5)."
+                "Futex calls are not counted: {why}. They need CAP_PERFMON and tracefs: run `sudo {} bench …`, or see perf_event_paranoid in proc(5).",
+                std::env::current_exe()
+                    .map_or_else(|_| String::from("spinpark"), |path| path.display().to_string())
             ),
         }
     }
@@ -226,7 +250,19 @@ pub fn of_cells(results: &[CellResult], cpus: usize) -> Vec<Warning> {
         let cells = results.iter().filter(|result| result.targets.iter().any(is_it));
         cells.map(|result| format!("{} at {}", result.shape, result.threads)).collect()
     };
-    let few = names(&|target| target.fewest_operations < FEW_OPERATIONS);
+    let few = names(&|target| (1..FEW_OPERATIONS).contains(&target.fewest_operations));
+    let empty = results.iter().flat_map(|result| {
+        let cell = format!("{} at {}", result.shape, result.threads);
+        let targets = result.targets.iter();
+        targets.filter_map(move |own| empty_runs(&own.target, &cell, own.empty_runs, own.runs))
+    });
+    let empty: Vec<String> = empty.collect();
+    let nothing = |result: &&CellResult| result.targets.first().is_some_and(|t| t.empty_runs == t.runs);
+    let idle: Vec<&CellResult> =
+        results.iter().filter(nothing).filter(|result| result.targets.len() > 1).collect();
+    let baseline = idle.first().and_then(|result| result.targets.first()).map(|t| t.target.clone());
+    let idle: Vec<String> =
+        idle.iter().map(|result| format!("{} at {}", result.shape, result.threads)).collect();
     let long = names(&|target| {
         let half_of_run_ns = target.elapsed_s * 1e9 / 2.0;
         target.waits.is_some_and(|waits| waits.longest > half_of_run_ns)
@@ -240,6 +276,11 @@ pub fn of_cells(results: &[CellResult], cpus: usize) -> Vec<Warning> {
     let candidates = [
         (oversubscribed, Warning::Oversubscribed { cpus }),
         (!few.is_empty(), Warning::FewOperations { cells: few }),
+        (!empty.is_empty(), Warning::NoOperations { runs: empty }),
+        (
+            !idle.is_empty(),
+            Warning::BaselineDidNothing { cells: idle, baseline: baseline.unwrap_or_default() },
+        ),
         (!long.is_empty(), Warning::WaitsAsLongAsRuns { cells: long }),
         (noisy > 0, Warning::NoisyCells { noisy, cells }),
         (wide > 0, Warning::WideCells { wide, ratios }),
@@ -247,12 +288,35 @@ pub fn of_cells(results: &[CellResult], cpus: usize) -> Vec<Warning> {
     candidates.into_iter().filter_map(|(applies, warning)| applies.then_some(warning)).collect()
 }
 
-/// Everything that is weak about the cells of a workload.
+/// "target in cell: 2 of 7 runs", if there is such a run.
+fn empty_runs(whose: &str, cell: &str, empty: usize, runs: usize) -> Option<String> {
+    (empty > 0).then(|| format!("{whose} in {cell}: {empty} of {runs} runs"))
+}
+
+/// Everything that is weak about the cells of a workload. `is_timed`: runs count for a time, and do not do a fixed amount
+/// of work.
 #[must_use]
-pub fn of_workload(workload: &Workload, results: &[CellOfWorkload], cpus: usize) -> Vec<Warning> {
+pub fn of_workload(
+    workload: &Workload,
+    results: &[CellOfWorkload],
+    is_timed: bool,
+    cpus: usize,
+) -> Vec<Warning> {
     let named = |result: &CellOfWorkload| format!("{} at {}", result.variant, result.tasks).trim().to_owned();
-    let is_few =
-        |result: &&CellOfWorkload| result.arms.iter().any(|arm| arm.fewest_operations < FEW_OPERATIONS);
+    let is_few = |result: &&CellOfWorkload| {
+        result.arms.iter().any(|arm| (1..FEW_OPERATIONS).contains(&arm.fewest_operations))
+    };
+    let empty = results.iter().flat_map(|result| {
+        let cell = format!("{} {}", workload.name, named(result)).replace("  ", " ");
+        result.arms.iter().filter_map(move |arm| empty_runs(&arm.arm, &cell, arm.empty_runs, arm.runs))
+    });
+    let empty: Vec<String> = empty.collect();
+    let nothing = |result: &&CellOfWorkload| {
+        result.arms.len() > 1 && result.arms.first().is_some_and(|arm| arm.empty_runs == arm.runs)
+    };
+    let idle: Vec<String> = results.iter().filter(nothing).map(named).collect();
+    let baseline = results.iter().find(nothing).and_then(|result| result.arms.first());
+    let baseline = baseline.map(|arm| arm.arm.clone()).unwrap_or_default();
     let few: Vec<String> = results.iter().filter(is_few).map(named).collect();
     let is_short = |result: &&CellOfWorkload| result.arms.iter().any(|arm| arm.elapsed_s < SHORT_RUN_S);
     let short: Vec<String> = results.iter().filter(is_short).map(named).collect();
@@ -262,13 +326,14 @@ pub fn of_workload(workload: &Workload, results: &[CellOfWorkload], cpus: usize)
     let wide = ratios.iter().filter(is_wide).count();
     let blocks = results.iter().map(|result| result.rounds).min().unwrap_or_default();
     let oversubscribed = results.iter().any(|result| result.tasks > cpus);
-    let is_timed = matches!(workload.figure, Figure::PerSecond(_));
     let (cells, ratios) = (results.len(), ratios.len());
     let candidates = [
         (cells > 0 && blocks < MIN_BLOCKS, Warning::TooFewBlocks { blocks }),
         (oversubscribed, Warning::Oversubscribed { cpus }),
         // Where the amount of work is fixed, it is what was asked for.
         (is_timed && !few.is_empty(), Warning::FewOperations { cells: few }),
+        (!empty.is_empty(), Warning::NoOperations { runs: empty }),
+        (!idle.is_empty(), Warning::BaselineDidNothing { cells: idle, baseline }),
         (!is_timed && !short.is_empty(), Warning::LittleWork { cells: short }),
         (noisy > 0, Warning::NoisyCells { noisy, cells }),
         (wide > 0, Warning::WideCells { wide, ratios }),

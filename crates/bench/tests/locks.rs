@@ -354,3 +354,32 @@ fn plots_are_well_formed() {
     }
     assert!(plot::render("empty", &[], &targets).is_err());
 }
+
+/// The baseline did nothing at 2 threads, and another target nothing in two of eight runs at 16.
+#[test]
+fn runs_without_operations_keep_their_rows_and_are_said() {
+    let mut cells = many();
+    for run in cells[1].runs.iter_mut().filter(|run| run.plan.target == "glibc") {
+        run.report.operations = 0;
+    }
+    for run in cells[2].runs.iter_mut().filter(|run| run.plan.target == "std" && run.plan.round < 2) {
+        run.report.operations = 0;
+    }
+    let results = results(&cells);
+    let [glibc, std, ..] = &results[1].targets[..] else { panic!() };
+    assert_eq!((glibc.target.as_str(), glibc.empty_runs, glibc.runs), ("glibc", 16, 16));
+    assert!(glibc.time_ns.is_infinite() && std.time_ns.is_finite() && std.ratio.is_none());
+    let std = &results[2].targets[1];
+    assert_eq!((std.empty_runs, std.runs, std.ratio.is_some()), (2, 8, true));
+
+    let said: Vec<String> = warnings::of_cells(&results, 256).iter().map(ToString::to_string).collect();
+    let has = |words: &[&str]| said.iter().any(|text| words.iter().all(|word| text.contains(word)));
+    assert!(
+        has(&["glibc in saturated at 2: 16 of 16 runs", "std in saturated at 16: 2 of 8 runs"]),
+        "{said:?}"
+    );
+    assert!(has(&["Nothing to compare with (saturated at 2)", "`glibc`"]), "{said:?}");
+    assert!(matrix::render(&results, 256, Style::PLAIN).contains("0 ops"));
+    let targets: Vec<String> = TARGETS.iter().map(|name| String::from(*name)).collect();
+    assert!(plot::render_all(&results, &targets).is_ok());
+}

@@ -10,6 +10,7 @@ use spinpark_bench::report::workloads::document::{Document, FORMAT, Record, SCHE
 use spinpark_bench::report::workloads::{breakdown, details, matrix, table};
 use spinpark_bench::rounds::{Plan, measure};
 use spinpark_bench::stats::verdict::Verdict;
+use spinpark_bench::warnings;
 use spinpark_bench::workloads::experiment::{Arm, Cell, Measured};
 use spinpark_bench::workloads::job::{self, Report, Request, Spread};
 use spinpark_bench::workloads::resources::Needs;
@@ -178,4 +179,29 @@ fn mmap_on_every_family() {
             assert!(report.elapsed_s >= 0.02, "{}: {report:?}", family.name);
         }
     }
+}
+
+#[test]
+fn runs_without_operations_count_in_means_and_are_said() {
+    let mut cells = rungs();
+    for run in cells[0].runs.iter_mut().filter(|run| run.arm == "plain") {
+        run.report.operations = 0;
+    }
+    for run in cells[1].runs.iter_mut().filter(|run| run.arm == "mutex std" && run.round < 5) {
+        run.report.operations = 0;
+    }
+    let results = results(&cells, mmap::WORKLOAD.figure);
+    let [plain, glibc, ..] = &results[0].arms[..] else { panic!() };
+    assert_eq!((plain.mean, plain.empty_runs, plain.runs), (0.0, 20, 20));
+    assert!(glibc.mean > 0.0 && glibc.of_means.is_none() && glibc.ratio.is_none());
+    let [.., std, _] = &results[1].arms[..] else { panic!() };
+    assert!((std.of_means.unwrap() - 0.505).abs() < 0.01 && std.empty_runs == 5);
+    let said = warnings::of_workload(&mmap::WORKLOAD, &results, true, 256);
+    let said: Vec<String> = said.iter().map(ToString::to_string).collect();
+    let has = |words: &[&str]| said.iter().any(|text| words.iter().all(|word| text.contains(word)));
+    assert!(has(&["plain in mmap touched at 1: 20 of 20 runs", "mutex std", "5 of 10 runs"]), "{said:?}");
+    assert!(has(&["Nothing to compare with (touched at 1)", "`plain`"]), "{said:?}");
+    let cells: Vec<&CellResult> = results.iter().collect();
+    let shown = table::render(&mmap::WORKLOAD, &cells, 256, Style::PLAIN);
+    assert!(shown.contains("plain") && !shown.contains("NaN") && !shown.contains("inf"), "{shown}");
 }

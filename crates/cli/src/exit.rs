@@ -27,6 +27,15 @@ pub(crate) fn code_of(error: &anyhow::Error) -> ExitCode {
     }
 }
 
+/// An error with its causes, each once: some say those below them themselves.
+pub(crate) fn in_full(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |said, cause| match cause.to_string() {
+        cause if said.is_empty() => cause,
+        cause if said.contains(&cause) => said,
+        cause => format!("{said}: {cause}"),
+    })
+}
+
 /// The exit code for the end of a measurement; its error, if it failed.
 pub(crate) fn code_of_end(end: End) -> anyhow::Result<ExitCode> {
     match end {

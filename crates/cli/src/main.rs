@@ -27,8 +27,9 @@ fn main() -> ExitCode {
         Command::WorkloadWorker(worker) => commands::worker::run_workload(&worker),
         Command::MailServer(server) => commands::worker::serve_mail(&server),
     };
+    let result = result.and_then(|code| say::check().map(|()| code));
     result.unwrap_or_else(|error| {
-        eprintln!("spinpark: {error}");
+        eprintln!("spinpark: {}", exit::in_full(&error));
         if is_run { exit::code_of_run(&error) } else { exit::code_of(&error) }
     })
 }

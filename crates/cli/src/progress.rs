@@ -1,36 +1,84 @@
 //! The progress bar: drawn between runs only, so that nothing of ours runs while a program is measured.
 
+use std::cell::Cell;
 use std::env;
+use std::time::Instant;
 
 use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use spinpark_bench::blocks::Plan;
-use spinpark_bench::locks::experiment::{Cell, CellObserver};
+use spinpark_bench::locks::experiment::{Cell as CellOfLocks, CellObserver};
 use spinpark_bench::measure::{Observer, Run};
 
+/// After so many runs, the time that they took says more than what was expected.
+const FEW_RUNS: f64 = 10.0;
+
 /// A bar on standard error; invisible if that is not a terminal.
-pub(crate) struct Progress(ProgressBar);
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    start: Instant,
+    runs: usize,
+    /// How long all of it takes, as far as that is known before, in seconds.
+    expected: Cell<Option<f64>>,
+}
 
 impl Progress {
-    /// A bar for `runs` runs.
-    pub(crate) fn new(runs: usize) -> Self {
+    /// A bar for `runs` runs, which are expected to take so many seconds.
+    pub(crate) fn new(runs: usize, expected: Option<f64>) -> Self {
         let bar = ProgressBar::with_draw_target(Some(runs as u64), draw_target());
-        let template = "{wide_bar} {pos}/{len} runs, {eta} left, now: {msg}";
+        let template = "{wide_bar} {pos}/{len} runs, {prefix}, now: {msg}";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("━━─"));
         }
-        Self(bar)
+        Self { bar, start: Instant::now(), runs, expected: Cell::new(expected) }
+    }
+
+    /// `12 min left`.
+    fn left(&self) -> String {
+        let (done, all) = (self.bar.position() as f64, self.runs.max(1) as f64);
+        let left = (all - done).max(0.0);
+        let measured = (done > 0.0).then(|| self.start.elapsed().as_secs_f64() / done * left);
+        let expected = self.expected.get().map(|seconds| seconds / all * left);
+        // What was measured is worth more with each run.
+        let weight = (done / FEW_RUNS).min(1.0);
+        match (measured, expected) {
+            (Some(measured), Some(expected)) => {
+                format!("{} left", about(weight * measured + (1.0 - weight) * expected))
+            }
+            (Some(seconds), None) | (None, Some(seconds)) => format!("{} left", about(seconds)),
+            (None, None) => String::from("time not known yet"),
+        }
     }
 
     /// Says what runs now.
     pub(crate) fn now(&self, what: String) {
-        self.0.set_message(what);
-        self.0.tick();
+        self.bar.set_prefix(self.left());
+        self.bar.set_message(what);
+        self.bar.tick();
+    }
+
+    /// Now it is known how long all of it takes, in seconds.
+    pub(crate) fn expect(&self, seconds: f64) {
+        self.expected.set(Some(seconds));
+    }
+
+    /// Says something above the bar.
+    pub(crate) fn above(&self, say: impl FnOnce()) {
+        self.bar.suspend(say);
     }
 
     /// A run has ended.
     pub(crate) fn advance(&self) {
-        self.0.inc(1);
+        self.bar.inc(1);
+    }
+}
+
+/// `90 s`, `12 min`.
+pub(crate) fn about(seconds: f64) -> String {
+    match seconds {
+        s if s < 1.0 => String::from("1 s"),
+        s if s < 120.0 => format!("{s:.0} s"),
+        s => format!("{:.0} min", s / 60.0),
     }
 }
 
@@ -47,29 +95,27 @@ fn draw_target() -> ProgressDrawTarget {
 }
 
 impl CellObserver for Progress {
-    fn starting(&mut self, cell: &Cell, target: &str) {
-        self.0.set_message(format!("{} × {}, {target}", cell.shape, cell.threads));
-        self.0.tick();
+    fn starting(&mut self, cell: &CellOfLocks, target: &str) {
+        self.now(format!("{} × {}, {target}", cell.shape, cell.threads));
     }
 
     fn finished(&mut self) {
-        self.0.inc(1);
+        self.advance();
     }
 }
 
 impl Observer for Progress {
     fn starting(&mut self, plan: &Plan) {
-        self.0.set_message(plan.arm.name());
-        self.0.tick();
+        self.now(plan.arm.name().to_owned());
     }
 
     fn finished(&mut self, _run: &Run) {
-        self.0.inc(1);
+        self.advance();
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }

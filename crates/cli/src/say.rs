@@ -1,7 +1,13 @@
 //! What people read goes to standard output, unless data goes there.
 
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
+use std::sync::Mutex;
+
+use anyhow::bail;
+
+/// The first thing that could not be said, and why.
+static LOST: Mutex<Option<io::Error>> = Mutex::new(None);
 
 /// Where people read.
 #[derive(Debug, Clone, Copy)]
@@ -11,12 +17,32 @@ pub(crate) struct Say {
 }
 
 impl Say {
-    /// Prints a line, or several. Nobody may be there to read them any more (`| head`): that is fine.
+    /// Prints a line, or several. Nobody may be there to read them any more (`| head`): that is fine. Whatever else fails
+    /// (a full disk) is remembered for [`check`].
     pub(crate) fn line(self, text: impl Display) {
-        let _ = if self.on_stderr {
+        let written = if self.on_stderr {
             writeln!(io::stderr().lock(), "{text}")
         } else {
-            writeln!(io::stdout().lock(), "{text}")
+            let mut stdout = io::stdout().lock();
+            writeln!(stdout, "{text}").and_then(|()| stdout.flush())
         };
+        if let Err(error) = written
+            && error.kind() != ErrorKind::BrokenPipe
+            && let Ok(mut lost) = LOST.lock()
+        {
+            lost.get_or_insert(error);
+        }
+    }
+}
+
+/// Whether all that was to be said could be written.
+///
+/// # Errors
+///
+/// If not.
+pub(crate) fn check() -> anyhow::Result<()> {
+    match LOST.lock().ok().and_then(|mut lost| lost.take()) {
+        Some(error) => bail!("cannot write to standard output: {error}\nNot all of the result was printed"),
+        None => Ok(()),
     }
 }

@@ -62,6 +62,9 @@ pub struct Entry {
     /// Why there is no result.
     #[serde(skip_serializing_if = "Option::is_none")]
     obstacle: Option<String>,
+    /// What went wrong, if a run failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<String>,
     /// The document that the command itself would have written.
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Value>,
@@ -99,6 +102,6 @@ impl Outcome {
             }
         };
         let (name, command) = (self.name.clone(), self.command.clone());
-        Entry { name, command, obstacle: self.obstacle(), result }
+        Entry { name, command, obstacle: self.obstacle(), failure: self.failure.clone(), result }
     }
 }

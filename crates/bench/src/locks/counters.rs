@@ -126,7 +126,8 @@ fn open_futex_counter() -> io::Result<File> {
     // SAFETY: the attributes live and say their size; the other numbers mean this process, on any CPU, no group.
     let fd: RawFd = unsafe { perf::perf_event_open(&raw mut attributes, 0, -1, -1, 0) };
     if fd < 0 {
-        return Err(io::Error::last_os_error());
+        let error = io::Error::last_os_error();
+        return Err(io::Error::other(format!("perf_event_open: {error}")));
     }
     // SAFETY: the kernel has just given us this descriptor.
     Ok(unsafe { File::from_raw_fd(fd) })
@@ -135,6 +136,11 @@ fn open_futex_counter() -> io::Result<File> {
 /// The number of the tracepoint "a futex call begins".
 fn tracepoint() -> io::Result<u64> {
     let read = |root: &str| fs::read_to_string(format!("{root}/events/syscalls/sys_enter_futex/id"));
-    let id = read("/sys/kernel/tracing").or_else(|_| read("/sys/kernel/debug/tracing"))?;
+    let id = read("/sys/kernel/tracing").or_else(|_| read("/sys/kernel/debug/tracing"));
+    let id = id.map_err(|error| {
+        io::Error::other(format!(
+            "cannot read /sys/kernel/tracing/events/syscalls/sys_enter_futex/id ({error})"
+        ))
+    })?;
     id.trim().parse().map_err(|_| io::ErrorKind::InvalidData.into())
 }

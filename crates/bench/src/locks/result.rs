@@ -35,15 +35,16 @@ pub struct CellResult {
 pub struct TargetResult {
     /// Its name.
     pub target: String,
-    /// Time per operation of all threads, in nanoseconds: the counted phase ÷ operations.
+    /// Time per operation of all threads, in nanoseconds: the counted phase ÷ operations. Infinite (in JSON null) if
+    /// nothing happened in any run; medians are over the runs in which something did.
     pub time_ns: f64,
     /// Time per operation ÷ the baseline's, within rounds. None for the baseline itself.
     pub ratio: Option<Ratio>,
     /// What follows from the ratio.
     pub verdict: Option<Verdict>,
-    /// CPU time of all threads per operation, in nanoseconds.
+    /// CPU time of all threads per operation, in nanoseconds; infinite as `time_ns`.
     pub cpu_ns: f64,
-    /// Context switches per operation.
+    /// Context switches per operation; infinite as `time_ns`.
     pub switches: f64,
     /// Futex calls per operation.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,6 +59,10 @@ pub struct TargetResult {
     pub elapsed_s: f64,
     /// The fewest operations of a run.
     pub fewest_operations: u64,
+    /// How many runs there are; the baseline's second ones are among them.
+    pub runs: usize,
+    /// In how many of them nothing happened.
+    pub empty_runs: usize,
     /// Operations per second with the 95 % interval of the median: lower end, median, upper end.
     pub throughput: [f64; 3],
 }
@@ -98,7 +103,8 @@ impl Figure {
     #[must_use]
     pub fn of_for_ratio(self, report: &Report) -> Option<f64> {
         match self {
-            Self::Switches => Some((switches(report) + 1.0) / (report.operations.max(1) as f64)),
+            Self::Switches if report.operations == 0 => None,
+            Self::Switches => Some((switches(report) + 1.0) / report.operations as f64),
             _ => self.of(report),
         }
     }
@@ -160,24 +166,27 @@ impl TargetResult {
         again: Option<Ratio>,
         seed: u64,
     ) -> Option<Self> {
-        let runs: Vec<&Run> =
-            measured.runs.iter().filter(|run| run.plan.target == target && !run.plan.again).collect();
-        let middle = |figure: Figure| median(&all(&runs, |report| figure.of(report)));
+        let own = || measured.runs.iter().filter(|run| run.plan.target == target);
+        let runs: Vec<&Run> = own().filter(|run| !run.plan.again).collect();
+        let middle =
+            |figure: Figure| median(&all(&runs, |report| figure.of(report))).unwrap_or(f64::INFINITY);
         let throughput = all(&runs, |report| Figure::Throughput.of(report));
         let interval = ratio_interval(&throughput, seed);
-        let throughput = median(&throughput)?;
-        Some(Self {
+        let throughput = median(&throughput).unwrap_or_default();
+        (!runs.is_empty()).then_some(Self {
             target: target.to_owned(),
-            time_ns: middle(Figure::Time)?,
+            time_ns: middle(Figure::Time),
             ratio: change,
             verdict: change.zip(again).map(|(change, again)| judge(&change, &again)),
-            cpu_ns: middle(Figure::Cpu)?,
-            switches: middle(Figure::Switches)?,
+            cpu_ns: middle(Figure::Cpu),
+            switches: middle(Figure::Switches),
             futex_calls: measured.futex_calls.get(target).copied(),
             jain: median(&all(&runs, |report| report.jain)),
             waits: waits(measured, target, &runs),
-            elapsed_s: median(&all(&runs, |report| Some(report.elapsed_s)))?,
-            fewest_operations: runs.iter().map(|run| run.report.operations).min().unwrap_or_default(),
+            elapsed_s: median(&all(&runs, |report| Some(report.elapsed_s))).unwrap_or_default(),
+            fewest_operations: own().map(|run| run.report.operations).min().unwrap_or_default(),
+            runs: own().count(),
+            empty_runs: own().filter(|run| run.report.operations == 0).count(),
             throughput: interval.map_or([throughput; 3], |i| [i.low, throughput, i.high]),
         })
     }

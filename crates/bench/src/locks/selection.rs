@@ -1,5 +1,7 @@
 //! Which cells are measured: a preset or the bounds, narrowed down by the user.
 
+use std::fmt::Display;
+
 use super::bounds;
 use super::definitions::{Definitions, Preset, Selection, Target};
 use super::experiment::{Cell, Skipped};
@@ -30,6 +32,26 @@ pub struct Selected {
     pub targets: Vec<Target>,
     /// The cells.
     pub cells: Vec<Cell>,
+    /// What is not as it was asked for: shapes that do not run at a number of threads.
+    pub notes: Vec<String>,
+}
+
+/// Something is named twice; the sentence says what to do.
+#[must_use]
+pub fn twice(option: &str, what: impl Display) -> String {
+    format!(
+        "{option} names `{what}` twice\nName it once; the baseline runs twice per round in any case, which shows the noise"
+    )
+}
+
+/// Checks that nothing is named twice by an option.
+///
+/// # Errors
+///
+/// A sentence about the first thing that is.
+pub fn once<T: PartialEq + Display>(option: &str, all: &[T]) -> Result<(), String> {
+    let second = all.iter().enumerate().find(|(place, what)| all[..*place].contains(what));
+    second.map_or(Ok(()), |(_, what)| Err(twice(option, what)))
 }
 
 /// Finds the cells for a wish.
@@ -44,11 +66,15 @@ pub fn select(
     peers: &Peers,
     cpus: usize,
 ) -> Result<Selected, String> {
+    once("--shape", &wish.shapes)?;
+    once("--target", &wish.targets)?;
+    once("--threads", &wish.threads)?;
     let targets = targets_of(definitions, preset, wish)?;
+    let mut notes = Vec::new();
     let mut cells = Vec::new();
     let selections = match wish.bounds {
         true => bounds::selections(definitions)?,
-        false => selections(definitions, preset, wish)?,
+        false => selections(definitions, preset, wish, &mut notes)?,
     };
     for (selection, wanted) in selections {
         if wish.bounds && !wish.shapes.is_empty() && !wish.shapes.contains(&selection.shape) {
@@ -73,7 +99,7 @@ pub fn select(
     if cells.iter().all(|cell| cell.targets.is_empty()) {
         return Err(nothing_left(&cells));
     }
-    Ok(Selected { targets, cells })
+    Ok(Selected { targets, cells, notes })
 }
 
 /// Why no target runs in any cell.
@@ -113,6 +139,7 @@ fn selections(
     definitions: &Definitions,
     preset: &Preset,
     wish: &Wish,
+    notes: &mut Vec<String>,
 ) -> Result<Vec<(Selection, Vec<String>)>, String> {
     let all = || preset.cells.clone();
     let by_name = |name: &String| {
@@ -140,6 +167,18 @@ fn selections(
                 // A shape for one number of threads is what it is, and not left out of a run at other numbers. Any
                 // other shape says what is wrong with the numbers.
                 selection.threads.clone_from(if fixed { &shape.threads } else { &wish.threads });
+            }
+            let numbers = |numbers: &mut dyn Iterator<Item = &usize>| {
+                numbers.map(usize::to_string).collect::<Vec<_>>().join(", ")
+            };
+            let mut left_out = wish.threads.iter().filter(|n| !selection.threads.contains(n)).peekable();
+            if left_out.peek().is_some() {
+                notes.push(format!(
+                    "--threads {} does not apply to {}, which runs with {}",
+                    numbers(&mut left_out),
+                    shape.name,
+                    numbers(&mut selection.threads.iter())
+                ));
             }
         }
         selections.push((selection, Vec::new()));

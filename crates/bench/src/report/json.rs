@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::arm::Baseline;
@@ -15,10 +15,61 @@ use crate::measure::Run;
 use crate::target::usage::Usage;
 use crate::warnings::Warning;
 
-use super::Printed;
+use super::{Printed, reading};
+use crate::sample::Metric;
 
 /// The version of the documents' structure. It grows when a field changes its meaning or goes.
 pub const FORMAT_VERSION: u32 = 1;
+
+/// What the document is called in its field `format`.
+pub const FORMAT: &str = "spinpark compare";
+
+/// What is enough to say everything about a comparison again.
+#[derive(Debug, Deserialize)]
+pub struct Record {
+    /// How it was measured.
+    pub settings: RecordedSettings,
+    /// Where and when.
+    pub environment: Environment,
+    /// Every run.
+    pub runs: Vec<Run>,
+}
+
+/// What of the [`Settings`] tables need.
+#[derive(Debug, Deserialize)]
+pub struct RecordedSettings {
+    /// Decides the intervals.
+    pub seed: u64,
+    /// What the program's own number means.
+    pub printed: Printed,
+    /// Least peak memory that can be seen, in bytes.
+    pub memory_floor_bytes: u64,
+}
+
+impl Record {
+    /// Reads a document.
+    ///
+    /// # Errors
+    ///
+    /// A phrase that says why it is none.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        reading::parse(text, FORMAT, FORMAT_VERSION)
+    }
+
+    /// The comparison, from its runs.
+    #[must_use]
+    pub fn comparison(&self) -> Comparison {
+        let has_own = self.runs.iter().any(|run| run.sample.printed.is_some());
+        Comparison::new(&self.runs, &metrics(has_own), self.settings.seed)
+    }
+}
+
+/// What is compared; the first one is what it is about. `has_own`: the program's own number.
+#[must_use]
+pub fn metrics(has_own: bool) -> Vec<Metric> {
+    let own = has_own.then_some(Metric::Printed);
+    own.into_iter().chain([Metric::Wall, Metric::Cpu, Metric::Switches, Metric::Memory]).collect()
+}
 
 /// A comparison with everything that was measured.
 #[derive(Debug, Serialize)]
@@ -102,6 +153,12 @@ impl Output {
             return Ok(Self { path: path.into(), file: None, ours_and_empty: false });
         }
         let ours_and_empty = !path.exists();
+        // `--json ./program` is a slip, and nobody's program is to be overwritten by it.
+        let is_program = path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
+        if is_program {
+            let error = io::Error::other("it is a program; write `--json -- PROGRAM` for standard output");
+            return Err(Unwritable { path: path.into(), error });
+        }
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
         let file = file.map_err(|error| Unwritable { path: path.into(), error })?;
         Ok(Self { path: path.into(), file: Some(file), ours_and_empty })
@@ -185,5 +242,6 @@ mod tests {
         drop(Output::open(&path).unwrap());
         assert!(!path.exists());
         assert!(Output::open(&directory.path().join("no/such/result.json")).is_err());
+        assert!(Output::open(&std::env::current_exe().unwrap()).is_err());
     }
 }

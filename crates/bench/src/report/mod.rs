@@ -5,6 +5,7 @@ pub mod documents;
 pub mod json;
 pub mod locks;
 pub mod plot;
+pub mod reading;
 mod words;
 pub mod workloads;
 
@@ -12,7 +13,9 @@ use std::env;
 use std::io::IsTerminal;
 
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table};
+use comfy_table::{
+    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, LineStyle, Table, Width,
+};
 
 pub use self::words::{Goodness, Printed, interval, metric_name, value, verdict_word};
 
@@ -29,10 +32,11 @@ pub struct Style {
 }
 
 impl Style {
-    /// Colours on a terminal, unless `NO_COLOR` is set (<https://no-color.org>).
+    /// Colours and bold on a terminal, unless `NO_COLOR` is set (<https://no-color.org>) or it is a dumb one.
     #[must_use]
     pub fn of_stdout() -> Self {
-        let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || env::var_os("TERM").is_none_or(|term| term == "dumb");
         let stdout = std::io::stdout();
         let columns = rustix::termios::tcgetwinsize(&stdout).map_or(0, |size| size.ws_col);
         Self { color: stdout.is_terminal() && !refused, width: columns.max(WIDTH) }
@@ -74,9 +78,36 @@ fn table(style: Style, header: &[&str]) -> Table {
     table
 }
 
-/// A table as text, without blanks at line ends.
+/// A table as text, without blanks at line ends. Where it is narrow, headers and sentences are broken, at blanks; names and
+/// numbers are not.
 fn text(table: &Table) -> String {
+    let mut table = table.clone();
+    let widths = least_widths(&table);
+    let borders = 1 + widths.len();
+    let is_wide_enough =
+        widths.iter().sum::<usize>() + borders <= table.width().map_or(usize::MAX, usize::from);
+    for (column, width) in table.column_iter_mut().zip(widths).filter(|_| is_wide_enough) {
+        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width as u16)));
+    }
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+/// The least width of each column with its two blanks.
+fn least_widths(table: &Table) -> Vec<usize> {
+    /// What is longer may be broken at blanks.
+    const LONG: usize = 24;
+    let word =
+        |text: &str| text.split_whitespace().map(|word| word.chars().count()).max().unwrap_or_default();
+    let header = table.header().into_iter().flat_map(|row| row.cell_iter().map(|cell| word(&cell.content())));
+    let mut widths: Vec<usize> = header.collect();
+    for row in table.row_iter() {
+        for (width, cell) in widths.iter_mut().zip(row.cell_iter()) {
+            let content = cell.content();
+            let length = content.chars().count();
+            *width = (*width).max(if length > LONG { word(&content) } else { length });
+        }
+    }
+    widths.into_iter().map(|width| width + 2).collect()
 }
 
 /// Breaks `text` at blanks so that no line is longer than [`WIDTH`]; further lines are indented.

@@ -1,6 +1,6 @@
 //! Values, metrics and verdicts in words.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::sample::Metric;
 use crate::stats::Ratio;
@@ -8,7 +8,7 @@ use crate::stats::verdict::Verdict;
 use crate::units;
 
 /// What the program's own number means.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Printed {
     /// Its unit, if it was said.
     pub unit: String,

@@ -54,12 +54,12 @@ pub enum Blocker {
     Script(PathBuf, Box<Self>),
     /// No dynamic loader.
     #[error(
-        "{} is statically linked: it brings its own locks, and no library can be put in front of them\nThere is nothing to compare. Link it dynamically (without -static), or use the spinpark library in its source", .0.display()
+        "{} is statically linked: it brings its own locks, and no library can be put in front of them\nLink it dynamically (without -static), or use the spinpark library in its source", .0.display()
     )]
     Static(PathBuf),
     /// Not glibc's loader.
     #[error(
-        "{} is built for another C library (its loader is {interpreter}); the drop-in replaces the locks of glibc only\nThere is nothing to compare. Build the program on a glibc system", .path.display()
+        "{} is built for another C library (its loader is {interpreter}); the drop-in replaces the locks of glibc only\nBuild the program on a glibc system", .path.display()
     )]
     OtherLibc {
         /// The program.
@@ -79,7 +79,7 @@ pub enum Blocker {
     },
     /// The loader ignores `LD_PRELOAD` for it.
     #[error(
-        "{} {why}: the system ignores LD_PRELOAD for such programs\nThere is nothing to compare. Copy it to a file of your own (`cp` drops the privilege) and run the copy", .path.display()
+        "{} {why}: the system ignores LD_PRELOAD for such programs\nCopy it to a file of your own (`cp` drops the privilege) and run the copy", .path.display()
     )]
     Privileged {
         /// The program.

@@ -26,7 +26,7 @@ pub static WORKLOAD: Workload = Workload {
     name: "faults",
     about: "write to each page of a fresh mapping, in threads and in processes",
     source: "002: the page faults of Tim Chen's test; after will-it-scale's page_fault1–3",
-    variants: "--kind private|shared|file-private|file-shared, --tasks processes|threads",
+    variants: "--kind private|shared|file-private|file-shared, --as processes|threads",
     tasks: "tasks",
     rungs: &[1, 2, 4, 10, 40],
     figure: Figure::PerSecond("faults"),
@@ -99,6 +99,7 @@ pub fn cells(mappings: &[Mapping], kinds: &[Kind], bytes: u64, rungs: &[usize]) 
             needs: Needs {
                 descriptors: tasks as u64,
                 processes: tasks as u64,
+                threads: if kinds.contains(&Kind::Threads) { tasks as u64 } else { 0 },
                 memory: if mapping == Mapping::FileShared { 0 } else { all },
                 space: if mapping.has_file() { all } else { 0 },
                 files: tasks as u64 + 1,

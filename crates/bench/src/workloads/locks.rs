@@ -2,6 +2,7 @@
 
 use crate::locks::definitions::{Definitions, Side, Target};
 use crate::locks::families::{FAMILIES, by_name};
+use crate::locks::selection::twice;
 use crate::locks::targets;
 
 /// The word for "no lock".
@@ -17,9 +18,10 @@ pub fn parse(words: &[String]) -> Result<Vec<Option<Target>>, String> {
     let mut found = Vec::new();
     for word in words {
         let target = if word == NONE { None } else { Some(target(&definitions, word)?) };
-        if !found.contains(&target) {
-            found.push(target);
+        if found.contains(&target) {
+            return Err(twice("--lock", word));
         }
+        found.push(target);
     }
     Ok(found)
 }
@@ -58,7 +60,7 @@ mod tests {
 
     #[test]
     fn targets_families_and_none() {
-        let found = words(&["none", "glibc", "pthread", "drop-in+A=1", "glibc"]).unwrap();
+        let found = words(&["none", "glibc", "pthread", "drop-in+A=1"]).unwrap();
         assert_eq!(found.len(), 4);
         assert_eq!(found[0], None);
         assert_eq!(found[2].as_ref().unwrap().family, "pthread");
@@ -67,6 +69,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_used() {
+        assert!(words(&["glibc", "none", "glibc"]).unwrap_err().contains("`glibc` twice"));
         assert!(words(&["nobody"]).unwrap_err().contains("there are: glibc"));
         assert!(words(&["abseil"]).unwrap_err().contains("workloads cannot use them"));
     }

@@ -75,7 +75,7 @@ pub fn cells(touches: &[Touch], sections: &[Sections], locks: &[Target], rungs: 
             }),
             tasks,
             arms: Sections::arms(sections, locks, arm),
-            needs: Needs { processes: tasks as u64, memory, ..Needs::default() },
+            needs: Needs { processes: tasks as u64, threads: tasks as u64, memory, ..Needs::default() },
         }
     };
     touches.iter().flat_map(|&touch| rungs.iter().map(move |&tasks| cell(touch, tasks))).collect()

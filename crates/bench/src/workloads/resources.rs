@@ -6,6 +6,7 @@ use std::path::Path;
 use rustix::process::{Resource, Rlimit};
 use thiserror::Error;
 
+use crate::locks::shapes::allowed_cpus;
 use crate::units;
 
 /// What a run needs, at most, besides what the machine uses anyway.
@@ -15,6 +16,8 @@ pub struct Needs {
     pub descriptors: u64,
     /// Processes and threads.
     pub processes: u64,
+    /// Threads of one process, which share its address space.
+    pub threads: u64,
     /// Memory, in bytes, without files.
     pub memory: u64,
     /// Files, in bytes.
@@ -37,6 +40,17 @@ pub struct Shortage {
 const OWN_DESCRIPTORS: u64 = 16;
 const OWN_PROCESSES: u64 = 8;
 
+/// Of address space: a thread's stack with its guard page, and what a worker maps besides: itself, libraries, heaps.
+const STACK: u64 = (2 << 20) + (8 << 10);
+const OWN_ADDRESSES: u64 = 64 << 20;
+
+/// glibc's `malloc` reserves as much for each of the first threads, eight per CPU.
+const ARENA: u64 = 64 << 20;
+const ARENAS_PER_CPU: u64 = 8;
+
+/// Of memory, of each thread: the touched part of its stack, with the kernel's own.
+const TOUCHED: u64 = 64 << 10;
+
 impl Needs {
     /// The larger of each.
     #[must_use]
@@ -44,6 +58,7 @@ impl Needs {
         Self {
             descriptors: self.descriptors.max(other.descriptors),
             processes: self.processes.max(other.processes),
+            threads: self.threads.max(other.threads),
             memory: self.memory.max(other.memory),
             space: self.space.max(other.space),
             files: self.files.max(other.files),
@@ -75,7 +90,15 @@ impl Needs {
             &u64::to_string,
             "Allow more with `ulimit -u`, or use fewer tasks",
         )?;
-        enough("of memory", self.memory + in_files, available.memory, &bytes, advice_memory)?;
+        enough(
+            "of address space",
+            self.addresses(),
+            available.addresses,
+            &bytes,
+            "Allow more with `ulimit -v` and `ulimit -d`, or use fewer tasks",
+        )?;
+        let needed = self.memory + self.threads * TOUCHED + in_files;
+        enough("of memory", needed, available.memory, &bytes, advice_memory)?;
         if directory.is_some() {
             enough(
                 "of space for files",
@@ -93,6 +116,14 @@ impl Needs {
             )?;
         }
         Ok(())
+    }
+}
+
+impl Needs {
+    /// Address space of a process, in bytes.
+    fn addresses(&self) -> u64 {
+        let arenas = self.threads.min(ARENAS_PER_CPU * allowed_cpus() as u64);
+        self.threads * STACK + arenas * ARENA + self.memory + OWN_ADDRESSES
     }
 }
 
@@ -120,6 +151,7 @@ fn enough(
 struct Available {
     descriptors: Option<u64>,
     processes: Option<u64>,
+    addresses: Option<u64>,
     memory: Option<u64>,
     space: Option<u64>,
     files: Option<u64>,
@@ -133,7 +165,8 @@ impl Available {
         Self {
             descriptors: rustix::process::getrlimit(Resource::Nofile).current,
             processes: processes(),
-            memory: meminfo(&read("/proc/meminfo").unwrap_or_default()),
+            addresses: addresses(),
+            memory: memory(),
             space: numbers.as_ref().map(|numbers| numbers.f_bavail * numbers.f_frsize),
             // File systems without a limit say 0.
             files: numbers.as_ref().filter(|numbers| numbers.f_files > 0).map(|numbers| numbers.f_favail),
@@ -170,7 +203,7 @@ fn processes() -> Option<u64> {
     let system =
         ["/proc/sys/kernel/threads-max", "/proc/sys/kernel/pid_max"].into_iter().filter_map(number).min();
     let system = system.map(|limit| limit.saturating_sub(all.unwrap_or_default()));
-    [user, system, cgroup_processes()].into_iter().flatten().min()
+    [user, system, cgroups("pids")].into_iter().flatten().min()
 }
 
 /// Threads of all processes of this user.
@@ -187,12 +220,37 @@ fn tasks_of_user() -> u64 {
         .sum()
 }
 
-/// What the control group (version 2) leaves.
-fn cgroup_processes() -> Option<u64> {
+/// The address space that a process may have: the smaller of the limits of all of it and of its data.
+fn addresses() -> Option<u64> {
+    [Resource::As, Resource::Data]
+        .into_iter()
+        .filter_map(|which| rustix::process::getrlimit(which).current)
+        .min()
+}
+
+/// The memory that is left: of the machine, or of a control group.
+fn memory() -> Option<u64> {
+    let machine = meminfo(&read("/proc/meminfo").unwrap_or_default());
+    machine.into_iter().chain(cgroups("memory")).min()
+}
+
+/// What the control groups (version 2) leave of "pids" or "memory": each group's limit holds for those inside it, too.
+fn cgroups(what: &str) -> Option<u64> {
     let own = read("/proc/self/cgroup")?;
     let path = own.lines().find_map(|line| line.strip_prefix("0::"))?.trim_start_matches('/').to_owned();
-    let number = |name: &str| read(format!("/sys/fs/cgroup/{path}/{name}"))?.trim().parse::<u64>().ok();
-    Some(number("pids.max")?.saturating_sub(number("pids.current")?))
+    let root = Path::new("/sys/fs/cgroup");
+    let left = |group: &Path| {
+        let number =
+            |name: &str| read(root.join(group).join(format!("{what}.{name}")))?.trim().parse::<u64>().ok();
+        // What is cached of files counts, too, and goes as soon as somebody needs the room.
+        let cached = read(root.join(group).join("memory.stat")).filter(|_| what == "memory");
+        let cached = cached.and_then(|text| {
+            text.lines().find_map(|line| line.strip_prefix("inactive_file "))?.parse::<u64>().ok()
+        });
+        let used = number("current")?.saturating_sub(cached.unwrap_or_default());
+        Some(number("max")?.saturating_sub(used))
+    };
+    Path::new(&path).ancestors().filter_map(left).min()
 }
 
 /// `MemAvailable`, in bytes.
@@ -223,6 +281,7 @@ mod tests {
         assert!(said(Needs { space: too_much, ..Needs::default() }).contains("available"));
         assert!(said(Needs { descriptors: too_much, ..Needs::default() }).contains("ulimit -n"));
         assert!(said(Needs { processes: too_much, ..Needs::default() }).contains("ulimit -u"));
+        assert!(said(Needs { threads: 1 << 40, ..Needs::default() }).contains("this needs"));
         assert_eq!(Needs::default().check(None), Ok(()));
     }
 

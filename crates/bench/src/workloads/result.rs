@@ -64,13 +64,17 @@ pub struct ArmResult {
     pub breakdown: BTreeMap<String, f64>,
     /// The fewest operations of a run.
     pub fewest_operations: u64,
+    /// How many runs there are; the baseline's second ones are among them.
+    pub runs: usize,
+    /// In how many of them nothing happened. They count in means, but have no ratio.
+    pub empty_runs: usize,
 }
 
 impl ArmResult {
     /// The standard deviation as a fraction of the mean.
     #[must_use]
     pub fn relative_deviation(&self) -> Option<f64> {
-        self.standard_deviation.map(|deviation| deviation / self.mean)
+        self.standard_deviation.map(|deviation| deviation / self.mean).filter(|share| share.is_finite())
     }
 }
 
@@ -81,21 +85,22 @@ impl CellResult {
         let names = measured.arms();
         let baseline = names.first()?;
         let base = by_round(measured, baseline, false, figure);
-        let again = ratio(&paired(&by_round(measured, baseline, true, figure), &base), seed);
+        let again = ratio(&paired_above_zero(&by_round(measured, baseline, true, figure), &base), seed);
         let values = |by_round: &ByRound| by_round.values().copied().collect::<Vec<_>>();
         let base_mean = mean(&values(&base));
         let of = |name: &String| {
             let own = by_round(measured, name, false, figure);
             let is_baseline = name == baseline;
-            let change = if is_baseline { None } else { ratio(&paired(&own, &base), seed) };
+            let change = if is_baseline { None } else { ratio(&paired_above_zero(&own, &base), seed) };
             let own = values(&own);
             let of_means = mean(&own).zip(base_mean).map(|(own, base)| own / base);
-            let runs = measured.runs.iter().filter(|run| run.arm == *name && !run.again).collect::<Vec<_>>();
+            let all = || measured.runs.iter().filter(|run| run.arm == *name);
+            let runs = all().filter(|run| !run.again).collect::<Vec<_>>();
             Some(ArmResult {
                 arm: name.clone(),
                 mean: mean(&own)?,
                 standard_deviation: standard_deviation(&own),
-                of_means: of_means.filter(|_| !is_baseline),
+                of_means: of_means.filter(|of_means| !is_baseline && of_means.is_finite()),
                 ratio: change,
                 verdict: change.zip(again).map(|(change, again)| judge(&change, &again)),
                 elapsed_s: median(&runs.iter().map(|run| run.report.elapsed_s).collect::<Vec<_>>())?,
@@ -108,7 +113,9 @@ impl CellResult {
                 columns: named(&runs, |report| &report.columns, mean),
                 column_deviations: named(&runs, |report| &report.columns, standard_deviation),
                 breakdown: named(&runs, |report| &report.breakdown, mean),
-                fewest_operations: runs.iter().map(|run| run.report.operations).min().unwrap_or_default(),
+                fewest_operations: all().map(|run| run.report.operations).min().unwrap_or_default(),
+                runs: all().count(),
+                empty_runs: all().filter(|run| run.report.operations == 0).count(),
             })
         };
         let arms: Vec<_> = names.iter().filter_map(of).collect();
@@ -126,6 +133,11 @@ impl CellResult {
 fn by_round(measured: &Measured, arm: &str, again: bool, figure: Figure) -> ByRound {
     let runs = measured.runs.iter().filter(|run| run.arm == arm && run.again == again);
     runs.filter_map(|run| Some((run.round, figure.of(&run.report)?))).collect()
+}
+
+/// New ÷ old, round by round, where something happened in both.
+fn paired_above_zero(new: &ByRound, old: &ByRound) -> ByRound {
+    paired(new, old).into_iter().filter(|(_, ratio)| ratio.is_finite() && *ratio > 0.0).collect()
 }
 
 fn complete_rounds(measured: &Measured) -> usize {

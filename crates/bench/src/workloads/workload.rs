@@ -69,7 +69,7 @@ pub enum Figure {
 }
 
 impl Figure {
-    /// The figure of a run; none if nothing happened.
+    /// The figure of a run; none if it says nothing. A run in which nothing happened has a rate, which is 0.
     #[must_use]
     pub fn of(self, report: &Report) -> Option<f64> {
         let per_second = report.operations as f64 / report.elapsed_s;
@@ -78,7 +78,8 @@ impl Figure {
             Self::PerMinute(_) => per_second * 60.0,
             Self::Elapsed => report.elapsed_s,
         };
-        (value.is_finite() && value > 0.0).then_some(value)
+        let least = if self.more_is_better() { 0.0 } else { f64::MIN_POSITIVE };
+        (value.is_finite() && value >= least).then_some(value)
     }
 
     /// The header of its column: `ops/s`.
@@ -109,6 +110,8 @@ mod tests {
         assert_eq!(Figure::PerMinute("jobs").of(&report), Some(300.0));
         assert_eq!(Figure::Elapsed.of(&report), Some(2.0));
         assert_eq!(Figure::PerSecond("ops").of(&Report::default()), None);
+        assert_eq!(Figure::PerSecond("ops").of(&Report { operations: 0, ..report.clone() }), Some(0.0));
+        assert_eq!(Figure::Elapsed.of(&Report::default()), None);
         assert_eq!(Figure::PerMinute("jobs").header(), "jobs/min");
     }
 }

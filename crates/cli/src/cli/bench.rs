@@ -139,8 +139,8 @@ pub(crate) struct Locks {
     #[arg(long)]
     pub(crate) markdown: bool,
 
-    /// Write all data to this file. `-` is standard output; the tables go to standard error then
-    #[arg(long, value_name = "FILE")]
+    /// Write all data to this file. Without a file, or with `-`: to standard output, and the tables to standard error
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) json: Option<PathBuf>,
 
     /// Write a dated record, `DATE-CPU.json`, into this directory

@@ -45,7 +45,7 @@ pub(crate) struct Documents {
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
 
-    /// Write all data to this file. `-`, or no file, is standard output; messages go to standard error then
+    /// Write all data to this file. Without a file, or with `-`: to standard output, and messages to standard error
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) json: Option<PathBuf>,
 

@@ -87,13 +87,13 @@ const COMPARE_EXAMPLES: &str = "\
 Examples:
   spinpark compare                                 the demonstration
   spinpark compare -- ./server-test 1000           wall time, CPU time, context switches, memory
-  spinpark compare --rounds 30 -- ./server-test    more blocks, narrower intervals
+  spinpark compare --rounds 30 -- ./server-test    more rounds, narrower intervals
   spinpark compare --json result.json -- ./server-test
   spinpark compare --metric-from-output 'transactions: .*\\(([0-9.]+) per sec' --higher-is-better \\
       --unit tps -- sysbench oltp_point_select run
   spinpark compare -- sh -c './server & ./client; kill $!'    several programs at once
 
-Each run is a fresh process. A block runs the program on glibc's locks, on glibc's locks again, and on spinpark's, in shuffled order. The change is the median over blocks of spinpark ÷ glibc, with a 95 % bootstrap interval; the noise is what glibc differs from itself by, at most. The program's output is not shown.";
+Each run is a fresh process. A round runs the program on glibc's locks, on glibc's locks again, and on spinpark's, in shuffled order. The change is the median over rounds of spinpark ÷ glibc, with a 95 % bootstrap interval; the noise is what glibc differs from itself by, at most. The program's output is not shown.";
 
 /// Compare a program on glibc's locks and on spinpark's
 ///
@@ -101,7 +101,7 @@ Each run is a fresh process. A block runs the program on glibc's locks, on glibc
 #[derive(Debug, Args)]
 #[command(after_help = COMPARE_EXAMPLES)]
 pub(crate) struct Compare {
-    /// Blocks to measure, three runs each; at least 6
+    /// Rounds to measure, three runs each; at least 6
     #[arg(short, long, value_name = "N", default_value_t = 10)]
     pub(crate) rounds: usize,
 
@@ -122,9 +122,9 @@ pub(crate) struct Compare {
     #[arg(long, value_enum, default_value_t = BaselineChoice::Glibc)]
     pub(crate) baseline: BaselineChoice,
 
-    /// Write all data to this file: every run, the environment, the statistics. `-` is standard output; the table goes
-    /// to standard error then
-    #[arg(long, value_name = "FILE")]
+    /// Write all data to this file: every run, the environment, the statistics. Without a file (`--json -- PROG`), or
+    /// with `-`: to standard output, and the table to standard error
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) json: Option<PathBuf>,
 
     /// Give up on a run that takes longer than this many seconds

@@ -24,8 +24,8 @@ Examples:
 #[command(after_help = MAIL_EXAMPLES)]
 pub(crate) struct Mail {
     /// Numbers of clients
-    #[arg(short, long, visible_alias = "threads", value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 4, 8])]
-    pub(crate) clients: Vec<usize>,
+    #[arg(short = 'c', long, visible_aliases = ["clients", "tasks"], value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 4, 8])]
+    pub(crate) threads: Vec<usize>,
 
     /// Send to this server instead. Nobody checks then what becomes of the mail
     #[arg(long, value_name = "HOST:PORT", value_parser = address)]
@@ -78,8 +78,8 @@ Examples:
 #[command(after_help = SELECT_EXAMPLES)]
 pub(crate) struct Select {
     /// Numbers of clients
-    #[arg(short, long, visible_alias = "threads", value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 4, 10, 20])]
-    pub(crate) clients: Vec<usize>,
+    #[arg(short = 'c', long, visible_aliases = ["clients", "tasks"], value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 4, 10, 20])]
+    pub(crate) threads: Vec<usize>,
 
     /// Rounds of two queries that each client makes in a run (super-smack's second number)
     #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]

@@ -28,7 +28,7 @@ pub(crate) struct Common {
     #[arg(long)]
     pub(crate) details: bool,
 
-    /// Write all data to this file. `-`, or no file, is standard output; the tables go to standard error then
+    /// Write all data to this file. Without a file, or with `-`: to standard output, and the tables to standard error
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) json: Option<PathBuf>,
 
@@ -60,6 +60,15 @@ impl Length {
 /// Reads a word of a list that a workload defines; the error names them all.
 fn named<T: DeserializeOwned>(word: &str) -> Result<T, String> {
     serde_json::from_value(word.into()).map_err(|error| error.to_string())
+}
+
+/// A number of tasks. What tasks are is another option.
+fn number_of_tasks(word: &str) -> Result<usize, String> {
+    let kind = named::<Kind>(word);
+    word.parse().map_err(|error| match kind {
+        Ok(kind) => format!("it is a number of tasks; use --as {} for what tasks are", kind.name()),
+        Err(_) => format!("{error}"),
+    })
 }
 
 const LOCKS: &str = "Whose mutexes: a target of `bench list`, or a family";
@@ -103,8 +112,8 @@ pub(crate) struct Mmap {
 const CREAT_EXAMPLES: &str = "\
 Examples:
   spinpark bench creat                                        processes and threads, 1 to 256 of them
-  spinpark bench creat --threads 256 --tasks processes --seconds 10    as in document 001: V 256 10
-  spinpark bench creat --unlink --tasks threads --lock none,glibc,spinpark";
+  spinpark bench creat --threads 256 --as processes --seconds 10    as in document 001: V 256 10
+  spinpark bench creat --unlink --as threads --lock none,glibc,spinpark";
 
 /// Tasks that create and close a file of their own, all in one directory
 ///
@@ -114,12 +123,12 @@ Examples:
 #[command(after_help = CREAT_EXAMPLES)]
 pub(crate) struct Creat {
     /// Numbers of tasks
-    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 16, 64, 256])]
+    #[arg(long, visible_alias = "tasks", value_parser = number_of_tasks, value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 16, 64, 256])]
     pub(crate) threads: Vec<usize>,
 
     /// What tasks are: processes, threads, or both to be compared
-    #[arg(long, value_name = "KIND", num_args = 1.., value_delimiter = ',', value_parser = named::<Kind>, default_value = "processes,threads")]
-    pub(crate) tasks: Vec<Kind>,
+    #[arg(long = "as", value_name = "KIND", num_args = 1.., value_delimiter = ',', value_parser = named::<Kind>, default_value = "processes,threads")]
+    pub(crate) kinds: Vec<Kind>,
 
     /// Remove the file again in each round
     #[arg(long)]
@@ -143,14 +152,14 @@ const FAULTS_EXAMPLES: &str = "\
 Examples:
   spinpark bench faults                                       private memory, threads against processes
   spinpark bench faults --kind private,file-private,file-shared --threads 1,2,4
-  spinpark bench faults --size 128 --tasks threads            as page_fault1 of will-it-scale";
+  spinpark bench faults --size 128 --as threads            as page_fault1 of will-it-scale";
 
 /// Tasks that write to each page of a fresh mapping: page faults per second
 #[derive(Debug, Args)]
 #[command(after_help = FAULTS_EXAMPLES)]
 pub(crate) struct Faults {
     /// Numbers of tasks
-    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 4, 10, 40])]
+    #[arg(long, visible_alias = "tasks", value_parser = number_of_tasks, value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 4, 10, 40])]
     pub(crate) threads: Vec<usize>,
 
     /// What is mapped: private, shared (memory); file-private (copied on write), file-shared
@@ -158,8 +167,8 @@ pub(crate) struct Faults {
     pub(crate) kind: Vec<Mapping>,
 
     /// What tasks are: processes, threads, or both to be compared
-    #[arg(long, value_name = "KIND", num_args = 1.., value_delimiter = ',', value_parser = named::<Kind>, default_value = "processes,threads")]
-    pub(crate) tasks: Vec<Kind>,
+    #[arg(long = "as", value_name = "KIND", num_args = 1.., value_delimiter = ',', value_parser = named::<Kind>, default_value = "processes,threads")]
+    pub(crate) kinds: Vec<Kind>,
 
     /// Size of each task's mapping, in MB
     #[arg(long, value_name = "MB", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=65_536))]
@@ -215,9 +224,9 @@ pub(crate) struct Scan {
 const JOBS_EXAMPLES: &str = "\
 Examples:
   spinpark bench jobs                                         the mix fserver, 1 to 16 users
-  spinpark bench jobs --mix alltests,shared --tasks 1,2,4 --details    and what the time goes to
+  spinpark bench jobs --mix alltests,shared --threads 1,2,4 --details    and what the time goes to
   spinpark bench jobs --mix disk --dir /var/tmp --no-sync     on a disk, without waiting for it
-  spinpark bench jobs --mix fserver --file-size 10 --pool-size 20 --tasks 64    sizes in MB";
+  spinpark bench jobs --mix fserver --file-size 10 --pool-size 20 --threads 64    sizes in MB";
 
 /// Users that do small jobs of many kinds, in mixes with published weights: jobs per minute
 ///
@@ -231,8 +240,8 @@ pub(crate) struct Jobs {
     pub(crate) mix: Vec<String>,
 
     /// Numbers of users
-    #[arg(long, visible_alias = "threads", value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16])]
-    pub(crate) tasks: Vec<usize>,
+    #[arg(long, visible_aliases = ["tasks", "users"], value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16])]
+    pub(crate) threads: Vec<usize>,
 
     /// Jobs of a user. Every operation of the mix is done at least once
     #[arg(long, value_name = "N", default_value_t = JOBS, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]

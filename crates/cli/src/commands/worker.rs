@@ -8,18 +8,19 @@ use spinpark_bench::locks::worker;
 use spinpark_bench::workloads::{job, mail};
 
 use crate::cli::{MailServer, Worker, WorkloadWorker};
+use crate::say::Say;
 
 /// Runs the shape and prints its report.
 pub(crate) fn run(worker: &Worker) -> anyhow::Result<ExitCode> {
     let report = worker::run(&FAMILIES, &worker.request)?;
-    println!("{}", serde_json::to_string(&report)?);
+    Say { on_stderr: false }.line(format_args!("{}", serde_json::to_string(&report)?));
     Ok(ExitCode::SUCCESS)
 }
 
 /// Runs an arm of a workload and prints its report.
 pub(crate) fn run_workload(worker: &WorkloadWorker) -> anyhow::Result<ExitCode> {
     let report = job::run(&FAMILIES, &worker.request)?;
-    println!("{}", serde_json::to_string(&report)?);
+    Say { on_stderr: false }.line(format_args!("{}", serde_json::to_string(&report)?));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -45,7 +45,7 @@ fn statically_linked() {
         eprintln!("skipped statically_linked: no static C library: {error}");
         return;
     }
-    compare(&path, &[]).fails(2, &["is statically linked", "nothing to compare"]);
+    compare(&path, &[]).fails(2, &["is statically linked", "Link it dynamically"]);
     said(spinpark(["run", "--"]).arg(&path)).fails(125, &["is statically linked"]);
     // The same behind a script.
     let script = directory.path().join("script");
@@ -227,4 +227,16 @@ fn drop_in_in_a_path_that_the_variable_cannot_hold() {
     fs::copy(drop_in(), &path).unwrap();
     said(spinpark(["compare"]).arg(program()).env("SPINPARK_PRELOAD", &path))
         .fails(2, &["contains a blank or a colon"]);
+}
+
+/// With too little address space for the threads, nobody hangs or panics: the command says so before it starts one.
+#[test]
+fn limits_are_checked_before_anything_starts() {
+    for bench in ["locks --shape saturated --target glibc,std", "mmap"] {
+        let own = spinpark([]).get_program().to_owned();
+        let line = format!("ulimit -v 700000; \"$0\" bench {bench} --threads 256 --millis 5");
+        let mut command = std::process::Command::new("sh");
+        command.arg("-c").arg(line).arg(own).env("SPINPARK_PRELOAD", crate::fixtures::drop_in());
+        said(&mut command).fails(2, &["of address space", "684 MiB are available", "ulimit -v"]);
+    }
 }

@@ -12,7 +12,7 @@ fn prints_every_metric_and_where_it_was_measured() {
     let result = said(spinpark(["compare", "--rounds", "6"]).arg(program()));
     let metrics = ["wall time", "CPU time", "context switches", "peak memory"];
     result.succeeds(&metrics);
-    result.succeeds(&["6 blocks of 3 runs", "95 % interval", "noise", "verdict", "glibc 2.", "Linux "]);
+    result.succeeds(&["6 rounds of 3 runs", "95 % interval", "noise", "verdict", "glibc 2.", "Linux "]);
     assert!(!result.stdout.contains("score"), "the program's output is not shown");
     assert!(result.stdout.lines().all(|line| line.chars().count() <= 100), "{}", result.stdout);
     assert!(!result.stdout.contains('\u{1b}') && !result.stderr.contains('\u{1b}'), "no colours into a pipe");

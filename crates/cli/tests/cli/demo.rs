@@ -17,7 +17,7 @@ fn no_argument_means_the_demonstration() {
     let mut child = spinpark([]).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let mut text = String::new();
-    while !text.contains("blocks of 3 runs") {
+    while !text.contains("rounds of 3 runs") {
         assert_ne!(stdout.read_line(&mut text).unwrap(), 0, "{text}");
     }
     assert!(Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap().success());

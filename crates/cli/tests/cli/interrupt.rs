@@ -51,10 +51,10 @@ fn assert_all_gone(pids: &[String]) {
 fn prints_what_was_measured_so_far() {
     let directory = tempfile::tempdir().unwrap();
     let json = directory.path().join("result.json");
-    // Two runs of preparation and eight blocks, then the 27th hangs.
+    // Two runs of preparation and eight rounds, then the 27th hangs.
     let (said, pids) = interrupted(27, "INT", &json);
     assert_eq!(said.code, Some(130), "{said:?}");
-    assert!(said.stdout.contains("Interrupted after 8 of 50 blocks"), "{}", said.stdout);
+    assert!(said.stdout.contains("Interrupted after 8 of 50 rounds"), "{}", said.stdout);
     assert!(
         said.stdout.contains("wall time") && said.stdout.contains('['),
         "with intervals: {}",

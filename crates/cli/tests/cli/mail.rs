@@ -55,7 +55,11 @@ fn bad_requests() {
     let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
     for (args, code, words) in [
         (&["--server", "localhost"][..], 2, &["HOST:PORT"][..]),
-        (&["--server", &format!("127.0.0.1:{port}")], 1, &["cannot connect to the mail server at 127.0.0.1"]),
+        (
+            &["--server", &format!("127.0.0.1:{port}")],
+            2,
+            &["--server 127.0.0.1", "nobody answers", "refused"],
+        ),
         (&["--clients", "0"], 2, &["number of clients must be between 1"]),
         (&["--dir", "/no/such/directory"], 2, &["--dir /no/such/directory"]),
     ] {

@@ -15,5 +15,6 @@ mod interrupt;
 mod mail;
 mod run;
 mod select;
+mod shown;
 mod traces;
 mod workloads;

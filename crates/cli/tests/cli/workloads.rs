@@ -50,7 +50,7 @@ fn creat() {
 
 #[test]
 fn creat_keeps_its_files_until_the_end() {
-    let args = ["creat", "--threads", "3", "--millis", "50", "--tasks", "processes"];
+    let args = ["creat", "--threads", "3", "--millis", "50", "--as", "processes"];
     run(&args, &["files kept", "processes"]);
 }
 
@@ -189,7 +189,7 @@ fn interrupted() {
 /// A worker that dies takes its files along, and is no result.
 #[test]
 fn a_killed_worker_leaves_nothing() {
-    let mut started = start(&["creat", "--threads", "4", "--tasks", "processes", "--seconds", "100"]);
+    let mut started = start(&["creat", "--threads", "4", "--as", "processes", "--seconds", "100"]);
     wait_until("a worker runs", || started.worker().is_some());
     signal("KILL", started.worker().unwrap());
     started.end().fails(1, &["creat files kept × 4, target `processes`", "was killed by SIGKILL"]);
@@ -218,8 +218,12 @@ fn bad_requests() {
         (&["mmap", "--lock", "nobody"], &["no target `nobody`", "glibc"]),
         (&["mmap", "--lock", "none", "--serialize", "iteration"], &["--lock"]),
         (&["mmap", "--threads", "0"], &["threads must be between 1 and 4096"]),
+        (&["mmap", "--threads", "2,2"], &["`untouched × 2` twice"]),
+        (&["mmap", "--lock", "glibc,glibc"], &["--lock names `glibc` twice", "the baseline runs twice"]),
+        (&["creat", "--tasks", "processes"], &["use --as processes"]),
+        (&["condvar", "--cpus", "all", "--waiter-first"], &["--cpus one"]),
         (&["mmap", "--baseline", "x"], &["no arm `x`", "plain"]),
-        (&["creat", "--tasks", "processes", "--lock", "std"], &["processes do not share a mutex"]),
+        (&["creat", "--as", "processes", "--lock", "std"], &["processes do not share a mutex"]),
         (&["creat", "--dir", "/no/such/directory"], &["--dir /no/such/directory", "Name a directory"]),
         (&["creat", "--dir", "/proc"], &["cannot write to --dir /proc"]),
         (&["faults", "--size", "65536", "--threads", "4096"], &["of memory", "fewer tasks"]),
@@ -231,7 +235,7 @@ fn bad_requests() {
     }
     let empty = tempfile::tempdir().unwrap();
     let mut command = spinpark(["bench", "scan", "--repeat", "1", "--tree"]);
-    said(command.arg(empty.path())).fails(1, &["there is no file to scan"]);
+    said(command.arg(empty.path())).fails(2, &["--tree: there is no file to scan"]);
 }
 
 /// The worker, as the workload starts it.

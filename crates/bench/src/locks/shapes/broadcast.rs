@@ -79,7 +79,7 @@ pub(super) fn run<C: BenchCondvar>(job: &Job) -> Result<Outcome, Wrong> {
         } else {
             Share { all: hall.answer(), ..Share::default() }
         }
-    });
+    })?;
     let heard = done.shares.split_off(1);
     for heard in heard {
         expect("the number of calls that a waiter heard", heard.all, done.shares[0].all)?;

@@ -4,7 +4,7 @@
 //! too. So there are phases, and only operations that end in the middle one count:
 //!
 //! ```text
-//! barrier | warm up | counted: this time, these operations | over
+//! gate | warm up | counted: this time, these operations | over
 //! ```
 //!
 //! Reading a clock takes as long as a lock. So a load is run twice, on fresh locks and threads: once without any clock,
@@ -12,13 +12,13 @@
 //! beginning, also if that is before the counted phase, and to its end, also if that is after it: a thread that
 //! starves is not overlooked.
 
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Job;
 use super::watch::{Nobody, Stopwatch, Waits, Watch};
+use crate::gate::{self, Gate, NoThread};
 use crate::locks::counters::{Counters, Counts};
 
 const WARM_UP: u8 = 0;
@@ -137,21 +137,21 @@ pub(super) struct Done<T> {
 
 /// Runs `work(number, phase)` in the job's threads until the phase is over. All are alive before any starts.
 ///
-/// The barrier is std's, so it is not among the locks under test, except for the target that is std.
-pub(super) fn run<T: Send>(job: &Job, work: impl Fn(usize, &Phase) -> T + Sync) -> Done<T> {
+/// The gate is made of std's locks, so it is not among the locks under test, except for the target that is std.
+///
+/// # Errors
+///
+/// If a thread cannot be created.
+pub(super) fn run<T: Send>(job: &Job, work: impl Fn(usize, &Phase) -> T + Sync) -> Result<Done<T>, NoThread> {
     let phase = Phase::new(job.time_waits);
-    let barrier = Barrier::new(job.threads + 1);
+    let gate = Gate::default();
     let counters = Counters::open(job.count_futex_calls);
     thread::scope(|scope| {
-        let (work, phase, barrier) = (&work, &phase, &barrier);
-        let spawn = |number| {
-            scope.spawn(move || {
-                barrier.wait();
-                work(number, phase)
-            })
-        };
-        let handles: Vec<_> = (0..job.threads).map(spawn).collect();
-        barrier.wait();
+        let (work, phase, gate) = (&work, &phase, &gate);
+        let work = move |number| gate.pass().then(|| work(number, phase));
+        let handles = gate::start(scope, gate, job.threads, work)?;
+        gate.wait_for(job.threads);
+        gate.open();
         thread::sleep(job.duration / WARM_UP_SHARE);
         let running = counters.start();
         phase.set(COUNTED);
@@ -161,18 +161,22 @@ pub(super) fn run<T: Send>(job: &Job, work: impl Fn(usize, &Phase) -> T + Sync) 
         let elapsed = start.elapsed();
         let counts = running.stop();
         let results =
-            handles.into_iter().map(|handle| handle.join().unwrap_or_else(|_| std::process::abort()));
-        Done { shares: results.collect(), elapsed, counts }
+            handles.into_iter().filter_map(|handle| handle.join().unwrap_or_else(|_| std::process::abort()));
+        Ok(Done { shares: results.collect(), elapsed, counts })
     })
 }
 
 /// Runs `body` while a second thread is alive and asleep: glibc and we both treat a process with one thread differently.
-pub(super) fn beside_a_sleeper<T>(body: impl FnOnce() -> T) -> T {
+///
+/// # Errors
+///
+/// If it cannot be created.
+pub(super) fn beside_a_sleeper<T>(body: impl FnOnce() -> T) -> Result<T, NoThread> {
     thread::scope(|scope| {
-        let sleeper = scope.spawn(thread::park);
+        let sleeper = gate::start_one(scope, thread::park)?;
         let result = body();
         // A parked thread may wake for no reason and end early; that is harmless at this point and rare before.
         sleeper.thread().unpark();
-        result
+        Ok(result)
     })
 }

@@ -20,6 +20,7 @@ use thiserror::Error;
 
 use super::load::Load;
 use super::primitives::{BenchCondvar, BenchMutex, BenchRwLock};
+use crate::gate::NoThread;
 
 pub(crate) use self::outcome::jain;
 pub use self::outcome::{Outcome, Report, WaitReport};
@@ -61,6 +62,9 @@ pub enum Wrong {
         /// What it had to be.
         expected: u64,
     },
+    /// Not all threads could be created.
+    #[error(transparent)]
+    NoThread(#[from] NoThread),
     /// A family was asked for what it cannot do.
     #[error("these locks cannot run this load")]
     Unfit,

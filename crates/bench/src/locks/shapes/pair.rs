@@ -18,7 +18,7 @@ const BATCH: u64 = 1000;
 /// A mutex of any kind.
 pub(super) fn mutex<M: BenchMutex>(pair: &Pair, job: &Job) -> Result<Outcome, Wrong> {
     let counter = Guarded::<M, u64>::new(0);
-    let outcome = measure(pair, job, || *black_box(&mut *counter.lock()) += 1);
+    let outcome = measure(pair, job, || *black_box(&mut *counter.lock()) += 1)?;
     outcome.checked(counter.into_inner())
 }
 
@@ -28,11 +28,11 @@ pub(super) fn rwlock<R: BenchRwLock>(pair: &Pair, job: &Job) -> Result<Outcome, 
         // Nobody may write while reading; so the result is what was read, added up.
         let one = Shared::<R, u64>::new(1);
         let mut sum = 0;
-        let outcome = measure(pair, job, || sum += one.read(|| (), |one| *black_box(one)));
+        let outcome = measure(pair, job, || sum += one.read(|| (), |one| *black_box(one)))?;
         return outcome.checked(sum);
     }
     let counter = Shared::<R, u64>::new(0);
-    let outcome = measure(pair, job, || counter.write(|| (), |counter| *black_box(counter) += 1));
+    let outcome = measure(pair, job, || counter.write(|| (), |counter| *black_box(counter) += 1))?;
     outcome.checked(counter.into_inner())
 }
 
@@ -47,8 +47,11 @@ impl Unchecked {
 }
 
 #[inline]
-fn measure(pair: &Pair, job: &Job, operation: impl FnMut()) -> Unchecked {
-    if pair.threaded { crew::beside_a_sleeper(|| repeat(job, operation)) } else { repeat(job, operation) }
+fn measure(pair: &Pair, job: &Job, operation: impl FnMut()) -> Result<Unchecked, Wrong> {
+    match pair.threaded {
+        true => Ok(crew::beside_a_sleeper(|| repeat(job, operation))?),
+        false => Ok(repeat(job, operation)),
+    }
 }
 
 #[inline]
@@ -57,11 +60,15 @@ fn repeat(job: &Job, mut operation: impl FnMut()) -> Unchecked {
     let counting = Counters::open(job.count_futex_calls).start();
     let start = Instant::now();
     let cpu_start = cpu_time();
-    while start.elapsed() < job.duration {
+    // Once at least, however busy the machine is.
+    loop {
         for _ in 0..BATCH {
             operation();
         }
         operations += BATCH;
+        if start.elapsed() >= job.duration {
+            break;
+        }
     }
     let elapsed = cpu_time() - cpu_start;
     let mut counts = counting.stop();

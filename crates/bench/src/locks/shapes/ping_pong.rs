@@ -63,7 +63,7 @@ pub(super) fn run<C: BenchCondvar>(load: &PingPong, job: &Job) -> Result<Outcome
         }
         let signal = load.signal;
         crew::drive(phase, &mut Player { me, signal, table: &table, your_turn: &your_turn })
-    });
+    })?;
     let all = done.shares.iter().map(|share| share.all).sum();
     expect("the number of turns", table.into_inner().turns, all)?;
     Ok(Outcome::new(done))

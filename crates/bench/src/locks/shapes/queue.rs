@@ -85,7 +85,7 @@ pub(super) fn run<C: BenchCondvar>(load: &load::Queue, job: &Job) -> Result<Outc
     let producers = job.threads / 2;
     let done = crew::run(job, |number, phase| {
         crew::drive(phase, &mut Worker { queue: &queue, is_producer: number < producers })
-    });
+    })?;
     let sum = |shares: &[Share]| shares.iter().map(|share| share.all).sum::<u64>();
     let items = queue.items.into_inner();
     expect("the number of pushes", items.pushed, sum(&done.shares[..producers]))?;

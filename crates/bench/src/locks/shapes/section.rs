@@ -96,7 +96,7 @@ fn count<C: Counted>(section: &Section, job: &Job) -> Result<Outcome, Wrong> {
     let locks: Vec<_> = (0..section.locks).map(|_| C::new()).collect();
     let done = crew::run(job, |number, phase| {
         crew::drive(phase, &mut Worker { section, locks: &locks, random: Random::new(number) })
-    });
+    })?;
     let mut counters = [[0; 2]; MAX_LINES];
     for lock in locks {
         for (sum, counter) in counters.iter_mut().zip(lock.into_counters()) {

@@ -60,7 +60,7 @@ pub(super) fn run<R: BenchRwLock>(load: &load::Shared, job: &Job) -> Result<Outc
         let mut worker = Worker { load, pair: &pair, random, writes: 0, torn: 0 };
         let share = crew::drive(phase, &mut worker);
         (share, [worker.writes, worker.torn])
-    });
+    })?;
     let mut sums = [0; 2];
     let shares: Vec<Share> = std::mem::take(&mut done.shares)
         .into_iter()

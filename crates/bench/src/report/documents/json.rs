@@ -19,6 +19,7 @@ pub struct Document<'a> {
     schema: u32,
     end: &'a str,
     command: &'a str,
+    quick: bool,
     environment: &'a Environment,
     documents: Vec<OfDocument<'a>>,
 }
@@ -42,6 +43,7 @@ impl<'a> Document<'a> {
             schema: SCHEMA,
             end: &page.end,
             command: &page.command,
+            quick: page.is_quick,
             environment: &page.environment,
             documents: documents.collect(),
         }

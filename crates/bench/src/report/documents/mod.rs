@@ -3,4 +3,5 @@
 pub mod html;
 pub mod json;
 pub mod markdown;
+pub mod read;
 pub mod runs;

@@ -96,7 +96,7 @@ fn chart(workload: &Workload, results: &[CellResult]) -> Option<String> {
     let first = results.first().filter(|_| results.len() > 1)?;
     let names: Vec<&str> = first.arms.iter().map(|arm| arm.arm.as_str()).collect();
     let point = |(place, result): (usize, &CellResult), name: &str| {
-        let arm = result.arms.iter().find(|arm| arm.arm == name)?;
+        let arm = result.arms.iter().find(|arm| arm.arm == name && arm.mean > 0.0)?;
         Some((place, ends(arm)))
     };
     let lines = names.iter().enumerate().map(|(number, name)| {

@@ -1,10 +1,10 @@
 //! One cell with all its figures: what an operation costs, and how long it waits.
 
-use super::{dash, interval, threads, time_verdict};
+use super::{dash, interval, threads, time, time_verdict};
 use crate::locks::experiment::Skipped;
 use crate::locks::result::CellResult;
 use crate::report::{Style, table, text, wrap};
-use crate::units::{number, percent, seconds};
+use crate::units::{number, per_operation, percent, seconds};
 
 /// The tables of a cell. `cpus` decides whether it is oversubscribed.
 #[must_use]
@@ -36,11 +36,11 @@ fn costs(result: &CellResult, style: Style) -> String {
         let (word, goodness) = time_verdict(target.verdict);
         let cells = [
             target.target.clone(),
-            seconds(target.time_ns * 1e-9),
+            time(target.time_ns),
             target.ratio.map_or_else(dash, |ratio| format!("{:.2}", ratio.median)),
             target.ratio.as_ref().map_or_else(dash, interval),
             String::new(),
-            seconds(target.cpu_ns * 1e-9),
+            cpu(target.cpu_ns),
             small(target.switches),
             target.futex_calls.map_or_else(dash, small),
         ];
@@ -65,10 +65,16 @@ fn waits(result: &CellResult, style: Style) -> String {
     if rows.is_empty() { String::new() } else { text(&rows) }
 }
 
+/// CPU time per operation.
+fn cpu(ns: f64) -> String {
+    if ns.is_finite() { per_operation(ns * 1e-9) } else { dash() }
+}
+
 /// A count per operation: mostly far below one.
 fn small(count: f64) -> String {
     match count {
         0.0 => String::from("0"),
+        c if c.is_infinite() => dash(),
         c if c < 0.001 => format!("{c:.0e}"),
         c if c < 1.0 => format!("{c:.3}"),
         c => number(c),

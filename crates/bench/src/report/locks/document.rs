@@ -8,6 +8,7 @@ use crate::locks::definitions::{Bound, Target};
 use crate::locks::experiment::Measured;
 use crate::locks::result::CellResult;
 use crate::machine::Noise;
+use crate::report::reading;
 use crate::warnings::Warning;
 
 /// The version of the document's structure. It grows when a field changes its meaning or goes.
@@ -78,14 +79,7 @@ impl Record {
     ///
     /// A sentence that says why it is none.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let record: Self = serde_json::from_str(text).map_err(|error| format!("not a record: {error}"))?;
-        if record.format != FORMAT || record.schema != SCHEMA {
-            return Err(format!(
-                "a document `{}` of schema {}, but only `{FORMAT}` of schema {SCHEMA} can be read",
-                record.format, record.schema
-            ));
-        }
-        Ok(record)
+        reading::parse(text, FORMAT, SCHEMA)
     }
 
     /// "2026-01-02-some-cpu-2cpus.json": the file of a dated record.

@@ -1,11 +1,11 @@
 //! Variants of one lock: which of the differences have an effect, at which number of threads.
 
-use super::{dash, interval, threads};
+use super::{dash, interval, threads, time};
 use crate::locks::definitions::Target;
 use crate::locks::result::{CellResult, TargetResult};
 use crate::report::{Goodness, Style, table, text};
 use crate::stats::verdict::Verdict;
-use crate::units::{change, percent, seconds};
+use crate::units::{change, percent};
 
 /// The baseline, if every other target is a variant of it.
 #[must_use]
@@ -45,7 +45,7 @@ fn row(result: &CellResult, target: &TargetResult, baseline: &str, cpus: usize) 
     [
         short(&target.target, baseline).to_owned(),
         threads(result.threads, cpus),
-        seconds(target.time_ns * 1e-9),
+        time(target.time_ns),
         target.ratio.map_or_else(dash, |ratio| change(ratio.median)),
         target.ratio.as_ref().map_or_else(dash, interval),
         word(target.verdict).to_owned(),
@@ -110,7 +110,8 @@ fn render_shape(shape: &str, cells: &[&CellResult], baseline: &str, cpus: usize,
 fn entry(target: Option<&TargetResult>, is_baseline: bool, style: Style) -> comfy_table::Cell {
     let Some(target) = target else { return comfy_table::Cell::new(dash()) };
     match target.ratio {
-        _ if is_baseline => comfy_table::Cell::new(seconds(target.time_ns * 1e-9)),
+        _ if is_baseline => comfy_table::Cell::new(time(target.time_ns)),
+        None if target.time_ns.is_infinite() => comfy_table::Cell::new(time(target.time_ns)),
         None => comfy_table::Cell::new(dash()),
         Some(ratio) => {
             let text = format!("{} {}", change(ratio.median), word(target.verdict));

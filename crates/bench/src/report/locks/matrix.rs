@@ -1,9 +1,8 @@
 //! Many targets: a row per target, a column per number of threads; shapes that have only one share a table.
 
-use super::{dash, threads};
+use super::{dash, threads, time};
 use crate::locks::result::CellResult;
 use crate::report::{Style, table, text};
-use crate::units::seconds;
 
 /// A table before it is drawn.
 #[derive(Debug, PartialEq)]
@@ -54,8 +53,9 @@ impl<'a> Matrix<'a> {
     pub(super) fn time(&self, row: &str, column: usize) -> Option<(String, bool)> {
         let cell = self.columns[column].1;
         let own = cell.targets.iter().find(|target| target.target == row)?;
-        let is_best = cell.targets.iter().all(|other| own.time_ns <= other.time_ns);
-        Some((seconds(own.time_ns * 1e-9), is_best))
+        let is_best =
+            own.time_ns.is_finite() && cell.targets.iter().all(|other| own.time_ns <= other.time_ns);
+        Some((time(own.time_ns), is_best))
     }
 
     fn render(&self, style: Style) -> String {

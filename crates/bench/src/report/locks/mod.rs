@@ -14,6 +14,7 @@ use super::{Goodness, Printed, verdict_word};
 use crate::sample::Metric;
 use crate::stats::Ratio;
 use crate::stats::verdict::Verdict;
+use crate::units;
 
 /// With at most this many cells, all figures are shown without being asked for.
 pub const FEW_CELLS: usize = 6;
@@ -21,6 +22,11 @@ pub const FEW_CELLS: usize = 6;
 /// What stands where there is no number.
 pub(super) fn dash() -> String {
     String::from("–")
+}
+
+/// A time per operation; `0 ops` if there was none.
+pub(super) fn time(ns: f64) -> String {
+    if ns.is_finite() { units::seconds(ns * 1e-9) } else { String::from("0 ops") }
 }
 
 /// `[0.95, 1.02]`.

@@ -1,6 +1,6 @@
 //! Two targets: one row per cell.
 
-use super::{dash, interval, threads, time_verdict};
+use super::{dash, interval, threads, time, time_verdict};
 use crate::locks::result::{CellResult, TargetResult};
 use crate::report::{Goodness, Style, table, text};
 use crate::units::{percent, seconds};
@@ -34,8 +34,8 @@ pub(super) fn row(result: &CellResult, cpus: usize) -> Option<([String; 8], Good
     let cells = [
         result.shape.clone(),
         threads(result.threads, cpus),
-        seconds(baseline.time_ns * 1e-9),
-        seconds(other.time_ns * 1e-9),
+        time(baseline.time_ns),
+        time(other.time_ns),
         other.ratio.map_or_else(dash, |ratio| format!("{:.2}", ratio.median)),
         other.ratio.as_ref().map_or_else(dash, interval),
         result.again.map_or_else(dash, |again| format!("±{}", percent(again.reach()))),

@@ -21,6 +21,8 @@ fn lines<'a>(cells: &[&CellResult], targets: &'a [String]) -> Vec<Line<'a>> {
     let line = |(number, target): (usize, &'a String)| {
         let point = |(place, cell): (usize, &&CellResult)| {
             let own = cell.targets.iter().find(|own| own.target == *target)?;
+            // The axis is logarithmic: nothing has no place on it.
+            let own = Some(own).filter(|own| own.throughput[1] > 0.0)?;
             Some((place, own.throughput))
         };
         let points: Vec<_> = cells.iter().enumerate().filter_map(point).collect();

@@ -3,7 +3,7 @@
 
 use crate::report::locks::dash;
 use crate::report::{Style, table, text, wrap};
-use crate::units::{number, seconds};
+use crate::units::{number, per_operation, seconds};
 use crate::workloads::condvar::published;
 use crate::workloads::condvar::{CONDVAR_CALLS, FUTEX_CALLS, SWITCHES, SYSTEM, USER};
 use crate::workloads::result::{ArmResult, CellResult};
@@ -69,7 +69,10 @@ fn with_deviation(value: f64, standard_deviation: Option<f64>) -> String {
 
 fn time(arm: &ArmResult, key: &str) -> String {
     let deviation = arm.column_deviations.get(key).copied();
-    arm.columns.get(key).map_or_else(dash, |&value| with_deviation(value, deviation))
+    arm.columns.get(key).map_or_else(dash, |&value| match value {
+        0.0 => per_operation(value),
+        value => with_deviation(value, deviation),
+    })
 }
 
 fn count(arm: &ArmResult, key: &str) -> String {
@@ -108,6 +111,8 @@ mod tests {
             breakdown: BTreeMap::new(),
             column_deviations: BTreeMap::from([named((USER, mean / 30.0))]),
             fewest_operations: 1,
+            runs: 2,
+            empty_runs: 0,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::report::locks::{dash, threads};
 use crate::report::{Style, table, text};
-use crate::units::{bytes, number, percent, seconds};
+use crate::units::{bytes, number, per_operation, percent, seconds};
 use crate::workloads::result::{ArmResult, CellResult};
 use crate::workloads::workload::Kind;
 use crate::workloads::{Column, Workload};
@@ -28,8 +28,8 @@ pub fn render(workload: &Workload, results: &[&CellResult], cpus: usize, style: 
             let mut cells = vec![
                 if place == 0 { threads(result.tasks, cpus) } else { String::new() },
                 arm.arm.clone(),
-                seconds(arm.user_s),
-                seconds(arm.system_s),
+                per_operation(arm.user_s),
+                per_operation(arm.system_s),
                 small(arm.switches),
             ];
             if has_spread {

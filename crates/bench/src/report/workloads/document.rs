@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
 use crate::machine::Noise;
+use crate::report::reading;
 use crate::warnings::Warning;
 use crate::workloads::experiment::Measured;
 use crate::workloads::result::CellResult;
@@ -65,13 +66,6 @@ impl Record {
     ///
     /// A sentence that says why it is none.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let record: Self = serde_json::from_str(text).map_err(|error| format!("not a record: {error}"))?;
-        if record.format != FORMAT || record.schema != SCHEMA {
-            return Err(format!(
-                "a document `{}` of schema {}, but only `{FORMAT}` of schema {SCHEMA} can be read",
-                record.format, record.schema
-            ));
-        }
-        Ok(record)
+        reading::parse(text, FORMAT, SCHEMA)
     }
 }

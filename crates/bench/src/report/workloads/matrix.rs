@@ -8,7 +8,33 @@ use crate::units::change;
 use crate::workloads::Workload;
 use crate::workloads::result::{ArmResult, CellResult};
 
-/// Arms that fit beside each other in 100 columns.
+/// Of a column beside its longest word, and of the deviation beside it.
+const BLANKS: usize = 3;
+const DEVIATION: usize = 11;
+
+/// Arms whose columns fit beside each other, with the baseline's.
+fn chunks<'a>(names: &[&'a str], baseline: &str, width: usize) -> Vec<Vec<&'a str>> {
+    let column = |name: &str| {
+        let word = name.split(' ').map(|word| word.chars().count()).max().unwrap_or_default();
+        word.max(8) + BLANKS + DEVIATION
+    };
+    let first = 10 + column(baseline);
+    let mut chunks: Vec<Vec<&str>> = Vec::new();
+    let mut used = usize::MAX;
+    for name in names {
+        used = used.saturating_add(column(name));
+        match chunks.last_mut().filter(|chunk| used <= width && chunk.len() < ARMS) {
+            Some(chunk) => chunk.push(name),
+            None => {
+                chunks.push(vec![name]);
+                used = first + column(name);
+            }
+        }
+    }
+    chunks
+}
+
+/// No more arms beside each other: who reads so many numbers in a line?
 const ARMS: usize = 3;
 
 /// The table of one variant; none if there is nothing to compare.
@@ -20,7 +46,8 @@ pub fn render(workload: &Workload, results: &[&CellResult], cpus: usize, style: 
         return None;
     }
     let names: Vec<&str> = others.iter().map(|arm| arm.arm.as_str()).collect();
-    let tables = names.chunks(ARMS).map(|names| part(workload, results, &baseline.arm, names, cpus, style));
+    let chunks = chunks(&names, &baseline.arm, usize::from(style.width));
+    let tables = chunks.iter().map(|names| part(workload, results, &baseline.arm, names, cpus, style));
     Some(tables.collect::<Vec<_>>().join("\n"))
 }
 

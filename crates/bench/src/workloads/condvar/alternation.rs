@@ -10,7 +10,6 @@
 //! it has answered before the signaller looks: then the waiter waits each time and the signaller never, and each
 //! iteration is one signal that wakes somebody.
 
-use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::counted;
 use super::scheduling::{self, Cpus};
+use crate::gate::{self, Gate, NoThread};
 use crate::locks::counters::{Counters, Counts};
 use crate::locks::load::Signal;
 use crate::locks::primitives::{Apart, BenchCondvar, Guarded};
@@ -108,25 +108,30 @@ pub(crate) fn run<C: BenchCondvar>(setting: &Setting) -> Result<Done, Trouble> {
     let [signalled, answered] = [Apart(C::default()), Apart(C::default())];
     let signaller = Player { me: 0, table: &table, mine: &answered.0, other: &signalled.0 };
     let waiter = Player { me: 1, table: &table, mine: &signalled.0, other: &answered.0 };
-    let barrier = Barrier::new(3);
     let counters = Counters::open(setting.counts);
-    let work = |player: &Player<'_, C>| {
+    let (players, gate) = ([&waiter, &signaller], Gate::default());
+    let (players, gate) = (&players, &gate);
+    let work = move |number: usize| {
+        let player = players[number];
         let placed = scheduling::place(setting.cpus, setting.waiter_first && player.me == 0);
-        barrier.wait();
-        barrier.wait();
-        placed.map(|()| player.play(setting))
+        // Both come here, or the other one would wait for ever.
+        let plays = gate.pass();
+        if plays { placed.map(|()| player.play(setting)) } else { placed }
     };
     let (elapsed, kernel, played) = thread::scope(|scope| {
-        let threads = [scope.spawn(|| work(&waiter)), scope.spawn(|| work(&signaller))];
-        barrier.wait();
+        let threads = gate::start(scope, gate, 2, work)?;
+        gate.wait_for(2);
         counted::start();
         let running = counters.start();
-        barrier.wait();
+        gate.open();
         let start = Instant::now();
-        let played = threads.map(|thread| thread.join().unwrap_or_else(|_| std::process::abort()));
+        let played: Vec<_> = (threads.into_iter())
+            .map(|thread| thread.join().unwrap_or_else(|_| std::process::abort()))
+            .collect();
         let elapsed = start.elapsed();
-        (elapsed, running.stop(), played)
-    });
+        Ok::<_, NoThread>((elapsed, running.stop(), played))
+    })
+    .map_err(|error| Trouble::Refused(error.to_string()))?;
     played.into_iter().collect::<Result<(), Trouble>>()?;
     let calls = counted::all().map(|all| {
         let on_condvars = [&signalled, &answered].map(counted::inside).iter().sum();

@@ -2,6 +2,7 @@
 
 use crate::locks::definitions::{Definitions, Side, Target};
 use crate::locks::families::alternate;
+use crate::locks::selection::twice;
 use crate::locks::targets;
 
 /// The document's three variants, by the names that it has for them, and their families.
@@ -24,9 +25,10 @@ pub fn parse(words: &[String]) -> Result<Vec<Target>, String> {
     let mut found = Vec::new();
     for word in words {
         let target = target(&definitions, word)?;
-        if !found.contains(&target) {
-            found.push(target);
+        if found.contains(&target) {
+            return Err(twice("--lock", word));
         }
+        found.push(target);
     }
     Ok(found)
 }
@@ -63,7 +65,7 @@ mod tests {
 
     #[test]
     fn the_documents_own_and_targets() {
-        let found = words("orig,wake-op,glibc,drop-in+A=1,orig").unwrap();
+        let found = words("orig,wake-op,glibc,drop-in+A=1").unwrap();
         assert_eq!(found.len(), 4);
         assert_eq!(found[1].family, "condvar-2003-wake-op");
         assert!(found[3].preload);
@@ -72,6 +74,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_used() {
+        assert!(words("orig,glibc,orig").unwrap_err().contains("`orig` twice"));
         let said = words("nobody").unwrap_err();
         assert!(said.contains("`nobody`") && said.contains("wake-op"), "{said}");
         assert!(words("onetbb").unwrap_err().contains("no condition variable"));

@@ -80,7 +80,7 @@ pub fn cells(setting: &Setting, cpus: &[Cpus], locks: &[Target]) -> Vec<Cell> {
             },
             tasks: 2,
             arms: locks.iter().map(arm).collect(),
-            needs: Needs { processes: 2, ..Needs::default() },
+            needs: Needs { processes: 2, threads: 2, ..Needs::default() },
         }
     };
     cpus.iter().map(cell).collect()

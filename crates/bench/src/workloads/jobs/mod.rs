@@ -127,6 +127,7 @@ fn cell(mix: &Mix, wish: &Wish, tasks: usize, file_bytes: u64) -> Cell {
             memory: users * (8 << 20),
             space: users * file_bytes * FILES_AT_A_TIME,
             files: users * 100,
+            ..Needs::default()
         },
     }
 }

@@ -67,7 +67,7 @@ pub fn cells(server: Option<SocketAddr>, rungs: &[usize], millis: u64) -> Vec<Ce
 }
 
 fn needs_of_clients(clients: u64) -> Needs {
-    Needs { descriptors: clients, processes: clients, ..Needs::default() }
+    Needs { descriptors: clients, processes: clients, threads: clients, ..Needs::default() }
 }
 
 fn needs(clients: u64, millis: u64) -> Needs {

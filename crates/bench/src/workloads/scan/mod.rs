@@ -65,12 +65,22 @@ pub fn cells(tree: Option<PathBuf>, sections: &[Sections], locks: &[Target], run
         needs: Needs {
             descriptors: tasks as u64,
             processes: tasks as u64,
+            threads: tasks as u64,
             memory: 0,
             space: if tree.is_some() { 0 } else { 2 * TREE_BYTES },
             files: if tree.is_some() { 0 } else { 2 * FILES as u64 },
         },
     };
     rungs.iter().map(cell).collect()
+}
+
+/// Whether there is something to scan in a user's tree.
+///
+/// # Errors
+///
+/// If not.
+pub fn check(tree: &Path) -> Result<(), Trouble> {
+    tree::read(tree).map(drop)
 }
 
 fn run(job: &Job) -> Result<Report, Trouble> {

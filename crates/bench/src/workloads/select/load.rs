@@ -1,6 +1,5 @@
 //! One run: clients in threads of this process, each on a connection of its own, with a number of rounds to do.
 
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,6 +11,7 @@ use super::connection::{Connection, QueryError};
 use super::server::{Server, ServerError, Usage};
 use super::table::{DATABASE, Random, password, select, statements, update, word};
 use crate::failure::Tail;
+use crate::gate::{self, Gate, NoThread};
 use crate::mariadb::Files;
 
 /// Queries in a round of one client.
@@ -49,6 +49,9 @@ pub enum LoadError {
     /// The server does not do its work.
     #[error(transparent)]
     Server(#[from] ServerError),
+    /// Not all clients could be started.
+    #[error(transparent)]
+    NoThread(#[from] NoThread),
     /// A query failed.
     #[error(transparent)]
     Query(#[from] QueryError),
@@ -98,35 +101,33 @@ impl Load {
     ///
     /// If an answer is wrong or missing.
     pub fn run(&self, server: &Server, files: &Files) -> Result<Outcome, LoadError> {
-        let start = Barrier::new(self.clients + 1);
+        let start = Gate::default();
         let failed = AtomicBool::new(false);
-        let (before, after, results) = thread::scope(|scope| {
+        let (before, after, results) = thread::scope(|scope| -> Result<_, NoThread> {
             let (start, failed) = (&start, &failed);
-            let clients: Vec<_> = (0..self.clients)
-                .map(|number| {
-                    scope.spawn(move || {
-                        let client = Client::new(self, number, files);
-                        let client = client.and_then(|mut client| client.warm_up().map(|()| client));
-                        // Everybody comes here, or the others would wait for ever.
-                        failed.fetch_or(client.is_err(), Ordering::Relaxed);
-                        start.wait();
-                        start.wait();
-                        let result = client.and_then(|mut client| client.run(failed));
-                        failed.fetch_or(result.is_err(), Ordering::Relaxed);
-                        result
-                    })
-                })
-                .collect();
-            start.wait();
+            let work = move |number| {
+                let client = Client::new(self, number, files);
+                let client = client.and_then(|mut client| client.warm_up().map(|()| client));
+                // Everybody comes here, or the others would wait for ever.
+                failed.fetch_or(client.is_err(), Ordering::Relaxed);
+                if !start.pass() {
+                    return Err(LoadError::Abandoned);
+                }
+                let result = client.and_then(|mut client| client.run(failed));
+                failed.fetch_or(result.is_err(), Ordering::Relaxed);
+                result
+            };
+            let clients = gate::start(scope, start, self.clients, work)?;
+            start.wait_for(self.clients);
             // All clients are there, and none has begun.
             let before = server.usage();
-            start.wait();
+            start.open();
             let results: Vec<_> = clients
                 .into_iter()
                 .map(|client| client.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
                 .collect();
-            (before, server.usage(), results)
-        });
+            Ok((before, server.usage(), results))
+        })?;
         let done = first_error(results)?;
         let first = done.iter().map(|done| done.start).min();
         let last = done.iter().map(|done| done.start + done.elapsed).max();

@@ -163,6 +163,7 @@ impl Wish<'_> {
             // A server has as many connections as there are clients, and the files of its own tables.
             descriptors: clients + 256,
             processes: 2 * clients + 64,
+            threads: clients,
             memory: SERVER + clients * (1 << 20),
             // What was prepared, and a copy.
             space: 2 * files,

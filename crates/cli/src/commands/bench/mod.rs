@@ -20,7 +20,7 @@ use spinpark_bench::machine::{Noise, Watch};
 use spinpark_bench::measure::End;
 use spinpark_bench::report::locks::document::{FORMAT, Record, SCHEMA, VersionedTarget};
 use spinpark_bench::report::locks::list;
-use spinpark_bench::report::{self, Style};
+use spinpark_bench::report::{self, Style, wrap};
 use spinpark_bench::rounds::Cell as _;
 use spinpark_bench::target::usage::Usage;
 use spinpark_bench::warnings::{self, Warning};
@@ -29,8 +29,8 @@ use self::output::Findings;
 use self::request::Request;
 use crate::cli::{Bench, Locks};
 use crate::exit;
-use crate::progress::Progress;
-use crate::say::Say;
+use crate::progress::{Progress, about};
+use crate::say::{self, Say};
 use crate::session::{Session, check_rounds};
 
 /// Carries out a subcommand.
@@ -73,7 +73,8 @@ fn measure_locks(locks: &Locks, preset: &str) -> anyhow::Result<ExitCode> {
     let destinations = request.destinations(locks)?;
     let session = Session::start(locks.seed)?;
     intro(&request, &session);
-    let mut progress = Progress::new(request.runs());
+    say::check()?;
+    let mut progress = Progress::new(request.runs(), Some(request.seconds()));
     let (findings, noise, end) = measure_request(&request, &session, &mut progress)?;
     drop(progress);
     findings.print(request.say, locks.markdown, locks.details, Style::of_stdout());
@@ -169,8 +170,8 @@ fn drop_in_report() -> anyhow::Result<tempfile::NamedTempFile> {
 fn intro(request: &Request, session: &Session) {
     let cells = request.cells();
     let runs = cells.iter().map(Measured::runs_per_round).sum::<usize>() * request.rounds;
-    let time = workloads::about(request.seconds());
-    request.say.line(format!(
+    let time = about(request.seconds());
+    let text = format!(
         "{} cell{} × {} rounds: {runs} runs of {} ms in shuffled order (seed {}), about {time}. \
          Ctrl-C: the result so far.",
         cells.len(),
@@ -178,9 +179,13 @@ fn intro(request: &Request, session: &Session) {
         request.rounds,
         request.millis,
         session.seed,
-    ));
+    );
+    request.say.line(wrap(&text, 2));
+    if !request.notes.is_empty() {
+        request.say.line(wrap(&format!("{}.", request.notes.join("; ")), 2));
+    }
     for (why, targets) in request.absent() {
-        request.say.line(format!("Not here: {targets} ({why})"));
+        request.say.line(wrap(&format!("Not here: {targets} ({why})"), 2));
     }
 }
 

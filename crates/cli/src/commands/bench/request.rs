@@ -17,6 +17,7 @@ use spinpark_bench::process::Interrupt;
 use spinpark_bench::report::json::Output;
 use spinpark_bench::rounds::Cell as _;
 use spinpark_bench::target::{DropIn, Target};
+use spinpark_bench::workloads::resources::Needs;
 
 use super::output::Destinations;
 use crate::cli::Locks;
@@ -36,6 +37,8 @@ pub(super) struct Request {
     /// The command line, as a shell would take it.
     pub(super) command: String,
     pub(super) say: Say,
+    /// What is not as it was asked for.
+    pub(super) notes: Vec<String>,
     own: PathBuf,
     drop_in: Option<DropIn>,
 }
@@ -61,6 +64,7 @@ impl Request {
         let of_preset = definitions.preset(preset).map_err(anyhow::Error::msg)?;
         let selected =
             select(&definitions, of_preset, &wish, &peers, allowed_cpus()).map_err(anyhow::Error::msg)?;
+        needs(&selected).check(None)?;
         let drop_in = match selected.targets.iter().any(|target| target.preload) {
             true => {
                 let drop_in = DropIn::find()?;
@@ -84,7 +88,10 @@ impl Request {
         } else {
             7
         };
+        // The numbers of --quick are ours, and nobody asked for them.
+        let notes = if locks.threads.is_empty() { Vec::new() } else { selected.notes.clone() };
         Ok(Self {
+            notes,
             selected,
             peers,
             rounds: locks.rounds.unwrap_or(default_rounds),
@@ -131,7 +138,8 @@ impl Request {
         // Warm-up and the counted phase, twice where waits are timed; the process itself.
         let of_cell = |cell: &Measured| {
             let phases = if cell.cell.load.has_waits() { 2.5 } else { 1.0 };
-            let run = self.millis.max(cell.cell.at_least_millis) as f64 / 1e3 * phases + 0.015;
+            let late = wake_ups_s(cell.cell.threads) * if phases > 1.0 { 2.0 } else { 1.0 };
+            let run = self.millis.max(cell.cell.at_least_millis) as f64 / 1e3 * phases + 0.015 + late;
             run * self.runs_of(cell) as f64
         };
         self.cells().iter().map(of_cell).sum()
@@ -170,6 +178,21 @@ impl Request {
     pub(super) fn is_debug_build(&self) -> bool {
         cfg!(debug_assertions) || self.drop_in.as_ref().is_some_and(DropIn::is_debug_build)
     }
+}
+
+/// How late whoever holds the stopwatch wakes up twice among so many threads, in seconds: a turn of the scheduler for each
+/// of those before it on its CPU.
+fn wake_ups_s(threads: usize) -> f64 {
+    const TURN_S: f64 = 0.002;
+    const MOST_S: f64 = 0.05;
+    let before = threads as f64 / allowed_cpus() as f64 - 1.0;
+    2.0 * (before.max(0.0) * TURN_S).min(MOST_S)
+}
+
+/// What the largest cell needs: its threads, all in one process.
+fn needs(selected: &Selected) -> Needs {
+    let threads = selected.cells.iter().map(|cell| cell.threads).max().unwrap_or_default() as u64;
+    Needs { processes: threads, threads, ..Needs::default() }
 }
 
 fn wish(locks: &Locks, file_shapes: Vec<String>) -> Wish {

@@ -3,34 +3,70 @@
 use std::fs;
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow, bail};
 use spinpark_bench::locks::definitions::Definitions;
-use spinpark_bench::report::Style;
-use spinpark_bench::report::locks::document::Record;
-use spinpark_bench::report::workloads::document;
+use spinpark_bench::report::documents::{json as of_documents, markdown, read};
+use spinpark_bench::report::json as of_compare;
+use spinpark_bench::report::locks::document as of_locks;
+use spinpark_bench::report::reading::{self, Header};
+use spinpark_bench::report::workloads::document as of_workloads;
+use spinpark_bench::report::{Style, compare_table};
 
+use super::super::compare;
 use super::workloads;
 use crate::cli::Show;
 use crate::say::Say;
+
+const SAY: Say = Say { on_stderr: false };
 
 /// Reads the runs, draws all conclusions again, and prints them.
 pub(super) fn run(show: &Show) -> anyhow::Result<ExitCode> {
     let file = show.file.display();
     let text = fs::read_to_string(&show.file).with_context(|| format!("cannot read {file}"))?;
-    if let Ok(record) = document::Record::parse(&text) {
-        return workloads::show(&record, show);
+    let is = |what: String| anyhow!("{file} is {what}");
+    let header = Header::parse(&text).map_err(is)?;
+    if header.format != of_locks::FORMAT {
+        refuse_options(show, &header.format)?;
     }
-    let record = Record::parse(&text).map_err(|what| anyhow::anyhow!("{file} is {what}"))?;
+    match header.format.as_str() {
+        of_compare::FORMAT => compare::report::show(&text, SAY).map_err(is)?,
+        of_documents::FORMAT => SAY.line(markdown::render(&read::parse(&text).map_err(is)?)),
+        of_workloads::FORMAT => {
+            let record = of_workloads::Record::parse(&text).map_err(is)?;
+            workloads::show(&record, show)?;
+            eprint!("{}", compare_table::warnings(&reading::warnings(&text)));
+        }
+        of_locks::FORMAT => locks(&text, show)?,
+        other => bail!("{file} is a document `{other}`, which this command does not know"),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn refuse_options(show: &Show, format: &str) -> anyhow::Result<()> {
+    let is_document = format == of_documents::FORMAT;
+    if (show.markdown && !is_document) || show.plots.is_some() {
+        bail!("--markdown and --plots are for files of `bench locks`; leave them out");
+    }
+    if show.details && format != of_workloads::FORMAT {
+        bail!("--details is for files of `bench locks` and of workloads; leave it out");
+    }
+    Ok(())
+}
+
+fn locks(text: &str, show: &Show) -> anyhow::Result<()> {
+    let record = of_locks::Record::parse(text);
+    let record = record.map_err(|what| anyhow!("{} is {what}", show.file.display()))?;
     let mut definitions = Definitions::built_in()?;
     definitions.targets = record.targets.iter().map(|target| target.target.clone()).collect();
     definitions.bounds.clone_from(&record.bound_definitions);
     let is_bounds = !definitions.bounds.is_empty();
-    let findings = super::findings(&definitions, record, is_bounds)?;
-    findings.print(Say { on_stderr: false }, show.markdown, show.details, Style::of_stdout());
+    let mut findings = super::findings(&definitions, record, is_bounds)?;
+    findings.warnings = reading::warnings(text);
+    findings.print(SAY, show.markdown, show.details, Style::of_stdout());
     if let Some(directory) = &show.plots {
         fs::create_dir_all(directory)
             .with_context(|| format!("cannot create the directory {}", directory.display()))?;
         findings.draw(directory)?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! `spinpark compare`: glibc's locks against ours, on a program as it is.
 
-mod report;
+pub(super) mod report;
 mod request;
 
 use std::process::ExitCode;
@@ -13,6 +13,7 @@ use self::request::Request;
 use super::prepare::{Prepared, prepare};
 use crate::cli::Compare;
 use crate::progress::Progress;
+use crate::say;
 use crate::session::{Session, check_rounds};
 
 /// How long one run of the demonstration should take on the faster locks, in seconds.
@@ -34,6 +35,7 @@ pub(crate) fn run(compare: &Compare) -> anyhow::Result<ExitCode> {
     let request = Request::new(compare)?;
     let session = Session::start(compare.seed)?;
     print_intro(&request);
+    say::check()?;
     let measured = measure_all(&request, &session)?;
     report::report(request, &session, measured)
 }
@@ -56,13 +58,13 @@ fn measure_all(request: &Request, session: &Session) -> anyhow::Result<Measured>
         prepared = adjust_demo(&mut launcher, prepared);
     }
     request.say.line(format!(
-        "{} blocks of 3 runs in shuffled order (seed {}), about {:.0} s. Ctrl-C: the result so far.",
+        "{} rounds of 3 runs in shuffled order (seed {}), about {:.0} s. Ctrl-C: the result so far.",
         request.rounds,
         session.seed,
         prepared.estimate_s(request.rounds).ceil()
     ));
     let watch = Watch::start();
-    let mut progress = Progress::new(request.rounds * 3);
+    let mut progress = Progress::new(request.rounds * 3, Some(prepared.estimate_s(request.rounds)));
     let measurement = measure(request.rounds, session.seed, &mut launcher, &mut progress);
     Ok(Measured { prepared, measurement, noise: watch.noise() })
 }

@@ -3,17 +3,20 @@
 use std::process::ExitCode;
 
 use spinpark_bench::compare::Comparison;
+use spinpark_bench::environment::Environment;
 use spinpark_bench::launch::OwnNumber;
 use spinpark_bench::machine::own_peak_bytes;
 use spinpark_bench::measure::{End, Measurement};
-use spinpark_bench::report::json::{Document, FORMAT_VERSION, Settings};
-use spinpark_bench::report::{Style, compare_table, wrap};
-use spinpark_bench::sample::Metric;
+use spinpark_bench::report::json::{
+    Document, FORMAT, FORMAT_VERSION, Record, RecordedSettings, Settings, metrics,
+};
+use spinpark_bench::report::{Printed, Style, compare_table, reading, wrap};
 use spinpark_bench::warnings::{self, Warning};
 
 use super::Measured;
 use super::request::Request;
 use crate::exit;
+use crate::say::Say;
 use crate::session::Session;
 
 /// Prints the table, writes the file, and decides the exit code.
@@ -23,9 +26,10 @@ pub(super) fn report(
     measured: Measured,
 ) -> anyhow::Result<ExitCode> {
     let json = request.json.take();
+    // As it was when runs started: the statistics need memory of their own.
+    let memory_floor = own_peak_bytes();
     let comparison = compare(&request, &measured.measurement, session.seed);
     let warnings = warnings_of(&request, &comparison, &measured);
-    let memory_floor = own_peak_bytes();
     print(&request, session, &comparison, &warnings, memory_floor);
     if let Some(json) = json.filter(|_| !measured.measurement.runs.is_empty()) {
         json.write(&document(&request, session, &measured, &comparison, &warnings, memory_floor))?;
@@ -34,13 +38,8 @@ pub(super) fn report(
 }
 
 fn compare(request: &Request, measurement: &Measurement, seed: u64) -> Comparison {
-    let own = match request.number {
-        OwnNumber::None => None,
-        _ => Some(Metric::Printed),
-    };
-    let metrics: Vec<Metric> =
-        own.into_iter().chain([Metric::Wall, Metric::Cpu, Metric::Switches, Metric::Memory]).collect();
-    Comparison::new(&measurement.runs, &metrics, seed)
+    let has_own = !matches!(request.number, OwnNumber::None);
+    Comparison::new(&measurement.runs, &metrics(has_own), seed)
 }
 
 fn warnings_of(request: &Request, comparison: &Comparison, measured: &Measured) -> Vec<Warning> {
@@ -57,15 +56,8 @@ fn print(
     warnings: &[Warning],
     memory_floor: u64,
 ) {
-    let (printed, say) = (&request.printed, request.say);
-    say.line(format!(
-        "\n{}",
-        compare_table::render(comparison, printed, memory_floor as f64, Style::of_stdout())
-    ));
-    if let Some(sentence) = compare_table::conclusion(comparison, printed) {
-        say.line(sentence);
-    }
-    say.line(wrap(&session.environment.line(), 2));
+    let say = request.say;
+    tables(say, comparison, &request.printed, memory_floor, &session.environment);
     let warnings = compare_table::warnings(warnings);
     if !warnings.is_empty() {
         say.line(warnings.trim_end());
@@ -78,6 +70,32 @@ fn print(
             "`spinpark compare --help` has examples; `spinpark run -- PROGRAM` just runs it on these locks.",
         );
     }
+}
+
+/// The same from a file; `text` is all of it.
+pub(in super::super) fn show(text: &str, say: Say) -> Result<(), String> {
+    let record = Record::parse(text)?;
+    let RecordedSettings { printed, memory_floor_bytes, .. } = &record.settings;
+    tables(say, &record.comparison(), printed, *memory_floor_bytes, &record.environment);
+    eprint!("{}", compare_table::warnings(&reading::warnings(text)));
+    Ok(())
+}
+
+fn tables(
+    say: Say,
+    comparison: &Comparison,
+    printed: &Printed,
+    memory_floor: u64,
+    environment: &Environment,
+) {
+    say.line(format!(
+        "\n{}",
+        compare_table::render(comparison, printed, memory_floor as f64, Style::of_stdout())
+    ));
+    if let Some(sentence) = compare_table::conclusion(comparison, printed) {
+        say.line(sentence);
+    }
+    say.line(wrap(&environment.line(), 2));
 }
 
 fn document<'a>(
@@ -93,7 +111,7 @@ fn document<'a>(
         _ => None,
     };
     Document {
-        format: "spinpark compare",
+        format: FORMAT,
         format_version: FORMAT_VERSION,
         end: measured.measurement.end.name(),
         command: request.command.clone(),

@@ -15,11 +15,10 @@ use spinpark_bench::report::wrap;
 use self::files::Files;
 use self::part::Part;
 use super::request::command;
-use super::workloads::about;
 use crate::cli::Documents;
 use crate::exit;
-use crate::progress::Progress;
-use crate::say::Say;
+use crate::progress::{Progress, about};
+use crate::say::{self, Say};
 use crate::session::Session;
 
 /// A document with what is to be run.
@@ -42,9 +41,10 @@ pub(super) fn run(wanted: &Documents) -> anyhow::Result<ExitCode> {
     };
     let planned: Vec<Planned> = documents.into_iter().map(plan).collect();
     intro(&planned, &session, say);
+    say::check()?;
 
     let parts = || planned.iter().flat_map(|document| &document.parts);
-    let mut progress = Progress::new(parts().map(Part::runs).sum());
+    let mut progress = Progress::new(parts().map(Part::runs).sum(), Some(parts().map(Part::seconds).sum()));
     let mut state = State { session: &session, is_interrupted: false, has_failed: false };
     let (mut sections, mut outcomes) = (Vec::new(), Vec::new());
     for Planned { number, definition, parts } in planned {

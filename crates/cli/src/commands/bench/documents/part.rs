@@ -14,6 +14,7 @@ use super::super::measure_request;
 use super::super::request::{Request, command};
 use super::super::workloads::{self, Prepared};
 use crate::cli::{Bench, Cli, Command};
+use crate::exit::in_full;
 use crate::progress::Progress;
 use crate::session::Session;
 
@@ -50,7 +51,7 @@ impl Part {
 
     /// Why it cannot be run.
     pub(super) fn obstacle(&self) -> Option<String> {
-        self.prepared.as_ref().err().map(ToString::to_string)
+        self.prepared.as_ref().err().map(in_full)
     }
 
     /// How many runs it has.
@@ -94,7 +95,7 @@ impl Part {
             Err(error) => {
                 // Whatever is not there is no failure; a run that was made and went wrong is one.
                 let failure = error.is::<RunError>().then(|| error.to_string());
-                (What::Nothing(error.to_string()), Vec::new(), failure)
+                (What::Nothing(in_full(&error)), Vec::new(), failure)
             }
         };
         Outcome { name: run.name, title: run.title, command, what, failure, warnings }
@@ -105,7 +106,7 @@ impl Ready {
     fn measure(self, session: &Session, command: &str, progress: &mut Progress) -> anyhow::Result<Measured> {
         match self {
             Self::Workload(prepared) => {
-                let (outcome, end) = prepared.measure(session, command.to_owned(), progress)?;
+                let (outcome, end) = prepared.measure(session, command.to_owned(), progress, None)?;
                 let workloads::Outcome { workload, record, results, noise, warnings } = outcome;
                 Ok((What::Workload { workload, record: Box::new(record), results, noise }, warnings, end))
             }

@@ -2,16 +2,21 @@
 //! really loaded.
 
 use std::path::Path;
+use std::time::Instant;
 
 use anyhow::Context;
-use spinpark_bench::rounds::Plan;
+use spinpark_bench::rounds::{Cell as _, Plan};
 use spinpark_bench::target::usage::Usage;
 use spinpark_bench::target::{DropIn, Target};
 use spinpark_bench::workloads::directory::PrivateDirectory;
 use spinpark_bench::workloads::experiment::{Arm, Cell, Measured};
 use spinpark_bench::workloads::runner::Runner;
 
-use crate::progress::Progress;
+use crate::progress::{Progress, about};
+use crate::say::Say;
+
+/// From so many rounds on, a run more of each cell is a small part of all.
+const MANY_ROUNDS: usize = 4;
 
 /// What a workload needs that its cells do not say.
 #[derive(Default)]
@@ -46,7 +51,9 @@ impl Before {
         &self,
         runner: &Runner<'_>,
         cells: &[Measured],
+        rounds: usize,
         progress: &Progress,
+        say: Option<Say>,
     ) -> anyhow::Result<()> {
         if let Some(first) = &self.first {
             for arm in &first.arms {
@@ -54,6 +61,23 @@ impl Before {
                 runner.run(first, &plan(arm), None)?;
             }
         }
+        self.show_drop_in(runner, cells, progress)?;
+        // With few rounds, asking first takes longer than it is worth.
+        match say {
+            Some(say) if runner.millis == 0 && rounds >= MANY_ROUNDS => {
+                estimate(runner, cells, rounds, progress, say)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A run that shows that the drop-in is loaded.
+    fn show_drop_in(
+        &self,
+        runner: &Runner<'_>,
+        cells: &[Measured],
+        progress: &Progress,
+    ) -> anyhow::Result<()> {
         let has_drop_in = |arm: &&Arm| match &self.trial {
             Some(name) => arm.name == *name,
             None => arm.lock.as_ref().is_some_and(|lock| lock.preload && lock.env.is_empty()),
@@ -73,6 +97,28 @@ impl Before {
     pub(super) fn clean(self) -> std::io::Result<()> {
         self.template.map_or(Ok(()), PrivateDirectory::remove)
     }
+}
+
+/// How long all of it takes, from a run of each cell's baseline that does not count.
+fn estimate(
+    runner: &Runner<'_>,
+    cells: &[Measured],
+    rounds: usize,
+    progress: &Progress,
+    say: Say,
+) -> anyhow::Result<()> {
+    let mut seconds = 0.0;
+    for measured in cells {
+        let Some(baseline) = measured.cell.arms.first() else { continue };
+        progress.now(format!("{} {}: a first run, to see how long it takes", runner.workload, measured.cell));
+        let start = Instant::now();
+        runner.run(&measured.cell, &plan(baseline), None)?;
+        seconds += start.elapsed().as_secs_f64() * (measured.runs_per_round() * rounds) as f64;
+    }
+    progress.expect(seconds);
+    let text = format!("About {}, going by a first run of each cell, which does not count.", about(seconds));
+    progress.above(|| say.line(text));
+    Ok(())
 }
 
 fn plan(arm: &Arm) -> Plan {

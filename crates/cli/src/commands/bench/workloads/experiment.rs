@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use spinpark_bench::failure::RunError;
+use spinpark_bench::locks::selection::once;
 use spinpark_bench::machine::Watch;
 use spinpark_bench::measure::End;
 use spinpark_bench::report::json::Output;
@@ -24,8 +25,8 @@ use super::before::Before;
 use super::outcome::Outcome;
 use crate::cli::Common;
 use crate::exit;
-use crate::progress::Progress;
-use crate::say::Say;
+use crate::progress::{Progress, about};
+use crate::say::{self, Say};
 use crate::session::Session;
 
 /// What is to be measured.
@@ -47,8 +48,9 @@ pub(in super::super) fn measure(common: &Common, experiment: Experiment<'_>) -> 
     let say = Say { on_stderr: common.json.as_deref().is_some_and(Output::is_stdout) };
     let session = Session::start(common.seed)?;
     prepared.intro(session.seed, say);
-    let progress = Progress::new(prepared.runs());
-    let (outcome, end) = prepared.measure(&session, command(env::args_os().skip(1)), &progress)?;
+    say::check()?;
+    let progress = Progress::new(prepared.runs(), prepared.seconds());
+    let (outcome, end) = prepared.measure(&session, command(env::args_os().skip(1)), &progress, Some(say))?;
     drop(progress);
     outcome.report(common.details, say, json)?;
     exit::code_of_end(end)
@@ -92,12 +94,14 @@ impl Prepared {
         (self.millis > 0).then(|| self.runs() as f64 * run)
     }
 
-    /// Measures. `command` is what does the same again.
+    /// Measures. `command` is what does the same again. With `say`, a first run of each cell tells how long all of it takes,
+    /// where nothing else does.
     pub(in super::super) fn measure(
         self,
         session: &Session,
         command: String,
         progress: &Progress,
+        say: Option<Say>,
     ) -> anyhow::Result<(Outcome, End)> {
         let Self { workload, rounds, cells, millis, place, own, drop_in, before } = self;
         let runner = Runner {
@@ -111,7 +115,7 @@ impl Prepared {
             interrupt: &session.interrupt,
         };
         let watch = Watch::start();
-        let (cells, end) = match before.make_runs(&runner, &cells, progress) {
+        let (cells, end) = match before.make_runs(&runner, &cells, rounds, progress, say) {
             Ok(()) => rounds::measure(cells, rounds, session.seed, &mut |measured: &Measured, plan| {
                 progress.now(format!("{} {}, {}", workload.name, measured.cell, plan.target));
                 let report = runner.run(&measured.cell, plan, None)?;
@@ -169,17 +173,18 @@ impl Prepared {
     }
 }
 
-/// `90 s`, `12 min`.
-pub(in super::super) fn about(seconds: f64) -> String {
-    if seconds < 120.0 { format!("{seconds:.0} s") } else { format!("{:.0} min", seconds / 60.0) }
-}
-
 /// What can be wrong about a request of any workload.
 fn check(workload: &Workload, common: &Common, cells: &mut [Cell]) -> anyhow::Result<()> {
     /// More than this is a slip of the pen.
     const MANY: usize = 4096;
     if cells.iter().any(|cell| cell.tasks == 0 || cell.tasks > MANY) {
         bail!("the number of {} must be between 1 and {MANY}", workload.tasks);
+    }
+    let names = cells.iter().map(ToString::to_string).collect::<Vec<_>>();
+    once("an option", &names).map_err(anyhow::Error::msg)?;
+    for cell in &*cells {
+        let arms = cell.arms.iter().map(|arm| &arm.name).collect::<Vec<_>>();
+        once("an option", &arms).map_err(anyhow::Error::msg)?;
     }
     if cells.iter().all(|cell| cell.arms.is_empty()) {
         bail!("nothing is left to measure: sections of a mutex need a --lock");

@@ -5,8 +5,6 @@ mod experiment;
 mod outcome;
 mod programs;
 
-use std::process::ExitCode;
-
 use anyhow::{Context, bail};
 use spinpark_bench::locks::definitions::Target;
 use spinpark_bench::locks::shapes::allowed_cpus;
@@ -18,7 +16,7 @@ use spinpark_bench::workloads::directory::Place;
 use spinpark_bench::workloads::resources::space;
 
 use self::before::Before;
-pub(super) use self::experiment::{Experiment, Prepared, about, measure};
+pub(super) use self::experiment::{Experiment, Prepared, measure};
 pub(super) use self::outcome::Outcome;
 pub(super) use self::programs::{mail, select};
 use crate::cli::{Condvar, Creat, Faults, Jobs, Mmap, Scan, Show};
@@ -39,7 +37,7 @@ pub(super) fn mmap(mmap: &Mmap) -> anyhow::Result<Experiment<'_>> {
 /// `spinpark bench creat`.
 pub(super) fn creat(creat: &Creat) -> anyhow::Result<Experiment<'_>> {
     let locks = workloads::locks::parse(&creat.lock).map_err(anyhow::Error::msg)?;
-    let cells = workloads::creat::cells(&creat.tasks, creat.unlink, &locks, &creat.threads);
+    let cells = workloads::creat::cells(&creat.kinds, creat.unlink, &locks, &creat.threads);
     let cells = cells.map_err(anyhow::Error::msg)?;
     let (workload, millis) = (&workloads::creat::WORKLOAD, creat.length.millis());
     Ok(Experiment { workload, cells, millis, dir: creat.place.dir.as_deref(), before: Before::default() })
@@ -47,7 +45,7 @@ pub(super) fn creat(creat: &Creat) -> anyhow::Result<Experiment<'_>> {
 
 /// `spinpark bench faults`.
 pub(super) fn faults(faults: &Faults) -> anyhow::Result<Experiment<'_>> {
-    let cells = workloads::faults::cells(&faults.kind, &faults.tasks, faults.size << 20, &faults.threads);
+    let cells = workloads::faults::cells(&faults.kind, &faults.kinds, faults.size << 20, &faults.threads);
     let (workload, millis) = (&workloads::faults::WORKLOAD, faults.length.millis());
     Ok(Experiment { workload, cells, millis, dir: faults.place.dir.as_deref(), before: Before::default() })
 }
@@ -58,8 +56,12 @@ pub(super) fn scan(scan: &Scan) -> anyhow::Result<Experiment<'_>> {
         .tree
         .as_deref()
         .map(|tree| tree.canonicalize().with_context(|| format!("cannot read --tree {}", tree.display())));
+    let tree = tree.transpose()?;
+    if let Some(tree) = &tree {
+        workloads::scan::check(tree).context("--tree")?;
+    }
     let threads = if scan.threads.is_empty() { vec![allowed_cpus()] } else { scan.threads.clone() };
-    let cells = workloads::scan::cells(tree.transpose()?, &scan.serialize, &locks(&scan.lock)?, &threads);
+    let cells = workloads::scan::cells(tree, &scan.serialize, &locks(&scan.lock)?, &threads);
     let (workload, millis) = (&workloads::scan::WORKLOAD, scan.length.millis());
     Ok(Experiment { workload, cells, millis, dir: scan.place.dir.as_deref(), before: Before::default() })
 }
@@ -75,17 +77,14 @@ pub(super) fn jobs(jobs: &Jobs) -> anyhow::Result<Experiment<'_>> {
     };
     let dir = jobs.place.dir.as_deref();
     let space = space(&Place::find(dir)?.path);
-    let (cells, notes) = workloads::jobs::cells(&wish, &jobs.tasks, space).map_err(anyhow::Error::msg)?;
+    let (cells, notes) = workloads::jobs::cells(&wish, &jobs.threads, space).map_err(anyhow::Error::msg)?;
     notes.iter().for_each(|note| eprintln!("{note}"));
     // The amount of work is fixed, not the time.
     Ok(Experiment { workload: &workloads::jobs::WORKLOAD, cells, millis: 0, dir, before: Before::default() })
 }
 
 /// `spinpark bench show` of a workload's file.
-pub(super) fn show(record: &Record, show: &Show) -> anyhow::Result<ExitCode> {
-    if show.markdown || show.plots.is_some() {
-        bail!("--markdown and --plots are for files of `bench locks`; leave them out");
-    }
+pub(super) fn show(record: &Record, show: &Show) -> anyhow::Result<()> {
     let workload = workloads::by_name(&record.workload)
         .with_context(|| format!("this command has no workload `{}`", record.workload))?;
     outcome::print(
@@ -95,11 +94,19 @@ pub(super) fn show(record: &Record, show: &Show) -> anyhow::Result<ExitCode> {
         show.details,
         Say { on_stderr: false },
     );
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// `spinpark bench condvar`.
 pub(super) fn condvar(condvar: &Condvar) -> anyhow::Result<Experiment<'_>> {
+    if condvar.waiter_first && !condvar.cpus.contains(&Cpus::One) {
+        bail!(
+            "--waiter-first is about one CPU: on several, the waiter need not wait for the signaller\nUse it with --cpus one"
+        );
+    }
+    if condvar.waiter_first && condvar.cpus.contains(&Cpus::All) {
+        eprintln!("--waiter-first applies to one CPU; on all CPUs it makes no difference and is left out.");
+    }
     let locks = workloads::condvar::locks::parse(&condvar.lock).map_err(anyhow::Error::msg)?;
     let setting = Setting {
         iterations: condvar.iterations,

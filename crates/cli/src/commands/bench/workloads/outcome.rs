@@ -100,7 +100,7 @@ fn warnings_of(
     let uncounted = counts.then(counters::obstacle).flatten().map(|why| Warning::NoFutexCounter { why });
     applying
         .chain(uncounted)
-        .chain(warnings::of_workload(workload, results, record.environment.cpus))
+        .chain(warnings::of_workload(workload, results, record.millis > 0, record.environment.cpus))
         .chain(warnings::of_machine(noise))
         .collect()
 }

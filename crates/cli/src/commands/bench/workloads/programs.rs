@@ -1,10 +1,13 @@
 //! Workloads that are programs with clients: a mail server, a database.
 
 use std::env;
+use std::net::TcpStream;
+use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use spinpark_bench::arm::{prepend, without_drop_in};
 use spinpark_bench::locks::definitions::{Definitions, Target};
+use spinpark_bench::locks::selection::twice;
 use spinpark_bench::locks::targets;
 use spinpark_bench::mariadb::{Files, Programs};
 use spinpark_bench::target::{self, DropIn};
@@ -16,15 +19,26 @@ use super::before::Before;
 use super::experiment::Experiment;
 use crate::cli::{Mail, Select};
 
+/// A mail server that takes longer to answer is not there.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// The family of locks that every program has.
 const FAMILY: &str = "pthread";
 
 /// `spinpark bench mail`.
 pub(crate) fn mail(mail: &Mail) -> anyhow::Result<Experiment<'_>> {
+    if let Some(server) = mail.server {
+        let answers = TcpStream::connect_timeout(&server, PATIENCE);
+        answers.with_context(|| {
+            format!(
+                "--server {server}: nobody answers there; start the mail server first, or check HOST:PORT"
+            )
+        })?;
+    }
     let millis = mail.millis();
     Ok(Experiment {
         workload: &mail_workload::WORKLOAD,
-        cells: mail_workload::cells(mail.server, &mail.clients, millis),
+        cells: mail_workload::cells(mail.server, &mail.threads, millis),
         millis,
         dir: mail.dir.as_deref(),
         before: Before::default(),
@@ -49,7 +63,7 @@ pub(crate) fn select(select: &Select) -> anyhow::Result<Experiment<'_>> {
         (!list.is_empty()).then(|| list.to_string_lossy().into_owned())
     };
     let wish = Wish {
-        clients: &select.clients,
+        clients: &select.threads,
         rounds: select.per_client,
         rows: select.rows,
         updates: select.update,
@@ -88,9 +102,10 @@ fn locks(words: &[String]) -> anyhow::Result<Vec<Target>> {
                  Use glibc, drop-in, drop-in-disabled, or one of them with +VARIABLE=VALUE"
             );
         }
-        if !locks.contains(&target) {
-            locks.push(target);
+        if locks.contains(&target) {
+            bail!(twice("--lock", word));
         }
+        locks.push(target);
     }
     Ok(locks)
 }

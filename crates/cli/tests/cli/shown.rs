@@ -1,0 +1,88 @@
+//! Results again, from their files; where data and tables go.
+
+use std::fs::File;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::fixtures::{program, said, spinpark};
+
+/// The tables, from the first one on, without those that differ in how they are said.
+fn from_table(text: &str) -> Vec<&str> {
+    text.lines().skip_while(|line| !line.starts_with('─')).take_while(|line| !line.is_empty()).collect()
+}
+
+#[test]
+fn a_comparison() {
+    let json = tempfile::NamedTempFile::new().unwrap();
+    let mut command = spinpark(["compare", "--rounds", "6", "--json"]);
+    let live = said(command.arg(json.path()).arg("--").arg(program()));
+    live.succeeds(&["wall time"]);
+    let again = said(spinpark(["bench", "show"]).arg(json.path()));
+    again.succeeds(&["wall time"]);
+    let (live, again) = (from_table(&live.stdout), from_table(&again.stdout));
+    // Warnings are on another stream here.
+    assert_eq!(live[..again.len() - 1], again[..again.len() - 1]);
+    said(spinpark(["bench", "show", "--plots", "x"]).arg(json.path()))
+        .fails(2, &["--plots", "leave them out"]);
+}
+
+#[test]
+fn a_report_of_documents() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = spinpark(["bench", "documents", "--only", "003", "--quick", "--repeat", "1", "--out"]);
+    said(command.arg(directory.path())).succeeds(&["documents.json"]);
+    let again = said(spinpark(["bench", "show"]).arg(directory.path().join("documents.json")));
+    again.succeeds(&["# The four documents"]);
+    let live = std::fs::read_to_string(directory.path().join("documents.md")).unwrap();
+    assert_eq!(again.stdout.trim_end(), live.trim_end());
+}
+
+#[test]
+fn what_is_no_result() {
+    said(&mut spinpark(["bench", "show", "/no/such/file"]))
+        .fails(2, &["cannot read /no/such/file: No such file"]);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), r#"{"format":"else","schema":1}"#).unwrap();
+    said(spinpark(["bench", "show"]).arg(file.path())).fails(2, &["`else`", "does not know"]);
+    std::fs::write(file.path(), "text").unwrap();
+    said(spinpark(["bench", "show"]).arg(file.path())).fails(2, &["not a record"]);
+}
+
+/// `--json` alone is standard output, in every command.
+#[test]
+fn json_without_a_file() {
+    let parsed = |stdout: &str| serde_json::from_str::<Value>(stdout).unwrap();
+    let mut command = spinpark(["compare", "--rounds", "6", "--json", "--"]);
+    let compared = said(command.arg(program()));
+    assert_eq!(parsed(&compared.stdout)["format"], "spinpark compare");
+    assert!(compared.stderr.contains("wall time"), "{}", compared.stderr);
+    let locks =
+        ["bench", "locks", "--shape", "pair-single", "--target", "glibc,std", "--millis", "5", "--json"];
+    let measured = said(&mut spinpark(locks));
+    assert_eq!(parsed(&measured.stdout)["format"], "spinpark bench locks");
+    let mmap = ["bench", "mmap", "--threads", "1", "--repeat", "1", "--millis", "5", "--json"];
+    assert_eq!(parsed(&said(&mut spinpark(mmap)).stdout)["format"], "spinpark bench workload");
+    said(spinpark(["compare", "--json"]).arg(program())).fails(2, &["it is a program", "--json -- PROGRAM"]);
+}
+
+/// What cannot be printed is an error, not silence.
+#[test]
+fn a_full_disk() {
+    let full = || Stdio::from(File::options().write(true).open("/dev/full").unwrap());
+    let list = spinpark(["bench", "list"]).stdout(full()).output().unwrap();
+    assert_eq!(list.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&list.stderr).contains("cannot write to standard output"));
+    let mut command = spinpark(["compare", "--rounds", "6", "--"]);
+    assert_eq!(command.arg(program()).stdout(full()).output().unwrap().status.code(), Some(2));
+}
+
+#[test]
+fn what_is_not_as_asked_is_said() {
+    let locks = ["bench", "locks", "--target", "glibc,std", "--millis", "5", "--threads", "2", "--shape"];
+    let fixed = said(spinpark(locks).arg("pair-single"));
+    fixed.succeeds(&["--threads 2 does not apply to pair-single, which runs with 1"]);
+    assert!(fixed.stdout.lines().all(|line| line.chars().count() <= 100), "{}", fixed.stdout);
+    let twice = ["bench", "locks", "--shape", "pair-single", "--target", "std,std"];
+    said(&mut spinpark(twice)).fails(2, &["--target names `std` twice"]);
+}
