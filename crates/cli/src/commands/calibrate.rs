@@ -28,7 +28,7 @@ pub(crate) fn run(calibrate: &Calibrate) -> anyhow::Result<ExitCode> {
         Some(stem.to_string_lossy().into_owned())
     });
     let mut watcher = Bar {
-        progress: Progress::new(calibrate.rounds * Measure::ALL.len()),
+        progress: Progress::new(calibrate.rounds * Measure::ALL.len(), None),
         is_first: true,
         interrupt: Arc::clone(&session.interrupt),
     };
