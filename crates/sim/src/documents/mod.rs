@@ -1,5 +1,7 @@
 //! The tables of the four documents that need a bigger machine: published beside simulated.
 
+mod scale;
+
 use serde::{Deserialize, Serialize};
 
 use crate::workload::SettingError;
@@ -132,7 +134,7 @@ pub struct TableSpec {
 /// All tables, by document.
 #[must_use]
 pub fn tables() -> &'static [TableSpec] {
-    &[]
+    &[scale::ON_64, scale::ON_512]
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use spinpark_classics::condvar_2003::{Condvar as Condvar2003, Orig, Requeue, Sig
 use spinpark_classics::mtx_2006::{Absent, Alone, Profiled};
 use spinpark_classics::mutex_2003;
 use spinpark_classics::mutex_2010::{Fixed, Mutex, NoSpin as Sleeps, OldSpin};
-use spinpark_classics::rwsem_2013::{Full, NoSpin, Rwsem, Vanilla};
+use spinpark_classics::rwsem_2013::{Full, NoSpin, Rwsem, Series, Vanilla};
 use spinpark_classics::tas::{BackOff, TasLock, TestAndSet, TestAndTestAndSet};
 use spinpark_locks::{RawCondvar, RawMutex, RawRwLock};
 
@@ -91,7 +91,9 @@ fn classic<L: RawLock + 'static>() -> Rc<dyn AnyMutex> {
     Rc::new(Aligned(Classic(L::new())))
 }
 
-fn rwsem<T: Tuned, S: spinpark_classics::rwsem_2013::Series>() -> Rc<Aligned<ClassicRw<Rwsem<Sim<T>, S>>>> {
+type AlignedRwsem<T, S> = Aligned<ClassicRw<Rwsem<Sim<T>, S>>>;
+
+fn rwsem<T: Tuned, S: Series>() -> Rc<AlignedRwsem<T, S>> {
     Rc::new(Aligned(ClassicRw(spinpark_classics::RawRwLock::new())))
 }
 
