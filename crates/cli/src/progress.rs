@@ -8,6 +8,9 @@ use spinpark_bench::blocks::Plan;
 use spinpark_bench::locks::experiment::{Cell, CellObserver};
 use spinpark_bench::measure::{Observer, Run};
 
+/// How finely a free bar moves.
+const FREE_STEPS: u64 = 1000;
+
 /// A bar on standard error; invisible if that is not a terminal.
 pub(crate) struct Progress(ProgressBar);
 
@@ -20,6 +23,21 @@ impl Progress {
             bar.set_style(style.progress_chars("━━─"));
         }
         Self(bar)
+    }
+
+    /// A bar that moves as it is told to.
+    pub(crate) fn free() -> Self {
+        let bar = ProgressBar::with_draw_target(Some(FREE_STEPS), draw_target());
+        if let Ok(style) = ProgressStyle::with_template("{wide_bar} {msg}") {
+            bar.set_style(style.progress_chars("━━─"));
+        }
+        Self(bar)
+    }
+
+    /// Of a free bar: how far it is, from 0 to 1, and what stands beside it.
+    pub(crate) fn at(&self, part: f64, what: String) {
+        self.0.set_message(what);
+        self.0.set_position((part.clamp(0.0, 1.0) * FREE_STEPS as f64) as u64);
     }
 
     /// Says what runs now.
