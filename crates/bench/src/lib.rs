@@ -15,6 +15,7 @@
 //! | workloads of our own | [`demo`], [`locks`], [`workloads`] |
 //! | the four documents beside them | [`documents`] |
 //! | this machine as a file for the simulator | [`calibrate`] |
+//! | the simulator's runs | [`simulate`] |
 //!
 //! Everything after [`measure::Executor`] works without a clock and without processes, and is tested that way.
 
@@ -39,6 +40,7 @@ pub mod pthread;
 pub mod report;
 pub mod rounds;
 pub mod sample;
+pub mod simulate;
 pub mod stats;
 pub mod target;
 pub mod units;

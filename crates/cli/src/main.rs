@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::cli::{Cli, Command, Compare, Sim};
+use crate::cli::{Cli, Command, Compare};
 
 fn main() -> ExitCode {
     let command =
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
         Command::Run(run) => commands::run::run(&run),
         Command::Compare(compare) => commands::compare::run(&compare),
         Command::Bench(bench) => commands::bench::run(&bench),
-        Command::Sim(Sim::Calibrate(calibrate)) => commands::calibrate::run(&calibrate),
+        Command::Sim(sim) => commands::sim::run(&sim),
         Command::Demo(demo) => commands::demo::run(&demo),
         Command::Worker(worker) => commands::worker::run(&worker),
         Command::WorkloadWorker(worker) => commands::worker::run_workload(&worker),

@@ -12,6 +12,8 @@ use spinpark_bench::measure::{Observer, Run};
 
 /// After so many runs, the time that they took says more than what was expected.
 const FEW_RUNS: f64 = 10.0;
+/// How finely a free bar moves.
+const FREE_STEPS: u64 = 1000;
 
 /// A bar on standard error; invisible if that is not a terminal.
 pub(crate) struct Progress {
@@ -48,6 +50,21 @@ impl Progress {
             (Some(seconds), None) | (None, Some(seconds)) => format!("{} left", about(seconds)),
             (None, None) => String::from("time not known yet"),
         }
+    }
+
+    /// A bar that moves as it is told to.
+    pub(crate) fn free() -> Self {
+        let bar = ProgressBar::with_draw_target(Some(FREE_STEPS), draw_target());
+        if let Ok(style) = ProgressStyle::with_template("{wide_bar} {msg}") {
+            bar.set_style(style.progress_chars("━━─"));
+        }
+        Self { bar, start: Instant::now(), runs: 0, expected: Cell::new(None) }
+    }
+
+    /// Of a free bar: how far it is, from 0 to 1, and what stands beside it.
+    pub(crate) fn at(&self, part: f64, what: String) {
+        self.bar.set_message(what);
+        self.bar.set_position((part.clamp(0.0, 1.0) * FREE_STEPS as f64) as u64);
     }
 
     /// Says what runs now.

@@ -2,10 +2,12 @@
 
 pub mod compare_table;
 pub mod documents;
+mod html;
 pub mod json;
 pub mod locks;
 pub mod plot;
 pub mod reading;
+pub mod sim;
 mod words;
 pub mod workloads;
 

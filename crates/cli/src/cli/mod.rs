@@ -15,7 +15,7 @@ use spinpark_bench::arm::Baseline;
 pub(crate) use self::bench::{Bench, Locks, Show};
 pub(crate) use self::documents::Documents;
 pub(crate) use self::programs::{Mail, MailServer, Select};
-pub(crate) use self::sim::{Calibrate, Sim};
+pub(crate) use self::sim::{Calibrate, ShowMachine, Sim, SimRun, Sweep, Tables};
 pub(crate) use self::workloads::{Common, Condvar, Creat, Faults, Jobs, Mmap, Scan, WorkloadWorker};
 
 const EXAMPLES: &str = "\
@@ -24,6 +24,7 @@ Examples:
   spinpark compare -- ./server-test 1000      would better locks make this faster?
   spinpark run -- ./server-test 1000          run it on spinpark's locks
   spinpark bench locks --quick                lock by lock, against everybody else's
+  spinpark sim run                            a lock on a simulated machine of 64 cores
 
 Exit status:
   0    done

@@ -6,4 +6,5 @@ pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod prepare;
 pub(crate) mod run;
+pub(crate) mod sim;
 pub(crate) mod worker;

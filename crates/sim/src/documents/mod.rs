@@ -4,6 +4,7 @@ mod scale;
 
 use serde::{Deserialize, Serialize};
 
+use crate::nearest::did_you_mean;
 use crate::workload::SettingError;
 
 /// What a simulated figure must be for its check to hold.
@@ -135,6 +136,26 @@ pub struct TableSpec {
 #[must_use]
 pub fn tables() -> &'static [TableSpec] {
     &[scale::ON_64, scale::ON_512]
+}
+
+/// The tables of these names; `001` stands for all of that document, and no name for all tables.
+///
+/// # Errors
+///
+/// There is no such table.
+pub fn choose(names: &[String]) -> Result<Vec<TableSpec>, SettingError> {
+    for name in names {
+        if !tables().iter().any(|table| is_meant(table, name)) {
+            let hint = did_you_mean(name, tables().iter().map(|table| table.name));
+            return Err(SettingError::UnknownTable { table: name.clone(), hint });
+        }
+    }
+    let is_wanted = |table: &&TableSpec| names.is_empty() || names.iter().any(|name| is_meant(table, name));
+    Ok(tables().iter().filter(is_wanted).copied().collect())
+}
+
+fn is_meant(table: &TableSpec, name: &str) -> bool {
+    table.name == name || table.name.split_once('-').is_some_and(|(document, _)| document == name)
 }
 
 #[cfg(test)]

@@ -137,6 +137,14 @@ pub enum SettingError {
         hint: String,
     },
     /// See the message.
+    #[error("there is no table \"{table}\"{hint}\n`spinpark sim list` shows them all")]
+    UnknownTable {
+        /// Its name.
+        table: String,
+        /// What may have been meant.
+        hint: String,
+    },
+    /// See the message.
     #[error("there is no lock \"{lock}\"{hint}\n`spinpark sim list` shows them all")]
     UnknownLock {
         /// Its name.

@@ -27,6 +27,7 @@ use spinpark_bench::warnings::{self, Warning};
 
 use self::output::Findings;
 use self::request::Request;
+pub(crate) use self::request::command;
 use crate::cli::{Bench, Locks};
 use crate::exit;
 use crate::progress::{Progress, about};

@@ -210,7 +210,7 @@ fn wish(locks: &Locks, file_shapes: Vec<String>) -> Wish {
 }
 
 /// `spinpark bench …` with every argument that was given.
-pub(super) fn command(args: impl Iterator<Item = OsString>) -> String {
+pub(crate) fn command(args: impl Iterator<Item = OsString>) -> String {
     let words = args.map(|arg| quoted(&arg.to_string_lossy()));
     std::iter::once(String::from("spinpark")).chain(words).collect::<Vec<_>>().join(" ")
 }

@@ -1,0 +1,49 @@
+//! What the simulator found: a run, a sweep, the documents' tables, what there is to choose from.
+
+pub mod html;
+pub mod json;
+pub mod list;
+pub mod machine;
+pub mod run;
+pub mod sweep;
+pub mod tables;
+
+use spinpark_sim::documents::Unit;
+
+use crate::units;
+
+/// A time in nanoseconds.
+fn ns(value: f64) -> String {
+    units::seconds(value * 1e-9)
+}
+
+/// A part as `12.3 %`.
+fn share(part: f64) -> String {
+    units::percent(part)
+}
+
+/// A rate: `1.23 M`.
+fn rate(per_second: f64) -> String {
+    let scaled = |value: f64, unit: &str| {
+        let digits = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
+        format!("{value:.digits$} {unit}")
+    };
+    match per_second {
+        v if v >= 1e9 => scaled(v / 1e9, "G"),
+        v if v >= 1e6 => scaled(v / 1e6, "M"),
+        v if v >= 1e4 => scaled(v / 1e3, "k"),
+        v => units::number(v),
+    }
+}
+
+/// A figure of a table, as its unit says.
+fn figure(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Ratio => format!("{value:.2}"),
+        Unit::Percent => format!("{value:+.1} %"),
+        Unit::PerSecond => rate(value) + "/s",
+        Unit::Nanoseconds => ns(value),
+        Unit::Cycles => units::number(value) + " cycles",
+        _ => units::number(value),
+    }
+}

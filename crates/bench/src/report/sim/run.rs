@@ -1,0 +1,247 @@
+//! A run, or several seeds of one: the answer, then the figures.
+
+use std::fmt::Write;
+
+use spinpark_platform::Event;
+use spinpark_sim::workload::{Histogram, Place};
+
+use super::{ns, rate, share};
+use crate::report::{Style, table, text, wrap};
+use crate::simulate::limit::Limit;
+use crate::simulate::summary::Summary;
+use crate::units::number;
+
+/// Everything about it.
+#[must_use]
+pub fn render(summary: &Summary, style: Style) -> String {
+    let mut out = wrap(&sentence(&Limit::of(summary)), 0) + "\n\n";
+    out += &figures(summary, style);
+    out += &places(summary, style);
+    out += &outcomes(summary, style);
+    for place in &summary.places {
+        out += &histogram(place, summary.ghz, style);
+    }
+    out
+}
+
+/// What limits, in a sentence.
+#[must_use]
+pub fn sentence(limit: &Limit) -> String {
+    match limit {
+        Limit::Failure { seed, what } => format!("The run with seed {seed} failed: {what}."),
+        Limit::Held { place, held, contended, wait_ns } => format!(
+            "The sections under `{place}` limit: it is held for {} of the time; {} of the acquisitions find it taken, and \
+             one takes {} on the average.",
+            share(*held),
+            share(*contended),
+            ns(*wait_ns)
+        ),
+        Limit::HandOver { place, held, contended, gap_ns, hold_ns } => format!(
+            "The way of `{place}` from one owner to the next limits: {} of the acquisitions find it taken, yet it is held \
+             for {} of the time only; a hold takes {}, and {} pass between two.",
+            share(*contended),
+            share(*held),
+            ns(*hold_ns),
+            ns(*gap_ns)
+        ),
+        Limit::Readers { place, contended, wait_ns } => format!(
+            "Waiting for writers limits: {} of the acquisitions of `{place}` find a writer, and one takes {} on the average.",
+            share(*contended),
+            ns(*wait_ns)
+        ),
+        Limit::Lines { place, wait_ns, moves } => format!(
+            "Cache lines limit: `{place}` is seldom taken, but an acquisition takes {}, as {} lines move from core to core \
+             for each.",
+            ns(*wait_ns),
+            number(*moves)
+        ),
+        Limit::Cpus { busy, runnable, spinning } => format!(
+            "The CPUs limit: they are busy for {} of the time; threads wait for one for {} of theirs, and poll for {}.",
+            share(*busy),
+            share(*runnable),
+            share(*spinning)
+        ),
+        Limit::Work { working } => {
+            format!("Nothing limits but the work: threads do it for {} of their time.", share(*working))
+        }
+        Limit::Sleep { asleep } => format!(
+            "No lock limits: threads sleep for {} of their time, for other reasons than a lock.",
+            share(*asleep)
+        ),
+    }
+}
+
+/// `4.12 M operations/s ±1.2 % (4.08 M … 4.16 M)`.
+fn throughput(summary: &Summary) -> String {
+    let spread = summary.throughput;
+    let mean = format!("{} operations/s", rate(spread.mean));
+    match spread.relative() {
+        None => mean,
+        Some(deviation) => {
+            format!("{mean} ±{} ({} … {})", share(deviation), rate(spread.low), rate(spread.high))
+        }
+    }
+}
+
+fn figures(summary: &Summary, style: Style) -> String {
+    let (counts, time, fairness) = (&summary.counts, &summary.time, &summary.fairness);
+    let per = |count: u64| number(summary.per_acquisition(count));
+    let thousand = |count: u64| number(summary.per_acquisition(count) * 1e3);
+    let rows = [
+        ("throughput", throughput(summary)),
+        (
+            "fairness",
+            format!(
+                "Jain index {:.3}; a thread did {} … {} operations",
+                fairness.jain,
+                number(fairness.fewest as f64),
+                number(fairness.most as f64)
+            ),
+        ),
+        (
+            "threads' time",
+            format!(
+                "{} working, {} spinning, {} waiting for a CPU, {} asleep",
+                share(time.working),
+                share(time.spinning),
+                share(time.runnable),
+                share(time.asleep)
+            ),
+        ),
+        ("CPUs", format!("{} busy", share(summary.utilisation))),
+        (
+            "cache lines moved",
+            format!(
+                "{} an acquisition: {} near, {} within the socket, {} between sockets",
+                per(counts.moves()),
+                per(counts.moves_near),
+                per(counts.moves_socket),
+                per(counts.moves_far)
+            ),
+        ),
+        (
+            "scheduler",
+            format!(
+                "{} switches, {} preemptions, {} migrations per 1000 acquisitions",
+                thousand(counts.switches),
+                thousand(counts.preemptions),
+                thousand(counts.migrations)
+            ),
+        ),
+        (
+            "futexes",
+            format!(
+                "{} calls, {} wake-ups per 1000 acquisitions",
+                thousand(counts.futex_calls),
+                thousand(counts.wakes)
+            ),
+        ),
+    ];
+    let mut lines = String::new();
+    for (name, value) in rows {
+        let line = wrap(&format!("{name:18}{value}"), 18);
+        let _ = writeln!(lines, "{line}");
+    }
+    let _ = style; // nothing here has a colour
+    lines + "\n"
+}
+
+fn places(summary: &Summary, style: Style) -> String {
+    if summary.places.is_empty() {
+        return String::from("No lock was used.\n");
+    }
+    let header = [
+        "place",
+        "acquired",
+        "contended",
+        "waits: total",
+        "mean",
+        "longest",
+        "passed",
+        "hold: mean",
+        "longest",
+    ];
+    let mut rows = table(style, &header);
+    for place in &summary.places {
+        let acquisitions = place.acquisitions.max(1) as f64;
+        let name =
+            if place.locks > 1 { format!("{} × {}", place.locks, place.name) } else { place.name.clone() };
+        rows.add_row([
+            name,
+            number(place.acquisitions as f64),
+            share(place.contended as f64 / acquisitions),
+            ns(place.wait_ns),
+            ns(place.wait_ns / acquisitions),
+            ns(place.longest_wait_ns),
+            number(place.most_passed as f64),
+            ns(place.hold_ns / acquisitions),
+            ns(place.longest_hold_ns),
+        ]);
+    }
+    let explanation =
+        "passed: the most acquisitions by others during one wait. Waits and holds of all seeds together.\n\n";
+    text(&rows) + explanation
+}
+
+/// What becomes of acquisitions that find the lock taken, in the words of tables.
+const OUTCOMES: [(Event, &str); 13] = [
+    (Event::SpinAcquired, "got it spinning"),
+    (Event::SpinLeftOwnerChanged, "left the spin: owner changed"),
+    (Event::SpinLeftOffCpu, "left the spin: owner off its CPU"),
+    (Event::SpinLeftBudget, "left the spin: time was up"),
+    (Event::Parked, "went to sleep"),
+    (Event::WokeHead, "a release woke the oldest"),
+    (Event::GrantedReaders, "a release let readers in"),
+    (Event::HandedOff, "was handed over"),
+    (Event::DemandedHandoff, "a waiter asked for a hand-over"),
+    (Event::MovedWaiter, "a signal moved a waiter"),
+    (Event::TimedOut, "a wait timed out"),
+    (Event::OpenedSlots, "readers opened slots"),
+    (Event::ClosedSlots, "a writer closed slots"),
+];
+
+fn outcomes(summary: &Summary, style: Style) -> String {
+    let contended: u64 = summary.places.iter().map(|place| place.contended).sum();
+    let seen = || OUTCOMES.iter().filter(|(event, _)| summary.counts.of(*event) > 0);
+    if seen().next().is_none() {
+        return String::new();
+    }
+    let mut rows = table(style, &["what the lock did", "times", "per contended acquisition"]);
+    for (event, name) in seen() {
+        let count = summary.counts.of(*event);
+        let part = if contended == 0 { String::from("–") } else { share(count as f64 / contended as f64) };
+        rows.add_row([(*name).to_owned(), number(count as f64), part]);
+    }
+    text(&rows) + "\n"
+}
+
+/// The waits of contended acquisitions by powers of two, in cycles, as document 001 has them.
+fn histogram(place: &Place, ghz: f64, style: Style) -> String {
+    const BAR: f64 = 40.0;
+    let waits: &Histogram = &place.waits;
+    let bins = waits.bins();
+    let (Some(first), Some(last)) =
+        (bins.iter().position(|&count| count > 0), bins.iter().rposition(|&count| count > 0))
+    else {
+        return String::new();
+    };
+    let most = bins.iter().copied().max().unwrap_or_default().max(1);
+    let title = format!("waits for {}", place.name);
+    let mut rows = table(style, &[&title, "below", "waits", "part", ""]);
+    if let Some(column) = rows.column_mut(4) {
+        column.set_cell_alignment(comfy_table::CellAlignment::Left);
+    }
+    for (bin, &count) in bins.iter().enumerate().take(last + 1).skip(first) {
+        // A bin with anything in it has a mark.
+        let length = (count as f64 / most as f64 * BAR).round().max(f64::from(count > 0)) as usize;
+        let below = 2f64.powi(bin as i32);
+        rows.add_row([
+            format!("2^{bin} cycles"),
+            ns(below / ghz),
+            number(count as f64),
+            share(count as f64 / waits.total() as f64),
+            "█".repeat(length),
+        ]);
+    }
+    text(&rows) + "\n"
+}

@@ -1,0 +1,186 @@
+//! What limits a run: the answer that stands above all figures.
+//!
+//! It is found from where the threads' time went. A lock limits if a good part of their time is waiting for it. If it
+//! is held nearly all of that time, the sections themselves are the limit; if not, the way from one owner to the next is.
+
+use serde::Serialize;
+use spinpark_sim::workload::Place;
+
+use super::summary::Summary;
+
+/// Who waits for less than this part of its time is not limited by locks.
+const WAITS: f64 = 0.15;
+/// A lock at which fewer acquisitions than this find it taken is not contended.
+const CONTENDED: f64 = 0.1;
+/// A lock that is held for this part of the time has hardly anything to gain.
+const HELD: f64 = 0.75;
+/// CPUs that are busy for this part of the time are the limit, if threads wait for them.
+const BUSY: f64 = 0.9;
+
+/// What limits.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "limit", rename_all = "snake_case")]
+pub enum Limit {
+    /// The run failed.
+    Failure {
+        /// Of which seed.
+        seed: u64,
+        /// How.
+        what: String,
+    },
+    /// A lock, by the sections under it.
+    Held {
+        /// Which place.
+        place: String,
+        /// For which part of the time it was held.
+        held: f64,
+        /// Which part of the acquisitions found it taken.
+        contended: f64,
+        /// Mean wait, ns.
+        wait_ns: f64,
+    },
+    /// A lock, by the way from one owner to the next.
+    HandOver {
+        /// Which place.
+        place: String,
+        /// For which part of the time it was held.
+        held: f64,
+        /// Which part of the acquisitions found it taken.
+        contended: f64,
+        /// Mean time between two holds, ns.
+        gap_ns: f64,
+        /// Mean hold, ns.
+        hold_ns: f64,
+    },
+    /// Readers wait for writers.
+    Readers {
+        /// Which place.
+        place: String,
+        /// Which part of the acquisitions found it taken.
+        contended: f64,
+        /// Mean wait, ns.
+        wait_ns: f64,
+    },
+    /// The lock is free, but its cache lines have to come from other cores.
+    Lines {
+        /// Which place.
+        place: String,
+        /// Mean time of an acquisition, ns.
+        wait_ns: f64,
+        /// Lines moved for each acquisition.
+        moves: f64,
+    },
+    /// The CPUs.
+    Cpus {
+        /// Which part of their time they are busy.
+        busy: f64,
+        /// Which part of the threads' time is waiting for a CPU.
+        runnable: f64,
+        /// Which part is polling.
+        spinning: f64,
+    },
+    /// Nothing but the work.
+    Work {
+        /// Which part of the threads' time is work.
+        working: f64,
+    },
+    /// Threads sleep for other reasons than a lock: in a condition variable, for example.
+    Sleep {
+        /// Which part of the threads' time they sleep.
+        asleep: f64,
+    },
+}
+
+impl Limit {
+    /// What limits these runs.
+    #[must_use]
+    pub fn of(summary: &Summary) -> Self {
+        if let Some((seed, failure)) = &summary.failure {
+            return Self::Failure { seed: *seed, what: failure.to_string() };
+        }
+        let threads_ns = summary.elapsed_ns as f64 * f64::from(summary.threads);
+        let waits = |place: &Place| place.wait_ns / threads_ns.max(1.0);
+        let worst = summary.places.iter().max_by(|a, b| a.wait_ns.total_cmp(&b.wait_ns));
+        if let Some(place) = worst.filter(|place| waits(place) >= WAITS) {
+            let limit = of_place(summary, place);
+            if let Some(limit) = limit {
+                return limit;
+            }
+        }
+        let time = &summary.time;
+        if summary.utilisation >= BUSY && time.runnable >= CONTENDED {
+            let (runnable, spinning) = (time.runnable, time.spinning);
+            return Self::Cpus { busy: summary.utilisation, runnable, spinning };
+        }
+        if time.asleep >= 0.5 {
+            Self::Sleep { asleep: time.asleep }
+        } else {
+            Self::Work { working: time.working }
+        }
+    }
+}
+
+fn of_place(summary: &Summary, place: &Place) -> Option<Limit> {
+    let acquisitions = place.acquisitions.max(1) as f64;
+    let contended = place.contended as f64 / acquisitions;
+    let wait_ns = place.wait_ns / acquisitions;
+    let name = place.name.clone();
+    if contended < CONTENDED {
+        let moves = summary.per_acquisition(summary.counts.moves());
+        return (moves >= 0.5).then_some(Limit::Lines { place: name, wait_ns, moves });
+    }
+    if name.ends_with("(read)") {
+        return Some(Limit::Readers { place: name, contended, wait_ns });
+    }
+    // Of each of the locks of that name.
+    let all_ns = summary.elapsed_ns as f64 * place.locks.max(1) as f64;
+    let held = place.hold_ns / all_ns.max(1.0);
+    Some(if held >= HELD {
+        Limit::Held { place: name, held, contended, wait_ns }
+    } else {
+        let hold_ns = place.hold_ns / acquisitions;
+        let gap_ns = (all_ns - place.hold_ns).max(0.0) / acquisitions;
+        Limit::HandOver { place: name, held, contended, gap_ns, hold_ns }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use spinpark_sim::machine::Machine;
+    use spinpark_sim::workload::Setting;
+
+    use super::*;
+
+    fn limit(machine: Machine, lock: &str, workload: &str, threads: u32) -> Limit {
+        let mut setting = Setting::new(machine.clone(), lock, workload, threads);
+        setting.for_ns = 3_000_000;
+        let report = setting.run().unwrap();
+        Limit::of(&Summary::of(&machine, &[report]).unwrap())
+    }
+
+    #[test]
+    fn limits_of_plain_cases() {
+        let plain = Machine::plain;
+        let of = |cpus, lock, workload, threads| limit(plain(cpus), lock, workload, threads);
+        assert!(matches!(of(4, "spinpark", "long", 1), Limit::Work { .. }));
+        assert!(matches!(of(4, "classic-mutex-fixed", "long", 4), Limit::Held { .. }));
+        // Everybody sleeps at once, so every hand-over is a wake-up.
+        assert!(matches!(of(8, "classic-mutex-nospin", "hot-lock", 8), Limit::HandOver { .. }));
+        assert!(matches!(
+            of(2, "classic-rwsem-full", "mixed-50", 8),
+            Limit::HandOver { .. } | Limit::Readers { .. }
+        ));
+        assert!(matches!(of(64, "classic-rwsem-3.12", "readers", 64), Limit::Lines { .. }));
+        assert!(matches!(of(1, "classic-mutex-nospin", "random-32", 8), Limit::Cpus { .. }));
+    }
+
+    #[test]
+    fn a_failure_comes_first() {
+        let machine = Machine::plain(2);
+        let mut setting = Setting::new(machine.clone(), "spinpark", "saturated", 2);
+        setting.most_steps = 100;
+        let report = setting.run().unwrap();
+        let limit = Limit::of(&Summary::of(&machine, &[report]).unwrap());
+        assert!(matches!(limit, Limit::Failure { seed: 0, .. }), "{limit:?}");
+    }
+}

@@ -1,0 +1,17 @@
+//! The simulator's runs, and what follows from them.
+//!
+//! | question | where |
+//! |---|---|
+//! | what do several seeds of one setting say together? | [`summary`] |
+//! | what limits that run? | [`limit`] |
+//! | which lock is below the best by more than chance? | [`sweep`] |
+//! | how long will the rest take? | [`estimate`] |
+//! | how is it said? | [`report::sim`](crate::report::sim) |
+
+pub mod estimate;
+pub mod limit;
+pub mod summary;
+pub mod sweep;
+
+/// Exported, so that who uses this needs no version of its own.
+pub use spinpark_sim as sim;

@@ -1,0 +1,79 @@
+//! `spinpark sim`: locks on simulated machines.
+
+mod many;
+mod one;
+mod sweep;
+mod tables;
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use spinpark_bench::report::Style;
+use spinpark_bench::report::json::Output;
+use spinpark_bench::report::sim::{list, machine};
+use spinpark_bench::simulate::sim::machine::Machine;
+
+use crate::cli::{ShowMachine, Sim};
+use crate::exit;
+use crate::say::Say;
+
+/// Carries out a subcommand.
+pub(crate) fn run(sim: &Sim) -> anyhow::Result<ExitCode> {
+    match sim {
+        Sim::List => {
+            Say { on_stderr: false }.line(list::render(Style::of_stdout()).trim_end());
+            Ok(ExitCode::SUCCESS)
+        }
+        Sim::Machine(wanted) => show_machine(wanted),
+        Sim::Run(wanted) => one::run(wanted),
+        Sim::Sweep(wanted) => sweep::run(wanted),
+        Sim::Tables(wanted) => tables::run(wanted),
+        Sim::Calibrate(calibrate) => super::calibrate::run(calibrate),
+    }
+}
+
+fn show_machine(wanted: &ShowMachine) -> anyhow::Result<ExitCode> {
+    let description = Machine::describe(&wanted.machine)?;
+    match &wanted.json {
+        Some(path) => Output::open(path)?.write(&description)?,
+        None => {
+            Say { on_stderr: false }.line(machine::render(&description, Style::of_stdout()).trim_end());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// From here on, Ctrl-C ends the simulations instead of the process.
+fn stop_on_ctrl_c() -> anyhow::Result<()> {
+    ctrlc::set_handler(spinpark_bench::simulate::sim::stop).context("cannot handle Ctrl-C")
+}
+
+/// How runs ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Complete,
+    Interrupted,
+}
+
+impl End {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// The exit code, if something `failed` or not.
+    fn code(self, failed: bool) -> ExitCode {
+        match (self, failed) {
+            (Self::Interrupted, _) => ExitCode::from(exit::INTERRUPTED),
+            (Self::Complete, true) => ExitCode::from(exit::FAILED),
+            (Self::Complete, false) => ExitCode::SUCCESS,
+        }
+    }
+}
+
+/// `1 run`, `2 runs`.
+fn counted(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}

@@ -1,0 +1,102 @@
+//! `spinpark sim run`: one setting, some seeds.
+
+use std::env;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use spinpark_bench::report::json::Output;
+use spinpark_bench::report::sim::{json, run as report};
+use spinpark_bench::report::{Style, wrap};
+use spinpark_bench::simulate::sim::machine::Machine;
+use spinpark_bench::simulate::sim::workload::{Report, Setting};
+use spinpark_bench::simulate::sim::{Record, perfetto};
+use spinpark_bench::simulate::summary::Summary;
+use spinpark_bench::units;
+
+use super::{counted, many, stop_on_ctrl_c};
+use crate::cli::SimRun;
+use crate::commands::bench::command;
+use crate::say::Say;
+
+/// Checks the request, simulates, reports.
+pub(super) fn run(wanted: &SimRun) -> anyhow::Result<ExitCode> {
+    let machine = Machine::choose(&wanted.machine)?;
+    let settings = settings(wanted, &machine);
+    settings[0].check()?;
+    let json = wanted.json.as_deref().map(Output::open).transpose()?;
+    let trace =
+        wanted.trace.as_deref().map(|path| Ok::<_, anyhow::Error>((path, create(path)?))).transpose()?;
+    let say = Say { on_stderr: wanted.json.as_deref().is_some_and(Output::is_stdout) };
+    stop_on_ctrl_c()?;
+    say.line(wrap(&intro(wanted, &settings[0]), 2));
+    let made = many::run(&settings)?;
+    let reports: Vec<Report> = made.reports.iter().flatten().cloned().collect();
+    let end = made.end;
+    if let Some(summary) = Summary::of(&machine, &reports) {
+        say.line(format!("\n{}", report::render(&summary, Style::of_stdout()).trim_end()));
+        if let Some(json) = json {
+            let command = command(env::args_os().skip(1));
+            json.write(&json::Run::new(end.name(), &command, &summary, &reports))?;
+        }
+        eprintln!("{}", made.speed());
+    }
+    if let (Some((path, file)), Some(Some(first))) = (trace, made.reports.first()) {
+        write_trace(path, file, first)?;
+    }
+    if end == super::End::Interrupted {
+        eprintln!("Interrupted after {} of {}.", counted(reports.len(), "run"), settings.len());
+    }
+    Ok(end.code(reports.iter().any(|report| report.outcome.failure.is_some())))
+}
+
+fn settings(wanted: &SimRun, machine: &Machine) -> Vec<Setting> {
+    let threads = wanted.threads.unwrap_or(machine.cpus());
+    let first = Setting::new(machine.clone(), &wanted.lock, &wanted.workload, threads);
+    let one = |number: usize| {
+        let slices = if wanted.trace.is_some() && number == 0 { perfetto::MOST_SLICES } else { 0 };
+        Setting {
+            seed: wanted.seed.wrapping_add(number as u64),
+            for_ns: wanted.for_ns,
+            record: Record { slices, ..Record::default() },
+            ..first.clone()
+        }
+    };
+    (0..wanted.repeat).map(one).collect()
+}
+
+fn intro(wanted: &SimRun, first: &Setting) -> String {
+    format!(
+        "{} on {} ({}), {} × {}: {} of {}, from seed {}.",
+        first.lock,
+        first.machine.name,
+        counted(first.machine.cpus() as usize, "CPU"),
+        first.workload,
+        counted(first.threads as usize, "thread"),
+        counted(wanted.repeat, "run"),
+        units::seconds(wanted.for_ns as f64 * 1e-9),
+        wanted.seed
+    )
+}
+
+fn create(path: &Path) -> anyhow::Result<File> {
+    File::create(path).with_context(|| {
+        format!(
+            "cannot write {}\nGive --trace a file in a directory that exists and that you may write to",
+            path.display()
+        )
+    })
+}
+
+fn write_trace(path: &Path, file: File, report: &Report) -> anyhow::Result<()> {
+    let written = perfetto::write(report, BufWriter::new(file));
+    written.with_context(|| format!("cannot write {}", path.display()))?;
+    eprintln!("Timeline: {} (open it in https://ui.perfetto.dev)", path.display());
+    if report.outcome.slices_cut > 0 {
+        let cut = units::number(report.outcome.slices_cut as f64);
+        eprintln!("It is cut: {cut} later slices are left out. A shorter --for, or fewer threads, fits.");
+    }
+    Ok(())
+}
