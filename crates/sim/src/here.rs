@@ -223,6 +223,17 @@ pub fn in_kernel<R>(act: impl FnOnce() -> R) -> R {
     result
 }
 
+/// Within [`in_kernel`]: leaves the CPU if that was asked for, as `cond_resched` does.
+pub fn cond_resched() {
+    if is_inside() {
+        let set = |depth| world(|world| world.threads[world.running].unpreemptible = depth);
+        let depth = world(|world| world.threads[world.running].unpreemptible);
+        set(0);
+        settle();
+        set(depth);
+    }
+}
+
 /// A check of the workload failed: the run ends here.
 pub fn fail(what: impl Into<String>) {
     end_with(Failure::Check(what.into()));

@@ -175,3 +175,19 @@ fn one_seed_is_one_run() {
     });
     assert_eq!(once, elsewhere.join().unwrap());
 }
+
+#[test]
+fn a_core_asks_for_a_line_once() {
+    // Both hardware threads of core 0 want a line that core 2 has changed: it moves once.
+    let mut simulation = Simulation::new(&two_sockets());
+    let line = line();
+    for cpu in [2, 0, 4] {
+        let line = Rc::clone(&line);
+        simulation.thread_on(cpu..cpu + 1, move || {
+            here::compute(if cpu == 2 { 1_000 } else { 20_000 });
+            line.0.fetch_add(1, Relaxed);
+        });
+    }
+    let outcome = simulation.run().unwrap();
+    assert_eq!(outcome.counts.moves_far, 1);
+}

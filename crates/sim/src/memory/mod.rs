@@ -210,6 +210,7 @@ impl World {
             line.sharers.insert(to.core);
         }
         line.caches.insert(cache);
+        self.serve_siblings(id, to);
         if !to.exclusive {
             self.serve_the_rest(id, cache);
         }
@@ -220,6 +221,19 @@ impl World {
         thread.debt += rest;
         thread.state = State::Executing;
         Some(to.thread)
+    }
+
+    /// The core's other hardware threads that wait for the line have it too: a core asks for a line once.
+    fn serve_siblings(&mut self, id: LineId, served: Request) {
+        let mut index = 0;
+        while let Some(&request) = self.memory.get(id).waiting.get(index) {
+            if request.core != served.core || request.exclusive && !served.exclusive {
+                index += 1;
+                continue;
+            }
+            self.memory.get(id).waiting.swap_remove(index);
+            self.resume_at(request.thread, self.now, State::Fetching);
+        }
     }
 
     /// Loads that wait behind the same last-level cache are served there now.

@@ -9,15 +9,26 @@ use crate::here::{access, settle, spend};
 use crate::memory::Access;
 use crate::trace::Did;
 
-/// Enters the kernel; a thread that runs kernel code is there already.
+/// Whether the running thread runs kernel code. For that, a futex stands for what it is made of: a state to set and
+/// `schedule`, and `wake_up_process`. There is no system call, no bucket to look for, and none to lock.
+fn is_in_kernel() -> bool {
+    world(|world| world.threads[world.running].in_kernel)
+}
+
+/// Enters the kernel.
 fn enter() {
-    spend(|world| if world.threads[world.running].in_kernel { 0 } else { world.costs.syscall });
-    world(|world| world.counts.futex_calls += 1);
+    if !is_in_kernel() {
+        spend(|world| world.costs.syscall);
+        world(|world| world.counts.futex_calls += 1);
+    }
     settle();
 }
 
 /// Takes the locks of the buckets of these words, in order.
 fn lock(addresses: &[usize]) -> Vec<usize> {
+    if is_in_kernel() {
+        return Vec::new();
+    }
     let mut buckets: Vec<usize> =
         addresses.iter().map(|&address| world(|world| world.bucket(address))).collect();
     buckets.sort_unstable();
@@ -138,7 +149,7 @@ pub(super) fn wake_op(
 
 /// Asks for the owner's CPU time, as on Linux; kernel code looks whether it has a CPU.
 pub(super) fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
-    let in_kernel = world(|world| world.threads[world.running].in_kernel);
+    let in_kernel = is_in_kernel();
     spend(|world| if in_kernel { world.costs.hit } else { world.costs.cpu_clock });
     world(|world| {
         let known = owner.checked_sub(1).filter(|&number| (number as usize) < world.threads.0.len());
