@@ -1,7 +1,7 @@
 //! The progress bar: drawn between runs only, so that nothing of ours runs while a program is measured.
 
-use std::cell::Cell;
 use std::env;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use console::Term;
@@ -21,7 +21,7 @@ pub(crate) struct Progress {
     start: Instant,
     runs: usize,
     /// How long all of it takes, as far as that is known before, in seconds.
-    expected: Cell<Option<f64>>,
+    expected: Mutex<Option<f64>>,
 }
 
 impl Progress {
@@ -32,7 +32,11 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("━━─"));
         }
-        Self { bar, start: Instant::now(), runs, expected: Cell::new(expected) }
+        Self { bar, start: Instant::now(), runs, expected: Mutex::new(expected) }
+    }
+
+    fn expected(&self) -> MutexGuard<'_, Option<f64>> {
+        self.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// `12 min left`.
@@ -40,7 +44,7 @@ impl Progress {
         let (done, all) = (self.bar.position() as f64, self.runs.max(1) as f64);
         let left = (all - done).max(0.0);
         let measured = (done > 0.0).then(|| self.start.elapsed().as_secs_f64() / done * left);
-        let expected = self.expected.get().map(|seconds| seconds / all * left);
+        let expected = (*self.expected()).map(|seconds| seconds / all * left);
         // What was measured is worth more with each run.
         let weight = (done / FEW_RUNS).min(1.0);
         match (measured, expected) {
@@ -58,7 +62,7 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template("{wide_bar} {msg}") {
             bar.set_style(style.progress_chars("━━─"));
         }
-        Self { bar, start: Instant::now(), runs: 0, expected: Cell::new(None) }
+        Self { bar, start: Instant::now(), runs: 0, expected: Mutex::new(None) }
     }
 
     /// Of a free bar: how far it is, from 0 to 1, and what stands beside it.
@@ -76,7 +80,7 @@ impl Progress {
 
     /// Now it is known how long all of it takes, in seconds.
     pub(crate) fn expect(&self, seconds: f64) {
-        self.expected.set(Some(seconds));
+        *self.expected() = Some(seconds);
     }
 
     /// Says something above the bar.

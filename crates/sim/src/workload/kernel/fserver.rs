@@ -31,7 +31,9 @@ fn build(plan: &mut Plan<'_>) -> Result<(), SettingError> {
                         here::compute_f64(syscall + cycle * outside / 2.0);
                         directory.with(|| {
                             here::compute_f64(cycle * hold / 2.0);
-                            if resched { here::cond_resched(); }
+                            if resched {
+                                here::cond_resched();
+                            }
                             here::compute_f64(cycle * hold / 2.0);
                         });
                         here::compute_f64(cycle * outside / 2.0);
