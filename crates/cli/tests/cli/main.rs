@@ -16,5 +16,6 @@ mod mail;
 mod run;
 mod select;
 mod shown;
+mod sim;
 mod traces;
 mod workloads;

@@ -151,8 +151,7 @@ pub fn render(cells: &[Cell], is_detailed: bool, style: Style) -> String {
 pub fn legend(cells: &[Cell]) -> &'static str {
     let seeds = cells.iter().flat_map(|cell| &cell.locks).map(|lock| lock.summary.seeds.len()).min();
     if seeds.unwrap_or_default() > 1 {
-        "▼ below the best lock by more than the seeds' spread: its best seed is worse than the worst one of the \
-         best.\n* more threads than CPUs.\n"
+        "▼ below the best lock by more than the seeds' spread: its best seed is worse than the best lock's\n  worst one.\n* more threads than CPUs.\n"
     } else {
         "▼ below the best lock, by one seed only: --repeat says what is chance.\n* more threads than CPUs.\n"
     }

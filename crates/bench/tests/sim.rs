@@ -1,0 +1,209 @@
+//! What the simulator's commands print, of figures that no engine made: they stay as they are when it is mended.
+
+use std::collections::BTreeSet;
+
+use insta::assert_snapshot;
+use spinpark_bench::report::Style;
+use spinpark_bench::report::sim::{html, json, run, sweep, tables};
+use spinpark_bench::simulate::limit::Limit;
+use spinpark_bench::simulate::summary::{Fairness, Shares, Spread, Summary};
+use spinpark_bench::simulate::sweep::{Cell, Ranked};
+use spinpark_sim::Counts;
+use spinpark_sim::documents::{Bound, Figure, Table, Unit};
+use spinpark_sim::workload::{Histogram, Place};
+
+fn histogram(values: &[(u64, u64)]) -> Histogram {
+    let mut histogram = Histogram::default();
+    for &(value, count) in values {
+        (0..count).for_each(|_| histogram.add(value));
+    }
+    histogram
+}
+
+fn counts() -> Counts {
+    let text = r#"{"events": 1000000, "steps": 2000000, "moves_near": 12000, "moves_socket": 0, "moves_far": 3100,
+        "switches": 450, "preemptions": 12, "wakes": 430, "migrations": 7, "futex_calls": 900,
+        "locks": {"spin_acquired": 6000, "spin_left_owner_changed": 1200, "parked": 430, "handed_off": 25}}"#;
+    serde_json::from_str(text).unwrap()
+}
+
+fn summary(lock: &str, threads: u32, throughput: [f64; 3]) -> Summary {
+    let [low, mean, high] = throughput;
+    Summary {
+        machine: String::from("westmere-ex-40"),
+        cpus: 40,
+        ghz: 2.4,
+        lock: lock.to_owned(),
+        workload: String::from("hot-lock"),
+        threads,
+        for_ns: 20_000_000,
+        seeds: vec![0, 1, 2],
+        throughput: Spread { mean, low, high, deviation: Some((high - low) / 2.0) },
+        fairness: Fairness { jain: 0.9876, fewest: 310, most: 420 },
+        time: Shares { working: 0.1, spinning: 0.25, runnable: 0.05, asleep: 0.6 },
+        utilisation: 0.875,
+        elapsed_ns: 60_500_000,
+        places: vec![Place {
+            name: String::from("lock"),
+            locks: 1,
+            acquisitions: 10_000,
+            contended: 9_500,
+            wait_ns: 2.1e9,
+            longest_wait_ns: 5.2e6,
+            waits: histogram(&[(700, 3000), (1500, 5000), (3000, 1490), (900_000, 10)]),
+            hold_ns: 5.4e7,
+            longest_hold_ns: 9_000.0,
+            holds: histogram(&[(100, 10_000)]),
+            most_passed: 77,
+        }],
+        counts: counts(),
+        failure: None,
+    }
+}
+
+fn cell(threads: u32, throughputs: [[f64; 3]; 2]) -> Cell {
+    let [ours, classic] = throughputs;
+    let best = f64::max(ours[1], classic[1]);
+    let rank = |name: &str, own: [f64; 3], other: [f64; 3]| Ranked {
+        of_best: own[1] / best,
+        is_below: own[2] < other[0],
+        summary: summary(name, threads, own),
+    };
+    Cell {
+        machine: String::from("westmere-ex-40"),
+        cpus: 40,
+        workload: String::from("hot-lock"),
+        threads,
+        locks: vec![rank("spinpark", ours, classic), rank("classic-mutex-2.6.34", classic, ours)],
+    }
+}
+
+fn cells() -> Vec<Cell> {
+    vec![
+        cell(1, [[3e6, 3.1e6, 3.2e6], [3.05e6, 3.15e6, 3.25e6]]),
+        cell(16, [[9e6, 9.1e6, 9.2e6], [8e6, 8.1e6, 8.2e6]]),
+        cell(64, [[8.5e6, 8.6e6, 8.7e6], [450.0, 500.0, 560.0]]),
+    ]
+}
+
+fn documents() -> Vec<(String, Table)> {
+    let figure = |name: &str, unit, published, simulated, bound| Figure {
+        name: name.to_owned(),
+        unit,
+        published,
+        simulated,
+        range: (simulated * 0.95, simulated * 1.05),
+        bound,
+        fitted: false,
+    };
+    let mut fitted =
+        figure("64 cores, 256 tasks", Unit::Ratio, Some(3.14), 2.9, Some(Bound::Within(2.2, 4.4)));
+    fitted.fitted = true;
+    let one = Table {
+        document: String::from("001"),
+        title: String::from("V, with the fix over 2.6.34"),
+        machine: String::from("nehalem-ex-64"),
+        fitted: String::from("the work under the directory's mutex, to the first row"),
+        figures: vec![
+            fitted,
+            figure("12 cores", Unit::Ratio, Some(3.5), 1.4, Some(Bound::AtLeast(2.0))),
+            figure("median wait", Unit::Cycles, None, 1_048_576.0, None),
+        ],
+        notes: vec![String::from(
+            "The second figure is missed: a note that explains why, and is long enough to be broken into two lines here.",
+        )],
+    };
+    let two = Table {
+        document: String::from("004"),
+        title: String::from("back-off"),
+        machine: String::from("e4500-12"),
+        fitted: String::from("nothing"),
+        figures: vec![figure("gain", Unit::Percent, Some(17.0), 12.0, Some(Bound::Sign))],
+        notes: Vec::new(),
+    };
+    vec![(String::from("001-v"), one), (String::from("004-backoff"), two)]
+}
+
+fn fits(text: &str) {
+    for line in text.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+}
+
+#[test]
+fn a_run() {
+    let text = run::render(&summary("spinpark", 40, [3e6, 3.1e6, 3.2e6]), Style::PLAIN);
+    fits(&text);
+    assert_snapshot!(text);
+}
+
+#[test]
+fn every_limit_is_a_sentence() {
+    let place = || String::from("lock");
+    let limits = [
+        Limit::Failure { seed: 7, what: String::from("deadlock") },
+        Limit::Held { place: place(), held: 0.93, contended: 0.98, wait_ns: 12_300.0 },
+        Limit::HandOver { place: place(), held: 0.31, contended: 0.98, gap_ns: 120.0, hold_ns: 53.0 },
+        Limit::Readers { place: String::from("lock (read)"), contended: 0.6, wait_ns: 1_200.0 },
+        Limit::Lines { place: place(), wait_ns: 900.0, moves: 3.14 },
+        Limit::Cpus { busy: 0.99, runnable: 0.8, spinning: 0.03 },
+        Limit::Work { working: 0.97 },
+        Limit::Sleep { asleep: 0.7 },
+    ];
+    assert_snapshot!(limits.map(|limit| run::sentence(&limit)).join("\n"));
+}
+
+#[test]
+fn a_sweep() {
+    let text = sweep::render(&cells(), true, Style::PLAIN);
+    fits(&text);
+    assert_snapshot!(text);
+}
+
+#[test]
+fn a_sweep_as_csv() {
+    let text = sweep::csv(&cells());
+    let widths: BTreeSet<_> = text.lines().map(|line| line.split(',').count()).collect();
+    assert_eq!((text.lines().count(), widths.len()), (7, 1), "{text}");
+    assert_snapshot!(text);
+}
+
+#[test]
+fn a_sweep_as_plots_and_html() {
+    let plots = sweep::plots(&cells()).unwrap();
+    assert_eq!(plots.len(), 1);
+    assert_eq!(plots[0].0, "hot-lock-westmere-ex-40.svg");
+    roxmltree::Document::parse(&plots[0].1).unwrap();
+    let page = html::sweep("spinpark sim sweep", "complete", &cells()).unwrap();
+    let options = roxmltree::ParsingOptions { allow_dtd: true, ..roxmltree::ParsingOptions::default() };
+    let document = roxmltree::Document::parse_with_options(&page, options).unwrap();
+    let count = |name: &str| document.descendants().filter(|node| node.has_tag_name(name)).count();
+    assert_eq!((count("svg"), count("table"), count("section")), (1, 6, 1));
+    assert!(page.contains("class=\"below\"") && page.contains("class=\"best\""), "{page}");
+    assert!(!page.contains("http://") && !page.contains("<script"), "it needs nothing else");
+}
+
+#[test]
+fn tables_of_documents() {
+    let documents = documents();
+    let mut text: String =
+        documents.iter().map(|(name, table)| tables::render(name, table, Style::PLAIN) + "\n").collect();
+    text += &tables::verdict(&documents).unwrap();
+    fits(&text);
+    assert!(tables::is_missed(&documents) && !tables::is_missed(&documents[1..]));
+    assert_snapshot!(text);
+}
+
+#[test]
+fn tables_of_documents_as_html_and_json() {
+    let documents = documents();
+    let page = html::tables("spinpark sim tables", "complete", &documents).unwrap();
+    let options = roxmltree::ParsingOptions { allow_dtd: true, ..roxmltree::ParsingOptions::default() };
+    roxmltree::Document::parse_with_options(&page, options).unwrap();
+    assert!(page.contains("class=\"missed\"") && page.contains("class=\"holds\""), "{page}");
+    let document =
+        serde_json::to_value(json::Tables::new("complete", "spinpark sim tables", true, &documents)).unwrap();
+    assert_eq!((&document["format"], &document["schema"]), (&"spinpark sim tables".into(), &1.into()));
+    assert_eq!(document["tables"][0]["figures"][1]["simulated"], 1.4);
+    assert_eq!(document["tables"][0]["judged"][1]["holds"], false);
+}

@@ -1,0 +1,190 @@
+//! `spinpark sim`: requests, files and exit codes. Few figures: they change when the engine is mended.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::fixtures::{Said, said, spinpark};
+
+/// A short run, on the smallest machine on which something happens.
+fn short(args: &[&str]) -> Command {
+    let mut command = spinpark(["sim", "run", "--machine", "plain-4", "--for", "300us"]);
+    command.args(args);
+    command
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+fn lines_fit(said: &Said) {
+    for line in said.stdout.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+        assert!(!line.contains('\u{1b}'), "{line}");
+    }
+}
+
+#[test]
+fn a_run_twice_is_the_same_bytes() {
+    let run = || said(&mut short(&["--lock", "classic-mutex-2003", "--threads", "9", "--repeat", "3"]));
+    let (one, another) = (run(), run());
+    one.succeeds(&[
+        "classic-mutex-2003 on plain-4 (4 CPUs), hot-lock × 9 threads: 3 runs of 300 µs",
+        "throughput",
+        "Jain index",
+        "waiting for a CPU",
+        "cache lines moved",
+        "most acquisitions by others",
+        "cycles",
+    ]);
+    lines_fit(&one);
+    assert_eq!(one.stdout, another.stdout);
+    assert!(one.stderr.contains("events") && !one.stdout.contains("a second"), "{one:?}");
+    let run = || said(&mut short(&["--repeat", "2", "--json"])).stdout;
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn the_answer_comes_first() {
+    let first = |args: &[&str]| {
+        let said = said(&mut short(args));
+        said.stdout.lines().nth(2).unwrap_or_default().to_owned()
+    };
+    let held = first(&["--lock", "classic-mutex-fixed", "--workload", "long", "--for", "3ms"]);
+    assert!(held.contains("The sections under `lock` limit"), "{held}");
+    let work = first(&["--workload", "long", "--threads", "1"]);
+    assert!(work.contains("Nothing limits but the work"), "{work}");
+}
+
+#[test]
+fn json_has_each_run() {
+    let result = said(&mut short(&["--seed", "5", "--repeat", "2", "--json"]));
+    let document = json(&result.stdout);
+    assert_eq!((&document["format"], &document["schema"]), (&"spinpark sim run".into(), &1.into()));
+    assert_eq!((&document["end"], &document["summary"]["seeds"]), (&"complete".into(), &vec![5, 6].into()));
+    assert!(document["sentence"].as_str().unwrap().ends_with('.'));
+    let run = &document["runs"][1];
+    assert_eq!((&run["seed"], run["operations"].as_array().unwrap().len()), (&6.into(), 4));
+    assert!(run["outcome"]["counts"]["locks"]["spin_acquired"].is_u64());
+    assert!(result.stderr.contains("throughput"), "the table goes there: {}", result.stderr);
+
+    let file = tempfile::NamedTempFile::new().unwrap();
+    said(short(&["--repeat", "1", "--json"]).arg(file.path())).succeeds(&["throughput"]);
+    assert_eq!(json(&fs::read_to_string(file.path()).unwrap())["end"], "complete");
+}
+
+#[test]
+fn a_timeline() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run.json");
+    let result = said(short(&["--repeat", "2", "--threads", "6", "--trace"]).arg(&path));
+    result.succeeds(&["throughput"]);
+    assert!(result.stderr.contains("ui.perfetto.dev"), "{}", result.stderr);
+    let trace = json(&fs::read_to_string(path).unwrap());
+    let names: Vec<&str> = trace["traceEvents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|event| event["args"]["name"].as_str())
+        .collect();
+    assert!(names.contains(&"CPU 3") && names.contains(&"thread 5"), "{names:?}");
+}
+
+#[test]
+fn a_sweep_with_all_its_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command =
+        spinpark(["sim", "sweep", "--machine", "plain-2,plain-4", "--for", "200us", "--repeat", "2"]);
+    command.args(["--lock", "spinpark,classic-mutex-nospin", "--threads", "1,4", "--details"]);
+    command.args(["--html", "s.html", "--csv", "s.csv", "--json", "s.json", "--plots", "plots"]);
+    let result = said(command.current_dir(directory.path()));
+    result.succeeds(&[
+        "4 cells × 2 locks × 2 seeds: 16 runs of 200 µs",
+        "hot-lock on plain-2: operations/s by threads",
+        "hot-lock on plain-4: longest wait by threads",
+        "4*",
+        "below the best lock",
+    ]);
+    lines_fit(&result);
+    let read = |name: &str| fs::read_to_string(directory.path().join(name)).unwrap();
+    assert_eq!(read("s.csv").lines().count(), 1 + 4 * 2);
+    assert!(
+        read("s.html").contains("<svg")
+            && read("plots/hot-lock-plain-4.svg").contains("classic-mutex-nospin")
+    );
+    let document = json(&read("s.json"));
+    assert_eq!((&document["format"], &document["end"]), (&"spinpark sim sweep".into(), &"complete".into()));
+    assert_eq!(document["cells"].as_array().unwrap().len(), 4);
+    assert!(document["cells"][3]["locks"][1]["of_best"].as_f64().unwrap() <= 1.0);
+}
+
+#[test]
+fn a_sweep_takes_the_locks_that_fit() {
+    let mut command = spinpark(["sim", "sweep", "--machine", "plain-2", "--for", "50us", "--repeat", "1"]);
+    let result = said(command.args(["--workload", "mixed-10", "--threads", "2"]));
+    result.succeeds(&["spinpark", "classic-rwsem-full", "by one seed only"]);
+    assert!(!result.stdout.contains("classic-tas"), "{}", result.stdout);
+    let mut command = spinpark(["sim", "sweep", "--machine", "plain-2", "--threads", "2", "--json"]);
+    let none = said(command.args(["--workload", "mixed-10,condvar-ping-pong", "--lock", "classic-tas"]));
+    none.fails(2, &["classic-tas is no read-write lock, which the workload mixed-10 needs"]);
+}
+
+#[test]
+fn what_there_is() {
+    let list = said(&mut spinpark(["sim", "list"]));
+    list.succeeds(&[
+        "westmere-ex-40",
+        "plain-N",
+        "classic-rwsem-full",
+        "read-write lock",
+        "condvar-ping-pong",
+    ]);
+    lines_fit(&list);
+    let machine = said(&mut spinpark(["sim", "machine", "westmere-ex-40"]));
+    machine.succeeds(&["40 CPUs", "memory.near", "source"]);
+    lines_fit(&machine);
+    let described = said(&mut spinpark(["sim", "machine", "core2-4", "--json"]));
+    assert_eq!(json(&described.stdout)["cpus"], 4);
+}
+
+#[test]
+fn what_cannot_be_done() {
+    let run = |args: &[&str], words: &[&str]| said(spinpark(["sim", "run"]).args(args)).fails(2, words);
+    run(&["--machine", "this-3"], &["no machine `this-3`", "did you mean `this-2`"]);
+    run(&["--machine", "core2-4:5"], &["4 CPUs at most", "core2-4:4"]);
+    run(&["--machine", "/no/such/file.toml"], &["cannot read the machine file /no/such/file.toml"]);
+    run(&["--lock", "spinpork"], &["no lock \"spinpork\"; did you mean \"spinpark\"?", "sim list"]);
+    run(&["--workload", "hotlock"], &["no workload \"hotlock\"; did you mean \"hot-lock\"?"]);
+    run(&["--workload", "readers", "--lock", "classic-mtx"], &["classic-mtx is no read-write lock"]);
+    run(&["--threads", "0"], &["at least one thread"]);
+    run(&["--threads", "100000"], &["100000 threads", "8192 at most"]);
+    run(&["--for", "20"], &["as in 20ms"]);
+    run(&["--repeat", "0"], &["--repeat"]);
+    run(&["--json", "/no/such/directory/x.json"], &["cannot write"]);
+    run(&["--trace", "/no/such/directory/x.json"], &["cannot write", "--trace"]);
+    let file = tempfile::NamedTempFile::with_suffix(".toml").unwrap();
+    fs::write(file.path(), "this is no machine").unwrap();
+    run(&["--machine", file.path().to_str().unwrap()], &["is not a TOML file"]);
+    said(&mut spinpark(["sim", "machine", "nehalem"])).fails(2, &["no machine `nehalem`", "nehalem-ex-64"]);
+    said(&mut spinpark(["sim", "tables", "005"])).fails(2, &["no table \"005\"", "sim list"]);
+    said(&mut spinpark(["sim", "sweep", "--threads", "2,0"])).fails(2, &["at least one thread"]);
+}
+
+/// Ctrl-C: the runs that are done are printed.
+#[test]
+fn interrupted() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut command =
+        spinpark(["sim", "run", "--machine", "plain-4", "--for", "100s", "--repeat", "3", "--json"]);
+    let mut child = command.arg(file.path()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut text = String::new();
+    assert_ne!(stdout.read_line(&mut text).unwrap(), 0);
+    assert!(Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap().success());
+    let mut errors = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{text}{errors}");
+    assert!(errors.contains("Interrupted after 0 runs of 3"), "{errors}");
+}
