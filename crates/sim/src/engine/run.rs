@@ -3,14 +3,18 @@
 //! Everything of a run happens on one OS thread: the world is in a thread-local cell, which nobody keeps borrowed while
 //! another coroutine runs. Several OS threads can each run a simulation of their own.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use corosensei::stack::DefaultStack;
+use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::thread::ThreadId;
 use super::time::PS_PER_NS;
 use super::world::{Body, World};
+use crate::failure::Failure;
 use crate::report::{Outcome, ThreadTimes};
 
 /// Stack of a simulated thread, bytes. Pages that are not touched take no memory.
@@ -27,9 +31,11 @@ thread_local! {
 }
 
 /// Whether simulated code runs on this OS thread right now.
+///
+/// A thread that panics is not inside any more: what its destructors do to locks happens at once.
 #[inline]
 pub(crate) fn is_inside() -> bool {
-    !YIELDER.get().is_null()
+    !YIELDER.get().is_null() && !std::thread::panicking()
 }
 
 /// The world of the run on this OS thread. `act` must not suspend.
@@ -49,11 +55,12 @@ pub(crate) fn suspend() {
     YIELDER.set(yielder);
 }
 
-fn fiber(body: Body) -> std::io::Result<Fiber> {
+fn fiber(body: Body, place: &mut Range<usize>) -> std::io::Result<Fiber> {
     let stack = match STACKS.with_borrow_mut(Vec::pop) {
         Some(stack) => stack,
         None => DefaultStack::new(STACK_BYTES)?,
     };
+    *place = stack.limit().get()..stack.base().get();
     Ok(Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
         YIELDER.set(yielder);
         body();
@@ -69,6 +76,7 @@ pub(crate) fn run(mut start: World, first: Vec<(Body, Option<(u32, u32)>)>) -> s
     for (body, allowed) in first {
         start.spawn(body, allowed);
     }
+    crate::platform::set_faults(&start);
     let outer = WORLD.replace(Some(start));
     assert!(outer.is_none(), "a simulation runs within another one on the same OS thread");
     let result = resume_all();
@@ -76,20 +84,30 @@ pub(crate) fn run(mut start: World, first: Vec<(Body, Option<(u32, u32)>)>) -> s
     result.map(|()| outcome(world.expect("it was put there above")))
 }
 
+/// What a panic says.
+fn words_of(panic: &(dyn Any + Send)) -> String {
+    let words = panic.downcast_ref::<&str>().map(|words| (*words).to_owned());
+    words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}
+
 fn resume_all() -> std::io::Result<()> {
     let mut fibers: Vec<Option<Fiber>> = Vec::new();
     while let Some(ThreadId(next)) = world(|world| {
         for (id, body) in world.born.drain(..) {
             debug_assert_eq!(id.0 as usize, fibers.len());
-            fibers.push(Some(fiber(body)?));
+            fibers.push(Some(fiber(body, &mut world.threads[id].stack)?));
         }
         Ok::<_, std::io::Error>(world.next())
     })? {
         let slot = &mut fibers[next as usize];
         let Some(fiber) = slot else { continue };
-        let result = fiber.resume(());
+        let result = catch_unwind(AssertUnwindSafe(|| fiber.resume(())));
         YIELDER.set(std::ptr::null());
-        if let CoroutineResult::Return(()) = result {
+        if let Err(panic) = &result {
+            let message = words_of(panic.as_ref());
+            world(|world| world.fail(Failure::Panic { thread: next, message }));
+        }
+        if !matches!(result, Ok(CoroutineResult::Yield(()))) {
             if let Some(ended) = slot.take() {
                 STACKS.with_borrow_mut(|stacks| stacks.push(ended.into_stack()));
             }
