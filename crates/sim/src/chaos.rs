@@ -1,9 +1,16 @@
 //! Faults: what a machine may do at any time, and seldom does.
 //!
 //! A lock has to live with all of it, so a test asks for much of it. Two orders of threads: *by time*, as the machine
-//! runs them, with random delays; and *by rank* (PCT: Burckhardt, Kothari, Musuvathi, Nagarakatte, ASPLOS 2010): always
-//! the runnable thread of the lowest rank runs, ranks are drawn once, and change at a few random steps. An order by rank
-//! finds each bug of depth *d* with a known probability.
+//! runs them, with random delays and preemptions; and *by rank*: always the runnable thread of the lowest rank runs.
+//!
+//! Order by rank is PCT (Burckhardt, Kothari, Musuvathi, Nagarakatte, ASPLOS 2010) with one change: each step is a change
+//! of rank with probability 1/s, where PCT draws a fixed number of steps. Its argument carries over. A bug of depth *d*
+//! shows in each run in which *d* events come in a certain order. For a run of *n* threads and *k* steps, and *s = k*: the
+//! thread that has to be last at first has the highest rank with probability 1/n; the *d − 1* steps at which others have to
+//! stop are changes of rank, and no other step is one, with probability (1/k)^(d−1) · (1 − 1/k)^(k−d+1), which is at least
+//! 1/(e·k^(d−1)); and those who were stopped go on in the right order with probability 1/(d−1)!, because the ranks that they
+//! get are random. So a run finds the bug with probability 1/(e · n · (d−1)! · k^(d−1)) or more. That is a lower bound: mostly
+//! many sets of steps will do. Who polls goes behind everybody, or nobody would end its wait.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,23 +23,28 @@ pub enum Order {
     /// As the machine's times say.
     #[default]
     Time,
-    /// By rank. Time stands still while threads run, apart from what the clock shows.
+    /// By rank. Each step takes its time, as if there were one CPU; what is planned for a time comes then.
     Rank,
 }
 
 /// How often what goes wrong: probabilities between 0 and 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Chaos {
     /// In which order threads run.
     pub order: Order,
     /// Order by rank: how many steps lie between two changes of rank, about.
     pub steps_between_changes: u32,
-    /// A thread is held up, as if it were preempted there and then, at a step.
+    /// A thread is held up at a step, with its CPU.
     pub delay: f64,
     /// For how long, on the average, ns. The times are spread widely.
     pub delay_ns: f64,
-    /// A futex wait ends at once, woken for no reason or by a signal.
+    /// A thread is preempted at a step: another one gets its CPU, if one waits.
+    pub preempt: f64,
+    /// A futex wait ends at once, woken for no reason.
     pub spurious: f64,
+    /// A signal handler ends a futex wait, after `delay_ns` on the average.
+    pub interrupt: f64,
     /// A woken thread starts late, by `delay_ns` on the average.
     pub late: f64,
     /// The answer whether an owner runs is drawn by lot.
@@ -40,6 +52,10 @@ pub struct Chaos {
     /// A restartable step is aborted for no reason.
     pub abort: f64,
 }
+
+/// Ranks at first are below this; those of threads that were stopped lie between this and the next; then come those who poll.
+const STOPPED: i64 = 1 << 40;
+const POLLING: i64 = 1 << 41;
 
 impl Chaos {
     pub(crate) fn is_on(&self) -> bool {
@@ -51,7 +67,7 @@ impl Chaos {
     }
 
     pub(crate) fn first_rank(&self, rng: &mut fastrand::Rng) -> i64 {
-        if self.is_by_rank() { rng.i64(0..1 << 40) } else { 0 }
+        if self.is_by_rank() { rng.i64(0..STOPPED) } else { 0 }
     }
 }
 
@@ -66,17 +82,26 @@ impl World {
         if self.chaos.is_by_rank() {
             let between = self.chaos.steps_between_changes.max(1);
             if self.rng.u32(0..between) == 0 {
-                self.fall_behind();
+                self.threads[self.running].rank = self.rng.i64(STOPPED..POLLING);
             }
         }
         if self.chance(self.chaos.delay) { self.long_time() } else { 0 }
+    }
+
+    /// At a step of the running thread: whether it loses its CPU.
+    pub(crate) fn is_preempted(&mut self) -> bool {
+        let is_preempted = self.chance(self.chaos.preempt);
+        if is_preempted {
+            self.yield_to_all();
+        }
+        is_preempted
     }
 
     /// Order by rank: the running thread goes behind all others. A thread that polls has to, or nobody else would run.
     pub(crate) fn fall_behind(&mut self) {
         if self.chaos.is_by_rank() {
             self.shared.last_rank += 1;
-            self.threads[self.running].rank = (1 << 40) + self.shared.last_rank;
+            self.threads[self.running].rank = POLLING + self.shared.last_rank;
         }
     }
 
@@ -86,7 +111,7 @@ impl World {
     }
 
     /// From far below to far above the average.
-    fn long_time(&mut self) -> Ps {
+    pub(crate) fn long_time(&mut self) -> Ps {
         let exponential = -(1.0 - self.rng.f64()).ln();
         ps(self.chaos.delay_ns * exponential * exponential / 2.0)
     }

@@ -38,7 +38,9 @@ pub enum Failure {
         others: u64,
     },
     /// The run took more steps than it should.
-    #[error("no end: after {steps} steps, these threads have not ended: {threads:?}")]
+    #[error(
+        "no end: after {steps} steps, or by polling for what does not come, these threads have not ended: {threads:?}"
+    )]
     Endless {
         /// How many.
         steps: u64,
@@ -48,6 +50,28 @@ pub enum Failure {
     /// See [`stop`](crate::stop).
     #[error("stopped before its end")]
     Stopped,
+    /// A thread accessed memory that had been given back.
+    #[error("use after free: thread {thread} accesses {word}, which was given back")]
+    UseAfterFree {
+        /// Who.
+        thread: u32,
+        /// What.
+        word: String,
+    },
+    /// A thread followed a pointer to where no memory is.
+    #[error("thread {thread} accesses memory that is neither on a stack nor an object with a name")]
+    Wild {
+        /// Who.
+        thread: u32,
+    },
+    /// The simulated program panicked.
+    #[error("thread {thread} panicked: {message}")]
+    Panic {
+        /// Which thread.
+        thread: u32,
+        /// What it said.
+        message: String,
+    },
     /// A check of the workload failed.
     #[error("{0}")]
     Check(String),

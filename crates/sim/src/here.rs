@@ -47,7 +47,12 @@ pub(crate) fn access(address: usize, access: Access) {
     while world(|world| world.reach(address, access)) == Reach::Later {
         suspend();
     }
-    note(|| Did::Accessed(access, address));
+}
+
+/// Accesses memory whose contents are nobody's business.
+pub(crate) fn touch(address: usize, kind: Access) {
+    access(address, kind);
+    note(|| Did::Accessed(kind, address));
 }
 
 /// Records a step.
@@ -61,6 +66,10 @@ pub(crate) fn note(did: impl FnOnce() -> Did) {
 /// Polls: see [`spinpark_platform::Platform::spin_hint`].
 pub(crate) fn poll() -> u32 {
     if !is_inside() {
+        if std::thread::panicking() {
+            // A destructor polls while a thread that panicked unwinds: nobody else can run to end that. The reason is out.
+            std::process::abort();
+        }
         return 1;
     }
     settle();

@@ -27,6 +27,7 @@
 //! ```
 
 mod chaos;
+pub mod check;
 pub mod documents;
 mod engine;
 mod failure;

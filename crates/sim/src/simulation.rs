@@ -1,6 +1,7 @@
 //! Setting up a run.
 
 use crate::chaos::Chaos;
+use crate::check::Checks;
 use crate::engine::run::run;
 use crate::engine::time::PS_PER_NS;
 use crate::engine::world::{Body, World};
@@ -17,6 +18,7 @@ pub struct Simulation {
     record: Record,
     most_steps: u64,
     without_steps: bool,
+    checks: Option<Box<Checks>>,
     threads: Vec<(Body, Option<(u32, u32)>)>,
 }
 
@@ -32,6 +34,7 @@ impl Simulation {
             record: Record::default(),
             most_steps: u64::MAX,
             without_steps: false,
+            checks: None,
             threads: Vec::new(),
         }
     }
@@ -78,9 +81,19 @@ impl Simulation {
         self
     }
 
+    /// The run checks a lock.
+    pub(crate) fn checks(mut self, checks: Checks) -> Self {
+        self.checks = Some(Box::new(checks));
+        self
+    }
+
     /// Adds a thread.
     pub fn thread(&mut self, body: impl FnOnce() + 'static) {
         self.threads.push((Box::new(body), None));
+    }
+
+    pub(crate) fn body(&mut self, body: Body) {
+        self.threads.push((body, None));
     }
 
     /// Adds a thread that may use these CPUs only.
@@ -103,6 +116,7 @@ impl Simulation {
         let trace = Trace::new(self.record);
         let mut world = World::new(&self.machine, self.seed, end, self.chaos, trace, self.most_steps);
         world.shared.without_steps = self.without_steps;
+        world.checks = self.checks;
         run(world, self.threads)
     }
 }

@@ -1,7 +1,6 @@
 //! What is recorded of a run: who ran where, for a timeline, and the last steps, for a failure.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -39,10 +38,16 @@ pub struct Slice {
 /// What a step did.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Did {
+    /// It accessed memory whose contents say nothing to a reader.
     Accessed(Access, usize),
-    Saw(u64),
-    Wrote(u64, u64),
-    Failed(u64, u64),
+    /// A load of a word, and what it held.
+    Loaded(usize, u32),
+    /// A word changed from … to.
+    Wrote(usize, u32, u32),
+    /// A compare-exchange found something else than it expected.
+    Failed(usize, u32, u32),
+    /// A pointer was loaded, or stored to; the latter from … to, if that is known.
+    Pointer(usize, Option<usize>, usize),
     Slept(usize),
     Woke(usize, u32),
     Returned(spinpark_platform::Wait),
@@ -113,35 +118,71 @@ impl World {
         }
     }
 
-    /// The last steps, a line each. Words are named by the number of their line, and their place in it.
+    /// The last steps, a line each. Words have the names that the simulated program gave them; else that of the stack that
+    /// they are on, or the number of their line, and their place in it.
     pub(crate) fn interleaving(&mut self) -> Vec<String> {
         let steps = std::mem::take(&mut self.trace.steps);
-        steps
-            .into_iter()
-            .map(|(at, thread, did)| {
-                let mut word = |address: usize| Word(self.memory.of(address).0, address % 64);
-                let what = match did {
-                    Did::Accessed(access, address) => format!("{access:?} {}", word(address)),
-                    Did::Saw(value) => format!("  = {value:#x}"),
-                    Did::Wrote(old, new) => format!("  {old:#x} -> {new:#x}"),
-                    Did::Failed(seen, expected) => format!("  fails: {seen:#x}, not {expected:#x}"),
-                    Did::Slept(address) => format!("sleeps on {}", word(address)),
-                    Did::Woke(address, count) => format!("wakes {count} on {}", word(address)),
-                    Did::Returned(outcome) => format!("wait returns: {outcome:?}"),
-                    Did::Lock(event) => format!("lock: {event:?}"),
-                    Did::Said(words) => words.to_owned(),
-                };
-                format!("{:>12.3} µs  thread {:>3}  {what}", at as f64 / 1e6, thread.0)
-            })
-            .collect()
+        let line = |(at, thread, did): (Ps, ThreadId, Did)| {
+            let what = self.tell(did);
+            format!("{:>12.3} µs  thread {:>3}  {what}", at as f64 / 1e6, thread.0)
+        };
+        steps.into_iter().map(line).collect()
     }
-}
 
-/// A word's name.
-struct Word(u32, usize);
+    fn tell(&mut self, did: Did) -> String {
+        match did {
+            Did::Accessed(access, address) => {
+                let verb = match access {
+                    Access::Load => "reads",
+                    Access::Store => "writes",
+                    Access::Update => "updates",
+                };
+                format!("{verb} {}", self.name_of(address))
+            }
+            Did::Loaded(address, value) => {
+                format!("{} is {}", self.name_of(address), self.value_of(address, value))
+            }
+            Did::Wrote(address, old, new) => {
+                let (old, new) = (self.value_of(address, old), self.value_of(address, new));
+                format!("{}: {old} -> {new}", self.name_of(address))
+            }
+            Did::Failed(address, seen, expected) => {
+                let (seen, expected) = (self.value_of(address, seen), self.value_of(address, expected));
+                format!("{} is {seen}, not {expected}: no exchange", self.name_of(address))
+            }
+            Did::Pointer(address, None, new) => {
+                format!("{} is {}", self.name_of(address), self.name_of(new))
+            }
+            Did::Pointer(address, Some(old), new) => {
+                format!("{}: {} -> {}", self.name_of(address), self.name_of(old), self.name_of(new))
+            }
+            Did::Slept(address) => format!("sleeps on {}", self.name_of(address)),
+            Did::Woke(address, count) => format!("wakes {count} on {}", self.name_of(address)),
+            Did::Returned(outcome) => format!("wait returns: {outcome:?}"),
+            Did::Lock(event) => format!("lock: {event:?}"),
+            Did::Said(words) => words.to_owned(),
+        }
+    }
 
-impl fmt::Display for Word {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "L{}+{}", self.0, self.1)
+    fn value_of(&self, address: usize, value: u32) -> String {
+        match self.checks.as_ref().and_then(|checks| checks.field(address)) {
+            Some((_, field)) => (field.decode)(value),
+            None => format!("{value:#x}"),
+        }
+    }
+
+    /// What a word is called.
+    pub(crate) fn name_of(&mut self, address: usize) -> String {
+        if address == 0 {
+            return "null".to_owned();
+        }
+        if let Some(name) = self.checks.as_ref().and_then(|checks| checks.name(address)) {
+            return name;
+        }
+        let on_stack = |thread: &crate::engine::thread::Thread| thread.stack.contains(&address);
+        if let Some(owner) = self.threads.0.iter().rposition(on_stack) {
+            return format!("stack {owner} -{:#x}", self.threads.0[owner].stack.end - address);
+        }
+        format!("L{}+{}", self.memory.of(address).0, address % 64)
     }
 }

@@ -12,7 +12,7 @@ pub const LAYERS: &[(&str, u32)] = &[
     ("spinpark", 2),
     ("spinpark-pthread", 2),
     ("spinpark-sim", 2),
-    ("spinpark-verify", 2),
+    ("spinpark-verify", 3),
     ("spinpark-preload", 3),
     ("spinpark-capi", 3),
     ("spinpark-bench", 3),

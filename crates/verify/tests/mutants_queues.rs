@@ -13,8 +13,8 @@ use spinpark_verify::{Guarded, Model, rejected};
 /// `threads` threads with one section each.
 fn queue_lock(error: queue_lock::Error, threads: u32, preemptions: usize, fault: Fault) {
     Model::new().preemptions(preemptions).fault(fault).check(move || {
-        let shared = Arc::new((QueueLock::new(error), Guarded::new()));
-        let section = |(lock, data): &(QueueLock, Guarded)| {
+        let shared = Arc::new((QueueLock::<Loom>::new(error), Guarded::new()));
+        let section = |(lock, data): &(QueueLock<Loom>, Guarded)| {
             lock.lock();
             data.add();
             lock.unlock();
@@ -72,8 +72,8 @@ fn mutant_queue_unlock_without_release() {
 /// The first stays, the second leaves at its first poll, the third stays.
 fn osq(error: osq::Error) {
     Model::new().check(move || {
-        let shared = Arc::new((Osq::new(error), Guarded::new()));
-        let enter = |(queue, data): &(Osq, Guarded), stays: bool| {
+        let shared = Arc::new((Osq::<Loom>::new(error), Guarded::new()));
+        let enter = |(queue, data): &(Osq<Loom>, Guarded), stays: bool| {
             queue.enter(
                 || stays,
                 || {

@@ -202,3 +202,33 @@ fn a_spinner_that_is_not_admitted_wakes_the_head() {
         })
         .reaches(&[WokeHead]);
 }
+
+/// A reader leaves, and one that had waited behind a writer comes in for it: the word stays as it is, and both are made. (A
+/// release that took that for nothing to do would try again until the writer, who gives up, has looked at the queue.)
+#[test]
+fn a_reader_leaves_as_another_comes_in_for_it() {
+    Model::new()
+        .moving_clock()
+        .preemptions(2)
+        .check(|| {
+            let shared = rwlock::<1>();
+            let others = lead_in(|| {
+                shared.lock.upgradable(None);
+                shared.lock.read(READERS);
+                shared.lock.read(READERS);
+                let writer = shared.spawn(|shared| shared.timed_write(1));
+                yield_now(); // it queues
+                let reader = shared.spawn(|shared| shared.read(WRITERS));
+                yield_now(); // behind it
+                let last = shared.spawn(Shared::write);
+                yield_now(); // behind both, so that somebody waits before and after
+                shared.lock.unlock_read(); // the writer is woken: it is told that it is passed
+                advance(1);
+                [writer, reader, last]
+            });
+            shared.lock.unlock_read();
+            shared.lock.unlock_upgradable();
+            join_all(others);
+        })
+        .reaches(&[TimedOut, GrantedReaders]);
+}

@@ -106,7 +106,8 @@ impl<P: Platform> LockCore<P> {
         let mut look = Look { granted: Chain::new(), woken: Chain::new(), released: false };
         let mut seen = self.peek();
         while let Some(plan) = Plan::choose(seen, release, queue) {
-            if plan.word == seen {
+            // A reader that leaves and one that comes in for it make no difference to the word, and are to be made all the same.
+            if plan.word == seen && release.is_none() {
                 break; // nothing to do, and nothing left to release
             }
             if let Err(now) = self.word().compare_exchange_weak(seen, plan.word, AcqRel, Relaxed) {

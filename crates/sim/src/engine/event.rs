@@ -17,6 +17,8 @@ pub(crate) enum What {
     Resume { thread: ThreadId, epoch: u32 },
     /// A deadline passes.
     Timer { thread: ThreadId, epoch: u32 },
+    /// A signal ends a sleep.
+    Signal { thread: ThreadId, epoch: u32 },
     /// A time slice may be over.
     Slice { cpu: CpuId, epoch: u32 },
     /// Threads that wait for a CPU are spread.

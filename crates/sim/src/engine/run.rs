@@ -3,15 +3,19 @@
 //! Everything of a run happens on one OS thread: the world is in a thread-local cell, which nobody keeps borrowed while
 //! another coroutine runs. Several OS threads can each run a simulation of their own.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use corosensei::stack::DefaultStack;
+use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::thread::ThreadId;
 use super::time::PS_PER_NS;
 use super::world::{Body, World};
+use crate::failure::Failure;
 use crate::report::{Outcome, ThreadTimes};
 
 /// Stack of a simulated thread, bytes. Pages that are not touched take no memory.
@@ -41,9 +45,11 @@ pub(crate) fn is_stopped() -> bool {
 }
 
 /// Whether simulated code runs on this OS thread right now.
+///
+/// A thread that panics is not inside any more: what its destructors do to locks happens at once.
 #[inline]
 pub(crate) fn is_inside() -> bool {
-    !YIELDER.get().is_null()
+    !YIELDER.get().is_null() && !std::thread::panicking()
 }
 
 /// The world of the run on this OS thread. `act` must not suspend.
@@ -63,11 +69,12 @@ pub(crate) fn suspend() {
     YIELDER.set(yielder);
 }
 
-fn fiber(body: Body) -> std::io::Result<Fiber> {
+fn fiber(body: Body, place: &mut Range<usize>) -> std::io::Result<Fiber> {
     let stack = match STACKS.with_borrow_mut(Vec::pop) {
         Some(stack) => stack,
         None => DefaultStack::new(STACK_BYTES)?,
     };
+    *place = stack.limit().get()..stack.base().get();
     Ok(Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
         YIELDER.set(yielder);
         body();
@@ -84,6 +91,7 @@ pub(crate) fn run(mut start: World, first: Vec<(Body, Option<(u32, u32)>)>) -> s
         start.spawn(body, allowed);
     }
     assert!(!is_inside(), "a simulation runs within another one on the same OS thread");
+    crate::platform::set_faults(&start);
     WORLD.set(Some(start));
     let result = resume_all();
     let world = WORLD.take();
@@ -104,20 +112,30 @@ impl Drop for Fibers {
     }
 }
 
+/// What a panic says.
+fn words_of(panic: &(dyn Any + Send)) -> String {
+    let words = panic.downcast_ref::<&str>().map(|words| (*words).to_owned());
+    words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}
+
 fn resume_all() -> std::io::Result<()> {
     let mut fibers = Fibers::default();
     while let Some(ThreadId(next)) = world(|world| {
         for (id, body) in world.born.drain(..) {
             debug_assert_eq!(id.0 as usize, fibers.0.len());
-            fibers.0.push(Some(fiber(body)?));
+            fibers.0.push(Some(fiber(body, &mut world.threads[id].stack)?));
         }
         Ok::<_, std::io::Error>(world.next())
     })? {
         let slot = &mut fibers.0[next as usize];
         let Some(fiber) = slot else { continue };
-        let result = fiber.resume(());
+        let result = catch_unwind(AssertUnwindSafe(|| fiber.resume(())));
         YIELDER.set(std::ptr::null());
-        if let CoroutineResult::Return(()) = result {
+        if let Err(panic) = &result {
+            let message = words_of(panic.as_ref());
+            world(|world| world.fail(Failure::Panic { thread: next, message }));
+        }
+        if !matches!(result, Ok(CoroutineResult::Yield(()))) {
             if let Some(ended) = slot.take() {
                 STACKS.with_borrow_mut(|stacks| stacks.push(ended.into_stack()));
             }

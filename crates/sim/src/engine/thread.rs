@@ -96,6 +96,8 @@ pub(crate) struct Thread {
     pub(crate) step: Option<bool>,
     /// Its place in a random order, if the order is not that of time: lower goes first.
     pub(crate) rank: i64,
+    /// Where its stack lies.
+    pub(crate) stack: std::ops::Range<usize>,
     /// Those who wait for its end.
     pub(crate) joiners: Vec<ThreadId>,
     /// What the platform keeps for it.
@@ -127,6 +129,7 @@ impl Thread {
             timer: 0,
             step: None,
             rank: 0,
+            stack: 0..0,
             joiners: Vec::new(),
             local: Local::default(),
         }

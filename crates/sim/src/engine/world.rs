@@ -1,5 +1,7 @@
 //! The state of a simulation.
 
+use spinpark_platform::Wait;
+
 use super::costs::Costs;
 use super::event::{Events, What};
 use super::places::Places;
@@ -7,12 +9,16 @@ use super::run::is_stopped;
 use super::thread::{State, Thread, ThreadId, Threads};
 use super::time::Ps;
 use crate::chaos::{Chaos, Order};
+use crate::check::Checks;
 use crate::failure::Failure;
 use crate::kernel::{Cpu, CpuId, Futexes, SpinLocks};
 use crate::machine::Machine;
 use crate::memory::{Core, Lines};
 use crate::report::Counts;
 use crate::trace::Trace;
+
+/// Later than anything that is waited for: half of what the clock can show.
+const LAST: Ps = Ps::MAX / 2;
 
 /// What runs when a thread is created.
 pub(crate) type Body = Box<dyn FnOnce()>;
@@ -50,6 +56,8 @@ pub(crate) struct World {
     pub(crate) most_steps: u64,
     /// What the platform keeps for all threads.
     pub(crate) shared: crate::platform::Shared,
+    /// What is watched, and what is wrong with the machine, in a run that checks a lock.
+    pub(crate) checks: Option<Box<Checks>>,
 }
 
 impl World {
@@ -88,6 +96,7 @@ impl World {
             is_smt: shape.threads > 1,
             most_steps,
             shared: crate::platform::Shared::default(),
+            checks: None,
         }
     }
 
@@ -144,9 +153,13 @@ impl World {
             cost += self.disturb();
         }
         let thread = &mut self.threads[id];
-        if thread.to_leave && thread.unpreemptible == 0 {
+        let may_leave = thread.unpreemptible == 0;
+        if may_leave && (thread.to_leave || self.is_preempted()) {
             self.put_back(id, cost);
             return true;
+        }
+        if self.counts.steps > self.most_steps {
+            return true; // for ever: the run fails
         }
         let at = self.now + cost;
         if self.chaos.is_by_rank() {
@@ -180,6 +193,10 @@ impl World {
             if self.failure.is_some() {
                 return None;
             }
+            if self.counts.steps > self.most_steps {
+                self.note_endless();
+                return None;
+            }
             let Some((at, what)) = self.events.take(self.now) else {
                 self.note_deadlock();
                 return None;
@@ -188,8 +205,8 @@ impl World {
                 self.fail(Failure::Stopped);
                 return None;
             }
-            if self.counts.steps > self.most_steps {
-                self.note_endless();
+            if at > LAST {
+                self.note_endless(); // somebody polls for what does not come
                 return None;
             }
             self.counts.events += 1;
@@ -207,13 +224,15 @@ impl World {
             What::Arrival(line) => return self.arrive(line),
             What::Resume { thread, epoch } if self.threads[thread].epoch == epoch => {
                 let resumed = &mut self.threads[thread];
+                resumed.until = self.now; // by rank, it may go on before its time
                 if resumed.state != State::Watching {
                     resumed.state = State::Executing;
                 }
                 return Some(thread);
             }
             What::Resume { .. } => {}
-            What::Timer { thread, epoch } => self.time_out(thread, epoch),
+            What::Timer { thread, epoch } => self.end_sleep(thread, epoch, Wait::TimedOut),
+            What::Signal { thread, epoch } => self.end_sleep(thread, epoch, Wait::Woken),
             What::Slice { cpu, epoch } => self.end_slice(cpu, epoch),
             What::Balance => self.balance(),
         }

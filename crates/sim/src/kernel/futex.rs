@@ -38,16 +38,21 @@ impl World {
             let at = at.max(self.now).saturating_add(self.costs.slack);
             self.events.plan(at, What::Timer { thread, epoch });
         }
+        if self.chance(self.chaos.interrupt) {
+            let at = self.now + self.long_time();
+            self.events.plan(at, What::Signal { thread, epoch });
+        }
         self.sleep();
     }
 
-    /// Its deadline has passed.
-    pub(crate) fn time_out(&mut self, thread: ThreadId, epoch: u32) {
+    /// Its deadline has passed, or a signal has come.
+    pub(crate) fn end_sleep(&mut self, thread: ThreadId, epoch: u32, outcome: Wait) {
         let sleeper = &mut self.threads[thread];
         if sleeper.timer != epoch || sleeper.state != State::Asleep {
             return;
         }
-        sleeper.outcome = Wait::TimedOut;
+        sleeper.outcome = outcome;
+        sleeper.timer += 1;
         if let Some(address) = sleeper.futex.take() {
             let queue = self.futexes.sleepers.get_mut(&address);
             queue.into_iter().for_each(|queue| queue.retain(|&other| other != thread));

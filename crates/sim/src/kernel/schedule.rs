@@ -66,6 +66,12 @@ impl World {
 
     /// The running thread lets others of its CPU run first; the caller suspends it.
     pub(crate) fn step_aside(&mut self) {
+        self.yield_to_all();
+        self.put_back(self.running, 0);
+    }
+
+    /// The running thread has had as much as any that waits for its CPU.
+    pub(crate) fn yield_to_all(&mut self) {
         let (thread, cpu) = (self.running, self.threads[self.running].cpu);
         let last = self.cpu(cpu).queue.last().copied();
         if let Some(last) = last {
@@ -73,7 +79,6 @@ impl World {
             self.threads[thread].vruntime =
                 self.threads[thread].vruntime.max(self.threads[last].vruntime + 1);
         }
-        self.put_back(thread, 0);
     }
 
     /// The thread, which has a CPU, is to leave it, and to go on later with `left` to compute.

@@ -82,6 +82,9 @@ pub(crate) enum Reach {
 impl World {
     /// The running thread wants to access `address`, now.
     pub(crate) fn reach(&mut self, address: usize, access: Access) -> Reach {
+        if self.checks.is_some() && !self.is_alive(address) {
+            return Reach::Later; // never: the run has failed
+        }
         let id = self.memory.of(address);
         let core = self.core_of_running();
         let exclusive = access != Access::Load;

@@ -105,12 +105,20 @@ impl World {
     /// It looks again: how many polls that was.
     pub(crate) fn watched(&mut self) -> u32 {
         let poll = (self.costs.pause + self.costs.hit + self.costs.step).max(1);
-        let now = self.now;
+        let (now, is_by_rank, pause) = (self.now, self.chaos.is_by_rank(), self.costs.pause);
         let thread = &mut self.threads[self.running];
         thread.state = State::Executing;
         let watch = &mut thread.watch;
-        let last = watch.since.take().map_or(0, |since| now.saturating_sub(since));
-        let waited = std::mem::take(&mut watch.before) + last;
+        let waited = if is_by_rank {
+            // Nothing else has let that time pass. It must, or the slice of who polls in vain would hardly end.
+            (watch.since, watch.before) = (None, 0);
+            let waited = (watch.quiet / 8).max(pause);
+            thread.debt += waited;
+            waited
+        } else {
+            let last = watch.since.take().map_or(0, |since| now.saturating_sub(since));
+            std::mem::take(&mut watch.before) + last
+        };
         watch.quiet += waited;
         thread.times.spinning += waited;
         u32::try_from(waited / poll).unwrap_or(u32::MAX).max(1)

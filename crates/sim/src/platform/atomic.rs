@@ -4,7 +4,9 @@ use std::sync::atomic;
 
 use spinpark_platform::{self as seam, Ordering, Ordering::Relaxed};
 
-use crate::here::access;
+use super::{faulty, life};
+use crate::check::{Kind, Op};
+use crate::here::{access, note};
 use crate::memory::Access;
 use crate::trace::Did;
 
@@ -30,57 +32,76 @@ impl AtomicU32 {
 
     /// Replaces the value: as above.
     pub(super) fn set(&self, value: u32) {
+        note(|| Did::Wrote(self.address(), self.value(), value));
         self.0.store(value, Relaxed);
     }
 
     fn update(&self, act: impl FnOnce(&atomic::AtomicU32) -> u32) -> u32 {
         access(self.address(), Access::Update);
         let old = act(&self.0);
-        crate::here::note(|| Did::Wrote(old.into(), self.value().into()));
+        note(|| Did::Wrote(self.address(), old, self.value()));
         old
+    }
+
+    /// The exchange itself, in one step.
+    pub(super) fn exchange(&self, current: u32, new: u32) -> Result<u32, u32> {
+        access(self.address(), Access::Update);
+        let result = self.0.compare_exchange(current, new, Relaxed, Relaxed);
+        note(|| match result {
+            Ok(old) => Did::Wrote(self.address(), old, new),
+            Err(seen) => Did::Failed(self.address(), seen, current),
+        });
+        result
+    }
+
+    fn exchange_as(&self, kind: Kind, current: u32, new: u32, order: Ordering) -> Result<u32, u32> {
+        if faulty::is_on() {
+            let op = Op { kind, order, value: new.into(), pointer: false };
+            return faulty::exchange(self, op, current, new);
+        }
+        self.exchange(current, new)
     }
 }
 
 impl seam::AtomicU32 for AtomicU32 {
     fn new(value: u32) -> Self {
+        life::begin();
         Self(atomic::AtomicU32::new(value))
     }
 
     fn load(&self, _: Ordering) -> u32 {
         access(self.address(), Access::Load);
         let value = self.0.load(Relaxed);
-        crate::here::note(|| Did::Saw(value.into()));
-        value
+        note(|| Did::Loaded(self.address(), value));
+        if faulty::is_on() { faulty::seen(value) } else { value }
     }
 
     fn store(&self, value: u32, _: Ordering) {
         access(self.address(), Access::Store);
-        crate::here::note(|| Did::Wrote(self.value().into(), value.into()));
-        self.0.store(value, Relaxed);
+        self.set(value);
     }
 
-    fn swap(&self, value: u32, _: Ordering) -> u32 {
-        self.update(|word| word.swap(value, Relaxed))
+    fn swap(&self, value: u32, order: Ordering) -> u32 {
+        let op = Op { kind: Kind::Swap, order, value: value.into(), pointer: false };
+        let value = if faulty::is_on() { faulty::swapped(op, value) } else { value };
+        self.update(|word| {
+            crate::check::note_order(self.address(), value as usize);
+            word.swap(value, Relaxed)
+        })
     }
 
-    fn compare_exchange(&self, current: u32, new: u32, _: Ordering, _: Ordering) -> Result<u32, u32> {
-        access(self.address(), Access::Update);
-        let result = self.0.compare_exchange(current, new, Relaxed, Relaxed);
-        crate::here::note(|| match result {
-            Ok(old) => Did::Wrote(old.into(), new.into()),
-            Err(seen) => Did::Failed(seen.into(), current.into()),
-        });
-        result
+    fn compare_exchange(&self, current: u32, new: u32, order: Ordering, _: Ordering) -> Result<u32, u32> {
+        self.exchange_as(Kind::CompareExchange, current, new, order)
     }
 
     fn compare_exchange_weak(
         &self,
         current: u32,
         new: u32,
-        success: Ordering,
-        failure: Ordering,
+        order: Ordering,
+        _: Ordering,
     ) -> Result<u32, u32> {
-        self.compare_exchange(current, new, success, failure)
+        self.exchange_as(Kind::CompareExchangeWeak, current, new, order)
     }
 
     fn fetch_add(&self, value: u32, _: Ordering) -> u32 {
@@ -100,30 +121,47 @@ impl seam::AtomicU32 for AtomicU32 {
     }
 }
 
+impl Drop for AtomicU32 {
+    fn drop(&mut self) {
+        life::end(self.address(), size_of::<Self>());
+    }
+}
+
 impl<T> AtomicPtr<T> {
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
     fn touch(&self, kind: Access) {
-        access(std::ptr::from_ref(self).addr(), kind);
+        access(self.address(), kind);
     }
 }
 
 impl<T> seam::AtomicPtr<T> for AtomicPtr<T> {
     fn new(value: *mut T) -> Self {
+        life::begin();
         Self(atomic::AtomicPtr::new(value))
     }
 
     fn load(&self, _: Ordering) -> *mut T {
         self.touch(Access::Load);
-        self.0.load(Relaxed)
+        let value = self.0.load(Relaxed);
+        note(|| Did::Pointer(self.address(), None, value.addr()));
+        value
     }
 
     fn store(&self, value: *mut T, _: Ordering) {
         self.touch(Access::Store);
+        note(|| Did::Pointer(self.address(), Some(self.0.load(Relaxed).addr()), value.addr()));
         self.0.store(value, Relaxed);
     }
 
     fn swap(&self, value: *mut T, _: Ordering) -> *mut T {
         self.touch(Access::Update);
-        self.0.swap(value, Relaxed)
+        crate::check::note_order(self.address(), value.addr());
+        let old = self.0.swap(value, Relaxed);
+        note(|| Did::Pointer(self.address(), Some(old.addr()), value.addr()));
+        old
     }
 
     fn compare_exchange(
@@ -134,6 +172,17 @@ impl<T> seam::AtomicPtr<T> for AtomicPtr<T> {
         _: Ordering,
     ) -> Result<*mut T, *mut T> {
         self.touch(Access::Update);
-        self.0.compare_exchange(current, new, Relaxed, Relaxed)
+        let result = self.0.compare_exchange(current, new, Relaxed, Relaxed);
+        note(|| match result {
+            Ok(old) => Did::Pointer(self.address(), Some(old.addr()), new.addr()),
+            Err(seen) => Did::Pointer(self.address(), None, seen.addr()),
+        });
+        result
+    }
+}
+
+impl<T> Drop for AtomicPtr<T> {
+    fn drop(&mut self) {
+        life::end(self.address(), size_of::<Self>());
     }
 }

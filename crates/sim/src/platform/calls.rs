@@ -2,10 +2,11 @@
 
 use spinpark_platform::{OnCpu, Wait, WakeOp};
 
-use super::AtomicU32;
+use super::{AtomicU32, faulty};
+use crate::check::Fault;
 use crate::engine::run::{is_inside, suspend, world};
 use crate::engine::thread::{State, ThreadId};
-use crate::here::{access, settle, spend};
+use crate::here::{access, note, settle, spend};
 use crate::memory::Access;
 use crate::trace::Did;
 
@@ -69,7 +70,8 @@ pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<u64>) -> Wa
     let address = word.address();
     let buckets = lock(&[address]);
     access(address, Access::Load);
-    let changed = word.value() != expected;
+    let changed = word.value() != expected && !faulty::has(|fault| matches!(fault, Fault::NoCompare));
+    note(|| Did::Loaded(address, word.value()));
     let is_over = world(|world| deadline.is_some_and(|at| at <= world.now));
     if changed || is_over {
         unlock(&buckets);
@@ -88,7 +90,7 @@ pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<u64>) -> Wa
 }
 
 pub(super) fn wake(address: usize, count: u32) -> u32 {
-    if !is_inside() {
+    if !is_inside() || faulty::has(|fault| matches!(fault, Fault::NoWakes)) {
         return 0;
     }
     enter();
@@ -108,6 +110,9 @@ pub(super) fn requeue(
     to: usize,
     moved: u32,
 ) -> Option<u32> {
+    if faulty::has(|fault| matches!(fault, Fault::OneWordOnly)) {
+        return None;
+    }
     enter();
     let address = from.address();
     let buckets = lock(&[address, to]);
@@ -132,6 +137,9 @@ pub(super) fn wake_op(
     op: WakeOp,
     wake_second: u32,
 ) -> Option<u32> {
+    if faulty::has(|fault| matches!(fault, Fault::OneWordOnly)) {
+        return None;
+    }
     enter();
     let address = second.address();
     let buckets = lock(&[first, address]);

@@ -4,7 +4,8 @@ use std::cell::UnsafeCell;
 
 use spinpark_platform as seam;
 
-use crate::here::access;
+use super::life;
+use crate::here::touch;
 use crate::memory::Access;
 
 /// See [`spinpark_platform::Cell`].
@@ -14,16 +15,23 @@ pub struct Cell<T>(UnsafeCell<T>);
 
 impl<T> seam::Cell<T> for Cell<T> {
     fn new(value: T) -> Self {
+        life::begin();
         Self(UnsafeCell::new(value))
     }
 
     fn with<R>(&self, act: impl FnOnce(*const T) -> R) -> R {
-        access(self.0.get().addr(), Access::Load);
+        touch(self.0.get().addr(), Access::Load);
         act(self.0.get())
     }
 
     fn with_mut<R>(&self, act: impl FnOnce(*mut T) -> R) -> R {
-        access(self.0.get().addr(), Access::Store);
+        touch(self.0.get().addr(), Access::Store);
         act(self.0.get())
+    }
+}
+
+impl<T> Drop for Cell<T> {
+    fn drop(&mut self) {
+        life::end(self.0.get().addr(), size_of::<T>());
     }
 }

@@ -3,6 +3,8 @@
 mod atomic;
 mod calls;
 mod cell;
+mod faulty;
+mod life;
 mod restart;
 mod slots;
 
@@ -20,6 +22,7 @@ use crate::report::index;
 use crate::trace::Did;
 pub use atomic::{AtomicPtr, AtomicU32};
 pub use cell::Cell;
+pub(crate) use faulty::set as set_faults;
 use slots::Held;
 pub(crate) use slots::Shared;
 
@@ -51,6 +54,9 @@ pub struct Sim<T: Tuned = LinuxTuning>(PhantomData<T>);
 pub(crate) struct Local {
     habits: Habits,
     read: Vec<Held>,
+    /// What it last wrote by a compare-exchange, and the same until the first load after a heavy fence: for a fault.
+    written: u32,
+    after_fence: Option<u32>,
 }
 
 /// The realtime clock is ahead of the monotonic one by so much, ns.
@@ -146,6 +152,9 @@ impl<T: Tuned> Platform for Sim<T> {
     }
 
     fn spin_for(span: u64) {
+        if is_inside() {
+            world(crate::engine::world::World::fall_behind); // it waits for others
+        }
         here::compute(span);
     }
 
@@ -236,6 +245,7 @@ impl<T: Tuned> Platform for Sim<T> {
                 world.counts.locks[index(event)] += 1;
                 world.note(Did::Lock(event));
             });
+            crate::check::note_event(event);
         }
     }
 }

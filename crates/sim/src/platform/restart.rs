@@ -2,9 +2,10 @@
 
 use spinpark_platform::{AtomicU32 as _, Ordering::Relaxed, Ordering::Release};
 
-use super::AtomicU32;
+use super::{AtomicU32, faulty};
+use crate::check::Fault;
 use crate::engine::run::{is_inside, world};
-use crate::here::{access, settle, spend};
+use crate::here::{access, note, settle, spend};
 use crate::memory::Access;
 use crate::trace::Did;
 
@@ -38,6 +39,9 @@ pub(super) fn step<W>(
     };
     access(word(&found), Access::Store);
     let commits = commit();
+    if !commits {
+        note(|| Did::Said("the step is aborted"));
+    }
     if commits {
         write(found);
     }
@@ -50,6 +54,7 @@ pub(super) fn release_unless(
     word: &AtomicU32,
     likely: impl FnOnce() -> u32,
 ) -> bool {
+    let mask = faulty::mask(mask);
     if !is_inside() {
         let calm = guard.value() & mask == 0;
         if calm {
@@ -61,17 +66,17 @@ pub(super) fn release_unless(
         return word.compare_exchange(likely(), 0, Release, Relaxed).is_ok();
     }
     let look = || (guard.load(Relaxed) & mask == 0).then_some(word);
-    step(
-        look,
-        |word| word.address(),
-        |word| {
-            crate::here::note(|| Did::Wrote(word.value().into(), 0));
-            word.set(0);
-        },
-    )
+    step(look, |word| word.address(), |word| word.set(0))
 }
 
 pub(super) fn heavy_fence() {
+    if !faulty::has(|fault| matches!(fault, Fault::NoFence | Fault::FenceBefore(_))) {
+        fence();
+    }
+    faulty::fenced();
+}
+
+pub(super) fn fence() {
     if is_inside() && world(|world| world.shared.has_steps()) {
         spend(|world| world.costs.syscall);
         settle();

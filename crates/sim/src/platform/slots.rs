@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use spinpark_platform::{AtomicU32 as _, Ordering::Acquire, SlotLeft};
 
-use super::{AtomicU32, restart};
+use super::{AtomicU32, faulty, restart};
+use crate::check::Fault;
 use crate::engine::run::{is_inside, world};
-use crate::here::access;
+use crate::here::touch;
 use crate::memory::Access;
 
 /// Slots in a line.
@@ -37,6 +38,15 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// Whether one of the lines is at `address`.
+    pub(crate) fn has_line(&self, address: usize) -> bool {
+        let is_there = |lines: &Rc<[Line]>| {
+            let place = lines.as_ptr_range();
+            (place.start.addr()..place.end.addr()).contains(&address)
+        };
+        self.lines.as_ref().is_some_and(is_there)
+    }
+
     pub(super) fn has_steps(&self) -> bool {
         !self.without_steps
     }
@@ -103,7 +113,7 @@ pub(super) fn enter(gate: &AtomicU32, lock: usize) -> bool {
         if gate.load(Acquire) != TABLE {
             return None;
         }
-        access(address(&lines[cpu].0[0]), Access::Load);
+        touch(address(&lines[cpu].0[0]), Access::Load);
         taken = lines[cpu].0.iter().position(|slot| slot.load(Relaxed) == FREE)?;
         Some(&lines[cpu].0[taken])
     };
@@ -131,7 +141,7 @@ pub(super) fn leave(gate: &AtomicU32, lock: usize) -> SlotLeft {
     let slot = &lines[cpu].0[index];
     let look = || {
         let is_open = gate.load(Relaxed) == TABLE;
-        access(address(slot), Access::Load);
+        touch(address(slot), Access::Load);
         (is_open && slot.load(Relaxed) == lock).then_some(slot)
     };
     if restart::step(look, |slot| address(slot), |slot| slot.store(FREE, Relaxed)) {
@@ -145,7 +155,7 @@ pub(super) fn take_back(lock: usize) -> bool {
     let Some((place, (cpu, index))) = latest(lock) else { return true };
     let lines = lines();
     let slot = &lines[cpu].0[index];
-    access(address(slot), Access::Store);
+    touch(address(slot), Access::Store);
     let moved = slot.swap(FREE, Relaxed) != lock;
     held(|held| held.remove(place));
     moved
@@ -157,21 +167,27 @@ fn each(table: u32, mut act: impl FnMut(&AtomicUsize)) {
         return;
     }
     for Line(slots) in lines().iter() {
-        access(address(&slots[0]), Access::Load);
+        touch(address(&slots[0]), Access::Load);
         slots.iter().for_each(&mut act);
     }
 }
 
 pub(super) fn count(table: u32, lock: usize) -> u32 {
     let mut count = 0;
+    if faulty::has(|fault| matches!(fault, Fault::NotMoved | Fault::NotCounted)) {
+        return 0;
+    }
     each(table, |slot| count += u32::from(slot.load(Relaxed) == lock));
     count
 }
 
 pub(super) fn move_readers(table: u32, lock: usize) {
+    if faulty::has(|fault| matches!(fault, Fault::NotMoved)) {
+        return;
+    }
     each(table, |slot| {
         if slot.load(Relaxed) == lock {
-            access(address(slot), Access::Store);
+            touch(address(slot), Access::Store);
             slot.store(lock | MOVED, Relaxed);
         }
     });

@@ -3,6 +3,7 @@
 //! Each copy takes its error as a value and is right without one; the models run it both ways, so that what they
 //! reject is the error and not the copy.
 
+pub mod barging;
 pub mod condvar_2003;
 pub mod osq;
 pub mod queue_lock;

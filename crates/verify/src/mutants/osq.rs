@@ -4,9 +4,6 @@ use spinpark_platform::{
     AtomicU32 as _, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform,
 };
 
-use crate::Loom;
-use crate::platform::AtomicU32;
-
 const NONE: u32 = 0;
 
 /// What is wrong.
@@ -22,37 +19,35 @@ pub enum Error {
     NoStepA,
 }
 
-#[derive(Debug)]
-struct Slot {
-    claimed: AtomicU32,
-    next: AtomicU32,
-    prev: AtomicU32,
-    head: AtomicU32,
+struct Slot<P: Platform> {
+    claimed: P::AtomicU32,
+    next: P::AtomicU32,
+    prev: P::AtomicU32,
+    head: P::AtomicU32,
 }
 
 /// The queue, with three slots.
-#[derive(Debug)]
-pub struct Osq {
-    tail: AtomicU32,
-    slots: [Slot; 3],
+pub struct Osq<P: Platform> {
+    tail: P::AtomicU32,
+    slots: [Slot<P>; 3],
     error: Error,
 }
 
-impl Osq {
+impl<P: Platform> Osq<P> {
     /// Empty.
     pub fn new(error: Error) -> Self {
-        let word = || AtomicU32::new(0);
+        let word = || P::AtomicU32::new(0);
         let slot = |_| Slot { claimed: word(), next: word(), prev: word(), head: word() };
         Self { tail: word(), slots: std::array::from_fn(slot), error }
     }
 
-    fn slot(&self, number: u32) -> &Slot {
+    fn slot(&self, number: u32) -> &Slot<P> {
         &self.slots[number as usize - 1]
     }
 
     /// As `Osq::enter`, then `section` as the head, then as the drop of `Spot`.
     pub fn enter(&self, mut keep_spinning: impl FnMut() -> bool, section: impl FnOnce()) {
-        let free = |slot: &Slot| {
+        let free = |slot: &Slot<P>| {
             slot.claimed.load(Relaxed) == 0 && slot.claimed.compare_exchange(0, 1, Acquire, Relaxed).is_ok()
         };
         let Some(index) = self.slots.iter().position(free) else { return };
@@ -71,7 +66,7 @@ impl Osq {
                     }
                     break;
                 }
-                Loom::<1, 0>::spin_hint();
+                P::spin_hint();
             }
         }
         section();
@@ -95,7 +90,7 @@ impl Osq {
             if self.error != Error::StepAWithoutHead && slot.head.load(Acquire) != 0 {
                 return false;
             }
-            Loom::<1, 0>::spin_hint();
+            P::spin_hint();
         };
         let next = self.take_next(me, prev);
         if next != NONE {
@@ -122,7 +117,7 @@ impl Osq {
             if self.error == Error::StepBWithoutWait {
                 return NONE;
             }
-            Loom::<1, 0>::spin_hint();
+            P::spin_hint();
         }
     }
 }

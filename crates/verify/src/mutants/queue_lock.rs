@@ -2,9 +2,6 @@
 
 use spinpark_platform::{AtomicU32 as _, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform};
 
-use crate::Loom;
-use crate::platform::AtomicU32;
-
 const LOCKED: u32 = 1;
 const QUEUED: u32 = 2;
 
@@ -22,16 +19,15 @@ pub enum Error {
 }
 
 /// The lock.
-#[derive(Debug)]
-pub struct QueueLock {
-    state: AtomicU32,
+pub struct QueueLock<P: Platform> {
+    state: P::AtomicU32,
     error: Error,
 }
 
-impl QueueLock {
+impl<P: Platform> QueueLock<P> {
     /// Unlocked.
     pub fn new(error: Error) -> Self {
-        Self { state: AtomicU32::new(0), error }
+        Self { state: P::AtomicU32::new(0), error }
     }
 
     /// As `WaitQueue::lock`.
@@ -56,21 +52,21 @@ impl QueueLock {
     fn sleep(&self, seen: u32) -> u32 {
         let marked = if self.error == Error::SleepsUnmarked { seen } else { seen | QUEUED };
         if seen == marked || self.state.compare_exchange(seen, marked, Relaxed, Relaxed).is_ok() {
-            Loom::<1, 0>::futex_wait(&self.state, marked, None);
+            P::futex_wait(&self.state, marked, None);
         }
         self.state.load(Relaxed)
     }
 
     /// As the drop of `QueueGuard`.
     pub fn unlock(&self) {
-        let key: *const AtomicU32 = &self.state;
+        let key: *const P::AtomicU32 = &self.state;
         if self.error == Error::WakesBeforeUnlock {
             if self.state.load(Relaxed) & QUEUED != 0 {
-                Loom::<1, 0>::futex_wake(key, 1);
+                P::futex_wake(key, 1);
             }
             self.state.swap(0, Release);
         } else if self.state.swap(0, Release) & QUEUED != 0 {
-            Loom::<1, 0>::futex_wake(key, 1);
+            P::futex_wake(key, 1);
         }
     }
 }

@@ -10,9 +10,9 @@ use std::sync::atomic::AtomicBool;
 use loom::sync::atomic;
 use spinpark_platform::{self as seam, Ordering, Ordering::Relaxed};
 
-use super::fault::{Kind, Op};
 use super::restart;
 use super::world::world;
+use spinpark_sim::check::{Kind, Op};
 
 /// A value that no word ever holds: a compare-exchange with it fails and reads the newest value.
 const IMPOSSIBLE: u32 = 0xfeed_f00d;

@@ -13,8 +13,8 @@ use spinpark_platform::Ordering::AcqRel;
 use spinpark_platform::{Deadline, Wait, WakeOp};
 
 use super::atomic::AtomicU32;
-use super::fault::Fault;
 use super::world::world;
+use spinpark_sim::check::Fault;
 
 struct Sleeper {
     address: usize,

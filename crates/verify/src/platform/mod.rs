@@ -9,7 +9,6 @@
 
 mod atomic;
 mod cell;
-mod fault;
 mod futex;
 mod restart;
 mod slots;
@@ -17,7 +16,7 @@ mod world;
 
 pub use atomic::{AtomicPtr, AtomicU32};
 pub use cell::Cell;
-pub use fault::{Fault, Faults, Kind, Op};
+pub use spinpark_sim::check::{Fault, Faults, Kind, Op};
 pub use world::{Config, advance, lead_in, lose_full_fences};
 pub(crate) use world::{begin, take_noted};
 

@@ -11,8 +11,8 @@ use loom::sync::Mutex;
 use spinpark_platform::{AtomicU32 as _, Ordering::Relaxed, Ordering::Release};
 
 use super::atomic::AtomicU32;
-use super::fault::Fault;
 use super::world::world;
+use spinpark_sim::check::Fault;
 
 /// More threads than any model has.
 pub(super) const MOST_THREADS: usize = 4;

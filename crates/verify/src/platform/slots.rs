@@ -6,9 +6,9 @@ use loom::sync::atomic::AtomicUsize;
 use spinpark_platform::{AtomicU32 as _, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, SlotLeft};
 
 use super::atomic::AtomicU32;
-use super::fault::Fault;
 use super::restart::{self, MOST_THREADS};
 use super::world::world;
+use spinpark_sim::check::Fault;
 
 /// Slots in a line.
 const SLOTS: usize = 2;

@@ -12,10 +12,10 @@ use loom::thread::{self, ThreadId};
 use spinpark_platform::{Event, OnCpu, Ordering::Relaxed};
 
 use super::EPOCH_NS;
-use super::fault::Faults;
 use super::futex::Sleepers;
 use super::restart::{self, Steps};
 use super::slots::{self, Held, Slots};
+use spinpark_sim::check::Faults;
 
 /// How the machine of a model behaves.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,6 @@
-//! Faults that a mutant puts into the machine, under unchanged locks.
+//! Faults that a mutant puts into the machine, under unchanged locks: the same for the simulated machine and for loom's.
+//!
+//! The simulated memory is sequentially consistent: [`Fault::Relaxed`] and [`Fault::NoFullFence`] change nothing there.
 
 use spinpark_platform::Ordering;
 
@@ -85,47 +87,59 @@ pub enum Fault {
 pub struct Faults([Fault; 2]);
 
 impl Faults {
-    /// One more; a mutant has two at most.
-    pub(crate) fn add(&mut self, fault: Fault) {
+    /// One more.
+    ///
+    /// # Panics
+    ///
+    /// A mutant has two at most.
+    pub fn add(&mut self, fault: Fault) {
         let free = self.0.iter_mut().find(|fault| matches!(fault, Fault::None));
         *free.expect("a mutant has two faults at most") = fault;
     }
 
-    pub(super) fn any(&self, is: impl Fn(&Fault) -> bool) -> bool {
+    /// Whether one of them is such.
+    pub fn any(&self, is: impl Fn(&Fault) -> bool) -> bool {
         self.0.iter().any(is)
     }
 
-    pub(super) fn order(&self, op: Op) -> Ordering {
+    /// The order with which an operation happens.
+    pub fn order(&self, op: Op) -> Ordering {
         let relaxed = self.any(|fault| matches!(fault, Fault::Relaxed(is_weakened) if is_weakened(&op)));
         if relaxed { Ordering::Relaxed } else { op.order }
     }
 
-    pub(super) fn skips(&self, op: Op) -> bool {
+    /// Whether it reports success without having written.
+    pub fn skips(&self, op: Op) -> bool {
         self.any(|fault| matches!(fault, Fault::NoWrite(is_skipped) if is_skipped(&op)))
     }
 
-    pub(super) fn fences_before(&self, op: Op) -> bool {
+    /// Whether the heavy fence happens before it.
+    pub fn fences_before(&self, op: Op) -> bool {
         self.any(|fault| matches!(fault, Fault::FenceBefore(is_preceded) if is_preceded(&op)))
     }
 
-    pub(super) fn blinds(&self, op: Op) -> bool {
+    /// Whether it stores without comparing.
+    pub fn blinds(&self, op: Op) -> bool {
         self.any(|fault| matches!(fault, Fault::Blind(is_blind) if is_blind(&op)))
     }
 
-    pub(super) fn clears(&self, op: Op) -> bool {
+    /// Whether it writes 0.
+    pub fn clears(&self, op: Op) -> bool {
         self.any(|fault| matches!(fault, Fault::Clears(is_cleared) if is_cleared(&op)))
     }
 
-    pub(super) fn halves(&self, op: Op) -> bool {
+    /// Whether it happens in two steps.
+    pub fn halves(&self, op: Op) -> bool {
         self.any(|fault| matches!(fault, Fault::InTwo(is_halved) if is_halved(&op)))
     }
 
-    pub(super) fn looks_back(&self) -> bool {
+    /// Whether who looks after a heavy fence sees what it wrote last.
+    pub fn looks_back(&self) -> bool {
         self.any(|fault| matches!(fault, Fault::NoLook))
     }
 
     /// The part of `mask` that a step looks at.
-    pub(super) fn mask(&self, mask: u32) -> u32 {
+    pub fn mask(&self, mask: u32) -> u32 {
         self.0.iter().fold(mask, |mask, fault| match fault {
             Fault::Ignored(bits) => mask & !bits,
             _ => mask,

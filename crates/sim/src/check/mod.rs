@@ -1,0 +1,39 @@
+//! The simulator as a checker of lock protocols.
+//!
+//! A *program* is a few threads that use a lock in every way it has. Everything in a run of it comes from one number, the
+//! seed: how many threads, on which machine, with which constants, what each thread does, and how the machine disturbs
+//! them ([`Chaos`](crate::Chaos)). Ten thousand seeds are ten thousand different runs. A run fails if
+//!
+//! - two threads are inside where one has to be alone ([`Guard`]),
+//! - threads sleep, and nothing is left to happen: a lost wake-up, or a deadlock,
+//! - it takes far more steps than it should: a livelock,
+//! - a thread accesses memory that was given back: the lock's ([`Mortal`]), or a node on another thread's stack,
+//! - somebody is passed who must not be: after it demanded the lock, or in a lock that promises order ([`Line`]),
+//! - a flag is left behind in a lock that nobody uses, a signal is not consumed, a thread panics.
+//!
+//! The memory is sequentially consistent: wrong memory orders are for the loom models to find. Here there are more
+//! threads, longer programs, preemption anywhere, time, and CPUs that are too few.
+//!
+//! [`families`] are the programs. [`Checker`] runs them; [`Failing`] shows one that failed: its last steps, and the command
+//! that runs it again. [`Fault`]s in the machine show that the checker would find an error.
+
+mod case;
+mod checker;
+mod decode;
+mod fault;
+mod guard;
+mod line;
+mod memory;
+mod program;
+mod programs;
+mod state;
+
+pub use case::Limits;
+pub use checker::{Checker, Failing, Family, Swept};
+pub use fault::{Fault, Faults, Kind, Op};
+pub use guard::{Guard, Hold};
+pub use line::Line;
+pub use memory::Mortal;
+pub use program::Program;
+pub use programs::{families, tokens_of_2003};
+pub(crate) use state::{Checks, note_event, note_order};

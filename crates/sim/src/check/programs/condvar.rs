@@ -1,0 +1,292 @@
+//! Programs of our condition variable, with our mutex.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use spinpark_locks::{RawCondvar, RawMutex, WaitResult, Waiter};
+use spinpark_platform::{Deadline, Platform, Wait};
+
+use super::subject::soon;
+use crate::check::case::tuned;
+use crate::check::decode;
+use crate::check::guard::{stay, wander};
+use crate::check::{Guard, Hold, Mortal, Program};
+use crate::here;
+use crate::platform::{Sim, Tuned};
+
+/// A mutex and a condition variable.
+struct Pair<T: Tuned> {
+    mutex: Mortal<RawMutex<Sim<T>>>,
+    condvar: Mortal<RawCondvar<Sim<T>>>,
+    guard: Rc<Guard>,
+}
+
+impl<T: Tuned> Clone for Pair<T> {
+    fn clone(&self) -> Self {
+        Self { mutex: self.mutex.clone(), condvar: self.condvar.clone(), guard: Rc::clone(&self.guard) }
+    }
+}
+
+impl<T: Tuned> Pair<T> {
+    fn draw(program: &mut Program) -> Self {
+        let (mutex, condvar) = (Mortal::new(RawMutex::new()), Mortal::new(RawCondvar::new()));
+        program.name_fields("mutex", &mutex, decode::MUTEX);
+        program.name_fields("condvar", &condvar, decode::CONDVAR);
+        Self { mutex, condvar, guard: Rc::new(Guard::new()) }
+    }
+
+    fn lock(&self) {
+        self.mutex.lock();
+        self.guard.enter(Hold::Alone);
+    }
+
+    fn unlock(&self) {
+        self.guard.leave(Hold::Alone);
+        self.mutex.unlock();
+    }
+
+    fn wait(&self, deadline: Option<Deadline>) -> WaitResult {
+        self.guard.leave(Hold::Alone);
+        let result = self.condvar.wait(&self.mutex, deadline);
+        self.guard.enter(Hold::Alone);
+        result
+    }
+
+    /// A wait that is cancelled at some time: it ends then, whatever has happened.
+    fn wait_cancelled(&self) -> WaitResult {
+        let waiter = Waiter::with_mutex(&self.mutex);
+        self.condvar.enqueue(&waiter);
+        self.unlock();
+        let soon = soon();
+        waiter.sleep(None, |word, value, _| match <Sim<T>>::futex_wait(word, value, Some(soon)) {
+            Wait::ValueChanged => Wait::ValueChanged,
+            _ => Wait::TimedOut,
+        });
+        let result = self.condvar.finish(&waiter);
+        waiter.reacquire(result, &self.mutex);
+        self.guard.enter(Hold::Alone);
+        result
+    }
+
+    /// A wait as with a mutex of another make.
+    fn wait_alone(&self) -> WaitResult {
+        let waiter = Waiter::without_mutex();
+        self.condvar.enqueue(&waiter);
+        self.unlock();
+        waiter.sleep(None, <Sim<T>>::futex_wait);
+        let result = self.condvar.finish(&waiter);
+        drop(waiter);
+        self.lock();
+        result
+    }
+}
+
+/// Some put tokens and signal once for each; some take them; some wait once, impatiently, and pass a signal on that they got.
+/// If a signal is spent on one who gives up, a taker sleeps for ever.
+pub(super) fn tokens(program: &mut Program) {
+    fn put_together<T: Tuned>(program: &mut Program) {
+        let pair = Pair::<T>::draw(program);
+        program.about("our condition variable: tokens");
+        let tokens = Rc::new(Cell::new(0u32));
+        let rounds = program.rounds();
+        // One of each kind at least.
+        let takers = 1 + program.random(program.threads().div_ceil(2) as usize) as u32;
+        let putters = 1 + program.random(takers as usize) as u32;
+        let impatient = program.threads().saturating_sub(takers);
+        let all = takers * rounds;
+        for number in 0..putters {
+            let (pair, tokens) = (pair.clone(), Rc::clone(&tokens));
+            let mine = all / putters + u32::from(number < all % putters);
+            program.thread(move || {
+                for _ in 0..mine {
+                    pair.lock();
+                    tokens.set(tokens.get() + 1);
+                    let under = here::random(2) == 0;
+                    if under {
+                        pair.condvar.signal();
+                    }
+                    stay();
+                    pair.unlock();
+                    if !under {
+                        pair.condvar.signal();
+                    }
+                    wander();
+                }
+            });
+        }
+        for _ in 0..takers {
+            let (pair, tokens) = (pair.clone(), Rc::clone(&tokens));
+            program.thread(move || {
+                for _ in 0..rounds {
+                    pair.lock();
+                    while tokens.get() == 0 {
+                        match here::random(4) {
+                            0 => pair.wait_alone(),
+                            _ => pair.wait(None),
+                        };
+                    }
+                    tokens.set(tokens.get() - 1);
+                    stay();
+                    pair.unlock();
+                    wander();
+                }
+            });
+        }
+        for _ in 0..impatient {
+            let (pair, tokens) = (pair.clone(), Rc::clone(&tokens));
+            program.thread(move || {
+                for _ in 0..rounds {
+                    pair.lock();
+                    let mut result = WaitResult::TimedOut;
+                    if tokens.get() == 0 {
+                        let is_timed = here::random(2) == 0;
+                        result = if is_timed { pair.wait(Some(soon())) } else { pair.wait_cancelled() };
+                    }
+                    pair.unlock();
+                    if result == WaitResult::Signalled {
+                        pair.condvar.signal();
+                    }
+                    wander();
+                }
+            });
+        }
+        program.after(move || match (tokens.get(), pair.condvar.is_idle(), pair.condvar.has_waiters()) {
+            (0, true, false) if pair.mutex.try_lock() && pair.mutex.unlock_alone() => Ok(()),
+            state => Err(format!("tokens left, idle, waited for: {state:?}, or the mutex is not free")),
+        });
+    }
+    tuned!(program.case.constants, T => put_together::<T>(program));
+}
+
+/// One waits, one signals until that has reached it, others come and go: a waiter is moved while its mutex is released.
+pub(super) fn tight(program: &mut Program) {
+    fn put_together<T: Tuned>(program: &mut Program) {
+        let pair = Pair::<T>::draw(program);
+        program.about("our condition variable: a waiter, a signaller without the mutex, and others");
+        let rounds = program.rounds();
+        let waiter = pair.clone();
+        program.thread(move || {
+            for _ in 0..rounds {
+                waiter.lock();
+                waiter.wait(None);
+                waiter.unlock();
+            }
+        });
+        let signaller = pair.clone();
+        program.thread(move || {
+            for _ in 0..rounds {
+                while !signaller.condvar.signal() {
+                    here::sleep(here::random(200));
+                }
+            }
+        });
+        for _ in 2..program.threads().min(4) {
+            let pair = pair.clone();
+            program.thread(move || {
+                for _ in 0..rounds {
+                    pair.lock();
+                    here::compute(here::random(40));
+                    pair.unlock();
+                }
+            });
+        }
+    }
+    tuned!(program.case.constants, T => put_together::<T>(program));
+}
+
+/// Signals and broadcasts under the mutex end the longest waits.
+pub(super) fn order(program: &mut Program) {
+    fn put_together<T: Tuned>(program: &mut Program) {
+        let pair = Pair::<T>::draw(program);
+        program.about("our condition variable: order");
+        let line = Rc::new(RefCell::new(VecDeque::new()));
+        let told = Rc::new(RefCell::new(Vec::new()));
+        let ended = Rc::new(Cell::new(0));
+        let (waiters, rounds) = (program.threads() - 1, program.rounds());
+        for _ in 0..waiters {
+            let (pair, line, told, ended) =
+                (pair.clone(), Rc::clone(&line), Rc::clone(&told), Rc::clone(&ended));
+            program.thread(move || {
+                let me = here::thread().number();
+                for _ in 0..rounds {
+                    pair.lock();
+                    line.borrow_mut().push_back(me);
+                    pair.wait(None);
+                    let mine = told.borrow().iter().position(|&thread| thread == me);
+                    match mine {
+                        Some(mine) => drop(told.borrow_mut().swap_remove(mine)),
+                        None => here::fail(format!(
+                            "order: the wait of thread {me} ended, and others have waited longer"
+                        )),
+                    }
+                    pair.unlock();
+                }
+                ended.set(ended.get() + 1);
+            });
+        }
+        program.thread(move || {
+            while ended.get() < waiters {
+                pair.lock();
+                let all = here::random(4) == 0;
+                let count = if all { line.borrow().len() } else { line.borrow().len().min(1) };
+                told.borrow_mut().extend(line.borrow_mut().drain(..count));
+                let signalled =
+                    if all { pair.condvar.broadcast() as usize } else { usize::from(pair.condvar.signal()) };
+                if signalled != count {
+                    here::fail(format!("{signalled} waits were ended, not {count}"));
+                }
+                stay();
+                pair.unlock();
+                here::sleep(here::random(5_000));
+            }
+        });
+    }
+    tuned!(program.case.constants, T => put_together::<T>(program));
+}
+
+/// Variable and mutex are given back as soon as that is allowed: right after a broadcast, and by the last one out.
+pub(super) fn freed(program: &mut Program) {
+    fn put_together<T: Tuned>(program: &mut Program) {
+        let pair = Pair::<T>::draw(program);
+        program.about("our condition variable: destroyed right after a broadcast");
+        let (users, is_gone) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(false)));
+        let threads = program.threads();
+        let leave = move |pair: &Pair<T>, users: &Cell<u32>| {
+            users.set(users.get() + 1);
+            let is_last = users.get() == threads;
+            pair.unlock();
+            if is_last {
+                pair.mutex.destroy();
+            }
+        };
+        for _ in 1..threads {
+            let (pair, users, is_gone) = (pair.clone(), Rc::clone(&users), Rc::clone(&is_gone));
+            program.thread(move || {
+                pair.lock();
+                if !is_gone.get() {
+                    match here::random(4) {
+                        0 => pair.wait(Some(soon())),
+                        1 => pair.wait_cancelled(),
+                        2 => pair.wait_alone(),
+                        _ => pair.wait(None),
+                    };
+                }
+                leave(&pair, &users);
+            });
+        }
+        program.thread(move || {
+            here::sleep(here::random(50_000));
+            pair.lock();
+            is_gone.set(true);
+            pair.condvar.broadcast();
+            // Whoever has given up at this moment is still to unlink itself.
+            while !pair.condvar.is_idle() {
+                here::yield_now();
+            }
+            pair.condvar.destroy();
+            leave(&pair, &users);
+        });
+    }
+    tuned!(program.case.constants, T => put_together::<T>(program));
+}

@@ -1,0 +1,34 @@
+//! The programs: what threads do with each kind of lock.
+
+mod condvar;
+mod condvar_2003;
+mod mutex;
+mod queues;
+mod rwlock;
+mod subject;
+
+use super::checker::Family;
+pub use condvar_2003::tokens_with as tokens_of_2003;
+
+const FAMILIES: &[Family] = &[
+    Family { name: "mutex", build: mutex::any },
+    Family { name: "mutex_tight", build: mutex::tight },
+    Family { name: "mutex_freed", build: mutex::freed },
+    Family { name: "rwlock", build: rwlock::ours },
+    Family { name: "rwlock_freed", build: rwlock::freed },
+    Family { name: "rwlock_helper", build: rwlock::helper },
+    Family { name: "rwsem", build: rwlock::classic },
+    Family { name: "condvar", build: condvar::tokens },
+    Family { name: "condvar_tight", build: condvar::tight },
+    Family { name: "condvar_order", build: condvar::order },
+    Family { name: "condvar_freed", build: condvar::freed },
+    Family { name: "condvar_2003", build: condvar_2003::tokens },
+    Family { name: "queues", build: queues::any },
+    Family { name: "osq", build: queues::spinners },
+];
+
+/// All of them.
+#[must_use]
+pub fn families() -> &'static [Family] {
+    FAMILIES
+}

@@ -1,0 +1,331 @@
+//! Programs of read-write locks.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use spinpark_classics::RawRwLock as Classic;
+use spinpark_classics::rwsem_2013::{Full, NoSpin, Patches, Rwsem, Series, Vanilla};
+use spinpark_locks::{Preference, RawRwLock};
+use spinpark_platform::Deadline;
+
+use super::subject::soon;
+use crate::check::case::tuned;
+use crate::check::decode;
+use crate::check::guard::{stay, wander};
+use crate::check::{Guard, Hold, Mortal, Program};
+use crate::here;
+use crate::platform::{Sim, Tuned};
+
+/// A lock of ours, with what it guards.
+struct Guarded<T: Tuned> {
+    lock: Mortal<RawRwLock<Sim<T>>>,
+    guard: Rc<Guard>,
+    preference: Preference,
+    /// Of so many rounds, one is not a read.
+    reads: u64,
+}
+
+impl<T: Tuned> Clone for Guarded<T> {
+    fn clone(&self) -> Self {
+        Self { lock: self.lock.clone(), guard: Rc::clone(&self.guard), ..*self }
+    }
+}
+
+fn perhaps() -> Option<Deadline> {
+    (here::random(3) == 0).then(soon)
+}
+
+impl<T: Tuned> Guarded<T> {
+    fn draw(program: &mut Program) -> Self {
+        let lock = Mortal::new(RawRwLock::new());
+        program.name_fields("lock", &lock, decode::RWLOCK);
+        let preference = [Preference::Readers, Preference::Writers][program.random(2)];
+        let reads = [1, 3, 20][program.random(3)];
+        program.about(format!(
+            "our read-write lock, {preference:?} preferred, of {reads} rounds one is no read"
+        ));
+        Self { lock, guard: Rc::new(Guard::new()), preference, reads }
+    }
+
+    fn round(&self) {
+        if here::random(self.reads) != 0 {
+            return self.read();
+        }
+        match here::random(5) {
+            0 => self.read(),
+            1 | 2 => self.write(),
+            _ => self.upgradable(),
+        }
+    }
+
+    fn read(&self) {
+        let Self { lock, guard, preference, .. } = self;
+        let acquired = match here::random(4) {
+            0 => lock.try_read(*preference),
+            1 => lock.read_until(*preference, Some(soon())),
+            _ => {
+                lock.read(*preference);
+                true
+            }
+        };
+        if !acquired {
+            return;
+        }
+        guard.enter(Hold::Shared);
+        stay();
+        if here::random(4) == 0 {
+            self.read_again();
+        }
+        guard.leave(Hold::Shared);
+        if here::random(8) == 0 { lock.unlock_read_fair() } else { lock.unlock_read() }
+    }
+
+    /// A thread that reads may read once more, whoever waits.
+    fn read_again(&self) {
+        let Self { lock, guard, preference, .. } = self;
+        let acquired = match here::random(3) {
+            0 => lock.try_read_recursive(),
+            1 => lock.read_recursive(None),
+            _ => {
+                lock.read(*preference);
+                true
+            }
+        };
+        if acquired {
+            guard.visit(Hold::Shared);
+            lock.unlock_read();
+        }
+    }
+
+    fn write(&self) {
+        let Self { lock, guard, .. } = self;
+        let acquired = match here::random(4) {
+            0 => lock.try_write(),
+            1 => lock.write_until(Some(soon())),
+            _ => {
+                lock.write();
+                true
+            }
+        };
+        if !acquired {
+            return;
+        }
+        guard.visit(Hold::Alone);
+        match here::random(6) {
+            0 => {
+                guard.enter(Hold::Shared);
+                lock.downgrade();
+                stay();
+                guard.leave(Hold::Shared);
+                lock.unlock_read();
+            }
+            1 => {
+                guard.enter(Hold::Upgradable);
+                lock.downgrade_to_upgradable();
+                self.hold_upgradable();
+            }
+            2 => lock.unlock_write_fair(),
+            _ => lock.unlock_write(),
+        }
+    }
+
+    fn upgradable(&self) {
+        let Self { lock, guard, .. } = self;
+        let acquired = if here::random(4) == 0 { lock.try_upgradable() } else { lock.upgradable(perhaps()) };
+        if acquired {
+            guard.enter(Hold::Upgradable);
+            self.hold_upgradable();
+        }
+    }
+
+    /// Held upgradably, and to be released in some way.
+    fn hold_upgradable(&self) {
+        let Self { lock, guard, .. } = self;
+        stay();
+        if here::random(4) == 0 {
+            self.read_again();
+        }
+        let upgraded = match here::random(5) {
+            0 => lock.try_upgrade(),
+            1 | 2 => lock.upgrade(perhaps()),
+            _ => false,
+        };
+        guard.leave(Hold::Upgradable);
+        if upgraded {
+            guard.visit(Hold::Alone);
+            return lock.unlock_write();
+        }
+        match here::random(4) {
+            0 => {
+                guard.enter(Hold::Shared);
+                lock.downgrade_upgradable();
+                stay();
+                guard.leave(Hold::Shared);
+                lock.unlock_read();
+            }
+            1 => lock.unlock_upgradable_fair(),
+            _ => lock.unlock_upgradable(),
+        }
+    }
+}
+
+/// Each thread uses it again and again, in any way.
+pub(super) fn ours(program: &mut Program) {
+    fn put_together<T: Tuned>(program: &mut Program) {
+        let guarded = Guarded::<T>::draw(program);
+        for _ in 0..program.threads() {
+            let (guarded, rounds) = (guarded.clone(), program.rounds());
+            program.thread(move || {
+                for _ in 0..rounds {
+                    guarded.round();
+                    wander();
+                }
+            });
+        }
+        program.after(move || match guarded.lock.is_locked() {
+            false if guarded.lock.try_write() => {
+                guarded.lock.unlock_write();
+                if guarded.lock.is_locked() { Err("a release did nothing".to_owned()) } else { Ok(()) }
+            }
+            _ => Err("the lock is not free".to_owned()),
+        });
+    }
+    tuned!(program.case.constants, T => put_together::<T>(program));
+}
+
+/// Readers come in once, at last; then a writer who finds that they have all been there gives the memory back.
+pub(super) fn freed(program: &mut Program) {
+    fn put_together<T: Tuned>(program: &mut Program) {
+        let guarded = Guarded::<T>::draw(program);
+        let readers = program.threads() - 1;
+        let left = Rc::new(Cell::new(0));
+        for _ in 0..readers {
+            let (guarded, left) = (guarded.clone(), Rc::clone(&left));
+            let rounds = program.rounds().min(4);
+            program.thread(move || {
+                for _ in 1..rounds {
+                    guarded.round();
+                }
+                guarded.lock.read(guarded.preference);
+                guarded.guard.enter(Hold::Shared);
+                stay();
+                guarded.guard.leave(Hold::Shared);
+                left.set(left.get() + 1);
+                guarded.lock.unlock_read();
+            });
+        }
+        program.thread(move || {
+            loop {
+                guarded.lock.write();
+                guarded.guard.visit(Hold::Alone);
+                let are_all = left.get() == readers;
+                guarded.lock.unlock_write();
+                if are_all {
+                    return guarded.lock.destroy();
+                }
+                here::sleep(here::random(20_000));
+            }
+        });
+    }
+    tuned!(program.case.constants, T => put_together::<T>(program));
+}
+
+/// A thread that reads waits for a helper that reads too, past writers that wait: readers' patience ends.
+pub(super) fn helper(program: &mut Program) {
+    fn put_together<T: Tuned>(program: &mut Program) {
+        let guarded = Guarded { preference: Preference::Readers, ..Guarded::<T>::draw(program) };
+        for number in 0..program.threads() {
+            let (guarded, rounds) = (guarded.clone(), program.rounds().min(4));
+            program.thread(move || {
+                for _ in 0..rounds {
+                    if number % 2 == 1 {
+                        guarded.write();
+                        continue;
+                    }
+                    guarded.lock.read(Preference::Readers);
+                    guarded.guard.enter(Hold::Shared);
+                    let theirs = guarded.clone();
+                    let helper = here::spawn(move || {
+                        theirs.lock.read(Preference::Readers);
+                        theirs.guard.visit(Hold::Shared);
+                        theirs.lock.unlock_read();
+                    });
+                    here::join(helper);
+                    guarded.guard.leave(Hold::Shared);
+                    guarded.lock.unlock_read();
+                }
+            });
+        }
+    }
+    tuned!(program.case.constants, T => put_together::<T>(program));
+}
+
+/// The semaphore of 2013, with the patches.
+pub(super) fn classic(program: &mut Program) {
+    type Patch4 = Patches<false, true, false, false, false, false>;
+    type UpTo8 = Patches<true, true, true, true, true, false>;
+    type Patch9 = Patches<false, false, false, false, false, true>;
+    match program.random(6) {
+        0 => rwsem::<Vanilla>(program, "rwsem 3.12"),
+        1 => rwsem::<Patch4>(program, "rwsem, patch 4"),
+        2 => rwsem::<UpTo8>(program, "rwsem, up to patch 8"),
+        3 => rwsem::<Patch9>(program, "rwsem, patch 9"),
+        4 => rwsem::<NoSpin>(program, "rwsem without optspin"),
+        _ => rwsem::<Full>(program, "rwsem, all"),
+    }
+}
+
+/// Each thread uses it again and again, in any way.
+fn rwsem<S: Series>(program: &mut Program, name: &'static str) {
+    let lock = Mortal::new(<Rwsem<Sim, S> as Classic>::new());
+    program.name_fields("rwsem", &lock, decode::OPAQUE);
+    program.about(name);
+    let guard = Rc::new(Guard::new());
+    for _ in 0..program.threads() {
+        let (lock, guard, rounds) = (lock.clone(), Rc::clone(&guard), program.rounds());
+        program.thread(move || {
+            for _ in 0..rounds {
+                semaphore_round(&*lock, &guard);
+                wander();
+            }
+        });
+    }
+    program.after(move || if lock.try_write() { Ok(()) } else { Err("the lock is not free".to_owned()) });
+}
+
+/// What a thread does with a classic lock.
+fn semaphore_round(lock: &impl Classic, guard: &Guard) {
+    match here::random(8) {
+        0 => {
+            if lock.try_read() {
+                guard.visit(Hold::Shared);
+                lock.unlock_read();
+            }
+        }
+        1 => {
+            if lock.try_write() {
+                guard.visit(Hold::Alone);
+                lock.unlock_write();
+            }
+        }
+        2 => {
+            lock.write();
+            guard.visit(Hold::Alone);
+            guard.enter(Hold::Shared);
+            lock.downgrade();
+            stay();
+            guard.leave(Hold::Shared);
+            lock.unlock_read();
+        }
+        3..6 => {
+            lock.write();
+            guard.visit(Hold::Alone);
+            lock.unlock_write();
+        }
+        _ => {
+            lock.read();
+            guard.visit(Hold::Shared);
+            lock.unlock_read();
+        }
+    }
+}

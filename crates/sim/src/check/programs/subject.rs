@@ -1,0 +1,257 @@
+//! Mutexes behind one face.
+
+use std::rc::Rc;
+
+use spinpark_classics::mtx_2006::{Absent, Alone, Profiled, profiling};
+use spinpark_classics::mutex_2010::{Fixed, Mutex, NoSpin as Sleeps, OldSpin};
+use spinpark_classics::rwsem_2013::{Full, NoSpin, Patches, Rwsem, Vanilla};
+use spinpark_classics::tas::{BackOff, TasLock, TestAndSet, TestAndTestAndSet};
+use spinpark_classics::{RawLock, mcs, mutex_2003};
+use spinpark_locks::{McsLock, RawMutex, RawRwLock};
+use spinpark_platform::{Clock, Deadline, Platform};
+
+use crate::check::Program;
+use crate::check::case::tuned;
+use crate::check::decode;
+use crate::check::memory::Mortal;
+use crate::check::state::Field;
+use crate::here;
+use crate::platform::Sim;
+
+/// How to acquire, and release.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum How {
+    Lock,
+    Try,
+    Until(Deadline),
+    Fair,
+}
+
+impl How {
+    /// One that comes up in programs.
+    pub(super) fn random() -> Self {
+        match here::random(8) {
+            0 => Self::Try,
+            1 | 2 => Self::Until(soon()),
+            3 => Self::Fair,
+            _ => Self::Lock,
+        }
+    }
+}
+
+/// A deadline that may pass during a wait.
+pub(super) fn soon() -> Deadline {
+    let clock = [Clock::Monotonic, Clock::Realtime][here::random(2) as usize];
+    let span = here::random([100, 5_000, 200_000][here::random(3) as usize]);
+    Deadline { clock, at: <Sim as Platform>::now(clock) + span }
+}
+
+/// A mutex.
+pub(super) trait Subject {
+    /// Runs `act` inside, if the lock can be had as `how` says. A lock that does not have that waits for as long as it takes.
+    fn section(&self, how: How, act: &mut dyn FnMut()) -> bool;
+
+    /// Nobody uses it any more: whether it is free, and nothing was left behind.
+    fn is_clean(&self) -> bool {
+        self.section(How::Try, &mut || ())
+    }
+}
+
+impl<S: Subject> Subject for Mortal<S> {
+    fn section(&self, how: How, act: &mut dyn FnMut()) -> bool {
+        (**self).section(how, act)
+    }
+    fn is_clean(&self) -> bool {
+        (**self).is_clean()
+    }
+}
+
+impl<P: Platform> Subject for RawMutex<P> {
+    fn section(&self, how: How, act: &mut dyn FnMut()) -> bool {
+        let acquired = match how {
+            How::Lock | How::Fair => {
+                self.lock();
+                true
+            }
+            How::Try => self.try_lock(),
+            How::Until(deadline) => self.lock_until(deadline),
+        };
+        if acquired {
+            act();
+            if matches!(how, How::Fair) { self.unlock_fair() } else { self.unlock() }
+        }
+        acquired
+    }
+
+    fn is_clean(&self) -> bool {
+        self.try_lock() && self.unlock_alone()
+    }
+}
+
+/// For writing only.
+impl<P: Platform> Subject for RawRwLock<P> {
+    fn section(&self, how: How, act: &mut dyn FnMut()) -> bool {
+        let acquired = match how {
+            How::Lock | How::Fair => {
+                self.write();
+                true
+            }
+            How::Try => self.try_write(),
+            How::Until(deadline) => self.write_until(Some(deadline)),
+        };
+        if acquired {
+            act();
+            if matches!(how, How::Fair) { self.unlock_write_fair() } else { self.unlock_write() }
+        }
+        acquired
+    }
+}
+
+/// A classic lock.
+struct Classic<L>(L);
+
+impl<L: RawLock> Subject for Classic<L> {
+    fn section(&self, how: How, act: &mut dyn FnMut()) -> bool {
+        let acquired = match how {
+            How::Try => self.0.try_lock(),
+            _ => {
+                self.0.lock();
+                true
+            }
+        };
+        if acquired {
+            act();
+            self.0.unlock();
+        }
+        acquired
+    }
+}
+
+impl<P: Platform> Subject for mutex_2003::Mutex<P> {
+    fn section(&self, how: How, act: &mut dyn FnMut()) -> bool {
+        let acquired = match how {
+            How::Try => self.try_lock(),
+            _ => {
+                self.lock();
+                true
+            }
+        };
+        if acquired {
+            act();
+            self.unlock();
+        }
+        acquired
+    }
+}
+
+impl<P: Platform> Subject for McsLock<P> {
+    fn section(&self, _: How, act: &mut dyn FnMut()) -> bool {
+        self.with(act);
+        true
+    }
+}
+
+impl<P: Platform, S: mcs::Shape> Subject for mcs::McsLock<P, S> {
+    fn section(&self, _: How, act: &mut dyn FnMut()) -> bool {
+        self.with(act);
+        true
+    }
+}
+
+/// A mutex that was drawn.
+#[derive(Clone)]
+pub(super) struct Drawn {
+    pub(super) lock: Rc<dyn Subject>,
+    pub(super) name: &'static str,
+    /// Gives its memory back.
+    pub(super) destroy: Rc<dyn Fn()>,
+    /// Whether it is one of ours.
+    pub(super) is_ours: bool,
+}
+
+type Draw = fn(&mut Program) -> Drawn;
+
+fn drawn<S: Subject + 'static>(
+    program: &mut Program,
+    name: &'static str,
+    lock: S,
+    fields: &'static [Field],
+) -> Drawn {
+    let mortal = Mortal::new(lock);
+    program.name_fields("lock", &mortal, fields);
+    program.about(name);
+    let memory = mortal.clone();
+    Drawn { lock: Rc::new(mortal), name, destroy: Rc::new(move || memory.destroy()), is_ours: false }
+}
+
+pub(super) fn ours(program: &mut Program) -> Drawn {
+    tuned!(program.case.constants, T => Drawn {
+        is_ours: true,
+        ..drawn(program, "our mutex", RawMutex::<Sim<T>>::new(), decode::MUTEX)
+    })
+}
+
+fn ours_for_writing(program: &mut Program) -> Drawn {
+    tuned!(program.case.constants, T =>
+        drawn(program, "our read-write lock, for writing", RawRwLock::<Sim<T>>::new(), decode::RWLOCK))
+}
+
+fn classic<L: RawLock + 'static>(program: &mut Program, name: &'static str) -> Drawn {
+    drawn(program, name, Classic(L::new()), decode::OPAQUE)
+}
+
+fn three_states(program: &mut Program) -> Drawn {
+    drawn(program, "mutex of 2003", mutex_2003::Mutex::<Sim>::new(), decode::THREE_STATES)
+}
+
+fn our_mcs(program: &mut Program) -> Drawn {
+    drawn(program, "our MCS lock", McsLock::<Sim>::new(), decode::OPAQUE)
+}
+
+/// Those whose memory may be given back right after the release.
+pub(super) const FREED: &[Draw] = &[ours, ours, ours_for_writing, three_states, our_mcs, |program| {
+    classic::<TasLock<Sim, TestAndTestAndSet>>(program, "test and test-and-set")
+}];
+
+/// Those that serve first come, first served.
+pub(super) const IN_ORDER: &[Draw] = &[
+    our_mcs,
+    |program| drawn(program, "MCS lock", mcs::McsLock::<Sim, mcs::Corrected>::new(), decode::OPAQUE),
+    |program| {
+        drawn(program, "MCS lock before the patches", mcs::McsLock::<Sim, mcs::Before>::new(), decode::OPAQUE)
+    },
+];
+
+/// All.
+pub(super) const ALL: &[Draw] = &[
+    ours,
+    ours,
+    ours,
+    ours,
+    ours_for_writing,
+    three_states,
+    our_mcs,
+    |program| drawn(program, "MCS lock", mcs::McsLock::<Sim, mcs::Corrected>::new(), decode::OPAQUE),
+    |program| classic::<Mutex<Sim, OldSpin>>(program, "mutex 2.6.34"),
+    |program| classic::<Mutex<Sim, Fixed>>(program, "mutex, fixed"),
+    |program| classic::<Mutex<Sim, Sleeps>>(program, "mutex that sleeps"),
+    |program| classic::<TasLock<Sim, TestAndSet>>(program, "test and set"),
+    |program| classic::<TasLock<Sim, TestAndTestAndSet>>(program, "test and test-and-set"),
+    |program| classic::<TasLock<Sim, BackOff>>(program, "test and set with back-off"),
+    |program| classic::<Alone<Sim, Absent>>(program, "mtx"),
+    |program| classic::<Alone<Sim, Profiled>>(program, "mtx, profiled"),
+    |program| classic::<Alone<Sim, profiling::BackOff>>(program, "mtx with back-off"),
+    |program| classic::<Rwsem<Sim, Vanilla>>(program, "rwsem 3.12 as a mutex"),
+    |program| classic::<Rwsem<Sim, NoSpin>>(program, "rwsem without optspin as a mutex"),
+    |program| classic::<Rwsem<Sim, Full>>(program, "rwsem, all, as a mutex"),
+    |program| {
+        type UpTo8 = Patches<true, true, true, true, true, false>;
+        classic::<Rwsem<Sim, UpTo8>>(program, "rwsem up to patch 8 as a mutex")
+    },
+];
+
+/// Draws one of `those`.
+pub(super) fn draw(program: &mut Program, those: &[Draw]) -> Drawn {
+    let index = program.random(those.len());
+    those[index](program)
+}

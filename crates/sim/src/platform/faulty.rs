@@ -1,0 +1,97 @@
+//! What a mutant's machine does wrong: see [`Fault`](crate::check::Fault).
+//!
+//! Faults of memory order ([`Fault::Relaxed`], [`Fault::NoFullFence`]) change nothing here: this memory is sequentially
+//! consistent. The loom models find them.
+
+use std::cell::Cell;
+
+use super::{AtomicU32, restart};
+use crate::check::{Fault, Faults, Op};
+use crate::engine::run::{is_inside, world};
+use crate::engine::world::World;
+
+thread_local! {
+    /// Whether the run on this OS thread has faults.
+    static IS_ON: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether anything is wrong with the machine.
+#[inline]
+pub(super) fn is_on() -> bool {
+    IS_ON.get() && is_inside()
+}
+
+/// At the start of a run.
+pub(crate) fn set(world: &World) {
+    IS_ON.set(
+        world.checks.as_ref().is_some_and(|checks| checks.faults.any(|fault| !matches!(fault, Fault::None))),
+    );
+}
+
+fn faults() -> Faults {
+    world(|world| world.checks.as_ref().map(|checks| checks.faults).unwrap_or_default())
+}
+
+/// Whether the machine has a fault for which this holds.
+pub(super) fn has(is: impl Fn(&Fault) -> bool) -> bool {
+    is_on() && faults().any(is)
+}
+
+/// The part of `mask` that a step looks at.
+pub(super) fn mask(mask: u32) -> u32 {
+    if is_on() { faults().mask(mask) } else { mask }
+}
+
+pub(super) fn exchange(word: &AtomicU32, op: Op, current: u32, new: u32) -> Result<u32, u32> {
+    let faults = faults();
+    if faults.fences_before(op) {
+        restart::fence();
+    }
+    if faults.looks_back() {
+        world(|world| {
+            let running = world.running;
+            world.threads[running].local.written = new; // only asked for after a success
+        });
+    }
+    if faults.skips(op) {
+        return Ok(current);
+    }
+    if faults.blinds(op) {
+        spinpark_platform::AtomicU32::store(word, new, op.order);
+        return Ok(current);
+    }
+    if faults.halves(op) {
+        let first = current & new;
+        word.exchange(current, first)?;
+        spinpark_platform::AtomicU32::fetch_add(word, new - first, op.order);
+        return Ok(current);
+    }
+    word.exchange(current, new)
+}
+
+/// What a load of `value` says.
+pub(super) fn seen(value: u32) -> u32 {
+    if !faults().looks_back() {
+        return value;
+    }
+    world(|world| {
+        let running = world.running;
+        world.threads[running].local.after_fence.take().unwrap_or(value)
+    })
+}
+
+/// What a swap that is to write `value` writes.
+pub(super) fn swapped(op: Op, value: u32) -> u32 {
+    if faults().clears(op) { 0 } else { value }
+}
+
+/// After a heavy fence.
+pub(super) fn fenced() {
+    if is_on() && faults().looks_back() {
+        world(|world| {
+            let running = world.running;
+            let local = &mut world.threads[running].local;
+            local.after_fence = Some(local.written);
+        });
+    }
+}

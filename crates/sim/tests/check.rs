@@ -1,0 +1,77 @@
+//! The simulator checks every lock: a test for each family of programs.
+//!
+//! `SPINPARK_SEEDS=n` runs n seeds of each family. `SPINPARK_SEED=n` runs that one and shows what it does;
+//! `SPINPARK_LIMITS=2x3` then makes the program one of at most 2 threads and 3 rounds,
+//! and `SPINPARK_STEPS=n` shows its last n steps.
+
+use spinpark_platform::Event;
+use spinpark_sim::check::{Checker, Limits, families};
+
+/// Runs a family; asserts that some run came to each of `events`.
+fn check(family: &str, seeds: u64, events: &[Event]) {
+    let found = families().iter().find(|known| known.name == family);
+    let checker = Checker::new(*found.expect("there is such a family"))
+        .limits(limits())
+        .shown(number("SPINPARK_STEPS").map_or(400, |steps| steps as usize));
+    if let Some(seed) = number("SPINPARK_SEED") {
+        match checker.run(seed) {
+            Ok(_) => println!("seed {seed} of {family} holds"),
+            Err(failing) => panic!("{failing}"),
+        }
+        return;
+    }
+    let seeds = number("SPINPARK_SEEDS").unwrap_or(seeds);
+    match checker.sweep(0..seeds) {
+        Ok(swept) => {
+            println!("{family}: {swept}");
+            swept.reaches(events);
+        }
+        Err(failing) => match checker.smaller() {
+            Some(smaller) => panic!("{failing}\n\nA smaller one:\n{smaller}"),
+            None => panic!("{failing}"),
+        },
+    }
+}
+
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} is a number, not {text:?}")))
+}
+
+fn limits() -> Limits {
+    let Ok(text) = std::env::var("SPINPARK_LIMITS") else { return Limits::default() };
+    let sizes = text
+        .split_once('x')
+        .and_then(|(threads, rounds)| Some((threads.parse().ok()?, rounds.parse().ok()?)));
+    let (threads, rounds) = sizes.unwrap_or_else(|| panic!("SPINPARK_LIMITS is like 2x3, not {text:?}"));
+    Limits { threads, rounds }
+}
+
+macro_rules! families {
+    ($($name:ident $seeds:literal [$($event:ident)*],)*) => {
+        $(#[test] fn $name() { check(stringify!($name), $seeds, &[$(Event::$event),*]); })*
+
+        #[test]
+        fn every_family_is_checked() {
+            let known: Vec<_> = families().iter().map(|family| family.name).collect();
+            assert_eq!(known, [$(stringify!($name)),*]);
+        }
+    };
+}
+
+families! {
+    mutex 3_000 [SpinAcquired SpinLeftOwnerChanged SpinLeftOffCpu SpinLeftBudget Parked WokeHead HandedOff DemandedHandoff TimedOut],
+    mutex_tight 1_000 [Parked WokeHead],
+    mutex_freed 1_500 [Parked HandedOff],
+    rwlock 3_000 [GrantedReaders HandedOff DemandedHandoff TimedOut OpenedSlots ClosedSlots],
+    rwlock_freed 1_000 [GrantedReaders OpenedSlots ClosedSlots],
+    rwlock_helper 500 [DemandedHandoff],
+    rwsem 1_000 [SpinAcquired GrantedReaders],
+    condvar 1_500 [MovedWaiter TimedOut HandedOff],
+    condvar_tight 1_000 [MovedWaiter],
+    condvar_order 500 [MovedWaiter],
+    condvar_freed 1_000 [MovedWaiter TimedOut],
+    condvar_2003 1_000 [MovedWaiter TimedOut],
+    queues 500 [],
+    osq 500 [],
+}
