@@ -22,9 +22,7 @@ mod thread;
 
 use core::sync::atomic;
 
-use spinpark_platform::{
-    Clock, Deadline, OnCpu, Pace, Platform, SlotLeft, Spin, Tuning, Wait, WakeOp,
-};
+use spinpark_platform::{Clock, Deadline, OnCpu, Pace, Platform, SlotLeft, Spin, Tuning, Wait, WakeOp};
 
 pub use environment::{is_off, is_on, variable};
 pub use memory::Cell;

@@ -4,7 +4,7 @@
 //! how many threads want the CPUs. So threads learn it, each for itself, and the same on every machine that locks run on.
 
 use crate::pacing::Pacing;
-use crate::{NS_PER_MS, NS_PER_US, Pace, Spin};
+use crate::{Pace, Spin, NS_PER_MS, NS_PER_US};
 
 /// A thread's habits. All zero in a new thread.
 #[derive(Debug, Default)]

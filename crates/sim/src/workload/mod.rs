@@ -1,10 +1,13 @@
 //! Workloads: what simulated threads do with a lock. Those that `spinpark bench` has too have the same names here.
 
 mod histogram;
+mod kernel;
 mod meter;
 mod plan;
 mod setting;
 mod shapes;
+
+use std::sync::LazyLock;
 
 use crate::locks;
 use crate::machine::Machine;
@@ -45,7 +48,8 @@ impl Workload {
 /// All workloads, in the order in which they are shown.
 #[must_use]
 pub fn workloads() -> &'static [Workload] {
-    shapes::SHAPES
+    static ALL: LazyLock<Vec<Workload>> = LazyLock::new(|| [shapes::SHAPES, kernel::WORKLOADS].concat());
+    &ALL
 }
 
 #[cfg(test)]

@@ -1,0 +1,68 @@
+//! Words that all CPUs write: reference counts and spin locks of the kernel's objects, each on a cache line of its own.
+
+use std::rc::Rc;
+
+use spinpark_platform::{AtomicU32 as _, Ordering::Relaxed, Platform as _};
+
+use crate::platform::{AtomicU32, Sim};
+
+/// A cache line with a word, or more of them. Clones are the same line.
+#[derive(Debug)]
+pub(super) struct Line<T>(Rc<Apart<T>>);
+
+impl<T> Clone for Line<T> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+/// On a line of its own, and without a neighbour.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Apart<T>(T);
+
+/// A counter.
+pub(super) type Count = Line<AtomicU32>;
+
+impl Count {
+    pub(super) fn new() -> Self {
+        Self(Rc::new(Apart(AtomicU32::new(0))))
+    }
+
+    /// One atomic operation.
+    pub(super) fn change(&self) {
+        self.0.0.fetch_add(1, Relaxed);
+    }
+
+    /// A store, as to the links of a list.
+    pub(super) fn write(&self) {
+        self.0.0.store(1, Relaxed);
+    }
+}
+
+/// The kernel's spin lock of 2008 to 2014: tickets. Who waits polls the line that the holder has to write.
+#[derive(Debug)]
+pub(super) struct Tickets {
+    next: AtomicU32,
+    serving: AtomicU32,
+}
+
+/// Such a lock.
+pub(super) type SpinLock = Line<Tickets>;
+
+impl SpinLock {
+    pub(super) fn new() -> Self {
+        Self(Rc::new(Apart(Tickets { next: AtomicU32::new(0), serving: AtomicU32::new(0) })))
+    }
+
+    /// Runs `section` under the lock. Within [`in_kernel`](crate::here::in_kernel): who waits is not preempted.
+    pub(super) fn with(&self, section: impl FnOnce()) {
+        let Tickets { next, serving } = &self.0.0;
+        let mine = next.fetch_add(1, Relaxed);
+        while serving.load(Relaxed) != mine {
+            Sim::<crate::LinuxTuning>::spin_hint();
+        }
+        section();
+        serving.store(mine.wrapping_add(1), Relaxed);
+    }
+}
