@@ -1,5 +1,8 @@
 //! The tables of the four documents that need a bigger machine: published beside simulated.
 
+mod d001;
+mod d004;
+mod runs;
 mod scale;
 
 use serde::{Deserialize, Serialize};
@@ -135,7 +138,7 @@ pub struct TableSpec {
 /// All tables, by document.
 #[must_use]
 pub fn tables() -> &'static [TableSpec] {
-    &[scale::ON_64, scale::ON_512]
+    &[d001::V, d001::HISTOGRAM, d001::FSERVER, d004::BACK_OFF, d004::PROFILING, scale::ON_64, scale::ON_512]
 }
 
 /// The tables of these names; `001` stands for all of that document, and no name for all tables.

@@ -4,6 +4,9 @@ use std::rc::Rc;
 
 use spinpark_classics::RawLock;
 use spinpark_classics::condvar_2003::{Condvar as Condvar2003, Orig, Requeue, Signalling, WakeByOp};
+use spinpark_classics::mtx_2006::profiling::{
+    self, Accesses, AtomicAdd, Counter, Gutted, Larger, ProfiledWithoutAdd,
+};
 use spinpark_classics::mtx_2006::{Absent, Alone, Profiled};
 use spinpark_classics::mutex_2003;
 use spinpark_classics::mutex_2010::{Fixed, Mutex, NoSpin as Sleeps, OldSpin};
@@ -71,6 +74,19 @@ const LOCKS: &[LockInfo] = &[
         about: "document 004: its profiling compiled in, not enabled (mutex)",
     },
     LockInfo {
+        name: "classic-mtx-profiled-no-add",
+        about: "document 004: the same without the add of each failed attempt (mutex)",
+    },
+    LockInfo { name: "classic-mtx-gutted", about: "document 004: the profile's accesses and calls (mutex)" },
+    LockInfo { name: "classic-mtx-accesses", about: "document 004: the profile's accesses only (mutex)" },
+    LockInfo { name: "classic-mtx-counter", about: "document 004: the machine-wide counter only (mutex)" },
+    LockInfo { name: "classic-mtx-add", about: "document 004: an add at each failed attempt only (mutex)" },
+    LockInfo { name: "classic-mtx-larger", about: "document 004: the larger struct only (mutex)" },
+    LockInfo {
+        name: "classic-mtx-backoff",
+        about: "document 004: exponential back-off, for 12 CPUs (mutex)",
+    },
+    LockInfo {
         name: "classic-condvar-orig",
         about: "document 003: wakes under the internal lock (condition variable)",
     },
@@ -114,6 +130,13 @@ pub fn mutex<T: Tuned>(name: &str) -> Option<Rc<dyn AnyMutex>> {
         "classic-tas-backoff" => classic::<TasLock<Sim<T>, BackOff>>(),
         "classic-mtx" => classic::<Alone<Sim<T>, Absent>>(),
         "classic-mtx-profiled" => classic::<Alone<Sim<T>, Profiled>>(),
+        "classic-mtx-profiled-no-add" => classic::<Alone<Sim<T>, ProfiledWithoutAdd>>(),
+        "classic-mtx-gutted" => classic::<Alone<Sim<T>, Gutted>>(),
+        "classic-mtx-accesses" => classic::<Alone<Sim<T>, Accesses>>(),
+        "classic-mtx-counter" => classic::<Alone<Sim<T>, Counter>>(),
+        "classic-mtx-add" => classic::<Alone<Sim<T>, AtomicAdd>>(),
+        "classic-mtx-larger" => classic::<Alone<Sim<T>, Larger>>(),
+        "classic-mtx-backoff" => classic::<Alone<Sim<T>, profiling::BackOff<12>>>(),
         _ => return None,
     })
 }

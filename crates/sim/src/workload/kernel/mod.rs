@@ -5,9 +5,10 @@
 
 mod creat;
 mod fserver;
+mod select;
 mod shared;
 
 use super::Workload;
 
 /// All of them.
-pub(super) const WORKLOADS: &[Workload] = &[creat::CREAT, fserver::FSERVER];
+pub(super) const WORKLOADS: &[Workload] = &[creat::CREAT, fserver::FSERVER, select::SELECT];
