@@ -63,7 +63,7 @@ use spinpark_platform::{
 };
 
 use crate::RawLock;
-use crate::wait::{Node, Oracle, WINDOW_POLLS, WaitList};
+use crate::wait::{Node, Oracle, WaitList, window_polls};
 
 const FREE: u32 = 1;
 const HELD: u32 = 0;
@@ -182,11 +182,11 @@ impl<P: Platform, S: Spinning> Mutex<P, S> {
             if self.take(me) {
                 return true;
             }
-            if owner == NOBODY && (P::need_resched() || window >= WINDOW_POLLS) {
+            if owner == NOBODY && (P::need_resched() || window >= window_polls::<P>()) {
                 return false;
             }
             let polls = P::spin_hint();
-            window = if owner == NOBODY { window + polls } else { 0 };
+            window = if owner == NOBODY { window.saturating_add(polls) } else { 0 };
         }
     }
 

@@ -21,7 +21,7 @@ pub use atomic::{AtomicPtr, AtomicU32, Cell};
 pub use core::sync::atomic::Ordering;
 pub use habits::Habits;
 pub use time::{Clock, Deadline, NS_PER_MS, NS_PER_SEC, NS_PER_US};
-pub use tuning::Tuning;
+pub use tuning::{SpinLocks, Tuning};
 pub use wake_op::{Comparison, Operand, WakeOp, WordOp};
 
 /// How a futex wait ended.

@@ -2,6 +2,16 @@
 
 use crate::{NS_PER_MS, NS_PER_US};
 
+/// What a spin lock relies on: those of the classics, which were a kernel's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpinLocks {
+    /// Who holds one may lose its CPU: first come, first served would wait for it, and a waiter's polls have an end.
+    Preempted,
+    /// Neither who holds one nor who waits for one loses its CPU, as in a kernel: a ticket lock, polled for as long as it
+    /// takes.
+    Kept,
+}
+
 /// Constants that depend on the machine, each with the measurement that chose it in `docs/tuning.md`.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
@@ -23,6 +33,8 @@ pub struct Tuning {
     pub reader_patience_ns: u64,
     /// Polls of the queue lock before its waiter sleeps.
     pub queue_polls: u32,
+    /// What spin locks rely on.
+    pub spin_locks: SpinLocks,
 }
 
 impl Tuning {
@@ -36,5 +48,6 @@ impl Tuning {
         nap_ns: 50 * NS_PER_US,
         reader_patience_ns: 100 * NS_PER_MS,
         queue_polls: 100,
+        spin_locks: SpinLocks::Preempted,
     };
 }

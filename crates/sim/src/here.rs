@@ -181,6 +181,29 @@ pub fn thread() -> ThreadId {
     world(|world| world.running)
 }
 
+/// The running thread belongs to an address space in which the CPUs that idle after it count themselves, in the word at
+/// `counter`: two atomic operations for each sleep. Nothing is done with the word itself.
+pub(crate) fn in_address_space(counter: usize) {
+    if is_inside() {
+        world(|world| world.threads[world.running].space = Some(counter));
+    }
+}
+
+/// The socket on which the running thread is.
+#[must_use]
+pub fn socket() -> u32 {
+    world(|world| world.places.socket_of(world.core_of_running()))
+}
+
+/// Interrupts every other CPU that runs a thread, and waits until the last one has answered: what a kernel does to make others
+/// forget translations.
+pub fn interrupt_others() {
+    if is_inside() {
+        spend(World::interrupt_and_wait);
+        settle();
+    }
+}
+
 /// A random number below `bound`, from the run's seed.
 #[must_use]
 pub fn random(bound: u64) -> u64 {

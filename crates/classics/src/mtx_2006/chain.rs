@@ -7,7 +7,7 @@
 use spinpark_platform::Platform;
 
 pub use crate::wait::Ends;
-use crate::wait::{Locked, Node, WaitList};
+use crate::wait::{Locked, Node, SpinLock, WaitList};
 
 /// Neighbours within so many bytes share a chain: their distance as a power of two.
 const SHIFT: u32 = 8;
@@ -23,9 +23,9 @@ pub(super) type Waiter<P> = Node<P, usize>;
 pub(super) type LockedChain<'a, P> = Locked<'a, P, usize>;
 
 impl<P: Platform> Chain<P> {
-    /// From a word that holds 0 and [`Ends::NOBODY`], for `const` initialisers, which cannot call the platform's
+    /// From a free lock and [`Ends::NOBODY`], for `const` initialisers, which cannot call the platform's
     /// constructors.
-    pub const fn from_parts(lock: P::AtomicU32, waiters: P::Cell<Ends<P, usize>>) -> Self {
+    pub const fn from_parts(lock: SpinLock<P>, waiters: P::Cell<Ends<P, usize>>) -> Self {
         Self(WaitList::from_parts(lock, waiters))
     }
 

@@ -6,13 +6,14 @@
 //! behind others that run for as long as they do ([`mcs`](crate::mcs)).
 //!
 //! Differs from the patch: readers name no owner, and preemption cannot be disabled, so "no owner" may last. A spinner
-//! polls that a thousand times in all, then queues; the patch polls until it has to be rescheduled.
+//! polls that a thousand times in all, then queues; the patch polls until it has to be rescheduled, as this does in a
+//! simulated kernel.
 
 use spinpark_platform::{Event, Platform};
 
 use super::count::{WAITING, WRITE};
 use super::{NOBODY, Rwsem, Series};
-use crate::wait::{Oracle, WINDOW_POLLS};
+use crate::wait::{Oracle, window_polls};
 
 /// What a spinner found at the head of the queue.
 enum Turn {
@@ -42,11 +43,11 @@ impl<P: Platform, S: Series> Rwsem<P, S> {
                 Turn::Leave => return false,
                 Turn::Again { is_owned } => is_owned,
             };
-            if !is_owned && (P::need_resched() || window >= WINDOW_POLLS) {
+            if !is_owned && (P::need_resched() || window >= window_polls::<P>()) {
                 return false;
             }
             let polls = P::spin_hint();
-            window += if is_owned { 0 } else { polls };
+            window = if is_owned { window } else { window.saturating_add(polls) };
         }
     }
 

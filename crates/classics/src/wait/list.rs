@@ -1,25 +1,12 @@
 //! A FIFO list of waiters under a spin lock: a kernel's `wait_lock` and `wait_list`.
-//!
-//! The spin lock is test-and-test-and-set: the kernels' own (ticket) locks are at their worst when a waiter in line is
-//! preempted, which does not happen there.
-//!
-//! # Orderings
-//!
-//! | operation     | order   | pairs with | because                                                                    |
-//! |---------------|---------|------------|----------------------------------------------------------------------------|
-//! | lock: CAS     | Acquire | unlock     | ends and links (L2), and what else the lock's owner keeps under it         |
-//! | lock: load    | Relaxed | –          | only decides when to try again                                             |
-//! | unlock: store | Release | lock       | as there                                                                   |
 
 use core::ptr;
 
-use spinpark_platform::{AtomicU32, Cell, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform};
+use spinpark_platform::{Cell, Platform};
 
 use super::node::{Links, Node};
-use super::patience::Patience;
-
-const FREE: u32 = 0;
-const HELD: u32 = 1;
+use super::spin::SpinLock;
+use crate::RawLock;
 
 /// The oldest and the youngest waiter, or null (L2).
 pub struct Ends<P: Platform, K> {
@@ -42,7 +29,7 @@ impl<P: Platform, K> Ends<P, K> {
 
 /// The list and its lock.
 pub(crate) struct WaitList<P: Platform, K> {
-    lock: P::AtomicU32,
+    lock: SpinLock<P>,
     ends: P::Cell<Ends<P, K>>,
 }
 
@@ -55,8 +42,8 @@ unsafe impl<P: Platform, K: Send> Sync for WaitList<P, K> {}
 pub(crate) struct Locked<'a, P: Platform, K>(&'a WaitList<P, K>);
 
 impl<P: Platform, K> WaitList<P, K> {
-    /// From a word that holds 0 and [`Ends::NOBODY`].
-    pub(crate) const fn from_parts(lock: P::AtomicU32, ends: P::Cell<Ends<P, K>>) -> Self {
+    /// From a free lock and [`Ends::NOBODY`].
+    pub(crate) const fn from_parts(lock: SpinLock<P>, ends: P::Cell<Ends<P, K>>) -> Self {
         Self { lock, ends }
     }
 }
@@ -64,24 +51,19 @@ impl<P: Platform, K> WaitList<P, K> {
 impl<P: Platform, K: Copy> WaitList<P, K> {
     /// Empty and unlocked.
     pub(crate) fn new() -> Self {
-        Self::from_parts(AtomicU32::new(FREE), Cell::new(Ends::NOBODY))
+        Self::from_parts(SpinLock::new(), Cell::new(Ends::NOBODY))
     }
 
     /// Locks.
     pub(crate) fn lock(&self) -> Locked<'_, P, K> {
-        let mut patience = Patience::default();
-        while self.lock.compare_exchange(FREE, HELD, Acquire, Relaxed).is_err() {
-            while self.lock.load(Relaxed) == HELD {
-                patience.poll::<P>();
-            }
-        }
+        self.lock.lock();
         Locked(self)
     }
 }
 
 impl<P: Platform, K> Drop for Locked<'_, P, K> {
     fn drop(&mut self) {
-        self.0.lock.store(FREE, Release);
+        self.0.lock.unlock();
     }
 }
 

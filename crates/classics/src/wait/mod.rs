@@ -12,9 +12,11 @@ mod list;
 mod node;
 mod oracle;
 mod patience;
+mod spin;
 
 pub use list::Ends;
 pub(crate) use list::{Locked, WaitList};
 pub(crate) use node::Node;
 pub(crate) use oracle::Oracle;
-pub(crate) use patience::{Behind, MOST_POLL_NS, Patience, WINDOW_POLLS};
+pub(crate) use patience::{Behind, MOST_POLL_NS, Patience, window_polls};
+pub use spin::SpinLock;

@@ -7,9 +7,11 @@
 //! Otherwise a lock with back-off would nap at another rate than one without, and a comparison of the two would compare
 //! naps.
 //!
+//! Where spin locks keep their CPUs ([`SpinLocks::Kept`]), nobody naps.
+//!
 //! Who waits in a queue for its predecessor does more ([`Behind`]): it naps only if that does not run either.
 
-use spinpark_platform::{AtomicU32, Clock, Deadline, NS_PER_MS, NS_PER_US, OnCpu, Platform};
+use spinpark_platform::{AtomicU32, Clock, Deadline, NS_PER_MS, NS_PER_US, OnCpu, Platform, SpinLocks};
 
 /// Time awake between two naps, ns: longer than a section under a `wait_lock` here takes on a running CPU.
 const AWAKE_NS: u64 = 100 * NS_PER_US;
@@ -27,8 +29,14 @@ const POLLS_PER_LOOK: u32 = 64;
 pub(crate) const MOST_POLL_NS: u64 = 100;
 
 /// Polls of an owner that is not there. The two windows, between taking a lock and naming its owner and between
-/// forgetting the owner and the release, are a few instructions, unless the thread is preempted in one.
-pub(crate) const WINDOW_POLLS: u32 = 1_000;
+/// forgetting the owner and the release, are a few instructions, unless the thread is preempted in one. In a kernel nobody
+/// is preempted there, and a spinner goes on until it is to leave its CPU.
+pub(crate) const fn window_polls<P: Platform>() -> u32 {
+    match P::TUNING.spin_locks {
+        SpinLocks::Preempted => 1_000,
+        SpinLocks::Kept => u32::MAX,
+    }
+}
 
 /// How long a thread has polled.
 #[derive(Debug, Default)]
@@ -60,6 +68,9 @@ impl Patience {
     /// The same; returns whether it is time for a nap.
     #[inline]
     fn is_over<P: Platform>(&mut self, polls: u32) -> bool {
+        if matches!(P::TUNING.spin_locks, SpinLocks::Kept) {
+            return false;
+        }
         self.polls += polls;
         self.polls >= POLLS_PER_LOOK && self.look(P::now(Clock::Monotonic))
     }

@@ -1,7 +1,10 @@
 //! The tables of the four documents that need a bigger machine: published beside simulated.
 
 mod d001;
+mod d002;
+mod d003;
 mod d004;
+mod published;
 mod runs;
 mod scale;
 
@@ -138,7 +141,19 @@ pub struct TableSpec {
 /// All tables, by document.
 #[must_use]
 pub fn tables() -> &'static [TableSpec] {
-    &[d001::V, d001::HISTOGRAM, d001::FSERVER, d004::BACK_OFF, d004::PROFILING, scale::ON_64, scale::ON_512]
+    &[
+        d001::V,
+        d001::HISTOGRAM,
+        d001::FSERVER,
+        d002::PLAIN_TOUCHED,
+        d002::PLAIN_UNTOUCHED,
+        d002::MUTEX,
+        d003::ON_ONE_CPU,
+        d004::BACK_OFF,
+        d004::PROFILING,
+        scale::ON_64,
+        scale::ON_512,
+    ]
 }
 
 /// The tables of these names; `001` stands for all of that document, and no name for all tables.

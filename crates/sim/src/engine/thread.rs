@@ -98,6 +98,8 @@ pub(crate) struct Thread {
     pub(crate) rank: i64,
     /// Where its stack lies.
     pub(crate) stack: std::ops::Range<usize>,
+    /// The word of its address space that a CPU counts itself in and out of, as it goes from the thread to nothing and back.
+    pub(crate) space: Option<usize>,
     /// Those who wait for its end.
     pub(crate) joiners: Vec<ThreadId>,
     /// What the platform keeps for it.
@@ -130,6 +132,7 @@ impl Thread {
             step: None,
             rank: 0,
             stack: 0..0,
+            space: None,
             joiners: Vec::new(),
             local: Local::default(),
         }

@@ -190,7 +190,8 @@ impl World {
     pub(crate) fn next(&mut self) -> Option<ThreadId> {
         self.is_running = false;
         loop {
-            if self.failure.is_some() {
+            // What was planned besides, such as the end of a slice, does not belong to the run.
+            if self.failure.is_some() || self.alive == 0 {
                 return None;
             }
             if self.counts.steps > self.most_steps {

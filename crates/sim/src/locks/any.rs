@@ -20,6 +20,8 @@ pub trait AnyMutex {
 pub trait AnyRwLock {
     /// Acquires for reading.
     fn read(&self);
+    /// Acquires for reading if that is possible at once.
+    fn try_read(&self) -> bool;
     /// Releases a read lock.
     fn unlock_read(&self);
     /// Acquires for writing.
@@ -28,14 +30,14 @@ pub trait AnyRwLock {
     fn unlock_write(&self);
 }
 
-/// A condition variable with its mutex.
+/// Two condition variables with their mutex.
 pub trait AnyCondvar: AnyMutex {
-    /// Releases the mutex, waits for a signal, or for nothing, and acquires the mutex.
-    fn wait(&self);
-    /// Wakes one.
-    fn signal(&self);
-    /// Wakes all.
-    fn broadcast(&self);
+    /// Releases the mutex, waits for a signal of variable `which` (0 or 1), or for nothing, and acquires the mutex.
+    fn wait(&self, which: usize);
+    /// Wakes one that waits for variable `which`.
+    fn signal(&self, which: usize);
+    /// Wakes all that wait for variable `which`.
+    fn broadcast(&self, which: usize);
 }
 
 /// A lock that begins a pair of cache lines of its own. What shares a line with what must not be up to the allocator, or
@@ -56,6 +58,9 @@ impl<L: AnyRwLock> AnyRwLock for Aligned<L> {
     fn read(&self) {
         self.0.read();
     }
+    fn try_read(&self) -> bool {
+        self.0.try_read()
+    }
     fn unlock_read(&self) {
         self.0.unlock_read();
     }
@@ -68,14 +73,14 @@ impl<L: AnyRwLock> AnyRwLock for Aligned<L> {
 }
 
 impl<L: AnyCondvar> AnyCondvar for Aligned<L> {
-    fn wait(&self) {
-        self.0.wait();
+    fn wait(&self, which: usize) {
+        self.0.wait(which);
     }
-    fn signal(&self) {
-        self.0.signal();
+    fn signal(&self, which: usize) {
+        self.0.signal(which);
     }
-    fn broadcast(&self) {
-        self.0.broadcast();
+    fn broadcast(&self, which: usize) {
+        self.0.broadcast(which);
     }
 }
 
@@ -91,6 +96,9 @@ impl<T: Tuned> AnyMutex for RawMutex<Sim<T>> {
 impl<T: Tuned> AnyRwLock for OurRwLock<Sim<T>> {
     fn read(&self) {
         self.read(Preference::default());
+    }
+    fn try_read(&self) -> bool {
+        self.try_read(Preference::default())
     }
     fn unlock_read(&self) {
         self.unlock_read();
@@ -121,6 +129,9 @@ pub(super) struct ClassicRw<L>(pub(super) L);
 impl<L: RawRwLock> AnyRwLock for ClassicRw<L> {
     fn read(&self) {
         self.0.read();
+    }
+    fn try_read(&self) -> bool {
+        self.0.try_read()
     }
     fn unlock_read(&self) {
         self.0.unlock_read();
@@ -154,10 +165,10 @@ impl<T: Tuned> AnyMutex for Futex<T> {
     }
 }
 
-/// Our condition variable and our mutex.
+/// Two of our condition variables and our mutex.
 pub(super) struct OurPair<T: Tuned> {
     pub(super) mutex: RawMutex<Sim<T>>,
-    pub(super) condvar: RawCondvar<Sim<T>>,
+    pub(super) condvars: [Aligned<RawCondvar<Sim<T>>>; 2],
 }
 
 impl<T: Tuned> AnyMutex for OurPair<T> {
@@ -170,21 +181,21 @@ impl<T: Tuned> AnyMutex for OurPair<T> {
 }
 
 impl<T: Tuned> AnyCondvar for OurPair<T> {
-    fn wait(&self) {
-        self.condvar.wait(&self.mutex, None);
+    fn wait(&self, which: usize) {
+        self.condvars[which].0.wait(&self.mutex, None);
     }
-    fn signal(&self) {
-        self.condvar.signal();
+    fn signal(&self, which: usize) {
+        self.condvars[which].0.signal();
     }
-    fn broadcast(&self) {
-        self.condvar.broadcast();
+    fn broadcast(&self, which: usize) {
+        self.condvars[which].0.broadcast();
     }
 }
 
-/// The condition variable of 2003 and its mutex.
+/// Two condition variables of 2003 and their mutex.
 pub(super) struct Pair2003<T: Tuned, S: Signalling> {
     pub(super) mutex: mutex_2003::Mutex<Sim<T>>,
-    pub(super) condvar: Condvar2003<Sim<T>, S>,
+    pub(super) condvars: [Aligned<Condvar2003<Sim<T>, S>>; 2],
 }
 
 impl<T: Tuned, S: Signalling> AnyMutex for Pair2003<T, S> {
@@ -197,13 +208,13 @@ impl<T: Tuned, S: Signalling> AnyMutex for Pair2003<T, S> {
 }
 
 impl<T: Tuned, S: Signalling> AnyCondvar for Pair2003<T, S> {
-    fn wait(&self) {
-        self.condvar.wait(&self.mutex, None);
+    fn wait(&self, which: usize) {
+        self.condvars[which].0.wait(&self.mutex, None);
     }
-    fn signal(&self) {
-        self.condvar.signal();
+    fn signal(&self, which: usize) {
+        self.condvars[which].0.signal();
     }
-    fn broadcast(&self) {
-        self.condvar.broadcast();
+    fn broadcast(&self, which: usize) {
+        self.condvars[which].0.broadcast();
     }
 }

@@ -10,7 +10,7 @@ use spinpark_classics::mtx_2006::profiling::{
 use spinpark_classics::mtx_2006::{Absent, Alone, Profiled};
 use spinpark_classics::mutex_2003;
 use spinpark_classics::mutex_2010::{Fixed, Mutex, NoSpin as Sleeps, OldSpin};
-use spinpark_classics::rwsem_2013::{Full, NoSpin, Rwsem, Series, Vanilla};
+use spinpark_classics::rwsem_2013::{AsSent, Full, NoSpin, Rwsem, Series, Vanilla};
 use spinpark_classics::tas::{BackOff, TasLock, TestAndSet, TestAndTestAndSet};
 use spinpark_locks::{RawCondvar, RawMutex, RawRwLock};
 
@@ -62,6 +62,10 @@ const LOCKS: &[LockInfo] = &[
         about: "document 002: all but the writer's spinning (mutex, read-write lock)",
     },
     LockInfo { name: "classic-rwsem-full", about: "document 002: the whole series (mutex, read-write lock)" },
+    LockInfo {
+        name: "classic-rwsem-as-sent",
+        about: "document 002: the same, patch 8 as sent: the owner is cleared last (mutex, read-write lock)",
+    },
     LockInfo { name: "classic-tas", about: "document 004: test-and-set (mutex)" },
     LockInfo { name: "classic-ttas", about: "document 004: test, and test-and-set (mutex)" },
     LockInfo {
@@ -125,6 +129,7 @@ pub fn mutex<T: Tuned>(name: &str) -> Option<Rc<dyn AnyMutex>> {
         "classic-rwsem-3.12" => rwsem::<T, Vanilla>(),
         "classic-rwsem-nospin" => rwsem::<T, NoSpin>(),
         "classic-rwsem-full" => rwsem::<T, Full>(),
+        "classic-rwsem-as-sent" => rwsem::<T, AsSent<Full, true, false>>(),
         "classic-tas" => classic::<TasLock<Sim<T>, TestAndSet>>(),
         "classic-ttas" => classic::<TasLock<Sim<T>, TestAndTestAndSet>>(),
         "classic-tas-backoff" => classic::<TasLock<Sim<T>, BackOff>>(),
@@ -149,19 +154,24 @@ pub fn rwlock<T: Tuned>(name: &str) -> Option<Rc<dyn AnyRwLock>> {
         "classic-rwsem-3.12" => rwsem::<T, Vanilla>(),
         "classic-rwsem-nospin" => rwsem::<T, NoSpin>(),
         "classic-rwsem-full" => rwsem::<T, Full>(),
+        "classic-rwsem-as-sent" => rwsem::<T, AsSent<Full, true, false>>(),
         _ => return None,
     })
 }
 
 fn pair_2003<T: Tuned, S: Signalling + 'static>() -> Rc<dyn AnyCondvar> {
-    Rc::new(Aligned(Pair2003::<T, S> { mutex: mutex_2003::Mutex::new(), condvar: Condvar2003::new() }))
+    let condvars = [Aligned(Condvar2003::new()), Aligned(Condvar2003::new())];
+    Rc::new(Aligned(Pair2003::<T, S> { mutex: mutex_2003::Mutex::new(), condvars }))
 }
 
-/// The condition variable of that name, with its mutex.
+/// Two condition variables of that name, with their mutex.
 #[must_use]
 pub fn condvar<T: Tuned>(name: &str) -> Option<Rc<dyn AnyCondvar>> {
     Some(match name {
-        "spinpark" => Rc::new(Aligned(OurPair::<T> { mutex: RawMutex::new(), condvar: RawCondvar::new() })),
+        "spinpark" => {
+            let condvars = [Aligned(RawCondvar::new()), Aligned(RawCondvar::new())];
+            Rc::new(Aligned(OurPair::<T> { mutex: RawMutex::new(), condvars }))
+        }
         "classic-condvar-orig" => pair_2003::<T, Orig>(),
         "classic-condvar-requeue" => pair_2003::<T, Requeue>(),
         "classic-condvar-wake-op" => pair_2003::<T, WakeByOp>(),

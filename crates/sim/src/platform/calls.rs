@@ -61,6 +61,14 @@ fn wake_all(threads: &[ThreadId]) {
     }
 }
 
+/// A CPU that goes idle keeps the address space of the thread that sleeps, and gives it back when that one runs again: Linux
+/// counts that in the address space (until 6.4). Only where a workload has said where: `here::in_address_space`.
+fn count_in_space() {
+    if let Some(counter) = world(|world| world.threads[world.running].space) {
+        access(counter, Access::Update);
+    }
+}
+
 pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<u64>) -> Wait {
     assert!(is_inside(), "a thread outside of the simulation has to wait");
     enter();
@@ -69,6 +77,7 @@ pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<u64>) -> Wa
     }
     let address = word.address();
     let buckets = lock(&[address]);
+    count_in_space();
     access(address, Access::Load);
     let changed = word.value() != expected && !faulty::has(|fault| matches!(fault, Fault::NoCompare));
     note(|| Did::Loaded(address, word.value()));
@@ -84,6 +93,7 @@ pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<u64>) -> Wa
         world.sleep_on(address, deadline);
     });
     suspend();
+    count_in_space();
     let outcome = world(|world| world.threads[world.running].outcome);
     world(|world| world.note(Did::Returned(outcome)));
     outcome

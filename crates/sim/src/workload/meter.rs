@@ -215,9 +215,24 @@ pub struct RwLock {
 }
 
 impl RwLock {
+    /// Where it lies: it starts a cache line.
+    pub(super) fn address(&self) -> usize {
+        Rc::as_ptr(&self.lock).addr()
+    }
+
     /// Runs `section` while the calling thread holds the lock for reading.
     pub fn read<R>(&self, section: impl FnOnce() -> R) -> R {
         self.meter.around(Hold::Shared, || self.lock.read(), section, || self.lock.unlock_read())
+    }
+
+    /// As [`RwLock::read`], by a thread that tries first, as Linux's page faults do.
+    pub fn read_after_try<R>(&self, section: impl FnOnce() -> R) -> R {
+        let acquire = || {
+            if !self.lock.try_read() {
+                self.lock.read();
+            }
+        };
+        self.meter.around(Hold::Shared, acquire, section, || self.lock.unlock_read())
     }
 
     /// Runs `section` while the calling thread holds the lock for writing.
@@ -226,7 +241,7 @@ impl RwLock {
     }
 }
 
-/// A condition variable and its mutex, which is watched.
+/// A condition variable (there are two, if you want) and its mutex, which is watched.
 #[derive(Clone)]
 pub struct Condvar {
     pub(super) pair: Rc<dyn AnyCondvar>,
@@ -241,18 +256,28 @@ impl Condvar {
 
     /// Within [`Condvar::with`]: gives up the mutex, waits for a signal, or for nothing, and takes the mutex again.
     pub fn wait(&self) {
-        self.meter.state.borrow_mut().writer = None;
-        self.pair.wait();
-        self.meter.enter(Hold::Exclusive);
+        self.wait_for(0);
     }
 
     /// Wakes one.
     pub fn signal(&self) {
-        self.pair.signal();
+        self.signal_to(0);
     }
 
     /// Wakes all.
     pub fn broadcast(&self) {
-        self.pair.broadcast();
+        self.pair.broadcast(0);
+    }
+
+    /// As [`Condvar::wait`], on one of the mutex' two condition variables: 0, which is the other calls', or 1.
+    pub fn wait_for(&self, which: usize) {
+        self.meter.state.borrow_mut().writer = None;
+        self.pair.wait(which);
+        self.meter.enter(Hold::Exclusive);
+    }
+
+    /// As [`Condvar::signal`], of one of the two.
+    pub fn signal_to(&self, which: usize) {
+        self.pair.signal(which);
     }
 }

@@ -1,8 +1,10 @@
 //! Workloads: what simulated threads do with a lock. Those that `spinpark bench` has too have the same names here.
 
+mod condvar;
 mod histogram;
 mod kernel;
 mod meter;
+mod mm;
 mod plan;
 mod setting;
 mod shapes;
@@ -48,7 +50,8 @@ impl Workload {
 /// All workloads, in the order in which they are shown.
 #[must_use]
 pub fn workloads() -> &'static [Workload] {
-    static ALL: LazyLock<Vec<Workload>> = LazyLock::new(|| [shapes::SHAPES, kernel::WORKLOADS].concat());
+    static ALL: LazyLock<Vec<Workload>> =
+        LazyLock::new(|| [shapes::SHAPES, kernel::WORKLOADS, mm::WORKLOADS, condvar::WORKLOADS].concat());
     &ALL
 }
 

@@ -9,14 +9,15 @@ use crate::locks;
 use crate::machine::Machine;
 use crate::platform::{LinuxTuning, Tuned};
 use crate::simulation::Simulation;
-use spinpark_platform::Tuning;
+use spinpark_platform::{SpinLocks, Tuning};
 
-/// Locks of the kernel: whether the owner runs is one load there, so it is asked at each poll.
+/// Locks of the kernel: whether the owner runs is one load there, so it is asked at each poll; and nobody is preempted
+/// around a spin lock, which is a ticket lock.
 #[derive(Debug)]
 pub enum KernelTuning {}
 
 impl Tuned for KernelTuning {
-    const TUNING: Tuning = Tuning { oracle_ns: 1, ..Tuning::LINUX };
+    const TUNING: Tuning = Tuning { oracle_ns: 1, spin_locks: SpinLocks::Kept, ..Tuning::LINUX };
 }
 
 /// Where the locks of a workload live.
@@ -118,7 +119,16 @@ impl<'a> Plan<'a> {
     ///
     /// There is no such mutex.
     pub fn mutex_of(&mut self, kind: &str, name: &str) -> Result<Mutex, SettingError> {
-        let lock = match self.mode {
+        self.mutex_in(self.mode, kind, name)
+    }
+
+    /// A mutex of kind `kind` in this mode, whatever the workload's is.
+    ///
+    /// # Errors
+    ///
+    /// There is no such mutex.
+    pub fn mutex_in(&mut self, mode: Mode, kind: &str, name: &str) -> Result<Mutex, SettingError> {
+        let lock = match mode {
             Mode::User => locks::mutex::<LinuxTuning>(kind),
             Mode::Kernel => locks::mutex::<KernelTuning>(kind),
         };

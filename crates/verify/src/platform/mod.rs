@@ -22,7 +22,7 @@ pub(crate) use world::{begin, take_noted};
 
 use loom::thread;
 use spinpark_platform::{
-    Clock, Deadline, Event, OnCpu, Ordering, Platform, SlotLeft, Spin, Tuning, Wait, WakeOp,
+    Clock, Deadline, Event, OnCpu, Ordering, Platform, SlotLeft, Spin, SpinLocks, Tuning, Wait, WakeOp,
 };
 
 use slots::Held;
@@ -67,6 +67,7 @@ impl<
         nap_ns: 0,
         reader_patience_ns: READER_PATIENCE_NS,
         queue_polls: 0,
+        spin_locks: SpinLocks::Preempted,
     };
 
     fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicU32;
 
+use spinpark_classics::SpinLock;
 use spinpark_classics::mtx_2006::chain::{Chain, Ends};
 use spinpark_classics::mtx_2006::{Globals, Holds, Mtx as RawMtx, Profiling};
 use spinpark_linux::{Cell, Linux};
@@ -9,7 +10,8 @@ use spinpark_linux::{Cell, Linux};
 use crate::locks::primitives::BenchMutex;
 
 const fn chain() -> Chain<Linux> {
-    Chain::from_parts(AtomicU32::new(0), Cell::new(Ends::NOBODY))
+    let lock = SpinLock::from_parts(AtomicU32::new(0), AtomicU32::new(0));
+    Chain::from_parts(lock, Cell::new(Ends::NOBODY))
 }
 
 const fn globals() -> Globals<Linux> {

@@ -1,0 +1,94 @@
+//! The spin lock of a kernel's lists: a `wait_lock`.
+//!
+//! Two kinds, by what the machine promises ([`SpinLocks`]):
+//!
+//! - *Kept*: nobody who holds it or waits for it loses its CPU, as in a kernel. A ticket lock (Linux 2.6.25 to 4.1): first
+//!   come, first served; all waiters poll one word, so each hand-over goes past all of them (Boyd-Wickizer et al.,
+//!   "Non-scalable locks are dangerous", 2012).
+//! - *Preempted*: as in user space. Test and test-and-set: a ticket lock is at its worst when the next one in line is
+//!   preempted; and a nap after many polls, or a preempted holder costs whole time slices.
+//!
+//! # State
+//!
+//! | kind      | word     | value                   | who sets it                            |
+//! |-----------|----------|-------------------------|----------------------------------------|
+//! | preempted | `served` | 0: free, 1: held        | who takes it by CAS; the release       |
+//! | kept      | `tail`   | the next ticket         | who comes, by an addition              |
+//! | kept      | `served` | whose turn it is        | the release                            |
+//!
+//! # Invariants
+//!
+//! - **T1** (kept) Each ticket is given out once; its owner holds the lock from `served` = its ticket to its own release.
+//!   Tickets wrap at 2^32, far more than there are threads.
+//!
+//! # Orderings
+//!
+//! | operation              | order   | pairs with | because                                                   |
+//! |------------------------|---------|------------|-----------------------------------------------------------|
+//! | preempted, lock: CAS   | Acquire | unlock     | what the last holder did (L2)                             |
+//! | preempted, lock: load  | Relaxed | –          | only decides when to try again                            |
+//! | kept, lock: addition   | Relaxed | –          | a ticket is but a number                                  |
+//! | kept, lock: load       | Acquire | unlock     | as the CAS                                                |
+//! | unlock: store          | Release | lock       | as there                                                  |
+
+use spinpark_platform::{
+    AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform, SpinLocks,
+};
+
+use super::patience::Patience;
+use crate::RawLock;
+
+const FREE: u32 = 0;
+const HELD: u32 = 1;
+
+/// The lock: eight bytes, zero is free.
+pub struct SpinLock<P: Platform> {
+    tail: P::AtomicU32,
+    served: P::AtomicU32,
+}
+
+impl<P: Platform> SpinLock<P> {
+    /// From two words that hold 0.
+    pub const fn from_parts(tail: P::AtomicU32, served: P::AtomicU32) -> Self {
+        Self { tail, served }
+    }
+
+    const IS_KEPT: bool = matches!(P::TUNING.spin_locks, SpinLocks::Kept);
+}
+
+impl<P: Platform> RawLock for SpinLock<P> {
+    fn new() -> Self {
+        Self { tail: AtomicU32::new(0), served: AtomicU32::new(FREE) }
+    }
+
+    fn lock(&self) {
+        let mut patience = Patience::default();
+        if Self::IS_KEPT {
+            let ticket = self.tail.fetch_add(1, Relaxed);
+            while self.served.load(Acquire) != ticket {
+                patience.poll::<P>();
+            }
+            return;
+        }
+        while self.served.compare_exchange(FREE, HELD, Acquire, Relaxed).is_err() {
+            while self.served.load(Relaxed) == HELD {
+                patience.poll::<P>();
+            }
+        }
+    }
+
+    fn try_lock(&self) -> bool {
+        if !Self::IS_KEPT {
+            return self.served.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok();
+        }
+        // The ticket that would be served at once, if nobody has it.
+        let served = self.served.load(Acquire);
+        self.tail.compare_exchange(served, served.wrapping_add(1), Acquire, Relaxed).is_ok()
+    }
+
+    fn unlock(&self) {
+        // T1: nobody else writes it meanwhile.
+        let next = if Self::IS_KEPT { self.served.load(Relaxed).wrapping_add(1) } else { FREE };
+        self.served.store(next, Release);
+    }
+}

@@ -1,0 +1,61 @@
+//! Workloads of documents 002 and 003: what happens in them, not how long it takes.
+
+use spinpark_platform::Event;
+use spinpark_sim::machine::Machine;
+use spinpark_sim::workload::{Report, Setting};
+
+fn run(machine: &str, lock: &str, workload: &str, threads: u32, for_ns: u64) -> Report {
+    let mut setting = Setting::new(Machine::load(machine).unwrap(), lock, workload, threads);
+    setting.for_ns = for_ns;
+    setting.most_steps = 20_000_000;
+    let report = setting.run().unwrap();
+    assert_eq!(report.outcome.failure, None, "{lock}, {workload}");
+    report
+}
+
+/// Document 003's calls and switches, as `docs/condvar.md` counts them on a real machine.
+#[test]
+fn calls_and_switches_of_a_signal() {
+    for (lock, calls, switches) in [
+        ("classic-condvar-orig", 6, 4),
+        ("classic-condvar-requeue", 5, 2),
+        ("classic-condvar-wake-op", 3, 2),
+        ("spinpark", 2, 2),
+    ] {
+        let report = run("up", lock, "condvar", 2, 5_000_000);
+        let per_signal = |count: u64| (count as f64 / report.total() as f64).round() as u64;
+        let counts = &report.outcome.counts;
+        assert_eq!(
+            (per_signal(counts.futex_calls), per_signal(counts.switches)),
+            (calls, switches),
+            "{lock}"
+        );
+    }
+}
+
+#[test]
+fn an_iteration_has_two_writers_and_a_reader_for_each_page() {
+    for lock in ["classic-rwsem-3.12", "classic-rwsem-nospin", "classic-rwsem-as-sent", "spinpark"] {
+        let report = run("westmere-ex-40", lock, "mmap-touched", 4, 5_000_000);
+        let count = |name: &str| {
+            let place = report.places.iter().find(|place| place.name == name);
+            place.map_or(0, |place| place.acquisitions)
+        };
+        assert_eq!(count("mmap_sem") * 128, count("mmap_sem (read)"), "{lock}");
+    }
+}
+
+/// A writer alone does not sleep; writers that spin get the lock by that.
+#[test]
+fn writers_spin_where_the_series_says_so() {
+    let report = run("westmere-ex-40", "classic-rwsem-3.12", "mmap-untouched", 1, 1_000_000);
+    assert_eq!(report.outcome.counts.of(Event::Parked), 0);
+    let report = run("westmere-ex-40", "classic-rwsem-as-sent", "mmap-untouched", 10, 1_000_000);
+    assert!(report.outcome.counts.of(Event::SpinAcquired) > report.total(), "writers spin");
+}
+
+#[test]
+fn more_threads_than_cpus_are_refused() {
+    let setting = Setting::new(Machine::load("westmere-ex-40").unwrap(), "spinpark", "mmap-touched", 41);
+    assert!(setting.run().unwrap_err().to_string().contains("--threads 40"));
+}
