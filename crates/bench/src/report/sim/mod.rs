@@ -43,7 +43,6 @@ fn figure(unit: Unit, value: f64) -> String {
         Unit::Percent => format!("{value:+.1} %"),
         Unit::PerSecond => rate(value) + "/s",
         Unit::Nanoseconds => ns(value),
-        Unit::Cycles => units::number(value) + " cycles",
         _ => units::number(value),
     }
 }

@@ -139,7 +139,7 @@ fn figures(summary: &Summary, style: Style) -> String {
     ];
     let mut lines = String::new();
     for (name, value) in rows {
-        let line = wrap(&format!("{name:18}{value}"), 18);
+        let line = wrap(&format!("{name:19}{value}"), 19);
         let _ = writeln!(lines, "{line}");
     }
     let _ = style; // nothing here has a colour

@@ -54,7 +54,7 @@ pub fn cells(of: &Figure) -> [String; 8] {
     let (low, high) = of.range;
     let is_one_value = figure(of.unit, low) == figure(of.unit, high);
     [
-        format!("{}{}", of.name, if of.fitted { " *" } else { "" }),
+        row_name(of),
         of.published.map_or_else(dash, |published| figure(of.unit, published)),
         figure(of.unit, of.simulated),
         if is_one_value { dash() } else { format!("{} … {}", figure(of.unit, low), figure(of.unit, high)) },
@@ -63,6 +63,12 @@ pub fn cells(of: &Figure) -> [String; 8] {
         of.bound.map_or_else(dash, |bound| in_words(bound, of.unit)),
         of.holds().map_or_else(String::new, |holds| String::from(if holds { "holds" } else { "missed" })),
     ]
+}
+
+/// Cycles have no room beside their numbers.
+fn row_name(of: &Figure) -> String {
+    let unit = if of.unit == Unit::Cycles { ", cycles" } else { "" };
+    format!("{}{unit}{}", of.name, if of.fitted { " *" } else { "" })
 }
 
 fn in_words(bound: Bound, unit: Unit) -> String {
@@ -94,8 +100,8 @@ pub fn verdict(tables: &[(String, Table)]) -> Option<String> {
     for (name, of) in missed {
         let [row, published, simulated, _, _, _, bound, _] = cells(of);
         let published = if published == "–" { String::new() } else { format!(", published {published}") };
-        let line = format!("  {name}: {row}: {simulated}, must be {bound}{published}");
-        let _ = writeln!(out, "{}", wrap(&line, 4));
+        let line = format!("- {name}: {row}: {simulated}, must be {bound}{published}");
+        let _ = writeln!(out, "{}", wrap(&line, 2));
     }
     Some(out)
 }

@@ -10,7 +10,7 @@ use spinpark_bench::simulate::sim::workload::{Report, Setting, SettingError};
 use spinpark_bench::units;
 
 use super::End;
-use crate::progress::Progress;
+use crate::progress::{Progress, about};
 
 /// What was made.
 pub(super) struct Made {
@@ -94,7 +94,7 @@ fn show(progress: &Progress, state: &State, runs: usize, elapsed: f64) {
     match state.estimate.left() {
         Some(left) => {
             let part = elapsed / (elapsed + left).max(1e-9);
-            progress.at(part, format!("{count}, about {} left", units::seconds(left)));
+            progress.at(part, format!("{count}, {} left", about(left)));
         }
         None => progress.at(0.0, count),
     }

@@ -39,7 +39,7 @@ pub(super) fn run(wanted: &SimRun) -> anyhow::Result<ExitCode> {
         say.line(format!("\n{}", report::render(&summary, Style::of_stdout()).trim_end()));
         if let Some(json) = json {
             let command = command(env::args_os().skip(1));
-            json.write(&json::Run::new(end.name(), &command, &summary, &reports))?;
+            json.write_compact(&json::Run::new(end.name(), &command, &summary, &reports))?;
         }
         eprintln!("{}", made.speed());
     }
