@@ -32,7 +32,7 @@ fn on_one_cpu_the_fix_changes_nothing() {
 #[test]
 fn spinners_that_leave_move_fewer_lines() {
     let [old, fixed] =
-        ["classic-mutex-2.6.34", "classic-mutex-fixed"].map(|lock| run("westmere-12", lock, "fserver", 48));
+        ["classic-mutex-2.6.34", "classic-mutex-fixed"].map(|lock| run("westmere-12", lock, "creat", 24));
     let moves = |report: &Report| report.outcome.counts.moves() as f64 / report.total() as f64;
     assert!(moves(&fixed) < moves(&old), "{} and {}", moves(&fixed), moves(&old));
 }
