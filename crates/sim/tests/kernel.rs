@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use spinpark_platform::{AtomicU32 as _, OnCpu, Ordering::Relaxed, Platform, Wait};
 use spinpark_sim::machine::Machine;
-use spinpark_sim::{AtomicU32, Simulation, here};
+use spinpark_sim::{AtomicU32, Chaos, Failure, Order, Simulation, here};
 
 type Sim = spinpark_sim::Sim;
 
@@ -201,11 +201,13 @@ fn thousands_of_threads() {
 
 #[test]
 fn a_panic_of_simulated_code_leaves_the_simulator_usable() {
-    let mut simulation = Simulation::new(&Machine::plain(1));
-    simulation.thread(|| here::sleep(1_000));
-    simulation.thread(|| panic!("as the test wants it"));
-    let failure = simulation.run().unwrap().failure.expect("a panic is a failure");
-    assert!(failure.to_string().contains("as the test wants it"), "{failure}");
+    let panics = std::panic::catch_unwind(|| {
+        let mut simulation = Simulation::new(&Machine::plain(1));
+        simulation.thread(|| here::sleep(1_000));
+        simulation.thread(|| panic!("as the test wants it"));
+        simulation.run()
+    });
+    assert!(panics.is_err());
     let mut simulation = Simulation::new(&Machine::plain(1));
     simulation.thread(|| here::compute(1_000));
     assert_eq!(simulation.run().unwrap().failure, None);
@@ -252,4 +254,68 @@ fn kernel_code_leaves_its_cpu_where_it_asks_to() {
     simulation.thread(|| here::compute(1_000_000));
     assert_eq!(simulation.run().unwrap().failure, None);
     assert!(longest.get() > 900_000.0, "{} ns", longest.get());
+}
+
+fn by_rank() -> Chaos {
+    Chaos { order: Order::Rank, steps_between_changes: 7, ..Chaos::default() }
+}
+
+/// A loop in which nobody else is there to interrupt it.
+#[test]
+fn a_loop_without_an_end_is_one() {
+    for chaos in [Chaos::default(), by_rank()] {
+        let mut simulation = Simulation::new(&Machine::plain(2)).chaos(chaos).most_steps(10_000);
+        simulation.thread(|| {
+            let word = AtomicU32::new(0);
+            while word.load(Relaxed) == 0 {}
+        });
+        let failure = simulation.run().unwrap().failure;
+        assert!(matches!(failure, Some(Failure::Endless { .. })), "{failure:?}");
+    }
+}
+
+/// Looks become rarer, and time goes on: until there is no more of it.
+#[test]
+fn polling_for_what_does_not_come_ends() {
+    for chaos in [Chaos::default(), by_rank()] {
+        let mut simulation = Simulation::new(&Machine::plain(2)).chaos(chaos);
+        simulation.thread(|| {
+            let word = AtomicU32::new(0);
+            while word.load(Relaxed) == 0 {
+                Sim::spin_hint();
+            }
+        });
+        let failure = simulation.run().unwrap().failure;
+        assert!(matches!(failure, Some(Failure::Endless { .. })), "{failure:?}");
+    }
+}
+
+/// A thread that goes on by rank before its time, and wakes another one that takes its CPU, is not lost.
+#[test]
+fn by_rank_nobody_is_lost() {
+    for seed in 0..500 {
+        let mut machine = Machine::plain(1);
+        machine.scheduler.wakeup_ns = Some(0.0);
+        let chaos = Chaos { preempt: 0.05, late: 0.3, delay_ns: 1_000.0, ..by_rank() };
+        let mut simulation = Simulation::new(&machine).seed(seed).chaos(chaos).most_steps(100_000);
+        let word = Rc::new(AtomicU32::new(0));
+        for mine in 0..3 {
+            let word = Rc::clone(&word);
+            simulation.thread(move || {
+                for round in 0..5 {
+                    let turn = round * 3 + mine;
+                    loop {
+                        match word.load(Relaxed) {
+                            now if now == turn => break,
+                            now => Sim::futex_wait(&word, now, None),
+                        };
+                    }
+                    here::compute(2_000);
+                    word.store(turn + 1, Relaxed);
+                    Sim::futex_wake(&*word, u32::MAX);
+                }
+            });
+        }
+        assert_eq!(simulation.run().unwrap().failure, None, "seed {seed}");
+    }
 }

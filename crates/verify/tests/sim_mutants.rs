@@ -10,7 +10,8 @@ use spinpark_locks::{RawCondvar, RawMutex, Waiter};
 use spinpark_platform::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use spinpark_platform::{Platform, Wait};
 use spinpark_sim::check::{
-    Checker, Failing, Family, Fault, Guard, Hold, Kind, Line, Mortal, Op, Program, families, tokens_of_2003,
+    Checker, Failing, Family, Fault, Guard, Hold, Kind, Limits, Line, Mortal, Op, Program, families,
+    tokens_of_2003,
 };
 use spinpark_sim::{Failure, Sim, here};
 use spinpark_verify::mutants::barging::BargingLock;
@@ -30,7 +31,7 @@ const ATTENTION: u32 = 4;
 const GIVEN_UP: u64 = 2;
 
 /// So many runs have to suffice.
-const MOST_RUNS: u64 = 20_000;
+const MOST_RUNS: u64 = 100_000;
 
 fn family(name: &str) -> Family {
     *families().iter().find(|family| family.name == name).expect("there is such a family")
@@ -100,7 +101,7 @@ fn no_fence() {
 /// The mark is wiped out, and nobody notices. (A thread that queues looks twice: after the fence, and for the head.)
 #[test]
 fn no_look_after_the_fence() {
-    rejected(Checker::new(family("condvar_tight")).fault(Fault::NoLook), hangs);
+    rejected(Checker::new(family("condvar_tight")).fault(Fault::NoLook), never_ends);
 }
 
 /// The mark is never there when its thread looks: it tries for ever, or until the lock is free, and leaves a flag behind.
@@ -326,10 +327,13 @@ fn patch_9_as_sent_loses_wake_ups() {
     accepted(Family { name: "patches_8_and_9", build: writers_and_thieves::<Full> });
     let family =
         Family { name: "patch_9_as_sent", build: writers_and_thieves::<AsSent<Patch9, false, true>> };
-    rejected(Checker::new(family), hangs);
+    rejected(Checker::new(family).limits(FEW), hangs);
     let family = Family { name: "with_patch_8", build: writers_and_thieves::<AsSent<Full, false, true>> };
-    rejected(Checker::new(family), hangs);
+    rejected(Checker::new(family).limits(FEW), hangs);
 }
+
+/// A lost wake-up is made good by the next release: so there are not many.
+const FEW: Limits = Limits { threads: 4, rounds: 2 };
 
 /// Writers in line, and some that take a lock that is free past the line.
 fn writers_and_thieves<S: Series>(program: &mut Program) {
@@ -341,7 +345,11 @@ fn writers_and_thieves<S: Series>(program: &mut Program) {
         program.thread(move || {
             for _ in 0..rounds {
                 if number % 3 == 2 {
-                    if !lock.steal() {
+                    let steals = |_: &u32| {
+                        here::compute(here::random(500));
+                        lock.steal()
+                    };
+                    if (0..20).find(steals).is_none() {
                         continue;
                     }
                 } else {

@@ -6,7 +6,7 @@
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use corosensei::stack::{DefaultStack, Stack};
@@ -131,11 +131,17 @@ fn resume_all() -> std::io::Result<()> {
         let Some(fiber) = slot else { continue };
         let result = catch_unwind(AssertUnwindSafe(|| fiber.resume(())));
         YIELDER.set(std::ptr::null());
-        if let Err(panic) = &result {
-            let message = words_of(panic.as_ref());
-            world(|world| world.fail(Failure::Panic { thread: next, message }));
-        }
-        if !matches!(result, Ok(CoroutineResult::Yield(()))) {
+        let is_over = match result {
+            Ok(result) => matches!(result, CoroutineResult::Return(())),
+            // What a check finds in a lock is told; what is wrong with the simulation itself is not caught.
+            Err(panic) if world(|world| world.checks.is_some()) => {
+                let message = words_of(panic.as_ref());
+                world(|world| world.fail(Failure::Panic { thread: next, message }));
+                true
+            }
+            Err(panic) => resume_unwind(panic),
+        };
+        if is_over {
             if let Some(ended) = slot.take() {
                 STACKS.with_borrow_mut(|stacks| stacks.push(ended.into_stack()));
             }

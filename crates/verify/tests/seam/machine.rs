@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use spinpark_linux::Linux;
 use spinpark_platform::Platform;
+use spinpark_sim::machine::Machine as SimulatedMachine;
+use spinpark_sim::{Chaos, Order, Sim, Simulation, ThreadId, here};
 use spinpark_verify::Model;
 use spinpark_verify::platform::{Loom, advance};
 
@@ -87,6 +89,75 @@ impl Machine for OnLoomWithoutSteps {
     }
     fn pass(ns: u64) {
         OnLoom::pass(ns);
+    }
+}
+
+/// The simulated machine: on one CPU and on several, in order of time and of rank, undisturbed and with all that may go wrong.
+pub(crate) struct OnSim;
+
+/// The same without restartable steps.
+pub(crate) struct OnSimWithoutSteps;
+
+fn simulate(test: fn(), set_up: fn(Simulation) -> Simulation) {
+    for seed in 0..60 {
+        let trouble = if seed % 3 == 2 { 0.1 } else { 0.0 };
+        let chaos = Chaos {
+            order: if seed % 2 == 1 { Order::Rank } else { Order::Time },
+            steps_between_changes: 8,
+            delay: trouble,
+            delay_ns: 500.0,
+            preempt: trouble,
+            spurious: trouble,
+            interrupt: trouble,
+            late: trouble,
+            wrong_oracle: trouble,
+            abort: trouble,
+        };
+        let machine = &SimulatedMachine::plain([1, 2, 4, 64][seed as usize % 4]);
+        let mut simulation = set_up(Simulation::new(machine).seed(seed).chaos(chaos).most_steps(1_000_000));
+        simulation.thread(test);
+        let outcome = simulation.run().expect("there is memory for a few stacks");
+        assert_eq!(outcome.failure, None, "seed {seed}");
+    }
+}
+
+impl Machine for OnSim {
+    type P = Sim;
+    type Handle = ThreadId;
+    fn run(test: fn()) {
+        simulate(test, |simulation| simulation);
+    }
+    fn spawn(body: impl FnOnce() + Send + 'static) -> Self::Handle {
+        here::spawn(body)
+    }
+    fn join(handle: Self::Handle) {
+        here::join(handle);
+    }
+    fn yield_now() {
+        here::yield_now();
+    }
+    fn pass(ns: u64) {
+        here::sleep(ns);
+    }
+}
+
+impl Machine for OnSimWithoutSteps {
+    type P = Sim;
+    type Handle = ThreadId;
+    fn run(test: fn()) {
+        simulate(test, Simulation::without_steps);
+    }
+    fn spawn(body: impl FnOnce() + Send + 'static) -> Self::Handle {
+        OnSim::spawn(body)
+    }
+    fn join(handle: Self::Handle) {
+        OnSim::join(handle);
+    }
+    fn yield_now() {
+        OnSim::yield_now();
+    }
+    fn pass(ns: u64) {
+        OnSim::pass(ns);
     }
 }
 

@@ -1,4 +1,4 @@
-//! One conformance test of the seam for every platform here: Loom and Linux.
+//! One conformance test of the seam for every platform here: Linux, Loom, the simulator.
 //!
 //! | file | what it has |
 //! |---|---|
@@ -13,7 +13,7 @@ mod memory;
 mod slots;
 mod threads;
 
-use machine::{Contract, Machine, OnLinux, OnLoom, OnLoomWithoutSteps};
+use machine::{Contract, Machine, OnLinux, OnLoom, OnLoomWithoutSteps, OnSim, OnSimWithoutSteps};
 
 /// Checks every item of the contract on a machine, as tests in a module of that name.
 macro_rules! conforms {
@@ -64,4 +64,6 @@ conforms! {
     linux: OnLinux,
     loom_: OnLoom,
     loom_without_steps: OnLoomWithoutSteps,
+    sim: OnSim,
+    sim_without_steps: OnSimWithoutSteps,
 }

@@ -56,9 +56,9 @@ pub fn tokens_with<S: Signalling>(program: &mut Program, name: &'static str) {
                     leave(&mutex, &guard);
                 }
                 if here::random(8) == 0 {
-                    condvar.broadcast()
+                    condvar.broadcast();
                 } else {
-                    condvar.signal()
+                    condvar.signal();
                 }
                 if under {
                     stay();
