@@ -97,7 +97,7 @@ fn documents() -> Vec<(String, Table)> {
         fitted: false,
     };
     let mut fitted =
-        figure("64 cores, 256 tasks", Unit::Ratio, Some(3.14), 2.9, Some(Bound::Within(2.2, 4.4)));
+        figure("64 cores, 256 tasks", Unit::Ratio, Some(3.15), 2.9, Some(Bound::Within(2.2, 4.4)));
     fitted.fitted = true;
     let one = Table {
         document: String::from("001"),
@@ -145,7 +145,7 @@ fn every_limit_is_a_sentence() {
         Limit::Held { place: place(), held: 0.93, contended: 0.98, wait_ns: 12_300.0 },
         Limit::HandOver { place: place(), held: 0.31, contended: 0.98, gap_ns: 120.0, hold_ns: 53.0 },
         Limit::Readers { place: String::from("lock (read)"), contended: 0.6, wait_ns: 1_200.0 },
-        Limit::Lines { place: place(), wait_ns: 900.0, moves: 3.14 },
+        Limit::Lines { place: place(), wait_ns: 900.0, moves: 3.17 },
         Limit::Cpus { busy: 0.99, runnable: 0.8, spinning: 0.03 },
         Limit::Work { working: 0.97 },
         Limit::Sleep { asleep: 0.7 },
