@@ -49,12 +49,13 @@ fn a_run_twice_is_the_same_bytes() {
 #[test]
 fn the_answer_comes_first() {
     let first = |args: &[&str]| {
-        let said = said(&mut short(args));
+        let mut command = spinpark(["sim", "run", "--machine", "plain-4", "--for", "3ms", "--workload", "long"]);
+        let said = said(command.args(args));
         said.stdout.lines().nth(2).unwrap_or_default().to_owned()
     };
-    let held = first(&["--lock", "classic-mutex-fixed", "--workload", "long", "--for", "3ms"]);
+    let held = first(&["--lock", "classic-mutex-fixed"]);
     assert!(held.contains("The sections under `lock` limit"), "{held}");
-    let work = first(&["--workload", "long", "--threads", "1"]);
+    let work = first(&["--threads", "1"]);
     assert!(work.contains("Nothing limits but the work"), "{work}");
 }
 
