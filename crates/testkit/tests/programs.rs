@@ -212,8 +212,10 @@ fn cpython() {
 }
 
 fn cpython_suite(suite: &str, arm: Arm) {
-    // As `python3 -m test`, but its children, whose output it compares, shall not announce the drop-in.
-    const MAIN: &str = "import os; del os.environ['SPINPARK_VERBOSE']; import test.__main__";
+    // As `python3 -m test`, but its children, whose output it compares, shall not announce the drop-in; and Ctrl-C works as
+    // its tests want it, also in a job that a shell started in the background, where it is ignored.
+    const MAIN: &str = "import os, signal; del os.environ['SPINPARK_VERBOSE']; \
+        signal.signal(signal.SIGINT, signal.default_int_handler); import test.__main__";
     let dir = private_dir();
     let python = PYTHON.run().current_dir(dir.path()).env("TMPDIR", dir.path());
     // `-w`: once more what failed. Some of CPython's own tests rely on time, and fail on a busy machine with either library.
