@@ -84,14 +84,32 @@ fn table(style: Style, header: &[&str]) -> Table {
 /// numbers are not.
 fn text(table: &Table) -> String {
     let mut table = table.clone();
+    let room = table.width().map_or(usize::MAX, usize::from);
+    let fits = |widths: &[usize]| widths.iter().sum::<usize>() + widths.len() < room;
+    if fits(&natural_widths(&table)) {
+        table.set_content_arrangement(ContentArrangement::Disabled);
+    }
     let widths = least_widths(&table);
-    let borders = 1 + widths.len();
-    let is_wide_enough =
-        widths.iter().sum::<usize>() + borders <= table.width().map_or(usize::MAX, usize::from);
+    let is_wide_enough = fits(&widths);
     for (column, width) in table.column_iter_mut().zip(widths).filter(|_| is_wide_enough) {
         column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width as u16)));
     }
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+/// The width of each column with its two blanks, if nothing is broken.
+fn natural_widths(table: &Table) -> Vec<usize> {
+    let mut widths: Vec<usize> = Vec::new();
+    for row in table.header().into_iter().chain(table.row_iter()) {
+        for (index, cell) in row.cell_iter().enumerate() {
+            let width = cell.content().chars().count() + 2;
+            match widths.get_mut(index) {
+                Some(widest) => *widest = width.max(*widest),
+                None => widths.push(width),
+            }
+        }
+    }
+    widths
 }
 
 /// The least width of each column with its two blanks.

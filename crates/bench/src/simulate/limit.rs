@@ -170,7 +170,8 @@ mod tests {
             of(2, "classic-rwsem-full", "mixed-50", 8),
             Limit::HandOver { .. } | Limit::Readers { .. }
         ));
-        assert!(matches!(of(64, "classic-rwsem-3.12", "readers", 64), Limit::Lines { .. }));
+        let readers = of(64, "classic-rwsem-3.12", "readers", 64);
+        assert!(matches!(readers, Limit::Lines { .. }), "{readers:?}");
         assert!(matches!(of(1, "classic-mutex-nospin", "random-32", 8), Limit::Cpus { .. }));
     }
 

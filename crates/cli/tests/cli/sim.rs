@@ -49,7 +49,8 @@ fn a_run_twice_is_the_same_bytes() {
 #[test]
 fn the_answer_comes_first() {
     let first = |args: &[&str]| {
-        let mut command = spinpark(["sim", "run", "--machine", "plain-4", "--for", "3ms", "--workload", "long"]);
+        let mut command =
+            spinpark(["sim", "run", "--machine", "plain-4", "--for", "3ms", "--workload", "long"]);
         let said = said(command.args(args));
         said.stdout.lines().nth(2).unwrap_or_default().to_owned()
     };
