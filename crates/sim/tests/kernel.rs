@@ -3,8 +3,10 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use spinpark_classics::{RawLock, SpinLock};
 use spinpark_platform::{AtomicU32 as _, OnCpu, Ordering::Relaxed, Platform, Wait};
 use spinpark_sim::machine::Machine;
+use spinpark_sim::workload::KernelTuning;
 use spinpark_sim::{AtomicU32, Chaos, Failure, Order, Simulation, here};
 
 type Sim = spinpark_sim::Sim;
@@ -318,4 +320,55 @@ fn by_rank_nobody_is_lost() {
         }
         assert_eq!(simulation.run().unwrap().failure, None, "seed {seed}");
     }
+/// The end of a slice that was planned, on a CPU with two threads, does not come any more.
+#[test]
+fn a_run_is_over_when_its_last_thread_is() {
+    let mut simulation = Simulation::new(&Machine::plain(1));
+    (0..2).for_each(|_| simulation.thread(|| here::compute(1_000)));
+    let outcome = simulation.run().unwrap();
+    assert_eq!(outcome.failure, None);
+    assert!(outcome.elapsed_ns < 10_000, "{} ns", outcome.elapsed_ns);
+}
+
+#[test]
+fn a_cpu_that_is_interrupted_computes_for_longer() {
+    let machine = Machine::plain(2);
+    let mut simulation = Simulation::new(&machine);
+    let (waited, computed) = (Rc::new(Cell::new(0.0)), Rc::new(Cell::new(0.0)));
+    let (sender, receiver) = (Rc::clone(&waited), Rc::clone(&computed));
+    let took = |act: &dyn Fn()| {
+        let start = here::now();
+        act();
+        here::now() - start
+    };
+    simulation.thread_on(0..1, move || {
+        here::compute(50_000);
+        sender.set(took(&here::interrupt_others));
+    });
+    simulation.thread_on(1..2, move || receiver.set(took(&|| here::compute(100_000))));
+    assert_eq!(simulation.run().unwrap().failure, None);
+    assert!((waited.get() - machine.kernel.kick_ns - machine.kernel.interrupt_ns).abs() < 1.0);
+    assert!((computed.get() - 100_000.0 - machine.kernel.interrupt_ns).abs() < 1.0, "{}", computed.get());
+}
+
+/// A ticket lock, where nobody is preempted around it.
+#[test]
+fn a_spin_lock_of_the_kernel_is_first_come_first_served() {
+    let lock = Rc::new(SpinLock::<spinpark_sim::Sim<KernelTuning>>::new());
+    let order = Rc::new(RefCell::new(Vec::new()));
+    let mut simulation = Simulation::new(&Machine::plain(8));
+    for number in 0..8_u32 {
+        let (lock, order) = (Rc::clone(&lock), Rc::clone(&order));
+        simulation.thread_on(number..number + 1, move || {
+            here::compute(u64::from(7 - number) * 1_000);
+            here::in_kernel(|| {
+                lock.lock();
+                here::compute(20_000);
+                order.borrow_mut().push(number);
+                lock.unlock();
+            });
+        });
+    }
+    assert_eq!(simulation.run().unwrap().failure, None);
+    assert_eq!(*order.borrow(), [7, 6, 5, 4, 3, 2, 1, 0]);
 }
