@@ -185,18 +185,17 @@ mod tests {
 
     #[test]
     fn limits_of_plain_cases() {
-        let plain = Machine::plain;
-        let of = |cpus, lock, workload, threads| limit(plain(cpus), lock, workload, threads);
-        assert!(matches!(of(4, "spinpark", "long", 1), Limit::Work { .. }));
-        assert!(matches!(of(4, "classic-mutex-fixed", "long", 4), Limit::Held { .. }));
-        // Everybody sleeps at once, so every hand-over is a wake-up.
-        assert!(matches!(of(8, "classic-mutex-nospin", "hot-lock", 8), Limit::HandOver { .. }));
-        assert!(matches!(
-            of(2, "classic-rwsem-full", "mixed-50", 8),
-            Limit::HandOver { .. } | Limit::Readers { .. }
-        ));
-        assert!(matches!(of(64, "classic-rwsem-3.12", "readers", 64), Limit::Lines { .. }));
-        assert!(matches!(of(1, "classic-mutex-nospin", "random-32", 8), Limit::Cpus { .. }));
+        let of = |cpus, lock, workload, threads| limit(Machine::plain(cpus), lock, workload, threads);
+        let is = |limit: Limit, expected: &str| {
+            let json = serde_json::to_value(&limit).unwrap();
+            assert_eq!(json["limit"], expected, "{limit:?}");
+        };
+        is(of(4, "spinpark", "long", 1), "work");
+        is(of(4, "classic-mutex-fixed", "long", 4), "held");
+        is(of(8, "classic-mutex-2.6.34", "hot-lock", 8), "hand_over");
+        is(of(2, "classic-rwsem-full", "mixed-50", 8), "readers");
+        is(of(64, "classic-rwsem-3.12", "readers", 64), "lines");
+        is(of(1, "classic-mutex-nospin", "long", 8), "cpus");
     }
 
     #[test]

@@ -49,18 +49,9 @@ const LOCKS: &[LockInfo] = &[
     LockInfo { name: "classic-mutex-2.6.34", about: "document 001: spins over changes of owner" },
     LockInfo { name: "classic-mutex-fixed", about: "document 001: leaves when the owner changes" },
     LockInfo { name: "classic-mutex-nospin", about: "document 001: sleeps at once" },
-    LockInfo {
-        name: "classic-mutex-2003",
-        about: "document 003: three states, as glibc's normal mutex",
-    },
-    LockInfo {
-        name: "classic-rwsem-3.12",
-        about: "document 002: before the series",
-    },
-    LockInfo {
-        name: "classic-rwsem-nospin",
-        about: "document 002: all but the writer's spinning",
-    },
+    LockInfo { name: "classic-mutex-2003", about: "document 003: three states, as glibc's normal mutex" },
+    LockInfo { name: "classic-rwsem-3.12", about: "document 002: before the series" },
+    LockInfo { name: "classic-rwsem-nospin", about: "document 002: all but the writer's spinning" },
     LockInfo { name: "classic-rwsem-full", about: "document 002: the whole series" },
     LockInfo {
         name: "classic-rwsem-as-sent",
@@ -68,15 +59,9 @@ const LOCKS: &[LockInfo] = &[
     },
     LockInfo { name: "classic-tas", about: "document 004: test-and-set" },
     LockInfo { name: "classic-ttas", about: "document 004: test, and test-and-set" },
-    LockInfo {
-        name: "classic-tas-backoff",
-        about: "document 004: the same with exponential back-off",
-    },
+    LockInfo { name: "classic-tas-backoff", about: "document 004: the same with exponential back-off" },
     LockInfo { name: "classic-mtx", about: "document 004: FreeBSD's adaptive mutex" },
-    LockInfo {
-        name: "classic-mtx-profiled",
-        about: "document 004: its profiling compiled in, not enabled",
-    },
+    LockInfo { name: "classic-mtx-profiled", about: "document 004: its profiling compiled in, not enabled" },
     LockInfo {
         name: "classic-mtx-profiled-no-add",
         about: "document 004: the same without the add of each failed attempt",

@@ -20,7 +20,7 @@ pub struct Place {
     pub locks: u64,
     /// How often it was acquired.
     pub acquisitions: u64,
-    /// Of those, how often it was not free when it was asked for.
+    /// Of those, how often it was not free when it was asked for, or others were waiting for it.
     pub contended: u64,
     /// Time from the question to the acquisition: total and longest, ns.
     pub wait_ns: f64,
@@ -72,7 +72,8 @@ struct State {
     places: [Place; 2],
     writer: Option<u32>,
     readers: u32,
-    waiting: u32,
+    /// Who asks for it, exclusively and shared.
+    waiting: [u32; 2],
 }
 
 /// Watches one lock.
@@ -117,8 +118,10 @@ impl Meter {
     fn ask(&self, hold: Hold) -> Asked {
         let mut state = self.state.borrow_mut();
         let is_held = state.writer.is_some() || (hold == Hold::Exclusive && state.readers > 0);
-        let contended = is_held || state.waiting > 0;
-        state.waiting += 1;
+        // Readers are not in each other's way.
+        let [writers, readers] = state.waiting;
+        let contended = is_held || writers > 0 || (hold == Hold::Exclusive && readers > 0);
+        state.waiting[hold as usize] += 1;
         Asked { at: here::now(), contended, acquisitions: state.acquisitions() }
     }
 
@@ -130,7 +133,7 @@ impl Meter {
         }
         self.enter(hold);
         let mut state = self.state.borrow_mut();
-        state.waiting -= 1;
+        state.waiting[hold as usize] -= 1;
         let passed = state.acquisitions() - asked.acquisitions;
         let place = &mut state.places[hold as usize];
         let waited = now - asked.at;
