@@ -144,6 +144,7 @@ fn every_limit_is_a_sentence() {
         Limit::Failure { seed: 7, what: String::from("deadlock") },
         Limit::Held { place: place(), held: 0.93, contended: 0.98, wait_ns: 12_300.0 },
         Limit::HandOver { place: place(), held: 0.31, contended: 0.98, gap_ns: 120.0, hold_ns: 53.0 },
+        Limit::Barging { place: place(), held: 0.148, at_once: 0.985, asleep: 0.967 },
         Limit::Readers { place: String::from("lock (read)"), contended: 0.6, wait_ns: 1_200.0 },
         Limit::Lines { place: place(), wait_ns: 900.0, moves: 3.17 },
         Limit::Cpus { busy: 0.99, runnable: 0.8, spinning: 0.03 },

@@ -1,10 +1,30 @@
 //! Many runs, side by side on the CPUs of the real machine.
 
+use std::thread;
 use std::time::Instant;
 
 use rayon::prelude::*;
 
 use crate::workload::{Report, Setting, SettingError};
+
+/// How many of these runs go side by side: as many as there are CPUs, unless they have so many threads that the kernel would
+/// have no mappings left for their stacks. (Each stack has two of the 65,530 that a process can have, unless told.)
+#[must_use]
+pub fn side_by_side(settings: &[Setting]) -> usize {
+    const STACKS: usize = 24_000;
+    let most = settings.iter().map(|setting| setting.threads as usize).max().unwrap_or_default().max(1);
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    cpus.min(STACKS / most).clamp(1, settings.len().max(1))
+}
+
+/// Does `act` on so many threads.
+fn on_threads<R: Send>(threads: usize, act: impl FnOnce() -> R + Send) -> R {
+    match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
+        Ok(pool) => pool.install(act),
+        // No threads to be had: then on those that there are.
+        Err(_) => act(),
+    }
+}
 
 /// Runs all of them; the reports are in the order of the settings. `done` is called after each, on some thread.
 ///
@@ -17,15 +37,32 @@ pub fn run_all(settings: &[Setting], done: impl Fn(&Report) + Sync) -> Result<Ve
         done(&report);
         Ok(report)
     };
-    settings.par_iter().map(run).collect()
+    on_threads(side_by_side(settings), || settings.par_iter().map(run).collect())
 }
 
 /// Runs each of them, beginning with the first ones. `done` is called after each, on some thread, with its number and how
 /// many seconds of real time it took.
 pub fn run_each(settings: &[Setting], done: impl Fn(usize, Result<Report, SettingError>, f64) + Sync) {
-    settings.iter().enumerate().par_bridge().for_each(|(number, setting)| {
+    let run = |(number, setting): (usize, &Setting)| {
         let start = Instant::now();
         let result = setting.run();
         done(number, result, start.elapsed().as_secs_f64());
-    });
+    };
+    on_threads(side_by_side(settings), || settings.iter().enumerate().par_bridge().for_each(run));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Machine;
+
+    #[test]
+    fn large_runs_leave_room_for_each_other() {
+        let setting = |threads| Setting::new(Machine::plain(2), "spinpark", "saturated", threads);
+        assert_eq!(side_by_side(&[setting(2)]), 1);
+        let many = vec![setting(2); 1000];
+        let cpus = thread::available_parallelism().map_or(1, usize::from);
+        assert_eq!(side_by_side(&many), cpus.min(1000));
+        assert!(side_by_side(&[setting(2), setting(8192), setting(2)]) <= 2);
+    }
 }

@@ -320,6 +320,8 @@ fn by_rank_nobody_is_lost() {
         }
         assert_eq!(simulation.run().unwrap().failure, None, "seed {seed}");
     }
+}
+
 /// The end of a slice that was planned, on a CPU with two threads, does not come any more.
 #[test]
 fn a_run_is_over_when_its_last_thread_is() {

@@ -68,3 +68,11 @@ fn places_are_merged_by_name() {
     assert_eq!((report.places.len(), report.places[0].locks), (1, 32));
     assert_eq!(report.places[0].acquisitions, report.total());
 }
+
+/// Readers do not wait for each other, whatever the lock's cache line costs them.
+#[test]
+fn readers_alone_are_not_contended() {
+    let report = Setting::new(Machine::plain(8), "classic-rwsem-3.12", "readers", 8).run().unwrap();
+    assert!(report.acquisitions() > 0);
+    assert_eq!(report.places[0].contended, 0);
+}

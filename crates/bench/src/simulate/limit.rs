@@ -14,6 +14,10 @@ const WAITS: f64 = 0.15;
 const CONTENDED: f64 = 0.1;
 /// A lock that is held for this part of the time has hardly anything to gain.
 const HELD: f64 = 0.75;
+/// An acquisition that takes less has not waited, ns.
+const AT_ONCE_NS: f64 = 100.0;
+/// If so many acquisitions do not wait though others do, those who are awake keep the lock to themselves.
+const BARGING: f64 = 0.8;
 /// CPUs that are busy for this part of the time are the limit, if threads wait for them.
 const BUSY: f64 = 0.9;
 
@@ -34,7 +38,7 @@ pub enum Limit {
         place: String,
         /// For which part of the time it was held.
         held: f64,
-        /// Which part of the acquisitions found it taken.
+        /// Which part of the acquisitions found it taken, or others waiting for it.
         contended: f64,
         /// Mean wait, ns.
         wait_ns: f64,
@@ -45,18 +49,29 @@ pub enum Limit {
         place: String,
         /// For which part of the time it was held.
         held: f64,
-        /// Which part of the acquisitions found it taken.
+        /// Which part of the acquisitions found it taken, or others waiting for it.
         contended: f64,
         /// Mean time between two holds, ns.
         gap_ns: f64,
         /// Mean hold, ns.
         hold_ns: f64,
     },
+    /// Nothing but the few threads that are awake: they come back for a lock before the others have woken up.
+    Barging {
+        /// Which place.
+        place: String,
+        /// For which part of the time it was held.
+        held: f64,
+        /// Which part of the acquisitions took it at once, though others waited.
+        at_once: f64,
+        /// Which part of the threads' time they sleep.
+        asleep: f64,
+    },
     /// Readers wait for writers.
     Readers {
         /// Which place.
         place: String,
-        /// Which part of the acquisitions found it taken.
+        /// Which part of the acquisitions found it taken, or others waiting for it.
         contended: f64,
         /// Mean wait, ns.
         wait_ns: f64,
@@ -135,13 +150,23 @@ fn of_place(summary: &Summary, place: &Place) -> Option<Limit> {
     // Of each of the locks of that name.
     let all_ns = summary.elapsed_ns as f64 * place.locks.max(1) as f64;
     let held = place.hold_ns / all_ns.max(1.0);
-    Some(if held >= HELD {
+    let at_once = at_once(place, summary.ghz);
+    Some(if held < HELD && at_once >= BARGING {
+        Limit::Barging { place: name, held, at_once, asleep: summary.time.asleep }
+    } else if held >= HELD {
         Limit::Held { place: name, held, contended, wait_ns }
     } else {
         let hold_ns = place.hold_ns / acquisitions;
         let gap_ns = (all_ns - place.hold_ns).max(0.0) / acquisitions;
         Limit::HandOver { place: name, held, contended, gap_ns, hold_ns }
     })
+}
+
+/// Which part of the contended acquisitions have not waited.
+fn at_once(place: &Place, ghz: f64) -> f64 {
+    let is_short = |bin: usize| 2f64.powi(bin as i32) / ghz <= AT_ONCE_NS;
+    let short = place.waits.bins().iter().enumerate().filter(|(bin, _)| is_short(*bin));
+    short.map(|(_, count)| *count).sum::<u64>() as f64 / place.waits.total().max(1) as f64
 }
 
 #[cfg(test)]
@@ -160,19 +185,17 @@ mod tests {
 
     #[test]
     fn limits_of_plain_cases() {
-        let plain = Machine::plain;
-        let of = |cpus, lock, workload, threads| limit(plain(cpus), lock, workload, threads);
-        assert!(matches!(of(4, "spinpark", "long", 1), Limit::Work { .. }));
-        assert!(matches!(of(4, "classic-mutex-fixed", "long", 4), Limit::Held { .. }));
-        // Everybody sleeps at once, so every hand-over is a wake-up.
-        assert!(matches!(of(8, "classic-mutex-nospin", "hot-lock", 8), Limit::HandOver { .. }));
-        assert!(matches!(
-            of(2, "classic-rwsem-full", "mixed-50", 8),
-            Limit::HandOver { .. } | Limit::Readers { .. }
-        ));
-        let readers = of(64, "classic-rwsem-3.12", "readers", 64);
-        assert!(matches!(readers, Limit::Lines { .. }), "{readers:?}");
-        assert!(matches!(of(1, "classic-mutex-nospin", "random-32", 8), Limit::Cpus { .. }));
+        let of = |cpus, lock, workload, threads| limit(Machine::plain(cpus), lock, workload, threads);
+        let is = |limit: Limit, expected: &str| {
+            let json = serde_json::to_value(&limit).unwrap();
+            assert_eq!(json["limit"], expected, "{limit:?}");
+        };
+        is(of(4, "spinpark", "long", 1), "work");
+        is(of(4, "classic-mutex-fixed", "long", 4), "held");
+        is(of(8, "classic-mutex-2.6.34", "hot-lock", 8), "hand_over");
+        is(of(2, "classic-rwsem-full", "mixed-50", 8), "readers");
+        is(of(64, "classic-rwsem-3.12", "readers", 64), "lines");
+        is(of(1, "classic-mutex-nospin", "long", 8), "cpus");
     }
 
     #[test]

@@ -165,7 +165,7 @@ fn what_cannot_be_done() {
     run(&["--for", "20"], &["as in 20ms"]);
     run(&["--repeat", "0"], &["--repeat"]);
     run(&["--json", "/no/such/directory/x.json"], &["cannot write"]);
-    run(&["--trace", "/no/such/directory/x.json"], &["cannot write", "--trace"]);
+    run(&["--trace", "/no/such/directory/x.json"], &["cannot write", "a directory that exists"]);
     let file = tempfile::NamedTempFile::with_suffix(".toml").unwrap();
     fs::write(file.path(), "this is no machine").unwrap();
     run(&["--machine", file.path().to_str().unwrap()], &["is not a TOML file"]);

@@ -45,60 +45,36 @@ pub(crate) const RWLOCK: &str = "read-write lock";
 pub(crate) const CONDVAR: &str = "condition variable";
 
 const LOCKS: &[LockInfo] = &[
-    LockInfo { name: "spinpark", about: "ours: mutex, read-write lock, condition variable" },
-    LockInfo { name: "classic-mutex-2.6.34", about: "document 001: spins over changes of owner (mutex)" },
-    LockInfo { name: "classic-mutex-fixed", about: "document 001: leaves when the owner changes (mutex)" },
-    LockInfo { name: "classic-mutex-nospin", about: "document 001: sleeps at once (mutex)" },
-    LockInfo {
-        name: "classic-mutex-2003",
-        about: "document 003: three states, as glibc's normal mutex (mutex)",
-    },
-    LockInfo {
-        name: "classic-rwsem-3.12",
-        about: "document 002: before the series (mutex, read-write lock)",
-    },
-    LockInfo {
-        name: "classic-rwsem-nospin",
-        about: "document 002: all but the writer's spinning (mutex, read-write lock)",
-    },
-    LockInfo { name: "classic-rwsem-full", about: "document 002: the whole series (mutex, read-write lock)" },
+    LockInfo { name: "spinpark", about: "ours" },
+    LockInfo { name: "classic-mutex-2.6.34", about: "document 001: spins over changes of owner" },
+    LockInfo { name: "classic-mutex-fixed", about: "document 001: leaves when the owner changes" },
+    LockInfo { name: "classic-mutex-nospin", about: "document 001: sleeps at once" },
+    LockInfo { name: "classic-mutex-2003", about: "document 003: three states, as glibc's normal mutex" },
+    LockInfo { name: "classic-rwsem-3.12", about: "document 002: before the series" },
+    LockInfo { name: "classic-rwsem-nospin", about: "document 002: all but the writer's spinning" },
+    LockInfo { name: "classic-rwsem-full", about: "document 002: the whole series" },
     LockInfo {
         name: "classic-rwsem-as-sent",
-        about: "document 002: the same, patch 8 as sent: the owner is cleared last (mutex, read-write lock)",
+        about: "document 002: the same, patch 8 as sent: the owner is cleared last",
     },
-    LockInfo { name: "classic-tas", about: "document 004: test-and-set (mutex)" },
-    LockInfo { name: "classic-ttas", about: "document 004: test, and test-and-set (mutex)" },
-    LockInfo {
-        name: "classic-tas-backoff",
-        about: "document 004: the same with exponential back-off (mutex)",
-    },
-    LockInfo { name: "classic-mtx", about: "document 004: FreeBSD's adaptive mutex (mutex)" },
-    LockInfo {
-        name: "classic-mtx-profiled",
-        about: "document 004: its profiling compiled in, not enabled (mutex)",
-    },
+    LockInfo { name: "classic-tas", about: "document 004: test-and-set" },
+    LockInfo { name: "classic-ttas", about: "document 004: test, and test-and-set" },
+    LockInfo { name: "classic-tas-backoff", about: "document 004: the same with exponential back-off" },
+    LockInfo { name: "classic-mtx", about: "document 004: FreeBSD's adaptive mutex" },
+    LockInfo { name: "classic-mtx-profiled", about: "document 004: its profiling compiled in, not enabled" },
     LockInfo {
         name: "classic-mtx-profiled-no-add",
-        about: "document 004: the same without the add of each failed attempt (mutex)",
+        about: "document 004: the same without the add of each failed attempt",
     },
-    LockInfo { name: "classic-mtx-gutted", about: "document 004: the profile's accesses and calls (mutex)" },
-    LockInfo { name: "classic-mtx-accesses", about: "document 004: the profile's accesses only (mutex)" },
-    LockInfo { name: "classic-mtx-counter", about: "document 004: the machine-wide counter only (mutex)" },
-    LockInfo { name: "classic-mtx-add", about: "document 004: an add at each failed attempt only (mutex)" },
-    LockInfo { name: "classic-mtx-larger", about: "document 004: the larger struct only (mutex)" },
-    LockInfo {
-        name: "classic-mtx-backoff",
-        about: "document 004: exponential back-off, for 12 CPUs (mutex)",
-    },
-    LockInfo {
-        name: "classic-condvar-orig",
-        about: "document 003: wakes under the internal lock (condition variable)",
-    },
-    LockInfo {
-        name: "classic-condvar-requeue",
-        about: "document 003: moves the waiter (condition variable)",
-    },
-    LockInfo { name: "classic-condvar-wake-op", about: "document 003: FUTEX_WAKE_OP (condition variable)" },
+    LockInfo { name: "classic-mtx-gutted", about: "document 004: the profile's accesses and calls" },
+    LockInfo { name: "classic-mtx-accesses", about: "document 004: the profile's accesses only" },
+    LockInfo { name: "classic-mtx-counter", about: "document 004: the machine-wide counter only" },
+    LockInfo { name: "classic-mtx-add", about: "document 004: an add at each failed attempt only" },
+    LockInfo { name: "classic-mtx-larger", about: "document 004: the larger struct only" },
+    LockInfo { name: "classic-mtx-backoff", about: "document 004: exponential back-off, for 12 CPUs" },
+    LockInfo { name: "classic-condvar-orig", about: "document 003: wakes under the internal lock" },
+    LockInfo { name: "classic-condvar-requeue", about: "document 003: moves the waiter" },
+    LockInfo { name: "classic-condvar-wake-op", about: "document 003: FUTEX_WAKE_OP" },
 ];
 
 /// All locks, in the order in which they are shown.

@@ -20,7 +20,7 @@ pub struct Place {
     pub locks: u64,
     /// How often it was acquired.
     pub acquisitions: u64,
-    /// Of those, how often it was not free when it was asked for.
+    /// Of those, how often it was not free when it was asked for, or others were waiting for it.
     pub contended: u64,
     /// Time from the question to the acquisition: total and longest, ns.
     pub wait_ns: f64,
@@ -72,7 +72,7 @@ struct State {
     places: [Place; 2],
     writer: Option<u32>,
     readers: u32,
-    /// Who waits for it, exclusively or not.
+    /// Who asks for it, exclusively and shared.
     waiting: [u32; 2],
 }
 
@@ -118,7 +118,7 @@ impl Meter {
     fn ask(&self, hold: Hold) -> Asked {
         let mut state = self.state.borrow_mut();
         let is_held = state.writer.is_some() || (hold == Hold::Exclusive && state.readers > 0);
-        // A reader beside readers has nobody to wait for.
+        // Readers are not in each other's way.
         let [writers, readers] = state.waiting;
         let contended = is_held || writers > 0 || (hold == Hold::Exclusive && readers > 0);
         state.waiting[hold as usize] += 1;

@@ -30,19 +30,26 @@ pub fn sentence(limit: &Limit) -> String {
     match limit {
         Limit::Failure { seed, what } => format!("The run with seed {seed} failed: {what}."),
         Limit::Held { place, held, contended, wait_ns } => format!(
-            "The sections under `{place}` limit: it is held for {} of the time; {} of the acquisitions find it taken, and \
-             one takes {} on the average.",
+            "The sections under `{place}` limit: it is held for {} of the time; {} of the acquisitions find it taken or \
+             wanted, and one takes {} on the average.",
             share(*held),
             share(*contended),
             ns(*wait_ns)
         ),
         Limit::HandOver { place, held, contended, gap_ns, hold_ns } => format!(
-            "The way of `{place}` from one owner to the next limits: {} of the acquisitions find it taken, yet it is held \
-             for {} of the time only; a hold takes {}, and {} pass between two.",
+            "The way of `{place}` from one owner to the next limits: {} of the acquisitions find it taken or wanted, yet \
+             it is held for {} of the time only; a hold takes {}, and {} pass between two.",
             share(*contended),
             share(*held),
             ns(*hold_ns),
             ns(*gap_ns)
+        ),
+        Limit::Barging { place, held, at_once, asleep } => format!(
+            "The few threads that are awake limit: of the acquisitions of `{place}` that find others waiting, {} take it at \
+             once, and threads sleep for {} of their time; it is held for {} of the time.",
+            share(*at_once),
+            share(*asleep),
+            share(*held)
         ),
         Limit::Readers { place, contended, wait_ns } => format!(
             "Waiting for writers limits: {} of the acquisitions of `{place}` find a writer, and one takes {} on the average.",

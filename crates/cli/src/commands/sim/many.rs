@@ -1,11 +1,10 @@
 //! Many runs side by side, with a bar that knows how long they take.
 
 use std::sync::Mutex;
-use std::thread;
 use std::time::Instant;
 
 use spinpark_bench::simulate::estimate::{Estimate, weight};
-use spinpark_bench::simulate::sim::sweep::run_each;
+use spinpark_bench::simulate::sim::sweep::{run_each, side_by_side};
 use spinpark_bench::simulate::sim::workload::{Report, Setting, SettingError};
 use spinpark_bench::units;
 
@@ -51,10 +50,9 @@ pub(super) fn run(settings: &[Setting]) -> anyhow::Result<Made> {
     let mut order: Vec<usize> = (0..settings.len()).collect();
     order.sort_by(|&a, &b| weight(&settings[b]).total_cmp(&weight(&settings[a])));
     let sorted: Vec<Setting> = order.iter().map(|&number| settings[number].clone()).collect();
-    let side_by_side = thread::available_parallelism().map_or(1, usize::from).min(settings.len());
     let state = Mutex::new(State {
         reports: vec![None; settings.len()],
-        estimate: Estimate::new(&sorted, side_by_side),
+        estimate: Estimate::new(&sorted, side_by_side(&sorted)),
         error: None,
         is_stopped: false,
         ended: 0,

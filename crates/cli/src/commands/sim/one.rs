@@ -1,8 +1,6 @@
 //! `spinpark sim run`: one setting, some seeds.
 
 use std::env;
-use std::fs::File;
-use std::io::BufWriter;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -27,9 +25,9 @@ pub(super) fn run(wanted: &SimRun) -> anyhow::Result<ExitCode> {
     let settings = settings(wanted, &machine);
     settings[0].check()?;
     let json = wanted.json.as_deref().map(Output::open).transpose()?;
-    let trace =
-        wanted.trace.as_deref().map(|path| Ok::<_, anyhow::Error>((path, create(path)?))).transpose()?;
-    let say = Say { on_stderr: wanted.json.as_deref().is_some_and(Output::is_stdout) };
+    let trace = wanted.trace.as_deref().map(Output::open).transpose()?;
+    let outputs = [&wanted.json, &wanted.trace];
+    let say = Say { on_stderr: outputs.into_iter().flatten().any(|path| Output::is_stdout(path)) };
     stop_on_ctrl_c()?;
     say.line(wrap(&intro(wanted, &settings[0]), 2));
     let made = many::run(&settings)?;
@@ -43,7 +41,7 @@ pub(super) fn run(wanted: &SimRun) -> anyhow::Result<ExitCode> {
         }
         eprintln!("{}", made.speed());
     }
-    if let (Some((path, file)), Some(Some(first))) = (trace, made.reports.first()) {
+    if let (Some(file), Some(path), Some(Some(first))) = (trace, &wanted.trace, made.reports.first()) {
         write_trace(path, file, first)?;
     }
     if end == super::End::Interrupted {
@@ -81,18 +79,10 @@ fn intro(wanted: &SimRun, first: &Setting) -> String {
     )
 }
 
-fn create(path: &Path) -> anyhow::Result<File> {
-    File::create(path).with_context(|| {
-        format!(
-            "cannot write {}\nGive --trace a file in a directory that exists and that you may write to",
-            path.display()
-        )
-    })
-}
-
-fn write_trace(path: &Path, file: File, report: &Report) -> anyhow::Result<()> {
-    let written = perfetto::write(report, BufWriter::new(file));
-    written.with_context(|| format!("cannot write {}", path.display()))?;
+fn write_trace(path: &Path, file: Output, report: &Report) -> anyhow::Result<()> {
+    let mut text = Vec::new();
+    perfetto::write(report, &mut text)?;
+    file.write_plain(&String::from_utf8(text).context("the timeline is no text")?)?;
     eprintln!("Timeline: {} (open it in https://ui.perfetto.dev)", path.display());
     if report.outcome.slices_cut > 0 {
         let cut = units::number(report.outcome.slices_cut as f64);
