@@ -16,9 +16,11 @@
 //! | the four documents beside them | [`documents`] |
 //! | this machine as a file for the simulator | [`calibrate`] |
 //! | the simulator's runs | [`simulate`] |
+//! | how far the simulator is from this machine | [`accuracy`] |
 //!
 //! Everything after [`measure::Executor`] works without a clock and without processes, and is tested that way.
 
+pub mod accuracy;
 pub mod arm;
 pub mod blocks;
 pub mod calibrate;

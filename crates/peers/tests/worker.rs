@@ -46,7 +46,8 @@ fn every_peer_runs_every_shape() {
             let run = |millis| {
                 let (family, load) = (family.clone(), shape.load.clone());
                 let threads = shape.threads[shape.threads.len() / 3];
-                let request = Request { family, load, threads, millis, count_futex_calls: false };
+                let request =
+                    Request { family, load, threads, millis, count_futex_calls: false, untimed: true };
                 Report::parse(&worker(&serde_json::to_string(&request).unwrap()).unwrap()).unwrap()
             };
             // Longer only where a busy machine lets nothing happen in a short time.

@@ -37,16 +37,27 @@ pub(crate) fn access(address: usize, access: Access) {
         return;
     }
     let others_first = world(|world| {
+        let step = world.overlapped(world.costs.step);
         let running = world.running;
-        world.threads[running].debt += world.costs.step;
+        world.threads[running].debt += step;
         world.settle()
     });
     if others_first {
         suspend();
     }
+    let asked = world(|world| world.now);
+    let mut has_waited = false;
     while world(|world| world.reach(address, access)) == Reach::Later {
+        has_waited = true;
         suspend();
     }
+    if has_waited {
+        world(|world| {
+            world.runs_ahead(world.now - asked);
+            world.has_come();
+        });
+    }
+    world(World::has_looked);
 }
 
 /// Accesses memory whose contents are nobody's business.
@@ -99,19 +110,32 @@ pub(crate) fn read_clock(show: impl FnOnce(Ps) -> u64) -> u64 {
     world(|world| show(world.now + world.threads[world.running].debt))
 }
 
-/// Computes for `ns` nanoseconds of the CPU's full speed.
+/// Computes for `ns` nanoseconds of the CPU's full speed: what the core has not done already while it waited for memory.
 pub fn compute(ns: u64) {
-    if is_inside() {
-        spend(|_| ns * PS_PER_NS);
-        settle();
-    }
+    compute_f64(ns as f64);
 }
 
 /// Computes for `ns` nanoseconds; a fraction counts.
 pub fn compute_f64(ns: f64) {
     if is_inside() {
-        spend(|_| ps(ns));
+        spend(|world| world.overlapped(ps(ns)));
         settle();
+    }
+}
+
+/// Asks for the cache lines at these addresses, to write them, and goes on: they come side by side.
+pub(crate) fn fetch(addresses: impl IntoIterator<Item = usize>) {
+    if is_inside() {
+        settle();
+        world(|world| addresses.into_iter().for_each(|address| world.fetch(address)));
+    }
+}
+
+/// Changes a word of the cache line at `address`, whatever is there: for data that lies beside a lock. The thread does not
+/// wait for the line.
+pub(crate) fn change_beside(address: usize) {
+    if is_inside() {
+        if world(|world| world.has_line(address)) { touch(address, Access::Store) } else { fetch([address]) }
     }
 }
 

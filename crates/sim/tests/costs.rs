@@ -23,6 +23,7 @@ fn two_sockets() -> Machine {
     machine.shape.usable = 8;
     machine.shape.hops = vec![vec![0, 1], vec![1, 0]];
     machine.memory.serial = 1.0;
+    machine.cpu.window_ns = 0.0; // in order: each cost by itself
     machine
 }
 
@@ -80,15 +81,16 @@ fn a_line_costs_what_its_distance_says() {
         ],
     );
     let hit = step + memory.hit_ns;
+    // A store that has its line waits in the store buffer.
     let wanted = [
-        hit + memory.dram_ns,
-        hit,
-        hit,
+        step + memory.dram_ns,
+        step,
+        step,
+        step + memory.near_ns,
+        step + memory.hop_ns[0],
         hit + memory.near_ns,
-        hit + memory.hop_ns[0],
-        hit + memory.near_ns,
         hit,
-        hit + memory.near_ns,
+        step + memory.near_ns,
     ];
     for (got, wanted) in got.into_iter().zip(wanted) {
         about(got, wanted);
@@ -97,7 +99,8 @@ fn a_line_costs_what_its_distance_says() {
 
 #[test]
 fn a_clean_line_is_served_by_the_last_level_cache() {
-    let machine = Machine::plain(3);
+    let mut machine = Machine::plain(3);
+    machine.cpu.window_ns = 0.0;
     let line = line();
     let load = || {
         let line = Rc::clone(&line);
@@ -107,6 +110,56 @@ fn a_clean_line_is_served_by_the_last_level_cache() {
     let hit = machine.cpu.step_ns + machine.memory.hit_ns;
     about(got[1], hit + machine.memory.shared_ns);
     about(got[2], hit);
+}
+
+/// What `step` takes, on its own CPU, after the other CPU has written `lines`.
+fn after_writes(machine: &Machine, lines: usize, step: impl Fn(&[Rc<Line>]) + 'static) -> f64 {
+    let all: Rc<Vec<_>> = Rc::new((0..lines).map(|_| line()).collect());
+    let written = Rc::clone(&all);
+    let write = move || written.iter().for_each(|line| line.0.store(1, Relaxed));
+    times(machine, vec![(0, Box::new(write)), (1, Box::new(move || step(&all)))])[1]
+}
+
+fn add(lines: &[Rc<Line>]) {
+    for line in lines {
+        line.0.fetch_add(1, Relaxed);
+    }
+}
+
+#[test]
+fn work_after_an_atomic_operation_is_done_meanwhile() {
+    let mut machine = Machine::plain(2);
+    machine.cpu.window_ns = 30.0;
+    let (near, rmw) = (machine.memory.near_ns, machine.memory.rmw_ns);
+    let took = after_writes(&machine, 1, |lines| {
+        add(lines);
+        here::compute(20);
+        here::compute(100);
+    });
+    // All that it can hold is done; the operation on the line itself comes after. The core has asked for the line 1 ns before
+    // `step` begins (and its first instructions), as nothing before was in the way.
+    about(took, near - 1.0 + rmw + 120.0 - 30.0);
+}
+
+#[test]
+fn lines_that_are_needed_soon_come_side_by_side() {
+    let mut machine = Machine::plain(2);
+    machine.memory.rmw_ns = 0.0;
+    machine.memory.serial = 0.0;
+    let near = machine.memory.near_ns;
+    let in_a_row = 12;
+    machine.cpu.window_ns = 0.0;
+    let one_by_one = after_writes(&machine, in_a_row, add);
+    assert!(one_by_one > in_a_row as f64 * near);
+    machine.cpu.window_ns = 100.0;
+    let together = after_writes(&machine, in_a_row, add);
+    assert!((2.0 * near..5.0 * near).contains(&together), "{together} ns, {one_by_one} one by one");
+    // A load and an operation on one line are one transfer.
+    let both = after_writes(&machine, 1, |lines| {
+        assert_eq!(lines[0].0.load(Relaxed), 1);
+        add(lines);
+    });
+    assert!(both < 1.3 * near, "{both} ns");
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn track(event: &Value) -> (u64, u64) {
 
 #[test]
 fn it_keeps_to_the_format() {
-    let report = run(100_000);
+    let report = run(400_000);
     let trace = timeline(&report);
     assert_eq!(trace["displayTimeUnit"], "ns");
     assert_eq!(trace["otherData"]["lock"], "classic-mutex-2003");

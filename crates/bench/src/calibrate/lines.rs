@@ -12,7 +12,9 @@ use rand::seq::SliceRandom;
 
 use super::Trouble;
 use super::cpus::{Cpus, Place, pin};
-use super::spread::{cost, quick};
+use super::processor;
+use super::spread::{cost, median, quick};
+use crate::locks::shapes::work::Random;
 
 /// Lines are this far apart, since CPUs fetch two of 64 bytes at a time.
 const STRIDE: usize = 128;
@@ -65,7 +67,7 @@ impl Ring {
     }
 
     /// Goes once around; ns for each line.
-    fn time(&self, step: impl Fn(&AtomicUsize) -> usize) -> f64 {
+    fn time(&self, mut step: impl FnMut(&AtomicUsize) -> usize) -> f64 {
         let start = Instant::now();
         let mut place = self.order[0];
         for _ in 0..self.order.len() {
@@ -133,6 +135,32 @@ pub(super) fn dram(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
         })
         .collect();
     Ok(quick(&rounds))
+}
+
+/// How much work a core does ahead while an atomic operation waits for memory, ns: what 128 steps of work after each such
+/// operation add is that much less than what they take alone. At most what the operation takes.
+pub(super) fn window(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
+    const STEPS: u32 = 128;
+    pin(cpus.main().cpu)?;
+    let ring = Ring::new(4096, 16 << 10);
+    let work = f64::from(STEPS) * processor::step();
+    let mut random = Random::new(1);
+    let mut ahead = Vec::new();
+    for _ in 0..20 {
+        let flushed = |step: &mut dyn FnMut(&AtomicUsize) -> usize| ring.flush().then(|| ring.time(step));
+        let (Some(alone), Some(both)) = (
+            flushed(&mut add_nothing),
+            flushed(&mut |word| {
+                let next = add_nothing(word);
+                random.work(STEPS);
+                next
+            }),
+        ) else {
+            return Ok(None);
+        };
+        ahead.push((alone + work - both).clamp(0.0, alone));
+    }
+    Ok(median(&ahead))
 }
 
 /// A load of a line that `other` has changed, ns.

@@ -28,6 +28,10 @@ pub enum Measure {
     Dram,
     /// A spin hint.
     Pause,
+    /// A step of the work that loads of `bench locks` do.
+    Work,
+    /// How much of that a core does ahead, while an atomic operation waits for memory.
+    Window,
     /// A full fence.
     Fence,
     /// Speed beside a busy sibling, as a part of the full speed.
@@ -95,6 +99,8 @@ impl Measure {
         Self::Hop,
         Self::Dram,
         Self::Pause,
+        Self::Work,
+        Self::Window,
         Self::Fence,
         Self::Smt,
         Self::SystemCall,
@@ -133,6 +139,10 @@ impl Measure {
             Self::Hop => "chain of loads over 128 lines just written in another socket",
             Self::Dram => "chain of loads over 4,096 lines that were flushed",
             Self::Pause => "spin hints in a loop",
+            Self::Work => "steps of a random number generator (xorshift)",
+            Self::Window => {
+                "chain of atomic operations on flushed lines with 128 steps of `work` after each, less what both take alone"
+            }
             Self::Fence => "stores with a full fence, less stores",
             Self::Smt => "arithmetic beside a busy sibling, in relation to alone",
             Self::SystemCall => "getppid",
@@ -171,6 +181,8 @@ impl Measure {
             Self::Hop => lines::changed(cpus, cpus.other_socket()),
             Self::Dram => lines::dram(cpus),
             Self::Pause => processor::pause(cpus),
+            Self::Work => processor::work_step(cpus),
+            Self::Window => lines::window(cpus),
             Self::Fence => processor::full_fence(cpus),
             Self::Smt => processor::smt(cpus),
             Self::SystemCall => calls::system_call(cpus),

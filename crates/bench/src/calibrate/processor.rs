@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::Trouble;
 use super::cpus::{Cpus, pin};
 use super::spread::{Spread, cost};
+use crate::locks::shapes::work::Random;
 
 const BATCHES: usize = 200;
 
@@ -40,6 +41,19 @@ pub(super) fn rmw(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
 pub(super) fn pause(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
     pin(cpus.main().cpu)?;
     Ok(Some(cost(BATCHES, 1000, spin_loop)))
+}
+
+/// A step of the work that loads of `bench locks` do, ns.
+pub(super) fn work_step(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
+    pin(cpus.main().cpu)?;
+    Ok(Some(step()))
+}
+
+/// The same, on the CPU that the thread has.
+pub(super) fn step() -> f64 {
+    const STEPS: u32 = 1000;
+    let mut random = Random::new(1);
+    cost(BATCHES, 1, || random.work(STEPS)) / f64::from(STEPS)
 }
 
 /// A full fence after a store, less the store, ns.

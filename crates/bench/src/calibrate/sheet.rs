@@ -201,9 +201,12 @@ impl Draft<'_> {
         self.put(
             "cpu",
             "step",
-            Quantity::Time(4.0, "cycles"),
-            "a guess: four or five instructions, some at the same time",
+            Quantity::Time(1.0, "cycles"),
+            "a guess: four or five instructions, of which a core does as many in a cycle",
         );
+        self.put_measure("cpu", "work", Measure::Work, (2.0, "a guess"));
+        let guess = "a guess: lines cannot be flushed on this architecture";
+        self.put_measure("cpu", "window", Measure::Window, (50.0, guess));
         self.put_measure("cpu", "fence", Measure::Fence, (10.0, "a guess"));
         match self.calibration.of(Measure::Smt) {
             Some(smt) => self.put("cpu", "smt", Quantity::Number(rounded(smt)), self.measured(Measure::Smt)),

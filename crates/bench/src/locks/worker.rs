@@ -26,6 +26,9 @@ pub struct Request {
     /// Whether futex calls are counted; then nothing is timed.
     #[serde(default)]
     pub count_futex_calls: bool,
+    /// Whether waits are left untimed, where only the number of operations is wanted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub untimed: bool,
 }
 
 /// A request that cannot be carried out, or a result that is wrong.
@@ -51,14 +54,15 @@ pub enum WorkerError {
 ///
 /// If that is not possible, or the result is wrong.
 pub fn run(families: &[Family], request: &str) -> Result<Report, WorkerError> {
-    let Request { family, load, threads, millis, count_futex_calls } = serde_json::from_str(request)?;
+    let Request { family, load, threads, millis, count_futex_calls, untimed } =
+        serde_json::from_str(request)?;
     load.check(threads).map_err(WorkerError::Load)?;
     let family = by_name(families, &family).ok_or(WorkerError::Family(family))?;
     let run = family.run(load.needs()).ok_or(Wrong::Unfit)?;
     let duration = Duration::from_millis(millis);
     let mut job = Job { load, threads, duration, time_waits: false, count_futex_calls };
     let mut report = Report::from(&run(&job)?);
-    if job.load.has_waits() && !count_futex_calls {
+    if job.load.has_waits() && !count_futex_calls && !untimed {
         job.time_waits = true;
         report.waits = Report::from(&run(&job)?).waits;
     }

@@ -95,6 +95,7 @@ impl Workers<'_> {
             threads: cell.threads,
             millis: self.millis.max(cell.at_least_millis),
             count_futex_calls,
+            untimed: false,
         };
         let mut command = match &self.peers.path {
             Some(peers) if self.peers.listing.families.contains_key(&target.family) => Command::new(peers),

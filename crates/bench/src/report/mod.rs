@@ -59,7 +59,7 @@ impl Style {
 }
 
 /// An empty table in our style: the first column to the left, the others to the right.
-fn table(style: Style, header: &[&str]) -> Table {
+pub(crate) fn table(style: Style, header: &[&str]) -> Table {
     let mut table = Table::new();
     table
         .load_style(UTF8_HORIZONTAL_ONLY)
@@ -82,7 +82,7 @@ fn table(style: Style, header: &[&str]) -> Table {
 
 /// A table as text, without blanks at line ends. Where it is narrow, headers and sentences are broken, at blanks; names and
 /// numbers are not.
-fn text(table: &Table) -> String {
+pub(crate) fn text(table: &Table) -> String {
     let mut table = table.clone();
     let room = table.width().map_or(usize::MAX, usize::from);
     let fits = |widths: &[usize]| widths.iter().sum::<usize>() + widths.len() < room;

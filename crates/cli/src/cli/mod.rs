@@ -2,6 +2,7 @@
 
 mod bench;
 mod documents;
+mod native;
 mod programs;
 mod sim;
 mod workloads;
@@ -14,6 +15,7 @@ use spinpark_bench::arm::Baseline;
 
 pub(crate) use self::bench::{Bench, Locks, Show};
 pub(crate) use self::documents::Documents;
+pub(crate) use self::native::Native;
 pub(crate) use self::programs::{Mail, MailServer, Select};
 pub(crate) use self::sim::{Calibrate, ShowMachine, Sim, SimRun, Sweep, Tables};
 pub(crate) use self::workloads::{Common, Condvar, Creat, Faults, Jobs, Mmap, Scan, WorkloadWorker};

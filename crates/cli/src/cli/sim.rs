@@ -13,6 +13,7 @@ Examples:
   spinpark sim tables --quick                        the four documents' tables, published beside simulated
   spinpark sim machine westmere-ex-40                every figure of a machine, and where it comes from
   spinpark sim calibrate --out mine.toml             this machine as a file
+  spinpark sim native                                how far the simulator is from this machine
 
 The simulator runs the very same lock sources as the library, on a machine of which each figure has a source. Its results are
 those of the model: docs/sim.md says what it can show and what it cannot.";
@@ -28,6 +29,7 @@ pub(crate) enum Sim {
     Sweep(Box<Sweep>),
     Tables(Tables),
     Calibrate(Calibrate),
+    Native(super::Native),
 }
 
 const MACHINE_EXAMPLES: &str = "\

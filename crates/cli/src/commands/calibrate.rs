@@ -27,11 +27,7 @@ pub(crate) fn run(calibrate: &Calibrate) -> anyhow::Result<ExitCode> {
         let stem = calibrate.out.as_ref()?.file_stem()?;
         Some(stem.to_string_lossy().into_owned())
     });
-    let mut watcher = Bar {
-        progress: Progress::new(calibrate.rounds * Measure::ALL.len(), None),
-        is_first: true,
-        interrupt: Arc::clone(&session.interrupt),
-    };
+    let mut watcher = Bar::new(calibrate.rounds, Arc::clone(&session.interrupt));
     let calibration = match Calibration::run(&cpus, calibrate.rounds, &mut watcher) {
         Err(Trouble::Interrupted) => return Err(RunError::Interrupted.into()),
         other => other?,
@@ -65,10 +61,17 @@ pub(crate) fn run(calibrate: &Calibrate) -> anyhow::Result<ExitCode> {
 }
 
 /// The progress bar.
-struct Bar {
+pub(super) struct Bar {
     progress: Progress,
     is_first: bool,
     interrupt: Arc<Interrupt>,
+}
+
+impl Bar {
+    /// For so many rounds.
+    pub(super) fn new(rounds: usize, interrupt: Arc<Interrupt>) -> Self {
+        Self { progress: Progress::new(rounds * Measure::ALL.len(), None), is_first: true, interrupt }
+    }
 }
 
 impl Watcher for Bar {

@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod calibrate;
 pub(crate) mod compare;
 pub(crate) mod demo;
+pub(crate) mod native;
 pub(crate) mod prepare;
 pub(crate) mod run;
 pub(crate) mod sim;

@@ -21,6 +21,8 @@ pub(crate) enum What {
     Signal { thread: ThreadId, epoch: u32 },
     /// A time slice may be over.
     Slice { cpu: CpuId, epoch: u32 },
+    /// A CPU's timer ticks.
+    Tick { cpu: CpuId },
     /// Threads that wait for a CPU are spread.
     Balance,
 }

@@ -1,5 +1,6 @@
 //! The engine: virtual time, what happens in it, and the threads, which are coroutines.
 
+mod ahead;
 mod costs;
 pub(crate) mod event;
 mod places;

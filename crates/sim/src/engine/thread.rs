@@ -4,6 +4,7 @@ use std::ops::{Index, IndexMut};
 
 use spinpark_platform::Wait;
 
+use super::ahead::Ahead;
 use super::time::Ps;
 use crate::kernel::CpuId;
 use crate::memory::{LineId, Watch};
@@ -66,6 +67,8 @@ pub(crate) struct Thread {
     pub(crate) allowed: (u32, u32),
     /// Time that it has used, and that is not on the clock yet.
     pub(crate) debt: Ps,
+    /// What its core has done already while it waited for memory.
+    pub(crate) ahead: Ahead,
     /// What is left of a computation in which it was preempted.
     pub(crate) left: Ps,
     /// The scheduler's measure of what it has had.
@@ -115,6 +118,7 @@ impl Thread {
             cpu,
             allowed,
             debt: 0,
+            ahead: Ahead::default(),
             left: 0,
             vruntime: 0,
             on_since: now,

@@ -235,6 +235,7 @@ impl World {
             What::Timer { thread, epoch } => self.end_sleep(thread, epoch, Wait::TimedOut),
             What::Signal { thread, epoch } => self.end_sleep(thread, epoch, Wait::Woken),
             What::Slice { cpu, epoch } => self.end_slice(cpu, epoch),
+            What::Tick { cpu } => self.tick(cpu),
             What::Balance => self.balance(),
         }
         None

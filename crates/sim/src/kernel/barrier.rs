@@ -1,6 +1,8 @@
-//! `membarrier`, and what it ends: restartable steps.
+//! Interrupts: of `membarrier`, which ends restartable steps, and of the timer.
 
-use crate::engine::thread::State;
+use super::CpuId;
+use crate::engine::event::What;
+use crate::engine::thread::{State, ThreadId};
 use crate::engine::time::Ps;
 use crate::engine::world::World;
 
@@ -26,18 +28,45 @@ impl World {
                 continue;
             };
             interrupted += 1;
-            let (interrupt, now) = (self.costs.interrupt, self.now);
-            let other = &mut self.threads[thread];
-            if let Some(aborted) = &mut other.step {
+            if let Some(aborted) = &mut self.threads[thread].step {
                 *aborted = true;
             }
-            if other.state == State::Executing && other.until > now {
-                let until = other.until + interrupt;
-                self.resume_at(thread, until, State::Executing);
-            } else {
-                other.debt += interrupt;
-            }
+            self.interrupt(thread);
         }
         interrupted
+    }
+
+    /// The thread's CPU serves an interrupt first.
+    fn interrupt(&mut self, thread: ThreadId) {
+        let (interrupt, now) = (self.costs.interrupt, self.now);
+        let other = &mut self.threads[thread];
+        if other.state == State::Executing && other.until > now {
+            let until = other.until + interrupt;
+            self.resume_at(thread, until, State::Executing);
+        } else {
+            other.debt += interrupt;
+        }
+    }
+
+    /// A CPU that has something to do has timer ticks, each CPU at its own time. Without them two threads that hit upon a
+    /// rhythm would keep it for ever.
+    pub(super) fn plan_tick(&mut self, cpu: CpuId) {
+        let tick = self.costs.tick;
+        if tick == 0 || self.chaos.is_by_rank() || self.cpu(cpu).tick_planned {
+            return;
+        }
+        let offset = tick * (u64::from(cpu.0) + 1) / (self.cpus.len() as u64 + 1);
+        let next = (self.now + tick - offset) / tick * tick + offset;
+        self.cpu(cpu).tick_planned = true;
+        self.events.plan(next, What::Tick { cpu });
+    }
+
+    /// A timer tick.
+    pub(crate) fn tick(&mut self, cpu: CpuId) {
+        self.cpu(cpu).tick_planned = false;
+        if let Some(thread) = self.cpu(cpu).current {
+            self.interrupt(thread);
+            self.plan_tick(cpu);
+        }
     }
 }

@@ -25,6 +25,7 @@ pub(crate) struct Cpu {
     /// Which planned end of a slice is the valid one; whether there is one.
     slice_epoch: u32,
     slice_planned: bool,
+    pub(super) tick_planned: bool,
     /// Since when it has nothing to do.
     pub(crate) idle_since: Ps,
     /// How long it had something to do.
@@ -165,8 +166,10 @@ impl World {
         woken.on_since = now;
         woken.cpu = cpu;
         let left = std::mem::take(&mut woken.left);
+        woken.ahead.start_over(now + delay + moved);
         self.resume_at(thread, now + delay + moved + left, State::Executing);
         self.counts.migrations += u64::from(moved > 0);
+        self.plan_tick(cpu);
         let cpu_state = self.cpu(cpu);
         cpu_state.current = Some(thread);
         cpu_state.slice_since = now;

@@ -25,6 +25,8 @@ pub(super) fn machine(sheet: &Sheet) -> Result<Machine, MachineError> {
         cpu: Cpu {
             pause_ns: figures.ns("cpu", "pause")?,
             step_ns: figures.ns("cpu", "step")?,
+            window_ns: figures.ns("cpu", "window")?,
+            work_ns: figures.ns("cpu", "work")?,
             fence_ns: figures.ns("cpu", "fence")?,
             smt: figures.number("cpu", "smt")?,
         },

@@ -82,6 +82,8 @@ pub const KEYS: &[Key] = &[
     key("memory", "nearness", Factor, "how much likelier a request is served before one a level farther"),
     key("cpu", "pause", Time, "PAUSE, or what stands for it"),
     key("cpu", "step", Time, "the few instructions between two memory accesses of a lock"),
+    key("cpu", "window", Time, "how much work the core does ahead while it waits for memory"),
+    key("cpu", "work", Time, "a step of workloads' work: a chain of six instructions (xorshift)"),
     key("cpu", "fence", Time, "a full fence"),
     key("cpu", "smt", Share, "speed of a hardware thread while its sibling computes too"),
     key("kernel", "syscall", Time, "entering and leaving the kernel"),

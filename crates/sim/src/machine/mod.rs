@@ -99,6 +99,11 @@ pub struct Cpu {
     pub pause_ns: f64,
     /// The few instructions between two memory accesses of a lock, ns.
     pub step_ns: f64,
+    /// How much of the work that follows the core does, at most, while an atomic operation or a load waits for memory, ns: what
+    /// its reorder buffer holds. 0: it works in order.
+    pub window_ns: f64,
+    /// A step of the workloads' work, ns: a chain of six instructions, as a step of a xorshift generator is.
+    pub work_ns: f64,
     /// A full fence, ns.
     pub fence_ns: f64,
     /// How fast a hardware thread is while its sibling computes too, as a part of its full speed.
@@ -195,7 +200,14 @@ impl Machine {
                 serial: 0.7,
                 nearness: 2.0,
             },
-            cpu: Cpu { pause_ns: 20.0, step_ns: 1.0, fence_ns: 10.0, smt: 0.6 },
+            cpu: Cpu {
+                pause_ns: 20.0,
+                step_ns: 1.0,
+                window_ns: 50.0,
+                work_ns: 2.0,
+                fence_ns: 10.0,
+                smt: 0.6,
+            },
             kernel: Kernel {
                 syscall_ns: 100.0,
                 futex_ns: 100.0,

@@ -14,13 +14,18 @@ pub(crate) type Cache = u32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct LineId(pub(crate) u32);
 
-/// A thread that waits for the line.
+/// A core that waits for the line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
-    pub(crate) thread: ThreadId,
+    /// The thread that goes on when it is there; none: it goes on already.
+    pub(crate) thread: Option<ThreadId>,
     pub(crate) core: Core,
     /// To write, so that every other copy ends.
     pub(crate) exclusive: bool,
+    /// Its core has asked for the line so much earlier than the thread got to it.
+    pub(crate) early: Ps,
+    /// When that was.
+    pub(crate) asked: Ps,
 }
 
 /// The line is on its way.
@@ -29,8 +34,6 @@ pub(crate) struct Move {
     pub(crate) to: Request,
     /// Until then, who has copies uses them.
     pub(crate) leaves: Ps,
-    /// What the requester waits for besides: the part of the way on which others may have the line.
-    pub(crate) rest: Ps,
 }
 
 /// A cache line.
@@ -49,6 +52,8 @@ pub(crate) struct Line {
     pub(crate) waiting: Vec<Request>,
     /// Threads that poll it, and are to be told of a change.
     pub(crate) watchers: Vec<ThreadId>,
+    /// Which core got it last, or wrote it last, and when.
+    pub(crate) last: Option<(Core, Ps)>,
     /// Counts changes.
     pub(crate) version: u32,
     /// Until when each last-level cache is busy with loads of it.
@@ -67,6 +72,15 @@ impl Line {
     #[inline]
     pub(crate) fn is_leaving(&self, exclusive: bool, now: Ps) -> bool {
         self.moving.is_some_and(|moving| now >= moving.leaves && (exclusive || moving.to.exclusive))
+    }
+
+    /// How much earlier than `now` the line could leave for `core`, which has asked for it `early`: not before it came to
+    /// where it is, and was written there.
+    pub(crate) fn early(&self, core: Core, early: Ps, now: Ps) -> Ps {
+        match self.last {
+            Some((last, at)) if last != core => early.min(now.saturating_sub(at)),
+            _ => early,
+        }
     }
 
     /// When last-level cache `cache` can serve a load that comes `now`; it is busy for `busy` with it.

@@ -96,8 +96,16 @@ impl World {
         } else if !self.chaos.is_by_rank() && !line.is_usable(core, exclusive, now) {
             return self.miss(id, core, exclusive);
         }
-        let thread = &mut self.threads[self.running];
-        thread.debt += if access == Access::Update { costs.rmw } else { costs.hit };
+        let cost = match access {
+            Access::Update => {
+                self.runs_ahead(costs.rmw);
+                costs.rmw
+            }
+            Access::Load => self.overlapped(costs.hit),
+            Access::Store => 0, // it waits in the store buffer, and what follows does not
+        };
+        let running = self.running;
+        self.threads[running].debt += cost;
         if exclusive {
             self.changed(id);
         }
@@ -107,16 +115,17 @@ impl World {
 
     fn miss(&mut self, id: LineId, core: Core, exclusive: bool) -> Reach {
         let (now, costs, thread) = (self.now, self.costs, self.running);
-        let cache = self.places.cache_of(core);
+        let (cache, early) = (self.places.cache_of(core), self.asking_since());
         let line = self.memory.get(id);
         let is_near = line.holder.is_none() && line.caches.has(cache) && !line.is_leaving(exclusive, now);
         if !exclusive && is_near {
-            let at = line.serve(cache, now, costs.shared_busy) + costs.shared;
+            let at = line.serve(cache, now, costs.shared_busy);
+            let at = at + costs.shared.saturating_sub(line.early(core, early, now));
             self.threads[thread].loading = Some((id, line.version));
             self.resume_at(thread, at, State::Fetching);
             return Reach::Later;
         }
-        line.waiting.push(Request { thread, core, exclusive });
+        line.waiting.push(Request { thread: Some(thread), core, exclusive, early, asked: now });
         self.threads[thread].state = State::Fetching;
         if line.moving.is_none() {
             self.start_move(id);
@@ -124,18 +133,44 @@ impl World {
         Reach::Later
     }
 
+    /// Whether the running thread's core may write the line at once.
+    pub(crate) fn has_line(&mut self, address: usize) -> bool {
+        let (id, core, now) = (self.memory.of(address), self.core_of_running(), self.now);
+        self.memory.get(id).is_usable(core, true, now)
+    }
+
+    /// The running thread asks for the line, to write it, and does not wait.
+    pub(crate) fn fetch(&mut self, address: usize) {
+        let id = self.memory.of(address);
+        let (core, now, early) = (self.core_of_running(), self.now, self.asking_since());
+        let line = self.memory.get(id);
+        let is_asked = line.waiting.iter().any(|request| request.core == core)
+            || line.moving.is_some_and(|moving| moving.to.core == core);
+        if is_asked || line.is_usable(core, true, now) || self.chaos.is_by_rank() {
+            return;
+        }
+        line.waiting.push(Request { thread: None, core, exclusive: true, early, asked: now });
+        if line.moving.is_none() {
+            self.start_move(id);
+        }
+    }
+
     /// Sends the line to one of those who wait for it.
     fn start_move(&mut self, id: LineId) {
         let next = self.draw(id);
         let line = self.memory.get(id);
         let to = line.waiting.swap_remove(next);
+        let (now, early) = (self.now, self.memory.get(id).early(to.core, to.early, self.now));
         let cost = self.move_cost(id, to);
-        let serial = (cost as f64 * self.costs.serial) as Ps;
-        let serial = serial.max(1);
-        let leaves = self.now + serial / 2;
+        let serial = ((cost as f64 * self.costs.serial) as Ps).max(1);
+        // First the request is on its way, and the line stays in use; who has waited has that behind it.
+        let way = cost.saturating_sub(serial);
+        let begin = now + way.saturating_sub(now - to.asked + early);
+        let serial = (way + serial).saturating_sub(early).clamp(1, serial);
+        let leaves = begin + serial / 2;
         self.count_move(id, to);
-        self.memory.get(id).moving = Some(Move { to, leaves, rest: cost.saturating_sub(serial) });
-        self.events.plan(self.now + serial, What::Arrival(id));
+        self.memory.get(id).moving = Some(Move { to, leaves });
+        self.events.plan(begin + serial, What::Arrival(id));
     }
 
     fn count_move(&mut self, id: LineId, to: Request) {
@@ -200,8 +235,9 @@ impl World {
     /// The line has arrived; who asked for it goes on at once.
     pub(crate) fn arrive(&mut self, id: LineId) -> Option<ThreadId> {
         let line = &mut self.memory.lines[id.0 as usize];
-        let Move { to, rest, .. } = line.moving.take()?;
+        let Move { to, .. } = line.moving.take()?;
         let cache = self.places.cache_of(to.core);
+        line.last = Some((to.core, self.now));
         if to.exclusive {
             line.sharers.clear();
             line.caches.clear();
@@ -220,13 +256,13 @@ impl World {
         if !self.memory.get(id).waiting.is_empty() {
             self.start_move(id);
         }
-        let thread = &mut self.threads[to.thread];
-        thread.debt += rest;
+        let thread = &mut self.threads[to.thread?];
         thread.state = State::Executing;
-        Some(to.thread)
+        to.thread
     }
 
-    /// The core's other hardware threads that wait for the line have it too: a core asks for a line once.
+    /// The core's other hardware threads that wait for the line have it too: a core asks for a line once. So does the thread
+    /// for which it was asked ahead.
     fn serve_siblings(&mut self, id: LineId, served: Request) {
         let mut index = 0;
         while let Some(&request) = self.memory.get(id).waiting.get(index) {
@@ -235,7 +271,9 @@ impl World {
                 continue;
             }
             self.memory.get(id).waiting.swap_remove(index);
-            self.resume_at(request.thread, self.now, State::Fetching);
+            if let Some(thread) = request.thread {
+                self.resume_at(thread, self.now, State::Fetching);
+            }
         }
     }
 
@@ -251,8 +289,9 @@ impl World {
             let line = self.memory.get(id);
             line.waiting.swap_remove(index);
             let at = line.serve(cache, now, busy) + self.costs.shared;
-            self.threads[request.thread].loading = Some((id, line.version));
-            self.resume_at(request.thread, at, State::Fetching);
+            let Some(thread) = request.thread else { continue };
+            self.threads[thread].loading = Some((id, line.version));
+            self.resume_at(thread, at, State::Fetching);
         }
     }
 }

@@ -46,8 +46,10 @@ impl World {
     /// The line was written.
     #[inline]
     pub(super) fn changed(&mut self, id: LineId) {
+        let (core, now) = (self.core_of_running(), self.now);
         let line = self.memory.get(id);
         line.version = line.version.wrapping_add(1);
+        line.last = Some((core, now));
         if line.watchers.is_empty() {
             return;
         }
@@ -69,6 +71,7 @@ impl World {
 
     /// The running thread is about to poll again. Returns whether it is put to wait; if so, [`World::watched`] comes after.
     pub(crate) fn watch(&mut self) -> bool {
+        self.looks_next();
         let (thread, now) = (self.running, self.now);
         let watch = &mut self.threads[thread].watch;
         let polled = std::mem::take(&mut watch.polled);
@@ -104,6 +107,7 @@ impl World {
 
     /// It looks again: how many polls that was.
     pub(crate) fn watched(&mut self) -> u32 {
+        self.looks_next();
         let poll = (self.costs.pause + self.costs.hit + self.costs.step).max(1);
         let (now, is_by_rank, pause) = (self.now, self.chaos.is_by_rank(), self.costs.pause);
         let thread = &mut self.threads[self.running];

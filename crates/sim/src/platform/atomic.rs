@@ -21,7 +21,7 @@ pub struct AtomicU32(atomic::AtomicU32);
 pub struct AtomicPtr<T>(atomic::AtomicPtr<T>);
 
 impl AtomicU32 {
-    pub(super) fn address(&self) -> usize {
+    pub(crate) fn address(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
 

@@ -20,7 +20,10 @@ fn is_in_kernel() -> bool {
 fn enter() {
     if !is_in_kernel() {
         spend(|world| world.costs.syscall);
-        world(|world| world.counts.futex_calls += 1);
+        world(|world| {
+            world.starts_over();
+            world.counts.futex_calls += 1;
+        });
     }
     settle();
 }

@@ -204,6 +204,11 @@ pub struct Mutex {
 }
 
 impl Mutex {
+    /// The first byte of the lock's first cache line, for data that lies there too.
+    pub(super) fn address(&self) -> usize {
+        Rc::as_ptr(&self.lock).addr()
+    }
+
     /// Runs `section` while the calling thread holds the lock.
     pub fn with<R>(&self, section: impl FnOnce() -> R) -> R {
         self.meter.around(Hold::Exclusive, || self.lock.lock(), section, || self.lock.unlock())

@@ -1,32 +1,58 @@
-//! The shapes of `spinpark bench locks`: sections under a lock, with work outside.
+//! The shapes of `spinpark bench locks`: sections under a lock, with work outside. They do what those do: `spinpark sim
+//! native` compares them.
 //!
-//! As there: a step of work takes about 2 ns at 2 GHz (a chain of six instructions), here in cycles of the machine; the
-//! protected data is one cache line, or several, on lines of its own.
+//! As there: work is steps of a random number generator; the protected data is one cache line, or several, on lines of its
+//! own, or on the lock's own.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use spinpark_platform::{AtomicU32 as _, Ordering::Relaxed};
 
-use super::{Mode, Plan, SettingError, Workload};
+use super::{Mode, Plan, SettingError, Worker, Workload};
 use crate::here;
 use crate::platform::AtomicU32;
 
-/// Cycles of a step of work: a chain of six instructions, some of which the CPU runs side by side.
-const STEP_CYCLES: f64 = 4.2;
-
-/// A cache line of protected data.
+/// A pair of cache lines of protected data.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Data(AtomicU32);
+struct Data([Line; 8]);
 
-fn data(lines: usize) -> Rc<[Data]> {
-    (0..lines).map(|_| Data(AtomicU32::new(0))).collect()
+#[derive(Debug)]
+#[repr(align(64))]
+struct Line(AtomicU32);
+
+fn data() -> Rc<Data> {
+    Rc::new(Data(std::array::from_fn(|_| Line(AtomicU32::new(0)))))
 }
 
-/// A load and a store to each line, as `+= 1` under a lock.
-fn change(data: &[Data]) {
-    for Data(word) in data {
-        word.store(word.load(Relaxed) + 1, Relaxed);
+/// A change of each line, as `+= 1` under a lock: none needs another one, so they come side by side.
+fn change(lines: &[Line]) {
+    here::fetch(lines.iter().map(|Line(word)| word.address()));
+    for Line(word) in lines {
+        word.store(0, Relaxed);
+    }
+}
+
+/// The time of a step of work, ns.
+#[derive(Clone, Copy)]
+struct Step(f64);
+
+impl Step {
+    fn of(plan: &Plan<'_>) -> Self {
+        Self(plan.machine().cpu.work_ns)
+    }
+
+    fn work(self, steps: u32) {
+        if steps > 0 {
+            here::compute_f64(self.0 * f64::from(steps));
+        }
+    }
+
+    /// A random number, which takes a step.
+    fn random(self, bound: u64) -> u64 {
+        self.work(1);
+        here::random(bound)
     }
 }
 
@@ -34,75 +60,105 @@ fn change(data: &[Data]) {
 #[derive(Clone, Copy)]
 struct Section {
     locks: u64,
+    /// So many cache lines are changed; 0: the lock's own, before and after the work.
     lines: usize,
     inside: u32,
     outside: u32,
 }
 
 fn sections(plan: &mut Plan<'_>, shape: Section) -> Result<(), SettingError> {
-    let step = STEP_CYCLES / plan.machine().ghz;
-    let all = (0..shape.locks).map(|_| Ok((plan.mutex("lock")?, data(shape.lines))));
+    let step = Step::of(plan);
+    let all = (0..shape.locks).map(|_| Ok((plan.mutex("lock")?, data())));
     let all: Rc<[_]> = all.collect::<Result<_, SettingError>>()?;
     for _ in 0..plan.setting().threads {
         let all = Rc::clone(&all);
         plan.worker(move |worker| {
             worker.repeat(|| {
-                let (lock, data) = &all[here::random(shape.locks) as usize];
+                let chosen = if all.len() > 1 { step.random(shape.locks) } else { 0 };
+                let (lock, data) = &all[chosen as usize];
                 lock.with(|| {
-                    change(data);
-                    here::compute_f64(step * f64::from(shape.inside));
+                    let is_beside = shape.lines == 0;
+                    if is_beside {
+                        here::change_beside(lock.address());
+                    }
+                    change(&data.0[..shape.lines]);
+                    step.work(shape.inside);
+                    if is_beside {
+                        here::change_beside(lock.address());
+                    }
                 });
-                here::compute_f64(step * f64::from(shape.outside));
+                step.work(shape.outside);
             });
         });
     }
+    Ok(())
+}
+
+fn pair(plan: &mut Plan<'_>) -> Result<(), SettingError> {
+    let lock = plan.mutex("lock")?;
+    if plan.setting().threads != 1 {
+        return Err(SettingError::Unfit("pair-threaded is for one thread: `--threads 1`".to_owned()));
+    }
+    let data = data();
+    plan.worker(move |worker| worker.repeat(|| lock.with(|| change(&data.0[..1]))));
     Ok(())
 }
 
 fn shared(plan: &mut Plan<'_>, percent_writes: u64) -> Result<(), SettingError> {
-    /// As in `bench`: steps inside and outside.
-    const STEPS: f64 = 16.0;
-    let step = STEP_CYCLES / plan.machine().ghz;
+    let step = Step::of(plan);
     let lock = plan.rwlock("lock")?;
-    let words = data(1);
+    let data = data();
     for _ in 0..plan.setting().threads {
-        let (lock, words) = (lock.clone(), Rc::clone(&words));
+        let (lock, data) = (lock.clone(), Rc::clone(&data));
         plan.worker(move |worker| {
             worker.repeat(|| {
-                if here::random(100) < percent_writes {
-                    lock.write(|| change(&words));
+                if step.random(100) < percent_writes {
+                    lock.write(|| change(&data.0[..1]));
                 } else {
-                    lock.read(|| {
-                        words[0].0.load(Relaxed);
-                    });
+                    lock.read(|| data.0[0].0.load(Relaxed));
                 }
-                here::compute_f64(step * STEPS);
             });
         });
     }
     Ok(())
 }
 
+/// Two threads in strict alternation.
+#[derive(Default)]
+struct Table {
+    turn: Cell<usize>,
+    is_over: Cell<bool>,
+}
+
 fn ping_pong(plan: &mut Plan<'_>) -> Result<(), SettingError> {
+    let condvar = plan.condvar("mutex")?;
     if plan.setting().threads != 2 {
         return Err(SettingError::Unfit("condvar-ping-pong needs two threads: `--threads 2`".to_owned()));
     }
-    let condvar = plan.condvar("mutex")?;
-    let turn = Rc::new(std::cell::Cell::new(0));
+    let (table, data) = (Rc::new(Table::default()), data());
     for me in 0..2 {
-        let (condvar, turn) = (condvar.clone(), Rc::clone(&turn));
-        plan.worker(move |worker| {
-            condvar.with(|| {
-                worker.repeat(|| {
-                    while turn.get() != me && !here::is_over() {
-                        condvar.wait();
+        let (condvar, table, data) = (condvar.clone(), Rc::clone(&table), Rc::clone(&data));
+        plan.worker(move |worker: Worker| {
+            let other = 1 - me;
+            while !here::is_over() {
+                let is_done = condvar.with(|| {
+                    while table.turn.get() != me && !table.is_over.get() {
+                        condvar.wait_for(me);
                     }
-                    turn.set(1 - me);
-                    condvar.signal();
+                    if table.is_over.get() {
+                        return false;
+                    }
+                    change(&data.0[..1]);
+                    table.turn.set(other);
+                    condvar.signal_to(other);
+                    true
                 });
-                turn.set(1 - me);
-                condvar.signal();
-            });
+                if is_done {
+                    worker.did_one();
+                }
+            }
+            condvar.with(|| table.is_over.set(true));
+            condvar.signal_to(other);
         });
     }
     Ok(())
@@ -129,8 +185,14 @@ macro_rules! shared {
 
 /// All of them.
 pub(super) const SHAPES: &[Workload] = &[
+    Workload {
+        name: "pair-threaded",
+        about: "one thread, one mutex: lock, change a cache line, unlock",
+        mode: Mode::User,
+        build: pair,
+    },
     section!("saturated", "one mutex, a section that changes one cache line, 16 steps outside", 1, 1, 0, 16),
-    section!("hot-lock", "one mutex, 20 steps inside, 40 outside", 1, 1, 20, 40),
+    section!("hot-lock", "one mutex among its data, 20 steps inside, 40 outside", 1, 0, 20, 40),
     section!(
         "five-lines",
         "one mutex, 100 steps inside over five cache lines, 1000 outside",

@@ -65,7 +65,7 @@ pub static FAMILIES: [Family; TODAYS.len() + classics::FAMILIES.len()] = {
     all
 };
 
-const TODAYS: [Family; 9] = [
+const TODAYS: [Family; 10] = [
     Family {
         name: "pthread",
         mutex: Some(mutex::<pthread::Mutex>),
@@ -119,6 +119,15 @@ const TODAYS: [Family; 9] = [
         error_check: None,
         rwlock: Some(rwlock::<spinpark_locks::RwLock>),
         condvar: Some(condvar::<spinpark_locks::Condvar>),
+    },
+    Family {
+        name: "classic-mutex-2003",
+        mutex: Some(mutex::<condvar_2003::Mutex2003<Linux>>),
+        any_mutex: Some(any_mutex::<condvar_2003::Mutex2003<Linux>>),
+        recursive: None,
+        error_check: None,
+        rwlock: None,
+        condvar: None,
     },
     Family {
         name: "condvar-2003-orig",

@@ -12,7 +12,7 @@ mod queue;
 mod section;
 mod shared;
 mod watch;
-mod work;
+pub(crate) mod work;
 
 use std::time::Duration;
 

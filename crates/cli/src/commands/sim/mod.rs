@@ -29,6 +29,7 @@ pub(crate) fn run(sim: &Sim) -> anyhow::Result<ExitCode> {
         Sim::Sweep(wanted) => sweep::run(wanted),
         Sim::Tables(wanted) => tables::run(wanted),
         Sim::Calibrate(calibrate) => super::calibrate::run(calibrate),
+        Sim::Native(native) => super::native::run(native),
     }
 }
 

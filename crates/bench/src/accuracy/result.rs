@@ -1,0 +1,159 @@
+//! How far apart a measurement and its simulation are.
+
+use serde::Serialize;
+
+use super::Case;
+use crate::calibrate::Spread;
+use crate::report::{Style, table, text};
+use crate::units;
+
+/// What the median of all errors may be.
+pub const MEDIAN_BOUND: f64 = 0.2;
+/// What the worst error may be.
+pub const WORST_BOUND: f64 = 0.5;
+
+/// A case with its results.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Compared {
+    /// Which.
+    #[serde(flatten)]
+    pub case: Case,
+    /// Operations per second here, run by run.
+    pub native: Vec<f64>,
+    /// Operations per second simulated, run by run.
+    pub simulated: Vec<f64>,
+}
+
+impl Compared {
+    /// Median of the native runs, operations per second.
+    #[must_use]
+    pub fn measured(&self) -> f64 {
+        median(&self.native)
+    }
+
+    /// Median of the simulated runs, operations per second.
+    #[must_use]
+    pub fn predicted(&self) -> f64 {
+        median(&self.simulated)
+    }
+
+    /// Simulated ÷ measured − 1.
+    #[must_use]
+    pub fn error(&self) -> f64 {
+        self.predicted() / self.measured() - 1.0
+    }
+}
+
+fn median(values: &[f64]) -> f64 {
+    Spread::of(values).map_or(f64::NAN, |spread| spread.median)
+}
+
+/// All cases together.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Summary {
+    /// Median of the errors' sizes.
+    pub median: f64,
+    /// The largest.
+    pub worst: f64,
+    /// How many cases are farther off than the worst may be.
+    pub beyond: usize,
+    /// How many there are.
+    pub cases: usize,
+}
+
+impl Summary {
+    /// Of all these; a case without a result counts as one that is off without end.
+    #[must_use]
+    pub fn of(all: &[Compared]) -> Self {
+        let size = |one: &Compared| {
+            let error = one.error().abs();
+            if error.is_finite() { error } else { f64::MAX }
+        };
+        let errors: Vec<f64> = all.iter().map(size).collect();
+        Self {
+            median: median(&errors),
+            worst: errors.iter().copied().fold(0.0, f64::max),
+            beyond: errors.iter().filter(|&&error| error > WORST_BOUND).count(),
+            cases: errors.len(),
+        }
+    }
+
+    /// Whether both bounds hold.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.median <= MEDIAN_BOUND && self.worst <= WORST_BOUND
+    }
+
+    /// `median error 12.3 % (bound 20 %), worst 41.2 % (bound 50 %, 0 of 124 cases beyond it)`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        format!(
+            "median error {:.1} % (bound {:.0} %), worst {:.1} % (bound {:.0} %; {} of {} cases beyond it)",
+            100.0 * self.median,
+            100.0 * MEDIAN_BOUND,
+            100.0 * self.worst,
+            100.0 * WORST_BOUND,
+            self.beyond,
+            self.cases,
+        )
+    }
+}
+
+/// One row for each case.
+#[must_use]
+pub fn render(all: &[Compared], style: Style) -> String {
+    let header = ["shape", "threads", "CPUs", "lock", "measured /s", "simulated /s", "error"];
+    let mut rows = table(style, &header);
+    for one in all {
+        let Case { shape, threads, cpus, lock, .. } = &one.case;
+        rows.add_row([
+            shape.clone(),
+            threads.to_string(),
+            cpus.to_string(),
+            lock.clone(),
+            units::number(one.measured().round()),
+            units::number(one.predicted().round()),
+            format!("{:+.0} %", 100.0 * one.error()),
+        ]);
+    }
+    text(&rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::locks::load::{Load, Section};
+
+    fn compared(native: &[f64], simulated: &[f64]) -> Compared {
+        let case = Case {
+            shape: "medium".to_owned(),
+            lock: "spinpark".to_owned(),
+            family: "spinpark".to_owned(),
+            threads: 2,
+            cpus: 1,
+            load: Load::Section(Section::default()),
+        };
+        Compared { case, native: native.to_vec(), simulated: simulated.to_vec() }
+    }
+
+    #[test]
+    fn errors_are_relative_to_what_was_measured() {
+        let all = [
+            compared(&[90.0, 100.0, 500.0], &[110.0]),
+            compared(&[100.0], &[90.0]),
+            compared(&[100.0], &[60.0]),
+        ];
+        let summary = Summary::of(&all);
+        assert!((summary.median - 0.1).abs() < 1e-9 && (summary.worst - 0.4).abs() < 1e-9);
+        assert!(summary.holds());
+        assert!(!Summary::of(&[compared(&[100.0], &[151.0])]).holds());
+        assert!(!Summary::of(&[compared(&[100.0], &[])]).holds());
+    }
+
+    #[test]
+    fn a_table() {
+        let shown = render(&[compared(&[1_000_000.0], &[800_000.0])], Style { color: false, width: 100 });
+        assert!(shown.contains("1,000,000") && shown.contains("-20 %"), "{shown}");
+        assert_eq!(Summary::of(&[compared(&[1.0], &[1.3])]).beyond, 0);
+    }
+}

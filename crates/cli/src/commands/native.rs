@@ -1,0 +1,196 @@
+//! `spinpark sim native`: how far the simulator is from this machine.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
+use spinpark_bench::accuracy::{self, Case, Compared, Effort, Summary};
+use spinpark_bench::calibrate::{Calibration, Cpus, Trouble, sheet};
+use spinpark_bench::environment::Environment;
+use spinpark_bench::failure::RunError;
+use spinpark_bench::locks::definitions::Definitions;
+use spinpark_bench::report::json::Output;
+use spinpark_bench::report::{Style, wrap};
+use spinpark_bench::simulate::sim::machine::Machine;
+use spinpark_bench::simulate::sim::stop;
+use spinpark_bench::simulate::sim::workload::SettingError;
+
+use super::calibrate::Bar;
+use crate::cli::Native;
+use crate::exit::FAILED;
+use crate::progress::Progress;
+use crate::say::Say;
+use crate::session::Session;
+
+/// How much is done.
+struct Extent {
+    rounds: usize,
+    millis: u64,
+    calibrations: usize,
+    effort: Effort,
+}
+
+impl Extent {
+    fn of(native: &Native) -> Self {
+        let (rounds, millis, calibrations, effort) = match native.quick {
+            true => (3, 60, 3, Effort { runs: 1, for_ns: 20_000_000 }),
+            false => (5, 120, 7, Effort { runs: 3, for_ns: 40_000_000 }),
+        };
+        Self { rounds: native.rounds.unwrap_or(rounds), millis, calibrations, effort }
+    }
+}
+
+/// What --json writes.
+#[derive(Serialize)]
+struct Document<'a> {
+    format: &'static str,
+    environment: &'a Environment,
+    machine: &'a str,
+    summary: Summary,
+    cases: &'a [Compared],
+}
+
+/// What --measured reads of it.
+#[derive(Deserialize)]
+struct Earlier {
+    cases: Vec<Measured>,
+}
+
+#[derive(Deserialize)]
+struct Measured {
+    shape: String,
+    lock: String,
+    threads: usize,
+    cpus: usize,
+    native: Vec<f64>,
+}
+
+/// Measures, simulates, compares.
+pub(crate) fn run(native: &Native) -> anyhow::Result<ExitCode> {
+    if cfg!(debug_assertions) {
+        bail!("this is a debug build, whose locks are not what anybody uses\nBuild with --release");
+    }
+    let cpus = Cpus::read()?;
+    let cases = cases(native, &cpus)?;
+    let extent = Extent::of(native);
+    let say = Say { on_stderr: native.json.as_deref().is_some_and(Output::is_stdout) };
+    let json = native.json.as_deref().map(Output::open).transpose()?;
+    let earlier = native.measured.as_deref().map(|path| read(path, &cases)).transpose()?;
+    let session = Session::start(None)?;
+    let machine = match &native.machine {
+        Some(name) => Machine::choose(name)?,
+        None => calibrate(&cpus, &extent, &session)?,
+    };
+    if machine.cpus() < cpus.places.len().min(2) as u32 {
+        bail!(
+            "the machine {} has {} CPU; this machine has more\nTake a file that `spinpark sim calibrate` wrote here",
+            machine.name,
+            machine.cpus()
+        );
+    }
+    let measured = match earlier {
+        Some(measured) => measured,
+        None => measure(&cases, &cpus, &extent, &session)?,
+    };
+    eprintln!("Simulating …");
+    let simulated = simulate(&cases, &machine, &extent, &session)?;
+    let compared: Vec<Compared> = cases
+        .into_iter()
+        .zip(measured.into_iter().zip(simulated))
+        .map(|(case, (native, simulated))| Compared { case, native, simulated })
+        .collect();
+    let summary = Summary::of(&compared);
+    say.line(format_args!("\n{}", accuracy::result::render(&compared, Style::of_stdout())));
+    say.line(wrap(&format!("{}: {}", machine.name, summary.words()), 2));
+    say.line(wrap(&session.environment.line(), 2));
+    if let Some(json) = json {
+        json.write_compact(&Document {
+            format: "spinpark sim native",
+            environment: &session.environment,
+            machine: &machine.name,
+            summary,
+            cases: &compared,
+        })?;
+    }
+    Ok(if summary.holds() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
+}
+
+fn cases(native: &Native, cpus: &Cpus) -> anyhow::Result<Vec<Case>> {
+    let known = accuracy::cases::SHAPES;
+    if let Some(unknown) = native.shape.iter().find(|name| !known.contains(&name.as_str())) {
+        bail!("`{unknown}` is no shape that both sides have\nThere are: {}", known.join(", "));
+    }
+    let definitions = Definitions::built_in().map_err(anyhow::Error::msg)?;
+    let mut cases = accuracy::cases(&definitions, cpus.places.len()).map_err(anyhow::Error::msg)?;
+    cases.retain(|case| native.shape.is_empty() || native.shape.contains(&case.shape));
+    Ok(cases)
+}
+
+/// What an earlier run measured of each case.
+fn read(path: &Path, cases: &[Case]) -> anyhow::Result<Vec<Vec<f64>>> {
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let earlier: Earlier = serde_json::from_str(&text)
+        .with_context(|| format!("{} is no result of `spinpark sim native --json`", path.display()))?;
+    let find = |case: &Case| {
+        let is_it = |one: &&Measured| {
+            (&one.shape, &one.lock, one.threads, one.cpus)
+                == (&case.shape, &case.lock, case.threads, case.cpus)
+        };
+        let found = earlier.cases.iter().find(is_it).map(|one| one.native.clone());
+        found.with_context(|| {
+            format!("{} does not have `{}`\nMeasure it: leave out --measured", path.display(), case.words())
+        })
+    };
+    cases.iter().map(find).collect()
+}
+
+fn calibrate(cpus: &Cpus, extent: &Extent, session: &Session) -> anyhow::Result<Machine> {
+    let mut bar = Bar::new(extent.calibrations, Arc::clone(&session.interrupt));
+    let calibration = match Calibration::run(cpus, extent.calibrations, &mut bar) {
+        Err(Trouble::Interrupted) => return Err(RunError::Interrupted.into()),
+        other => other?,
+    };
+    let sheet = sheet::sheet(&calibration, cpus, &session.environment, "this machine");
+    Ok(Machine::parse("this machine", &sheet.to_string())?)
+}
+
+fn measure(cases: &[Case], cpus: &Cpus, extent: &Extent, session: &Session) -> anyhow::Result<Vec<Vec<f64>>> {
+    let native = accuracy::Native {
+        own: env::current_exe().context("cannot find this command's own file")?,
+        cpus: cpus.places.iter().map(|place| place.cpu).collect(),
+        millis: extent.millis,
+        interrupt: &session.interrupt,
+    };
+    let progress = Progress::new(extent.rounds * cases.len(), None);
+    let mut measured = vec![Vec::new(); cases.len()];
+    for _ in 0..extent.rounds {
+        for (case, values) in cases.iter().zip(&mut measured) {
+            progress.now(case.words());
+            values.push(native.run(case)?);
+            progress.advance();
+        }
+    }
+    Ok(measured)
+}
+
+fn simulate(
+    cases: &[Case],
+    machine: &Machine,
+    extent: &Extent,
+    session: &Session,
+) -> anyhow::Result<Vec<Vec<f64>>> {
+    // On a thread of the sweep, which the progress bar must not be.
+    let done = || {
+        if session.interrupt.is_requested() {
+            stop();
+        }
+    };
+    match accuracy::simulate(cases, machine, extent.effort, done) {
+        Err(SettingError::Stopped) => Err(RunError::Interrupted.into()),
+        other => Ok(other?),
+    }
+}
