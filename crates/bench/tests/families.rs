@@ -15,7 +15,7 @@ const MILLIS: [u64; 4] = [5, 50, 500, 5_000];
 fn report(family: &str, load: &Load, threads: usize) -> Report {
     let reports = MILLIS.into_iter().map(|millis| {
         let (family, load) = (family.to_owned(), load.clone());
-        let request = Request { family, load, threads, millis, count_futex_calls: false };
+        let request = Request { family, load, threads, millis, count_futex_calls: false, untimed: false };
         worker::run(&FAMILIES, &serde_json::to_string(&request).unwrap()).unwrap()
     });
     let is_enough = |report: &Report| {
@@ -104,7 +104,14 @@ fn futex_calls_are_counted_or_the_reason_is_said() {
     let load = Definitions::built_in().unwrap().shape("ping-pong-one-cpu").unwrap().load.clone();
     let mut reports = MILLIS.into_iter().map(|millis| {
         let load = load.clone();
-        let request = Request { family: "std".into(), load, threads: 2, millis, count_futex_calls: true };
+        let request = Request {
+            family: "std".into(),
+            load,
+            threads: 2,
+            millis,
+            count_futex_calls: true,
+            untimed: false,
+        };
         worker::run(&FAMILIES, &serde_json::to_string(&request).unwrap()).unwrap()
     });
     let report = reports.find(|report| report.operations > 10).unwrap();
@@ -123,8 +130,14 @@ fn a_hand_off_costs_two_futex_calls_at_most() {
         let load = Definitions::built_in().unwrap().shape(shape).unwrap().load.clone();
         let mut reports = MILLIS.into_iter().map(|millis| {
             let load = load.clone();
-            let request =
-                Request { family: "spinpark".into(), load, threads: 2, millis, count_futex_calls: true };
+            let request = Request {
+                family: "spinpark".into(),
+                load,
+                threads: 2,
+                millis,
+                count_futex_calls: true,
+                untimed: false,
+            };
             worker::run(&FAMILIES, &serde_json::to_string(&request).unwrap()).unwrap()
         });
         let report = reports.find(|report| report.operations > 1_000).unwrap();

@@ -49,8 +49,9 @@ impl World {
     }
 
     /// A CPU that has something to do has timer ticks, each CPU at its own time. Without them two threads that hit upon a
-    /// rhythm would keep it for ever.
-    pub(super) fn plan_tick(&mut self, cpu: CpuId) {
+    /// rhythm would keep it for ever. A thread that polls has them only when it looks: so polling for what does not come
+    /// has no events.
+    pub(crate) fn plan_tick(&mut self, cpu: CpuId) {
         let tick = self.costs.tick;
         if tick == 0 || self.chaos.is_by_rank() || self.cpu(cpu).tick_planned {
             return;
@@ -66,7 +67,9 @@ impl World {
         self.cpu(cpu).tick_planned = false;
         if let Some(thread) = self.cpu(cpu).current {
             self.interrupt(thread);
-            self.plan_tick(cpu);
+            if self.threads[thread].state != State::Watching {
+                self.plan_tick(cpu);
+            }
         }
     }
 }

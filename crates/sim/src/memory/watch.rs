@@ -112,18 +112,20 @@ impl World {
         let (now, is_by_rank, pause) = (self.now, self.chaos.is_by_rank(), self.costs.pause);
         let thread = &mut self.threads[self.running];
         thread.state = State::Executing;
-        let watch = &mut thread.watch;
+        let cpu = thread.cpu;
+        self.plan_tick(cpu);
+        let watch = &mut self.threads[self.running].watch;
         let waited = if is_by_rank {
             // Nothing else has let that time pass. It must, or the slice of who polls in vain would hardly end.
             (watch.since, watch.before) = (None, 0);
-            let waited = (watch.quiet / 8).max(pause);
-            thread.debt += waited;
-            waited
+            (watch.quiet / 8).max(pause)
         } else {
             let last = watch.since.take().map_or(0, |since| now.saturating_sub(since));
             std::mem::take(&mut watch.before) + last
         };
         watch.quiet += waited;
+        let thread = &mut self.threads[self.running];
+        thread.debt += if is_by_rank { waited } else { 0 };
         thread.times.spinning += waited;
         u32::try_from(waited / poll).unwrap_or(u32::MAX).max(1)
     }
