@@ -150,7 +150,8 @@ fn polling_is_cheap() {
         word.store(1, Relaxed);
     });
     let outcome = simulation.run().unwrap();
-    assert!(outcome.counts.events < 500, "{} events", outcome.counts.events);
+    // The other thread's CPU has its ticks: a hundred, and what each puts off.
+    assert!(outcome.counts.events < 1_000, "{} events", outcome.counts.events);
     assert!(polls.get() > 1_000_000, "{} polls", polls.get());
 }
 
