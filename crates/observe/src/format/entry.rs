@@ -1,0 +1,194 @@
+//! What a thread counts.
+
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::AtomicU64;
+
+/// Bins of a histogram: bin *n* counts times from 2^n up to 2^(n+1) ns; the first one has 0 too, the last one all above.
+pub const BINS: usize = 40;
+/// Parts of a strip.
+pub const STRIP: usize = 64;
+
+/// What a thread wants of a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u32)]
+pub enum Role {
+    /// A mutex, or a read-write lock for writing.
+    Write = 0,
+    /// A read-write lock for reading.
+    Read = 1,
+    /// A signal of a condition variable.
+    Signal = 2,
+    /// The mutex back, after a signal or a timeout. Counted with the condition variable; from the signal on, so that the
+    /// time to wake up is in it.
+    Back = 3,
+}
+
+impl Role {
+    /// The role with this number.
+    #[must_use]
+    pub fn from_number(number: u32) -> Option<Self> {
+        [Self::Write, Self::Read, Self::Signal, Self::Back].into_iter().find(|role| *role as u32 == number)
+    }
+}
+
+/// What became of calls that could not have the lock at once. The first five exclude each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Outcome {
+    /// It got the lock without sleeping.
+    Spun,
+    /// It slept, and got the lock.
+    Parked,
+    /// It slept, and the lock was handed to it.
+    HandedOver,
+    /// Its time was over.
+    TimedOut,
+    /// It got the lock, and whether it slept is not known.
+    Unknown,
+    /// Besides: it stopped spinning because the lock went to another owner.
+    OwnerChanged,
+    /// Besides: it stopped spinning because the owner was not running.
+    OffCpu,
+    /// Besides: it stopped spinning because it had done so for long enough.
+    Budget,
+}
+
+/// The start of an entry.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Head {
+    /// Which [`Entry`] it is; 0 is the end of the segment. Written last.
+    pub kind: AtomicU32,
+    /// Bytes of the entry.
+    pub bytes: u32,
+    /// The number of the lock.
+    pub lock: u32,
+    /// A [`Role`].
+    pub role: u32,
+}
+
+/// How long locks were held.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Held {
+    /// So many times were measured.
+    pub count: AtomicU64,
+    /// Their sum, ticks.
+    pub total: AtomicU64,
+    /// The longest, ticks.
+    pub longest: AtomicU64,
+    /// The sum of their squares, ticks²: the bits of an `f64`. For the interval of an estimate.
+    pub squares: AtomicU64,
+}
+
+/// Time waited, over time: part *n* is from `n << shift` to `(n + 1) << shift` µs after the start.
+///
+/// The shift is the smallest by which the present fits; older numbers are added up when it grows.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Strip {
+    /// See above.
+    pub shift: AtomicU32,
+    /// Spare.
+    pub reserved: u32,
+    /// µs waited, counted where the wait ended.
+    pub waited: [AtomicU32; STRIP],
+}
+
+/// A thread's use of a lock in one role. Kind 1.
+#[derive(Debug)]
+#[repr(C)]
+pub struct LockStats {
+    /// See [`Head`].
+    pub head: Head,
+    /// So often taken. With the detail `Contended`: since the lock was first waited for, anywhere.
+    pub acquisitions: AtomicU64,
+    /// So often it could not be taken at once.
+    pub contended: AtomicU64,
+    /// So often a try failed.
+    pub failed_tries: AtomicU64,
+    /// Time waited, ticks.
+    pub waited: AtomicU64,
+    /// The longest wait, ticks.
+    pub longest_wait: AtomicU64,
+    /// Releases that woke somebody. Known for spinpark's locks, and for condition variables: signals sent.
+    pub wake_ups: AtomicU64,
+    /// The most threads that waited at a time, this one included.
+    pub longest_queue: AtomicU64,
+    /// See [`Outcome`].
+    pub outcomes: [AtomicU64; 8],
+    /// Acquisitions that had waited: all of them are measured.
+    pub held_after_wait: Held,
+    /// Acquisitions that had not waited: all of them with the detail `Full`, else samples, each as likely as the others.
+    pub held: Held,
+    /// Waits by length.
+    pub waits: [AtomicU32; BINS],
+    /// Measured times for which it was held, by length.
+    pub holds: [AtomicU32; BINS],
+    /// Waits over time.
+    pub strip: Strip,
+}
+
+/// A thread's use of a lock in one role at one place. Kind 2.
+#[derive(Debug)]
+#[repr(C)]
+pub struct SiteStats {
+    /// See [`Head`].
+    pub head: Head,
+    /// The stack from which the lock was taken.
+    pub stack: u32,
+    /// Spare.
+    pub reserved: u32,
+    /// So often taken here. With the details `Contended` and `Sampled`: only if it was waited for, or in a sample.
+    pub acquisitions: AtomicU64,
+    /// So often it could not be taken at once.
+    pub contended: AtomicU64,
+    /// Time waited, ticks.
+    pub waited: AtomicU64,
+    /// The longest wait, ticks.
+    pub longest_wait: AtomicU64,
+    /// Acquisitions that had waited.
+    pub held_after_wait: Held,
+    /// Acquisitions that had not.
+    pub held: Held,
+}
+
+/// Waits of a thread at one place for a lock that was taken at another. Kind 3.
+#[derive(Debug)]
+#[repr(C)]
+pub struct PairStats {
+    /// See [`Head`].
+    pub head: Head,
+    /// The stack of who waited.
+    pub waiter: u32,
+    /// The stack from which the holder had taken the lock, when the wait began; `NONE` if it is not known.
+    pub holder: u32,
+    /// So many waits.
+    pub count: AtomicU64,
+    /// Time waited, ticks.
+    pub waited: AtomicU64,
+    /// The longest wait, ticks.
+    pub longest_wait: AtomicU64,
+}
+
+/// An entry of a table.
+#[derive(Clone, Copy, Debug)]
+pub enum Entry<'a> {
+    /// Kind 1.
+    Lock(&'a LockStats),
+    /// Kind 2.
+    Site(&'a SiteStats),
+    /// Kind 3.
+    Pair(&'a PairStats),
+}
+
+impl Entry<'_> {
+    /// The number of [`LockStats`].
+    pub const LOCK: u32 = 1;
+    /// The number of [`SiteStats`].
+    pub const SITE: u32 = 2;
+    /// The number of [`PairStats`].
+    pub const PAIR: u32 = 3;
+    /// Bytes of the largest one.
+    pub const LARGEST: usize = size_of::<LockStats>();
+}

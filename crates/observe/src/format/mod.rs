@@ -1,0 +1,36 @@
+//! The file of one profiled process, `PID.spinprof`.
+//!
+//! ```text
+//! header (one page) │ locks │ stacks │ threads │ segments │ maps │ text
+//! ```
+//!
+//! | region     | a record is                                                  | who writes it                              |
+//! |------------|--------------------------------------------------------------|--------------------------------------------|
+//! | `locks`    | [`Lock`]: address, kind, where it was created, its name        | who meets a lock first; once                |
+//! | `stacks`   | [`Stack`]: return addresses                                   | who has a stack first; once                 |
+//! | `threads`  | [`Thread`]: a table of statistics, used by one thread at a time | that thread                                 |
+//! | `segments` | [`Segment`]: a piece of a table, full of entries               | the thread whose table it is                |
+//! | `maps`     | snapshots of `/proc/self/maps`, each with a line before it     | who finds code that was not mapped before   |
+//! | `text`     | names of locks                                                | who names a lock                            |
+//!
+//! The file is sparse: regions have room for a large program, and only what is used has pages on the disk. Records are
+//! claimed by adding one to the region's `used`; a record whose first word is 0 is claimed and not written yet.
+//! What does not fit is counted in the region's `dropped`.
+//!
+//! Numbers are little-endian, as on the machine that wrote them. Times are in ticks of the header's clock unless a name says
+//! otherwise. Counters of tables are written by one thread with plain stores (Relaxed), so a reader of a living program
+//! sees numbers that are a moment old, and not all of the same moment.
+
+mod entry;
+mod header;
+mod record;
+mod view;
+
+pub use self::entry::{
+    Entry, Head, Held, LockStats, Outcome, PairStats, Role, SiteStats, Strip, BINS, STRIP,
+};
+pub use self::header::{
+    Clock, Detail, Header, Locks, Region, RegionId, HEADER_BYTES, MAGIC, REGIONS, VERSION,
+};
+pub use self::record::{Kind, Lock, Segment, Stack, Thread, FRAMES, NONE, SEGMENT_BYTES};
+pub use self::view::{Broken, View};

@@ -1,0 +1,133 @@
+//! Records that are written once, and the pieces of which tables are made.
+
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+use super::entry::Entry;
+
+/// No lock, stack or name: the number of a record that does not exist.
+pub const NONE: u32 = u32::MAX;
+
+/// What a lock is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Kind {
+    /// A mutex: the default kind.
+    Mutex = 1,
+    /// A recursive mutex.
+    Recursive = 2,
+    /// A mutex that checks for errors.
+    ErrorChecking = 3,
+    /// A mutex that spins before it sleeps (`PTHREAD_MUTEX_ADAPTIVE_NP`).
+    Adaptive = 4,
+    /// A robust, priority-inheriting, priority-protected or process-shared mutex.
+    Special = 5,
+    /// A read-write lock.
+    RwLock = 6,
+    /// A condition variable.
+    Condvar = 7,
+}
+
+impl Kind {
+    /// The kind with this number.
+    #[must_use]
+    pub fn from_number(number: u32) -> Option<Self> {
+        [
+            Self::Mutex,
+            Self::Recursive,
+            Self::ErrorChecking,
+            Self::Adaptive,
+            Self::Special,
+            Self::RwLock,
+            Self::Condvar,
+        ]
+        .into_iter()
+        .find(|kind| *kind as u32 == number)
+    }
+}
+
+/// A lock: an object at an address, from its creation or first use to its destruction.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Lock {
+    /// A [`Kind`]; 0 while the record is being written. Written last.
+    pub kind: AtomicU32,
+    /// 1 once the object was destroyed, so that the address may be another lock's.
+    pub destroyed: AtomicU32,
+    /// Where it is.
+    pub address: u64,
+    /// When it was first met, ticks.
+    pub since: u64,
+    /// The [`Stack`] that created it (`pthread_mutex_init`), or used it first.
+    pub stack: AtomicU32,
+    /// 1 if `stack` created it, 0 if it used it first.
+    pub is_created: u32,
+    /// Thread id of who did.
+    pub thread: u32,
+    /// Where its name starts in the region `text`, or [`NONE`].
+    pub name: AtomicU32,
+    /// Of recorders, not for readers.
+    pub scratch: [AtomicU32; 6],
+}
+
+/// Return addresses that a stack has at most.
+pub const FRAMES: usize = 29;
+
+/// A stack: where somebody called.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Stack {
+    /// A hash of the addresses, never 0; 0 while the record is being written. Written last.
+    pub hash: AtomicU64,
+    /// So many addresses.
+    pub depth: u32,
+    /// 1 if there were more.
+    pub is_cut: u32,
+    /// The snapshot of `maps` in which the addresses are to be looked up.
+    pub maps: u32,
+    /// 0: by unwind tables; 1: by frame pointers; 2: the caller's address only.
+    pub method: u32,
+    /// Return addresses, the innermost first.
+    pub frames: [u64; FRAMES],
+}
+
+/// A table of statistics. One thread uses it; when that has ended, another one may, and counts on.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Thread {
+    /// The thread that uses it, or did last; 0 while the record is being written.
+    pub id: AtomicU32,
+    /// How many threads have used it.
+    pub users: AtomicU32,
+    /// Its latest segment, or [`NONE`]; that knows the one before.
+    pub segment: AtomicU32,
+    /// Spare.
+    pub reserved: u32,
+    /// When its first user came, ticks.
+    pub since: u64,
+    /// Name of its last user, as the kernel has it, ended by a zero.
+    pub name: [u8; 16],
+    /// Waits that ended.
+    pub waits: AtomicU64,
+    /// Time that its threads waited, ticks.
+    pub waited: AtomicU64,
+}
+
+/// Bytes in a segment.
+pub const SEGMENT_BYTES: usize = 1 << 15;
+
+/// A piece of a table. Entries follow each other from the start of `entries`; one with the kind 0 is the end.
+#[repr(C)]
+pub struct Segment {
+    /// The number of its [`Thread`] plus 1; 0 while it is being written.
+    pub owner: AtomicU32,
+    /// The table's segment before this one, or [`NONE`].
+    pub before: u32,
+    /// See [`Entry`]. Each starts at a multiple of 8 bytes.
+    pub entries: [AtomicU64; SEGMENT_BYTES / 8 - 1],
+}
+
+const _: () = assert!(size_of::<Segment>() == SEGMENT_BYTES);
+const _: () = assert!(size_of::<Lock>() == 64);
+const _: () = assert!(size_of::<Stack>() == 256);
+const _: () = assert!(size_of::<Thread>() == 56);
+const _: () = assert!(Entry::LARGEST <= SEGMENT_BYTES / 8);

@@ -1,0 +1,12 @@
+//! What a profile of locks is made of, and who writes it.
+//!
+//! The profiled program maps a file and counts in it; so a program that is killed leaves what it had, and somebody else can
+//! look while it runs. Each thread writes to tables of its own, never near a lock; nothing is shared but what is written
+//! once. No std, no allocation.
+//!
+//! | module      | what it has                                                   |
+//! |-------------|---------------------------------------------------------------|
+//! | [`format`]  | the file: regions, records, entries; a [`format::View`] of it  |
+#![no_std]
+
+pub mod format;

@@ -1,0 +1,3 @@
+//! Profiles of locks, read: one process' tables merged, with symbols, ready to be shown.
+
+pub mod model;

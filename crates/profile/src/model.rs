@@ -1,0 +1,307 @@
+//! A profile as it is shown and as it is written to JSON. Times are ns; everything that was sampled says so.
+
+use serde::{Deserialize, Serialize};
+
+/// The first field of the JSON document.
+pub const FORMAT: &str = "spinpark-profile";
+/// Changes when a field changes its meaning or goes.
+pub const VERSION: u32 = 1;
+
+/// The index of a place in [`Profile::places`].
+pub type PlaceId = usize;
+
+/// One process.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Profile {
+    /// [`FORMAT`].
+    pub format: String,
+    /// [`VERSION`].
+    pub version: u32,
+    /// Path of the program.
+    pub program: String,
+    /// Its arguments, the program's name among them.
+    pub arguments: Vec<String>,
+    /// The process.
+    pub pid: u32,
+    /// Its parent.
+    pub parent: u32,
+    /// When recording began, ns since 1970.
+    pub started: u64,
+    /// For how long it was recorded, ns.
+    pub duration: u64,
+    /// How it ended.
+    pub ended: Ended,
+    /// How much was recorded.
+    pub detail: Detail,
+    /// One in so many uncontended acquisitions was timed, with the detail `sampled`.
+    pub sample_every: u32,
+    /// Whose locks they were.
+    pub locks_of: LocksOf,
+    /// CPUs that the process could use.
+    pub cpus: u32,
+    /// Threads that used a lock.
+    pub threads: Vec<Thread>,
+    /// Places in the program: stacks with symbols. Equal ones are one place.
+    pub places: Vec<Place>,
+    /// Locks that were waited for or counted, those with the longest wait in all first.
+    pub locks: Vec<Lock>,
+    /// Who waited for whom, the longest in all first.
+    pub pairs: Vec<Pair>,
+    /// All waiting over time.
+    pub strip: Strip,
+    /// What did not fit into the recorder's tables: numbers may be too low.
+    pub dropped: u64,
+    /// Calls that were not recorded because the recorder was at work in their thread (signal handlers).
+    pub nested: u64,
+    /// What recording cost, if it was asked for or could be estimated.
+    pub cost: Option<Cost>,
+}
+
+/// How recording ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    /// The program exited.
+    Exited,
+    /// It was killed, or became another program.
+    Killed,
+    /// It was still running when the profile was read.
+    Running,
+}
+
+/// How much was recorded; see the recorder's format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "see `spinpark_observe::format::Detail`")]
+pub enum Detail {
+    Off,
+    Contended,
+    Sampled,
+    Full,
+}
+
+/// Whose locks they were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "see `spinpark_observe::format::Locks`")]
+pub enum LocksOf {
+    Glibc,
+    Spinpark,
+    Library,
+}
+
+/// A table, which several threads may have used after each other.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Thread {
+    /// The last one's id.
+    pub id: u32,
+    /// The last one's name.
+    pub name: String,
+    /// How many threads used the table.
+    pub users: u32,
+    /// Waits.
+    pub waits: u64,
+    /// Time waited.
+    pub waited: u64,
+}
+
+/// Where somebody called a lock function: the frames from the innermost of the program outwards.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Place {
+    /// Frames; functions that were inlined come before the one that they are in.
+    pub frames: Vec<Frame>,
+    /// There were more frames than were recorded.
+    pub is_cut: bool,
+}
+
+/// A frame.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Frame {
+    /// The function, demangled; none for code without symbols.
+    pub function: Option<String>,
+    /// Its source file and line.
+    pub source: Option<(String, u32)>,
+    /// File name of the program or library.
+    pub module: String,
+    /// The return address in that file.
+    pub offset: u64,
+    /// Inlined into the frame after it.
+    pub is_inlined: bool,
+}
+
+/// A lock, from creation or first use to destruction.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Lock {
+    /// Its number in the recording; unique in this profile.
+    pub id: u32,
+    /// What reports call it: its name; or else what created or first used it, with a number if there are several.
+    pub label: String,
+    /// The name that the program gave it.
+    pub name: Option<String>,
+    /// Its address.
+    pub address: u64,
+    /// What it is.
+    pub kind: Kind,
+    /// What created it, or used it first.
+    pub place: Option<PlaceId>,
+    /// Whether `place` created it.
+    pub is_created: bool,
+    /// It was destroyed before the end.
+    pub is_destroyed: bool,
+    /// What threads did with it.
+    pub roles: Vec<RoleStats>,
+}
+
+/// What a lock is; see the recorder's format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "see `spinpark_observe::format::Kind`")]
+pub enum Kind {
+    Mutex,
+    Recursive,
+    ErrorChecking,
+    Adaptive,
+    Special,
+    RwLock,
+    Condvar,
+}
+
+/// What threads want of a lock; see the recorder's format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "see `spinpark_observe::format::Role`")]
+pub enum Role {
+    Write,
+    Read,
+    Signal,
+    Back,
+}
+
+/// The use of a lock in one role.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RoleStats {
+    /// Which.
+    pub role: Role,
+    /// So often taken; with the detail `contended`: since it was first waited for.
+    pub acquisitions: u64,
+    /// So often it could not be taken at once.
+    pub contended: u64,
+    /// So often a try failed.
+    pub failed_tries: u64,
+    /// Time waited.
+    pub wait: Times,
+    /// Time held.
+    pub hold: Held,
+    /// What became of those who had to wait.
+    pub outcomes: Outcomes,
+    /// Releases that woke somebody; of condition variables: signals.
+    pub wake_ups: u64,
+    /// The most threads that waited at a time.
+    pub longest_queue: u64,
+    /// Waits over time.
+    pub strip: Strip,
+    /// By place, the longest wait in all first.
+    pub sites: Vec<Site>,
+}
+
+/// Lengths of time.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Times {
+    /// So many.
+    pub count: u64,
+    /// Their sum.
+    pub total: u64,
+    /// The longest.
+    pub longest: u64,
+    /// By length: bin *n* from 2^n ns up to 2^(n+1). Bins at the end that are 0 are left out.
+    pub histogram: Vec<u64>,
+}
+
+/// How long a lock was held.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Held {
+    /// What was measured.
+    pub measured: Times,
+    /// Time held in all: measured, or estimated from samples.
+    pub total: u64,
+    /// Half the width of the 95 % interval of `total`; 0 if every acquisition was measured.
+    pub total_error: u64,
+}
+
+/// What became of those who had to wait; the last three besides.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "see `spinpark_observe::format::Outcome`")]
+pub struct Outcomes {
+    pub spun: u64,
+    pub parked: u64,
+    pub handed_over: u64,
+    pub timed_out: u64,
+    pub unknown: u64,
+    pub owner_changed: u64,
+    pub off_cpu: u64,
+    pub budget: u64,
+}
+
+/// The use of a lock in one role at one place.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Site {
+    /// Where.
+    pub place: PlaceId,
+    /// So often taken here; with the details `contended` and `sampled` only those that waited, or were in a sample.
+    pub acquisitions: u64,
+    /// So often it could not be taken at once.
+    pub contended: u64,
+    /// Time waited here.
+    pub wait_total: u64,
+    /// The longest wait.
+    pub wait_longest: u64,
+    /// Time held when taken here, as measured.
+    pub hold: Held,
+    /// So often somebody else had to wait while it was held from here (FreeBSD's `cnt_hold`).
+    pub blocked: u64,
+    /// Time for which others waited while it was held from here.
+    pub blocked_total: u64,
+}
+
+/// Who waited for whom.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Pair {
+    /// [`Lock::id`].
+    pub lock: u32,
+    /// What the waiter wanted.
+    pub role: Role,
+    /// Where it waited.
+    pub waiter: PlaceId,
+    /// Where the holder had taken the lock, when the wait began; none if that is not known.
+    pub holder: Option<PlaceId>,
+    /// So many waits.
+    pub count: u64,
+    /// Their sum.
+    pub wait_total: u64,
+    /// The longest.
+    pub wait_longest: u64,
+}
+
+/// Time waited, over time.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Strip {
+    /// The length of a part, ns.
+    pub part: u64,
+    /// Time waited by all threads, counted where waits ended: part *n* begins at `n * part` after the start.
+    pub waited: Vec<u64>,
+}
+
+/// What recording cost.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Cost {
+    /// Measured on the program itself (`--overhead`), or estimated: cost of an event × events.
+    pub is_measured: bool,
+    /// Time of the program with recording ÷ without.
+    pub ratio: f64,
+    /// Its 95 % interval, if measured.
+    pub interval: Option<(f64, f64)>,
+    /// How far two runs without recording differ: no smaller effect can be seen.
+    pub noise: Option<f64>,
+    /// In words, one sentence.
+    pub says: String,
+}
