@@ -45,6 +45,7 @@ pub mod sample;
 pub mod simulate;
 pub mod stats;
 pub mod target;
-pub mod units;
 pub mod warnings;
 pub mod workloads;
+
+pub use spinpark_show::units;

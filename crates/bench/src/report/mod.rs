@@ -2,7 +2,6 @@
 
 pub mod compare_table;
 pub mod documents;
-mod html;
 pub mod json;
 pub mod locks;
 pub mod plot;

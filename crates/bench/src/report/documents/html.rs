@@ -3,10 +3,10 @@
 use minijinja::Error;
 use minijinja::value::Serde;
 use serde::Serialize;
+use spinpark_show::page::{PAGE, environment};
 
 use super::markdown::{INTRODUCTION, QUICK};
 use crate::documents::page::Page;
-use crate::report::html::{PAGE, environment};
 
 #[derive(Serialize)]
 struct Data<'a> {

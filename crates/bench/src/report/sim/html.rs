@@ -3,11 +3,11 @@
 use minijinja::Error;
 use minijinja::value::Serde;
 use serde::Serialize;
+use spinpark_show::page::{PAGE, environment};
 use spinpark_sim::documents::Table;
 
 use super::sweep::{Grid, What, grids, legend, plots};
 use super::tables;
-use crate::report::html::{PAGE, environment};
 use crate::simulate::sweep::Cell;
 
 #[derive(Serialize)]

@@ -4,14 +4,14 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Error, HtmlEscape, Value};
 
 /// The name decides that everything is escaped but what the template calls safe: the SVG that we draw.
-pub(super) const PAGE: &str = "page.html";
+pub const PAGE: &str = "page.html";
 
 /// An environment with `template` as [`PAGE`], our style and our filters.
 ///
 /// # Errors
 ///
 /// If the template is wrong.
-pub(super) fn environment(template: &'static str) -> Result<Environment<'static>, Error> {
+pub fn environment(template: &'static str) -> Result<Environment<'static>, Error> {
     let mut environment = Environment::new();
     environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     environment.add_template(PAGE, template)?;
