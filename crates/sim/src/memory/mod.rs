@@ -6,11 +6,14 @@
 //! come, first served. The core that has just got the line can use it until the next move is half done: a store right
 //! after a successful compare-exchange does not wait behind everybody who polls.
 //!
+//! A store to a line that is elsewhere waits in the store buffer, and its thread goes on: see `stores`.
+//!
 //! Values are not kept here: the simulated program's words are real memory, and an access happens to them at the moment
 //! at which its line is there. So the memory is sequentially consistent; weak memory is what the loom models are for.
 
 mod bits;
 mod line;
+mod stores;
 mod watch;
 
 use rustc_hash::FxHashMap;
@@ -21,6 +24,7 @@ use crate::engine::time::Ps;
 use crate::engine::world::World;
 pub(crate) use line::{Cache, Core, LineId};
 use line::{Line, Move, Request};
+pub(crate) use stores::Stores;
 pub(crate) use watch::Watch;
 
 /// Bytes of a cache line.
@@ -91,9 +95,20 @@ impl World {
         let (now, costs) = (self.now, self.costs);
         let line = self.memory.get(id);
         let arrived = std::mem::take(&mut self.threads[self.running].loading) == Some((id, line.version));
+        let mut has_line = self.chaos.is_by_rank() || line.is_usable(core, exclusive, now);
         if arrived && line.holder.is_none() {
             line.sharers.insert(core);
-        } else if !self.chaos.is_by_rank() && !line.is_usable(core, exclusive, now) {
+            has_line |= !exclusive;
+        }
+        if self.is_held_up(access, has_line) {
+            return Reach::Later;
+        }
+        if !has_line && access == Access::Store {
+            self.buffer(id, core);
+            self.note_polled(id, access);
+            return Reach::There;
+        }
+        if !has_line {
             return self.miss(id, core, exclusive);
         }
         let cost = match access {
@@ -107,7 +122,7 @@ impl World {
         let running = self.running;
         self.threads[running].debt += cost;
         if exclusive {
-            self.changed(id);
+            self.changed(id, core);
         }
         self.note_polled(id, access);
         Reach::There
@@ -125,34 +140,12 @@ impl World {
             self.resume_at(thread, at, State::Fetching);
             return Reach::Later;
         }
-        line.waiting.push(Request { thread: Some(thread), core, exclusive, early, asked: now });
+        line.waiting.push(Request { thread: Some(thread), stored: None, core, exclusive, early, asked: now });
         self.threads[thread].state = State::Fetching;
         if line.moving.is_none() {
             self.start_move(id);
         }
         Reach::Later
-    }
-
-    /// Whether the running thread's core may write the line at once.
-    pub(crate) fn has_line(&mut self, address: usize) -> bool {
-        let (id, core, now) = (self.memory.of(address), self.core_of_running(), self.now);
-        self.memory.get(id).is_usable(core, true, now)
-    }
-
-    /// The running thread asks for the line, to write it, and does not wait.
-    pub(crate) fn fetch(&mut self, address: usize) {
-        let id = self.memory.of(address);
-        let (core, now, early) = (self.core_of_running(), self.now, self.asking_since());
-        let line = self.memory.get(id);
-        let is_asked = line.waiting.iter().any(|request| request.core == core)
-            || line.moving.is_some_and(|moving| moving.to.core == core);
-        if is_asked || line.is_usable(core, true, now) || self.chaos.is_by_rank() {
-            return;
-        }
-        line.waiting.push(Request { thread: None, core, exclusive: true, early, asked: now });
-        if line.moving.is_none() {
-            self.start_move(id);
-        }
     }
 
     /// Sends the line to one of those who wait for it.
@@ -250,6 +243,9 @@ impl World {
         }
         line.caches.insert(cache);
         self.serve_siblings(id, to);
+        if let Some(storer) = to.stored {
+            self.store_is_done(storer, id, to.core);
+        }
         if !to.exclusive {
             self.serve_the_rest(id, cache);
         }
@@ -273,6 +269,9 @@ impl World {
             self.memory.get(id).waiting.swap_remove(index);
             if let Some(thread) = request.thread {
                 self.resume_at(thread, self.now, State::Fetching);
+            }
+            if let Some(storer) = request.stored {
+                self.store_is_done(storer, id, request.core);
             }
         }
     }
