@@ -227,6 +227,32 @@ fn lines_that_are_needed_soon_come_side_by_side() {
     assert!(both < 1.3 * near, "{both} ns");
 }
 
+/// Transfers are spread evenly around what they take, and one seed is one run.
+#[test]
+fn transfers_differ() {
+    let mut machine = Machine::plain(2);
+    machine.cpu.window_ns = 0.0;
+    machine.memory.spread = 0.2;
+    let near = machine.memory.near_ns;
+    let took = after_writes(&machine, 400, add) / 400.0 - machine.memory.rmw_ns - machine.cpu.step_ns;
+    assert!((0.97 * near..1.03 * near).contains(&took), "{took} ns for each");
+    let of_one = |seed| {
+        let line = line();
+        let mut simulation = Simulation::new(&machine).seed(seed);
+        for cpu in 0..2 {
+            let line = Rc::clone(&line);
+            simulation.thread_on(cpu..cpu + 1, move || {
+                here::compute(1_000 * u64::from(cpu));
+                line.0.fetch_add(1, Relaxed);
+            });
+        }
+        simulation.run().unwrap().elapsed_ns
+    };
+    assert_eq!(of_one(1), of_one(1));
+    let all: std::collections::BTreeSet<u64> = (0..20).map(of_one).collect();
+    assert!(all.len() > 4, "{all:?}");
+}
+
 #[test]
 fn a_sibling_that_computes_slows_a_thread() {
     let machine = two_sockets();

@@ -38,7 +38,7 @@ impl World {
 
     /// The thread's CPU serves an interrupt first.
     fn interrupt(&mut self, thread: ThreadId) {
-        let (interrupt, now) = (self.costs.interrupt, self.now);
+        let (interrupt, now) = (self.spread_call(self.costs.interrupt), self.now);
         let other = &mut self.threads[thread];
         if other.state == State::Executing && other.until > now {
             let until = other.until + interrupt;

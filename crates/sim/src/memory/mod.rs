@@ -131,11 +131,13 @@ impl World {
     fn miss(&mut self, id: LineId, core: Core, exclusive: bool) -> Reach {
         let (now, costs, thread) = (self.now, self.costs, self.running);
         let (cache, early) = (self.places.cache_of(core), self.asking_since());
+        let shared = self.spread_transfer(costs.shared);
         let line = self.memory.get(id);
         let is_near = line.holder.is_none() && line.caches.has(cache) && !line.is_leaving(exclusive, now);
         if !exclusive && is_near {
             let at = line.serve(cache, now, costs.shared_busy);
-            let at = at + costs.shared.saturating_sub(line.early(core, early, now));
+            let early = line.early(core, early, now);
+            let at = at + shared.saturating_sub(early);
             self.threads[thread].loading = Some((id, line.version));
             self.resume_at(thread, at, State::Fetching);
             return Reach::Later;
@@ -155,6 +157,7 @@ impl World {
         let to = line.waiting.swap_remove(next);
         let (now, early) = (self.now, self.memory.get(id).early(to.core, to.early, self.now));
         let cost = self.move_cost(id, to);
+        let cost = self.spread_transfer(cost);
         let serial = ((cost as f64 * self.costs.serial) as Ps).max(1);
         // First the request is on its way, and the line stays in use; who has waited has that behind it.
         let way = cost.saturating_sub(serial);
