@@ -51,13 +51,15 @@ pub(crate) fn access(address: usize, access: Access) {
         has_waited = true;
         suspend();
     }
-    if has_waited {
-        world(|world| {
+    world(|world| {
+        if has_waited {
             world.runs_ahead(world.now - asked);
+        }
+        if has_waited || access == Access::Update {
             world.has_come();
-        });
-    }
-    world(World::has_looked);
+        }
+        world.has_looked();
+    });
 }
 
 /// Accesses memory whose contents are nobody's business.

@@ -253,6 +253,28 @@ fn transfers_differ() {
     assert!(all.len() > 4, "{all:?}");
 }
 
+/// Two cores that change the same few lines take them away from each other before they are used: what was done ahead is for
+/// nothing then. With many lines that is rare.
+#[test]
+fn lines_that_are_lost_are_asked_for_again() {
+    let per_change = |lines: u64| {
+        let mut simulation = Simulation::new(&Machine::plain(2));
+        let all: Rc<Vec<_>> = Rc::new((0..lines).map(|_| line()).collect());
+        for cpu in 0..2 {
+            let all = Rc::clone(&all);
+            simulation.thread_on(cpu..cpu + 1, move || {
+                for _ in 0..4_000 {
+                    let chosen = here::random(lines) as usize;
+                    all[chosen].0.fetch_add(1, Relaxed);
+                }
+            });
+        }
+        simulation.run().unwrap().elapsed_ns as f64 / 4_000.0
+    };
+    let (few, many) = (per_change(4), per_change(256));
+    assert!(few > 1.5 * many, "{few} ns with few lines, {many} with many");
+}
+
 #[test]
 fn a_sibling_that_computes_slows_a_thread() {
     let machine = two_sockets();

@@ -128,9 +128,17 @@ impl World {
         Reach::There
     }
 
+    /// For how long another core than `core` has had the line.
+    pub(crate) fn since_lost(&self, id: LineId, core: Core) -> Ps {
+        match self.memory.lines[id.0 as usize].last {
+            Some((last, at)) if last != core => self.now.saturating_sub(at),
+            _ => Ps::MAX,
+        }
+    }
+
     fn miss(&mut self, id: LineId, core: Core, exclusive: bool) -> Reach {
         let (now, costs, thread) = (self.now, self.costs, self.running);
-        let (cache, early) = (self.places.cache_of(core), self.asking_since());
+        let (cache, early) = (self.places.cache_of(core), self.not_lost(id, core));
         let shared = self.spread_transfer(costs.shared);
         let line = self.memory.get(id);
         let is_near = line.holder.is_none() && line.caches.has(cache) && !line.is_leaving(exclusive, now);

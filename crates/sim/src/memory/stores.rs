@@ -59,7 +59,7 @@ impl World {
 
     /// The running thread's store waits for the line.
     pub(super) fn buffer(&mut self, id: LineId, core: Core) {
-        let (thread, now, early) = (self.running, self.now, self.asking_since());
+        let (thread, now, early) = (self.running, self.now, self.not_lost(id, core));
         let line = self.memory.get(id);
         let moving = line.moving.as_mut().map(|moving| &mut moving.to);
         let mut asked = moving.into_iter().chain(line.waiting.iter_mut());

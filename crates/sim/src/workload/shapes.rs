@@ -27,12 +27,17 @@ fn data() -> Rc<Data> {
     Rc::new(Data(std::array::from_fn(|_| Line(AtomicU32::new(0)))))
 }
 
-/// A change of each line, as `+= 1` under a lock. None needs another one, and nothing waits for the sums: as stores, they come
-/// side by side.
+/// A change of each line, as `+= 1` under a lock: a load and a store. None needs another one, so they come side by side.
 fn change(lines: &[Line]) {
     for Line(word) in lines {
-        word.store(0, Relaxed);
+        word.store(word.load(Relaxed), Relaxed);
     }
+}
+
+/// The same to a word beside a lock, whatever is there.
+fn count_at(address: usize) {
+    here::touch(address, Access::Load);
+    here::touch(address, Access::Store);
 }
 
 /// The time of a step of work, ns.
@@ -80,12 +85,12 @@ fn sections(plan: &mut Plan<'_>, shape: Section) -> Result<(), SettingError> {
                 lock.with(|| {
                     let is_beside = shape.lines == 0;
                     if is_beside {
-                        here::touch(lock.address(), Access::Store);
+                        count_at(lock.address());
                     }
                     change(&data.0[..shape.lines]);
                     step.work(shape.inside);
                     if is_beside {
-                        here::touch(lock.address(), Access::Store);
+                        count_at(lock.address());
                     }
                 });
                 step.work(shape.outside);
