@@ -181,6 +181,9 @@ impl World {
         let cache = self.places.cache_of(to.core);
         let socket = |cache: Cache| self.places.socket_of_cache(cache);
         let line = &self.memory.lines[id.0 as usize];
+        if line.holder == Some(to.core) || line.sharers.has(to.core) {
+            return; // it is there: only the other copies end
+        }
         let from = match line.holder {
             Some(holder) => Some(self.places.cache_of(holder)),
             None => line.caches.iter().find(|&other| other == cache).or_else(|| line.caches.iter().next()),
