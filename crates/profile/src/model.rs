@@ -45,11 +45,11 @@ pub struct Profile {
     pub places: Vec<Place>,
     /// Files that code of places is in.
     pub modules: Vec<Module>,
-    /// Locks that were waited for or counted, those with the longest wait in all first.
+    /// Locks that were waited for or counted, those with the longest wait in all first; waiting for signals does not count.
     pub locks: Vec<Lock>,
-    /// Who waited for whom, the longest in all first.
+    /// Who waited for whom, the longest in all first; those who waited for signals last.
     pub pairs: Vec<Pair>,
-    /// All waiting over time.
+    /// All waiting for locks over time; without waiting for signals.
     pub strip: Strip,
     /// What did not fit into the recorder's tables: numbers may be too low.
     pub dropped: u64,
