@@ -6,6 +6,7 @@
 //! | [`read`]    | recordings, `PID.spinprof`                                                       |
 //! | [`symbols`] | functions and lines                                                             |
 
+pub mod html;
 pub mod model;
 pub mod read;
 pub mod symbols;
