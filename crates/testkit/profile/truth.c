@@ -351,20 +351,24 @@ static void scene_short_threads(void)
     truth_print(&writing, "write", &mutex);
 }
 
-/* Holds of different lengths, which only samples know. */
+/* Holds of two lengths, which only samples know. Whoever is preempted while it holds the lock, holds it for long. */
 static void scene_samples(void)
 {
     uint32_t seed = 1;
+    long is_long = 0;
     for (int i = 0; i < 200000; i++) {
         OK(pthread_mutex_lock(&mutex));
         truth_hold_begins(&writing);
         writing.acquisitions++;
-        for (int64_t end = writing.started + 500 + random_next(&seed) % 2000; clock_now() < end;)
+        for (int64_t end = writing.started + (random_next(&seed) % 10 < 3 ? 12000 : 3000); clock_now() < end;)
             ;
+        int64_t before = writing.held;
         truth_hold_ends(&writing);
+        is_long += writing.held - before >= 8192;
         OK(pthread_mutex_unlock(&mutex));
     }
     truth_print(&writing, "write", &mutex);
+    printf("long %ld\n", is_long);
 }
 
 int main(int count, char **arguments)

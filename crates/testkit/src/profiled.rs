@@ -35,6 +35,7 @@ pub struct Use {
     pub held: Holds,
     pub waits: u64,
     pub holds: u64,
+    pub hold_bins: Vec<u64>,
     /// µs.
     pub strip: u64,
 }
@@ -187,7 +188,11 @@ impl Recording {
         all.held_after_wait.add(&stats.held_after_wait, tick);
         all.held.add(&stats.held, tick);
         all.waits += stats.waits.iter().map(|bin| u64::from(bin.load(Relaxed))).sum::<u64>();
-        all.holds += stats.holds.iter().map(|bin| u64::from(bin.load(Relaxed))).sum::<u64>();
+        all.hold_bins.resize(stats.holds.len(), 0);
+        for (all, one) in all.hold_bins.iter_mut().zip(&stats.holds) {
+            *all += u64::from(one.load(Relaxed));
+        }
+        all.holds = all.hold_bins.iter().sum();
         all.strip += stats.strip.waited.iter().map(|part| u64::from(part.load(Relaxed))).sum::<u64>();
     }
 

@@ -89,8 +89,10 @@ impl Scene {
             }
             assert_eq!(found.waits, found.contended, "a histogram has every wait: {context}");
             assert_eq!(found.outcomes[..5].iter().sum::<u64>(), found.contended, "{context}");
-            assert_near("waits", found.waited, truth.waited, 0.05);
-            assert_near("strip", found.strip as f64 * 1e3, truth.waited, 0.05);
+            assert_near("strip", found.strip as f64 * 1e3, found.waited, 0.05);
+            if truth.waited > 0.0 || truth.contended.is_some() {
+                assert_near("waits", found.waited, truth.waited, 0.05);
+            }
             if truth.contended.is_some() {
                 assert_near("longest wait", found.longest_wait, truth.longest, 0.05);
             }
@@ -219,13 +221,15 @@ scenes! {
         assert_eq!((found.acquisitions, found.contended), (truth.acquisitions, 0));
         let (count, all) = (found.held.count as f64, found.acquisitions as f64);
         assert!((2_500.0..4_000.0).contains(&count), "one in 64 of 200,000: {count}");
-        // The estimate that readers make: four standard errors hold it but once in ten thousand runs.
+        // Each hold is in a sample with the same chance, so of the long ones there are as many as there should be; four
+        // standard errors are exceeded once in ten thousand runs. (Not their sum: a few preemptions would be most of it.)
+        let words: Vec<&str> = scene.lines.last().expect("lines").split(' ').collect();
+        let part = words[1].parse::<f64>().expect("a count") / all;
+        let found_part = found.hold_bins[13..].iter().sum::<u64>() as f64 / count;
+        let error = (part * (1.0 - part) / count).sqrt();
+        assert!((found_part - part).abs() < 4.0 * error, "{found_part}, {part} ± {error}");
+        // And what readers estimate from has what it should have.
         let mean = found.held.total / count;
-        let variance = found.held.squares / count - mean * mean;
-        let error = all * (variance / count).sqrt();
-        let estimate = all * mean;
-        // Between the two looks of the program and those of the recorder lies the rest of the calls: 0.1 µs each.
-        let allowed = 4.0 * error + all * 150.0;
-        assert!((estimate - truth.held).abs() < allowed, "{estimate} ± {error}, {}", truth.held);
+        assert!(found.held.squares / count >= mean * mean && mean > 3_000.0 * 0.7 + 12_000.0 * 0.25, "{found:?}");
     };
 }
