@@ -13,6 +13,7 @@ mod cpu;
 mod environment;
 mod futex;
 mod memory;
+mod observer;
 mod permanent;
 pub mod raw;
 mod rseq;
@@ -23,10 +24,13 @@ mod thread;
 
 use core::sync::atomic;
 
-use spinpark_platform::{Clock, Deadline, OnCpu, Pace, Platform, SlotLeft, Spin, Tuning, Wait, WakeOp};
+use spinpark_platform::{
+    Clock, Deadline, Event, OnCpu, Pace, Platform, SlotLeft, Spin, Tuning, Wait, WakeOp,
+};
 
 pub use environment::{is_off, is_on, variable};
 pub use memory::Cell;
+pub use observer::{observe, Observer};
 pub use permanent::initialise;
 pub use rseq::start;
 pub use symbol::{lookup, lookup_version, Library, Scope};
@@ -190,6 +194,11 @@ impl Platform for Linux {
 
     fn slots_move(table: u32, lock: usize) {
         slots::move_readers(table, lock);
+    }
+
+    #[inline(always)]
+    fn event(event: Event) {
+        observer::tell(event);
     }
 }
 

@@ -6,8 +6,9 @@ use libc::{
     clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, pthread_mutexattr_t, pthread_rwlock_t,
     pthread_rwlockattr_t, pthread_t, timespec,
 };
+use spinpark_linux::Observer;
 use spinpark_pthread::fork::Handler;
-use spinpark_pthread::{c11, cancel, cond, fork, glibcs, mutex, rwlock};
+use spinpark_pthread::{c11, cancel, cond, fork, glibcs, mutex, observe, rwlock};
 
 use crate::export::export;
 
@@ -119,4 +120,10 @@ export! {
         ["spinpark_cnd_signal_0" as "cnd_signal@GLIBC_2.28", "spinpark_cnd_signal_1" as "cnd_signal@@GLIBC_2.34"];
     cnd_broadcast(cond: *mut pthread_cond_t) -> c_int = c11::cnd_broadcast,
         ["spinpark_cnd_broadcast_0" as "cnd_broadcast@GLIBC_2.28", "spinpark_cnd_broadcast_1" as "cnd_broadcast@@GLIBC_2.34"];
+}
+
+// Not glibc's: for the profiler.
+export! {
+    spinpark_observe(observer: Option<Observer>) -> c_int = observe::observe,
+        ["spinpark_spinpark_observe_0" as "spinpark_observe@@SPINPARK_1"];
 }

@@ -97,11 +97,10 @@ fn cancelled(call: &Call) {
 /// As to call the function with this condition variable.
 #[inline(always)]
 pub(crate) unsafe fn signal_by<const DETAIL: u32>(function: Function, cond: usize, site: Site) -> c_int {
-    if DETAIL != Detail::Contended as u32 || RECORDER.is_hot(cond) {
-        if let Some(own) = RECORDER.enter() {
-            RECORDER.signal(own, &call(cond, site));
-            RECORDER.leave();
-        }
+    let is_counted = DETAIL != Detail::Contended as u32 || RECORDER.is_hot(cond);
+    if is_counted && let Some(own) = RECORDER.enter() {
+        RECORDER.signal(own, &call(cond, site));
+        RECORDER.leave();
     }
     // SAFETY: the caller's condition variable.
     unsafe { next::call(function, [cond, 0, 0, 0]) }

@@ -79,12 +79,13 @@ pub(crate) unsafe fn initialise<const DETAIL: u32>(
 ) -> c_int {
     // SAFETY: the caller's arguments.
     let result = unsafe { next::call(function, arguments) };
-    if DETAIL != 0 && result == 0 {
-        if let Some(own) = RECORDER.enter() {
-            let stack = RECORDER.stack(own, site);
-            RECORDER.created(arguments[0], stack);
-            RECORDER.leave();
-        }
+    if DETAIL != 0
+        && result == 0
+        && let Some(own) = RECORDER.enter()
+    {
+        let stack = RECORDER.stack(own, site);
+        RECORDER.created(arguments[0], stack);
+        RECORDER.leave();
     }
     look_for_wishes::<DETAIL>();
     result

@@ -110,6 +110,8 @@ fn had<const DETAIL: u32>(call: &Call) {
 #[cold]
 #[inline(never)]
 unsafe fn wait<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: &Call) -> c_int {
+    // First of all: a thread's first entry takes its time.
+    let start = RECORDER.now();
     let Some(own) = RECORDER.enter() else {
         // SAFETY: the caller's arguments.
         return unsafe { next::call(way.lock, arguments) };
@@ -119,7 +121,7 @@ unsafe fn wait<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: &Call)
         // SAFETY: inside the caller's object; others may write it meanwhile, and whatever it is, it is a hint.
         at => unsafe { ((call.address + at) as *const u32).read_volatile() },
     };
-    let wait = RECORDER.begin_wait(own, call, owner, DETAIL == FULL);
+    let wait = RECORDER.begin_wait(own, call, start, owner, DETAIL == FULL);
     // While it blocks, signal handlers may use locks.
     RECORDER.leave();
     // SAFETY: the caller's arguments.

@@ -13,6 +13,7 @@
 //! | [`cancel`] | `pthread_cancel`, counted: a cancelled waiter must lose nobody's signal       |
 //! | [`fork`]   | `__register_atfork`: our handler comes first                                 |
 //! | [`c11`]    | `mtx_*`, `cnd_*`                                                             |
+//! | [`observe`]| an observer of what the locks do                                             |
 //! | [`mode`]   | active or disabled, and how the user can tell                                |
 //!
 //! # Whose object is it?
@@ -29,6 +30,7 @@ pub mod fork;
 pub mod glibcs;
 pub mod mode;
 pub mod mutex;
+pub mod observe;
 mod real;
 pub mod rwlock;
 mod time;

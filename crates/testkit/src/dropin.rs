@@ -1,4 +1,4 @@
-//! Where the drop-in comes from.
+//! Where the drop-in and the profiler come from.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -23,25 +23,38 @@ pub fn workspace_root() -> &'static Path {
 /// If the build fails, or if `SPINPARK_PRELOAD` names no file.
 pub fn dropin() -> &'static Path {
     static DROPIN: OnceLock<PathBuf> = OnceLock::new();
-    DROPIN.get_or_init(|| match std::env::var_os("SPINPARK_PRELOAD") {
+    DROPIN.get_or_init(|| named_or_built("SPINPARK_PRELOAD", "spinpark-preload"))
+}
+
+/// The recorder under test: the file that `SPINPARK_PROFILER` names, else the release build of `spinpark-profiler`.
+///
+/// # Panics
+/// As [`dropin`].
+pub fn profiler() -> &'static Path {
+    static PROFILER: OnceLock<PathBuf> = OnceLock::new();
+    PROFILER.get_or_init(|| named_or_built("SPINPARK_PROFILER", "spinpark-profiler"))
+}
+
+fn named_or_built(variable: &str, package: &str) -> PathBuf {
+    match std::env::var_os(variable) {
         Some(path) => {
             // The programs run in other directories than we do, and `ld.so` only warns about a file that is missing.
             std::fs::canonicalize(&path)
-                .unwrap_or_else(|error| panic!("SPINPARK_PRELOAD={}: {error}", path.display()))
+                .unwrap_or_else(|error| panic!("{variable}={}: {error}", path.display()))
         }
-        None => build(),
-    })
+        None => build(package),
+    }
 }
 
-fn build() -> PathBuf {
+fn build(package: &str) -> PathBuf {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .current_dir(workspace_root())
-        .args(["build", "--release", "-p", "spinpark-preload", "--message-format=json-render-diagnostics"])
+        .args(["build", "--release", "-p", package, "--message-format=json-render-diagnostics"])
         .stderr(Stdio::inherit())
         .output()
         .expect("cargo can be started; the environment variable CARGO names another one");
-    assert!(output.status.success(), "building the drop-in failed: {}", output.status);
+    assert!(output.status.success(), "building {package} failed: {}", output.status);
     Message::parse_stream(output.stdout.as_slice())
         .filter_map(|message| match message.expect("cargo prints its messages as JSON") {
             Message::CompilerArtifact(artifact) if artifact.target.is_kind("cdylib".into()) => Some(artifact),
@@ -49,6 +62,6 @@ fn build() -> PathBuf {
         })
         .flat_map(|artifact| artifact.filenames)
         .find(|file| file.extension() == Some("so"))
-        .expect("spinpark-preload builds one shared library")
+        .unwrap_or_else(|| panic!("{package} builds one shared library"))
         .into_std_path_buf()
 }

@@ -15,10 +15,11 @@
 
 mod compile;
 mod dropin;
+pub mod profiled;
 pub mod programs;
 mod run;
 
 pub use compile::{compile_c, scratch_dir};
-pub use dropin::{dropin, workspace_root};
+pub use dropin::{dropin, profiler, workspace_root};
 pub use run::{Arm, Outcome, Run, Running};
 pub use spinpark_bench::installed::find_program;

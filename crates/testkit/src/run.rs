@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use crate::{dropin, find_program};
+use crate::{dropin, find_program, profiler};
 
 /// Whose locks a program runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,13 +30,16 @@ impl Arm {
     /// With and without the drop-in.
     pub const BOTH: [Arm; 2] = [Arm::Glibc, Arm::Spinpark];
 
-    fn apply(self, command: &mut Command) {
+    fn apply(self, command: &mut Command, is_profiled: bool) {
         command
             .env_remove("LD_PRELOAD")
             .env_remove("SPINPARK_DISABLE")
             .env("SPINPARK_TEST_ARM", self.to_string());
-        if self != Arm::Glibc {
-            command.env("LD_PRELOAD", dropin());
+        // The profiler comes first: it watches what comes after it.
+        let libraries = [is_profiled.then(profiler), (self != Arm::Glibc).then(dropin)];
+        let libraries: Vec<&OsStr> = libraries.into_iter().flatten().map(Path::as_os_str).collect();
+        if !libraries.is_empty() {
+            command.env("LD_PRELOAD", libraries.join(OsStr::new(":")));
         }
         if self == Arm::Disabled {
             command.env("SPINPARK_DISABLE", "1");
@@ -60,6 +63,7 @@ impl fmt::Display for Arm {
 pub struct Run {
     command: Command,
     arm: Arm,
+    is_profiled: bool,
     timeout: Duration,
     input: Vec<u8>,
 }
@@ -73,6 +77,7 @@ impl Run {
         Run {
             command: Command::new(program),
             arm: Arm::Glibc,
+            is_profiled: false,
             timeout: Run::DEFAULT_TIMEOUT,
             input: Vec::new(),
         }
@@ -81,6 +86,13 @@ impl Run {
     /// Chooses whose locks to use.
     pub fn arm(mut self, arm: Arm) -> Run {
         self.arm = arm;
+        self
+    }
+
+    /// Lets the profiler watch, with files in `directory` and this detail.
+    pub fn profiled(mut self, directory: impl AsRef<OsStr>, detail: &str) -> Run {
+        self.command.env("SPINPARK_PROFILE_DIR", directory).env("SPINPARK_PROFILE_DETAIL", detail);
+        self.is_profiled = true;
         self
     }
 
@@ -133,7 +145,7 @@ impl Run {
     pub fn spawn(mut self) -> Running {
         let [stdout, stderr, mut stdin] = [(); 3].map(|()| tempfile::tempfile().expect("a temporary file"));
         stdin.write_all(&self.input).and_then(|()| stdin.rewind()).expect("a temporary file is writable");
-        self.arm.apply(&mut self.command);
+        self.arm.apply(&mut self.command, self.is_profiled);
         // Files, not pipes: nobody has to drain them, and a stray grandchild cannot keep a reader waiting.
         let clone = |file: &File| Stdio::from(file.try_clone().expect("a file descriptor"));
         self.command.process_group(0).stdin(stdin).stdout(clone(&stdout)).stderr(clone(&stderr));

@@ -134,20 +134,6 @@ impl File {
         }
     }
 
-    /// Unmaps it.
-    ///
-    /// # Safety
-    ///
-    /// Nobody uses it, and nobody will.
-    #[cfg(test)]
-    pub(crate) unsafe fn unmap(&self) {
-        if let Some(start) = NonNull::new(self.start.load(Relaxed)) {
-            self.forget();
-            // SAFETY: the caller's promise.
-            unsafe { raw::unmap(start, FILE_BYTES) };
-        }
-    }
-
     #[inline(always)]
     pub(crate) fn header(&self) -> Option<&Header> {
         // SAFETY: null, or the start of a mapping whose first page can be read and written.

@@ -86,10 +86,9 @@ impl Recorder {
         }
     }
 
-    /// A thread could not have the lock at once, and is about to block. `owner`: the thread that may hold it, 0 if that
-    /// cannot be told. `is_exact`: it is worth a system call to know whether it slept.
-    pub fn begin_wait(&self, own: &Own, call: &Call, owner: u32, is_exact: bool) -> Wait {
-        let start = self.ticks.now();
+    /// A thread could not have the lock at once, and is about to block. `start`: when it noticed. `owner`: the thread that
+    /// may hold it, 0 if that cannot be told. `is_exact`: it is worth a system call to know whether it slept.
+    pub fn begin_wait(&self, own: &Own, call: &Call, start: u64, owner: u32, is_exact: bool) -> Wait {
         self.heat(call.address);
         let holder = self.stack_of_holder(own, call.address, owner);
         let facts = self.facts(own, call, true, false);

@@ -13,11 +13,6 @@ use spinpark_linux::raw;
 pub(crate) struct Spin(AtomicU32);
 
 impl Spin {
-    #[cfg(test)]
-    pub(crate) const fn new() -> Self {
-        Self(AtomicU32::new(0))
-    }
-
     pub(crate) fn with<R>(&self, body: impl FnOnce() -> R) -> R {
         while self.0.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
             raw::yield_now();

@@ -109,6 +109,13 @@ impl Recorder {
         }
     }
 
+    /// The time, ticks.
+    #[inline(always)]
+    #[must_use]
+    pub fn now(&self) -> u64 {
+        self.ticks.now()
+    }
+
     fn started(&self) -> u64 {
         self.started.load(Relaxed)
     }

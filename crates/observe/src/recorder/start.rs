@@ -98,7 +98,7 @@ impl Recorder {
         if self.file.header().is_none() {
             return;
         }
-        if let Some(own) = self.enter() {
+        if let Some(own) = self.enter_fast() {
             self.write_pending(own);
             self.leave();
         }

@@ -1,0 +1,29 @@
+//! Who is told what locks' slow paths do: a profiler, if one is there.
+//!
+//! A load and a branch per event, on slow paths only: fast paths have no events.
+
+use core::ffi::c_int;
+use core::mem;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+use spinpark_platform::Event;
+
+/// A function that is called with the number of an [`Event`], in the thread to which it happens, on a slow path of a lock:
+/// it must not use one.
+pub type Observer = extern "C" fn(event: c_int);
+
+static OBSERVER: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
+
+/// Installs an observer, or none, from now on.
+pub fn observe(observer: Option<Observer>) {
+    OBSERVER.store(observer.map_or(ptr::null_mut(), |observer| observer as *mut ()), Relaxed);
+}
+
+#[inline(always)]
+pub(crate) fn tell(event: Event) {
+    // SAFETY: null or a function that was installed; `Option<fn>` has null for `None`.
+    if let Some(observer) = unsafe { mem::transmute::<*mut (), Option<Observer>>(OBSERVER.load(Relaxed)) } {
+        observer(event as c_int);
+    }
+}

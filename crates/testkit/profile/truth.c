@@ -1,0 +1,396 @@
+/* Locks whose use is known. Argument: which of the scenes. */
+#include "truth.h"
+#include <threads.h>
+
+enum { ROUNDS = 20 };
+static const int64_t HOLD = 10 * 1000 * 1000;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, outer = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static struct truth writing, reading, outside, signalled, back;
+
+static pthread_t begin_thread(void *(*run)(void *), void *argument)
+{
+    pthread_t thread;
+    OK(pthread_create(&thread, NULL, run, argument));
+    return thread;
+}
+
+/* ---- one holds, one waits ------------------------------------------------------------------------------ */
+
+struct way {
+    int (*hold)(void *), (*wait)(void *), (*let_go)(void *);
+    void *lock;
+    struct truth *holder, *waiter;
+};
+
+static int mutex_lock(void *lock) { return pthread_mutex_lock(lock); }
+static int mutex_unlock(void *lock) { return pthread_mutex_unlock(lock); }
+static int read_lock(void *lock) { return pthread_rwlock_rdlock(lock); }
+static int write_lock(void *lock) { return pthread_rwlock_wrlock(lock); }
+static int rwlock_unlock(void *lock) { return pthread_rwlock_unlock(lock); }
+static int c11_lock(void *lock) { return mtx_lock(lock); }
+static int c11_unlock(void *lock) { return mtx_unlock(lock); }
+
+NOINLINE static void holder_site(const struct way *way)
+{
+    OK(way->hold(way->lock));
+    truth_hold_begins(way->holder);
+    way->holder->acquisitions++;
+    next_turn();
+    await_blocked();
+    sleep_ns(HOLD);
+    truth_hold_ends(way->holder);
+    OK(way->let_go(way->lock));
+    NOT_LAST();
+}
+
+NOINLINE static void waiter_site(const struct way *way)
+{
+    about_to_block();
+    int64_t begin = clock_now();
+    OK(way->wait(way->lock));
+    truth_hold_begins(way->waiter);
+    truth_waited(way->waiter, way->waiter->started - begin);
+    way->waiter->acquisitions++;
+    sleep_ns(HOLD / 2);
+    truth_hold_ends(way->waiter);
+    OK(way->let_go(way->lock));
+    NOT_LAST();
+}
+
+static void *waits(void *argument)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        await_turn(2 * round + 1);
+        waiter_site(argument);
+        next_turn();
+    }
+    return NULL;
+}
+
+static void one_waits_for_one(struct way way)
+{
+    atomic_store(&turn, 0);
+    pthread_t thread = begin_thread(waits, &way);
+    for (int round = 0; round < ROUNDS; round++) {
+        await_turn(2 * round);
+        holder_site(&way);
+    }
+    OK(pthread_join(thread, NULL));
+    PRINT_FUNCTION(holder_site);
+    PRINT_FUNCTION(waiter_site);
+}
+
+static void scene_mutex(void)
+{
+    one_waits_for_one((struct way){mutex_lock, mutex_lock, mutex_unlock, &mutex, &writing, &reading});
+    /* Two threads' accounts of one role. */
+    writing.acquisitions += reading.acquisitions;
+    writing.contended = reading.contended;
+    writing.waited = reading.waited;
+    writing.longest = reading.longest;
+    writing.held += reading.held;
+    writing.holds += reading.holds;
+    truth_print(&writing, "write", &mutex);
+}
+
+static void scene_c11(void)
+{
+    mtx_t lock;
+    CHECK(mtx_init(&lock, mtx_timed) == thrd_success);
+    one_waits_for_one((struct way){c11_lock, c11_lock, c11_unlock, &lock, &writing, &reading});
+    writing.acquisitions += reading.acquisitions;
+    writing.contended = reading.contended;
+    writing.waited = reading.waited;
+    writing.longest = reading.longest;
+    writing.held += reading.held;
+    writing.holds += reading.holds;
+    for (int i = 0; i < 3; i++) {
+        CHECK(mtx_trylock(&lock) == thrd_success);
+        truth_hold_begins(&writing);
+        writing.acquisitions++;
+        truth_hold_ends(&writing);
+        CHECK(mtx_unlock(&lock) == thrd_success);
+    }
+    truth_print(&writing, "write", &lock);
+}
+
+static void scene_reader_waits(void)
+{
+    one_waits_for_one((struct way){write_lock, read_lock, rwlock_unlock, &rwlock, &writing, &reading});
+    truth_print(&writing, "write", &rwlock);
+    truth_print(&reading, "read", &rwlock);
+}
+
+static void scene_writer_waits(void)
+{
+    one_waits_for_one((struct way){read_lock, write_lock, rwlock_unlock, &rwlock, &reading, &writing});
+    truth_print(&writing, "write", &rwlock);
+    truth_print(&reading, "read", &rwlock);
+}
+
+/* ---- condition variables ------------------------------------------------------------------------------- */
+
+static int64_t signalled_at;
+
+static void *waits_for_signals(void *argument)
+{
+    (void)argument;
+    for (int round = 0; round < ROUNDS; round++) {
+        OK(pthread_mutex_lock(&mutex));
+        about_to_block();
+        int64_t begin = clock_now();
+        OK(pthread_cond_wait(&cond, &mutex));
+        int64_t end = clock_now();
+        truth_waited(&signalled, signalled_at - begin);
+        signalled.acquisitions++;
+        truth_waited(&back, end - signalled_at);
+        back.acquisitions++;
+        OK(pthread_mutex_unlock(&mutex));
+        next_turn();
+    }
+    return NULL;
+}
+
+static void scene_cond(void)
+{
+    pthread_t thread = begin_thread(waits_for_signals, NULL);
+    for (int round = 0; round < ROUNDS; round++) {
+        await_blocked();
+        sleep_ns(HOLD);
+        OK(pthread_mutex_lock(&mutex));
+        signalled_at = clock_now();
+        OK(pthread_cond_signal(&cond));
+        /* It is told, and cannot come back yet. */
+        sleep_ns(HOLD / 2);
+        OK(pthread_mutex_unlock(&mutex));
+        await_turn(round + 1);
+    }
+    OK(pthread_join(thread, NULL));
+    truth_print(&signalled, "signal", &cond);
+    truth_print(&back, "back", &cond);
+    /* Its own, those after waits, and the signaller's; none of them had to wait. */
+    printf("taken %ld %d\n", (long)(uintptr_t)&mutex, 3 * ROUNDS);
+}
+
+static void scene_cond_timed(void)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        OK(pthread_mutex_lock(&mutex));
+        int64_t begin = clock_now();
+        int64_t end = begin + HOLD;
+        struct timespec until = {end / 1000000000, end % 1000000000};
+        CHECK(pthread_cond_clockwait(&cond, &mutex, CLOCK_MONOTONIC, &until) == ETIMEDOUT);
+        truth_waited(&signalled, end - begin);
+        OK(pthread_mutex_unlock(&mutex));
+    }
+    truth_print(&signalled, "signal", &cond);
+}
+
+/* ---- one thread ---------------------------------------------------------------------------------------- */
+
+static void scene_recursive(void)
+{
+    pthread_mutexattr_t attributes;
+    OK(pthread_mutexattr_init(&attributes));
+    OK(pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE));
+    OK(pthread_mutex_init(&mutex, &attributes));
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int depth = 0; depth < 3; depth++) {
+            OK(pthread_mutex_lock(&mutex));
+            writing.acquisitions++;
+            if (depth == 0)
+                truth_hold_begins(&writing);
+        }
+        sleep_ns(HOLD / 2);
+        OK(pthread_mutex_unlock(&mutex));
+        OK(pthread_mutex_unlock(&mutex));
+        truth_hold_ends(&writing);
+        OK(pthread_mutex_unlock(&mutex));
+        CHECK(pthread_mutex_unlock(&mutex) == EPERM);
+    }
+    truth_print(&writing, "write", &mutex);
+}
+
+static void scene_nested(void)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        OK(pthread_mutex_lock(&outer));
+        truth_hold_begins(&outside);
+        outside.acquisitions++;
+        sleep_ns(HOLD / 4);
+        OK(pthread_mutex_lock(&mutex));
+        truth_hold_begins(&writing);
+        writing.acquisitions++;
+        sleep_ns(HOLD / 4);
+        /* Not in the reverse order, every other time. */
+        if (round % 2) {
+            truth_hold_ends(&outside);
+            OK(pthread_mutex_unlock(&outer));
+            sleep_ns(HOLD / 4);
+            truth_hold_ends(&writing);
+            OK(pthread_mutex_unlock(&mutex));
+        } else {
+            truth_hold_ends(&writing);
+            OK(pthread_mutex_unlock(&mutex));
+            sleep_ns(HOLD / 4);
+            truth_hold_ends(&outside);
+            OK(pthread_mutex_unlock(&outer));
+        }
+    }
+    truth_print(&writing, "write", &mutex);
+    truth_print(&outside, "write", &outer);
+}
+
+/* ---- giving up ----------------------------------------------------------------------------------------- */
+
+static void *gives_up(void *argument)
+{
+    (void)argument;
+    for (int round = 0; round < ROUNDS; round++) {
+        CHECK(pthread_mutex_trylock(&mutex) == EBUSY);
+        writing.failed++;
+        int64_t begin = clock_now();
+        int64_t end = begin + HOLD;
+        struct timespec until = {end / 1000000000, end % 1000000000};
+        CHECK(pthread_mutex_clocklock(&mutex, CLOCK_MONOTONIC, &until) == ETIMEDOUT);
+        truth_waited(&writing, clock_now() - begin);
+    }
+    return NULL;
+}
+
+static void scene_timed(void)
+{
+    OK(pthread_mutex_lock(&mutex));
+    truth_hold_begins(&writing);
+    writing.acquisitions++;
+    OK(pthread_join(begin_thread(gives_up, NULL), NULL));
+    truth_hold_ends(&writing);
+    OK(pthread_mutex_unlock(&mutex));
+    truth_print(&writing, "write", &mutex);
+}
+
+/* ---- many ---------------------------------------------------------------------------------------------- */
+
+enum { LOCKS = 1000, THREADS = 256, SHORT = 10000, EACH = 50 };
+
+static void scene_many_locks(void)
+{
+    static pthread_mutex_t locks[LOCKS];
+    static struct truth truths[LOCKS];
+    for (int i = 0; i < LOCKS; i++)
+        OK(pthread_mutex_init(&locks[i], NULL));
+    for (int round = 0; round < 7; round++) {
+        for (int i = 0; i < LOCKS; i++) {
+            if (i % 7 < round)
+                continue;
+            OK(pthread_mutex_lock(&locks[i]));
+            truths[i].acquisitions++;
+            OK(pthread_mutex_unlock(&locks[i]));
+        }
+    }
+    for (int i = 0; i < LOCKS; i++)
+        truth_print(&truths[i], "write", &locks[i]);
+}
+
+static void *locks_often(void *argument)
+{
+    struct truth *truth = argument;
+    for (int i = 0; i < EACH; i++) {
+        int64_t begin = clock_now();
+        OK(pthread_mutex_lock(&mutex));
+        truth_hold_begins(truth);
+        truth->waited += truth->started - begin;
+        for (int64_t end = clock_now() + 20000; clock_now() < end;)
+            ;
+        truth_hold_ends(truth);
+        OK(pthread_mutex_unlock(&mutex));
+        truth->acquisitions++;
+    }
+    return NULL;
+}
+
+static void scene_many_threads(void)
+{
+    static pthread_t threads[THREADS];
+    static struct truth truths[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        threads[i] = begin_thread(locks_often, &truths[i]);
+    for (int i = 0; i < THREADS; i++) {
+        OK(pthread_join(threads[i], NULL));
+        writing.acquisitions += truths[i].acquisitions;
+        writing.waited += truths[i].waited;
+        writing.held += truths[i].held;
+        writing.holds += truths[i].holds;
+    }
+    writing.contended = -1; /* not known */
+    truth_print(&writing, "write", &mutex);
+}
+
+static void *locks_once(void *argument)
+{
+    (void)argument;
+    OK(pthread_mutex_lock(&mutex));
+    writing.acquisitions++;
+    OK(pthread_mutex_unlock(&mutex));
+    return NULL;
+}
+
+static void scene_short_threads(void)
+{
+    pthread_t threads[20];
+    for (int i = 0; i < SHORT / 20; i++) {
+        for (int j = 0; j < 20; j++)
+            threads[j] = begin_thread(locks_once, NULL);
+        for (int j = 0; j < 20; j++)
+            OK(pthread_join(threads[j], NULL));
+    }
+    writing.contended = -1;
+    truth_print(&writing, "write", &mutex);
+}
+
+/* Holds of two lengths, which only samples know. Whoever is preempted while it holds the lock, holds it for long. */
+static void scene_samples(void)
+{
+    uint32_t seed = 1;
+    long is_long = 0;
+    for (int i = 0; i < 200000; i++) {
+        OK(pthread_mutex_lock(&mutex));
+        truth_hold_begins(&writing);
+        writing.acquisitions++;
+        for (int64_t end = writing.started + (random_next(&seed) % 10 < 3 ? 12000 : 3000); clock_now() < end;)
+            ;
+        int64_t before = writing.held;
+        truth_hold_ends(&writing);
+        is_long += writing.held - before >= 8192;
+        OK(pthread_mutex_unlock(&mutex));
+    }
+    truth_print(&writing, "write", &mutex);
+    printf("long %ld\n", is_long);
+}
+
+int main(int count, char **arguments)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } scenes[] = {
+        {"mutex", scene_mutex},           {"c11", scene_c11},
+        {"reader", scene_reader_waits},   {"writer", scene_writer_waits},
+        {"cond", scene_cond},             {"cond-timed", scene_cond_timed},
+        {"recursive", scene_recursive},   {"nested", scene_nested},
+        {"timed", scene_timed},           {"many-locks", scene_many_locks},
+        {"many-threads", scene_many_threads}, {"short-threads", scene_short_threads},
+        {"samples", scene_samples},
+    };
+    CHECK(count == 2);
+    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
+        if (strcmp(scenes[i].name, arguments[1]) == 0) {
+            scenes[i].run();
+            return 0;
+        }
+    }
+    FAIL("no scene %s", arguments[1]);
+}

@@ -1,0 +1,110 @@
+/* What the programs share whose use of locks is known by construction.
+ *
+ * Threads take turns by way of atomics, so who has to wait for whom is certain; how long is measured by the program itself,
+ * around its calls. It prints:
+ *
+ *   lock ROLE ADDRESS ACQUISITIONS CONTENDED FAILED WAITED LONGEST HELD HOLDS     times in ns
+ *   function NAME ADDRESS                                                        where somebody calls from
+ */
+#pragma once
+#include "../posix/check.h"
+#include <fcntl.h>
+
+#define NOINLINE __attribute__((noinline, noclone))
+/* Keeps the call before it from being a tail call, which would leave no trace of the caller. */
+#define NOT_LAST() __asm__ volatile("" ::: "memory")
+
+struct truth {
+    long acquisitions, contended, failed, holds;
+    int64_t waited, longest, held;
+    int64_t started;
+};
+
+static inline int64_t clock_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+static inline void truth_waited(struct truth *truth, int64_t ns)
+{
+    truth->contended++;
+    truth->waited += ns;
+    if (ns > truth->longest)
+        truth->longest = ns;
+}
+
+static inline void truth_hold_begins(struct truth *truth)
+{
+    truth->started = clock_now();
+}
+
+static inline void truth_hold_ends(struct truth *truth)
+{
+    truth->held += clock_now() - truth->started;
+    truth->holds++;
+}
+
+static inline void truth_print(const struct truth *truth, const char *role, const void *lock)
+{
+    printf("lock %s %ld %ld %ld %ld %lld %lld %lld %ld\n", role, (long)(uintptr_t)lock, truth->acquisitions,
+           truth->contended, truth->failed, (long long)truth->waited, (long long)truth->longest,
+           (long long)truth->held, truth->holds);
+}
+
+#define PRINT_FUNCTION(name) printf("function " #name " %ld\n", (long)(uintptr_t)(name))
+
+static inline void sleep_ns(int64_t ns)
+{
+    int64_t end = clock_now() + ns;
+    struct timespec until = {end / 1000000000, end % 1000000000};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+        ;
+}
+
+/* ---- turns --------------------------------------------------------------------------------------------- */
+
+static atomic_int turn;
+
+static inline void await_turn(int mine)
+{
+    while (atomic_load(&turn) != mine)
+        sched_yield();
+}
+
+static inline void next_turn(void)
+{
+    atomic_fetch_add(&turn, 1);
+}
+
+/* A thread says who it is, and that it is about to block. */
+static atomic_int blocker;
+
+static inline void about_to_block(void)
+{
+    atomic_store(&blocker, (int)syscall(SYS_gettid));
+}
+
+/* Waits until that thread sleeps; it stays asleep, since whoever waits for it here has what it waits for. */
+static inline void await_blocked(void)
+{
+    int thread;
+    while ((thread = atomic_load(&blocker)) == 0)
+        sched_yield();
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
+    for (;;) {
+        int file = open(path, O_RDONLY | O_CLOEXEC);
+        CHECK(file >= 0);
+        ssize_t length = read(file, text, sizeof text - 1);
+        close(file);
+        CHECK(length > 0);
+        text[length] = 0;
+        char *state = strrchr(text, ')');
+        if (state && state[2] == 'S')
+            break;
+        sched_yield();
+    }
+    atomic_store(&blocker, 0);
+}

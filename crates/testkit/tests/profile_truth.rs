@@ -1,0 +1,235 @@
+//! Recordings of programs whose use of locks is known: counts are exact, times are what the program measured itself.
+
+use std::collections::BTreeMap;
+
+use spinpark_observe::format::{NONE, Outcome, Role};
+use spinpark_testkit::profiled::{Recording, Use, recordings};
+use spinpark_testkit::{Arm, Run, compile_c};
+
+/// What a scene says about a lock in a role.
+#[derive(Clone, Debug)]
+struct Truth {
+    role: Role,
+    address: u64,
+    acquisitions: u64,
+    /// `None`: not known.
+    contended: Option<u64>,
+    failed: u64,
+    waited: f64,
+    longest: f64,
+    held: f64,
+    holds: u64,
+}
+
+struct Scene {
+    recording: Recording,
+    truths: Vec<Truth>,
+    functions: BTreeMap<String, u64>,
+    lines: Vec<String>,
+}
+
+fn run(scene: &str, arm: Arm, detail: &str) -> Scene {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compile_c("profile/truth.c", &[]);
+    let outcome = Run::new(program).arg(scene).arm(arm).profiled(directory.path(), detail).succeed();
+    let files = recordings(directory.path());
+    assert_eq!(files.len(), 1, "one process: {files:?}");
+    let recording = Recording::read(&files[0]);
+    assert!(recording.exited);
+    assert_eq!((recording.dropped, recording.nested), (0, 0));
+    let lines: Vec<String> = outcome.stdout_text().lines().map(str::to_owned).collect();
+    let words = |line: &String| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let truths = lines.iter().map(words).filter(|words| words[0] == "lock").map(|words| {
+        let number = |at: usize| words[at].parse::<i64>().expect("a number");
+        Truth {
+            role: match words[1].as_str() {
+                "write" => Role::Write,
+                "read" => Role::Read,
+                "signal" => Role::Signal,
+                "back" => Role::Back,
+                other => panic!("a role: {other}"),
+            },
+            address: number(2).cast_unsigned(),
+            acquisitions: number(3).cast_unsigned(),
+            contended: u64::try_from(number(4)).ok(),
+            failed: number(5).cast_unsigned(),
+            waited: number(6) as f64,
+            longest: number(7) as f64,
+            held: number(8) as f64,
+            holds: number(9).cast_unsigned(),
+        }
+    });
+    let functions = lines.iter().map(words).filter(|words| words[0] == "function");
+    let functions = functions.map(|words| (words[1].clone(), words[2].parse().expect("an address")));
+    Scene { truths: truths.collect(), functions: functions.collect(), recording, lines }
+}
+
+/// Both within a part of the larger one; 50 µs are nothing.
+#[track_caller]
+fn assert_near(what: &str, found: f64, truth: f64, part: f64) {
+    let allowed = part * truth.max(found) + 50_000.0;
+    assert!((found - truth).abs() <= allowed, "{what}: {found} ns recorded, {truth} ns in truth");
+}
+
+impl Scene {
+    fn use_of(&self, truth: &Truth) -> Use {
+        self.recording.use_of(truth.address, truth.role)
+    }
+
+    /// Everything that every scene can have checked.
+    fn check(&self) {
+        assert!(!self.truths.is_empty());
+        for truth in &self.truths {
+            let found = self.use_of(truth);
+            let context = format!("{truth:?}\n{found:?}");
+            assert_eq!(found.acquisitions, truth.acquisitions, "{context}");
+            assert_eq!(found.failed_tries, truth.failed, "{context}");
+            if let Some(contended) = truth.contended {
+                assert_eq!(found.contended, contended, "{context}");
+            }
+            assert_eq!(found.waits, found.contended, "a histogram has every wait: {context}");
+            assert_eq!(found.outcomes[..5].iter().sum::<u64>(), found.contended, "{context}");
+            assert_near("strip", found.strip as f64 * 1e3, found.waited, 0.05);
+            if truth.waited > 0.0 || truth.contended.is_some() {
+                assert_near("waits", found.waited, truth.waited, 0.05);
+            }
+            if truth.contended.is_some() {
+                assert_near("longest wait", found.longest_wait, truth.longest, 0.05);
+            }
+            if truth.holds > 0 {
+                assert_eq!(found.held.count + found.held_after_wait.count, truth.holds, "{context}");
+                assert_eq!(found.holds, truth.holds, "{context}");
+                let total = found.held.total + found.held_after_wait.total;
+                assert_near("holds", total, truth.held, 0.05);
+            }
+        }
+    }
+
+    /// The function that a stack begins in.
+    fn function_of(&self, stack: u32) -> &str {
+        let address = self.recording.stacks[&stack][0];
+        let before = self.functions.iter().filter(|(_, start)| **start < address);
+        before.max_by_key(|(_, start)| **start).map_or("?", |(name, _)| name)
+    }
+
+    /// All waits were at one place for another, and counted at the first.
+    fn check_pair(&self, waiter: Role) {
+        let truth = self.truths.iter().find(|truth| truth.role == waiter).expect("a truth");
+        let mut pairs = BTreeMap::new();
+        for ((_, role, waiter, holder), (count, waited)) in &self.recording.pairs {
+            let holder = if *holder == NONE { "unknown" } else { self.function_of(*holder) };
+            let pair = pairs.entry((*role, self.function_of(*waiter), holder)).or_insert((0, 0.0));
+            pair.0 += count;
+            pair.1 += waited;
+        }
+        let (count, waited) = pairs[&(waiter as u32, "waiter_site", "holder_site")];
+        assert_eq!((pairs.len(), count), (1, truth.contended.expect("a count")), "{pairs:?}");
+        assert_near("pair", waited, truth.waited, 0.05);
+        for ((_, _, stack), site) in &self.recording.sites {
+            let expected = if self.function_of(*stack) == "waiter_site" { count } else { 0 };
+            assert_eq!(site.contended, expected);
+        }
+    }
+}
+
+/// One module per scene, one test per arm: the check that all have, then its own.
+macro_rules! scenes {
+    ($($name:ident = $scene:literal, $detail:literal, $check:expr;)*) => {$(
+        mod $name {
+            use super::*;
+            fn check(arm: Arm) {
+                let check: fn(&Scene, Arm) = $check;
+                check(&run($scene, arm, $detail), arm);
+            }
+            #[test] fn glibc() { check(Arm::Glibc); }
+            #[test] fn spinpark() { check(Arm::Spinpark); }
+        }
+    )*};
+}
+
+scenes! {
+    mutex = "mutex", "full", |scene, arm| {
+        scene.check();
+        scene.check_pair(Role::Write);
+        let found = scene.use_of(&scene.truths[0]);
+        assert_eq!((found.longest_queue, found.held_after_wait.count), (1, 20));
+        // Who held it slept meanwhile, longer than anybody spins.
+        let slept = found.outcomes[Outcome::Parked as usize] + found.outcomes[Outcome::HandedOver as usize];
+        assert_eq!(slept, 20, "{found:?}");
+        assert_eq!(scene.recording.locks_of, u32::from(arm == Arm::Spinpark));
+        if arm == Arm::Spinpark {
+            assert_eq!(found.wake_ups, 20);
+        }
+    };
+    c11 = "c11", "full", |scene, _| { scene.check(); scene.check_pair(Role::Write); };
+    reader_waits = "reader", "full", |scene, _| { scene.check(); scene.check_pair(Role::Read); };
+    writer_waits = "writer", "full", |scene, _| { scene.check(); scene.check_pair(Role::Write); };
+    condvar = "cond", "full", |scene, _| {
+        scene.check();
+        let signals = scene.use_of(&scene.truths[0]);
+        assert_eq!((signals.wake_ups, signals.longest_queue), (20, 1));
+        let words: Vec<&str> = scene.lines.last().expect("lines").split(' ').collect();
+        let mutex = scene.recording.use_of(words[1].parse().expect("an address"), Role::Write);
+        assert_eq!((mutex.acquisitions, mutex.contended), (words[2].parse().expect("a count"), 0));
+    };
+    condvar_timed = "cond-timed", "full", |scene, _| {
+        scene.check();
+        assert_eq!(scene.use_of(&scene.truths[0]).outcomes[Outcome::TimedOut as usize], 20);
+    };
+    recursive = "recursive", "full", |scene, _| scene.check();
+    nested = "nested", "full", |scene, _| scene.check();
+    timed = "timed", "full", |scene, _| {
+        scene.check();
+        assert_eq!(scene.use_of(&scene.truths[0]).outcomes[Outcome::TimedOut as usize], 20);
+    };
+    many_locks = "many-locks", "full", |scene, _| {
+        scene.check();
+        assert_eq!(scene.recording.locks.iter().filter(|lock| lock.is_created).count(), 1000);
+    };
+    many_locks_sampled = "many-locks", "sampled", |scene, _| scene.check();
+    many_threads = "many-threads", "full", |scene, _| {
+        scene.check();
+        assert!(scene.recording.threads.len() >= 2, "{:?}", scene.recording.threads);
+    };
+    short_threads = "short-threads", "full", |scene, _| {
+        scene.check();
+        let users: u32 = scene.recording.threads.iter().map(|(_, _, users)| users).sum();
+        assert_eq!(users, 10_000);
+        assert!(scene.recording.threads.len() < 1_000, "tables are used again");
+    };
+    // Contended: waits and pairs as in full; what nobody waits for is not seen.
+    contended = "mutex", "contended", |scene, _| {
+        let (truth, found) = (&scene.truths[0], scene.use_of(&scene.truths[0]));
+        assert_eq!(Some(found.contended), truth.contended);
+        assert_near("waits", found.waited, truth.waited, 0.05);
+        assert_near("longest wait", found.longest_wait, truth.longest, 0.05);
+        assert_eq!(found.held_after_wait.count, 20);
+        // The first holder took it when nobody had waited for it.
+        assert_eq!(found.acquisitions, truth.acquisitions - 1);
+        let unknown: u64 =
+            scene.recording.pairs.iter().filter(|(pair, _)| pair.3 == NONE).map(|(_, pair)| pair.0).sum();
+        assert_eq!(unknown, 1);
+    };
+    uncontended = "nested", "contended", |scene, _| {
+        assert!(scene.recording.locks.is_empty() && scene.recording.uses.is_empty());
+    };
+    off = "mutex", "off", |scene, _| {
+        assert!(scene.recording.locks.is_empty() && scene.recording.uses.is_empty());
+    };
+    sampled = "samples", "sampled", |scene, _| {
+        let (truth, found) = (&scene.truths[0], scene.use_of(&scene.truths[0]));
+        assert_eq!((found.acquisitions, found.contended), (truth.acquisitions, 0));
+        let (count, all) = (found.held.count as f64, found.acquisitions as f64);
+        assert!((2_500.0..4_000.0).contains(&count), "one in 64 of 200,000: {count}");
+        // Each hold is in a sample with the same chance, so of the long ones there are as many as there should be; four
+        // standard errors are exceeded once in ten thousand runs. (Not their sum: a few preemptions would be most of it.)
+        let words: Vec<&str> = scene.lines.last().expect("lines").split(' ').collect();
+        let part = words[1].parse::<f64>().expect("a count") / all;
+        let found_part = found.hold_bins[13..].iter().sum::<u64>() as f64 / count;
+        let error = (part * (1.0 - part) / count).sqrt();
+        assert!((found_part - part).abs() < 4.0 * error, "{found_part}, {part} ± {error}");
+        // And what readers estimate from has what it should have.
+        let mean = found.held.total / count;
+        assert!(found.held.squares / count >= mean * mean && mean > 3_000.0 * 0.7 + 12_000.0 * 0.25, "{found:?}");
+    };
+}
