@@ -72,6 +72,8 @@ pub fn answer(profile: &Profile) -> Answer {
             time(signals as f64)
         ));
     }
+    // A sentence does not begin with a sign.
+    let headline = headline.strip_prefix("> ").map_or(headline.clone(), |rest| format!("More than {rest}"));
     Answer { headline, details, share_of_time, waiters, is_small, lock: top.map(|lock| lock.id) }
 }
 

@@ -1,16 +1,11 @@
-//! Numbers as people read them.
+//! Numbers as people read them: those of [`spinpark_show::units`], and what tables of profiles need besides.
 
-/// A span of time, given in ns: `1.23 s`, `12.3 ms`, `45.6 µs`, `17 ns`.
+use spinpark_show::units;
+
+/// A span of time, given in ns: `1.234 s`, `12.3 ms`, `45.6 µs`, `17 ns`.
 #[must_use]
 pub fn time(ns: f64) -> String {
-    match ns {
-        ns if ns >= 99.95e9 => format!("{:.0} s", ns / 1e9),
-        ns if ns >= 0.9995e9 => format!("{} s", three_digits(ns / 1e9)),
-        ns if ns >= 0.9995e6 => format!("{} ms", three_digits(ns / 1e6)),
-        ns if ns >= 999.5 => format!("{} µs", three_digits(ns / 1e3)),
-        ns if ns >= 9.95 || ns == ns.trunc() => format!("{ns:.0} ns"),
-        ns => format!("{ns:.1} ns"),
-    }
+    if ns == ns.trunc() && ns < 1_000.0 { format!("{ns:.0} ns") } else { units::seconds(ns / 1e9) }
 }
 
 /// The same of a whole number; a dash of 0, since what did not happen took no time.
@@ -19,27 +14,21 @@ pub fn time_or_dash(ns: u64) -> String {
     if ns == 0 { String::from("–") } else { time(ns as f64) }
 }
 
-/// A count: `1,234`; `1.23 M` from a million on.
+/// A count: `1,234,567`.
 #[must_use]
 pub fn count(number: u64) -> String {
-    match number {
-        number if number >= 999_500_000 => format!("{} G", three_digits(number as f64 / 1e9)),
-        number if number >= 1_000_000 => format!("{} M", three_digits(number as f64 / 1e6)),
-        number => {
-            let digits = number.to_string();
-            let (first, rest) = digits.split_at(digits.len().saturating_sub(3));
-            if first.is_empty() { rest.to_owned() } else { format!("{first},{rest}") }
-        }
-    }
+    units::number(number as f64)
 }
 
 /// A count in six columns: `1,234`, `12.3 k`, `1.23 M`.
 #[must_use]
 pub fn short_count(number: u64) -> String {
-    if (10_000..1_000_000).contains(&number) {
-        return format!("{} k", three_digits(number.min(999_499) as f64 / 1e3));
+    match number {
+        number if number < 10_000 => count(number),
+        number if number < 999_500 => format!("{} k", three_digits(number as f64 / 1e3)),
+        number if number < 999_500_000 => format!("{} M", three_digits(number as f64 / 1e6)),
+        number => format!("{} G", three_digits(number as f64 / 1e9)),
     }
-    count(number)
 }
 
 /// A share as `12 %`, `1.2 %`, `0.03 %`, `< 0.01 %`.
@@ -86,14 +75,11 @@ mod tests {
 
     #[test]
     fn numbers() {
-        let shown = [0.0, 7.25, 17.0, 999.6, 12_345.0, 1e6, 999_900_000.0, 12.3e9, 1e12].map(time);
-        assert_eq!(
-            shown,
-            ["0 ns", "7.2 ns", "17 ns", "1.00 µs", "12.3 µs", "1.00 ms", "1.00 s", "12.3 s", "1000 s"]
-        );
-        let shown = [0, 999, 1_000, 999_999, 1_000_000, 2_000_000_000].map(count);
-        assert_eq!(shown, ["0", "999", "1,000", "999,999", "1.00 M", "2.00 G"]);
-        assert_eq!([9_999, 12_345, 999_999].map(short_count), ["9,999", "12.3 k", "999 k"]);
+        let shown = [0.0, 7.25, 17.0, 12_345.0, 1e6, 12.3e9].map(time);
+        assert_eq!(shown, ["0 ns", "7.25 ns", "17 ns", "12.3 µs", "1.00 ms", "12.300 s"]);
+        assert_eq!([0, 999, 1_000, 2_000_000].map(count), ["0", "999", "1,000", "2,000,000"]);
+        let shown = [9_999, 12_345, 999_499, 999_500, 1_234_567, 2_000_000_000].map(short_count);
+        assert_eq!(shown, ["9,999", "12.3 k", "999 k", "1.00 M", "1.23 M", "2.00 G"]);
         let shown = [0.0, 0.000_01, 0.003, 0.012, 0.5, 0.999, 1.0].map(percent);
         assert_eq!(shown, ["0 %", "< 0.01 %", "0.30 %", "1.2 %", "50 %", "> 99 %", "100 %"]);
         assert_eq!([ratio(0, 0), ratio(0, 5), ratio(5, 0), ratio(4, 5)], ["–", "new", "gone", "×1.25"]);

@@ -112,7 +112,7 @@ fn idle_workers_are_not_contention() {
     let answer = answer(&profile);
     assert_eq!(answer.headline, "No thread had to wait for a lock.");
     assert_eq!((answer.share_of_time, answer.lock), (0.0, None));
-    assert!(answer.details[0].contains("4.00 s for signals"), "{:?}", answer.details);
+    assert!(answer.details[0].contains("4.000 s for signals"), "{:?}", answer.details);
 }
 
 #[test]

@@ -32,7 +32,7 @@ const PREFIXES: [&str; 26] = [
     "std::__timed_mutex_impl",
     "std::condition_variable",
     "std::__condvar::",
-    "std::__glibcxx_rwlock_",
+    "__glibcxx_rwlock_",
     "std::__1::mutex::",
     "std::__1::shared_mutex::",
     "std::__1::condition_variable",

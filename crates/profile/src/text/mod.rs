@@ -129,8 +129,8 @@ fn share(wanted: &[usize], room: usize) -> Vec<usize> {
     shares
 }
 
-/// `text` in at most `room` columns. What is longer loses its line, `(file.c:12)`, then the `mutex of` in front, and then its
-/// middle, since both ends tell things apart.
+/// `text` in at most `room` columns. What is longer loses its line, `(file.c:12)`, then the `mutex of` in front, then outer
+/// namespaces, and then its middle, since both ends tell things apart.
 fn fit(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text.to_owned();
@@ -139,6 +139,11 @@ fn fit(text: &str, room: usize) -> String {
     if text.chars().count() > room {
         let what = ["mutex of ", "mutex in ", "rwlock of ", "rwlock in ", "condvar of ", "condvar in "];
         text = what.iter().find_map(|what| text.strip_prefix(what)).unwrap_or(&text).to_owned();
+    }
+    while text.chars().count() > room
+        && let Some(inner) = without_namespace(&text)
+    {
+        text = inner.to_owned();
     }
     let length = text.chars().count();
     if length <= room {
@@ -149,6 +154,12 @@ fn fit(text: &str, room: usize) -> String {
     let head: String = text.chars().take(start).collect();
     let tail: String = text.chars().skip(length - end).collect();
     format!("{head}…{tail}")
+}
+
+/// `b::c` of `a::b::c`; `<…>` stays whole.
+fn without_namespace(text: &str) -> Option<&str> {
+    let (outer, inner) = text.split_once("::")?;
+    (!outer.contains(['<', ' ']) && !inner.is_empty()).then_some(inner)
 }
 
 fn without_line(text: &str) -> Option<String> {
@@ -187,6 +198,7 @@ mod tests {
         assert_eq!(fit("mutex of f (a.c:1) #2", 16), "mutex of f #2");
         assert_eq!(fit("mutex of f (a.c:1), read", 13), "f, read");
         assert_eq!(fit("mutex of a_name (a.c:1), read", 11), "a_nam… read");
+        assert_eq!(fit("a::b::Table<x::y>::insert", 20), "Table<x::y>::insert");
         assert_eq!(wrap("one two three", 8, 2), "one two\n  three");
         assert_eq!(share(&[30, 10, 20], 45), [18, 10, 17]);
         assert_eq!(share(&[30, 10], 50), [30, 10]);
