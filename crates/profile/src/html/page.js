@@ -27,6 +27,7 @@ ready.push(() => {
       else link.removeAttribute("aria-current");
     }
     if (target && target !== chosen) target.scrollIntoView();
+    else scrollTo(0, 0);
   };
   addEventListener("hashchange", show);
   show();
