@@ -39,7 +39,8 @@ pub(super) struct Row {
     share: f64,
     wait: Span,
     hold: Span,
-    is_estimate: bool,
+    /// What kind of number the time held is: an estimate, or the sum of what was measured of more.
+    hold_mark: &'static str,
     hold_error: u64,
     longest_queue: u64,
     waits: String,
@@ -155,7 +156,11 @@ fn row(profile: &Profile, lock: &Lock, stats: &RoleStats, pairs: &[&Pair], parts
         share: stats.contended_share().unwrap_or_default() * 100.0,
         wait: Span::of(&stats.wait),
         hold: Span::of_held(&stats.hold, stats.acquisitions),
-        is_estimate: stats.hold.is_estimate(),
+        hold_mark: match &stats.hold {
+            hold if hold.is_estimate() => "≈ ",
+            hold if hold.measured.count < stats.acquisitions => "≥ ",
+            _ => "",
+        },
         hold_error: stats.hold.total_error,
         longest_queue: stats.longest_queue,
         waits: String::new(),
