@@ -91,7 +91,7 @@ fn detail(profile: &Profile) -> String {
     match profile.detail {
         Detail::Off => String::from("`off`: nothing was recorded"),
         Detail::Contended => String::from(
-            "`contended`: all waits; acquisitions are counted from a lock's first wait on; how long it was held is known of those who had waited, and estimated of the others",
+            "`contended`: all waits; acquisitions are counted from a lock's first wait on, and those that had waited are timed",
         ),
         Detail::Sampled => format!(
             "`sampled`: all waits, all acquisitions counted; one in {} of those that did not wait was timed, the rest is estimated",

@@ -39,6 +39,8 @@ pub(super) struct Row {
     share: f64,
     wait: Span,
     hold: Span,
+    /// What kind of number the time held is: an estimate, or the sum of what was measured of more.
+    hold_mark: &'static str,
     hold_error: u64,
     longest_queue: u64,
     waits: String,
@@ -68,13 +70,17 @@ pub(super) struct Span {
 
 impl Span {
     pub(super) fn of(times: &Times) -> Self {
-        let mean = times.total.checked_div(times.count).unwrap_or_default();
-        Self { count: times.count, total: times.total, mean, longest: times.longest }
+        Self {
+            count: times.count,
+            total: times.total,
+            mean: times.mean().round() as u64,
+            longest: times.longest,
+        }
     }
 
-    /// The total may be an estimate; the mean is that of what was measured.
-    pub(super) fn of_held(held: &Held) -> Self {
-        Self { total: held.total, ..Self::of(&held.measured) }
+    /// The total and the mean may be estimates; the longest is that of what was measured.
+    pub(super) fn of_held(held: &Held, acquisitions: u64) -> Self {
+        Self { total: held.total, mean: held.mean(acquisitions).round() as u64, ..Self::of(&held.measured) }
     }
 }
 
@@ -141,15 +147,20 @@ fn row(profile: &Profile, lock: &Lock, stats: &RoleStats, pairs: &[&Pair], parts
     Row {
         label: lock.label.clone(),
         role: names::role(lock.kind, stats.role),
-        kind: names::kind(lock.kind),
+        kind: lock.kind.noun(),
         address: lock.address,
         hexadecimal: format!("{:#x}", lock.address),
         is_signal: stats.role == Role::Signal,
         acquisitions: stats.acquisitions,
         contended: stats.contended,
-        share: share(stats.contended, stats.acquisitions),
+        share: stats.contended_share().unwrap_or_default() * 100.0,
         wait: Span::of(&stats.wait),
-        hold: Span::of_held(&stats.hold),
+        hold: Span::of_held(&stats.hold, stats.acquisitions),
+        hold_mark: match &stats.hold {
+            hold if hold.is_estimate() => "≈ ",
+            hold if hold.measured.count < stats.acquisitions => "≥ ",
+            _ => "",
+        },
         hold_error: stats.hold.total_error,
         longest_queue: stats.longest_queue,
         waits: String::new(),
@@ -177,7 +188,7 @@ fn row(profile: &Profile, lock: &Lock, stats: &RoleStats, pairs: &[&Pair], parts
                     mean: site.wait_total.checked_div(site.contended).unwrap_or_default(),
                     longest: site.wait_longest,
                 },
-                hold: Span::of_held(&site.hold),
+                hold: Span::of_held(&site.hold, site.acquisitions),
                 blocked: site.blocked,
                 blocked_total: site.blocked_total,
             })

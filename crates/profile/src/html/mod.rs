@@ -23,6 +23,8 @@ mod names;
 mod process;
 mod tables;
 
+use std::cmp::Reverse;
+
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use minijinja::value::Serde;
@@ -52,7 +54,7 @@ struct Page {
     processes: Vec<process::Process>,
 }
 
-/// The report, as HTML. With several processes there is a choice at the top.
+/// The report, as HTML. With several processes there is a choice at the top; the one that waited most comes first.
 ///
 /// # Errors
 ///
@@ -68,6 +70,10 @@ pub fn html(shown: &[Shown<'_>]) -> Result<String, Error> {
     environment.add_filter("micro", |ns: u64| format!("{:.1}", ns as f64 / 1e3));
     let style = format!("\n{STYLE}{}", include_str!("style.css"));
     let script = format!("//<![CDATA[\n{}{}{}//]]>", SCRIPTS[0], SCRIPTS[1], SCRIPTS[2]);
+    // Where most was waited comes first: a shell that started the program did not wait.
+    let mut shown = shown.to_vec();
+    shown.sort_by_key(|shown| Reverse(shown.profile.lock_wait()));
+    let shown = shown.as_slice();
     let page = Page {
         title: title(shown),
         policy: policy(&style, &script),

@@ -22,11 +22,14 @@ ready.push(() => {
     const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     const chosen = (target && target.closest(".process")) || processes[0];
     for (const process of processes) process.hidden = process !== chosen;
+    // What was hidden had no width to be drawn in.
+    for (const box of chosen.querySelectorAll(".flame")) if (box.flame) box.flame.draw();
     for (const link of links) {
       if (link.hash === "#" + chosen.id) link.setAttribute("aria-current", "true");
       else link.removeAttribute("aria-current");
     }
     if (target && target !== chosen) target.scrollIntoView();
+    else scrollTo(0, 0);
   };
   addEventListener("hashchange", show);
   show();

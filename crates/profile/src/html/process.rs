@@ -16,6 +16,7 @@ pub(super) struct Process {
     pid: u32,
     waited: u64,
     answer: Vec<String>,
+    warnings: Vec<String>,
     facts: Vec<facts::Fact>,
     strips: Vec<Wide>,
     /// The highest detail counts all acquisitions; others do not.
@@ -59,13 +60,13 @@ impl Process {
         let places: BTreeSet<usize> = rows.iter().flat_map(locks::Row::places).collect();
         let (threads, threads_left) = tables::threads(profile);
         let (freebsd, freebsd_left) = tables::freebsd(profile);
-        let is_lock = |stats: &&crate::model::RoleStats| stats.role != Role::Signal;
         Self {
             id: format!("p{number}"),
             name: names::file(&profile.program).to_owned(),
             pid: profile.pid,
-            waited: roles().filter(is_lock).map(|stats| stats.wait.total).sum(),
+            waited: profile.lock_wait(),
             answer: answer.to_vec(),
+            warnings: profile.warnings.clone(),
             facts: facts::facts(profile),
             strips: strips.into_iter().filter_map(wide).collect(),
             is_full: profile.detail == crate::model::Detail::Full,

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::locks::{Span, share};
 use super::names;
-use crate::model::{Kind, Profile, Role};
+use crate::model::{Frame, Kind, Place, Profile, Role};
 
 /// Rows of a table that may be long; it is the costly ones that stay.
 const MOST: usize = 500;
@@ -31,8 +31,8 @@ pub(super) fn freebsd(profile: &Profile) -> (Vec<FreeBsd>, usize) {
             let role = names::role(lock.kind, stats.role).map(|role| format!(", {role}")).unwrap_or_default();
             for site in &stats.sites {
                 let place =
-                    profile.places.get(site.place).map_or_else(|| String::from("not known"), names::line);
-                let hold = Span::of_held(&site.hold);
+                    profile.places.get(site.place).map_or_else(|| String::from("not known"), position);
+                let hold = Span::of_held(&site.hold, site.acquisitions);
                 rows.push(FreeBsd {
                     wait_total: site.wait_total,
                     wait_longest: site.wait_longest,
@@ -42,7 +42,7 @@ pub(super) fn freebsd(profile: &Profile) -> (Vec<FreeBsd>, usize) {
                     wait_mean: site.wait_total.checked_div(site.acquisitions).unwrap_or_default(),
                     held_up: site.blocked,
                     found_locked: site.contended,
-                    name: format!("{place} ({}:{}{role})", names::kind(lock.kind), lock.label),
+                    name: format!("{place} ({}:{}{role})", lock.kind.noun(), lock.label),
                     hold,
                 });
             }
@@ -52,6 +52,11 @@ pub(super) fn freebsd(profile: &Profile) -> (Vec<FreeBsd>, usize) {
     let left = rows.len().saturating_sub(MOST);
     rows.truncate(MOST);
     (rows, left)
+}
+
+/// `file.c:12`, or what is known instead.
+fn position(place: &Place) -> String {
+    place.frames.first().map_or_else(|| String::from("?"), Frame::position)
 }
 
 /// A condition variable.
@@ -108,7 +113,7 @@ pub(super) fn threads(profile: &Profile) -> (Vec<Thread>, usize) {
         users: thread.users,
         waits: thread.waits,
         waited: thread.waited,
-        share: share(thread.waited, profile.duration),
+        share: share(thread.waited, thread.time),
     };
     let mut rows: Vec<Thread> = profile.threads.iter().map(row).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.waited));

@@ -46,6 +46,7 @@ fn open(chromium: &Path, page: &str, driver: &str) -> Seen {
         const notes = [];
         const note = (name, value) => notes.push(name + '=' + String(value).replace(/[&lt;&gt;&amp;\\n]/g, '_'));
         const frame = () => new Promise((done) => setTimeout(done, 50));
+        const until = async (holds) => {{ for (let turn = 0; turn < 200 && !holds(); turn++) await frame(); }};
         const violations = [];
         addEventListener('securitypolicyviolation', (event) => violations.push(event.effectiveDirective));
         addEventListener('load', async () => {{
@@ -122,7 +123,7 @@ fn sorts_filters_opens_and_zooms() {
         place.click(); note("stack", place.nextElementSibling.querySelectorAll("li").length);
         place.click(); note("stack again", place.parentElement.querySelectorAll("ol").length);
         const box = document.getElementById("p0-flame"), svg = box.querySelector("svg");
-        await frame();
+        await until(() => svg.childElementCount > 0);
         const groups = () => svg.querySelectorAll("g").length;
         note("frames", groups());
         const frameOf = (name) => [...svg.querySelectorAll("g")].find((g) => g.querySelector("title").textContent.startsWith(name));
@@ -201,7 +202,8 @@ fn long_tables_are_cut_and_processes_chosen() {
         tools.querySelector("button").click(); note("all", shown());
         const field = tools.querySelector("input"); field.value = "SHARD 012"; field.dispatchEvent(new Event("input"));
         note("filtered", shown());
-        note("drawn", document.querySelectorAll("#p1-flame svg g").length > 10);
+        const isDrawn = () => document.querySelectorAll("#p1-flame svg g").length > 10;
+        await until(isDrawn); note("drawn", isDrawn());
         note("violations", violations.length);
         "##,
     );
@@ -222,7 +224,7 @@ fn the_policy_holds() {
         r##"
         await fetch("http://127.0.0.1:9/").catch(() => note("fetch", "refused"));
         document.body.append(Object.assign(new Image(), { src: "http://127.0.0.1:9/picture.png" }));
-        await frame();
+        await until(() => violations.includes("img-src"));
         // Whether that of the foreign script is seen depends on when the driver starts to look.
         note("violations", [...new Set(violations)].filter((what) => !what.startsWith("script")).sort().join(","));
         note("title", document.title);

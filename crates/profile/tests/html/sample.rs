@@ -118,8 +118,7 @@ fn pair(lock: u32, role: Role, waiter: PlaceId, holder: Option<PlaceId>, count: 
 
 /// One of everything.
 pub(crate) fn sample() -> Profile {
-    let mut inlined =
-        place(&[("std::mutex::lock()", 12), ("store_update(Store&, Key)", 120), ("handle(Request&)", 200)]);
+    let mut inlined = place(&[("store_update(Store&, Key)", 120), ("handle(Request&)", 200)]);
     inlined.frames[0].is_inlined = true;
     let mut unknown = place(&[("flush_all()", 77)]);
     unknown.frames.truncate(2);
@@ -200,6 +199,7 @@ pub(crate) fn sample() -> Profile {
         id: 4242 + id,
         name: if id == 0 { String::from("cachesim") } else { format!("worker {id}") },
         users: if id == 3 { 900 } else { 1 },
+        time: 4_000_000_000,
         waits: 20_000 + u64::from(id) * 77,
         waited: 1_100_000_000 + u64::from(id) * 50_000_000,
     };
@@ -219,6 +219,7 @@ pub(crate) fn sample() -> Profile {
         cpus: 8,
         threads: (0..9).map(thread).collect(),
         places,
+        modules: vec![Module { path: String::from("/usr/local/bin/cachesim"), build_id: None }],
         locks,
         pairs,
         strip: Strip::default(),
@@ -231,6 +232,7 @@ pub(crate) fn sample() -> Profile {
             noise: Some(0.011),
             says: String::from("Recording made the program 3 % slower."),
         }),
+        warnings: vec![String::from("`cachesim` changed after it was recorded: functions may be wrong.")],
     }
 }
 
