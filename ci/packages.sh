@@ -26,6 +26,7 @@ packages=(
     libtbb-dev
     pkg-config
     # Used by tests beside those programs.
+    chromium
     gdb
     valgrind
 )

@@ -7,6 +7,7 @@
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 compile_error!("spinpark runs on 64-bit Linux; elsewhere use `parking_lot`, whose method names are the same");
 
+mod block;
 mod clock;
 mod cpu;
 mod environment;
@@ -28,7 +29,7 @@ pub use environment::{is_off, is_on, variable};
 pub use memory::Cell;
 pub use permanent::initialise;
 pub use rseq::start;
-pub use symbol::{lookup, lookup_version, Scope};
+pub use symbol::{lookup, lookup_version, Library, Scope};
 use thread::Reads;
 pub use thread::{known_token, take_over_fork_handler};
 

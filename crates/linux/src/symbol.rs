@@ -79,3 +79,29 @@ pub fn lookup_version(name: &CStr, version: &CStr) -> *mut c_void {
         None => ptr::null_mut(),
     }
 }
+
+/// A library that was opened, and is never closed.
+#[derive(Clone, Copy, Debug)]
+pub struct Library(*mut c_void);
+
+impl Library {
+    /// Opens a library by the name that others know it by. Allocates: not for intercepted calls.
+    #[must_use]
+    pub fn open(name: &CStr) -> Option<Self> {
+        type Dlopen = unsafe extern "C" fn(*const c_char, core::ffi::c_int) -> *mut c_void;
+        let dlopen = lookup(Scope::All, c"dlopen");
+        // SAFETY: null, or the function of that name; `Option<fn>` has null for `None`.
+        let dlopen = unsafe { mem::transmute::<*mut c_void, Option<Dlopen>>(dlopen) }?;
+        // SAFETY: a C string. Not a tail call: the caller's address says in which namespace to look.
+        let library = core::hint::black_box(unsafe { dlopen(name.as_ptr(), libc::RTLD_NOW) });
+        (!library.is_null()).then_some(Self(library))
+    }
+
+    /// Looks `name` up in it; null if there is none.
+    #[must_use]
+    pub fn lookup(self, name: &CStr) -> *mut c_void {
+        // SAFETY: a handle and a C string.
+        dlsym()
+            .map_or(ptr::null_mut(), |dlsym| core::hint::black_box(unsafe { dlsym(self.0, name.as_ptr()) }))
+    }
+}

@@ -40,40 +40,7 @@ pub(crate) struct Held {
     pub(crate) slot: *const AtomicUsize,
 }
 
-const LOCAL_SIZE: usize = core::mem::size_of::<Local>();
-const _: () = assert!(core::mem::align_of::<Local>() <= 16);
-
-// `#[thread_local]` is not stable, and `thread_local!` is std: so the block is defined and addressed in assembly, with
-// the initial-exec model (one load; the block is in static TLS in executables and in libraries loaded at start). The
-// version in the name keeps two versions of this crate in one program apart.
-core::arch::global_asm!(
-    ".pushsection .tbss,\"awT\",@nobits",
-    ".hidden spinpark_0_1_local",
-    ".globl spinpark_0_1_local",
-    ".type spinpark_0_1_local, @object",
-    ".size spinpark_0_1_local, {size}",
-    ".p2align 4",
-    "spinpark_0_1_local:",
-    ".zero {size}",
-    ".popsection",
-    size = const LOCAL_SIZE,
-);
-
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn local() -> *mut Local {
-    let local: *mut Local;
-    // SAFETY: the initial-exec sequence: the variable's offset from the GOT, plus the thread pointer at fs:0.
-    unsafe {
-        core::arch::asm!(
-            "mov {local}, qword ptr [rip + spinpark_0_1_local@GOTTPOFF]",
-            "add {local}, qword ptr fs:[0]",
-            local = out(reg) local,
-            options(pure, readonly, nostack),
-        );
-    }
-    local
-}
+crate::thread_block!(fn local() -> *mut Local = "spinpark_0_1_local");
 
 /// The token in one load less than through `local`.
 #[cfg(target_arch = "x86_64")]
@@ -90,25 +57,6 @@ fn load_token() -> u32 {
         );
     }
     token as u32
-}
-
-#[cfg(target_arch = "aarch64")]
-#[inline(always)]
-fn local() -> *mut Local {
-    let local: *mut Local;
-    // SAFETY: the initial-exec sequence: the variable's offset from the GOT, plus the thread pointer.
-    unsafe {
-        core::arch::asm!(
-            "mrs {local}, tpidr_el0",
-            "adrp {offset}, :gottprel:spinpark_0_1_local",
-            "ldr {offset}, [{offset}, #:gottprel_lo12:spinpark_0_1_local]",
-            "add {local}, {local}, {offset}",
-            local = out(reg) local,
-            offset = out(reg) _,
-            options(pure, readonly, nostack, preserves_flags),
-        );
-    }
-    local
 }
 
 #[cfg(target_arch = "aarch64")]

@@ -7,6 +7,8 @@
 //! | module      | what it has                                                   |
 //! |-------------|---------------------------------------------------------------|
 //! | [`format`]  | the file: regions, records, entries; a [`format::View`] of it  |
+//! | [`recorder`]| who writes it, inside the program                             |
 #![no_std]
 
 pub mod format;
+pub mod recorder;

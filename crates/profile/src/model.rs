@@ -43,11 +43,13 @@ pub struct Profile {
     pub threads: Vec<Thread>,
     /// Places in the program: stacks with symbols. Equal ones are one place.
     pub places: Vec<Place>,
-    /// Locks that were waited for or counted, those with the longest wait in all first.
+    /// Files that code of places is in.
+    pub modules: Vec<Module>,
+    /// Locks that were waited for or counted, those with the longest wait in all first; waiting for signals does not count.
     pub locks: Vec<Lock>,
-    /// Who waited for whom, the longest in all first.
+    /// Who waited for whom, the longest in all first; those who waited for signals last.
     pub pairs: Vec<Pair>,
-    /// All waiting over time.
+    /// All waiting for locks over time; without waiting for signals.
     pub strip: Strip,
     /// What did not fit into the recorder's tables: numbers may be too low.
     pub dropped: u64,
@@ -55,6 +57,8 @@ pub struct Profile {
     pub nested: u64,
     /// What recording cost, if it was asked for or could be estimated.
     pub cost: Option<Cost>,
+    /// What a reader should know before believing the rest: whole sentences.
+    pub warnings: Vec<String>,
 }
 
 /// How recording ended.
@@ -99,6 +103,9 @@ pub struct Thread {
     pub name: String,
     /// How many threads used the table.
     pub users: u32,
+    /// From the first one's first use of a lock until the end of the recording, ns. More than its threads lived, if they ended
+    /// earlier.
+    pub time: u64,
     /// Waits.
     pub waits: u64,
     /// Time waited.
@@ -112,6 +119,15 @@ pub struct Place {
     pub frames: Vec<Frame>,
     /// There were more frames than were recorded.
     pub is_cut: bool,
+}
+
+/// A program or library.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Module {
+    /// Its path; the file name is what [`Frame::module`] has.
+    pub path: String,
+    /// Its build id, in hexadecimal digits, if it has one.
+    pub build_id: Option<String>,
 }
 
 /// A frame.

@@ -6,6 +6,9 @@ use minijinja::{Environment, Error, HtmlEscape, Value};
 /// The name decides that everything is escaped but what the template calls safe: the SVG that we draw.
 pub const PAGE: &str = "page.html";
 
+/// The style of all pages. A page that writes its style itself has [`STYLE`] first.
+pub const STYLE: &str = include_str!("style.css");
+
 /// An environment with `template` as [`PAGE`], our style and our filters.
 ///
 /// # Errors
@@ -17,7 +20,7 @@ pub fn environment(template: &'static str) -> Result<Environment<'static>, Error
     environment.add_template(PAGE, template)?;
     environment.add_filter("inline", |svg: &str| inline(svg));
     environment.add_filter("words", |text: &str| words(text));
-    environment.add_global("style", Value::from_safe_string(include_str!("style.css").to_owned()));
+    environment.add_global("style", Value::from_safe_string(STYLE.to_owned()));
     Ok(environment)
 }
 

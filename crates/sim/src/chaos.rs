@@ -51,6 +51,8 @@ pub struct Chaos {
     pub wrong_oracle: f64,
     /// A restartable step is aborted for no reason.
     pub abort: f64,
+    /// A weak compare-exchange fails for no reason, as on machines with load-linked and store-conditional.
+    pub weak: f64,
 }
 
 /// Ranks at first are below this; those of threads that were stopped lie between this and the next; then come those who poll.

@@ -51,13 +51,15 @@ pub(crate) fn access(address: usize, access: Access) {
         has_waited = true;
         suspend();
     }
-    if has_waited {
-        world(|world| {
+    world(|world| {
+        if has_waited {
             world.runs_ahead(world.now - asked);
+        }
+        if has_waited || access == Access::Update {
             world.has_come();
-        });
-    }
-    world(World::has_looked);
+        }
+        world.has_looked();
+    });
 }
 
 /// Accesses memory whose contents are nobody's business.
@@ -123,19 +125,15 @@ pub fn compute_f64(ns: f64) {
     }
 }
 
-/// Asks for the cache lines at these addresses, to write them, and goes on: they come side by side.
-pub(crate) fn fetch(addresses: impl IntoIterator<Item = usize>) {
-    if is_inside() {
+/// Waits until the running thread's stores are done: a full fence.
+pub(crate) fn drain() {
+    if is_inside() && world(|world| world.has_stores()) {
         settle();
-        world(|world| addresses.into_iter().for_each(|address| world.fetch(address)));
-    }
-}
-
-/// Changes a word of the cache line at `address`, whatever is there: for data that lies beside a lock. The thread does not
-/// wait for the line.
-pub(crate) fn change_beside(address: usize) {
-    if is_inside() {
-        if world(|world| world.has_line(address)) { touch(address, Access::Store) } else { fetch([address]) }
+        let asked = world(|world| world.now);
+        while world(|world| world.drains(0)) {
+            suspend();
+        }
+        world(|world| world.runs_ahead(world.now - asked));
     }
 }
 

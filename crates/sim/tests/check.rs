@@ -5,22 +5,20 @@
 //! and `SPINPARK_STEPS=n` shows its last n steps.
 
 use spinpark_platform::Event;
-use spinpark_sim::check::{Checker, Limits, families};
+use spinpark_sim::check::{Checker, families, seeds as asked_for};
 
 /// Runs a family; asserts that some run came to each of `events`.
 fn check(family: &str, seeds: u64, events: &[Event]) {
     let found = families().iter().find(|known| known.name == family);
-    let checker = Checker::new(*found.expect("there is such a family"))
-        .limits(limits())
-        .shown(number("SPINPARK_STEPS").map_or(400, |steps| steps as usize));
-    if let Some(seed) = number("SPINPARK_SEED") {
-        match checker.run(seed) {
-            Ok(_) => println!("seed {seed} of {family} holds"),
-            Err(failing) => panic!("{failing}"),
-        }
-        return;
+    let checker = Checker::new(*found.expect("there is such a family")).from_environment();
+    match checker.replay() {
+        Some(Ok(_)) => return,
+        Some(Err(failing)) => panic!("{failing}"),
+        None => {}
     }
-    let seeds = number("SPINPARK_SEEDS").unwrap_or(seeds);
+    // A run of these is as long as a hundred others.
+    let share = if family.ends_with("_patience") { 100 } else { 1 };
+    let seeds = asked_for().map_or(seeds, |asked| asked.div_ceil(share));
     match checker.sweep(0..seeds) {
         Ok(swept) => {
             println!("{family}: {swept}");
@@ -31,20 +29,6 @@ fn check(family: &str, seeds: u64, events: &[Event]) {
             None => panic!("{failing}"),
         },
     }
-}
-
-fn number(name: &str) -> Option<u64> {
-    let text = std::env::var(name).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{name} is a number, not {text:?}")))
-}
-
-fn limits() -> Limits {
-    let Ok(text) = std::env::var("SPINPARK_LIMITS") else { return Limits::default() };
-    let sizes = text
-        .split_once('x')
-        .and_then(|(threads, rounds)| Some((threads.parse().ok()?, rounds.parse().ok()?)));
-    let (threads, rounds) = sizes.unwrap_or_else(|| panic!("SPINPARK_LIMITS is like 2x3, not {text:?}"));
-    Limits { threads, rounds }
 }
 
 macro_rules! families {
@@ -63,9 +47,11 @@ families! {
     mutex 8_000 [SpinAcquired SpinLeftOwnerChanged SpinLeftOffCpu SpinLeftBudget Parked WokeHead HandedOff DemandedHandoff TimedOut],
     mutex_tight 4_000 [Parked WokeHead],
     mutex_freed 4_000 [Parked HandedOff],
+    mutex_patience 100 [Parked],
     rwlock 8_000 [GrantedReaders HandedOff DemandedHandoff TimedOut OpenedSlots ClosedSlots],
     rwlock_freed 3_000 [GrantedReaders OpenedSlots ClosedSlots],
     rwlock_helper 1_500 [DemandedHandoff],
+    rwlock_patience 100 [Parked DemandedHandoff],
     rwsem 3_000 [SpinAcquired GrantedReaders],
     condvar 4_000 [MovedWaiter TimedOut HandedOff],
     condvar_tight 3_000 [MovedWaiter],

@@ -60,7 +60,7 @@ fn a_line_costs_what_its_distance_says() {
     let line = line();
     let store = |line: &Rc<Line>| {
         let line = Rc::clone(line);
-        Box::new(move || line.0.store(1, Relaxed)) as Box<dyn Fn()>
+        Box::new(move || assert!(line.0.swap(1, Relaxed) < 2)) as Box<dyn Fn()>
     };
     let load = |line: &Rc<Line>| {
         let line = Rc::clone(line);
@@ -81,16 +81,16 @@ fn a_line_costs_what_its_distance_says() {
         ],
     );
     let hit = step + memory.hit_ns;
-    // A store that has its line waits in the store buffer.
+    let owned = step + memory.rmw_ns;
     let wanted = [
-        step + memory.dram_ns,
-        step,
-        step,
-        step + memory.near_ns,
-        step + memory.hop_ns[0],
+        owned + memory.dram_ns,
+        owned,
+        owned,
+        owned + memory.near_ns,
+        owned + memory.hop_ns[0],
         hit + memory.near_ns,
         hit,
-        step + memory.near_ns,
+        owned + memory.near_ns,
     ];
     for (got, wanted) in got.into_iter().zip(wanted) {
         about(got, wanted);
@@ -118,6 +118,71 @@ fn after_writes(machine: &Machine, lines: usize, step: impl Fn(&[Rc<Line>]) + 's
     let written = Rc::clone(&all);
     let write = move || written.iter().for_each(|line| line.0.store(1, Relaxed));
     times(machine, vec![(0, Box::new(write)), (1, Box::new(move || step(&all)))])[1]
+}
+
+fn store(lines: &[Rc<Line>]) {
+    for line in lines {
+        line.0.store(2, Relaxed);
+    }
+}
+
+/// A store waits for its line in the store buffer; what drains that waits for all of them, which come side by side.
+#[test]
+fn stores_do_not_wait_for_their_lines() {
+    let mut machine = Machine::plain(2);
+    machine.cpu.window_ns = 0.0;
+    let (step, near) = (machine.cpu.step_ns, machine.memory.near_ns);
+    about(after_writes(&machine, 8, store), 8.0 * step);
+    // Its own lines cost no more.
+    let twice = |lines: &[Rc<Line>]| {
+        store(lines);
+        store(lines);
+    };
+    about(after_writes(&machine, 8, twice), 16.0 * step);
+    let then_fence = |lines: &[Rc<Line>]| {
+        store(lines);
+        <Sim>::full_fence();
+    };
+    let (drained, fence) = (after_writes(&machine, 8, then_fence), machine.cpu.fence_ns);
+    about(drained, 8.0 * step + near + fence);
+    let own = AtomicU32::new(0);
+    let then_add = move |lines: &[Rc<Line>]| {
+        store(lines);
+        own.fetch_add(1, Relaxed);
+    };
+    let drained = after_writes(&machine, 8, then_add);
+    let least = 8.0 * step + near + machine.memory.rmw_ns;
+    assert!((least..least + machine.memory.dram_ns + step).contains(&drained), "{drained} ns");
+    // There are so many entries; the next store waits until one is done.
+    assert!(after_writes(&machine, 41, store) > near);
+}
+
+/// Who polls sees a store when its line has arrived, and its own store at once.
+#[test]
+fn a_store_is_told_when_its_line_has_come() {
+    let machine = Machine::plain(2);
+    let line = line();
+    let mut simulation = Simulation::new(&machine);
+    let seen = Rc::new(Cell::new(0.0));
+    let (polled, seen_at) = (Rc::clone(&line), Rc::clone(&seen));
+    simulation.thread_on(0..1, move || {
+        while polled.0.load(Relaxed) == 0 {
+            <Sim>::spin_hint();
+        }
+        seen_at.set(here::now());
+    });
+    let stored = Rc::new(Cell::new(0.0));
+    let stored_at = Rc::clone(&stored);
+    simulation.thread_on(1..2, move || {
+        here::compute(10_000);
+        line.0.store(1, Relaxed);
+        stored_at.set(here::now());
+        assert_eq!(line.0.load(Relaxed), 1);
+        here::compute(100_000);
+    });
+    assert_eq!(simulation.run().unwrap().failure, None);
+    let later = seen.get() - stored.get();
+    assert!((40.0..400.0).contains(&later), "{later} ns");
 }
 
 fn add(lines: &[Rc<Line>]) {
@@ -160,6 +225,54 @@ fn lines_that_are_needed_soon_come_side_by_side() {
         add(lines);
     });
     assert!(both < 1.3 * near, "{both} ns");
+}
+
+/// Transfers are spread evenly around what they take, and one seed is one run.
+#[test]
+fn transfers_differ() {
+    let mut machine = Machine::plain(2);
+    machine.cpu.window_ns = 0.0;
+    machine.memory.spread = 0.2;
+    let near = machine.memory.near_ns;
+    let took = after_writes(&machine, 400, add) / 400.0 - machine.memory.rmw_ns - machine.cpu.step_ns;
+    assert!((0.97 * near..1.03 * near).contains(&took), "{took} ns for each");
+    let of_one = |seed| {
+        let line = line();
+        let mut simulation = Simulation::new(&machine).seed(seed);
+        for cpu in 0..2 {
+            let line = Rc::clone(&line);
+            simulation.thread_on(cpu..cpu + 1, move || {
+                here::compute(1_000 * u64::from(cpu));
+                line.0.fetch_add(1, Relaxed);
+            });
+        }
+        simulation.run().unwrap().elapsed_ns
+    };
+    assert_eq!(of_one(1), of_one(1));
+    let all: std::collections::BTreeSet<u64> = (0..20).map(of_one).collect();
+    assert!(all.len() > 4, "{all:?}");
+}
+
+/// Two cores that change the same few lines take them away from each other before they are used: what was done ahead is for
+/// nothing then. With many lines that is rare.
+#[test]
+fn lines_that_are_lost_are_asked_for_again() {
+    let per_change = |lines: u64| {
+        let mut simulation = Simulation::new(&Machine::plain(2));
+        let all: Rc<Vec<_>> = Rc::new((0..lines).map(|_| line()).collect());
+        for cpu in 0..2 {
+            let all = Rc::clone(&all);
+            simulation.thread_on(cpu..cpu + 1, move || {
+                for _ in 0..4_000 {
+                    let chosen = here::random(lines) as usize;
+                    all[chosen].0.fetch_add(1, Relaxed);
+                }
+            });
+        }
+        simulation.run().unwrap().elapsed_ns as f64 / 4_000.0
+    };
+    let (few, many) = (per_change(4), per_change(256));
+    assert!(few > 1.5 * many, "{few} ns with few lines, {many} with many");
 }
 
 #[test]

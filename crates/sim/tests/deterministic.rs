@@ -1,5 +1,7 @@
 //! One seed is one run, whatever thread it runs on, and wherever the allocator puts things.
 
+use std::process::Command;
+
 use spinpark_sim::locks::locks;
 use spinpark_sim::machine::Machine;
 use spinpark_sim::workload::{Report, Setting};
@@ -39,4 +41,23 @@ fn everywhere_the_same() {
             assert!(*one == another, "{} × {}: {one:#?} is not {another:#?}", one.lock, one.workload);
         }
     }
+}
+
+/// In the child: it only says what it saw.
+const CHILD: &str = "SPINPARK_DETERMINISTIC_CHILD";
+
+/// Another process has its stacks, its heap and its code elsewhere.
+#[test]
+fn in_every_process_the_same() {
+    let mine = serde_json::to_string(&runs(0)).expect("reports can be written");
+    if std::env::var_os(CHILD).is_some() {
+        println!("{mine}");
+        return;
+    }
+    let tests = std::env::current_exe().expect("the test has a path");
+    let mut child = Command::new(tests);
+    child.args(["in_every_process_the_same", "--exact", "--nocapture", "--test-threads=1"]);
+    let output = child.env(CHILD, "1").output().expect("the test runs again");
+    let theirs = String::from_utf8_lossy(&output.stdout);
+    assert!(theirs.contains(&mine), "another process saw something else");
 }

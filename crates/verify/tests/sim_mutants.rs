@@ -8,12 +8,12 @@ use spinpark_classics::RawRwLock as _;
 use spinpark_classics::rwsem_2013::{AsSent, Full, Patches, Rwsem, Series};
 use spinpark_locks::{RawCondvar, RawMutex, Waiter};
 use spinpark_platform::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use spinpark_platform::{Platform, Wait};
+use spinpark_platform::{Platform, Tuning, Wait};
 use spinpark_sim::check::{
     Checker, Failing, Family, Fault, Guard, Hold, Kind, Limits, Line, Mortal, Op, Program, families,
-    tokens_of_2003,
+    patience_of, tokens_of_2003,
 };
-use spinpark_sim::{Failure, Sim, here};
+use spinpark_sim::{Failure, Sim, Tuned, here};
 use spinpark_verify::mutants::barging::BargingLock;
 use spinpark_verify::mutants::condvar_2003::{Forgetful, PlainRequeue};
 use spinpark_verify::mutants::osq::{self, Osq};
@@ -37,25 +37,42 @@ fn family(name: &str) -> Family {
     *families().iter().find(|family| family.name == name).expect("there is such a family")
 }
 
-/// The first run that fails.
-fn found(checker: Checker) -> Box<Failing> {
+/// The run that the environment asks for is shown, and there is nothing else to do.
+fn is_shown(checker: Checker) -> bool {
+    match checker.replay() {
+        Some(Err(failing)) => panic!("{failing}"),
+        Some(Ok(_)) => true,
+        None => false,
+    }
+}
+
+/// The first run that fails; none, if another one is to be shown.
+fn found(checker: Checker) -> Option<Box<Failing>> {
+    let checker = checker.of_test("-p spinpark-verify --test sim_mutants");
+    if is_shown(checker) {
+        return None;
+    }
     match checker.sweep(0..MOST_RUNS) {
         Ok(swept) => panic!("the mutant was accepted: {swept}"),
         Err(failing) => {
             eprintln!("found by seed {}: {}", failing.seed, failing.failure);
-            failing
+            Some(failing)
         }
     }
 }
 
 /// Asserts that some run fails, in a way for which `is_right` holds.
 fn rejected(checker: Checker, is_right: fn(&Failure) -> bool) {
-    let failing = found(checker);
-    assert!(is_right(&failing.failure), "found for another reason:\n{failing}");
+    if let Some(failing) = found(checker) {
+        assert!(is_right(&failing.failure), "found for another reason:\n{failing}");
+    }
 }
 
 fn accepted(family: Family) {
-    if let Err(failing) = Checker::new(family).sweep(0..500) {
+    let checker = Checker::new(family).of_test("-p spinpark-verify --test sim_mutants");
+    if !is_shown(checker)
+        && let Err(failing) = checker.sweep(0..500)
+    {
         panic!("{failing}");
     }
 }
@@ -78,6 +95,10 @@ fn lets_two_in(failure: &Failure) -> bool {
 
 fn uses_what_is_gone(failure: &Failure) -> bool {
     matches!(failure, Failure::UseAfterFree { .. })
+}
+
+fn is_unfair(failure: &Failure) -> bool {
+    matches!(failure, Failure::Starvation { .. })
 }
 
 fn is_out_of_order(failure: &Failure) -> bool {
@@ -120,7 +141,10 @@ fn a_fence_before_the_queue_is_locked() {
 #[test]
 fn a_fence_between_the_queue_lock_and_the_mark() {
     let checker = Checker::new(family("mutex_tight")).fault(Fault::FenceBefore(is_mark));
-    if let Err(failing) = checker.sweep(0..1_000) {
+    let checker = checker.of_test("-p spinpark-verify --test sim_mutants");
+    if !is_shown(checker)
+        && let Err(failing) = checker.sweep(0..1_000)
+    {
         panic!("{failing}");
     }
 }
@@ -197,6 +221,20 @@ fn a_release_looks_back() {
     rejected(Checker::new(Family { name: "a_release_looks_back", build }), uses_what_is_gone);
 }
 
+/// Constants with which nobody ever demands the lock.
+#[derive(Debug)]
+enum Meek {}
+
+impl Tuned for Meek {
+    const TUNING: Tuning = Tuning { starvation_ns: u64::MAX, ..Tuning::LINUX };
+}
+
+#[test]
+fn nobody_demands() {
+    let build = |program: &mut Program| patience_of::<Meek>(program, &Tuning::LINUX);
+    rejected(Checker::new(Family { name: "nobody_demands", build }), is_unfair);
+}
+
 // Read-write lock
 
 /// L2: a writer that starves demands the lock, but the demand is not recorded.
@@ -209,10 +247,9 @@ fn a_demand_is_not_recorded() {
 #[test]
 fn a_gate_is_shut_without_a_fence() {
     let fault = Fault::NoFence;
-    let failing = found(Checker::new(family("rwlock_freed")).fault(fault));
-    assert!(
-        lets_two_in(&failing.failure) || never_ends(&failing.failure) || uses_what_is_gone(&failing.failure)
-    );
+    rejected(Checker::new(family("rwlock_freed")).fault(fault), |failure| {
+        lets_two_in(failure) || never_ends(failure) || uses_what_is_gone(failure)
+    });
 }
 
 #[test]
@@ -514,4 +551,24 @@ fn no_lock_at_all() {
         }
     };
     rejected(Checker::new(Family { name: "no_lock_at_all", build }), lets_two_in);
+}
+
+/// A run of a family that is nowhere but here can be run again by the command that it shows.
+#[test]
+fn what_fails_can_be_run_again() {
+    let build = |program: &mut Program| queue_lock(program, queue_lock::Error::WakesBeforeUnlock);
+    let checker = Checker::new(Family { name: "wakes_first", build });
+    let Some(failing) = found(checker.limits(FEW)) else { return };
+    let told = failing.to_string();
+    let command = told.lines().last().expect("a story has lines").trim();
+    let (set, arguments) = command.split_once(" cargo test ").expect("it is a command of cargo");
+    assert!(arguments.starts_with("-p spinpark-verify --test sim_mutants"), "{command}");
+    // What cargo would run, with what it would say.
+    let tests = std::env::current_exe().expect("the test has a path");
+    let mut again = std::process::Command::new(tests);
+    again.args(["--exact", "what_fails_can_be_run_again"]);
+    again.envs(set.split(' ').map(|set| set.split_once('=').expect("a variable and its value")));
+    let output = again.output().expect("the test runs again");
+    let shown = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && shown.contains(&failing.story()), "{command}\n{shown}");
 }

@@ -8,6 +8,11 @@ use super::measure::IDLE;
 use super::{Calibration, Cpus, Measure, kernel};
 use crate::environment::Environment;
 
+/// How far single transfers and calls differ, and why.
+const SPREAD: f64 = 0.2;
+const NO_STEP: &str =
+    "a guess, so that nothing falls into step: nobody seems to have published how far single ones differ";
+
 /// Parts of the machine file that the measured machine gets.
 struct Draft<'a> {
     sheet: Sheet,
@@ -183,6 +188,7 @@ impl Draft<'_> {
         }
         let serial = "contended atomic operations are done about every 70 cycles at the best (Downs), half of a transfer";
         self.put("memory", "serial", Quantity::Number(0.5), format!("not measured: {serial}"));
+        self.put("memory", "spread", Quantity::Number(SPREAD), NO_STEP);
     }
 
     fn processor(&mut self) {
@@ -255,6 +261,7 @@ impl Draft<'_> {
             Measure::MigrateSocket,
             (core, "as `migrate_core`: there is one socket"),
         );
+        self.put("kernel", "spread", Quantity::Number(SPREAD), NO_STEP);
     }
 
     /// Waking a thread of another CPU, and timers, which do that too.

@@ -133,7 +133,7 @@ impl<P: Platform> LockCore<P> {
             Joined::Queued | Joined::Gated => {}
             Joined::Acquired => {
                 queue.remove(node);
-                self.settle_flags(queue.head().is_some(), was_head);
+                self.settle_flags(queue.head().is_some(), was_head, node.want);
                 self.look_and_tell(queue);
             }
         }
@@ -147,18 +147,23 @@ impl<P: Platform> LockCore<P> {
         if !queue.remove(node) {
             return false;
         }
-        self.settle_flags(queue.head().is_some(), was_head);
+        self.settle_flags(queue.head().is_some(), was_head, node.want);
         // Readers behind this one may have waited only for it.
         self.look_and_tell(queue);
         true
     }
 
-    /// Makes the flags agree with a queue that lost a node: W1, and the head's own flags if the head has gone.
+    /// Makes the flags agree with a queue that lost a node: W1, and the head's own flags if the head has gone. An upgrade
+    /// leaves a demand: it may have been that of the waiter behind it, before whom it went (H2).
     ///
     /// The caller holds the queue lock.
-    fn settle_flags(&self, more: bool, head_gone: bool) {
+    fn settle_flags(&self, more: bool, head_gone: bool, gone: Want) {
         let waiters = if more { 0 } else { word::WAITERS };
-        let heads = if head_gone { word::TIMED | word::HANDOFF } else { 0 };
+        let heads = match head_gone {
+            true if more && gone == Want::Upgrade => word::TIMED,
+            true => word::TIMED | word::HANDOFF,
+            false => 0,
+        };
         self.word().fetch_and(!(waiters | heads), ReleaseOrder);
     }
 

@@ -24,6 +24,12 @@ pub enum Role {
 }
 
 impl Role {
+    /// Whether who wants it waits for somebody who has it.
+    #[must_use]
+    pub fn is_mutual(self) -> bool {
+        matches!(self, Self::Write | Self::Read)
+    }
+
     /// The role with this number.
     #[must_use]
     pub fn from_number(number: u32) -> Option<Self> {

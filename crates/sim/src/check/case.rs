@@ -199,6 +199,7 @@ fn chaos(rng: &mut fastrand::Rng, size: u32) -> Chaos {
         late: often(rng, 0.5),
         wrong_oracle: often(rng, 0.5),
         abort: often(rng, 0.3),
+        weak: often(rng, 0.2),
     }
 }
 

@@ -33,6 +33,7 @@ pub struct Checker {
     faults: Faults,
     limits: Limits,
     shown: usize,
+    test: Option<&'static str>,
 }
 
 /// A run that failed.
@@ -50,6 +51,8 @@ pub struct Failing {
     pub failure: Failure,
     /// What happened last.
     pub interleaving: Vec<String>,
+    /// The test that has the family, unless it is one of [`families`](super::families).
+    test: Option<&'static str>,
 }
 
 /// What runs that held have been through.
@@ -84,7 +87,7 @@ const EVENTS: [Event; 13] = [
 impl Checker {
     /// On a machine without faults.
     pub fn new(family: Family) -> Self {
-        Self { family, faults: Faults::default(), limits: Limits::default(), shown: SHOWN }
+        Self { family, faults: Faults::default(), limits: Limits::default(), shown: SHOWN, test: None }
     }
 
     /// The machine has `fault`, beside at most one other.
@@ -103,6 +106,17 @@ impl Checker {
     pub fn shown(mut self, steps: usize) -> Self {
         self.shown = steps;
         self
+    }
+
+    /// The family belongs to the calling test, in the file that these arguments of `cargo` name: `-p spinpark-verify --test
+    /// mutants`. It has to call [`Checker::replay`].
+    pub fn of_test(mut self, file: &'static str) -> Self {
+        self.test = Some(file);
+        self
+    }
+
+    pub(super) fn family_name(&self) -> &'static str {
+        self.family.name
     }
 
     fn ran(&self, seed: u64, record: Record) -> Ran {
@@ -134,6 +148,7 @@ impl Checker {
             about: ran.about,
             failure: ran.failure.unwrap_or_else(not_again),
             interleaving: ran.interleaving,
+            test: self.test,
         }
     }
 
@@ -235,10 +250,15 @@ impl Display for Failing {
         };
         writeln!(f, "{}", self.story())?;
         writeln!(f, "to run it again:")?;
-        write!(
-            f,
-            "    SPINPARK_SEED={}{limits} cargo test -p spinpark-sim --test check -- --exact {}",
-            self.seed, self.family
-        )
+        write!(f, "    SPINPARK_SEED={}{limits} ", self.seed)?;
+        let Some(file) = self.test else {
+            return write!(f, "cargo test -p spinpark-sim --test check -- --exact {}", self.family);
+        };
+        write!(f, "SPINPARK_FAMILY={} cargo test {file}", self.family)?;
+        // A test runs on a thread of its name, unless it is the only one that runs.
+        match std::thread::current().name() {
+            Some(test) if test != "main" => write!(f, " -- --exact {test}"),
+            _ => Ok(()),
+        }
     }
 }

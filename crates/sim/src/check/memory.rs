@@ -21,6 +21,14 @@ impl<T> Mortal<T> {
     pub fn new(value: T) -> Self {
         Self(Rc::new(Apart(value)))
     }
+
+    /// The first word of the object, which is one of 32 bits: after a run.
+    pub(crate) fn first_word(&self) -> u32 {
+        const { assert!(size_of::<T>() >= size_of::<u32>(), "it has such a word") };
+        let start = std::ptr::from_ref(&self.0.0).cast::<u32>();
+        // SAFETY: there is an initialised word, which the caller vouches for, aligned as the object is; nobody writes to it.
+        unsafe { start.read() }
+    }
 }
 
 impl<T: ?Sized> Mortal<T> {

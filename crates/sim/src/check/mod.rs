@@ -26,6 +26,7 @@ mod line;
 mod memory;
 mod program;
 mod programs;
+mod replay;
 mod state;
 
 pub use case::Limits;
@@ -35,5 +36,6 @@ pub use guard::{Guard, Hold};
 pub use line::Line;
 pub use memory::Mortal;
 pub use program::Program;
-pub use programs::{families, tokens_of_2003};
+pub use programs::{families, patience_of, tokens_of_2003};
+pub use replay::seeds;
 pub(crate) use state::{Checks, note_event, note_order};

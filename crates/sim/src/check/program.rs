@@ -24,6 +24,7 @@ pub struct Program {
     threads: Vec<Body>,
     after: Vec<After>,
     about: String,
+    most_steps: u64,
 }
 
 /// How a run went.
@@ -38,12 +39,15 @@ pub(crate) struct Ran {
 impl Program {
     pub(crate) fn new(seed: u64, limits: Limits, faults: Faults) -> Self {
         let case = Case::draw(seed, limits);
+        // Many spinners on one word take turns at it.
+        let most_steps = 200_000 + u64::from(case.threads * (case.rounds * 2_000 + case.threads * 500));
         Self {
             case,
             checks: Checks::new(faults),
             threads: Vec::new(),
             after: Vec::new(),
             about: String::new(),
+            most_steps,
         }
     }
 
@@ -67,6 +71,11 @@ impl Program {
     /// What is to be said of it: which lock, and what it does.
     pub fn about(&mut self, words: impl Into<String>) {
         self.about = words.into();
+    }
+
+    /// A run that takes more steps than this is one without an end.
+    pub fn most_steps(&mut self, steps: u64) {
+        self.most_steps = steps;
     }
 
     /// Adds a thread.
@@ -110,10 +119,8 @@ impl Program {
     }
 
     pub(crate) fn run(self, record: Record) -> Ran {
-        let Self { case, checks, threads, after, about } = self;
+        let Self { case, checks, threads, after, about, most_steps } = self;
         let about = format!("{about}\n{case}");
-        // Many spinners on one word take turns at it.
-        let most_steps = 200_000 + u64::from(case.threads * (case.rounds * 2_000 + case.threads * 500));
         let mut simulation = Simulation::new(&case.machine)
             .seed(case.seed)
             .chaos(case.chaos)

@@ -6,13 +6,16 @@
 //!   turn comes. So lines that it needs soon after each other come side by side, and a load and an atomic operation on one
 //!   line are one transfer.
 //!
-//! What was done ahead is for nothing when a branch goes another way than before (a poll that ends), in the kernel, and when
-//! the thread loses its CPU.
+//! What was done ahead is for nothing when a branch goes another way than before (a poll that ends), in the kernel, when
+//! the thread loses its CPU, and when another core takes away a line that this one has read ahead (a memory-ordering machine
+//! clear).
 
 use super::time::Ps;
 use super::world::World;
+use crate::memory::{Core, LineId};
 
-/// So many lines a core asks for at most before the first one has come. Atomic operations on lines that another core has
+/// So many atomic operations and misses a core has under way at most: it asks for no line before the one so many before that is
+/// done, whether that had to wait or not. Atomic operations on lines that another core has
 /// written take a quarter of the time if their addresses do not depend on each other (25 ns instead of 107, Emerald Rapids).
 const MISSES: usize = 4;
 
@@ -23,7 +26,7 @@ pub(crate) struct Ahead {
     work: Ps,
     /// How much work there was until now, done ahead or not: where the thread is in its program.
     place: Ps,
-    /// The latest misses: where they were, and when the line came. Older ones are overwritten.
+    /// The latest misses and atomic operations: where they were, and when the line was there. Older ones are overwritten.
     misses: [(Ps, Ps); MISSES],
     next: usize,
     /// Nothing was asked for before that: the program's way was not known, or an older miss was in the way.
@@ -69,7 +72,18 @@ impl World {
         if self.costs.window == 0 { 0 } else { self.now.saturating_sub(since) }
     }
 
-    /// A line has come for which the running thread waited.
+    /// For how long the running thread's core has been asking for a line that it misses. If another core got it meanwhile, what
+    /// was done ahead is for nothing: a core that loses a line that it has read ahead starts over from there.
+    pub(crate) fn not_lost(&mut self, id: LineId, core: Core) -> Ps {
+        let early = self.asking_since();
+        if early <= self.since_lost(id, core) {
+            return early;
+        }
+        self.starts_over();
+        0
+    }
+
+    /// The running thread has made an atomic operation, or a line has come for which it waited.
     pub(crate) fn has_come(&mut self) {
         let (now, running) = (self.now, self.running);
         let ahead = &mut self.threads[running].ahead;

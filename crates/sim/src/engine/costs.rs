@@ -1,7 +1,15 @@
 //! The machine's figures in picoseconds.
 
 use super::time::{Ps, ps};
+use super::world::World;
 use crate::machine::Machine;
+
+/// By which part of itself a cost is more or less at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spread {
+    pub(crate) memory: f64,
+    pub(crate) kernel: f64,
+}
 
 /// What things cost.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +21,8 @@ pub(crate) struct Costs {
     pub(crate) dram: Ps,
     pub(crate) invalidate: Ps,
     pub(crate) serial: f64,
+    /// How far transfers, and what the kernel does, are spread.
+    pub(crate) spread: Spread,
     pub(crate) pause: Ps,
     pub(crate) step: Ps,
     pub(crate) window: Ps,
@@ -52,6 +62,7 @@ impl Costs {
             dram: ps(memory.dram_ns),
             invalidate: ps(memory.invalidate_ns),
             serial: memory.serial,
+            spread: Spread { memory: memory.spread, kernel: kernel.spread },
             pause: ps(cpu.pause_ns).max(1),
             step: ps(cpu.step_ns),
             window: ps(cpu.window_ns),
@@ -79,5 +90,24 @@ impl Costs {
             balance: ps(scheduler.balance_ns).max(1),
             preempts_kernel: scheduler.preempts_kernel,
         }
+    }
+}
+
+impl World {
+    /// What a transfer that takes `cost` takes this time.
+    pub(crate) fn spread_transfer(&mut self, cost: Ps) -> Ps {
+        self.spread(cost, self.costs.spread.memory)
+    }
+
+    /// What something in the kernel that takes `cost` takes this time.
+    pub(crate) fn spread_call(&mut self, cost: Ps) -> Ps {
+        self.spread(cost, self.costs.spread.kernel)
+    }
+
+    fn spread(&mut self, cost: Ps, part: f64) -> Ps {
+        if part == 0.0 || self.chaos.is_by_rank() {
+            return cost;
+        }
+        (cost as f64 * (1.0 - part + 2.0 * part * self.rng.f64())) as Ps
     }
 }

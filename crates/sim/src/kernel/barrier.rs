@@ -12,6 +12,12 @@ impl World {
         self.costs.membarrier + self.interrupt_running() * self.costs.kick
     }
 
+    /// One of them: of CPU `index`. Returns the cost.
+    pub(crate) fn interrupt_one(&mut self, index: usize) -> Ps {
+        let interrupted = self.interrupt_at(index);
+        if interrupted { self.costs.kick } else { 0 }
+    }
+
     /// The same, by the kernel for itself: the interrupts are sent, then the last one's end is waited for. Returns the cost.
     pub(crate) fn interrupt_and_wait(&mut self) -> Ps {
         match self.interrupt_running() {
@@ -22,23 +28,24 @@ impl World {
 
     /// How many were interrupted.
     fn interrupt_running(&mut self) -> u64 {
-        let mut interrupted = 0;
-        for index in 0..self.cpus.len() {
-            let Some(thread) = self.cpus[index].current.filter(|&thread| thread != self.running) else {
-                continue;
-            };
-            interrupted += 1;
-            if let Some(aborted) = &mut self.threads[thread].step {
-                *aborted = true;
-            }
-            self.interrupt(thread);
+        (0..self.cpus.len()).map(|index| u64::from(self.interrupt_at(index))).sum()
+    }
+
+    /// Whether CPU `index` was interrupted: it runs another thread.
+    fn interrupt_at(&mut self, index: usize) -> bool {
+        let Some(thread) = self.cpus[index].current.filter(|&thread| thread != self.running) else {
+            return false;
+        };
+        if let Some(aborted) = &mut self.threads[thread].step {
+            *aborted = true;
         }
-        interrupted
+        self.interrupt(thread);
+        true
     }
 
     /// The thread's CPU serves an interrupt first.
     fn interrupt(&mut self, thread: ThreadId) {
-        let (interrupt, now) = (self.costs.interrupt, self.now);
+        let (interrupt, now) = (self.spread_call(self.costs.interrupt), self.now);
         let other = &mut self.threads[thread];
         if other.state == State::Executing && other.until > now {
             let until = other.until + interrupt;

@@ -157,6 +157,7 @@ impl World {
     /// Gives the CPU to the thread, which starts in `delay`.
     pub(super) fn dispatch(&mut self, thread: ThreadId, cpu: CpuId, delay: Ps) {
         let now = self.now;
+        let delay = self.spread_call(delay);
         let moved = self.migration_cost(self.threads[thread].cpu, cpu);
         self.rebase(thread, cpu);
         let woken = &mut self.threads[thread];
@@ -265,14 +266,14 @@ impl World {
             let exit = if idle >= costs.deep_after { costs.deep_exit } else { costs.idle_exit };
             let is_here = waker == Some(target);
             self.dispatch(thread, target, costs.switch + late + if is_here { 0 } else { exit });
-            return costs.wake + if is_here { 0 } else { costs.kick };
+            return self.spread_call(costs.wake + if is_here { 0 } else { costs.kick });
         }
         self.threads[thread].left = late;
         self.enqueue(thread, target);
         self.plan_slice(target);
         self.plan_balance();
         self.preempt_for(thread, target);
-        costs.wake
+        self.spread_call(costs.wake)
     }
 
     /// A woken thread that is far behind the current one takes its place.

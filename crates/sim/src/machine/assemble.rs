@@ -147,6 +147,7 @@ impl Figures<'_> {
             invalidate_ns: ns("invalidate")?,
             serial: self.number("memory", "serial")?,
             nearness: self.number("memory", "nearness")?,
+            spread: self.number("memory", "spread")?,
         };
         if shape.sockets > 1 && memory.hop_ns.is_empty() {
             let what = format!(
@@ -187,6 +188,7 @@ impl Figures<'_> {
             interrupt_ns: ns("interrupt")?,
             timer_slack_ns: ns("timer_slack")?,
             migrate_ns: [ns("migrate_core")?, ns("migrate_socket")?],
+            spread: self.number("kernel", "spread")?,
         })
     }
 

@@ -90,6 +90,9 @@ pub struct Memory {
     /// How much likelier a waiting request is to be served next than one that is one level of distance farther from where the
     /// line is (1: all the same). Requests for one line are not served first come, first served.
     pub nearness: f64,
+    /// Each transfer takes between 1 − `spread` and 1 + `spread` of its time, all equally likely. What is always the same lets
+    /// threads fall into a rhythm in which they never meet.
+    pub spread: f64,
 }
 
 /// What the CPU's own steps cost.
@@ -141,6 +144,8 @@ pub struct Kernel {
     pub timer_slack_ns: f64,
     /// What a thread that moved to another core pays for its caches, ns; and to another socket, ns.
     pub migrate_ns: [f64; 2],
+    /// The same for system calls, wake-ups, switches and interrupts.
+    pub spread: f64,
 }
 
 /// A deeper sleep of an idle CPU.
@@ -199,6 +204,7 @@ impl Machine {
                 invalidate_ns: 10.0,
                 serial: 0.7,
                 nearness: 2.0,
+                spread: 0.0,
             },
             cpu: Cpu {
                 pause_ns: 20.0,
@@ -223,6 +229,7 @@ impl Machine {
                 interrupt_ns: 500.0,
                 timer_slack_ns: 50_000.0,
                 migrate_ns: [1_000.0, 3_000.0],
+                spread: 0.0,
             },
             scheduler: Scheduler {
                 latency_ns: 6_000_000.0,

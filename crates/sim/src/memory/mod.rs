@@ -6,11 +6,14 @@
 //! come, first served. The core that has just got the line can use it until the next move is half done: a store right
 //! after a successful compare-exchange does not wait behind everybody who polls.
 //!
+//! A store to a line that is elsewhere waits in the store buffer, and its thread goes on: see `stores`.
+//!
 //! Values are not kept here: the simulated program's words are real memory, and an access happens to them at the moment
 //! at which its line is there. So the memory is sequentially consistent; weak memory is what the loom models are for.
 
 mod bits;
 mod line;
+mod stores;
 mod watch;
 
 use rustc_hash::FxHashMap;
@@ -21,6 +24,7 @@ use crate::engine::time::Ps;
 use crate::engine::world::World;
 pub(crate) use line::{Cache, Core, LineId};
 use line::{Line, Move, Request};
+pub(crate) use stores::Stores;
 pub(crate) use watch::Watch;
 
 /// Bytes of a cache line.
@@ -91,9 +95,20 @@ impl World {
         let (now, costs) = (self.now, self.costs);
         let line = self.memory.get(id);
         let arrived = std::mem::take(&mut self.threads[self.running].loading) == Some((id, line.version));
+        let mut has_line = self.chaos.is_by_rank() || line.is_usable(core, exclusive, now);
         if arrived && line.holder.is_none() {
             line.sharers.insert(core);
-        } else if !self.chaos.is_by_rank() && !line.is_usable(core, exclusive, now) {
+            has_line |= !exclusive;
+        }
+        if self.is_held_up(access, has_line) {
+            return Reach::Later;
+        }
+        if !has_line && access == Access::Store {
+            self.buffer(id, core);
+            self.note_polled(id, access);
+            return Reach::There;
+        }
+        if !has_line {
             return self.miss(id, core, exclusive);
         }
         let cost = match access {
@@ -107,52 +122,40 @@ impl World {
         let running = self.running;
         self.threads[running].debt += cost;
         if exclusive {
-            self.changed(id);
+            self.changed(id, core);
         }
         self.note_polled(id, access);
         Reach::There
     }
 
+    /// For how long another core than `core` has had the line.
+    pub(crate) fn since_lost(&self, id: LineId, core: Core) -> Ps {
+        match self.memory.lines[id.0 as usize].last {
+            Some((last, at)) if last != core => self.now.saturating_sub(at),
+            _ => Ps::MAX,
+        }
+    }
+
     fn miss(&mut self, id: LineId, core: Core, exclusive: bool) -> Reach {
         let (now, costs, thread) = (self.now, self.costs, self.running);
-        let (cache, early) = (self.places.cache_of(core), self.asking_since());
+        let (cache, early) = (self.places.cache_of(core), self.not_lost(id, core));
+        let shared = self.spread_transfer(costs.shared);
         let line = self.memory.get(id);
         let is_near = line.holder.is_none() && line.caches.has(cache) && !line.is_leaving(exclusive, now);
         if !exclusive && is_near {
             let at = line.serve(cache, now, costs.shared_busy);
-            let at = at + costs.shared.saturating_sub(line.early(core, early, now));
+            let early = line.early(core, early, now);
+            let at = at + shared.saturating_sub(early);
             self.threads[thread].loading = Some((id, line.version));
             self.resume_at(thread, at, State::Fetching);
             return Reach::Later;
         }
-        line.waiting.push(Request { thread: Some(thread), core, exclusive, early, asked: now });
+        line.waiting.push(Request { thread: Some(thread), stored: None, core, exclusive, early, asked: now });
         self.threads[thread].state = State::Fetching;
         if line.moving.is_none() {
             self.start_move(id);
         }
         Reach::Later
-    }
-
-    /// Whether the running thread's core may write the line at once.
-    pub(crate) fn has_line(&mut self, address: usize) -> bool {
-        let (id, core, now) = (self.memory.of(address), self.core_of_running(), self.now);
-        self.memory.get(id).is_usable(core, true, now)
-    }
-
-    /// The running thread asks for the line, to write it, and does not wait.
-    pub(crate) fn fetch(&mut self, address: usize) {
-        let id = self.memory.of(address);
-        let (core, now, early) = (self.core_of_running(), self.now, self.asking_since());
-        let line = self.memory.get(id);
-        let is_asked = line.waiting.iter().any(|request| request.core == core)
-            || line.moving.is_some_and(|moving| moving.to.core == core);
-        if is_asked || line.is_usable(core, true, now) || self.chaos.is_by_rank() {
-            return;
-        }
-        line.waiting.push(Request { thread: None, core, exclusive: true, early, asked: now });
-        if line.moving.is_none() {
-            self.start_move(id);
-        }
     }
 
     /// Sends the line to one of those who wait for it.
@@ -162,6 +165,7 @@ impl World {
         let to = line.waiting.swap_remove(next);
         let (now, early) = (self.now, self.memory.get(id).early(to.core, to.early, self.now));
         let cost = self.move_cost(id, to);
+        let cost = self.spread_transfer(cost);
         let serial = ((cost as f64 * self.costs.serial) as Ps).max(1);
         // First the request is on its way, and the line stays in use; who has waited has that behind it.
         let way = cost.saturating_sub(serial);
@@ -177,6 +181,9 @@ impl World {
         let cache = self.places.cache_of(to.core);
         let socket = |cache: Cache| self.places.socket_of_cache(cache);
         let line = &self.memory.lines[id.0 as usize];
+        if line.holder == Some(to.core) || line.sharers.has(to.core) {
+            return; // it is there: only the other copies end
+        }
         let from = match line.holder {
             Some(holder) => Some(self.places.cache_of(holder)),
             None => line.caches.iter().find(|&other| other == cache).or_else(|| line.caches.iter().next()),
@@ -250,6 +257,9 @@ impl World {
         }
         line.caches.insert(cache);
         self.serve_siblings(id, to);
+        if let Some(storer) = to.stored {
+            self.store_is_done(storer, id, to.core);
+        }
         if !to.exclusive {
             self.serve_the_rest(id, cache);
         }
@@ -273,6 +283,9 @@ impl World {
             self.memory.get(id).waiting.swap_remove(index);
             if let Some(thread) = request.thread {
                 self.resume_at(thread, self.now, State::Fetching);
+            }
+            if let Some(storer) = request.stored {
+                self.store_is_done(storer, id, request.core);
             }
         }
     }

@@ -5,7 +5,7 @@
 //! may count its polls, or look at the clock. These looks become rarer as it waits, an eighth of the time that it has
 //! waited; so a wait of any length costs few events.
 
-use super::{Access, LineId};
+use super::{Access, Core, LineId};
 use crate::engine::thread::{State, ThreadId};
 use crate::engine::time::Ps;
 use crate::engine::world::World;
@@ -43,10 +43,10 @@ impl World {
         }
     }
 
-    /// The line was written.
+    /// `core` has written the line.
     #[inline]
-    pub(super) fn changed(&mut self, id: LineId) {
-        let (core, now) = (self.core_of_running(), self.now);
+    pub(super) fn changed(&mut self, id: LineId, core: Core) {
+        let now = self.now;
         let line = self.memory.get(id);
         line.version = line.version.wrapping_add(1);
         line.last = Some((core, now));

@@ -6,6 +6,7 @@ use spinpark_platform::{self as seam, Ordering, Ordering::Relaxed};
 
 use super::{faulty, life};
 use crate::check::{Kind, Op};
+use crate::engine::run::{is_inside, world};
 use crate::here::{access, note};
 use crate::memory::Access;
 use crate::trace::Did;
@@ -101,6 +102,11 @@ impl seam::AtomicU32 for AtomicU32 {
         order: Ordering,
         _: Ordering,
     ) -> Result<u32, u32> {
+        if is_inside() && world(|world| world.chance(world.chaos.weak)) {
+            access(self.address(), Access::Update);
+            note(|| Did::Said("a weak compare-exchange fails for no reason"));
+            return Err(self.value());
+        }
         self.exchange_as(Kind::CompareExchangeWeak, current, new, order)
     }
 

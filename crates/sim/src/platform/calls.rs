@@ -6,7 +6,7 @@ use super::{AtomicU32, faulty};
 use crate::check::Fault;
 use crate::engine::run::{is_inside, suspend, world};
 use crate::engine::thread::{State, ThreadId};
-use crate::here::{access, note, settle, spend};
+use crate::here::{access, drain, note, settle, spend};
 use crate::memory::Access;
 use crate::trace::Did;
 
@@ -19,7 +19,7 @@ fn is_in_kernel() -> bool {
 /// Enters the kernel.
 fn enter() {
     if !is_in_kernel() {
-        spend(|world| world.costs.syscall);
+        spend(|world| world.spread_call(world.costs.syscall));
         world(|world| {
             world.starts_over();
             world.counts.futex_calls += 1;
@@ -30,6 +30,7 @@ fn enter() {
 
 /// Takes the locks of the buckets of these words, in order.
 fn lock(addresses: &[usize]) -> Vec<usize> {
+    drain(); // locks of the kernel are atomic operations; without them, there is a fence
     if is_in_kernel() {
         return Vec::new();
     }
@@ -43,7 +44,7 @@ fn lock(addresses: &[usize]) -> Vec<usize> {
             suspend();
         }
     }
-    spend(|world| world.costs.futex);
+    spend(|world| world.spread_call(world.costs.futex));
     settle();
     buckets
 }
@@ -171,7 +172,7 @@ pub(super) fn wake_op(
 /// Asks for the owner's CPU time, as on Linux; kernel code looks whether it has a CPU.
 pub(super) fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
     let in_kernel = is_in_kernel();
-    spend(|world| if in_kernel { world.costs.hit } else { world.costs.cpu_clock });
+    spend(|world| if in_kernel { world.costs.hit } else { world.spread_call(world.costs.cpu_clock) });
     world(|world| {
         let known = owner.checked_sub(1).filter(|&number| (number as usize) < world.threads.0.len());
         let Some(owner) = known.map(ThreadId) else { return OnCpu::Unknown };

@@ -5,7 +5,7 @@ use spinpark_platform::{AtomicU32 as _, Ordering::Relaxed, Ordering::Release};
 use super::{AtomicU32, faulty};
 use crate::check::Fault;
 use crate::engine::run::{is_inside, world};
-use crate::here::{access, note, settle, spend};
+use crate::here::{access, drain, note, random, settle, spend};
 use crate::memory::Access;
 use crate::trace::Did;
 
@@ -76,12 +76,27 @@ pub(super) fn heavy_fence() {
     faulty::fenced();
 }
 
+/// In a run that is checked, CPUs are interrupted one after the other: one that has been goes on while the next one has not.
+fn interrupt_each() {
+    let cpus = world(|world| world.cpus.len());
+    let first = random(cpus as u64) as usize;
+    for number in 0..cpus {
+        spend(|world| world.interrupt_one((first + number) % cpus));
+        settle();
+    }
+}
+
 pub(super) fn fence() {
     if is_inside() && world(|world| world.shared.has_steps()) {
+        drain();
         spend(|world| world.costs.syscall);
         settle();
         world(|world| world.note(Did::Said("heavy fence")));
-        spend(crate::engine::world::World::interrupt_all);
+        if world(|world| world.checks.is_some()) {
+            interrupt_each();
+        } else {
+            spend(crate::engine::world::World::interrupt_all);
+        }
         settle();
     }
 }

@@ -8,7 +8,7 @@ use spinpark_platform::{AtomicU32 as _, Ordering::Acquire, SlotLeft};
 use super::{AtomicU32, faulty, restart};
 use crate::check::Fault;
 use crate::engine::run::{is_inside, world};
-use crate::here::touch;
+use crate::here::{settle, touch};
 use crate::memory::Access;
 
 /// Slots in a line.
@@ -72,6 +72,14 @@ fn address(slot: &AtomicUsize) -> usize {
     std::ptr::from_ref(slot).addr()
 }
 
+/// What a slot holds. The slots of a line cost one access; in a run that is checked, they are read one after the other all the same.
+fn read(slot: &AtomicUsize) -> usize {
+    if is_inside() && world(|world| world.checks.is_some()) {
+        settle();
+    }
+    slot.load(Relaxed)
+}
+
 /// The read locks of the running thread.
 fn held<R>(act: impl FnOnce(&mut Vec<Held>) -> R) -> R {
     world(|world| act(&mut world.threads[world.running].local.read))
@@ -114,7 +122,7 @@ pub(super) fn enter(gate: &AtomicU32, lock: usize) -> bool {
             return None;
         }
         touch(address(&lines[cpu].0[0]), Access::Load);
-        taken = lines[cpu].0.iter().position(|slot| slot.load(Relaxed) == FREE)?;
+        taken = lines[cpu].0.iter().position(|slot| read(slot) == FREE)?;
         Some(&lines[cpu].0[taken])
     };
     let entered = restart::step(look, |slot| address(slot), |slot| slot.store(lock, Relaxed));
@@ -155,8 +163,10 @@ pub(super) fn take_back(lock: usize) -> bool {
     let Some((place, (cpu, index))) = latest(lock) else { return true };
     let lines = lines();
     let slot = &lines[cpu].0[index];
+    touch(address(slot), Access::Load);
+    let moved = read(slot) != lock;
     touch(address(slot), Access::Store);
-    let moved = slot.swap(FREE, Relaxed) != lock;
+    slot.store(FREE, Relaxed);
     held(|held| held.remove(place));
     moved
 }
@@ -177,7 +187,7 @@ pub(super) fn count(table: u32, lock: usize) -> u32 {
     if faulty::has(|fault| matches!(fault, Fault::NotMoved | Fault::NotCounted)) {
         return 0;
     }
-    each(table, |slot| count += u32::from(slot.load(Relaxed) == lock));
+    each(table, |slot| count += u32::from(read(slot) == lock));
     count
 }
 
@@ -186,7 +196,7 @@ pub(super) fn move_readers(table: u32, lock: usize) {
         return;
     }
     each(table, |slot| {
-        if slot.load(Relaxed) == lock {
+        if read(slot) == lock {
             touch(address(slot), Access::Store);
             slot.store(lock | MOVED, Relaxed);
         }

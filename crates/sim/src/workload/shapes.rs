@@ -11,6 +11,7 @@ use spinpark_platform::{AtomicU32 as _, Ordering::Relaxed};
 
 use super::{Mode, Plan, SettingError, Worker, Workload};
 use crate::here;
+use crate::memory::Access;
 use crate::platform::AtomicU32;
 
 /// A pair of cache lines of protected data.
@@ -26,12 +27,17 @@ fn data() -> Rc<Data> {
     Rc::new(Data(std::array::from_fn(|_| Line(AtomicU32::new(0)))))
 }
 
-/// A change of each line, as `+= 1` under a lock: none needs another one, so they come side by side.
+/// A change of each line, as `+= 1` under a lock: a load and a store. None needs another one, so they come side by side.
 fn change(lines: &[Line]) {
-    here::fetch(lines.iter().map(|Line(word)| word.address()));
     for Line(word) in lines {
-        word.store(0, Relaxed);
+        word.store(word.load(Relaxed), Relaxed);
     }
+}
+
+/// The same to a word beside a lock, whatever is there.
+fn count_at(address: usize) {
+    here::touch(address, Access::Load);
+    here::touch(address, Access::Store);
 }
 
 /// The time of a step of work, ns.
@@ -79,12 +85,12 @@ fn sections(plan: &mut Plan<'_>, shape: Section) -> Result<(), SettingError> {
                 lock.with(|| {
                     let is_beside = shape.lines == 0;
                     if is_beside {
-                        here::change_beside(lock.address());
+                        count_at(lock.address());
                     }
                     change(&data.0[..shape.lines]);
                     step.work(shape.inside);
                     if is_beside {
-                        here::change_beside(lock.address());
+                        count_at(lock.address());
                     }
                 });
                 step.work(shape.outside);

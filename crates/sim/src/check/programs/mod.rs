@@ -3,20 +3,24 @@
 mod condvar;
 mod condvar_2003;
 mod mutex;
+mod patience;
 mod queues;
 mod rwlock;
 mod subject;
 
 use super::checker::Family;
 pub use condvar_2003::tokens_with as tokens_of_2003;
+pub use patience::patience_of;
 
 const FAMILIES: &[Family] = &[
     Family { name: "mutex", build: mutex::any },
     Family { name: "mutex_tight", build: mutex::tight },
     Family { name: "mutex_freed", build: mutex::freed },
+    Family { name: "mutex_patience", build: patience::mutex },
     Family { name: "rwlock", build: rwlock::ours },
     Family { name: "rwlock_freed", build: rwlock::freed },
     Family { name: "rwlock_helper", build: rwlock::helper },
+    Family { name: "rwlock_patience", build: patience::rwlock },
     Family { name: "rwsem", build: rwlock::classic },
     Family { name: "condvar", build: condvar::tokens },
     Family { name: "condvar_tight", build: condvar::tight },

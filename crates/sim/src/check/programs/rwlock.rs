@@ -1,12 +1,12 @@
 //! Programs of read-write locks.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use spinpark_classics::RawRwLock as Classic;
 use spinpark_classics::rwsem_2013::{Full, NoSpin, Patches, Rwsem, Series, Vanilla};
 use spinpark_locks::{Preference, RawRwLock};
-use spinpark_platform::Deadline;
+use spinpark_platform::{Deadline, Event};
 
 use super::subject::soon;
 use crate::check::case::tuned;
@@ -16,10 +16,62 @@ use crate::check::{Guard, Hold, Mortal, Program};
 use crate::here;
 use crate::platform::{Sim, Tuned};
 
+/// Who has demanded the lock, and is owed it: it waits without a deadline, to hold the lock alone.
+#[derive(Default)]
+struct Owed {
+    /// Who waits so; none of its demands count else: it may take them back.
+    waits: RefCell<Vec<u32>>,
+    /// Who demanded it, which demand that was, and how often others came in alone since.
+    demands: RefCell<Vec<(u32, u64, u32)>>,
+    made: Cell<u64>,
+}
+
+impl Owed {
+    /// The running thread waits by `act`.
+    fn wait<R>(&self, act: impl FnOnce() -> R) -> R {
+        let me = here::thread().number();
+        self.waits.borrow_mut().push(me);
+        let result = act();
+        self.waits.borrow_mut().retain(|&waits| waits != me);
+        self.demands.borrow_mut().retain(|&(who, ..)| who != me);
+        result
+    }
+
+    fn demanded(&self, thread: u32) {
+        let is_known = self.demands.borrow().iter().any(|&(who, ..)| who == thread);
+        if self.waits.borrow().contains(&thread) && !is_known {
+            self.made.set(self.made.get() + 1);
+            self.demands.borrow_mut().push((thread, self.made.get(), 0));
+        }
+    }
+
+    /// The latest demand that is not met.
+    fn latest(&self) -> Option<u64> {
+        self.demands.borrow().iter().map(|&(_, demand, _)| demand).max()
+    }
+
+    fn is_owed(&self, demand: u64) -> bool {
+        self.demands.borrow().iter().any(|&(_, known, _)| known == demand)
+    }
+
+    /// The running thread has come in alone, out of the queue or past it. One may have been on its way in at the demand.
+    fn came_in_alone(&self) {
+        for (who, _, times) in self.demands.borrow_mut().iter_mut() {
+            *times += 1;
+            if *times > 1 {
+                here::fail(format!(
+                    "starvation: thread {who} demanded the lock, and writers have passed it {times} times since"
+                ));
+            }
+        }
+    }
+}
+
 /// A lock of ours, with what it guards.
 struct Guarded<T: Tuned> {
     lock: Mortal<RawRwLock<Sim<T>>>,
     guard: Rc<Guard>,
+    owed: Rc<Owed>,
     preference: Preference,
     /// Of so many rounds, one is not a read.
     reads: u64,
@@ -27,7 +79,7 @@ struct Guarded<T: Tuned> {
 
 impl<T: Tuned> Clone for Guarded<T> {
     fn clone(&self) -> Self {
-        Self { lock: self.lock.clone(), guard: Rc::clone(&self.guard), ..*self }
+        Self { lock: self.lock.clone(), guard: Rc::clone(&self.guard), owed: Rc::clone(&self.owed), ..*self }
     }
 }
 
@@ -44,7 +96,14 @@ impl<T: Tuned> Guarded<T> {
         program.about(format!(
             "our read-write lock, {preference:?} preferred, of {reads} rounds one is no read"
         ));
-        Self { lock, guard: Rc::new(Guard::new()), preference, reads }
+        let owed = Rc::new(Owed::default());
+        let told = Rc::clone(&owed);
+        program.on_event(move |thread, event| {
+            if event == Event::DemandedHandoff {
+                told.demanded(thread);
+            }
+        });
+        Self { lock, guard: Rc::new(Guard::new()), owed, preference, reads }
     }
 
     fn round(&self) {
@@ -61,7 +120,7 @@ impl<T: Tuned> Guarded<T> {
     fn read(&self) {
         let Self { lock, guard, preference, .. } = self;
         let acquired = match here::random(4) {
-            0 => lock.try_read(*preference),
+            0 => self.try_read(),
             1 => lock.read_until(*preference, Some(soon())),
             _ => {
                 lock.read(*preference);
@@ -78,6 +137,18 @@ impl<T: Tuned> Guarded<T> {
         }
         guard.leave(Hold::Shared);
         if here::random(8) == 0 { lock.unlock_read_fair() } else { lock.unlock_read() }
+    }
+
+    /// A thread that does not read yet comes in only if nobody is owed the lock.
+    fn try_read(&self) -> bool {
+        let demand = self.owed.latest();
+        let acquired = self.lock.try_read(self.preference);
+        if acquired && demand.is_some_and(|demand| self.owed.is_owed(demand)) {
+            here::fail(
+                "starvation: a new reader came in past a thread that had demanded the lock".to_owned(),
+            );
+        }
+        acquired
     }
 
     /// A thread that reads may read once more, whoever waits.
@@ -103,13 +174,14 @@ impl<T: Tuned> Guarded<T> {
             0 => lock.try_write(),
             1 => lock.write_until(Some(soon())),
             _ => {
-                lock.write();
+                self.owed.wait(|| lock.write());
                 true
             }
         };
         if !acquired {
             return;
         }
+        self.owed.came_in_alone();
         guard.visit(Hold::Alone);
         match here::random(6) {
             0 => {
@@ -147,7 +219,10 @@ impl<T: Tuned> Guarded<T> {
         }
         let upgraded = match here::random(5) {
             0 => lock.try_upgrade(),
-            1 | 2 => lock.upgrade(perhaps()),
+            1 | 2 => match perhaps() {
+                None => self.owed.wait(|| lock.upgrade(None)),
+                deadline => lock.upgrade(deadline),
+            },
             _ => false,
         };
         guard.leave(Hold::Upgradable);
@@ -182,12 +257,16 @@ pub(super) fn ours(program: &mut Program) {
                 }
             });
         }
-        program.after(move || match guarded.lock.is_locked() {
-            false if guarded.lock.try_write() => {
-                guarded.lock.unlock_write();
-                if guarded.lock.is_locked() { Err("a release did nothing".to_owned()) } else { Ok(()) }
+        program.after(move || {
+            let lock = &guarded.lock;
+            if lock.is_locked() || !lock.try_write() {
+                return Err("the lock is not free".to_owned());
             }
-            _ => Err("the lock is not free".to_owned()),
+            lock.unlock_write();
+            match lock.first_word() {
+                0 => Ok(()),
+                word => Err(format!("a flag was left behind, or a hold: {word:#x}")),
+            }
         });
     }
     tuned!(program.case.constants, T => put_together::<T>(program));

@@ -1,0 +1,134 @@
+//! Files and memory: what a recorder needs to keep tables in a file.
+
+use core::ffi::CStr;
+use core::ptr::NonNull;
+
+use crate::syscall::call6;
+
+/// `MADV_POPULATE_WRITE` of Linux 5.14.
+const POPULATE_WRITE: usize = 23;
+
+/// Creates a file that does not exist yet, for reading and writing; a negative errno on failure.
+#[must_use]
+pub fn create(path: &CStr) -> i32 {
+    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
+    let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags as usize, 0o644, 0, 0];
+    // SAFETY: a C string that the kernel reads.
+    unsafe { call6(libc::SYS_openat, arguments) as i32 }
+}
+
+/// Opens a file for reading; a negative errno on failure.
+#[must_use]
+pub fn open_read(path: &CStr) -> i32 {
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+    let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags as usize, 0, 0, 0];
+    // SAFETY: a C string that the kernel reads.
+    unsafe { call6(libc::SYS_openat, arguments) as i32 }
+}
+
+/// Reads into `bytes`; how many there were, 0 at the end, a negative errno on failure.
+pub fn read(file: i32, bytes: &mut [u8]) -> isize {
+    let arguments = [file as usize, bytes.as_mut_ptr() as usize, bytes.len(), 0, 0, 0];
+    // SAFETY: the kernel writes at most so many bytes there.
+    unsafe { call6(libc::SYS_read, arguments) }
+}
+
+/// Reads where a symbolic link points to; its length, at most that of `bytes`, or a negative errno.
+pub fn read_link(path: &CStr, bytes: &mut [u8]) -> isize {
+    let arguments =
+        [libc::AT_FDCWD as usize, path.as_ptr() as usize, bytes.as_mut_ptr() as usize, bytes.len(), 0, 0];
+    // SAFETY: the kernel reads a C string, and writes at most so many bytes.
+    unsafe { call6(libc::SYS_readlinkat, arguments) }
+}
+
+/// The longest file that this process may write, bytes: beyond it the kernel sends a signal.
+#[must_use]
+pub fn longest_file() -> u64 {
+    let mut limit = libc::rlimit64 { rlim_cur: u64::MAX, rlim_max: u64::MAX };
+    let arguments = [0, libc::RLIMIT_FSIZE as usize, 0, core::ptr::addr_of_mut!(limit) as usize, 0, 0];
+    // SAFETY: the kernel writes one such structure.
+    unsafe { call6(libc::SYS_prlimit64, arguments) };
+    limit.rlim_cur
+}
+
+/// Sets the length of a file; whether that worked.
+#[must_use]
+pub fn set_length(file: i32, length: usize) -> bool {
+    // SAFETY: no memory is touched.
+    unsafe { call6(libc::SYS_ftruncate, [file as usize, length, 0, 0, 0, 0]) == 0 }
+}
+
+/// Takes room on the disk for a piece of a file; whether there was some.
+#[must_use]
+pub fn allocate(file: i32, offset: usize, length: usize) -> bool {
+    // SAFETY: no memory is touched.
+    unsafe { call6(libc::SYS_fallocate, [file as usize, 0, offset, length, 0, 0]) == 0 }
+}
+
+/// Device and number of an open file: what tells it from all others.
+#[must_use]
+pub fn identity(file: i32) -> Option<(u64, u64)> {
+    let mut stat = core::mem::MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: the kernel writes one such structure.
+    let result = unsafe { call6(libc::SYS_fstat, [file as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]) };
+    // SAFETY: all zero is one, too.
+    let stat = unsafe { stat.assume_init() };
+    (result == 0).then_some((stat.st_dev, stat.st_ino))
+}
+
+/// Maps the first `length` bytes of a file, shared with all who do.
+#[must_use]
+pub fn map_file(file: i32, length: usize) -> Option<NonNull<u8>> {
+    map(length, libc::MAP_SHARED | libc::MAP_NORESERVE, file)
+}
+
+/// Private memory, all zero; pages that are not touched cost nothing.
+#[must_use]
+pub fn map_zero(length: usize) -> Option<NonNull<u8>> {
+    map(length, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE, -1)
+}
+
+fn map(length: usize, flags: i32, file: i32) -> Option<NonNull<u8>> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let arguments = [0, length, access as usize, flags as usize, file as usize, 0];
+    // SAFETY: the kernel chooses a place where nothing is.
+    let address = unsafe { call6(libc::SYS_mmap, arguments) };
+    if address < 0 && address > -4096 {
+        return None;
+    }
+    NonNull::new(address as *mut u8)
+}
+
+/// Gives mapped memory back.
+///
+/// # Safety
+///
+/// Nobody uses it any more.
+pub unsafe fn unmap(start: NonNull<u8>, length: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { call6(libc::SYS_munmap, [start.as_ptr() as usize, length, 0, 0, 0, 0]) };
+}
+
+/// Makes the pages of a mapping writable now, so that a disk without room is an error here and not a signal later. Whether
+/// that worked; `None` if this kernel cannot do it. Whole pages.
+#[must_use]
+pub fn populate(start: *mut u8, length: usize) -> Option<bool> {
+    // SAFETY: no byte changes.
+    match unsafe { call6(libc::SYS_madvise, [start as usize, length, POPULATE_WRITE, 0, 0, 0]) } {
+        0 => Some(true),
+        error if error == -(libc::EINVAL as isize) || error == -(libc::ENOSYS as isize) => None,
+        _ => Some(false),
+    }
+}
+
+/// Reads memory of this process that may not be there; whether it was.
+#[must_use]
+pub fn read_memory(address: usize, words: &mut [usize]) -> bool {
+    let length = core::mem::size_of_val(words);
+    let to = libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: length };
+    let from = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: length };
+    let (to, from) = (core::ptr::addr_of!(to) as usize, core::ptr::addr_of!(from) as usize);
+    let arguments = [super::process_id() as usize, to, 1, from, 1, 0];
+    // SAFETY: the kernel writes to `words`, and checks what it reads.
+    unsafe { call6(libc::SYS_process_vm_readv, arguments) == length as isize }
+}

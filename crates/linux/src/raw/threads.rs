@@ -1,0 +1,49 @@
+//! Threads and processes: who they are, and whether they still are.
+
+use core::mem::MaybeUninit;
+
+use crate::syscall::call6;
+
+/// The calling thread's id.
+#[must_use]
+pub fn thread_id() -> u32 {
+    // SAFETY: takes nothing and cannot fail.
+    unsafe { call6(libc::SYS_gettid, [0; 6]) as u32 }
+}
+
+/// The parent's process id.
+#[must_use]
+pub fn parent_id() -> u32 {
+    // SAFETY: takes nothing and cannot fail.
+    unsafe { call6(libc::SYS_getppid, [0; 6]) as u32 }
+}
+
+/// Whether `thread`, one of this process, has ended. `false` if that is not known.
+#[must_use]
+pub fn has_ended(thread: u32) -> bool {
+    let arguments = [super::process_id() as usize, thread as usize, 0, 0, 0, 0];
+    // SAFETY: signal 0 is none: only the question whether it could be sent.
+    unsafe { call6(libc::SYS_tgkill, arguments) == -(libc::ESRCH as isize) }
+}
+
+/// The calling thread's name, ended by a zero.
+#[must_use]
+pub fn thread_name() -> [u8; 16] {
+    let mut name = [0; 16];
+    let arguments = [libc::PR_GET_NAME as usize, name.as_mut_ptr() as usize, 0, 0, 0, 0];
+    // SAFETY: the kernel writes 16 bytes.
+    unsafe { call6(libc::SYS_prctl, arguments) };
+    name
+}
+
+/// How often the calling thread has gone to sleep by itself.
+#[must_use]
+pub fn sleeps() -> u64 {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    let arguments = [libc::RUSAGE_THREAD as usize, usage.as_mut_ptr() as usize, 0, 0, 0, 0];
+    // SAFETY: the kernel writes one such structure.
+    unsafe { call6(libc::SYS_getrusage, arguments) };
+    // SAFETY: all zero is one, too.
+    let usage = unsafe { usage.assume_init() };
+    usage.ru_nvcsw as u64
+}

@@ -1,0 +1,133 @@
+//! Time in ticks: the CPU's time stamp counter if it ticks evenly, else the monotonic clock.
+//!
+//! How long a tick is is measured once, at the start, against the monotonic clock; readers of the file have a better idea
+//! from the pair of clocks that the recorder leaves behind now and then.
+
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use spinpark_linux::Linux;
+use spinpark_platform::Platform;
+
+use crate::format;
+
+/// How long the length of a tick is measured, ns.
+const MEASURED_NS: u64 = 500_000;
+
+/// The clock of a recording.
+#[derive(Debug)]
+pub(super) struct Ticks {
+    is_tsc: AtomicBool,
+    /// Nanoseconds per tick, times 2^32.
+    tick: AtomicU64,
+}
+
+impl Ticks {
+    /// The monotonic clock.
+    pub(super) const fn new() -> Self {
+        Self { is_tsc: AtomicBool::new(false), tick: AtomicU64::new(1 << 32) }
+    }
+
+    /// Chooses the clock, and measures it.
+    pub(super) fn start(&self) {
+        if !counter_is_even() {
+            return;
+        }
+        let (from, started) = pair();
+        let (mut to, mut now) = pair();
+        while now < started + MEASURED_NS {
+            core::hint::spin_loop();
+            (to, now) = pair();
+        }
+        let ticks = u128::from(to.wrapping_sub(from).max(1));
+        let tick = (u128::from(now - started) << 32) / ticks;
+        self.tick.store(u64::try_from(tick).unwrap_or(1 << 32), Relaxed);
+        self.is_tsc.store(true, Relaxed);
+    }
+
+    /// Which clock it is.
+    pub(super) fn kind(&self) -> format::Clock {
+        if self.is_tsc.load(Relaxed) {
+            format::Clock::Tsc
+        } else {
+            format::Clock::Monotonic
+        }
+    }
+
+    /// Nanoseconds per tick, times 2^32.
+    pub(super) fn tick(&self) -> u64 {
+        self.tick.load(Relaxed)
+    }
+
+    /// Now, ticks.
+    #[inline(always)]
+    pub(super) fn now(&self) -> u64 {
+        if self.is_tsc.load(Relaxed) {
+            counter()
+        } else {
+            monotonic()
+        }
+    }
+
+    /// Nanoseconds in so many ticks.
+    #[inline(always)]
+    pub(super) fn ns(&self, ticks: u64) -> u64 {
+        ((u128::from(ticks) * u128::from(self.tick())) >> 32) as u64
+    }
+
+    /// Ticks in so many nanoseconds.
+    pub(super) fn ticks(&self, ns: u64) -> u64 {
+        ((u128::from(ns) << 32) / u128::from(self.tick().max(1))) as u64
+    }
+}
+
+impl Default for Ticks {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The monotonic clock, ns.
+#[must_use]
+pub fn monotonic() -> u64 {
+    Linux::now(spinpark_platform::Clock::Monotonic)
+}
+
+/// Both clocks at nearly the same time: of three looks, the one that took the shortest.
+fn pair() -> (u64, u64) {
+    let look = || {
+        let before = counter();
+        let time = monotonic();
+        (counter().wrapping_sub(before), before, time)
+    };
+    let (took, before, time) = [look(), look(), look()].into_iter().min().unwrap_or_default();
+    (before.wrapping_add(took / 2), time)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn counter() -> u64 {
+    // SAFETY: every x86-64 has it; who forbids it to programs (`PR_SET_TSC`) is not there yet when they start.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// Whether the counter ticks at one rate, whatever the CPU does.
+#[cfg(target_arch = "x86_64")]
+fn counter_is_even() -> bool {
+    const HIGHEST: u32 = 0x8000_0000;
+    const POWER: u32 = 0x8000_0007;
+    const INVARIANT: u32 = 1 << 8;
+    #[allow(unused_unsafe, reason = "safe since Rust 1.94")]
+    // SAFETY: every x86-64 has it.
+    let ask = |leaf| unsafe { core::arch::x86_64::__cpuid(leaf) };
+    ask(HIGHEST).eax >= POWER && ask(POWER).edx & INVARIANT != 0
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn counter() -> u64 {
+    monotonic()
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn counter_is_even() -> bool {
+    false
+}

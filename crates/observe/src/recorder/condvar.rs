@@ -1,0 +1,84 @@
+//! Condition variables: the wait for a signal, apart from the wait to get the mutex back.
+//!
+//! Nobody outside sees where one ends and the other begins; but the signaller knows when it signalled. A wait that ended at
+//! its deadline has waited for a signal until then. What comes after either is the way back, the wake-up included.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use super::own::{Facts, Own, Waited};
+use super::place::Call;
+use super::side::hash;
+use super::tally::{add, bit};
+use super::Recorder;
+use crate::format::{Outcome, Role, NONE};
+
+/// A wait on a condition variable that has begun.
+#[derive(Clone, Copy)]
+pub struct SignalWait {
+    start: u64,
+    queue: u32,
+    facts: Option<Facts>,
+}
+
+impl Recorder {
+    /// The thread is about to wait for a signal; the role of the call is [`Role::Signal`].
+    pub fn begin_signal_wait(&self, own: &Own, call: &Call) -> SignalWait {
+        self.heat(call.address);
+        let facts = self.facts(own, call, true, false);
+        let queue = self.queue(call.address, 1);
+        SignalWait { start: self.ticks.now(), queue, facts }
+    }
+
+    /// The wait is over, and the mutex held again. `late`: it ended at its deadline, so many ns ago.
+    pub fn end_signal_wait(&self, own: &Own, call: &Call, wait: &SignalWait, late: Option<u64>) {
+        let end = self.ticks.now();
+        self.queue(call.address, -1);
+        let signal = self.side.get().map_or(0, |side| side.signals[hash(call.address)].load(Relaxed));
+        let turn = match late {
+            Some(ns) => end.saturating_sub(self.ticks.ticks(ns)),
+            None if signal > wait.start => signal,
+            // Woken for no reason that anybody saw.
+            None => end,
+        };
+        let turn = turn.clamp(wait.start, end.max(wait.start));
+        let Some(facts) = wait.facts else { return };
+        let outcome = if late.is_some() { Outcome::TimedOut } else { Outcome::Parked };
+        let waited = Waited {
+            ticks: turn - wait.start,
+            end: turn,
+            holder: NONE,
+            queue: wait.queue,
+            outcomes: bit(outcome),
+        };
+        if late.is_some() {
+            self.write_wait(own, &facts, &waited);
+        } else {
+            self.write(own, &Facts { wait: Some(waited), ..facts }, 0);
+        }
+        let Some(stats) = self.lock_stats(own, Role::Back, facts.lock) else { return };
+        let waited = Waited {
+            ticks: end.saturating_sub(turn),
+            end,
+            outcomes: bit(Outcome::Unknown),
+            queue: 0,
+            ..waited
+        };
+        let facts = Facts { role: Role::Back, stats, site: core::ptr::null(), ..facts };
+        self.write(own, &Facts { wait: Some(waited), ..facts }, 0);
+    }
+
+    /// The thread was cancelled in its wait.
+    pub fn cancel_signal_wait(&self, call: &Call) {
+        self.queue(call.address, -1);
+    }
+
+    /// The thread is about to signal. Called only if somebody has waited (it is hot), or everything is counted.
+    pub fn signal(&self, own: &Own, call: &Call) {
+        if let Some(side) = self.side.get() {
+            side.signals[hash(call.address)].store(self.ticks.now(), Relaxed);
+        }
+        if let Some(stats) = self.recent(own, call) {
+            add(&stats.wake_ups, 1);
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! What happens to a lock: somebody has to wait for it, gets it, lets it go.
+//!
+//! ```text
+//! begin_wait ─ (the real lock blocks) ─ end_wait ─┬─ gave_up                        written at once
+//!                                                 └─ acquired ─┐
+//! acquired_at_once ────────────────────────────────────────────┴─ release ─ released  written after the release
+//! ```
+//!
+//! A stack is captured and the holder looked for before a thread blocks. Once it has the lock it only reads the clock and
+//! notes in its own memory what it knows; the tables are written when it has let the lock go.
+
+use core::ptr;
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+
+use spinpark_linux::raw;
+
+use super::own::{here, Facts, Own, Waited};
+use super::place::Call;
+use super::side::hash;
+use super::tally::{add, bit};
+use super::Recorder;
+use crate::format::{Detail, Kind, Outcome, RegionId, Role, NONE};
+
+/// A wait that has begun.
+#[derive(Clone, Copy)]
+pub struct Wait {
+    start: u64,
+    holder: u32,
+    queue: u32,
+    /// Voluntary sleeps before, if they are counted.
+    sleeps: Option<u64>,
+    /// Where it waits; none if there was no room.
+    facts: Option<Facts>,
+}
+
+/// A wait that has ended.
+#[derive(Clone, Copy)]
+pub struct Ended {
+    facts: Option<Facts>,
+    waited: Waited,
+}
+
+/// What a thread is about to let go.
+pub enum Letting {
+    /// A lock that is not noted.
+    Unknown,
+    /// It holds it still afterwards: it had taken it more than once.
+    Again,
+    /// The end of a hold: to be passed to [`Recorder::released`], or to [`Recorder::kept`].
+    Last(Release),
+}
+
+/// See [`Letting`].
+pub struct Release {
+    facts: Facts,
+    /// Ticks.
+    end: u64,
+}
+
+impl Release {
+    /// How the lock was held.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        self.facts.role
+    }
+}
+
+impl Recorder {
+    /// Whether somebody has waited for a lock with this hash. Then its holders are noted.
+    #[inline(always)]
+    pub fn is_hot(&self, address: usize) -> bool {
+        self.hot[hash(address)].load(Relaxed) != 0
+    }
+
+    /// Whether the calling thread has noted locks that it holds.
+    #[inline(always)]
+    pub fn holds_anything(&self) -> bool {
+        // SAFETY: null, or memory that is never given back.
+        unsafe { here().own.get().as_ref() }.is_some_and(Own::holds_anything)
+    }
+
+    pub(crate) fn heat(&self, address: usize) {
+        let hot = &self.hot[hash(address)];
+        if hot.load(Relaxed) == 0 {
+            hot.store(1, Relaxed);
+        }
+    }
+
+    /// A thread could not have the lock at once, and is about to block. `owner`: the thread that may hold it, 0 if that
+    /// cannot be told. `is_exact`: it is worth a system call to know whether it slept.
+    pub fn begin_wait(&self, own: &Own, call: &Call, owner: u32, is_exact: bool) -> Wait {
+        let start = self.ticks.now();
+        self.heat(call.address);
+        let holder = self.stack_of_holder(own, call.address, owner);
+        let facts = self.facts(own, call, true, false);
+        let queue = self.queue(call.address, 1);
+        here().events.set(0);
+        Wait { start, holder, queue, sleeps: is_exact.then(raw::sleeps), facts }
+    }
+
+    /// The thread blocks no more: what is known of its wait, to be passed to [`Recorder::acquired`] or
+    /// [`Recorder::gave_up`].
+    pub fn end_wait(&self, own: &Own, call: &Call, wait: &Wait) -> Ended {
+        let end = self.ticks.now();
+        self.queue(call.address, -1);
+        let mut outcomes = outcomes(here().events.replace(0));
+        if let Some(side) = self.side.get() {
+            let slot = hash(call.address);
+            side.holders[slot].store((own.number() + 1) as u16, Relaxed);
+            if side.handed[slot].load(Relaxed) != 0 && outcomes & bit(Outcome::Parked) != 0 {
+                side.handed[slot].store(0, Relaxed);
+                outcomes ^= bit(Outcome::Parked) | bit(Outcome::HandedOver);
+            }
+        }
+        if outcomes & (bit(Outcome::Spun) | bit(Outcome::Parked) | bit(Outcome::HandedOver)) == 0 {
+            outcomes |= match wait.sleeps.map(|before| raw::sleeps() > before) {
+                Some(true) => bit(Outcome::Parked),
+                Some(false) => bit(Outcome::Spun),
+                None => bit(Outcome::Unknown),
+            };
+        }
+        let ticks = end.saturating_sub(wait.start);
+        Ended {
+            facts: wait.facts,
+            waited: Waited { ticks, end, holder: wait.holder, queue: wait.queue, outcomes },
+        }
+    }
+
+    /// The lock was had after a wait.
+    pub fn acquired(&self, own: &Own, call: &Call, ended: &Ended) {
+        let Some(facts) = ended.facts else { return };
+        let facts = Facts { wait: Some(ended.waited), since: ended.waited.end, ..facts };
+        self.note(own, call.address, facts);
+    }
+
+    /// The time was over before the lock was had.
+    pub fn gave_up(&self, own: &Own, ended: &Ended) {
+        let Some(facts) = ended.facts else { return };
+        let besides = bit(Outcome::OwnerChanged) | bit(Outcome::OffCpu) | bit(Outcome::Budget);
+        let outcomes = ended.waited.outcomes & besides | bit(Outcome::TimedOut);
+        self.write_wait(own, &facts, &Waited { outcomes, ..ended.waited });
+    }
+
+    /// The lock was had at once. Its holder is noted; the hold is measured if `is_timed`.
+    #[inline(always)]
+    pub fn acquired_at_once(&self, own: &Own, call: &Call, is_timed: bool, with_site: bool) {
+        if own.holds_anything() && self.is_again(own, call) {
+            return;
+        }
+        let Some(mut facts) = self.facts(own, call, false, with_site) else { return };
+        if is_timed {
+            facts.since = self.ticks.now();
+        }
+        self.note(own, call.address, facts);
+    }
+
+    /// The lock was had at once: it is counted, and noted only if it is hot or a sample.
+    #[inline(always)]
+    pub fn count_or_sample(&self, own: &Own, call: &Call) {
+        let is_sample = own.gaps.is_sample();
+        if is_sample || self.is_hot(call.address) || own.holds_anything() {
+            return self.sample(own, call, is_sample);
+        }
+        if let Some(stats) = self.recent(own, call) {
+            add(&stats.acquisitions, 1);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn sample(&self, own: &Own, call: &Call, is_sample: bool) {
+        if is_sample || self.is_hot(call.address) {
+            self.acquired_at_once(own, call, is_sample, false);
+        } else if !self.is_again(own, call) {
+            if let Some(stats) = self.recent(own, call) {
+                add(&stats.acquisitions, 1);
+            }
+        }
+    }
+
+    /// A try did not get the lock.
+    pub fn failed(&self, own: &Own, call: &Call) {
+        if let Some(stats) = self.recent(own, call) {
+            add(&stats.failed_tries, 1);
+        }
+    }
+
+    /// Whether the thread holds this lock already, and holds it once more now. Counts it then.
+    #[inline(never)]
+    fn is_again(&self, own: &Own, call: &Call) -> bool {
+        let Some(found) = own.find(call.address) else { return false };
+        let held = own.at(found);
+        let facts = held.facts.get();
+        let kind = (call.kind)(call.address);
+        if call.role == Role::Read || matches!(kind, Kind::Recursive | Kind::Special) {
+            held.again.set(held.again.get() + 1);
+            // SAFETY: null, or an entry, which stays where it is.
+            if let Some(stats) = unsafe { facts.stats.as_ref() } {
+                add(&stats.acquisitions, 1);
+            }
+            return true;
+        }
+        // Nobody can hold such a lock twice: somebody else let it go, or nobody looked.
+        own.remove(found);
+        self.write(own, &Facts { since: 0, ..facts }, 0);
+        false
+    }
+
+    /// The thread is about to let a lock go. The last look at the clock while it holds it.
+    #[inline(always)]
+    pub fn release(&self, own: &Own, address: usize) -> Letting {
+        let Some(found) = own.find(address) else { return Letting::Unknown };
+        let again = &own.at(found).again;
+        if again.get() > 0 {
+            again.set(again.get() - 1);
+            return Letting::Again;
+        }
+        let facts = own.remove(found);
+        let end = if facts.since == 0 { 0 } else { self.ticks.now() };
+        Letting::Last(Release { facts, end })
+    }
+
+    /// It has let it go.
+    #[inline(always)]
+    pub fn released(&self, own: &Own, release: &Release) {
+        self.write(own, &release.facts, release.end);
+    }
+
+    /// It could not let it go, and holds it still.
+    pub fn kept(&self, own: &Own, address: usize, letting: &Letting) {
+        match letting {
+            Letting::Unknown => {}
+            Letting::Again => {
+                if let Some(found) = own.find(address) {
+                    let again = &own.at(found).again;
+                    again.set(again.get() + 1);
+                }
+            }
+            Letting::Last(release) => self.note(own, address, release.facts),
+        }
+    }
+
+    /// Waits whose locks are still held are written down: the process ends.
+    pub(crate) fn write_pending(&self, own: &Own) {
+        own.take_all(|facts| self.write(own, &Facts { since: 0, ..facts }, 0));
+    }
+
+    #[inline(always)]
+    fn note(&self, own: &Own, address: usize, facts: Facts) {
+        if !own.push(address, facts) {
+            self.write(own, &Facts { since: 0, ..facts }, 0);
+        }
+    }
+
+    /// What is known of a call before the lock is had.
+    #[inline(always)]
+    pub(crate) fn facts(&self, own: &Own, call: &Call, is_sure: bool, with_site: bool) -> Option<Facts> {
+        let place = self.place(own, call, is_sure)?;
+        if with_site && place.site.get().is_null() {
+            let site = self.site_stats(own, call.role, place.lock.get(), place.stack.get());
+            place.site.set(site.map_or(ptr::null(), ptr::from_ref));
+        }
+        Some(Facts {
+            lock: place.lock.get(),
+            role: call.role,
+            stack: place.stack.get(),
+            since: 0,
+            stats: place.stats.get(),
+            site: place.site.get(),
+            wait: None,
+        })
+    }
+
+    /// One waiter more or less; how many there are then.
+    pub(crate) fn queue(&self, address: usize, change: i32) -> u32 {
+        let Some(side) = self.side.get() else { return 0 };
+        let queue = &side.queues[hash(address)];
+        queue.fetch_add(change as u32, Relaxed).wrapping_add(change as u32)
+    }
+
+    /// The stack with which somebody else took this lock, if it is noted.
+    fn stack_of_holder(&self, own: &Own, address: usize, owner: u32) -> u32 {
+        let (Some(side), Some(header)) = (self.side.get(), self.file.header()) else { return NONE };
+        let held_by = |number: u32| {
+            // SAFETY: null, or memory of a thread, which is never given back.
+            let other = unsafe { side.owners.get(number as usize)?.load(Acquire).as_ref() }?;
+            (!ptr::eq(other, own)).then(|| other.stack_of_holder(address)).flatten()
+        };
+        let likely = |slot: u16| u32::from(slot).checked_sub(1).and_then(held_by);
+        if owner != 0 {
+            if let Some(stack) = likely(side.tables[owner as usize % side.tables.len()].load(Relaxed)) {
+                return stack;
+            }
+        }
+        if let Some(stack) = likely(side.holders[hash(address)].load(Relaxed)) {
+            return stack;
+        }
+        let count = header.regions[RegionId::Threads as usize].used.load(Relaxed);
+        (0..count).find_map(held_by).unwrap_or(NONE)
+    }
+}
+
+/// The outcomes that these events are.
+fn outcomes(events: u32) -> u32 {
+    super::EVENTS
+        .iter()
+        .filter(|(event, _)| events & 1 << event != 0)
+        .fold(0, |all, (_, outcome)| all | bit(*outcome))
+}
+
+const _: () = assert!(Detail::Full as u32 == 3);

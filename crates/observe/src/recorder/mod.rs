@@ -1,0 +1,164 @@
+//! Who writes a profile: the recorder, inside the program.
+//!
+//! | module       | what it has                                                                      |
+//! |--------------|----------------------------------------------------------------------------------|
+//! | `hold`       | what happens to a lock, from the wait for it to its release                         |
+//! | `condvar`    | waits for signals                                                                   |
+//! | `tally`      | adding up: counters, histograms, strips                                           |
+//! | `place`      | what a thread has seen lately                                                      |
+//! | `own`        | a thread's table, and what it holds                                               |
+//! | `index`      | a thread's entries                                                                 |
+//! | `registry`   | locks by address                                                                  |
+//! | `stacks`, `unwind`, `maps` | stacks: kept once, captured, and the code that they are in             |
+//! | `sample`     | which acquisitions are samples                                                     |
+//! | `side`       | what threads tell each other                                                       |
+//! | `file`, `clock`, `lock` | the file, time, and a lock for what is rare                                |
+//!
+//! # Rules
+//!
+//! 1. Nothing is written near a lock, and nothing shared by those who do not wait (`side`).
+//! 2. Nothing is written down while a lock is held that could be written after (`hold`).
+//! 3. No allocation but by the kernel, no `errno`, no lock that the program has. Only [`Recorder::start`] allocates.
+//! 4. A call that finds the recorder at work in its own thread (a signal handler; the unwinder's own lock) is not recorded
+//!    but counted ([`Recorder::enter`]).
+//! 5. What does not fit is counted, and never a failure of the program.
+//!
+//! # Orderings
+//!
+//! | what                                | written                      | read                    | because                         |
+//! |-------------------------------------|------------------------------|-------------------------|---------------------------------|
+//! | a record's first word; slots; `own` | Release, when it is whole    | Acquire                 | readers follow it to the rest    |
+//! | counters of a table                 | Relaxed, by one thread       | Relaxed                 | any moment's number will do      |
+//! | `held`, `queues`, `holders`, `hot`  | Relaxed                      | Relaxed                 | hints: a wrong one costs a column |
+//! | `is_busy`                           | plain, between compiler fences | plain, same thread    | signal handlers                  |
+
+mod clock;
+mod condvar;
+mod file;
+mod hold;
+mod index;
+mod lock;
+mod maps;
+mod own;
+mod place;
+mod registry;
+mod sample;
+mod side;
+mod stacks;
+mod start;
+mod tally;
+mod unwind;
+
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicU8};
+
+use spinpark_platform::Event;
+
+pub use clock::monotonic;
+pub use condvar::SignalWait;
+pub use file::Failure;
+pub use hold::{Ended, Letting, Release, Wait};
+pub use own::Own;
+pub use place::Call;
+pub use start::Settings;
+pub use unwind::Site;
+
+use crate::format::{Detail, Outcome};
+
+/// A recorder: one process' tables. Empty until it is started; lives in a static.
+pub struct Recorder {
+    file: file::File,
+    side: side::SidePointer,
+    unwinder: unwind::Unwinder,
+    ticks: clock::Ticks,
+    /// The clock at the start, ticks.
+    started: AtomicU64,
+    /// Where a new thread looks for a table next.
+    candidate: AtomicU32,
+    sample_every: AtomicU32,
+    detail: AtomicU32,
+    /// By hash of address: somebody has waited for it.
+    hot: [AtomicU8; side::HASHES],
+}
+
+/// Which events of a waiter are which outcomes.
+const EVENTS: [(u32, Outcome); 5] = [
+    (Event::SpinAcquired as u32, Outcome::Spun),
+    (Event::Parked as u32, Outcome::Parked),
+    (Event::SpinLeftOwnerChanged as u32, Outcome::OwnerChanged),
+    (Event::SpinLeftOffCpu as u32, Outcome::OffCpu),
+    (Event::SpinLeftBudget as u32, Outcome::Budget),
+];
+
+impl Recorder {
+    /// One that records nothing yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        #[allow(clippy::declare_interior_mutable_const, reason = "to fill an array")]
+        const COLD: AtomicU8 = AtomicU8::new(0);
+        Self {
+            file: file::File::new(),
+            side: side::SidePointer::new(),
+            unwinder: unwind::Unwinder::new(),
+            ticks: clock::Ticks::new(),
+            started: AtomicU64::new(0),
+            candidate: AtomicU32::new(0),
+            sample_every: AtomicU32::new(0),
+            detail: AtomicU32::new(Detail::Off as u32),
+            hot: [COLD; side::HASHES],
+        }
+    }
+
+    fn started(&self) -> u64 {
+        self.started.load(Relaxed)
+    }
+
+    fn sample_every(&self) -> u32 {
+        self.sample_every.load(Relaxed)
+    }
+
+    fn is_sampling(&self) -> bool {
+        self.detail.load(Relaxed) == Detail::Sampled as u32
+    }
+
+    /// A lock of spinpark's tells what it did: a thread that waits or lets go notes it.
+    pub fn observe(&self, event: u32) {
+        let events = &own::here().events;
+        events.set(events.get() | 1 << (event & 31));
+        let local = own::here();
+        if event == Event::HandedOff as u32 && local.letting.get() != 0 {
+            if let Some(side) = self.side.get() {
+                side.handed[side::hash(local.letting.get())].store(1, Relaxed);
+            }
+        }
+    }
+
+    /// The thread is about to let the lock at `address` go, which may wake somebody.
+    pub fn begin_release(&self, address: usize) {
+        let local = own::here();
+        local.events.set(0);
+        local.letting.set(address);
+    }
+
+    /// It has let it go; whether that woke somebody, as far as the lock tells.
+    pub fn end_release(&self) -> bool {
+        let local = own::here();
+        local.letting.set(0);
+        let woke =
+            1 << Event::WokeHead as u32 | 1 << Event::GrantedReaders as u32 | 1 << Event::HandedOff as u32;
+        local.events.replace(0) & woke != 0
+    }
+
+    /// A release of the lock that is called for woke somebody.
+    pub fn woke(&self, own: &Own, call: &Call) {
+        if let Some(stats) = self.recent(own, call) {
+            tally::add(&stats.wake_ups, 1);
+        }
+    }
+}
+
+impl Default for Recorder {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,314 @@
+//! What a thread has: its table in the file, and memory of its own for what it holds and what it has seen lately.
+//!
+//! Only the thread writes here. Others read what it holds (`id`, `held`), as a hint: a thread that waits finds out so where
+//! the lock that it wants was taken. The memory is never given back, since others may be reading; a thread that starts takes
+//! over the table and the memory of one that has ended.
+
+use core::cell::Cell;
+use core::mem::size_of;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{compiler_fence, AtomicU32, AtomicUsize, Ordering::SeqCst};
+
+use spinpark_linux::raw;
+
+use super::index::Index;
+use super::place::{Known, Place};
+use super::sample::Gaps;
+use super::side::HASHES;
+use super::Recorder;
+use crate::format::{LockStats, RegionId, Role, SiteStats, Thread, NONE};
+
+/// Locks that a thread is known to hold at a time; the holds of others are not measured.
+const HELD: usize = 32;
+/// Tables that a new thread looks at for one whose user has ended.
+const CANDIDATES: u32 = 4;
+
+/// The recorder's thread-local memory. All zero in a new thread.
+#[repr(C)]
+pub(crate) struct Local {
+    /// Null before the first use.
+    pub(crate) own: Cell<*const Own>,
+    /// The recorder is at work in this thread.
+    pub(crate) is_busy: Cell<u32>,
+    /// What the locks say they did: a bit per event.
+    pub(crate) events: Cell<u32>,
+    /// The lock that the thread is letting go, or 0.
+    pub(crate) letting: Cell<usize>,
+}
+
+spinpark_linux::thread_block!(pub(crate) fn local() -> *mut Local = "spinpark_observe_0_1_local");
+
+/// The calling thread's.
+#[inline(always)]
+pub(crate) fn here<'a>() -> &'a Local {
+    // SAFETY: the block belongs to this thread, and stays as long as it runs.
+    unsafe { &*local() }
+}
+
+/// A lock that a thread holds.
+#[repr(C)]
+pub(crate) struct Held {
+    pub(crate) address: AtomicUsize,
+    pub(crate) stack: AtomicU32,
+    /// How often it was taken again by its owner.
+    pub(crate) again: Cell<u32>,
+    pub(crate) facts: Cell<Facts>,
+}
+
+/// What is known of an acquisition; written down after the release.
+#[derive(Clone, Copy)]
+pub(crate) struct Facts {
+    /// The number of the lock.
+    pub(crate) lock: u32,
+    pub(crate) role: Role,
+    pub(crate) stack: u32,
+    /// When it was taken, ticks; 0 if that is not measured.
+    pub(crate) since: u64,
+    /// Null if there was no room.
+    pub(crate) stats: *const LockStats,
+    /// Null if it is not known yet.
+    pub(crate) site: *const SiteStats,
+    pub(crate) wait: Option<Waited>,
+}
+
+/// A wait that has ended.
+#[derive(Clone, Copy)]
+pub(crate) struct Waited {
+    /// Ticks.
+    pub(crate) ticks: u64,
+    /// When it ended, ticks.
+    pub(crate) end: u64,
+    /// The holder's stack, or [`NONE`].
+    pub(crate) holder: u32,
+    /// So many waited.
+    pub(crate) queue: u32,
+    /// A bit per [`crate::format::Outcome`].
+    pub(crate) outcomes: u32,
+}
+
+/// See above. All zero is a new one.
+#[repr(C)]
+pub struct Own {
+    /// The thread; 0: none yet.
+    id: AtomicU32,
+    number: Cell<u32>,
+    table: Cell<*const Thread>,
+    depth: AtomicU32,
+    held: [Held; HELD],
+    pub(crate) gaps: Gaps,
+    pub(crate) index: Index,
+    pub(crate) recent: [super::place::Recent; super::place::RECENT],
+    pub(crate) places: [Place; super::place::PLACES],
+    pub(crate) known: [Known; super::place::KNOWN],
+}
+
+impl Own {
+    #[inline(always)]
+    pub(crate) fn table(&self) -> &Thread {
+        // SAFETY: set before anybody gets this; the file stays mapped.
+        unsafe { &*self.table.get() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn number(&self) -> u32 {
+        self.number.get()
+    }
+
+    #[inline(always)]
+    pub(crate) fn holds_anything(&self) -> bool {
+        self.depth.load(Relaxed) != 0
+    }
+
+    fn held(&self) -> &[Held] {
+        &self.held[..(self.depth.load(Relaxed) as usize).min(HELD)]
+    }
+
+    /// What this thread holds at `address`.
+    #[inline(always)]
+    pub(crate) fn find(&self, address: usize) -> Option<usize> {
+        self.held().iter().rposition(|held| held.address.load(Relaxed) == address)
+    }
+
+    #[inline(always)]
+    pub(crate) fn at(&self, held: usize) -> &Held {
+        &self.held[held]
+    }
+
+    /// Notes a lock that this thread has now; whether there was room.
+    #[inline(always)]
+    pub(crate) fn push(&self, address: usize, facts: Facts) -> bool {
+        let depth = self.depth.load(Relaxed);
+        let Some(held) = self.held.get(depth as usize) else { return false };
+        held.stack.store(facts.stack, Relaxed);
+        held.again.set(0);
+        held.facts.set(facts);
+        held.address.store(address, Relaxed);
+        self.depth.store(depth + 1, Release);
+        true
+    }
+
+    /// Takes a note away: that at the end takes its place.
+    #[inline(always)]
+    pub(crate) fn remove(&self, at: usize) -> Facts {
+        let facts = self.held[at].facts.get();
+        let Some(last) = self.held().len().checked_sub(1) else { return facts };
+        if at != last {
+            let (to, from) = (&self.held[at], &self.held[last]);
+            to.address.store(0, Relaxed);
+            to.stack.store(from.stack.load(Relaxed), Relaxed);
+            to.again.set(from.again.get());
+            to.facts.set(from.facts.get());
+            to.address.store(from.address.load(Relaxed), Relaxed);
+        }
+        self.depth.store(last as u32, Relaxed);
+        facts
+    }
+
+    /// Takes all notes away.
+    pub(crate) fn take_all(&self, mut with: impl FnMut(Facts)) {
+        let held = self.held();
+        self.depth.store(0, Relaxed);
+        held.iter().for_each(|held| with(held.facts.get()));
+    }
+
+    /// For other threads: the stack with which this thread took the lock at `address`, if it holds it.
+    pub(crate) fn stack_of_holder(&self, address: usize) -> Option<u32> {
+        let depth = (self.depth.load(Acquire) as usize).min(HELD);
+        let held = self.held[..depth].iter().find(|held| held.address.load(Relaxed) == address)?;
+        Some(held.stack.load(Relaxed))
+    }
+
+    /// For other threads: whose it is.
+    pub(crate) fn id(&self) -> u32 {
+        self.id.load(Relaxed)
+    }
+}
+
+impl Recorder {
+    /// The calling thread's own, if the recorder is not at work in it already; and it is from now on, until
+    /// [`Recorder::leave`].
+    #[inline(always)]
+    pub fn enter(&self) -> Option<&Own> {
+        let local = here();
+        if local.is_busy.get() != 0 {
+            self.count_nested();
+            return None;
+        }
+        local.is_busy.set(1);
+        // A signal handler of this thread sees this in order.
+        compiler_fence(SeqCst);
+        let own = local.own.get();
+        if own.is_null() {
+            return self.first_entry();
+        }
+        // SAFETY: such memory is never given back.
+        Some(unsafe { &*own })
+    }
+
+    /// As [`Recorder::enter`], if that needs no more than a look.
+    #[inline(always)]
+    pub fn enter_fast(&self) -> Option<&Own> {
+        let local = here();
+        let own = local.own.get();
+        if local.is_busy.get() != 0 || own.is_null() {
+            return None;
+        }
+        local.is_busy.set(1);
+        compiler_fence(SeqCst);
+        // SAFETY: such memory is never given back.
+        Some(unsafe { &*own })
+    }
+
+    /// The recorder is not at work in this thread any more.
+    #[inline(always)]
+    pub fn leave(&self) {
+        compiler_fence(SeqCst);
+        here().is_busy.set(0);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn count_nested(&self) {
+        if let Some(header) = self.file.header() {
+            header.nested.fetch_add(1, Relaxed);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn first_entry(&self) -> Option<&Own> {
+        let own = self.adopt();
+        match own {
+            Some(own) => here().own.set(own),
+            None => self.leave(),
+        }
+        own
+    }
+
+    /// A table for the calling thread: that of a thread that has ended, or a new one.
+    fn adopt(&self) -> Option<&Own> {
+        let (side, header) = (self.side.get()?, self.file.header()?);
+        let id = raw::thread_id();
+        let count = header.regions[RegionId::Threads as usize].used.load(Acquire);
+        let own_of = |number: u32| {
+            // SAFETY: null, or memory of a thread, which is never given back.
+            unsafe { side.owners.get(number as usize)?.load(Acquire).as_ref() }
+        };
+        // A thread with this id used this one, so it has ended.
+        let mine = u32::from(side.tables[id as usize % HASHES].load(Relaxed)).checked_sub(1);
+        let mine = mine.and_then(own_of).filter(|own| own.id() == id);
+        let first = self.candidate.fetch_add(CANDIDATES, Relaxed);
+        let has_ended = |own: &&Own| {
+            let before = own.id();
+            before != 0
+                && raw::has_ended(before)
+                && own.id.compare_exchange(before, id, AcqRel, Relaxed).is_ok()
+        };
+        let candidates = || {
+            let numbers = (0..CANDIDATES.min(count)).map(|step| first.wrapping_add(step) % count);
+            numbers.filter_map(own_of).find(has_ended)
+        };
+        let own = match mine.or_else(candidates) {
+            Some(own) => own,
+            None => self.new_table(id)?,
+        };
+        let table = own.table();
+        table.users.store(table.users.load(Relaxed) + 1, Relaxed);
+        table.id.store(id, Release);
+        own.depth.store(0, Relaxed);
+        own.places.iter().for_each(Place::clear);
+        own.known.iter().for_each(Known::clear);
+        own.gaps.start(id, self.sample_every());
+        self.note_name(own);
+        side.tables[id as usize % HASHES].store((own.number() + 1) as u16, Relaxed);
+        Some(own)
+    }
+
+    fn new_table(&self, id: u32) -> Option<&Own> {
+        let side = self.side.get()?;
+        let memory = raw::map_zero(size_of::<Own>())?;
+        let Some((number, table)) = self.file.claim::<Thread>(RegionId::Threads) else {
+            // SAFETY: nobody knows of it.
+            unsafe { raw::unmap(memory, size_of::<Own>()) };
+            return None;
+        };
+        // SAFETY: claimed for this thread.
+        unsafe { (*table).since = self.ticks.now() };
+        // SAFETY: as above; atomic, and all that changes later is.
+        unsafe { &(*table).segment }.store(NONE, Relaxed);
+        // SAFETY: all zero is one; it is never given back.
+        let own: &Own = unsafe { memory.cast().as_ref() };
+        own.number.set(number);
+        own.table.set(table);
+        own.id.store(id, Relaxed);
+        side.owners[number as usize].store(memory.as_ptr().cast(), Release);
+        Some(own)
+    }
+
+    /// Writes down what the thread is called now: threads are named after they start.
+    pub(crate) fn note_name(&self, own: &Own) {
+        let name = raw::thread_name();
+        // SAFETY: its own table. A reader of a living program may see half of a new name.
+        unsafe { (*self.file.at::<Thread>(RegionId::Threads, own.number())).name = name };
+    }
+}

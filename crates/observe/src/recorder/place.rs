@@ -1,0 +1,209 @@
+//! What a thread has seen lately: so that the same lock, taken at the same place, costs a look.
+//!
+//! | cache    | from                                      | to                                   | trusted                               |
+//! |----------|-------------------------------------------|--------------------------------------|---------------------------------------|
+//! | `recent` | lock                                      | its entry                            | while the lock is not destroyed        |
+//! | `places` | caller, stack pointer, lock               | stack, entries                       | so, and the stack every 16th time only |
+//! | `known`  | caller, stack pointer                     | stack, where its addresses lie       | if they still lie there                |
+//!
+//! Different callers of the caller at one stack pointer are told apart by the look that `known` takes.
+
+use core::cell::Cell;
+use core::ptr;
+use core::sync::atomic::Ordering::Relaxed;
+
+use super::own::Own;
+use super::registry::Met;
+use super::unwind::{Site, Trace};
+use super::Recorder;
+use crate::format::{Kind, Lock, LockStats, Role, SiteStats, FRAMES, NONE};
+
+pub(crate) const RECENT: usize = 64;
+pub(crate) const PLACES: usize = 256;
+pub(crate) const KNOWN: usize = 128;
+/// A place is trusted so often before somebody looks again.
+const TRUSTED: u32 = 16;
+
+/// What is taken, and where.
+#[derive(Clone, Copy)]
+pub struct Call {
+    /// The lock's address.
+    pub address: usize,
+    /// What for.
+    pub role: Role,
+    /// What kind of lock it is, asked when it is met first.
+    pub kind: fn(usize) -> Kind,
+    /// Where.
+    pub site: Site,
+}
+
+/// See above. All zero is an empty one.
+#[repr(C)]
+pub(crate) struct Recent {
+    address: Cell<usize>,
+    role: Cell<u32>,
+    lock: Cell<u32>,
+    record: Cell<*const Lock>,
+    stats: Cell<*const LockStats>,
+}
+
+/// See above. All zero is an empty one.
+#[repr(C)]
+pub(crate) struct Place {
+    caller: Cell<usize>,
+    stack_pointer: Cell<usize>,
+    address: Cell<usize>,
+    role: Cell<u32>,
+    hits: Cell<u32>,
+    record: Cell<*const Lock>,
+    pub(crate) lock: Cell<u32>,
+    pub(crate) stack: Cell<u32>,
+    pub(crate) stats: Cell<*const LockStats>,
+    /// Null if nobody asked for it yet.
+    pub(crate) site: Cell<*const SiteStats>,
+}
+
+impl Place {
+    pub(crate) fn clear(&self) {
+        self.address.set(0);
+    }
+
+    fn is_for(&self, call: &Call) -> bool {
+        self.address.get() == call.address
+            && self.stack_pointer.get() == call.site.stack as usize
+            && self.caller.get() == call.site.caller()
+            && self.role.get() == call.role as u32
+            && is_alive(self.record.get())
+    }
+}
+
+/// See above. All zero is an empty one.
+#[repr(C)]
+pub(crate) struct Known {
+    caller: Cell<usize>,
+    stack_pointer: Cell<usize>,
+    stack: Cell<u32>,
+    depth: Cell<u32>,
+    places: Cell<[u32; FRAMES]>,
+}
+
+impl Known {
+    pub(crate) fn clear(&self) {
+        self.caller.set(0);
+    }
+}
+
+/// Whether the lock of a record is not destroyed.
+#[inline(always)]
+fn is_alive(record: *const Lock) -> bool {
+    // SAFETY: a record that was found in the registry; the file stays mapped.
+    unsafe { &(*record).destroyed }.load(Relaxed) == 0
+}
+
+#[inline(always)]
+fn mix(number: usize) -> usize {
+    (number >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48
+}
+
+impl Recorder {
+    /// The number of the stack above `site`.
+    pub fn stack(&self, own: &Own, site: Site) -> u32 {
+        let caller = site.caller();
+        let known = &own.known[mix(caller ^ (site.stack as usize).rotate_left(20)) % KNOWN];
+        if known.caller.get() == caller && known.stack_pointer.get() == site.stack as usize {
+            let record = self.stack_record(known.stack.get());
+            let depth = known.depth.get() as usize;
+            let (frames, places) = (&record.frames[..depth], known.places.get());
+            // SAFETY: the site's caller is the first of the frames.
+            if unsafe { Trace::still_holds(site.stack, frames, &places[..depth]) } {
+                return known.stack.get();
+            }
+        }
+        self.new_stack(known, site)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn new_stack(&self, known: &Known, site: Site) -> u32 {
+        let trace = self.unwinder.capture(site);
+        let stack = self.add_stack(&trace);
+        if stack == NONE {
+            known.clear();
+            return NONE;
+        }
+        known.caller.set(site.caller());
+        known.stack_pointer.set(site.stack as usize);
+        known.stack.set(stack);
+        known.depth.set(trace.depth as u32);
+        known.places.set(trace.places);
+        stack
+    }
+
+    /// The place of a call: its stack and its entries. `is_sure`: the stack is looked at. `None` if there is no room.
+    #[inline(always)]
+    pub(crate) fn place<'a>(&self, own: &'a Own, call: &Call, is_sure: bool) -> Option<&'a Place> {
+        let key =
+            call.site.caller() ^ (call.site.stack as usize).rotate_left(20) ^ call.address.rotate_left(40);
+        let place = &own.places[mix(key) % PLACES];
+        if place.is_for(call) {
+            let hits = place.hits.get().wrapping_add(1);
+            place.hits.set(hits);
+            if !is_sure && hits % TRUSTED != 0 {
+                return Some(place);
+            }
+        }
+        self.look_at_place(own, place, call)
+    }
+
+    #[inline(never)]
+    fn look_at_place<'a>(&self, own: &'a Own, place: &'a Place, call: &Call) -> Option<&'a Place> {
+        let stack = self.stack(own, call.site);
+        if place.is_for(call) && place.stack.get() == stack {
+            return Some(place);
+        }
+        place.clear();
+        let met = || Met { address: call.address, kind: (call.kind)(call.address), stack };
+        let (lock, record) = self.meet(call.address, met)?;
+        let stats = self.lock_stats(own, call.role, lock)?;
+        place.caller.set(call.site.caller());
+        place.stack_pointer.set(call.site.stack as usize);
+        place.role.set(call.role as u32);
+        place.record.set(record);
+        place.lock.set(lock);
+        place.stack.set(stack);
+        place.stats.set(stats);
+        place.site.set(ptr::null());
+        place.address.set(call.address);
+        Some(place)
+    }
+
+    /// The entry of the lock that is called for, without a stack unless the lock is new.
+    #[inline(always)]
+    pub(crate) fn recent<'a>(&'a self, own: &'a Own, call: &Call) -> Option<&'a LockStats> {
+        let recent = &own.recent[mix(call.address) % RECENT];
+        let is_hit = recent.address.get() == call.address && recent.role.get() == call.role as u32;
+        if is_hit && is_alive(recent.record.get()) {
+            // SAFETY: entries stay where they are.
+            return Some(unsafe { &*recent.stats.get() });
+        }
+        self.look_up(own, recent, call)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_up<'a>(&'a self, own: &'a Own, recent: &Recent, call: &Call) -> Option<&'a LockStats> {
+        let met = || Met {
+            address: call.address,
+            kind: (call.kind)(call.address),
+            stack: self.stack(own, call.site),
+        };
+        let (lock, record) = self.meet(call.address, met)?;
+        let stats = self.lock_stats(own, call.role, lock)?;
+        recent.address.set(call.address);
+        recent.role.set(call.role as u32);
+        recent.lock.set(lock);
+        recent.record.set(record);
+        recent.stats.set(stats);
+        Some(stats)
+    }
+}

@@ -1,0 +1,102 @@
+//! Which acquisitions are samples: each with the same chance, whatever came before.
+
+use core::cell::Cell;
+
+/// Gaps between samples, geometrically distributed, from random numbers of the thread's own. All zero: no sample ever.
+#[repr(C)]
+pub(crate) struct Gaps {
+    left: Cell<u32>,
+    every: Cell<u32>,
+    state: Cell<u64>,
+}
+
+impl Gaps {
+    /// One in `every` on average; 0 for none.
+    pub(crate) fn start(&self, seed: u32, every: u32) {
+        let state = self.state.get() ^ (u64::from(seed) << 32 | 0x9E37_79B9);
+        self.state.set(state.max(1));
+        self.every.set(every);
+        self.left.set(self.gap());
+    }
+
+    /// Whether this one is a sample.
+    #[inline(always)]
+    pub(crate) fn is_sample(&self) -> bool {
+        let left = self.left.get().wrapping_sub(1);
+        self.left.set(left);
+        left == 0 && self.again()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn again(&self) -> bool {
+        self.left.set(self.gap());
+        self.every.get() != 0
+    }
+
+    /// Trials up to and including the next success, of the chance 1 : `every`.
+    fn gap(&self) -> u32 {
+        match self.every.get() {
+            0 => u32::MAX,
+            1 => 1,
+            every => {
+                let every = f64::from(every);
+                // -1 / ln(1 - 1/n), to 1 part in 10,000 from n = 8 on.
+                let scale = every - 0.5 - 1.0 / (12.0 * every);
+                1 + (exponential(self.random()) * scale) as u32
+            }
+        }
+    }
+
+    /// xorshift64*.
+    fn random(&self) -> u64 {
+        let mut state = self.state.get();
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        self.state.set(state);
+        state.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+}
+
+/// -ln of a uniform number in (0, 1], of which these are the bits.
+fn exponential(bits: u64) -> f64 {
+    let bits = bits | 1;
+    let zeros = bits.leading_zeros();
+    // In [1, 2).
+    let mantissa = f64::from_bits(0x3FF0_0000_0000_0000 | (bits << zeros << 1) >> 12);
+    // ln m = 2 artanh((m - 1) / (m + 1)); four terms are exact to 1e-6.
+    let x = (mantissa - 1.0) / (mantissa + 1.0);
+    let y = x * x;
+    let ln = 2.0 * x * (1.0 + y * (1.0 / 3.0 + y * (1.0 / 5.0 + y * (1.0 / 7.0 + y / 9.0))));
+    f64::from(zeros + 1) * core::f64::consts::LN_2 - ln
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_as_long_as_asked_for() {
+        let gaps = Gaps { left: Cell::new(0), every: Cell::new(0), state: Cell::new(0) };
+        gaps.start(1, 64);
+        let tries: u32 = 6_400_000;
+        let samples = (0..tries).filter(|_| gaps.is_sample()).count() as f64;
+        // Its standard deviation is 314.
+        assert!((samples - 100_000.0).abs() < 2_000.0, "{samples}");
+    }
+
+    #[test]
+    fn gaps_are_memoryless() {
+        let gaps = Gaps { left: Cell::new(0), every: Cell::new(8), state: Cell::new(1) };
+        let longer = (0..80_000).filter(|_| gaps.gap() > 8).count() as f64 / 80_000.0;
+        assert!((longer - (7.0_f64 / 8.0).powi(8)).abs() < 0.01, "{longer}");
+    }
+
+    #[test]
+    fn none_are_asked_for() {
+        let gaps = Gaps { left: Cell::new(0), every: Cell::new(0), state: Cell::new(0) };
+        gaps.start(1, 0);
+        assert!(!(0..1_000).any(|_| gaps.is_sample()));
+    }
+}

@@ -1,0 +1,116 @@
+//! The recorder's own memory, which is not in the file: what finds things again, and what threads tell each other.
+//!
+//! | array       | says                                              | written by                                        |
+//! |-------------|---------------------------------------------------|---------------------------------------------------|
+//! | `locks`     | address → lock                                    | who meets a lock first, under the registry's lock |
+//! | `created`   | address → the stack that created it                | who creates a lock                                |
+//! | `stacks`    | hash → stack                                      | who has a stack first                             |
+//! | `owners`    | table → the memory of its thread                  | who claims a table                                |
+//! | `tables`    | thread id → table                                 | who takes a table over                            |
+//! | `queues`    | lock → how many wait                              | who waits                                         |
+//! | `holders`   | lock → table of the latest who had to wait for it  | that thread                                       |
+//! | `signals`   | condition variable → time of the latest signal    | who signals                                       |
+//! | `handed`    | lock → it was handed over                          | who releases; cleared by who gets it               |
+//!
+//! The last four are indexed by a hash of the address, and are right as long as no two busy locks share one. Nothing here
+//! is written by those who neither wait nor release to somebody who does.
+
+use core::mem::size_of;
+use core::ptr;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicU8, AtomicUsize};
+
+use spinpark_linux::raw;
+
+use super::own::Own;
+use crate::format::{RegionId, REGIONS};
+
+/// Values that a hash of an address has.
+pub(crate) const HASHES: usize = 1 << 16;
+const TABLES: usize = REGIONS[RegionId::Threads as usize].0;
+pub(crate) const LOCK_SLOTS: usize = 2 * REGIONS[RegionId::Locks as usize].0;
+pub(crate) const STACK_SLOTS: usize = 2 * REGIONS[RegionId::Stacks as usize].0;
+const CREATED: usize = 1 << 15;
+
+/// A hash of an address, less than [`HASHES`].
+#[inline(always)]
+pub(crate) fn hash(address: usize) -> usize {
+    // Fibonacci hashing: locks at one distance from each other, as in an array or in threads' stacks, get different ones.
+    ((address >> 3) as u32).wrapping_mul(0x9E37_79B1) as usize >> 16
+}
+
+/// See above. All zero at the start.
+#[repr(C)]
+pub(crate) struct Side {
+    pub(crate) registry: super::registry::Registry,
+    pub(crate) locks: [AtomicU32; LOCK_SLOTS],
+    pub(crate) stacks: [AtomicU32; STACK_SLOTS],
+    pub(crate) owners: [AtomicPtr<Own>; TABLES],
+    /// Table + 1.
+    pub(crate) tables: [AtomicU16; HASHES],
+    pub(crate) queues: [AtomicU32; HASHES],
+    /// Table + 1.
+    pub(crate) holders: [AtomicU16; HASHES],
+    pub(crate) signals: [AtomicU64; HASHES],
+    pub(crate) handed: [AtomicU8; HASHES],
+    created: [Created; CREATED],
+    /// Code that the latest snapshot of the maps has.
+    pub(crate) code: super::maps::Code,
+}
+
+#[repr(C)]
+struct Created {
+    address: AtomicUsize,
+    /// Stack + 1.
+    stack: AtomicU32,
+}
+
+impl Side {
+    /// Notes the stack that created the lock at `address`.
+    pub(crate) fn note_created(&self, address: usize, stack: u32) {
+        let slot = &self.created[hash(address) % CREATED];
+        slot.stack.store(0, Relaxed);
+        slot.address.store(address, Relaxed);
+        slot.stack.store(stack.wrapping_add(1), Release);
+    }
+
+    /// The stack that created the lock at `address`, if that is remembered.
+    pub(crate) fn created(&self, address: usize) -> Option<u32> {
+        let slot = &self.created[hash(address) % CREATED];
+        let stack = slot.stack.load(Acquire);
+        (slot.address.load(Relaxed) == address).then(|| stack.checked_sub(1)).flatten()
+    }
+
+    pub(crate) fn forget_created(&self, address: usize) {
+        let slot = &self.created[hash(address) % CREATED];
+        if slot.address.load(Relaxed) == address {
+            slot.stack.store(0, Relaxed);
+        }
+    }
+}
+
+/// Where a [`Side`] is, if there is one.
+pub(crate) struct SidePointer(AtomicPtr<Side>);
+
+impl SidePointer {
+    pub(crate) const fn new() -> Self {
+        Self(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    /// Makes an empty one; whether there was memory.
+    pub(crate) fn renew(&self) -> bool {
+        let new = raw::map_zero(size_of::<Side>());
+        let old = self.0.swap(new.map_or(ptr::null_mut(), |new| new.as_ptr().cast()), Release);
+        if let Some(old) = ptr::NonNull::new(old) {
+            // SAFETY: from `map_zero`, with this length; who renews it is alone.
+            unsafe { raw::unmap(old.cast(), size_of::<Side>()) };
+        }
+        new.is_some()
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self) -> Option<&Side> {
+        // SAFETY: null, or memory that is a side by being all zero, and that stays.
+        unsafe { self.0.load(Acquire).as_ref() }
+    }
+}

@@ -1,0 +1,154 @@
+//! Adding up: one thread writes, plain stores; others may read meanwhile.
+
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+
+use super::own::{Facts, Own, Waited};
+use super::Recorder;
+use crate::format::{Held, LockStats, Outcome, SiteStats, Strip, BINS, STRIP};
+
+/// The bit of an outcome in a set of them.
+pub(crate) const fn bit(outcome: Outcome) -> u32 {
+    1 << outcome as u32
+}
+
+#[inline(always)]
+pub(crate) fn add(counter: &AtomicU64, more: u64) {
+    counter.store(counter.load(Relaxed).wrapping_add(more), Relaxed);
+}
+
+#[inline(always)]
+fn raise(counter: &AtomicU64, to: u64) {
+    if counter.load(Relaxed) < to {
+        counter.store(to, Relaxed);
+    }
+}
+
+/// Counts a time in its bin.
+#[inline(always)]
+fn bin(bins: &[AtomicU32; BINS], ns: u64) {
+    let bin = &bins[((ns | 1).ilog2() as usize).min(BINS - 1)];
+    bin.store(bin.load(Relaxed).wrapping_add(1), Relaxed);
+}
+
+/// Counts a wait of `us` µs that ended `at` µs after the start.
+fn strip(strip: &Strip, at: u64, us: u64) {
+    let mut shift = strip.shift.load(Relaxed);
+    while at >> shift >= STRIP as u64 {
+        halve(strip);
+        shift += 1;
+        strip.shift.store(shift, Relaxed);
+    }
+    let part = &strip.waited[(at >> shift) as usize];
+    part.store(part.load(Relaxed).saturating_add(us.min(u64::from(u32::MAX)) as u32), Relaxed);
+}
+
+/// Makes each part twice as long.
+fn halve(strip: &Strip) {
+    let parts = &strip.waited;
+    for to in 0..STRIP {
+        let both = |at: usize| parts.get(at).map_or(0, |part| part.load(Relaxed));
+        parts[to].store(both(2 * to).saturating_add(both(2 * to + 1)), Relaxed);
+    }
+}
+
+#[inline(always)]
+fn hold(held: &Held, ticks: u64, with_squares: bool) {
+    add(&held.count, 1);
+    add(&held.total, ticks);
+    raise(&held.longest, ticks);
+    if with_squares {
+        let squares = f64::from_bits(held.squares.load(Relaxed)) + (ticks as f64) * (ticks as f64);
+        held.squares.store(squares.to_bits(), Relaxed);
+    }
+}
+
+impl Recorder {
+    /// Writes down an acquisition: its wait, if it had one, and its hold until `end`, if that was measured.
+    #[inline(always)]
+    pub(crate) fn write(&self, own: &Own, facts: &Facts, end: u64) {
+        // SAFETY: null, or an entry, which stays where it is.
+        let Some(stats) = (unsafe { facts.stats.as_ref() }) else { return };
+        add(&stats.acquisitions, 1);
+        if let Some(waited) = &facts.wait {
+            self.write_wait(own, facts, waited);
+        }
+        if facts.wait.is_none() && facts.since == 0 {
+            return;
+        }
+        let site = self.site(own, facts);
+        if let Some(site) = site {
+            add(&site.acquisitions, 1);
+        }
+        if facts.since != 0 && end != 0 {
+            self.write_hold(facts, stats, site, end.saturating_sub(facts.since));
+        }
+    }
+
+    #[inline(always)]
+    fn write_hold(&self, facts: &Facts, stats: &LockStats, site: Option<&SiteStats>, ticks: u64) {
+        bin(&stats.holds, self.ticks.ns(ticks));
+        // Only estimates have a use for them.
+        let with_squares = self.is_sampling();
+        if facts.wait.is_some() {
+            hold(&stats.held_after_wait, ticks, with_squares);
+            site.into_iter().for_each(|site| hold(&site.held_after_wait, ticks, with_squares));
+        } else {
+            hold(&stats.held, ticks, with_squares);
+            site.into_iter().for_each(|site| hold(&site.held, ticks, with_squares));
+        }
+    }
+
+    #[inline(always)]
+    fn site(&self, own: &Own, facts: &Facts) -> Option<&SiteStats> {
+        // SAFETY: null, or an entry, which stays where it is.
+        match unsafe { facts.site.as_ref() } {
+            None => self.site_stats(own, facts.role, facts.lock, facts.stack),
+            site => site,
+        }
+    }
+
+    /// Writes down a wait.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn write_wait(&self, own: &Own, facts: &Facts, waited: &Waited) {
+        let table = own.table();
+        add(&table.waits, 1);
+        add(&table.waited, waited.ticks);
+        if table.waits.load(Relaxed).is_power_of_two() {
+            self.note_name(own);
+        }
+        // SAFETY: null, or an entry, which stays where it is.
+        if let Some(stats) = unsafe { facts.stats.as_ref() } {
+            self.write_lock_wait(stats, waited);
+        }
+        if let Some(site) = self.site(own, facts) {
+            add(&site.contended, 1);
+            add(&site.waited, waited.ticks);
+            raise(&site.longest_wait, waited.ticks);
+        }
+        if !facts.role.is_mutual() {
+            return;
+        }
+        if let Some(pair) = self.pair_stats(own, facts.role, facts.lock, facts.stack, waited.holder) {
+            add(&pair.count, 1);
+            add(&pair.waited, waited.ticks);
+            raise(&pair.longest_wait, waited.ticks);
+        }
+    }
+
+    fn write_lock_wait(&self, stats: &LockStats, waited: &Waited) {
+        add(&stats.contended, 1);
+        add(&stats.waited, waited.ticks);
+        raise(&stats.longest_wait, waited.ticks);
+        raise(&stats.longest_queue, u64::from(waited.queue));
+        for (number, outcome) in stats.outcomes.iter().enumerate() {
+            add(outcome, u64::from(waited.outcomes >> number & 1));
+        }
+        let ns = self.ticks.ns(waited.ticks);
+        bin(&stats.waits, ns);
+        let at = self.ticks.ns(waited.end.saturating_sub(self.started()));
+        strip(&stats.strip, at / 1_000, ns / 1_000);
+    }
+}

@@ -1,0 +1,223 @@
+//! Stacks: who called, and who called that.
+//!
+//! Unwind tables tell for sure, frame pointers cannot be told from junk. So the unwinder of `libgcc_s` is asked, which C++ and
+//! Rust programs have loaded anyway; it is loaded at the start of the process, since that allocates. With glibc 2.35 or
+//! later it finds tables without a lock (`_dl_find_object`); with an older one it takes the loader's, which a thread that
+//! waits for this one may hold: there, and without the library, the frame pointers are followed, with bounds.
+//!
+//! A capture also learns *where on the stack* each return address lies. Unwinding costs microseconds, a look whether the
+//! same addresses still lie in the same places some nanoseconds: so a known stack is recognised ([`Trace::still_holds`]).
+
+use core::ffi::{c_int, c_void};
+use core::mem;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Relaxed};
+
+use spinpark_linux::{lookup, raw, Library, Scope};
+
+use crate::format::FRAMES;
+
+/// Where a lock function was called, as its first instruction sees it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Site {
+    /// The stack pointer: it points to the return address.
+    pub stack: *const usize,
+    /// The frame pointer, or whatever that register has.
+    pub frame: *const usize,
+}
+
+impl Site {
+    /// The return address.
+    #[inline(always)]
+    #[must_use]
+    pub fn caller(self) -> usize {
+        // SAFETY: a site is made where that is so.
+        unsafe { *self.stack }
+    }
+}
+
+/// How a stack was captured; the numbers of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Method {
+    Tables = 0,
+    FramePointers = 1,
+    Caller = 2,
+}
+
+/// A captured stack.
+pub(crate) struct Trace {
+    pub(crate) depth: usize,
+    pub(crate) is_cut: bool,
+    pub(crate) method: Method,
+    pub(crate) frames: [u64; FRAMES],
+    /// Where each address lies, words above the stack pointer; 0 (but for the first) if it lies nowhere.
+    pub(crate) places: [u32; FRAMES],
+}
+
+impl Trace {
+    fn empty() -> Self {
+        Self { depth: 0, is_cut: false, method: Method::Caller, frames: [0; FRAMES], places: [0; FRAMES] }
+    }
+
+    fn push(&mut self, address: usize, place: u32) -> bool {
+        if self.depth == FRAMES {
+            self.is_cut = true;
+            return false;
+        }
+        self.frames[self.depth] = address as u64;
+        self.places[self.depth] = place;
+        self.depth += 1;
+        true
+    }
+
+    /// Whether these addresses lie in these places above `stack` now.
+    ///
+    /// # Safety
+    ///
+    /// `stack` points to the return address of a living frame of this thread, which `frames` begins with. So the frames up
+    /// to any that is found in its place are those of the capture, and the next place is on the stack.
+    #[inline]
+    pub(crate) unsafe fn still_holds(stack: *const usize, frames: &[u64], places: &[u32]) -> bool {
+        frames.iter().zip(places).skip(1).all(|(frame, place)| {
+            // SAFETY: the caller's promise, frame by frame.
+            *place == 0 || unsafe { stack.wrapping_add(*place as usize).read_volatile() } as u64 == *frame
+        })
+    }
+}
+
+type Context = c_void;
+type Callback = unsafe extern "C" fn(*mut Context, *mut c_void) -> c_int;
+type Backtrace = unsafe extern "C" fn(Callback, *mut c_void) -> c_int;
+type GetIpInfo = unsafe extern "C" fn(*mut Context, *mut c_int) -> usize;
+type GetCfa = unsafe extern "C" fn(*mut Context) -> usize;
+
+/// `_URC_NO_REASON`, go on; and `_URC_END_OF_STACK`.
+const GO_ON: c_int = 0;
+const STOP: c_int = 5;
+
+/// How stacks are captured in this process.
+#[derive(Debug)]
+pub(crate) struct Unwinder {
+    backtrace: AtomicPtr<c_void>,
+    get_ip: AtomicPtr<c_void>,
+    get_cfa: AtomicPtr<c_void>,
+    /// Whether frame pointers are followed.
+    by_frame: AtomicU32,
+}
+
+impl Unwinder {
+    pub(crate) const fn new() -> Self {
+        Self {
+            backtrace: AtomicPtr::new(core::ptr::null_mut()),
+            get_ip: AtomicPtr::new(core::ptr::null_mut()),
+            get_cfa: AtomicPtr::new(core::ptr::null_mut()),
+            by_frame: AtomicU32::new(0),
+        }
+    }
+
+    /// Finds the unwinder. Allocates.
+    pub(crate) fn start(&self) {
+        self.by_frame.store(1, Relaxed);
+        if lookup(Scope::All, c"_dl_find_object").is_null() {
+            return;
+        }
+        let Some(library) = Library::open(c"libgcc_s.so.1") else { return };
+        self.get_ip.store(library.lookup(c"_Unwind_GetIPInfo"), Relaxed);
+        self.get_cfa.store(library.lookup(c"_Unwind_GetCFA"), Relaxed);
+        self.backtrace.store(library.lookup(c"_Unwind_Backtrace"), Relaxed);
+    }
+
+    /// Captures the stack above `site`.
+    pub(crate) fn capture(&self, site: Site) -> Trace {
+        let mut walk = Walk { site, trace: Trace::empty(), get_ip: None, get_cfa: None, is_above: false };
+        // SAFETY: null, or the function of that name; `Option<fn>` has null for `None`.
+        let backtrace =
+            unsafe { mem::transmute::<*mut c_void, Option<Backtrace>>(self.backtrace.load(Relaxed)) };
+        // SAFETY: as above.
+        walk.get_ip = unsafe { mem::transmute::<*mut c_void, Option<GetIpInfo>>(self.get_ip.load(Relaxed)) };
+        // SAFETY: as above.
+        walk.get_cfa = unsafe { mem::transmute::<*mut c_void, Option<GetCfa>>(self.get_cfa.load(Relaxed)) };
+        if let Some(backtrace) = backtrace {
+            // SAFETY: calls `step` with this context, which lives as long.
+            unsafe { backtrace(step, core::ptr::addr_of_mut!(walk).cast()) };
+        }
+        let mut trace = walk.trace;
+        if trace.depth > 0 {
+            trace.method = Method::Tables;
+            return trace;
+        }
+        trace.push(site.caller(), 0);
+        if self.by_frame.load(Relaxed) != 0 {
+            follow_frames(site, &mut trace);
+        }
+        trace
+    }
+}
+
+struct Walk {
+    site: Site,
+    trace: Trace,
+    get_ip: Option<GetIpInfo>,
+    get_cfa: Option<GetCfa>,
+    /// The recorder's own frames are behind.
+    is_above: bool,
+}
+
+unsafe extern "C" fn step(context: *mut Context, walk: *mut c_void) -> c_int {
+    // SAFETY: from `capture`, which waits for this.
+    let walk = unsafe { &mut *walk.cast::<Walk>() };
+    let (Some(get_ip), Some(get_cfa)) = (walk.get_ip, walk.get_cfa) else { return STOP };
+    let mut is_interrupted = 0;
+    // SAFETY: the context that this was called with.
+    let address = unsafe { get_ip(context, &mut is_interrupted) };
+    // SAFETY: as above. At this point of a walk it is where the frame inside ended: behind the return address.
+    let place = unsafe { get_cfa(context) }.wrapping_sub(mem::size_of::<usize>());
+    if !walk.is_above {
+        if place != walk.site.stack as usize {
+            return GO_ON;
+        }
+        walk.is_above = true;
+    }
+    if address == 0 {
+        return STOP;
+    }
+    let words = place.wrapping_sub(walk.site.stack as usize) / mem::size_of::<usize>();
+    let place = match u32::try_from(words) {
+        // A frame that a signal interrupted was not called: nothing on the stack says so.
+        Ok(words) if is_interrupted == 0 => words,
+        _ => 0,
+    };
+    // Readers take an address for that behind a call.
+    let address = address + usize::from(is_interrupted != 0);
+    if walk.trace.push(address, place) {
+        GO_ON
+    } else {
+        STOP
+    }
+}
+
+/// The farthest that the next frame may be, bytes.
+const FARTHEST: usize = 1 << 20;
+
+/// Follows the chain of frame pointers, as far as it looks like one: upwards, aligned, not too far. Junk can look like one;
+/// so the kernel does the reading, which answers an error where there is no memory.
+fn follow_frames(site: Site, trace: &mut Trace) {
+    let mut below = site.stack as usize;
+    let mut frame = site.frame as usize;
+    while frame > below && frame - below < FARTHEST && frame % 16 == 0 {
+        let mut words = [0; 2];
+        if !raw::read_memory(frame, &mut words) {
+            return;
+        }
+        let [next, address] = words;
+        // What is not in this page may be gone when somebody looks whether it still holds.
+        let is_near = frame >> 12 == site.stack as usize >> 12;
+        let place = if is_near { frame + 8 - site.stack as usize } else { 0 };
+        if address < 1 << 16 || !trace.push(address, (place / mem::size_of::<usize>()) as u32) {
+            return;
+        }
+        trace.method = Method::FramePointers;
+        (below, frame) = (frame, next);
+    }
+}

@@ -1,0 +1,119 @@
+//! The facts of the run, in words.
+
+use serde::Serialize;
+use spinpark_show::{date, units};
+
+use super::span;
+use crate::model::{Cost, Detail, Ended, LocksOf, Profile};
+
+/// A fact. What stands between back quotes is code.
+#[derive(Serialize)]
+pub(super) struct Fact {
+    name: &'static str,
+    text: String,
+    is_warning: bool,
+}
+
+pub(super) fn facts(profile: &Profile) -> Vec<Fact> {
+    let fact = |name, text| Fact { name, text, is_warning: false };
+    let users: u64 = profile.threads.iter().map(|thread| u64::from(thread.users)).sum();
+    let mut facts = vec![
+        fact("Command", code(&profile.arguments.join(" "))),
+        fact("Program", code(&profile.program)),
+        fact("Process", format!("{}, started by {}", profile.pid, profile.parent)),
+        fact(
+            "Recorded",
+            format!(
+                "{} from {}; {}",
+                span(profile.duration),
+                date::iso(profile.started / 1_000_000_000),
+                ended(profile.ended)
+            ),
+        ),
+        fact(
+            "Threads that used locks",
+            format!("{}; the program may use {}", units::number(users as f64), cpus(profile.cpus)),
+        ),
+        fact("Locks", locks(profile.locks_of)),
+        fact("Detail", detail(profile)),
+        fact("Cost of recording", cost(profile.cost.as_ref())),
+    ];
+    let mut warn = |is_needed, name, text| {
+        if is_needed {
+            facts.push(Fact { name, text, is_warning: true });
+        }
+    };
+    warn(
+        profile.dropped > 0,
+        "Dropped",
+        format!(
+            "{} records did not fit into the recorder's tables: numbers may be too low.",
+            units::number(profile.dropped as f64)
+        ),
+    );
+    warn(
+        profile.nested > 0,
+        "Not recorded",
+        format!(
+            "{} calls from signal handlers, made while the recorder was at work in their thread.",
+            units::number(profile.nested as f64)
+        ),
+    );
+    facts
+}
+
+fn code(text: &str) -> String {
+    // A back quote would end the code; there is nothing more like it.
+    format!("`{}`", text.replace('`', "'"))
+}
+
+fn cpus(count: u32) -> String {
+    if count == 1 { String::from("1 CPU") } else { format!("{count} CPUs") }
+}
+
+fn ended(ended: Ended) -> &'static str {
+    match ended {
+        Ended::Exited => "the program exited",
+        Ended::Killed => "the program was killed, or became another one",
+        Ended::Running => "the program was still running",
+    }
+}
+
+fn locks(of: LocksOf) -> String {
+    String::from(match of {
+        LocksOf::Glibc => "glibc's",
+        LocksOf::Spinpark => "spinpark's, in place of glibc's",
+        LocksOf::Library => "spinpark's, used as a Rust library",
+    })
+}
+
+fn detail(profile: &Profile) -> String {
+    match profile.detail {
+        Detail::Off => String::from("`off`: nothing was recorded"),
+        Detail::Contended => String::from(
+            "`contended`: all waits; acquisitions are counted from a lock's first wait on; how long it was held is known of those who had waited, and estimated of the others",
+        ),
+        Detail::Sampled => format!(
+            "`sampled`: all waits, all acquisitions counted; one in {} of those that did not wait was timed, the rest is estimated",
+            profile.sample_every
+        ),
+        Detail::Full => String::from("`full`: all waits, and every acquisition timed"),
+    }
+}
+
+fn cost(cost: Option<&Cost>) -> String {
+    let Some(cost) = cost else { return String::from("not known") };
+    let how = if cost.is_measured {
+        "measured on this program"
+    } else {
+        "estimated: the cost of an event × events"
+    };
+    let mut text = format!("time × {:.3}", cost.ratio);
+    if let Some((low, high)) = cost.interval {
+        text += &format!(", 95 % interval {low:.3} to {high:.3}");
+    }
+    if let Some(noise) = cost.noise {
+        text += &format!(", noise {}", units::percent(noise));
+    }
+    format!("{text} ({how}). {}", cost.says)
+}

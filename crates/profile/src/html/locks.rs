@@ -1,0 +1,237 @@
+//! The table of locks: a row for what threads want of a lock, and what the row opens to.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::{draw, names};
+use crate::model::{Held, Lock, Outcomes, Pair, Profile, Role, RoleStats, Times};
+
+/// So many rows are shown at once, and have all their details.
+pub(super) const SHOWN: usize = 200;
+
+/// So many rows there are at all: a page of 5 MB is large enough. What waited the longest is there.
+const MOST: usize = 1000;
+
+/// The most sites, and the most pairs, that a row opens to.
+struct Parts {
+    sites: usize,
+    pairs: usize,
+}
+
+/// Of a row that is shown at once.
+const RICH: Parts = Parts { sites: 8, pairs: 8 };
+/// Of another one.
+const POOR: Parts = Parts { sites: 2, pairs: 0 };
+
+/// A row.
+#[derive(Serialize)]
+pub(super) struct Row {
+    label: String,
+    role: Option<&'static str>,
+    kind: &'static str,
+    address: u64,
+    hexadecimal: String,
+    /// Waiting for signals is no contention: such rows come last.
+    is_signal: bool,
+    acquisitions: u64,
+    contended: u64,
+    share: f64,
+    wait: Span,
+    hold: Span,
+    hold_error: u64,
+    longest_queue: u64,
+    waits: String,
+    holds: String,
+    strip: String,
+    place: Option<usize>,
+    place_caption: String,
+    is_created: bool,
+    is_destroyed: bool,
+    failed_tries: u64,
+    wake_ups: u64,
+    outcomes: Vec<Outcome>,
+    sites: Vec<SiteRow>,
+    sites_left: usize,
+    pairs: Vec<PairRow>,
+    pairs_left: usize,
+}
+
+/// Lengths of time in three columns.
+#[derive(Serialize, Default)]
+pub(super) struct Span {
+    pub(super) count: u64,
+    pub(super) total: u64,
+    pub(super) mean: u64,
+    pub(super) longest: u64,
+}
+
+impl Span {
+    pub(super) fn of(times: &Times) -> Self {
+        let mean = times.total.checked_div(times.count).unwrap_or_default();
+        Self { count: times.count, total: times.total, mean, longest: times.longest }
+    }
+
+    /// The total may be an estimate; the mean is that of what was measured.
+    pub(super) fn of_held(held: &Held) -> Self {
+        Self { total: held.total, ..Self::of(&held.measured) }
+    }
+}
+
+#[derive(Serialize)]
+struct Outcome {
+    name: &'static str,
+    count: u64,
+    share: f64,
+}
+
+#[derive(Serialize)]
+struct SiteRow {
+    place: usize,
+    caption: String,
+    acquisitions: u64,
+    contended: u64,
+    wait: Span,
+    hold: Span,
+    blocked: u64,
+    blocked_total: u64,
+}
+
+#[derive(Serialize)]
+struct PairRow {
+    waiter: usize,
+    waiter_caption: String,
+    holder: Option<usize>,
+    holder_caption: String,
+    count: u64,
+    total: u64,
+    longest: u64,
+}
+
+/// The rows: waits for locks, the longest in all first, and then waits for signals; and how many are left out.
+pub(super) fn rows(profile: &Profile) -> (Vec<Row>, usize) {
+    let mut used: Vec<(&Lock, &RoleStats)> = profile
+        .locks
+        .iter()
+        .flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)))
+        .filter(|(_, stats)| stats.acquisitions + stats.contended + stats.failed_tries + stats.wake_ups > 0)
+        .collect();
+    used.sort_by_key(|(_, stats)| (stats.role == Role::Signal, std::cmp::Reverse(stats.wait.total)));
+    let left = used.len().saturating_sub(MOST);
+    used.truncate(MOST);
+    let mut pairs: HashMap<(u32, Role), Vec<&Pair>> = HashMap::new();
+    for pair in &profile.pairs {
+        pairs.entry((pair.lock, pair.role)).or_default().push(pair);
+    }
+    let waits = draw::range(used.iter().map(|(_, stats)| stats.wait.histogram.as_slice()));
+    let holds = draw::range(used.iter().map(|(_, stats)| stats.hold.measured.histogram.as_slice()));
+    let row = |(number, (lock, stats)): (usize, (&Lock, &RoleStats))| {
+        let is_rich = number < SHOWN;
+        let pairs = pairs.get(&(lock.id, stats.role)).map_or(&[][..], Vec::as_slice);
+        Row {
+            waits: draw::histogram(&stats.wait.histogram, waits, is_rich),
+            holds: draw::histogram(&stats.hold.measured.histogram, holds, is_rich),
+            ..row(profile, lock, stats, pairs, if is_rich { RICH } else { POOR })
+        }
+    };
+    (used.into_iter().enumerate().map(row).collect(), left)
+}
+
+fn row(profile: &Profile, lock: &Lock, stats: &RoleStats, pairs: &[&Pair], parts: Parts) -> Row {
+    Row {
+        label: lock.label.clone(),
+        role: names::role(lock.kind, stats.role),
+        kind: names::kind(lock.kind),
+        address: lock.address,
+        hexadecimal: format!("{:#x}", lock.address),
+        is_signal: stats.role == Role::Signal,
+        acquisitions: stats.acquisitions,
+        contended: stats.contended,
+        share: share(stats.contended, stats.acquisitions),
+        wait: Span::of(&stats.wait),
+        hold: Span::of_held(&stats.hold),
+        hold_error: stats.hold.total_error,
+        longest_queue: stats.longest_queue,
+        waits: String::new(),
+        holds: String::new(),
+        strip: draw::small_strip(&stats.strip, profile.duration),
+        place: lock.place,
+        place_caption: caption(profile, lock.place),
+        is_created: lock.is_created,
+        is_destroyed: lock.is_destroyed,
+        failed_tries: stats.failed_tries,
+        wake_ups: stats.wake_ups,
+        outcomes: outcomes(&stats.outcomes, stats.contended),
+        sites: stats
+            .sites
+            .iter()
+            .take(parts.sites)
+            .map(|site| SiteRow {
+                place: site.place,
+                caption: caption(profile, Some(site.place)),
+                acquisitions: site.acquisitions,
+                contended: site.contended,
+                wait: Span {
+                    count: site.contended,
+                    total: site.wait_total,
+                    mean: site.wait_total.checked_div(site.contended).unwrap_or_default(),
+                    longest: site.wait_longest,
+                },
+                hold: Span::of_held(&site.hold),
+                blocked: site.blocked,
+                blocked_total: site.blocked_total,
+            })
+            .collect(),
+        sites_left: stats.sites.len().saturating_sub(parts.sites),
+        pairs: pairs
+            .iter()
+            .take(parts.pairs)
+            .map(|pair| PairRow {
+                waiter: pair.waiter,
+                waiter_caption: caption(profile, Some(pair.waiter)),
+                holder: pair.holder,
+                holder_caption: caption(profile, pair.holder),
+                count: pair.count,
+                total: pair.wait_total,
+                longest: pair.wait_longest,
+            })
+            .collect(),
+        pairs_left: pairs.len().saturating_sub(parts.pairs),
+    }
+}
+
+impl Row {
+    /// Places that the row points to.
+    pub(super) fn places(&self) -> impl Iterator<Item = usize> {
+        let sites = self.sites.iter().map(|site| site.place);
+        let pairs = self.pairs.iter().flat_map(|pair| [Some(pair.waiter), pair.holder]).flatten();
+        self.place.into_iter().chain(sites).chain(pairs)
+    }
+}
+
+/// What a place is called; not known, if there is none.
+pub(super) fn caption(profile: &Profile, place: Option<usize>) -> String {
+    place
+        .and_then(|place| profile.places.get(place))
+        .map_or_else(|| String::from("not known"), names::caption)
+}
+
+fn outcomes(outcomes: &Outcomes, contended: u64) -> Vec<Outcome> {
+    let all = [
+        ("got it while spinning", outcomes.spun),
+        ("slept", outcomes.parked),
+        ("slept, and the lock was handed over", outcomes.handed_over),
+        ("timed out", outcomes.timed_out),
+        ("not known whether it slept", outcomes.unknown),
+        ("stopped spinning: the owner changed", outcomes.owner_changed),
+        ("stopped spinning: the owner did not run", outcomes.off_cpu),
+        ("stopped spinning: long enough", outcomes.budget),
+    ];
+    let some = all.into_iter().filter(|(_, count)| *count > 0);
+    some.map(|(name, count)| Outcome { name, count, share: share(count, contended) }).collect()
+}
+
+/// In per cent.
+pub(super) fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 * 100.0 }
+}

@@ -1,0 +1,119 @@
+//! Who blocks whom: sites that waited × sites that held, by time waited.
+//!
+//! Stacks with the same innermost function and line are one site here. Waiting for signals is left out: nobody holds one.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::{exact, names, span};
+use crate::model::{Profile, Role};
+
+/// So many sites of each sort have a row or column of their own.
+const SITES: usize = 20;
+/// Shades of cells.
+const SHADES: f64 = 9.0;
+
+const OTHERS: &str = "others";
+const UNKNOWN: &str = "not known";
+
+/// The matrix.
+#[derive(Serialize)]
+pub(super) struct Matrix {
+    columns: Vec<String>,
+    rows: Vec<Line>,
+}
+
+#[derive(Serialize)]
+struct Line {
+    waiter: String,
+    total: u64,
+    cells: Vec<Cell>,
+}
+
+#[derive(Serialize, Clone)]
+struct Cell {
+    total: u64,
+    shade: u32,
+    title: String,
+}
+
+#[derive(Default, Clone, Copy)]
+struct Sum {
+    count: u64,
+    total: u64,
+    longest: u64,
+}
+
+/// The matrix, if anything waited.
+pub(super) fn matrix(profile: &Profile) -> Option<Matrix> {
+    let name = |place: usize| profile.places.get(place).map_or_else(|| String::from(UNKNOWN), names::caption);
+    let pairs: Vec<(String, String, Sum)> = profile
+        .pairs
+        .iter()
+        .filter(|pair| pair.role != Role::Signal)
+        .map(|pair| {
+            let sum = Sum { count: pair.count, total: pair.wait_total, longest: pair.wait_longest };
+            (name(pair.waiter), pair.holder.map_or_else(|| String::from(UNKNOWN), name), sum)
+        })
+        .collect();
+    let waiters = largest(pairs.iter().map(|(waiter, _, sum)| (waiter.as_str(), sum.total)));
+    let holders = largest(pairs.iter().map(|(_, holder, sum)| (holder.as_str(), sum.total)));
+    let mut sums = vec![vec![Sum::default(); holders.len()]; waiters.len()];
+    let place =
+        |names: &[&str], name: &str| names.iter().position(|known| *known == name).unwrap_or(names.len() - 1);
+    for (waiter, holder, sum) in &pairs {
+        let cell = &mut sums[place(&waiters, waiter)][place(&holders, holder)];
+        cell.count += sum.count;
+        cell.total += sum.total;
+        cell.longest = cell.longest.max(sum.longest);
+    }
+    let highest = sums.iter().flatten().map(|sum| sum.total).max().filter(|total| *total > 0)?;
+    let cell = |waiter: &str, holder: &str, sum: &Sum| Cell {
+        total: sum.total,
+        // The square root: half of the largest should not look like it, and a hundredth should not look like nothing.
+        shade: ((sum.total as f64 / highest as f64).sqrt() * SHADES).ceil() as u32,
+        title: format!(
+            "{waiter} waited for {holder}: {} waits, {} in all, {} at most",
+            sum.count,
+            exact(sum.total),
+            span(sum.longest)
+        ),
+    };
+    let rows = waiters.iter().zip(&sums).map(|(waiter, sums)| Line {
+        waiter: (*waiter).to_owned(),
+        total: sums.iter().map(|sum| sum.total).sum(),
+        cells: holders.iter().zip(sums).map(|(holder, sum)| cell(waiter, holder, sum)).collect(),
+    });
+    Some(Matrix {
+        rows: rows.collect(),
+        columns: holders.iter().map(|holder| (*holder).to_owned()).collect(),
+    })
+}
+
+/// The names with the largest sums, those first; the rest is one more.
+fn largest<'a>(named: impl Iterator<Item = (&'a str, u64)>) -> Vec<&'a str> {
+    let mut sums: HashMap<&str, u64> = HashMap::new();
+    for (name, total) in named {
+        *sums.entry(name).or_default() += total;
+    }
+    let mut sorted: Vec<(&str, u64)> = sums.into_iter().collect();
+    sorted.sort_by_key(|(name, total)| (std::cmp::Reverse(*total), *name));
+    let mut names: Vec<&str> = sorted.iter().take(SITES).map(|(name, _)| *name).collect();
+    if sorted.len() > SITES {
+        names.push(OTHERS);
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_small_is_others() {
+        let names: Vec<String> = (0..30).map(|number| format!("site {number:02}")).collect();
+        let chosen = largest(names.iter().zip(0..).map(|(name, total)| (name.as_str(), total)));
+        assert_eq!((chosen.len(), chosen[0], chosen[19], chosen[20]), (21, "site 29", "site 10", OTHERS));
+    }
+}

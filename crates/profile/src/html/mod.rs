@@ -1,0 +1,158 @@
+//! The report as one page that needs nothing else: tables, histograms, who blocks whom, flame graphs of waiting.
+//!
+//! The page asks nobody for anything: its policy forbids every request, and lets exactly one script and one style run, which it
+//! names by their hashes. So a name in the profile that looks like a script stays a name, even if it were not escaped.
+//!
+//! | what | where |
+//! |---|---|
+//! | names of places and locks | [`names`] |
+//! | a row of the table of locks, and what it opens to | [`locks`] |
+//! | histograms and strips as SVG | [`draw`] |
+//! | the blocking matrix | [`matrix`] |
+//! | the flame graph's trees; the script draws them | [`flame`] |
+//! | FreeBSD's columns, condition variables, threads, facts of the run | [`tables`], [`facts`] |
+//!
+//! Without scripts every table can be read; sorting, filtering and the flame graph need them. The page is well-formed XML.
+
+mod draw;
+mod facts;
+mod flame;
+mod locks;
+mod matrix;
+mod names;
+mod process;
+mod tables;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use minijinja::value::Serde;
+use minijinja::{Error, Value};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use spinpark_show::page::{PAGE, STYLE, environment};
+use spinpark_show::units;
+
+use crate::model::Profile;
+
+/// A process to be shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'a> {
+    /// What was recorded.
+    pub profile: &'a Profile,
+    /// What the page says first: sentences, with code between back quotes.
+    pub answer: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Page {
+    title: String,
+    policy: String,
+    style: String,
+    script: String,
+    processes: Vec<process::Process>,
+}
+
+/// The report, as HTML. With several processes there is a choice at the top.
+///
+/// # Errors
+///
+/// If a template is wrong.
+pub fn html(shown: &[Shown<'_>]) -> Result<String, Error> {
+    let mut environment = environment(include_str!("page.html"))?;
+    for (name, template) in TEMPLATES {
+        environment.add_template(name, template)?;
+    }
+    environment.add_filter("span", span);
+    environment.add_filter("exact", exact);
+    environment.add_filter("number", |count: u64| units::number(count as f64));
+    environment.add_filter("micro", |ns: u64| format!("{:.1}", ns as f64 / 1e3));
+    let style = format!("\n{STYLE}{}", include_str!("style.css"));
+    let script = format!("//<![CDATA[\n{}{}{}//]]>", SCRIPTS[0], SCRIPTS[1], SCRIPTS[2]);
+    let page = Page {
+        title: title(shown),
+        policy: policy(&style, &script),
+        style,
+        script,
+        processes: shown
+            .iter()
+            .enumerate()
+            .map(|(number, shown)| process::Process::new(number, *shown))
+            .collect(),
+    };
+    let rendered = environment.get_template(PAGE)?.render(Serde(page))?;
+    Ok(without_control_characters(rendered))
+}
+
+const TEMPLATES: [(&str, &str); 4] = [
+    ("process.html", include_str!("process.html")),
+    ("locks.html", include_str!("locks.html")),
+    ("matrix.html", include_str!("matrix.html")),
+    ("cells.html", include_str!("cells.html")),
+];
+
+const SCRIPTS: [&str; 3] = [include_str!("page.js"), include_str!("table.js"), include_str!("flame.js")];
+
+/// What the page may do: run our script, use our style.
+fn policy(style: &str, script: &str) -> String {
+    let hash = |text: &str| format!("'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(text.as_bytes())));
+    format!(
+        "default-src 'none'; style-src {}; script-src {}; base-uri 'none'; form-action 'none'",
+        hash(style),
+        hash(script)
+    )
+}
+
+fn title(shown: &[Shown<'_>]) -> String {
+    let mut names: Vec<&str> = shown.iter().map(|shown| names::file(&shown.profile.program)).collect();
+    names.dedup();
+    match names.as_slice() {
+        [] => String::from("No profile"),
+        [name] => format!("Locks of {name}"),
+        [name, ..] => format!("Locks of {name} and others"),
+    }
+}
+
+/// ns as people read them.
+fn span(ns: u64) -> String {
+    if ns == 0 { String::from("0") } else { units::seconds(ns as f64 / 1e9) }
+}
+
+/// ns, all digits.
+fn exact(ns: u64) -> Value {
+    let digits = ns.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    Value::from_safe_string(text + " ns")
+}
+
+/// Names of threads can have any bytes in them; XML and people can do without some.
+fn without_control_characters(text: String) -> String {
+    let is_bad =
+        |c: char| (c.is_control() && !matches!(c, '\n' | '\t')) || matches!(c, '\u{fffe}' | '\u{ffff}');
+    if text.contains(is_bad) { text.replace(is_bad, "\u{fffd}") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_can_stand_in_a_page() {
+        for text in SCRIPTS {
+            assert!(!text.contains("]]>") && !text.contains("</") && !text.contains("<!--"));
+            assert!(text.lines().count() < 400);
+        }
+    }
+
+    #[test]
+    fn times() {
+        assert_eq!([span(0), span(1_234_567)], ["0", "1.23 ms"]);
+        assert_eq!(exact(1_234_567).to_string(), "1,234,567 ns");
+        assert_eq!(without_control_characters(String::from("a\u{1}b\n")), "a\u{fffd}b\n");
+    }
+}

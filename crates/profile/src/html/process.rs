@@ -1,0 +1,101 @@
+//! Everything that the page says of one process.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::{Shown, draw, facts, flame, locks, matrix, names, span, tables};
+use crate::model::{Role, Strip};
+
+/// What the template gets.
+#[derive(Serialize)]
+pub(super) struct Process {
+    /// Before all ids of its elements.
+    id: String,
+    name: String,
+    pid: u32,
+    waited: u64,
+    answer: Vec<String>,
+    facts: Vec<facts::Fact>,
+    strips: Vec<Wide>,
+    /// The highest detail counts all acquisitions; others do not.
+    is_full: bool,
+    locks: Vec<locks::Row>,
+    locks_left: usize,
+    flame: Option<String>,
+    matrix: Option<matrix::Matrix>,
+    condvars: Vec<tables::Condvar>,
+    threads: Vec<tables::Thread>,
+    threads_left: usize,
+    freebsd: Vec<tables::FreeBsd>,
+    freebsd_left: usize,
+    stacks: Vec<tables::Stack>,
+    shown: usize,
+}
+
+/// A strip of the whole width.
+#[derive(Serialize)]
+struct Wide {
+    title: &'static str,
+    svg: String,
+    end: String,
+    highest: String,
+}
+
+impl Process {
+    pub(super) fn new(number: usize, Shown { profile, answer }: Shown<'_>) -> Self {
+        let roles = || profile.locks.iter().flat_map(|lock| &lock.roles);
+        let strip = |is_signal| {
+            draw::sum(
+                roles()
+                    .filter(move |stats| (stats.role == Role::Signal) == is_signal)
+                    .map(|stats| &stats.strip),
+            )
+        };
+        let strips =
+            [("Waiting for locks", "", strip(false)), ("Waiting for signals", "signal", strip(true))];
+        let wide = |(title, class, strip): (_, _, Strip)| wide(title, class, &strip, profile.duration);
+        let (rows, locks_left) = locks::rows(profile);
+        let places: BTreeSet<usize> = rows.iter().flat_map(locks::Row::places).collect();
+        let (threads, threads_left) = tables::threads(profile);
+        let (freebsd, freebsd_left) = tables::freebsd(profile);
+        let is_lock = |stats: &&crate::model::RoleStats| stats.role != Role::Signal;
+        Self {
+            id: format!("p{number}"),
+            name: names::file(&profile.program).to_owned(),
+            pid: profile.pid,
+            waited: roles().filter(is_lock).map(|stats| stats.wait.total).sum(),
+            answer: answer.to_vec(),
+            facts: facts::facts(profile),
+            strips: strips.into_iter().filter_map(wide).collect(),
+            is_full: profile.detail == crate::model::Detail::Full,
+            stacks: tables::stacks(profile, places.into_iter()),
+            locks: rows,
+            locks_left,
+            flame: flame::flame(profile).and_then(|flame| json(&flame)),
+            matrix: matrix::matrix(profile),
+            condvars: tables::condvars(profile),
+            threads,
+            threads_left,
+            freebsd,
+            freebsd_left,
+            shown: locks::SHOWN,
+        }
+    }
+}
+
+fn wide(title: &'static str, class: &str, strip: &Strip, duration: u64) -> Option<Wide> {
+    let highest = strip.waited.iter().copied().max().filter(|highest| *highest > 0)?;
+    Some(Wide {
+        title,
+        svg: draw::large_strip(strip, duration, class),
+        end: span(duration),
+        highest: format!("{} in {}", span(highest), span(strip.part)),
+    })
+}
+
+/// JSON that can stand in a page, whatever is in it.
+fn json(value: &impl Serialize) -> Option<String> {
+    let text = serde_json::to_string(value).ok()?;
+    Some(text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026"))
+}

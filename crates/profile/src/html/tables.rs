@@ -1,0 +1,156 @@
+//! The smaller tables: FreeBSD's columns, condition variables, threads, stacks.
+
+use serde::Serialize;
+
+use super::locks::{Span, share};
+use super::names;
+use crate::model::{Kind, Profile, Role};
+
+/// Rows of a table that may be long; it is the costly ones that stay.
+const MOST: usize = 500;
+
+/// A row with the columns of FreeBSD's `LOCK_PROFILING(9)`.
+#[derive(Serialize)]
+pub(super) struct FreeBsd {
+    hold: Span,
+    wait_total: u64,
+    wait_longest: u64,
+    count: u64,
+    mean: u64,
+    wait_mean: u64,
+    held_up: u64,
+    found_locked: u64,
+    name: String,
+}
+
+/// A row for each site of each lock, the longest wait in all first; and how many are left out.
+pub(super) fn freebsd(profile: &Profile) -> (Vec<FreeBsd>, usize) {
+    let mut rows = Vec::new();
+    for lock in profile.locks.iter().filter(|lock| lock.kind != Kind::Condvar) {
+        for stats in &lock.roles {
+            let role = names::role(lock.kind, stats.role).map(|role| format!(", {role}")).unwrap_or_default();
+            for site in &stats.sites {
+                let place =
+                    profile.places.get(site.place).map_or_else(|| String::from("not known"), names::line);
+                let hold = Span::of_held(&site.hold);
+                rows.push(FreeBsd {
+                    wait_total: site.wait_total,
+                    wait_longest: site.wait_longest,
+                    count: site.acquisitions,
+                    mean: hold.total.checked_div(site.acquisitions).unwrap_or_default(),
+                    // As FreeBSD does: by all acquisitions, not only by those that waited.
+                    wait_mean: site.wait_total.checked_div(site.acquisitions).unwrap_or_default(),
+                    held_up: site.blocked,
+                    found_locked: site.contended,
+                    name: format!("{place} ({}:{}{role})", names::kind(lock.kind), lock.label),
+                    hold,
+                });
+            }
+        }
+    }
+    rows.sort_by_key(|row| std::cmp::Reverse((row.wait_total, row.hold.total)));
+    let left = rows.len().saturating_sub(MOST);
+    rows.truncate(MOST);
+    (rows, left)
+}
+
+/// A condition variable.
+#[derive(Serialize)]
+pub(super) struct Condvar {
+    label: String,
+    address: u64,
+    hexadecimal: String,
+    signals: u64,
+    wait: Span,
+    timed_out: u64,
+    back: Span,
+}
+
+pub(super) fn condvars(profile: &Profile) -> Vec<Condvar> {
+    let mut rows: Vec<Condvar> = profile
+        .locks
+        .iter()
+        .filter(|lock| lock.kind == Kind::Condvar)
+        .map(|lock| {
+            let of = |role| lock.roles.iter().find(move |stats| stats.role == role);
+            let span = |role| of(role).map(|stats| Span::of(&stats.wait)).unwrap_or_default();
+            Condvar {
+                label: lock.label.clone(),
+                address: lock.address,
+                hexadecimal: format!("{:#x}", lock.address),
+                signals: lock.roles.iter().map(|stats| stats.wake_ups).sum(),
+                wait: span(Role::Signal),
+                timed_out: of(Role::Signal).map_or(0, |stats| stats.outcomes.timed_out),
+                back: span(Role::Back),
+            }
+        })
+        .collect();
+    rows.sort_by_key(|row| std::cmp::Reverse((row.back.total, row.wait.total)));
+    rows.truncate(MOST);
+    rows
+}
+
+/// A thread, or several after each other.
+#[derive(Serialize)]
+pub(super) struct Thread {
+    name: String,
+    id: u32,
+    users: u32,
+    waits: u64,
+    waited: u64,
+    share: f64,
+}
+
+pub(super) fn threads(profile: &Profile) -> (Vec<Thread>, usize) {
+    let row = |thread: &crate::model::Thread| Thread {
+        name: thread.name.clone(),
+        id: thread.id,
+        users: thread.users,
+        waits: thread.waits,
+        waited: thread.waited,
+        share: share(thread.waited, profile.duration),
+    };
+    let mut rows: Vec<Thread> = profile.threads.iter().map(row).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.waited));
+    let left = rows.len().saturating_sub(MOST);
+    rows.truncate(MOST);
+    (rows, left)
+}
+
+/// A stack in full.
+#[derive(Serialize)]
+pub(super) struct Stack {
+    number: usize,
+    caption: String,
+    frames: Vec<FrameRow>,
+    is_cut: bool,
+}
+
+#[derive(Serialize)]
+struct FrameRow {
+    function: String,
+    source: Option<String>,
+    module: String,
+    is_inlined: bool,
+}
+
+/// The stacks of the places with these numbers.
+pub(super) fn stacks(profile: &Profile, numbers: impl Iterator<Item = usize>) -> Vec<Stack> {
+    numbers
+        .filter_map(|number| {
+            let place = profile.places.get(number)?;
+            let frames = place.frames.iter().map(|frame| FrameRow {
+                function: names::function(frame),
+                source: frame.source.as_ref().map(|(path, line)| format!("{path}:{line}")),
+                module: frame.module.clone(),
+                is_inlined: frame.is_inlined,
+            });
+            Some(Stack {
+                number,
+                caption: names::caption(place),
+                frames: frames.collect(),
+                is_cut: place.is_cut,
+            })
+        })
+        .collect()
+}

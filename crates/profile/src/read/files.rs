@@ -1,0 +1,154 @@
+//! Finding recordings and mapping them.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+
+use memmap2::{MmapOptions, MmapRaw};
+use spinpark_observe::format::{Broken, HEADER_BYTES, View};
+
+use super::ReadError;
+use crate::model::Ended;
+
+/// How files of recordings end.
+pub const EXTENSION: &str = "spinprof";
+
+/// A recording: a mapped file.
+#[derive(Debug)]
+pub struct Recording {
+    path: PathBuf,
+    map: MmapRaw,
+    ended: Ended,
+}
+
+/// The recordings of a directory.
+#[derive(Debug)]
+pub struct Directory {
+    /// Those that can be read, the oldest process first.
+    pub recordings: Vec<Recording>,
+    /// Why others cannot.
+    pub broken: Vec<ReadError>,
+}
+
+impl Recording {
+    /// Maps a file and looks whether it is a recording.
+    ///
+    /// # Errors
+    /// [`ReadError`]: it is missing, unreadable, or no recording that this version reads.
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        let unreadable = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => ReadError::Missing(path.to_owned()),
+            _ => ReadError::Unreadable(path.to_owned(), error),
+        };
+        let file = File::open(path).map_err(unreadable)?;
+        let metadata = file.metadata().map_err(unreadable)?;
+        if metadata.len() < HEADER_BYTES as u64 {
+            return Err(ReadError::Broken(path.to_owned(), Broken::Short));
+        }
+        // A raw map, since the program may still be writing: what is read are atomics and what is written once.
+        let map = MmapOptions::new().map_raw_read_only(&file).map_err(unreadable)?;
+        let mut recording = Self { path: path.to_owned(), map, ended: Ended::Killed };
+        let view = recording.try_view().map_err(|why| ReadError::Broken(path.to_owned(), why))?;
+        let header = view.header();
+        recording.ended = match header.exited.load(Relaxed) {
+            0 if is_mapped_by(header.pid, path, metadata.ino()) => Ended::Running,
+            0 => Ended::Killed,
+            _ => Ended::Exited,
+        };
+        Ok(recording)
+    }
+
+    fn try_view(&self) -> Result<View<'_>, Broken> {
+        // SAFETY: a page is aligned to 8 bytes, and the map lasts as long as `self`; the file is a recorder's alone.
+        unsafe { View::new(self.map.as_ptr(), self.map.len()) }
+    }
+
+    /// The records.
+    ///
+    /// # Panics
+    /// Never: the header was checked when the file was opened, and is written once.
+    #[must_use]
+    pub fn view(&self) -> View<'_> {
+        self.try_view().expect("it was checked when it was opened")
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How the program ended, or that it has not.
+    #[must_use]
+    pub fn ended(&self) -> Ended {
+        self.ended
+    }
+
+    /// Whether records that were written are beyond the end of the file.
+    #[must_use]
+    pub fn is_cut_short(&self) -> bool {
+        let bytes = self.map.len() as u64;
+        self.view().header().regions.iter().any(|region| {
+            let used = u64::from(region.used.load(Relaxed).min(region.capacity));
+            used > 0 && region.offset.saturating_add(used * u64::from(region.stride)) > bytes
+        })
+    }
+}
+
+/// Whether process `pid` lives and has the file mapped; so another process with the same number is not mistaken for it.
+fn is_mapped_by(pid: u32, path: &Path, inode: u64) -> bool {
+    let Ok(maps) = fs::read_to_string(format!("/proc/{pid}/maps")) else {
+        // Another user's: it may be the one.
+        return fs::metadata(format!("/proc/{pid}")).is_ok() && !is_dead(pid);
+    };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let inode = inode.to_string();
+    maps.lines().any(|line| {
+        let mut fields = line.split_ascii_whitespace();
+        // Recorders write; who reads it, maybe we ourselves, does not.
+        let is_written = fields.nth(1).is_some_and(|permissions| permissions.starts_with("rw"));
+        is_written && fields.nth(2) == Some(&inode) && line.ends_with(&*name)
+    })
+}
+
+/// Whether all that is left of the process is what its parent has not read yet.
+fn is_dead(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['Z', 'X']))
+}
+
+/// Opens every recording of a directory, or the one that `path` is.
+///
+/// # Errors
+/// If there is none that can be read: why.
+pub fn directory(path: &Path) -> Result<Directory, ReadError> {
+    let unreadable = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => ReadError::Missing(path.to_owned()),
+        _ => ReadError::Unreadable(path.to_owned(), error),
+    };
+    if !fs::metadata(path).map_err(unreadable)?.is_dir() {
+        return Ok(Directory { recordings: vec![Recording::open(path)?], broken: Vec::new() });
+    }
+    let mut found = Directory { recordings: Vec::new(), broken: Vec::new() };
+    for entry in fs::read_dir(path).map_err(unreadable)? {
+        let file = entry.map_err(unreadable)?.path();
+        if file.extension().is_some_and(|extension| extension == EXTENSION) {
+            match Recording::open(&file) {
+                Ok(recording) => found.recordings.push(recording),
+                Err(error) => found.broken.push(error),
+            }
+        }
+    }
+    found.broken.sort_by_key(ToString::to_string);
+    found.recordings.sort_by_key(|recording| {
+        let view = recording.view();
+        (view.header().start_realtime, view.header().pid)
+    });
+    match (found.recordings.is_empty(), found.broken.is_empty()) {
+        (true, true) => Err(ReadError::Empty(path.to_owned())),
+        (true, false) => Err(found.broken.remove(0)),
+        (false, _) => Ok(found),
+    }
+}

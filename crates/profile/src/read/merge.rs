@@ -1,0 +1,396 @@
+//! From a recording to a [`Profile`]: times in ns, places instead of stacks, the longest first.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use spinpark_observe::format::{self, Header, NONE, View};
+
+use super::tables::{LockSum, PairSum, SiteSum, StripSum, Tables, Use, same_locks};
+use super::{Clock, Maps, Recording, labels};
+use crate::model::{
+    Detail, Ended, FORMAT, Held, Kind, Lock, LocksOf, Outcomes, Pair, Place, PlaceId, Profile, Role,
+    RoleStats, Site, Thread, Times, VERSION,
+};
+use crate::symbols::Symbols;
+
+/// The profile of a recording. Symbols are looked up with `symbols`, which may be used again for further recordings of the
+/// same programs.
+#[must_use]
+pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
+    let (view, header) = (recording.view(), recording.view().header());
+    let mut warnings = Vec::new();
+    let clock = Clock::new(header);
+    if clock.is_none() {
+        warnings.push(String::from("The recording has no clock: times are in ticks of the CPU, not in ns."));
+    }
+    if recording.is_cut_short() {
+        warnings.push(format!(
+            "{} was cut short: what was recorded last is missing, so numbers are too low.",
+            recording.path().display()
+        ));
+    }
+    let same = same_locks(view);
+    let mut merge = Merge {
+        view,
+        clock: clock.unwrap_or(Clock::TICKS),
+        maps: Maps::new(view.maps()),
+        symbols,
+        places: Vec::new(),
+        numbers: HashMap::new(),
+        by_stack: HashMap::new(),
+    };
+    merge.symbols.recorded(header.start_realtime);
+    let tables = Tables::new(view, &same);
+    if tables.junk > 0 {
+        warnings.push(format!("{} records of the file make no sense and were left out.", tables.junk));
+    }
+    let mut whole = StripSum::default();
+    for (_, sum) in tables.locks.iter().filter(|((_, role), _)| *role != format::Role::Signal) {
+        whole.add(&sum.strip);
+    }
+    let duration = merge.duration(recording.ended(), &tables);
+    let detail = detail(header.detail.load(Relaxed));
+    let pairs = merge.pairs(&tables);
+    let locks = merge.locks(&tables, &same, detail, &pairs);
+    let threads = merge.threads(duration);
+    warnings.extend(merge.symbols.take_warnings());
+    Profile {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        program: text(&header.program).next().unwrap_or_default(),
+        arguments: text(&header.arguments).collect(),
+        pid: header.pid,
+        parent: header.parent,
+        started: header.start_realtime,
+        duration,
+        ended: recording.ended(),
+        detail,
+        sample_every: header.sample_every,
+        locks_of: match header.locks {
+            number if number == format::Locks::Glibc as u32 => LocksOf::Glibc,
+            number if number == format::Locks::Spinpark as u32 => LocksOf::Spinpark,
+            _ => LocksOf::Library,
+        },
+        cpus: cpus(header),
+        threads,
+        modules: merge.symbols.modules(&merge.places),
+        places: merge.places,
+        locks,
+        pairs,
+        strip: whole.shown(),
+        dropped: header.dropped(),
+        nested: header.nested.load(Relaxed),
+        cost: None,
+        warnings,
+    }
+}
+
+/// The strings of a field of the header: each ended by a zero, the rest zeros.
+fn text(bytes: &[u8]) -> impl Iterator<Item = String> {
+    let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    let parts = bytes[..used].split(|byte| *byte == 0);
+    parts.filter(move |_| used > 0).map(|part| String::from_utf8_lossy(part).into_owned())
+}
+
+fn detail(number: u32) -> Detail {
+    match number {
+        0 => Detail::Off,
+        1 => Detail::Contended,
+        2 => Detail::Sampled,
+        _ => Detail::Full,
+    }
+}
+
+/// The recording does not say; it is read where it was made, as a rule.
+fn cpus(_header: &Header) -> u32 {
+    std::thread::available_parallelism().map_or(0, |cpus| u32::try_from(cpus.get()).unwrap_or(0))
+}
+
+fn role(role: format::Role) -> Role {
+    match role {
+        format::Role::Write => Role::Write,
+        format::Role::Read => Role::Read,
+        format::Role::Signal => Role::Signal,
+        format::Role::Back => Role::Back,
+    }
+}
+
+fn kind(number: u32) -> Option<Kind> {
+    Some(match format::Kind::from_number(number)? {
+        format::Kind::Mutex => Kind::Mutex,
+        format::Kind::Recursive => Kind::Recursive,
+        format::Kind::ErrorChecking => Kind::ErrorChecking,
+        format::Kind::Adaptive => Kind::Adaptive,
+        format::Kind::Special => Kind::Special,
+        format::Kind::RwLock => Kind::RwLock,
+        format::Kind::Condvar => Kind::Condvar,
+    })
+}
+
+/// The histogram without the empty bins at its end.
+fn histogram(bins: &[u64]) -> Vec<u64> {
+    let used = bins.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
+    bins[..used].to_vec()
+}
+
+struct Merge<'a> {
+    view: View<'a>,
+    clock: Clock,
+    maps: Maps,
+    symbols: &'a mut Symbols,
+    places: Vec<Place>,
+    numbers: HashMap<Place, PlaceId>,
+    by_stack: HashMap<u32, Option<PlaceId>>,
+}
+
+impl Merge<'_> {
+    /// The place of a stack. None if it is not in the file.
+    fn place(&mut self, stack: u32) -> Option<PlaceId> {
+        if stack == NONE {
+            return None;
+        }
+        if let Some(known) = self.by_stack.get(&stack) {
+            return *known;
+        }
+        let found = self.view.stack(stack).map(|record| {
+            let frames = &record.frames[..(record.depth as usize).min(record.frames.len())];
+            let place = self.symbols.place(&self.maps, record.maps, frames, record.is_cut != 0);
+            *self.numbers.entry(place).or_insert_with_key(|place| {
+                self.places.push(place.clone());
+                self.places.len() - 1
+            })
+        });
+        self.by_stack.insert(stack, found);
+        found
+    }
+
+    /// For how long it was recorded. A killed program's last sign of life is what there is.
+    fn duration(&self, ended: Ended, tables: &Tables) -> u64 {
+        let header = self.view.header();
+        if ended == Ended::Running {
+            let now = clock_gettime(ClockId::Monotonic);
+            let now = Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0));
+            let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+            return now.saturating_sub(header.start_monotonic);
+        }
+        let locks = self.view.locks().map(|(_, lock)| self.clock.since_start(lock.since));
+        let threads = self.view.threads().map(|(_, thread)| self.clock.since_start(thread.since));
+        let strips = tables.locks.values().map(|sum| sum.strip.until());
+        let signs = locks.chain(threads).chain(strips).max().unwrap_or(0);
+        match (ended, self.clock.latest()) {
+            (Ended::Exited, latest) if latest > 0 => latest,
+            (_, latest) => latest.max(signs),
+        }
+    }
+
+    fn threads(&self, duration: u64) -> Vec<Thread> {
+        let mut threads: BTreeMap<u32, Thread> = BTreeMap::new();
+        for (_, table) in self.view.threads() {
+            let thread = Thread {
+                id: table.id.load(Acquire),
+                name: text(&table.name).next().unwrap_or_default(),
+                users: table.users.load(Relaxed).max(1),
+                time: duration.saturating_sub(self.clock.since_start(table.since)),
+                waits: table.waits.load(Relaxed),
+                waited: self.clock.ns(table.waited.load(Relaxed)),
+            };
+            match threads.get_mut(&thread.id) {
+                None => drop(threads.insert(thread.id, thread)),
+                // Two tables of one thread, which is counted in both.
+                Some(known) => {
+                    known.users += thread.users - 1;
+                    known.time = known.time.max(thread.time);
+                    known.waits += thread.waits;
+                    known.waited = known.waited.saturating_add(thread.waited);
+                }
+            }
+        }
+        let mut threads: Vec<Thread> = threads.into_values().collect();
+        threads.sort_by_key(|thread| (Reverse(thread.waited), thread.id));
+        threads
+    }
+
+    /// Who waited for whom: by places, the longest in all first, those who waited for signals last.
+    fn pairs(&mut self, tables: &Tables) -> Vec<Pair> {
+        let mut sums: BTreeMap<(Use, PlaceId, Option<PlaceId>), PairSum> = BTreeMap::new();
+        for ((which, waiter, holder), sum) in &tables.pairs {
+            let (waiter, holder) = (self.place(*waiter), self.place(*holder));
+            if let Some(waiter) = waiter {
+                sums.entry((*which, waiter, holder)).or_default().merge(sum);
+            }
+        }
+        let pairs = sums.into_iter().map(|(((lock, wanted), waiter, holder), sum)| Pair {
+            lock,
+            role: role(wanted),
+            waiter,
+            holder,
+            count: sum.count,
+            wait_total: self.clock.ns(sum.waited),
+            wait_longest: self.clock.ns(sum.longest_wait),
+        });
+        let mut pairs: Vec<Pair> = pairs.collect();
+        pairs.sort_by_key(|pair| (pair.role == Role::Signal, Reverse(pair.wait_total), Reverse(pair.count)));
+        pairs
+    }
+
+    fn locks(
+        &mut self,
+        tables: &Tables,
+        same: &HashMap<u32, u32>,
+        detail: Detail,
+        pairs: &[Pair],
+    ) -> Vec<Lock> {
+        let tables_used = self.view.threads().count() as u64;
+        let mut locks: Vec<Lock> = Vec::new();
+        for (number, record) in self.view.locks().filter(|(number, _)| same.get(number) == Some(number)) {
+            let Some(kind) = kind(record.kind.load(Acquire)) else { continue };
+            // What another record of the same lock knows better.
+            let records = same
+                .iter()
+                .filter(|(_, counts)| **counts == number)
+                .filter_map(|(other, _)| self.view.lock(*other));
+            let best =
+                records.max_by_key(|other| (other.is_created != 0, Reverse(other.since), other.thread));
+            let best = best.unwrap_or(record);
+            let name =
+                self.view.text(record.name.load(Acquire)).or_else(|| self.view.text(best.name.load(Acquire)));
+            let uses = tables.locks.range((number, format::Role::Write)..=(number, format::Role::Back));
+            let roles: Vec<RoleStats> = uses
+                .map(|(which, sum)| {
+                    let mut stats = self.role_stats(*which, sum, detail, tables_used);
+                    stats.sites = self.sites(*which, tables);
+                    stats
+                })
+                .collect();
+            let mut lock = Lock {
+                id: number,
+                label: String::new(),
+                name: name.map(|name| String::from_utf8_lossy(name).into_owned()),
+                address: record.address,
+                kind,
+                place: self.place(best.stack.load(Acquire)),
+                is_created: best.is_created != 0,
+                is_destroyed: record.destroyed.load(Relaxed) != 0,
+                roles,
+            };
+            if !lock.roles.is_empty() {
+                blame(&mut lock, pairs);
+                locks.push(lock);
+            }
+        }
+        labels::label(&mut locks, &self.places, &self.maps, self.symbols);
+        locks.sort_by_key(|lock| {
+            let acquisitions: u64 = lock.roles.iter().map(|stats| stats.acquisitions).sum();
+            (Reverse(lock.lock_wait()), Reverse(acquisitions), lock.id)
+        });
+        locks
+    }
+
+    fn times(&self, count: u64, total: u64, longest: u64, bins: &[u64]) -> Times {
+        Times {
+            count,
+            total: self.clock.ns(total),
+            longest: self.clock.ns(longest),
+            histogram: histogram(bins),
+        }
+    }
+
+    fn role_stats(&self, which: Use, sum: &LockSum, detail: Detail, tables_used: u64) -> RoleStats {
+        let measured = sum.held_after_wait.and(sum.held);
+        let others = sum.acquisitions.saturating_sub(sum.held_after_wait.count);
+        // With everything measured, what is missing is held still.
+        let is_whole = detail == Detail::Full && others.saturating_sub(sum.held.count) <= tables_used;
+        let (estimated, error) =
+            if is_whole { (sum.held.total as f64, 0.0) } else { sum.held.estimate(others) };
+        let [spun, parked, handed_over, timed_out, unknown, owner_changed, off_cpu, budget] = sum.outcomes;
+        RoleStats {
+            role: role(which.1),
+            acquisitions: sum.acquisitions,
+            contended: sum.contended,
+            failed_tries: sum.failed_tries,
+            wait: self.times(sum.contended, sum.waited, sum.longest_wait, &sum.waits),
+            hold: Held {
+                measured: self.times(measured.count, measured.total, measured.longest, &sum.holds),
+                total: self.clock.ns_of(sum.held_after_wait.total as f64 + estimated).round() as u64,
+                total_error: self.clock.ns_of(error).ceil() as u64,
+            },
+            outcomes: Outcomes {
+                spun,
+                parked,
+                handed_over,
+                timed_out,
+                unknown,
+                owner_changed,
+                off_cpu,
+                budget,
+            },
+            wake_ups: sum.wake_ups,
+            longest_queue: sum.longest_queue,
+            strip: sum.strip.shown(),
+            sites: Vec::new(),
+        }
+    }
+
+    fn sites(&mut self, which: Use, tables: &Tables) -> Vec<Site> {
+        let mut sums: BTreeMap<PlaceId, SiteSum> = BTreeMap::new();
+        for ((_, stack), sum) in tables.sites.range((which, 0)..=(which, u32::MAX)) {
+            if let Some(place) = self.place(*stack) {
+                sums.entry(place).or_default().merge(sum);
+            }
+        }
+        let sites = sums.into_iter().map(|(place, sum)| Site {
+            place,
+            acquisitions: sum.acquisitions,
+            contended: sum.contended,
+            wait_total: self.clock.ns(sum.waited),
+            wait_longest: self.clock.ns(sum.longest_wait),
+            hold: Held {
+                measured: self.times(sum.held.count, sum.held.total, sum.held.longest, &[]),
+                total: self.clock.ns(sum.held.total),
+                total_error: 0,
+            },
+            blocked: 0,
+            blocked_total: 0,
+        });
+        sites.collect()
+    }
+}
+
+/// Counts each wait at the site from which the lock was held then.
+fn blame(lock: &mut Lock, pairs: &[Pair]) {
+    for pair in pairs.iter().filter(|pair| pair.lock == lock.id) {
+        let Some(holder) = pair.holder else { continue };
+        let role = holder_role(&lock.roles, pair, holder);
+        let stats = &mut lock.roles[role];
+        let known = stats.sites.iter().position(|site| site.place == holder);
+        let index = known.unwrap_or_else(|| {
+            stats.sites.push(Site::new(holder));
+            stats.sites.len() - 1
+        });
+        stats.sites[index].blocked += pair.count;
+        stats.sites[index].blocked_total += pair.wait_total;
+    }
+    for stats in &mut lock.roles {
+        stats.sites.sort_by_key(|site| (Reverse(site.wait_total), Reverse(site.blocked_total), site.place));
+    }
+}
+
+/// In which role the holder had the lock: a recording does not say, but it was a role that has the place; readers are held up
+/// by writers only.
+fn holder_role(roles: &[RoleStats], pair: &Pair, holder: PlaceId) -> usize {
+    let has = |wanted: Role| {
+        roles
+            .iter()
+            .position(|stats| stats.role == wanted && stats.sites.iter().any(|site| site.place == holder))
+    };
+    let is = |wanted: Role| roles.iter().position(|stats| stats.role == wanted);
+    let known = match pair.role {
+        Role::Read => has(Role::Write).or_else(|| is(Role::Write)),
+        Role::Write => has(Role::Write).or_else(|| has(Role::Read)).or_else(|| is(Role::Write)),
+        other => is(other),
+    };
+    known.or_else(|| is(pair.role)).unwrap_or(0)
+}

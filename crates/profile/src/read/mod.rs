@@ -1,0 +1,28 @@
+//! Reading what recorders wrote.
+//!
+//! | module     | what it has                                                        |
+//! |------------|--------------------------------------------------------------------|
+//! | `files`    | finding and mapping `*.spinprof`; [`Recording`]                     |
+//! | `error`    | why something cannot be read, and what to do                        |
+//! | `maps`     | where modules were mapped                                           |
+//! | `clock`    | ticks in ns                                                         |
+//! | `tables`   | the tables of all threads added up, in ticks and numbers of records |
+//! | `estimate` | time held, from samples                                             |
+//! | `merge`    | the [`Profile`](crate::model::Profile)                              |
+//! | `labels`   | what locks are called                                               |
+
+mod clock;
+mod error;
+mod estimate;
+mod files;
+mod labels;
+mod maps;
+mod merge;
+mod tables;
+
+pub use self::clock::Clock;
+pub use self::error::ReadError;
+pub use self::estimate::{Sampled, student};
+pub use self::files::{Directory, EXTENSION, Recording, directory};
+pub use self::maps::{Mapping, Maps};
+pub use self::merge::profile;

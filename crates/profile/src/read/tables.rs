@@ -1,0 +1,247 @@
+//! The tables of all threads added up: still in ticks, and with numbers of records.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+
+use spinpark_observe::format::{self, BINS, Entry, LockStats, PairStats, Role, STRIP, SiteStats, View};
+
+use super::estimate::Sampled;
+
+/// A lock in a role.
+pub(super) type Use = (u32, Role);
+
+/// Everything that threads counted.
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    /// By lock and role.
+    pub(super) locks: BTreeMap<Use, LockSum>,
+    /// By lock and role, and stack.
+    pub(super) sites: BTreeMap<(Use, u32), SiteSum>,
+    /// By lock and role, and the stacks of waiter and holder.
+    pub(super) pairs: BTreeMap<(Use, u32, u32), PairSum>,
+    /// Entries that make no sense, or name a lock that is not in the file.
+    pub(super) junk: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct LockSum {
+    pub(super) acquisitions: u64,
+    pub(super) contended: u64,
+    pub(super) failed_tries: u64,
+    pub(super) waited: u64,
+    pub(super) longest_wait: u64,
+    pub(super) wake_ups: u64,
+    pub(super) longest_queue: u64,
+    pub(super) outcomes: [u64; 8],
+    pub(super) held_after_wait: Sampled,
+    pub(super) held: Sampled,
+    pub(super) waits: Vec<u64>,
+    pub(super) holds: Vec<u64>,
+    pub(super) strip: StripSum,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct SiteSum {
+    pub(super) acquisitions: u64,
+    pub(super) contended: u64,
+    pub(super) waited: u64,
+    pub(super) longest_wait: u64,
+    pub(super) held: Sampled,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct PairSum {
+    pub(super) count: u64,
+    pub(super) waited: u64,
+    pub(super) longest_wait: u64,
+}
+
+/// µs waited by part; part *n* starts at `n << shift` µs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct StripSum {
+    pub(super) shift: u32,
+    pub(super) waited: Vec<u64>,
+}
+
+/// Locks that are two records of one: found by two threads at once. The record that counts, by number.
+pub(super) fn same_locks(view: View<'_>) -> HashMap<u32, u32> {
+    let mut living: HashMap<(u64, u32), u32> = HashMap::new();
+    let mut same = HashMap::new();
+    for (number, lock) in view.locks() {
+        let destroyed = lock.destroyed.load(Relaxed) != 0;
+        let counts = if destroyed {
+            number
+        } else {
+            *living.entry((lock.address, lock.kind.load(Relaxed))).or_insert(number)
+        };
+        same.insert(number, counts);
+    }
+    same
+}
+
+impl Tables {
+    /// Adds up all entries of all threads.
+    pub(super) fn new(view: View<'_>, same: &HashMap<u32, u32>) -> Self {
+        let mut tables = Self::default();
+        for (_, entry) in view.entries() {
+            let head = match entry {
+                Entry::Lock(stats) => &stats.head,
+                Entry::Site(stats) => &stats.head,
+                Entry::Pair(stats) => &stats.head,
+            };
+            let (Some(lock), Some(role)) = (same.get(&head.lock), Role::from_number(head.role)) else {
+                tables.junk += 1;
+                continue;
+            };
+            let which = (*lock, role);
+            match entry {
+                Entry::Lock(stats) => tables.locks.entry(which).or_default().add(stats),
+                Entry::Site(stats) => tables.sites.entry((which, stats.stack)).or_default().add(stats),
+                Entry::Pair(stats) => {
+                    tables.pairs.entry((which, stats.waiter, stats.holder)).or_default().add(stats);
+                }
+            }
+        }
+        tables
+    }
+}
+
+fn sampled(held: &format::Held) -> Sampled {
+    Sampled {
+        count: held.count.load(Relaxed),
+        total: held.total.load(Relaxed),
+        longest: held.longest.load(Relaxed),
+        squares: f64::from_bits(held.squares.load(Relaxed)),
+    }
+}
+
+fn add_all(sums: &mut Vec<u64>, numbers: &[AtomicU32; BINS]) {
+    sums.resize(BINS, 0);
+    for (sum, number) in sums.iter_mut().zip(numbers) {
+        *sum = sum.saturating_add(u64::from(number.load(Relaxed)));
+    }
+}
+
+impl LockSum {
+    fn add(&mut self, stats: &LockStats) {
+        let sums = [
+            (&mut self.acquisitions, &stats.acquisitions),
+            (&mut self.contended, &stats.contended),
+            (&mut self.failed_tries, &stats.failed_tries),
+            (&mut self.waited, &stats.waited),
+            (&mut self.wake_ups, &stats.wake_ups),
+        ];
+        for (sum, number) in sums.into_iter().chain(self.outcomes.iter_mut().zip(&stats.outcomes)) {
+            *sum = sum.saturating_add(number.load(Relaxed));
+        }
+        self.longest_wait = self.longest_wait.max(stats.longest_wait.load(Relaxed));
+        self.longest_queue = self.longest_queue.max(stats.longest_queue.load(Relaxed));
+        self.held_after_wait = self.held_after_wait.and(sampled(&stats.held_after_wait));
+        self.held = self.held.and(sampled(&stats.held));
+        add_all(&mut self.waits, &stats.waits);
+        add_all(&mut self.holds, &stats.holds);
+        self.strip.add(&StripSum::new(&stats.strip));
+    }
+}
+
+impl SiteSum {
+    fn add(&mut self, stats: &SiteStats) {
+        self.acquisitions = self.acquisitions.saturating_add(stats.acquisitions.load(Relaxed));
+        self.contended = self.contended.saturating_add(stats.contended.load(Relaxed));
+        self.waited = self.waited.saturating_add(stats.waited.load(Relaxed));
+        self.longest_wait = self.longest_wait.max(stats.longest_wait.load(Relaxed));
+        self.held = self.held.and(sampled(&stats.held_after_wait)).and(sampled(&stats.held));
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.acquisitions += other.acquisitions;
+        self.contended += other.contended;
+        self.waited = self.waited.saturating_add(other.waited);
+        self.longest_wait = self.longest_wait.max(other.longest_wait);
+        self.held = self.held.and(other.held);
+    }
+}
+
+impl PairSum {
+    fn add(&mut self, stats: &PairStats) {
+        self.merge(&Self {
+            count: stats.count.load(Relaxed),
+            waited: stats.waited.load(Relaxed),
+            longest_wait: stats.longest_wait.load(Relaxed),
+        });
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.waited = self.waited.saturating_add(other.waited);
+        self.longest_wait = self.longest_wait.max(other.longest_wait);
+    }
+}
+
+impl StripSum {
+    fn new(strip: &format::Strip) -> Self {
+        let waited = strip.waited.iter().map(|waited| u64::from(waited.load(Relaxed))).collect();
+        // A strip of 64 parts of 2^36 µs is a century long.
+        Self { shift: strip.shift.load(Relaxed).min(36), waited }
+    }
+
+    /// Adds another one; the one with the finer parts is made coarser.
+    pub(super) fn add(&mut self, other: &Self) {
+        if other.waited.iter().all(|waited| *waited == 0) {
+            return;
+        }
+        if self.waited.is_empty() {
+            *self = other.clone();
+            return;
+        }
+        let shift = self.shift.max(other.shift);
+        let mut sum = Self { shift, waited: vec![0; STRIP] };
+        for strip in [&*self, other] {
+            for (part, waited) in strip.waited.iter().enumerate() {
+                sum.waited[part >> (shift - strip.shift)] += waited;
+            }
+        }
+        *self = sum;
+    }
+
+    /// As the model has it; without the empty parts at the end.
+    pub(super) fn shown(&self) -> crate::model::Strip {
+        let used = self.waited.iter().rposition(|waited| *waited > 0).map_or(0, |last| last + 1);
+        let waited = self.waited[..used].iter().map(|waited| waited * 1_000).collect();
+        crate::model::Strip { part: 1_000 << self.shift, waited }
+    }
+
+    /// The end of the last part in which somebody waited, at its start: ns after the start.
+    pub(super) fn until(&self) -> u64 {
+        let last = self.waited.iter().rposition(|waited| *waited > 0).unwrap_or(0) as u64;
+        last * (1_000 << self.shift)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strip(shift: u32, numbers: &[u64]) -> StripSum {
+        let mut waited = numbers.to_vec();
+        waited.resize(STRIP, 0);
+        StripSum { shift, waited }
+    }
+
+    #[test]
+    fn strips_of_different_parts() {
+        let mut sum = strip(1, &[1, 2, 3, 4, 5]);
+        sum.add(&strip(3, &[10, 20]));
+        assert_eq!(sum, strip(3, &[20, 25]));
+        sum.add(&strip(7, &[]));
+        assert_eq!(sum.shift, 3, "an empty one changes nothing");
+        let shown = sum.shown();
+        assert_eq!((shown.part, shown.waited), (8_000, vec![20_000, 25_000]));
+        assert_eq!(sum.until(), 8_000);
+        let mut nothing = StripSum::default();
+        nothing.add(&sum);
+        assert_eq!(nothing, sum);
+        assert!(StripSum::default().shown().waited.is_empty());
+    }
+}

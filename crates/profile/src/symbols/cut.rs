@@ -1,0 +1,104 @@
+//! Which frames are the lock's own and not the program's.
+//!
+//! A reader wants the place in the program that wanted the lock, not the wrapper around it. Wrappers are known by name; a
+//! program's own are not cut, and neither is everything.
+
+use crate::model::Frame;
+
+/// Libraries that implement or watch locks.
+const LIBRARIES: [&str; 2] = ["libspinpark_profiler.so", "libspinpark_preload.so"];
+
+/// Functions, or what their names begin with: pthreads', C11's, libstdc++'s, libc++'s, Rust's.
+const PREFIXES: [&str; 26] = [
+    "pthread_mutex_",
+    "pthread_rwlock_",
+    "pthread_cond_",
+    "___pthread_",
+    "__pthread_",
+    "__gthread_",
+    "__gthrw_",
+    "mtx_",
+    "cnd_",
+    "__GI_",
+    "std::mutex::",
+    "std::timed_mutex::",
+    "std::recursive_mutex::",
+    "std::recursive_timed_mutex::",
+    "std::shared_mutex::",
+    "std::shared_timed_mutex::",
+    "std::__shared_mutex",
+    "std::__mutex_base",
+    "std::__recursive_mutex_base",
+    "std::__timed_mutex_impl",
+    "std::condition_variable",
+    "std::__condvar::",
+    "std::__glibcxx_rwlock_",
+    "std::__1::mutex::",
+    "std::__1::shared_mutex::",
+    "std::__1::condition_variable",
+];
+
+/// Templates: what the guards of C++ are called, in front of `<`.
+const GUARDS: [&str; 4] = ["std::lock_guard", "std::unique_lock", "std::shared_lock", "std::scoped_lock"];
+
+/// Rust's crates of locks, in which every function is a wrapper.
+const CRATES: [&str; 4] = ["lock_api::", "parking_lot::", "parking_lot_core::", "spinpark::"];
+
+/// `frames` from the innermost one of the program on; if there is none, the outermost alone.
+pub(super) fn own_frames(mut frames: Vec<Frame>) -> Vec<Frame> {
+    let last = frames.len().saturating_sub(1);
+    let own = frames.iter().position(|frame| !is_wrapper(frame)).unwrap_or(last);
+    frames.drain(..own);
+    frames
+}
+
+fn is_wrapper(frame: &Frame) -> bool {
+    if LIBRARIES.contains(&frame.module.as_str()) {
+        return true;
+    }
+    let Some(function) = frame.function.as_deref() else { return false };
+    // `<spinpark::Mutex<T>>::lock` and `void std::lock<…>(…)` are meant too.
+    let function = function.trim_start_matches('<').trim_start_matches("void ");
+    let is_guard = |guard: &str| function.strip_prefix(guard).is_some_and(|rest| rest.starts_with('<'));
+    PREFIXES.iter().chain(&CRATES).any(|prefix| function.starts_with(prefix))
+        || GUARDS.iter().any(|guard| is_guard(guard))
+        || function.starts_with("std::lock<")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(functions: &[&str]) -> Vec<String> {
+        let frame = |function: &&str| Frame {
+            function: Some((*function).to_owned()),
+            source: None,
+            module: String::from("program"),
+            offset: 0,
+            is_inlined: false,
+        };
+        let frames = own_frames(functions.iter().map(frame).collect());
+        frames.into_iter().filter_map(|frame| frame.function).collect()
+    }
+
+    #[test]
+    fn wrappers_are_cut_at_the_top_only() {
+        let cut = names(&[
+            "__gthread_mutex_lock(pthread_mutex_t*)",
+            "std::mutex::lock()",
+            "store",
+            "mtx_lock",
+            "main",
+        ]);
+        assert_eq!(cut, ["store", "mtx_lock", "main"]);
+        let guard = names(&[
+            "std::unique_lock<std::mutex>::lock()",
+            "std::lock_guard<std::mutex>::lock_guard(M&)",
+            "f()",
+        ]);
+        assert_eq!(guard, ["f()"]);
+        assert_eq!(names(&["std::lock_guards::mine()", "main"]), ["std::lock_guards::mine()", "main"]);
+        assert_eq!(names(&["pthread_mutex_lock", "mtx_lock"]), ["mtx_lock"], "never everything");
+        assert_eq!(names(&[]), [""; 0]);
+    }
+}

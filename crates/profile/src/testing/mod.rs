@@ -1,0 +1,264 @@
+//! Recordings made by hand, for tests: a `PID.spinprof` in memory with records of every kind.
+//!
+//! Regions have room for what was put in; offsets and capacities say so. A tick is 1 ns unless a test says otherwise.
+
+mod store;
+
+use std::fs;
+use std::io;
+use std::mem::{offset_of, size_of};
+use std::path::{Path, PathBuf};
+
+use spinpark_observe::format::{
+    Clock, Detail, Entry, FRAMES, HEADER_BYTES, Head, Header, Kind, Lock, LockStats, MAGIC, NONE, PairStats,
+    REGIONS, Role, SEGMENT_BYTES, Segment, SiteStats, Stack, Thread, VERSION,
+};
+
+pub use self::store::{named, store};
+
+/// A recording under construction.
+#[derive(Debug)]
+pub struct Builder {
+    header: Box<Header>,
+    locks: Vec<u8>,
+    stacks: Vec<u8>,
+    threads: Vec<u8>,
+    segments: Vec<u8>,
+    maps: Vec<u8>,
+    text: Vec<u8>,
+    /// Bytes used in the latest segment of each thread, and its number.
+    latest: Vec<Option<(u32, usize)>>,
+    snapshots: u32,
+}
+
+/// Only structs of integers and atomics, for which any bits are a value.
+trait Plain: Sized {}
+impl Plain for Header {}
+impl Plain for Lock {}
+impl Plain for Stack {}
+impl Plain for Thread {}
+impl Plain for LockStats {}
+impl Plain for SiteStats {}
+impl Plain for PairStats {}
+
+fn zeroed<T: Plain>() -> T {
+    // SAFETY: zeros are a value of it, see `Plain`.
+    unsafe { std::mem::zeroed() }
+}
+
+fn bytes_of<T: Plain>(value: &T) -> &[u8] {
+    // SAFETY: it is that long, and the formats have no padding: all of it is initialised.
+    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) }
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Builder {
+    /// A program that ran for 10 s, and nothing else. It began on 2026-11-22.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut header: Box<Header> = Box::new(zeroed());
+        header.magic = MAGIC.into();
+        header.version = VERSION;
+        header.exited = 1.into();
+        header.pid = 4242;
+        header.parent = 4000;
+        header.detail = (Detail::Full as u32).into();
+        header.clock = Clock::Tsc as u32;
+        header.sample_every = 64;
+        header.tick = 1 << 32;
+        header.start = 1_000;
+        header.start_monotonic = 5_000;
+        header.start_realtime = 1_795_305_600_000_000_000;
+        header.last = (10_000_000_000 + 1_000).into();
+        header.last_monotonic = (10_000_000_000 + 5_000).into();
+        let mut builder = Self {
+            header,
+            locks: Vec::new(),
+            stacks: Vec::new(),
+            threads: Vec::new(),
+            segments: Vec::new(),
+            maps: Vec::new(),
+            text: Vec::new(),
+            latest: Vec::new(),
+            snapshots: 0,
+        };
+        builder.program("/opt/store/store", &["store", "--fast"]);
+        builder
+    }
+
+    /// The first page, to be changed.
+    pub fn header(&mut self) -> &mut Header {
+        &mut self.header
+    }
+
+    /// Path and arguments.
+    pub fn program(&mut self, path: &str, arguments: &[&str]) {
+        self.header.program = [0; 512];
+        self.header.program[..path.len()].copy_from_slice(path.as_bytes());
+        self.header.arguments = [0; 1024];
+        let joined: Vec<u8> = arguments.iter().flat_map(|text| text.bytes().chain([0])).collect();
+        self.header.arguments[..joined.len()].copy_from_slice(&joined);
+    }
+
+    /// A snapshot of the maps; its number.
+    pub fn maps(&mut self, lines: &str) -> u32 {
+        self.maps.extend_from_slice(format!("@ {} 1000\n{lines}", self.snapshots).as_bytes());
+        self.snapshots += 1;
+        self.snapshots - 1
+    }
+
+    /// A stack, to be looked up in snapshot `maps`; its number.
+    pub fn stack(&mut self, maps: u32, addresses: &[u64]) -> u32 {
+        let mut stack: Stack = zeroed();
+        stack.hash = 1.into();
+        stack.depth = u32::try_from(addresses.len()).expect("few");
+        stack.maps = maps;
+        stack.frames[..addresses.len().min(FRAMES)]
+            .copy_from_slice(&addresses[..addresses.len().min(FRAMES)]);
+        push(&mut self.stacks, &stack)
+    }
+
+    /// A lock that `stack` used first, or created; its number.
+    pub fn lock(&mut self, kind: Kind, address: u64, stack: u32, is_created: bool) -> u32 {
+        let mut lock: Lock = zeroed();
+        lock.kind = (kind as u32).into();
+        lock.address = address;
+        lock.since = self.header.start + 10;
+        lock.stack = stack.into();
+        lock.is_created = u32::from(is_created);
+        lock.thread = 4242;
+        lock.name = NONE.into();
+        push(&mut self.locks, &lock)
+    }
+
+    /// Marks a lock as destroyed.
+    pub fn destroy(&mut self, lock: u32) {
+        self.change(lock, offset_of!(Lock, destroyed), 1);
+    }
+
+    /// Gives a lock a name.
+    pub fn name(&mut self, lock: u32, name: &str) {
+        let start = u32::try_from(self.text.len()).expect("short");
+        self.text.extend_from_slice(name.as_bytes());
+        self.text.push(0);
+        self.change(lock, offset_of!(Lock, name), start);
+    }
+
+    fn change(&mut self, lock: u32, field: usize, value: u32) {
+        let at = lock as usize * size_of::<Lock>() + field;
+        self.locks[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    }
+
+    /// A table; its number. `since` is ticks after the start.
+    pub fn thread(&mut self, id: u32, name: &str, since: u64, waits: u64, waited: u64) -> u32 {
+        let mut thread: Thread = zeroed();
+        thread.id = id.into();
+        thread.users = 1.into();
+        thread.segment = NONE.into();
+        thread.since = self.header.start + since;
+        thread.name[..name.len()].copy_from_slice(name.as_bytes());
+        thread.waits = waits.into();
+        thread.waited = waited.into();
+        self.latest.push(None);
+        push(&mut self.threads, &thread)
+    }
+
+    /// A thread's use of a lock.
+    pub fn uses(&mut self, thread: u32, lock: u32, role: Role, fill: impl FnOnce(&mut LockStats)) {
+        let mut stats: LockStats = zeroed();
+        stats.head = head::<LockStats>(Entry::LOCK, lock, role);
+        fill(&mut stats);
+        self.entry(thread, bytes_of(&stats));
+    }
+
+    /// A thread's use of a lock at one place.
+    pub fn site(
+        &mut self,
+        thread: u32,
+        lock: u32,
+        role: Role,
+        stack: u32,
+        fill: impl FnOnce(&mut SiteStats),
+    ) {
+        let mut stats: SiteStats = zeroed();
+        stats.head = head::<SiteStats>(Entry::SITE, lock, role);
+        stats.stack = stack;
+        fill(&mut stats);
+        self.entry(thread, bytes_of(&stats));
+    }
+
+    /// A thread's waits at one place for another: how many, ticks in all, the longest.
+    pub fn pair(&mut self, thread: u32, lock: u32, role: Role, stacks: (u32, u32), waits: (u64, u64, u64)) {
+        let mut stats: PairStats = zeroed();
+        stats.head = head::<PairStats>(Entry::PAIR, lock, role);
+        (stats.waiter, stats.holder) = stacks;
+        (stats.count, stats.waited, stats.longest_wait) = (waits.0.into(), waits.1.into(), waits.2.into());
+        self.entry(thread, bytes_of(&stats));
+    }
+
+    fn entry(&mut self, thread: u32, entry: &[u8]) {
+        const START: usize = offset_of!(Segment, entries);
+        let latest = &mut self.latest[thread as usize];
+        let (number, used) = match *latest {
+            Some((number, used)) if used + entry.len() <= SEGMENT_BYTES => (number, used),
+            before => {
+                let number = u32::try_from(self.segments.len() / SEGMENT_BYTES).expect("few");
+                self.segments.extend_from_slice(&(thread + 1).to_le_bytes());
+                self.segments.extend_from_slice(&before.map_or(NONE, |(number, _)| number).to_le_bytes());
+                self.segments.resize((number as usize + 1) * SEGMENT_BYTES, 0);
+                (number, START)
+            }
+        };
+        let at = number as usize * SEGMENT_BYTES + used;
+        self.segments[at..at + entry.len()].copy_from_slice(entry);
+        *latest = Some((number, used + entry.len()));
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn bytes(mut self) -> Vec<u8> {
+        let regions = [&self.locks, &self.stacks, &self.threads, &self.segments, &self.maps, &self.text];
+        let mut offset = HEADER_BYTES;
+        for (index, (content, (_, stride))) in regions.into_iter().zip(REGIONS).enumerate() {
+            let count = u32::try_from(content.len() / stride).expect("few");
+            let region = &mut self.header.regions[index];
+            region.offset = offset as u64;
+            region.stride = u32::try_from(stride).expect("small");
+            region.capacity = count + 8;
+            region.used = count.into();
+            offset += (content.len() + 8 * stride).next_multiple_of(8);
+        }
+        let mut bytes = bytes_of(&*self.header).to_vec();
+        let regions = [&self.locks, &self.stacks, &self.threads, &self.segments, &self.maps, &self.text];
+        for (content, region) in regions.into_iter().zip(&self.header.regions) {
+            bytes.resize(region.offset as usize, 0);
+            bytes.extend_from_slice(content);
+        }
+        bytes.resize(offset, 0);
+        bytes
+    }
+
+    /// Writes the file into `directory`; its path.
+    ///
+    /// # Errors
+    /// As the system has them.
+    pub fn write(self, directory: &Path) -> io::Result<PathBuf> {
+        let path = directory.join(format!("{}.{}", self.header.pid, crate::read::EXTENSION));
+        fs::write(&path, self.bytes())?;
+        Ok(path)
+    }
+}
+
+fn push<T: Plain>(region: &mut Vec<u8>, record: &T) -> u32 {
+    region.extend_from_slice(bytes_of(record));
+    u32::try_from(region.len() / size_of::<T>() - 1).expect("few")
+}
+
+fn head<T>(kind: u32, lock: u32, role: Role) -> Head {
+    Head { kind: kind.into(), bytes: u32::try_from(size_of::<T>()).expect("small"), lock, role: role as u32 }
+}

@@ -1,0 +1,235 @@
+//! What things of the model are called, and what tables ask of them.
+
+use crate::model::{Frame, Held, Kind, Lock, Place, PlaceId, Profile, Role, RoleStats, Site, Times};
+
+impl Profile {
+    /// The lock with this number.
+    #[must_use]
+    pub fn lock(&self, id: u32) -> Option<&Lock> {
+        self.locks.iter().find(|lock| lock.id == id)
+    }
+
+    /// What a place is called: [`Place::label`].
+    #[must_use]
+    pub fn place_label(&self, place: PlaceId) -> String {
+        self.places.get(place).map_or_else(|| String::from("?"), Place::label)
+    }
+
+    /// Time waited for locks, ns. Waiting for a signal is not in it: a thread without work waits for work.
+    #[must_use]
+    pub fn lock_wait(&self) -> u64 {
+        self.locks.iter().map(Lock::lock_wait).sum()
+    }
+
+    /// Time waited for signals of condition variables, ns.
+    #[must_use]
+    pub fn signal_wait(&self) -> u64 {
+        let roles = self.locks.iter().flat_map(|lock| &lock.roles);
+        roles.filter(|stats| stats.role == Role::Signal).map(|stats| stats.wait.total).sum()
+    }
+
+    /// The time of all threads, from their first use of a lock until the end, ns.
+    #[must_use]
+    pub fn thread_time(&self) -> u64 {
+        self.threads.iter().map(|thread| thread.time).sum()
+    }
+}
+
+impl Lock {
+    /// Time waited for it, ns; without waiting for signals.
+    #[must_use]
+    pub fn lock_wait(&self) -> u64 {
+        self.roles.iter().filter(|stats| stats.role.is_lock()).map(|stats| stats.wait.total).sum()
+    }
+
+    /// Its use in a role.
+    #[must_use]
+    pub fn role(&self, role: Role) -> Option<&RoleStats> {
+        self.roles.iter().find(|stats| stats.role == role)
+    }
+
+    /// What it is called together with the other locks that the same place made: its label without the number.
+    #[must_use]
+    pub fn class(&self) -> &str {
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let label = match self.label.rsplit_once(" #") {
+            Some((label, number)) if is_number(number) => label,
+            _ => &self.label,
+        };
+        // Parts of one variable: `table+0x40`.
+        match label.rsplit_once("+0x") {
+            Some((variable, digits))
+                if !variable.contains(' ') && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) =>
+            {
+                variable
+            }
+            _ => label,
+        }
+    }
+}
+
+impl Kind {
+    /// In a sentence.
+    #[must_use]
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Mutex | Self::Special => "mutex",
+            Self::Recursive => "recursive mutex",
+            Self::ErrorChecking => "error-checking mutex",
+            Self::Adaptive => "adaptive mutex",
+            Self::RwLock => "rwlock",
+            Self::Condvar => "condvar",
+        }
+    }
+}
+
+impl Role {
+    /// Whether who waits in it waits for a lock, and not for something to do.
+    #[must_use]
+    pub fn is_lock(self) -> bool {
+        self != Self::Signal
+    }
+
+    /// As a remark.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Write => "write",
+            Self::Read => "read",
+            Self::Signal => "signal",
+            Self::Back => "mutex back",
+        }
+    }
+}
+
+impl RoleStats {
+    /// The part of acquisitions that had to wait. None if nothing was counted.
+    #[must_use]
+    pub fn contended_share(&self) -> Option<f64> {
+        // Who gave up did not acquire it, but tried.
+        let tries = self.acquisitions.max(self.contended);
+        (tries > 0).then(|| self.contended as f64 / tries as f64)
+    }
+}
+
+impl Times {
+    /// Their mean, ns; 0 of none.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        if self.count == 0 { 0.0 } else { self.total as f64 / self.count as f64 }
+    }
+}
+
+impl Held {
+    /// The mean over `acquisitions`, ns, if `total` is about all of them; else the mean of what was measured.
+    #[must_use]
+    pub fn mean(&self, acquisitions: u64) -> f64 {
+        if self.is_estimate() && acquisitions > 0 {
+            self.total as f64 / acquisitions as f64
+        } else {
+            self.measured.mean()
+        }
+    }
+
+    /// Whether `total` is an estimate.
+    #[must_use]
+    pub fn is_estimate(&self) -> bool {
+        self.total != self.measured.total
+    }
+}
+
+impl Site {
+    /// A site where nothing happened yet.
+    #[must_use]
+    pub fn new(place: PlaceId) -> Self {
+        Self {
+            place,
+            acquisitions: 0,
+            contended: 0,
+            wait_total: 0,
+            wait_longest: 0,
+            hold: Held::default(),
+            blocked: 0,
+            blocked_total: 0,
+        }
+    }
+}
+
+impl Place {
+    /// `function (file.c:12)`, or `module+0x1234`: of the innermost frame.
+    #[must_use]
+    pub fn label(&self) -> String {
+        let Some(frame) = self.frames.first() else { return String::from("?") };
+        match (&frame.function, &frame.source) {
+            (Some(_), Some(_)) => format!("{} ({})", frame.short(), frame.position()),
+            _ => frame.short(),
+        }
+    }
+
+    /// The function, or `module+0x1234`: of the innermost frame.
+    #[must_use]
+    pub fn function(&self) -> String {
+        self.frames.first().map_or_else(|| String::from("?"), Frame::short)
+    }
+}
+
+impl Frame {
+    /// The function without its parameters, or `module+0x1234`.
+    #[must_use]
+    pub fn short(&self) -> String {
+        match &self.function {
+            Some(function) => short(function).to_owned(),
+            None => format!("{}+{:#x}", self.module, self.offset),
+        }
+    }
+
+    /// `file.c:12` without the directory, or `module+0x1234`.
+    #[must_use]
+    pub fn position(&self) -> String {
+        match &self.source {
+            Some((file, line)) => format!("{}:{line}", file.rsplit('/').next().unwrap_or(file)),
+            None => format!("{}+{:#x}", self.module, self.offset),
+        }
+    }
+}
+
+/// The name of a function without its parameters: `a::b(int) const` is `a::b`.
+#[must_use]
+pub fn short(function: &str) -> &str {
+    let mut angles = 0_u32;
+    let mut from = 0;
+    for skipped in ["(anonymous namespace)", "operator()"] {
+        if let Some(at) = function.rfind(skipped) {
+            from = from.max(at + skipped.len());
+        }
+    }
+    for (at, character) in function.char_indices().skip_while(|(at, _)| *at < from) {
+        match character {
+            '<' => angles += 1,
+            '>' => angles = angles.saturating_sub(1),
+            '(' if angles == 0 && at > 0 => return &function[..at],
+            _ => {}
+        }
+    }
+    function
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+
+    #[test]
+    fn functions_without_parameters() {
+        for (long, expected) in [
+            ("main", "main"),
+            ("a::b(int, char const*) const", "a::b"),
+            ("std::vector<void (*)(int)>::push(int)", "std::vector<void (*)(int)>::push"),
+            ("(anonymous namespace)::work(int)", "(anonymous namespace)::work"),
+            ("A::operator()(int) const", "A::operator()"),
+            ("<T as core::fmt::Debug>::fmt", "<T as core::fmt::Debug>::fmt"),
+            ("store::{closure#0}", "store::{closure#0}"),
+        ] {
+            assert_eq!(short(long), expected);
+        }
+    }
+}

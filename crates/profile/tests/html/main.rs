@@ -1,0 +1,20 @@
+//! The page: what is in it, and what a browser makes of it.
+
+mod browser;
+mod sample;
+mod structure;
+
+use spinpark_profile::html::{Shown, html};
+use spinpark_profile::model::Profile;
+
+/// The page of these, with an answer.
+fn page(profiles: &[Profile]) -> String {
+    let answer = [
+        String::from(
+            "78 % of all waiting for locks is on one mutex, `cache_lock`, held by `store_update` while `flush_all` waits.",
+        ),
+        String::from("Threads spent 41 % of their time waiting for locks."),
+    ];
+    let shown: Vec<Shown<'_>> = profiles.iter().map(|profile| Shown { profile, answer: &answer }).collect();
+    html(&shown).expect("the templates are right")
+}

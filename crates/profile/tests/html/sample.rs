@@ -1,0 +1,278 @@
+//! Profiles with every kind of thing in them, to be shown.
+
+use spinpark_profile::model::*;
+
+/// A name that a page must not run.
+pub(crate) const SCRIPT: &str = "evil<script>document.title='run'</script>&\"'`";
+
+fn frame(function: &str, line: u32) -> Frame {
+    Frame {
+        function: Some(function.to_owned()),
+        source: Some((String::from("/home/user/cachesim/src/cache.cc"), line)),
+        module: String::from("cachesim"),
+        offset: 0x1200 + u64::from(line),
+        is_inlined: false,
+    }
+}
+
+fn place(functions: &[(&str, u32)]) -> Place {
+    let mut frames: Vec<Frame> = functions.iter().map(|(function, line)| frame(function, *line)).collect();
+    frames.push(frame("worker(unsigned)", 310));
+    frames.push(frame("main", 402));
+    Place { frames, is_cut: false }
+}
+
+fn times(count: u64, mean: u64, longest: u64) -> Times {
+    if count * mean == 0 {
+        return Times::default();
+    }
+    let mut histogram = vec![0; longest.max(1).ilog2() as usize + 1];
+    let middle = mean.max(1).ilog2() as usize;
+    for (bin, part) in
+        [(middle.saturating_sub(2), 10), (middle.saturating_sub(1), 4), (middle, 3), (middle + 1, 8)]
+    {
+        if let Some(slot) = histogram.get_mut(bin) {
+            *slot += count / part;
+        }
+    }
+    if let Some(last) = histogram.last_mut() {
+        *last += 1;
+    }
+    Times { count, total: count * mean, longest, histogram }
+}
+
+fn strip(total: u64, parts: u64) -> Strip {
+    let waited =
+        (0..64).map(|part| if part < parts { total / parts * (2 + part % 5) / 4 } else { 0 }).collect();
+    Strip { part: 65_536_000, waited }
+}
+
+struct Use {
+    role: Role,
+    taken: u64,
+    contended: u64,
+    mean_wait: u64,
+    mean_hold: u64,
+    sites: Vec<PlaceId>,
+}
+
+fn stats(of: Use) -> RoleStats {
+    let Use { role, taken, contended, mean_wait, mean_hold, sites } = of;
+    let share = sites.len().max(1) as u64;
+    let site = |place| Site {
+        place,
+        acquisitions: taken / share,
+        contended: contended / share,
+        wait_total: contended * mean_wait / share,
+        wait_longest: mean_wait * 30,
+        hold: Held {
+            measured: times(taken / share, mean_hold, mean_hold * 9),
+            total: taken * mean_hold / share,
+            total_error: 0,
+        },
+        blocked: contended / share,
+        blocked_total: contended * mean_wait / share,
+    };
+    RoleStats {
+        role,
+        acquisitions: taken,
+        contended,
+        failed_tries: contended / 50,
+        wait: times(contended, mean_wait, mean_wait * 30),
+        hold: Held {
+            measured: times(taken / 64, mean_hold, mean_hold * 9),
+            total: taken * mean_hold,
+            total_error: taken * mean_hold / 40,
+        },
+        outcomes: Outcomes {
+            spun: contended / 2,
+            parked: contended / 3,
+            unknown: contended / 10,
+            timed_out: 3,
+            ..Default::default()
+        },
+        wake_ups: contended / 3,
+        longest_queue: 7,
+        strip: strip(contended * mean_wait, 48),
+        sites: sites.into_iter().map(site).collect(),
+    }
+}
+
+fn lock(id: u32, label: &str, kind: Kind, place: Option<PlaceId>, roles: Vec<RoleStats>) -> Lock {
+    Lock {
+        id,
+        label: label.to_owned(),
+        name: None,
+        address: 0x5581_0a2c_4000 + u64::from(id) * 64,
+        kind,
+        place,
+        is_created: id.is_multiple_of(2),
+        is_destroyed: id == 4,
+        roles,
+    }
+}
+
+fn pair(lock: u32, role: Role, waiter: PlaceId, holder: Option<PlaceId>, count: u64, mean: u64) -> Pair {
+    Pair { lock, role, waiter, holder, count, wait_total: count * mean, wait_longest: mean * 30 }
+}
+
+/// One of everything.
+pub(crate) fn sample() -> Profile {
+    let mut inlined =
+        place(&[("std::mutex::lock()", 12), ("store_update(Store&, Key)", 120), ("handle(Request&)", 200)]);
+    inlined.frames[0].is_inlined = true;
+    let mut unknown = place(&[("flush_all()", 77)]);
+    unknown.frames.truncate(2);
+    unknown.frames[1].function = None;
+    unknown.frames[1].source = None;
+    unknown.is_cut = true;
+    let places = vec![
+        inlined,
+        unknown,
+        place(&[("index_lookup(std::string const&)", 33), ("handle(Request&)", 204)]),
+        place(&[("index_insert(std::string const&)", 48), ("handle(Request&)", 211)]),
+        place(&[("queue_pop()", 91)]),
+        place(&[("queue_push(Job)", 99)]),
+        place(&[(SCRIPT, 1)]),
+        Place { frames: Vec::new(), is_cut: false },
+        place(&[("make_store()", 15)]),
+    ];
+    let using = |role, taken, contended, mean_wait, mean_hold, sites| {
+        stats(Use { role, taken, contended, mean_wait, mean_hold, sites })
+    };
+    let locks = vec![
+        lock(
+            0,
+            "cache_lock",
+            Kind::Mutex,
+            Some(8),
+            vec![using(Role::Write, 812_345, 90_123, 84_000, 9_100, vec![0, 1])],
+        ),
+        lock(
+            1,
+            "index (make_store)",
+            Kind::RwLock,
+            Some(8),
+            vec![
+                using(Role::Read, 2_400_000, 12_000, 40_000, 800, vec![2]),
+                using(Role::Write, 31_000, 9_000, 101_000, 5_200, vec![3]),
+            ],
+        ),
+        lock(
+            2,
+            "queue.ready",
+            Kind::Condvar,
+            None,
+            vec![
+                using(Role::Signal, 40_000, 40_000, 600_000, 0, vec![4]),
+                using(Role::Back, 40_000, 40_000, 9_000, 0, vec![4]),
+            ],
+        ),
+        lock(
+            3,
+            "queue.lock",
+            Kind::Adaptive,
+            Some(7),
+            vec![using(Role::Write, 120_000, 4_000, 3_000, 400, vec![4, 5])],
+        ),
+        lock(4, SCRIPT, Kind::Recursive, Some(6), vec![using(Role::Write, 90, 2, 1_500, 100, vec![6, 7])]),
+        lock(
+            5,
+            "never waited for",
+            Kind::ErrorChecking,
+            Some(8),
+            vec![using(Role::Write, 1_000, 0, 0, 300, vec![])],
+        ),
+    ];
+    let pairs = vec![
+        pair(0, Role::Write, 1, Some(0), 60_000, 90_000),
+        pair(0, Role::Write, 0, Some(0), 20_000, 60_000),
+        pair(0, Role::Write, 0, Some(1), 10_000, 97_000),
+        pair(1, Role::Write, 3, Some(2), 8_000, 101_000),
+        pair(1, Role::Read, 2, Some(3), 12_000, 40_000),
+        pair(2, Role::Signal, 4, None, 40_000, 600_000),
+        pair(2, Role::Back, 4, Some(5), 40_000, 9_000),
+        pair(3, Role::Write, 5, Some(4), 3_000, 3_000),
+        pair(3, Role::Write, 4, None, 1_000, 3_000),
+        pair(4, Role::Write, 6, Some(7), 2, 1_500),
+    ];
+    let thread = |id: u32| Thread {
+        id: 4242 + id,
+        name: if id == 0 { String::from("cachesim") } else { format!("worker {id}") },
+        users: if id == 3 { 900 } else { 1 },
+        waits: 20_000 + u64::from(id) * 77,
+        waited: 1_100_000_000 + u64::from(id) * 50_000_000,
+    };
+    Profile {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        program: String::from("/usr/local/bin/cachesim"),
+        arguments: ["cachesim", "--threads", "8", SCRIPT].map(str::to_owned).to_vec(),
+        pid: 4242,
+        parent: 4100,
+        started: 1_795_340_000_000_000_000,
+        duration: 4_100_000_000,
+        ended: Ended::Exited,
+        detail: Detail::Sampled,
+        sample_every: 64,
+        locks_of: LocksOf::Glibc,
+        cpus: 8,
+        threads: (0..9).map(thread).collect(),
+        places,
+        locks,
+        pairs,
+        strip: Strip::default(),
+        dropped: 12,
+        nested: 3,
+        cost: Some(Cost {
+            is_measured: true,
+            ratio: 1.031,
+            interval: Some((1.012, 1.052)),
+            noise: Some(0.011),
+            says: String::from("Recording made the program 3 % slower."),
+        }),
+    }
+}
+
+/// So many locks, which are waited for from many places.
+pub(crate) fn many(count: u32) -> Profile {
+    let mut profile = sample();
+    for number in 0..100 {
+        let function = format!("shard_{number}::update(Key const&, Value&&)");
+        profile.places.push(place(&[
+            (&function, 500 + number),
+            ("apply(Batch&)", 61),
+            ("handle(Request&)", 220),
+        ]));
+    }
+    profile.locks.clear();
+    profile.pairs.clear();
+    for id in 0..count {
+        let places: Vec<PlaceId> = (0..8).map(|place| 9 + (id as usize * 7 + place * 13) % 100).collect();
+        profile.pairs.extend(
+            places
+                .windows(2)
+                .map(|ends| pair(id, Role::Write, ends[0], Some(ends[1]), 40, 9_000 + u64::from(id))),
+        );
+        let of = Use {
+            role: Role::Write,
+            taken: 10_000 + u64::from(id),
+            contended: 300,
+            mean_wait: 9_000 + u64::from(id) * 3,
+            mean_hold: 900,
+            sites: places,
+        };
+        profile.locks.push(lock(id, &format!("shard {id:04}"), Kind::Mutex, Some(8), vec![stats(of)]));
+    }
+    profile
+}
+
+/// Nothing was used.
+pub(crate) fn nothing() -> Profile {
+    let mut profile = sample();
+    profile.locks.clear();
+    profile.pairs.clear();
+    profile.places.clear();
+    profile.threads.clear();
+    profile
+}

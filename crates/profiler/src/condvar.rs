@@ -1,0 +1,130 @@
+//! `pthread_cond_*`. The real wait is called: its semantics, cancellation among them, are the next implementation's.
+//!
+//! The mutex counts as let go at the call and as taken at the return: what lies between is the condition variable's.
+
+use core::ffi::c_int;
+
+use libc::ETIMEDOUT;
+use spinpark_observe::format::{Detail, Kind, Role};
+use spinpark_observe::recorder::{Call, Letting, Site};
+
+use crate::exports::Function;
+use crate::mutex::{self, dispose, functions, initialise};
+use crate::start::{RECORDER, look_for_wishes};
+use crate::{cancel, next};
+
+const NS_PER_S: i128 = 1_000_000_000;
+
+#[inline(always)]
+fn call(address: usize, site: Site) -> Call {
+    Call { address, role: Role::Signal, kind: |_| Kind::Condvar, site }
+}
+
+fn now(clock: c_int) -> i128 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a live timespec; these clocks never fail, so errno is left alone.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    i128::from(time.tv_sec) * NS_PER_S + i128::from(time.tv_nsec)
+}
+
+/// How long ago the deadline was, ns. Of which clock it is only the condition variable knows: it is the one by which it is
+/// over, and only just.
+unsafe fn late_by(time: usize) -> u64 {
+    // SAFETY: the caller's timespec, by which it waited just now.
+    let time = unsafe { *(time as *const libc::timespec) };
+    let at = i128::from(time.tv_sec) * NS_PER_S + i128::from(time.tv_nsec);
+    let late = [libc::CLOCK_REALTIME, libc::CLOCK_MONOTONIC].map(|clock| now(clock) - at);
+    let least = late.into_iter().filter(|late| *late >= 0).min();
+    u64::try_from(least.unwrap_or(0)).unwrap_or(0)
+}
+
+/// Waits. `time`: the address of the deadline, or 0.
+///
+/// # Safety
+///
+/// As to call the function with these arguments: a condition variable, a mutex that the caller holds.
+pub(crate) unsafe fn wait_by<const DETAIL: u32>(
+    function: Function,
+    arguments: [usize; 4],
+    time: usize,
+    timed_out: c_int,
+    site: Site,
+) -> c_int {
+    let [cond, mutex, ..] = arguments;
+    let call = call(cond, site);
+    let begun = if DETAIL == Detail::Off as u32 { None } else { RECORDER.enter() };
+    let Some(own) = begun else {
+        // SAFETY: the caller's arguments.
+        let result = unsafe { next::call(function, arguments) };
+        look_for_wishes::<DETAIL>();
+        return result;
+    };
+    let letting = RECORDER.release(own, mutex);
+    if let Letting::Last(release) = &letting {
+        RECORDER.released(own, release);
+    }
+    let is_mutex_noted = !matches!(letting, Letting::Unknown);
+    let wait = RECORDER.begin_signal_wait(own, &call);
+    RECORDER.leave();
+    // SAFETY: the caller's arguments.
+    let result = cancel::with_handler(&call, cancelled, || unsafe { next::call(function, arguments) });
+    let Some(own) = RECORDER.enter() else { return result };
+    let late = (result == timed_out && time != 0).then(|| {
+        // SAFETY: the caller's timespec.
+        unsafe { late_by(time) }
+    });
+    RECORDER.end_signal_wait(own, &call, &wait, late);
+    if is_mutex_noted || DETAIL == Detail::Full as u32 || RECORDER.is_hot(mutex) {
+        let is_timed = DETAIL == Detail::Full as u32;
+        RECORDER.acquired_at_once(own, &mutex::call(mutex, site), is_timed, is_timed);
+    } else if DETAIL == Detail::Sampled as u32 {
+        RECORDER.count_or_sample(own, &mutex::call(mutex, site));
+    }
+    RECORDER.leave();
+    look_for_wishes::<DETAIL>();
+    result
+}
+
+/// The thread was cancelled in its wait. It holds the mutex, and nothing is noted of that.
+fn cancelled(call: &Call) {
+    RECORDER.cancel_signal_wait(call);
+}
+
+/// Signals.
+///
+/// # Safety
+///
+/// As to call the function with this condition variable.
+#[inline(always)]
+pub(crate) unsafe fn signal_by<const DETAIL: u32>(function: Function, cond: usize, site: Site) -> c_int {
+    if DETAIL != Detail::Contended as u32 || RECORDER.is_hot(cond) {
+        if let Some(own) = RECORDER.enter() {
+            RECORDER.signal(own, &call(cond, site));
+            RECORDER.leave();
+        }
+    }
+    // SAFETY: the caller's condition variable.
+    unsafe { next::call(function, [cond, 0, 0, 0]) }
+}
+
+functions! {
+    wait(cond, mutex, c, d, site) =
+        wait_by::<DETAIL>(Function::pthread_cond_wait, [cond, mutex, c, d], 0, ETIMEDOUT, site);
+    timed_wait(cond, mutex, time, d, site) =
+        wait_by::<DETAIL>(Function::pthread_cond_timedwait, [cond, mutex, time, d], time, ETIMEDOUT, site);
+    clock_wait(cond, mutex, clock, time, site) =
+        wait_by::<DETAIL>(Function::pthread_cond_clockwait, [cond, mutex, clock, time], time, ETIMEDOUT, site);
+    signal(cond, _b, _c, _d, site) = signal_by::<DETAIL>(Function::pthread_cond_signal, cond, site);
+    broadcast(cond, _b, _c, _d, site) = signal_by::<DETAIL>(Function::pthread_cond_broadcast, cond, site);
+    init(cond, attributes, c, d, site) = initialise::<DETAIL>(Function::pthread_cond_init, [cond, attributes, c, d], site);
+}
+
+/// `pthread_cond_destroy`.
+///
+/// # Safety
+///
+/// As its namesake.
+pub(crate) unsafe extern "C" fn destroy(cond: usize, _b: usize, _c: usize, _d: usize, _site: Site) -> c_int {
+    // SAFETY: the caller's condition variable.
+    unsafe { dispose(Function::pthread_cond_destroy, cond) }
+}

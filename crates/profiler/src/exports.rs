@@ -1,0 +1,254 @@
+//! The exported functions: trampolines through a table.
+//!
+//! A trampoline is two moves, so that ours know where they were called, and a jump. Before the process has looked around, the
+//! table has *starters*, which do that and jump again. Its words are written one by one, while other threads may be
+//! jumping: each is at all times a function that does what its name says, so any mixture is good.
+
+use core::ffi::{CStr, c_int, c_void};
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+use spinpark_observe::format::Detail;
+use spinpark_observe::recorder::Site;
+
+use crate::{c11, condvar, mutex, next, rwlock, start};
+
+/// A function of ours: at most four arguments, then where it was called.
+pub(crate) type Ours = unsafe extern "C" fn(usize, usize, usize, usize, Site) -> c_int;
+
+const CONTENDED: u32 = Detail::Contended as u32;
+const SAMPLED: u32 = Detail::Sampled as u32;
+const FULL: u32 = Detail::Full as u32;
+const OFF: u32 = Detail::Off as u32;
+
+/// Ours for each detail; none where there is nothing to record.
+#[derive(Clone, Copy)]
+struct Forms([Option<Ours>; 4]);
+
+/// Declares the functions: their numbers, what they are for each detail, and their names and versions.
+macro_rules! exports {
+    ($($number:literal $name:ident = $forms:expr, [$($alias:literal as $symbol:literal),+ $(,)?];)*) => {
+        /// Numbers of the functions.
+        #[derive(Clone, Copy)]
+        #[repr(usize)]
+        #[allow(non_camel_case_types, reason = "named as the functions")]
+        pub(crate) enum Function {
+            $($name = $number,)*
+        }
+
+        /// Their names, as in the C library.
+        pub(crate) const NAMES: &[&CStr] = &[$(
+            match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                Ok(name) => name,
+                Err(_) => panic!("a name has no zero byte"),
+            },
+        )*];
+
+        static FORMS: &[Forms] = &[$($forms,)*];
+
+        core::arch::global_asm!(
+            ".pushsection .data.rel.spinpark_profiler, \"aw\", @progbits",
+            ".p2align 6",
+            ".hidden spinpark_profiler_table",
+            ".globl spinpark_profiler_table",
+            "spinpark_profiler_table:",
+            $(concat!(".quad spinpark_profiler_start_", stringify!($name)),)*
+            ".popsection",
+            ".pushsection .text.spinpark_profiler, \"ax\", @progbits",
+            $(
+                ".p2align 4",
+                concat!(".type spinpark_profiler_", stringify!($name), ", @function"),
+                concat!("spinpark_profiler_", stringify!($name), ":"),
+                ".cfi_startproc",
+                "mov r8, rsp",
+                "mov r9, rbp",
+                concat!("jmp qword ptr [rip + spinpark_profiler_table + 8 * ", stringify!($number), "]"),
+                ".cfi_endproc",
+                concat!("spinpark_profiler_start_", stringify!($name), ":"),
+                ".cfi_startproc",
+                concat!("mov eax, ", stringify!($number)),
+                "jmp spinpark_profiler_start",
+                ".cfi_endproc",
+                $(
+                    concat!(".globl ", $alias),
+                    concat!(".type ", $alias, ", @function"),
+                    concat!(".set ", $alias, ", spinpark_profiler_", stringify!($name)),
+                    concat!(".symver ", $alias, ", ", $symbol),
+                )+
+            )*
+            // eax: the number of the function; all its arguments are to stay.
+            "spinpark_profiler_start:",
+            ".cfi_startproc",
+            "push rdi",
+            ".cfi_adjust_cfa_offset 8",
+            "push rsi",
+            ".cfi_adjust_cfa_offset 8",
+            "push rdx",
+            ".cfi_adjust_cfa_offset 8",
+            "push rcx",
+            ".cfi_adjust_cfa_offset 8",
+            "push rax",
+            ".cfi_adjust_cfa_offset 8",
+            "call {first_call}",
+            "pop rax",
+            ".cfi_adjust_cfa_offset -8",
+            "pop rcx",
+            ".cfi_adjust_cfa_offset -8",
+            "pop rdx",
+            ".cfi_adjust_cfa_offset -8",
+            "pop rsi",
+            ".cfi_adjust_cfa_offset -8",
+            "pop rdi",
+            ".cfi_adjust_cfa_offset -8",
+            "mov r8, rsp",
+            "mov r9, rbp",
+            "lea r10, [rip + spinpark_profiler_table]",
+            "jmp qword ptr [r10 + 8 * rax]",
+            ".cfi_endproc",
+            ".popsection",
+            first_call = sym start::first_call,
+        );
+    };
+}
+
+/// The same function for every detail but `Off`.
+macro_rules! all {
+    ($function:path) => {
+        Forms([None, Some($function), Some($function), Some($function)])
+    };
+}
+
+/// A function for each detail but `Off`.
+macro_rules! each {
+    ($function:ident in $module:ident) => {
+        Forms([
+            None,
+            Some($module::$function::<CONTENDED>),
+            Some($module::$function::<SAMPLED>),
+            Some($module::$function::<FULL>),
+        ])
+    };
+}
+
+/// A function for each detail: it looks whether another one is wanted.
+macro_rules! always {
+    ($function:ident in $module:ident) => {
+        Forms([
+            Some($module::$function::<OFF>),
+            Some($module::$function::<CONTENDED>),
+            Some($module::$function::<SAMPLED>),
+            Some($module::$function::<FULL>),
+        ])
+    };
+}
+
+exports! {
+    0 pthread_mutex_init = always!(init in mutex),
+        ["spinpark_profiler_alias_pthread_mutex_init_0" as "pthread_mutex_init@@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_mutex_init_1" as "__pthread_mutex_init@GLIBC_2.2.5"];
+    1 pthread_mutex_destroy = all!(mutex::destroy),
+        ["spinpark_profiler_alias_pthread_mutex_destroy_0" as "pthread_mutex_destroy@@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_mutex_destroy_1" as "__pthread_mutex_destroy@GLIBC_2.2.5"];
+    2 pthread_mutex_lock = each!(lock in mutex),
+        ["spinpark_profiler_alias_pthread_mutex_lock_0" as "pthread_mutex_lock@@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_mutex_lock_1" as "__pthread_mutex_lock@GLIBC_2.2.5"];
+    3 pthread_mutex_trylock = each!(try_lock in mutex),
+        ["spinpark_profiler_alias_pthread_mutex_trylock_0" as "pthread_mutex_trylock@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_mutex_trylock_1" as "pthread_mutex_trylock@@GLIBC_2.34", "spinpark_profiler_alias_pthread_mutex_trylock_2" as "__pthread_mutex_trylock@GLIBC_2.2.5"];
+    4 pthread_mutex_timedlock = each!(timed_lock in mutex),
+        ["spinpark_profiler_alias_pthread_mutex_timedlock_0" as "pthread_mutex_timedlock@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_mutex_timedlock_1" as "pthread_mutex_timedlock@@GLIBC_2.34"];
+    5 pthread_mutex_clocklock = each!(clock_lock in mutex),
+        ["spinpark_profiler_alias_pthread_mutex_clocklock_0" as "pthread_mutex_clocklock@GLIBC_2.30", "spinpark_profiler_alias_pthread_mutex_clocklock_1" as "pthread_mutex_clocklock@@GLIBC_2.34"];
+    6 pthread_mutex_unlock = each!(unlock in mutex),
+        ["spinpark_profiler_alias_pthread_mutex_unlock_0" as "pthread_mutex_unlock@@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_mutex_unlock_1" as "__pthread_mutex_unlock@GLIBC_2.2.5"];
+    7 pthread_rwlock_init = always!(init in rwlock),
+        ["spinpark_profiler_alias_pthread_rwlock_init_0" as "pthread_rwlock_init@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_rwlock_init_1" as "pthread_rwlock_init@@GLIBC_2.34", "spinpark_profiler_alias_pthread_rwlock_init_2" as "__pthread_rwlock_init@GLIBC_2.2.5"];
+    8 pthread_rwlock_destroy = all!(rwlock::destroy),
+        ["spinpark_profiler_alias_pthread_rwlock_destroy_0" as "pthread_rwlock_destroy@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_rwlock_destroy_1" as "pthread_rwlock_destroy@@GLIBC_2.34", "spinpark_profiler_alias_pthread_rwlock_destroy_2" as "__pthread_rwlock_destroy@GLIBC_2.2.5"];
+    9 pthread_rwlock_rdlock = each!(read in rwlock),
+        ["spinpark_profiler_alias_pthread_rwlock_rdlock_0" as "pthread_rwlock_rdlock@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_rwlock_rdlock_1" as "pthread_rwlock_rdlock@@GLIBC_2.34", "spinpark_profiler_alias_pthread_rwlock_rdlock_2" as "__pthread_rwlock_rdlock@GLIBC_2.2.5"];
+    10 pthread_rwlock_tryrdlock = each!(try_read in rwlock),
+        ["spinpark_profiler_alias_pthread_rwlock_tryrdlock_0" as "pthread_rwlock_tryrdlock@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_rwlock_tryrdlock_1" as "pthread_rwlock_tryrdlock@@GLIBC_2.34", "spinpark_profiler_alias_pthread_rwlock_tryrdlock_2" as "__pthread_rwlock_tryrdlock@GLIBC_2.2.5"];
+    11 pthread_rwlock_wrlock = each!(write in rwlock),
+        ["spinpark_profiler_alias_pthread_rwlock_wrlock_0" as "pthread_rwlock_wrlock@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_rwlock_wrlock_1" as "pthread_rwlock_wrlock@@GLIBC_2.34", "spinpark_profiler_alias_pthread_rwlock_wrlock_2" as "__pthread_rwlock_wrlock@GLIBC_2.2.5"];
+    12 pthread_rwlock_trywrlock = each!(try_write in rwlock),
+        ["spinpark_profiler_alias_pthread_rwlock_trywrlock_0" as "pthread_rwlock_trywrlock@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_rwlock_trywrlock_1" as "pthread_rwlock_trywrlock@@GLIBC_2.34", "spinpark_profiler_alias_pthread_rwlock_trywrlock_2" as "__pthread_rwlock_trywrlock@GLIBC_2.2.5"];
+    13 pthread_rwlock_unlock = each!(unlock in rwlock),
+        ["spinpark_profiler_alias_pthread_rwlock_unlock_0" as "pthread_rwlock_unlock@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_rwlock_unlock_1" as "pthread_rwlock_unlock@@GLIBC_2.34", "spinpark_profiler_alias_pthread_rwlock_unlock_2" as "__pthread_rwlock_unlock@GLIBC_2.2.5"];
+    14 pthread_rwlock_timedrdlock = each!(timed_read in rwlock),
+        ["spinpark_profiler_alias_pthread_rwlock_timedrdlock_0" as "pthread_rwlock_timedrdlock@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_rwlock_timedrdlock_1" as "pthread_rwlock_timedrdlock@@GLIBC_2.34"];
+    15 pthread_rwlock_timedwrlock = each!(timed_write in rwlock),
+        ["spinpark_profiler_alias_pthread_rwlock_timedwrlock_0" as "pthread_rwlock_timedwrlock@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_rwlock_timedwrlock_1" as "pthread_rwlock_timedwrlock@@GLIBC_2.34"];
+    16 pthread_rwlock_clockrdlock = each!(clock_read in rwlock),
+        ["spinpark_profiler_alias_pthread_rwlock_clockrdlock_0" as "pthread_rwlock_clockrdlock@GLIBC_2.30", "spinpark_profiler_alias_pthread_rwlock_clockrdlock_1" as "pthread_rwlock_clockrdlock@@GLIBC_2.34"];
+    17 pthread_rwlock_clockwrlock = each!(clock_write in rwlock),
+        ["spinpark_profiler_alias_pthread_rwlock_clockwrlock_0" as "pthread_rwlock_clockwrlock@GLIBC_2.30", "spinpark_profiler_alias_pthread_rwlock_clockwrlock_1" as "pthread_rwlock_clockwrlock@@GLIBC_2.34"];
+    18 pthread_cond_init = always!(init in condvar),
+        ["spinpark_profiler_alias_pthread_cond_init_0" as "pthread_cond_init@@GLIBC_2.3.2"];
+    19 pthread_cond_destroy = all!(condvar::destroy),
+        ["spinpark_profiler_alias_pthread_cond_destroy_0" as "pthread_cond_destroy@@GLIBC_2.3.2"];
+    20 pthread_cond_wait = always!(wait in condvar),
+        ["spinpark_profiler_alias_pthread_cond_wait_0" as "pthread_cond_wait@@GLIBC_2.3.2"];
+    21 pthread_cond_timedwait = always!(timed_wait in condvar),
+        ["spinpark_profiler_alias_pthread_cond_timedwait_0" as "pthread_cond_timedwait@@GLIBC_2.3.2"];
+    22 pthread_cond_clockwait = always!(clock_wait in condvar),
+        ["spinpark_profiler_alias_pthread_cond_clockwait_0" as "pthread_cond_clockwait@GLIBC_2.30", "spinpark_profiler_alias_pthread_cond_clockwait_1" as "pthread_cond_clockwait@@GLIBC_2.34"];
+    23 pthread_cond_signal = each!(signal in condvar),
+        ["spinpark_profiler_alias_pthread_cond_signal_0" as "pthread_cond_signal@@GLIBC_2.3.2"];
+    24 pthread_cond_broadcast = each!(broadcast in condvar),
+        ["spinpark_profiler_alias_pthread_cond_broadcast_0" as "pthread_cond_broadcast@@GLIBC_2.3.2"];
+    25 mtx_init = always!(mtx_init in c11),
+        ["spinpark_profiler_alias_mtx_init_0" as "mtx_init@GLIBC_2.28", "spinpark_profiler_alias_mtx_init_1" as "mtx_init@@GLIBC_2.34"];
+    26 mtx_destroy = all!(c11::mtx_destroy),
+        ["spinpark_profiler_alias_mtx_destroy_0" as "mtx_destroy@GLIBC_2.28", "spinpark_profiler_alias_mtx_destroy_1" as "mtx_destroy@@GLIBC_2.34"];
+    27 mtx_lock = each!(mtx_lock in c11),
+        ["spinpark_profiler_alias_mtx_lock_0" as "mtx_lock@GLIBC_2.28", "spinpark_profiler_alias_mtx_lock_1" as "mtx_lock@@GLIBC_2.34"];
+    28 mtx_trylock = each!(mtx_trylock in c11),
+        ["spinpark_profiler_alias_mtx_trylock_0" as "mtx_trylock@GLIBC_2.28", "spinpark_profiler_alias_mtx_trylock_1" as "mtx_trylock@@GLIBC_2.34"];
+    29 mtx_timedlock = each!(mtx_timedlock in c11),
+        ["spinpark_profiler_alias_mtx_timedlock_0" as "mtx_timedlock@GLIBC_2.28", "spinpark_profiler_alias_mtx_timedlock_1" as "mtx_timedlock@@GLIBC_2.34"];
+    30 mtx_unlock = each!(mtx_unlock in c11),
+        ["spinpark_profiler_alias_mtx_unlock_0" as "mtx_unlock@GLIBC_2.28", "spinpark_profiler_alias_mtx_unlock_1" as "mtx_unlock@@GLIBC_2.34"];
+    31 cnd_init = always!(cnd_init in c11),
+        ["spinpark_profiler_alias_cnd_init_0" as "cnd_init@GLIBC_2.28", "spinpark_profiler_alias_cnd_init_1" as "cnd_init@@GLIBC_2.34"];
+    32 cnd_destroy = all!(c11::cnd_destroy),
+        ["spinpark_profiler_alias_cnd_destroy_0" as "cnd_destroy@GLIBC_2.28", "spinpark_profiler_alias_cnd_destroy_1" as "cnd_destroy@@GLIBC_2.34"];
+    33 cnd_wait = always!(cnd_wait in c11),
+        ["spinpark_profiler_alias_cnd_wait_0" as "cnd_wait@GLIBC_2.28", "spinpark_profiler_alias_cnd_wait_1" as "cnd_wait@@GLIBC_2.34"];
+    34 cnd_timedwait = always!(cnd_timedwait in c11),
+        ["spinpark_profiler_alias_cnd_timedwait_0" as "cnd_timedwait@GLIBC_2.28", "spinpark_profiler_alias_cnd_timedwait_1" as "cnd_timedwait@@GLIBC_2.34"];
+    35 cnd_signal = each!(cnd_signal in c11),
+        ["spinpark_profiler_alias_cnd_signal_0" as "cnd_signal@GLIBC_2.28", "spinpark_profiler_alias_cnd_signal_1" as "cnd_signal@@GLIBC_2.34"];
+    36 cnd_broadcast = each!(cnd_broadcast in c11),
+        ["spinpark_profiler_alias_cnd_broadcast_0" as "cnd_broadcast@GLIBC_2.28", "spinpark_profiler_alias_cnd_broadcast_1" as "cnd_broadcast@@GLIBC_2.34"];
+}
+
+unsafe extern "C" {
+    static spinpark_profiler_table: [AtomicPtr<c_void>; FORMS.len()];
+}
+
+fn table() -> &'static [AtomicPtr<c_void>; FORMS.len()] {
+    // SAFETY: defined above, with a word for each function; only ever accessed as this.
+    unsafe { &spinpark_profiler_table }
+}
+
+/// Makes every exported function do what this detail is.
+pub(crate) fn install(detail: Detail) {
+    for (number, (slot, forms)) in table().iter().zip(FORMS).enumerate() {
+        let ours = forms.0[detail as usize].map_or(core::ptr::null_mut(), |ours| ours as *mut c_void);
+        let next = next::address(number);
+        // What the next library does not have is not called by anybody who started.
+        let ours = if next.is_null() { core::ptr::null_mut() } else { ours };
+        slot.store(if ours.is_null() { next } else { ours }, Relaxed);
+    }
+}
+
+/// Makes every exported function look first whether there is something to start: in a forked child.
+pub(crate) fn install_starters(starters: &[AtomicPtr<c_void>; FORMS.len()]) {
+    for (slot, starter) in table().iter().zip(starters) {
+        slot.store(starter.load(Relaxed), Relaxed);
+    }
+}
+
+/// What the table has before anything else: kept, to be put back.
+pub(crate) fn starters() -> [AtomicPtr<c_void>; FORMS.len()] {
+    core::array::from_fn(|number| AtomicPtr::new(table()[number].load(Relaxed)))
+}
+
+/// How many functions there are.
+pub(crate) const COUNT: usize = FORMS.len();

@@ -1,0 +1,52 @@
+//! The recorder as a library to preload, `libspinpark_profiler.so`: it watches the program's pthread locks, whoever
+//! implements them.
+//!
+//! ```text
+//! program ── pthread_mutex_lock ──▶ trampoline ── table ──▶ ours ──▶ the next library's pthread_mutex_lock
+//!                                              (detail off: ──────▶)
+//! ```
+//!
+//! Alone it watches glibc's locks; before `libspinpark_preload.so` it watches spinpark's. Every exported function jumps
+//! through a table (`exports`). While nothing is recorded the table has the next implementation's own functions
+//! (`next`); else ours, one module per kind of object, each written once for all details. Nothing is known of the
+//! objects' layouts but what glibc's static initialisers fix, and glibc's `__owner`, as a hint.
+//!
+//! # Try first
+//!
+//! A lock is tried before it is locked: what fails with EBUSY is a contended acquisition, and the counts are exact by
+//! construction. What a mutex that checks for errors answers to a try is either what it would answer to a lock, or EBUSY, and
+//! then it is asked to lock. It costs one more atomic operation per contended acquisition, and nothing else: both
+//! implementations let a lock that comes by take a free mutex before those who sleep.
+#![no_std]
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64")))]
+compile_error!("the profiler is for x86-64 Linux with glibc: elsewhere symbols have other versions");
+
+mod c11;
+mod cancel;
+mod condvar;
+mod exports;
+mod mutex;
+mod next;
+mod rwlock;
+mod start;
+mod watch;
+
+// The libc crate leaves linking to std when anything else in the build uses std.
+#[link(name = "c")]
+unsafe extern "C" {}
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    // Only an impossible state of the recorder gets here.
+    // SAFETY: ends the process.
+    unsafe { libc::abort() }
+}
+
+// In a build without link-time optimisation, core's unwind tables name what would unwind through it. Nothing does: a panic
+// ends the process. Without a definition the loader would refuse the library.
+core::arch::global_asm!(
+    ".weak rust_eh_personality",
+    ".hidden rust_eh_personality",
+    "rust_eh_personality: ud2"
+);

@@ -1,0 +1,116 @@
+//! `pthread_mutex_*`.
+
+use core::ffi::c_int;
+
+use spinpark_observe::format::{Kind, Role};
+use spinpark_observe::recorder::{Call, Site};
+
+use crate::exports::Function;
+use crate::next;
+use crate::start::{RECORDER, look_for_wishes};
+use crate::watch::{self, POSIX, Way};
+
+/// Where glibc's static initialisers have the kind of a mutex, and where its mutexes have their owner; bytes.
+const KIND_AT: usize = 16;
+pub(crate) const OWNER_AT: usize = 8;
+/// Robust, priority-inheriting, priority-protected, process-shared.
+const SPECIAL: u32 = 0xf0;
+
+/// What kind of mutex is at `address`.
+pub(crate) fn kind(address: usize) -> Kind {
+    // SAFETY: called for the mutex that the caller has just locked or wants to.
+    let kind = unsafe { ((address + KIND_AT) as *const u32).read_volatile() };
+    match kind & 3 {
+        _ if kind & SPECIAL != 0 => Kind::Special,
+        1 => Kind::Recursive,
+        2 => Kind::ErrorChecking,
+        3 => Kind::Adaptive,
+        _ => Kind::Mutex,
+    }
+}
+
+#[inline(always)]
+pub(crate) fn call(address: usize, site: Site) -> Call {
+    Call { address, role: Role::Write, kind, site }
+}
+
+const LOCK: Way = way(Function::pthread_mutex_lock);
+
+const fn way(lock: Function) -> Way {
+    Way { try_it: Function::pthread_mutex_trylock, lock, answers: POSIX, owner_at: OWNER_AT }
+}
+
+/// Declares functions of one shape.
+macro_rules! functions {
+    ($($name:ident($a:ident, $b:ident, $c:ident, $d:ident, $site:ident) = $body:expr;)*) => {$(
+        /// # Safety
+        ///
+        /// As its namesake.
+        pub(crate) unsafe extern "C" fn $name<const DETAIL: u32>(
+            $a: usize, $b: usize, $c: usize, $d: usize, $site: Site,
+        ) -> c_int {
+            // SAFETY: the caller's arguments, passed on.
+            unsafe { $body }
+        }
+    )*};
+}
+pub(crate) use functions;
+
+functions! {
+    lock(mutex, b, c, d, site) = watch::lock::<DETAIL>(&LOCK, [mutex, b, c, d], &call(mutex, site));
+    timed_lock(mutex, time, c, d, site) =
+        watch::lock::<DETAIL>(&const { way(Function::pthread_mutex_timedlock) }, [mutex, time, c, d], &call(mutex, site));
+    clock_lock(mutex, clock, time, d, site) =
+        watch::lock::<DETAIL>(&const { way(Function::pthread_mutex_clocklock) }, [mutex, clock, time, d], &call(mutex, site));
+    try_lock(mutex, b, c, d, site) = watch::try_lock::<DETAIL>(&LOCK, [mutex, b, c, d], &call(mutex, site));
+    unlock(mutex, _b, _c, _d, site) = watch::unlock::<DETAIL>(Function::pthread_mutex_unlock, &call(mutex, site));
+    init(mutex, attributes, c, d, site) = initialise::<DETAIL>(Function::pthread_mutex_init, [mutex, attributes, c, d], site);
+}
+
+/// Creates an object.
+///
+/// # Safety
+///
+/// As to call the function with these arguments.
+pub(crate) unsafe fn initialise<const DETAIL: u32>(
+    function: Function,
+    arguments: [usize; 4],
+    site: Site,
+) -> c_int {
+    // SAFETY: the caller's arguments.
+    let result = unsafe { next::call(function, arguments) };
+    if DETAIL != 0 && result == 0 {
+        if let Some(own) = RECORDER.enter() {
+            let stack = RECORDER.stack(own, site);
+            RECORDER.created(arguments[0], stack);
+            RECORDER.leave();
+        }
+    }
+    look_for_wishes::<DETAIL>();
+    result
+}
+
+/// Destroys an object.
+///
+/// # Safety
+///
+/// As to call the function with this object.
+pub(crate) unsafe fn dispose(function: Function, object: usize) -> c_int {
+    if let Some(_own) = RECORDER.enter() {
+        // Before: afterwards the memory may be another object's at once. One that is in use (EBUSY) is met again.
+        RECORDER.destroyed(object);
+        RECORDER.leave();
+    }
+    // SAFETY: the caller's object.
+    unsafe { next::call(function, [object, 0, 0, 0]) }
+}
+
+/// `pthread_mutex_destroy`.
+///
+/// # Safety
+///
+/// As its namesake.
+pub(crate) unsafe extern "C" fn destroy(mutex: usize, _b: usize, _c: usize, _d: usize, _site: Site) -> c_int {
+    // SAFETY: the caller's mutex.
+    unsafe { dispose(Function::pthread_mutex_destroy, mutex) }
+}

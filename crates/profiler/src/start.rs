@@ -1,0 +1,167 @@
+//! When what begins.
+//!
+//! | moment                       | what happens                                                                              |
+//! |------------------------------|-------------------------------------------------------------------------------------------|
+//! | first call of a lock function| the next implementation is looked up; calls go to it (allocators call before anything else) |
+//! | this library's initialiser   | the environment is read, the unwinder loaded, the file created; recording begins             |
+//! | fork                         | the child forgets; its first call of a lock function creates a file of its own              |
+//! | this library's terminator    | the file is marked as that of a program that ended in order                                |
+//!
+//! | variable                  | effect                                                                          |
+//! |---------------------------|---------------------------------------------------------------------------------|
+//! | `SPINPARK_PROFILE_DIR`    | the directory in which the file is created; without it nothing is recorded       |
+//! | `SPINPARK_PROFILE_DETAIL` | `off`, `contended` (the default), `sampled` or `full`                            |
+
+use core::ffi::{CStr, c_int, c_void};
+use core::mem;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};
+
+use spinpark_linux::{Scope, lookup, raw, variable};
+use spinpark_observe::format::{Detail, Locks};
+use spinpark_observe::recorder::{Recorder, Settings};
+
+use crate::{cancel, exports, next, watch};
+
+/// One in so many acquisitions is timed with the detail `sampled`.
+const SAMPLE_EVERY: u32 = 64;
+
+/// The recorder of this process.
+pub(crate) static RECORDER: Recorder = Recorder::new();
+
+/// Nothing is known yet.
+const UNKNOWN: u8 = 0;
+/// The next implementation is known.
+const FOUND: u8 = 1;
+/// It is looked up now, by this thread or another.
+const LOOKING: u8 = 2;
+/// A forked child that has not called anything yet.
+const FORKED: u8 = 3;
+static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+static STARTERS: [AtomicPtr<c_void>; exports::COUNT] =
+    [const { AtomicPtr::new(ptr::null_mut()) }; exports::COUNT];
+
+/// The first call of any function.
+pub(crate) extern "C" fn first_call() {
+    match STATE.load(Relaxed) {
+        UNKNOWN => look_around(),
+        FORKED => restart(),
+        // A starter that was loaded before the table changed; or a thread that comes while another looks.
+        _ => {
+            while STATE.load(Relaxed) == LOOKING {
+                raw::yield_now();
+            }
+        }
+    }
+}
+
+/// Finds the next implementation. Every call goes there from now on.
+fn look_around() {
+    if STATE.compare_exchange(UNKNOWN, LOOKING, Relaxed, Relaxed).is_err() {
+        return first_call();
+    }
+    for (kept, starter) in STARTERS.iter().zip(exports::starters()) {
+        kept.store(starter.into_inner(), Relaxed);
+    }
+    next::find_all();
+    exports::install(Detail::Off);
+    STATE.store(FOUND, Relaxed);
+}
+
+extern "C" fn initialise() {
+    first_call();
+    if variable(c"SPINPARK_PROFILE_DIR").is_none() {
+        return;
+    }
+    watch::start();
+    cancel::start();
+    RECORDER.prepare();
+    // SAFETY: registers a function that is sound to run in a forked child. Without memory it fails; then a child writes to
+    // its parent's file.
+    unsafe { libc::pthread_atfork(None, None, Some(in_forked_child)) };
+    record();
+}
+
+/// Creates the file and begins to record.
+fn record() {
+    let Some(directory) = variable(c"SPINPARK_PROFILE_DIR") else { return };
+    let detail = detail(variable(c"SPINPARK_PROFILE_DETAIL"));
+    let settings = Settings { directory, detail, locks: locks(), sample_every: SAMPLE_EVERY };
+    if RECORDER.start(&settings).is_ok() {
+        exports::install(detail);
+    } else {
+        exports::install(Detail::Off);
+    }
+}
+
+fn detail(name: Option<&CStr>) -> Detail {
+    match name.map_or(b"".as_slice(), CStr::to_bytes) {
+        b"off" => Detail::Off,
+        b"sampled" => Detail::Sampled,
+        b"full" => Detail::Full,
+        _ => Detail::Contended,
+    }
+}
+
+/// Whose locks they are; spinpark's are asked to tell what they do.
+fn locks() -> Locks {
+    type Observe = unsafe extern "C" fn(Option<extern "C" fn(c_int)>) -> c_int;
+    let observe = lookup(Scope::Next, c"spinpark_observe");
+    // SAFETY: null, or the function of that name.
+    match unsafe { mem::transmute::<*mut c_void, Option<Observe>>(observe) } {
+        // SAFETY: the drop-in's function, with an observer that stays.
+        Some(observe) if unsafe { observe(Some(observer)) } != 0 => Locks::Spinpark,
+        _ => Locks::Glibc,
+    }
+}
+
+extern "C" fn observer(event: c_int) {
+    RECORDER.observe(event.cast_unsigned());
+}
+
+/// The detail that is recorded may be changed from outside, in the file: looks whether it was.
+#[inline(always)]
+pub(crate) fn look_for_wishes<const DETAIL: u32>() {
+    let wanted = RECORDER.wanted();
+    if wanted as u32 != DETAIL {
+        change(wanted);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn change(wanted: Detail) {
+    if RECORDER.is_on() {
+        RECORDER.set_detail(wanted);
+        exports::install(wanted);
+    }
+}
+
+unsafe extern "C" fn in_forked_child() {
+    RECORDER.forget();
+    STATE.store(FORKED, Relaxed);
+    exports::install_starters(&STARTERS);
+}
+
+/// The first call in a forked child.
+fn restart() {
+    // Whoever calls on the way goes to the next implementation.
+    exports::install(Detail::Off);
+    STATE.store(FOUND, Relaxed);
+    record();
+}
+
+extern "C" fn terminate() {
+    RECORDER.finish();
+}
+
+// SAFETY: the loader calls each entry of `.init_array` once, with arguments that `initialise` does not look at.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static INITIALISE: extern "C" fn() = initialise;
+
+// SAFETY: and each of `.fini_array` once, when the process exits.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static TERMINATE: extern "C" fn() = terminate;

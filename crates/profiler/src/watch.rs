@@ -1,0 +1,210 @@
+//! Watching one acquisition or release, whatever kind of lock it is: what the modules of the kinds have in common.
+
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+use libc::{EBUSY, EOWNERDEAD, ETIMEDOUT};
+use spinpark_linux::{Scope, lookup};
+use spinpark_observe::format::{Detail, Role};
+use spinpark_observe::recorder::{Call, Letting};
+
+use crate::exports::Function;
+use crate::next;
+use crate::start::{RECORDER, look_for_wishes};
+
+const CONTENDED: u32 = Detail::Contended as u32;
+const FULL: u32 = Detail::Full as u32;
+
+/// glibc's `__libc_single_threaded` (2.32), or a byte that is always 0.
+static SINGLE: AtomicPtr<u8> = AtomicPtr::new((&raw const NEVER).cast_mut());
+static NEVER: u8 = 0;
+
+/// Finds that byte.
+pub(crate) fn start() {
+    let single = lookup(Scope::All, c"__libc_single_threaded");
+    if !single.is_null() {
+        SINGLE.store(single.cast(), Relaxed);
+    }
+}
+
+/// Whether the process has one thread: nobody can wait for anybody.
+#[inline(always)]
+pub(crate) fn is_alone() -> bool {
+    // SAFETY: points to a byte of this library or of libc, neither of which is unloaded while it runs.
+    unsafe { SINGLE.load(Relaxed).read_volatile() != 0 }
+}
+
+/// What the functions of a family answer.
+pub(crate) struct Answers {
+    busy: c_int,
+    timed_out: c_int,
+    /// Besides 0: had, but its owner had died.
+    had_too: c_int,
+}
+
+/// pthread's answers.
+pub(crate) const POSIX: Answers = Answers { busy: EBUSY, timed_out: ETIMEDOUT, had_too: EOWNERDEAD };
+/// C11's: `thrd_busy`, `thrd_timedout`.
+pub(crate) const C11: Answers = Answers { busy: 1, timed_out: 4, had_too: 0 };
+
+impl Answers {
+    #[inline(always)]
+    fn is_had(&self, result: c_int) -> bool {
+        result == 0 || result == self.had_too
+    }
+}
+
+/// How a lock is had: the next implementation's functions.
+pub(crate) struct Way {
+    pub(crate) try_it: Function,
+    pub(crate) lock: Function,
+    pub(crate) answers: Answers,
+    /// Where glibc's objects have the owner's thread id, bytes from their start; 0 for nowhere.
+    pub(crate) owner_at: usize,
+}
+
+/// Gets a lock.
+///
+/// # Safety
+///
+/// As to call the functions of `way` with these arguments; the call's site is that of the caller.
+#[inline(always)]
+pub(crate) unsafe fn lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: &Call) -> c_int {
+    if DETAIL == CONTENDED && !RECORDER.is_hot(call.address) {
+        if is_alone() {
+            // SAFETY: the caller's arguments.
+            return unsafe { next::call(way.lock, arguments) };
+        }
+        // SAFETY: the caller's arguments; a try has the first of them.
+        let result = unsafe { next::call(way.try_it, arguments) };
+        if result == way.answers.busy {
+            // SAFETY: the caller's promise.
+            return unsafe { wait::<DETAIL>(way, arguments, call) };
+        }
+        return result;
+    }
+    // SAFETY: the caller's arguments; a try has the first of them.
+    let result = unsafe { next::call(way.try_it, arguments) };
+    if way.answers.is_had(result) {
+        had::<DETAIL>(call);
+    } else if result == way.answers.busy {
+        // SAFETY: the caller's promise.
+        return unsafe { wait::<DETAIL>(way, arguments, call) };
+    }
+    result
+}
+
+/// A lock was had at once.
+#[inline(always)]
+fn had<const DETAIL: u32>(call: &Call) {
+    let Some(own) = RECORDER.enter() else { return };
+    match DETAIL {
+        CONTENDED => RECORDER.acquired_at_once(own, call, false, false),
+        FULL => RECORDER.acquired_at_once(own, call, true, true),
+        _ => RECORDER.count_or_sample(own, call),
+    }
+    RECORDER.leave();
+}
+
+/// A lock has to be waited for.
+#[cold]
+#[inline(never)]
+unsafe fn wait<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: &Call) -> c_int {
+    let Some(own) = RECORDER.enter() else {
+        // SAFETY: the caller's arguments.
+        return unsafe { next::call(way.lock, arguments) };
+    };
+    let owner = match way.owner_at {
+        0 => 0,
+        // SAFETY: inside the caller's object; others may write it meanwhile, and whatever it is, it is a hint.
+        at => unsafe { ((call.address + at) as *const u32).read_volatile() },
+    };
+    let wait = RECORDER.begin_wait(own, call, owner, DETAIL == FULL);
+    // While it blocks, signal handlers may use locks.
+    RECORDER.leave();
+    // SAFETY: the caller's arguments.
+    let result = unsafe { next::call(way.lock, arguments) };
+    let Some(own) = RECORDER.enter() else { return result };
+    let ended = RECORDER.end_wait(own, call, &wait);
+    if way.answers.is_had(result) {
+        RECORDER.acquired(own, call, &ended);
+    } else if result == way.answers.timed_out {
+        RECORDER.gave_up(own, &ended);
+    }
+    RECORDER.leave();
+    look_for_wishes::<DETAIL>();
+    result
+}
+
+/// Tries to get a lock, because the program does.
+///
+/// # Safety
+///
+/// As [`lock`].
+#[inline(always)]
+pub(crate) unsafe fn try_lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: &Call) -> c_int {
+    // SAFETY: the caller's arguments.
+    let result = unsafe { next::call(way.try_it, arguments) };
+    if DETAIL == CONTENDED && !RECORDER.is_hot(call.address) {
+        return result;
+    }
+    if way.answers.is_had(result) {
+        had::<DETAIL>(call);
+    } else if result == way.answers.busy {
+        failed(call);
+    }
+    result
+}
+
+#[cold]
+#[inline(never)]
+fn failed(call: &Call) {
+    if let Some(own) = RECORDER.enter() {
+        RECORDER.failed(own, call);
+        RECORDER.leave();
+    }
+}
+
+/// Lets a lock go. The role of the call is that in which wake-ups are counted if it is not known how it was had.
+///
+/// # Safety
+///
+/// As to call `unlock` with this address; the call's site is that of the caller.
+#[inline(always)]
+pub(crate) unsafe fn unlock<const DETAIL: u32>(unlock: Function, call: &Call) -> c_int {
+    let arguments = [call.address, 0, 0, 0];
+    let is_noted = RECORDER.holds_anything();
+    if !is_noted && !RECORDER.is_hot(call.address) {
+        // SAFETY: the caller's object.
+        return unsafe { next::call(unlock, arguments) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { let_go(unlock, call) }
+}
+
+#[inline(never)]
+unsafe fn let_go(unlock: Function, call: &Call) -> c_int {
+    let arguments = [call.address, 0, 0, 0];
+    let Some(own) = RECORDER.enter() else {
+        // SAFETY: the caller's object.
+        return unsafe { next::call(unlock, arguments) };
+    };
+    let is_hot = RECORDER.is_hot(call.address);
+    let letting = RECORDER.release(own, call.address);
+    if is_hot {
+        RECORDER.begin_release(call.address);
+    }
+    // SAFETY: the caller's object.
+    let result = unsafe { next::call(unlock, arguments) };
+    if result != 0 {
+        RECORDER.kept(own, call.address, &letting);
+    } else if let Letting::Last(release) = &letting {
+        RECORDER.released(own, release);
+    }
+    if is_hot && RECORDER.end_release() {
+        let role = if let Letting::Last(release) = &letting { release.role() } else { Role::Write };
+        RECORDER.woke(own, &Call { role, ..*call });
+    }
+    RECORDER.leave();
+    result
+}
