@@ -5,11 +5,27 @@
 //! | [`model`]   | a [`Profile`](model::Profile): the contract between reading and showing          |
 //! | [`read`]    | recordings, `PID.spinprof`                                                       |
 //! | [`symbols`] | functions and lines                                                             |
+//! | [`json`]    | profiles as JSON; [`json::load`] reads whatever there is                         |
+//! | [`answer`]  | the answer, in sentences                                                        |
+//! | [`classes`] | locks of one creation site as one                                               |
+//! | [`text`]    | tables for terminals                                                            |
+//! | [`diff`]    | two profiles compared                                                           |
+//! | [`folded`]  | stacks of waiting, for flame graphs                                             |
+//! | [`pprof`]   | the same and more for `go tool pprof`                                           |
+//! | [`html`]    | the report as a page                                                            |
 
+pub mod answer;
+pub mod classes;
+pub mod diff;
+pub mod folded;
 pub mod html;
+pub mod json;
 pub mod model;
+pub mod pprof;
 pub mod read;
 pub mod symbols;
 #[doc(hidden)]
 pub mod testing;
+pub mod text;
+pub mod units;
 pub mod words;

@@ -169,7 +169,7 @@ pub struct Lock {
 }
 
 /// What a lock is; see the recorder's format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "see `spinpark_observe::format::Kind`")]
 pub enum Kind {

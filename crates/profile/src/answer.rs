@@ -1,0 +1,212 @@
+//! The answer, in sentences: which lock matters, who holds it while who waits, and whether waiting matters at all.
+//!
+//! Waiting for a signal of a condition variable is not waiting for a lock: a thread without work waits for work. It is said
+//! apart, and no share has it in it.
+
+use std::collections::BTreeMap;
+
+use crate::model::{Detail, Ended, Kind, Lock, LocksOf, PlaceId, Profile, Role};
+use crate::units::{count, percent, time};
+
+/// With less of the threads' time than this, waiting is not what makes a program slow.
+const SMALL_SHARE: f64 = 0.02;
+/// And with fewer threads waiting than this, on average. Besides, because the time of threads that ended is overstated.
+const SMALL_WAITERS: f64 = 0.05;
+/// A holder or waiter with less of a lock's waiting than this is not the one to name.
+const NAMED: f64 = 0.25;
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// One sentence.
+    pub headline: String,
+    /// What belongs to it: how much waiting there was, who waited, what was left out. Whole sentences.
+    pub details: Vec<String>,
+    /// Time waited for locks ÷ time of all threads, 0 to 1. At least that much: a thread's time ends with the recording.
+    pub share_of_time: f64,
+    /// How many threads waited for a lock at a time, on average.
+    pub waiters: f64,
+    /// Whether there is too little waiting to matter.
+    pub is_small: bool,
+    /// [`Lock::id`] of the lock that was waited for most.
+    pub lock: Option<u32>,
+}
+
+/// The answer of a profile.
+#[must_use]
+pub fn answer(profile: &Profile) -> Answer {
+    let waited = profile.lock_wait();
+    let share_of = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+    let share_of_time = share_of(waited, profile.thread_time()).min(1.0);
+    let waiters = share_of(waited, profile.duration);
+    let is_small = share_of_time < SMALL_SHARE && waiters < SMALL_WAITERS;
+    let top = profile.locks.first().filter(|lock| lock.lock_wait() > 0);
+
+    let mut details = Vec::new();
+    let headline = match top {
+        _ if profile.locks.is_empty() => nothing(profile),
+        None => String::from("No thread had to wait for a lock."),
+        Some(top) => {
+            let sentence = blame(profile, top, waited);
+            if is_small {
+                let how_much = amount(profile, waited, share_of_time, waiters);
+                details.push(sentence);
+                format!("Waiting for locks is not what makes this program slow: {how_much}.")
+            } else {
+                details.push(format!(
+                    "Threads waited for locks {}.",
+                    amount(profile, waited, share_of_time, waiters)
+                ));
+                sentence
+            }
+        }
+    };
+    if let Some(top) = top {
+        details.extend(roles(top));
+        details.extend(others(profile, waited));
+    }
+    let signals = profile.signal_wait();
+    if signals > 0 {
+        details.push(format!(
+            "Besides, threads waited {} for signals of condition variables: for work, not for locks.",
+            time(signals as f64)
+        ));
+    }
+    Answer { headline, details, share_of_time, waiters, is_small, lock: top.map(|lock| lock.id) }
+}
+
+/// Why there may be nothing.
+fn nothing(profile: &Profile) -> String {
+    let reason = match (profile.detail, profile.locks_of) {
+        (Detail::Off, _) => "recording was off",
+        (Detail::Contended, _) => {
+            "no thread had to wait for a lock, and with the detail `contended` nothing else is recorded"
+        }
+        (_, LocksOf::Library) => "no lock of the library was used while it was recorded",
+        _ => {
+            "the program called no pthread lock: it has none, or has its own, like Go and Rust's std, or is \
+             statically linked"
+        }
+    };
+    let so_far = if profile.ended == Ended::Running { " so far" } else { "" };
+    format!("There is nothing to see{so_far}: {reason}.")
+}
+
+/// `1.23 s in all, 34 % of the time of 8 threads; on average 2.7 of them waited`.
+fn amount(profile: &Profile, waited: u64, share: f64, waiters: f64) -> String {
+    let threads: u32 = profile.threads.iter().map(|thread| thread.users).sum();
+    let waiting = match waiters {
+        waiters if waiters < 0.005 => String::from("hardly ever one"),
+        waiters if waiters < 9.95 => format!("on average {}", shown(waiters)),
+        waiters => format!("on average {waiters:.0}"),
+    };
+    let time = time(waited as f64);
+    match threads {
+        0 => format!("for {time} in all"),
+        1 => format!("for {time} in all, {} of the time of one thread", percent(share)),
+        threads => format!(
+            "for {time} in all, {} of the time of {} threads; {waiting} of them waited at a time",
+            percent(share),
+            count(u64::from(threads))
+        ),
+    }
+}
+
+fn shown(number: f64) -> String {
+    if number < 0.095 { format!("{number:.2}") } else { format!("{number:.1}") }
+}
+
+/// `87 % of all waiting is on one mutex, `cache_lock`, held by `store_update` while `flush` waits.`
+fn blame(profile: &Profile, top: &Lock, waited: u64) -> String {
+    let share = top.lock_wait() as f64 / waited as f64;
+    let lock = named(top);
+    let start = match share {
+        share if top.kind == Kind::Condvar => {
+            format!("{} of all waiting is to get a mutex back after a signal of {lock}", percent(share))
+        }
+        1.0 => format!("All waiting is on one {}, {lock}", top.kind.noun()),
+        share if share >= 0.5 => {
+            format!("{} of all waiting is on one {}, {lock}", percent(share), top.kind.noun())
+        }
+        share => format!(
+            "No lock stands out: the most waiting, {}, is on the {} {lock}",
+            percent(share),
+            top.kind.noun()
+        ),
+    };
+    let most = |place: fn(&crate::model::Pair) -> Option<PlaceId>| {
+        let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+        let pairs = profile.pairs.iter().filter(|pair| pair.lock == top.id && pair.role.is_lock());
+        for pair in pairs {
+            if let Some(place) = place(pair).and_then(|place| profile.places.get(place)) {
+                *sums.entry(place.function()).or_default() += pair.wait_total;
+            }
+        }
+        let (name, sum) = sums.into_iter().max_by_key(|(_, sum)| *sum)?;
+        let share = sum as f64 / top.lock_wait() as f64;
+        (share >= NAMED).then_some((name, share))
+    };
+    let part = |share: f64| if share < 0.75 { format!(" ({})", percent(share)) } else { String::new() };
+    let end = match (most(|pair| pair.holder), most(|pair| Some(pair.waiter))) {
+        (Some((holder, held)), Some((waiter, _))) if holder == waiter => {
+            format!(", held by `{holder}`{} while other threads wait in it", part(held))
+        }
+        (Some((holder, held)), Some((waiter, waited))) => {
+            format!(", held by `{holder}`{} while `{waiter}` waits{}", part(held), part(waited))
+        }
+        (Some((holder, held)), None) => format!(", held by `{holder}`{} while others wait", part(held)),
+        (None, Some((waiter, waited))) => format!("; `{waiter}` waits for it{}", part(waited)),
+        (None, None) => String::new(),
+    };
+    format!("{start}{end}.")
+}
+
+/// The label in quotes; a label that says what kind it is without the kind.
+fn named(lock: &Lock) -> String {
+    let label = lock.label.strip_prefix(lock.kind.noun()).map_or(lock.label.as_str(), str::trim_start);
+    match label.split_once(' ') {
+        Some((word @ ("of" | "in"), place)) => {
+            let word = if word == "of" { "made by" } else { "used in" };
+            let (function, line) = place
+                .split_once(" (")
+                .map_or((place, String::new()), |(function, line)| (function, format!(" ({line}")));
+            format!("{word} `{function}`{line}")
+        }
+        Some(("at", address)) => format!("at {address}"),
+        _ => format!("`{label}`"),
+    }
+}
+
+/// Readers and writers apart.
+fn roles(top: &Lock) -> Option<String> {
+    if top.kind != Kind::RwLock {
+        return None;
+    }
+    let of = |role: Role| top.role(role).map_or((0, 0), |stats| (stats.wait.total, stats.contended));
+    let (readers, writers) = (of(Role::Read), of(Role::Write));
+    let all = (readers.0 + writers.0) as f64;
+    let part = |who: &str, (total, waits): (u64, u64)| {
+        format!("{who} waited {} ({} waits)", percent(total as f64 / all), count(waits))
+    };
+    Some(format!("Of this, {}, {}.", part("readers", readers), part("writers", writers)))
+}
+
+/// How many other locks share most of the waiting.
+fn others(profile: &Profile, waited: u64) -> Option<String> {
+    let waits: Vec<u64> = profile.locks.iter().map(Lock::lock_wait).filter(|wait| *wait > 0).collect();
+    if waits.len() < 2 || waits[0] as f64 >= 0.8 * waited as f64 {
+        return None;
+    }
+    let mut sum = 0.0;
+    let is_needed = |wait: &&u64| {
+        let is_needed = sum < 0.8 * waited as f64;
+        sum += **wait as f64;
+        is_needed
+    };
+    let most = waits.iter().take_while(is_needed).count();
+    Some(format!(
+        "{most} of {} locks that were waited for have {} of it.",
+        count(waits.len() as u64),
+        percent(waits[..most].iter().sum::<u64>() as f64 / waited as f64)
+    ))
+}

@@ -1,0 +1,142 @@
+//! Locks of one creation site as one: a program with a lock per object has thousands of the same kind.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use crate::model::{Held, Kind, Lock, Outcomes, Pair, PlaceId, Profile, Role, RoleStats, Site, Strip, Times};
+
+/// The profile with one lock per class ([`Lock::class`]); its label says how many there are. Everything that shows profiles
+/// shows this one too.
+///
+/// Sums are sums, the longest are the longest; `longest_queue` is that of one lock. Addresses are those of the first lock.
+#[must_use]
+pub fn by_class(profile: &Profile) -> Profile {
+    let mut classes: BTreeMap<(&str, Kind), Vec<&Lock>> = BTreeMap::new();
+    for lock in &profile.locks {
+        classes.entry((lock.class(), lock.kind)).or_default().push(lock);
+    }
+    let mut numbers: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut merged: Vec<Lock> = Vec::new();
+    for ((class, _), members) in classes {
+        let first = members.iter().min_by_key(|lock| lock.id).expect("a class has a lock");
+        numbers.extend(members.iter().map(|lock| (lock.id, first.id)));
+        let mut lock = (*first).clone();
+        if members.len() > 1 {
+            lock.label = format!("{class} ({} locks)", members.len());
+            lock.is_destroyed = members.iter().all(|lock| lock.is_destroyed);
+            lock.roles = roles(&members);
+        }
+        merged.push(lock);
+    }
+    merged.sort_by_key(|lock| {
+        let acquisitions: u64 = lock.roles.iter().map(|stats| stats.acquisitions).sum();
+        (Reverse(lock.lock_wait()), Reverse(acquisitions), lock.id)
+    });
+
+    type Key = (u32, Role, PlaceId, Option<PlaceId>);
+    let mut pairs: BTreeMap<Key, Pair> = BTreeMap::new();
+    for pair in &profile.pairs {
+        let lock = numbers.get(&pair.lock).copied().unwrap_or(pair.lock);
+        let nothing = Pair { lock, count: 0, wait_total: 0, wait_longest: 0, ..pair.clone() };
+        let sum = pairs.entry((lock, pair.role, pair.waiter, pair.holder)).or_insert(nothing);
+        sum.count += pair.count;
+        sum.wait_total += pair.wait_total;
+        sum.wait_longest = sum.wait_longest.max(pair.wait_longest);
+    }
+    let mut pairs: Vec<Pair> = pairs.into_values().collect();
+    pairs.sort_by_key(|pair| (pair.role == Role::Signal, Reverse(pair.wait_total), Reverse(pair.count)));
+    Profile { locks: merged, pairs, ..profile.clone() }
+}
+
+fn roles(members: &[&Lock]) -> Vec<RoleStats> {
+    let mut roles: BTreeMap<Role, RoleStats> = BTreeMap::new();
+    for stats in members.iter().flat_map(|lock| &lock.roles) {
+        match roles.get_mut(&stats.role) {
+            None => drop(roles.insert(stats.role, stats.clone())),
+            Some(sum) => add(sum, stats),
+        }
+    }
+    for stats in roles.values_mut() {
+        stats.sites.sort_by_key(|site| (Reverse(site.wait_total), Reverse(site.blocked_total), site.place));
+    }
+    roles.into_values().collect()
+}
+
+fn add(sum: &mut RoleStats, other: &RoleStats) {
+    sum.acquisitions += other.acquisitions;
+    sum.contended += other.contended;
+    sum.failed_tries += other.failed_tries;
+    add_times(&mut sum.wait, &other.wait);
+    add_held(&mut sum.hold, &other.hold);
+    let (outcomes, more) = (&mut sum.outcomes, &other.outcomes);
+    *outcomes = Outcomes {
+        spun: outcomes.spun + more.spun,
+        parked: outcomes.parked + more.parked,
+        handed_over: outcomes.handed_over + more.handed_over,
+        timed_out: outcomes.timed_out + more.timed_out,
+        unknown: outcomes.unknown + more.unknown,
+        owner_changed: outcomes.owner_changed + more.owner_changed,
+        off_cpu: outcomes.off_cpu + more.off_cpu,
+        budget: outcomes.budget + more.budget,
+    };
+    sum.wake_ups += other.wake_ups;
+    sum.longest_queue = sum.longest_queue.max(other.longest_queue);
+    add_strip(&mut sum.strip, &other.strip);
+    for site in &other.sites {
+        match sum.sites.iter_mut().find(|known| known.place == site.place) {
+            None => sum.sites.push(site.clone()),
+            Some(known) => add_site(known, site),
+        }
+    }
+}
+
+fn add_times(sum: &mut Times, other: &Times) {
+    sum.count += other.count;
+    sum.total += other.total;
+    sum.longest = sum.longest.max(other.longest);
+    let bins = sum.histogram.len().max(other.histogram.len());
+    sum.histogram.resize(bins, 0);
+    for (bin, more) in sum.histogram.iter_mut().zip(&other.histogram) {
+        *bin += more;
+    }
+}
+
+/// Errors of independent samples add up as their squares do.
+fn add_held(sum: &mut Held, other: &Held) {
+    add_times(&mut sum.measured, &other.measured);
+    sum.total += other.total;
+    sum.total_error = (sum.total_error as f64).hypot(other.total_error as f64).ceil() as u64;
+}
+
+fn add_site(sum: &mut Site, other: &Site) {
+    sum.acquisitions += other.acquisitions;
+    sum.contended += other.contended;
+    sum.wait_total += other.wait_total;
+    sum.wait_longest = sum.wait_longest.max(other.wait_longest);
+    add_held(&mut sum.hold, &other.hold);
+    sum.blocked += other.blocked;
+    sum.blocked_total += other.blocked_total;
+}
+
+/// Parts are powers of two of a µs: the finer ones are made coarser.
+fn add_strip(sum: &mut Strip, other: &Strip) {
+    if other.waited.is_empty() {
+        return;
+    }
+    if sum.waited.is_empty() {
+        *sum = other.clone();
+        return;
+    }
+    let part = sum.part.max(other.part);
+    let mut waited = vec![0; 64];
+    for strip in [&*sum, other] {
+        let group = (part / strip.part.max(1)).max(1) as usize;
+        for (index, time) in strip.waited.iter().enumerate() {
+            waited[(index / group).min(63)] += time;
+        }
+    }
+    while waited.last() == Some(&0) {
+        waited.pop();
+    }
+    *sum = Strip { part, waited };
+}

@@ -1,0 +1,90 @@
+//! Folded stacks of waiting: for flame graphs (inferno, FlameGraph, speedscope).
+//!
+//! A line is the frames from the outermost to the innermost, with `;` between them, and the µs waited there.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use crate::model::{Frame, Lock, PlaceId, Profile, Role};
+
+/// What lines have besides the stack of who waited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// A last frame with the lock: `[cache_lock]`.
+    pub lock: bool,
+    /// Then a frame with who held it: `[held by store_update]`.
+    pub holder: bool,
+    /// Waiting for signals of condition variables too; a frame says so: `[signal]`.
+    pub signals: bool,
+}
+
+/// The lines, in order. Less than half a µs is left out.
+#[must_use]
+pub fn folded(profile: &Profile, options: Options) -> String {
+    let mut lines: BTreeMap<String, u64> = BTreeMap::new();
+    let uses = profile.locks.iter().flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)));
+    for (lock, stats) in uses.filter(|(_, stats)| options.signals || stats.role.is_lock()) {
+        for site in stats.sites.iter().filter(|site| site.wait_total > 0) {
+            let stack = stack(profile, site.place, lock, stats.role, options);
+            if options.holder && stats.role.is_lock() {
+                for (holder, waited) in holders(profile, lock, stats.role, site.place, site.wait_total) {
+                    *lines.entry(format!("{stack};[held by {holder}]")).or_default() += waited;
+                }
+            } else {
+                *lines.entry(stack).or_default() += site.wait_total;
+            }
+        }
+    }
+    let mut text = String::new();
+    for (stack, waited) in lines {
+        let us = (waited + 500) / 1_000;
+        if us > 0 {
+            let _ = writeln!(text, "{stack} {us}");
+        }
+    }
+    text
+}
+
+fn stack(profile: &Profile, place: PlaceId, lock: &Lock, role: Role, options: Options) -> String {
+    let frames = profile.places.get(place).map_or(&[][..], |place| &place.frames);
+    let mut names: Vec<String> = frames.iter().rev().map(frame).collect();
+    if profile.places.get(place).is_some_and(|place| place.is_cut) {
+        names.insert(0, String::from("[…]"));
+    }
+    if role == Role::Signal {
+        names.push(String::from("[signal]"));
+    }
+    if options.lock {
+        names.push(format!("[{}]", clean(&lock.label)));
+    }
+    names.join(";")
+}
+
+/// Who held the lock during the waits at a place, and for how long. What no pair accounts for has an unknown holder.
+fn holders(profile: &Profile, lock: &Lock, role: Role, place: PlaceId, all: u64) -> Vec<(String, u64)> {
+    let mut rest = all;
+    let mut found: Vec<(String, u64)> = Vec::new();
+    for pair in &profile.pairs {
+        if pair.lock == lock.id && pair.role == role && pair.waiter == place {
+            let holder = pair.holder.and_then(|holder| profile.places.get(holder));
+            let name = holder.map_or_else(|| String::from("?"), |holder| clean(&holder.function()));
+            let waited = pair.wait_total.min(rest);
+            rest -= waited;
+            found.push((name, waited));
+        }
+    }
+    if rest > 0 {
+        found.push((String::from("?"), rest));
+    }
+    found
+}
+
+fn frame(frame: &Frame) -> String {
+    let inlined = if frame.is_inlined { "_[i]" } else { "" };
+    clean(&frame.short()) + inlined
+}
+
+/// `;` separates frames.
+fn clean(name: &str) -> String {
+    name.replace(';', ":").replace('\n', " ")
+}

@@ -1,0 +1,134 @@
+//! Profiles as JSON: an array with one [`Profile`] per process, each of which begins with `format` and `version`.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::model::{FORMAT, Profile, VERSION};
+use crate::read::{ReadError, directory, profile};
+use crate::symbols::Symbols;
+
+/// The file of a directory that has its profiles with symbols, so that a report needs no programs any more.
+pub const FILE: &str = "profile.json";
+
+/// What was read.
+#[derive(Debug)]
+pub struct Loaded {
+    /// One per process, the oldest first.
+    pub profiles: Vec<Profile>,
+    /// Files that are no profiles, and why.
+    pub broken: Vec<ReadError>,
+}
+
+/// The document.
+///
+/// # Panics
+/// Never: numbers and text can be written.
+#[must_use]
+pub fn text(profiles: &[Profile]) -> String {
+    serde_json::to_string_pretty(profiles).expect("numbers and text can be written") + "\n"
+}
+
+/// Reads a document: an array of profiles, or one.
+///
+/// # Errors
+/// [`ReadError`]: it is missing or unreadable, no JSON, another format, or another version.
+pub fn read(path: &Path) -> Result<Vec<Profile>, ReadError> {
+    #[derive(Deserialize)]
+    struct Start {
+        format: Option<String>,
+        version: Option<u32>,
+    }
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Starts {
+        Several(Vec<Start>),
+        One(Start),
+    }
+    let text = fs::read_to_string(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => ReadError::Missing(path.to_owned()),
+        _ => ReadError::Unreadable(path.to_owned(), error),
+    })?;
+    let broken = |error| ReadError::Json(path.to_owned(), error);
+    // First what it is, so that another version is not an unknown field.
+    let value: serde_json::Value = serde_json::from_str(&text).map_err(broken)?;
+    let is_array = value.is_array();
+    let starts = match serde_json::from_value(value).map_err(|_| ReadError::Foreign(path.to_owned()))? {
+        Starts::Several(starts) => starts,
+        Starts::One(start) => vec![start],
+    };
+    for start in starts {
+        if start.format.as_deref() != Some(FORMAT) {
+            return Err(ReadError::Foreign(path.to_owned()));
+        }
+        let version = start.version.unwrap_or(0);
+        if version != VERSION {
+            return Err(ReadError::Version(path.to_owned(), version));
+        }
+    }
+    if is_array {
+        serde_json::from_str(&text).map_err(broken)
+    } else {
+        serde_json::from_str(&text).map(|profile| vec![profile]).map_err(broken)
+    }
+}
+
+/// Writes [`FILE`] in `directory`, and returns its path. Who reads it meanwhile sees the old one.
+///
+/// # Errors
+/// As the system has them.
+pub fn save(directory: &Path, profiles: &[Profile]) -> io::Result<PathBuf> {
+    let path = directory.join(FILE);
+    let unfinished = directory.join(format!(".{FILE}.{}", std::process::id()));
+    let written = fs::write(&unfinished, text(profiles)).and_then(|()| fs::rename(&unfinished, &path));
+    if written.is_err() {
+        let _ = fs::remove_file(&unfinished);
+    }
+    written.map(|()| path)
+}
+
+/// The profiles of `path`: a directory, a recording, or a JSON document.
+///
+/// In a directory, a process is taken from [`FILE`] if that has it, since its symbols were looked up when the programs were
+/// what they had been. A process that was still running then is read again.
+///
+/// # Errors
+/// [`ReadError`], if there is no profile that can be read.
+pub fn load(path: &Path, symbols: &mut Symbols) -> Result<Loaded, ReadError> {
+    if path.extension().is_some_and(|extension| extension == "json") && !path.is_dir() {
+        return Ok(Loaded { profiles: read(path)?, broken: Vec::new() });
+    }
+    let mut broken = Vec::new();
+    let saved = match read(&path.join(FILE)) {
+        Ok(profiles) => profiles,
+        // Not a directory, or without the file.
+        Err(ReadError::Missing(_) | ReadError::Unreadable(..)) => Vec::new(),
+        Err(error) => {
+            broken.push(error);
+            Vec::new()
+        }
+    };
+    let recordings = match directory(path) {
+        Ok(found) => {
+            broken.extend(found.broken);
+            found.recordings
+        }
+        Err(ReadError::Empty(_)) if !saved.is_empty() => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    let mut profiles = saved;
+    for recording in &recordings {
+        let view = recording.view();
+        let header = view.header();
+        let is_it = |profile: &Profile| profile.pid == header.pid && profile.started == header.start_realtime;
+        match profiles.iter().position(is_it) {
+            Some(at) if profiles[at].ended != crate::model::Ended::Running => {}
+            Some(at) => profiles[at] = profile(recording, symbols),
+            None => profiles.push(profile(recording, symbols)),
+        }
+    }
+    profiles.sort_by_key(|profile| (profile.started, profile.pid));
+    Ok(Loaded { profiles, broken })
+}

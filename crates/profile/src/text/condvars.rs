@@ -1,0 +1,44 @@
+//! Condition variables: waiting for work, and waiting to get the mutex back.
+
+use super::{Style, render};
+use crate::model::{Kind, Profile, Role, RoleStats, Times};
+use crate::units::{short_count, time, time_or_dash};
+
+/// The table of condition variables. From 100 columns on it has means.
+#[must_use]
+pub fn condvars(profile: &Profile, style: Style) -> String {
+    let condvars = profile.locks.iter().filter(|lock| lock.kind == Kind::Condvar);
+    let is_wide = style.width >= 100;
+    let mut header = vec!["condvar", "waits", "timed\nout", "for\nsignal"];
+    header.extend(is_wide.then_some("\nmean"));
+    header.extend(["\nmax", "for\nmutex"]);
+    header.extend(is_wide.then_some("\nmean"));
+    header.extend(["\nmax", "signals"]);
+    let of_none = Times::default();
+    let rows = condvars.map(|lock| {
+        let (signal, back) = (lock.role(Role::Signal), lock.role(Role::Back));
+        let number = |of: fn(&RoleStats) -> u64| short_count(signal.map_or(0, of));
+        let mut row = vec![
+            lock.label.clone(),
+            number(|stats| stats.contended),
+            number(|stats| stats.outcomes.timed_out),
+        ];
+        for stats in [signal, back] {
+            let times = stats.map_or(&of_none, |stats| &stats.wait);
+            row.push(time_or_dash(times.total));
+            row.extend(
+                is_wide.then(|| if times.count == 0 { String::from("–") } else { time(times.mean()) }),
+            );
+            row.push(time_or_dash(times.longest));
+        }
+        row.push(number(|stats| stats.wake_ups));
+        row
+    });
+    render(
+        style,
+        "Condition variables: waiting for work, and for the mutex after it",
+        &header,
+        1,
+        rows.collect(),
+    )
+}

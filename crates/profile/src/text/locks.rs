@@ -1,0 +1,73 @@
+//! Locks: how often taken, how long waited for, how long held.
+
+use super::spark::Spark;
+use super::{Style, render};
+use crate::model::{Kind, Lock, Profile, Role, RoleStats};
+use crate::units::{percent, short_count, time, time_or_dash};
+
+/// The table of locks; condition variables have their own.
+///
+/// From 100 columns on it has means and histograms of waits, from 120 on the longest queue and the time held in all.
+#[must_use]
+pub fn locks(profile: &Profile, style: Style) -> String {
+    let used: Vec<(&Lock, &RoleStats)> = profile
+        .locks
+        .iter()
+        .filter(|lock| lock.kind != Kind::Condvar)
+        .flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)))
+        .collect();
+    let (is_wide, is_widest) = (style.width >= 100, style.width >= 120);
+    let waits = used.iter().take(style.rows).map(|(_, stats)| &stats.wait);
+    let spark = is_wide.then(|| Spark::new(waits, if is_widest { 16 } else { 12 })).flatten();
+    let title = spark.map(|spark| spark.title("waits"));
+
+    let mut header = vec!["lock", "taken", "waited", "wait\nin all"];
+    header.extend(is_wide.then_some("wait\nmean"));
+    header.push("wait\nmax");
+    header.extend(is_widest.then_some("held\nin all"));
+    header.extend(["held\nmean", "held\nmax"]);
+    header.extend(is_widest.then_some("longest\nqueue"));
+    header.extend(title.as_deref());
+    let rows = used.into_iter().map(|(lock, stats)| {
+        let waits = stats.wait.count > 0;
+        let held = stats.hold.measured.count > 0;
+        let estimate = if stats.hold.total_error > 0 { "~" } else { "" };
+        let mut row = vec![
+            name(lock, stats.role),
+            short_count(stats.acquisitions),
+            stats.contended_share().map_or_else(dash, percent),
+            time_or_dash(stats.wait.total),
+        ];
+        row.extend(is_wide.then(|| if waits { time(stats.wait.mean()) } else { dash() }));
+        row.push(time_or_dash(stats.wait.longest));
+        row.extend(
+            is_widest
+                .then(|| if held { estimate.to_owned() + &time(stats.hold.total as f64) } else { dash() }),
+        );
+        row.push(if held {
+            estimate.to_owned() + &time(stats.hold.mean(stats.acquisitions))
+        } else {
+            dash()
+        });
+        row.push(time_or_dash(stats.hold.measured.longest));
+        row.extend(
+            is_widest
+                .then(|| if stats.longest_queue > 0 { short_count(stats.longest_queue) } else { dash() }),
+        );
+        row.extend(spark.map(|spark| if waits { spark.row(&stats.wait) } else { String::new() }));
+        row
+    });
+    render(style, "Locks", &header, 1, rows.collect())
+}
+
+fn dash() -> String {
+    String::from("–")
+}
+
+/// The label, and the role of those that have two.
+pub(super) fn name(lock: &Lock, role: Role) -> String {
+    match lock.kind {
+        Kind::RwLock => format!("{}, {}", lock.label, role.word()),
+        _ => lock.label.clone(),
+    }
+}

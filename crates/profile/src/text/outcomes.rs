@@ -1,0 +1,54 @@
+//! What became of those who had to wait.
+
+use std::iter;
+
+use super::{Style, render};
+use crate::model::{Kind, Profile, RoleStats};
+use crate::units::short_count;
+
+/// The table of outcomes; from 100 columns on also why spinning ended. Nothing if none is known: glibc's locks do not tell.
+#[must_use]
+pub fn outcomes(profile: &Profile, style: Style) -> String {
+    let locks = profile.locks.iter().filter(|lock| lock.kind != Kind::Condvar);
+    let used = locks.flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)));
+    let is_wide = style.width >= 100;
+    let mut header = vec!["lock", "waited", "spun", "parked", "handed\nover", "timed\nout", "not\nknown"];
+    header.extend(is_wide.then_some(["new\nowner", "off\nCPU", "spun\nout"]).into_iter().flatten());
+    header.push("wake-\nups");
+    let rows = used.filter(|(_, stats)| is_known(stats)).map(|(lock, stats)| {
+        let outcomes = &stats.outcomes;
+        let mut numbers = vec![
+            stats.contended,
+            outcomes.spun,
+            outcomes.parked,
+            outcomes.handed_over,
+            outcomes.timed_out,
+            outcomes.unknown,
+        ];
+        if is_wide {
+            numbers.extend([outcomes.owner_changed, outcomes.off_cpu, outcomes.budget]);
+        }
+        numbers.push(stats.wake_ups);
+        let shown = numbers
+            .into_iter()
+            .map(|number| if number == 0 { String::from("·") } else { short_count(number) });
+        iter::once(super::locks::name(lock, stats.role)).chain(shown).collect()
+    });
+    let title = if is_wide { "What became of waits, and why spinning ended" } else { "What became of waits" };
+    render(style, title, &header, 1, rows.collect())
+}
+
+fn is_known(stats: &RoleStats) -> bool {
+    let outcomes = &stats.outcomes;
+    let known = [
+        outcomes.spun,
+        outcomes.parked,
+        outcomes.handed_over,
+        outcomes.timed_out,
+        outcomes.owner_changed,
+        outcomes.off_cpu,
+        outcomes.budget,
+        stats.wake_ups,
+    ];
+    stats.contended > 0 && known.iter().any(|number| *number > 0)
+}

@@ -1,0 +1,106 @@
+//! The whole report: the answer first.
+
+use super::{Style, blocking, condvars, locks, outcomes, sites, wrap};
+use crate::answer::answer;
+use crate::model::{Detail, Ended, LocksOf, Profile};
+use crate::units::{count, time};
+
+/// The report of one process: what ran, the answer, tables, what the numbers leave out, and what recording cost.
+#[must_use]
+pub fn report(profile: &Profile, style: Style) -> String {
+    let mut parts = vec![head(profile, style), first(profile, style)];
+    parts.extend([
+        locks(profile, style),
+        blocking(profile, style),
+        sites(profile, style),
+        condvars(profile, style),
+        outcomes(profile, style),
+        notes(profile, style),
+    ]);
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+/// `store --fast (process 4242): 10.0 s, 3 threads, spinpark's locks, detail `sampled`.`
+fn head(profile: &Profile, style: Style) -> String {
+    let command =
+        if profile.arguments.is_empty() { profile.program.clone() } else { profile.arguments.join(" ") };
+    let threads: u32 = profile.threads.iter().map(|thread| thread.users).sum();
+    let ended = match profile.ended {
+        Ended::Exited => "",
+        Ended::Killed => ", killed or replaced by another program",
+        Ended::Running => ", still running",
+    };
+    let locks = match profile.locks_of {
+        LocksOf::Glibc => "glibc's locks",
+        LocksOf::Spinpark => "spinpark's locks",
+        LocksOf::Library => "locks of the Rust library",
+    };
+    let detail = match profile.detail {
+        Detail::Off => String::from("off"),
+        Detail::Contended => String::from("contended"),
+        Detail::Sampled => format!("sampled (holds: 1 in {})", profile.sample_every),
+        Detail::Full => String::from("full"),
+    };
+    let threads = if threads == 1 {
+        String::from("1 thread")
+    } else {
+        format!("{} threads", count(u64::from(threads)))
+    };
+    let line = format!(
+        "{} (process {}): {}, {threads}{ended}; {locks}, detail {detail}.",
+        super::fit(&command, style.width / 2),
+        profile.pid,
+        time(profile.duration as f64)
+    );
+    wrap(&line, style.width, 2) + "\n"
+}
+
+fn first(profile: &Profile, style: Style) -> String {
+    let answer = answer(profile);
+    let headline = wrap(&answer.headline, style.width, 0);
+    let bold = if style.color { format!("\x1b[1m{headline}\x1b[0m") } else { headline };
+    let details = answer.details.join(" ");
+    if details.is_empty() { bold + "\n" } else { format!("{bold}\n{}\n", wrap(&details, style.width, 0)) }
+}
+
+/// What a reader has to know of the numbers.
+fn notes(profile: &Profile, style: Style) -> String {
+    let mut notes = Vec::new();
+    if profile.detail == Detail::Contended && !profile.locks.is_empty() {
+        notes.push(String::from(
+            "Counts begin when a lock was first waited for; only holds of those who had waited were measured \
+             (detail `contended`).",
+        ));
+    }
+    let estimated =
+        profile.locks.iter().flat_map(|lock| &lock.roles).filter(|stats| stats.hold.total_error > 0);
+    let widest = estimated
+        .filter(|stats| stats.hold.total > 0)
+        .map(|stats| stats.hold.total_error as f64 / stats.hold.total as f64)
+        .fold(0.0, f64::max);
+    if widest > 0.0 {
+        notes.push(format!(
+            "~ times held are estimated from samples; the widest 95 % interval is ±{}.",
+            crate::units::percent(widest)
+        ));
+    }
+    if profile.dropped > 0 {
+        notes.push(format!(
+            "{} records did not fit (a full disk, or more locks, threads or stacks than there is room for): numbers are \
+             too low.",
+            count(profile.dropped)
+        ));
+    }
+    if profile.nested > 0 {
+        notes.push(format!(
+            "{} calls from signal handlers were not recorded, since the recorder itself was at work in their thread.",
+            count(profile.nested)
+        ));
+    }
+    if let Some(cost) = &profile.cost {
+        notes.push(cost.says.clone());
+    }
+    notes.extend(profile.warnings.iter().map(|warning| format!("Warning: {warning}")));
+    notes.iter().map(|note| wrap(note, style.width, 2) + "\n").collect()
+}

@@ -1,0 +1,42 @@
+//! Places in the program: waiting there, and making others wait.
+
+use std::cmp::Reverse;
+
+use super::{Style, render};
+use crate::model::{Lock, Profile, Role, Site};
+use crate::units::{short_count, time_or_dash};
+
+/// All sites, with their locks; those first that waited longest or made others wait longest. Without those where threads
+/// wait for signals.
+pub(super) fn all(profile: &Profile) -> Vec<(&Lock, Role, &Site)> {
+    let mut sites: Vec<(&Lock, Role, &Site)> = profile
+        .locks
+        .iter()
+        .flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)))
+        .filter(|(_, stats)| stats.role.is_lock())
+        .flat_map(|(lock, stats)| stats.sites.iter().map(move |site| (lock, stats.role, site)))
+        .collect();
+    sites.sort_by_key(|(lock, role, site)| {
+        (Reverse(site.wait_total.max(site.blocked_total)), Reverse(site.acquisitions), lock.id, *role)
+    });
+    sites
+}
+
+/// The places that waited, or that made others wait.
+#[must_use]
+pub fn sites(profile: &Profile, style: Style) -> String {
+    let header = ["place", "lock", "waits", "wait\nin all", "wait\nmax", "held\nmax", "made\nwait", "for"];
+    let rows = all(profile).into_iter().map(|(lock, role, site)| {
+        vec![
+            profile.place_label(site.place),
+            super::locks::name(lock, role),
+            short_count(site.contended),
+            time_or_dash(site.wait_total),
+            time_or_dash(site.wait_longest),
+            time_or_dash(site.hold.measured.longest),
+            short_count(site.blocked),
+            time_or_dash(site.blocked_total),
+        ]
+    });
+    render(style, "Places", &header, 2, rows.collect())
+}

@@ -1,0 +1,239 @@
+//! What other programs read: folded stacks, pprof, JSON.
+
+use std::env;
+use std::fs;
+use std::process::Command;
+
+use flate2::read::GzDecoder;
+use prost::Message as _;
+use spinpark_profile::folded::{Options, folded};
+use spinpark_profile::json;
+use spinpark_profile::model::{Module, Profile};
+use spinpark_profile::pprof::{self, Message};
+use spinpark_profile::read::ReadError;
+use spinpark_profile::symbols::Symbols;
+use spinpark_profile::testing::{Builder, named, store};
+use spinpark_profile::{diff, text};
+
+fn profile() -> Profile {
+    let scratch = tempfile::tempdir().expect("scratch space");
+    let mut profile = named(store(), scratch.path());
+    profile.modules =
+        vec![Module { path: String::from("/opt/store/store"), build_id: Some(String::from("c0ffee")) }];
+    profile
+}
+
+#[test]
+fn folded_stacks() {
+    let profile = profile();
+    assert_eq!(
+        folded(&profile, Options::default()),
+        "flusher;flush 3500000\nworker;insert 15\nworker;lookup 5000\nworker;store_update 300000\nworker;take 200\n"
+    );
+    let all = Options { lock: true, holder: true, signals: true };
+    insta::assert_snapshot!(folded(&profile, all));
+}
+
+#[test]
+fn folded_stacks_of_odd_names() {
+    let mut profile = profile();
+    let place = profile.pairs[0].waiter;
+    profile.places[place].is_cut = true;
+    profile.places[place].frames[0].is_inlined = true;
+    profile.places[place].frames[0].function = Some(String::from("a;b"));
+    assert!(folded(&profile, Options::default()).starts_with("[…];flusher;a:b_[i] 3500000\n"));
+}
+
+#[test]
+fn pprof_message() {
+    let profile = profile();
+    let mut bytes = Vec::new();
+    pprof::write(std::slice::from_ref(&profile), &mut bytes).expect("memory can be written to");
+    assert_eq!(bytes[..2], [0x1f, 0x8b], "gzip");
+    let mut plain = Vec::new();
+    std::io::Read::read_to_end(&mut GzDecoder::new(&bytes[..]), &mut plain).expect("gzip");
+    let message = Message::decode(&plain[..]).expect("a message");
+    assert_eq!(message, pprof::message(std::slice::from_ref(&profile)));
+
+    let string = |index: i64| message.string_table[index as usize].as_str();
+    assert_eq!(message.string_table[0], "");
+    let types: Vec<_> =
+        message.sample_type.iter().map(|kind| (string(kind.r#type), string(kind.unit))).collect();
+    assert_eq!(types, [("contentions", "count"), ("delay", "nanoseconds")]);
+    assert_eq!(string(message.default_sample_type), "delay");
+    assert_eq!(message.sample.iter().map(|sample| sample.value[1]).sum::<i64>() as u64, profile.lock_wait());
+    let first = &message.sample[0];
+    assert_eq!(first.value, [4, 3_500_000_000]);
+    let labels: Vec<_> =
+        first.label.iter().map(|label| (string(label.key), string(label.str), label.num)).collect();
+    assert_eq!(
+        labels,
+        [
+            ("lock", "cache_lock", 0),
+            ("address", "0x501000", 0),
+            ("kind", "mutex", 0),
+            ("role", "write", 0),
+            ("pid", "", 4242)
+        ]
+    );
+    let names: Vec<_> = first
+        .location_id
+        .iter()
+        .map(|id| {
+            let location = &message.location[*id as usize - 1];
+            let line = &location.line[0];
+            (string(message.function[line.function_id as usize - 1].name), line.line)
+        })
+        .collect();
+    assert_eq!(names, [("flush", 131), ("flusher", 70)]);
+    let mapping = &message.mapping[0];
+    assert_eq!((string(mapping.filename), string(mapping.build_id)), ("/opt/store/store", "c0ffee"));
+    assert!(mapping.has_functions && mapping.has_line_numbers);
+}
+
+#[test]
+fn inlined_frames_are_one_location() {
+    let mut profile = profile();
+    let place = profile.pairs[0].waiter;
+    let mut inlined = profile.places[place].frames[0].clone();
+    inlined.is_inlined = true;
+    inlined.function = Some(String::from("inner"));
+    profile.places[place].frames.insert(0, inlined);
+    let message = pprof::message(&[profile]);
+    let sample = &message.sample[0];
+    assert_eq!(sample.location_id.len(), 2);
+    assert_eq!(message.location[sample.location_id[0] as usize - 1].line.len(), 2);
+}
+
+/// The real tool reads it.
+#[test]
+fn go_tool_pprof() {
+    let is_required = env::var("SPINPARK_REQUIRE_PROGRAMS").is_ok_and(|value| value == "1");
+    if Command::new("go").arg("version").output().is_err() {
+        assert!(!is_required, "go is required and not installed (Debian: golang-go)");
+        println!("skipped: go is not installed (Debian: golang-go)");
+        return;
+    }
+    let scratch = tempfile::tempdir().expect("scratch space");
+    let file = scratch.path().join("profile.pb.gz");
+    pprof::write(&[profile()], fs::File::create(&file).expect("a file")).expect("it is written");
+    let pprof = |arguments: &[&str]| {
+        let mut command = Command::new("go");
+        command.args(["tool", "pprof"]).args(arguments).arg(&file);
+        // Nothing is fetched, and no file is left in the home directory.
+        command.env("PPROF_TMPDIR", scratch.path()).env("GOPROXY", "off");
+        let output = command.output().expect("go runs");
+        let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "go tool pprof {arguments:?}: {error}");
+        out.into_owned()
+    };
+    let top = pprof(&["-top"]);
+    assert!(top.contains("Type: delay") && top.contains("flush"), "{top}");
+    let row = top.lines().find(|line| line.ends_with(" flush")).expect("a row");
+    assert!(row.trim_start().starts_with("3500ms"), "{row}");
+    let counts = pprof(&["-top", "-sample_index=contentions"]);
+    assert!(
+        counts.lines().any(|line| line.trim_start().starts_with("4 ") && line.ends_with(" flush")),
+        "{counts}"
+    );
+    let focused = pprof(&["-top", "-tagfocus=lock=rwlock"]);
+    assert!(focused.contains("lookup") && !focused.contains("flush"), "{focused}");
+    let tags = pprof(&["-tags"]);
+    assert!(tags.contains("cache_lock") && tags.contains("0x501000"), "{tags}");
+    let raw = pprof(&["-raw"]);
+    assert!(raw.contains("/opt/store/store c0ffee"), "{raw}");
+}
+
+#[test]
+fn json_round_trip() {
+    let scratch = tempfile::tempdir().expect("scratch space");
+    let profile = profile();
+    let text = json::text(std::slice::from_ref(&profile));
+    assert!(
+        text.starts_with("[\n  {\n    \"format\": \"spinpark-profile\",\n    \"version\": 1,"),
+        "{}",
+        &text[..80]
+    );
+    let path = json::save(scratch.path(), &[profile]).expect("it is written");
+    let again = json::read(&path).expect("it is ours");
+    assert_eq!(json::text(&again), text);
+    assert_eq!(fs::read_dir(scratch.path()).expect("a directory").count(), 1, "nothing else is left");
+    // One process alone is read too.
+    let one = path.with_file_name("one.json");
+    fs::write(&one, serde_json::to_string(&again[0]).expect("text")).expect("it is written");
+    assert_eq!(json::text(&json::read(&one).expect("it is ours")), text);
+}
+
+#[test]
+fn other_json_is_refused() {
+    let scratch = tempfile::tempdir().expect("scratch space");
+    let path = scratch.path().join("x.json");
+    let error = |text: &str| {
+        fs::write(&path, text).expect("it is written");
+        json::load(&path, &mut Symbols::none()).expect_err("it is refused")
+    };
+    assert!(matches!(error("{"), ReadError::Json(..)));
+    assert!(matches!(error("3"), ReadError::Foreign(_)));
+    assert!(matches!(error("{\"a\": 1}"), ReadError::Foreign(_)));
+    assert!(matches!(error("[{\"format\": \"other\", \"version\": 1}]"), ReadError::Foreign(_)));
+    let version = error("[{\"format\": \"spinpark-profile\", \"version\": 7}]");
+    assert!(
+        matches!(version, ReadError::Version(_, 7)) && version.to_string().contains("spinpark report --json")
+    );
+    assert!(matches!(error("[{\"format\": \"spinpark-profile\", \"version\": 1}]"), ReadError::Json(..)));
+}
+
+#[test]
+fn a_directory_is_read_from_its_json_where_that_has_the_process() {
+    let scratch = tempfile::tempdir().expect("scratch space");
+    let mut saved = named(store(), scratch.path());
+    saved.program = String::from("from JSON");
+    let mut child = Builder::new();
+    child.header().pid = 4300;
+    child.header().start_realtime += 5;
+    child.write(scratch.path()).expect("it is written");
+    json::save(scratch.path(), &[saved.clone()]).expect("it is written");
+    let programs = || {
+        let loaded = json::load(scratch.path(), &mut Symbols::none()).expect("it can be read");
+        assert!(loaded.broken.is_empty());
+        loaded.profiles.into_iter().map(|profile| (profile.pid, profile.program)).collect::<Vec<_>>()
+    };
+    let store = String::from("/opt/store/store");
+    assert_eq!(programs(), [(4242, String::from("from JSON")), (4300, store.clone())]);
+    saved.ended = spinpark_profile::model::Ended::Running;
+    json::save(scratch.path(), &[saved]).expect("it is written");
+    assert_eq!(programs(), [(4242, store.clone()), (4300, store)], "it is read again");
+    // Without recordings the JSON is all there is.
+    for pid in [4242, 4300] {
+        fs::remove_file(scratch.path().join(format!("{pid}.spinprof"))).expect("it is there");
+    }
+    assert_eq!(programs().len(), 1);
+    fs::write(scratch.path().join("profile.json"), "junk").expect("it is written");
+    assert!(json::load(scratch.path(), &mut Symbols::none()).is_err());
+}
+
+#[test]
+fn differences() {
+    let before = profile();
+    let mut after = before.clone();
+    after.locks[0].roles[0].wait.total /= 4;
+    after.locks[0].roles[0].contended = 3;
+    after.locks.retain(|lock| !lock.label.ends_with(" #2") && !lock.label.starts_with("rwlock"));
+    after.locks[0].address += 64;
+    after.duration /= 2;
+    let diff = diff::diff(&before, &after);
+    let cache = &diff.locks[0];
+    assert_eq!((cache.label.as_str(), cache.count), ("cache_lock", (1, 1)));
+    assert_eq!((cache.change.wait, cache.change.contended), ((3_800_000_000, 950_000_000), (6, 3)));
+    let shards = diff.locks.iter().find(|lock| lock.label.contains("shard_new")).expect("it is in both");
+    assert_eq!((shards.count, shards.change.acquisitions), ((3, 2), (15_000, 10_000)));
+    assert_eq!(diff.all.wait, (before.lock_wait(), after.lock_wait()));
+    let shown = diff::text(&diff, &before, &after, text::Style { width: 80, ..text::Style::PLAIN });
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    insta::assert_snapshot!(shown);
+    let same = diff::diff(&before, &before);
+    assert!(
+        diff::text(&same, &before, &before, text::Style::PLAIN)
+            .starts_with("Threads waited for locks just as long.")
+    );
+}

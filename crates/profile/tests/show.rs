@@ -1,0 +1,160 @@
+//! What people see of a profile.
+
+use spinpark_profile::answer::answer;
+use spinpark_profile::classes::by_class;
+use spinpark_profile::model::{Cost, Detail, Kind, Profile, Role};
+use spinpark_profile::testing::{named, store};
+use spinpark_profile::text::{self, Style};
+
+fn profile() -> Profile {
+    let scratch = tempfile::tempdir().expect("scratch space");
+    named(store(), scratch.path())
+}
+
+const NARROW: Style = Style { width: 80, ..Style::PLAIN };
+
+fn fits(text: &str, width: usize) {
+    let widest = text.lines().max_by_key(|line| line.chars().count()).unwrap_or_default();
+    assert!(widest.chars().count() <= width, "{} columns: {widest}", widest.chars().count());
+}
+
+#[test]
+fn report_in_100_columns() {
+    let mut profile = profile();
+    profile.dropped = 12;
+    profile.nested = 3;
+    profile.warnings.push(String::from("/opt/store/store was changed after it was recorded."));
+    profile.cost = Some(Cost {
+        is_measured: false,
+        ratio: 1.02,
+        interval: None,
+        noise: None,
+        says: String::from("Recording cost about 2 % (estimated: cost of an event × events)."),
+    });
+    let report = text::report(&profile, Style::PLAIN);
+    fits(&report, 100);
+    insta::assert_snapshot!(report);
+}
+
+#[test]
+fn report_in_80_columns() {
+    let report = text::report(&profile(), NARROW);
+    fits(&report, 80);
+    insta::assert_snapshot!(report);
+}
+
+#[test]
+fn long_names_fit() {
+    let mut profile = profile();
+    profile.locks[0].label =
+        String::from("a::very::long::namespace::with<many, template, arguments>::lock_of_everything");
+    for frame in profile.places.iter_mut().flat_map(|place| &mut place.frames) {
+        frame.function =
+            frame.function.take().map(|name| format!("another::very::long::namespace::{name}<int>"));
+    }
+    for lock in &mut profile.locks {
+        for stats in &mut lock.roles {
+            stats.acquisitions += 987_654_321;
+            stats.contended += 123_456;
+            stats.longest_queue += 1_000;
+            stats.outcomes.parked += 123_456;
+        }
+    }
+    fits(&text::report(&profile, Style::PLAIN), 100);
+    fits(&text::report(&profile, NARROW), 80);
+    fits(&text::report(&profile, Style { width: 140, ..Style::PLAIN }), 140);
+}
+
+#[test]
+fn colours_are_only_bold() {
+    let plain = text::report(&profile(), Style::PLAIN);
+    let bold = text::report(&profile(), Style { color: true, ..Style::PLAIN });
+    assert!(!plain.contains('\x1b') && bold.contains("\x1b[1m"));
+    assert_eq!(bold.replace("\x1b[1m", "").replace("\x1b[0m", ""), plain);
+}
+
+#[test]
+fn rows_that_are_left_out_are_counted() {
+    let text = text::locks(&profile(), Style { rows: 2, ..Style::PLAIN });
+    assert!(text.contains("… and 5 more"), "{text}");
+}
+
+#[test]
+fn freebsd_columns() {
+    insta::assert_snapshot!(text::freebsd(&profile()));
+}
+
+#[test]
+fn classes() {
+    let profile = by_class(&profile());
+    let labels: Vec<&str> = profile.locks.iter().map(|lock| lock.label.as_str()).collect();
+    assert_eq!(labels.iter().filter(|label| label.contains("shard_new")).count(), 1);
+    let shards = profile.locks.iter().find(|lock| lock.label.contains("(3 locks)")).expect("a class");
+    let stats = &shards.roles[0];
+    assert_eq!((stats.acquisitions, stats.contended, stats.wait.total), (15_000, 3, 15_000));
+    assert_eq!((stats.wait.longest, stats.sites.len(), stats.sites[0].contended), (6_000, 1, 3));
+    insta::assert_snapshot!(text::locks(&profile, NARROW));
+}
+
+#[test]
+fn the_answer() {
+    let answer = answer(&profile());
+    insta::assert_snapshot!(format!("{}\n{}", answer.headline, answer.details.join("\n")));
+    assert!(!answer.is_small && answer.lock == Some(0));
+    assert!((answer.share_of_time - 3.805_215 / 29.0).abs() < 1e-6, "{}", answer.share_of_time);
+}
+
+#[test]
+fn idle_workers_are_not_contention() {
+    let mut profile = profile();
+    profile.locks.retain(|lock| lock.kind == Kind::Condvar);
+    profile.locks[0].roles.retain(|stats| stats.role == Role::Signal);
+    let answer = answer(&profile);
+    assert_eq!(answer.headline, "No thread had to wait for a lock.");
+    assert_eq!((answer.share_of_time, answer.lock), (0.0, None));
+    assert!(answer.details[0].contains("4.00 s for signals"), "{:?}", answer.details);
+}
+
+#[test]
+fn a_little_waiting_is_said_to_be_little() {
+    let mut profile = profile();
+    profile.locks.retain(|lock| lock.label != "cache_lock");
+    let answer = answer(&profile);
+    assert!(answer.is_small);
+    assert!(
+        answer.headline.starts_with("Waiting for locks is not what makes this program slow"),
+        "{answer:?}"
+    );
+    assert!(
+        answer.details[0].contains("rwlock, made by `table_new` (table.c:9), held by `insert`"),
+        "{answer:?}"
+    );
+    assert!(answer.details[1].contains("readers waited 100 %"), "{answer:?}");
+}
+
+#[test]
+fn nothing_to_see() {
+    let mut profile = profile();
+    profile.locks.clear();
+    profile.pairs.clear();
+    assert!(answer(&profile).headline.contains("the program called no pthread lock"));
+    profile.detail = Detail::Contended;
+    assert!(answer(&profile).headline.contains("with the detail `contended`"));
+    let report = text::report(&profile, NARROW);
+    assert!(!report.contains('─'), "no tables: {report}");
+}
+
+#[test]
+fn no_lock_stands_out() {
+    let mut profile = profile();
+    let cache = profile.locks[0].clone();
+    for number in 1..10 {
+        let mut lock = cache.clone();
+        lock.id = 100 + number;
+        lock.label = format!("lock_{number}");
+        profile.locks.insert(1, lock);
+    }
+    let answer = answer(&profile);
+    assert!(answer.headline.starts_with("No lock stands out: the most waiting, "), "{answer:?}");
+    assert!(answer.details.iter().any(|detail| detail.contains("9 of 15 locks")), "{answer:?}");
+}
