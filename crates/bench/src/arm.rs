@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 
 /// The file name of the drop-in.
 pub const DROP_IN: &str = "libspinpark_preload.so";
+/// The file name of the recorder of profiles.
+pub const PROFILER: &str = "libspinpark_profiler.so";
 
 /// The variable that pads the environment to a random length, so that no arm owns one stack alignment (Mytkowicz et
 /// al., "Producing wrong data without doing anything obviously wrong", 2009).
@@ -117,14 +119,16 @@ pub fn prepend(preload: &Path, inherited: &OsStr) -> OsString {
     list
 }
 
-/// An `LD_PRELOAD` list without any drop-in of ours.
+/// An `LD_PRELOAD` list without any library of ours.
 #[must_use]
 pub fn without_drop_in(list: &OsStr) -> OsString {
-    let others = list
-        .as_bytes()
-        .split(|byte| matches!(byte, b':' | b' '))
-        .filter(|entry| !entry.is_empty())
-        .filter(|entry| Path::new(OsStr::from_bytes(entry)).file_name() != Some(OsStr::new(DROP_IN)));
+    let others =
+        list.as_bytes().split(|byte| matches!(byte, b':' | b' ')).filter(|entry| !entry.is_empty()).filter(
+            |entry| {
+                let name = Path::new(OsStr::from_bytes(entry)).file_name();
+                ![DROP_IN, PROFILER].iter().any(|ours| name == Some(OsStr::new(ours)))
+            },
+        );
     OsString::from_vec(others.collect::<Vec<_>>().join(&b':'))
 }
 

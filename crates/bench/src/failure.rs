@@ -116,7 +116,8 @@ impl std::fmt::Display for Tail {
 }
 
 /// "exited with status 3", "was killed by SIGSEGV (segmentation fault)".
-pub(crate) fn in_words(status: ExitStatus) -> String {
+#[must_use]
+pub fn in_words(status: ExitStatus) -> String {
     let Some(signal) = status.signal() else {
         let code = status.code().unwrap_or_default();
         return format!("exited with status {code}");

@@ -20,6 +20,11 @@ fn main() -> ExitCode {
     let result = match command {
         Command::Run(run) => commands::run::run(&run),
         Command::Compare(compare) => commands::compare::run(&compare),
+        Command::Profile(profile) => commands::profile::run(&profile),
+        Command::Report(report) => commands::profile::report(&report),
+        Command::Diff(diff) => commands::profile::diff(&diff),
+        Command::Top(top) => commands::profile::top::run(&top),
+        Command::ProfileCost => commands::profile::calibrate(),
         Command::Bench(bench) => commands::bench::run(&bench),
         Command::Sim(sim) => commands::sim::run(&sim),
         Command::Demo(demo) => commands::demo::run(&demo),

@@ -10,5 +10,5 @@ pub mod program;
 pub mod usage;
 
 pub use self::elf::{Elf, Machine};
-pub use self::preload::{DropIn, DropInError};
+pub use self::preload::{DropIn, DropInError, Library};
 pub use self::program::{Blocker, Target};

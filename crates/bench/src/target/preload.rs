@@ -1,58 +1,108 @@
-//! Finding the drop-in, without asking the user where it is.
+//! Finding the libraries that are put in front of programs, without asking the user where they are.
 
 use std::env;
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
 use super::elf::{Elf, Kind, Machine};
-use crate::arm::DROP_IN;
+use crate::arm::{DROP_IN, PROFILER};
 
-/// The variable that says where the drop-in is.
-pub const VARIABLE: &str = "SPINPARK_PRELOAD";
+/// A library to be put in front of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Library {
+    /// Our locks.
+    DropIn,
+    /// The recorder of profiles.
+    Profiler,
+}
 
-/// A drop-in that was found.
+impl Library {
+    /// Its file name.
+    #[must_use]
+    pub fn file(self) -> &'static str {
+        match self {
+            Self::DropIn => DROP_IN,
+            Self::Profiler => PROFILER,
+        }
+    }
+
+    /// The variable that says where it is.
+    #[must_use]
+    pub fn variable(self) -> &'static str {
+        match self {
+            Self::DropIn => "SPINPARK_PRELOAD",
+            Self::Profiler => "SPINPARK_PROFILER",
+        }
+    }
+}
+
+impl fmt::Display for Library {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::DropIn => "drop-in",
+            Self::Profiler => "profiler",
+        })
+    }
+}
+
+/// A library that was found.
 #[derive(Debug, Clone)]
 pub struct DropIn {
+    library: Library,
     /// Its absolute path.
     pub path: PathBuf,
     machine: Machine,
 }
 
-/// No drop-in, or not a usable one.
+/// No library, or not a usable one.
 #[derive(Debug, Error)]
 pub enum DropInError {
     /// Nowhere.
     #[error(
-        "cannot find the drop-in {DROP_IN}; looked for\n{}\nIn the source tree, run `cargo build --release`; elsewhere, set {VARIABLE} to its path", list(.0)
+        "cannot find the {0} {file}; looked for\n{places}\nIn the source tree, run `cargo build --release`; elsewhere, set {variable} to its path",
+        file = .0.file(), places = list(.1), variable = .0.variable()
     )]
-    NotFound(Vec<PathBuf>),
+    NotFound(Library, Vec<PathBuf>),
     /// The variable points to nothing.
-    #[error("{VARIABLE} is {}, but {error}\nSet it to the path of {DROP_IN}, or unset it to search for the drop-in", .path.display())]
+    #[error(
+        "{variable} is {path}, but {error}\nSet it to the path of {file}, or unset it to search for the {library}",
+        variable = .library.variable(), path = .path.display(), file = .library.file()
+    )]
     Variable {
+        /// What was looked for.
+        library: Library,
         /// What it points to.
         path: PathBuf,
         /// What is wrong with that.
         error: io::Error,
     },
     /// Not a library.
-    #[error("{} is not an ELF shared library; set {VARIABLE} to the path of {DROP_IN}", .0.display())]
-    NotALibrary(PathBuf),
+    #[error(
+        "{path} is not an ELF shared library; set {variable} to the path of {file}",
+        path = .1.display(), variable = .0.variable(), file = .0.file()
+    )]
+    NotALibrary(Library, PathBuf),
     /// The path cannot be written into the variable.
     #[error(
-        "the path of the drop-in, {}, contains a blank or a colon, which LD_PRELOAD cannot express\nCopy the drop-in elsewhere and set {VARIABLE} to the copy", .0.display()
+        "the path of the {0}, {path}, contains a blank or a colon, which LD_PRELOAD cannot express\nCopy the {0} elsewhere and set {variable} to the copy",
+        path = .1.display(), variable = .0.variable()
     )]
-    Path(PathBuf),
+    Path(Library, PathBuf),
     /// For another machine.
     #[error(
-        "the drop-in {} is for {drop_in}, but the program is for {program}\nBuild spinpark for {program}, and set {VARIABLE} to that {DROP_IN}", .path.display()
+        "the {library} {path} is for {machine}, but the program is for {program}\nBuild spinpark for {program}, and set {variable} to that {file}",
+        path = .path.display(), variable = .library.variable(), file = .library.file()
     )]
     Architecture {
-        /// The drop-in.
+        /// Which.
+        library: Library,
+        /// Where.
         path: PathBuf,
         /// Its machine.
-        drop_in: Machine,
+        machine: Machine,
         /// The program's.
         program: Machine,
     },
@@ -63,33 +113,44 @@ fn list(paths: &[PathBuf]) -> String {
 }
 
 impl DropIn {
-    /// Finds the drop-in: where the variable says, or near the executable.
+    /// Finds the drop-in: where its variable says, or near the executable.
     ///
     /// # Errors
     ///
     /// If there is none, or it is not a library.
     pub fn find() -> Result<Self, DropInError> {
-        if let Some(path) = env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from) {
+        Self::find_library(Library::DropIn)
+    }
+
+    /// Finds a library: where its variable says, or near the executable.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, or it is not a library.
+    pub fn find_library(library: Library) -> Result<Self, DropInError> {
+        if let Some(path) =
+            env::var_os(library.variable()).filter(|value| !value.is_empty()).map(PathBuf::from)
+        {
             return match path.canonicalize() {
-                Ok(path) => Self::open(path),
-                Err(error) => Err(DropInError::Variable { path, error }),
+                Ok(path) => Self::open(library, path),
+                Err(error) => Err(DropInError::Variable { library, path, error }),
             };
         }
         let executable = env::current_exe().and_then(|path| path.canonicalize()).unwrap_or_default();
-        let places = places(&executable);
+        let places = places(&executable, library.file());
         match places.iter().find(|place| place.is_file()) {
-            Some(place) => Self::open(place.clone()),
-            None => Err(DropInError::NotFound(places)),
+            Some(place) => Self::open(library, place.clone()),
+            None => Err(DropInError::NotFound(library, places)),
         }
     }
 
-    fn open(path: PathBuf) -> Result<Self, DropInError> {
+    fn open(library: Library, path: PathBuf) -> Result<Self, DropInError> {
         if path.to_string_lossy().contains([' ', ':', '\t']) {
-            return Err(DropInError::Path(path));
+            return Err(DropInError::Path(library, path));
         }
         match Kind::of(&path) {
-            Ok(Kind::Elf(Elf { machine, interpreter: None, .. })) => Ok(Self { path, machine }),
-            _ => Err(DropInError::NotALibrary(path)),
+            Ok(Kind::Elf(Elf { machine, interpreter: None, .. })) => Ok(Self { library, path, machine }),
+            _ => Err(DropInError::NotALibrary(library, path)),
         }
     }
 
@@ -102,7 +163,12 @@ impl DropIn {
         if self.machine == program {
             return Ok(());
         }
-        Err(DropInError::Architecture { path: self.path.clone(), drop_in: self.machine, program })
+        Err(DropInError::Architecture {
+            library: self.library,
+            path: self.path.clone(),
+            machine: self.machine,
+            program,
+        })
     }
 
     /// Whether it comes from an unoptimised build.
@@ -115,7 +181,7 @@ impl DropIn {
 }
 
 /// Where to look, in order: beside the executable, in the installation, in the build tree.
-fn places(executable: &Path) -> Vec<PathBuf> {
+fn places(executable: &Path, file: &str) -> Vec<PathBuf> {
     let Some(here) = executable.parent() else { return Vec::new() };
     let mut directories = vec![here.to_path_buf()];
     if let Some(up) = here.parent() {
@@ -133,7 +199,7 @@ fn places(executable: &Path) -> Vec<PathBuf> {
             directories.push(target.join("debug"));
         }
     }
-    let mut places: Vec<PathBuf> = directories.iter().map(|directory| directory.join(DROP_IN)).collect();
+    let mut places: Vec<PathBuf> = directories.iter().map(|directory| directory.join(file)).collect();
     places.dedup();
     places
 }
@@ -143,7 +209,7 @@ mod tests {
     use super::*;
 
     fn directories(executable: &str) -> Vec<String> {
-        let places = places(Path::new(executable));
+        let places = places(Path::new(executable), DROP_IN);
         places.iter().map(|place| place.parent().unwrap().display().to_string()).collect()
     }
 
@@ -162,11 +228,15 @@ mod tests {
         assert!(test.contains(&"/t/debug".into()) && test.contains(&"/t/release".into()));
     }
 
+    fn open(path: impl Into<PathBuf>) -> Result<DropIn, DropInError> {
+        DropIn::open(Library::DropIn, path.into())
+    }
+
     #[test]
     fn not_a_library() {
-        assert!(matches!(DropIn::open("/etc/passwd".into()), Err(DropInError::NotALibrary(_))));
-        assert!(matches!(DropIn::open("/a b/c.so".into()), Err(DropInError::Path(_))));
+        assert!(matches!(open("/etc/passwd"), Err(DropInError::NotALibrary(..))));
+        assert!(matches!(open("/a b/c.so"), Err(DropInError::Path(..))));
         let program = std::env::current_exe().unwrap();
-        assert!(matches!(DropIn::open(program), Err(DropInError::NotALibrary(_))));
+        assert!(matches!(open(program), Err(DropInError::NotALibrary(..))));
     }
 }

@@ -3,6 +3,7 @@
 mod bench;
 mod documents;
 mod native;
+mod profile;
 mod programs;
 mod sim;
 mod workloads;
@@ -16,6 +17,7 @@ use spinpark_bench::arm::Baseline;
 pub(crate) use self::bench::{Bench, Locks, Show};
 pub(crate) use self::documents::Documents;
 pub(crate) use self::native::Native;
+pub(crate) use self::profile::{DetailChoice, Diff, LocksChoice, Profile, Report, Showing, Top, ViewChoice};
 pub(crate) use self::programs::{Mail, MailServer, Select};
 pub(crate) use self::sim::{Calibrate, ShowMachine, Sim, SimRun, Sweep, Tables};
 pub(crate) use self::workloads::{Common, Condvar, Creat, Faults, Jobs, Mmap, Scan, WorkloadWorker};
@@ -23,6 +25,7 @@ pub(crate) use self::workloads::{Common, Condvar, Creat, Faults, Jobs, Mmap, Sca
 const EXAMPLES: &str = "\
 Examples:
   spinpark                                    the demonstration: under a minute
+  spinpark profile -- ./server-test 1000      which lock does it wait for, and who holds it?
   spinpark compare -- ./server-test 1000      would better locks make this faster?
   spinpark run -- ./server-test 1000          run it on spinpark's locks
   spinpark bench locks --quick                lock by lock, against everybody else's
@@ -33,11 +36,13 @@ Exit status:
   1    the program under test failed, or did not print its number; with --check, a bound does not hold
   2    the request cannot be carried out: usage, program, drop-in
   130  interrupted; what was measured so far was printed
+  `spinpark profile` exits as the program does
   `spinpark run` exits as the program does, or with 127 (not found), 126 (not executable), 125
 
 Environment:
-  SPINPARK_PRELOAD  path of libspinpark_preload.so, if it is not found by itself
-  NO_COLOR          no colours in tables";
+  SPINPARK_PRELOAD   path of libspinpark_preload.so, if it is not found by itself
+  SPINPARK_PROFILER  path of libspinpark_profiler.so, likewise
+  NO_COLOR           no colours in tables";
 
 /// Better locks for threaded programs: try them without a rebuild.
 ///
@@ -54,12 +59,18 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Run(Run),
     Compare(Box<Compare>),
+    Profile(Box<Profile>),
+    Report(Report),
+    Diff(Diff),
+    Top(Top),
     #[command(subcommand)]
     Bench(Bench),
     #[command(subcommand)]
     Sim(Sim),
     #[command(name = "__demo", hide = true)]
     Demo(Demo),
+    #[command(name = "__profile-cost", hide = true)]
+    ProfileCost,
     #[command(name = "__bench-worker", hide = true)]
     Worker(Worker),
     #[command(name = "__workload-worker", hide = true)]

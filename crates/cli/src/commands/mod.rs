@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod native;
 pub(crate) mod prepare;
+pub(crate) mod profile;
 pub(crate) mod run;
 pub(crate) mod sim;
 pub(crate) mod worker;

@@ -1,0 +1,140 @@
+//! What recording costs, without running the program again: cost of an event × events.
+//!
+//! The cost of an event is measured on this machine, with the recorder in front of the same locks: a process of ours locks a
+//! mutex that nobody else wants (an acquisition), and one that is held, with a deadline that is over (a wait that ends at
+//! once). What that takes with the recorder, less what it takes without it, is the cost.
+
+use std::env;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, ensure};
+use spinpark_profile::model::{Cost, Detail, Profile};
+
+use super::launch::Launch;
+use crate::say::Say;
+
+/// The hidden command that measures.
+pub(crate) const COMMAND: &str = "__profile-cost";
+/// Runs of it, with and without the recorder. The fastest counts: what disturbs makes it only slower.
+const RUNS: usize = 3;
+const PAIRS: u32 = 300_000;
+const WAITS: u32 = 20_000;
+
+/// Nanoseconds for a pair of lock and unlock, and for a wait.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    pair: f64,
+    wait: f64,
+}
+
+/// The estimate for `profile`; none if it cannot be made.
+pub(crate) fn estimate(launch: &Launch, profile: &Profile) -> Option<Cost> {
+    let (with, without) = (times(Some(launch)).ok()?, times(None).ok()?);
+    let (pair, wait) = ((with.pair - without.pair).max(0.0), (with.wait - without.wait).max(0.0));
+    let uses = profile.locks.iter().flat_map(|lock| &lock.roles).filter(|stats| stats.role.is_lock());
+    let (acquisitions, waits) = uses.fold((0.0, 0.0), |(acquisitions, waits), stats| {
+        (acquisitions + stats.acquisitions as f64, waits + stats.contended as f64)
+    });
+    let cost = acquisitions * pair + waits * wait;
+    let time = profile.thread_time() as f64;
+    if time <= 0.0 {
+        return None;
+    }
+    let share = cost / time;
+    let rest = match profile.detail {
+        Detail::Contended => {
+            " Acquisitions of locks that nobody has waited for are not counted, and cost as much each."
+        }
+        _ => "",
+    };
+    let says = format!(
+        "Recording cost about {:.2} % of the threads' time: {pair:.1} ns for an acquisition, {:.2} µs for a wait, as measured \
+         on this machine, times what was recorded.{rest} `--overhead` measures it on the program itself.",
+        100.0 * share,
+        wait / 1e3,
+    );
+    Some(Cost { is_measured: false, ratio: 1.0 + share, interval: None, noise: None, says })
+}
+
+fn times(launch: Option<&Launch>) -> anyhow::Result<Times> {
+    let scratch = tempfile::tempdir().context("cannot make a temporary directory")?;
+    let mut best: Option<Times> = None;
+    for _ in 0..RUNS {
+        let mut command = Command::new(env::current_exe()?);
+        command.arg(COMMAND).stdin(Stdio::null()).stderr(Stdio::null());
+        match launch {
+            Some(launch) => launch.set_environment(&mut command, scratch.path()),
+            None => launch_free(&mut command),
+        }
+        let output = command.output()?;
+        ensure!(output.status.success(), "the measurement failed");
+        let text = String::from_utf8(output.stdout)?;
+        let mut numbers = text.split_whitespace().map(str::parse);
+        let mut next = || numbers.next().context("a number is missing")?.context("not a number");
+        let times = Times { pair: next()?, wait: next()? };
+        best = Some(match best {
+            Some(best) => Times { pair: times.pair.min(best.pair), wait: times.wait.min(best.wait) },
+            None => times,
+        });
+    }
+    best.context("nothing was measured")
+}
+
+/// As the user has it.
+fn launch_free(command: &mut Command) {
+    command.env_remove("SPINPARK_PROFILE_DIR");
+}
+
+/// The hidden command: prints both times.
+pub(crate) fn calibrate() -> anyhow::Result<ExitCode> {
+    // With one thread glibc's locks leave out atomic operations.
+    let other = std::thread::spawn(std::thread::park);
+    let mutex = Mutex::new();
+    let pair = time_of(PAIRS, || mutex.pair());
+    mutex.lock();
+    let wait = time_of(WAITS, || mutex.wait_in_vain());
+    other.thread().unpark();
+    let _ = other.join();
+    Say { on_stderr: false }.line(format_args!("{pair} {wait}"));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Nanoseconds of one of `count`, without the first tenth.
+fn time_of(count: u32, mut work: impl FnMut()) -> f64 {
+    for _ in 0..count / 10 {
+        work();
+    }
+    let start = Instant::now();
+    for _ in 0..count {
+        work();
+    }
+    start.elapsed().as_nanos() as f64 / f64::from(count)
+}
+
+/// A pthread mutex.
+struct Mutex(Box<std::cell::UnsafeCell<libc::pthread_mutex_t>>);
+
+impl Mutex {
+    fn new() -> Self {
+        Self(Box::new(std::cell::UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER)))
+    }
+
+    fn lock(&self) {
+        // SAFETY: an initialised mutex that does not move.
+        unsafe { libc::pthread_mutex_lock(self.0.get()) };
+    }
+
+    fn pair(&self) {
+        self.lock();
+        // SAFETY: this thread holds it.
+        unsafe { libc::pthread_mutex_unlock(self.0.get()) };
+    }
+
+    /// It is held; the deadline was in 1970.
+    fn wait_in_vain(&self) {
+        let past = libc::timespec { tv_sec: 1, tv_nsec: 0 };
+        // SAFETY: an initialised mutex, and a time.
+        unsafe { libc::pthread_mutex_timedlock(self.0.get(), &past) };
+    }
+}

@@ -1,0 +1,57 @@
+//! Where a recording is kept.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+
+/// The directory if none is named.
+const NAME: &str = "spinpark-profile";
+/// So many are kept before somebody should tidy up.
+const MOST: u32 = 1000;
+
+/// Makes a directory: `wanted`, or one with a name of ours that is not taken.
+///
+/// # Errors
+///
+/// If there is something in it already, or it cannot be made.
+pub(crate) fn create(wanted: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let made = match wanted {
+        Some(wanted) => {
+            fs::create_dir_all(wanted)
+                .with_context(|| format!("cannot make the directory {}", wanted.display()))?;
+            let mut entries =
+                fs::read_dir(wanted).with_context(|| format!("cannot read {}", wanted.display()))?;
+            if entries.next().is_some() {
+                bail!(
+                    "{} is not empty; name another directory, so that nothing is lost or mixed",
+                    wanted.display()
+                );
+            }
+            wanted.to_owned()
+        }
+        None => fresh()?,
+    };
+    // The program may change its directory before the recorder looks.
+    made.canonicalize().with_context(|| format!("cannot find {}", made.display()))
+}
+
+fn fresh() -> anyhow::Result<PathBuf> {
+    for number in 1..=MOST {
+        let name = if number == 1 { PathBuf::from(NAME) } else { PathBuf::from(format!("{NAME}-{number}")) };
+        match fs::create_dir(&name) {
+            Ok(()) => return Ok(name),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                bail!("cannot make the directory {} here: {error}\nName one with --out", name.display())
+            }
+        }
+    }
+    bail!("there are {MOST} recordings here already; remove some, or name a directory with --out")
+}
+
+/// Removes a directory in which nothing was recorded.
+pub(crate) fn remove_if_empty(directory: &Path) {
+    let _ = fs::remove_dir(directory); // it refuses if something is there
+}

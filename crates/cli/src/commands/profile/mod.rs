@@ -1,0 +1,125 @@
+//! `spinpark profile`, `report`, `diff`: record a program, show what was recorded.
+
+mod cost;
+mod directory;
+mod launch;
+mod overhead;
+mod show;
+pub(crate) mod top;
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitCode, ExitStatus};
+
+use anyhow::{Context, bail};
+use spinpark_bench::failure::in_words;
+use spinpark_bench::report::json::Output;
+use spinpark_profile::{diff as comparison, json, symbols::Symbols, text};
+
+use self::launch::Launch;
+use self::show::Shower;
+use crate::cli::{Diff, Profile, Report, ViewChoice};
+use crate::say::Say;
+
+pub(crate) use self::cost::calibrate;
+
+/// Runs the program, and reports.
+pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
+    let launch = Launch::new(&profile.program, profile.locks, profile.detail)?;
+    let shower = Shower::new(&profile.show, true)?;
+    let directory = directory::create(profile.out.as_deref())?;
+    let measured = match profile.overhead {
+        true => Some(overhead::measure(&launch, profile)?),
+        false => None,
+    };
+    let mut running = match launch.start(&directory) {
+        Ok(running) => running,
+        Err(error) => {
+            directory::remove_if_empty(&directory);
+            return Err(error);
+        }
+    };
+    let status = running.wait_for_end(profile.time).context("cannot wait for the program")?;
+    let say = Say { on_stderr: true };
+    if !status.success() && !running.was_asked() {
+        say.line(format_args!(
+            "{} {}; this is what was recorded.",
+            launch.name(),
+            in_words(status)
+        ));
+    }
+    let loaded = json::load(&directory, &mut Symbols::new());
+    let mut loaded = match loaded {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            directory::remove_if_empty(&directory);
+            say.line(format_args!("Nothing was recorded: {error}"));
+            return Ok(code_of(status));
+        }
+    };
+    for recorded in &mut loaded.profiles {
+        recorded.cost = match &measured {
+            Some(measured) => Some(measured.clone()),
+            None => cost::estimate(&launch, recorded),
+        };
+    }
+    let saved = json::save(&directory, &loaded.profiles);
+    shower.show(&loaded)?;
+    if let Err(error) = saved {
+        say.line(format_args!(
+            "Warning: cannot write {}: {error}. The recording is there, but without symbols: they are looked up again by \
+             `spinpark report`, as long as the programs do not change.",
+            directory.join(json::FILE).display()
+        ));
+    }
+    say.line(format_args!("Kept in {0}: spinpark report {0}", directory.display()));
+    Ok(code_of(status))
+}
+
+/// The program's own exit status, as a shell has it.
+fn code_of(status: ExitStatus) -> ExitCode {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
+}
+
+/// Shows a recording again.
+pub(crate) fn report(report: &Report) -> anyhow::Result<ExitCode> {
+    let shower = Shower::new(&report.show, false)?;
+    let loaded = json::load(&report.directory, &mut Symbols::new())?;
+    shower.show(&loaded)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Compares two recordings.
+pub(crate) fn diff(diff: &Diff) -> anyhow::Result<ExitCode> {
+    let output = diff.json.as_deref().map(Output::open).transpose()?;
+    let is_taken = diff.json.as_deref().is_some_and(Output::is_stdout);
+    let mut symbols = Symbols::new();
+    let before = json::load(&diff.before, &mut symbols)?;
+    let after = json::load(&diff.after, &mut symbols)?;
+    let (Some(before), Some(after)) = (show::most(&before.profiles), show::most(&after.profiles)) else {
+        bail!("there is no process in the recording");
+    };
+    let compared = comparison::diff(before, after);
+    if let Some(output) = output {
+        output.write(&compared)?;
+    }
+    if !is_taken {
+        let style = text::Style { rows: diff.top, ..text::Style::of_stdout() };
+        Say { on_stderr: false }.line(comparison::text(&compared, before, after, style));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The tables of a view.
+fn view(profile: &spinpark_profile::model::Profile, view: ViewChoice, style: text::Style) -> String {
+    match view {
+        ViewChoice::Summary => text::report(profile, style),
+        ViewChoice::Locks => text::locks(profile, style),
+        ViewChoice::Classes => text::locks(&spinpark_profile::classes::by_class(profile), style),
+        ViewChoice::Blocking => text::blocking(profile, style),
+        ViewChoice::Sites => text::sites(profile, style),
+        ViewChoice::Freebsd => text::freebsd(profile),
+        ViewChoice::Condvars => text::condvars(profile, style),
+        ViewChoice::Outcomes => text::outcomes(profile, style),
+    }
+}

@@ -1,0 +1,150 @@
+//! `--overhead`: what recording costs on the program itself.
+
+use std::process::Stdio;
+
+use anyhow::{Context, bail};
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use spinpark_bench::failure::in_words;
+use spinpark_bench::process;
+use spinpark_bench::stats::Ratio;
+use spinpark_bench::stats::bootstrap::ratio_interval;
+use spinpark_profile::model::Cost;
+
+use super::launch::Launch;
+use crate::cli::{DetailChoice, Profile};
+use crate::progress::Progress;
+use crate::say::Say;
+use crate::session::{Session, check_rounds};
+
+/// What is compared: no recorder, the same again, and each detail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Arm {
+    None,
+    Again,
+    With(DetailChoice),
+}
+
+impl Arm {
+    const ALL: [Self; 6] = [
+        Self::None,
+        Self::Again,
+        Self::With(DetailChoice::Off),
+        Self::With(DetailChoice::Contended),
+        Self::With(DetailChoice::Sampled),
+        Self::With(DetailChoice::Full),
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Again => "none, again",
+            Self::With(detail) => detail.word(),
+        }
+    }
+}
+
+/// The largest environment that means nothing, bytes: so that no arm has one place of the stack for itself.
+const PADDING: usize = 4096;
+
+/// Runs the program in shuffled rounds, says what came out, and returns the cost of the detail that is wanted.
+pub(crate) fn measure(launch: &Launch, profile: &Profile) -> anyhow::Result<Cost> {
+    check_rounds(profile.rounds)?;
+    let session = Session::start(None)?;
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(session.seed);
+    let progress = Progress::new(profile.rounds * Arm::ALL.len(), None);
+    let mut rounds: Vec<[f64; 6]> = Vec::new();
+    for _ in 0..profile.rounds {
+        let mut order = [0, 1, 2, 3, 4, 5];
+        order.shuffle(&mut rng);
+        let mut walls = [0.0; 6];
+        for arm in order {
+            progress.now(format!("recording: {}", Arm::ALL[arm].name()));
+            let scratch = tempfile::tempdir().context("cannot make a temporary directory")?;
+            let mut command = launch.command();
+            if let Arm::With(detail) = Arm::ALL[arm] {
+                launch.set_environment_for(detail, &mut command, scratch.path());
+            }
+            command
+                .stdin(Stdio::null())
+                .env("SPINPARK_RANDOMIZED_ENVIRONMENT_OFFSET", "X".repeat(rng.random_range(0..PADDING)));
+            let finished = process::run(&mut command, profile.time, &session.interrupt)?;
+            if !finished.status.success() {
+                bail!(
+                    "the program {} (recording: {}); --overhead needs one that succeeds each time",
+                    in_words(finished.status),
+                    Arm::ALL[arm].name()
+                );
+            }
+            walls[arm] = finished.wall.as_secs_f64();
+            progress.advance();
+        }
+        rounds.push(walls);
+    }
+    drop(progress);
+    report(&rounds, profile, session.seed)
+}
+
+/// Time of arm `arm` ÷ time without a recorder.
+fn ratio(rounds: &[[f64; 6]], arm: usize, seed: u64) -> anyhow::Result<Ratio> {
+    let ratios: Vec<f64> = rounds.iter().map(|walls| walls[arm] / walls[0]).collect();
+    ratio_interval(&ratios, seed).context("the program is too short to be measured")
+}
+
+fn report(rounds: &[[f64; 6]], profile: &Profile, seed: u64) -> anyhow::Result<Cost> {
+    let say = Say { on_stderr: true };
+    let again = ratio(rounds, 1, seed)?;
+    let noise = again.reach();
+    say.line(format_args!(
+        "What recording costs this program: wall time ÷ without a recorder, {} rounds in shuffled order (seed {seed}).",
+        rounds.len()
+    ));
+    let mut cost = None;
+    for (number, arm) in Arm::ALL.into_iter().enumerate().skip(1) {
+        let ratio = ratio(rounds, number, seed)?;
+        let says = words(&ratio, &again, arm);
+        say.line(format_args!(
+            "  {:<12} {:.3}  [{:.3}, {:.3}]  {says}",
+            arm.name(),
+            ratio.median,
+            ratio.low,
+            ratio.high
+        ));
+        if arm == Arm::With(profile.detail) {
+            cost = Some(Cost {
+                is_measured: true,
+                ratio: ratio.median,
+                interval: Some((ratio.low, ratio.high)),
+                noise: Some(noise),
+                says: format!(
+                    "Recording with the detail `{}` took {:.3} [{:.3}, {:.3}] of the time without, measured on this program in \
+                     {} rounds; two runs without a recorder differ by up to {:.1} %: {says}.",
+                    profile.detail.word(),
+                    ratio.median,
+                    ratio.low,
+                    ratio.high,
+                    rounds.len(),
+                    100.0 * noise,
+                ),
+            });
+        }
+    }
+    say.line("");
+    cost.context("every detail is measured")
+}
+
+/// What a ratio means beside the noise.
+fn words(ratio: &Ratio, again: &Ratio, arm: Arm) -> &'static str {
+    if arm == Arm::Again {
+        return "the noise";
+    }
+    let floor = 1.0 + again.reach();
+    if ratio.low > floor {
+        "slower"
+    } else if ratio.high < 1.0 / floor {
+        "FASTER: recording changes what it measures, as in document 004; distrust this profile"
+    } else {
+        "within the noise"
+    }
+}

@@ -1,0 +1,148 @@
+//! `spinpark top`: where a running program waits, look by look.
+
+use std::fs;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+use std::{io, thread};
+
+use anyhow::{Context, bail};
+use spinpark_profile::answer::answer;
+use spinpark_profile::json;
+use spinpark_profile::model::{Ended, Profile};
+use spinpark_profile::read::EXTENSION;
+use spinpark_profile::symbols::Symbols;
+use spinpark_profile::text::{self, Style};
+
+use super::launch::{Launch, Running};
+use super::{code_of, directory};
+use crate::cli::Top;
+use crate::say::Say;
+
+/// Clears the terminal, and goes to its first line.
+const CLEAR: &str = "\x1b[H\x1b[2J";
+
+/// Watches.
+pub(crate) fn run(top: &Top) -> anyhow::Result<ExitCode> {
+    match process_id(top) {
+        Some(pid) => watch(top, &recording_of(pid)?, None),
+        None => {
+            let launch = Launch::new(&top.program, top.locks, top.detail)?;
+            let scratch = tempfile::tempdir().context("cannot make a temporary directory")?;
+            let directory = directory::create(Some(scratch.path()))?;
+            let mut running = launch.start(&directory)?;
+            let file = directory.join(format!("{}.{EXTENSION}", running.pid()));
+            watch(top, &file, Some(&mut running))
+        }
+    }
+}
+
+/// The process that is meant, if it is not a program.
+fn process_id(top: &Top) -> Option<u32> {
+    match top.program.as_slice() {
+        [only] => only.to_str()?.parse().ok(),
+        _ => None,
+    }
+}
+
+/// The recording that a process writes: it has the file mapped.
+fn recording_of(pid: u32) -> anyhow::Result<PathBuf> {
+    let maps = match fs::read_to_string(format!("/proc/{pid}/maps")) {
+        Ok(maps) => maps,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => bail!("there is no process {pid}"),
+        Err(error) => {
+            bail!("cannot look at process {pid}: {error}\nIt is another user's; ask that user, or be root")
+        }
+    };
+    let suffix = format!(".{EXTENSION}");
+    let file = maps.lines().filter(|line| line.contains("rw-s")).find_map(|line| {
+        let path = line.split_once('/')?.1;
+        path.ends_with(&suffix).then(|| PathBuf::from(format!("/{path}")))
+    });
+    file.with_context(|| {
+        format!(
+            "process {pid} records nothing\nStart it with `spinpark top -- PROGRAM` or `spinpark profile -- PROGRAM`: there is \
+             no way into a process that runs already without stopping it"
+        )
+    })
+}
+
+fn watch(top: &Top, file: &Path, mut running: Option<&mut Running>) -> anyhow::Result<ExitCode> {
+    let say = Say { on_stderr: false };
+    let is_live = io::stdout().is_terminal() && !top.once;
+    let looks = if top.once { Some(1) } else { top.looks };
+    let mut symbols = Symbols::new();
+    let mut before: Option<Profile> = None;
+    let mut number = 0;
+    loop {
+        let status = match running.as_deref_mut() {
+            Some(running) => running.wait(top.interval).context("cannot wait for the program")?,
+            None => {
+                if !top.once || number > 0 {
+                    thread::sleep(top.interval);
+                }
+                None
+            }
+        };
+        let now = look(file, &mut symbols)?;
+        let style = Style { rows: top.rows, ..Style::of_stdout() };
+        if is_live {
+            let _ = write!(io::stdout(), "{CLEAR}");
+        } else if number > 0 {
+            say.line("");
+        }
+        say.line(page(&now, before.as_ref(), style));
+        number += 1;
+        if let Some(status) = status {
+            return Ok(code_of(status));
+        }
+        if now.ended != Ended::Running {
+            say.line("The program has ended.");
+            return Ok(ExitCode::SUCCESS);
+        }
+        if looks.is_some_and(|looks| number >= looks) {
+            if let Some(running) = running.as_deref_mut() {
+                running.end();
+                return Ok(code_of(running.wait_for_end(Some(Duration::from_secs(1)))?));
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        before = Some(now);
+    }
+}
+
+/// The profile at this moment.
+fn look(file: &Path, symbols: &mut Symbols) -> anyhow::Result<Profile> {
+    let loaded = json::load(file, symbols)?;
+    loaded.profiles.into_iter().next().context("the recording is empty")
+}
+
+/// What is shown: the answer, the last interval, the locks.
+fn page(now: &Profile, before: Option<&Profile>, style: Style) -> String {
+    let program = Path::new(&now.program).file_name().unwrap_or_default().to_string_lossy();
+    let mut lines = vec![format!(
+        "{program} (process {}), {:.0} s, {} threads used locks",
+        now.pid,
+        now.duration as f64 / 1e9,
+        now.threads.len()
+    )];
+    lines.push(text::wrap(&answer(now).headline, style.width, 0));
+    if let Some(before) = before {
+        let seconds = now.duration.saturating_sub(before.duration) as f64 / 1e9;
+        let waits = |profile: &Profile| {
+            profile.locks.iter().flat_map(|lock| &lock.roles).map(|role| role.contended).sum::<u64>()
+        };
+        let waited = now.lock_wait().saturating_sub(before.lock_wait()) as f64 / 1e9;
+        if seconds > 0.0 {
+            lines.push(format!(
+                "In the last {seconds:.1} s: {:.0} waits a second, {:.2} threads waiting on average.",
+                waits(now).saturating_sub(waits(before)) as f64 / seconds,
+                waited / seconds
+            ));
+        }
+    }
+    lines.push(String::new());
+    lines.push(text::locks(now, style));
+    lines.join("\n")
+}
