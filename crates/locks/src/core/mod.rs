@@ -49,9 +49,9 @@
 //!   its mark is still there. From then on until the marks have gone, each release sees `LOCKED` or `ATTENTION` and
 //!   is a read-modify-write: the queue is unlocked with `ATTENTION` while the word is marked. (`WAKING` is only ever
 //!   set while `WAITERS` is.)
-//! - **A2** A spinner sets `SPINNER` without a fence, and only beside `WAITERS`: with nobody queued there is nobody whom a
-//!   release would wake. While that mark lasts, so does this one. It may be wiped out with it (A1), and then be set and
-//!   cleared by others: it is a hint; who clears it without acquiring looks at the queue (L1).
+//! - **A2** A spinner sets `SPINNER` without a fence, and only beside `WAITERS` or readers: with nobody queued there is nobody
+//!   whom a release would wake. A writer's release may wipe it out (A1), and then others may set and clear it: it is a hint;
+//!   who clears it without acquiring looks at the queue (L1).
 //! - **A3** A writer that finds `ATTENTION` but no flags clears it, then releases by a read-modify-write, which fails if
 //!   somebody marked the lock meanwhile; the slow release then restores it. Nobody else can release in between.
 //!

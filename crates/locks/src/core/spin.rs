@@ -29,7 +29,7 @@ pub(super) enum Spun {
 
 impl<P: Platform> LockCore<P> {
     /// T2: spins. While others are queued, as the only one that has announced itself in the word, so that releases wake
-    /// nobody meanwhile; with nobody queued there is nobody to wake, and nothing is written.
+    /// nobody meanwhile; with nobody queued and a writer inside there is nobody to wake, and nothing is written.
     pub(super) fn spin(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Spun {
         if !P::can_spin(Spin::Lock) || Self::is_in_vain(self.peek(), want, Credit::None) {
             return Spun::Stopped(Credit::None);
@@ -109,7 +109,8 @@ impl<P: Platform> LockCore<P> {
                 P::event(Event::SpinLeftOwnerChanged);
                 break;
             }
-            if *credit == Credit::None && word::has_waiters(seen) {
+            // Beside readers, who would else open the gate again and again (G1 in `gate`), and never let a writer queue.
+            if *credit == Credit::None && (word::has_waiters(seen) || word::readers(seen) > 0) {
                 if word::has_spinner(seen) {
                     budget.keep_company();
                 } else if self.announce(seen) {
@@ -124,7 +125,7 @@ impl<P: Platform> LockCore<P> {
         false
     }
 
-    /// Says in the word that somebody spins. A2: the word is marked.
+    /// Says in the word that somebody spins. A2: the word is marked, or readers hold the lock.
     fn announce(&self, seen: u32) -> bool {
         self.word().compare_exchange(seen, seen | word::SPINNER, Relaxed, Relaxed).is_ok()
     }
