@@ -82,6 +82,7 @@ fn table(cpus: u32, effort: Effort, progress: Progress<'_>) -> Result<Table, Set
         machine: machine.name,
         fitted: "none".to_owned(),
         figures,
+        distributions: Vec::new(),
         notes: vec![
             "The best classic is chosen anew for each figure, by throughput or by longest wait: no one lock has to be both.".to_owned(),
             format!("Runs of {} ms: a longest wait about as long as that is that of a thread which starved to the end.", for_ns / 1_000_000),
