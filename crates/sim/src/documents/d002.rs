@@ -12,7 +12,7 @@ const ALL: &str = "classic-rwsem-as-sent";
 const NO_SPIN: &str = "classic-rwsem-nospin";
 
 const FITTED: &str =
-    "mutex over plain, 2 threads, touched: by the work of a page fault under the lock (2,100 cycles)";
+    "mutex over plain, 2 threads, touched: by the work of a page fault under the lock (1,200 cycles)";
 
 /// The series, pages written.
 pub(super) const PLAIN_TOUCHED: TableSpec = TableSpec {
