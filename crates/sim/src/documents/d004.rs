@@ -53,7 +53,7 @@ fn back_off(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingErro
         }],
         distributions: Vec::new(),
         notes: vec![
-            "Back-off gains nothing while the mutex has time to spare, and more than 70 % once everybody waits for it: the \
+            "Back-off gains nothing while the mutex has time to spare, and about 50 % once everybody waits for it: the \
              figure says how near the document's machine was to that."
                 .to_owned(),
         ],
@@ -87,7 +87,7 @@ fn profiling(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingErr
         distributions: Vec::new(),
         notes: vec![
             "What profiling does after the acquisition lengthens the section, and loses. What it does between failed attempts \
-             is a delay, and gains, but a few per cent of what back-off gains: one atomic operation is short beside a hand-over."
+             is a delay, and changes about nothing: one atomic operation is short beside a hand-over."
                 .to_owned(),
             "So the explanation by accidental delay is not confirmed here: see the page on the documents in the simulator."
                 .to_owned(),
