@@ -7,8 +7,8 @@ use crate::{NS_PER_MS, NS_PER_US};
 pub enum SpinLocks {
     /// Who holds one may lose its CPU: first come, first served would wait for it, and a waiter's polls have an end.
     Preempted,
-    /// Neither who holds one nor who waits for one loses its CPU, as in a kernel: a ticket lock, polled for as long as it
-    /// takes.
+    /// Neither who holds one nor who waits for one loses its CPU, as in a kernel: it is polled for as long as it takes, and
+    /// may be a ticket lock.
     Kept,
 }
 

@@ -79,6 +79,7 @@ fn table(cpus: u32, effort: Effort, progress: Progress<'_>) -> Result<Table, Set
         machine: machine.name,
         fitted: "none".to_owned(),
         figures,
+        distributions: Vec::new(),
         notes: vec![
             "The best classic of a rung is one lock: the one with the highest throughput there. Ours has to reach it, less the spread of the ratio over the seeds, with a longest wait that is no longer.".to_owned(),
             "Without a bound: the longest wait beside the shortest of any classic, however slow that one is; and how evenly the operations are spread over the threads (Jain: 1 is evenly, 1/threads is all by one).".to_owned(),
