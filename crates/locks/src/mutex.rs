@@ -34,13 +34,10 @@ impl<P: Platform> RawMutex<P> {
     }
 
     /// Acquires; waits as long as it takes. Acquire ordering.
-    ///
-    /// Does not look before the compare-exchange: the cache line of a lock that another CPU has used last would come twice,
-    /// to be read and to be written.
     #[inline]
     pub fn lock(&self) {
         let token = P::thread_token();
-        if self.core.enter_free(word::write_hold(token)).is_err() {
+        if !self.core.enter_calm(token) {
             self.lock_busy(token);
         }
     }
