@@ -9,7 +9,7 @@ use spinpark_bench::simulate::limit::Limit;
 use spinpark_bench::simulate::summary::{Fairness, Shares, Spread, Summary};
 use spinpark_bench::simulate::sweep::{Cell, Ranked};
 use spinpark_sim::Counts;
-use spinpark_sim::documents::{Bound, Figure, Table, Unit};
+use spinpark_sim::documents::{Bins, Bound, Figure, Table, Unit};
 use spinpark_sim::workload::{Histogram, Place};
 
 fn histogram(values: &[(u64, u64)]) -> Histogram {
@@ -109,6 +109,13 @@ fn documents() -> Vec<(String, Table)> {
             figure("12 cores", Unit::Ratio, Some(3.5), 1.4, Some(Bound::AtLeast(2.0))),
             figure("median wait", Unit::Cycles, None, 1_048_576.0, None),
         ],
+        distributions: vec![Bins {
+            name: String::from("with the fix"),
+            of: String::from("cycles"),
+            first: 11,
+            published: vec![0.0, 0.4, 12.0, 87.6, 0.0, 0.0],
+            simulated: vec![0.0, 0.0, 62.0, 33.0, 5.0, 0.0],
+        }],
         notes: vec![String::from(
             "The second figure is missed: a note that explains why, and is long enough to be broken into two lines here.",
         )],
@@ -119,9 +126,29 @@ fn documents() -> Vec<(String, Table)> {
         machine: String::from("e4500-12"),
         fitted: String::from("nothing"),
         figures: vec![figure("gain", Unit::Percent, Some(17.0), 12.0, Some(Bound::Sign))],
+        distributions: Vec::new(),
         notes: Vec::new(),
     };
-    vec![(String::from("001-v"), one), (String::from("004-backoff"), two)]
+    let three = Table {
+        document: String::from("ours"),
+        title: String::from("Our mutex beside the classics, 64 cores"),
+        machine: String::from("big-512"),
+        fitted: String::from("none"),
+        figures: vec![Figure {
+            range: (1.2, 1.2),
+            ..figure(
+                "five-lines at 256: throughput, of classic-mutex-2.6.34",
+                Unit::Ratio,
+                None,
+                1.2,
+                Some(Bound::AtLeast(1.0)),
+            )
+        }],
+        distributions: Vec::new(),
+        notes: Vec::new(),
+    };
+    let named = [("001-v", one), ("004-backoff", two), ("ours-64", three)];
+    named.into_iter().map(|(name, table)| (name.to_owned(), table)).collect()
 }
 
 fn fits(text: &str) {
@@ -207,4 +234,5 @@ fn tables_of_documents_as_html_and_json() {
     assert_eq!((&document["format"], &document["schema"]), (&"spinpark sim tables".into(), &1.into()));
     assert_eq!(document["tables"][0]["figures"][1]["simulated"], 1.4);
     assert_eq!(document["tables"][0]["judged"][1]["holds"], false);
+    assert_eq!(document["tables"][0]["distributions"][0]["simulated"][2], 62.0);
 }

@@ -6,7 +6,7 @@
 //! | [`rwsem_2013::Rwsem`]         | 002      | the kernel's rwsem, each patch of the series a switch                 |
 //! | [`mcs::McsLock`]              | 002      | the queue of spinners, before and after patches 6 and 7               |
 //! | [`tas::TasLock`]              | 004      | a spin lock, with and without back-off                                |
-//! | [`SpinLock`]                  | 001, 002 | what those two keep their waiters under                               |
+//! | [`SpinLock`]                  | 001, 002 | what those two keep their waiters under, and 004's mutex              |
 //! | [`mtx_2006::Mtx`]             | 004      | FreeBSD's mutex, each ingredient of its profiling a switch            |
 //! | [`mutex_2003::Mutex`]         | 003      | glibc's futex mutex of three states                                   |
 //! | [`condvar_2003::Condvar`]     | 003      | glibc's condition variable, with each of three ways to signal         |
@@ -21,9 +21,9 @@
 //!   `wait_lock`, a test-and-set lock) for 100 µs sleeps for 50, as often as it takes, with back-off and without
 //!   (`wait/patience.rs`). With short sections on running CPUs that is rare; on a test-and-set lock that is never free it
 //!   happens, and acts as a back-off. Who waits in an MCS queue does so only if the thread before it does not run either,
-//!   or was not heard of for a time slice. The kernel's spin locks were ticket locks. These are that only where a platform
-//!   promises that nobody is preempted around one ([`SpinLocks::Kept`](spinpark_platform::SpinLocks)): in a simulated
-//!   kernel, where nobody naps either.
+//!   or was not heard of for a time slice. Linux' spin locks were ticket locks ([`Order`]). These are that only where a
+//!   platform promises that nobody is preempted around one ([`SpinLocks::Kept`](spinpark_platform::SpinLocks)): in a
+//!   simulated kernel, where nobody naps either.
 //! - "Does the owner run?" costs a system call, not a load. It is asked at a distance (`wait/oracle.rs`).
 //! - There are no real-time tasks, and on Linux nobody can ask whether the scheduler wants the CPU
 //!   ([`need_resched`](spinpark_platform::Platform::need_resched) is `false`).
@@ -50,4 +50,4 @@ mod traits;
 mod wait;
 
 pub use traits::{RawLock, RawRwLock};
-pub use wait::SpinLock;
+pub use wait::{Barging, Order, SpinLock, Tickets};

@@ -112,6 +112,10 @@ impl Platform for Linux {
         }
     }
 
+    fn cpus() -> u32 {
+        cpu::count()
+    }
+
     fn can_spin(kind: Spin) -> bool {
         cpu::count() > 1 && thread::habits().spins_pay(kind)
     }

@@ -9,7 +9,7 @@
 //! |       |            |                                                 | waiter as it acquires, queues or leaves     |
 //! | 2     | `HANDOFF`  | the head starved: the next release hands over   | only under the queue lock                   |
 //! | 3     | `TIMED`    | the head was woken before, lost, and times itself | only under the queue lock                 |
-//! | 4     | `SPINNER`  | somebody spins                                  | a spinner, as it starts and as it ends      |
+//! | 4     | `SPINNER`  | somebody spins, so that waiters need no wake    | a spinner that sees waiters, and as it ends |
 //! | 5     | `SLOTS`    | readers may be in slots (read-write locks: see [`gate`](crate::gate)) | under the queue lock     |
 //! | 6     | `WRITER`   | held for writing (a mutex is always so held)    | who acquires; who releases                  |
 //! | 7     | `UPGRADE`  | held upgradably, beside readers                 | who acquires; who releases or upgrades      |

@@ -219,6 +219,13 @@ pub trait Platform: Sized + Send + Sync + 'static {
     /// of this kind have paid lately. `false` forbids spinning.
     fn can_spin(kind: Spin) -> bool;
 
+    /// How many CPUs the threads of this process can use: some ways of waiting pay only with CPUs to spare. 1 is always a
+    /// safe answer.
+    #[inline(always)]
+    fn cpus() -> u32 {
+        1
+    }
+
     /// Tells whether a spin paid, for the next answer of [`Platform::can_spin`].
     #[inline(always)]
     fn spun(kind: Spin, paid: bool) {

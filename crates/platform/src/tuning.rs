@@ -7,8 +7,8 @@ use crate::{NS_PER_MS, NS_PER_US};
 pub enum SpinLocks {
     /// Who holds one may lose its CPU: first come, first served would wait for it, and a waiter's polls have an end.
     Preempted,
-    /// Neither who holds one nor who waits for one loses its CPU, as in a kernel: a ticket lock, polled for as long as it
-    /// takes.
+    /// Neither who holds one nor who waits for one loses its CPU, as in a kernel: it is polled for as long as it takes, and
+    /// may be a ticket lock.
     Kept,
 }
 
@@ -17,6 +17,10 @@ pub enum SpinLocks {
 pub struct Tuning {
     /// Longest time that one spinning phase may take, ns.
     pub spin_ns: u64,
+    /// The same for the announced spinner where CPUs are to spare, ns: it is what keeps a lock with sleepers busy.
+    pub keeper_spin_ns: u64,
+    /// The same for those who spin beside an announced spinner, where CPUs are to spare, ns.
+    pub company_spin_ns: u64,
     /// How long a spinner stays away from the lock word between two looks at [`Pace::Close`](crate::Pace::Close), ns.
     pub close_gap_ns: u64,
     /// How long it does so at [`Pace::Apart`](crate::Pace::Apart), ns.
@@ -41,6 +45,8 @@ impl Tuning {
     /// What was measured on Linux, and is used there; `docs/tuning.md` has where each comes from.
     pub const LINUX: Self = Self {
         spin_ns: 10 * NS_PER_US,
+        keeper_spin_ns: 50 * NS_PER_US,
+        company_spin_ns: 4 * NS_PER_US,
         close_gap_ns: 100,
         apart_gap_ns: 6 * NS_PER_US,
         oracle_ns: NS_PER_US,

@@ -57,7 +57,7 @@ fn figures_are_inherited_and_cycles_are_converted() {
     assert!((machine.memory.shared_ns - 21.0).abs() < 1e-9);
     assert_eq!(machine.shape.distance(0, 64), Distance::Core);
     assert_eq!(machine.shape.distance(0, 48), Distance::Hops(2));
-    assert_eq!(machine.scheduler.min_slice_ns, 8e6);
+    assert_eq!(machine.scheduler.min_slice_ns, 4e6);
     assert_eq!(machine.kernel.deep_idle.map(|idle| idle.exit_ns), Some(20e3));
     let other = Machine::load("core2-4").unwrap();
     assert_eq!((other.kernel.deep_idle, other.memory.hop_ns.len()), (None, 0));

@@ -113,13 +113,13 @@ fn attention_ends_as_somebody_marks() {
 }
 
 #[test]
-fn a_spinner_asks_for_attention_as_it_ends() {
+fn attention_ends_beside_a_spinner() {
     check(Model::new().preemptions(2).spinning(), &[SpinLeftBudget, WokeHead], attention_ends::<1>);
 }
 
-/// The spinner that asks for attention leaves at its deadline, or queues, or acquires.
+/// The spinner leaves at its deadline, or queues, or acquires.
 #[test]
-fn a_spinner_asks_for_attention_and_leaves() {
+fn a_spinner_leaves() {
     check(Model::new().moving_clock().preemptions(2).spinning(), &[TimedOut, SpinAcquired], || {
         let shared = Shared::new(Mutex::<1>::new());
         let timed = shared.spawn(|shared| shared.timed_section(1));

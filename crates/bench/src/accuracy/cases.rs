@@ -64,6 +64,13 @@ pub struct Case {
 }
 
 impl Case {
+    /// Whether the bounds are on it: one thread on one CPU, or two on two. Those with more threads than CPUs are shown besides;
+    /// there the scheduler decides, too.
+    #[must_use]
+    pub fn is_bound(&self) -> bool {
+        self.threads == self.cpus
+    }
+
     /// `hot-lock, 2 threads on 1 CPU, spinpark`.
     #[must_use]
     pub fn words(&self) -> String {
@@ -130,6 +137,11 @@ mod tests {
     fn both_sides_have_every_case() {
         let cases = cases(&Definitions::built_in().unwrap(), 2).unwrap();
         assert_eq!(cases.len(), 4 * (1 + 6 * 4 + 4 + 2));
+        for cpus in [1, 2] {
+            // Eight shapes, four locks.
+            let bound = cases.iter().filter(|case| case.is_bound() && case.cpus == cpus);
+            assert_eq!(bound.count(), 8 * 4);
+        }
         for case in cases {
             let family = by_name(&FAMILIES, &case.family).unwrap();
             assert!(family.run(case.load.needs()).is_some(), "{}", case.words());

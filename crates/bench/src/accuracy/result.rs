@@ -48,7 +48,7 @@ fn median(values: &[f64]) -> f64 {
     Spread::of(values).map_or(f64::NAN, |spread| spread.median)
 }
 
-/// All cases together.
+/// Some cases together.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Summary {
     /// Median of the errors' sizes.
@@ -62,14 +62,23 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Of those of `all` on which the bounds are, and of the others.
+    #[must_use]
+    pub fn both(all: &[Compared]) -> (Self, Self) {
+        (
+            Self::of(all.iter().filter(|one| one.case.is_bound())),
+            Self::of(all.iter().filter(|one| !one.case.is_bound())),
+        )
+    }
+
     /// Of all these; a case without a result counts as one that is off without end.
     #[must_use]
-    pub fn of(all: &[Compared]) -> Self {
+    pub fn of<'a>(all: impl IntoIterator<Item = &'a Compared>) -> Self {
         let size = |one: &Compared| {
             let error = one.error().abs();
             if error.is_finite() { error } else { f64::MAX }
         };
-        let errors: Vec<f64> = all.iter().map(size).collect();
+        let errors: Vec<f64> = all.into_iter().map(size).collect();
         Self {
             median: median(&errors),
             worst: errors.iter().copied().fold(0.0, f64::max),
@@ -82,6 +91,19 @@ impl Summary {
     #[must_use]
     pub fn holds(&self) -> bool {
         self.median <= MEDIAN_BOUND && self.worst <= WORST_BOUND
+    }
+
+    /// `median error 12.3 %, worst 81.2 %, 5 of 60 cases beyond 50 %`.
+    #[must_use]
+    pub fn figures(&self) -> String {
+        format!(
+            "median error {:.1} %, worst {:.1} %, {} of {} cases beyond {:.0} %",
+            100.0 * self.median,
+            100.0 * self.worst,
+            self.beyond,
+            self.cases,
+            100.0 * WORST_BOUND,
+        )
     }
 
     /// `median error 12.3 % (bound 20 %), worst 41.2 % (bound 50 %, 0 of 124 cases beyond it)`.
@@ -148,6 +170,18 @@ mod tests {
         assert!(summary.holds());
         assert!(!Summary::of(&[compared(&[100.0], &[151.0])]).holds());
         assert!(!Summary::of(&[compared(&[100.0], &[])]).holds());
+    }
+
+    #[test]
+    fn the_bounds_are_on_as_many_threads_as_cpus() {
+        let fits = |threads| {
+            let mut one = compared(&[100.0], &[100.0 * threads as f64]);
+            (one.case.threads, one.case.cpus) = (threads, 1);
+            one
+        };
+        let (bound, further) = Summary::both(&[fits(1), fits(2)]);
+        assert!(bound.cases == 1 && bound.holds());
+        assert!(further.cases == 1 && !further.holds());
     }
 
     #[test]

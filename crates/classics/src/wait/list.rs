@@ -5,7 +5,7 @@ use core::ptr;
 use spinpark_platform::{Cell, Platform};
 
 use super::node::{Links, Node};
-use super::spin::SpinLock;
+use super::spin::{Order, SpinLock, Tickets};
 use crate::RawLock;
 
 /// The oldest and the youngest waiter, or null (L2).
@@ -28,46 +28,46 @@ impl<P: Platform, K> Ends<P, K> {
 }
 
 /// The list and its lock.
-pub(crate) struct WaitList<P: Platform, K> {
-    lock: SpinLock<P>,
+pub(crate) struct WaitList<P: Platform, K, O: Order = Tickets> {
+    lock: SpinLock<P, O>,
     ends: P::Cell<Ends<P, K>>,
 }
 
 // SAFETY: L2: the ends, and what they point to, are touched under the lock only; L1: what they point to is alive.
-unsafe impl<P: Platform, K: Send> Send for WaitList<P, K> {}
+unsafe impl<P: Platform, K: Send, O: Order> Send for WaitList<P, K, O> {}
 // SAFETY: as above.
-unsafe impl<P: Platform, K: Send> Sync for WaitList<P, K> {}
+unsafe impl<P: Platform, K: Send, O: Order> Sync for WaitList<P, K, O> {}
 
 /// The list, locked until this is dropped.
-pub(crate) struct Locked<'a, P: Platform, K>(&'a WaitList<P, K>);
+pub(crate) struct Locked<'a, P: Platform, K, O: Order = Tickets>(&'a WaitList<P, K, O>);
 
-impl<P: Platform, K> WaitList<P, K> {
+impl<P: Platform, K, O: Order> WaitList<P, K, O> {
     /// From a free lock and [`Ends::NOBODY`].
-    pub(crate) const fn from_parts(lock: SpinLock<P>, ends: P::Cell<Ends<P, K>>) -> Self {
+    pub(crate) const fn from_parts(lock: SpinLock<P, O>, ends: P::Cell<Ends<P, K>>) -> Self {
         Self { lock, ends }
     }
 }
 
-impl<P: Platform, K: Copy> WaitList<P, K> {
+impl<P: Platform, K: Copy, O: Order> WaitList<P, K, O> {
     /// Empty and unlocked.
     pub(crate) fn new() -> Self {
         Self::from_parts(SpinLock::new(), Cell::new(Ends::NOBODY))
     }
 
     /// Locks.
-    pub(crate) fn lock(&self) -> Locked<'_, P, K> {
+    pub(crate) fn lock(&self) -> Locked<'_, P, K, O> {
         self.lock.lock();
         Locked(self)
     }
 }
 
-impl<P: Platform, K> Drop for Locked<'_, P, K> {
+impl<P: Platform, K, O: Order> Drop for Locked<'_, P, K, O> {
     fn drop(&mut self) {
         self.0.lock.unlock();
     }
 }
 
-impl<P: Platform, K: Copy> Locked<'_, P, K> {
+impl<P: Platform, K: Copy, O: Order> Locked<'_, P, K, O> {
     fn ends(&self) -> Ends<P, K> {
         // SAFETY: L2: this is the lock.
         self.0.ends.with(|ends| unsafe { *ends })

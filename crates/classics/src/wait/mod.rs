@@ -19,4 +19,4 @@ pub(crate) use list::{Locked, WaitList};
 pub(crate) use node::Node;
 pub(crate) use oracle::Oracle;
 pub(crate) use patience::{Behind, MOST_POLL_NS, Patience, window_polls};
-pub use spin::SpinLock;
+pub use spin::{Barging, Order, SpinLock, Tickets};

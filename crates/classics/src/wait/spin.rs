@@ -2,34 +2,34 @@
 //!
 //! Two kinds, by what the machine promises ([`SpinLocks`]):
 //!
-//! - *Kept*: nobody who holds it or waits for it loses its CPU, as in a kernel. A ticket lock (Linux 2.6.25 to 4.1): first
-//!   come, first served; all waiters poll one word, so each hand-over goes past all of them (Boyd-Wickizer et al.,
-//!   "Non-scalable locks are dangerous", 2012).
+//! - *Kept*: nobody who holds it or waits for it loses its CPU, as in a kernel; so it is what that kernel had ([`Order`]).
 //! - *Preempted*: as in user space. Test and test-and-set: a ticket lock is at its worst when the next one in line is
 //!   preempted; and a nap after many polls, or a preempted holder costs whole time slices.
 //!
 //! # State
 //!
-//! | kind      | word     | value                   | who sets it                            |
-//! |-----------|----------|-------------------------|----------------------------------------|
-//! | preempted | `served` | 0: free, 1: held        | who takes it by CAS; the release       |
-//! | kept      | `tail`   | the next ticket         | who comes, by an addition              |
-//! | kept      | `served` | whose turn it is        | the release                            |
+//! | kind         | word     | value                   | who sets it                            |
+//! |--------------|----------|-------------------------|----------------------------------------|
+//! | test-and-set | `served` | 0: free, 1: held        | who takes it by CAS; the release       |
+//! | tickets      | `tail`   | the next ticket         | who comes, by an addition              |
+//! | tickets      | `served` | whose turn it is        | the release                            |
 //!
 //! # Invariants
 //!
-//! - **T1** (kept) Each ticket is given out once; its owner holds the lock from `served` = its ticket to its own release.
+//! - **T1** (tickets) Each ticket is given out once; its owner holds the lock from `served` = its ticket to its own release.
 //!   Tickets wrap at 2^32, far more than there are threads.
 //!
 //! # Orderings
 //!
 //! | operation              | order   | pairs with | because                                                   |
 //! |------------------------|---------|------------|-----------------------------------------------------------|
-//! | preempted, lock: CAS   | Acquire | unlock     | what the last holder did (L2)                             |
-//! | preempted, lock: load  | Relaxed | –          | only decides when to try again                            |
-//! | kept, lock: addition   | Relaxed | –          | a ticket is but a number                                  |
-//! | kept, lock: load       | Acquire | unlock     | as the CAS                                                |
+//! | test-and-set: CAS      | Acquire | unlock     | what the last holder did (L2)                             |
+//! | test-and-set: load     | Relaxed | –          | only decides when to try again                            |
+//! | tickets: addition      | Relaxed | –          | a ticket is but a number                                  |
+//! | tickets: load          | Acquire | unlock     | as the CAS                                                |
 //! | unlock: store          | Release | lock       | as there                                                  |
+
+use core::marker::PhantomData;
 
 use spinpark_platform::{
     AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform, SpinLocks,
@@ -41,29 +41,53 @@ use crate::RawLock;
 const FREE: u32 = 0;
 const HELD: u32 = 1;
 
+/// Who is next, in a kernel that keeps its spinners' CPUs.
+pub trait Order: Send + Sync + 'static {
+    /// Whether waiters are served as they come.
+    const IS_FIFO: bool;
+}
+
+/// A ticket lock (Linux 2.6.25 to 4.1): first come, first served; all waiters poll one word, so each hand-over goes past all
+/// of them (Boyd-Wickizer et al., "Non-scalable locks are dangerous", 2012).
+#[derive(Debug)]
+pub enum Tickets {}
+
+/// Test and test-and-set (FreeBSD's `mtx` of 2006 that spins): who comes first when it is free.
+#[derive(Debug)]
+pub enum Barging {}
+
+impl Order for Tickets {
+    const IS_FIFO: bool = true;
+}
+
+impl Order for Barging {
+    const IS_FIFO: bool = false;
+}
+
 /// The lock: eight bytes, zero is free.
-pub struct SpinLock<P: Platform> {
+pub struct SpinLock<P: Platform, O: Order = Tickets> {
     tail: P::AtomicU32,
     served: P::AtomicU32,
+    order: PhantomData<O>,
 }
 
-impl<P: Platform> SpinLock<P> {
+impl<P: Platform, O: Order> SpinLock<P, O> {
     /// From two words that hold 0.
     pub const fn from_parts(tail: P::AtomicU32, served: P::AtomicU32) -> Self {
-        Self { tail, served }
+        Self { tail, served, order: PhantomData }
     }
 
-    const IS_KEPT: bool = matches!(P::TUNING.spin_locks, SpinLocks::Kept);
+    const HAS_TICKETS: bool = O::IS_FIFO && matches!(P::TUNING.spin_locks, SpinLocks::Kept);
 }
 
-impl<P: Platform> RawLock for SpinLock<P> {
+impl<P: Platform, O: Order> RawLock for SpinLock<P, O> {
     fn new() -> Self {
-        Self { tail: AtomicU32::new(0), served: AtomicU32::new(FREE) }
+        Self::from_parts(AtomicU32::new(0), AtomicU32::new(FREE))
     }
 
     fn lock(&self) {
         let mut patience = Patience::default();
-        if Self::IS_KEPT {
+        if Self::HAS_TICKETS {
             let ticket = self.tail.fetch_add(1, Relaxed);
             while self.served.load(Acquire) != ticket {
                 patience.poll::<P>();
@@ -78,7 +102,7 @@ impl<P: Platform> RawLock for SpinLock<P> {
     }
 
     fn try_lock(&self) -> bool {
-        if !Self::IS_KEPT {
+        if !Self::HAS_TICKETS {
             return self.served.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok();
         }
         // The ticket that would be served at once, if nobody has it.
@@ -88,7 +112,7 @@ impl<P: Platform> RawLock for SpinLock<P> {
 
     fn unlock(&self) {
         // T1: nobody else writes it meanwhile.
-        let next = if Self::IS_KEPT { self.served.load(Relaxed).wrapping_add(1) } else { FREE };
+        let next = if Self::HAS_TICKETS { self.served.load(Relaxed).wrapping_add(1) } else { FREE };
         self.served.store(next, Release);
     }
 }

@@ -50,7 +50,10 @@ struct Document<'a> {
     format: &'static str,
     environment: &'a Environment,
     machine: &'a str,
+    /// Of the cases on which the bounds are: as many threads as CPUs.
     summary: Summary,
+    /// Of the others.
+    further: Summary,
     cases: &'a [Compared],
 }
 
@@ -103,9 +106,12 @@ pub(crate) fn run(native: &Native) -> anyhow::Result<ExitCode> {
         .zip(measured.into_iter().zip(simulated))
         .map(|(case, (native, simulated))| Compared { case, native, simulated })
         .collect();
-    let summary = Summary::of(&compared);
+    let (summary, further) = Summary::both(&compared);
     say.line(format_args!("\n{}", accuracy::result::render(&compared, Style::of_stdout())));
-    say.line(wrap(&format!("{}: {}", machine.name, summary.words()), 2));
+    say.line(wrap(&format!("{}, as many threads as CPUs: {}", machine.name, summary.words()), 2));
+    if further.cases > 0 {
+        say.line(wrap(&format!("more threads than CPUs, without a bound: {}", further.figures()), 2));
+    }
     say.line(wrap(&session.environment.line(), 2));
     if let Some(json) = json {
         json.write_compact(&Document {
@@ -113,6 +119,7 @@ pub(crate) fn run(native: &Native) -> anyhow::Result<ExitCode> {
             environment: &session.environment,
             machine: &machine.name,
             summary,
+            further,
             cases: &compared,
         })?;
     }

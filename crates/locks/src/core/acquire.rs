@@ -3,7 +3,7 @@
 use spinpark_platform::{Clock, Deadline, Event, Platform, Spin};
 
 use super::queued::Joined;
-use super::spin::Spun;
+use super::spin::{has_cpus_to_spare, Spun};
 use super::LockCore;
 use crate::queue::{Notice, WaitNode};
 use crate::word::{self, Credit, Want};
@@ -112,7 +112,10 @@ impl<P: Platform> LockCore<P> {
                     let starved = patience.is_over::<P>();
                     let seen = self.peek();
                     // Held by others: who holds it upgradably, or comes in beside readers, has room.
-                    if (starved || word::has_waiters(seen)) && !word::admits(seen, node.want) {
+                    let crowd = starved || word::has_waiters(seen);
+                    // With CPUs to spare, it keeps the lock busy if nobody else does.
+                    let is_kept_busy = word::has_spinner(seen) || !has_cpus_to_spare::<P>();
+                    if crowd && is_kept_busy && !word::admits(seen, node.want) {
                         node.nap(deadline);
                     }
                     let spun = self.poll(node.want, node.token, Credit::Waking, !starved, deadline);

@@ -13,7 +13,7 @@
 //! ```text
 //!            T1 admits                     T3 room, under the queue lock
 //!   (out) ───────────────► (holds) ◄──────────────────────┐
-//!     │ T2 spin, announced     ▲ ▲                         │
+//!     │ T2 spin                ▲ ▲                         │
 //!     ▼                        │ │ T6 granted / handed over│
 //!  (spins) ── T3 queue ──► (queued, asleep) ── T7 woken ─► (contends)
 //!     │                        │      ▲                    │
@@ -49,8 +49,9 @@
 //!   its mark is still there. From then on until the marks have gone, each release sees `LOCKED` or `ATTENTION` and
 //!   is a read-modify-write: the queue is unlocked with `ATTENTION` while the word is marked. (`WAKING` is only ever
 //!   set while `WAITERS` is.)
-//! - **A2** A spinner sets `SPINNER`, and `ATTENTION` so that it lasts, without a fence. Either may be wiped out, and
-//!   `SPINNER` then be set and cleared by others: it is a hint; who clears it without acquiring looks at the queue (L1).
+//! - **A2** A spinner sets `SPINNER` without a fence, and only beside `WAITERS` or readers: with nobody queued there is nobody
+//!   whom a release would wake. A writer's release may wipe it out (A1), and then others may set and clear it: it is a hint;
+//!   who clears it without acquiring looks at the queue (L1).
 //! - **A3** A writer that finds `ATTENTION` but no flags clears it, then releases by a read-modify-write, which fails if
 //!   somebody marked the lock meanwhile; the slow release then restores it. Nobody else can release in between.
 //!

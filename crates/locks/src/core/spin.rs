@@ -13,6 +13,12 @@ use spinpark_platform::{
 use super::LockCore;
 use crate::word::{self, Credit, Want};
 
+/// Whether threads that spin for one lock mostly find a CPU each: its owner has one, and the announced spinner.
+/// `docs/tuning.md` ("CPUs to spare") has what this changes.
+pub(super) fn has_cpus_to_spare<P: Platform>() -> bool {
+    P::cpus() > 2
+}
+
 /// How a spinning phase ended.
 pub(super) enum Spun {
     /// The lock is this thread's.
@@ -22,33 +28,24 @@ pub(super) enum Spun {
 }
 
 impl<P: Platform> LockCore<P> {
-    /// T2: spins as the only one that has announced itself in the word, so that releases wake nobody meanwhile.
+    /// T2: spins. While others are queued, as the only one that has announced itself in the word, so that releases wake
+    /// nobody meanwhile; with nobody queued and a writer inside there is nobody to wake, and nothing is written.
     pub(super) fn spin(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Spun {
-        if !P::can_spin(Spin::Lock) {
+        if !P::can_spin(Spin::Lock) || Self::is_in_vain(self.peek(), want, Credit::None) {
             return Spun::Stopped(Credit::None);
         }
-        let mut seen = self.peek();
-        loop {
-            let (new, order) = if word::admits(seen, want) {
-                (word::taken(seen, want, token), Acquire)
-            } else if word::wants_handoff(seen)
-                || word::has_spinner(seen)
-                || (want.is_exclusive() && word::has_slots(seen))
-            {
-                return Spun::Stopped(Credit::None);
-            } else {
-                (seen | word::SPINNER, Relaxed)
-            };
-            match self.word().compare_exchange_weak(seen, new, order, Relaxed) {
-                Ok(_) if order == Acquire => return Spun::Acquired,
-                Ok(_) => {
-                    self.queue().ask_attention(); // A2
-                    break;
-                }
-                Err(now) => seen = now,
-            }
-        }
-        self.poll(want, token, Credit::Spinner, true, deadline)
+        self.poll(want, token, Credit::None, true, deadline)
+    }
+
+    /// Whether spinning for a lock in state `seen` is in vain, or another thread's business.
+    ///
+    /// A hand-over puts the lock out of reach for a moment, and one spinner is enough to keep a lock from idling. To wait for
+    /// the one and to be the second costs a CPU, and a sleep and a wake cost more: it depends on whether there is one.
+    fn is_in_vain(seen: u32, want: Want, credit: Credit) -> bool {
+        let is_shut = credit == Credit::None && want.is_exclusive() && word::has_slots(seen);
+        let is_second = credit == Credit::None && word::has_spinner(seen);
+        let is_anothers = is_second || word::wants_handoff(seen);
+        !word::admits(seen, want) && (is_shut || (is_anothers && !has_cpus_to_spare::<P>()))
     }
 
     /// T2 and T7: polls until the lock is taken or waiting awake has become pointless.
@@ -71,8 +68,12 @@ impl<P: Platform> LockCore<P> {
         if !patient || (credit == Credit::Waking && !P::can_spin(kind)) {
             return Spun::Stopped(credit);
         }
-        let acquired = self.poll_for_a_time(want, token, credit, deadline);
-        P::spun(kind, acquired);
+        let mut credit = credit;
+        let acquired = self.poll_for_a_time(want, token, &mut credit, deadline);
+        // Who has left it to others to keep the lock busy has not learnt what a spin is worth.
+        if acquired || credit != Credit::None || !has_cpus_to_spare::<P>() {
+            P::spun(kind, acquired);
+        }
         if acquired {
             P::event(Event::SpinAcquired);
             Spun::Acquired
@@ -81,29 +82,52 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    fn poll_for_a_time(&self, want: Want, token: u32, credit: Credit, deadline: Option<Deadline>) -> bool {
+    fn poll_for_a_time(
+        &self,
+        want: Want,
+        token: u32,
+        credit: &mut Credit,
+        deadline: Option<Deadline>,
+    ) -> bool {
         let mut budget = Budget::<P>::start(deadline);
         let mut first_owner = 0;
         loop {
             let seen = self.peek();
             if word::admits(seen, want) {
-                if self.take(want, token, credit) {
+                if self.take(want, token, *credit) {
                     P::spun_into(budget.looked);
                     return true;
                 }
-            } else if word::wants_handoff(seen) {
+            } else if Self::is_in_vain(seen, want, *credit) {
                 break;
             } else if first_owner == 0 {
                 first_owner = word::owner(seen);
-            } else if credit == Credit::Spinner && word::owner(seen) != first_owner {
+            } else if *credit != Credit::Waking
+                && word::owner(seen) != first_owner
+                && !has_cpus_to_spare::<P>()
+            {
                 P::event(Event::SpinLeftOwnerChanged);
                 break;
+            }
+            // Beside readers, who would else open the gate again and again (G1 in `gate`), and never let a writer queue.
+            if *credit == Credit::None && (word::has_waiters(seen) || word::readers(seen) > 0) {
+                if word::has_spinner(seen) {
+                    budget.keep_company();
+                } else if self.announce(seen) {
+                    *credit = Credit::Spinner;
+                    budget.keep_busy();
+                }
             }
             if budget.wait(word::owner(seen)) {
                 break;
             }
         }
         false
+    }
+
+    /// Says in the word that somebody spins. A2: the word is marked, or readers hold the lock.
+    fn announce(&self, seen: u32) -> bool {
+        self.word().compare_exchange(seen, seen | word::SPINNER, Relaxed, Relaxed).is_ok()
     }
 
     /// Takes the lock, if that is possible now, and retires `credit` in the same step.
@@ -118,6 +142,8 @@ impl<P: Platform> LockCore<P> {
 struct Budget<P: Platform> {
     pace: Pace,
     start: u64,
+    /// Of the acquisition, if it is on the monotonic clock.
+    deadline: u64,
     end: u64,
     /// When the clock was last read.
     looked: u64,
@@ -134,16 +160,17 @@ struct Budget<P: Platform> {
 impl<P: Platform> Budget<P> {
     fn start(deadline: Option<Deadline>) -> Self {
         let start = P::now(Clock::Monotonic);
-        let end = start + P::TUNING.spin_ns;
-        let end = match deadline {
-            Some(Deadline { clock: Clock::Monotonic, at }) => end.min(at),
-            // On the other clock a spinner may overstay by its budget, which is far below a timer's own slack.
-            _ => end,
+        let deadline = match deadline {
+            Some(Deadline { clock: Clock::Monotonic, at }) => at,
+            // On the other clock a spinner may overstay by its budget, which is no more than a timer's own slack.
+            _ => u64::MAX,
         };
+        let end = deadline.min(start + P::TUNING.spin_ns);
         let question = start + P::TUNING.oracle_ns;
         Self {
             pace: P::pace(start),
             start,
+            deadline,
             end,
             looked: start,
             looks: 2 * P::TUNING.spin_ns + 2, // each takes more than 1 ns
@@ -152,6 +179,19 @@ impl<P: Platform> Budget<P> {
             sample: 0,
             platform: PhantomData,
         }
+    }
+
+    /// Others sleep, and rely on this spinner: it is worth more time if a CPU is to spare.
+    fn keep_busy(&mut self) {
+        if has_cpus_to_spare::<P>() {
+            self.end = self.deadline.min(self.start + P::TUNING.keeper_spin_ns);
+            self.looks += 2 * P::TUNING.keeper_spin_ns;
+        }
+    }
+
+    /// Another spinner is ahead of this one.
+    fn keep_company(&mut self) {
+        self.end = self.end.min(self.start + P::TUNING.company_spin_ns);
     }
 
     /// Stays away from the lock word before the next poll. Returns whether to stop: the time is over, or `owner` (0:

@@ -11,8 +11,8 @@
 //! | 1                 | `LOCKED`    | yes   | no        | the holder; anybody, to 3                           |
 //! | 3                 | + `QUEUED`  | yes   | perhaps   | the holder, which then wakes one                    |
 //!
-//! Bit 2, `ATTENTION`, belongs to the owner of the queue, who sets it as the guard is dropped, or at any time without the
-//! guard ([`WaitQueue::ask_attention`], which the next drop overwrites). See A1 in [`core`](crate::core).
+//! Bit 2, `ATTENTION`, belongs to the owner of the queue, who sets it as the guard is dropped. See A1 in
+//! [`core`](crate::core).
 //!
 //! Bits 3–31 are the process generation of the last holder. A thread that finds an older one lives in a forked child:
 //! holder and waiters are threads of the parent, so it takes the lock over and empties the list.
@@ -76,13 +76,6 @@ impl<P: Platform> WaitQueue<P> {
     #[inline]
     pub(crate) fn is_calm(&self) -> bool {
         self.lock.load(Relaxed) & BUSY == 0
-    }
-
-    /// Sets `ATTENTION`, until the queue lock is released the next time or [`WaitQueue::end_attention`] is called.
-    pub(crate) fn ask_attention(&self) {
-        if self.lock.load(Relaxed) & BUSY == 0 {
-            self.lock.fetch_or(ATTENTION, Relaxed);
-        }
     }
 
     /// Clears `ATTENTION`, if the queue is not locked. The caller then looks (with a read-modify-write) whether what it

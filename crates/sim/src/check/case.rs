@@ -24,6 +24,8 @@ pub(crate) enum Hasty {}
 impl Tuned for Hasty {
     const TUNING: Tuning = Tuning {
         spin_ns: 0,
+        keeper_spin_ns: 0,
+        company_spin_ns: 0,
         close_gap_ns: 1,
         apart_gap_ns: 1,
         starvation_ns: 0,
@@ -42,6 +44,8 @@ pub(crate) enum Spinning {}
 impl Tuned for Spinning {
     const TUNING: Tuning = Tuning {
         spin_ns: 100_000,
+        keeper_spin_ns: 200_000,
+        company_spin_ns: 50_000,
         close_gap_ns: 20,
         apart_gap_ns: 20,
         starvation_ns: 100_000,
@@ -58,6 +62,8 @@ pub(crate) enum Short {}
 impl Tuned for Short {
     const TUNING: Tuning = Tuning {
         spin_ns: 1_000,
+        keeper_spin_ns: 2_000,
+        company_spin_ns: 500,
         oracle_ns: 100,
         starvation_ns: 10_000,
         nap_ns: 1_000,

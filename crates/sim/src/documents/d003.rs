@@ -66,8 +66,8 @@ fn signal(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError>
     let figures = vec![
         within(figure(1, "requeue over orig".to_owned(), of_threads)),
         Figure { fitted: true, ..within(figure(2, "wake-op over orig".to_owned(), of_threads)) },
-        figure(1, "requeue over orig, switches as in the machine's file".to_owned(), as_filed),
-        figure(2, "wake-op over orig, switches as in the machine's file".to_owned(), as_filed),
+        figure(1, "requeue, switches as filed".to_owned(), as_filed),
+        figure(2, "wake-op, switches as filed".to_owned(), as_filed),
     ];
     Ok(Table {
         document: "003".to_owned(),
@@ -75,10 +75,11 @@ fn signal(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError>
         machine: machine.name,
         fitted: "wake-op over orig: by the program's own work between two calls (workload constant TURN)".to_owned(),
         figures,
+        distributions: Vec::new(),
         notes: vec![
             "The document's program is lost: this is what its text describes, with the woken thread running at once.".to_owned(),
             format!(
-                "A switch takes {THREAD_SWITCH_NS} ns here, half of the machine's file, which has it for processes: threads keep address space and TLB. Both are shown."
+                "A switch takes {THREAD_SWITCH_NS} ns here, half of the machine's file, which has it for processes (\"as filed\"): threads keep address space and TLB."
             ),
             "The document's own times put a switch at about half of a futex call: two calls (requeue against wake-op) are 0.13 s, one call and two switches (orig against requeue) 0.14 s.".to_owned(),
         ],

@@ -66,16 +66,19 @@ pub struct Figure {
 
 impl Figure {
     /// How far the simulation is from the document, as a part of the latter.
+    ///
+    /// None: nothing is published, or 0, of which nothing is a part.
     #[must_use]
     pub fn relative_error(&self) -> Option<f64> {
-        self.published.map(|published| match self.unit {
+        let error = self.published.map(|published| match self.unit {
             // +4 % against +2 % is 1.04 against 1.02.
             Unit::Percent => (100.0 + self.simulated) / (100.0 + published) - 1.0,
             _ => self.simulated / published - 1.0,
-        })
+        });
+        error.filter(|error| error.is_finite())
     }
 
-    /// Whether both are on the same side of "no effect". None: nothing is published, or the unit has no such value.
+    /// Whether both are on the same side of "no effect". None: nothing is published, or no effect, or the unit has no such value.
     #[must_use]
     pub fn same_sign(&self) -> Option<bool> {
         let neutral = match self.unit {
@@ -83,7 +86,8 @@ impl Figure {
             Unit::Percent => 0.0,
             _ => return None,
         };
-        self.published.map(|published| (published > neutral) == (self.simulated > neutral))
+        let published = self.published.filter(|&published| published != neutral)?;
+        Some((published > neutral) == (self.simulated > neutral))
     }
 
     /// Whether the bound holds. None: there is none.
@@ -96,6 +100,21 @@ impl Figure {
             Bound::Sign => self.same_sign().unwrap_or(false),
         })
     }
+}
+
+/// A distribution over bins of powers of two, and the simulator's: parts of each bin, %.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bins {
+    /// What was counted: `2.6.34`.
+    pub name: String,
+    /// What is in bins: `cycles`. Bin *n* holds what is below 2^n, and not below 2^(n−1).
+    pub of: String,
+    /// The first bin.
+    pub first: u32,
+    /// From that on, %.
+    pub published: Vec<f64>,
+    /// As many: the mean over the seeds, %.
+    pub simulated: Vec<f64>,
 }
 
 /// A table of a document, simulated.
@@ -111,6 +130,8 @@ pub struct Table {
     pub fitted: String,
     /// Its figures.
     pub figures: Vec<Figure>,
+    /// Its distributions.
+    pub distributions: Vec<Bins>,
     /// What to keep in mind; what the model cannot show, and why.
     pub notes: Vec<String>,
 }
@@ -201,5 +222,17 @@ mod tests {
         let loss = figure(Unit::Ratio, 3.5, 0.9, Bound::AtLeast(2.0));
         assert_eq!((loss.same_sign(), loss.holds()), (Some(false), Some(false)));
         assert_eq!(figure(Unit::Cycles, 1.0, 2.0, Bound::AtMost(2.0)).holds(), Some(true));
+    }
+
+    #[test]
+    fn of_nothing_nothing_is_a_part() {
+        let none = figure(Unit::Count, 0.0, 2.0, Bound::AtLeast(1.0));
+        assert_eq!((none.relative_error(), none.same_sign()), (None, None));
+        assert_eq!(figure(Unit::Count, 0.0, 0.0, Bound::AtLeast(1.0)).relative_error(), None);
+        assert_eq!(
+            figure(Unit::Percent, 0.0, -1.0, Bound::Sign).same_sign(),
+            None,
+            "it says that there is none"
+        );
     }
 }

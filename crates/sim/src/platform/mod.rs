@@ -163,6 +163,10 @@ impl<T: Tuned> Platform for Sim<T> {
         world(|world| world.threads[world.running].to_leave)
     }
 
+    fn cpus() -> u32 {
+        if is_inside() { world(|world| world.cpus.len() as u32) } else { 1 }
+    }
+
     fn can_spin(kind: Spin) -> bool {
         is_inside() && world(|world| world.cpus.len() > 1) && habits(|habits| habits.spins_pay(kind))
     }

@@ -13,7 +13,7 @@ use crate::here;
 /// document's program is lost.
 ///
 /// Fitted: with it, `wake-op` is 1.72 times as fast as `orig` on the document's machine (switches between threads: 400 ns).
-const TURN: f64 = 580.0;
+const TURN: f64 = 700.0;
 
 fn alternate(plan: &mut Plan<'_>, is_under_lock: bool) -> Result<(), SettingError> {
     if plan.setting().threads != 2 {

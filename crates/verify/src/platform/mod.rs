@@ -60,6 +60,8 @@ impl<
 
     const TUNING: Tuning = Tuning {
         spin_ns: SPIN_NS,
+        keeper_spin_ns: SPIN_NS,
+        company_spin_ns: SPIN_NS,
         close_gap_ns: 1,
         apart_gap_ns: 1,
         oracle_ns: 1,

@@ -4,7 +4,7 @@ use minijinja::Error;
 use minijinja::value::Serde;
 use serde::Serialize;
 use spinpark_show::page::{PAGE, environment};
-use spinpark_sim::documents::Table;
+use spinpark_sim::documents::{Bins, Table};
 
 use super::sweep::{Grid, What, grids, legend, plots};
 use super::tables;
@@ -91,6 +91,20 @@ fn of_grid(grid: Grid, what: What) -> Shown {
     }
 }
 
+fn of_bins(bins: &Bins) -> Shown {
+    let percent = |part: f64| Entry { text: format!("{part:.1} %"), class: "" };
+    Shown {
+        title: String::new(),
+        header: [&bins.name, "published", "simulated"].map(str::to_owned).to_vec(),
+        rows: tables::bins(bins)
+            .into_iter()
+            .map(|(bin, theirs, ours)| {
+                vec![Entry { text: bin, class: "left" }, percent(theirs), percent(ours)]
+            })
+            .collect(),
+    }
+}
+
 /// The documents' tables.
 ///
 /// # Errors
@@ -98,13 +112,12 @@ fn of_grid(grid: Grid, what: What) -> Shown {
 /// If the template is wrong.
 pub fn tables(command: &str, end: &str, made: &[(String, Table)]) -> Result<String, Error> {
     let section = |(name, table): &(String, Table)| {
-        let row = |figure| {
-            let texts = tables::cells(figure);
-            let last = texts.len() - 1;
-            let class = |column: usize, text: &str| match (column, text) {
-                (0, _) => "left",
-                (column, "holds") if column == last => "holds",
-                (column, "missed") if column == last => "missed",
+        let (header, rows) = tables::shown(table);
+        let row = |texts: Vec<String>| {
+            let class = |column: usize, text: &str| match text {
+                _ if column == 0 => "left",
+                "holds" => "holds",
+                "missed" => "missed",
                 _ => "",
             };
             texts
@@ -113,14 +126,15 @@ pub fn tables(command: &str, end: &str, made: &[(String, Table)]) -> Result<Stri
                 .map(|(column, text)| Entry { class: class(column, &text), text })
                 .collect()
         };
+        let figures = Shown {
+            title: String::new(),
+            header: header.into_iter().map(str::to_owned).collect(),
+            rows: rows.into_iter().map(row).collect(),
+        };
         Section {
             title: tables::heading(name, table),
             plot: None,
-            tables: vec![Shown {
-                title: String::new(),
-                header: tables::HEADER.map(str::to_owned).to_vec(),
-                rows: table.figures.iter().map(row).collect(),
-            }],
+            tables: std::iter::once(figures).chain(table.distributions.iter().map(of_bins)).collect(),
             sentences: tables::sentences(table),
         }
     };

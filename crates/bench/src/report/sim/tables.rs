@@ -2,41 +2,99 @@
 
 use std::fmt::Write;
 
-use spinpark_sim::documents::{Bound, Figure, Table, Unit};
+use comfy_table::CellAlignment;
+use spinpark_sim::documents::{Bins, Bound, Figure, Table, Unit};
 
 use super::figure;
 use crate::report::{Goodness, Style, table, text, wrap};
 
 /// The columns.
-pub const HEADER: [&str; 8] =
-    ["figure", "published", "simulated", "over seeds", "error", "effect", "must be", ""];
+const HEADER: [&str; 8] = ["figure", "published", "simulated", "± seeds", "error", "effect", "must be", ""];
+
+/// A column that has nothing but this, or nothing, is left out.
+const NONE: &str = "–";
 
 /// A table as text.
 #[must_use]
 pub fn render(name: &str, made: &Table, style: Style) -> String {
     let mut out = wrap(&heading(name, made), 2) + "\n";
-    let mut rows = table(style, &HEADER);
-    for figure in &made.figures {
-        let [name, published, simulated, range, error, effect, bound, verdict] = cells(figure);
+    let (header, cells) = shown(made);
+    let mut rows = table(style, &header);
+    for (figure, mut cells) in made.figures.iter().zip(cells) {
         let goodness = match figure.holds() {
             Some(true) => Goodness::Good,
             Some(false) => Goodness::Bad,
             None => Goodness::Neither,
         };
-        let plain = [name, published, simulated, range, error, effect, bound].map(comfy_table::Cell::new);
-        rows.add_row(plain.into_iter().chain([style.verdict(&verdict, goodness)]).collect::<Vec<_>>());
+        let verdict =
+            if made.figures.iter().any(|figure| figure.bound.is_some()) { cells.pop() } else { None };
+        let verdict = verdict.map(|verdict| style.verdict(&verdict, goodness));
+        rows.add_row(cells.into_iter().map(comfy_table::Cell::new).chain(verdict).collect::<Vec<_>>());
     }
     out += &text(&rows);
+    for bins in &made.distributions {
+        let _ = write!(out, "\n{}", distribution(bins, style));
+    }
     for sentence in sentences(made) {
         let _ = writeln!(out, "{}", wrap(&sentence, 2));
     }
     out
 }
 
+/// The header and the rows, without columns that say nothing.
+#[must_use]
+pub fn shown(made: &Table) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let all: Vec<_> = made.figures.iter().map(cells).collect();
+    let says = |column: usize| all.iter().any(|row| ![NONE, ""].contains(&row[column].as_str()));
+    let columns: Vec<_> = (0..HEADER.len()).filter(|&column| says(column)).collect();
+    let header = columns.iter().map(|&column| HEADER[column]).collect();
+    let row = |row: &[String; 8]| columns.iter().map(|&column| row[column].clone()).collect();
+    (header, all.iter().map(row).collect())
+}
+
+/// Its bins, from the first to the last that has anything: `2^20 cycles`, published, simulated, %.
+#[must_use]
+pub fn bins(of: &Bins) -> Vec<(String, f64, f64)> {
+    let both = of.published.iter().zip(&of.simulated);
+    let all: Vec<_> = (of.first..)
+        .zip(both)
+        .map(|(bin, (&theirs, &ours))| (format!("2^{bin} {}", of.of), theirs, ours))
+        .collect();
+    let is_some = |(_, theirs, ours): &&(String, f64, f64)| *theirs > 0.0 || *ours > 0.0;
+    let before = all.iter().take_while(|bin| !is_some(bin)).count();
+    let after = all.iter().rev().take_while(|bin| !is_some(bin)).count();
+    all[before..].iter().take((all.len() - before).saturating_sub(after)).cloned().collect()
+}
+
+/// A row for each bin, with two bars.
+fn distribution(of: &Bins, style: Style) -> String {
+    const BAR: f64 = 28.0;
+    let bins = bins(of);
+    let most = bins.iter().fold(0.0, |most, (_, theirs, ours)| f64::max(most, theirs.max(*ours)));
+    let bar = |part: f64| {
+        // A bin with anything in it has a mark.
+        let length = (part / most * BAR).round().max(f64::from(part > 0.0));
+        "█".repeat(length as usize)
+    };
+    let mut rows = table(style, &[&of.name, "published", "", "simulated", ""]);
+    for column in [2, 4] {
+        if let Some(column) = rows.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Left);
+        }
+    }
+    for (bin, theirs, ours) in bins {
+        rows.add_row([bin, format!("{theirs:.1} %"), bar(theirs), format!("{ours:.1} %"), bar(ours)]);
+    }
+    text(&rows)
+}
+
 /// `001-v, document 001: what it is about (on nehalem-ex-64)`.
 #[must_use]
 pub fn heading(name: &str, made: &Table) -> String {
-    format!("{name}, document {}: {} (on {})", made.document, made.title, made.machine)
+    // What is ours is in none of the documents.
+    let is_number = made.document.bytes().all(|byte| byte.is_ascii_digit());
+    let document = if is_number { format!(", document {}", made.document) } else { String::new() };
+    format!("{name}{document}: {} (on {})", made.title, made.machine)
 }
 
 /// What stands below a table.
@@ -48,21 +106,27 @@ pub fn sentences(made: &Table) -> Vec<String> {
 }
 
 /// The cells of a figure, as [`HEADER`] has them.
-#[must_use]
-pub fn cells(of: &Figure) -> [String; 8] {
-    let dash = || String::from("–");
-    let (low, high) = of.range;
-    let is_one_value = figure(of.unit, low) == figure(of.unit, high);
+fn cells(of: &Figure) -> [String; 8] {
+    let dash = || String::from(NONE);
     [
         row_name(of),
         of.published.map_or_else(dash, |published| figure(of.unit, published)),
         figure(of.unit, of.simulated),
-        if is_one_value { dash() } else { format!("{} … {}", figure(of.unit, low), figure(of.unit, high)) },
+        spread(of),
         of.relative_error().map_or_else(dash, |error| format!("{:+.0} %", error * 100.0)),
         of.same_sign().map_or_else(dash, |same| String::from(if same { "same" } else { "opposite" })),
         of.bound.map_or_else(dash, |bound| in_words(bound, of.unit)),
         of.holds().map_or_else(String::new, |holds| String::from(if holds { "holds" } else { "missed" })),
     ]
+}
+
+/// Half of the way from the lowest seed to the highest.
+fn spread(of: &Figure) -> String {
+    let (low, high) = of.range;
+    if figure(of.unit, low) == figure(of.unit, high) {
+        return String::from(NONE);
+    }
+    format!("±{}", figure(of.unit, (high - low) / 2.0).trim_start_matches('+'))
 }
 
 /// Cycles have no room beside their numbers.
@@ -99,7 +163,7 @@ pub fn verdict(tables: &[(String, Table)]) -> Option<String> {
     );
     for (name, of) in missed {
         let [row, published, simulated, _, _, _, bound, _] = cells(of);
-        let published = if published == "–" { String::new() } else { format!(", published {published}") };
+        let published = if published == NONE { String::new() } else { format!(", published {published}") };
         let line = format!("- {name}: {row}: {simulated}, must be {bound}{published}");
         let _ = writeln!(out, "{}", wrap(&line, 2));
     }

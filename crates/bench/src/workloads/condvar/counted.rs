@@ -135,6 +135,10 @@ impl<P: Platform> Platform for Counted<P> {
         P::spin_for(span);
     }
 
+    fn cpus() -> u32 {
+        P::cpus()
+    }
+
     fn can_spin(kind: Spin) -> bool {
         P::can_spin(kind)
     }

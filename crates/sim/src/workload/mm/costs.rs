@@ -28,8 +28,8 @@ pub(super) const FAULT_OUTSIDE: f64 = 700.0;
 /// under the page table's lock, counters and the reverse map are kept.
 ///
 /// Fitted: with it, one thread at a time (a mutex) is as much slower than two plain threads as document 002 says, 39.3 %. A
-/// touched page then takes 2 µs in all, or half a million a second on one CPU. Guessed before: 700.
-pub(super) const FAULT: f64 = 2_100.0;
+/// touched page then takes 1.5 µs in all. Guessed before: 700.
+pub(super) const FAULT: f64 = 1_200.0;
 
 /// Zeroing 4 KB under the lock: 64 lines that were freed just now, so they are in the last-level cache: 8 to 10 cycles each
 /// for `rep stos` with a few lines under way.
