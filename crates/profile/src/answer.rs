@@ -165,7 +165,9 @@ fn blame(profile: &Profile, top: &Lock, waited: u64) -> String {
 
 /// The label in quotes; a label that says what kind it is without the kind.
 fn named(lock: &Lock) -> String {
-    let label = lock.label.strip_prefix(lock.kind.noun()).map_or(lock.label.as_str(), str::trim_start);
+    // A variable may be called `mutex`.
+    let without = lock.label.strip_prefix(lock.kind.noun()).and_then(|rest| rest.strip_prefix(' '));
+    let label = without.unwrap_or(&lock.label);
     match label.split_once(' ') {
         Some((word @ ("of" | "in"), place)) => {
             let word = if word == "of" { "made by" } else { "used in" };

@@ -195,7 +195,8 @@ pub fn text(diff: &Diff, before: &Profile, after: &Profile, style: Style) -> Str
     );
     let header =
         ["lock", "wait\nbefore", "\nafter", "\nratio", "waits\nbefore", "\nafter", "held\nbefore", "\nafter"];
-    let rows = diff.locks.iter().filter(|lock| lock.role != Role::Signal).map(|lock| {
+    let changed = diff.locks.iter().filter(|lock| lock.role != Role::Signal);
+    let row = |lock: &LockChange| {
         let (change, role) = (&lock.change, lock.role);
         let name = if lock.kind == Kind::RwLock {
             format!("{}, {}", lock.label, role.word())
@@ -212,9 +213,9 @@ pub fn text(diff: &Diff, before: &Profile, after: &Profile, style: Style) -> Str
             time_or_dash(change.hold.0),
             time_or_dash(change.hold.1),
         ]
-    });
+    };
     let mut parts = vec![format!("{}\n{}\n", wrap(&sentence, style.width, 0), wrap(&ran, style.width, 0))];
-    parts.push(render(style, "Locks, by the change of waiting", &header, 1, rows.collect()));
+    parts.push(render(style, "Locks, by the change of waiting", &header, 1, (changed, row)));
     parts.push(
         diff.warnings.iter().map(|text| wrap(&format!("Warning: {text}"), style.width, 2) + "\n").collect(),
     );

@@ -2,10 +2,10 @@
 //!
 //! A line is the frames from the outermost to the innermost, with `;` between them, and the µs waited there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
-use crate::model::{Frame, Lock, PlaceId, Profile, Role};
+use crate::model::{Frame, Lock, Pair, PlaceId, Profile, Role};
 
 /// What lines have besides the stack of who waited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,12 +22,18 @@ pub struct Options {
 #[must_use]
 pub fn folded(profile: &Profile, options: Options) -> String {
     let mut lines: BTreeMap<String, u64> = BTreeMap::new();
+    let mut pairs: Pairs<'_> = HashMap::new();
+    for pair in profile.pairs.iter().filter(|_| options.holder) {
+        pairs.entry((pair.lock, pair.role, pair.waiter)).or_default().push(pair);
+    }
     let uses = profile.locks.iter().flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)));
     for (lock, stats) in uses.filter(|(_, stats)| options.signals || stats.role.is_lock()) {
         for site in stats.sites.iter().filter(|site| site.wait_total > 0) {
             let stack = stack(profile, site.place, lock, stats.role, options);
             if options.holder && stats.role.is_lock() {
-                for (holder, waited) in holders(profile, lock, stats.role, site.place, site.wait_total) {
+                for (holder, waited) in
+                    holders(profile, &pairs, (lock.id, stats.role, site.place), site.wait_total)
+                {
                     *lines.entry(format!("{stack};[held by {holder}]")).or_default() += waited;
                 }
             } else {
@@ -60,18 +66,19 @@ fn stack(profile: &Profile, place: PlaceId, lock: &Lock, role: Role, options: Op
     names.join(";")
 }
 
+type Use = (u32, Role, PlaceId);
+type Pairs<'a> = HashMap<Use, Vec<&'a Pair>>;
+
 /// Who held the lock during the waits at a place, and for how long. What no pair accounts for has an unknown holder.
-fn holders(profile: &Profile, lock: &Lock, role: Role, place: PlaceId, all: u64) -> Vec<(String, u64)> {
+fn holders(profile: &Profile, pairs: &Pairs<'_>, waiter: Use, all: u64) -> Vec<(String, u64)> {
     let mut rest = all;
     let mut found: Vec<(String, u64)> = Vec::new();
-    for pair in &profile.pairs {
-        if pair.lock == lock.id && pair.role == role && pair.waiter == place {
-            let holder = pair.holder.and_then(|holder| profile.places.get(holder));
-            let name = holder.map_or_else(|| String::from("?"), |holder| clean(&holder.function()));
-            let waited = pair.wait_total.min(rest);
-            rest -= waited;
-            found.push((name, waited));
-        }
+    for pair in pairs.get(&waiter).into_iter().flatten() {
+        let holder = pair.holder.and_then(|holder| profile.places.get(holder));
+        let name = holder.map_or_else(|| String::from("?"), |holder| clean(&holder.function()));
+        let waited = pair.wait_total.min(rest);
+        rest -= waited;
+        found.push((name, waited));
     }
     if rest > 0 {
         found.push((String::from("?"), rest));

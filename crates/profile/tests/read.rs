@@ -5,6 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use spinpark_observe::format::{Detail, Kind, NONE, Role};
+use spinpark_profile::classes::by_class;
+use spinpark_profile::folded::{Options, folded};
 use spinpark_profile::model::{self, Ended, Profile};
 use spinpark_profile::read::{ReadError, Recording, directory, profile};
 use spinpark_profile::symbols::Symbols;
@@ -312,4 +314,28 @@ fn what_must_not_be_read() {
     forbid(scratch.path());
     assert!(matches!(directory(scratch.path()), Err(ReadError::Unreadable(..))));
     fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o700)).expect("it is ours");
+}
+
+/// Many locks, each with a site and a pair: nothing takes the square of their number.
+#[test]
+fn many_locks() {
+    let mut file = Builder::new();
+    let maps = file.maps("");
+    let stacks: Vec<u32> = (0..1_000).map(|number| file.stack(maps, &[number + 1, 7])).collect();
+    let thread = file.thread(7, "t", 0, 0, 0);
+    for number in 0..20_000_u64 {
+        let stack = stacks[number as usize % stacks.len()];
+        let lock = file.lock(Kind::Mutex, number * 64, stack, true);
+        file.uses(thread, lock, Role::Write, |stats| stats.acquisitions = 1.into());
+        file.site(thread, lock, Role::Write, stack, |stats| stats.waited = 1_000.into());
+        file.pair(thread, lock, Role::Write, (stack, stack), (1, 1_000, 1_000));
+    }
+    let profile = read(file);
+    assert_eq!((profile.locks.len(), profile.pairs.len()), (20_000, 20_000));
+    assert_eq!(profile.locks[0].label, "mutex of ?+0x1 #1");
+    let report = spinpark_profile::text::report(&profile, spinpark_profile::text::Style::PLAIN);
+    assert!(report.contains("… and 19980 more"), "{report}");
+    assert_eq!(by_class(&profile).locks.len(), 1_000);
+    let options = Options { lock: true, holder: true, signals: true };
+    assert_eq!(folded(&profile, options).lines().count(), 20_000);
 }

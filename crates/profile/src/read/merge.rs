@@ -8,6 +8,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use spinpark_observe::format::{self, Header, NONE, View};
 
+use super::blame::blame;
 use super::tables::{LockSum, PairSum, SiteSum, StripSum, Tables, Use, same_locks};
 use super::{Clock, Maps, Recording, labels};
 use crate::model::{
@@ -244,16 +245,21 @@ impl Merge<'_> {
         pairs: &[Pair],
     ) -> Vec<Lock> {
         let tables_used = self.view.threads().count() as u64;
+        let mut records: HashMap<u32, Vec<u32>> = HashMap::new();
+        for (other, counts) in same {
+            records.entry(*counts).or_default().push(*other);
+        }
+        let mut blamed: HashMap<u32, Vec<&Pair>> = HashMap::new();
+        for pair in pairs {
+            blamed.entry(pair.lock).or_default().push(pair);
+        }
         let mut locks: Vec<Lock> = Vec::new();
         for (number, record) in self.view.locks().filter(|(number, _)| same.get(number) == Some(number)) {
             let Some(kind) = kind(record.kind.load(Acquire)) else { continue };
             // What another record of the same lock knows better.
-            let records = same
-                .iter()
-                .filter(|(_, counts)| **counts == number)
-                .filter_map(|(other, _)| self.view.lock(*other));
-            let best =
-                records.max_by_key(|other| (other.is_created != 0, Reverse(other.since), other.thread));
+            let others =
+                records.get(&number).into_iter().flatten().filter_map(|other| self.view.lock(*other));
+            let best = others.max_by_key(|other| (other.is_created != 0, Reverse(other.since), other.thread));
             let best = best.unwrap_or(record);
             let name =
                 self.view.text(record.name.load(Acquire)).or_else(|| self.view.text(best.name.load(Acquire)));
@@ -277,7 +283,7 @@ impl Merge<'_> {
                 roles,
             };
             if !lock.roles.is_empty() {
-                blame(&mut lock, pairs);
+                blame(&mut lock, blamed.get(&number).map_or(&[], Vec::as_slice));
                 locks.push(lock);
             }
         }
@@ -357,40 +363,4 @@ impl Merge<'_> {
         });
         sites.collect()
     }
-}
-
-/// Counts each wait at the site from which the lock was held then.
-fn blame(lock: &mut Lock, pairs: &[Pair]) {
-    for pair in pairs.iter().filter(|pair| pair.lock == lock.id) {
-        let Some(holder) = pair.holder else { continue };
-        let role = holder_role(&lock.roles, pair, holder);
-        let stats = &mut lock.roles[role];
-        let known = stats.sites.iter().position(|site| site.place == holder);
-        let index = known.unwrap_or_else(|| {
-            stats.sites.push(Site::new(holder));
-            stats.sites.len() - 1
-        });
-        stats.sites[index].blocked += pair.count;
-        stats.sites[index].blocked_total += pair.wait_total;
-    }
-    for stats in &mut lock.roles {
-        stats.sites.sort_by_key(|site| (Reverse(site.wait_total), Reverse(site.blocked_total), site.place));
-    }
-}
-
-/// In which role the holder had the lock: a recording does not say, but it was a role that has the place; readers are held up
-/// by writers only.
-fn holder_role(roles: &[RoleStats], pair: &Pair, holder: PlaceId) -> usize {
-    let has = |wanted: Role| {
-        roles
-            .iter()
-            .position(|stats| stats.role == wanted && stats.sites.iter().any(|site| site.place == holder))
-    };
-    let is = |wanted: Role| roles.iter().position(|stats| stats.role == wanted);
-    let known = match pair.role {
-        Role::Read => has(Role::Write).or_else(|| is(Role::Write)),
-        Role::Write => has(Role::Write).or_else(|| has(Role::Read)).or_else(|| is(Role::Write)),
-        other => is(other),
-    };
-    known.or_else(|| is(pair.role)).unwrap_or(0)
 }

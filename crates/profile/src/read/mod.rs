@@ -9,8 +9,10 @@
 //! | `tables`   | the tables of all threads added up, in ticks and numbers of records |
 //! | `estimate` | time held, from samples                                             |
 //! | `merge`    | the [`Profile`](crate::model::Profile)                              |
+//! | `blame`    | who made others wait                                                |
 //! | `labels`   | what locks are called                                               |
 
+mod blame;
 mod clock;
 mod error;
 mod estimate;

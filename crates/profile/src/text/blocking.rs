@@ -1,7 +1,7 @@
 //! Who waits for whom: sites of waiters and of holders.
 
 use super::{Style, render};
-use crate::model::Profile;
+use crate::model::{Pair, Profile};
 use crate::units::{percent, short_count, time};
 
 /// The longest pairs of waiter and holder. Waiting for signals is nobody's fault, and not in it.
@@ -10,7 +10,7 @@ pub fn blocking(profile: &Profile, style: Style) -> String {
     let pairs = profile.pairs.iter().filter(|pair| pair.role.is_lock());
     let all = profile.lock_wait().max(1);
     let header = ["waits here", "while it is\nheld from", "lock", "waits", "time", "max", "share"];
-    let rows = pairs.map(|pair| {
+    let row = |pair: &Pair| {
         let holder =
             pair.holder.map_or_else(|| String::from("not known"), |holder| profile.place_label(holder));
         vec![
@@ -22,6 +22,6 @@ pub fn blocking(profile: &Profile, style: Style) -> String {
             time(pair.wait_longest as f64),
             percent(pair.wait_total as f64 / all as f64),
         ]
-    });
-    render(style, "Who waits for whom", &header, 3, rows.collect())
+    };
+    render(style, "Who waits for whom", &header, 3, (pairs, row))
 }

@@ -1,7 +1,7 @@
 //! Condition variables: waiting for work, and waiting to get the mutex back.
 
 use super::{Style, render};
-use crate::model::{Kind, Profile, Role, RoleStats, Times};
+use crate::model::{Kind, Lock, Profile, Role, RoleStats, Times};
 use crate::units::{short_count, time, time_or_dash};
 
 /// The table of condition variables. From 100 columns on it has means.
@@ -15,7 +15,7 @@ pub fn condvars(profile: &Profile, style: Style) -> String {
     header.extend(is_wide.then_some("\nmean"));
     header.extend(["\nmax", "signals"]);
     let of_none = Times::default();
-    let rows = condvars.map(|lock| {
+    let row_of = |lock: &Lock| {
         let (signal, back) = (lock.role(Role::Signal), lock.role(Role::Back));
         let number = |of: fn(&RoleStats) -> u64| short_count(signal.map_or(0, of));
         let mut row = vec![
@@ -33,12 +33,12 @@ pub fn condvars(profile: &Profile, style: Style) -> String {
         }
         row.push(number(|stats| stats.wake_ups));
         row
-    });
+    };
     render(
         style,
         "Condition variables: waiting for work, and for the mutex after it",
         &header,
         1,
-        rows.collect(),
+        (condvars, row_of),
     )
 }

@@ -28,7 +28,7 @@ pub fn locks(profile: &Profile, style: Style) -> String {
     header.extend(["held\nmean", "held\nmax"]);
     header.extend(is_widest.then_some("longest\nqueue"));
     header.extend(title.as_deref());
-    let rows = used.into_iter().map(|(lock, stats)| {
+    let row_of = |(lock, stats): (&Lock, &RoleStats)| {
         let waits = stats.wait.count > 0;
         let held = stats.hold.measured.count > 0;
         let estimate = if stats.hold.total_error > 0 { "~" } else { "" };
@@ -56,8 +56,8 @@ pub fn locks(profile: &Profile, style: Style) -> String {
         );
         row.extend(spark.map(|spark| if waits { spark.row(&stats.wait) } else { String::new() }));
         row
-    });
-    render(style, "Locks", &header, 1, rows.collect())
+    };
+    render(style, "Locks", &header, 1, (used.into_iter(), row_of))
 }
 
 fn dash() -> String {

@@ -67,16 +67,17 @@ impl Style {
 /// A table under its title; nothing if it has no rows.
 ///
 /// The first `names` columns hold names, to the left; the longest of them are shortened to what the numbers leave. What
-/// `style.rows` leaves out is counted.
-pub(crate) fn render(
+/// `style.rows` leaves out is counted, and not made.
+pub(crate) fn render<T>(
     style: Style,
     title: &str,
     header: &[&str],
     names: usize,
-    mut rows: Vec<Vec<String>>,
+    (items, row): (impl Iterator<Item = T>, impl FnMut(T) -> Vec<String>),
 ) -> String {
-    let all = rows.len();
-    rows.truncate(style.rows);
+    let items: Vec<T> = items.collect();
+    let all = items.len();
+    let rows: Vec<Vec<String>> = items.into_iter().take(style.rows).map(row).collect();
     if rows.is_empty() {
         return String::new();
     }

@@ -3,7 +3,7 @@
 use std::iter;
 
 use super::{Style, render};
-use crate::model::{Kind, Profile, RoleStats};
+use crate::model::{Kind, Lock, Profile, RoleStats};
 use crate::units::short_count;
 
 /// The table of outcomes; from 100 columns on also why spinning ended. Nothing if none is known: glibc's locks do not tell.
@@ -15,7 +15,7 @@ pub fn outcomes(profile: &Profile, style: Style) -> String {
     let mut header = vec!["lock", "waited", "spun", "parked", "handed\nover", "timed\nout", "not\nknown"];
     header.extend(is_wide.then_some(["new\nowner", "off\nCPU", "spun\nout"]).into_iter().flatten());
     header.push("wake-\nups");
-    let rows = used.filter(|(_, stats)| is_known(stats)).map(|(lock, stats)| {
+    let row = |(lock, stats): (&Lock, &RoleStats)| {
         let outcomes = &stats.outcomes;
         let mut numbers = vec![
             stats.contended,
@@ -33,9 +33,9 @@ pub fn outcomes(profile: &Profile, style: Style) -> String {
             .into_iter()
             .map(|number| if number == 0 { String::from("·") } else { short_count(number) });
         iter::once(super::locks::name(lock, stats.role)).chain(shown).collect()
-    });
+    };
     let title = if is_wide { "What became of waits, and why spinning ended" } else { "What became of waits" };
-    render(style, title, &header, 1, rows.collect())
+    render(style, title, &header, 1, (used.filter(|(_, stats)| is_known(stats)), row))
 }
 
 fn is_known(stats: &RoleStats) -> bool {

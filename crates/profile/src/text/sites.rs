@@ -26,7 +26,7 @@ pub(super) fn all(profile: &Profile) -> Vec<(&Lock, Role, &Site)> {
 #[must_use]
 pub fn sites(profile: &Profile, style: Style) -> String {
     let header = ["place", "lock", "waits", "wait\nin all", "wait\nmax", "held\nmax", "made\nwait", "for"];
-    let rows = all(profile).into_iter().map(|(lock, role, site)| {
+    let row = |(lock, role, site): (&Lock, Role, &Site)| {
         vec![
             profile.place_label(site.place),
             super::locks::name(lock, role),
@@ -37,6 +37,6 @@ pub fn sites(profile: &Profile, style: Style) -> String {
             short_count(site.blocked),
             time_or_dash(site.blocked_total),
         ]
-    });
-    render(style, "Places", &header, 2, rows.collect())
+    };
+    render(style, "Places", &header, 2, (all(profile).into_iter(), row))
 }
