@@ -6,14 +6,14 @@ use spinpark_observe::recorder::Site;
 
 use crate::condvar::{signal_by, wait_by};
 use crate::exports::Function;
-use crate::mutex::{OWNER_AT, call, dispose, functions, initialise};
+use crate::mutex::{call, dispose, functions, initialise};
 use crate::watch::{self, C11, Way};
 
 /// `thrd_timedout`.
 const TIMED_OUT: c_int = 4;
 
 const fn way(lock: Function) -> Way {
-    Way { try_it: Function::mtx_trylock, lock, answers: C11, owner_at: OWNER_AT }
+    Way { try_it: Function::mtx_trylock, lock, answers: C11, is_mutex: true }
 }
 
 functions! {

@@ -2,6 +2,7 @@
 
 use core::ffi::c_int;
 
+use spinpark_linux::raw;
 use spinpark_observe::format::{Kind, Role};
 use spinpark_observe::recorder::{Call, Site};
 
@@ -10,16 +11,41 @@ use crate::next;
 use crate::start::{RECORDER, look_for_wishes};
 use crate::watch::{self, POSIX, Way};
 
-/// Where glibc's static initialisers have the kind of a mutex, and where its mutexes have their owner; bytes.
-const KIND_AT: usize = 16;
-pub(crate) const OWNER_AT: usize = 8;
+/// Where glibc's static initialisers have the kind of a mutex, and where its mutexes have lock word and owner; words.
+const KIND_AT: usize = 4;
+const LOCK_AT: usize = 0;
+const OWNER_AT: usize = 2;
 /// Robust, priority-inheriting, priority-protected, process-shared.
 const SPECIAL: u32 = 0xf0;
+/// The part of a lock word that is a thread id.
+const THREAD: u32 = 0x3fff_ffff;
+
+#[inline(always)]
+fn word(mutex: usize, at: usize) -> u32 {
+    // SAFETY: inside a mutex that the caller has just locked or wants to; others may write it meanwhile.
+    unsafe { (mutex as *const u32).wrapping_add(at).read_volatile() }
+}
+
+/// Whether a mutex is glibc's, whoever implements the others.
+#[inline(always)]
+pub(crate) fn is_special(mutex: usize) -> bool {
+    word(mutex, KIND_AT) & SPECIAL != 0
+}
+
+/// Whether a mutex that is glibc's is another thread's, as far as its words tell.
+pub(crate) fn is_others(mutex: usize) -> bool {
+    let holder = word(mutex, LOCK_AT) & THREAD;
+    holder != 0 && holder != raw::thread_id()
+}
+
+/// The thread id of the owner of one of glibc's mutexes; of others, some number.
+pub(crate) fn owner(mutex: usize) -> u32 {
+    word(mutex, OWNER_AT)
+}
 
 /// What kind of mutex is at `address`.
 pub(crate) fn kind(address: usize) -> Kind {
-    // SAFETY: called for the mutex that the caller has just locked or wants to.
-    let kind = unsafe { ((address + KIND_AT) as *const u32).read_volatile() };
+    let kind = word(address, KIND_AT);
     match kind & 3 {
         _ if kind & SPECIAL != 0 => Kind::Special,
         1 => Kind::Recursive,
@@ -37,7 +63,7 @@ pub(crate) fn call(address: usize, site: Site) -> Call {
 const LOCK: Way = way(Function::pthread_mutex_lock);
 
 const fn way(lock: Function) -> Way {
-    Way { try_it: Function::pthread_mutex_trylock, lock, answers: POSIX, owner_at: OWNER_AT }
+    Way { try_it: Function::pthread_mutex_trylock, lock, answers: POSIX, is_mutex: true }
 }
 
 /// Declares functions of one shape.
@@ -61,10 +87,26 @@ functions! {
     timed_lock(mutex, time, c, d, site) =
         watch::lock::<DETAIL>(&const { way(Function::pthread_mutex_timedlock) }, [mutex, time, c, d], &call(mutex, site));
     clock_lock(mutex, clock, time, d, site) =
-        watch::lock::<DETAIL>(&const { way(Function::pthread_mutex_clocklock) }, [mutex, clock, time, d], &call(mutex, site));
+        lock_by_clock::<DETAIL>(&const { way(Function::pthread_mutex_clocklock) }, [mutex, clock, time, d], &call(mutex, site));
     try_lock(mutex, b, c, d, site) = watch::try_lock::<DETAIL>(&LOCK, [mutex, b, c, d], &call(mutex, site));
     unlock(mutex, _b, _c, _d, site) = watch::unlock::<DETAIL>(Function::pthread_mutex_unlock, &call(mutex, site));
     init(mutex, attributes, c, d, site) = initialise::<DETAIL>(Function::pthread_mutex_init, [mutex, attributes, c, d], site);
+}
+
+/// Whether one can wait by this clock: another one is an error, also if there is nothing to wait for.
+pub(crate) fn is_clock(clock: usize) -> bool {
+    matches!(clock as c_int, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC)
+}
+
+/// As [`watch::lock`], with a clock that may be none.
+#[inline(always)]
+unsafe fn lock_by_clock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: &Call) -> c_int {
+    if !is_clock(arguments[1]) {
+        // SAFETY: the caller's arguments.
+        return unsafe { next::call(way.lock, arguments) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { watch::lock::<DETAIL>(way, arguments, call) }
 }
 
 /// Creates an object.

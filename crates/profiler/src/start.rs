@@ -146,7 +146,10 @@ unsafe extern "C" fn in_forked_child() {
 
 /// The first call in a forked child.
 fn restart() {
-    // Whoever calls on the way goes to the next implementation.
+    if STATE.compare_exchange(FORKED, LOOKING, Relaxed, Relaxed).is_err() {
+        return first_call();
+    }
+    // Whoever calls meanwhile goes to the next implementation.
     exports::install(Detail::Off);
     STATE.store(FOUND, Relaxed);
     record();

@@ -9,8 +9,8 @@ use spinpark_observe::format::{Detail, Role};
 use spinpark_observe::recorder::{Call, Letting};
 
 use crate::exports::Function;
-use crate::next;
 use crate::start::{RECORDER, look_for_wishes};
+use crate::{mutex, next};
 
 const CONTENDED: u32 = Detail::Contended as u32;
 const FULL: u32 = Detail::Full as u32;
@@ -59,8 +59,8 @@ pub(crate) struct Way {
     pub(crate) try_it: Function,
     pub(crate) lock: Function,
     pub(crate) answers: Answers,
-    /// Where glibc's objects have the owner's thread id, bytes from their start; 0 for nowhere.
-    pub(crate) owner_at: usize,
+    /// Then glibc's have their owner's thread id in a known place.
+    pub(crate) is_mutex: bool,
 }
 
 /// Gets a lock.
@@ -70,6 +70,10 @@ pub(crate) struct Way {
 /// As to call the functions of `way` with these arguments; the call's site is that of the caller.
 #[inline(always)]
 pub(crate) unsafe fn lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: &Call) -> c_int {
+    if way.is_mutex && mutex::is_special(call.address) {
+        // SAFETY: the caller's promise.
+        return unsafe { lock_special::<DETAIL>(way, arguments, call) };
+    }
     if DETAIL == CONTENDED && !RECORDER.is_hot(call.address) {
         if is_alone() {
             // SAFETY: the caller's arguments.
@@ -90,6 +94,23 @@ pub(crate) unsafe fn lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], c
     } else if result == way.answers.busy {
         // SAFETY: the caller's promise.
         return unsafe { wait::<DETAIL>(way, arguments, call) };
+    }
+    result
+}
+
+/// Gets a mutex that is always glibc's (robust, and so on). It is not tried first: glibc's try leaves a robust mutex that
+/// cannot be recovered locked. Whether it has to be waited for is what its lock word says just before.
+#[cold]
+#[inline(never)]
+unsafe fn lock_special<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: &Call) -> c_int {
+    if mutex::is_others(call.address) {
+        // SAFETY: the caller's promise.
+        return unsafe { wait::<DETAIL>(way, arguments, call) };
+    }
+    // SAFETY: the caller's arguments.
+    let result = unsafe { next::call(way.lock, arguments) };
+    if way.answers.is_had(result) && (DETAIL != CONTENDED || RECORDER.is_hot(call.address)) {
+        had::<DETAIL>(call);
     }
     result
 }
@@ -116,11 +137,7 @@ unsafe fn wait<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: &Call)
         // SAFETY: the caller's arguments.
         return unsafe { next::call(way.lock, arguments) };
     };
-    let owner = match way.owner_at {
-        0 => 0,
-        // SAFETY: inside the caller's object; others may write it meanwhile, and whatever it is, it is a hint.
-        at => unsafe { ((call.address + at) as *const u32).read_volatile() },
-    };
+    let owner = if way.is_mutex { mutex::owner(call.address) } else { 0 };
     let wait = RECORDER.begin_wait(own, call, start, owner, DETAIL == FULL);
     // While it blocks, signal handlers may use locks.
     RECORDER.leave();
@@ -205,7 +222,7 @@ unsafe fn let_go(unlock: Function, call: &Call) -> c_int {
     }
     if is_hot && RECORDER.end_release() {
         let role = if let Letting::Last(release) = &letting { release.role() } else { Role::Write };
-        RECORDER.woke(own, &Call { role, ..*call });
+        RECORDER.woke(own, call.address, role);
     }
     RECORDER.leave();
     result
