@@ -4,9 +4,9 @@ use core::ffi::c_int;
 
 use spinpark_linux::raw;
 use spinpark_observe::format::{Kind, Role};
-use spinpark_observe::recorder::{Call, Site};
+use spinpark_observe::recorder::{Call, Recorder, Site};
 
-use crate::exports::Function;
+use crate::exports::{CONTENDED, Function};
 use crate::next;
 use crate::start::{RECORDER, look_for_wishes};
 use crate::watch::{self, POSIX, Way};
@@ -61,6 +61,70 @@ pub(crate) fn call(address: usize, site: Site) -> Call {
 }
 
 const LOCK: Way = way(Function::pthread_mutex_lock);
+
+/// `pthread_mutex_lock` with the detail `contended`, by hand: a mutex that nobody has waited for is tried, and that is all.
+/// What is called then finds stack and frame pointer as they were.
+///
+/// # Safety
+///
+/// As its namesake.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn lock_contended(
+    mutex: usize,
+    _b: usize,
+    _c: usize,
+    _d: usize,
+    _site: Site,
+) -> c_int {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        // The hash of `side::hash`.
+        "mov rax, rdi",
+        "shr rax, 3",
+        "imul eax, eax, {factor}",
+        "shr eax, 16",
+        "lea rdx, [rip + {recorder} + {hot_at}]",
+        "cmp byte ptr [rax + rdx], 0",
+        "jne {other}",
+        "test byte ptr [rdi + {kind_at}], {special}",
+        "jne {other}",
+        "mov rax, qword ptr [rip + {single}]",
+        "cmp byte ptr [rax], 0",
+        "jne 2f",
+        "push rdi",
+        ".cfi_adjust_cfa_offset 8",
+        "call qword ptr [rip + {next} + 8 * {try_lock}]",
+        "pop rdi",
+        ".cfi_adjust_cfa_offset -8",
+        "cmp eax, {busy}",
+        "je 3f",
+        "ret",
+        "2:",
+        "jmp qword ptr [rip + {next} + 8 * {lock}]",
+        "3:",
+        "mov r8, rsp",
+        "mov r9, rbp",
+        "jmp {wait}",
+        ".cfi_endproc",
+        factor = const Recorder::HASH_FACTOR.cast_signed(),
+        recorder = sym RECORDER,
+        hot_at = const Recorder::HOT_AT,
+        kind_at = const 4 * KIND_AT,
+        special = const SPECIAL,
+        single = sym watch::SINGLE,
+        next = sym next::NEXT,
+        try_lock = const Function::pthread_mutex_trylock as usize,
+        lock = const Function::pthread_mutex_lock as usize,
+        busy = const libc::EBUSY,
+        other = sym lock::<CONTENDED>,
+        wait = sym wait_contended,
+    )
+}
+
+unsafe extern "C" fn wait_contended(mutex: usize, b: usize, c: usize, d: usize, site: Site) -> c_int {
+    // SAFETY: the caller's mutex.
+    unsafe { watch::wait::<CONTENDED>(&LOCK, [mutex, b, c, d], &call(mutex, site)) }
+}
 
 const fn way(lock: Function) -> Way {
     Way { try_it: Function::pthread_mutex_trylock, lock, answers: POSIX, is_mutex: true }

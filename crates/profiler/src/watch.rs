@@ -5,18 +5,15 @@ use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use libc::{EBUSY, EOWNERDEAD, ETIMEDOUT};
 use spinpark_linux::{Scope, lookup};
-use spinpark_observe::format::{Detail, Role};
+use spinpark_observe::format::Role;
 use spinpark_observe::recorder::{Call, Letting};
 
-use crate::exports::Function;
+use crate::exports::{CONTENDED, FULL, Function, SAMPLED};
 use crate::start::{RECORDER, look_for_wishes};
 use crate::{mutex, next};
 
-const CONTENDED: u32 = Detail::Contended as u32;
-const FULL: u32 = Detail::Full as u32;
-
 /// glibc's `__libc_single_threaded` (2.32), or a byte that is always 0.
-static SINGLE: AtomicPtr<u8> = AtomicPtr::new((&raw const NEVER).cast_mut());
+pub(crate) static SINGLE: AtomicPtr<u8> = AtomicPtr::new((&raw const NEVER).cast_mut());
 static NEVER: u8 = 0;
 
 /// Finds that byte.
@@ -118,6 +115,15 @@ unsafe fn lock_special<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call
 /// A lock was had at once.
 #[inline(always)]
 fn had<const DETAIL: u32>(call: &Call) {
+    if DETAIL == SAMPLED && RECORDER.count(call) {
+        return;
+    }
+    note::<DETAIL>(call);
+}
+
+/// Notes a lock that was had at once.
+#[inline(never)]
+fn note<const DETAIL: u32>(call: &Call) {
     let Some(own) = RECORDER.enter() else { return };
     match DETAIL {
         CONTENDED => RECORDER.acquired_at_once(own, call, false, false),
@@ -128,9 +134,13 @@ fn had<const DETAIL: u32>(call: &Call) {
 }
 
 /// A lock has to be waited for.
+///
+/// # Safety
+///
+/// As [`lock`].
 #[cold]
 #[inline(never)]
-unsafe fn wait<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: &Call) -> c_int {
+pub(crate) unsafe fn wait<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: &Call) -> c_int {
     // First of all: a thread's first entry takes its time.
     let start = RECORDER.now();
     let Some(own) = RECORDER.enter() else {
@@ -192,7 +202,8 @@ fn failed(call: &Call) {
 #[inline(always)]
 pub(crate) unsafe fn unlock<const DETAIL: u32>(unlock: Function, call: &Call) -> c_int {
     let arguments = [call.address, 0, 0, 0];
-    let is_noted = RECORDER.holds_anything();
+    // With this detail only hot locks are noted, and once hot they stay hot.
+    let is_noted = DETAIL != CONTENDED && RECORDER.holds_anything();
     if !is_noted && !RECORDER.is_hot(call.address) {
         // SAFETY: the caller's object.
         return unsafe { next::call(unlock, arguments) };

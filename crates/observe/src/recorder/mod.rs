@@ -91,6 +91,12 @@ const EVENTS: [(u32, Outcome); 5] = [
 ];
 
 impl Recorder {
+    /// Where the bytes are that say by hash which locks somebody has waited for ([`Recorder::is_hot`]), for assembly. The hash
+    /// of a lock is the upper half of the product of its address / 8 and [`Recorder::HASH_FACTOR`], 32 bits each.
+    pub const HOT_AT: usize = core::mem::offset_of!(Recorder, hot);
+    /// See [`Recorder::HOT_AT`].
+    pub const HASH_FACTOR: u32 = side::FACTOR;
+
     /// One that records nothing yet.
     #[must_use]
     pub const fn new() -> Self {
