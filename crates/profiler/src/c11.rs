@@ -18,12 +18,12 @@ const fn way(lock: Function) -> Way {
 
 functions! {
     mtx_lock(mutex, b, c, d, site) =
-        watch::lock::<DETAIL>(&const { way(Function::mtx_lock) }, [mutex, b, c, d], &call(mutex, site));
+        watch::lock::<DETAIL>(&const { way(Function::mtx_lock) }, [mutex, b, c, d], call(mutex, site));
     mtx_timedlock(mutex, time, c, d, site) =
-        watch::lock::<DETAIL>(&const { way(Function::mtx_timedlock) }, [mutex, time, c, d], &call(mutex, site));
+        watch::lock::<DETAIL>(&const { way(Function::mtx_timedlock) }, [mutex, time, c, d], call(mutex, site));
     mtx_trylock(mutex, b, c, d, site) =
-        watch::try_lock::<DETAIL>(&const { way(Function::mtx_lock) }, [mutex, b, c, d], &call(mutex, site));
-    mtx_unlock(mutex, _b, _c, _d, site) = watch::unlock::<DETAIL>(Function::mtx_unlock, &call(mutex, site));
+        watch::try_lock::<DETAIL>(&const { way(Function::mtx_lock) }, [mutex, b, c, d], call(mutex, site));
+    mtx_unlock(mutex, _b, _c, _d, site) = watch::unlock::<DETAIL>(Function::mtx_unlock, call(mutex, site));
     mtx_init(mutex, kind, c, d, site) = initialise::<DETAIL>(Function::mtx_init, [mutex, kind, c, d], site);
     cnd_init(cond, b, c, d, site) = initialise::<DETAIL>(Function::cnd_init, [cond, b, c, d], site);
     cnd_wait(cond, mutex, c, d, site) = wait_by::<DETAIL>(Function::cnd_wait, [cond, mutex, c, d], 0, TIMED_OUT, site);

@@ -1,6 +1,7 @@
 //! `pthread_mutex_*`.
 
 use core::ffi::c_int;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use spinpark_linux::raw;
 use spinpark_observe::format::{Kind, Role};
@@ -38,6 +39,22 @@ pub(crate) fn is_others(mutex: usize) -> bool {
     holder != 0 && holder != raw::thread_id()
 }
 
+/// Where a mutex has a word that is 0 while it is free, bytes: the owner in glibc's. (Not its lock word: a release is a
+/// read-modify-write of that, and to load what one has just written takes longer than all of this.) In spinpark's it is the
+/// lock word, which a release merely stores.
+static LOOK_AT: AtomicUsize = AtomicUsize::new(4 * OWNER_AT);
+
+/// Mutexes are spinpark's.
+pub(crate) fn are_spinparks() {
+    LOOK_AT.store(4 * LOCK_AT, Relaxed);
+}
+
+/// Whether a mutex looks free. A hint.
+#[inline(always)]
+pub(crate) fn looks_free(mutex: usize) -> bool {
+    word(mutex, LOOK_AT.load(Relaxed) / 4) == 0
+}
+
 /// The thread id of the owner of one of glibc's mutexes; of others, some number.
 pub(crate) fn owner(mutex: usize) -> u32 {
     word(mutex, OWNER_AT)
@@ -62,8 +79,8 @@ pub(crate) fn call(address: usize, site: Site) -> Call {
 
 const LOCK: Way = way(Function::pthread_mutex_lock);
 
-/// `pthread_mutex_lock` with the detail `contended`, by hand: a mutex that nobody has waited for is tried, and that is all.
-/// What is called then finds stack and frame pointer as they were.
+/// `pthread_mutex_lock` with the detail `contended`, by hand: [`watch::lock`] for a mutex that nobody has waited for. What is
+/// called then finds stack and frame pointer as they were.
 ///
 /// # Safety
 ///
@@ -88,9 +105,9 @@ pub(crate) unsafe extern "C" fn lock_contended(
         "jne {other}",
         "test byte ptr [rdi + {kind_at}], {special}",
         "jne {other}",
-        "mov rax, qword ptr [rip + {single}]",
-        "cmp byte ptr [rax], 0",
-        "jne 2f",
+        "mov rax, qword ptr [rip + {look_at}]",
+        "cmp dword ptr [rdi + rax], 0",
+        "je 2f",
         "push rdi",
         ".cfi_adjust_cfa_offset 8",
         "call qword ptr [rip + {next} + 8 * {try_lock}]",
@@ -111,7 +128,7 @@ pub(crate) unsafe extern "C" fn lock_contended(
         hot_at = const Recorder::HOT_AT,
         kind_at = const 4 * KIND_AT,
         special = const SPECIAL,
-        single = sym watch::SINGLE,
+        look_at = sym LOOK_AT,
         next = sym next::NEXT,
         try_lock = const Function::pthread_mutex_trylock as usize,
         lock = const Function::pthread_mutex_lock as usize,
@@ -123,7 +140,7 @@ pub(crate) unsafe extern "C" fn lock_contended(
 
 unsafe extern "C" fn wait_contended(mutex: usize, b: usize, c: usize, d: usize, site: Site) -> c_int {
     // SAFETY: the caller's mutex.
-    unsafe { watch::wait::<CONTENDED>(&LOCK, [mutex, b, c, d], &call(mutex, site)) }
+    unsafe { watch::wait::<CONTENDED>(&LOCK, [mutex, b, c, d], call(mutex, site)) }
 }
 
 const fn way(lock: Function) -> Way {
@@ -147,13 +164,13 @@ macro_rules! functions {
 pub(crate) use functions;
 
 functions! {
-    lock(mutex, b, c, d, site) = watch::lock::<DETAIL>(&LOCK, [mutex, b, c, d], &call(mutex, site));
+    lock(mutex, b, c, d, site) = watch::lock::<DETAIL>(&LOCK, [mutex, b, c, d], call(mutex, site));
     timed_lock(mutex, time, c, d, site) =
-        watch::lock::<DETAIL>(&const { way(Function::pthread_mutex_timedlock) }, [mutex, time, c, d], &call(mutex, site));
+        watch::lock::<DETAIL>(&const { way(Function::pthread_mutex_timedlock) }, [mutex, time, c, d], call(mutex, site));
     clock_lock(mutex, clock, time, d, site) =
-        lock_by_clock::<DETAIL>(&const { way(Function::pthread_mutex_clocklock) }, [mutex, clock, time, d], &call(mutex, site));
-    try_lock(mutex, b, c, d, site) = watch::try_lock::<DETAIL>(&LOCK, [mutex, b, c, d], &call(mutex, site));
-    unlock(mutex, _b, _c, _d, site) = watch::unlock::<DETAIL>(Function::pthread_mutex_unlock, &call(mutex, site));
+        lock_by_clock::<DETAIL>(&const { way(Function::pthread_mutex_clocklock) }, [mutex, clock, time, d], call(mutex, site));
+    try_lock(mutex, b, c, d, site) = watch::try_lock::<DETAIL>(&LOCK, [mutex, b, c, d], call(mutex, site));
+    unlock(mutex, _b, _c, _d, site) = watch::unlock::<DETAIL>(Function::pthread_mutex_unlock, call(mutex, site));
     init(mutex, attributes, c, d, site) = initialise::<DETAIL>(Function::pthread_mutex_init, [mutex, attributes, c, d], site);
 }
 
@@ -164,7 +181,7 @@ pub(crate) fn is_clock(clock: usize) -> bool {
 
 /// As [`watch::lock`], with a clock that may be none.
 #[inline(always)]
-unsafe fn lock_by_clock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: &Call) -> c_int {
+unsafe fn lock_by_clock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
     if !is_clock(arguments[1]) {
         // SAFETY: the caller's arguments.
         return unsafe { next::call(way.lock, arguments) };

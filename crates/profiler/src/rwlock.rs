@@ -34,7 +34,7 @@ unsafe fn lock_until<const DETAIL: u32>(
     arguments: [usize; 4],
     clock: usize,
     time: usize,
-    call: &Call,
+    call: Call,
 ) -> c_int {
     // SAFETY: the caller's timespec.
     let nanoseconds = unsafe { (*(time as *const libc::timespec)).tv_nsec };
@@ -48,22 +48,22 @@ unsafe fn lock_until<const DETAIL: u32>(
 
 functions! {
     read(lock, b, c, d, site) =
-        watch::lock::<DETAIL>(&const { read_by(Function::pthread_rwlock_rdlock) }, [lock, b, c, d], &call(lock, Role::Read, site));
+        watch::lock::<DETAIL>(&const { read_by(Function::pthread_rwlock_rdlock) }, [lock, b, c, d], call(lock, Role::Read, site));
     write(lock, b, c, d, site) =
-        watch::lock::<DETAIL>(&const { write_by(Function::pthread_rwlock_wrlock) }, [lock, b, c, d], &call(lock, Role::Write, site));
+        watch::lock::<DETAIL>(&const { write_by(Function::pthread_rwlock_wrlock) }, [lock, b, c, d], call(lock, Role::Write, site));
     try_read(lock, b, c, d, site) =
-        watch::try_lock::<DETAIL>(&const { read_by(Function::pthread_rwlock_rdlock) }, [lock, b, c, d], &call(lock, Role::Read, site));
+        watch::try_lock::<DETAIL>(&const { read_by(Function::pthread_rwlock_rdlock) }, [lock, b, c, d], call(lock, Role::Read, site));
     try_write(lock, b, c, d, site) =
-        watch::try_lock::<DETAIL>(&const { write_by(Function::pthread_rwlock_wrlock) }, [lock, b, c, d], &call(lock, Role::Write, site));
+        watch::try_lock::<DETAIL>(&const { write_by(Function::pthread_rwlock_wrlock) }, [lock, b, c, d], call(lock, Role::Write, site));
     timed_read(lock, time, c, d, site) = lock_until::<DETAIL>(
-        &const { read_by(Function::pthread_rwlock_timedrdlock) }, [lock, time, c, d], 0, time, &call(lock, Role::Read, site));
+        &const { read_by(Function::pthread_rwlock_timedrdlock) }, [lock, time, c, d], 0, time, call(lock, Role::Read, site));
     timed_write(lock, time, c, d, site) = lock_until::<DETAIL>(
-        &const { write_by(Function::pthread_rwlock_timedwrlock) }, [lock, time, c, d], 0, time, &call(lock, Role::Write, site));
+        &const { write_by(Function::pthread_rwlock_timedwrlock) }, [lock, time, c, d], 0, time, call(lock, Role::Write, site));
     clock_read(lock, clock, time, d, site) = lock_until::<DETAIL>(
-        &const { read_by(Function::pthread_rwlock_clockrdlock) }, [lock, clock, time, d], clock, time, &call(lock, Role::Read, site));
+        &const { read_by(Function::pthread_rwlock_clockrdlock) }, [lock, clock, time, d], clock, time, call(lock, Role::Read, site));
     clock_write(lock, clock, time, d, site) = lock_until::<DETAIL>(
-        &const { write_by(Function::pthread_rwlock_clockwrlock) }, [lock, clock, time, d], clock, time, &call(lock, Role::Write, site));
-    unlock(lock, _b, _c, _d, site) = watch::unlock::<DETAIL>(Function::pthread_rwlock_unlock, &call(lock, Role::Write, site));
+        &const { write_by(Function::pthread_rwlock_clockwrlock) }, [lock, clock, time, d], clock, time, call(lock, Role::Write, site));
+    unlock(lock, _b, _c, _d, site) = watch::unlock::<DETAIL>(Function::pthread_rwlock_unlock, call(lock, Role::Write, site));
     init(lock, attributes, c, d, site) = initialise::<DETAIL>(Function::pthread_rwlock_init, [lock, attributes, c, d], site);
 }
 

@@ -66,10 +66,18 @@ pub(crate) struct Way {
 ///
 /// As to call the functions of `way` with these arguments; the call's site is that of the caller.
 #[inline(always)]
-pub(crate) unsafe fn lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: &Call) -> c_int {
+pub(crate) unsafe fn lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
     if way.is_mutex && mutex::is_special(call.address) {
         // SAFETY: the caller's promise.
         return unsafe { lock_special::<DETAIL>(way, arguments, call) };
+    }
+    if DETAIL != FULL && way.is_mutex && mutex::looks_free(call.address) && !RECORDER.is_hot(call.address) {
+        // SAFETY: the caller's arguments.
+        let result = unsafe { next::call(way.lock, arguments) };
+        if DETAIL == SAMPLED && way.answers.is_had(result) {
+            had::<DETAIL>(call);
+        }
+        return result;
     }
     if DETAIL == CONTENDED && !RECORDER.is_hot(call.address) {
         if is_alone() {
@@ -99,7 +107,7 @@ pub(crate) unsafe fn lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], c
 /// cannot be recovered locked. Whether it has to be waited for is what its lock word says just before.
 #[cold]
 #[inline(never)]
-unsafe fn lock_special<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: &Call) -> c_int {
+unsafe fn lock_special<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
     if mutex::is_others(call.address) {
         // SAFETY: the caller's promise.
         return unsafe { wait::<DETAIL>(way, arguments, call) };
@@ -114,8 +122,8 @@ unsafe fn lock_special<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call
 
 /// A lock was had at once.
 #[inline(always)]
-fn had<const DETAIL: u32>(call: &Call) {
-    if DETAIL == SAMPLED && RECORDER.count(call) {
+fn had<const DETAIL: u32>(call: Call) {
+    if DETAIL == SAMPLED && RECORDER.count(&call) {
         return;
     }
     note::<DETAIL>(call);
@@ -123,12 +131,12 @@ fn had<const DETAIL: u32>(call: &Call) {
 
 /// Notes a lock that was had at once.
 #[inline(never)]
-fn note<const DETAIL: u32>(call: &Call) {
+fn note<const DETAIL: u32>(call: Call) {
     let Some(own) = RECORDER.enter() else { return };
     match DETAIL {
-        CONTENDED => RECORDER.acquired_at_once(own, call, false, false),
-        FULL => RECORDER.acquired_at_once(own, call, true, true),
-        _ => RECORDER.count_or_sample(own, call),
+        CONTENDED => RECORDER.acquired_at_once(own, &call, false, false),
+        FULL => RECORDER.acquired_at_once(own, &call, true, true),
+        _ => RECORDER.count_or_sample(own, &call),
     }
     RECORDER.leave();
 }
@@ -140,7 +148,7 @@ fn note<const DETAIL: u32>(call: &Call) {
 /// As [`lock`].
 #[cold]
 #[inline(never)]
-pub(crate) unsafe fn wait<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: &Call) -> c_int {
+pub(crate) unsafe fn wait<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
     // First of all: a thread's first entry takes its time.
     let start = RECORDER.now();
     let Some(own) = RECORDER.enter() else {
@@ -148,15 +156,15 @@ pub(crate) unsafe fn wait<const DETAIL: u32>(way: &Way, arguments: [usize; 4], c
         return unsafe { next::call(way.lock, arguments) };
     };
     let owner = if way.is_mutex { mutex::owner(call.address) } else { 0 };
-    let wait = RECORDER.begin_wait(own, call, start, owner, DETAIL == FULL);
+    let wait = RECORDER.begin_wait(own, &call, start, owner, DETAIL == FULL);
     // While it blocks, signal handlers may use locks.
     RECORDER.leave();
     // SAFETY: the caller's arguments.
     let result = unsafe { next::call(way.lock, arguments) };
     let Some(own) = RECORDER.enter() else { return result };
-    let ended = RECORDER.end_wait(own, call, &wait);
+    let ended = RECORDER.end_wait(own, &call, &wait);
     if way.answers.is_had(result) {
-        RECORDER.acquired(own, call, &ended);
+        RECORDER.acquired(own, &call, &ended);
     } else if result == way.answers.timed_out {
         RECORDER.gave_up(own, &ended);
     }
@@ -171,7 +179,7 @@ pub(crate) unsafe fn wait<const DETAIL: u32>(way: &Way, arguments: [usize; 4], c
 ///
 /// As [`lock`].
 #[inline(always)]
-pub(crate) unsafe fn try_lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: &Call) -> c_int {
+pub(crate) unsafe fn try_lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
     // SAFETY: the caller's arguments.
     let result = unsafe { next::call(way.try_it, arguments) };
     if DETAIL == CONTENDED && !RECORDER.is_hot(call.address) {
@@ -187,9 +195,9 @@ pub(crate) unsafe fn try_lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4
 
 #[cold]
 #[inline(never)]
-fn failed(call: &Call) {
+fn failed(call: Call) {
     if let Some(own) = RECORDER.enter() {
-        RECORDER.failed(own, call);
+        RECORDER.failed(own, &call);
         RECORDER.leave();
     }
 }
@@ -200,7 +208,7 @@ fn failed(call: &Call) {
 ///
 /// As to call `unlock` with this address; the call's site is that of the caller.
 #[inline(always)]
-pub(crate) unsafe fn unlock<const DETAIL: u32>(unlock: Function, call: &Call) -> c_int {
+pub(crate) unsafe fn unlock<const DETAIL: u32>(unlock: Function, call: Call) -> c_int {
     let arguments = [call.address, 0, 0, 0];
     // With this detail only hot locks are noted, and once hot they stay hot.
     let is_noted = DETAIL != CONTENDED && RECORDER.holds_anything();
@@ -213,7 +221,7 @@ pub(crate) unsafe fn unlock<const DETAIL: u32>(unlock: Function, call: &Call) ->
 }
 
 #[inline(never)]
-unsafe fn let_go(unlock: Function, call: &Call) -> c_int {
+unsafe fn let_go(unlock: Function, call: Call) -> c_int {
     let arguments = [call.address, 0, 0, 0];
     let Some(own) = RECORDER.enter() else {
         // SAFETY: the caller's object.

@@ -103,6 +103,9 @@ impl Recorder {
         let end = self.ticks.now();
         self.queue(call.address, -1);
         let mut outcomes = outcomes(here().events.replace(0));
+        if outcomes & bit(Outcome::Parked) != 0 {
+            outcomes &= !bit(Outcome::Spun); // it slept first
+        }
         if let Some(side) = self.side.get() {
             let slot = hash(call.address);
             side.holders[slot].store((own.number() + 1) as u16, Relaxed);
