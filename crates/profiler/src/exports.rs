@@ -15,9 +15,9 @@ use crate::{c11, condvar, mutex, next, rwlock, start};
 /// A function of ours: at most four arguments, then where it was called.
 pub(crate) type Ours = unsafe extern "C" fn(usize, usize, usize, usize, Site) -> c_int;
 
-const CONTENDED: u32 = Detail::Contended as u32;
-const SAMPLED: u32 = Detail::Sampled as u32;
-const FULL: u32 = Detail::Full as u32;
+pub(crate) const CONTENDED: u32 = Detail::Contended as u32;
+pub(crate) const SAMPLED: u32 = Detail::Sampled as u32;
+pub(crate) const FULL: u32 = Detail::Full as u32;
 const OFF: u32 = Detail::Off as u32;
 
 /// Ours for each detail; none where there is nothing to record.
@@ -146,7 +146,12 @@ exports! {
         ["spinpark_profiler_alias_pthread_mutex_init_0" as "pthread_mutex_init@@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_mutex_init_1" as "__pthread_mutex_init@GLIBC_2.2.5"];
     1 pthread_mutex_destroy = all!(mutex::destroy),
         ["spinpark_profiler_alias_pthread_mutex_destroy_0" as "pthread_mutex_destroy@@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_mutex_destroy_1" as "__pthread_mutex_destroy@GLIBC_2.2.5"];
-    2 pthread_mutex_lock = each!(lock in mutex),
+    2 pthread_mutex_lock = Forms([
+        None,
+        Some(mutex::lock_contended),
+        Some(mutex::lock::<SAMPLED>),
+        Some(mutex::lock::<FULL>),
+    ]),
         ["spinpark_profiler_alias_pthread_mutex_lock_0" as "pthread_mutex_lock@@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_mutex_lock_1" as "__pthread_mutex_lock@GLIBC_2.2.5"];
     3 pthread_mutex_trylock = each!(try_lock in mutex),
         ["spinpark_profiler_alias_pthread_mutex_trylock_0" as "pthread_mutex_trylock@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_mutex_trylock_1" as "pthread_mutex_trylock@@GLIBC_2.34", "spinpark_profiler_alias_pthread_mutex_trylock_2" as "__pthread_mutex_trylock@GLIBC_2.2.5"];

@@ -1,25 +1,68 @@
 //! `pthread_mutex_*`.
 
 use core::ffi::c_int;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use spinpark_linux::raw;
 use spinpark_observe::format::{Kind, Role};
-use spinpark_observe::recorder::{Call, Site};
+use spinpark_observe::recorder::{Call, Recorder, Site};
 
-use crate::exports::Function;
+use crate::exports::{CONTENDED, Function};
 use crate::next;
 use crate::start::{RECORDER, look_for_wishes};
 use crate::watch::{self, POSIX, Way};
 
-/// Where glibc's static initialisers have the kind of a mutex, and where its mutexes have their owner; bytes.
-const KIND_AT: usize = 16;
-pub(crate) const OWNER_AT: usize = 8;
+/// Where glibc's static initialisers have the kind of a mutex, and where its mutexes have lock word and owner; words.
+const KIND_AT: usize = 4;
+const LOCK_AT: usize = 0;
+const OWNER_AT: usize = 2;
 /// Robust, priority-inheriting, priority-protected, process-shared.
 const SPECIAL: u32 = 0xf0;
+/// The part of a lock word that is a thread id.
+const THREAD: u32 = 0x3fff_ffff;
+
+#[inline(always)]
+fn word(mutex: usize, at: usize) -> u32 {
+    // SAFETY: inside a mutex that the caller has just locked or wants to; others may write it meanwhile.
+    unsafe { (mutex as *const u32).wrapping_add(at).read_volatile() }
+}
+
+/// Whether a mutex is glibc's, whoever implements the others.
+#[inline(always)]
+pub(crate) fn is_special(mutex: usize) -> bool {
+    word(mutex, KIND_AT) & SPECIAL != 0
+}
+
+/// Whether a mutex that is glibc's is another thread's, as far as its words tell.
+pub(crate) fn is_others(mutex: usize) -> bool {
+    let holder = word(mutex, LOCK_AT) & THREAD;
+    holder != 0 && holder != raw::thread_id()
+}
+
+/// Where a mutex has a word that is 0 while it is free, bytes: the owner in glibc's. (Not its lock word: a release is a
+/// read-modify-write of that, and to load what one has just written takes longer than all of this.) In spinpark's it is the
+/// lock word, which a release merely stores.
+static LOOK_AT: AtomicUsize = AtomicUsize::new(4 * OWNER_AT);
+
+/// Mutexes are spinpark's.
+pub(crate) fn are_spinparks() {
+    LOOK_AT.store(4 * LOCK_AT, Relaxed);
+}
+
+/// Whether a mutex looks free. A hint.
+#[inline(always)]
+pub(crate) fn looks_free(mutex: usize) -> bool {
+    word(mutex, LOOK_AT.load(Relaxed) / 4) == 0
+}
+
+/// The thread id of the owner of one of glibc's mutexes; of others, some number.
+pub(crate) fn owner(mutex: usize) -> u32 {
+    word(mutex, OWNER_AT)
+}
 
 /// What kind of mutex is at `address`.
 pub(crate) fn kind(address: usize) -> Kind {
-    // SAFETY: called for the mutex that the caller has just locked or wants to.
-    let kind = unsafe { ((address + KIND_AT) as *const u32).read_volatile() };
+    let kind = word(address, KIND_AT);
     match kind & 3 {
         _ if kind & SPECIAL != 0 => Kind::Special,
         1 => Kind::Recursive,
@@ -36,8 +79,72 @@ pub(crate) fn call(address: usize, site: Site) -> Call {
 
 const LOCK: Way = way(Function::pthread_mutex_lock);
 
+/// `pthread_mutex_lock` with the detail `contended`, by hand: [`watch::lock`] for a mutex that nobody has waited for. What is
+/// called then finds stack and frame pointer as they were.
+///
+/// # Safety
+///
+/// As its namesake.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn lock_contended(
+    mutex: usize,
+    _b: usize,
+    _c: usize,
+    _d: usize,
+    _site: Site,
+) -> c_int {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        // The hash of `side::hash`.
+        "mov rax, rdi",
+        "shr rax, 3",
+        "imul eax, eax, {factor}",
+        "shr eax, 16",
+        "lea rdx, [rip + {recorder} + {hot_at}]",
+        "cmp byte ptr [rax + rdx], 0",
+        "jne {other}",
+        "test byte ptr [rdi + {kind_at}], {special}",
+        "jne {other}",
+        "mov rax, qword ptr [rip + {look_at}]",
+        "cmp dword ptr [rdi + rax], 0",
+        "je 2f",
+        "push rdi",
+        ".cfi_adjust_cfa_offset 8",
+        "call qword ptr [rip + {next} + 8 * {try_lock}]",
+        "pop rdi",
+        ".cfi_adjust_cfa_offset -8",
+        "cmp eax, {busy}",
+        "je 3f",
+        "ret",
+        "2:",
+        "jmp qword ptr [rip + {next} + 8 * {lock}]",
+        "3:",
+        "mov r8, rsp",
+        "mov r9, rbp",
+        "jmp {wait}",
+        ".cfi_endproc",
+        factor = const Recorder::HASH_FACTOR.cast_signed(),
+        recorder = sym RECORDER,
+        hot_at = const Recorder::HOT_AT,
+        kind_at = const 4 * KIND_AT,
+        special = const SPECIAL,
+        look_at = sym LOOK_AT,
+        next = sym next::NEXT,
+        try_lock = const Function::pthread_mutex_trylock as usize,
+        lock = const Function::pthread_mutex_lock as usize,
+        busy = const libc::EBUSY,
+        other = sym lock::<CONTENDED>,
+        wait = sym wait_contended,
+    )
+}
+
+unsafe extern "C" fn wait_contended(mutex: usize, b: usize, c: usize, d: usize, site: Site) -> c_int {
+    // SAFETY: the caller's mutex.
+    unsafe { watch::wait::<CONTENDED>(&LOCK, [mutex, b, c, d], call(mutex, site)) }
+}
+
 const fn way(lock: Function) -> Way {
-    Way { try_it: Function::pthread_mutex_trylock, lock, answers: POSIX, owner_at: OWNER_AT }
+    Way { try_it: Function::pthread_mutex_trylock, lock, answers: POSIX, is_mutex: true }
 }
 
 /// Declares functions of one shape.
@@ -57,14 +164,30 @@ macro_rules! functions {
 pub(crate) use functions;
 
 functions! {
-    lock(mutex, b, c, d, site) = watch::lock::<DETAIL>(&LOCK, [mutex, b, c, d], &call(mutex, site));
+    lock(mutex, b, c, d, site) = watch::lock::<DETAIL>(&LOCK, [mutex, b, c, d], call(mutex, site));
     timed_lock(mutex, time, c, d, site) =
-        watch::lock::<DETAIL>(&const { way(Function::pthread_mutex_timedlock) }, [mutex, time, c, d], &call(mutex, site));
+        watch::lock::<DETAIL>(&const { way(Function::pthread_mutex_timedlock) }, [mutex, time, c, d], call(mutex, site));
     clock_lock(mutex, clock, time, d, site) =
-        watch::lock::<DETAIL>(&const { way(Function::pthread_mutex_clocklock) }, [mutex, clock, time, d], &call(mutex, site));
-    try_lock(mutex, b, c, d, site) = watch::try_lock::<DETAIL>(&LOCK, [mutex, b, c, d], &call(mutex, site));
-    unlock(mutex, _b, _c, _d, site) = watch::unlock::<DETAIL>(Function::pthread_mutex_unlock, &call(mutex, site));
+        lock_by_clock::<DETAIL>(&const { way(Function::pthread_mutex_clocklock) }, [mutex, clock, time, d], call(mutex, site));
+    try_lock(mutex, b, c, d, site) = watch::try_lock::<DETAIL>(&LOCK, [mutex, b, c, d], call(mutex, site));
+    unlock(mutex, _b, _c, _d, site) = watch::unlock::<DETAIL>(Function::pthread_mutex_unlock, call(mutex, site));
     init(mutex, attributes, c, d, site) = initialise::<DETAIL>(Function::pthread_mutex_init, [mutex, attributes, c, d], site);
+}
+
+/// Whether one can wait by this clock: another one is an error, also if there is nothing to wait for.
+pub(crate) fn is_clock(clock: usize) -> bool {
+    matches!(clock as c_int, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC)
+}
+
+/// As [`watch::lock`], with a clock that may be none.
+#[inline(always)]
+unsafe fn lock_by_clock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
+    if !is_clock(arguments[1]) {
+        // SAFETY: the caller's arguments.
+        return unsafe { next::call(way.lock, arguments) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { watch::lock::<DETAIL>(way, arguments, call) }
 }
 
 /// Creates an object.

@@ -9,7 +9,8 @@ use spinpark_linux::{Scope, lookup, lookup_version};
 
 use crate::exports::{COUNT, Function, NAMES};
 
-static NEXT: [AtomicPtr<c_void>; COUNT] = [const { AtomicPtr::new(ptr::null_mut()) }; COUNT];
+/// Their addresses.
+pub(crate) static NEXT: [AtomicPtr<c_void>; COUNT] = [const { AtomicPtr::new(ptr::null_mut()) }; COUNT];
 
 /// Any function of the table: who has fewer arguments does not look at the others.
 type Call = unsafe extern "C" fn(usize, usize, usize, usize) -> c_int;

@@ -6,7 +6,7 @@ use spinpark_observe::format::{Kind, Role};
 use spinpark_observe::recorder::{Call, Site};
 
 use crate::exports::Function;
-use crate::mutex::{dispose, functions, initialise};
+use crate::mutex::{dispose, functions, initialise, is_clock};
 use crate::next;
 use crate::watch::{self, POSIX, Way};
 
@@ -16,11 +16,11 @@ fn call(address: usize, role: Role, site: Site) -> Call {
 }
 
 const fn read_by(lock: Function) -> Way {
-    Way { try_it: Function::pthread_rwlock_tryrdlock, lock, answers: POSIX, owner_at: 0 }
+    Way { try_it: Function::pthread_rwlock_tryrdlock, lock, answers: POSIX, is_mutex: false }
 }
 
 const fn write_by(lock: Function) -> Way {
-    Way { try_it: Function::pthread_rwlock_trywrlock, lock, answers: POSIX, owner_at: 0 }
+    Way { try_it: Function::pthread_rwlock_trywrlock, lock, answers: POSIX, is_mutex: false }
 }
 
 /// As [`watch::lock`], but a time that is none is an error at once, and not only if the lock has to be waited for.
@@ -32,14 +32,13 @@ const fn write_by(lock: Function) -> Way {
 unsafe fn lock_until<const DETAIL: u32>(
     way: &Way,
     arguments: [usize; 4],
-    clock: c_int,
+    clock: usize,
     time: usize,
-    call: &Call,
+    call: Call,
 ) -> c_int {
     // SAFETY: the caller's timespec.
     let nanoseconds = unsafe { (*(time as *const libc::timespec)).tv_nsec };
-    let is_clock = matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC);
-    if !is_clock || !(0..1_000_000_000).contains(&nanoseconds) {
+    if !is_clock(clock) || !(0..1_000_000_000).contains(&nanoseconds) {
         // SAFETY: the caller's arguments.
         return unsafe { next::call(way.lock, arguments) };
     }
@@ -49,22 +48,22 @@ unsafe fn lock_until<const DETAIL: u32>(
 
 functions! {
     read(lock, b, c, d, site) =
-        watch::lock::<DETAIL>(&const { read_by(Function::pthread_rwlock_rdlock) }, [lock, b, c, d], &call(lock, Role::Read, site));
+        watch::lock::<DETAIL>(&const { read_by(Function::pthread_rwlock_rdlock) }, [lock, b, c, d], call(lock, Role::Read, site));
     write(lock, b, c, d, site) =
-        watch::lock::<DETAIL>(&const { write_by(Function::pthread_rwlock_wrlock) }, [lock, b, c, d], &call(lock, Role::Write, site));
+        watch::lock::<DETAIL>(&const { write_by(Function::pthread_rwlock_wrlock) }, [lock, b, c, d], call(lock, Role::Write, site));
     try_read(lock, b, c, d, site) =
-        watch::try_lock::<DETAIL>(&const { read_by(Function::pthread_rwlock_rdlock) }, [lock, b, c, d], &call(lock, Role::Read, site));
+        watch::try_lock::<DETAIL>(&const { read_by(Function::pthread_rwlock_rdlock) }, [lock, b, c, d], call(lock, Role::Read, site));
     try_write(lock, b, c, d, site) =
-        watch::try_lock::<DETAIL>(&const { write_by(Function::pthread_rwlock_wrlock) }, [lock, b, c, d], &call(lock, Role::Write, site));
+        watch::try_lock::<DETAIL>(&const { write_by(Function::pthread_rwlock_wrlock) }, [lock, b, c, d], call(lock, Role::Write, site));
     timed_read(lock, time, c, d, site) = lock_until::<DETAIL>(
-        &const { read_by(Function::pthread_rwlock_timedrdlock) }, [lock, time, c, d], 0, time, &call(lock, Role::Read, site));
+        &const { read_by(Function::pthread_rwlock_timedrdlock) }, [lock, time, c, d], 0, time, call(lock, Role::Read, site));
     timed_write(lock, time, c, d, site) = lock_until::<DETAIL>(
-        &const { write_by(Function::pthread_rwlock_timedwrlock) }, [lock, time, c, d], 0, time, &call(lock, Role::Write, site));
+        &const { write_by(Function::pthread_rwlock_timedwrlock) }, [lock, time, c, d], 0, time, call(lock, Role::Write, site));
     clock_read(lock, clock, time, d, site) = lock_until::<DETAIL>(
-        &const { read_by(Function::pthread_rwlock_clockrdlock) }, [lock, clock, time, d], clock as c_int, time, &call(lock, Role::Read, site));
+        &const { read_by(Function::pthread_rwlock_clockrdlock) }, [lock, clock, time, d], clock, time, call(lock, Role::Read, site));
     clock_write(lock, clock, time, d, site) = lock_until::<DETAIL>(
-        &const { write_by(Function::pthread_rwlock_clockwrlock) }, [lock, clock, time, d], clock as c_int, time, &call(lock, Role::Write, site));
-    unlock(lock, _b, _c, _d, site) = watch::unlock::<DETAIL>(Function::pthread_rwlock_unlock, &call(lock, Role::Write, site));
+        &const { write_by(Function::pthread_rwlock_clockwrlock) }, [lock, clock, time, d], clock, time, call(lock, Role::Write, site));
+    unlock(lock, _b, _c, _d, site) = watch::unlock::<DETAIL>(Function::pthread_rwlock_unlock, call(lock, Role::Write, site));
     init(lock, attributes, c, d, site) = initialise::<DETAIL>(Function::pthread_rwlock_init, [lock, attributes, c, d], site);
 }
 

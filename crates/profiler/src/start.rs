@@ -21,7 +21,7 @@ use spinpark_linux::{Scope, lookup, raw, variable};
 use spinpark_observe::format::{Detail, Locks};
 use spinpark_observe::recorder::{Recorder, Settings};
 
-use crate::{cancel, exports, next, watch};
+use crate::{cancel, exports, mutex, next, watch};
 
 /// One in so many acquisitions is timed with the detail `sampled`.
 const SAMPLE_EVERY: u32 = 64;
@@ -111,7 +111,10 @@ fn locks() -> Locks {
     // SAFETY: null, or the function of that name.
     match unsafe { mem::transmute::<*mut c_void, Option<Observe>>(observe) } {
         // SAFETY: the drop-in's function, with an observer that stays.
-        Some(observe) if unsafe { observe(Some(observer)) } != 0 => Locks::Spinpark,
+        Some(observe) if unsafe { observe(Some(observer)) } != 0 => {
+            mutex::are_spinparks();
+            Locks::Spinpark
+        }
         _ => Locks::Glibc,
     }
 }
@@ -146,7 +149,10 @@ unsafe extern "C" fn in_forked_child() {
 
 /// The first call in a forked child.
 fn restart() {
-    // Whoever calls on the way goes to the next implementation.
+    if STATE.compare_exchange(FORKED, LOOKING, Relaxed, Relaxed).is_err() {
+        return first_call();
+    }
+    // Whoever calls meanwhile goes to the next implementation.
     exports::install(Detail::Off);
     STATE.store(FOUND, Relaxed);
     record();

@@ -5,18 +5,15 @@ use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use libc::{EBUSY, EOWNERDEAD, ETIMEDOUT};
 use spinpark_linux::{Scope, lookup};
-use spinpark_observe::format::{Detail, Role};
+use spinpark_observe::format::Role;
 use spinpark_observe::recorder::{Call, Letting};
 
-use crate::exports::Function;
-use crate::next;
+use crate::exports::{CONTENDED, FULL, Function, SAMPLED};
 use crate::start::{RECORDER, look_for_wishes};
-
-const CONTENDED: u32 = Detail::Contended as u32;
-const FULL: u32 = Detail::Full as u32;
+use crate::{mutex, next};
 
 /// glibc's `__libc_single_threaded` (2.32), or a byte that is always 0.
-static SINGLE: AtomicPtr<u8> = AtomicPtr::new((&raw const NEVER).cast_mut());
+pub(crate) static SINGLE: AtomicPtr<u8> = AtomicPtr::new((&raw const NEVER).cast_mut());
 static NEVER: u8 = 0;
 
 /// Finds that byte.
@@ -59,8 +56,8 @@ pub(crate) struct Way {
     pub(crate) try_it: Function,
     pub(crate) lock: Function,
     pub(crate) answers: Answers,
-    /// Where glibc's objects have the owner's thread id, bytes from their start; 0 for nowhere.
-    pub(crate) owner_at: usize,
+    /// Then glibc's have their owner's thread id in a known place.
+    pub(crate) is_mutex: bool,
 }
 
 /// Gets a lock.
@@ -69,7 +66,19 @@ pub(crate) struct Way {
 ///
 /// As to call the functions of `way` with these arguments; the call's site is that of the caller.
 #[inline(always)]
-pub(crate) unsafe fn lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: &Call) -> c_int {
+pub(crate) unsafe fn lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
+    if way.is_mutex && mutex::is_special(call.address) {
+        // SAFETY: the caller's promise.
+        return unsafe { lock_special::<DETAIL>(way, arguments, call) };
+    }
+    if DETAIL != FULL && way.is_mutex && mutex::looks_free(call.address) && !RECORDER.is_hot(call.address) {
+        // SAFETY: the caller's arguments.
+        let result = unsafe { next::call(way.lock, arguments) };
+        if DETAIL == SAMPLED && way.answers.is_had(result) {
+            had::<DETAIL>(call);
+        }
+        return result;
+    }
     if DETAIL == CONTENDED && !RECORDER.is_hot(call.address) {
         if is_alone() {
             // SAFETY: the caller's arguments.
@@ -94,42 +103,68 @@ pub(crate) unsafe fn lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], c
     result
 }
 
+/// Gets a mutex that is always glibc's (robust, and so on). It is not tried first: glibc's try leaves a robust mutex that
+/// cannot be recovered locked. Whether it has to be waited for is what its lock word says just before.
+#[cold]
+#[inline(never)]
+unsafe fn lock_special<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
+    if mutex::is_others(call.address) {
+        // SAFETY: the caller's promise.
+        return unsafe { wait::<DETAIL>(way, arguments, call) };
+    }
+    // SAFETY: the caller's arguments.
+    let result = unsafe { next::call(way.lock, arguments) };
+    if way.answers.is_had(result) && (DETAIL != CONTENDED || RECORDER.is_hot(call.address)) {
+        had::<DETAIL>(call);
+    }
+    result
+}
+
 /// A lock was had at once.
 #[inline(always)]
-fn had<const DETAIL: u32>(call: &Call) {
+fn had<const DETAIL: u32>(call: Call) {
+    if DETAIL == SAMPLED && RECORDER.count(&call) {
+        return;
+    }
+    note::<DETAIL>(call);
+}
+
+/// Notes a lock that was had at once.
+#[inline(never)]
+fn note<const DETAIL: u32>(call: Call) {
     let Some(own) = RECORDER.enter() else { return };
     match DETAIL {
-        CONTENDED => RECORDER.acquired_at_once(own, call, false, false),
-        FULL => RECORDER.acquired_at_once(own, call, true, true),
-        _ => RECORDER.count_or_sample(own, call),
+        CONTENDED => RECORDER.acquired_at_once(own, &call, false, false),
+        FULL => RECORDER.acquired_at_once(own, &call, true, true),
+        _ => RECORDER.count_or_sample(own, &call),
     }
     RECORDER.leave();
 }
 
 /// A lock has to be waited for.
+///
+/// # Safety
+///
+/// As [`lock`].
 #[cold]
 #[inline(never)]
-unsafe fn wait<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: &Call) -> c_int {
+pub(crate) unsafe fn wait<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
     // First of all: a thread's first entry takes its time.
     let start = RECORDER.now();
     let Some(own) = RECORDER.enter() else {
         // SAFETY: the caller's arguments.
         return unsafe { next::call(way.lock, arguments) };
     };
-    let owner = match way.owner_at {
-        0 => 0,
-        // SAFETY: inside the caller's object; others may write it meanwhile, and whatever it is, it is a hint.
-        at => unsafe { ((call.address + at) as *const u32).read_volatile() },
-    };
-    let wait = RECORDER.begin_wait(own, call, start, owner, DETAIL == FULL);
+    let owner = if way.is_mutex { mutex::owner(call.address) } else { 0 };
+    let wait = RECORDER.begin_wait(own, &call, start, owner, DETAIL == FULL);
     // While it blocks, signal handlers may use locks.
     RECORDER.leave();
     // SAFETY: the caller's arguments.
     let result = unsafe { next::call(way.lock, arguments) };
     let Some(own) = RECORDER.enter() else { return result };
-    let ended = RECORDER.end_wait(own, call, &wait);
+    let ended = RECORDER.end_wait(own, &call, &wait);
     if way.answers.is_had(result) {
-        RECORDER.acquired(own, call, &ended);
+        RECORDER.acquired(own, &call, &ended);
     } else if result == way.answers.timed_out {
         RECORDER.gave_up(own, &ended);
     }
@@ -144,7 +179,7 @@ unsafe fn wait<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: &Call)
 ///
 /// As [`lock`].
 #[inline(always)]
-pub(crate) unsafe fn try_lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: &Call) -> c_int {
+pub(crate) unsafe fn try_lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
     // SAFETY: the caller's arguments.
     let result = unsafe { next::call(way.try_it, arguments) };
     if DETAIL == CONTENDED && !RECORDER.is_hot(call.address) {
@@ -160,9 +195,9 @@ pub(crate) unsafe fn try_lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4
 
 #[cold]
 #[inline(never)]
-fn failed(call: &Call) {
+fn failed(call: Call) {
     if let Some(own) = RECORDER.enter() {
-        RECORDER.failed(own, call);
+        RECORDER.failed(own, &call);
         RECORDER.leave();
     }
 }
@@ -173,9 +208,10 @@ fn failed(call: &Call) {
 ///
 /// As to call `unlock` with this address; the call's site is that of the caller.
 #[inline(always)]
-pub(crate) unsafe fn unlock<const DETAIL: u32>(unlock: Function, call: &Call) -> c_int {
+pub(crate) unsafe fn unlock<const DETAIL: u32>(unlock: Function, call: Call) -> c_int {
     let arguments = [call.address, 0, 0, 0];
-    let is_noted = RECORDER.holds_anything();
+    // With this detail only hot locks are noted, and once hot they stay hot.
+    let is_noted = DETAIL != CONTENDED && RECORDER.holds_anything();
     if !is_noted && !RECORDER.is_hot(call.address) {
         // SAFETY: the caller's object.
         return unsafe { next::call(unlock, arguments) };
@@ -185,7 +221,7 @@ pub(crate) unsafe fn unlock<const DETAIL: u32>(unlock: Function, call: &Call) ->
 }
 
 #[inline(never)]
-unsafe fn let_go(unlock: Function, call: &Call) -> c_int {
+unsafe fn let_go(unlock: Function, call: Call) -> c_int {
     let arguments = [call.address, 0, 0, 0];
     let Some(own) = RECORDER.enter() else {
         // SAFETY: the caller's object.
@@ -205,7 +241,7 @@ unsafe fn let_go(unlock: Function, call: &Call) -> c_int {
     }
     if is_hot && RECORDER.end_release() {
         let role = if let Letting::Last(release) = &letting { release.role() } else { Role::Write };
-        RECORDER.woke(own, &Call { role, ..*call });
+        RECORDER.woke(own, call.address, role);
     }
     RECORDER.leave();
     result

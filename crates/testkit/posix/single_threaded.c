@@ -88,7 +88,8 @@ int main(void)
         signalled = false;
         for (int i = 0; i < 3; i++)
             start(&threads[i], needs_all, NULL);
-        await_sleep(&threads[0]);
+        for (int i = 0; i < 3; i++)
+            await_sleep(&threads[i]);
         CHECK(atomic_load(&finished) == 0);
         for (int i = 3; i > 0; i--)
             OK(pthread_mutex_unlock(&mutexes[i]));

@@ -103,6 +103,9 @@ impl Recorder {
         let end = self.ticks.now();
         self.queue(call.address, -1);
         let mut outcomes = outcomes(here().events.replace(0));
+        if outcomes & bit(Outcome::Parked) != 0 {
+            outcomes &= !bit(Outcome::Spun); // it slept first
+        }
         if let Some(side) = self.side.get() {
             let slot = hash(call.address);
             side.holders[slot].store((own.number() + 1) as u16, Relaxed);
@@ -153,8 +156,29 @@ impl Recorder {
         self.note(own, call.address, facts);
     }
 
-    /// The lock was had at once: it is counted, and noted only if it is hot or a sample.
+    /// As [`Recorder::count_or_sample`], if that is no more than to count a lock that this thread knows, and the next sample
+    /// is not due; whether it was. Each of the two numbers changes in one instruction, so a signal handler does no harm.
     #[inline(always)]
+    pub fn count(&self, call: &Call) -> bool {
+        let here = here();
+        // SAFETY: null, or memory that is never given back.
+        let Some(own) = (unsafe { here.own.get().as_ref() }) else { return false };
+        let hash = hash(call.address);
+        let is_plain = self.hot[hash].load(Relaxed) == 0
+            && !own.holds_anything()
+            && here.is_busy.get() == 0
+            && !own.gaps.is_due();
+        match own.recent_at(hash).get(call) {
+            Some(stats) if is_plain => {
+                own.gaps.skip();
+                add(&stats.acquisitions, 1);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The lock was had at once: it is counted, and noted only if it is hot or a sample.
     pub fn count_or_sample(&self, own: &Own, call: &Call) {
         let is_sample = own.gaps.is_sample();
         if is_sample || self.is_hot(call.address) || own.holds_anything() {

@@ -63,7 +63,7 @@ pub use place::Call;
 pub use start::Settings;
 pub use unwind::Site;
 
-use crate::format::{Detail, Outcome};
+use crate::format::{Detail, Outcome, Role};
 
 /// A recorder: one process' tables. Empty until it is started; lives in a static.
 pub struct Recorder {
@@ -91,6 +91,12 @@ const EVENTS: [(u32, Outcome); 5] = [
 ];
 
 impl Recorder {
+    /// Where the bytes are that say by hash which locks somebody has waited for ([`Recorder::is_hot`]), for assembly. The hash
+    /// of a lock is the upper half of the product of its address / 8 and [`Recorder::HASH_FACTOR`], 32 bits each.
+    pub const HOT_AT: usize = core::mem::offset_of!(Recorder, hot);
+    /// See [`Recorder::HOT_AT`].
+    pub const HASH_FACTOR: u32 = side::FACTOR;
+
     /// One that records nothing yet.
     #[must_use]
     pub const fn new() -> Self {
@@ -156,9 +162,10 @@ impl Recorder {
         local.events.replace(0) & woke != 0
     }
 
-    /// A release of the lock that is called for woke somebody.
-    pub fn woke(&self, own: &Own, call: &Call) {
-        if let Some(stats) = self.recent(own, call) {
+    /// A release of the lock that was at `address` woke somebody. It may be gone, and so may its memory.
+    pub fn woke(&self, own: &Own, address: usize, role: Role) {
+        let stats = self.find_lock(address).and_then(|(lock, _)| self.lock_stats(own, role, lock));
+        if let Some(stats) = stats {
             tally::add(&stats.wake_ups, 1);
         }
     }

@@ -114,6 +114,12 @@ impl Own {
         self.number.get()
     }
 
+    /// What it knows of a lock with this hash.
+    #[inline(always)]
+    pub(crate) fn recent_at(&self, hash: usize) -> &super::place::Recent {
+        &self.recent[hash % super::place::RECENT]
+    }
+
     #[inline(always)]
     pub(crate) fn holds_anything(&self) -> bool {
         self.depth.load(Relaxed) != 0

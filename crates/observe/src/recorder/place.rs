@@ -14,6 +14,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::own::Own;
 use super::registry::Met;
+use super::side::hash;
 use super::unwind::{Site, Trace};
 use super::Recorder;
 use crate::format::{Kind, Lock, LockStats, Role, SiteStats, FRAMES, NONE};
@@ -45,6 +46,15 @@ pub(crate) struct Recent {
     lock: Cell<u32>,
     record: Cell<*const Lock>,
     stats: Cell<*const LockStats>,
+}
+
+impl Recent {
+    #[inline(always)]
+    pub(crate) fn get(&self, call: &Call) -> Option<&LockStats> {
+        let is_hit = self.address.get() == call.address && self.role.get() == call.role as u32;
+        // SAFETY: entries stay where they are.
+        (is_hit && is_alive(self.record.get())).then(|| unsafe { &*self.stats.get() })
+    }
 }
 
 /// See above. All zero is an empty one.
@@ -180,11 +190,9 @@ impl Recorder {
     /// The entry of the lock that is called for, without a stack unless the lock is new.
     #[inline(always)]
     pub(crate) fn recent<'a>(&'a self, own: &'a Own, call: &Call) -> Option<&'a LockStats> {
-        let recent = &own.recent[mix(call.address) % RECENT];
-        let is_hit = recent.address.get() == call.address && recent.role.get() == call.role as u32;
-        if is_hit && is_alive(recent.record.get()) {
-            // SAFETY: entries stay where they are.
-            return Some(unsafe { &*recent.stats.get() });
+        let recent = own.recent_at(hash(call.address));
+        if let Some(stats) = recent.get(call) {
+            return Some(stats);
         }
         self.look_up(own, recent, call)
     }

@@ -27,6 +27,18 @@ impl Gaps {
         left == 0 && self.again()
     }
 
+    /// Whether the next one is.
+    #[inline(always)]
+    pub(crate) fn is_due(&self) -> bool {
+        self.left.get() == 1
+    }
+
+    /// One that is not.
+    #[inline(always)]
+    pub(crate) fn skip(&self) {
+        self.left.set(self.left.get().wrapping_sub(1));
+    }
+
     #[cold]
     #[inline(never)]
     fn again(&self) -> bool {

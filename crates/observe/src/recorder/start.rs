@@ -118,7 +118,8 @@ impl Recorder {
 
     /// The detail that somebody wants: that of the file, where others may write it.
     pub fn wanted(&self) -> Detail {
-        let wanted = self.file.header().map_or(0, |header| header.detail.load(Relaxed));
+        let header = self.file.header().filter(|header| header.magic.load(Relaxed) == MAGIC);
+        let wanted = header.map_or(0, |header| header.detail.load(Relaxed));
         let known = [Detail::Contended, Detail::Sampled, Detail::Full];
         known.into_iter().find(|detail| *detail as u32 == wanted).unwrap_or(Detail::Off)
     }
