@@ -49,12 +49,22 @@ pub(crate) fn estimate(launch: &Launch, profile: &Profile) -> Option<Cost> {
         _ => "",
     };
     let says = format!(
-        "Recording cost about {:.2} % of the threads' time: {pair:.1} ns for an acquisition, {:.2} µs for a wait, as measured \
-         on this machine, times what was recorded.{rest} `--overhead` measures it on the program itself.",
+        "Recording cost about {:.2} % of the threads' time: {} for an acquisition, {} for a wait, as measured on this \
+         machine, times what was recorded.{rest} `--overhead` measures it on the program itself.",
         100.0 * share,
-        wait / 1e3,
+        at_least(pair),
+        at_least(wait),
     );
     Some(Cost { is_measured: false, ratio: 1.0 + share, interval: None, noise: None, says })
+}
+
+/// `3.3 ns`; what is too short to be seen beside the noise is not 0.
+fn at_least(ns: f64) -> String {
+    match ns {
+        ns if ns < 0.5 => "less than 0.5 ns".to_owned(),
+        ns if ns < 1e3 => format!("{ns:.1} ns"),
+        ns => format!("{:.2} µs", ns / 1e3),
+    }
 }
 
 fn times(launch: Option<&Launch>) -> anyhow::Result<Times> {

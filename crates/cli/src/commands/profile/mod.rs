@@ -41,11 +41,7 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
     let status = running.wait_for_end(profile.time).context("cannot wait for the program")?;
     let say = Say { on_stderr: true };
     if !status.success() && !running.was_asked() {
-        say.line(format_args!(
-            "{} {}; this is what was recorded.",
-            launch.name(),
-            in_words(status)
-        ));
+        say.line(format_args!("{} {}; this is what was recorded.", launch.name(), in_words(status)));
     }
     let loaded = json::load(&directory, &mut Symbols::new());
     let mut loaded = match loaded {

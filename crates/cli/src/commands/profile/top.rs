@@ -16,6 +16,7 @@ use spinpark_profile::symbols::Symbols;
 use spinpark_profile::text::{self, Style};
 
 use super::launch::{Launch, Running};
+use super::show::most;
 use super::{code_of, directory};
 use crate::cli::Top;
 use crate::say::Say;
@@ -32,8 +33,7 @@ pub(crate) fn run(top: &Top) -> anyhow::Result<ExitCode> {
             let scratch = tempfile::tempdir().context("cannot make a temporary directory")?;
             let directory = directory::create(Some(scratch.path()))?;
             let mut running = launch.start(&directory)?;
-            let file = directory.join(format!("{}.{EXTENSION}", running.pid()));
-            watch(top, &file, Some(&mut running))
+            watch(top, &directory, Some(&mut running))
         }
     }
 }
@@ -68,7 +68,8 @@ fn recording_of(pid: u32) -> anyhow::Result<PathBuf> {
     })
 }
 
-fn watch(top: &Top, file: &Path, mut running: Option<&mut Running>) -> anyhow::Result<ExitCode> {
+/// `recordings` is a file, or a directory in which the program and its children keep theirs.
+fn watch(top: &Top, recordings: &Path, mut running: Option<&mut Running>) -> anyhow::Result<ExitCode> {
     let say = Say { on_stderr: false };
     let is_live = io::stdout().is_terminal() && !top.once;
     let looks = if top.once { Some(1) } else { top.looks };
@@ -85,19 +86,25 @@ fn watch(top: &Top, file: &Path, mut running: Option<&mut Running>) -> anyhow::R
                 None
             }
         };
-        let now = look(file, &mut symbols)?;
+        let now = match look(recordings, &mut symbols) {
+            Ok(now) => now,
+            // A program that was just started has not come to its first lock.
+            Err(_) if running.is_some() && status.is_none() => continue,
+            Err(error) => return Err(error),
+        };
         let style = Style { rows: top.rows, ..Style::of_stdout() };
         if is_live {
             let _ = write!(io::stdout(), "{CLEAR}");
         } else if number > 0 {
             say.line("");
         }
-        say.line(page(&now, before.as_ref(), style));
+        let same = before.as_ref().filter(|before| before.pid == now.pid);
+        say.line(page(&now, same, style));
         number += 1;
         if let Some(status) = status {
             return Ok(code_of(status));
         }
-        if now.ended != Ended::Running {
+        if running.is_none() && now.ended != Ended::Running {
             say.line("The program has ended.");
             return Ok(ExitCode::SUCCESS);
         }
@@ -112,10 +119,10 @@ fn watch(top: &Top, file: &Path, mut running: Option<&mut Running>) -> anyhow::R
     }
 }
 
-/// The profile at this moment.
-fn look(file: &Path, symbols: &mut Symbols) -> anyhow::Result<Profile> {
-    let loaded = json::load(file, symbols)?;
-    loaded.profiles.into_iter().next().context("the recording is empty")
+/// The profile at this moment: of the process that has waited most.
+fn look(recordings: &Path, symbols: &mut Symbols) -> anyhow::Result<Profile> {
+    let loaded = json::load(recordings, symbols)?;
+    most(&loaded.profiles).cloned().context("the recording is empty")
 }
 
 /// What is shown: the answer, the last interval, the locks.
