@@ -129,11 +129,6 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Its process id.
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Waits for its end, at most for `time`.
     ///
     /// # Errors
