@@ -13,18 +13,22 @@ use crate::format;
 /// How long the length of a tick is measured, ns.
 const MEASURED_NS: u64 = 500_000;
 
+/// One, as the length of a tick is written.
+const ONE: u64 = 1 << 32;
+
 /// The clock of a recording.
 #[derive(Debug)]
 pub(super) struct Ticks {
     is_tsc: AtomicBool,
-    /// Nanoseconds per tick, times 2^32.
+    /// Nanoseconds per tick, times 2^32, less that of the monotonic clock: all zero is that clock, and needs no room in a
+    /// library's file.
     tick: AtomicU64,
 }
 
 impl Ticks {
     /// The monotonic clock.
     pub(super) const fn new() -> Self {
-        Self { is_tsc: AtomicBool::new(false), tick: AtomicU64::new(1 << 32) }
+        Self { is_tsc: AtomicBool::new(false), tick: AtomicU64::new(0) }
     }
 
     /// Chooses the clock, and measures it.
@@ -40,7 +44,7 @@ impl Ticks {
         }
         let ticks = u128::from(to.wrapping_sub(from).max(1));
         let tick = (u128::from(now - started) << 32) / ticks;
-        self.tick.store(u64::try_from(tick).unwrap_or(1 << 32), Relaxed);
+        self.tick.store(u64::try_from(tick).unwrap_or(ONE).wrapping_sub(ONE), Relaxed);
         self.is_tsc.store(true, Relaxed);
     }
 
@@ -55,7 +59,7 @@ impl Ticks {
 
     /// Nanoseconds per tick, times 2^32.
     pub(super) fn tick(&self) -> u64 {
-        self.tick.load(Relaxed)
+        self.tick.load(Relaxed).wrapping_add(ONE)
     }
 
     /// Now, ticks.

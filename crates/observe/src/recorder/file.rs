@@ -49,7 +49,7 @@ pub enum Failure {
 #[derive(Debug)]
 pub(crate) struct File {
     start: AtomicPtr<u8>,
-    /// The descriptor and what it must be of; -1 if there is no need of one.
+    /// The descriptor + 1 and what it must be of; 0 if there is no need of one.
     descriptor: AtomicI32,
     device: AtomicU64,
     number: AtomicU64,
@@ -67,7 +67,7 @@ impl File {
         const NONE: AtomicU32 = AtomicU32::new(0);
         Self {
             start: AtomicPtr::new(ptr::null_mut()),
-            descriptor: AtomicI32::new(-1),
+            descriptor: AtomicI32::new(0),
             device: ZERO,
             number: ZERO,
             ready: [ZERO; REGIONS.len()],
@@ -98,12 +98,12 @@ impl File {
         }
         if first.is_some() {
             raw::close(file);
-            self.descriptor.store(-1, Relaxed);
+            self.descriptor.store(0, Relaxed);
         } else {
             let (device, number) = raw::identity(file).unwrap_or_default();
             self.device.store(device, Relaxed);
             self.number.store(number, Relaxed);
-            self.descriptor.store(file, Relaxed);
+            self.descriptor.store(file + 1, Relaxed);
         }
         self.ready.iter().for_each(|ready| ready.store(0, Relaxed));
         self.failures.iter().for_each(|failures| failures.store(0, Relaxed));
@@ -128,7 +128,7 @@ impl File {
     /// Forgets the file, which stays as it is and mapped: a forked child's parent goes on with it.
     pub(crate) fn forget(&self) {
         self.start.store(ptr::null_mut(), Relaxed);
-        let file = self.descriptor.swap(-1, Relaxed);
+        let file = self.descriptor.swap(0, Relaxed) - 1;
         if file >= 0 && self.owns(file) {
             raw::close(file);
         }
@@ -210,7 +210,7 @@ impl File {
 
     fn take_room(&self, id: RegionId, from: usize, to: usize) -> bool {
         let offset = offset_of(id as usize) + from;
-        match self.descriptor.load(Relaxed) {
+        match self.descriptor.load(Relaxed) - 1 {
             -1 => {
                 let start = self.start.load(Relaxed).wrapping_add(offset);
                 raw::populate(start, to - from).unwrap_or(false)
