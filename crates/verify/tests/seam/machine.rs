@@ -112,6 +112,7 @@ fn simulate(test: fn(), set_up: fn(Simulation) -> Simulation) {
             late: trouble,
             wrong_oracle: trouble,
             abort: trouble,
+            weak: trouble,
         };
         let machine = &SimulatedMachine::plain([1, 2, 4, 64][seed as usize % 4]);
         let mut simulation = set_up(Simulation::new(machine).seed(seed).chaos(chaos).most_steps(1_000_000));
