@@ -96,8 +96,8 @@ fn v(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
         distributions: Vec::new(),
         notes: vec![
             "The model has two places where tasks can pile up, the mutex and the spin lock of the list of open files, and the \
-             pile stays where it is. In the document it has probably moved to the list's lock with the fix. Here it stays at \
-             the mutex, asleep, and does not slow that down: so the fix gains too much."
+             pile stays where it is. With the fix it has probably moved to the list's lock. The ratio depends on what a \
+             store that misses costs: see the page on the documents in the simulator."
                 .to_owned(),
             "The document does not say how many tasks ran on 12 and 4 cores, nor on which file system.".to_owned(),
         ],

@@ -6,7 +6,7 @@
 //! come, first served. The core that has just got the line can use it until the next move is half done: a store right
 //! after a successful compare-exchange does not wait behind everybody who polls.
 //!
-//! A store to a line that is elsewhere waits in the store buffer, and its thread goes on: see `stores`.
+//! A store to a line that is elsewhere waits for it, and so does its thread: the store buffer has size 0 (see `stores`).
 //!
 //! Values are not kept here: the simulated program's words are real memory, and an access happens to them at the moment
 //! at which its line is there. So the memory is sequentially consistent; weak memory is what the loom models are for.
@@ -103,7 +103,7 @@ impl World {
         if self.is_held_up(access, has_line) {
             return Reach::Later;
         }
-        if !has_line && access == Access::Store {
+        if !has_line && access == Access::Store && Self::are_stores_buffered() {
             self.buffer(id, core);
             self.note_polled(id, access);
             return Reach::There;
