@@ -73,7 +73,9 @@ pub fn answer(profile: &Profile) -> Answer {
         ));
     }
     // A sentence does not begin with a sign.
-    let headline = headline.strip_prefix("> ").map_or(headline.clone(), |rest| format!("More than {rest}"));
+    let begun =
+        |text: String| text.strip_prefix("> ").map_or(text.clone(), |rest| format!("More than {rest}"));
+    let (headline, details) = (begun(headline), details.into_iter().map(begun).collect());
     Answer { headline, details, share_of_time, waiters, is_small, lock: top.map(|lock| lock.id) }
 }
 
