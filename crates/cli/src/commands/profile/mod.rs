@@ -41,11 +41,7 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
     let status = running.wait_for_end(profile.time).context("cannot wait for the program")?;
     let say = Say { on_stderr: true };
     if !status.success() && !running.was_asked() {
-        say.line(format_args!(
-            "{} {}; this is what was recorded.",
-            launch.name(),
-            in_words(status)
-        ));
+        say.line(format_args!("{} {}; this is what was recorded.", launch.name(), in_words(status)));
     }
     let loaded = json::load(&directory, &mut Symbols::new());
     let mut loaded = match loaded {
@@ -56,11 +52,10 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
             return Ok(code_of(status));
         }
     };
+    // Measured once, however many processes there are.
+    let costs = if measured.is_none() { cost::measure(&launch) } else { None };
     for recorded in &mut loaded.profiles {
-        recorded.cost = match &measured {
-            Some(measured) => Some(measured.clone()),
-            None => cost::estimate(&launch, recorded),
-        };
+        recorded.cost = measured.clone().or_else(|| cost::estimate(costs?, recorded));
     }
     let saved = json::save(&directory, &loaded.profiles);
     shower.show(&loaded)?;
