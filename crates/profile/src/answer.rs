@@ -126,7 +126,10 @@ fn blame(profile: &Profile, top: &Lock, waited: u64) -> String {
     let lock = named(top);
     let start = match share {
         share if top.kind == Kind::Condvar => {
-            format!("{} of all waiting is to get a mutex back after a signal of {lock}", percent(share))
+            format!(
+                "{} of all waiting is to get a mutex back after a signal of a condvar, {lock}",
+                percent(share)
+            )
         }
         1.0 => format!("All waiting is on one {}, {lock}", top.kind.noun()),
         share if share >= 0.5 => {

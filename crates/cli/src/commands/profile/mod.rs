@@ -27,17 +27,12 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
     let launch = Launch::new(&profile.program, profile.locks, profile.detail)?;
     let shower = Shower::new(&profile.show, true)?;
     let directory = directory::create(profile.out.as_deref())?;
-    let measured = match profile.overhead {
-        true => Some(overhead::measure(&launch, profile)?),
-        false => None,
-    };
-    let mut running = match launch.start(&directory) {
-        Ok(running) => running,
-        Err(error) => {
-            directory::remove_if_empty(&directory);
-            return Err(error);
-        }
-    };
+    let begun = (|| {
+        let measured = profile.overhead.then(|| overhead::measure(&launch, profile)).transpose()?;
+        Ok((measured, launch.start(&directory)?))
+    })();
+    let (measured, mut running) =
+        begun.inspect_err(|_: &anyhow::Error| directory::remove_if_empty(&directory))?;
     let status = running.wait_for_end(profile.time).context("cannot wait for the program")?;
     let say = Say { on_stderr: true };
     if !status.success() && !running.was_asked() {
