@@ -310,7 +310,7 @@ fn a_program_that_dies_at_once() {
     fs::write(at("part.c"), "int part(void) { return 1; }\n").unwrap();
     fs::write(at("whole.c"), "int part(void);\nint main(void) { return part(); }\n").unwrap();
     let cc = |args: &[&str]| {
-        assert!(Command::new("cc").args(args).current_dir(directory.path()).status().unwrap().success())
+        assert!(Command::new("cc").args(args).current_dir(directory.path()).status().unwrap().success());
     };
     cc(&["-shared", "-fPIC", "-o", "libpart.so", "part.c"]);
     cc(&["-o", "whole", "whole.c", "-L.", "-lpart"]);

@@ -69,11 +69,16 @@ pub(crate) fn estimate(costs: Costs, profile: &Profile) -> Option<Cost> {
         }
         _ => "",
     };
+    let amount = |cost: f64, unit: &str, divisor: f64| match cost {
+        cost if cost > 0.0 => format!("{:.2} {unit}", cost / divisor),
+        _ => String::from("too little to be measured now"),
+    };
     let says = format!(
-        "Recording cost about {:.2} % of the threads' time: {pair:.1} ns for an acquisition, {:.2} µs for a wait, as measured \
-         on this machine, times what was recorded.{rest} `--overhead` measures it on the program itself.",
+        "Recording cost about {:.2} % of the threads' time: {} for an acquisition, {} for a wait, as measured on this machine, \
+         times what was recorded.{rest} `--overhead` measures it on the program itself.",
         100.0 * share,
-        wait / 1e3,
+        amount(pair, "ns", 1.0),
+        amount(wait, "µs", 1e3),
     );
     Some(Cost { is_measured: false, ratio: 1.0 + share, interval: None, noise: None, says })
 }
