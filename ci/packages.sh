@@ -28,6 +28,7 @@ packages=(
     # Used by tests beside those programs.
     chromium
     gdb
+    golang-go
     valgrind
 )
 

@@ -73,7 +73,9 @@ pub fn answer(profile: &Profile) -> Answer {
         ));
     }
     // A sentence does not begin with a sign.
-    let headline = headline.strip_prefix("> ").map_or(headline.clone(), |rest| format!("More than {rest}"));
+    let begun =
+        |text: String| text.strip_prefix("> ").map_or(text.clone(), |rest| format!("More than {rest}"));
+    let (headline, details) = (begun(headline), details.into_iter().map(begun).collect());
     Answer { headline, details, share_of_time, waiters, is_small, lock: top.map(|lock| lock.id) }
 }
 
@@ -124,7 +126,10 @@ fn blame(profile: &Profile, top: &Lock, waited: u64) -> String {
     let lock = named(top);
     let start = match share {
         share if top.kind == Kind::Condvar => {
-            format!("{} of all waiting is to get a mutex back after a signal of {lock}", percent(share))
+            format!(
+                "{} of all waiting is to get a mutex back after a signal of a condvar, {lock}",
+                percent(share)
+            )
         }
         1.0 => format!("All waiting is on one {}, {lock}", top.kind.noun()),
         share if share >= 0.5 => {

@@ -19,6 +19,7 @@ fn directory() -> &'static Path {
         compile("drop_in.c", &directory.join("libspinpark_preload.so"), &["-shared", "-fPIC", "-ldl"])
             .unwrap();
         compile("program.c", &directory.join("program"), &["-pthread"]).unwrap();
+        compile("waits.c", &directory.join("waits"), &["-g", "-pthread"]).unwrap();
         directory
     })
 }
@@ -46,6 +47,11 @@ pub(crate) fn drop_in() -> PathBuf {
 /// The program under test.
 pub(crate) fn program() -> PathBuf {
     directory().join("program")
+}
+
+/// The program whose waiting is known.
+pub(crate) fn waits() -> PathBuf {
+    directory().join("waits")
 }
 
 /// The command, with the stand-in.

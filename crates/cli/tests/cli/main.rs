@@ -1,7 +1,7 @@
 //! The command as its users see it. These tests assert behaviour, never times.
 //!
-//! They use a stand-in for the drop-in that passes every lock to glibc and keeps the reporting protocol, so that they
-//! test the command alone.
+//! Most use a stand-in for the drop-in that passes every lock to glibc and keeps the reporting protocol, so that they
+//! test the command alone. `profile` and `top` have the real recorder: what they show is what it wrote.
 
 mod bad_input;
 mod bench;
@@ -13,9 +13,11 @@ mod documents;
 mod fixtures;
 mod interrupt;
 mod mail;
+mod profile;
 mod run;
 mod select;
 mod shown;
 mod sim;
+mod top;
 mod traces;
 mod workloads;

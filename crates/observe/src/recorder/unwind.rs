@@ -5,12 +5,16 @@
 //! later it finds tables without a lock (`_dl_find_object`); with an older one it takes the loader's, which a thread that
 //! waits for this one may hold: there, and without the library, the frame pointers are followed, with bounds.
 //!
+//! Once a program has registered tables of its own (just-in-time compilers do), the `libgcc_s` of GCC 12 and before locks a
+//! mutex to look through them: through us, like everybody's. Whoever calls from there may hold it, and would wait for itself
+//! if its stack were unwound: so it is not, and has its caller only.
+//!
 //! A capture also learns *where on the stack* each return address lies. Unwinding costs microseconds, a look whether the
 //! same addresses still lie in the same places some nanoseconds: so a known stack is recognised ([`Trace::still_holds`]).
 
 use core::ffi::{c_int, c_void};
-use core::mem;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Relaxed};
+use core::mem::{self, MaybeUninit};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use spinpark_linux::{lookup, raw, Library, Scope};
 
@@ -92,6 +96,16 @@ type Backtrace = unsafe extern "C" fn(Callback, *mut c_void) -> c_int;
 type GetIpInfo = unsafe extern "C" fn(*mut Context, *mut c_int) -> usize;
 type GetCfa = unsafe extern "C" fn(*mut Context) -> usize;
 
+/// glibc's `struct dl_find_object`: what is at an address.
+#[repr(C)]
+struct Object {
+    flags: u64,
+    start: usize,
+    end: usize,
+    rest: [usize; 10],
+}
+type FindObject = unsafe extern "C" fn(*mut c_void, *mut Object) -> c_int;
+
 /// `_URC_NO_REASON`, go on; and `_URC_END_OF_STACK`.
 const GO_ON: c_int = 0;
 const STOP: c_int = 5;
@@ -102,6 +116,9 @@ pub(crate) struct Unwinder {
     backtrace: AtomicPtr<c_void>,
     get_ip: AtomicPtr<c_void>,
     get_cfa: AtomicPtr<c_void>,
+    /// Where the unwinder's code lies: addresses from and to.
+    from: AtomicUsize,
+    to: AtomicUsize,
     /// Whether frame pointers are followed.
     by_frame: AtomicU32,
 }
@@ -112,6 +129,8 @@ impl Unwinder {
             backtrace: AtomicPtr::new(core::ptr::null_mut()),
             get_ip: AtomicPtr::new(core::ptr::null_mut()),
             get_cfa: AtomicPtr::new(core::ptr::null_mut()),
+            from: AtomicUsize::new(0),
+            to: AtomicUsize::new(0),
             by_frame: AtomicU32::new(0),
         }
     }
@@ -119,17 +138,40 @@ impl Unwinder {
     /// Finds the unwinder. Allocates.
     pub(crate) fn start(&self) {
         self.by_frame.store(1, Relaxed);
-        if lookup(Scope::All, c"_dl_find_object").is_null() {
+        let find_object = lookup(Scope::All, c"_dl_find_object");
+        if find_object.is_null() {
             return;
         }
         let Some(library) = Library::open(c"libgcc_s.so.1") else { return };
         self.get_ip.store(library.lookup(c"_Unwind_GetIPInfo"), Relaxed);
         self.get_cfa.store(library.lookup(c"_Unwind_GetCFA"), Relaxed);
-        self.backtrace.store(library.lookup(c"_Unwind_Backtrace"), Relaxed);
+        let backtrace = library.lookup(c"_Unwind_Backtrace");
+        let mut object = MaybeUninit::<Object>::zeroed();
+        // SAFETY: the function of that name.
+        let find_object = unsafe { mem::transmute::<*mut c_void, FindObject>(find_object) };
+        // SAFETY: an address, and room for the answer.
+        if backtrace.is_null() || unsafe { find_object(backtrace, object.as_mut_ptr()) } != 0 {
+            return;
+        }
+        // SAFETY: all zero is one.
+        let object = unsafe { object.assume_init() };
+        self.from.store(object.start, Relaxed);
+        self.to.store(object.end, Relaxed);
+        self.backtrace.store(backtrace, Relaxed);
+    }
+
+    /// Whether it is the unwinder that calls.
+    fn calls(&self, site: Site) -> bool {
+        (self.from.load(Relaxed)..self.to.load(Relaxed)).contains(&site.caller())
     }
 
     /// Captures the stack above `site`.
     pub(crate) fn capture(&self, site: Site) -> Trace {
+        if self.calls(site) {
+            let mut trace = Trace::empty();
+            trace.push(site.caller(), 0);
+            return trace;
+        }
         let mut walk = Walk { site, trace: Trace::empty(), get_ip: None, get_cfa: None, is_above: false };
         // SAFETY: null, or the function of that name; `Option<fn>` has null for `None`.
         let backtrace =

@@ -1,12 +1,13 @@
 //! Finding recordings and mapping them.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
-use memmap2::{MmapOptions, MmapRaw};
+use memmap2::{MmapMut, MmapOptions};
+use rustix::fs::SeekFrom as Part;
 use spinpark_observe::format::{Broken, HEADER_BYTES, View};
 
 use super::ReadError;
@@ -15,11 +16,12 @@ use crate::model::Ended;
 /// How files of recordings end.
 pub const EXTENSION: &str = "spinprof";
 
-/// A recording: a mapped file.
+/// A recording, as it was when it was opened.
 #[derive(Debug)]
 pub struct Recording {
     path: PathBuf,
-    map: MmapRaw,
+    /// A copy. The file has holes, and on a full disk in memory (tmpfs) a look at a hole that is mapped is a `SIGBUS`.
+    map: MmapMut,
     ended: Ended,
 }
 
@@ -33,7 +35,7 @@ pub struct Directory {
 }
 
 impl Recording {
-    /// Maps a file and looks whether it is a recording.
+    /// Reads a file and looks whether it is a recording.
     ///
     /// # Errors
     /// [`ReadError`]: it is missing, unreadable, or no recording that this version reads.
@@ -47,8 +49,7 @@ impl Recording {
         if metadata.len() < HEADER_BYTES as u64 {
             return Err(ReadError::Broken(path.to_owned(), Broken::Short));
         }
-        // A raw map, since the program may still be writing: what is read are atomics and what is written once.
-        let map = MmapOptions::new().map_raw_read_only(&file).map_err(unreadable)?;
+        let map = copy(file, metadata.len()).map_err(unreadable)?;
         let mut recording = Self { path: path.to_owned(), map, ended: Ended::Killed };
         let view = recording.try_view().map_err(|why| ReadError::Broken(path.to_owned(), why))?;
         let header = view.header();
@@ -61,7 +62,7 @@ impl Recording {
     }
 
     fn try_view(&self) -> Result<View<'_>, Broken> {
-        // SAFETY: a page is aligned to 8 bytes, and the map lasts as long as `self`; the file is a recorder's alone.
+        // SAFETY: a page is aligned to 8 bytes, and the copy lasts as long as `self`, which has it alone.
         unsafe { View::new(self.map.as_ptr(), self.map.len()) }
     }
 
@@ -95,6 +96,31 @@ impl Recording {
             used > 0 && region.offset.saturating_add(used * u64::from(region.stride)) > bytes
         })
     }
+}
+
+/// What is in the file, from its start to its end: so that what the program adds meanwhile, which its header counts, is not
+/// missing behind an older header. The recorder claims records before it counts on them.
+fn copy(mut file: File, length: u64) -> io::Result<MmapMut> {
+    let length = usize::try_from(length).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    let mut map = MmapOptions::new().len(length).no_reserve_swap().map_anon()?;
+    let mut at = 0;
+    while at < length {
+        let (from, to) = match rustix::fs::seek(&file, Part::Data(at as u64)) {
+            Ok(from) => (from, rustix::fs::seek(&file, Part::Hole(from))?),
+            // Nothing but a hole is left.
+            Err(rustix::io::Errno::NXIO) => break,
+            // A file system that does not know its holes.
+            Err(rustix::io::Errno::INVAL) => (at as u64, length as u64),
+            Err(error) => return Err(error.into()),
+        };
+        let [from, to] = [from, to].map(|at| usize::try_from(at).unwrap_or(length).min(length));
+        file.seek(SeekFrom::Start(from as u64))?;
+        match file.read_exact(&mut map[from..to]) {
+            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(error),
+            _ => at = to.max(at + 1),
+        }
+    }
+    Ok(map)
 }
 
 /// Whether process `pid` lives and has the file mapped; so another process with the same number is not mistaken for it.

@@ -1,9 +1,10 @@
 //! Which frames are the lock's own and not the program's.
 //!
-//! A reader wants the place in the program that wanted the lock, not the wrapper around it. Wrappers are known by name; a
-//! program's own are not cut, and neither is everything.
+//! A reader wants the place in the program that wanted the lock, not the wrapper around it. Wrappers are known by name: those
+//! of libraries, and methods of classes that are called as locks are and do what locks do. Not everything is cut.
 
 use crate::model::Frame;
+use crate::words::short;
 
 /// Libraries that implement or watch locks.
 const LIBRARIES: [&str; 2] = ["libspinpark_profiler.so", "libspinpark_preload.so"];
@@ -44,6 +45,26 @@ const GUARDS: [&str; 4] = ["std::lock_guard", "std::unique_lock", "std::shared_l
 /// Rust's crates of locks, in which every function is a wrapper.
 const CRATES: [&str; 4] = ["lock_api::", "parking_lot::", "parking_lot_core::", "spinpark::"];
 
+/// How the names of classes end that are nothing but locks, in lower case.
+const CLASSES: [&str; 6] = ["lock", "mutex", "latch", "condvar", "guard", "locker"];
+
+/// How the names of their methods begin, in lower case; those called as the class make and end one.
+const METHODS: [&str; 13] = [
+    "lock",
+    "unlock",
+    "try",
+    "rdlock",
+    "wrlock",
+    "read_lock",
+    "write_lock",
+    "acquire",
+    "release",
+    "enter",
+    "wait",
+    "timed_wait",
+    "with",
+];
+
 /// `frames` from the innermost one of the program on; if there is none, the outermost alone.
 pub(super) fn own_frames(mut frames: Vec<Frame>) -> Vec<Frame> {
     let last = frames.len().saturating_sub(1);
@@ -63,6 +84,19 @@ fn is_wrapper(frame: &Frame) -> bool {
     PREFIXES.iter().chain(&CRATES).any(|prefix| function.starts_with(prefix))
         || GUARDS.iter().any(|guard| is_guard(guard))
         || function.starts_with("std::lock<")
+        || is_method_of_lock(short(function))
+}
+
+/// `kyotocabinet::RWLock::lock_writer`, `Mutex::Mutex`; not `Table::lock` nor `Lock::statistics`.
+fn is_method_of_lock(function: &str) -> bool {
+    let mut parts = function.rsplit("::");
+    let (Some(method), Some(class)) = (parts.next(), parts.next()) else { return false };
+    let class = class.split_once('<').map_or(class, |(class, _)| class);
+    if !CLASSES.iter().any(|end| class.to_ascii_lowercase().ends_with(end)) {
+        return false;
+    }
+    let method = method.trim_start_matches('~');
+    method == class || METHODS.iter().any(|start| method.to_ascii_lowercase().starts_with(start))
 }
 
 #[cfg(test)]
@@ -98,6 +132,14 @@ mod tests {
         ]);
         assert_eq!(guard, ["f()"]);
         assert_eq!(names(&["std::lock_guards::mine()", "main"]), ["std::lock_guards::mine()", "main"]);
+        let classes = names(&[
+            "kyotocabinet::RWLock::lock_writer()",
+            "ScopedLock::ScopedLock(RWLock*)",
+            "Table::lock()",
+        ]);
+        assert_eq!(classes, ["Table::lock()"]);
+        assert_eq!(names(&["base::Mutex::~Mutex()", "Table::~Table()"]), ["Table::~Table()"]);
+        assert_eq!(names(&["Lock::statistics()", "main"]), ["Lock::statistics()", "main"]);
         assert_eq!(names(&["pthread_mutex_lock", "mtx_lock"]), ["mtx_lock"], "never everything");
         assert_eq!(names(&[]), [""; 0]);
     }

@@ -21,6 +21,7 @@ mod spark;
 
 use std::env;
 use std::io::IsTerminal;
+use std::os::fd::AsFd;
 
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table};
@@ -51,16 +52,23 @@ impl Style {
     /// Plain text.
     pub const PLAIN: Self = Self { color: false, width: WIDTH, rows: 20 };
 
-    /// As wide as the terminal, from 80 to 160 columns; bold on a terminal, unless `NO_COLOR` is set
-    /// (<https://no-color.org>) or it is a dumb one.
+    /// As [`Style::of`] standard output.
     #[must_use]
     pub fn of_stdout() -> Self {
+        Self::of(&std::io::stdout())
+    }
+
+    /// As wide as the terminal, or as `COLUMNS` says if it is none, from 80 to 160 columns; bold on a terminal, unless
+    /// `NO_COLOR` is set (<https://no-color.org>) or it is a dumb one.
+    #[must_use]
+    pub fn of(stream: &(impl AsFd + IsTerminal)) -> Self {
         let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || env::var_os("TERM").is_none_or(|term| term == "dumb");
-        let stdout = std::io::stdout();
-        let columns = rustix::termios::tcgetwinsize(&stdout).map_or(0, |size| usize::from(size.ws_col));
+        let named = || env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(0);
+        let columns =
+            rustix::termios::tcgetwinsize(stream).map_or_else(|_| named(), |size| usize::from(size.ws_col));
         let width = if columns == 0 { WIDTH } else { columns.clamp(80, 160) };
-        Self { color: stdout.is_terminal() && !refused, width, ..Self::PLAIN }
+        Self { color: stream.is_terminal() && !refused, width, ..Self::PLAIN }
     }
 }
 

@@ -1,5 +1,7 @@
 //! MariaDB in a directory of its own, reached by a socket in it.
 
+use std::path::Path;
+
 use spinpark_bench::mariadb::Files;
 use tempfile::TempDir;
 
@@ -34,12 +36,21 @@ impl MariaDb {
 
     /// Starts a server on it, the only program here that runs on `arm`.
     pub fn start(&self, arm: Arm) -> MariaDbServer<'_> {
+        self.start_as(arm, |run| run)
+    }
+
+    /// The same, recorded into `directory`.
+    pub fn start_profiled(&self, arm: Arm, directory: &Path) -> MariaDbServer<'_> {
+        self.start_as(arm, |run| run.profiled(directory, "contended"))
+    }
+
+    fn start_as(&self, arm: Arm, prepared: impl FnOnce(Run) -> Run) -> MariaDbServer<'_> {
         let mariadbd = MARIADBD
             .run()
             .current_dir(self.dir.path())
             .args(self.files().server_args())
             .arg("--innodb-buffer-pool-size=32M");
-        let service = Service::start(mariadbd, arm, || {
+        let service = Service::start(prepared(mariadbd), arm, || {
             self.client(MARIADB_ADMIN.run()).arg("ping").outcome().success()
         });
         MariaDbServer { service, db: self }

@@ -20,6 +20,15 @@ pub struct Memcached {
 impl Memcached {
     /// Starts it on `arm`, with 4 threads.
     pub fn start(arm: Arm) -> Memcached {
+        Memcached::start_as(arm, |run| run)
+    }
+
+    /// The same, recorded into `directory`.
+    pub fn start_profiled(arm: Arm, directory: &Path) -> Memcached {
+        Memcached::start_as(arm, |run| run.profiled(directory, "contended"))
+    }
+
+    fn start_as(arm: Arm, prepared: impl FnOnce(Run) -> Run) -> Memcached {
         let dir = private_dir();
         let port_file = dir.path().join("port");
         let mut memcached = MEMCACHED
@@ -30,7 +39,7 @@ impl Memcached {
             memcached = memcached.arg("--user=root");
         }
         let mut port = None;
-        let service = Service::start(memcached, arm, || {
+        let service = Service::start(prepared(memcached), arm, || {
             port = read_port(&port_file);
             port.is_some()
         });

@@ -23,6 +23,7 @@ macro_rules! programs {
 programs! {
     EXIM = "exim4" in "exim4-daemon-light",
     FFMPEG = "ffmpeg" in "ffmpeg",
+    GO = "go" in "golang-go",
     KCCACHETEST = "kccachetest" in "kyotocabinet-utils",
     KCGRASSTEST = "kcgrasstest" in "kyotocabinet-utils",
     MARIADB = "mariadb" in "mariadb-client",

@@ -16,10 +16,14 @@ use crate::say::Say;
 
 /// The hidden command that measures.
 pub(crate) const COMMAND: &str = "__profile-cost";
-/// Runs of it, with and without the recorder. The fastest counts: what disturbs makes it only slower.
+/// Runs of it, with and without the recorder in turn. The fastest part of the fastest one counts: what disturbs makes it only
+/// slower.
 const RUNS: usize = 3;
-const PAIRS: u32 = 300_000;
-const WAITS: u32 = 20_000;
+/// Parts of a run.
+const PARTS: u32 = 30;
+/// In a part.
+const PAIRS: u32 = 10_000;
+const WAITS: u32 = 1_000;
 
 /// Nanoseconds for a pair of lock and unlock, and for a wait.
 #[derive(Clone, Copy, Debug)]
@@ -28,9 +32,26 @@ struct Times {
     wait: f64,
 }
 
-/// The estimate for `profile`; none if it cannot be made.
-pub(crate) fn estimate(launch: &Launch, profile: &Profile) -> Option<Cost> {
-    let (with, without) = (times(Some(launch)).ok()?, times(None).ok()?);
+/// What events cost with and without the recorder.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Costs {
+    with: Times,
+    without: Times,
+}
+
+/// Measures them; none if that is not possible.
+pub(crate) fn measure(launch: &Launch) -> Option<Costs> {
+    let mut costs = Costs { with: Times::UNKNOWN, without: Times::UNKNOWN };
+    for _ in 0..RUNS {
+        costs.with = costs.with.or_faster(times(Some(launch)).ok()?);
+        costs.without = costs.without.or_faster(times(None).ok()?);
+    }
+    Some(costs)
+}
+
+/// The estimate for `profile`; none if there is nothing to estimate.
+pub(crate) fn estimate(costs: Costs, profile: &Profile) -> Option<Cost> {
+    let Costs { with, without } = costs;
     let (pair, wait) = ((with.pair - without.pair).max(0.0), (with.wait - without.wait).max(0.0));
     let uses = profile.locks.iter().flat_map(|lock| &lock.roles).filter(|stats| stats.role.is_lock());
     let (acquisitions, waits) = uses.fold((0.0, 0.0), |(acquisitions, waits), stats| {
@@ -48,47 +69,43 @@ pub(crate) fn estimate(launch: &Launch, profile: &Profile) -> Option<Cost> {
         }
         _ => "",
     };
+    let amount = |cost: f64, unit: &str, divisor: f64| match cost {
+        cost if cost > 0.0 => format!("{:.2} {unit}", cost / divisor),
+        _ => String::from("too little to be measured now"),
+    };
     let says = format!(
-        "Recording cost about {:.2} % of the threads' time: {} for an acquisition, {} for a wait, as measured on this \
-         machine, times what was recorded.{rest} `--overhead` measures it on the program itself.",
+        "Recording cost about {:.2} % of the threads' time: {} for an acquisition, {} for a wait, as measured on this machine, \
+         times what was recorded.{rest} `--overhead` measures it on the program itself.",
         100.0 * share,
-        at_least(pair),
-        at_least(wait),
+        amount(pair, "ns", 1.0),
+        amount(wait, "µs", 1e3),
     );
     Some(Cost { is_measured: false, ratio: 1.0 + share, interval: None, noise: None, says })
 }
 
-/// `3.3 ns`; what is too short to be seen beside the noise is not 0.
-fn at_least(ns: f64) -> String {
-    match ns {
-        ns if ns < 0.5 => "less than 0.5 ns".to_owned(),
-        ns if ns < 1e3 => format!("{ns:.1} ns"),
-        ns => format!("{:.2} µs", ns / 1e3),
+impl Times {
+    const UNKNOWN: Self = Self { pair: f64::INFINITY, wait: f64::INFINITY };
+
+    fn or_faster(self, other: Self) -> Self {
+        Self { pair: self.pair.min(other.pair), wait: self.wait.min(other.wait) }
     }
 }
 
+/// One run.
 fn times(launch: Option<&Launch>) -> anyhow::Result<Times> {
     let scratch = tempfile::tempdir().context("cannot make a temporary directory")?;
-    let mut best: Option<Times> = None;
-    for _ in 0..RUNS {
-        let mut command = Command::new(env::current_exe()?);
-        command.arg(COMMAND).stdin(Stdio::null()).stderr(Stdio::null());
-        match launch {
-            Some(launch) => launch.set_environment(&mut command, scratch.path()),
-            None => launch_free(&mut command),
-        }
-        let output = command.output()?;
-        ensure!(output.status.success(), "the measurement failed");
-        let text = String::from_utf8(output.stdout)?;
-        let mut numbers = text.split_whitespace().map(str::parse);
-        let mut next = || numbers.next().context("a number is missing")?.context("not a number");
-        let times = Times { pair: next()?, wait: next()? };
-        best = Some(match best {
-            Some(best) => Times { pair: times.pair.min(best.pair), wait: times.wait.min(best.wait) },
-            None => times,
-        });
+    let mut command = Command::new(env::current_exe()?);
+    command.arg(COMMAND).stdin(Stdio::null()).stderr(Stdio::null());
+    match launch {
+        Some(launch) => launch.set_environment(&mut command, scratch.path()),
+        None => launch_free(&mut command),
     }
-    best.context("nothing was measured")
+    let output = command.output()?;
+    ensure!(output.status.success(), "the measurement failed");
+    let text = String::from_utf8(output.stdout)?;
+    let mut numbers = text.split_whitespace().map(str::parse);
+    let mut next = || numbers.next().context("a number is missing")?.context("not a number");
+    Ok(Times { pair: next()?, wait: next()? })
 }
 
 /// As the user has it.
@@ -110,16 +127,15 @@ pub(crate) fn calibrate() -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Nanoseconds of one of `count`, without the first tenth.
+/// Nanoseconds of one of `count`, in the fastest part.
 fn time_of(count: u32, mut work: impl FnMut()) -> f64 {
-    for _ in 0..count / 10 {
-        work();
-    }
-    let start = Instant::now();
-    for _ in 0..count {
-        work();
-    }
-    start.elapsed().as_nanos() as f64 / f64::from(count)
+    (0..PARTS).fold(f64::INFINITY, |best, _| {
+        let start = Instant::now();
+        for _ in 0..count {
+            work();
+        }
+        best.min(start.elapsed().as_nanos() as f64 / f64::from(count))
+    })
 }
 
 /// A pthread mutex.

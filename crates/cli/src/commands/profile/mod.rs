@@ -27,17 +27,12 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
     let launch = Launch::new(&profile.program, profile.locks, profile.detail)?;
     let shower = Shower::new(&profile.show, true)?;
     let directory = directory::create(profile.out.as_deref())?;
-    let measured = match profile.overhead {
-        true => Some(overhead::measure(&launch, profile)?),
-        false => None,
-    };
-    let mut running = match launch.start(&directory) {
-        Ok(running) => running,
-        Err(error) => {
-            directory::remove_if_empty(&directory);
-            return Err(error);
-        }
-    };
+    let begun = (|| {
+        let measured = profile.overhead.then(|| overhead::measure(&launch, profile)).transpose()?;
+        Ok((measured, launch.start(&directory)?))
+    })();
+    let (measured, mut running) =
+        begun.inspect_err(|_: &anyhow::Error| directory::remove_if_empty(&directory))?;
     let status = running.wait_for_end(profile.time).context("cannot wait for the program")?;
     let say = Say { on_stderr: true };
     if !status.success() && !running.was_asked() {
@@ -52,11 +47,10 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
             return Ok(code_of(status));
         }
     };
+    // Measured once, however many processes there are.
+    let costs = if measured.is_none() { cost::measure(&launch) } else { None };
     for recorded in &mut loaded.profiles {
-        recorded.cost = match &measured {
-            Some(measured) => Some(measured.clone()),
-            None => cost::estimate(&launch, recorded),
-        };
+        recorded.cost = measured.clone().or_else(|| cost::estimate(costs?, recorded));
     }
     let saved = json::save(&directory, &loaded.profiles);
     shower.show(&loaded)?;

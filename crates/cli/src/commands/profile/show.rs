@@ -71,7 +71,11 @@ impl<'a> Shower<'a> {
             Say { on_stderr: true }.line(format_args!("Warning: {error}"));
         }
         if !self.is_taken {
-            let style = Style { rows: self.showing.top, ..Style::of_stdout() };
+            let style = match self.say.on_stderr {
+                true => Style::of(&io::stderr()),
+                false => Style::of_stdout(),
+            };
+            let style = Style { rows: self.showing.top, ..style };
             self.say.line(view(shown, self.showing.view, style));
             others(&all, shown, style, self.say);
         }

@@ -1,0 +1,409 @@
+//! `spinpark profile`: which lock a program waits for, and who holds it.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+use spinpark_testkit::{dropin, profiler};
+
+use crate::fixtures::{Said, compile, program, said, spinpark, waits};
+
+/// The command with the recorder, in `directory`.
+pub(crate) fn recording<const N: usize>(directory: &Path, args: [&str; N]) -> Command {
+    let mut command = spinpark(args);
+    command.env("SPINPARK_PROFILER", profiler()).env("SPINPARK_PRELOAD", dropin()).current_dir(directory);
+    for variable in ["SPINPARK_PROFILE_DIR", "SPINPARK_PROFILE_DETAIL", "COLUMNS"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// Profiles the program that waits, with `options`, doing `what`.
+fn profile(directory: &Path, options: &[&str], what: &[&str]) -> Said {
+    said(recording(directory, ["profile"]).args(options).arg("--").arg(waits()).args(what))
+}
+
+/// In one line, wherever lines ended.
+fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What there is in a directory.
+fn entries(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn names_the_lock_and_who_holds_it() {
+    let directory = tempfile::tempdir().unwrap();
+    for locks in ["glibc", "spinpark"] {
+        let result =
+            profile(directory.path(), &["--locks", locks, "--detail", "full", "--out", locks], &["store"]);
+        assert_eq!(result.code, Some(0), "{result:#?}");
+        assert_eq!(result.stdout, "stored\n", "the program's own output, and nothing else");
+        let one_line = flat(&result.stderr);
+        assert!(one_line.contains("`cache_lock`, held by `store_update`"), "{one_line}");
+        assert!(one_line.contains("`flush` waits"), "{one_line}");
+        assert!(one_line.contains(&format!("{locks}'s locks")), "{one_line}");
+        assert!(result.stderr.contains("Recording cost about"), "{}", result.stderr);
+        assert!(result.stderr.contains("spinpark report"), "{}", result.stderr);
+    }
+}
+
+#[test]
+fn the_exit_status_is_the_programs() {
+    let directory = tempfile::tempdir().unwrap();
+    let result = profile(directory.path(), &[], &["store", "3"]);
+    assert_eq!(result.code, Some(3), "{result:#?}");
+    assert!(result.stderr.contains("exited with status 3; this is what was recorded"), "{}", result.stderr);
+    let result = profile(directory.path(), &[], &["die", "6"]);
+    assert_eq!(result.code, Some(128 + 6), "{result:#?}");
+    assert!(result.stderr.contains("SIGABRT"), "{}", result.stderr);
+    // Killed as nothing can be that knows of it: what was recorded is there.
+    let result = profile(directory.path(), &[], &["die", "9"]);
+    assert_eq!(result.code, Some(128 + 9), "{result:#?}");
+    for words in ["SIGKILL", "cache_lock", "store_update"] {
+        assert!(result.stderr.contains(words), "{}", result.stderr);
+    }
+}
+
+#[test]
+fn directories() {
+    let directory = tempfile::tempdir().unwrap();
+    for _ in 0..3 {
+        assert_eq!(profile(directory.path(), &[], &["briefly"]).code, Some(0));
+    }
+    assert_eq!(entries(directory.path()), ["spinpark-profile", "spinpark-profile-2", "spinpark-profile-3"]);
+    assert!(entries(&directory.path().join("spinpark-profile-2")).contains(&"profile.json".to_owned()));
+    // Not into one that has something in it: nothing runs.
+    let result = profile(directory.path(), &["--out", "spinpark-profile"], &["briefly"]);
+    result.fails(2, &["is not empty", "name another directory"]);
+    assert_eq!(result.stdout, "");
+    // An empty one, or one that has to be made, is fine.
+    fs::create_dir(directory.path().join("empty")).unwrap();
+    for name in ["empty", "new/one"] {
+        assert_eq!(profile(directory.path(), &["--out", name], &["briefly"]).code, Some(0));
+    }
+    profile(directory.path(), &["--out", "/proc/here"], &["briefly"])
+        .fails(2, &["cannot make the directory /proc/here"]);
+}
+
+#[test]
+fn for_a_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let result = profile(directory.path(), &["--for", "700ms"], &["forever"]);
+    assert_eq!((result.code, result.stdout.as_str()), (Some(128 + 15), "ready\n"), "{result:#?}");
+    assert!(result.stderr.contains("`cache_lock`"), "{}", result.stderr);
+    assert!(!result.stderr.contains("SIGTERM"), "that was the request: {}", result.stderr);
+    profile(directory.path(), &["--for", "soon"], &["forever"])
+        .fails(2, &["`soon` is no unit of time", "10s"]);
+}
+
+/// The command with a program that goes on until it is ended, in a process group of their own, once the program is ready.
+fn started(mut command: Command) -> (Child, BufReader<impl Read>) {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    output.read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    (child, output)
+}
+
+fn kill(name: &str, whom: &str) {
+    assert!(Command::new("kill").args(["-s", name, "--", whom]).status().unwrap().success());
+}
+
+#[test]
+fn interrupted() {
+    let directory = tempfile::tempdir().unwrap();
+    // As a terminal does it, to both; as `kill` does it, to the command alone.
+    for (signal, group, code) in [("INT", "-", 130), ("TERM", "", 143)] {
+        let mut command = recording(directory.path(), ["profile", "--"]);
+        command.arg(waits()).arg("forever");
+        let (child, _output) = started(command);
+        kill(signal, &format!("{group}{}", child.id()));
+        let result: Said = child.wait_with_output().unwrap().into();
+        assert_eq!(result.code, Some(code), "{result:#?}");
+        assert!(result.stderr.contains("`cache_lock`"), "{}", result.stderr);
+    }
+}
+
+#[test]
+fn data_on_standard_output() {
+    let directory = tempfile::tempdir().unwrap();
+    // The program is silent but for one line.
+    let result = profile(directory.path(), &["--json"], &["quiet"]);
+    assert_eq!(result.code, Some(0), "{result:#?}");
+    let result = profile(
+        directory.path(),
+        &["--out", "one", "--json", "x.json", "--folded", "x.folded"],
+        &["briefly"],
+    );
+    assert_eq!(result.stdout, "stored\n", "{result:#?}");
+    let report = |args: [&str; 1]| said(recording(directory.path(), ["report", "one"]).args(args));
+    let json = report(["--json"]);
+    assert_eq!(json.code, Some(0), "{json:#?}");
+    let value: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!((&value[0]["format"], &value[0]["version"]), (&"spinpark-profile".into(), &1.into()));
+    let file: Value =
+        serde_json::from_str(&fs::read_to_string(directory.path().join("x.json")).unwrap()).unwrap();
+    assert_eq!(file, value, "the same again");
+    let folded = report(["--folded"]);
+    assert!(folded.stdout.lines().any(|line| line.contains("flusher;flush ")), "{folded:#?}");
+    assert_eq!(folded.stdout, fs::read_to_string(directory.path().join("x.folded")).unwrap());
+    said(&mut recording(directory.path(), ["report", "one", "--json", "--folded"]))
+        .fails(2, &["cannot both go to standard output"]);
+}
+
+#[test]
+fn files_for_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let result = profile(directory.path(), &["--html", "x.html", "--pprof", "x.pb.gz"], &["briefly"]);
+    assert_eq!(result.code, Some(0), "{result:#?}");
+    assert!(
+        result.stderr.contains("Wrote x.html") && result.stderr.contains("Wrote x.pb.gz"),
+        "{}",
+        result.stderr
+    );
+    let page = fs::read_to_string(directory.path().join("x.html")).unwrap();
+    assert!(page.to_ascii_lowercase().starts_with("<!doctype html>") && page.contains("cache_lock"));
+    assert_eq!(fs::read(directory.path().join("x.pb.gz")).unwrap()[..2], [0x1f, 0x8b]);
+    // A name that cannot be written is known before anything runs, and leaves nothing.
+    let result = profile(directory.path(), &["--out", "not", "--html", "/no/such/x.html"], &["briefly"]);
+    result.fails(2, &["cannot write /no/such/x.html"]);
+    assert!(result.stdout.is_empty() && !directory.path().join("not").exists());
+}
+
+#[test]
+fn report_shows_it_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let result = profile(directory.path(), &["--out", "all", "--detail", "full"], &["all"]);
+    assert_eq!(result.code, Some(0), "{result:#?}");
+    let report = |args: &[&str]| said(recording(directory.path(), ["report", "all"]).args(args));
+    let again = report(&[]);
+    again.succeeds(&["`cache_lock`", "Who waits for whom", "Recording cost about"]);
+    for line in again.stdout.lines() {
+        assert!(result.stderr.contains(line), "`{line}` was not in the first report: {}", result.stderr);
+    }
+    for (view, words) in [
+        ("summary", "Who waits for whom"),
+        ("locks", "cache_lock"),
+        ("classes", "cache_lock"),
+        ("blocking", "store_update"),
+        ("sites", "flush"),
+        ("freebsd", "wait_total"),
+        ("condvars", "queue_filled"),
+        ("outcomes", "parked"),
+    ] {
+        report(&["--view", view]).succeeds(&[words]);
+    }
+    report(&["--view", "lokcs"]).fails(2, &["lokcs", "locks"]);
+    // Tables are as wide as they may be.
+    for columns in ["80", "100"] {
+        let mut command = recording(directory.path(), ["report", "all"]);
+        let result = said(command.env("COLUMNS", columns));
+        for line in result.stdout.lines() {
+            assert!(line.chars().count() <= columns.parse().unwrap(), "{columns} columns: {line}");
+        }
+        assert!(!result.stdout.contains('\u{1b}'), "{}", result.stdout);
+    }
+    let colourless = said(recording(directory.path(), ["report", "all"]).env("NO_COLOR", "1"));
+    assert!(!colourless.stdout.contains('\u{1b}'), "{}", colourless.stdout);
+}
+
+#[test]
+fn processes() {
+    let directory = tempfile::tempdir().unwrap();
+    let result = profile(directory.path(), &["--out", "family"], &["family"]);
+    assert_eq!(result.code, Some(0), "{result:#?}");
+    assert!(flat(&result.stderr).contains("Other processes waited less"), "{}", result.stderr);
+    let json = said(&mut recording(directory.path(), ["report", "family", "--json"]));
+    let value: Value = serde_json::from_str(&json.stdout).unwrap();
+    let profiles = value.as_array().unwrap();
+    assert_eq!(profiles.len(), 2);
+    let child =
+        profiles.iter().find(|one| profiles.iter().any(|other| other["pid"] == one["parent"])).unwrap();
+    let pid = child["pid"].to_string();
+    let shown = said(&mut recording(directory.path(), ["report", "family", "--process", &pid]));
+    shown.succeeds(&[&format!("process {pid}"), "cache_lock"]);
+    said(&mut recording(directory.path(), ["report", "family", "--process", "1"]))
+        .fails(2, &["there is no process 1 in the recording", &pid]);
+}
+
+#[test]
+fn diff() {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, what) in [("before", "store"), ("after", "briefly")] {
+        assert_eq!(profile(directory.path(), &["--out", name], &[what]).code, Some(0));
+    }
+    let diff = |args: &[&str]| said(recording(directory.path(), ["diff", "before", "after"]).args(args));
+    diff(&[]).succeeds(&["Threads waited", "instead of", "cache_lock"]);
+    let json: Value = serde_json::from_str(&diff(&["--json"]).stdout).unwrap();
+    assert!(json.is_object());
+    said(&mut recording(directory.path(), ["diff", "before", "nowhere"]))
+        .fails(2, &["nowhere does not exist", "spinpark profile --out nowhere"]);
+}
+
+#[test]
+fn what_it_costs_the_program_itself() {
+    let directory = tempfile::tempdir().unwrap();
+    let result = profile(directory.path(), &["--overhead"], &["store"]);
+    assert_eq!((result.code, result.stdout.as_str()), (Some(0), "stored\n"), "{result:#?}");
+    for words in [
+        "What recording costs this program",
+        "none, again",
+        "off",
+        "sampled",
+        "full",
+        "measured on this program",
+    ] {
+        assert!(flat(&result.stderr).contains(words), "no `{words}` in {}", result.stderr);
+    }
+    profile(directory.path(), &["--overhead", "--rounds", "2"], &["store"])
+        .fails(2, &["--rounds 2 is too few"]);
+    // What fails is not measured, and leaves nothing.
+    let result = profile(directory.path(), &["--out", "none", "--overhead"], &["store", "3"]);
+    assert!(result.stderr.contains("exited with status 3"), "{result:#?}");
+    assert!(!directory.path().join("none").exists(), "nothing was recorded");
+}
+
+#[test]
+fn programs_without_waiting() {
+    let directory = tempfile::tempdir().unwrap();
+    let result = profile(directory.path(), &[], &["quiet"]);
+    assert_eq!((result.code, result.stdout.as_str()), (Some(0), "hello\n"), "{result:#?}");
+    assert!(result.stderr.contains("There is nothing to see"), "{}", result.stderr);
+    assert!(flat(&result.stderr).contains("no thread had to wait for a lock"), "{}", result.stderr);
+}
+
+#[test]
+fn programs_that_cannot_be_recorded() {
+    let directory = tempfile::tempdir().unwrap();
+    let profile = |path: &Path| said(recording(directory.path(), ["profile", "--"]).arg(path));
+    profile(Path::new("no-such-program")).fails(2, &["no program `no-such-program`"]);
+    profile(Path::new("/etc/passwd")).fails(2, &["is not executable"]);
+    let fixed = directory.path().join("static");
+    match compile("waits.c", &fixed, &["-static", "-pthread"]) {
+        Ok(()) => {
+            profile(&fixed).fails(2, &["is statically linked"]);
+            fs::remove_file(&fixed).unwrap();
+        }
+        Err(error) => eprintln!("skipped: no static C library: {error}"),
+    }
+    assert_eq!(entries(directory.path()), [""; 0], "nothing is left");
+}
+
+/// A program that its loader gives up, before anybody can record.
+#[test]
+fn a_program_that_dies_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    fs::write(at("part.c"), "int part(void) { return 1; }\n").unwrap();
+    fs::write(at("whole.c"), "int part(void);\nint main(void) { return part(); }\n").unwrap();
+    let cc = |args: &[&str]| {
+        assert!(Command::new("cc").args(args).current_dir(directory.path()).status().unwrap().success());
+    };
+    cc(&["-shared", "-fPIC", "-o", "libpart.so", "part.c"]);
+    cc(&["-o", "whole", "whole.c", "-L.", "-lpart"]);
+    fs::remove_file(at("libpart.so")).unwrap();
+    let result = said(&mut recording(directory.path(), ["profile", "--", "./whole"]));
+    assert_eq!(result.code, Some(127), "{result:#?}");
+    for words in ["libpart.so", "Nothing was recorded"] {
+        assert!(result.stderr.contains(words), "no `{words}` in {}", result.stderr);
+    }
+    assert!(!at("spinpark-profile").exists(), "an empty directory is of no use");
+}
+
+#[test]
+fn recordings_that_cannot_be_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    assert_eq!(profile(directory.path(), &["--out", "good"], &["briefly"]).code, Some(0));
+    let report = |path: &str| said(&mut recording(directory.path(), ["report", path]));
+    let file = entries(&at("good")).into_iter().find(|name| name.ends_with(".spinprof")).unwrap();
+    let bytes = {
+        let mut bytes = vec![0; 1 << 16];
+        fs::File::open(at("good").join(&file)).unwrap().read_exact(&mut bytes).unwrap();
+        bytes
+    };
+    report("nowhere").fails(2, &["nowhere does not exist"]);
+    fs::create_dir(at("empty")).unwrap();
+    report("empty").fails(2, &["there is no profile in empty", "spinpark profile --out"]);
+    for (name, content, words) in [
+        ("short.spinprof", &bytes[..100], "too short"),
+        ("none.spinprof", &[][..], "too short"),
+        ("foreign.spinprof", &[b'x'; 1 << 16][..], "does not begin as a profile does"),
+        ("foreign.json", b"{}".as_slice(), "is not a profile in JSON"),
+        ("broken.json", b"[{".as_slice(), "is not a profile in JSON"),
+    ] {
+        fs::write(at(name), content).unwrap();
+        report(name).fails(2, &[name, words]);
+    }
+    // Copied in part: what is there is shown, and that something is missing is said.
+    fs::write(at("part.spinprof"), &bytes).unwrap();
+    let part = report("part.spinprof");
+    assert_eq!(part.code, Some(0), "{part:#?}");
+    assert!(part.stdout.contains("Warning"), "{part:#?}");
+    // One of several is damaged: the others are shown.
+    fs::write(at("good/1.spinprof"), "junk").unwrap();
+    let result = report("good");
+    result.succeeds(&["cache_lock"]);
+    assert!(result.stderr.contains("Warning") && result.stderr.contains("1.spinprof"), "{}", result.stderr);
+}
+
+#[test]
+fn a_directory_that_is_closed() {
+    if rustix::process::geteuid().is_root() {
+        eprintln!("skipped a_directory_that_is_closed: nothing is closed to the superuser");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let closed = directory.path().join("closed");
+    fs::create_dir(&closed).unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
+    said(&mut recording(directory.path(), ["report", "closed"]))
+        .fails(2, &["cannot read", "Permission denied"]);
+    let result = said(recording(&closed, ["profile", "--"]).arg(waits()));
+    result.fails(2, &["cannot make the directory", "--out"]);
+}
+
+/// A disk with room for nothing: the program does not notice, and the report says that numbers are too low.
+#[test]
+fn a_full_disk() {
+    let directory = tempfile::tempdir().unwrap();
+    let disk = directory.path().join("disk");
+    fs::create_dir(&disk).unwrap();
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=200k", "none"]).arg(&disk).output();
+    if !mounted.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped a_full_disk: only the superuser can make a small one");
+        return;
+    }
+    let result = profile(directory.path(), &["--out", "disk/one", "--detail", "full"], &["all"]);
+    let again = said(&mut recording(directory.path(), ["report", "disk/one"]));
+    assert!(Command::new("umount").arg("-l").arg(&disk).status().unwrap().success());
+    assert_eq!((result.code, result.stdout.as_str()), (Some(0), "stored\n"), "{result:#?}");
+    assert!(flat(&result.stderr).contains("a full disk"), "{}", result.stderr);
+    assert!(flat(&again.stdout).contains("a full disk"), "{again:#?}");
+}
+
+#[test]
+fn a_library_that_is_missing() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = recording(directory.path(), ["profile", "--"]);
+    let result = said(command.arg(program()).env("SPINPARK_PROFILER", "/no/such.so"));
+    result.fails(2, &["SPINPARK_PROFILER is /no/such.so"]);
+    // A path that the loader would take for two.
+    let blank = directory.path().join("a b.so");
+    fs::copy(profiler(), &blank).unwrap();
+    let mut command = recording(directory.path(), ["profile", "--"]);
+    said(command.arg(program()).env("SPINPARK_PROFILER", &blank)).fails(2, &["blank"]);
+}

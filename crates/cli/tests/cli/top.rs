@@ -1,0 +1,74 @@
+//! `spinpark top`: where a running program waits.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crate::fixtures::{said, waits};
+use crate::profile::recording;
+
+/// A program that waits until it is dropped.
+struct Waiting(Child);
+
+impl Waiting {
+    fn start(mut command: Command) -> Self {
+        let mut child =
+            command.arg(waits()).arg("forever").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        Self(child)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        // What runs it passes this on.
+        let _ = Command::new("kill").args(["-s", "TERM", &self.0.id().to_string()]).status();
+        let _ = self.0.wait();
+    }
+}
+
+/// The program that `command` started.
+fn child_of(command: u32) -> String {
+    let output = Command::new("ps").args(["-o", "pid=", "--ppid", &command.to_string()]).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+#[test]
+fn a_process_that_is_profiled() {
+    let directory = tempfile::tempdir().unwrap();
+    let running = Waiting::start(recording(directory.path(), ["profile", "--"]));
+    let pid = child_of(running.0.id());
+    let once = said(&mut recording(directory.path(), ["top", "--once", &pid]));
+    once.succeeds(&[&format!("process {pid}"), "`cache_lock`"]);
+    let looks = said(&mut recording(directory.path(), ["top", "--looks", "2", "--interval", "300ms", &pid]));
+    looks.succeeds(&["In the last ", "waits a second"]);
+    // A recording of a program that runs is a report, too.
+    said(&mut recording(directory.path(), ["report", "spinpark-profile"])).succeeds(&["`cache_lock`"]);
+}
+
+#[test]
+fn a_program_that_is_started() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = recording(directory.path(), ["top", "--looks", "2", "--interval", "400ms", "--"]);
+    let result = said(command.arg(waits()).arg("forever"));
+    assert!(result.stdout.contains("`cache_lock`"), "{result:#?}");
+    let mut command = recording(directory.path(), ["top", "--interval", "200ms", "--"]);
+    let result = said(command.arg(waits()).args(["store", "3"]));
+    assert_eq!(result.code, Some(3), "{result:#?}");
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "it keeps nothing");
+}
+
+#[test]
+fn processes_that_cannot_be_watched() {
+    let directory = tempfile::tempdir().unwrap();
+    let top = |what: &str| said(&mut recording(directory.path(), ["top", "--once", what]));
+    let own = std::process::id().to_string();
+    top(&own).fails(2, &[&format!("process {own} records nothing"), "spinpark top -- PROGRAM"]);
+    top("4194999").fails(2, &["there is no process 4194999"]);
+    top("no-such-program").fails(2, &["no program `no-such-program`"]);
+    if !rustix::process::geteuid().is_root() && Path::new("/proc/1/maps").exists() {
+        top("1").fails(2, &["cannot look at process 1", "another user's"]);
+    }
+}
