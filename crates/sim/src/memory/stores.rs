@@ -49,7 +49,7 @@ impl World {
 
     /// Whether a store that misses lets its thread go on.
     pub(super) const fn are_stores_buffered() -> bool {
-        ENTRIES > 0
+        ENTRIES != 0
     }
 
     /// Whether any store of the running thread waits for its line.
