@@ -193,7 +193,7 @@ mod tests {
         is(of(4, "spinpark", "long", 1), "work");
         is(of(4, "classic-mutex-fixed", "long", 4), "held");
         is(of(8, "classic-mutex-2.6.34", "hot-lock", 8), "hand_over");
-        is(of(2, "classic-rwsem-full", "mixed-50", 8), "readers");
+        is(of(2, "classic-rwsem-full", "mixed-10", 16), "readers");
         is(of(64, "classic-rwsem-3.12", "readers", 64), "lines");
         is(of(1, "classic-mutex-nospin", "long", 8), "cpus");
     }
