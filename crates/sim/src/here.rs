@@ -125,18 +125,6 @@ pub fn compute_f64(ns: f64) {
     }
 }
 
-/// Waits until the running thread's stores are done: a full fence.
-pub(crate) fn drain() {
-    if is_inside() && world(|world| world.has_stores()) {
-        settle();
-        let asked = world(|world| world.now);
-        while world(|world| world.drains(0)) {
-            suspend();
-        }
-        world(|world| world.runs_ahead(world.now - asked));
-    }
-}
-
 /// Sleeps for `ns` nanoseconds, as `nanosleep` does.
 pub fn sleep(ns: u64) {
     if is_inside() {

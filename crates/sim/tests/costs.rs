@@ -126,7 +126,7 @@ fn store(lines: &[Rc<Line>]) {
     }
 }
 
-/// A store that misses holds its thread up until its line has come: there is no store buffer for now.
+/// A store that misses holds its thread up until its line has come: there is no store buffer.
 #[test]
 fn stores_wait_for_their_lines() {
     let mut machine = Machine::plain(2);

@@ -7,7 +7,7 @@ use spinpark_platform::Wait;
 use super::ahead::Ahead;
 use super::time::Ps;
 use crate::kernel::CpuId;
-use crate::memory::{LineId, Stores, Watch};
+use crate::memory::{LineId, Watch};
 use crate::platform::Local;
 
 /// The number of a thread, in order of creation.
@@ -69,8 +69,6 @@ pub(crate) struct Thread {
     pub(crate) debt: Ps,
     /// What its core has done already while it waited for memory.
     pub(crate) ahead: Ahead,
-    /// What it has stored, as far as the lines have not come yet.
-    pub(crate) stores: Stores,
     /// What is left of a computation in which it was preempted.
     pub(crate) left: Ps,
     /// The scheduler's measure of what it has had.
@@ -121,7 +119,6 @@ impl Thread {
             allowed,
             debt: 0,
             ahead: Ahead::default(),
-            stores: Stores::default(),
             left: 0,
             vruntime: 0,
             on_since: now,

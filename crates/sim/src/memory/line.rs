@@ -17,10 +17,8 @@ pub(crate) struct LineId(pub(crate) u32);
 /// A core that waits for the line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
-    /// The thread that goes on when it is there; none: it goes on already.
-    pub(crate) thread: Option<ThreadId>,
-    /// The thread whose stores wait for it in the store buffer.
-    pub(crate) stored: Option<ThreadId>,
+    /// The thread that goes on when it is there.
+    pub(crate) thread: ThreadId,
     pub(crate) core: Core,
     /// To write, so that every other copy ends.
     pub(crate) exclusive: bool,

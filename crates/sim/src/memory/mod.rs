@@ -6,14 +6,14 @@
 //! come, first served. The core that has just got the line can use it until the next move is half done: a store right
 //! after a successful compare-exchange does not wait behind everybody who polls.
 //!
-//! A store to a line that is elsewhere waits for it, and so does its thread: the store buffer has size 0 (see `stores`).
+//! A store to a line that is elsewhere waits for it, and so does its thread: there is no store buffer. One that shows a value
+//! before its line has come makes hand-overs too cheap; `docs/sim-accuracy.md` has what was tried.
 //!
 //! Values are not kept here: the simulated program's words are real memory, and an access happens to them at the moment
 //! at which its line is there. So the memory is sequentially consistent; weak memory is what the loom models are for.
 
 mod bits;
 mod line;
-mod stores;
 mod watch;
 
 use rustc_hash::FxHashMap;
@@ -24,7 +24,6 @@ use crate::engine::time::Ps;
 use crate::engine::world::World;
 pub(crate) use line::{Cache, Core, LineId};
 use line::{Line, Move, Request};
-pub(crate) use stores::Stores;
 pub(crate) use watch::Watch;
 
 /// Bytes of a cache line.
@@ -100,14 +99,6 @@ impl World {
             line.sharers.insert(core);
             has_line |= !exclusive;
         }
-        if self.is_held_up(access, has_line) {
-            return Reach::Later;
-        }
-        if !has_line && access == Access::Store && Self::are_stores_buffered() {
-            self.buffer(id, core);
-            self.note_polled(id, access);
-            return Reach::There;
-        }
         if !has_line {
             return self.miss(id, core, exclusive);
         }
@@ -117,7 +108,7 @@ impl World {
                 costs.rmw
             }
             Access::Load => self.overlapped(costs.hit),
-            Access::Store => 0, // it waits in the store buffer, and what follows does not
+            Access::Store => 0, // what follows does not wait for it
         };
         let running = self.running;
         self.threads[running].debt += cost;
@@ -150,7 +141,7 @@ impl World {
             self.resume_at(thread, at, State::Fetching);
             return Reach::Later;
         }
-        line.waiting.push(Request { thread: Some(thread), stored: None, core, exclusive, early, asked: now });
+        line.waiting.push(Request { thread, core, exclusive, early, asked: now });
         self.threads[thread].state = State::Fetching;
         if line.moving.is_none() {
             self.start_move(id);
@@ -257,18 +248,14 @@ impl World {
         }
         line.caches.insert(cache);
         self.serve_siblings(id, to);
-        if let Some(storer) = to.stored {
-            self.store_is_done(storer, id, to.core);
-        }
         if !to.exclusive {
             self.serve_the_rest(id, cache);
         }
         if !self.memory.get(id).waiting.is_empty() {
             self.start_move(id);
         }
-        let thread = &mut self.threads[to.thread?];
-        thread.state = State::Executing;
-        to.thread
+        self.threads[to.thread].state = State::Executing;
+        Some(to.thread)
     }
 
     /// The core's other hardware threads that wait for the line have it too: a core asks for a line once. So does the thread
@@ -281,12 +268,7 @@ impl World {
                 continue;
             }
             self.memory.get(id).waiting.swap_remove(index);
-            if let Some(thread) = request.thread {
-                self.resume_at(thread, self.now, State::Fetching);
-            }
-            if let Some(storer) = request.stored {
-                self.store_is_done(storer, id, request.core);
-            }
+            self.resume_at(request.thread, self.now, State::Fetching);
         }
     }
 
@@ -302,9 +284,8 @@ impl World {
             let line = self.memory.get(id);
             line.waiting.swap_remove(index);
             let at = line.serve(cache, now, busy) + self.costs.shared;
-            let Some(thread) = request.thread else { continue };
-            self.threads[thread].loading = Some((id, line.version));
-            self.resume_at(thread, at, State::Fetching);
+            self.threads[request.thread].loading = Some((id, line.version));
+            self.resume_at(request.thread, at, State::Fetching);
         }
     }
 }

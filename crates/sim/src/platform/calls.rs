@@ -6,7 +6,7 @@ use super::{AtomicU32, faulty};
 use crate::check::Fault;
 use crate::engine::run::{is_inside, suspend, world};
 use crate::engine::thread::{State, ThreadId};
-use crate::here::{access, drain, note, settle, spend};
+use crate::here::{access, note, settle, spend};
 use crate::memory::Access;
 use crate::trace::Did;
 
@@ -30,7 +30,6 @@ fn enter() {
 
 /// Takes the locks of the buckets of these words, in order.
 fn lock(addresses: &[usize]) -> Vec<usize> {
-    drain(); // locks of the kernel are atomic operations; without them, there is a fence
     if is_in_kernel() {
         return Vec::new();
     }

@@ -136,7 +136,6 @@ impl<T: Tuned> Platform for Sim<T> {
 
     fn full_fence() {
         if is_inside() {
-            here::drain();
             world(|world| {
                 let thread = world.running;
                 world.threads[thread].debt += world.costs.fence;

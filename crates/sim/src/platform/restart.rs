@@ -5,7 +5,7 @@ use spinpark_platform::{AtomicU32 as _, Ordering::Relaxed, Ordering::Release};
 use super::{AtomicU32, faulty};
 use crate::check::Fault;
 use crate::engine::run::{is_inside, world};
-use crate::here::{access, drain, note, random, settle, spend};
+use crate::here::{access, note, random, settle, spend};
 use crate::memory::Access;
 use crate::trace::Did;
 
@@ -88,7 +88,6 @@ fn interrupt_each() {
 
 pub(super) fn fence() {
     if is_inside() && world(|world| world.shared.has_steps()) {
-        drain();
         spend(|world| world.costs.syscall);
         settle();
         world(|world| world.note(Did::Said("heavy fence")));
