@@ -1,5 +1,6 @@
-//! Showing things to people: numbers with units, dates, and what all HTML pages of ours share.
+//! Showing things to people: numbers with units, dates, sentences, and what all HTML pages of ours share.
 
 pub mod date;
 pub mod page;
+pub mod text;
 pub mod units;

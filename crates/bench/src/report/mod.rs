@@ -132,30 +132,5 @@ fn least_widths(table: &Table) -> Vec<usize> {
 /// Breaks `text` at blanks so that no line is longer than [`WIDTH`]; further lines are indented.
 #[must_use]
 pub fn wrap(text: &str, indent: usize) -> String {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let last = lines.last().map_or(0, |line| line.chars().count());
-        if last > 0 && last + 1 + word.chars().count() > usize::from(WIDTH) {
-            lines.push(" ".repeat(indent) + word);
-        } else if let Some(line) = lines.last_mut() {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines.join("\n")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wrapping() {
-        let wrapped = wrap(&"word ".repeat(50), 2);
-        assert!(wrapped.lines().all(|line| line.chars().count() <= 100));
-        assert!(wrapped.lines().skip(1).all(|line| line.starts_with("  word")));
-        assert_eq!(wrap("short", 2), "short");
-    }
+    spinpark_show::text::wrap(text, usize::from(WIDTH), indent)
 }

@@ -33,6 +33,7 @@ pub use self::locks::locks;
 pub use self::outcomes::outcomes;
 pub use self::report::report;
 pub use self::sites::sites;
+pub use spinpark_show::text::wrap;
 
 /// The widest line that we print, except on a terminal that is wider.
 pub const WIDTH: usize = 100;
@@ -178,24 +179,6 @@ fn without_line(text: &str) -> Option<String> {
     number.bytes().all(|byte| byte.is_ascii_digit()).then(|| format!("{name}{rest}"))
 }
 
-/// Breaks `text` at blanks into lines of at most `width`; further lines are indented.
-#[must_use]
-pub fn wrap(text: &str, width: usize, indent: usize) -> String {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let last = lines.last().map_or(0, |line| line.chars().count());
-        if last > 0 && last + 1 + word.chars().count() > width {
-            lines.push(" ".repeat(indent) + word);
-        } else if let Some(line) = lines.last_mut() {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines.join("\n")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,7 +191,6 @@ mod tests {
         assert_eq!(fit("mutex of f (a.c:1), read", 13), "f, read");
         assert_eq!(fit("mutex of a_name (a.c:1), read", 11), "a_nam… read");
         assert_eq!(fit("a::b::Table<x::y>::insert", 20), "Table<x::y>::insert");
-        assert_eq!(wrap("one two three", 8, 2), "one two\n  three");
         assert_eq!(share(&[30, 10, 20], 45), [18, 10, 17]);
         assert_eq!(share(&[30, 10], 50), [30, 10]);
     }
