@@ -1,12 +1,12 @@
 //! Loom models of the locks, and known-bad mutants that they must reject.
 //!
-//! | module        | what it is                                                                                 |
-//! |---------------|--------------------------------------------------------------------------------------------|
-//! | [`platform`]  | `P = Loom`: atomics, cells, futexes and a clock that loom explores                         |
-//! | [`model`]     | how a model is run: bounds, counting, faults                                               |
-//! | [`rejected`]  | how a mutant's failure is observed: in a child process, with the reason                    |
-//! | [`mutants`]   | faults in the machine under unchanged locks, and copies of functions with one line wrong   |
-//! | [`layers`]    | the rule that dependencies between our crates point down                                   |
+//! | module           | what it is                                                                                 |
+//! |------------------|--------------------------------------------------------------------------------------------|
+//! | [`platform`]     | `P = Loom`: atomics, cells, futexes and a clock that loom explores                         |
+//! | [`model`]        | how a model is run: bounds, counting, faults                                               |
+//! | [`mod@rejected`] | how a mutant's failure is observed: in a child process, with the reason                    |
+//! | [`mutants`]      | faults in the machine under unchanged locks, and copies of functions with one line wrong   |
+//! | [`layers`]       | the rule that dependencies between our crates point down                                   |
 //!
 //! The models themselves are in `tests/`, one file per primitive; what they cover and what loom cannot see is in
 //! `docs/verification.md`.

@@ -2,7 +2,7 @@
 //!
 //! | step | where |
 //! |---|---|
-//! | what is compared | [`cases`] |
+//! | what is compared | [`mod@cases`] |
 //! | one run here, in a process of its own, bound to its CPUs | [`native`] |
 //! | the same run simulated | [`simulated`] |
 //! | how far apart they are | [`result`] |
