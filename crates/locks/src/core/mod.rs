@@ -202,14 +202,34 @@ impl<P: Platform> LockCore<P> {
     /// T5 from a word that was just seen.
     #[inline]
     pub(crate) fn release_seen(&self, release: Release, seen: u32) {
+        if !self.release_at_once(release, seen) {
+            self.release_slow(release);
+        }
+    }
+
+    /// T5 from a word that was just seen, if that is nobody else's business; on `false` nothing was done.
+    #[inline]
+    pub(crate) fn release_at_once(&self, release: Release, seen: u32) -> bool {
         let after = word::released(seen, release);
         // A forked child may have inherited flags that mean nothing here; the slow path knows.
         let calm =
             seen & word::FLAGS == 0 || (!word::must_look(seen, after, release) && P::generation() == 0);
-        if !calm || self.word().compare_exchange(seen, after, ReleaseOrder, Relaxed).is_err() {
-            self.release_slow(release);
-        } else if word::is_waking(seen) {
+        let released = calm && self.word().compare_exchange(seen, after, ReleaseOrder, Relaxed).is_ok();
+        if released && word::is_waking(seen) {
             P::passed_woken();
+        }
+        released
+    }
+
+    /// Makes the writer, which is the calling thread, release by the slow path, for who observes it. A hint: a waiter that
+    /// leaves at its deadline may end it.
+    ///
+    /// `ATTENTION` may be set at any time (A3 clears it). The look into the queue is for the release before this hold:
+    /// until it has unlocked the queue, it may yet clear it.
+    pub(crate) fn draw_attention(&self) {
+        if !word::is_marked(self.peek()) {
+            drop(self.lock_queue());
+            self.queue.ask_attention();
         }
     }
 
