@@ -61,6 +61,23 @@ impl<P: Platform> RawMutex<P> {
         self.core.acquire(Want::Write, P::thread_token(), Some(deadline)) == Outcome::Acquired
     }
 
+    /// What remains of [`RawMutex::lock`] after [`RawMutex::try_lock_calm`]; `false` once `deadline` has passed, if there
+    /// is one.
+    pub fn lock_busy_until(&self, deadline: Option<Deadline>) -> bool {
+        self.core.acquire(Want::Write, P::thread_token(), deadline) == Outcome::Acquired
+    }
+
+    /// The token of who holds the mutex, or 0; a hint as soon as it is returned.
+    pub fn owner(&self) -> u32 {
+        word::owner(self.core.peek())
+    }
+
+    /// Makes the calling thread, which holds the mutex, release it by [`RawMutex::unlock_busy`], for who observes that. A
+    /// hint: a waiter that leaves at its deadline may end it.
+    pub fn draw_attention(&self) {
+        self.core.draw_attention();
+    }
+
     /// Releases. Release ordering; the mutex is not touched after the step that lets somebody else in.
     ///
     /// The mutex is held, by the calling thread. If it is another's (POSIX leaves that undefined, and glibc lets it pass for
@@ -68,6 +85,18 @@ impl<P: Platform> RawMutex<P> {
     #[inline]
     pub fn unlock(&self) {
         self.core.release_write();
+    }
+
+    /// [`RawMutex::unlock`] of a mutex that nobody waits for; on `false` nothing was done, and
+    /// [`RawMutex::unlock_busy`] remains.
+    #[inline]
+    pub fn unlock_calm(&self) -> bool {
+        self.core.release_calm()
+    }
+
+    /// What remains of [`RawMutex::unlock`] after [`RawMutex::unlock_calm`].
+    pub fn unlock_busy(&self) {
+        self.core.release_busy();
     }
 
     /// Releases to the longest waiter, if there is one, whatever runs or spins.

@@ -199,15 +199,37 @@ impl<P: Platform> RawRwLock<P> {
         }
     }
 
+    /// [`RawRwLock::unlock_read`] if that is nobody else's business; on `false` the hold is counted, and
+    /// [`RawRwLock::unlock_read_busy`] remains.
+    #[inline]
+    pub fn unlock_read_calm(&self) -> bool {
+        self.leave_slot() || {
+            P::read_released(self.key());
+            self.core.release_at_once(Release::Read, self.core.peek())
+        }
+    }
+
+    /// What remains of [`RawRwLock::unlock_read`] after [`RawRwLock::unlock_read_calm`].
+    pub fn unlock_read_busy(&self) {
+        self.core.release_slow(Release::Read);
+    }
+
     /// Acquires for writing; waits as long as it takes. Acquire ordering.
     #[inline]
     pub fn write(&self) {
-        let token = P::thread_token();
-        if self.core.enter_calm(token) {
-            self.gate.note_write();
-        } else {
-            self.acquire_alone(Want::Write, token, None);
+        if !self.try_write_calm() {
+            self.write_until(None);
         }
+    }
+
+    /// `try_write` of a lock that nobody waits for; `false` says nothing.
+    #[inline]
+    pub fn try_write_calm(&self) -> bool {
+        let acquired = self.core.enter_calm(P::thread_token());
+        if acquired {
+            self.gate.note_write();
+        }
+        acquired
     }
 
     /// Acquires for writing, or returns `false` once `deadline` has passed.
@@ -263,6 +285,30 @@ impl<P: Platform> RawRwLock<P> {
     pub fn unlock_write(&self) {
         self.gate.note_write_over();
         self.core.release_write();
+    }
+
+    /// [`RawRwLock::unlock_write`] of a lock that nobody waits for; on `false` the lock is held still, and
+    /// [`RawRwLock::unlock_write_busy`] remains.
+    #[inline]
+    pub fn unlock_write_calm(&self) -> bool {
+        self.gate.note_write_over();
+        self.core.release_calm()
+    }
+
+    /// What remains of [`RawRwLock::unlock_write`] after [`RawRwLock::unlock_write_calm`].
+    pub fn unlock_write_busy(&self) {
+        self.core.release_busy();
+    }
+
+    /// The token of the writer, or 0; a hint as soon as it is returned.
+    pub fn owner(&self) -> u32 {
+        word::owner(self.core.peek())
+    }
+
+    /// Makes the calling thread, which holds the lock for writing, release it by [`RawRwLock::unlock_write_busy`], for who
+    /// observes that. A hint: a waiter that leaves at its deadline may end it.
+    pub fn draw_attention(&self) {
+        self.core.draw_attention();
     }
 
     /// Acquires upgradably: beside readers, but alone among the upgradable. `false` once `deadline` has passed.

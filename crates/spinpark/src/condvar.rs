@@ -4,10 +4,13 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use spinpark_linux::Linux;
-use spinpark_locks::{self as locks, WaitResult};
-use spinpark_platform::Deadline;
+use spinpark_locks::{self as locks, WaitResult, Waiter};
+use spinpark_observe::format::{Kind, Role};
+use spinpark_observe::recorder::{Call, Site};
+use spinpark_platform::{Deadline, Platform};
 
-use crate::{deadline, MutexGuard};
+use crate::raw_mutex::RawMutex;
+use crate::{deadline, slow, MutexGuard};
 
 /// Whether a timed wait ended at its deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,12 +59,17 @@ impl Condvar {
     /// Ends the wait of the longest waiter; returns whether there was one.
     #[inline]
     pub fn notify_one(&self) -> bool {
-        self.raw.signal()
+        // SAFETY: for a condition variable.
+        self.raw.has_waiters() && unsafe { slow::slow(self, None, notify_one) }
     }
 
     /// Ends the wait of everyone who waits now; returns how many.
     #[inline]
     pub fn notify_all(&self) -> usize {
+        if self.raw.has_waiters() && slow::watcher().is_some() {
+            // SAFETY: for a condition variable.
+            unsafe { slow::slow(self, None, note_signal) };
+        }
         self.raw.broadcast() as usize
     }
 
@@ -137,7 +145,12 @@ impl Condvar {
         // SAFETY: the guard holds this mutex, and the wait returns with it held again, also on a timeout; nothing
         // in between can unwind.
         let mutex = unsafe { MutexGuard::mutex(guard).raw() };
-        WaitTimeoutResult(self.raw.wait(&mutex.0, deadline) == WaitResult::TimedOut)
+        if slow::watcher().is_none() {
+            return WaitTimeoutResult(self.raw.wait(&mutex.0, deadline) == WaitResult::TimedOut);
+        }
+        let wait = Wait { condvar: self, mutex };
+        // SAFETY: for such a wait.
+        WaitTimeoutResult(unsafe { slow::slow(&wait, deadline.as_ref(), wait_watched) })
     }
 }
 
@@ -151,4 +164,60 @@ impl fmt::Debug for Condvar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Condvar").field("waited_on", &self.raw.has_waiters()).finish()
     }
+}
+
+/// What is watched.
+struct Wait<'a> {
+    condvar: &'a Condvar,
+    mutex: &'a RawMutex,
+}
+
+impl Wait<'_> {
+    /// [`locks::RawCondvar::wait`] with a release that is watched.
+    fn wait(&self, deadline: Option<Deadline>) -> bool {
+        let (condvar, mutex) = (&self.condvar.raw, &self.mutex.0);
+        let waiter = Waiter::with_mutex(mutex);
+        condvar.enqueue(&waiter);
+        // SAFETY: the caller holds it.
+        unsafe { lock_api::RawMutex::unlock(self.mutex) };
+        waiter.sleep(deadline, Linux::futex_wait);
+        let result = condvar.finish(&waiter);
+        waiter.reacquire(result, mutex);
+        result == WaitResult::TimedOut
+    }
+}
+
+/// What a condition variable is called for.
+pub(crate) fn call(condvar: &Condvar, site: Site) -> Call {
+    let address: *const Condvar = condvar;
+    Call { address: address as usize, role: Role::Signal, kind: |_| Kind::Condvar, site }
+}
+
+unsafe extern "C" fn wait_watched(wait: *const (), deadline: *const (), site: Site) -> bool {
+    // SAFETY: the caller's wait.
+    let wait = unsafe { &*wait.cast::<Wait<'_>>() };
+    // SAFETY: the caller's deadline, or null.
+    let deadline = unsafe { slow::deadline(deadline) };
+    match slow::watcher() {
+        None => wait.wait(deadline),
+        Some(watcher) => (watcher.wait)(&call(wait.condvar, site), deadline, &|| wait.wait(deadline)),
+    }
+}
+
+unsafe extern "C" fn notify_one(condvar: *const (), _: *const (), site: Site) -> bool {
+    // SAFETY: the caller's condition variable.
+    let condvar = unsafe { &*condvar.cast::<Condvar>() };
+    if let Some(watcher) = slow::watcher() {
+        (watcher.signal)(&call(condvar, site));
+    }
+    condvar.raw.signal()
+}
+
+unsafe extern "C" fn note_signal(condvar: *const (), _: *const (), site: Site) -> bool {
+    // SAFETY: the caller's condition variable.
+    let condvar = unsafe { &*condvar.cast::<Condvar>() };
+    if let Some(watcher) = slow::watcher() {
+        (watcher.signal)(&call(condvar, site));
+    }
+    true
 }

@@ -40,6 +40,11 @@
 //! sleeping one, but a waiter that is woken 1 ms or more after it queued is handed the lock. *Panics*: no poisoning, as in `parking_lot`.
 //! *Fork*: locks work in a forked child; those that other threads held stay held, as with any lock.
 //!
+//! # Profiles
+//!
+//! [`profile`] records which lock the program's threads wait for, where, and who let them wait. It costs nothing until it is
+//! started.
+//!
 //! # Minimum Rust version
 //!
 //! 1.82, for constants as operands of inline assembly.
@@ -47,10 +52,13 @@
 mod condvar;
 mod deadline;
 mod mutex;
+pub mod profile;
 mod raw_mutex;
 mod raw_rwlock;
 mod remutex;
 mod rwlock;
+mod slow;
+mod slow_rwlock;
 mod spinning;
 
 pub use lock_api;

@@ -4,8 +4,12 @@ use std::time::{Duration, Instant};
 
 use spinpark_linux::Linux;
 use spinpark_locks::{self as locks, LockCore};
+use spinpark_observe::format::{Kind, Role};
+use spinpark_observe::recorder::{Call, Site};
+use spinpark_platform::{Deadline, Platform};
 
 use crate::deadline;
+use crate::slow::{self, Acquisition};
 
 /// The mutex without data: what [`Mutex`](crate::Mutex) and its guards are built on.
 pub struct RawMutex(pub(crate) locks::RawMutex<Linux>);
@@ -20,7 +24,9 @@ unsafe impl lock_api::RawMutex for RawMutex {
 
     #[inline]
     fn lock(&self) {
-        self.0.lock();
+        if !self.0.try_lock_calm(Linux::thread_token()) {
+            self.lock_busy(None);
+        }
     }
 
     #[inline]
@@ -30,7 +36,10 @@ unsafe impl lock_api::RawMutex for RawMutex {
 
     #[inline]
     unsafe fn unlock(&self) {
-        self.0.unlock();
+        if !self.0.unlock_calm() {
+            // SAFETY: for a mutex.
+            unsafe { slow::slow(self, None, unlock_busy) };
+        }
     }
 
     #[inline]
@@ -43,7 +52,12 @@ unsafe impl lock_api::RawMutex for RawMutex {
 unsafe impl lock_api::RawMutexFair for RawMutex {
     #[inline]
     unsafe fn unlock_fair(&self) {
-        self.0.unlock_fair();
+        if slow::watcher().is_none() {
+            self.0.unlock_fair();
+        } else {
+            // SAFETY: for a mutex.
+            unsafe { slow::slow(self, None, unlock_fair) };
+        }
     }
 }
 
@@ -54,11 +68,82 @@ unsafe impl lock_api::RawMutexTimed for RawMutex {
 
     #[inline]
     fn try_lock_for(&self, timeout: Duration) -> bool {
-        self.0.try_lock() || self.0.lock_until(deadline::after(timeout))
+        self.0.try_lock() || self.lock_busy(Some(&deadline::after(timeout)))
     }
 
     #[inline]
     fn try_lock_until(&self, instant: Instant) -> bool {
-        self.0.try_lock() || self.0.lock_until(deadline::at(instant))
+        self.0.try_lock() || self.lock_busy(Some(&deadline::at(instant)))
     }
+}
+
+impl RawMutex {
+    /// What remains of an acquisition that did not succeed at once.
+    #[inline(always)]
+    fn lock_busy(&self, deadline: Option<&Deadline>) -> bool {
+        // SAFETY: for a mutex.
+        unsafe { slow::slow(self, deadline, lock_busy) }
+    }
+}
+
+/// What a mutex is called for.
+pub(crate) fn call(mutex: &RawMutex, site: Site) -> Call {
+    let address: *const RawMutex = mutex;
+    Call { address: address as usize, role: Role::Write, kind: |_| Kind::Mutex, site }
+}
+
+struct Lock<'a> {
+    mutex: &'a locks::RawMutex<Linux>,
+    deadline: Option<Deadline>,
+}
+
+impl Acquisition for Lock<'_> {
+    fn at_once(&self) -> bool {
+        self.mutex.try_lock()
+    }
+
+    fn block(&self) -> bool {
+        self.mutex.lock_busy_until(self.deadline)
+    }
+
+    fn owner(&self) -> u32 {
+        self.mutex.owner()
+    }
+
+    fn draw_attention(&self) -> bool {
+        self.mutex.draw_attention();
+        true
+    }
+}
+
+unsafe extern "C" fn lock_busy(mutex: *const (), deadline: *const (), site: Site) -> bool {
+    // SAFETY: the caller's mutex.
+    let mutex = unsafe { &*mutex.cast::<RawMutex>() };
+    // SAFETY: the caller's deadline, or null.
+    let deadline = unsafe { slow::deadline(deadline) };
+    let lock = Lock { mutex: &mutex.0, deadline };
+    match slow::watcher() {
+        None => lock.block(),
+        Some(watcher) => (watcher.acquire)(&call(mutex, site), &lock),
+    }
+}
+
+unsafe extern "C" fn unlock_busy(mutex: *const (), _: *const (), site: Site) -> bool {
+    // SAFETY: the caller's mutex, until it is released.
+    let mutex = unsafe { &*mutex.cast::<RawMutex>() };
+    match slow::watcher() {
+        None => mutex.0.unlock_busy(),
+        Some(watcher) => (watcher.release)(&call(mutex, site), &|| mutex.0.unlock_busy()),
+    }
+    true
+}
+
+unsafe extern "C" fn unlock_fair(mutex: *const (), _: *const (), site: Site) -> bool {
+    // SAFETY: the caller's mutex, until it is released.
+    let mutex = unsafe { &*mutex.cast::<RawMutex>() };
+    match slow::watcher() {
+        None => mutex.0.unlock_fair(),
+        Some(watcher) => (watcher.release)(&call(mutex, site), &|| mutex.0.unlock_fair()),
+    }
+    true
 }

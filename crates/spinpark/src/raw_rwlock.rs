@@ -7,11 +7,13 @@ use spinpark_linux::Linux;
 use spinpark_locks::{self as locks, Gate, LockCore, Preference};
 
 use crate::deadline;
+use crate::slow;
+use crate::slow_rwlock::{self as busy, Want};
 
 /// The read-write lock without data: what [`RwLock`](crate::RwLock) and its guards are built on.
-pub struct RawRwLock(locks::RawRwLock<Linux>);
+pub struct RawRwLock(pub(crate) locks::RawRwLock<Linux>);
 
-const READERS: Preference = Preference::Readers;
+pub(crate) const READERS: Preference = Preference::Readers;
 
 // SAFETY: a writer is alone, and readers exclude writers (`spinpark-locks`' contract).
 unsafe impl lock_api::RawRwLock for RawRwLock {
@@ -26,7 +28,9 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
 
     #[inline]
     fn lock_shared(&self) {
-        self.0.read(READERS);
+        if !self.0.try_read_simply(READERS) {
+            busy::acquire(self, Want::Read, None);
+        }
     }
 
     #[inline]
@@ -36,12 +40,17 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
 
     #[inline]
     unsafe fn unlock_shared(&self) {
-        self.0.unlock_read();
+        if !self.0.unlock_read_calm() {
+            // SAFETY: for a read-write lock.
+            unsafe { slow::slow(self, None, busy::unlock_read) };
+        }
     }
 
     #[inline]
     fn lock_exclusive(&self) {
-        self.0.write();
+        if !self.0.try_write_calm() {
+            busy::acquire(self, Want::Write, None);
+        }
     }
 
     #[inline]
@@ -51,7 +60,10 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
 
     #[inline]
     unsafe fn unlock_exclusive(&self) {
-        self.0.unlock_write();
+        if !self.0.unlock_write_calm() {
+            // SAFETY: for a read-write lock.
+            unsafe { slow::slow(self, None, busy::unlock_write) };
+        }
     }
 
     #[inline]
@@ -68,11 +80,21 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
 // SAFETY: these release as their namesakes do, to a chosen waiter.
 unsafe impl lock_api::RawRwLockFair for RawRwLock {
     unsafe fn unlock_shared_fair(&self) {
-        self.0.unlock_read_fair();
+        if slow::watcher().is_none() {
+            self.0.unlock_read_fair();
+        } else {
+            // SAFETY: for a read-write lock.
+            unsafe { slow::slow(self, None, busy::unlock_read_fair) };
+        }
     }
 
     unsafe fn unlock_exclusive_fair(&self) {
-        self.0.unlock_write_fair();
+        if slow::watcher().is_none() {
+            self.0.unlock_write_fair();
+        } else {
+            // SAFETY: for a read-write lock.
+            unsafe { slow::slow(self, None, busy::unlock_write_fair) };
+        }
     }
 }
 
@@ -82,26 +104,28 @@ unsafe impl lock_api::RawRwLockTimed for RawRwLock {
     type Instant = Instant;
 
     fn try_lock_shared_for(&self, timeout: Duration) -> bool {
-        self.0.read_until(READERS, Some(deadline::after(timeout)))
+        self.0.try_read_simply(READERS) || busy::acquire(self, Want::Read, Some(deadline::after(timeout)))
     }
 
     fn try_lock_shared_until(&self, instant: Instant) -> bool {
-        self.0.read_until(READERS, Some(deadline::at(instant)))
+        self.0.try_read_simply(READERS) || busy::acquire(self, Want::Read, Some(deadline::at(instant)))
     }
 
     fn try_lock_exclusive_for(&self, timeout: Duration) -> bool {
-        self.0.write_until(Some(deadline::after(timeout)))
+        self.0.try_write_calm() || busy::acquire(self, Want::Write, Some(deadline::after(timeout)))
     }
 
     fn try_lock_exclusive_until(&self, instant: Instant) -> bool {
-        self.0.write_until(Some(deadline::at(instant)))
+        self.0.try_write_calm() || busy::acquire(self, Want::Write, Some(deadline::at(instant)))
     }
 }
 
 // SAFETY: a recursive reader is a reader.
 unsafe impl lock_api::RawRwLockRecursive for RawRwLock {
     fn lock_shared_recursive(&self) {
-        self.0.read_recursive(None);
+        if !self.0.try_read_recursive() {
+            busy::acquire(self, Want::ReadAgain, None);
+        }
     }
 
     fn try_lock_shared_recursive(&self) -> bool {
@@ -112,25 +136,32 @@ unsafe impl lock_api::RawRwLockRecursive for RawRwLock {
 // SAFETY: as above.
 unsafe impl lock_api::RawRwLockRecursiveTimed for RawRwLock {
     fn try_lock_shared_recursive_for(&self, timeout: Duration) -> bool {
-        self.0.read_recursive(Some(deadline::after(timeout)))
+        self.0.try_read_recursive() || busy::acquire(self, Want::ReadAgain, Some(deadline::after(timeout)))
     }
 
     fn try_lock_shared_recursive_until(&self, instant: Instant) -> bool {
-        self.0.read_recursive(Some(deadline::at(instant)))
+        self.0.try_read_recursive() || busy::acquire(self, Want::ReadAgain, Some(deadline::at(instant)))
     }
 }
 
 // SAFETY: the write lock turns into a read lock without being free in between.
 unsafe impl lock_api::RawRwLockDowngrade for RawRwLock {
     unsafe fn downgrade(&self) {
-        self.0.downgrade();
+        if slow::watcher().is_none() {
+            self.0.downgrade();
+        } else {
+            // SAFETY: for a read-write lock.
+            unsafe { slow::slow(self, None, busy::downgrade) };
+        }
     }
 }
 
 // SAFETY: one upgradable holder at a time, which excludes writers, and becomes one only without readers.
 unsafe impl lock_api::RawRwLockUpgrade for RawRwLock {
     fn lock_upgradable(&self) {
-        self.0.upgradable(None);
+        if !self.0.try_upgradable() {
+            busy::acquire(self, Want::Upgradable, None);
+        }
     }
 
     fn try_lock_upgradable(&self) -> bool {
@@ -142,7 +173,7 @@ unsafe impl lock_api::RawRwLockUpgrade for RawRwLock {
     }
 
     unsafe fn upgrade(&self) {
-        self.0.upgrade(None);
+        busy::upgrade(self, None);
     }
 
     unsafe fn try_upgrade(&self) -> bool {
@@ -164,25 +195,30 @@ unsafe impl lock_api::RawRwLockUpgradeDowngrade for RawRwLock {
     }
 
     unsafe fn downgrade_to_upgradable(&self) {
-        self.0.downgrade_to_upgradable();
+        if slow::watcher().is_none() {
+            self.0.downgrade_to_upgradable();
+        } else {
+            // SAFETY: for a read-write lock.
+            unsafe { slow::slow(self, None, busy::downgrade_to_upgradable) };
+        }
     }
 }
 
 // SAFETY: on `true` the lock is held as after the untimed form; on `false` as before.
 unsafe impl lock_api::RawRwLockUpgradeTimed for RawRwLock {
     fn try_lock_upgradable_for(&self, timeout: Duration) -> bool {
-        self.0.upgradable(Some(deadline::after(timeout)))
+        self.0.try_upgradable() || busy::acquire(self, Want::Upgradable, Some(deadline::after(timeout)))
     }
 
     fn try_lock_upgradable_until(&self, instant: Instant) -> bool {
-        self.0.upgradable(Some(deadline::at(instant)))
+        self.0.try_upgradable() || busy::acquire(self, Want::Upgradable, Some(deadline::at(instant)))
     }
 
     unsafe fn try_upgrade_for(&self, timeout: Duration) -> bool {
-        self.0.upgrade(Some(deadline::after(timeout)))
+        busy::upgrade(self, Some(deadline::after(timeout)))
     }
 
     unsafe fn try_upgrade_until(&self, instant: Instant) -> bool {
-        self.0.upgrade(Some(deadline::at(instant)))
+        busy::upgrade(self, Some(deadline::at(instant)))
     }
 }

@@ -209,6 +209,8 @@ fn stress(threads: usize, duration: Duration) {
 fn all_locks_mixed_with_2_16_and_256_threads() {
     let seconds: f64 =
         std::env::var("SPINPARK_STRESS_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(6.0);
+    // With `SPINPARK_PROFILE_DIR` the slow paths are watched.
+    let _profile = spinpark::profile::start_from_environment().expect("a profile");
     let start = Instant::now();
     for threads in [2, 16, 256] {
         stress(threads, Duration::from_secs_f64(seconds / 3.0));

@@ -48,7 +48,7 @@
 //!   holds it, does that under the queue lock, ends all such releases by [`Platform::heavy_fence`], and looks whether
 //!   its mark is still there. From then on until the marks have gone, each release sees `LOCKED` or `ATTENTION` and
 //!   is a read-modify-write: the queue is unlocked with `ATTENTION` while the word is marked. (`WAKING` is only ever
-//!   set while `WAITERS` is.)
+//!   set while `WAITERS` is. A profiler that wants to see a release asks for `ATTENTION` without a mark.)
 //! - **A2** A spinner sets `SPINNER` without a fence, and only beside `WAITERS` or readers: with nobody queued there is nobody
 //!   whom a release would wake. A writer's release may wipe it out (A1), and then others may set and clear it: it is a hint;
 //!   who clears it without acquiring looks at the queue (L1).
@@ -203,14 +203,33 @@ impl<P: Platform> LockCore<P> {
     /// T5 from a word that was just seen.
     #[inline]
     pub(crate) fn release_seen(&self, release: Release, seen: u32) {
+        if !self.release_at_once(release, seen) {
+            self.release_slow(release);
+        }
+    }
+
+    /// T5 from a word that was just seen, if that is nobody else's business; on `false` nothing was done.
+    #[inline]
+    pub(crate) fn release_at_once(&self, release: Release, seen: u32) -> bool {
         let after = word::released(seen, release);
         // A forked child may have inherited flags that mean nothing here; the slow path knows.
         let calm =
             seen & word::FLAGS == 0 || (!word::must_look(seen, after, release) && P::generation() == 0);
-        if !calm || self.word().compare_exchange(seen, after, ReleaseOrder, Relaxed).is_err() {
-            self.release_slow(release);
-        } else if word::is_waking(seen) {
+        let released = calm && self.word().compare_exchange(seen, after, ReleaseOrder, Relaxed).is_ok();
+        if released && word::is_waking(seen) {
             P::passed_woken();
+        }
+        released
+    }
+
+    /// Makes the writer, which is the calling thread, release by [`LockCore::release_busy`], for who observes it. A hint: a
+    /// waiter that leaves at its deadline may end it.
+    ///
+    /// `ATTENTION` without a mark is nothing new: a waiter that leaves between the look at the word and the unlock of the
+    /// queue leaves it too. A3 clears it.
+    pub(crate) fn draw_attention(&self) {
+        if !word::is_marked(self.peek()) {
+            self.lock_queue().draws_attention = true;
         }
     }
 
@@ -254,7 +273,7 @@ impl<P: Platform> LockCore<P> {
         if queue.was_inherited() {
             self.word().fetch_and(!word::FLAGS, Relaxed);
         }
-        Guard { core: self, queue }
+        Guard { core: self, queue, draws_attention: false }
     }
 }
 
@@ -262,6 +281,8 @@ impl<P: Platform> LockCore<P> {
 pub(crate) struct Guard<'a, P: Platform> {
     core: &'a LockCore<P>,
     queue: QueueGuard<'a, P>,
+    /// Releases have to look, marked or not.
+    draws_attention: bool,
 }
 
 impl<'a, P: Platform> Deref for Guard<'a, P> {
@@ -280,7 +301,7 @@ impl<P: Platform> DerefMut for Guard<'_, P> {
 
 impl<P: Platform> Drop for Guard<'_, P> {
     fn drop(&mut self) {
-        let attention = word::is_marked(self.core.peek());
+        let attention = self.draws_attention || word::is_marked(self.core.peek());
         self.queue.set_attention(attention);
     }
 }

@@ -63,6 +63,13 @@ impl Release {
     pub fn role(&self) -> Role {
         self.facts.role
     }
+
+    /// It is not measured if it began before `time`, ticks.
+    pub(crate) fn forget_before(&mut self, time: u64) {
+        if self.facts.since < time {
+            self.facts.since = 0;
+        }
+    }
 }
 
 impl Recorder {
@@ -106,8 +113,12 @@ impl Recorder {
         if outcomes & bit(Outcome::Parked) != 0 {
             outcomes &= !bit(Outcome::Spun); // it slept first
         }
+        let mut holder = wait.holder;
         if let Some(side) = self.side.get() {
             let slot = hash(call.address);
+            if holder == NONE {
+                holder = side.releases[slot].load(Relaxed).wrapping_sub(1);
+            }
             side.holders[slot].store((own.number() + 1) as u16, Relaxed);
             if side.handed[slot].load(Relaxed) != 0 && outcomes & bit(Outcome::Parked) != 0 {
                 side.handed[slot].store(0, Relaxed);
@@ -122,10 +133,7 @@ impl Recorder {
             };
         }
         let ticks = end.saturating_sub(wait.start);
-        Ended {
-            facts: wait.facts,
-            waited: Waited { ticks, end, holder: wait.holder, queue: wait.queue, outcomes },
-        }
+        Ended { facts: wait.facts, waited: Waited { ticks, end, holder, queue: wait.queue, outcomes } }
     }
 
     /// The lock was had after a wait.
@@ -133,6 +141,13 @@ impl Recorder {
         let Some(facts) = ended.facts else { return };
         let facts = Facts { wait: Some(ended.waited), since: ended.waited.end, ..facts };
         self.note(own, call.address, facts);
+    }
+
+    /// The lock was had after a wait, and nobody sees when it is let go: the wait is written down.
+    pub fn acquired_unseen(&self, own: &Own, ended: &Ended) {
+        if let Some(facts) = ended.facts {
+            self.write(own, &Facts { wait: Some(ended.waited), since: 0, ..facts }, 0);
+        }
     }
 
     /// The time was over before the lock was had.

@@ -4,6 +4,7 @@
 //! |--------------|----------------------------------------------------------------------------------|
 //! | `hold`       | what happens to a lock, from the wait for it to its release                         |
 //! | `condvar`    | waits for signals                                                                   |
+//! | `library`    | what is particular about the Rust library's locks: names, releases that are not seen |
 //! | `tally`      | adding up: counters, histograms, strips                                           |
 //! | `place`      | what a thread has seen lately                                                      |
 //! | `own`        | a thread's table, and what it holds                                               |
@@ -37,6 +38,7 @@ mod condvar;
 mod file;
 mod hold;
 mod index;
+mod library;
 mod lock;
 mod maps;
 mod own;

@@ -11,8 +11,10 @@
 //! | `holders`   | lock → table of the latest who had to wait for it  | that thread                                       |
 //! | `signals`   | condition variable → time of the latest signal    | who signals                                       |
 //! | `handed`    | lock → it was handed over                          | who releases; cleared by who gets it               |
+//! | `releases`  | lock → the stack that let it go to a waiter        | who releases; cleared by the first who waits        |
+//! | `disturbed` | lock → since when holds of it may have ended unseen| who gives up waiting                               |
 //!
-//! The last four are indexed by a hash of the address, and are right as long as no two busy locks share one. Nothing here
+//! The last two are for the library's locks ([`super::library`]). Those from `queues` on are indexed by a hash of the address, and are right as long as no two busy locks share one. Nothing here
 //! is written by those who neither wait nor release to somebody who does.
 
 use core::mem::size_of;
@@ -56,6 +58,9 @@ pub(crate) struct Side {
     pub(crate) holders: [AtomicU16; HASHES],
     pub(crate) signals: [AtomicU64; HASHES],
     pub(crate) handed: [AtomicU8; HASHES],
+    /// Stack + 1.
+    pub(crate) releases: [AtomicU32; HASHES],
+    pub(crate) disturbed: [AtomicU64; HASHES],
     created: [Created; CREATED],
     /// Code that the latest snapshot of the maps has.
     pub(crate) code: super::maps::Code,

@@ -42,8 +42,17 @@ const PREFIXES: [&str; 26] = [
 /// Templates: what the guards of C++ are called, in front of `<`.
 const GUARDS: [&str; 4] = ["std::lock_guard", "std::unique_lock", "std::shared_lock", "std::scoped_lock"];
 
-/// Rust's crates of locks, in which every function is a wrapper.
-const CRATES: [&str; 4] = ["lock_api::", "parking_lot::", "parking_lot_core::", "spinpark::"];
+/// Rust's crates of locks, in which every function is a wrapper, and what drops their guards.
+const CRATES: [&str; 8] = [
+    "lock_api::",
+    "parking_lot::",
+    "parking_lot_core::",
+    "spinpark::",
+    "spinpark_locks::",
+    "core::ptr::drop_in_place<lock_api::",
+    "core::ptr::drop_glue<lock_api::",
+    "core::mem::drop",
+];
 
 /// How the names of classes end that are nothing but locks, in lower case.
 const CLASSES: [&str; 6] = ["lock", "mutex", "latch", "condvar", "guard", "locker"];
@@ -131,6 +140,13 @@ mod tests {
             "f()",
         ]);
         assert_eq!(guard, ["f()"]);
+        let dropped = names(&[
+            "<lock_api::mutex::MutexGuard<R,T> as core::ops::drop::Drop>::drop",
+            "core::ptr::drop_in_place<lock_api::mutex::MutexGuard<spinpark::raw_mutex::RawMutex,u32>>",
+            "core::mem::drop",
+            "program::update",
+        ]);
+        assert_eq!(dropped, ["program::update"]);
         assert_eq!(names(&["std::lock_guards::mine()", "main"]), ["std::lock_guards::mine()", "main"]);
         let classes = names(&[
             "kyotocabinet::RWLock::lock_writer()",

@@ -1,0 +1,92 @@
+//! What is particular about the locks of the Rust library: they watch themselves, on their slow paths only.
+//!
+//! An acquisition that had not to wait is not seen, and so its holder is not noted. But a release to somebody who waits is
+//! slow, and so it is known where the lock was let go: that stands in for where it was taken.
+//!
+//! The release of a lock that was waited for is made slow, to end the hold; but a waiter that gives up may make it fast
+//! again. So a hold counts as measured only if nobody has given up since it began.
+
+use core::sync::atomic::Ordering::{Relaxed, Release};
+
+use super::hold::Letting;
+use super::own::{Facts, Own};
+use super::place::Call;
+use super::registry::Met;
+use super::side::hash;
+use super::Recorder;
+use crate::format::{RegionId, NONE};
+
+impl Recorder {
+    /// The thread is about to wait: what is noted of this lock has ended unseen.
+    pub fn forget_hold(&self, own: &Own, address: usize) {
+        if let Some(found) = own.find(address) {
+            let facts = own.remove(found);
+            self.write(own, &Facts { since: 0, ..facts }, 0);
+        }
+    }
+
+    /// The thread is about to wait, and perhaps the first who does.
+    pub fn forget_release(&self, address: usize) {
+        let Some(side) = self.side.get() else { return };
+        let slot = hash(address);
+        if side.queues[slot].load(Relaxed) == 0 {
+            side.releases[slot].store(0, Relaxed);
+        }
+    }
+
+    /// A waiter has given up.
+    pub fn disturb(&self, address: usize) {
+        if let Some(side) = self.side.get() {
+            side.disturbed[hash(address)].store(self.now(), Relaxed);
+        }
+    }
+
+    /// As [`Recorder::release`]; the hold is not measured if an earlier one may have ended unseen. If the lock is not noted
+    /// and somebody waits for it, notes where it is let go.
+    pub fn release_seen(&self, own: &Own, call: &Call) -> Letting {
+        let Some(side) = self.side.get() else { return Letting::Unknown };
+        let slot = hash(call.address);
+        let mut letting = self.release(own, call.address);
+        match &mut letting {
+            Letting::Last(release) => release.forget_before(side.disturbed[slot].load(Relaxed)),
+            _ if side.queues[slot].load(Relaxed) != 0 => {
+                let stack = self.stack(own, call.site);
+                side.releases[slot].store(stack.wrapping_add(1), Relaxed);
+            }
+            _ => {}
+        }
+        letting
+    }
+
+    /// The lock that is called for has this name. If it had another one, what was there is gone.
+    pub fn name(&self, own: &Own, call: &Call, name: &[u8]) {
+        if let Some((_, lock)) = self.find_lock(call.address) {
+            let text = lock.name.load(Relaxed);
+            let is_other = text != NONE && !self.is_text(text, name);
+            if is_other || lock.kind.load(Relaxed) != (call.kind)(call.address) as u32 {
+                self.destroyed(call.address);
+            } else if text != NONE {
+                return;
+            }
+        }
+        let stack = self.stack(own, call.site);
+        let met = || Met { address: call.address, kind: (call.kind)(call.address), stack };
+        let Some((_, lock)) = self.meet(call.address, met) else { return };
+        let Some(length) = u32::try_from(name.len()).ok().and_then(|length| length.checked_add(1)) else {
+            return;
+        };
+        let Some((start, text)) = self.file.claim_many::<u8>(RegionId::Text, length) else { return };
+        // SAFETY: so many bytes were claimed for this thread; they are all zero, and the last one stays so.
+        unsafe { core::ptr::copy_nonoverlapping(name.as_ptr(), text, name.len()) };
+        lock.name.store(start, Release);
+    }
+
+    /// Whether the name at `start` is `name`, which has no zero.
+    fn is_text(&self, start: u32, name: &[u8]) -> bool {
+        let has = |(at, byte): (u32, u8)| {
+            // SAFETY: a name that was written, or what is behind it in the region, which is larger than any.
+            unsafe { *self.file.at::<u8>(RegionId::Text, start + at) == byte }
+        };
+        (0..).zip(name.iter().copied().chain([0])).all(has)
+    }
+}

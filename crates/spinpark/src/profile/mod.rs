@@ -1,0 +1,236 @@
+//! A profile of this crate's locks: which of them threads wait for, where, for how long, and who let them wait.
+//!
+//! ```no_run
+//! use spinpark::{profile, Mutex};
+//!
+//! static STORE: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+//!
+//! fn main() -> Result<(), profile::Error> {
+//!     let profile = profile::start("profiles")?;
+//!     profile::name(&STORE, "store");
+//!     // The work.
+//!     STORE.lock().push(1);
+//!     profile.stop();
+//!     Ok(())
+//! }
+//! ```
+//!
+//! Then `spinpark report profiles` shows it, and `spinpark top` while the program runs. There is no feature to enable, and
+//! a profile that is not started costs nothing: fast paths are the same, slow ones load a pointer more.
+//!
+//! # What is recorded
+//!
+//! Locks watch themselves on their slow paths, so what is seen is what had to wait (the detail `contended`).
+//!
+//! | of                      | is recorded                                                                                |
+//! |-------------------------|--------------------------------------------------------------------------------------------|
+//! | each wait               | its length, its outcome, the stack of who waited, how many waited with it                   |
+//! | who let it wait         | the stack that took the lock, if that had had to wait as well; else the one that let it go   |
+//! | holds                   | how long, for who had had to wait: of [`Mutex`](crate::Mutex), and of a writer              |
+//! | releases                | how many woke somebody                                                                     |
+//! | [`Condvar`]             | the wait for a notification, apart from the way back; notifications that found somebody      |
+//!
+//! Not recorded: acquisitions that had not to wait, tries that fail, [`McsLock`](crate::McsLock) and
+//! [`SpinnerQueue`](crate::SpinnerQueue). The hold of a reader, or of an upgradable reader, is not measured. An upgradable
+//! reader and an upgrade are counted as writers; a [`ReentrantMutex`] as the mutex that it is made of. If a waiter gives up
+//! at its deadline, the hold that it waited for is not measured.
+//!
+//! A lock is where it is: one that is dropped is not noticed, and what comes to lie in its place is counted with it, unless it
+//! is [named](name).
+//!
+//! # Beside the profiler
+//!
+//! `spinpark profile PROG` watches the program's pthread locks. This module has tables and a file of its own, so both may
+//! run: each has its locks, and neither sees the other's. In one directory the second file is `PID-2.spinprof`, and
+//! `spinpark report` shows both.
+//!
+//! # Forks, threads, ends
+//!
+//! A forked child begins a file of its own when one of its locks first has to wait; names are to be given again there.
+//! Threads need not know of the profile, and may end at any time. A program that is killed leaves what it had recorded; what a
+//! thread has to add about a lock that it holds is missing then, and also after [`Profile::stop`].
+
+mod watch;
+
+use std::error;
+use std::ffi::CString;
+use std::fmt;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use spinpark_observe::recorder::Failure;
+
+use crate::raw_mutex::{self, RawMutex};
+use crate::raw_rwlock::RawRwLock;
+use crate::{condvar, slow_rwlock, Condvar, RawThreadId};
+
+/// The environment variable that [`start_from_environment`] looks for.
+pub const VARIABLE: &str = "SPINPARK_PROFILE_DIR";
+
+/// Why nothing is recorded.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// A process records once, and this one does or did.
+    Again,
+    /// The file could not be created in this directory.
+    Create(PathBuf, io::Error),
+    /// There is no room for the file, or no memory, or files of this process may not be as long.
+    NoRoom,
+    /// On this processor profiles are not recorded.
+    Unsupported,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Again => write!(f, "this process records its locks already, or did: a process does that once"),
+            Self::Create(directory, error) => write!(
+                f,
+                "no profile can be created in {}: {error}; name a directory that can be written",
+                directory.display()
+            ),
+            Self::NoRoom => write!(
+                f,
+                "there is no room for a profile: free some memory or disk, or raise the limit of the length of files \
+                 (`ulimit -f`)"
+            ),
+            Self::Unsupported => write!(f, "profiles are recorded on x86-64 only"),
+        }
+    }
+}
+
+impl error::Error for Error {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            Self::Create(_, error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// A profile that is being recorded, until this is dropped or the program exits.
+#[derive(Debug)]
+#[must_use = "a profile that is dropped has ended"]
+pub struct Profile(());
+
+impl Profile {
+    /// Ends the profile.
+    pub fn stop(self) {}
+
+    /// Lets it be recorded until the program exits.
+    pub fn keep(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Profile {
+    fn drop(&mut self) {
+        watch::stop();
+    }
+}
+
+/// Records what the locks of this process do from now on, in the file `PID.spinprof` of `directory`, which is created if
+/// it is not there.
+///
+/// Takes about a millisecond, and memory for the tables as they fill. Threads that wait already are not seen.
+///
+/// # Errors
+///
+/// See [`Error`].
+pub fn start(directory: impl AsRef<Path>) -> Result<Profile, Error> {
+    let directory = directory.as_ref();
+    let failed = |error| Error::Create(directory.to_owned(), error);
+    std::fs::create_dir_all(directory).map_err(failed)?;
+    // A forked child may be somewhere else.
+    let path = std::path::absolute(directory).map_err(failed)?;
+    let path = CString::new(path.as_os_str().as_bytes()).map_err(|error| failed(error.into()))?;
+    match watch::start(path) {
+        Ok(()) => Ok(Profile(())),
+        Err(None) if cfg!(target_arch = "x86_64") => Err(Error::Again),
+        Err(None) => Err(Error::Unsupported),
+        Err(Some(Failure::Create(error))) => Err(failed(io::Error::from_raw_os_error(error))),
+        Err(Some(Failure::TooLong | Failure::NoRoom)) => Err(Error::NoRoom),
+    }
+}
+
+/// As [`start`], if the environment variable `SPINPARK_PROFILE_DIR` names a directory; `None` if it does not, or is empty.
+///
+/// A program that is started by `spinpark profile` has that variable: then its library locks are recorded beside its pthread
+/// locks.
+///
+/// ```
+/// fn main() -> Result<(), spinpark::profile::Error> {
+///     let _profile = spinpark::profile::start_from_environment()?;
+///     Ok(())
+/// }
+/// ```
+///
+/// # Errors
+///
+/// As [`start`].
+pub fn start_from_environment() -> Result<Option<Profile>, Error> {
+    match std::env::var_os(VARIABLE).filter(|directory| !directory.is_empty()) {
+        Some(directory) => start(directory).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Gives a lock a name, by which the profile calls it. Without one it is called by the static variable that it is, or by
+/// the place that first waited for it.
+///
+/// The name belongs to the place where the lock is: name it where it stays. A new name says that the lock there is
+/// another one now. While nothing is recorded, this does nothing. What is behind a zero byte is left out.
+pub fn name<L: Named + ?Sized>(lock: &L, name: &str) {
+    watch::name(lock, name);
+}
+
+/// A lock that can have a name: [`Mutex`](crate::Mutex), [`ReentrantMutex`], [`RwLock`](crate::RwLock), [`Condvar`].
+pub trait Named: sealed::Lock {}
+
+impl<L: sealed::Lock + ?Sized> Named for L {}
+
+mod sealed {
+    use spinpark_observe::recorder::{Call, Site};
+
+    pub trait Lock {
+        /// What it is called for.
+        #[doc(hidden)]
+        fn call(&self, site: Site) -> Call;
+    }
+}
+
+use sealed::Lock;
+use spinpark_observe::format::Role;
+use spinpark_observe::recorder::{Call, Site};
+
+#[allow(unused_imports)] // for the documentation
+use crate::ReentrantMutex;
+
+impl<T: ?Sized> Lock for lock_api::Mutex<RawMutex, T> {
+    fn call(&self, site: Site) -> Call {
+        // SAFETY: only its address is taken.
+        raw_mutex::call(unsafe { self.raw() }, site)
+    }
+}
+
+impl<T: ?Sized> Lock for lock_api::ReentrantMutex<RawMutex, RawThreadId, T> {
+    fn call(&self, site: Site) -> Call {
+        // SAFETY: only its address is taken.
+        raw_mutex::call(unsafe { self.raw() }, site)
+    }
+}
+
+impl<T: ?Sized> Lock for lock_api::RwLock<RawRwLock, T> {
+    fn call(&self, site: Site) -> Call {
+        // SAFETY: only its address is taken.
+        slow_rwlock::call(unsafe { self.raw() }, Role::Write, site)
+    }
+}
+
+impl Lock for Condvar {
+    fn call(&self, site: Site) -> Call {
+        condvar::call(self, site)
+    }
+}

@@ -1,0 +1,203 @@
+//! The watcher of slow paths that records.
+
+use std::ffi::{c_int, CStr, CString};
+use std::sync::atomic::AtomicU8;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::OnceLock;
+
+use spinpark_linux::Linux;
+use spinpark_observe::format::{Detail, Locks};
+use spinpark_observe::recorder::{Call, Failure, Letting, Own, Recorder, Settings, Site};
+use spinpark_platform::{Deadline, Platform};
+
+use super::Named;
+use crate::slow::{self, Acquisition, Watcher};
+
+static RECORDER: Recorder = Recorder::new();
+
+/// Nothing is recorded, and nothing was.
+const NEW: u8 = 0;
+/// Somebody starts.
+const STARTING: u8 = 1;
+const ON: u8 = 2;
+/// A forked child whose locks have not had to wait yet.
+const FORKED: u8 = 3;
+const OVER: u8 = 4;
+static STATE: AtomicU8 = AtomicU8::new(NEW);
+
+/// Where files are created; known once there is one.
+static DIRECTORY: OnceLock<CString> = OnceLock::new();
+
+static WATCHER: Watcher = Watcher { acquire, release, wait, signal };
+
+/// Starts. `None`: it was started before, or cannot be on this processor.
+pub(super) fn start(directory: CString) -> Result<(), Option<Failure>> {
+    let is_first = || STATE.compare_exchange(NEW, STARTING, Acquire, Relaxed).is_ok();
+    if !cfg!(target_arch = "x86_64") || !is_first() {
+        return Err(None);
+    }
+    RECORDER.prepare();
+    if let Err(failure) = record(&directory) {
+        STATE.store(NEW, Release);
+        return Err(Some(failure));
+    }
+    let _ = DIRECTORY.set(directory); // nobody else has got here
+                                      // SAFETY: registers a function that is sound to run in a forked child. Without memory it fails; then a child writes to
+                                      // its parent's file.
+    unsafe { libc::pthread_atfork(None, None, Some(in_forked_child)) };
+    // SAFETY: registers a function that may run at any time. If it fails, the file says that the program was killed.
+    unsafe { libc::atexit(at_exit) };
+    slow::watch(Some(&WATCHER));
+    Ok(())
+}
+
+/// Creates the file.
+fn record(directory: &CStr) -> Result<(), Failure> {
+    let settings = Settings { directory, detail: Detail::Contended, locks: Locks::Library, sample_every: 0 };
+    RECORDER.start(&settings)?;
+    spinpark_linux::observe(Some(observe));
+    STATE.store(ON, Release);
+    Ok(())
+}
+
+/// Ends it.
+pub(super) fn stop() {
+    slow::watch(None);
+    finish();
+}
+
+fn finish() {
+    if STATE.swap(OVER, Relaxed) == ON {
+        spinpark_linux::observe(None);
+        RECORDER.finish();
+    }
+}
+
+extern "C" fn at_exit() {
+    finish();
+}
+
+unsafe extern "C" fn in_forked_child() {
+    if STATE.load(Relaxed) == ON {
+        RECORDER.forget();
+        STATE.store(FORKED, Relaxed);
+    }
+}
+
+extern "C" fn observe(event: c_int) {
+    RECORDER.observe(event as u32);
+}
+
+/// Whether anything is recorded now.
+fn is_on() -> bool {
+    match STATE.load(Acquire) {
+        // Somebody may have switched it off, in the file.
+        ON => RECORDER.wanted() != Detail::Off,
+        FORKED => restart(),
+        _ => false,
+    }
+}
+
+/// The first wait in a forked child.
+#[cold]
+fn restart() -> bool {
+    let is_first = STATE.compare_exchange(FORKED, STARTING, Acquire, Relaxed).is_ok();
+    let is_on = is_first && DIRECTORY.get().is_some_and(|directory| record(directory).is_ok());
+    if is_first && !is_on {
+        STATE.store(OVER, Release);
+    }
+    is_on
+}
+
+fn enter<'a>() -> Option<&'a Own> {
+    if is_on() {
+        RECORDER.enter()
+    } else {
+        None
+    }
+}
+
+fn acquire(call: &Call, lock: &dyn Acquisition) -> bool {
+    // First of all: a thread's first entry takes its time.
+    let start = RECORDER.now();
+    if lock.at_once() {
+        return true;
+    }
+    let Some(own) = enter() else { return lock.block() };
+    RECORDER.forget_hold(own, call.address);
+    RECORDER.forget_release(call.address);
+    let wait = RECORDER.begin_wait(own, call, start, lock.owner(), false);
+    // While it blocks, signal handlers may use locks.
+    RECORDER.leave();
+    let is_acquired = lock.block();
+    let Some(own) = RECORDER.enter() else { return is_acquired };
+    let ended = RECORDER.end_wait(own, call, &wait);
+    if !is_acquired {
+        RECORDER.gave_up(own, &ended);
+        RECORDER.disturb(call.address);
+    } else if lock.draw_attention() {
+        RECORDER.acquired(own, call, &ended);
+    } else {
+        RECORDER.acquired_unseen(own, &ended);
+    }
+    RECORDER.leave();
+    is_acquired
+}
+
+fn release(call: &Call, release: &dyn Fn()) {
+    let Some(own) = enter() else { return release() };
+    let letting = RECORDER.release_seen(own, call);
+    RECORDER.begin_release(call.address);
+    release();
+    if let Letting::Last(hold) = &letting {
+        RECORDER.released(own, hold);
+    }
+    if RECORDER.end_release() {
+        RECORDER.woke(own, call.address, call.role);
+    }
+    RECORDER.leave();
+}
+
+fn wait(call: &Call, deadline: Option<Deadline>, wait: &dyn Fn() -> bool) -> bool {
+    let Some(own) = enter() else { return wait() };
+    let begun = RECORDER.begin_signal_wait(own, call);
+    RECORDER.leave();
+    let is_timed_out = wait();
+    let Some(own) = RECORDER.enter() else { return is_timed_out };
+    let late = deadline.filter(|_| is_timed_out);
+    let late = late.map(|deadline| Linux::now(deadline.clock).saturating_sub(deadline.at));
+    RECORDER.end_signal_wait(own, call, &begun, late);
+    RECORDER.leave();
+    is_timed_out
+}
+
+fn signal(call: &Call) {
+    if let Some(own) = enter() {
+        RECORDER.signal(own, call);
+        RECORDER.leave();
+    }
+}
+
+/// A name, and what has it.
+struct Naming<'a> {
+    call: Call,
+    name: &'a str,
+}
+
+/// Gives a lock a name.
+pub(super) fn name<L: Named + ?Sized>(lock: &L, name: &str) {
+    let nowhere = Site { stack: std::ptr::null(), frame: std::ptr::null() };
+    let naming = Naming { call: lock.call(nowhere), name };
+    // SAFETY: for a naming.
+    unsafe { slow::slow(&naming, None, name_slowly) };
+}
+
+unsafe extern "C" fn name_slowly(naming: *const (), _: *const (), site: Site) -> bool {
+    // SAFETY: the caller's naming.
+    let naming = unsafe { &*naming.cast::<Naming<'_>>() };
+    let name = naming.name.split('\0').next().unwrap_or_default();
+    let Some(own) = enter() else { return false };
+    RECORDER.name(own, &Call { site, ..naming.call }, name.as_bytes());
+    RECORDER.leave();
+    true
+}

@@ -1,0 +1,147 @@
+//! The slow paths of the read-write lock, one function each: see [`slow`](crate::slow).
+
+use spinpark_linux::Linux;
+use spinpark_locks as locks;
+use spinpark_observe::format::{Kind, Role};
+use spinpark_observe::recorder::{Call, Site};
+use spinpark_platform::Deadline;
+
+use crate::raw_rwlock::{RawRwLock, READERS};
+use crate::slow::{self, Acquisition};
+
+/// What a read-write lock is wanted for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Want {
+    Read,
+    ReadAgain,
+    Write,
+    Upgradable,
+    Upgrade,
+}
+
+impl Want {
+    /// In which role it is counted: who is to be alone, be it among the upgradable, writes.
+    fn role(self) -> Role {
+        match self {
+            Self::Read | Self::ReadAgain => Role::Read,
+            Self::Write | Self::Upgradable | Self::Upgrade => Role::Write,
+        }
+    }
+}
+
+/// What remains of an acquisition that did not succeed at once.
+#[inline(always)]
+pub(crate) fn acquire(lock: &RawRwLock, want: Want, deadline: Option<Deadline>) -> bool {
+    let path = match want {
+        Want::Read => read,
+        Want::ReadAgain => read_again,
+        Want::Write => write,
+        Want::Upgradable => upgradable,
+        Want::Upgrade => upgrade_busy,
+    };
+    // SAFETY: for a read-write lock.
+    unsafe { slow::slow(lock, deadline.as_ref(), path) }
+}
+
+/// From upgradable to alone.
+#[inline(always)]
+pub(crate) fn upgrade(lock: &RawRwLock, deadline: Option<Deadline>) -> bool {
+    match slow::watcher() {
+        None => lock.0.upgrade(deadline),
+        Some(_) => acquire(lock, Want::Upgrade, deadline),
+    }
+}
+
+pub(crate) fn call(lock: &RawRwLock, role: Role, site: Site) -> Call {
+    let address: *const RawRwLock = lock;
+    Call { address: address as usize, role, kind: |_| Kind::RwLock, site }
+}
+
+struct Lock<'a> {
+    lock: &'a locks::RawRwLock<Linux>,
+    want: Want,
+    deadline: Option<Deadline>,
+}
+
+impl Acquisition for Lock<'_> {
+    fn at_once(&self) -> bool {
+        match self.want {
+            Want::Read => self.lock.try_read(READERS),
+            Want::ReadAgain => self.lock.try_read_recursive(),
+            Want::Write => self.lock.try_write(),
+            Want::Upgradable => self.lock.try_upgradable(),
+            Want::Upgrade => self.lock.try_upgrade(),
+        }
+    }
+
+    fn block(&self) -> bool {
+        match self.want {
+            Want::Read => self.lock.read_until(READERS, self.deadline),
+            Want::ReadAgain => self.lock.read_recursive(self.deadline),
+            Want::Write => self.lock.write_until(self.deadline),
+            Want::Upgradable => self.lock.upgradable(self.deadline),
+            Want::Upgrade => self.lock.upgrade(self.deadline),
+        }
+    }
+
+    fn owner(&self) -> u32 {
+        self.lock.owner()
+    }
+
+    fn draw_attention(&self) -> bool {
+        let is_alone = matches!(self.want, Want::Write | Want::Upgrade);
+        if is_alone {
+            self.lock.draw_attention();
+        }
+        is_alone
+    }
+}
+
+/// Declares slow ways in.
+macro_rules! ways_in {
+    ($($name:ident = $want:ident;)*) => {$(
+        unsafe extern "C" fn $name(lock: *const (), deadline: *const (), site: Site) -> bool {
+            // SAFETY: the caller's lock.
+            let lock = unsafe { &*lock.cast::<RawRwLock>() };
+            // SAFETY: the caller's deadline, or null.
+            let deadline = unsafe { slow::deadline(deadline) };
+            let acquisition = Lock { lock: &lock.0, want: Want::$want, deadline };
+            match slow::watcher() {
+                None => acquisition.block(),
+                Some(watcher) => (watcher.acquire)(&call(lock, Want::$want.role(), site), &acquisition),
+            }
+        }
+    )*};
+}
+
+ways_in! {
+    read = Read;
+    read_again = ReadAgain;
+    write = Write;
+    upgradable = Upgradable;
+    upgrade_busy = Upgrade;
+}
+
+/// Declares slow ways out, in a role.
+macro_rules! ways_out {
+    ($($name:ident = $role:ident, $method:ident;)*) => {$(
+        pub(crate) unsafe extern "C" fn $name(lock: *const (), _: *const (), site: Site) -> bool {
+            // SAFETY: the caller's lock, until it is released.
+            let lock = unsafe { &*lock.cast::<RawRwLock>() };
+            match slow::watcher() {
+                None => lock.0.$method(),
+                Some(watcher) => (watcher.release)(&call(lock, Role::$role, site), &|| lock.0.$method()),
+            }
+            true
+        }
+    )*};
+}
+
+ways_out! {
+    unlock_read = Read, unlock_read_busy;
+    unlock_write = Write, unlock_write_busy;
+    unlock_read_fair = Read, unlock_read_fair;
+    unlock_write_fair = Write, unlock_write_fair;
+    downgrade = Write, downgrade;
+    downgrade_to_upgradable = Write, downgrade_to_upgradable;
+}

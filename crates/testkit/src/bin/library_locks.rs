@@ -1,0 +1,285 @@
+//! A program whose use of the Rust library's locks is known: it prints what it measured itself. Its recording goes where
+//! `SPINPARK_PROFILE_DIR` says.
+//!
+//! `lock ROLE ADDRESS CONTENDED WAITED HELD`: who had to wait, times in ns; `HELD` by those.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use spinpark::{Condvar, Mutex, MutexGuard, RwLock, RwLockUpgradableReadGuard, RwLockWriteGuard, profile};
+
+const ROUNDS: u32 = 10;
+const HOLD: Duration = Duration::from_millis(10);
+
+/// What one thread measured.
+#[derive(Default)]
+struct Truth {
+    contended: u32,
+    waited: Duration,
+    held: Duration,
+}
+
+impl Truth {
+    fn print<T: ?Sized>(&self, role: &str, lock: &T) {
+        let address: *const T = lock;
+        let (address, contended) = (address.cast::<()>() as usize, self.contended);
+        println!("lock {role} {address} {contended} {} {}", self.waited.as_nanos(), self.held.as_nanos());
+    }
+
+    /// Waits for a lock and holds it for a time.
+    fn wait<G>(&mut self, lock: impl FnOnce() -> G, release: impl FnOnce(G)) {
+        let start = Instant::now();
+        let guard = lock();
+        let had = Instant::now();
+        thread::sleep(HOLD);
+        self.held += had.elapsed();
+        release(guard);
+        self.waited += had - start;
+        self.contended += 1;
+    }
+}
+
+/// A thread that is about to wait, by its id.
+#[derive(Default)]
+struct Waiting(AtomicU32);
+
+impl Waiting {
+    fn announce(&self) {
+        self.0.store(rustix::thread::gettid().as_raw_pid().cast_unsigned(), SeqCst);
+    }
+
+    /// Until that thread has gone to sleep, and then some.
+    fn watch(&self) {
+        let is_asleep = || {
+            let thread = self.0.load(SeqCst);
+            let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap_or_default();
+            thread != 0 && stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" S"))
+        };
+        while !is_asleep() {
+            thread::yield_now();
+        }
+        self.0.store(0, SeqCst);
+        thread::sleep(HOLD);
+    }
+}
+
+/// In each round one thread holds a lock until the other waits for it; what the other measured.
+fn rounds(hold: impl Fn(&Waiting), wait: impl Fn(&Waiting, &mut Truth) + Sync) -> Truth {
+    let waiting = Waiting::default();
+    let turn = std::sync::Barrier::new(2);
+    let mut truth = Truth::default();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..ROUNDS {
+                turn.wait();
+                while waiting.0.load(SeqCst) != u32::MAX {
+                    thread::yield_now();
+                }
+                wait(&waiting, &mut truth);
+                turn.wait();
+            }
+        });
+        for _ in 0..ROUNDS {
+            turn.wait();
+            hold(&waiting);
+            turn.wait();
+        }
+    });
+    truth
+}
+
+/// The lock is held: the other thread may come.
+fn let_come(waiting: &Waiting) {
+    waiting.0.store(u32::MAX, SeqCst);
+    while waiting.0.load(SeqCst) == u32::MAX {
+        thread::yield_now();
+    }
+    waiting.watch();
+}
+
+static STORE: Mutex<u32> = Mutex::new(0);
+
+#[inline(never)]
+fn update_store(waiting: &Waiting) {
+    let mut store = STORE.lock();
+    *store += 1;
+    let_come(waiting);
+    drop(store);
+    black_box(());
+}
+
+#[inline(never)]
+fn read_store(waiting: &Waiting, truth: &mut Truth) {
+    waiting.announce();
+    truth.wait(|| STORE.lock(), drop);
+    black_box(());
+}
+
+fn mutex() {
+    profile::name(&STORE, "store");
+    // SAFETY: only its address is taken.
+    rounds(update_store, read_store).print("write", unsafe { STORE.raw() });
+}
+
+fn timed() {
+    let lock = Mutex::new(());
+    let truth = rounds(
+        |waiting| {
+            let held = lock.lock();
+            let_come(waiting);
+            thread::sleep(HOLD * 3);
+            drop(held);
+        },
+        |waiting, truth| {
+            waiting.announce();
+            let start = Instant::now();
+            assert!(lock.try_lock_for(HOLD * 2).is_none());
+            truth.waited += start.elapsed();
+            truth.contended += 1;
+        },
+    );
+    // SAFETY: only its address is taken.
+    truth.print("write", unsafe { lock.raw() });
+}
+
+fn rwlock() {
+    let lock = RwLock::new(0);
+    profile::name(&lock, "table");
+    let reading = rounds(
+        |waiting| {
+            let held = lock.write();
+            let_come(waiting);
+            drop(held);
+        },
+        |waiting, truth| {
+            waiting.announce();
+            truth.wait(|| lock.read(), drop);
+        },
+    );
+    // SAFETY: only its address is taken.
+    Truth { held: Duration::ZERO, ..reading }.print("read", unsafe { lock.raw() });
+    let writing = rounds(
+        |waiting| {
+            let held = lock.read();
+            let_come(waiting);
+            drop(held);
+        },
+        |waiting, truth| {
+            waiting.announce();
+            truth.wait(
+                || lock.write(),
+                |held| {
+                    let read = RwLockWriteGuard::downgrade(held);
+                    thread::sleep(HOLD);
+                    drop(read);
+                },
+            );
+        },
+    );
+    // SAFETY: only its address is taken.
+    writing.print("write", unsafe { lock.raw() });
+}
+
+fn condvar() {
+    let (ready, changed) = (Mutex::new(false), Condvar::new());
+    profile::name(&changed, "changed");
+    let truth = rounds(
+        |waiting| {
+            let_come(waiting);
+            *ready.lock() = true;
+            changed.notify_one();
+        },
+        |waiting, truth| {
+            let mut ready = ready.lock();
+            waiting.announce();
+            let start = Instant::now();
+            changed.wait_while(&mut ready, |ready| !*ready);
+            truth.waited += start.elapsed();
+            truth.contended += 1;
+            *ready = false;
+        },
+    );
+    truth.print("signal", &changed);
+}
+
+/// Many threads and a lock that everybody wants: times are not known, but nobody's is lost.
+fn crowd() {
+    let (total, table, changed) = (Mutex::new(0_u64), RwLock::new(0_u64), Condvar::new());
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for round in 0..10_000 {
+                    *total.lock() += 1;
+                    let mut locked = total.lock();
+                    *locked += 1;
+                    match round % 16 {
+                        0 => drop(changed.wait_for(&mut locked, Duration::from_micros(50))),
+                        1 => MutexGuard::unlock_fair(locked),
+                        2 => drop(changed.notify_all()),
+                        _ => drop(changed.notify_one()),
+                    }
+                    use_table(&table, round);
+                }
+            });
+        }
+    });
+    assert_eq!((*total.lock(), *table.read()), (160_000, 80_000));
+}
+
+/// Adds one, in every way.
+fn use_table(table: &RwLock<u64>, round: u32) {
+    match round % 6 {
+        0 => drop(table.try_read_for(Duration::from_micros(20))),
+        1 => drop(table.read()),
+        _ => {}
+    }
+    match round % 5 {
+        0 => *RwLockUpgradableReadGuard::upgrade(table.upgradable_read()) += 1,
+        1 => {
+            let mut written = table.write();
+            *written += 1;
+            RwLockWriteGuard::unlock_fair(written);
+        }
+        2 => {
+            let mut written = table.write();
+            *written += 1;
+            drop(RwLockWriteGuard::downgrade(written));
+        }
+        3 => match table.try_write_for(Duration::from_micros(20)) {
+            Some(mut written) => *written += 1,
+            None => *table.write() += 1,
+        },
+        _ => *table.write() += 1,
+    }
+}
+
+/// The child's waits are in a file of its own.
+fn fork() {
+    mutex();
+    // SAFETY: the child goes on as a program of one thread that uses nothing which others may have held.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        mutex();
+        std::process::exit(0);
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child.
+    unsafe { libc::waitpid(child, &raw mut status, 0) };
+    assert_eq!(status, 0);
+}
+
+fn main() {
+    let profile = profile::start_from_environment().unwrap_or_else(|error| panic!("{error}"));
+    println!("recording {}", profile.is_some());
+    match std::env::args().nth(1).unwrap_or_default().as_str() {
+        "mutex" => mutex(),
+        "timed" => timed(),
+        "rwlock" => rwlock(),
+        "condvar" => condvar(),
+        "crowd" => crowd(),
+        "fork" => fork(),
+        other => panic!("no such scene: {other}"),
+    }
+}
