@@ -72,6 +72,7 @@ families! {
     parking_lot: "parking_lot",
     usync: "usync",
     spinpark: "spinpark",
+    classic_mutex_2003: "classic-mutex-2003",
     classic_mutex_old: "classic-mutex-2.6.34",
     classic_mutex_fixed: "classic-mutex-fixed",
     classic_mutex_nospin: "classic-mutex-nospin",
