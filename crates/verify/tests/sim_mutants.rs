@@ -10,18 +10,20 @@ use spinpark_locks::{RawCondvar, RawMutex, Waiter};
 use spinpark_platform::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use spinpark_platform::{Platform, Tuning, Wait};
 use spinpark_sim::check::{
-    Checker, Failing, Family, Fault, Guard, Hold, Kind, Limits, Line, Mortal, Op, Program, families,
-    patience_of, tokens_of_2003,
+    Checker, Failing, Family, Fault, Guard, Hold, Kind, Limits, Line, Monitor, Mortal, Op, Program, families,
+    order_of, patience_of, tokens_of_2003,
 };
 use spinpark_sim::{Failure, Sim, Tuned, here};
 use spinpark_verify::mutants::barging::BargingLock;
 use spinpark_verify::mutants::condvar_2003::{Forgetful, PlainRequeue};
+use spinpark_verify::mutants::monitor;
 use spinpark_verify::mutants::osq::{self, Osq};
 use spinpark_verify::mutants::queue_lock::{self, QueueLock};
 
 /// Of the lock word.
 const WAITERS: u64 = 1;
 const HANDOFF: u64 = 1 << 2;
+const TIMED: u32 = 1 << 3;
 const SLOTS: u64 = 1 << 5;
 const WRITER: u64 = 1 << 6;
 /// Of the queue lock.
@@ -99,6 +101,10 @@ fn uses_what_is_gone(failure: &Failure) -> bool {
 
 fn is_unfair(failure: &Failure) -> bool {
     matches!(failure, Failure::Starvation { .. })
+}
+
+fn leaves_a_flag(failure: &Failure) -> bool {
+    matches!(failure, Failure::Check(words) if words.contains("a flag was left behind"))
 }
 
 fn is_out_of_order(failure: &Failure) -> bool {
@@ -270,6 +276,14 @@ fn readers_are_counted_too_late() {
     rejected(Checker::new(family("rwlock")).fault(Fault::InTwo(closes)), lets_two_in);
 }
 
+/// The head of the queue goes, and its timer's flag stays: it costs nobody anything, until nobody is there any more.
+#[test]
+fn a_flag_is_left_behind() {
+    for name in ["mutex", "mutex_tight", "rwlock"] {
+        rejected(Checker::new(family(name)).fault(Fault::Kept(TIMED)), leaves_a_flag);
+    }
+}
+
 // Condition variable
 
 /// C1: a waiter that gives up does not claim its own wait, so a signal is spent on it.
@@ -339,6 +353,55 @@ fn destroyed_while_it_is_not_idle() {
         });
     };
     rejected(Checker::new(Family { name: "destroyed_while_it_is_not_idle", build }), uses_what_is_gone);
+}
+
+#[derive(Clone)]
+struct Told(Mortal<monitor::Monitor<Sim>>);
+
+impl Monitor for Told {
+    fn lock(&self) {
+        self.0.lock();
+    }
+    fn unlock(&self) {
+        self.0.unlock();
+    }
+    fn wait(&self) {
+        self.0.wait();
+    }
+    fn signal(&self) -> bool {
+        self.0.signal()
+    }
+    fn broadcast(&self) -> u32 {
+        self.0.broadcast()
+    }
+}
+
+/// The program of the family `condvar_order`.
+fn waits(program: &mut Program, error: monitor::Error) {
+    let monitor = Mortal::new(monitor::Monitor::<Sim>::new(error));
+    program.name("monitor", &monitor);
+    order_of(program, Told(monitor));
+}
+
+#[test]
+fn the_newest_wait_ends_first() {
+    let build = |program: &mut Program| waits(program, monitor::Error::NewestFirst);
+    rejected(Checker::new(Family { name: "newest_first", build }), is_out_of_order);
+}
+
+#[test]
+fn a_signal_ends_two_waits() {
+    let build = |program: &mut Program| waits(program, monitor::Error::OneTooMany);
+    rejected(Checker::new(Family { name: "one_too_many", build }), is_out_of_order);
+}
+
+#[test]
+fn a_broadcast_leaves_a_wait_out() {
+    let build = |program: &mut Program| waits(program, monitor::Error::OneTooFew);
+    rejected(
+        Checker::new(Family { name: "one_too_few", build }),
+        |failure| matches!(failure, Failure::Check(words) if words.contains("waits were ended")),
+    );
 }
 
 /// Document 003's: who was moved to the internal lock takes it without the mark.
@@ -538,6 +601,7 @@ fn the_copies_are_right() {
     accepted(Family { name: "queue_lock", build: |program| queue_lock(program, queue_lock::Error::None) });
     accepted(Family { name: "spinners", build: |program| spinners(program, osq::Error::None) });
     accepted(Family { name: "in_line", build: |program| in_line(program, false) });
+    accepted(Family { name: "waits", build: |program| waits(program, monitor::Error::None) });
 }
 
 /// Without a lock, the checker would see it.

@@ -3,6 +3,7 @@
 mod condvar;
 mod condvar_2003;
 mod mutex;
+mod order;
 mod patience;
 mod queues;
 mod rwlock;
@@ -10,6 +11,7 @@ mod subject;
 
 use super::checker::Family;
 pub use condvar_2003::tokens_with as tokens_of_2003;
+pub use order::{Monitor, order_of};
 pub use patience::patience_of;
 
 const FAMILIES: &[Family] = &[

@@ -262,10 +262,10 @@ pub(super) fn ours(program: &mut Program) {
             if lock.is_locked() || !lock.try_write() {
                 return Err("the lock is not free".to_owned());
             }
-            lock.unlock_write();
-            match lock.first_word() {
+            // Now, and not after the release: that may be a plain store, which wipes everything out.
+            match decode::flags(lock.first_word()) {
                 0 => Ok(()),
-                word => Err(format!("a flag was left behind, or a hold: {word:#x}")),
+                _ => Err(format!("a flag was left behind: {}", decode::word(lock.first_word()))),
             }
         });
     }
