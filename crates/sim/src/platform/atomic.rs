@@ -122,6 +122,7 @@ impl seam::AtomicU32 for AtomicU32 {
     }
 
     fn fetch_and(&self, value: u32, _: Ordering) -> u32 {
+        let value = faulty::masked(value);
         self.update(|word| word.fetch_and(value, Relaxed))
     }
 
