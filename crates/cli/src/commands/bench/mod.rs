@@ -66,7 +66,7 @@ fn print_list(definition: Option<&std::path::Path>) -> anyhow::Result<ExitCode> 
         (count > 0).then(|| format!("{count} by `spinpark bench {} --bounds`", preset.name))
     };
     let counts: Vec<String> = definitions.presets.iter().filter_map(count).collect();
-    say.line(format_args!("{list}\nBounds, which are judged: {}.\n", counts.join(", ")));
+    say.line(format_args!("{list}\nBounds judged: {}.\n", counts.join(", ")));
     say.line(report::workloads::list::render());
     Ok(ExitCode::SUCCESS)
 }
