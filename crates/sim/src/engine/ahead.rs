@@ -41,10 +41,10 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    /// An exchange of the word at `address` has ended; whether that was as the core had thought.
-    fn guess(&mut self, address: usize, succeeded: bool) -> bool {
-        // Words of one line differ in bits 2 to 5, lines from 6 on.
-        let guess = &mut self.guesses[(address >> 2 ^ address >> 6) % GUESSES];
+    /// An exchange of the word at `address`, in `line`, has ended; whether that was as the core had thought.
+    fn guess(&mut self, line: LineId, address: usize, succeeded: bool) -> bool {
+        // Not by the address itself, which is another one in each process.
+        let guess = &mut self.guesses[(line.0 as usize ^ address >> 2) % GUESSES];
         let is_right = (*guess >= 2) == succeeded;
         *guess = if succeeded { (*guess + 1).min(3) } else { guess.saturating_sub(1) };
         is_right
@@ -116,8 +116,8 @@ impl World {
 
     /// The running thread has exchanged the word at `address`, and goes on as that has ended.
     pub(crate) fn branches(&mut self, address: usize, succeeded: bool) {
-        let running = self.running;
-        if !self.threads[running].ahead.guess(address, succeeded) {
+        let (running, line) = (self.running, self.memory.of(address));
+        if !self.threads[running].ahead.guess(line, address, succeeded) {
             self.starts_over();
         }
     }
