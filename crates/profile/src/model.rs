@@ -49,6 +49,13 @@ pub struct Profile {
     pub locks: Vec<Lock>,
     /// Who waited for whom, the longest in all first; those who waited for signals last.
     pub pairs: Vec<Pair>,
+    /// Waits that had not ended when the recording did, the longest first. They are in all numbers, as if they had ended then.
+    #[serde(default)]
+    pub waiting: Vec<Waiting>,
+    /// Circles of threads that waited for each other, as indices of `waiting`: each waited for what the next one had, and
+    /// the last one for what the first had.
+    #[serde(default)]
+    pub deadlocks: Vec<Vec<usize>>,
     /// All waiting for locks over time; without waiting for signals.
     pub strip: Strip,
     /// What did not fit into the recorder's tables: numbers may be too low.
@@ -244,7 +251,7 @@ pub struct Held {
     pub total_error: u64,
 }
 
-/// What became of those who had to wait; the last three besides.
+/// What became of those who had to wait; `owner_changed`, `off_cpu` and `budget` besides.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "see `spinpark_observe::format::Outcome`")]
 pub struct Outcomes {
@@ -256,6 +263,9 @@ pub struct Outcomes {
     pub owner_changed: u64,
     pub off_cpu: u64,
     pub budget: u64,
+    /// The wait had not ended when the recording did.
+    #[serde(default)]
+    pub still_waiting: u64,
 }
 
 /// The use of a lock in one role at one place.
@@ -296,6 +306,36 @@ pub struct Pair {
     pub wait_total: u64,
     /// The longest.
     pub wait_longest: u64,
+}
+
+/// A wait that had not ended when the recording did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// [`Thread::id`].
+    pub thread: u32,
+    /// [`Lock::id`].
+    pub lock: u32,
+    /// What it waited for. [`Role::Signal`]: for a signal, or after it for the mutex.
+    pub role: Role,
+    /// Where; none if that is not known.
+    pub place: Option<PlaceId>,
+    /// For so long, ns.
+    pub time: u64,
+    /// It would have ended by itself, at a deadline.
+    pub is_timed: bool,
+    /// Who had the lock; none if that is not known, or it is a signal.
+    pub holder: Option<Holder>,
+}
+
+/// Who had a lock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// [`Thread::id`]; none if that is not known.
+    pub thread: Option<u32>,
+    /// Where it had taken it; none if that is not known.
+    pub place: Option<PlaceId>,
+    /// It had it at the end. Otherwise it had it when the wait began.
+    pub is_sure: bool,
 }
 
 /// Time waited, over time.

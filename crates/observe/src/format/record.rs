@@ -3,6 +3,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::entry::Entry;
+use super::waiting::Waiting;
 
 /// No lock, stack or name: the number of a record that does not exist.
 pub const NONE: u32 = u32::MAX;
@@ -110,6 +111,13 @@ pub struct Thread {
     pub waits: AtomicU64,
     /// Time that its threads waited, ticks.
     pub waited: AtomicU64,
+    /// When the thread last let a lock go that others may wait for, and of which it was not noted that it had it; ticks, 0:
+    /// never.
+    pub unseen_release: AtomicU64,
+    /// What it waits for now.
+    pub waiting: Waiting,
+    /// Spare.
+    pub spare: [u64; 3],
 }
 
 /// Bytes in a segment.
@@ -129,5 +137,5 @@ pub struct Segment {
 const _: () = assert!(size_of::<Segment>() == SEGMENT_BYTES);
 const _: () = assert!(size_of::<Lock>() == 64);
 const _: () = assert!(size_of::<Stack>() == 256);
-const _: () = assert!(size_of::<Thread>() == 56);
+const _: () = assert!(size_of::<Thread>() == 256);
 const _: () = assert!(Entry::LARGEST <= SEGMENT_BYTES / 8);

@@ -16,7 +16,7 @@ use super::place::{Known, Place};
 use super::sample::Gaps;
 use super::side::HASHES;
 use super::Recorder;
-use crate::format::{LockStats, RegionId, Role, SiteStats, Thread, NONE};
+use crate::format::{Hold, LockStats, RegionId, Role, SiteStats, Thread, HOLDS, NONE};
 
 /// Locks that a thread is known to hold at a time; the holds of others are not measured.
 const HELD: usize = 32;
@@ -127,6 +127,15 @@ impl Own {
 
     fn held(&self) -> &[Held] {
         &self.held[..(self.depth.load(Relaxed) as usize).min(HELD)]
+    }
+
+    /// What it holds: what it took last, as much as readers are told.
+    pub(crate) fn latest_held(&self) -> impl Iterator<Item = Hold> + '_ {
+        let held = self.held();
+        held[held.len().saturating_sub(HOLDS)..].iter().map(|held| {
+            let facts = held.facts.get();
+            Hold { lock: facts.lock, stack: facts.stack }
+        })
     }
 
     /// What this thread holds at `address`.
@@ -279,6 +288,8 @@ impl Recorder {
             None => self.new_table(id)?,
         };
         let table = own.table();
+        table.waiting.end();
+        table.unseen_release.store(0, Relaxed);
         table.users.store(table.users.load(Relaxed) + 1, Relaxed);
         table.id.store(id, Release);
         own.depth.store(0, Relaxed);

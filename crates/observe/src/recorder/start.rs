@@ -77,6 +77,7 @@ impl Recorder {
             start_realtime = start_realtime;
             last = AtomicU64::new(0);
             last_monotonic = AtomicU64::new(0);
+            ended_monotonic = AtomicU64::new(0);
             nested = AtomicU64::new(0);
         }
         // SAFETY: as above; the last byte stays a zero.

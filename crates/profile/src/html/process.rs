@@ -25,6 +25,7 @@ pub(super) struct Process {
     locks_left: usize,
     flame: Option<String>,
     matrix: Option<matrix::Matrix>,
+    waiting: Vec<tables::Waiting>,
     condvars: Vec<tables::Condvar>,
     threads: Vec<tables::Thread>,
     threads_left: usize,
@@ -57,7 +58,10 @@ impl Process {
             [("Waiting for locks", "", strip(false)), ("Waiting for signals", "signal", strip(true))];
         let wide = |(title, class, strip): (_, _, Strip)| wide(title, class, &strip, profile.duration);
         let (rows, locks_left) = locks::rows(profile);
-        let places: BTreeSet<usize> = rows.iter().flat_map(locks::Row::places).collect();
+        let waiting = tables::waiting(profile);
+        let places = rows.iter().flat_map(locks::Row::places);
+        let places: BTreeSet<usize> =
+            places.chain(waiting.iter().flat_map(tables::Waiting::places)).collect();
         let (threads, threads_left) = tables::threads(profile);
         let (freebsd, freebsd_left) = tables::freebsd(profile);
         Self {
@@ -75,6 +79,7 @@ impl Process {
             locks_left,
             flame: flame::flame(profile).and_then(|flame| json(&flame)),
             matrix: matrix::matrix(profile),
+            waiting,
             condvars: tables::condvars(profile),
             threads,
             threads_left,

@@ -3,17 +3,17 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
-use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
 use spinpark_observe::format::{self, Header, NONE, View};
 
 use super::blame::blame;
+use super::clock::monotonic;
 use super::tables::{LockSum, PairSum, SiteSum, StripSum, Tables, Use, same_locks};
+use super::waiting::{Holders, Waiter, waiters};
 use super::{Clock, Maps, Recording, labels};
 use crate::model::{
-    Detail, Ended, FORMAT, Held, Kind, Lock, LocksOf, Outcomes, Pair, Place, PlaceId, Profile, Role,
-    RoleStats, Site, Thread, Times, VERSION,
+    Detail, Ended, FORMAT, Held, Holder, Kind, Lock, LocksOf, Outcomes, Pair, Place, PlaceId, Profile, Role,
+    RoleStats, Site, Thread, Times, VERSION, Waiting,
 };
 use crate::symbols::Symbols;
 
@@ -44,19 +44,23 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         by_stack: HashMap::new(),
     };
     merge.symbols.recorded(header.start_realtime);
-    let tables = Tables::new(view, &same);
+    let mut tables = Tables::new(view, &same);
     if tables.junk > 0 {
         warnings.push(format!("{} records of the file make no sense and were left out.", tables.junk));
     }
+    let duration = merge.duration(recording.ended(), &tables);
+    let waiters = waiters(view, &same, merge.clock.tick_at(duration));
+    tables.count_waiters(&waiters, |ticks| merge.clock.ns(ticks), duration);
     let mut whole = StripSum::default();
     for (_, sum) in tables.locks.iter().filter(|((_, role), _)| *role != format::Role::Signal) {
         whole.add(&sum.strip);
     }
-    let duration = merge.duration(recording.ended(), &tables);
     let detail = detail(header.detail.load(Relaxed));
     let pairs = merge.pairs(&tables);
     let locks = merge.locks(&tables, &same, detail, &pairs);
-    let threads = merge.threads(duration);
+    let threads = merge.threads(duration, &waiters);
+    let holders = Holders::new(&waiters, &same);
+    let waiting = merge.waiting(&waiters, &holders);
     warnings.extend(merge.symbols.take_warnings());
     Profile {
         format: FORMAT.to_owned(),
@@ -81,6 +85,8 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         places: merge.places,
         locks,
         pairs,
+        waiting,
+        deadlocks: holders.circles(&waiters),
         strip: whole.shown(),
         dropped: header.dropped(),
         nested: header.nested.load(Relaxed),
@@ -168,26 +174,28 @@ impl Merge<'_> {
         found
     }
 
-    /// For how long it was recorded. A killed program's last sign of life is what there is.
+    /// For how long it was recorded. Of a killed program whose end nobody has noted, the last sign of life is what there is.
     fn duration(&self, ended: Ended, tables: &Tables) -> u64 {
         let header = self.view.header();
         if ended == Ended::Running {
-            let now = clock_gettime(ClockId::Monotonic);
-            let now = Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0));
-            let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+            let now = u64::try_from(monotonic().as_nanos()).unwrap_or(u64::MAX);
             return now.saturating_sub(header.start_monotonic);
         }
         let locks = self.view.locks().map(|(_, lock)| self.clock.since_start(lock.since));
         let threads = self.view.threads().map(|(_, thread)| self.clock.since_start(thread.since));
         let strips = tables.locks.values().map(|sum| sum.strip.until());
-        let signs = locks.chain(threads).chain(strips).max().unwrap_or(0);
-        match (ended, self.clock.latest()) {
-            (Ended::Exited, latest) if latest > 0 => latest,
-            (_, latest) => latest.max(signs),
+        let begun = self.view.threads().filter_map(|(_, thread)| thread.waiting.get());
+        let begun = begun.map(|begun| self.clock.since_start(begun.since));
+        let signs = locks.chain(threads).chain(strips).chain(begun).max().unwrap_or(0);
+        let seen = header.ended_monotonic.load(Acquire).checked_sub(header.start_monotonic);
+        match (ended, self.clock.latest(), seen) {
+            (Ended::Exited, latest, _) if latest > 0 => latest,
+            (_, _, Some(seen)) => seen,
+            (_, latest, None) => latest.max(signs),
         }
     }
 
-    fn threads(&self, duration: u64) -> Vec<Thread> {
+    fn threads(&self, duration: u64, waiters: &[Waiter]) -> Vec<Thread> {
         let mut threads: BTreeMap<u32, Thread> = BTreeMap::new();
         for (_, table) in self.view.threads() {
             let thread = Thread {
@@ -209,9 +217,44 @@ impl Merge<'_> {
                 }
             }
         }
+        for waiter in waiters {
+            if let Some(thread) = threads.get_mut(&waiter.thread) {
+                thread.waits += 1;
+                thread.waited = thread.waited.saturating_add(self.clock.ns(waiter.ticks));
+            }
+        }
         let mut threads: Vec<Thread> = threads.into_values().collect();
         threads.sort_by_key(|thread| (Reverse(thread.waited), thread.id));
         threads
+    }
+
+    /// Waits that had not ended.
+    fn waiting(&mut self, waiters: &[Waiter], holders: &Holders) -> Vec<Waiting> {
+        let of_one = |waiter: &Waiter| {
+            let begun = &waiter.begun;
+            let holder = match holders.of(waiters, waiter).first() {
+                Some((index, stack)) => {
+                    let stack = if *stack == NONE { begun.holder } else { *stack };
+                    Some((waiters[*index].thread, stack, true))
+                }
+                None if begun.owner != 0 || begun.holder != NONE => Some((begun.owner, begun.holder, false)),
+                None => None,
+            };
+            Waiting {
+                thread: waiter.thread,
+                lock: begun.lock,
+                role: role(waiter.role),
+                place: self.place(begun.stack),
+                time: self.clock.ns(waiter.ticks),
+                is_timed: begun.is_timed,
+                holder: holder.map(|(thread, stack, is_sure)| Holder {
+                    thread: (thread != 0).then_some(thread),
+                    place: self.place(stack),
+                    is_sure,
+                }),
+            }
+        };
+        waiters.iter().map(of_one).collect()
     }
 
     /// Who waited for whom: by places, the longest in all first, those who waited for signals last.
@@ -332,6 +375,7 @@ impl Merge<'_> {
                 owner_changed,
                 off_cpu,
                 budget,
+                still_waiting: sum.still_waiting,
             },
             wake_ups: sum.wake_ups,
             longest_queue: sum.longest_queue,
