@@ -37,7 +37,7 @@ pub struct Profile {
     pub sample_every: u32,
     /// Whose locks they were.
     pub locks_of: LocksOf,
-    /// CPUs that the process could use.
+    /// CPUs that the process could use when it started, where it ran; 0 if that is not known.
     pub cpus: u32,
     /// Threads that used a lock.
     pub threads: Vec<Thread>,

@@ -28,6 +28,7 @@ fn all_of_a_recording() {
     assert_eq!((profile.ended, profile.detail), (Ended::Exited, model::Detail::Sampled));
     assert_eq!(profile.locks_of, model::LocksOf::Spinpark);
     assert_eq!(profile.warnings, [""; 0]);
+    assert_eq!(profile.cpus, 2, "as recorded, not those of who reads");
 
     let labels: Vec<&str> = profile.locks.iter().map(|lock| lock.label.as_str()).collect();
     assert_eq!(

@@ -63,6 +63,7 @@ pub struct Recording {
     pub exited: bool,
     pub dropped: u64,
     pub nested: u64,
+    pub cpus: u32,
     pub locks_of: u32,
     pub threads: Vec<(u32, String, u32)>,
     pub locks: Vec<Lock>,
@@ -126,6 +127,7 @@ impl Recording {
             exited: header.exited.load(Relaxed) != 0,
             dropped: header.dropped(),
             nested: header.nested.load(Relaxed),
+            cpus: header.cpus,
             locks_of: header.locks,
             maps: String::from_utf8_lossy(view.maps()).into_owned(),
             ..Recording::default()

@@ -36,6 +36,8 @@ fn run(scene: &str, arm: Arm, detail: &str) -> Scene {
     assert_eq!(files.len(), 1, "one process: {files:?}");
     let recording = Recording::read(&files[0]);
     assert!(recording.exited);
+    // The program may use what we may; a quota can make that less.
+    assert!(recording.cpus as usize >= std::thread::available_parallelism().map_or(1, usize::from));
     assert_eq!((recording.dropped, recording.nested), (0, 0));
     let lines: Vec<String> = outcome.stdout_text().lines().map(str::to_owned).collect();
     let words = |line: &String| line.split(' ').map(str::to_owned).collect::<Vec<_>>();

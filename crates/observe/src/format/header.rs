@@ -113,6 +113,10 @@ pub struct Header {
     pub clock: u32,
     /// One in so many uncontended acquisitions is timed, on average, if `detail` is `Sampled`.
     pub sample_every: u32,
+    /// CPUs that the program could use when it started; 0 if that is not known.
+    pub cpus: u32,
+    /// Spare.
+    pub reserved: u32,
     /// Nanoseconds per tick, times 2^32: as good as the clock could be measured at the start.
     pub tick: u64,
     /// The clock at the start, ticks.

@@ -71,6 +71,7 @@ impl Recorder {
             locks = settings.locks as u32;
             clock = self.ticks.kind() as u32;
             sample_every = settings.sample_every;
+            cpus = raw::cpus();
             tick = self.ticks.tick();
             start = self.started();
             start_monotonic = start_monotonic;

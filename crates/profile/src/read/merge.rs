@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use spinpark_observe::format::{self, Header, NONE, View};
+use spinpark_observe::format::{self, NONE, View};
 
 use super::blame::blame;
 use super::clock::monotonic;
@@ -79,7 +79,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
             number if number == format::Locks::Spinpark as u32 => LocksOf::Spinpark,
             _ => LocksOf::Library,
         },
-        cpus: cpus(header),
+        cpus: header.cpus,
         threads,
         modules: merge.symbols.modules(&merge.places),
         places: merge.places,
@@ -109,11 +109,6 @@ fn detail(number: u32) -> Detail {
         2 => Detail::Sampled,
         _ => Detail::Full,
     }
-}
-
-/// The recording does not say; it is read where it was made, as a rule.
-fn cpus(_header: &Header) -> u32 {
-    std::thread::available_parallelism().map_or(0, |cpus| u32::try_from(cpus.get()).unwrap_or(0))
 }
 
 fn role(role: format::Role) -> Role {

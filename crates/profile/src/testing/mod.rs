@@ -71,6 +71,7 @@ impl Builder {
         header.detail = (Detail::Full as u32).into();
         header.clock = Clock::Tsc as u32;
         header.sample_every = 64;
+        header.cpus = 2;
         header.tick = 1 << 32;
         header.start = 1_000;
         header.start_monotonic = 5_000;
