@@ -11,7 +11,7 @@ use crate::units::{count, percent, time};
 
 /// With less of the threads' time than this, waiting is not what makes a program slow.
 const SMALL_SHARE: f64 = 0.02;
-/// And with fewer threads waiting than this, on average. Besides, because the time of threads that ended is overstated.
+/// And with fewer threads waiting than this, on average. Besides, because the time of threads that ended is not quite known.
 const SMALL_WAITERS: f64 = 0.05;
 /// A holder or waiter with less of a lock's waiting than this is not the one to name.
 const NAMED: f64 = 0.25;
@@ -23,7 +23,7 @@ pub struct Answer {
     pub headline: String,
     /// What belongs to it: how much waiting there was, who waited, what was left out. Whole sentences.
     pub details: Vec<String>,
-    /// Time waited for locks ÷ time of all threads, 0 to 1. At least that much: a thread's time ends with the recording.
+    /// Time waited for locks ÷ time of all threads ([`Thread::time`](crate::model::Thread::time)), 0 to 1.
     pub share_of_time: f64,
     /// How many threads waited for a lock at a time, on average.
     pub waiters: f64,

@@ -110,8 +110,9 @@ pub struct Thread {
     pub name: String,
     /// How many threads used the table.
     pub users: u32,
-    /// From the first one's first use of a lock until the end of the recording, ns. More than its threads lived, if they ended
-    /// earlier.
+    /// From each one's first use of a lock to its end, ns. One that ended before the recording counts until the end of its
+    /// latest wait or measured hold, if it is known that it had ended: another thread took its table, or the program exited in
+    /// order, or still ran when the recording was read. Otherwise it counts until the end of the recording.
     pub time: u64,
     /// Waits.
     pub waits: u64,

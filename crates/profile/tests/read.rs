@@ -342,3 +342,14 @@ fn many_locks() {
     let options = Options { lock: true, holder: true, signals: true };
     assert_eq!(folded(&profile, options).lines().count(), 20_000);
 }
+
+#[test]
+fn time_of_threads_that_ended() {
+    let mut file = Builder::new();
+    let first = file.thread(1, "first", 1_000, 0, 0);
+    let _second = file.thread(2, "second", 4_000, 0, 0);
+    file.ended(first, 3_000, 500);
+    let profile = read(file);
+    let times: Vec<u64> = profile.threads.iter().map(|thread| thread.time).collect();
+    assert_eq!(times, [2_500, 10_000_000_000 - 4_000], "until the latest event; until the end");
+}

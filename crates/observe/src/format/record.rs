@@ -101,9 +101,9 @@ pub struct Thread {
     pub users: AtomicU32,
     /// Its latest segment, or [`NONE`]; that knows the one before.
     pub segment: AtomicU32,
-    /// Spare.
-    pub reserved: u32,
-    /// When its first user came, ticks.
+    /// 1 if the thread had ended when the process exited.
+    pub ended: AtomicU32,
+    /// When its user came, ticks.
     pub since: u64,
     /// Name of its last user, as the kernel has it, ended by a zero.
     pub name: [u8; 16],
@@ -114,10 +114,14 @@ pub struct Thread {
     /// When the thread last let a lock go that others may wait for, and of which it was not noted that it had it; ticks, 0:
     /// never.
     pub unseen_release: AtomicU64,
+    /// When its user last ended a wait, or a hold that was measured, ticks; 0: never.
+    pub latest: AtomicU64,
+    /// How long its users before were there, each until its latest event, ticks.
+    pub past: AtomicU64,
     /// What it waits for now.
     pub waiting: Waiting,
     /// Spare.
-    pub spare: [u64; 3],
+    pub spare: [u64; 1],
 }
 
 /// Bytes in a segment.

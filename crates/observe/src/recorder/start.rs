@@ -104,6 +104,7 @@ impl Recorder {
             self.write_pending(own);
             self.leave();
         }
+        self.mark_ended();
         self.note_time();
         if let Some(header) = self.file.header() {
             header.exited.store(1, Release);

@@ -122,7 +122,8 @@ mod tests {
                 let time = (time(&mut uniform) * 1_000.0).round();
                 truth += time;
                 if uniform() < chance {
-                    let one = Sampled { count: 1, total: time as u64, longest: time as u64, squares: time * time };
+                    let one =
+                        Sampled { count: 1, total: time as u64, longest: time as u64, squares: time * time };
                     sampled = sampled.and(one);
                 }
             }

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use spinpark_observe::format::{self, NONE, View};
@@ -36,6 +37,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     let same = same_locks(view);
     let mut merge = Merge {
         view,
+        is_running: recording.ended() == Ended::Running,
         clock: clock.unwrap_or(Clock::TICKS),
         maps: Maps::new(view.maps()),
         symbols,
@@ -140,6 +142,7 @@ fn histogram(bins: &[u64]) -> Vec<u64> {
 
 struct Merge<'a> {
     view: View<'a>,
+    is_running: bool,
     clock: Clock,
     maps: Maps,
     symbols: &'a mut Symbols,
@@ -190,6 +193,27 @@ impl Merge<'_> {
         }
     }
 
+    /// How long a table's threads were there: each from its first use of a lock until its end. When that was nobody saw; so
+    /// for one that has ended before the recording, as far as that is known, it is the end of its latest wait or measured hold.
+    fn time_of(&self, table: &format::Thread, duration: u64) -> u64 {
+        let since = self.clock.since_start(table.since);
+        let end = match self.has_ended(table) {
+            true => self.clock.since_start(table.latest.load(Relaxed)).min(duration),
+            false => duration,
+        };
+        self.clock.ns(table.past.load(Relaxed)) + end.saturating_sub(since)
+    }
+
+    /// Whether the table's latest thread had ended before the recording did.
+    fn has_ended(&self, table: &format::Thread) -> bool {
+        let (pid, id) = (self.view.header().pid, table.id.load(Relaxed));
+        let is_gone = || {
+            let tasks = Path::new("/proc").join(pid.to_string()).join("task");
+            tasks.is_dir() && !tasks.join(id.to_string()).exists()
+        };
+        table.ended.load(Relaxed) != 0 || self.is_running && is_gone()
+    }
+
     fn threads(&self, duration: u64, waiters: &[Waiter]) -> Vec<Thread> {
         let mut threads: BTreeMap<u32, Thread> = BTreeMap::new();
         for (_, table) in self.view.threads() {
@@ -197,7 +221,7 @@ impl Merge<'_> {
                 id: table.id.load(Acquire),
                 name: text(&table.name).next().unwrap_or_default(),
                 users: table.users.load(Relaxed).max(1),
-                time: duration.saturating_sub(self.clock.since_start(table.since)),
+                time: self.time_of(table, duration),
                 waits: table.waits.load(Relaxed),
                 waited: self.clock.ns(table.waited.load(Relaxed)),
             };

@@ -170,6 +170,18 @@ impl Builder {
         push(&mut self.threads, &thread)
     }
 
+    /// Marks a thread as ended, with its latest event so many ticks after the start; and how long others had its table before.
+    pub fn ended(&mut self, thread: u32, latest: u64, past: u64) {
+        let start = thread as usize * size_of::<Thread>();
+        let mut change = |field: usize, value: &[u8]| {
+            let at = start + field;
+            self.threads[at..at + value.len()].copy_from_slice(value);
+        };
+        change(offset_of!(Thread, ended), &1_u32.to_le_bytes());
+        change(offset_of!(Thread, latest), &(self.header.start + latest).to_le_bytes());
+        change(offset_of!(Thread, past), &past.to_le_bytes());
+    }
+
     /// What a thread waits for, and when it last let go something that it was not known to have, ticks after the start.
     pub fn waits(&mut self, thread: u32, begun: Begun, unseen_release: u64) {
         let waiting: Waiting = zeroed();
