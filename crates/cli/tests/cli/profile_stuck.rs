@@ -100,3 +100,25 @@ fn top_shows_it_live() {
     let text = flat(&result.stdout);
     assert!(text.contains("Deadlock: thread") && text.contains("Waiting now"), "{result:#?}");
 }
+
+#[test]
+fn all_recordings_of_a_process() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut command = recording(directory.path(), ["profile", "--out", "two", "--"]);
+    let result = said(command.arg(waits()).arg("become"));
+    assert_eq!(result.code, Some(0), "{result:#?}");
+    // The one that is not shown is said to be there, though it has the same number.
+    assert!(flat(&result.stderr).contains("Other processes waited less"), "{}", result.stderr);
+    let json = said(recording(directory.path(), ["report"]).args(["two", "--json"]));
+    let json: Value = serde_json::from_str(&json.stdout).expect("JSON");
+    assert_eq!((json.as_array().map(Vec::len), &json[0]["pid"]), (Some(2), &json[1]["pid"]));
+    let pid = json[0]["pid"].to_string();
+    let report =
+        said(recording(directory.path(), ["report"]).args(["two", "--process", &pid, "--html", "two.html"]));
+    report.succeeds(&[
+        &format!("Recording 1 of 2 of process {pid}"),
+        &format!("Recording 2 of 2 of process {pid}"),
+    ]);
+    let page = std::fs::read_to_string(directory.path().join("two.html")).expect("a page");
+    assert!(page.contains("recording 1") && page.contains("recording 2"));
+}

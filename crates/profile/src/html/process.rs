@@ -14,6 +14,8 @@ pub(super) struct Process {
     id: String,
     name: String,
     pid: u32,
+    /// Which recording of the process it is, if there are several.
+    recording: Option<usize>,
     waited: u64,
     answer: Vec<String>,
     warnings: Vec<String>,
@@ -45,7 +47,7 @@ struct Wide {
 }
 
 impl Process {
-    pub(super) fn new(number: usize, Shown { profile, answer }: Shown<'_>) -> Self {
+    pub(super) fn new(number: usize, Shown { profile, answer }: Shown<'_>, recording: Option<usize>) -> Self {
         let roles = || profile.locks.iter().flat_map(|lock| &lock.roles);
         let strip = |is_signal| {
             draw::sum(
@@ -68,6 +70,7 @@ impl Process {
             id: format!("p{number}"),
             name: names::file(&profile.program).to_owned(),
             pid: profile.pid,
+            recording,
             waited: profile.lock_wait(),
             answer: answer.to_vec(),
             warnings: profile.warnings.clone(),
