@@ -44,7 +44,7 @@ pub fn by_class(profile: &Profile) -> Profile {
         sum.wait_longest = sum.wait_longest.max(pair.wait_longest);
     }
     let mut pairs: Vec<Pair> = pairs.into_values().collect();
-    pairs.sort_by_key(|pair| (pair.role == Role::Signal, Reverse(pair.wait_total), Reverse(pair.count)));
+    pairs.sort_by_key(|pair| (!pair.role.is_lock(), Reverse(pair.wait_total), Reverse(pair.count)));
     let mut waiting = profile.waiting.clone();
     for wait in &mut waiting {
         wait.lock = numbers.get(&wait.lock).copied().unwrap_or(wait.lock);

@@ -199,6 +199,7 @@ pub enum Role {
     Read,
     Signal,
     Back,
+    Late,
 }
 
 /// The use of a lock in one role.

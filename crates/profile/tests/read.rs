@@ -353,3 +353,23 @@ fn time_of_threads_that_ended() {
     let times: Vec<u64> = profile.threads.iter().map(|thread| thread.time).collect();
     assert_eq!(times, [2_500, 10_000_000_000 - 4_000], "until the latest event; until the end");
 }
+
+#[test]
+fn the_way_back_after_a_time_out_is_kept_apart() {
+    let mut file = store();
+    // The worker's condition variable, and what it waits for there.
+    file.uses(0, 3, Role::Late, |stats| {
+        stats.contended = 1.into();
+        stats.waited = 7_000_000.into();
+    });
+    let scratch = tempfile::tempdir().expect("scratch space");
+    let profile = named(file, scratch.path());
+    assert_eq!(profile.lock_wait(), 3_800_000_000 + 5_000_000 + 200_000 + 15_000, "as without it");
+    assert_eq!(profile.signal_wait(), 4_000_000_000);
+    let late = profile.lock(3).and_then(|lock| lock.role(model::Role::Late)).expect("it is there");
+    assert_eq!(late.wait.total, 7_000_000);
+    let style = spinpark_profile::text::Style::PLAIN;
+    let table = spinpark_profile::text::condvars(&profile, style);
+    assert!(table.contains("time-out") && table.contains("7.00 ms"), "{table}");
+    assert!(!spinpark_profile::text::condvars(&named(store(), scratch.path()), style).contains("time-out"));
+}

@@ -177,6 +177,10 @@ scenes! {
     condvar_timed = "cond-timed", "full", |scene, _| {
         scene.check();
         assert_eq!(scene.use_of(&scene.truths[0]).outcomes[Outcome::TimedOut as usize], 20);
+        // The way back is not waiting for the mutex.
+        let address = scene.truths[0].address;
+        let [back, late] = [Role::Back, Role::Late].map(|role| scene.recording.use_of(address, role).contended);
+        assert_eq!((back, late), (0, 20));
     };
     recursive = "recursive", "full", |scene, _| scene.check();
     nested = "nested", "full", |scene, _| scene.check();

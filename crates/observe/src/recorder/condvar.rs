@@ -60,7 +60,8 @@ impl Recorder {
         } else {
             self.write(own, &Facts { wait: Some(waited), ..facts }, 0);
         }
-        let Some(stats) = self.lock_stats(own, Role::Back, facts.lock) else { return };
+        let role = if late.is_some() { Role::Late } else { Role::Back };
+        let Some(stats) = self.lock_stats(own, role, facts.lock) else { return };
         let waited = Waited {
             ticks: end.saturating_sub(turn),
             end,
@@ -68,7 +69,7 @@ impl Recorder {
             queue: 0,
             ..waited
         };
-        let facts = Facts { role: Role::Back, stats, site: core::ptr::null(), ..facts };
+        let facts = Facts { role, stats, site: core::ptr::null(), ..facts };
         self.write(own, &Facts { wait: Some(waited), ..facts }, 0);
     }
 

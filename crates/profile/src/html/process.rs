@@ -52,7 +52,9 @@ impl Process {
         let strip = |is_signal| {
             draw::sum(
                 roles()
-                    .filter(move |stats| (stats.role == Role::Signal) == is_signal)
+                    .filter(move |stats| {
+                        stats.role == Role::Signal && is_signal || stats.role.is_lock() && !is_signal
+                    })
                     .map(|stats| &stats.strip),
             )
         };

@@ -69,6 +69,7 @@ pub(super) struct Condvar {
     wait: Span,
     timed_out: u64,
     back: Span,
+    late: Span,
 }
 
 pub(super) fn condvars(profile: &Profile) -> Vec<Condvar> {
@@ -87,6 +88,7 @@ pub(super) fn condvars(profile: &Profile) -> Vec<Condvar> {
                 wait: span(Role::Signal),
                 timed_out: of(Role::Signal).map_or(0, |stats| stats.outcomes.timed_out),
                 back: span(Role::Back),
+                late: span(Role::Late),
             }
         })
         .collect();

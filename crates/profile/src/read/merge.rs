@@ -54,7 +54,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     let waiters = waiters(view, &same, merge.clock.tick_at(duration));
     tables.count_waiters(&waiters, |ticks| merge.clock.ns(ticks), duration);
     let mut whole = StripSum::default();
-    for (_, sum) in tables.locks.iter().filter(|((_, role), _)| *role != format::Role::Signal) {
+    for (_, sum) in tables.locks.iter().filter(|((_, wanted), _)| role(*wanted).is_lock()) {
         whole.add(&sum.strip);
     }
     let detail = detail(header.detail.load(Relaxed));
@@ -119,6 +119,7 @@ fn role(role: format::Role) -> Role {
         format::Role::Read => Role::Read,
         format::Role::Signal => Role::Signal,
         format::Role::Back => Role::Back,
+        format::Role::Late => Role::Late,
     }
 }
 
@@ -295,7 +296,7 @@ impl Merge<'_> {
             wait_longest: self.clock.ns(sum.longest_wait),
         });
         let mut pairs: Vec<Pair> = pairs.collect();
-        pairs.sort_by_key(|pair| (pair.role == Role::Signal, Reverse(pair.wait_total), Reverse(pair.count)));
+        pairs.sort_by_key(|pair| (!pair.role.is_lock(), Reverse(pair.wait_total), Reverse(pair.count)));
         pairs
     }
 
@@ -325,7 +326,7 @@ impl Merge<'_> {
             let best = best.unwrap_or(record);
             let name =
                 self.view.text(record.name.load(Acquire)).or_else(|| self.view.text(best.name.load(Acquire)));
-            let uses = tables.locks.range((number, format::Role::Write)..=(number, format::Role::Back));
+            let uses = tables.locks.range((number, format::Role::Write)..=(number, format::Role::Late));
             let roles: Vec<RoleStats> = uses
                 .map(|(which, sum)| {
                     let mut stats = self.role_stats(*which, sum, detail, tables_used);
