@@ -9,6 +9,7 @@
 //! | `tables`   | the tables of all threads added up, in ticks and numbers of records |
 //! | `estimate` | time held, from samples                                             |
 //! | `merge`    | the [`Profile`](crate::model::Profile)                              |
+//! | `threads`  | how long threads were there                                         |
 //! | `waiting`  | waits that had not ended, and who waited for whom in a circle       |
 //! | `blame`    | who made others wait                                                |
 //! | `labels`   | what locks are called                                               |
@@ -22,6 +23,7 @@ mod labels;
 mod maps;
 mod merge;
 mod tables;
+mod threads;
 mod waiting;
 
 pub use self::clock::Clock;
