@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::{exact, names, span};
-use crate::model::{Profile, Role};
+use crate::model::Profile;
 
 /// So many sites of each sort have a row or column of their own.
 const SITES: usize = 20;
