@@ -7,6 +7,7 @@
 //! | [`symbols`] | functions and lines                                                             |
 //! | [`json`]    | profiles as JSON; [`json::load`] reads whatever there is                         |
 //! | [`answer`]  | the answer, in sentences                                                        |
+//! | [`stuck`]   | waits that had not ended, in sentences                                          |
 //! | [`classes`] | locks of one creation site as one                                               |
 //! | [`text`]    | tables for terminals                                                            |
 //! | [`diff`]    | two profiles compared                                                           |
@@ -23,6 +24,7 @@ pub mod json;
 pub mod model;
 pub mod pprof;
 pub mod read;
+pub mod stuck;
 pub mod symbols;
 #[doc(hidden)]
 pub mod testing;

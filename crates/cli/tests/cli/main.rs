@@ -14,6 +14,7 @@ mod fixtures;
 mod interrupt;
 mod mail;
 mod profile;
+mod profile_stuck;
 mod run;
 mod select;
 mod shown;

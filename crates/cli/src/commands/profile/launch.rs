@@ -185,6 +185,11 @@ impl Running {
         self.send(Signal::TERM);
     }
 
+    /// The process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Whether we asked it to end.
     pub(crate) fn was_asked(&self) -> bool {
         self.asked.is_some()
