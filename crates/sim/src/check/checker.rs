@@ -158,15 +158,18 @@ impl Checker {
     ///
     /// One that failed; the first one, if several did.
     pub fn sweep(&self, seeds: Range<u64>) -> Result<Swept, Box<Failing>> {
-        /// So many runs are under way or over when one is found to have failed.
+        /// So many runs at most are under way or over when one is found to have failed; fewer at first, since what fails at all
+        /// mostly fails soon.
         const CHUNK: u64 = 128;
         let run = |seed| match self.ran(seed, Record::default()) {
             Ran { failure: None, counts, .. } => Ok(Swept::of(&counts)),
             _ => Err(seed),
         };
         let mut swept = Swept::default();
-        for start in seeds.clone().step_by(CHUNK as usize) {
-            let chunk = start..seeds.end.min(start + CHUNK);
+        let (mut start, mut many) = (seeds.start, 4);
+        while start < seeds.end {
+            let chunk = start..seeds.end.min(start + many);
+            (start, many) = (chunk.end, CHUNK.min(2 * many));
             let results: Vec<_> = chunk.into_par_iter().map(run).collect();
             for result in results {
                 match result {
