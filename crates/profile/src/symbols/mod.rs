@@ -4,12 +4,14 @@
 //! |----------|----------------------------------------------------------------------|
 //! | `elf`    | what is read of a program or library: segments, build id, variables   |
 //! | `cut`    | which frames are the lock's own and not the program's                 |
+//! | `demangle` | names as the source has them                                       |
 //!
 //! [blazesym](https://docs.rs/blazesym) reads symbols and DWARF, of the file itself or of its separate debug file (by build id
-//! or `.gnu_debuglink`, in `/usr/lib/debug`), and demangles. A file without symbols has its dynamic ones; where those do not
+//! or `.gnu_debuglink`, in `/usr/lib/debug`). A file without symbols has its dynamic ones; where those do not
 //! reach, a frame is module + offset.
 
 mod cut;
+mod demangle;
 mod elf;
 
 use std::collections::{BTreeSet, HashMap};
@@ -206,7 +208,7 @@ impl Symbols {
             return vec![bare(module, offset)];
         };
         let frame = |name: &str, source: Option<&CodeInfo<'_>>, is_inlined| Frame {
-            function: Some(without_hash(name).to_owned()),
+            function: Some(demangle::demangled(name).unwrap_or_else(|| name.to_owned())),
             source: source.and_then(|info| Some((info.to_path().to_string_lossy().into_owned(), info.line?))),
             module: module.to_owned(),
             offset,
@@ -226,14 +228,6 @@ fn bare(module: &str, offset: u64) -> Frame {
 
 fn file_name(path: &str) -> &str {
     Path::new(path).file_name().and_then(OsStr::to_str).unwrap_or(path)
-}
-
-/// Rust's older names end in a hash: `a::b::h0123456789abcdef`.
-fn without_hash(name: &str) -> &str {
-    match name.rsplit_once("::h") {
-        Some((name, hash)) if hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => name,
-        _ => name,
-    }
 }
 
 /// The mapping of a file that has `address`, or the one before it: the zeros that follow the file's data are not the file's.
