@@ -1,6 +1,7 @@
 //! What things of the model are called, and what tables ask of them.
 
 use crate::model::{Frame, Held, Kind, Lock, Place, PlaceId, Profile, Role, RoleStats, Site, Times};
+use crate::names::for_people;
 
 impl Profile {
     /// The lock with this number.
@@ -161,15 +162,15 @@ impl Place {
     pub fn label(&self) -> String {
         let Some(frame) = self.frames.first() else { return String::from("?") };
         match (&frame.function, &frame.source) {
-            (Some(_), Some(_)) => format!("{} ({})", frame.short(), frame.position()),
-            _ => frame.short(),
+            (Some(_), Some(_)) => format!("{} ({})", frame.shown(), frame.position()),
+            _ => frame.shown(),
         }
     }
 
     /// The function, or `module+0x1234`: of the innermost frame.
     #[must_use]
     pub fn function(&self) -> String {
-        self.frames.first().map_or_else(|| String::from("?"), Frame::short)
+        self.frames.first().map_or_else(|| String::from("?"), Frame::shown)
     }
 }
 
@@ -180,6 +181,12 @@ impl Frame {
         match &self.function {
             Some(function) => short(function).to_owned(),
             None => format!("{}+{:#x}", self.module, self.offset),
+    /// The function for people, [`for_people`], or `module+0x1234`.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        self.function.as_deref().map_or_else(|| self.short(), for_people)
+    }
+
         }
     }
 
@@ -206,9 +213,16 @@ pub fn short(function: &str) -> &str {
     for (at, character) in function.char_indices().skip_while(|(at, _)| *at < from) {
         match character {
             '<' => angles += 1,
-            '>' => angles = angles.saturating_sub(1),
+            // Not that of `fn() -> T`.
+            '>' if !function[..at].ends_with('-') => angles = angles.saturating_sub(1),
             '(' if angles == 0 && at > 0 => return &function[..at],
             _ => {}
+    // The angles of `operator<<` are none.
+    let signs = |at: usize| function[at..].find(|c| !"<>=-".contains(c)).unwrap_or(function.len() - at);
+    let operators = function.match_indices("operator").map(|(at, word)| at + word.len());
+    if let Some(at) = operators.into_iter().find(|at| signs(*at) > 0) {
+        from = from.max(at + signs(at));
+    }
         }
     }
     function
@@ -232,4 +246,6 @@ mod tests {
             assert_eq!(short(long), expected);
         }
     }
+            ("operator<< <A>(std::ostream&, A)", "operator<< <A>"),
+            ("A<fn() -> u32>::run(int)", "A<fn() -> u32>::run"),
 }

@@ -2,6 +2,7 @@
 
 use super::{Style, render};
 use crate::model::{Pair, Profile};
+use crate::names::Names;
 use crate::units::{percent, short_count, time};
 
 /// The longest pairs of waiter and holder. Waiting for signals is nobody's fault, and not in it.
@@ -10,11 +11,11 @@ pub fn blocking(profile: &Profile, style: Style) -> String {
     let pairs = profile.pairs.iter().filter(|pair| pair.role.is_lock());
     let all = profile.lock_wait().max(1);
     let header = ["waits here", "while it is\nheld from", "lock", "waits", "time", "max", "share"];
+    let names = Names::of(&profile.places);
     let row = |pair: &Pair| {
-        let holder =
-            pair.holder.map_or_else(|| String::from("not known"), |holder| profile.place_label(holder));
+        let holder = pair.holder.map_or_else(|| String::from("not known"), |holder| names.label(holder));
         vec![
-            profile.place_label(pair.waiter),
+            names.label(pair.waiter),
             holder,
             profile.lock(pair.lock).map_or_else(|| String::from("?"), |lock| lock.label.clone()),
             short_count(pair.count),

@@ -141,7 +141,8 @@ fn share(wanted: &[usize], room: usize) -> Vec<usize> {
 
 /// `text` in at most `room` columns. What is longer loses its line, `(file.c:12)`, then the `mutex of` in front, then outer
 /// namespaces, and then its middle, since both ends tell things apart.
-fn fit(text: &str, room: usize) -> String {
+pub(crate) fn fit(text: &str, room: usize) -> String {
+    let text = one_line(text);
     if text.chars().count() <= room {
         return text.to_owned();
     }

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use super::{Style, render};
 use crate::model::{Lock, Profile, Role, Site};
+use crate::names::Names;
 use crate::units::{short_count, time_or_dash};
 
 /// All sites, with their locks; those first that waited longest or made others wait longest. Without those where threads
@@ -26,9 +27,10 @@ pub(super) fn all(profile: &Profile) -> Vec<(&Lock, Role, &Site)> {
 #[must_use]
 pub fn sites(profile: &Profile, style: Style) -> String {
     let header = ["place", "lock", "waits", "wait\nin all", "wait\nmax", "held\nmax", "made\nwait", "for"];
+    let names = Names::of(&profile.places);
     let row = |(lock, role, site): (&Lock, Role, &Site)| {
         vec![
-            profile.place_label(site.place),
+            names.label(site.place),
             super::locks::name(lock, role),
             short_count(site.contended),
             time_or_dash(site.wait_total),
