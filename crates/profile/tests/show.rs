@@ -158,3 +158,41 @@ fn no_lock_stands_out() {
     assert!(answer.headline.starts_with("No lock stands out: the most waiting, "), "{answer:?}");
     assert!(answer.details.iter().any(|detail| detail.contains("9 of 15 locks")), "{answer:?}");
 }
+
+#[test]
+fn a_class_leads() {
+    let mut profile = profile();
+    let cache = profile.locks[0].clone();
+    profile.locks.truncate(1);
+    profile.locks[0].label = String::from("shard[0]");
+    for number in 1..4 {
+        let label = format!("shard[{number}]");
+        profile.locks.push(Lock { id: 100 + number, label, ..cache.clone() });
+    }
+    let answer = answer(&profile);
+    assert!(answer.headline.starts_with("All waiting is on the 4 locks of `shard`"), "{answer:?}");
+    assert!(!answer.details.iter().any(|detail| detail.contains("4 of 4 locks")), "{answer:?}");
+}
+
+/// Control characters do nothing to a terminal.
+#[test]
+fn names_are_harmless() {
+    let mut profile = profile();
+    profile.arguments = vec![String::from("sh"), String::from("-c"), String::from("a\nb\x1b[31m")];
+    profile.locks[0].label = String::from("evil\nlock\x1b]0;title\x07");
+    for view in [text::report(&profile, Style::PLAIN), text::freebsd(&profile, Style::PLAIN)] {
+        assert!(!view.contains('\x1b') && !view.contains('\x07'), "{view:?}");
+        fits(&view, 100);
+    }
+    assert!(text::report(&profile, NARROW).contains(r"sh -c a\nb\u{1b}[31m (process 4242)"));
+}
+
+#[test]
+fn what_ended_it() {
+    let mut profile = profile();
+    profile.ended = Ended::Killed;
+    assert!(text::report(&profile, Style::PLAIN).contains("killed or replaced"));
+    profile.ended_by = Some(String::from("ended after 2.00 s, as asked"));
+    let report = text::report(&profile, Style::PLAIN);
+    assert!(report.contains("3 threads, ended after 2.00 s, as asked;"), "{report}");
+}

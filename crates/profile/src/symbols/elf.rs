@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
+use super::Part;
 use super::demangle::demangled;
 
 /// A program or library.
@@ -69,14 +70,15 @@ impl Elf {
         Some((first.offset / PAGE * PAGE, first.address / PAGE * PAGE))
     }
 
-    /// The variable at an address, with the distance from its start.
-    pub(super) fn variable(&self, address: u64) -> Option<String> {
+    /// The variable that an address is part of.
+    pub(super) fn variable(&self, address: u64) -> Option<Part> {
         let after = self.variables.partition_point(|variable| variable.address <= address);
         let mut candidates = self.variables[..after].iter().rev().take(8);
         let variable = candidates.find(|variable| address - variable.address < variable.bytes)?;
-        Some(match address - variable.address {
-            0 => variable.name.clone(),
-            distance => format!("{}+{distance:#x}", variable.name),
+        Some(Part {
+            variable: variable.name.clone(),
+            bytes: variable.bytes,
+            offset: address - variable.address,
         })
     }
 }

@@ -27,6 +27,27 @@ use self::elf::Elf;
 use crate::model::{Frame, Module, Place};
 use crate::read::{Mapping, Maps};
 
+/// A place in a variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// Its name.
+    pub(crate) variable: String,
+    /// How long it is.
+    pub(crate) bytes: u64,
+    /// How far from its start.
+    pub(crate) offset: u64,
+}
+
+impl Part {
+    /// `cache_lock`, `tables+0x40`.
+    pub(crate) fn label(&self) -> String {
+        match self.offset {
+            0 => self.variable.clone(),
+            offset => format!("{}+{offset:#x}", self.variable),
+        }
+    }
+}
+
 /// Looks symbols up. Files are opened once and kept.
 pub struct Symbols {
     /// None: modules and offsets only.
@@ -62,7 +83,9 @@ impl Symbols {
     /// With debug files in these directories.
     #[must_use]
     pub fn with_debug_directories(directories: &[PathBuf]) -> Self {
-        let symbolizer = Symbolizer::builder().set_debug_dirs(Some(directories)).build();
+        let symbolizer = Symbolizer::builder().set_debug_dirs(Some(directories));
+        // It takes names of C for types of C++.
+        let symbolizer = symbolizer.enable_demangling(false).build();
         Self::with(Some(symbolizer), directories)
     }
 
@@ -105,6 +128,11 @@ impl Symbols {
     /// The variable that `address` is part of: `cache_lock`, `tables+0x40`.
     #[must_use]
     pub fn variable(&mut self, maps: &Maps, address: u64) -> Option<String> {
+        self.part(maps, address).map(|part| part.label())
+    }
+
+    /// The same, with its size.
+    pub(crate) fn part(&mut self, maps: &Maps, address: u64) -> Option<Part> {
         self.symbolizer.as_ref()?;
         maps.snapshots().rev().find_map(|snapshot| {
             let mapping = module_before(snapshot, address)?;
