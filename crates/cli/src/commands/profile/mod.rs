@@ -113,3 +113,12 @@ fn view(profile: &spinpark_profile::model::Profile, view: ViewChoice, style: tex
         ViewChoice::Outcomes => text::outcomes(profile, style),
     }
 }
+    for (path, profile) in [(&diff.before, before), (&diff.after, after)] {
+        if profile.detail == Detail::Off {
+            bail!(
+                "{} was recorded with `--detail off`: nothing was recorded, so there is nothing to compare\nRecord it again with \
+                 the detail of the other one",
+                path.display()
+            );
+        }
+    }
