@@ -51,7 +51,7 @@ pub fn answer(profile: &Profile) -> Answer {
     let mut details = Vec::new();
     let headline = match top {
         _ if profile.locks.is_empty() => nothing(profile),
-        None => String::from("No thread had to wait for a lock."),
+        None => nobody(profile),
         Some(top) => {
             let sentence = blame(profile, top, waited);
             if is_small {
@@ -85,12 +85,40 @@ pub fn answer(profile: &Profile) -> Answer {
     Answer { headline, details, share_of_time, waiters, is_small, lock: top.map(|lock| lock.id) }
 }
 
+/// Good news; if it is.
+fn nobody(profile: &Profile) -> String {
+    let lock = match profile.locks_of {
+        LocksOf::Library => "lock of the library",
+        _ => "pthread lock",
+    };
+    match (is_partial(profile), profile.ended) {
+        (true, _) => {
+            format!("Nothing is known: no wait for a {lock} was recorded, but not everything could be.")
+        }
+        (_, Ended::Running) => format!("No thread has waited for a {lock} so far."),
+        _ => format!("No thread waited for a {lock}: locks are not what makes this program slow."),
+    }
+}
+
+/// Whether records are missing that could change the answer.
+pub(crate) fn is_partial(profile: &Profile) -> bool {
+    profile.dropped > 0 || profile.warnings.iter().any(|warning| is_loss(warning))
+}
+
+/// Whether a warning says that records are missing.
+pub(crate) fn is_loss(warning: &str) -> bool {
+    warning.contains(" was cut short") || warning.contains(" were left out")
+}
+
 /// Why there may be nothing.
 fn nothing(profile: &Profile) -> String {
     let reason = match (profile.detail, profile.locks_of) {
         (Detail::Off, _) => "recording was off",
+        _ if is_partial(profile) => return nobody(profile),
+        (Detail::Contended, LocksOf::Library) => return nobody(profile),
         (Detail::Contended, _) => {
-            "no thread had to wait for a lock, and with the detail `contended` nothing else is recorded"
+            return nobody(profile)
+                + " Others are not seen, and nothing is known of them: those of Rust's std and Go, and a program's own.";
         }
         (_, LocksOf::Library) => "no lock of the library was used while it was recorded",
         _ => {
@@ -129,6 +157,11 @@ fn shown(number: f64) -> String {
 /// `87 % of all waiting is on one mutex, `cache_lock`, held by `store_update` while `flush` waits.`
 fn blame(profile: &Profile, top: &Lock, waited: u64) -> String {
     let share = top.lock_wait() as f64 / waited as f64;
+    if share < 0.5
+        && let Some(class) = blame_class(&by_class(profile), waited)
+    {
+        return class;
+    }
     let lock = named(top);
     let start = match share {
         share if top.kind == Kind::Condvar => {
@@ -175,11 +208,6 @@ fn who(profile: &Profile, top: &Lock) -> String {
         }
         let (name, sum) = sums.into_iter().max_by_key(|(_, sum)| *sum)?;
         let share = sum as f64 / top.lock_wait() as f64;
-    if share < 0.5
-        && let Some(class) = blame_class(&by_class(profile), waited)
-    {
-        return class;
-    }
         (share >= NAMED).then(|| (fit(&name, LONGEST), share))
     };
     let plain = |place: PlaceId| {
@@ -249,13 +277,13 @@ fn others(profile: &Profile, waited: u64) -> Option<String> {
         is_needed
     };
     let most = waits.iter().take_while(is_needed).count();
+    // That all locks have all of it says nothing.
+    if most == waits.len() {
+        return None;
+    }
     Some(format!(
         "{most} of {} locks that were waited for have {} of it.",
         count(waits.len() as u64),
         percent(waits[..most].iter().sum::<u64>() as f64 / waited as f64)
     ))
 }
-    // That all locks have all of it says nothing.
-    if most == waits.len() {
-        return None;
-    }
