@@ -5,6 +5,7 @@ use spinpark_show::{date, units};
 
 use super::span;
 use crate::model::{Cost, Detail, Ended, LocksOf, Profile};
+use crate::units::one_line;
 
 /// A fact. What stands between back quotes is code.
 #[derive(Serialize)]
@@ -18,7 +19,7 @@ pub(super) fn facts(profile: &Profile) -> Vec<Fact> {
     let fact = |name, text| Fact { name, text, is_warning: false };
     let users: u64 = profile.threads.iter().map(|thread| u64::from(thread.users)).sum();
     let mut facts = vec![
-        fact("Command", code(&profile.arguments.join(" "))),
+        fact("Command", code(&one_line(&profile.arguments.join(" ")))),
         fact("Program", code(&profile.program)),
         fact("Process", format!("{}, started by {}", profile.pid, profile.parent)),
         fact(

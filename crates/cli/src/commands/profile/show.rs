@@ -9,6 +9,7 @@ use spinpark_bench::report::json::Output;
 use spinpark_profile::json::Loaded;
 use spinpark_profile::model::Profile;
 use spinpark_profile::text::{Style, wrap};
+use spinpark_profile::units::one_line;
 use spinpark_profile::{answer, folded, html, pprof};
 
 use super::view;
@@ -144,7 +145,7 @@ fn others(all: &[Profile], shown: &Profile, style: Style, say: Say) {
         .filter(|profile| profile.pid != shown.pid)
         .map(|profile| {
             let program = Path::new(&profile.program).file_name().unwrap_or_default().to_string_lossy();
-            format!("{} ({program})", profile.pid)
+            format!("{} ({})", profile.pid, one_line(&program))
         })
         .collect();
     if !others.is_empty() {

@@ -14,6 +14,7 @@ use spinpark_profile::model::{Ended, Profile};
 use spinpark_profile::read::EXTENSION;
 use spinpark_profile::symbols::Symbols;
 use spinpark_profile::text::{self, Style};
+use spinpark_profile::units::one_line;
 
 use super::launch::{Launch, Running};
 use super::show::most;
@@ -129,7 +130,8 @@ fn look(recordings: &Path, symbols: &mut Symbols) -> anyhow::Result<Profile> {
 fn page(now: &Profile, before: Option<&Profile>, style: Style) -> String {
     let program = Path::new(&now.program).file_name().unwrap_or_default().to_string_lossy();
     let mut lines = vec![format!(
-        "{program} (process {}), {:.0} s, {} threads used locks",
+        "{} (process {}), {:.0} s, {} threads used locks",
+        one_line(&program),
         now.pid,
         now.duration as f64 / 1e9,
         now.threads.len()
