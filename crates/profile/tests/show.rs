@@ -2,7 +2,7 @@
 
 use spinpark_profile::answer::answer;
 use spinpark_profile::classes::by_class;
-use spinpark_profile::model::{Cost, Detail, Kind, Profile, Role};
+use spinpark_profile::model::{Cost, Detail, Ended, Kind, Lock, Profile, Role};
 use spinpark_profile::testing::{named, store};
 use spinpark_profile::text::{self, Style};
 
@@ -81,7 +81,7 @@ fn rows_that_are_left_out_are_counted() {
 
 #[test]
 fn freebsd_columns() {
-    insta::assert_snapshot!(text::freebsd(&profile()));
+    insta::assert_snapshot!(text::freebsd(&profile(), Style::PLAIN));
 }
 
 #[test]

@@ -108,7 +108,7 @@ fn view(profile: &spinpark_profile::model::Profile, view: ViewChoice, style: tex
         ViewChoice::Classes => text::locks(&spinpark_profile::classes::by_class(profile), style),
         ViewChoice::Blocking => text::blocking(profile, style),
         ViewChoice::Sites => text::sites(profile, style),
-        ViewChoice::Freebsd => text::freebsd(profile),
+        ViewChoice::Freebsd => text::freebsd(profile, style),
         ViewChoice::Condvars => text::condvars(profile, style),
         ViewChoice::Outcomes => text::outcomes(profile, style),
     }
