@@ -28,7 +28,7 @@ pub(super) fn facts(profile: &Profile) -> Vec<Fact> {
                 "{} from {}; {}",
                 span(profile.duration),
                 date::iso(profile.started / 1_000_000_000),
-                ended(profile.ended)
+                ended(profile)
             ),
         ),
         fact(
@@ -72,11 +72,12 @@ fn cpus(count: u32) -> String {
     if count == 1 { String::from("1 CPU") } else { format!("{count} CPUs") }
 }
 
-fn ended(ended: Ended) -> &'static str {
-    match ended {
-        Ended::Exited => "the program exited",
-        Ended::Killed => "the program was killed, or became another one",
-        Ended::Running => "the program was still running",
+fn ended(profile: &Profile) -> String {
+    match (profile.ended, &profile.ended_by) {
+        (Ended::Running, _) => String::from("the program was still running"),
+        (_, Some(known)) => format!("the program {known}"),
+        (Ended::Exited, None) => String::from("the program exited"),
+        (Ended::Killed, None) => String::from("the program was killed, or became another one"),
     }
 }
 

@@ -26,10 +26,11 @@ fn head(profile: &Profile, style: Style) -> String {
     let command =
         if profile.arguments.is_empty() { profile.program.clone() } else { profile.arguments.join(" ") };
     let threads: u32 = profile.threads.iter().map(|thread| thread.users).sum();
-    let ended = match profile.ended {
-        Ended::Exited => "",
-        Ended::Killed => ", killed or replaced by another program",
-        Ended::Running => ", still running",
+    let ended = match (profile.ended, &profile.ended_by) {
+        (Ended::Running, _) => String::from(", still running"),
+        (_, Some(known)) => format!(", {known}"),
+        (Ended::Exited, None) => String::new(),
+        (Ended::Killed, None) => String::from(", killed or replaced by another program"),
     };
     let locks = match profile.locks_of {
         LocksOf::Glibc => "glibc's locks",
@@ -64,7 +65,6 @@ fn first(profile: &Profile, style: Style) -> String {
     if details.is_empty() { bold + "\n" } else { format!("{bold}\n{}\n", wrap(&details, style.width, 0)) }
 }
 
-/// What a reader has to know of the numbers.
 /// What was not recorded, before the answer: it could be another one.
 fn missing(profile: &Profile, style: Style) -> String {
     let mut missing: Vec<String> = Vec::new();
@@ -79,6 +79,7 @@ fn missing(profile: &Profile, style: Style) -> String {
     missing.iter().map(|text| wrap(&format!("Warning: {text}"), style.width, 2) + "\n").collect()
 }
 
+/// What a reader has to know of the numbers.
 fn notes(profile: &Profile, style: Style) -> String {
     let mut notes = Vec::new();
     if profile.detail == Detail::Contended && !profile.locks.is_empty() {

@@ -14,6 +14,7 @@ use anyhow::{Context, bail};
 use spinpark_bench::failure::in_words;
 use spinpark_bench::report::json::Output;
 use spinpark_profile::{diff as comparison, json, symbols::Symbols, text};
+use spinpark_profile::model::{self, Detail, Ended, LocksOf};
 
 use self::launch::Launch;
 use self::show::Shower;
@@ -59,10 +60,29 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
             "Warning: cannot write {}: {error}. The recording is there, but without symbols: they are looked up again by \
              `spinpark report`, as long as the programs do not change.",
             directory.join(json::FILE).display()
+        if recorded.pid == running.id() {
+            recorded.ended_by.clone_from(&why);
+        }
         ));
     }
     say.line(format_args!("Kept in {0}: spinpark report {0}", directory.display()));
-    Ok(code_of(status))
+    shown.map(|()| code_of(status))
+}
+
+/// What is said of processes that the program leaves behind.
+fn still_running(profiles: &[model::Profile], directory: &Path) -> Option<String> {
+    let running = profiles.iter().filter(|profile| profile.ended == Ended::Running);
+    let pids: Vec<String> = running.map(|profile| profile.pid.to_string()).collect();
+    let (process, verb) = match pids.len() {
+        0 => return None,
+        1 => ("Process", "still runs and is"),
+        _ => ("Processes", "still run and are"),
+    };
+    Some(format!(
+        "{process} {} {verb} recorded: `spinpark report {}` shows later what became of it.",
+        pids.join(", "),
+        directory.display()
+    ))
 }
 
 /// The program's own exit status, as a shell has it.
@@ -70,6 +90,9 @@ fn code_of(status: ExitStatus) -> ExitCode {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
 }
+    if let Some(text) = still_running(&loaded.profiles, &directory) {
+        say.line(text);
+    }
 
 /// Shows a recording again.
 pub(crate) fn report(report: &Report) -> anyhow::Result<ExitCode> {
