@@ -19,7 +19,7 @@ const SMALL_WAITERS: f64 = 0.05;
 const NAMED: f64 = 0.25;
 
 /// A name in a sentence is not longer.
-const LONGEST: usize = 60;
+const LONGEST: usize = 44;
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq)]

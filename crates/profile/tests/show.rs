@@ -2,7 +2,7 @@
 
 use spinpark_profile::answer::answer;
 use spinpark_profile::classes::by_class;
-use spinpark_profile::model::{Cost, Detail, Ended, Kind, Lock, Profile, Role};
+use spinpark_profile::model::{Cost, Detail, Ended, Frame, Kind, Lock, Profile, Role};
 use spinpark_profile::testing::{named, store};
 use spinpark_profile::text::{self, Style};
 
@@ -207,4 +207,24 @@ fn what_ended_it() {
     profile.ended_by = Some(String::from("ended after 2.00 s, as asked"));
     let report = text::report(&profile, Style::PLAIN);
     assert!(report.contains("3 threads, ended after 2.00 s, as asked;"), "{report}");
+}
+
+/// A wrapper of the program's own is the innermost function of all places; those that differ far out only are one row.
+#[test]
+fn wrappers_have_their_callers() {
+    let mut profile = profile();
+    let frame = profile.places[0].frames[0].clone();
+    let named = |name: &str| Frame { function: Some(String::from(name)), source: None, ..frame.clone() };
+    for (number, place) in profile.places.iter_mut().enumerate() {
+        let caller = if number % 2 == 0 { "load" } else { "store" };
+        let names = ["my_mutex_lock", caller, "run", "thread", &number.to_string()];
+        place.frames = names.map(&named).into();
+    }
+    for table in [text::blocking(&profile, Style::PLAIN), text::sites(&profile, Style::PLAIN)] {
+        assert!(table.contains("my_mutex_lock < ") && !table.contains("my_mutex_lock  "), "{table}");
+        let rows: Vec<&str> = table.lines().filter(|line| line.contains("cache_lock")).collect();
+        assert!(rows.len() <= 4, "at most one of each: {table}");
+    }
+    let headline = answer(&profile).headline;
+    assert!(headline.contains("held by `my_mutex_lock < "), "{headline}");
 }

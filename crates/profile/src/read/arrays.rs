@@ -9,7 +9,8 @@ use crate::symbols::Part;
 
 /// The numbers of the elements: by the index of each lock's `Part`. None of what may not be an element.
 pub(super) fn elements(parts: &[Option<(Part, Kind)>]) -> BTreeMap<usize, u64> {
-    let mut variables: BTreeMap<(&str, u64, Kind), Vec<(usize, u64)>> = BTreeMap::new();
+    type Locks = Vec<(usize, u64)>;
+    let mut variables: BTreeMap<(&str, u64, Kind), Locks> = BTreeMap::new();
     for (index, part) in parts.iter().enumerate() {
         if let Some((part, kind)) = part {
             let locks = variables.entry((&part.variable, part.bytes, *kind)).or_default();
@@ -30,7 +31,8 @@ pub(super) fn elements(parts: &[Option<(Part, Kind)>]) -> BTreeMap<usize, u64> {
 fn element(offsets: &[u64], bytes: u64, lock: u64) -> Option<u64> {
     let first = offsets.iter().min()?;
     let length = offsets.iter().fold(0, |length, offset| gcd(length, offset - first));
-    let fits = |length: u64| length >= lock && bytes % length == 0 && first % length + lock <= length;
+    let fits =
+        |length: u64| length >= lock && bytes.is_multiple_of(length) && first % length + lock <= length;
     if length == 0 || !fits(length) {
         return None;
     }
@@ -39,8 +41,8 @@ fn element(offsets: &[u64], bytes: u64, lock: u64) -> Option<u64> {
     different.sort_unstable();
     different.dedup();
     let are_most = 2 * different.len() as u64 > bytes / length;
-    let may_be_shorter = (2..=length / lock)
-        .any(|parts| length % parts == 0 && length / parts % 8 == 0 && fits(length / parts));
+    let may_be_shorter =
+        (2..=length / lock).any(|parts| length.is_multiple_of(8 * parts) && fits(length / parts));
     (are_most || !may_be_shorter).then_some(length)
 }
 
