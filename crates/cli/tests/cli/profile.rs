@@ -301,6 +301,25 @@ fn programs_that_cannot_be_recorded() {
         }
         Err(error) => eprintln!("skipped: no static C library: {error}"),
     }
+/// Ctrl-C while it is measured: what is known so far is printed.
+#[test]
+fn what_it_costs_so_far() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = recording(directory.path(), ["profile", "--overhead", "--rounds", "1000", "--"]);
+    command.args(["sh", "-c", "echo run >>runs"]).stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let runs = || fs::read_to_string(directory.path().join("runs")).unwrap_or_default().lines().count();
+    // Two rounds of six.
+    while runs() < 13 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    kill("INT", &child.id().to_string());
+    let result: Said = child.wait_with_output().unwrap().into();
+    assert_eq!(result.code, Some(130), "{result:#?}");
+    assert!(result.stderr.contains("of 1000 rounds"), "{}", result.stderr);
+    assert!(result.stderr.contains("÷ without a recorder"), "{}", result.stderr);
+}
+
     assert_eq!(entries(directory.path()), [""; 0], "nothing is left");
 }
 
