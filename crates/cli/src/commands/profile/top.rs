@@ -53,7 +53,11 @@ fn recording_of(pid: u32) -> anyhow::Result<PathBuf> {
         Ok(maps) => maps,
         Err(error) if error.kind() == io::ErrorKind::NotFound => bail!("there is no process {pid}"),
         Err(error) => {
-            bail!("cannot look at process {pid}: {error}\nIt is another user's; ask that user, or be root")
+            let advice = match rustix::process::geteuid().is_root() {
+                true => "Even the superuser may not here: look from outside of this container",
+                false => "It is another user's; ask that user, or be root",
+            };
+            bail!("cannot look at process {pid}: {error}\n{advice}")
         }
     };
     let suffix = format!(".{EXTENSION}");
