@@ -164,6 +164,20 @@ fn data_on_standard_output() {
     assert_eq!(folded.stdout, fs::read_to_string(directory.path().join("x.folded")).unwrap());
     said(&mut recording(directory.path(), ["report", "one", "--json", "--folded"]))
         .fails(2, &["cannot both go to standard output"]);
+    said(&mut recording(directory.path(), ["report", "one", "--html", "-", "--pprof", "-"]))
+        .fails(2, &["--pprof and --html cannot both go to standard output"]);
+    said(&mut recording(directory.path(), ["report", "one", "--html", "-"])).succeeds(&["<!doctype html>"]);
+    let pprof = recording(directory.path(), ["report", "one", "--pprof", "-"]).output().unwrap();
+    assert_eq!((pprof.status.code(), &pprof.stdout[..2]), (Some(0), &[0x1f, 0x8b][..]));
+    assert!(!directory.path().join("-").exists());
+    // Nobody reads it.
+    for option in ["--json", "--folded", "--html=-", "--pprof=-"] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = recording(directory.path(), ["report", "one", option]);
+        let output = command.stdout(writer).output().unwrap();
+        assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]), "{option}");
+    }
 }
 
 #[test]
@@ -239,6 +253,12 @@ fn processes() {
     shown.succeeds(&[&format!("process {pid}"), "cache_lock"]);
     said(&mut recording(directory.path(), ["report", "family", "--process", "1"]))
         .fails(2, &["there is no process 1 in the recording", &pid]);
+    // A program that has run is not lost because of a slip.
+    let result = profile(directory.path(), &["--out", "again", "--process", "1"], &["family"]);
+    assert_eq!(result.code, Some(0), "{result:#?}");
+    for words in ["there is no process 1 in the recording", "`cache_lock`", "Kept in"] {
+        assert!(result.stderr.contains(words), "no `{words}` in {}", result.stderr);
+    }
 }
 
 #[test]
@@ -248,7 +268,10 @@ fn diff() {
         assert_eq!(profile(directory.path(), &["--out", name], &[what]).code, Some(0));
     }
     let diff = |args: &[&str]| said(recording(directory.path(), ["diff", "before", "after"]).args(args));
-    diff(&[]).succeeds(&["Threads waited", "instead of", "cache_lock"]);
+    diff(&[]).succeeds(&["Threads waited", "instead of", "cache_lock", "Held: time held in all"]);
+    assert_eq!(profile(directory.path(), &["--out", "off", "--detail", "off"], &["store"]).code, Some(0));
+    said(&mut recording(directory.path(), ["diff", "before", "off"]))
+        .fails(2, &["off was recorded with `--detail off`", "Record it again"]);
     let json: Value = serde_json::from_str(&diff(&["--json"]).stdout).unwrap();
     assert!(json.is_object());
     said(&mut recording(directory.path(), ["diff", "before", "nowhere"]))
@@ -278,29 +301,6 @@ fn what_it_costs_the_program_itself() {
     assert!(!directory.path().join("none").exists(), "nothing was recorded");
 }
 
-#[test]
-fn programs_without_waiting() {
-    let directory = tempfile::tempdir().unwrap();
-    let result = profile(directory.path(), &[], &["quiet"]);
-    assert_eq!((result.code, result.stdout.as_str()), (Some(0), "hello\n"), "{result:#?}");
-    assert!(result.stderr.contains("There is nothing to see"), "{}", result.stderr);
-    assert!(flat(&result.stderr).contains("no thread had to wait for a lock"), "{}", result.stderr);
-}
-
-#[test]
-fn programs_that_cannot_be_recorded() {
-    let directory = tempfile::tempdir().unwrap();
-    let profile = |path: &Path| said(recording(directory.path(), ["profile", "--"]).arg(path));
-    profile(Path::new("no-such-program")).fails(2, &["no program `no-such-program`"]);
-    profile(Path::new("/etc/passwd")).fails(2, &["is not executable"]);
-    let fixed = directory.path().join("static");
-    match compile("waits.c", &fixed, &["-static", "-pthread"]) {
-        Ok(()) => {
-            profile(&fixed).fails(2, &["is statically linked"]);
-            fs::remove_file(&fixed).unwrap();
-        }
-        Err(error) => eprintln!("skipped: no static C library: {error}"),
-    }
 /// Ctrl-C while it is measured: what is known so far is printed.
 #[test]
 fn what_it_costs_so_far() {
@@ -320,6 +320,36 @@ fn what_it_costs_so_far() {
     assert!(result.stderr.contains("÷ without a recorder"), "{}", result.stderr);
 }
 
+#[test]
+fn programs_without_waiting() {
+    let directory = tempfile::tempdir().unwrap();
+    let result = profile(directory.path(), &[], &["quiet"]);
+    assert_eq!((result.code, result.stdout.as_str()), (Some(0), "hello\n"), "{result:#?}");
+    assert!(flat(&result.stderr).contains("No thread waited for a pthread lock"), "{}", result.stderr);
+    assert!(flat(&result.stderr).contains("Rust's std and Go"), "{}", result.stderr);
+    for (view, words) in [
+        ("condvars", "No thread waited for a condition variable."),
+        ("outcomes", "No thread waited for a lock."),
+    ] {
+        said(&mut recording(directory.path(), ["report", "spinpark-profile", "--view", view]))
+            .succeeds(&[words]);
+    }
+}
+
+#[test]
+fn programs_that_cannot_be_recorded() {
+    let directory = tempfile::tempdir().unwrap();
+    let profile = |path: &Path| said(recording(directory.path(), ["profile", "--"]).arg(path));
+    profile(Path::new("no-such-program")).fails(2, &["no program `no-such-program`"]);
+    profile(Path::new("/etc/passwd")).fails(2, &["is not executable"]);
+    let fixed = directory.path().join("static");
+    match compile("waits.c", &fixed, &["-static", "-pthread"]) {
+        Ok(()) => {
+            profile(&fixed).fails(2, &["is statically linked"]);
+            fs::remove_file(&fixed).unwrap();
+        }
+        Err(error) => eprintln!("skipped: no static C library: {error}"),
+    }
     assert_eq!(entries(directory.path()), [""; 0], "nothing is left");
 }
 

@@ -8,13 +8,14 @@ mod show;
 pub(crate) mod top;
 
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{ExitCode, ExitStatus};
 
 use anyhow::{Context, bail};
 use spinpark_bench::failure::in_words;
 use spinpark_bench::report::json::Output;
-use spinpark_profile::{diff as comparison, json, symbols::Symbols, text};
 use spinpark_profile::model::{self, Detail, Ended, LocksOf};
+use spinpark_profile::{diff as comparison, json, symbols::Symbols, text};
 
 use self::launch::Launch;
 use self::show::Shower;
@@ -45,25 +46,36 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
         Err(error) => {
             directory::remove_if_empty(&directory);
             say.line(format_args!("Nothing was recorded: {error}"));
+            if let Some(limit) = rustix::process::getrlimit(rustix::process::Resource::Fsize).current {
+                say.line(format_args!(
+                    "Files may not be longer than {} KiB here (`ulimit -f`), and a recording is some hundred MB long, though \
+                     most of it is holes: `ulimit -f unlimited` before helps.",
+                    limit >> 10
+                ));
+            }
             return Ok(code_of(status));
         }
     };
     // Measured once, however many processes there are.
     let costs = if measured.is_none() { cost::measure(&launch) } else { None };
+    let why = running.why(status);
     for recorded in &mut loaded.profiles {
+        if recorded.pid == running.id() {
+            recorded.ended_by.clone_from(&why);
+        }
         recorded.cost = measured.clone().or_else(|| cost::estimate(costs?, recorded));
     }
     let saved = json::save(&directory, &loaded.profiles);
-    shower.show(&loaded)?;
+    let shown = shower.show(&loaded);
     if let Err(error) = saved {
         say.line(format_args!(
             "Warning: cannot write {}: {error}. The recording is there, but without symbols: they are looked up again by \
              `spinpark report`, as long as the programs do not change.",
             directory.join(json::FILE).display()
-        if recorded.pid == running.id() {
-            recorded.ended_by.clone_from(&why);
-        }
         ));
+    }
+    if let Some(text) = still_running(&loaded.profiles, &directory) {
+        say.line(text);
     }
     say.line(format_args!("Kept in {0}: spinpark report {0}", directory.display()));
     shown.map(|()| code_of(status))
@@ -90,9 +102,6 @@ fn code_of(status: ExitStatus) -> ExitCode {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
 }
-    if let Some(text) = still_running(&loaded.profiles, &directory) {
-        say.line(text);
-    }
 
 /// Shows a recording again.
 pub(crate) fn report(report: &Report) -> anyhow::Result<ExitCode> {
@@ -112,6 +121,15 @@ pub(crate) fn diff(diff: &Diff) -> anyhow::Result<ExitCode> {
     let (Some(before), Some(after)) = (show::most(&before.profiles), show::most(&after.profiles)) else {
         bail!("there is no process in the recording");
     };
+    for (path, profile) in [(&diff.before, before), (&diff.after, after)] {
+        if profile.detail == Detail::Off {
+            bail!(
+                "{} was recorded with `--detail off`: nothing was recorded, so there is nothing to compare\nRecord it again with \
+                 the detail of the other one",
+                path.display()
+            );
+        }
+    }
     let compared = comparison::diff(before, after);
     if let Some(output) = output {
         output.write(&compared)?;
@@ -123,8 +141,27 @@ pub(crate) fn diff(diff: &Diff) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The tables of a view.
-fn view(profile: &spinpark_profile::model::Profile, view: ViewChoice, style: text::Style) -> String {
+/// The tables of a view, or a line that says that there is nothing.
+fn view(profile: &model::Profile, view: ViewChoice, style: text::Style) -> String {
+    let shown = tables(profile, view, style);
+    if !shown.is_empty() {
+        return shown;
+    }
+    let has_waited = profile.lock_wait() > 0;
+    let why = match view {
+        ViewChoice::Condvars => "No thread waited for a condition variable.",
+        ViewChoice::Outcomes if has_waited && profile.locks_of == LocksOf::Glibc => {
+            "What became of waits is not known: glibc's locks do not tell. `--locks spinpark` records it, and `--detail full` \
+             whether threads slept."
+        }
+        ViewChoice::Outcomes if has_waited => "What became of waits is not known.",
+        ViewChoice::Blocking | ViewChoice::Outcomes => "No thread waited for a lock.",
+        _ => "No lock was waited for or counted.",
+    };
+    text::wrap(why, style.width, 0)
+}
+
+fn tables(profile: &model::Profile, view: ViewChoice, style: text::Style) -> String {
     match view {
         ViewChoice::Summary => text::report(profile, style),
         ViewChoice::Locks => text::locks(profile, style),
@@ -136,12 +173,3 @@ fn view(profile: &spinpark_profile::model::Profile, view: ViewChoice, style: tex
         ViewChoice::Outcomes => text::outcomes(profile, style),
     }
 }
-    for (path, profile) in [(&diff.before, before), (&diff.after, after)] {
-        if profile.detail == Detail::Off {
-            bail!(
-                "{} was recorded with `--detail off`: nothing was recorded, so there is nothing to compare\nRecord it again with \
-                 the detail of the other one",
-                path.display()
-            );
-        }
-    }

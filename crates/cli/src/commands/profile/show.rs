@@ -1,7 +1,7 @@
 //! Where what was recorded goes: tables, a page, files for other tools.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -19,18 +19,45 @@ use crate::say::Say;
 /// What is wanted, with files opened before anything is run: a name that cannot be written is known at once.
 pub(crate) struct Shower<'a> {
     showing: &'a Showing,
-    html: Option<(PathBuf, File)>,
-    pprof: Option<(PathBuf, File)>,
-    folded: Option<(PathBuf, File)>,
+    html: Option<Sink>,
+    pprof: Option<Sink>,
+    folded: Option<Sink>,
     json: Option<Output>,
     say: Say,
     /// Data goes to standard output, and nothing else.
     is_taken: bool,
 }
 
-fn create(path: &Path) -> anyhow::Result<(PathBuf, File)> {
-    let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-    Ok((path.to_owned(), file))
+/// Where data goes.
+enum Sink {
+    Stdout,
+    File(PathBuf, File),
+}
+
+impl Sink {
+    fn open(path: &Path) -> anyhow::Result<Self> {
+        if Output::is_stdout(path) {
+            return Ok(Self::Stdout);
+        }
+        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self::File(path.to_owned(), file))
+    }
+
+    /// Writes all of it; the path, if it is a file.
+    fn write(self, bytes: &[u8]) -> anyhow::Result<Option<PathBuf>> {
+        match self {
+            Self::Stdout => {
+                let mut stdout = io::stdout().lock();
+                let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
+                written.or_else(closed).context("cannot write to standard output")?;
+                Ok(None)
+            }
+            Self::File(path, mut file) => {
+                file.write_all(bytes).with_context(|| format!("cannot write {}", path.display()))?;
+                Ok(Some(path))
+            }
+        }
+    }
 }
 
 impl<'a> Shower<'a> {
@@ -40,20 +67,28 @@ impl<'a> Shower<'a> {
     ///
     /// If that is not possible.
     pub(crate) fn new(showing: &'a Showing, on_stderr: bool) -> anyhow::Result<Self> {
-        let [json_taken, folded_taken] =
-            [&showing.json, &showing.folded].map(|file| file.as_deref().is_some_and(Output::is_stdout));
-        if json_taken && folded_taken {
-            bail!("--json and --folded cannot both go to standard output; name a file for one of them");
+        let named = [
+            ("--json", &showing.json),
+            ("--folded", &showing.folded),
+            ("--pprof", &showing.pprof),
+            ("--html", &showing.html),
+        ];
+        let taken: Vec<&str> = named
+            .iter()
+            .filter(|(_, file)| file.as_deref().is_some_and(Output::is_stdout))
+            .map(|(name, _)| *name)
+            .collect();
+        if let [one, other, ..] = taken[..] {
+            bail!("{one} and {other} cannot both go to standard output; name a file for one of them");
         }
-        let folded = showing.folded.as_deref().filter(|path| !Output::is_stdout(path));
         Ok(Self {
             showing,
-            html: showing.html.as_deref().map(create).transpose()?,
-            pprof: showing.pprof.as_deref().map(create).transpose()?,
-            folded: folded.map(create).transpose()?,
+            html: showing.html.as_deref().map(Sink::open).transpose()?,
+            pprof: showing.pprof.as_deref().map(Sink::open).transpose()?,
+            folded: showing.folded.as_deref().map(Sink::open).transpose()?,
             json: showing.json.as_deref().map(Output::open).transpose()?,
             say: Say { on_stderr },
-            is_taken: json_taken || folded_taken,
+            is_taken: !taken.is_empty(),
         })
     }
 
@@ -65,8 +100,8 @@ impl<'a> Shower<'a> {
     pub(crate) fn show(self, loaded: &Loaded) -> anyhow::Result<()> {
         let shown = self.chosen(&loaded.profiles)?;
         let all: Vec<Profile> = match self.showing.process {
-            Some(_) => vec![shown.clone()],
-            None => loaded.profiles.clone(),
+            Some(pid) if shown.pid == pid => vec![shown.clone()],
+            _ => loaded.profiles.clone(),
         };
         for error in &loaded.broken {
             Say { on_stderr: true }.line(format_args!("Warning: {error}"));
@@ -81,27 +116,17 @@ impl<'a> Shower<'a> {
             others(&all, shown, style, self.say);
         }
         let mut written = Vec::new();
-        if let Some((path, file)) = self.html {
-            save(&path, file, page(&all)?.as_bytes())?;
-            written.push(path);
+        if let Some(sink) = self.html {
+            written.extend(sink.write(page(&all)?.as_bytes())?);
         }
-        if let Some((path, file)) = self.pprof {
-            pprof::write(&all, BufWriter::new(file))
-                .with_context(|| format!("cannot write {}", path.display()))?;
-            written.push(path);
+        if let Some(sink) = self.pprof {
+            let mut bytes = Vec::new();
+            pprof::write(&all, &mut bytes).context("cannot write to memory")?;
+            written.extend(sink.write(&bytes)?);
         }
-        let stacks = || {
-            all.iter().map(|profile| folded::folded(profile, folded::Options::default())).collect::<String>()
-        };
-        match self.folded {
-            Some((path, file)) => {
-                save(&path, file, stacks().as_bytes())?;
-                written.push(path);
-            }
-            None if self.showing.folded.is_some() => {
-                io::stdout().lock().write_all(stacks().as_bytes()).or_else(closed)?;
-            }
-            None => {}
+        if let Some(sink) = self.folded {
+            let stacks = all.iter().map(|profile| folded::folded(profile, folded::Options::default()));
+            written.extend(sink.write(stacks.collect::<String>().as_bytes())?);
         }
         if let Some(json) = self.json {
             json.write(&all)?;
@@ -116,21 +141,25 @@ impl<'a> Shower<'a> {
         let Some(pid) = self.showing.process else {
             return most(profiles).context("there is no process in the recording");
         };
-        let found = profiles.iter().find(|profile| profile.pid == pid);
-        found.with_context(|| {
-            let known: Vec<String> = profiles.iter().map(|profile| profile.pid.to_string()).collect();
-            format!("there is no process {pid} in the recording; there are {}", known.join(", "))
-        })
+        if let Some(found) = profiles.iter().find(|profile| profile.pid == pid) {
+            return Ok(found);
+        }
+        let known: Vec<String> = profiles.iter().map(|profile| profile.pid.to_string()).collect();
+        let text = format!("there is no process {pid} in the recording; there are {}", known.join(", "));
+        // The program has run already: nothing is lost because of a slip.
+        match most(profiles).filter(|_| self.say.on_stderr) {
+            Some(most) => {
+                self.say.line(format_args!("Warning: {text}; this is {}.", most.pid));
+                Ok(most)
+            }
+            None => bail!(text),
+        }
     }
 }
 
 /// Who reads may have gone.
 fn closed(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
-}
-
-fn save(path: &Path, mut file: File, bytes: &[u8]) -> anyhow::Result<()> {
-    file.write_all(bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The process that waited most.
