@@ -8,6 +8,8 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
+use crate::locks::recording::{DETAIL, DIRECTORY};
+
 /// The file name of the drop-in.
 pub const DROP_IN: &str = "libspinpark_preload.so";
 /// The file name of the recorder of profiles.
@@ -102,7 +104,7 @@ impl Environments {
 
 /// Removes our variables of the user's from the environment of `command`, and pads it with `padding` bytes.
 pub(crate) fn prepare(command: &mut Command, padding: usize) {
-    for ours in ["SPINPARK_DISABLE", "SPINPARK_VERBOSE", "SPINPARK_REPORT"] {
+    for ours in ["SPINPARK_DISABLE", "SPINPARK_VERBOSE", "SPINPARK_REPORT", DIRECTORY, DETAIL] {
         command.env_remove(ours);
     }
     command.env(PADDING, "X".repeat(padding));

@@ -1,24 +1,27 @@
 //! Definition files: the built-in ones, and what is said about bad ones.
 
 use spinpark_bench::locks::bounds;
-use spinpark_bench::locks::definitions::Definitions;
+use spinpark_bench::locks::definitions::{Definitions, Selection};
 use spinpark_bench::locks::peers::Peers;
+use spinpark_bench::locks::recording::Detail;
 use spinpark_bench::locks::selection::{Wish, select};
 
 #[test]
 fn the_built_in_ones_make_sense() {
     let definitions = Definitions::built_in().unwrap();
-    for (name, baseline) in [("locks", "glibc"), ("pthread", "glibc"), ("mtx", "classic-mtx")] {
+    for (name, baseline) in
+        [("locks", "glibc"), ("pthread", "glibc"), ("mtx", "classic-mtx"), ("profiler", "glibc")]
+    {
         let preset = definitions.preset(name).unwrap();
         let selected = select(&definitions, preset, &Wish::default(), &Peers::default(), 2).unwrap();
         assert!(selected.cells.iter().all(|cell| cell.targets.first().is_some_and(|name| name == baseline)));
     }
-    let mtx = definitions.preset("mtx").unwrap();
-    assert!(
-        mtx.targets[1..]
-            .iter()
-            .all(|name| { definitions.target(name).unwrap().varies.as_deref() == Some("classic-mtx") })
-    );
+    for (preset, baseline) in [("mtx", "classic-mtx"), ("profiler", "glibc")] {
+        let varies = |name: &String| definitions.target(name).unwrap().varies.as_deref();
+        assert!(
+            definitions.preset(preset).unwrap().targets[1..].iter().all(|it| varies(it) == Some(baseline))
+        );
+    }
     let names: Vec<_> = definitions.shapes.iter().map(|shape| &shape.name).collect();
     assert!(names.iter().enumerate().all(|(place, name)| !names[..place].contains(name)));
 }
@@ -26,21 +29,64 @@ fn the_built_in_ones_make_sense() {
 /// Every bound can be judged in what `--bounds` measures, and nothing else is measured.
 #[test]
 fn bounds_select_what_they_need() {
-    let definitions = Definitions::built_in().unwrap();
-    let selections = bounds::selections(&definitions).unwrap();
-    let cell = |shape: &str, threads: usize| {
-        let is_it = |(selection, _): &&(spinpark_bench::locks::definitions::Selection, Vec<String>)| {
-            selection.shape == shape && selection.threads == [threads]
-        };
-        selections.iter().find(is_it).map(|(_, targets)| targets.clone())
-    };
+    let selections = needed("locks");
+    let cell = |shape: &str, threads: usize| targets(&selections, shape, threads);
     assert_eq!(cell("pair-single", 1).unwrap(), ["glibc", "drop-in"]);
     let saturated = cell("saturated", 256).unwrap();
     for name in ["glibc", "parking_lot", "abseil", "spinpark", "drop-in"] {
         assert!(saturated.iter().any(|target| target == name), "{saturated:?}");
     }
-    assert!(!saturated.iter().any(|target| target == "drop-in-disabled"));
+    assert!(!saturated.iter().any(|target| target == "drop-in-disabled" || target.contains("recorded")));
     assert_eq!(cell("saturated", 3), None);
+}
+
+/// What recording may cost is judged by itself.
+#[test]
+fn bounds_belong_to_a_preset() {
+    let selections = needed("profiler");
+    let cell = |shape: &str, threads: usize| targets(&selections, shape, threads);
+    let all = ["off", "contended", "sampled", "full"].map(|detail| format!("glibc-recorded-{detail}"));
+    let pair = cell("pair-threaded", 1).unwrap();
+    assert_eq!((pair[0].as_str(), &pair[1..]), ("glibc", &all[..]));
+    for threads in [2, 16] {
+        assert_eq!(cell("saturated", threads).unwrap(), ["glibc", "glibc-recorded-contended"]);
+    }
+    assert_eq!(selections.len(), 3);
+    let none = Definitions::built_in().unwrap().keep_bounds_of("mtx").unwrap_err();
+    assert!(none.contains("`bench mtx` has no bounds; there are some for: locks, profiler"), "{none}");
+}
+
+/// Each detail of the recorder, in front of each of the two kinds of pthread locks, and nothing else that differs.
+#[test]
+fn recorded_targets() {
+    let definitions = Definitions::built_in().unwrap();
+    for locks in ["glibc", "drop-in"] {
+        for detail in [Detail::Off, Detail::Contended, Detail::Sampled, Detail::Full] {
+            let name = format!("{locks}-recorded-{}", detail.word());
+            let recorded = definitions.target(&name).unwrap();
+            assert_eq!(recorded.profile, Some(detail), "{name}");
+            assert_eq!(recorded.varies.as_deref(), Some(locks), "{name}");
+            let plain = definitions.target(locks).unwrap();
+            assert_eq!((&recorded.family, recorded.preload), (&plain.family, plain.preload), "{name}");
+        }
+    }
+    let count = definitions.targets.iter().filter(|target| target.profile.is_some()).count();
+    assert_eq!(count, 8);
+}
+
+/// What `--bounds` of a command measures.
+fn needed(preset: &str) -> Vec<(Selection, Vec<String>)> {
+    let mut definitions = Definitions::built_in().unwrap();
+    definitions.keep_bounds_of(preset).unwrap();
+    bounds::selections(&definitions).unwrap()
+}
+
+/// The targets of a cell in it.
+fn targets(selections: &[(Selection, Vec<String>)], shape: &str, threads: usize) -> Option<Vec<String>> {
+    let is_it = |(selection, _): &&(Selection, Vec<String>)| {
+        selection.shape == shape && selection.threads == [threads]
+    };
+    selections.iter().find(is_it).map(|(_, targets)| targets.clone())
 }
 
 fn error(text: &str) -> String {
@@ -69,6 +115,14 @@ fn bad_files_are_refused_with_the_line() {
             &["target `x`: there is no target `none`"],
         ),
         (
+            "[[target]]\nname = \"x\"\nabout = \"y\"\nside = \"control\"\nfamily = \"std\"\nprofile = \"full\"\n",
+            &["target `x`: `profile` records pthread locks only", "pthread or pthread-adaptive, not std"],
+        ),
+        (
+            "[[target]]\nname = \"x\"\nabout = \"y\"\nside = \"control\"\nfamily = \"pthread\"\nprofile = \"all\"\n",
+            &["line 6", "unknown variant `all`", "`sampled`"],
+        ),
+        (
             "[[preset]]\nname = \"x\"\ntargets = [\"none\"]\ncells = []\n",
             &["preset `x`: there is no target `none`"],
         ),
@@ -91,6 +145,7 @@ fn bad_bounds_are_refused() {
     assert!(bound("figure = \"time\"\nat_most = 1.0\nat_least = 1.0").contains("both"));
     assert!(bound("figure = \"time\"\nat_most = -1.0").contains("above zero"));
     assert!(bound("figure = \"speed\"\nat_most = 1.0").contains("line 6"));
+    assert!(bound("figure = \"time\"\nat_most = 1.0\npreset = \"lock\"").contains("no preset `lock`"));
     assert!(bound("figure = \"longest-wait\"\nat_most = 1.0").contains("nobody waits"));
 }
 

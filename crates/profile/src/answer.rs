@@ -8,12 +8,13 @@ use std::collections::BTreeMap;
 use crate::classes::by_class;
 use crate::model::{Detail, Ended, Kind, Lock, LocksOf, PlaceId, Profile, Role};
 use crate::names::Names;
+use crate::stuck;
 use crate::text::fit;
 use crate::units::{count, percent, time};
 
 /// With less of the threads' time than this, waiting is not what makes a program slow.
 const SMALL_SHARE: f64 = 0.02;
-/// And with fewer threads waiting than this, on average. Besides, because the time of threads that ended is overstated.
+/// And with fewer threads waiting than this, on average. Besides, because the time of threads that ended is not quite known.
 const SMALL_WAITERS: f64 = 0.05;
 /// A holder or waiter with less of a lock's waiting than this is not the one to name.
 const NAMED: f64 = 0.25;
@@ -28,7 +29,7 @@ pub struct Answer {
     pub headline: String,
     /// What belongs to it: how much waiting there was, who waited, what was left out. Whole sentences.
     pub details: Vec<String>,
-    /// Time waited for locks ÷ time of all threads, 0 to 1. At least that much: a thread's time ends with the recording.
+    /// Time waited for locks ÷ time of all threads ([`Thread::time`](crate::model::Thread::time)), 0 to 1.
     pub share_of_time: f64,
     /// How many threads waited for a lock at a time, on average.
     pub waiters: f64,
@@ -49,6 +50,10 @@ pub fn answer(profile: &Profile) -> Answer {
     let top = profile.locks.first().filter(|lock| lock.lock_wait() > 0);
 
     let mut details = Vec::new();
+    let stuck = stuck::stuck(profile);
+    let first =
+        stuck::deadlock(profile).or_else(|| stuck.clone().filter(|_| !is_small && stuck::leads(profile)));
+    details.extend(first.as_ref().and_then(|_| stuck::of_deadlocks(profile)));
     let headline = match top {
         _ if profile.locks.is_empty() => nothing(profile),
         None => nobody(profile),
@@ -67,6 +72,18 @@ pub fn answer(profile: &Profile) -> Answer {
             }
         }
     };
+    // What did not move any more comes before everything else.
+    let (headline, rest) = match first {
+        None => (headline, stuck),
+        Some(first) => {
+            if !is_small || profile.deadlocks.is_empty() {
+                details.insert(usize::from(!profile.deadlocks.is_empty()), headline);
+            }
+            let rest = stuck.filter(|stuck| *stuck != first);
+            (first, rest)
+        }
+    };
+    details.extend(rest);
     if let Some(top) = top {
         details.extend(roles(top));
         details.extend(others(profile, waited));
@@ -78,6 +95,7 @@ pub fn answer(profile: &Profile) -> Answer {
             time(signals as f64)
         ));
     }
+    details.extend(stuck::unsignalled(profile));
     // A sentence does not begin with a sign.
     let begun =
         |text: String| text.strip_prefix("> ").map_or(text.clone(), |rest| format!("More than {rest}"));
@@ -233,7 +251,7 @@ fn who(profile: &Profile, top: &Lock) -> String {
 }
 
 /// The label in quotes; a label that says what kind it is without the kind.
-fn named(lock: &Lock) -> String {
+pub(crate) fn named(lock: &Lock) -> String {
     // A variable may be called `mutex`.
     let without = lock.label.strip_prefix(lock.kind.noun()).and_then(|rest| rest.strip_prefix(' '));
     let label = without.unwrap_or(&lock.label);

@@ -44,8 +44,12 @@ pub fn by_class(profile: &Profile) -> Profile {
         sum.wait_longest = sum.wait_longest.max(pair.wait_longest);
     }
     let mut pairs: Vec<Pair> = pairs.into_values().collect();
-    pairs.sort_by_key(|pair| (pair.role == Role::Signal, Reverse(pair.wait_total), Reverse(pair.count)));
-    Profile { locks: merged, pairs, ..profile.clone() }
+    pairs.sort_by_key(|pair| (!pair.role.is_lock(), Reverse(pair.wait_total), Reverse(pair.count)));
+    let mut waiting = profile.waiting.clone();
+    for wait in &mut waiting {
+        wait.lock = numbers.get(&wait.lock).copied().unwrap_or(wait.lock);
+    }
+    Profile { locks: merged, pairs, waiting, ..profile.clone() }
 }
 
 fn roles(members: &[&Lock]) -> Vec<RoleStats> {
@@ -78,6 +82,7 @@ fn add(sum: &mut RoleStats, other: &RoleStats) {
         owner_changed: outcomes.owner_changed + more.owner_changed,
         off_cpu: outcomes.off_cpu + more.off_cpu,
         budget: outcomes.budget + more.budget,
+        still_waiting: outcomes.still_waiting + more.still_waiting,
     };
     sum.wake_ups += other.wake_ups;
     sum.longest_queue = sum.longest_queue.max(other.longest_queue);

@@ -57,8 +57,10 @@ fn stack(profile: &Profile, place: PlaceId, lock: &Lock, role: Role, options: Op
     if profile.places.get(place).is_some_and(|place| place.is_cut) {
         names.insert(0, String::from("[…]"));
     }
-    if role == Role::Signal {
-        names.push(String::from("[signal]"));
+    match role {
+        Role::Signal => names.push(String::from("[signal]")),
+        Role::Late => names.push(String::from("[late]")),
+        _ => {}
     }
     if options.lock {
         names.push(format!("[{}]", clean(&lock.label)));

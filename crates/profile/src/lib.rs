@@ -8,6 +8,7 @@
 //! | [`symbols`] | functions and lines                                                             |
 //! | [`json`]    | profiles as JSON; [`json::load`] reads whatever there is                         |
 //! | [`answer`]  | the answer, in sentences                                                        |
+//! | [`stuck`]   | waits that had not ended, in sentences                                          |
 //! | [`classes`] | locks of one creation site as one                                               |
 //! | [`text`]    | tables for terminals                                                            |
 //! | [`diff`]    | two profiles compared                                                           |
@@ -25,6 +26,7 @@ pub mod model;
 pub mod names;
 pub mod pprof;
 pub mod read;
+pub mod stuck;
 pub mod symbols;
 #[doc(hidden)]
 pub mod testing;

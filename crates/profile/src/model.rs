@@ -40,7 +40,7 @@ pub struct Profile {
     pub sample_every: u32,
     /// Whose locks they were.
     pub locks_of: LocksOf,
-    /// CPUs that the process could use.
+    /// CPUs that the process could use when it started, where it ran; 0 if that is not known.
     pub cpus: u32,
     /// Threads that used a lock.
     pub threads: Vec<Thread>,
@@ -52,6 +52,13 @@ pub struct Profile {
     pub locks: Vec<Lock>,
     /// Who waited for whom, the longest in all first; those who waited for signals last.
     pub pairs: Vec<Pair>,
+    /// Waits that had not ended when the recording did, the longest first. They are in all numbers, as if they had ended then.
+    #[serde(default)]
+    pub waiting: Vec<Waiting>,
+    /// Circles of threads that waited for each other, as indices of `waiting`: each waited for what the next one had, and
+    /// the last one for what the first had.
+    #[serde(default)]
+    pub deadlocks: Vec<Vec<usize>>,
     /// All waiting for locks over time; without waiting for signals.
     pub strip: Strip,
     /// What did not fit into the recorder's tables: numbers may be too low.
@@ -106,8 +113,9 @@ pub struct Thread {
     pub name: String,
     /// How many threads used the table.
     pub users: u32,
-    /// From the first one's first use of a lock until the end of the recording, ns. More than its threads lived, if they ended
-    /// earlier.
+    /// From each one's first use of a lock to its end, ns. One that ended before the recording counts until the end of its
+    /// latest wait or measured hold, if it is known that it had ended: another thread took its table, or the program exited in
+    /// order, or still ran when the recording was read. Otherwise it counts until the end of the recording.
     pub time: u64,
     /// Waits.
     pub waits: u64,
@@ -194,6 +202,7 @@ pub enum Role {
     Read,
     Signal,
     Back,
+    Late,
 }
 
 /// The use of a lock in one role.
@@ -247,7 +256,7 @@ pub struct Held {
     pub total_error: u64,
 }
 
-/// What became of those who had to wait; the last three besides.
+/// What became of those who had to wait; `owner_changed`, `off_cpu` and `budget` besides.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "see `spinpark_observe::format::Outcome`")]
 pub struct Outcomes {
@@ -259,6 +268,9 @@ pub struct Outcomes {
     pub owner_changed: u64,
     pub off_cpu: u64,
     pub budget: u64,
+    /// The wait had not ended when the recording did.
+    #[serde(default)]
+    pub still_waiting: u64,
 }
 
 /// The use of a lock in one role at one place.
@@ -299,6 +311,36 @@ pub struct Pair {
     pub wait_total: u64,
     /// The longest.
     pub wait_longest: u64,
+}
+
+/// A wait that had not ended when the recording did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// [`Thread::id`].
+    pub thread: u32,
+    /// [`Lock::id`].
+    pub lock: u32,
+    /// What it waited for. [`Role::Signal`]: for a signal, or after it for the mutex.
+    pub role: Role,
+    /// Where; none if that is not known.
+    pub place: Option<PlaceId>,
+    /// For so long, ns.
+    pub time: u64,
+    /// It would have ended by itself, at a deadline.
+    pub is_timed: bool,
+    /// Who had the lock; none if that is not known, or it is a signal.
+    pub holder: Option<Holder>,
+}
+
+/// Who had a lock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// [`Thread::id`]; none if that is not known.
+    pub thread: Option<u32>,
+    /// Where it had taken it; none if that is not known.
+    pub place: Option<PlaceId>,
+    /// It had it at the end. Otherwise it had it when the wait began.
+    pub is_sure: bool,
 }
 
 /// Time waited, over time.

@@ -91,10 +91,10 @@ impl Kind {
 }
 
 impl Role {
-    /// Whether who waits in it waits for a lock, and not for something to do.
+    /// Whether who waits in it waits for a lock, and not for something to do, or for a CPU after a deadline.
     #[must_use]
     pub fn is_lock(self) -> bool {
-        self != Self::Signal
+        !matches!(self, Self::Signal | Self::Late)
     }
 
     /// As a remark.
@@ -105,6 +105,7 @@ impl Role {
             Self::Read => "read",
             Self::Signal => "signal",
             Self::Back => "mutex back",
+            Self::Late => "back after time-out",
         }
     }
 }

@@ -28,6 +28,7 @@ fn all_of_a_recording() {
     assert_eq!((profile.ended, profile.detail), (Ended::Exited, model::Detail::Sampled));
     assert_eq!(profile.locks_of, model::LocksOf::Spinpark);
     assert_eq!(profile.warnings, [""; 0]);
+    assert_eq!(profile.cpus, 2, "as recorded, not those of who reads");
 
     let labels: Vec<&str> = profile.locks.iter().map(|lock| lock.label.as_str()).collect();
     assert_eq!(
@@ -57,6 +58,8 @@ fn all_of_a_recording() {
     assert_eq!(write.hold.total, 406_000_000 + 6_400 * 1_100_000);
     let expected =
         1.984 * 6_400.0 * (0.1e6 * (100.0_f64 / 99.0).sqrt()) / 10.0 * (1.0_f64 - 100.0 / 6_400.0).sqrt();
+    // A little more, for the part of the largest one.
+    let expected = expected * (1.0 + 6.0 * 1.44 / 122.0);
     assert!((write.hold.total_error as f64 / expected - 1.0).abs() < 0.001, "{}", write.hold.total_error);
 
     let sites: Vec<(String, u64, u64, u64)> = write
@@ -338,4 +341,35 @@ fn many_locks() {
     assert_eq!(by_class(&profile).locks.len(), 1_000);
     let options = Options { lock: true, holder: true, signals: true };
     assert_eq!(folded(&profile, options).lines().count(), 20_000);
+}
+
+#[test]
+fn time_of_threads_that_ended() {
+    let mut file = Builder::new();
+    let first = file.thread(1, "first", 1_000, 0, 0);
+    let _second = file.thread(2, "second", 4_000, 0, 0);
+    file.ended(first, 3_000, 500);
+    let profile = read(file);
+    let times: Vec<u64> = profile.threads.iter().map(|thread| thread.time).collect();
+    assert_eq!(times, [2_500, 10_000_000_000 - 4_000], "until the latest event; until the end");
+}
+
+#[test]
+fn the_way_back_after_a_time_out_is_kept_apart() {
+    let mut file = store();
+    // The worker's condition variable, and what it waits for there.
+    file.uses(0, 3, Role::Late, |stats| {
+        stats.contended = 1.into();
+        stats.waited = 7_000_000.into();
+    });
+    let scratch = tempfile::tempdir().expect("scratch space");
+    let profile = named(file, scratch.path());
+    assert_eq!(profile.lock_wait(), 3_800_000_000 + 5_000_000 + 200_000 + 15_000, "as without it");
+    assert_eq!(profile.signal_wait(), 4_000_000_000);
+    let late = profile.lock(3).and_then(|lock| lock.role(model::Role::Late)).expect("it is there");
+    assert_eq!(late.wait.total, 7_000_000);
+    let style = spinpark_profile::text::Style::PLAIN;
+    let table = spinpark_profile::text::condvars(&profile, style);
+    assert!(table.contains("time-out") && table.contains("7.00 ms"), "{table}");
+    assert!(!spinpark_profile::text::condvars(&named(store(), scratch.path()), style).contains("time-out"));
 }

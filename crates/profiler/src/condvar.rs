@@ -64,7 +64,7 @@ pub(crate) unsafe fn wait_by<const DETAIL: u32>(
         RECORDER.released(own, release);
     }
     let is_mutex_noted = !matches!(letting, Letting::Unknown);
-    let wait = RECORDER.begin_signal_wait(own, &call);
+    let wait = RECORDER.begin_signal_wait(own, &call, time != 0);
     RECORDER.leave();
     // SAFETY: the caller's arguments.
     let result = cancel::with_handler(&call, cancelled, || unsafe { next::call(function, arguments) });
@@ -74,6 +74,9 @@ pub(crate) unsafe fn wait_by<const DETAIL: u32>(
         unsafe { late_by(time) }
     });
     RECORDER.end_signal_wait(own, &call, &wait, late);
+    if !is_mutex_noted {
+        RECORDER.released_unseen(own);
+    }
     if is_mutex_noted || DETAIL == Detail::Full as u32 || RECORDER.is_hot(mutex) {
         let is_timed = DETAIL == Detail::Full as u32;
         RECORDER.acquired_at_once(own, &mutex::call(mutex, site), is_timed, is_timed);

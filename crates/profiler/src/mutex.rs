@@ -44,6 +44,10 @@ pub(crate) fn is_others(mutex: usize) -> bool {
 /// lock word, which a release merely stores.
 static LOOK_AT: AtomicUsize = AtomicUsize::new(4 * OWNER_AT);
 
+/// Of spinpark's lock words: held by one thread, whose id is in the bits from `SPINPARK_OWNER` on.
+const SPINPARK_HELD: u32 = 1 << 6;
+const SPINPARK_OWNER: u32 = 8;
+
 /// Mutexes are spinpark's.
 pub(crate) fn are_spinparks() {
     LOOK_AT.store(4 * LOCK_AT, Relaxed);
@@ -55,9 +59,13 @@ pub(crate) fn looks_free(mutex: usize) -> bool {
     word(mutex, LOOK_AT.load(Relaxed) / 4) == 0
 }
 
-/// The thread id of the owner of one of glibc's mutexes; of others, some number.
+/// The thread id of the owner of a mutex; 0 if nobody has it, or that cannot be told.
 pub(crate) fn owner(mutex: usize) -> u32 {
-    word(mutex, OWNER_AT)
+    if LOOK_AT.load(Relaxed) != 4 * LOCK_AT || is_special(mutex) {
+        return word(mutex, OWNER_AT);
+    }
+    let word = word(mutex, LOCK_AT);
+    if word & SPINPARK_HELD == 0 { 0 } else { word >> SPINPARK_OWNER }
 }
 
 /// What kind of mutex is at `address`.

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 use libc::{EBUSY, EOWNERDEAD, ETIMEDOUT};
 use spinpark_linux::{Scope, lookup};
 use spinpark_observe::format::Role;
-use spinpark_observe::recorder::{Call, Letting};
+use spinpark_observe::recorder::{Blocking, Call, Letting};
 
 use crate::exports::{CONTENDED, FULL, Function, SAMPLED};
 use crate::start::{RECORDER, look_for_wishes};
@@ -141,6 +141,19 @@ fn note<const DETAIL: u32>(call: Call) {
     RECORDER.leave();
 }
 
+fn has_deadline(function: Function) -> bool {
+    matches!(
+        function,
+        Function::pthread_mutex_timedlock
+            | Function::pthread_mutex_clocklock
+            | Function::pthread_rwlock_timedrdlock
+            | Function::pthread_rwlock_clockrdlock
+            | Function::pthread_rwlock_timedwrlock
+            | Function::pthread_rwlock_clockwrlock
+            | Function::mtx_timedlock
+    )
+}
+
 /// A lock has to be waited for.
 ///
 /// # Safety
@@ -156,7 +169,9 @@ pub(crate) unsafe fn wait<const DETAIL: u32>(way: &Way, arguments: [usize; 4], c
         return unsafe { next::call(way.lock, arguments) };
     };
     let owner = if way.is_mutex { mutex::owner(call.address) } else { 0 };
-    let wait = RECORDER.begin_wait(own, &call, start, owner, DETAIL == FULL);
+    let is_timed = has_deadline(way.lock);
+    let wait =
+        RECORDER.begin_wait(own, &call, &Blocking { start, owner, is_exact: DETAIL == FULL, is_timed });
     // While it blocks, signal handlers may use locks.
     RECORDER.leave();
     // SAFETY: the caller's arguments.
@@ -238,6 +253,8 @@ unsafe fn let_go(unlock: Function, call: Call) -> c_int {
         RECORDER.kept(own, call.address, &letting);
     } else if let Letting::Last(release) = &letting {
         RECORDER.released(own, release);
+    } else if is_hot && matches!(letting, Letting::Unknown) {
+        RECORDER.released_unseen(own);
     }
     if is_hot && RECORDER.end_release() {
         let role = if let Letting::Last(release) = &letting { release.role() } else { Role::Write };

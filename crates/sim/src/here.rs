@@ -68,6 +68,13 @@ pub(crate) fn touch(address: usize, kind: Access) {
     note(|| Did::Accessed(kind, address));
 }
 
+/// The word at `address` was exchanged, and what comes next depends on whether that succeeded.
+pub(crate) fn branches(address: usize, succeeded: bool) {
+    if is_inside() {
+        world(|world| world.branches(address, succeeded));
+    }
+}
+
 /// Records a step.
 #[inline]
 pub(crate) fn note(did: impl FnOnce() -> Did) {

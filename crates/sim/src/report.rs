@@ -130,7 +130,7 @@ pub struct ThreadTimes {
     pub on_cpu_ns: u64,
     /// Of that, polling.
     pub spinning_ns: u64,
-    /// Waiting for a CPU.
+    /// Waiting for a CPU, or for one to be out of idle.
     pub runnable_ns: u64,
     /// Asleep.
     pub asleep_ns: u64,
@@ -147,7 +147,7 @@ pub struct Outcome {
     pub counts: Counts,
     /// By thread, in order of creation.
     pub threads: Vec<ThreadTimes>,
-    /// How long each CPU had something to do, ns.
+    /// How long each CPU had something to do, ns, and was out of idle.
     pub busy_ns: Vec<u64>,
     /// What happened last, if it was recorded: a line each.
     pub interleaving: Vec<String>,

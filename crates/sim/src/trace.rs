@@ -111,7 +111,7 @@ impl World {
                 cpu: Some(left.cpu.0),
                 thread: thread.0,
                 name: None,
-                from_ns: left.on_since / PS_PER_NS,
+                from_ns: left.on_since.min(self.now) / PS_PER_NS,
                 to_ns: self.now / PS_PER_NS,
             };
             self.trace.keep(slice);

@@ -354,6 +354,29 @@ fn a_cpu_that_is_interrupted_computes_for_longer() {
     assert!((computed.get() - 100_000.0 - machine.kernel.interrupt_ns).abs() < 1.0, "{}", computed.get());
 }
 
+/// The last CPU that it interrupts has served that when it is over.
+#[test]
+fn a_heavy_fence_waits_for_who_is_interrupted() {
+    let mut machine = Machine::plain(2);
+    machine.kernel.interrupt_ns = 10_000.0;
+    for others in 0..2 {
+        let took = Rc::new(Cell::new(0.0));
+        let result = Rc::clone(&took);
+        let mut simulation = Simulation::new(&machine);
+        simulation.thread_on(0..1, move || {
+            here::compute(50_000);
+            let start = here::now();
+            Sim::heavy_fence();
+            result.set(here::now() - start);
+        });
+        (0..others).for_each(|_| simulation.thread_on(1..2, || here::compute(200_000)));
+        assert_eq!(simulation.run().unwrap().failure, None);
+        let wait = f64::from(others) * machine.kernel.interrupt_ns;
+        let wanted = machine.kernel.syscall_ns + machine.kernel.membarrier_ns + wait;
+        assert!((took.get() - wanted).abs() < 1.0, "{} ns, not {wanted} ns", took.get());
+    }
+}
+
 /// A ticket lock, where nobody is preempted around it.
 #[test]
 fn a_spin_lock_of_the_kernel_is_first_come_first_served() {

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use spinpark_classics::RawLock;
 use spinpark_classics::tas::{TasLock, TestAndTestAndSet};
+use spinpark_platform::{Clock, Platform};
 use spinpark_sim::{Sim, Simulation, here, machine::Machine, workload::Setting};
 
 /// Spinners that are preempted do not spin meanwhile.
@@ -29,6 +30,50 @@ fn nobody_spins_without_a_cpu() {
         let all = times.on_cpu_ns + times.runnable_ns + times.asleep_ns;
         assert!(all <= outcome.elapsed_ns, "{times:?}");
     }
+}
+
+/// A CPU on its way out of idle is idle, and the thread that it is to run waits for it.
+#[test]
+fn nobody_runs_on_the_way_out_of_idle() {
+    const LONGER: u64 = 300_000;
+    let run = |exit_ns: u64| {
+        let mut machine = Machine::plain(1);
+        machine.scheduler.tick_ns = 0.0;
+        machine.kernel.idle_exit_ns = exit_ns as f64;
+        let mut simulation = Simulation::new(&machine);
+        simulation.thread(|| {
+            here::sleep(100_000);
+            here::compute(10_000);
+        });
+        simulation.run().unwrap()
+    };
+    let (quick, slow) = (run(2_000), run(2_000 + LONGER));
+    // It is awoken twice: as it is created, and from its sleep.
+    assert_eq!(slow.elapsed_ns, quick.elapsed_ns + 2 * LONGER);
+    assert_eq!(slow.busy_ns, quick.busy_ns);
+    let (quick, slow) = (&quick.threads[0], &slow.threads[0]);
+    assert_eq!(slow.on_cpu_ns, quick.on_cpu_ns);
+    assert_eq!(slow.runnable_ns, quick.runnable_ns + 2 * LONGER);
+    assert_eq!(slow.asleep_ns, quick.asleep_ns);
+}
+
+/// What a thread has used, and was not made to wait for yet, is on the clock at its end.
+#[test]
+fn the_last_time_of_a_thread_counts() {
+    let run = |reads: u32| {
+        let mut simulation = Simulation::new(&Machine::plain(1));
+        simulation.thread(move || {
+            here::compute(1_000);
+            for _ in 0..reads {
+                let _ = <Sim as Platform>::now(Clock::Monotonic);
+            }
+        });
+        simulation.run().unwrap()
+    };
+    let (less, more) = (run(0), run(10));
+    let reads = 10 * Machine::plain(1).kernel.clock_ns as u64;
+    assert_eq!(more.elapsed_ns, less.elapsed_ns + reads);
+    assert_eq!(more.threads[0].on_cpu_ns, less.threads[0].on_cpu_ns + reads);
 }
 
 /// Nobody begins anew after the run's time, and what is still going on then does not count.

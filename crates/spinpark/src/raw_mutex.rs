@@ -110,6 +110,10 @@ impl Acquisition for Lock<'_> {
         self.mutex.owner()
     }
 
+    fn is_timed(&self) -> bool {
+        self.deadline.is_some()
+    }
+
     fn draw_attention(&self) -> bool {
         self.mutex.draw_attention();
         true

@@ -29,6 +29,8 @@ pub(crate) trait Acquisition {
     fn block(&self) -> bool;
     /// The token of who holds the lock, if that is known.
     fn owner(&self) -> u32;
+    /// Whether [`Self::block`] ends at a deadline.
+    fn is_timed(&self) -> bool;
     /// The lock was had: sees to it that its release is slow; `false` if that cannot be.
     fn draw_attention(&self) -> bool;
 }

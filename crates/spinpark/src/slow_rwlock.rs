@@ -88,6 +88,10 @@ impl Acquisition for Lock<'_> {
         self.lock.owner()
     }
 
+    fn is_timed(&self) -> bool {
+        self.deadline.is_some()
+    }
+
     fn draw_attention(&self) -> bool {
         let is_alone = matches!(self.want, Want::Write | Want::Upgrade);
         if is_alone {

@@ -1,14 +1,17 @@
 //! Native stress: all locks, mixed, with timeouts, and invariants that hold at every moment.
 //!
 //! - *Mutual exclusion*: what a lock protects is two copies of a number that only a writer makes differ.
-//! - *No lost wake-up*: every token that is put into a queue is taken out; a thread that sleeps for ever hangs the test.
-//! - *Bounded starvation*: every thread gets every lock, again and again.
+//! - *No lost wake-up*: a thread that sleeps for ever on a mutex or read-write lock hangs the test. Waits on the condition
+//!   variables have deadlines, so that nobody needs anybody else: tokens are counted, but a lost signal is only late.
+//! - *Everybody ends*: each thread finishes [`ROUNDS`], and those that it begins until the time is over, however few CPUs
+//!   there are. How long a thread waits at most is not asked here, where the scheduler decides it: the simulator does,
+//!   on a machine with a CPU for each thread (`mutex_patience`, `rwlock_patience`).
 //!
-//! `SPINPARK_STRESS_SECONDS` says how long in all (default 6), for 2, 16 and 256 threads a third each.
+//! `SPINPARK_STRESS_SECONDS` says for how long new rounds begin in all (default 6), for 2, 16 and 256 threads a third each.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use spinpark::{Condvar, McsLock, Mutex, RwLock, RwLockUpgradableReadGuard, RwLockWriteGuard};
 
@@ -44,9 +47,13 @@ struct World {
 /// How many tokens fit.
 const ROOM: u64 = 4;
 
+/// How many rounds each thread finishes at least.
+const ROUNDS: u64 = 8;
+
 /// What one thread did.
 #[derive(Default)]
 struct Done {
+    rounds: u64,
     mutex: u64,
     write: u64,
     put: u64,
@@ -175,7 +182,7 @@ fn stress(threads: usize, duration: Duration) {
                 scope.spawn(move || {
                     let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ (number as u64 + 1));
                     let mut done = Done::default();
-                    while !world.over.load(Relaxed) {
+                    while done.rounds < ROUNDS || !world.over.load(Relaxed) {
                         use_mutex(world, &mut random, &mut done);
                         use_rwlock(world, &mut random, &mut done);
                         use_condvar(world, &mut random, &mut done);
@@ -186,6 +193,7 @@ fn stress(threads: usize, duration: Duration) {
                             assert!(seen <= world.spun.load(Relaxed));
                             done.spun += 1;
                         }
+                        done.rounds += 1;
                     }
                     done
                 })
@@ -200,9 +208,6 @@ fn stress(threads: usize, duration: Duration) {
     assert_eq!(world.rwlock.into_inner().1, sum(|done| done.write));
     assert_eq!(world.tokens.into_inner() + sum(|done| done.taken), sum(|done| done.put));
     assert_eq!(world.spun.into_inner(), sum(|done| done.spun));
-    for (number, done) in done.iter().enumerate() {
-        assert!(done.mutex > 0 && done.put > 0, "thread {number} of {threads} starved");
-    }
 }
 
 #[test]
@@ -211,9 +216,7 @@ fn all_locks_mixed_with_2_16_and_256_threads() {
         std::env::var("SPINPARK_STRESS_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(6.0);
     // With `SPINPARK_PROFILE_DIR` the slow paths are watched.
     let _profile = spinpark::profile::start_from_environment().expect("a profile");
-    let start = Instant::now();
     for threads in [2, 16, 256] {
         stress(threads, Duration::from_secs_f64(seconds / 3.0));
     }
-    assert!(start.elapsed() >= Duration::from_secs_f64(seconds));
 }

@@ -63,8 +63,11 @@ pub struct Recording {
     pub exited: bool,
     pub dropped: u64,
     pub nested: u64,
+    pub cpus: u32,
     pub locks_of: u32,
     pub threads: Vec<(u32, String, u32)>,
+    /// Of `threads`, those that had ended when the process exited.
+    pub ended: usize,
     pub locks: Vec<Lock>,
     /// By lock and role.
     pub uses: BTreeMap<(u32, u32), Use>,
@@ -126,6 +129,7 @@ impl Recording {
             exited: header.exited.load(Relaxed) != 0,
             dropped: header.dropped(),
             nested: header.nested.load(Relaxed),
+            cpus: header.cpus,
             locks_of: header.locks,
             maps: String::from_utf8_lossy(view.maps()).into_owned(),
             ..Recording::default()
@@ -133,6 +137,7 @@ impl Recording {
         for (_, thread) in view.threads() {
             let name = thread.name.iter().take_while(|byte| **byte != 0);
             let name = name.map(|byte| char::from(*byte)).collect();
+            all.ended += thread.ended.load(Relaxed) as usize;
             all.threads.push((thread.id.load(Relaxed), name, thread.users.load(Relaxed)));
         }
         for (number, lock) in view.locks() {

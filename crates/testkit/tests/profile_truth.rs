@@ -36,6 +36,8 @@ fn run(scene: &str, arm: Arm, detail: &str) -> Scene {
     assert_eq!(files.len(), 1, "one process: {files:?}");
     let recording = Recording::read(&files[0]);
     assert!(recording.exited);
+    // The program may use what we may; a quota can make that less.
+    assert!(recording.cpus as usize >= std::thread::available_parallelism().map_or(1, usize::from));
     assert_eq!((recording.dropped, recording.nested), (0, 0));
     let lines: Vec<String> = outcome.stdout_text().lines().map(str::to_owned).collect();
     let words = |line: &String| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
@@ -175,6 +177,10 @@ scenes! {
     condvar_timed = "cond-timed", "full", |scene, _| {
         scene.check();
         assert_eq!(scene.use_of(&scene.truths[0]).outcomes[Outcome::TimedOut as usize], 20);
+        // The way back is not waiting for the mutex.
+        let address = scene.truths[0].address;
+        let [back, late] = [Role::Back, Role::Late].map(|role| scene.recording.use_of(address, role).contended);
+        assert_eq!((back, late), (0, 20));
     };
     recursive = "recursive", "full", |scene, _| scene.check();
     nested = "nested", "full", |scene, _| scene.check();
@@ -196,6 +202,8 @@ scenes! {
         let users: u32 = scene.recording.threads.iter().map(|(_, _, users)| users).sum();
         assert_eq!(users, 10_000);
         assert!(scene.recording.threads.len() < 1_000, "tables are used again");
+        // Some of the last ones may just be ending.
+        assert!(scene.recording.ended > 0 && scene.recording.ended <= scene.recording.threads.len());
     };
     // Contended: waits and pairs as in full; what nobody waits for is not seen.
     contended = "mutex", "contended", |scene, _| {

@@ -10,6 +10,7 @@ use spinpark_verify::{Guarded, Model, Mortal, Shared, join_all, rejected};
 
 const WAITERS: u64 = 1;
 const HANDOFF: u64 = 1 << 2;
+const TIMED: u32 = 1 << 3;
 const WRITER: u64 = 1 << 6;
 /// What a node is told.
 const GRANTED: u64 = 3;
@@ -99,6 +100,21 @@ fn mutex_hands_over_without_release() {
             thread::yield_now(); // it has lost, and demands the lock
             shared.lock.unlock();
             other.join().unwrap();
+        });
+    });
+}
+
+/// A waiter that loses goes back with a timer, whose flag stays when it has gone.
+#[test]
+fn mutex_leaves_a_flag_behind() {
+    rejected("mutex_leaves_a_flag_behind", "a flag was left behind", || {
+        Model::new().fault(Fault::Kept(TIMED)).check(|| {
+            let shared = Shared::new(RawMutex::<Loom<1>>::new());
+            let other = shared.spawn(Shared::section);
+            shared.section();
+            shared.section();
+            other.join().unwrap();
+            shared.finish();
         });
     });
 }

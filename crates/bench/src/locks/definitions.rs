@@ -2,7 +2,7 @@
 //!
 //! The files of this repository are part of the command; a user's file adds to them, or replaces what has the same name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -10,6 +10,10 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::load::Load;
+use super::recording::Detail;
+
+/// The families whose locks the recorder of profiles sees.
+const PTHREAD: [&str; 2] = ["pthread", "pthread-adaptive"];
 
 /// Everything that is defined.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -61,6 +65,9 @@ pub struct Target {
     /// Whether the drop-in is loaded.
     #[serde(default)]
     pub preload: bool,
+    /// Whether the recorder of `spinpark profile` is in front of its locks, and how much it records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Detail>,
     /// The target from which it differs in one thing: what it costs or gains is that thing's effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub varies: Option<String>,
@@ -118,6 +125,9 @@ pub struct Selection {
 pub struct Bound {
     /// In words.
     pub what: String,
+    /// The preset with which it is judged.
+    #[serde(default = "preset_of_bounds")]
+    pub preset: String,
     /// Which number.
     pub figure: Figure,
     /// In which shape.
@@ -138,6 +148,11 @@ pub struct Bound {
     /// The smallest ratio that is fine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
+}
+
+/// That of bounds which do not say.
+fn preset_of_bounds() -> String {
+    String::from("locks")
 }
 
 /// A number that a bound is about.
@@ -270,6 +285,13 @@ impl Definitions {
         for target in &self.targets {
             let of_target = |what| wrong(format!("target `{}`: {what}", target.name));
             target.varies.iter().try_for_each(|name| self.target(name).map(|_| ())).map_err(of_target)?;
+            if target.profile.is_some() && !PTHREAD.contains(&target.family.as_str()) {
+                return Err(of_target(format!(
+                    "`profile` records pthread locks only: the family must be {}, not {}",
+                    PTHREAD.join(" or "),
+                    target.family
+                )));
+            }
         }
         for preset in &self.presets {
             let of_preset = |what| wrong(format!("preset `{}`: {what}", preset.name));
@@ -287,6 +309,7 @@ impl Definitions {
     }
 
     fn check_bound(&self, bound: &Bound) -> Result<(), String> {
+        self.preset(&bound.preset)?;
         let load = &self.shape(&bound.shape)?.load;
         bound.threads.iter().try_for_each(|&threads| load.check(threads))?;
         bound.ours.iter().try_for_each(|name| self.target(name).map(|_| ()))?;
@@ -305,6 +328,24 @@ impl Definitions {
             (None, None) => Err(String::from("it has neither `at_most` nor `at_least`")),
             _ => Err(String::from("a limit must be a number above zero")),
         }
+    }
+
+    /// Drops the bounds of other presets.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says which presets have bounds, if this one has none.
+    pub fn keep_bounds_of(&mut self, preset: &str) -> Result<(), String> {
+        let others: BTreeSet<String> = self.bounds.iter().map(|bound| bound.preset.clone()).collect();
+        self.bounds.retain(|bound| bound.preset == preset);
+        if self.bounds.is_empty() {
+            let others = others.into_iter().collect::<Vec<_>>().join(", ");
+            return Err(format!(
+                "`bench {preset}` has no bounds; there are some for: {others}\n\
+                 A bound in a definition file belongs to `locks`, unless it says `preset = \"{preset}\"`"
+            ));
+        }
+        Ok(())
     }
 
     /// The shape of that name.

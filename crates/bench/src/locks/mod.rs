@@ -5,7 +5,7 @@
 //! | what a shape needs from a lock | [`primitives`], `beside` |
 //! | whose locks | [`families`] |
 //! | what threads do with them | [`load`], [`shapes`] |
-//! | one process | [`worker`], started by [`workers`] |
+//! | one process | [`worker`], started by [`workers`], perhaps with the recorder of profiles: [`recording`] |
 //! | what there is to measure | [`definitions`], [`targets`], [`selection`] |
 //! | the order of runs | [`experiment`] |
 //! | what follows | [`result`], [`bounds`] |
@@ -20,6 +20,7 @@ pub mod families;
 pub mod load;
 pub mod peers;
 pub mod primitives;
+pub mod recording;
 pub mod result;
 pub mod selection;
 pub mod shapes;

@@ -26,6 +26,22 @@ pub fn parse(definitions: &Definitions, word: &str) -> Result<Target, String> {
     Ok(target)
 }
 
+/// The same target, if nothing is recorded: workloads and programs have no place for a recording.
+///
+/// # Errors
+///
+/// A sentence that says what to do instead.
+pub fn not_recorded(target: Target) -> Result<Target, String> {
+    match target.profile {
+        None => Ok(target),
+        Some(_) => Err(format!(
+            "`{}` is a target of `bench locks` and `bench profiler` only\n\
+             What recording costs a program is measured by `spinpark profile --overhead -- PROGRAM`",
+            target.name
+        )),
+    }
+}
+
 /// The version of a package that this command was built with.
 #[must_use]
 pub fn package_version(package: &str) -> Option<&'static str> {
@@ -52,6 +68,15 @@ mod tests {
         assert_eq!(target.env["SPINPARK_A"], "1");
         assert_eq!(target.env["B"], "x=y");
         assert_eq!(parse(&definitions, "drop-in-disabled").unwrap().env["SPINPARK_DISABLE"], "1");
+    }
+
+    #[test]
+    fn recorded_targets_are_for_locks_only() {
+        let definitions = Definitions::built_in().unwrap();
+        let target = |word| not_recorded(parse(&definitions, word).unwrap());
+        assert!(target("glibc+A=1").is_ok());
+        let said = target("glibc-recorded-full+A=1").unwrap_err();
+        assert!(said.contains("`glibc-recorded-full+A=1`") && said.contains("--overhead"), "{said}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::definitions::Target;
 use super::experiment::{Cell, CellExecutor, Plan};
 use super::peers::Peers;
+use super::recording::Recording;
 use super::shapes::Report;
 use super::worker::Request;
 use crate::arm::{prepare, prepend, without_drop_in};
@@ -30,6 +31,8 @@ pub struct Workers<'a> {
     pub peers: Peers,
     /// The drop-in, if a target needs it.
     pub preload: Option<PathBuf>,
+    /// The recorder of profiles, if a target needs it.
+    pub recorder: Option<PathBuf>,
     /// The user's own `LD_PRELOAD`.
     pub inherited: OsString,
     /// All targets, by name.
@@ -47,11 +50,12 @@ impl CellExecutor for Workers<'_> {
 }
 
 impl Workers<'_> {
-    /// Makes a run. With `drop_in_report`, the drop-in says there which processes it was loaded into.
+    /// Makes a run. With `drop_in_report`, the drop-in says there which processes it was loaded into. What is recorded goes
+    /// with the run.
     ///
     /// # Errors
     ///
-    /// If the run yields no report.
+    /// If the run yields no report, or no recording where there must be one.
     pub fn run(
         &self,
         cell: &Cell,
@@ -71,6 +75,10 @@ impl Workers<'_> {
         if let Some(report) = drop_in_report {
             command.env("SPINPARK_REPORT", report);
         }
+        let recording = known.profile.map(|detail| Recording::of(&mut command, detail)).transpose();
+        let recording = recording.map_err(|what| fail(what, ""))?;
+        let (drop_in, recorder) = (self.preload.as_deref(), self.recorder.as_deref());
+        set_locks(&mut command, known, drop_in, recorder, &self.inherited);
         let finished = match process::run(&mut command, Some(PATIENCE), self.interrupt) {
             Ok(finished) => finished,
             Err(ProcessError::Interrupted) => return Err(RunError::Interrupted),
@@ -84,6 +92,7 @@ impl Workers<'_> {
         if !finished.status.success() {
             return Err(fail(format!("the worker {}", in_words(finished.status)), &finished.output));
         }
+        recording.map_or(Ok(()), Recording::end).map_err(|what| fail(what, &finished.output))?;
         Report::parse(&finished.output)
             .map_err(|error| fail(format!("the worker's report cannot be read: {error}"), &finished.output))
     }
@@ -108,18 +117,51 @@ impl Workers<'_> {
         // Cannot fail: a request has only strings and numbers in it.
         command.arg(serde_json::to_string(&request).unwrap_or_default()).stdin(Stdio::null());
         prepare(&mut command, padding);
-        set_locks(&mut command, target, self.preload.as_deref(), &self.inherited);
         command
     }
 }
 
-/// Sets the environment in which a worker has the locks of `target`. `inherited` is the user's own `LD_PRELOAD`.
-pub(crate) fn set_locks(command: &mut Command, target: &Target, preload: Option<&Path>, inherited: &OsStr) {
-    let inherited = without_drop_in(inherited);
-    match preload {
-        Some(preload) if target.preload => command.env("LD_PRELOAD", prepend(preload, &inherited)),
-        _ if inherited.is_empty() => command.env_remove("LD_PRELOAD"),
-        _ => command.env("LD_PRELOAD", &inherited),
+/// Sets the environment in which a worker has the locks of `target`: the recorder is in front of whatever they are.
+/// `inherited` is the user's own `LD_PRELOAD`.
+pub(crate) fn set_locks(
+    command: &mut Command,
+    target: &Target,
+    drop_in: Option<&Path>,
+    recorder: Option<&Path>,
+    inherited: &OsStr,
+) {
+    let mut list = without_drop_in(inherited);
+    let ours = [drop_in.filter(|_| target.preload), recorder.filter(|_| target.profile.is_some())];
+    for library in ours.into_iter().flatten() {
+        list = prepend(library, &list);
+    }
+    match list.is_empty() {
+        true => command.env_remove("LD_PRELOAD"),
+        false => command.env("LD_PRELOAD", list),
     };
     command.envs(&target.env);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::locks::definitions::Definitions;
+
+    #[test]
+    fn what_is_in_front_of_what() {
+        let definitions = Definitions::built_in().unwrap();
+        let list = |target: &str, inherited: &str| {
+            let mut command = Command::new("true");
+            let (drop_in, recorder) = (Path::new("/d.so"), Path::new("/r.so"));
+            let target = definitions.target(target).unwrap();
+            set_locks(&mut command, target, Some(drop_in), Some(recorder), OsStr::new(inherited));
+            let value = command.get_envs().find(|(key, _)| *key == "LD_PRELOAD").unwrap().1;
+            value.map(|list| list.to_str().unwrap().to_owned())
+        };
+        assert_eq!(list("glibc", ""), None);
+        assert_eq!(list("glibc", "/u.so").as_deref(), Some("/u.so"));
+        assert_eq!(list("drop-in", "/u.so").as_deref(), Some("/d.so:/u.so"));
+        assert_eq!(list("glibc-recorded-off", "").as_deref(), Some("/r.so"));
+        assert_eq!(list("drop-in-recorded-full", "/u.so").as_deref(), Some("/r.so:/d.so:/u.so"));
+    }
 }

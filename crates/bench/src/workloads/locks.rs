@@ -28,7 +28,7 @@ pub fn parse(words: &[String]) -> Result<Vec<Option<Target>>, String> {
 
 fn target(definitions: &Definitions, word: &str) -> Result<Target, String> {
     let target = match targets::parse(definitions, word) {
-        Ok(target) => target,
+        Ok(target) => targets::not_recorded(target)?,
         // A family without a target of that name: whatever locks this process has.
         Err(_) if by_name(&FAMILIES, word).is_some() => Target {
             name: word.to_owned(),
@@ -36,6 +36,7 @@ fn target(definitions: &Definitions, word: &str) -> Result<Target, String> {
             side: Side::Control,
             family: word.to_owned(),
             preload: false,
+            profile: None,
             env: Default::default(),
             install: None,
             package: None,
@@ -71,6 +72,7 @@ mod tests {
     fn what_cannot_be_used() {
         assert!(words(&["glibc", "none", "glibc"]).unwrap_err().contains("`glibc` twice"));
         assert!(words(&["nobody"]).unwrap_err().contains("there are: glibc"));
+        assert!(words(&["drop-in-recorded-off"]).unwrap_err().contains("`bench profiler` only"));
         assert!(words(&["abseil"]).unwrap_err().contains("workloads cannot use them"));
     }
 

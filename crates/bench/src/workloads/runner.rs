@@ -95,7 +95,7 @@ impl Runner<'_> {
         command.arg(SUBCOMMAND).arg(serde_json::to_string(&request).unwrap_or_default()).stdin(Stdio::null());
         prepare(&mut command, plan.padding);
         if let Some(lock) = &arm.lock {
-            set_locks(&mut command, lock, self.preload.as_deref(), &self.inherited);
+            set_locks(&mut command, lock, self.preload.as_deref(), None, &self.inherited);
         }
         command
     }

@@ -16,6 +16,7 @@ Examples:
   spinpark bench locks --shape saturated --threads 2,16 --target glibc,parking_lot,spinpark
   spinpark bench pthread                             the drop-in against glibc only
   spinpark bench mtx                                 why a profiler once made a lock faster
+  spinpark bench profiler --bounds                   what `spinpark profile` costs: do its goals hold?
   spinpark bench condvar                             document 003: what a signal of a condition variable costs
   spinpark bench mmap --touch all                    a workload of the documents: is it faster under a mutex?
   spinpark bench documents --quick --out report      all four documents in one report
@@ -46,6 +47,13 @@ pub(crate) enum Bench {
     /// them has an effect, here?
     #[command(after_help = MTX_EXAMPLES)]
     Mtx(Box<Locks>),
+    /// What the recorder of `spinpark profile` costs, by how much it records
+    ///
+    /// As `bench locks`, with glibc's locks as the baseline, and the same locks with the recorder in front, once for each
+    /// --detail: in pairs that nobody else wants, and on a lock that is always wanted. Each run records into a temporary
+    /// directory of its own (in TMPDIR), which is removed after it.
+    #[command(after_help = PROFILER_EXAMPLES)]
+    Profiler(Box<Locks>),
     Creat(Box<Creat>),
     Mmap(Box<Mmap>),
     Faults(Box<Faults>),
@@ -84,6 +92,18 @@ Examples:
   spinpark bench mtx --shape long,five-lines                other sections
   spinpark bench mtx --target classic-mtx,classic-mtx-counter,classic-mtx-add";
 
+const PROFILER_EXAMPLES: &str = "\
+Examples:
+  spinpark bench profiler                                   every detail against no recorder, on glibc's locks
+  spinpark bench profiler --bounds --check                  its goals; exit with 1 if one is missed
+  spinpark bench profiler --shape pair-threaded --rounds 40 one shape, more precisely
+  spinpark bench profiler --shape readers,queue --threads 2 --target glibc,glibc-recorded-full
+
+The same on spinpark's locks (the shell writes the names out):
+  spinpark bench profiler --baseline drop-in --target drop-in-recorded-{off,contended,sampled,full}
+
+What it costs your own program: `spinpark profile --overhead -- PROGRAM`.";
+
 /// What can be listed.
 #[derive(Debug, Args)]
 pub(crate) struct List {
@@ -95,7 +115,7 @@ pub(crate) struct List {
 /// What is measured, how, and where the result goes.
 #[derive(Debug, Args)]
 pub(crate) struct Locks {
-    /// Rounds over all cells; at least 6 [default: 7; pthread and mtx 15; --quick 6]
+    /// Rounds over all cells; at least 6 [default: 7; pthread, mtx and profiler 15; --quick 6]
     #[arg(short, long, value_name = "N")]
     pub(crate) rounds: Option<usize>,
 
@@ -115,7 +135,7 @@ pub(crate) struct Locks {
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
 
-    /// Length of the counted phase of a run, in milliseconds [default: 100; pthread and --bounds 200; --quick 40]
+    /// Length of the counted phase of a run, in milliseconds [default: 100; pthread, profiler and --bounds 200; --quick 40]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=60_000))]
     pub(crate) millis: Option<u64>,
 

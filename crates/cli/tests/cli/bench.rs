@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
+use spinpark_testkit::{dropin, profiler};
 
-use crate::fixtures::{said, spinpark};
+use crate::fixtures::{drop_in, said, spinpark};
 
 #[test]
 fn two_targets() {
@@ -140,6 +142,86 @@ fn mtx_says_what_each_ingredient_does() {
     );
 }
 
+/// The command with the real libraries, and an empty directory for its temporary files.
+fn profiler_bench<const N: usize>(directory: &Path, options: [&str; N]) -> Command {
+    let mut command = spinpark(["bench", "profiler", "--rounds", "6", "--millis", "5"]);
+    command.args(options).env("TMPDIR", directory);
+    command.env("SPINPARK_PRELOAD", dropin()).env("SPINPARK_PROFILER", profiler());
+    command
+}
+
+/// What recording costs: a row for each detail, and nothing stays of what was recorded.
+#[test]
+fn profiler_says_what_each_detail_costs() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut command = profiler_bench(directory.path(), ["--shape", "pair-threaded,saturated", "--json"]);
+    said(command.arg(file.path())).succeeds(&[
+        "3 cells × 6 rounds: 108 runs of 5 ms",
+        "recorded-off",
+        "recorded-contended",
+        "recorded-sampled",
+        "recorded-full",
+        "noise",
+    ]);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    let document: Value = serde_json::from_str(&fs::read_to_string(file.path()).unwrap()).unwrap();
+    let profiles: Vec<&Value> =
+        document["targets"].as_array().unwrap().iter().map(|target| &target["profile"]).collect();
+    assert_eq!(
+        profiles,
+        [&Value::Null, &"off".into(), &"contended".into(), &"sampled".into(), &"full".into()]
+    );
+    said(spinpark(["bench", "show", "--markdown"]).arg(file.path()))
+        .succeeds(&["| recorded-full | 1 |", "| recorded-contended | 16"]);
+}
+
+/// The recorder in front of the drop-in, in front of libc.
+#[test]
+fn profiler_over_the_drop_in() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = ["--baseline", "drop-in", "--target", "drop-in,drop-in-recorded-contended"];
+    let mut command = profiler_bench(directory.path(), options);
+    said(command.args(["--shape", "read-pair"]))
+        .succeeds(&["1 cell × 6 rounds: 18 runs", "recorded-contended"]);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+/// A recorder that is not there, or is none, ends it: recording would seem to cost nothing.
+#[test]
+fn profiler_without_a_recorder() {
+    let directory = tempfile::tempdir().unwrap();
+    let with = |library: &Path| {
+        let mut command = profiler_bench(directory.path(), ["--shape", "pair-threaded"]);
+        said(command.env("SPINPARK_PROFILER", library))
+    };
+    with(Path::new("/no/such/library.so"))
+        .fails(2, &["SPINPARK_PROFILER is /no/such/library.so", "profiler"]);
+    with(&drop_in()).fails(1, &["glibc-recorded-off", "the recorder recorded nothing", "SPINPARK_PROFILER"]);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    let mut command = profiler_bench(Path::new("/no/such/directory"), ["--shape", "pair-threaded"]);
+    said(&mut command).fails(1, &["cannot make a temporary directory", "TMPDIR"]);
+}
+
+/// The goals of recording are judged by this command, those of the locks by the other, and nobody else has any.
+#[test]
+fn profiler_has_bounds_of_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = ["--bounds", "--shape", "pair-threaded", "--target", "glibc,glibc-recorded-off"];
+    let result = said(&mut profiler_bench(directory.path(), options));
+    result.succeeds(&[
+        "1 cell × 6 rounds",
+        "glibc-recorded-off: mutex pair",
+        "≤ 1.03",
+        "≤ 3.00",
+        "not measured",
+    ]);
+    assert!(!result.stdout.contains("spinpark:"), "{}", result.stdout);
+    said(&mut spinpark(["bench", "mtx", "--bounds"]))
+        .fails(2, &["`bench mtx` has no bounds; there are some for: locks, profiler"]);
+    said(&mut spinpark(["bench", "mmap", "--lock", "glibc-recorded-off"])).fails(2, &["--overhead"]);
+}
+
 #[test]
 fn the_list_names_everything() {
     said(&mut spinpark(["bench", "list"])).succeeds(&[
@@ -148,9 +230,10 @@ fn the_list_names_everything() {
         "parking_lot",
         "0.13",
         "drop-in-disabled",
+        "drop-in-recorded-sampled",
         "classic-rwsem-full",
         "abseil",
-        "bounds",
+        "5 by `spinpark bench profiler --bounds`",
     ]);
 }
 

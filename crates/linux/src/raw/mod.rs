@@ -11,7 +11,7 @@ pub use files::{
     allocate, create, identity, longest_file, make_directory, map_file, map_zero, open_read, populate, read,
     read_link, read_memory, set_length, unmap,
 };
-pub use threads::{has_ended, parent_id, sleeps, thread_id, thread_name};
+pub use threads::{cpus, has_ended, parent_id, sleeps, thread_id, thread_name};
 
 /// Opens an existing file for appending; negative on failure.
 #[must_use]

@@ -36,6 +36,17 @@ pub fn thread_name() -> [u8; 16] {
     name
 }
 
+/// CPUs that the calling thread may use; 0 if that cannot be told.
+#[must_use]
+pub fn cpus() -> u32 {
+    let mut set = [0_u64; 128];
+    let arguments = [0, size_of_val(&set), set.as_mut_ptr() as usize, 0, 0, 0];
+    // SAFETY: the kernel writes so many bytes at most.
+    let bytes = unsafe { call6(libc::SYS_sched_getaffinity, arguments) };
+    let words = usize::try_from(bytes).unwrap_or(0) / 8;
+    set.iter().take(words).map(|word| word.count_ones()).sum()
+}
+
 /// How often the calling thread has gone to sleep by itself.
 #[must_use]
 pub fn sleeps() -> u64 {

@@ -18,9 +18,11 @@ pub enum Role {
     Read = 1,
     /// A signal of a condition variable.
     Signal = 2,
-    /// The mutex back, after a signal or a timeout. Counted with the condition variable; from the signal on, so that the
-    /// time to wake up is in it.
+    /// The mutex back, after a signal. Counted with the condition variable; from the signal on, so that the time to wake up
+    /// is in it.
     Back = 3,
+    /// The mutex back, after a timeout: from the deadline on. As a rule all of it is the time to wake up.
+    Late = 4,
 }
 
 impl Role {
@@ -33,7 +35,9 @@ impl Role {
     /// The role with this number.
     #[must_use]
     pub fn from_number(number: u32) -> Option<Self> {
-        [Self::Write, Self::Read, Self::Signal, Self::Back].into_iter().find(|role| *role as u32 == number)
+        [Self::Write, Self::Read, Self::Signal, Self::Back, Self::Late]
+            .into_iter()
+            .find(|role| *role as u32 == number)
     }
 }
 

@@ -7,7 +7,7 @@ use super::record::{Lock, Segment, Stack, Thread};
 /// The first eight bytes; written last, so that a file without them is not a profile yet.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"SPINPROF");
 /// Changes whenever anything in this module does.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Where the first region starts.
 pub const HEADER_BYTES: usize = 4096;
 
@@ -113,6 +113,10 @@ pub struct Header {
     pub clock: u32,
     /// One in so many uncontended acquisitions is timed, on average, if `detail` is `Sampled`.
     pub sample_every: u32,
+    /// CPUs that the program could use when it started; 0 if that is not known.
+    pub cpus: u32,
+    /// Spare.
+    pub reserved: u32,
     /// Nanoseconds per tick, times 2^32: as good as the clock could be measured at the start.
     pub tick: u64,
     /// The clock at the start, ticks.
@@ -125,6 +129,9 @@ pub struct Header {
     pub last: AtomicU64,
     /// The monotonic clock then, ns; 0 while there is no such pair.
     pub last_monotonic: AtomicU64,
+    /// The monotonic clock when the process was seen to have ended, ns; 0 if nobody has. Written by who started it, if it
+    /// did not exit in order.
+    pub ended_monotonic: AtomicU64,
     /// Calls that were not recorded because the recorder itself was at work in their thread (signal handlers).
     pub nested: AtomicU64,
     /// See [`RegionId`].

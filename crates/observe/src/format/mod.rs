@@ -8,7 +8,7 @@
 //! |------------|--------------------------------------------------------------|--------------------------------------------|
 //! | `locks`    | [`Lock`]: address, kind, where it was created, its name        | who meets a lock first; once                |
 //! | `stacks`   | [`Stack`]: return addresses                                   | who has a stack first; once                 |
-//! | `threads`  | [`Thread`]: a table of statistics, used by one thread at a time | that thread                                 |
+//! | `threads`  | [`Thread`]: a table of statistics, used by one thread at a time | that thread; what it waits for before it blocks |
 //! | `segments` | [`Segment`]: a piece of a table, full of entries               | the thread whose table it is                |
 //! | `maps`     | snapshots of `/proc/self/maps`, each with a line before it     | who finds code that was not mapped before   |
 //! | `text`     | names of locks                                                | who names a lock                            |
@@ -25,6 +25,7 @@ mod entry;
 mod header;
 mod record;
 mod view;
+mod waiting;
 
 pub use self::entry::{
     Entry, Head, Held, LockStats, Outcome, PairStats, Role, SiteStats, Strip, BINS, STRIP,
@@ -34,3 +35,4 @@ pub use self::header::{
 };
 pub use self::record::{Kind, Lock, Segment, Stack, Thread, FRAMES, NONE, SEGMENT_BYTES};
 pub use self::view::{Broken, View};
+pub use self::waiting::{Begun, Hold, Holds, Waiting, HOLDS};

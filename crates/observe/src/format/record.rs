@@ -3,6 +3,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::entry::Entry;
+use super::waiting::Waiting;
 
 /// No lock, stack or name: the number of a record that does not exist.
 pub const NONE: u32 = u32::MAX;
@@ -100,9 +101,9 @@ pub struct Thread {
     pub users: AtomicU32,
     /// Its latest segment, or [`NONE`]; that knows the one before.
     pub segment: AtomicU32,
-    /// Spare.
-    pub reserved: u32,
-    /// When its first user came, ticks.
+    /// 1 if the thread had ended when the process exited.
+    pub ended: AtomicU32,
+    /// When its user came, ticks.
     pub since: u64,
     /// Name of its last user, as the kernel has it, ended by a zero.
     pub name: [u8; 16],
@@ -110,6 +111,17 @@ pub struct Thread {
     pub waits: AtomicU64,
     /// Time that its threads waited, ticks.
     pub waited: AtomicU64,
+    /// When the thread last let a lock go that others may wait for, and of which it was not noted that it had it; ticks, 0:
+    /// never.
+    pub unseen_release: AtomicU64,
+    /// When its user last ended a wait, or a hold that was measured, ticks; 0: never.
+    pub latest: AtomicU64,
+    /// How long its users before were there, each until its latest event, ticks.
+    pub past: AtomicU64,
+    /// What it waits for now.
+    pub waiting: Waiting,
+    /// Spare.
+    pub spare: [u64; 1],
 }
 
 /// Bytes in a segment.
@@ -129,5 +141,5 @@ pub struct Segment {
 const _: () = assert!(size_of::<Segment>() == SEGMENT_BYTES);
 const _: () = assert!(size_of::<Lock>() == 64);
 const _: () = assert!(size_of::<Stack>() == 256);
-const _: () = assert!(size_of::<Thread>() == 56);
+const _: () = assert!(size_of::<Thread>() == 256);
 const _: () = assert!(Entry::LARGEST <= SEGMENT_BYTES / 8);

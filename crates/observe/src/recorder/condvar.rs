@@ -5,12 +5,12 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::own::{Facts, Own, Waited};
+use super::own::{here, Facts, Own, Waited};
 use super::place::Call;
 use super::side::hash;
 use super::tally::{add, bit};
 use super::Recorder;
-use crate::format::{Outcome, Role, NONE};
+use crate::format::{Begun, Outcome, Role, NONE};
 
 /// A wait on a condition variable that has begun.
 #[derive(Clone, Copy)]
@@ -22,16 +22,21 @@ pub struct SignalWait {
 
 impl Recorder {
     /// The thread is about to wait for a signal; the role of the call is [`Role::Signal`].
-    pub fn begin_signal_wait(&self, own: &Own, call: &Call) -> SignalWait {
+    pub fn begin_signal_wait(&self, own: &Own, call: &Call, is_timed: bool) -> SignalWait {
         self.heat(call.address);
         let facts = self.facts(own, call, true, false);
         let queue = self.queue(call.address, 1);
-        SignalWait { start: self.ticks.now(), queue, facts }
+        let start = self.ticks.now();
+        if let Some(facts) = &facts {
+            self.publish(own, facts, Begun { since: start, holder: NONE, is_timed, ..Begun::default() });
+        }
+        SignalWait { start, queue, facts }
     }
 
     /// The wait is over, and the mutex held again. `late`: it ended at its deadline, so many ns ago.
     pub fn end_signal_wait(&self, own: &Own, call: &Call, wait: &SignalWait, late: Option<u64>) {
         let end = self.ticks.now();
+        own.table().waiting.end();
         self.queue(call.address, -1);
         let signal = self.side.get().map_or(0, |side| side.signals[hash(call.address)].load(Relaxed));
         let turn = match late {
@@ -55,7 +60,8 @@ impl Recorder {
         } else {
             self.write(own, &Facts { wait: Some(waited), ..facts }, 0);
         }
-        let Some(stats) = self.lock_stats(own, Role::Back, facts.lock) else { return };
+        let role = if late.is_some() { Role::Late } else { Role::Back };
+        let Some(stats) = self.lock_stats(own, role, facts.lock) else { return };
         let waited = Waited {
             ticks: end.saturating_sub(turn),
             end,
@@ -63,12 +69,16 @@ impl Recorder {
             queue: 0,
             ..waited
         };
-        let facts = Facts { role: Role::Back, stats, site: core::ptr::null(), ..facts };
+        let facts = Facts { role, stats, site: core::ptr::null(), ..facts };
         self.write(own, &Facts { wait: Some(waited), ..facts }, 0);
     }
 
     /// The thread was cancelled in its wait.
     pub fn cancel_signal_wait(&self, call: &Call) {
+        // SAFETY: null, or memory that is never given back.
+        if let Some(own) = unsafe { here().own.get().as_ref() } {
+            own.table().waiting.end();
+        }
         self.queue(call.address, -1);
     }
 

@@ -6,7 +6,7 @@
 //! acquired_at_once ────────────────────────────────────────────┴─ release ─ released  written after the release
 //! ```
 //!
-//! A stack is captured and the holder looked for before a thread blocks. Once it has the lock it only reads the clock and
+//! A stack is captured and the holder looked for before a thread blocks, and noted for readers: the wait may never end. Once it has the lock it only reads the clock and
 //! notes in its own memory what it knows; the tables are written when it has let the lock go.
 
 use core::ptr;
@@ -19,7 +19,20 @@ use super::place::Call;
 use super::side::hash;
 use super::tally::{add, bit};
 use super::Recorder;
-use crate::format::{Detail, Kind, Outcome, RegionId, Role, NONE};
+use crate::format::{Begun, Detail, Kind, Outcome, RegionId, Role, NONE};
+
+/// What is known of a wait before it begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Blocking {
+    /// When the thread noticed that it has to wait, ticks.
+    pub start: u64,
+    /// The thread that has the lock; 0 if that cannot be told.
+    pub owner: u32,
+    /// It is worth a system call to know whether it slept.
+    pub is_exact: bool,
+    /// It waits until a deadline at most.
+    pub is_timed: bool,
+}
 
 /// A wait that has begun.
 #[derive(Clone, Copy)]
@@ -93,21 +106,36 @@ impl Recorder {
         }
     }
 
-    /// A thread could not have the lock at once, and is about to block. `start`: when it noticed. `owner`: the thread that
-    /// may hold it, 0 if that cannot be told. `is_exact`: it is worth a system call to know whether it slept.
-    pub fn begin_wait(&self, own: &Own, call: &Call, start: u64, owner: u32, is_exact: bool) -> Wait {
+    /// A thread could not have the lock at once, and is about to block.
+    pub fn begin_wait(&self, own: &Own, call: &Call, blocking: &Blocking) -> Wait {
+        let Blocking { start, owner, is_exact, is_timed } = *blocking;
         self.heat(call.address);
-        let holder = self.stack_of_holder(own, call.address, owner);
+        let (holder, by) = self.holder(own, call.address, owner);
         let facts = self.facts(own, call, true, false);
         let queue = self.queue(call.address, 1);
         here().events.set(0);
+        if let Some(facts) = &facts {
+            let thread = if owner != 0 { owner } else { by };
+            let is_noted = by != 0 && by == thread;
+            let begun = Begun { since: start, holder, owner: thread, is_timed, is_noted, ..Begun::default() };
+            self.publish(own, facts, begun);
+        }
         Wait { start, holder, queue, sleeps: is_exact.then(raw::sleeps), facts }
+    }
+
+    /// Notes for readers that the thread is about to block, and what it holds meanwhile.
+    pub(crate) fn publish(&self, own: &Own, facts: &Facts, begun: Begun) {
+        let (lock, role, stack) = (facts.lock, facts.role as u32, facts.stack);
+        let mut begun = Begun { lock, role, stack, ..begun };
+        own.latest_held().for_each(|hold| begun.holds.push(hold));
+        own.table().waiting.begin(&begun);
     }
 
     /// The thread blocks no more: what is known of its wait, to be passed to [`Recorder::acquired`] or
     /// [`Recorder::gave_up`].
     pub fn end_wait(&self, own: &Own, call: &Call, wait: &Wait) -> Ended {
         let end = self.ticks.now();
+        own.table().waiting.end();
         self.queue(call.address, -1);
         let mut outcomes = outcomes(here().events.replace(0));
         if outcomes & bit(Outcome::Parked) != 0 {
@@ -264,6 +292,12 @@ impl Recorder {
         self.write(own, &release.facts, release.end);
     }
 
+    /// It has let a lock go that others may wait for, and that it had was not noted: what others have found out about its
+    /// holder is not true any more.
+    pub fn released_unseen(&self, own: &Own) {
+        own.table().unseen_release.store(self.ticks.now(), Relaxed);
+    }
+
     /// It could not let it go, and holds it still.
     pub fn kept(&self, own: &Own, address: usize, letting: &Letting) {
         match letting {
@@ -316,25 +350,27 @@ impl Recorder {
         queue.fetch_add(change as u32, Relaxed).wrapping_add(change as u32)
     }
 
-    /// The stack with which somebody else took this lock, if it is noted.
-    fn stack_of_holder(&self, own: &Own, address: usize, owner: u32) -> u32 {
-        let (Some(side), Some(header)) = (self.side.get(), self.file.header()) else { return NONE };
+    /// The stack with which somebody else took this lock, and who, if it is noted; else [`NONE`] and 0.
+    fn holder(&self, own: &Own, address: usize, owner: u32) -> (u32, u32) {
+        const NOBODY: (u32, u32) = (NONE, 0);
+        let (Some(side), Some(header)) = (self.side.get(), self.file.header()) else { return NOBODY };
         let held_by = |number: u32| {
             // SAFETY: null, or memory of a thread, which is never given back.
             let other = unsafe { side.owners.get(number as usize)?.load(Acquire).as_ref() }?;
-            (!ptr::eq(other, own)).then(|| other.stack_of_holder(address)).flatten()
+            let stack = (!ptr::eq(other, own)).then(|| other.stack_of_holder(address)).flatten();
+            stack.map(|stack| (stack, other.id()))
         };
         let likely = |slot: u16| u32::from(slot).checked_sub(1).and_then(held_by);
         if owner != 0 {
-            if let Some(stack) = likely(side.tables[owner as usize % side.tables.len()].load(Relaxed)) {
-                return stack;
+            if let Some(holder) = likely(side.tables[owner as usize % side.tables.len()].load(Relaxed)) {
+                return holder;
             }
         }
-        if let Some(stack) = likely(side.holders[hash(address)].load(Relaxed)) {
-            return stack;
+        if let Some(holder) = likely(side.holders[hash(address)].load(Relaxed)) {
+            return holder;
         }
         let count = header.regions[RegionId::Threads as usize].used.load(Relaxed);
-        (0..count).find_map(held_by).unwrap_or(NONE)
+        (0..count).find_map(held_by).unwrap_or(NOBODY)
     }
 }
 

@@ -20,7 +20,8 @@ const FEW: usize = 256;
 /// Words of a segment that entries can have.
 const WORDS: usize = (crate::format::SEGMENT_BYTES - 8) / 8;
 
-/// What an entry is about, in one number that is not 0: each part has 20 bits, of which the highest is for [`NONE`].
+/// What an entry is about, in one number that is not 0: a kind has 2 bits, a role 3, a lock 19, and stacks 20 each, of which the
+/// highest is for [`NONE`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Key(u64);
 
@@ -28,7 +29,7 @@ impl Key {
     fn new(kind: u32, role: Role, lock: u32, first: u32, second: u32) -> Self {
         let part = |number: u32| u64::from(number & 0xF_FFFF);
         let head = u64::from(kind) | u64::from(role as u32) << 2;
-        Self(head | part(lock) << 4 | part(first) << 24 | part(second) << 44)
+        Self(head | u64::from(lock & 0x7_FFFF) << 5 | part(first) << 24 | part(second) << 44)
     }
 
     fn hash(self) -> usize {

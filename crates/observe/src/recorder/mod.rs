@@ -30,6 +30,7 @@
 //! |-------------------------------------|------------------------------|-------------------------|---------------------------------|
 //! | a record's first word; slots; `own` | Release, when it is whole    | Acquire                 | readers follow it to the rest    |
 //! | counters of a table                 | Relaxed, by one thread       | Relaxed                 | any moment's number will do      |
+//! | `waiting` of a table                | Relaxed, by one thread       | Acquire                 | its check tells what is not whole |
 //! | `held`, `queues`, `holders`, `hot`  | Relaxed                      | Relaxed                 | hints: a wrong one costs a column |
 //! | `is_busy`                           | plain, between compiler fences | plain, same thread    | signal handlers                  |
 
@@ -59,7 +60,7 @@ use spinpark_platform::Event;
 pub use clock::monotonic;
 pub use condvar::SignalWait;
 pub use file::Failure;
-pub use hold::{Ended, Letting, Release, Wait};
+pub use hold::{Blocking, Ended, Letting, Release, Wait};
 pub use own::Own;
 pub use place::Call;
 pub use start::Settings;

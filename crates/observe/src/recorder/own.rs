@@ -16,7 +16,7 @@ use super::place::{Known, Place};
 use super::sample::Gaps;
 use super::side::HASHES;
 use super::Recorder;
-use crate::format::{LockStats, RegionId, Role, SiteStats, Thread, NONE};
+use crate::format::{Hold, LockStats, RegionId, Role, SiteStats, Thread, HOLDS, NONE};
 
 /// Locks that a thread is known to hold at a time; the holds of others are not measured.
 const HELD: usize = 32;
@@ -127,6 +127,15 @@ impl Own {
 
     fn held(&self) -> &[Held] {
         &self.held[..(self.depth.load(Relaxed) as usize).min(HELD)]
+    }
+
+    /// What it holds: what it took last, as much as readers are told.
+    pub(crate) fn latest_held(&self) -> impl Iterator<Item = Hold> + '_ {
+        let held = self.held();
+        held[held.len().saturating_sub(HOLDS)..].iter().map(|held| {
+            let facts = held.facts.get();
+            Hold { lock: facts.lock, stack: facts.stack }
+        })
     }
 
     /// What this thread holds at `address`.
@@ -279,6 +288,16 @@ impl Recorder {
             None => self.new_table(id)?,
         };
         let table = own.table();
+        table.waiting.end();
+        table.unseen_release.store(0, Relaxed);
+        if table.users.load(Relaxed) != 0 {
+            // It was there until its latest event, as far as is known.
+            let before = table.latest.load(Relaxed).saturating_sub(table.since);
+            table.past.store(table.past.load(Relaxed) + before, Relaxed);
+            table.latest.store(0, Relaxed);
+            // SAFETY: its own table. A reader of a living program may see the time before.
+            unsafe { (*self.file.at::<Thread>(RegionId::Threads, own.number())).since = self.ticks.now() };
+        }
         table.users.store(table.users.load(Relaxed) + 1, Relaxed);
         table.id.store(id, Release);
         own.depth.store(0, Relaxed);
@@ -309,6 +328,19 @@ impl Recorder {
         own.id.store(id, Relaxed);
         side.owners[number as usize].store(memory.as_ptr().cast(), Release);
         Some(own)
+    }
+
+    /// Marks the tables of threads that have ended.
+    pub(crate) fn mark_ended(&self) {
+        let (Some(side), Some(header)) = (self.side.get(), self.file.header()) else { return };
+        let count = header.regions[RegionId::Threads as usize].used.load(Acquire) as usize;
+        for owner in side.owners.iter().take(count) {
+            // SAFETY: null, or memory of a thread, which is never given back.
+            let Some(own) = (unsafe { owner.load(Acquire).as_ref() }) else { continue };
+            if own.id() != 0 && raw::has_ended(own.id()) {
+                own.table().ended.store(1, Relaxed);
+            }
+        }
     }
 
     /// Writes down what the thread is called now: threads are named after they start.

@@ -71,12 +71,14 @@ impl Recorder {
             locks = settings.locks as u32;
             clock = self.ticks.kind() as u32;
             sample_every = settings.sample_every;
+            cpus = raw::cpus();
             tick = self.ticks.tick();
             start = self.started();
             start_monotonic = start_monotonic;
             start_realtime = start_realtime;
             last = AtomicU64::new(0);
             last_monotonic = AtomicU64::new(0);
+            ended_monotonic = AtomicU64::new(0);
             nested = AtomicU64::new(0);
         }
         // SAFETY: as above; the last byte stays a zero.
@@ -102,6 +104,7 @@ impl Recorder {
             self.write_pending(own);
             self.leave();
         }
+        self.mark_ended();
         self.note_time();
         if let Some(header) = self.file.header() {
             header.exited.store(1, Release);

@@ -83,6 +83,7 @@ impl Recorder {
         }
         if facts.since != 0 && end != 0 {
             self.write_hold(facts, stats, site, end.saturating_sub(facts.since));
+            own.table().latest.store(end, Relaxed);
         }
     }
 
@@ -116,6 +117,7 @@ impl Recorder {
         let table = own.table();
         add(&table.waits, 1);
         add(&table.waited, waited.ticks);
+        table.latest.store(waited.end, Relaxed);
         if table.waits.load(Relaxed).is_power_of_two() {
             self.note_name(own);
         }

@@ -69,7 +69,11 @@ fn code(text: &str) -> String {
 }
 
 fn cpus(count: u32) -> String {
-    if count == 1 { String::from("1 CPU") } else { format!("{count} CPUs") }
+    match count {
+        0 => String::from("a number of CPUs that is not known"),
+        1 => String::from("1 CPU"),
+        count => format!("{count} CPUs"),
+    }
 }
 
 fn ended(profile: &Profile) -> String {

@@ -69,14 +69,18 @@ pub(super) fn flame(profile: &Profile) -> Option<Flame> {
         profile.locks.iter().map(|lock| (lock.id, lock.label.as_str())).collect();
     for lock in &profile.locks {
         for stats in &lock.roles {
-            let tree = if stats.role == Role::Signal { &mut signals } else { &mut waiters };
+            let tree = match stats.role {
+                Role::Signal => &mut signals,
+                Role::Late => continue,
+                _ => &mut waiters,
+            };
             for site in stats.sites.iter().filter(|site| site.wait_total > 0) {
                 let stack = stack(profile.places.get(site.place), &lock.label, &mut names);
                 tree.add(&stack, site.wait_total, site.contended);
             }
         }
     }
-    for pair in profile.pairs.iter().filter(|pair| pair.role != Role::Signal && pair.wait_total > 0) {
+    for pair in profile.pairs.iter().filter(|pair| pair.role.is_lock() && pair.wait_total > 0) {
         let label = labels.get(&pair.lock).copied().unwrap_or("a lock");
         let stack = stack(pair.holder.and_then(|holder| profile.places.get(holder)), label, &mut names);
         holders.add(&stack, pair.wait_total, pair.count);

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::names::{self, UNKNOWN};
 use super::{exact, span};
-use crate::model::{Profile, Role};
+use crate::model::Profile;
 use crate::names::Names;
 
 /// So many sites of each sort have a row or column of their own.
@@ -53,7 +53,7 @@ pub(super) fn matrix(profile: &Profile) -> Option<Matrix> {
     let pairs: Vec<(String, String, Sum)> = profile
         .pairs
         .iter()
-        .filter(|pair| pair.role != Role::Signal)
+        .filter(|pair| pair.role.is_lock())
         .map(|pair| {
             let sum = Sum { count: pair.count, total: pair.wait_total, longest: pair.wait_longest };
             (name(pair.waiter), pair.holder.map_or_else(|| String::from(UNKNOWN), name), sum)

@@ -74,6 +74,13 @@ pub fn html(shown: &[Shown<'_>]) -> Result<String, Error> {
     let mut shown = shown.to_vec();
     shown.sort_by_key(|shown| Reverse(shown.profile.lock_wait()));
     let shown = shown.as_slice();
+    // A process that became another program, or has two kinds of locks, has several recordings.
+    let ordinal = |shown: &Shown<'_>, all: &[Shown<'_>]| {
+        let of_it = || all.iter().map(|other| other.profile).filter(|other| other.pid == shown.profile.pid);
+        let key = |profile: &Profile| (profile.started, profile.locks_of as u32);
+        let before = of_it().filter(|other| key(other) < key(shown.profile)).count();
+        (of_it().count() > 1).then_some(before + 1)
+    };
     let page = Page {
         title: title(shown),
         policy: policy(&style, &script),
@@ -82,7 +89,7 @@ pub fn html(shown: &[Shown<'_>]) -> Result<String, Error> {
         processes: shown
             .iter()
             .enumerate()
-            .map(|(number, shown)| process::Process::new(number, *shown))
+            .map(|(number, one)| process::Process::new(number, *one, ordinal(one, shown)))
             .collect(),
     };
     let rendered = environment.get_template(PAGE)?.render(Serde(page))?;

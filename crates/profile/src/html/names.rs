@@ -24,6 +24,13 @@ pub(super) struct Caption {
     full: String,
 }
 
+impl Caption {
+    /// Where there can be no place.
+    pub(super) fn of_none(text: &str) -> Self {
+        Self { text: text.to_owned(), full: String::new() }
+    }
+}
+
 /// The caption of a place; not known, if there is none.
 pub(super) fn caption(names: &Names<'_>, place: Option<PlaceId>) -> Caption {
     match place.filter(|place| names.place(*place).is_some()) {

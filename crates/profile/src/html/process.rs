@@ -15,6 +15,8 @@ pub(super) struct Process {
     id: String,
     name: String,
     pid: u32,
+    /// Which recording of the process it is, if there are several.
+    recording: Option<usize>,
     waited: u64,
     answer: Vec<String>,
     warnings: Vec<String>,
@@ -26,6 +28,7 @@ pub(super) struct Process {
     locks_left: usize,
     flame: Option<String>,
     matrix: Option<matrix::Matrix>,
+    waiting: Vec<tables::Waiting>,
     condvars: Vec<tables::Condvar>,
     threads: Vec<tables::Thread>,
     threads_left: usize,
@@ -45,12 +48,14 @@ struct Wide {
 }
 
 impl Process {
-    pub(super) fn new(number: usize, Shown { profile, answer }: Shown<'_>) -> Self {
+    pub(super) fn new(number: usize, Shown { profile, answer }: Shown<'_>, recording: Option<usize>) -> Self {
         let roles = || profile.locks.iter().flat_map(|lock| &lock.roles);
         let strip = |is_signal| {
             draw::sum(
                 roles()
-                    .filter(move |stats| (stats.role == Role::Signal) == is_signal)
+                    .filter(move |stats| {
+                        stats.role == Role::Signal && is_signal || stats.role.is_lock() && !is_signal
+                    })
                     .map(|stats| &stats.strip),
             )
         };
@@ -59,13 +64,17 @@ impl Process {
         let wide = |(title, class, strip): (_, _, Strip)| wide(title, class, &strip, profile.duration);
         let called = Names::of(&profile.places);
         let (rows, locks_left) = locks::rows(profile, &called);
-        let places: BTreeSet<usize> = rows.iter().flat_map(locks::Row::places).collect();
+        let waiting = tables::waiting(profile, &called);
+        let places = rows.iter().flat_map(locks::Row::places);
+        let places: BTreeSet<usize> =
+            places.chain(waiting.iter().flat_map(tables::Waiting::places)).collect();
         let (threads, threads_left) = tables::threads(profile);
         let (freebsd, freebsd_left) = tables::freebsd(profile);
         Self {
             id: format!("p{number}"),
             name: names::file(&profile.program).to_owned(),
             pid: profile.pid,
+            recording,
             waited: profile.lock_wait(),
             answer: answer.to_vec(),
             warnings: profile.warnings.clone(),
@@ -77,6 +86,7 @@ impl Process {
             locks_left,
             flame: flame::flame(profile).and_then(|flame| json(&flame)),
             matrix: matrix::matrix(profile),
+            waiting,
             condvars: tables::condvars(profile),
             threads,
             threads_left,

@@ -65,6 +65,7 @@ pub(super) struct Condvar {
     wait: Span,
     timed_out: u64,
     back: Span,
+    late: Span,
 }
 
 pub(super) fn condvars(profile: &Profile) -> Vec<Condvar> {
@@ -83,12 +84,54 @@ pub(super) fn condvars(profile: &Profile) -> Vec<Condvar> {
                 wait: span(Role::Signal),
                 timed_out: of(Role::Signal).map_or(0, |stats| stats.outcomes.timed_out),
                 back: span(Role::Back),
+                late: span(Role::Late),
             }
         })
         .collect();
     rows.sort_by_key(|row| std::cmp::Reverse((row.back.total, row.wait.total)));
     rows.truncate(MOST);
     rows
+}
+
+/// A wait that had not ended.
+#[derive(Serialize)]
+pub(super) struct Waiting {
+    thread: u32,
+    lock: String,
+    role: Option<&'static str>,
+    place: Option<usize>,
+    caption: super::names::Caption,
+    holder: Option<u32>,
+    held: Option<usize>,
+    held_caption: super::names::Caption,
+    time: u64,
+}
+
+pub(super) fn waiting(profile: &Profile, called: &Names<'_>) -> Vec<Waiting> {
+    let caption = |place: Option<usize>| names::caption(called, place);
+    let row = |wait: &crate::model::Waiting| {
+        let lock = profile.lock(wait.lock);
+        let held = wait.holder.as_ref().and_then(|holder| holder.place);
+        Waiting {
+            thread: wait.thread,
+            lock: lock.map_or_else(String::new, |lock| lock.label.clone()),
+            role: lock.and_then(|lock| names::role(lock.kind, wait.role)),
+            place: wait.place,
+            caption: caption(wait.place),
+            holder: wait.holder.as_ref().and_then(|holder| holder.thread),
+            held,
+            held_caption: if wait.role.is_lock() { caption(held) } else { names::Caption::of_none("–") },
+            time: wait.time,
+        }
+    };
+    profile.waiting.iter().take(MOST).map(row).collect()
+}
+
+impl Waiting {
+    /// The numbers of its places.
+    pub(super) fn places(&self) -> impl Iterator<Item = usize> {
+        self.place.into_iter().chain(self.held)
+    }
 }
 
 /// A thread, or several after each other.

@@ -1,11 +1,19 @@
 //! Ticks in ns.
 
 use std::sync::atomic::Ordering::Acquire;
+use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
 use spinpark_observe::format::{self, Header};
 
 /// Baselines that are shorter measure a tick no better than the recorder could at its start, ns.
 const SHORT: u64 = 20_000_000;
+
+/// The monotonic clock.
+pub(super) fn monotonic() -> Duration {
+    let now = clock_gettime(ClockId::Monotonic);
+    Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
+}
 
 /// What a tick of a recording is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,6 +56,12 @@ impl Clock {
     #[must_use]
     pub fn ns_of(&self, ticks: f64) -> f64 {
         ticks * self.tick
+    }
+
+    /// The tick at a point in time, ns after the start.
+    #[must_use]
+    pub fn tick_at(&self, ns: u64) -> u64 {
+        self.start.saturating_add((ns as f64 / self.tick).round() as u64)
     }
 
     /// A point in time, ns after the start.

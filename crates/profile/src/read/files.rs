@@ -1,14 +1,15 @@
 //! Finding recordings and mapping them.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
 use memmap2::{MmapMut, MmapOptions};
 use rustix::fs::SeekFrom as Part;
-use spinpark_observe::format::{Broken, HEADER_BYTES, MAGIC, View};
+use spinpark_observe::format::{Broken, HEADER_BYTES, Header, MAGIC, View};
 
 use super::ReadError;
 use crate::model::Ended;
@@ -126,6 +127,35 @@ fn copy(mut file: File, length: u64) -> io::Result<MmapMut> {
         }
     }
     Ok(map)
+}
+
+/// Notes in the recordings of process `pid`, which was killed just now, when that was: nobody in it could.
+///
+/// # Errors
+/// As the system has them.
+pub fn note_end(directory: &Path, pid: u32) -> io::Result<()> {
+    let now = u64::try_from(super::clock::monotonic().as_nanos()).unwrap_or(u64::MAX);
+    // Of those that it wrote after each other, because it became another program, the last one of each kind of locks.
+    let mut last: BTreeMap<u32, (u64, PathBuf)> = BTreeMap::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        let is_recording = path.extension().is_some_and(|extension| extension == EXTENSION);
+        let Some(recording) = is_recording.then(|| Recording::open(&path).ok()).flatten() else { continue };
+        let (view, ended) = (recording.view(), recording.ended());
+        let header = view.header();
+        if header.pid != pid || ended != Ended::Killed || header.ended_monotonic.load(Relaxed) != 0 {
+            continue;
+        }
+        let known = last.entry(header.locks).or_default();
+        if header.start_monotonic >= known.0 {
+            *known = (header.start_monotonic, path);
+        }
+    }
+    for (_, path) in last.into_values() {
+        let at = std::mem::offset_of!(Header, ended_monotonic) as u64;
+        File::options().write(true).open(path)?.write_all_at(&now.to_le_bytes(), at)?;
+    }
+    Ok(())
 }
 
 /// Whether process `pid` lives and has the file mapped; so another process with the same number is not mistaken for it.

@@ -3,17 +3,17 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
-use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
-use spinpark_observe::format::{self, Header, NONE, View};
+use spinpark_observe::format::{self, NONE, View};
 
 use super::blame::blame;
+use super::clock::monotonic;
 use super::tables::{LockSum, PairSum, SiteSum, StripSum, Tables, Use, same_locks};
+use super::waiting::{Holders, waiters};
 use super::{Clock, Maps, Recording, labels};
 use crate::model::{
     Detail, Ended, FORMAT, Held, Kind, Lock, LocksOf, Outcomes, Pair, Place, PlaceId, Profile, Role,
-    RoleStats, Site, Thread, Times, VERSION,
+    RoleStats, Site, Times, VERSION,
 };
 use crate::symbols::Symbols;
 
@@ -36,6 +36,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     let same = same_locks(view);
     let mut merge = Merge {
         view,
+        is_running: recording.ended() == Ended::Running,
         clock: clock.unwrap_or(Clock::TICKS),
         maps: Maps::new(view.maps()),
         symbols,
@@ -44,19 +45,23 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         by_stack: HashMap::new(),
     };
     merge.symbols.recorded(header.start_realtime);
-    let tables = Tables::new(view, &same);
+    let mut tables = Tables::new(view, &same);
     if tables.junk > 0 {
         warnings.push(format!("{} records of the file make no sense and were left out.", tables.junk));
     }
+    let duration = merge.duration(recording.ended(), &tables);
+    let waiters = waiters(view, &same, merge.clock.tick_at(duration));
+    tables.count_waiters(&waiters, |ticks| merge.clock.ns(ticks), duration);
     let mut whole = StripSum::default();
-    for (_, sum) in tables.locks.iter().filter(|((_, role), _)| *role != format::Role::Signal) {
+    for (_, sum) in tables.locks.iter().filter(|((_, wanted), _)| role(*wanted).is_lock()) {
         whole.add(&sum.strip);
     }
-    let duration = merge.duration(recording.ended(), &tables);
     let detail = detail(header.detail.load(Relaxed));
     let pairs = merge.pairs(&tables);
     let locks = merge.locks(&tables, &same, detail, &pairs);
-    let threads = merge.threads(duration);
+    let threads = merge.threads(duration, &waiters);
+    let holders = Holders::new(&waiters, &same);
+    let waiting = merge.waiting(&waiters, &holders);
     warnings.extend(merge.symbols.take_warnings());
     Profile {
         format: FORMAT.to_owned(),
@@ -76,12 +81,14 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
             number if number == format::Locks::Spinpark as u32 => LocksOf::Spinpark,
             _ => LocksOf::Library,
         },
-        cpus: cpus(header),
+        cpus: header.cpus,
         threads,
         modules: merge.symbols.modules(&merge.places),
         places: merge.places,
         locks,
         pairs,
+        waiting,
+        deadlocks: holders.circles(&waiters),
         strip: whole.shown(),
         dropped: header.dropped(),
         nested: header.nested.load(Relaxed),
@@ -91,7 +98,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
 }
 
 /// The strings of a field of the header: each ended by a zero, the rest zeros.
-fn text(bytes: &[u8]) -> impl Iterator<Item = String> {
+pub(super) fn text(bytes: &[u8]) -> impl Iterator<Item = String> {
     let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     let parts = bytes[..used].split(|byte| *byte == 0);
     parts.filter(move |_| used > 0).map(|part| String::from_utf8_lossy(part).into_owned())
@@ -106,17 +113,13 @@ fn detail(number: u32) -> Detail {
     }
 }
 
-/// The recording does not say; it is read where it was made, as a rule.
-fn cpus(_header: &Header) -> u32 {
-    std::thread::available_parallelism().map_or(0, |cpus| u32::try_from(cpus.get()).unwrap_or(0))
-}
-
-fn role(role: format::Role) -> Role {
+pub(super) fn role(role: format::Role) -> Role {
     match role {
         format::Role::Write => Role::Write,
         format::Role::Read => Role::Read,
         format::Role::Signal => Role::Signal,
         format::Role::Back => Role::Back,
+        format::Role::Late => Role::Late,
     }
 }
 
@@ -138,9 +141,10 @@ fn histogram(bins: &[u64]) -> Vec<u64> {
     bins[..used].to_vec()
 }
 
-struct Merge<'a> {
-    view: View<'a>,
-    clock: Clock,
+pub(super) struct Merge<'a> {
+    pub(super) view: View<'a>,
+    pub(super) is_running: bool,
+    pub(super) clock: Clock,
     maps: Maps,
     symbols: &'a mut Symbols,
     places: Vec<Place>,
@@ -150,7 +154,7 @@ struct Merge<'a> {
 
 impl Merge<'_> {
     /// The place of a stack. None if it is not in the file.
-    fn place(&mut self, stack: u32) -> Option<PlaceId> {
+    pub(super) fn place(&mut self, stack: u32) -> Option<PlaceId> {
         if stack == NONE {
             return None;
         }
@@ -169,50 +173,25 @@ impl Merge<'_> {
         found
     }
 
-    /// For how long it was recorded. A killed program's last sign of life is what there is.
+    /// For how long it was recorded. Of a killed program whose end nobody has noted, the last sign of life is what there is.
     fn duration(&self, ended: Ended, tables: &Tables) -> u64 {
         let header = self.view.header();
         if ended == Ended::Running {
-            let now = clock_gettime(ClockId::Monotonic);
-            let now = Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0));
-            let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+            let now = u64::try_from(monotonic().as_nanos()).unwrap_or(u64::MAX);
             return now.saturating_sub(header.start_monotonic);
         }
         let locks = self.view.locks().map(|(_, lock)| self.clock.since_start(lock.since));
         let threads = self.view.threads().map(|(_, thread)| self.clock.since_start(thread.since));
         let strips = tables.locks.values().map(|sum| sum.strip.until());
-        let signs = locks.chain(threads).chain(strips).max().unwrap_or(0);
-        match (ended, self.clock.latest()) {
-            (Ended::Exited, latest) if latest > 0 => latest,
-            (_, latest) => latest.max(signs),
+        let begun = self.view.threads().filter_map(|(_, thread)| thread.waiting.get());
+        let begun = begun.map(|begun| self.clock.since_start(begun.since));
+        let signs = locks.chain(threads).chain(strips).chain(begun).max().unwrap_or(0);
+        let seen = header.ended_monotonic.load(Acquire).checked_sub(header.start_monotonic);
+        match (ended, self.clock.latest(), seen) {
+            (Ended::Exited, latest, _) if latest > 0 => latest,
+            (_, _, Some(seen)) => seen,
+            (_, latest, None) => latest.max(signs),
         }
-    }
-
-    fn threads(&self, duration: u64) -> Vec<Thread> {
-        let mut threads: BTreeMap<u32, Thread> = BTreeMap::new();
-        for (_, table) in self.view.threads() {
-            let thread = Thread {
-                id: table.id.load(Acquire),
-                name: text(&table.name).next().unwrap_or_default(),
-                users: table.users.load(Relaxed).max(1),
-                time: duration.saturating_sub(self.clock.since_start(table.since)),
-                waits: table.waits.load(Relaxed),
-                waited: self.clock.ns(table.waited.load(Relaxed)),
-            };
-            match threads.get_mut(&thread.id) {
-                None => drop(threads.insert(thread.id, thread)),
-                // Two tables of one thread, which is counted in both.
-                Some(known) => {
-                    known.users += thread.users - 1;
-                    known.time = known.time.max(thread.time);
-                    known.waits += thread.waits;
-                    known.waited = known.waited.saturating_add(thread.waited);
-                }
-            }
-        }
-        let mut threads: Vec<Thread> = threads.into_values().collect();
-        threads.sort_by_key(|thread| (Reverse(thread.waited), thread.id));
-        threads
     }
 
     /// Who waited for whom: by places, the longest in all first, those who waited for signals last.
@@ -234,7 +213,7 @@ impl Merge<'_> {
             wait_longest: self.clock.ns(sum.longest_wait),
         });
         let mut pairs: Vec<Pair> = pairs.collect();
-        pairs.sort_by_key(|pair| (pair.role == Role::Signal, Reverse(pair.wait_total), Reverse(pair.count)));
+        pairs.sort_by_key(|pair| (!pair.role.is_lock(), Reverse(pair.wait_total), Reverse(pair.count)));
         pairs
     }
 
@@ -264,7 +243,7 @@ impl Merge<'_> {
             let best = best.unwrap_or(record);
             let name =
                 self.view.text(record.name.load(Acquire)).or_else(|| self.view.text(best.name.load(Acquire)));
-            let uses = tables.locks.range((number, format::Role::Write)..=(number, format::Role::Back));
+            let uses = tables.locks.range((number, format::Role::Write)..=(number, format::Role::Late));
             let roles: Vec<RoleStats> = uses
                 .map(|(which, sum)| {
                     let mut stats = self.role_stats(*which, sum, detail, tables_used);
@@ -333,6 +312,7 @@ impl Merge<'_> {
                 owner_changed,
                 off_cpu,
                 budget,
+                still_waiting: sum.still_waiting,
             },
             wake_ups: sum.wake_ups,
             longest_queue: sum.longest_queue,

@@ -9,6 +9,8 @@
 //! | `tables`   | the tables of all threads added up, in ticks and numbers of records |
 //! | `estimate` | time held, from samples                                             |
 //! | `merge`    | the [`Profile`](crate::model::Profile)                              |
+//! | `threads`  | how long threads were there                                         |
+//! | `waiting`  | waits that had not ended, and who waited for whom in a circle       |
 //! | `blame`    | who made others wait                                                |
 //! | `labels`   | what locks are called                                               |
 
@@ -22,10 +24,12 @@ mod labels;
 mod maps;
 mod merge;
 mod tables;
+mod threads;
+mod waiting;
 
 pub use self::clock::Clock;
 pub use self::error::ReadError;
 pub use self::estimate::{Sampled, student};
-pub use self::files::{Directory, EXTENSION, Recording, directory};
+pub use self::files::{Directory, EXTENSION, Recording, directory, note_end};
 pub use self::maps::{Mapping, Maps};
 pub use self::merge::profile;

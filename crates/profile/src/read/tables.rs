@@ -34,6 +34,8 @@ pub(super) struct LockSum {
     pub(super) wake_ups: u64,
     pub(super) longest_queue: u64,
     pub(super) outcomes: [u64; 8],
+    /// Waits that had not ended.
+    pub(super) still_waiting: u64,
     pub(super) held_after_wait: Sampled,
     pub(super) held: Sampled,
     pub(super) waits: Vec<u64>,
@@ -145,7 +147,26 @@ impl LockSum {
     }
 }
 
+impl LockSum {
+    /// A wait that had not ended at `end`, ns after the start.
+    pub(super) fn still_waits(&mut self, ticks: u64, ns: u64, end: u64) {
+        self.contended += 1;
+        self.still_waiting += 1;
+        self.waited = self.waited.saturating_add(ticks);
+        self.longest_wait = self.longest_wait.max(ticks);
+        self.waits.resize(BINS, 0);
+        self.waits[((ns | 1).ilog2() as usize).min(BINS - 1)] += 1;
+        self.strip.add(&StripSum::of_one(end / 1_000, ns / 1_000));
+    }
+}
+
 impl SiteSum {
+    pub(super) fn still_waits(&mut self, ticks: u64) {
+        self.contended += 1;
+        self.waited = self.waited.saturating_add(ticks);
+        self.longest_wait = self.longest_wait.max(ticks);
+    }
+
     fn add(&mut self, stats: &SiteStats) {
         self.acquisitions = self.acquisitions.saturating_add(stats.acquisitions.load(Relaxed));
         self.contended = self.contended.saturating_add(stats.contended.load(Relaxed));
@@ -164,6 +185,10 @@ impl SiteSum {
 }
 
 impl PairSum {
+    pub(super) fn still_waits(&mut self, ticks: u64) {
+        self.merge(&Self { count: 1, waited: ticks, longest_wait: ticks });
+    }
+
     fn add(&mut self, stats: &PairStats) {
         self.merge(&Self {
             count: stats.count.load(Relaxed),
@@ -180,6 +205,14 @@ impl PairSum {
 }
 
 impl StripSum {
+    /// So many µs, waited until `at` µs after the start.
+    fn of_one(at: u64, us: u64) -> Self {
+        let shift = (0..36).find(|shift| at >> shift < STRIP as u64).unwrap_or(36);
+        let mut waited = vec![0; STRIP];
+        waited[((at >> shift) as usize).min(STRIP - 1)] = us;
+        Self { shift, waited }
+    }
+
     fn new(strip: &format::Strip) -> Self {
         let waited = strip.waited.iter().map(|waited| u64::from(waited.load(Relaxed))).collect();
         // A strip of 64 parts of 2^36 µs is a century long.

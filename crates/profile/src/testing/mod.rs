@@ -10,8 +10,8 @@ use std::mem::{offset_of, size_of};
 use std::path::{Path, PathBuf};
 
 use spinpark_observe::format::{
-    Clock, Detail, Entry, FRAMES, HEADER_BYTES, Head, Header, Kind, Lock, LockStats, MAGIC, NONE, PairStats,
-    REGIONS, Role, SEGMENT_BYTES, Segment, SiteStats, Stack, Thread, VERSION,
+    Begun, Clock, Detail, Entry, FRAMES, HEADER_BYTES, Head, Header, Kind, Lock, LockStats, MAGIC, NONE,
+    PairStats, REGIONS, Role, SEGMENT_BYTES, Segment, SiteStats, Stack, Thread, VERSION, Waiting,
 };
 
 pub use self::store::{named, store};
@@ -37,6 +37,7 @@ impl Plain for Header {}
 impl Plain for Lock {}
 impl Plain for Stack {}
 impl Plain for Thread {}
+impl Plain for Waiting {}
 impl Plain for LockStats {}
 impl Plain for SiteStats {}
 impl Plain for PairStats {}
@@ -70,6 +71,7 @@ impl Builder {
         header.detail = (Detail::Full as u32).into();
         header.clock = Clock::Tsc as u32;
         header.sample_every = 64;
+        header.cpus = 2;
         header.tick = 1 << 32;
         header.start = 1_000;
         header.start_monotonic = 5_000;
@@ -166,6 +168,30 @@ impl Builder {
         thread.waited = waited.into();
         self.latest.push(None);
         push(&mut self.threads, &thread)
+    }
+
+    /// Marks a thread as ended, with its latest event so many ticks after the start; and how long others had its table before.
+    pub fn ended(&mut self, thread: u32, latest: u64, past: u64) {
+        let start = thread as usize * size_of::<Thread>();
+        let mut change = |field: usize, value: &[u8]| {
+            let at = start + field;
+            self.threads[at..at + value.len()].copy_from_slice(value);
+        };
+        change(offset_of!(Thread, ended), &1_u32.to_le_bytes());
+        change(offset_of!(Thread, latest), &(self.header.start + latest).to_le_bytes());
+        change(offset_of!(Thread, past), &past.to_le_bytes());
+    }
+
+    /// What a thread waits for, and when it last let go something that it was not known to have, ticks after the start.
+    pub fn waits(&mut self, thread: u32, begun: Begun, unseen_release: u64) {
+        let waiting: Waiting = zeroed();
+        waiting.begin(&Begun { since: self.header.start + begun.since, ..begun });
+        let start = thread as usize * size_of::<Thread>();
+        let at = start + offset_of!(Thread, waiting);
+        self.threads[at..at + size_of::<Waiting>()].copy_from_slice(bytes_of(&waiting));
+        let at = start + offset_of!(Thread, unseen_release);
+        let unseen = self.header.start + unseen_release;
+        self.threads[at..at + 8].copy_from_slice(&unseen.to_le_bytes());
     }
 
     /// A thread's use of a lock.

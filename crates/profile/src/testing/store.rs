@@ -193,7 +193,6 @@ pub fn named(file: Builder, directory: &Path) -> Profile {
     for (index, label) in labels {
         profile.locks[index].label = label;
     }
-    profile.cpus = 2;
     profile
 }
 

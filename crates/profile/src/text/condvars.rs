@@ -13,7 +13,12 @@ pub fn condvars(profile: &Profile, style: Style) -> String {
     header.extend(is_wide.then_some("\nmean"));
     header.extend(["\nmax", "for\nmutex"]);
     header.extend(is_wide.then_some("\nmean"));
-    header.extend(["\nmax", "signals"]);
+    header.push("\nmax");
+    // Only if there is such a thing: the table is wide enough.
+    let late = |lock: &Lock| lock.role(Role::Late).map_or(0, |stats| stats.wait.total);
+    let has_late = profile.locks.iter().any(|lock| late(lock) > 0);
+    header.extend(has_late.then_some("after\ntime-out"));
+    header.push("signals");
     let of_none = Times::default();
     let row_of = |lock: &Lock| {
         let (signal, back) = (lock.role(Role::Signal), lock.role(Role::Back));
@@ -31,6 +36,7 @@ pub fn condvars(profile: &Profile, style: Style) -> String {
             );
             row.push(time_or_dash(times.longest));
         }
+        row.extend(has_late.then(|| time_or_dash(late(lock))));
         row.push(number(|stats| stats.wake_ups));
         row
     };

@@ -6,6 +6,7 @@
 //! | `locks`    | locks: taken, waited for, held                                  |
 //! | `blocking` | who waits for whom                                             |
 //! | `sites`    | places; FreeBSD's columns                                       |
+//! | `waiting`  | waits that had not ended                                        |
 //! | `condvars` | condition variables                                            |
 //! | `outcomes` | what became of those who had to wait                            |
 //! | `spark`    | histograms in a cell                                            |
@@ -18,6 +19,7 @@ mod outcomes;
 mod report;
 mod sites;
 mod spark;
+mod waiting;
 
 use std::env;
 use std::io::IsTerminal;
@@ -33,6 +35,7 @@ pub use self::locks::locks;
 pub use self::outcomes::outcomes;
 pub use self::report::report;
 pub use self::sites::sites;
+pub use self::waiting::waiting;
 pub use spinpark_show::text::wrap;
 
 use crate::units::one_line;

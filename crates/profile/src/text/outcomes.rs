@@ -14,6 +14,9 @@ pub fn outcomes(profile: &Profile, style: Style) -> String {
     let is_wide = style.width >= 100;
     let mut header = vec!["lock", "waited", "spun", "parked", "handed\nover", "timed\nout", "not\nknown"];
     header.extend(is_wide.then_some(["new\nowner", "off\nCPU", "spun\nout"]).into_iter().flatten());
+    let has_waiting =
+        profile.locks.iter().flat_map(|lock| &lock.roles).any(|stats| stats.outcomes.still_waiting > 0);
+    header.extend(has_waiting.then_some("still\nwait"));
     header.push("wake-\nups");
     let row = |(lock, stats): (&Lock, &RoleStats)| {
         let outcomes = &stats.outcomes;
@@ -28,6 +31,7 @@ pub fn outcomes(profile: &Profile, style: Style) -> String {
         if is_wide {
             numbers.extend([outcomes.owner_changed, outcomes.off_cpu, outcomes.budget]);
         }
+        numbers.extend(has_waiting.then_some(outcomes.still_waiting));
         numbers.push(stats.wake_ups);
         let shown = numbers
             .into_iter()

@@ -1,6 +1,6 @@
 //! The whole report: the answer first.
 
-use super::{Style, blocking, condvars, locks, outcomes, sites, wrap};
+use super::{Style, blocking, condvars, locks, outcomes, sites, waiting, wrap};
 use crate::answer::{answer, is_loss};
 use crate::model::{Detail, Ended, LocksOf, Profile};
 use crate::units::{count, time};
@@ -10,6 +10,7 @@ use crate::units::{count, time};
 pub fn report(profile: &Profile, style: Style) -> String {
     let mut parts = vec![head(profile, style), missing(profile, style), first(profile, style)];
     parts.extend([
+        waiting(profile, style),
         locks(profile, style),
         blocking(profile, style),
         sites(profile, style),

@@ -223,6 +223,8 @@ pub(crate) fn sample() -> Profile {
         modules: vec![Module { path: String::from("/usr/local/bin/cachesim"), build_id: None }],
         locks,
         pairs,
+        waiting: Vec::new(),
+        deadlocks: Vec::new(),
         strip: Strip::default(),
         dropped: 12,
         nested: 3,

@@ -6,8 +6,13 @@ fn hex(value: u32) -> String {
     format!("{value:#x}")
 }
 
+/// What the lock word of our locks says besides who holds it.
+pub(super) fn flags(value: u32) -> u32 {
+    value & 0x3f
+}
+
 /// The lock word of our locks: see `word.rs` of `spinpark_locks`.
-fn word(value: u32) -> String {
+pub(super) fn word(value: u32) -> String {
     const FLAGS: [&str; 6] = ["WAITERS", "WAKING", "HANDOFF", "TIMED", "SPINNER", "SLOTS"];
     let count = value >> 8;
     let hold = match (value & 1 << 6 != 0, value & 1 << 7 != 0, count) {

@@ -74,6 +74,8 @@ pub enum Fault {
     Blind(fn(&Op) -> bool),
     /// A swap for which this holds writes 0.
     Clears(fn(&Op) -> bool),
+    /// A compare-exchange, or an AND, leaves these bits of what was there.
+    Kept(u32),
     /// A compare-exchange for which this holds first takes bits away, and adds the others in a step of its own.
     InTwo(fn(&Op) -> bool),
     /// Readers in slots are neither marked nor counted.
@@ -136,6 +138,14 @@ impl Faults {
     /// Whether who looks after a heavy fence sees what it wrote last.
     pub fn looks_back(&self) -> bool {
         self.any(|fault| matches!(fault, Fault::NoLook))
+    }
+
+    /// The bits that nobody gets cleared.
+    pub fn kept(&self) -> u32 {
+        self.0.iter().fold(0, |kept, fault| match fault {
+            Fault::Kept(bits) => kept | bits,
+            _ => kept,
+        })
     }
 
     /// The part of `mask` that a step looks at.

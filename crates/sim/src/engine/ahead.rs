@@ -6,9 +6,9 @@
 //!   turn comes. So lines that it needs soon after each other come side by side, and a load and an atomic operation on one
 //!   line are one transfer.
 //!
-//! What was done ahead is for nothing when a branch goes another way than before (a poll that ends), in the kernel, when
-//! the thread loses its CPU, and when another core takes away a line that this one has read ahead (a memory-ordering machine
-//! clear).
+//! What was done ahead is for nothing when a branch goes another way than the core thought (a poll that ends; an exchange
+//! that succeeds where it mostly fails, or the other way round), in the kernel, when the thread loses its CPU, and when
+//! another core takes away a line that this one has read ahead (a memory-ordering machine clear).
 
 use super::time::Ps;
 use super::world::World;
@@ -18,6 +18,9 @@ use crate::memory::{Core, LineId};
 /// done, whether that had to wait or not. Atomic operations on lines that another core has
 /// written take a quarter of the time if their addresses do not depend on each other (25 ns instead of 107, Emerald Rapids).
 const MISSES: usize = 4;
+
+/// Words whose exchanges a thread's core tells apart as it guesses how they end.
+const GUESSES: usize = 16;
 
 /// How far ahead a core is.
 #[derive(Debug, Default)]
@@ -33,9 +36,20 @@ pub(crate) struct Ahead {
     floor: Ps,
     /// The next access is a poll's look: what comes after it depends on what it sees.
     is_looking: bool,
+    /// How an exchange will end, by the word's address: a counter from 0 (fails) to 3 (succeeds), as branch predictors have.
+    guesses: [u8; GUESSES],
 }
 
 impl Ahead {
+    /// An exchange of the word at `address`, in `line`, has ended; whether that was as the core had thought.
+    fn guess(&mut self, line: LineId, address: usize, succeeded: bool) -> bool {
+        // Not by the address itself, which is another one in each process.
+        let guess = &mut self.guesses[(line.0 as usize ^ address >> 2) % GUESSES];
+        let is_right = (*guess >= 2) == succeeded;
+        *guess = if succeeded { (*guess + 1).min(3) } else { guess.saturating_sub(1) };
+        is_right
+    }
+
     /// What was done ahead is for nothing; it goes on at `now`.
     pub(crate) fn start_over(&mut self, now: Ps) {
         self.work = 0;
@@ -98,6 +112,14 @@ impl World {
         self.starts_over();
         let running = self.running;
         self.threads[running].ahead.is_looking = true;
+    }
+
+    /// The running thread has exchanged the word at `address`, and goes on as that has ended.
+    pub(crate) fn branches(&mut self, address: usize, succeeded: bool) {
+        let (running, line) = (self.running, self.memory.of(address));
+        if !self.threads[running].ahead.guess(line, address, succeeded) {
+            self.starts_over();
+        }
     }
 
     /// The running thread has made an access.

@@ -78,6 +78,10 @@ fn fiber(body: Body, place: &mut Range<usize>) -> std::io::Result<Fiber> {
     Ok(Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
         YIELDER.set(yielder);
         body();
+        // What it has used last goes on the clock before anybody learns of its end.
+        if world(|world| world.threads[world.running].debt > 0) {
+            crate::here::settle();
+        }
     }))
 }
 

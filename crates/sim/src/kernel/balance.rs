@@ -103,7 +103,7 @@ impl World {
 
     fn land(&mut self, thread: ThreadId, cpu: CpuId) {
         if self.cpu(cpu).current.is_none() {
-            self.dispatch(thread, cpu, self.costs.idle_exit + self.costs.switch);
+            self.dispatch(thread, cpu, self.costs.idle_exit, self.costs.switch);
         } else {
             self.enqueue(thread, cpu);
             self.plan_slice(cpu);

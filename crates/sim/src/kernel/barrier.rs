@@ -7,15 +7,20 @@ use crate::engine::time::Ps;
 use crate::engine::world::World;
 
 impl World {
-    /// Every other CPU that runs a thread is interrupted, and a restartable step there starts again. Returns the cost.
+    /// Every other CPU that runs a thread is interrupted, and a restartable step there starts again. Returns the cost, with the
+    /// wait for the last one.
     pub(crate) fn interrupt_all(&mut self) -> Ps {
-        self.costs.membarrier + self.interrupt_running() * self.costs.kick
+        let barrier = self.costs.membarrier;
+        match self.interrupt_running() {
+            0 => barrier,
+            interrupted => barrier + interrupted * self.costs.kick + self.wait_for_last(),
+        }
     }
 
-    /// One of them: of CPU `index`. Returns the cost.
-    pub(crate) fn interrupt_one(&mut self, index: usize) -> Ps {
-        let interrupted = self.interrupt_at(index);
-        if interrupted { self.costs.kick } else { 0 }
+    /// What is left of an interrupt once it has been sent. It is served while its sender is not through with the sending: on
+    /// `this-2` the two take 1,280 and 1,220 ns, and who waits for both 1,430 ns.
+    pub(crate) fn wait_for_last(&self) -> Ps {
+        self.costs.interrupt.saturating_sub(self.costs.kick)
     }
 
     /// The same, by the kernel for itself: the interrupts are sent, then the last one's end is waited for. Returns the cost.
@@ -32,7 +37,7 @@ impl World {
     }
 
     /// Whether CPU `index` was interrupted: it runs another thread.
-    fn interrupt_at(&mut self, index: usize) -> bool {
+    pub(crate) fn interrupt_at(&mut self, index: usize) -> bool {
         let Some(thread) = self.cpus[index].current.filter(|&thread| thread != self.running) else {
             return false;
         };

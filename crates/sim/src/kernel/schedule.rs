@@ -28,7 +28,7 @@ pub(crate) struct Cpu {
     pub(super) tick_planned: bool,
     /// Since when it has nothing to do.
     pub(crate) idle_since: Ps,
-    /// How long it had something to do.
+    /// How long it had something to do, and was out of idle.
     pub(crate) busy: Ps,
 }
 
@@ -125,6 +125,7 @@ impl World {
         let now = self.now;
         let left = &mut self.threads[thread];
         left.state = state;
+        left.times.runnable -= left.since.saturating_sub(now); // the CPU was not out of idle yet
         left.since = now;
         left.epoch += 1; // nothing that was planned for it holds any more
         left.to_leave = false;
@@ -144,7 +145,7 @@ impl World {
     pub(super) fn pick_next(&mut self, cpu: CpuId) {
         let next = if self.cpu(cpu).queue.is_empty() { self.pull(cpu) } else { Some(self.dequeue(cpu, 0)) };
         match next {
-            Some(thread) => self.dispatch(thread, cpu, self.costs.switch),
+            Some(thread) => self.dispatch(thread, cpu, 0, self.costs.switch),
             None => self.cpu(cpu).idle_since = self.now,
         }
     }
@@ -154,26 +155,30 @@ impl World {
         self.cpu(cpu).queue.remove(place)
     }
 
-    /// Gives the CPU to the thread, which starts in `delay`.
-    pub(super) fn dispatch(&mut self, thread: ThreadId, cpu: CpuId, delay: Ps) {
+    /// Gives the CPU to the thread, which starts in `delay`; the CPU, which was idle, first needs `exit` to be out of that, and
+    /// nobody has it for so long.
+    pub(super) fn dispatch(&mut self, thread: ThreadId, cpu: CpuId, exit: Ps, delay: Ps) {
         let now = self.now;
-        let delay = self.spread_call(delay);
+        let both = self.spread_call(exit + delay);
+        let delay = (u128::from(both) * u128::from(delay) / u128::from(exit + delay).max(1)) as Ps;
+        let exit = both - delay;
+        let on_since = now + exit;
         let moved = self.migration_cost(self.threads[thread].cpu, cpu);
         self.rebase(thread, cpu);
         let woken = &mut self.threads[thread];
         let waited = now.saturating_sub(woken.since);
-        woken.times.runnable += waited;
-        woken.since = now;
-        woken.on_since = now;
+        woken.times.runnable += waited + exit;
+        woken.since = on_since;
+        woken.on_since = on_since;
         woken.cpu = cpu;
         let left = std::mem::take(&mut woken.left);
-        woken.ahead.start_over(now + delay + moved);
-        self.resume_at(thread, now + delay + moved + left, State::Executing);
+        woken.ahead.start_over(on_since + delay + moved);
+        self.resume_at(thread, on_since + delay + moved + left, State::Executing);
         self.counts.migrations += u64::from(moved > 0);
         self.plan_tick(cpu);
         let cpu_state = self.cpu(cpu);
         cpu_state.current = Some(thread);
-        cpu_state.slice_since = now;
+        cpu_state.slice_since = on_since;
         cpu_state.slice_planned = false;
         cpu_state.slice_epoch += 1;
         if !cpu_state.queue.is_empty() {
@@ -265,7 +270,7 @@ impl World {
             let idle = now.saturating_sub(self.cpu(target).idle_since);
             let exit = if idle >= costs.deep_after { costs.deep_exit } else { costs.idle_exit };
             let is_here = waker == Some(target);
-            self.dispatch(thread, target, costs.switch + late + if is_here { 0 } else { exit });
+            self.dispatch(thread, target, if is_here { 0 } else { exit }, costs.switch + late);
             return self.spread_call(costs.wake + if is_here { 0 } else { costs.kick });
         }
         self.threads[thread].left = late;

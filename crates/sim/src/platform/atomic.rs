@@ -7,7 +7,7 @@ use spinpark_platform::{self as seam, Ordering, Ordering::Relaxed};
 use super::{faulty, life};
 use crate::check::{Kind, Op};
 use crate::engine::run::{is_inside, world};
-use crate::here::{access, note};
+use crate::here::{access, branches, note};
 use crate::memory::Access;
 use crate::trace::Did;
 
@@ -48,6 +48,7 @@ impl AtomicU32 {
     pub(super) fn exchange(&self, current: u32, new: u32) -> Result<u32, u32> {
         access(self.address(), Access::Update);
         let result = self.0.compare_exchange(current, new, Relaxed, Relaxed);
+        branches(self.address(), result.is_ok());
         note(|| match result {
             Ok(old) => Did::Wrote(self.address(), old, new),
             Err(seen) => Did::Failed(self.address(), seen, current),
@@ -87,7 +88,9 @@ impl seam::AtomicU32 for AtomicU32 {
         let value = if faulty::is_on() { faulty::swapped(op, value) } else { value };
         self.update(|word| {
             crate::check::note_order(self.address(), value as usize);
-            word.swap(value, Relaxed)
+            let old = word.swap(value, Relaxed);
+            branches(self.address(), old == 0);
+            old
         })
     }
 
@@ -119,6 +122,7 @@ impl seam::AtomicU32 for AtomicU32 {
     }
 
     fn fetch_and(&self, value: u32, _: Ordering) -> u32 {
+        let value = faulty::masked(value);
         self.update(|word| word.fetch_and(value, Relaxed))
     }
 
@@ -179,6 +183,7 @@ impl<T> seam::AtomicPtr<T> for AtomicPtr<T> {
     ) -> Result<*mut T, *mut T> {
         self.touch(Access::Update);
         let result = self.0.compare_exchange(current, new, Relaxed, Relaxed);
+        branches(self.address(), result.is_ok());
         note(|| match result {
             Ok(old) => Did::Pointer(self.address(), Some(old.addr()), new.addr()),
             Err(seen) => Did::Pointer(self.address(), None, seen.addr()),

@@ -66,7 +66,12 @@ pub(super) fn exchange(word: &AtomicU32, op: Op, current: u32, new: u32) -> Resu
         spinpark_platform::AtomicU32::fetch_add(word, new - first, op.order);
         return Ok(current);
     }
-    word.exchange(current, new)
+    word.exchange(current, new | current & faults.kept())
+}
+
+/// What an AND with `mask` keeps.
+pub(super) fn masked(mask: u32) -> u32 {
+    if is_on() { mask | faults().kept() } else { mask }
 }
 
 /// What a load of `value` says.

@@ -80,9 +80,15 @@ pub(super) fn heavy_fence() {
 fn interrupt_each() {
     let cpus = world(|world| world.cpus.len());
     let first = random(cpus as u64) as usize;
+    let mut any = false;
     for number in 0..cpus {
-        spend(|world| world.interrupt_one((first + number) % cpus));
+        let interrupted = world(|world| world.interrupt_at((first + number) % cpus));
+        spend(|world| if interrupted { world.costs.kick } else { 0 });
         settle();
+        any |= interrupted;
+    }
+    if any {
+        spend(|world| world.wait_for_last());
     }
 }
 

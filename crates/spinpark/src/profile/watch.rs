@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use spinpark_linux::Linux;
 use spinpark_observe::format::{Detail, Locks};
-use spinpark_observe::recorder::{Call, Failure, Letting, Own, Recorder, Settings, Site};
+use spinpark_observe::recorder::{Blocking, Call, Failure, Letting, Own, Recorder, Settings, Site};
 use spinpark_platform::{Deadline, Platform};
 
 use super::Named;
@@ -126,7 +126,8 @@ fn acquire(call: &Call, lock: &dyn Acquisition) -> bool {
     let Some(own) = enter() else { return lock.block() };
     RECORDER.forget_hold(own, call.address);
     RECORDER.forget_release(call.address);
-    let wait = RECORDER.begin_wait(own, call, start, lock.owner(), false);
+    let (owner, is_timed) = (lock.owner(), lock.is_timed());
+    let wait = RECORDER.begin_wait(own, call, &Blocking { start, owner, is_exact: false, is_timed });
     // While it blocks, signal handlers may use locks.
     RECORDER.leave();
     let is_acquired = lock.block();
@@ -151,6 +152,8 @@ fn release(call: &Call, release: &dyn Fn()) {
     release();
     if let Letting::Last(hold) = &letting {
         RECORDER.released(own, hold);
+    } else if let Letting::Unknown = letting {
+        RECORDER.released_unseen(own);
     }
     if RECORDER.end_release() {
         RECORDER.woke(own, call.address, call.role);
@@ -160,7 +163,7 @@ fn release(call: &Call, release: &dyn Fn()) {
 
 fn wait(call: &Call, deadline: Option<Deadline>, wait: &dyn Fn() -> bool) -> bool {
     let Some(own) = enter() else { return wait() };
-    let begun = RECORDER.begin_signal_wait(own, call);
+    let begun = RECORDER.begin_signal_wait(own, call, deadline.is_some());
     RECORDER.leave();
     let is_timed_out = wait();
     let Some(own) = RECORDER.enter() else { return is_timed_out };

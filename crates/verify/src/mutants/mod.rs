@@ -5,5 +5,6 @@
 
 pub mod barging;
 pub mod condvar_2003;
+pub mod monitor;
 pub mod osq;
 pub mod queue_lock;

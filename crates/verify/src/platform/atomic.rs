@@ -87,6 +87,7 @@ impl AtomicU32 {
             self.value.fetch_add(new - first, faults.order(op));
             return Ok(current);
         }
+        let new = new | current & faults.kept();
         self.value.compare_exchange(current, new, faults.order(op), orders[1])
     }
 }
@@ -156,7 +157,14 @@ impl seam::AtomicU32 for AtomicU32 {
         self.value.swap(if faults.clears(op) { 0 } else { value }, faults.order(op))
     }
 
-    read_modify_write!(fetch_add FetchAdd, fetch_sub FetchSub, fetch_and FetchAnd, fetch_or FetchOr);
+    fn fetch_and(&self, value: u32, with: Ordering) -> u32 {
+        if !self.life.check() {
+            return 0;
+        }
+        self.value.fetch_and(value | world().config.faults.kept(), order(Kind::FetchAnd, with, value))
+    }
+
+    read_modify_write!(fetch_add FetchAdd, fetch_sub FetchSub, fetch_or FetchOr);
 }
 
 impl Drop for AtomicU32 {

@@ -41,6 +41,7 @@ fn target(definitions: &Definitions, word: &str) -> Result<Target, String> {
             side: Side::Control,
             family: (*family).to_owned(),
             preload: false,
+            profile: None,
             env: Default::default(),
             install: None,
             package: None,
@@ -49,6 +50,7 @@ fn target(definitions: &Definitions, word: &str) -> Result<Target, String> {
     }
     let here = || OF_2003.map(|(name, ..)| name).join(", ");
     let target = targets::parse(definitions, word).map_err(|error| format!("{error}, and {}", here()))?;
+    let target = targets::not_recorded(target)?;
     match alternate::by_name(&target.family) {
         Some(_) => Ok(target),
         None => Err(format!("`{word}` has no condition variable that this workload can use")),
@@ -77,6 +79,7 @@ mod tests {
         assert!(words("orig,glibc,orig").unwrap_err().contains("`orig` twice"));
         let said = words("nobody").unwrap_err();
         assert!(said.contains("`nobody`") && said.contains("wake-op"), "{said}");
+        assert!(words("glibc-recorded-off").unwrap_err().contains("`bench profiler` only"));
         assert!(words("onetbb").unwrap_err().contains("no condition variable"));
     }
 }

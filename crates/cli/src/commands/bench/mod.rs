@@ -6,13 +6,14 @@ mod request;
 mod show;
 mod workloads;
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use spinpark_bench::environment::Environment;
 use spinpark_bench::failure::RunError;
 use spinpark_bench::locks::bounds::{self, Judgement};
-use spinpark_bench::locks::definitions::Definitions;
+use spinpark_bench::locks::definitions::{Definitions, Preset};
 use spinpark_bench::locks::experiment::{Measured, measure};
 use spinpark_bench::locks::peers::Peers;
 use spinpark_bench::locks::workers::Workers;
@@ -41,6 +42,7 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<ExitCode> {
         Bench::Locks(locks) => measure_locks(locks, "locks"),
         Bench::Pthread(locks) => measure_locks(locks, "pthread"),
         Bench::Mtx(locks) => measure_locks(locks, "mtx"),
+        Bench::Profiler(locks) => measure_locks(locks, "profiler"),
         Bench::Creat(creat) => workloads::measure(&creat.common, workloads::creat(creat)?),
         Bench::Mmap(mmap) => workloads::measure(&mmap.common, workloads::mmap(mmap)?),
         Bench::Faults(faults) => workloads::measure(&faults.common, workloads::faults(faults)?),
@@ -59,10 +61,12 @@ fn print_list(definition: Option<&std::path::Path>) -> anyhow::Result<ExitCode> 
     let own = std::env::current_exe().context("cannot find out where this command itself is")?;
     let list = list::render(&definitions, &Peers::find(&own), Style::of_stdout());
     let say = Say { on_stderr: false };
-    say.line(format_args!(
-        "{list}\n{} bounds: `spinpark bench locks --bounds` judges them.\n",
-        definitions.bounds.len()
-    ));
+    let count = |preset: &Preset| {
+        let count = definitions.bounds.iter().filter(|bound| bound.preset == preset.name).count();
+        (count > 0).then(|| format!("{count} by `spinpark bench {} --bounds`", preset.name))
+    };
+    let counts: Vec<String> = definitions.presets.iter().filter_map(count).collect();
+    say.line(format_args!("{list}\nBounds judged: {}.\n", counts.join(", ")));
     say.line(report::workloads::list::render());
     Ok(ExitCode::SUCCESS)
 }
@@ -128,7 +132,7 @@ enum Counted {
 }
 
 /// One run per cell and target that is for counting futex calls. It also warms caches, and shows that all targets work
-/// before the first one is timed; the first run on the drop-in shows that it is really loaded.
+/// before the first one is timed; the first run of each target on the drop-in shows that it is really loaded.
 fn count_futex_calls(
     workers: &mut Workers<'_>,
     cells: &mut [Measured],
@@ -136,12 +140,12 @@ fn count_futex_calls(
 ) -> anyhow::Result<Counted> {
     use spinpark_bench::locks::experiment::CellObserver;
     let mut error = None;
-    let mut is_drop_in_seen = false;
+    let mut seen = BTreeSet::new();
     for Measured { cell, futex_calls, .. } in cells {
         for target in &cell.targets {
             progress.starting(cell, target);
             let known = &workers.targets[target];
-            let check = known.preload && known.env.is_empty() && !is_drop_in_seen;
+            let check = known.preload && known.env.is_empty() && !seen.contains(target);
             let report = check.then(drop_in_report).transpose()?;
             let made = workers.run(cell, target, 0, true, report.as_ref().map(tempfile::NamedTempFile::path));
             let made = match made {
@@ -151,7 +155,7 @@ fn count_futex_calls(
             };
             if let Some(report) = report {
                 Usage::read(report.path())?.check("")?;
-                is_drop_in_seen = true;
+                seen.insert(target.clone());
             }
             if let Some(calls) = made.futex_calls.filter(|_| made.operations > 0) {
                 futex_calls.insert(target.clone(), calls as f64 / made.operations as f64);

@@ -16,7 +16,7 @@ use spinpark_bench::locks::workers::Workers;
 use spinpark_bench::process::Interrupt;
 use spinpark_bench::report::json::Output;
 use spinpark_bench::rounds::Cell as _;
-use spinpark_bench::target::{DropIn, Target};
+use spinpark_bench::target::{DropIn, Library, Target};
 use spinpark_bench::workloads::resources::Needs;
 
 use super::output::Destinations;
@@ -41,6 +41,7 @@ pub(super) struct Request {
     pub(super) notes: Vec<String>,
     own: PathBuf,
     drop_in: Option<DropIn>,
+    recorder: Option<DropIn>,
 }
 
 /// The built-in definitions with those of a user's file, and the names of that file's shapes.
@@ -57,7 +58,10 @@ pub(super) fn definitions(file: Option<&Path>) -> anyhow::Result<(Definitions, V
 impl Request {
     /// Checks it all.
     pub(super) fn new(locks: &Locks, preset: &str) -> anyhow::Result<Self> {
-        let (definitions, file_shapes) = definitions(locks.definition.as_deref())?;
+        let (mut definitions, file_shapes) = definitions(locks.definition.as_deref())?;
+        if locks.bounds {
+            definitions.keep_bounds_of(preset).map_err(anyhow::Error::msg)?;
+        }
         let own = env::current_exe().context("cannot find out where this command itself is")?;
         let peers = Peers::find(&own);
         let wish = wish(locks, file_shapes);
@@ -65,28 +69,25 @@ impl Request {
         let selected =
             select(&definitions, of_preset, &wish, &peers, allowed_cpus()).map_err(anyhow::Error::msg)?;
         needs(&selected).check(None)?;
-        let drop_in = match selected.targets.iter().any(|target| target.preload) {
-            true => {
-                let drop_in = DropIn::find()?;
-                drop_in.check_machine(Target::find(own.as_os_str())?.machine)?;
-                Some(drop_in)
-            }
-            false => None,
+        let find = |library| -> anyhow::Result<DropIn> {
+            let found = DropIn::find_library(library)?;
+            found.check_machine(Target::find(own.as_os_str())?.machine)?;
+            Ok(found)
         };
-        let is_long = preset == "pthread" || locks.bounds;
-        let default_millis = if locks.quick {
-            40
-        } else if is_long {
-            200
-        } else {
-            100
+        let is_needed = |by: fn(&_) -> bool| selected.targets.iter().any(by);
+        let drop_in = is_needed(|target| target.preload).then(|| find(Library::DropIn)).transpose()?;
+        let recorder =
+            is_needed(|target| target.profile.is_some()).then(|| find(Library::Profiler)).transpose()?;
+        let default_millis = match preset {
+            _ if locks.quick => 40,
+            "pthread" | "profiler" => 200,
+            _ if locks.bounds => 200,
+            _ => 100,
         };
-        let default_rounds = if locks.quick {
-            6
-        } else if preset != "locks" && !locks.bounds {
-            15
-        } else {
-            7
+        let default_rounds = match preset {
+            _ if locks.quick => 6,
+            "locks" => 7,
+            _ => 15,
         };
         // The numbers of --quick are ours, and nobody asked for them.
         let notes = if locks.threads.is_empty() { Vec::new() } else { selected.notes.clone() };
@@ -101,6 +102,7 @@ impl Request {
             say: Say { on_stderr: locks.json.as_deref().is_some_and(Output::is_stdout) },
             own,
             drop_in,
+            recorder,
             definitions,
         })
     }
@@ -111,7 +113,8 @@ impl Request {
         Workers {
             own: self.own.clone(),
             peers: self.peers.clone(),
-            preload: self.drop_in.as_ref().map(|drop_in| drop_in.path.clone()),
+            preload: self.drop_in.as_ref().map(|library| library.path.clone()),
+            recorder: self.recorder.as_ref().map(|library| library.path.clone()),
             inherited: env::var_os("LD_PRELOAD").unwrap_or_default(),
             targets: named.collect(),
             millis: self.millis,
@@ -176,7 +179,8 @@ impl Request {
     }
 
     pub(super) fn is_debug_build(&self) -> bool {
-        cfg!(debug_assertions) || self.drop_in.as_ref().is_some_and(DropIn::is_debug_build)
+        let libraries = [&self.drop_in, &self.recorder];
+        cfg!(debug_assertions) || libraries.into_iter().flatten().any(DropIn::is_debug_build)
     }
 }
 

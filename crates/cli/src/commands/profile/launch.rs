@@ -192,14 +192,14 @@ impl Running {
         self.send(Signal::TERM);
     }
 
+    /// The process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Whether we asked it to end.
     pub(crate) fn was_asked(&self) -> bool {
         self.asked.is_some()
-    }
-
-    /// Its number.
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
     }
 
     /// Why it ended, if that was not its own doing: what follows *it*.

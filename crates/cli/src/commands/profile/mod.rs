@@ -15,6 +15,7 @@ use anyhow::{Context, bail};
 use spinpark_bench::failure::in_words;
 use spinpark_bench::report::json::Output;
 use spinpark_profile::model::{self, Detail, Ended, LocksOf};
+use spinpark_profile::read::note_end;
 use spinpark_profile::{diff as comparison, json, symbols::Symbols, text};
 
 use self::launch::Launch;
@@ -36,6 +37,8 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
     let (measured, mut running) =
         begun.inspect_err(|_: &anyhow::Error| directory::remove_if_empty(&directory))?;
     let status = running.wait_for_end(profile.time).context("cannot wait for the program")?;
+    // Without it, the recording ends with the last sign of life.
+    let _ = note_end(&directory, running.id());
     let say = Say { on_stderr: true };
     if !status.success() && !running.was_asked() {
         say.line(format_args!("{} {}; this is what was recorded.", launch.name(), in_words(status)));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use spinpark_bench::report::json::Output;
 use spinpark_profile::json::Loaded;
-use spinpark_profile::model::Profile;
+use spinpark_profile::model::{LocksOf, Profile};
 use spinpark_profile::text::{Style, wrap};
 use spinpark_profile::units::one_line;
 use spinpark_profile::{answer, folded, html, pprof};
@@ -100,7 +100,9 @@ impl<'a> Shower<'a> {
     pub(crate) fn show(self, loaded: &Loaded) -> anyhow::Result<()> {
         let shown = self.chosen(&loaded.profiles)?;
         let all: Vec<Profile> = match self.showing.process {
-            Some(pid) if shown.pid == pid => vec![shown.clone()],
+            Some(pid) if shown.iter().any(|profile| profile.pid == pid) => {
+                shown.iter().map(|profile| (*profile).clone()).collect()
+            }
             _ => loaded.profiles.clone(),
         };
         for error in &loaded.broken {
@@ -112,8 +114,16 @@ impl<'a> Shower<'a> {
                 false => Style::of_stdout(),
             };
             let style = Style { rows: self.showing.top, ..style };
-            self.say.line(view(shown, self.showing.view, style));
-            others(&all, shown, style, self.say);
+            for (number, profile) in shown.iter().enumerate() {
+                if shown.len() > 1 {
+                    let which = format!("Recording {} of {} of process", number + 1, shown.len());
+                    self.say.line(format_args!("{which} {}: {}\n", profile.pid, file_name(profile)));
+                }
+                self.say.line(view(profile, self.showing.view, style));
+            }
+            if let (None, [shown]) = (self.showing.process, shown.as_slice()) {
+                others(&loaded.profiles, shown, style, self.say);
+            }
         }
         let mut written = Vec::new();
         if let Some(sink) = self.html {
@@ -137,23 +147,28 @@ impl<'a> Shower<'a> {
         Ok(())
     }
 
-    fn chosen<'p>(&self, profiles: &'p [Profile]) -> anyhow::Result<&'p Profile> {
+    /// The process that is wanted, or the one that waited most. It has several recordings if it became another program, or if
+    /// its pthread locks and those of the library were recorded.
+    fn chosen<'p>(&self, profiles: &'p [Profile]) -> anyhow::Result<Vec<&'p Profile>> {
         let Some(pid) = self.showing.process else {
-            return most(profiles).context("there is no process in the recording");
+            return Ok(vec![most(profiles).context("there is no process in the recording")?]);
         };
-        if let Some(found) = profiles.iter().find(|profile| profile.pid == pid) {
-            return Ok(found);
+        let found: Vec<&Profile> = profiles.iter().filter(|profile| profile.pid == pid).collect();
+        if found.is_empty() {
+            let mut known: Vec<u32> = profiles.iter().map(|profile| profile.pid).collect();
+            known.dedup();
+            let known: Vec<String> = known.iter().map(u32::to_string).collect();
+            let text = format!("there is no process {pid} in the recording; there are {}", known.join(", "));
+            // The program has run already: nothing is lost because of a slip.
+            return match most(profiles).filter(|_| self.say.on_stderr) {
+                Some(most) => {
+                    self.say.line(format_args!("Warning: {text}; this is {}.", most.pid));
+                    Ok(vec![most])
+                }
+                None => bail!(text),
+            };
         }
-        let known: Vec<String> = profiles.iter().map(|profile| profile.pid.to_string()).collect();
-        let text = format!("there is no process {pid} in the recording; there are {}", known.join(", "));
-        // The program has run already: nothing is lost because of a slip.
-        match most(profiles).filter(|_| self.say.on_stderr) {
-            Some(most) => {
-                self.say.line(format_args!("Warning: {text}; this is {}.", most.pid));
-                Ok(most)
-            }
-            None => bail!(text),
-        }
+        Ok(found)
     }
 }
 
@@ -167,15 +182,21 @@ pub(crate) fn most(profiles: &[Profile]) -> Option<&Profile> {
     profiles.iter().max_by_key(|profile| (profile.lock_wait(), profile.signal_wait()))
 }
 
-/// What is said of other processes: that they are there.
+/// The program's, and whose locks were recorded if they were those of the library.
+fn file_name(profile: &Profile) -> String {
+    let program = Path::new(&profile.program).file_name().unwrap_or_default().to_string_lossy();
+    match profile.locks_of {
+        LocksOf::Library => format!("{program}, locks of the Rust library"),
+        _ => program.into_owned(),
+    }
+}
+
+/// What is said of other recordings: that they are there.
 fn others(all: &[Profile], shown: &Profile, style: Style, say: Say) {
     let others: Vec<String> = all
         .iter()
-        .filter(|profile| profile.pid != shown.pid)
-        .map(|profile| {
-            let program = Path::new(&profile.program).file_name().unwrap_or_default().to_string_lossy();
-            format!("{} ({})", profile.pid, one_line(&program))
-        })
+        .filter(|profile| !std::ptr::eq(*profile, shown))
+        .map(|profile| format!("{} ({})", profile.pid, one_line(&file_name(profile))))
         .collect();
     if !others.is_empty() {
         let few = others[..others.len().min(8)].join(", ");

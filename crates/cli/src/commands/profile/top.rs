@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use spinpark_profile::answer::answer;
 use spinpark_profile::json;
 use spinpark_profile::model::{Ended, Profile};
-use spinpark_profile::read::EXTENSION;
+use spinpark_profile::read::{EXTENSION, note_end};
 use spinpark_profile::symbols::Symbols;
 use spinpark_profile::text::{self, Style};
 use spinpark_profile::units::one_line;
@@ -91,6 +91,9 @@ fn watch(top: &Top, recordings: &Path, mut running: Option<&mut Running>) -> any
                 None
             }
         };
+        if let (Some(running), Some(_)) = (running.as_deref(), status) {
+            let _ = note_end(recordings, running.id());
+        }
         let now = match look(recordings, &mut symbols) {
             Ok(now) => now,
             // A program that was just started has not come to its first lock.
@@ -156,6 +159,10 @@ fn page(now: &Profile, before: Option<&Profile>, style: Style) -> String {
         }
     }
     lines.push(String::new());
+    let waiting = text::waiting(now, style);
+    if !waiting.is_empty() {
+        lines.push(waiting);
+    }
     lines.push(text::locks(now, style));
     lines.join("\n")
 }

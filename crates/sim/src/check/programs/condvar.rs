@@ -1,12 +1,12 @@
 //! Programs of our condition variable, with our mutex.
 
-use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::cell::Cell;
 use std::rc::Rc;
 
 use spinpark_locks::{RawCondvar, RawMutex, WaitResult, Waiter};
 use spinpark_platform::{Deadline, Platform, Wait};
 
+use super::order::{Monitor, order_of};
 use super::subject::soon;
 use crate::check::case::tuned;
 use crate::check::decode;
@@ -195,52 +195,34 @@ pub(super) fn tight(program: &mut Program) {
     tuned!(program.case.constants, T => put_together::<T>(program));
 }
 
+impl<T: Tuned> Monitor for Pair<T> {
+    fn lock(&self) {
+        self.lock();
+    }
+
+    fn unlock(&self) {
+        self.unlock();
+    }
+
+    fn wait(&self) {
+        self.wait(None);
+    }
+
+    fn signal(&self) -> bool {
+        self.condvar.signal()
+    }
+
+    fn broadcast(&self) -> u32 {
+        self.condvar.broadcast()
+    }
+}
+
 /// Signals and broadcasts under the mutex end the longest waits.
 pub(super) fn order(program: &mut Program) {
     fn put_together<T: Tuned>(program: &mut Program) {
         let pair = Pair::<T>::draw(program);
         program.about("our condition variable: order");
-        let line = Rc::new(RefCell::new(VecDeque::new()));
-        let told = Rc::new(RefCell::new(Vec::new()));
-        let ended = Rc::new(Cell::new(0));
-        let (waiters, rounds) = (program.threads() - 1, program.rounds());
-        for _ in 0..waiters {
-            let (pair, line, told, ended) =
-                (pair.clone(), Rc::clone(&line), Rc::clone(&told), Rc::clone(&ended));
-            program.thread(move || {
-                let me = here::thread().number();
-                for _ in 0..rounds {
-                    pair.lock();
-                    line.borrow_mut().push_back(me);
-                    pair.wait(None);
-                    let mine = told.borrow().iter().position(|&thread| thread == me);
-                    match mine {
-                        Some(mine) => drop(told.borrow_mut().swap_remove(mine)),
-                        None => here::fail(format!(
-                            "order: the wait of thread {me} ended, and others have waited longer"
-                        )),
-                    }
-                    pair.unlock();
-                }
-                ended.set(ended.get() + 1);
-            });
-        }
-        program.thread(move || {
-            while ended.get() < waiters {
-                pair.lock();
-                let all = here::random(4) == 0;
-                let count = if all { line.borrow().len() } else { line.borrow().len().min(1) };
-                told.borrow_mut().extend(line.borrow_mut().drain(..count));
-                let signalled =
-                    if all { pair.condvar.broadcast() as usize } else { usize::from(pair.condvar.signal()) };
-                if signalled != count {
-                    here::fail(format!("{signalled} waits were ended, not {count}"));
-                }
-                stay();
-                pair.unlock();
-                here::sleep(here::random(5_000));
-            }
-        });
+        order_of(program, pair);
     }
     tuned!(program.case.constants, T => put_together::<T>(program));
 }

@@ -3,13 +3,17 @@
 mod condvar;
 mod condvar_2003;
 mod mutex;
+mod order;
+mod owed;
 mod patience;
 mod queues;
 mod rwlock;
+mod rwsem;
 mod subject;
 
 use super::checker::Family;
 pub use condvar_2003::tokens_with as tokens_of_2003;
+pub use order::{Monitor, order_of};
 pub use patience::patience_of;
 
 const FAMILIES: &[Family] = &[
@@ -21,7 +25,7 @@ const FAMILIES: &[Family] = &[
     Family { name: "rwlock_freed", build: rwlock::freed },
     Family { name: "rwlock_helper", build: rwlock::helper },
     Family { name: "rwlock_patience", build: patience::rwlock },
-    Family { name: "rwsem", build: rwlock::classic },
+    Family { name: "rwsem", build: rwsem::any },
     Family { name: "condvar", build: condvar::tokens },
     Family { name: "condvar_tight", build: condvar::tight },
     Family { name: "condvar_order", build: condvar::order },

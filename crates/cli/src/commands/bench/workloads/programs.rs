@@ -95,7 +95,8 @@ fn locks(words: &[String]) -> anyhow::Result<Vec<Target>> {
     let definitions = Definitions::built_in()?;
     let mut locks = Vec::new();
     for word in words {
-        let target = targets::parse(&definitions, word).map_err(anyhow::Error::msg)?;
+        let target = targets::parse(&definitions, word).and_then(targets::not_recorded);
+        let target = target.map_err(anyhow::Error::msg)?;
         if target.family != FAMILY {
             bail!(
                 "--lock {word}: a program as it is has pthread locks only\n\

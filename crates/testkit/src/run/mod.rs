@@ -1,62 +1,23 @@
 //! Runs a program with or without the drop-in, and does not let it hang.
 
+mod arm;
+mod outcome;
+mod stacks;
+
 use std::ffi::{OsStr, OsString};
-use std::fmt;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, Write};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use crate::{dropin, find_program, profiler};
-
-/// Whose locks a program runs on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Arm {
-    /// The C library's, nothing interposed.
-    Glibc,
-    /// The drop-in's.
-    Spinpark,
-    /// The C library's, reached through the drop-in (`SPINPARK_DISABLE=1`).
-    Disabled,
-}
-
-impl Arm {
-    /// Every arm.
-    pub const ALL: [Arm; 3] = [Arm::Glibc, Arm::Spinpark, Arm::Disabled];
-    /// With and without the drop-in.
-    pub const BOTH: [Arm; 2] = [Arm::Glibc, Arm::Spinpark];
-
-    fn apply(self, command: &mut Command, is_profiled: bool) {
-        command
-            .env_remove("LD_PRELOAD")
-            .env_remove("SPINPARK_DISABLE")
-            .env("SPINPARK_TEST_ARM", self.to_string());
-        // The profiler comes first: it watches what comes after it.
-        let libraries = [is_profiled.then(profiler), (self != Arm::Glibc).then(dropin)];
-        let libraries: Vec<&OsStr> = libraries.into_iter().flatten().map(Path::as_os_str).collect();
-        if !libraries.is_empty() {
-            command.env("LD_PRELOAD", libraries.join(OsStr::new(":")));
-        }
-        if self == Arm::Disabled {
-            command.env("SPINPARK_DISABLE", "1");
-        }
-    }
-}
-
-/// `glibc`, `spinpark` or `disabled`, as in the environment variable `SPINPARK_TEST_ARM` that every program gets.
-impl fmt::Display for Arm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Arm::Glibc => "glibc",
-            Arm::Spinpark => "spinpark",
-            Arm::Disabled => "disabled",
-        })
-    }
-}
+pub use arm::Arm;
+use outcome::Hang;
+pub use outcome::Outcome;
+use stacks::stacks_of_group;
 
 /// A program to run: a [`Command`] in a process group of its own, with an [`Arm`], a timeout and captured output.
 #[derive(Debug)]
@@ -247,138 +208,10 @@ impl Drop for Running {
     }
 }
 
-/// How a run went.
-#[derive(Debug)]
-pub struct Outcome {
-    /// Whose locks it ran on.
-    pub arm: Arm,
-    /// Exit code or signal; `SIGKILL` if it hung.
-    pub status: ExitStatus,
-    /// What it printed.
-    pub stdout: Vec<u8>,
-    /// What it complained about.
-    pub stderr: Vec<u8>,
-    /// From start to end.
-    pub elapsed: Duration,
-    hang: Option<Hang>,
-    command: String,
-}
-
-#[derive(Debug)]
-struct Hang {
-    after: Duration,
-    stacks: String,
-}
-
-impl Outcome {
-    /// Whether it exited with status 0, in time.
-    pub fn success(&self) -> bool {
-        self.status.success() && !self.timed_out()
-    }
-
-    /// Whether it had to be killed because its time was over.
-    pub fn timed_out(&self) -> bool {
-        self.hang.is_some()
-    }
-
-    /// Standard output as text.
-    pub fn stdout_text(&self) -> String {
-        String::from_utf8_lossy(&self.stdout).into_owned()
-    }
-
-    /// Standard error as text.
-    pub fn stderr_text(&self) -> String {
-        String::from_utf8_lossy(&self.stderr).into_owned()
-    }
-
-    /// Returns itself if the program exited with status 0, in time.
-    ///
-    /// # Panics
-    /// If not, with [`Outcome::report`].
-    #[track_caller]
-    pub fn assert_success(self) -> Outcome {
-        assert!(self.success(), "{}", self.report());
-        self
-    }
-
-    /// Command, arm, end, output and, after a hang, stacks, for a human reader.
-    pub fn report(&self) -> String {
-        let end = match (&self.hang, self.status.signal()) {
-            (Some(hang), _) => format!("HUNG: killed after {:?}", hang.after),
-            (None, Some(signal)) => format!("killed by signal {signal}"),
-            (None, None) => self.status.to_string(),
-        };
-        let stacks = self.hang.as_ref().map_or("", |hang| &hang.stacks);
-        format!(
-            "[{}] {}\n{end}, {:.1?} after its start\n--- stdout\n{}\n--- stderr\n{}\n{stacks}",
-            self.arm,
-            self.command,
-            self.elapsed,
-            tail(&self.stdout_text()),
-            tail(&self.stderr_text()),
-        )
-    }
-}
-
-/// The end of a text that may be very long; the end is where programs say why they stop.
-fn tail(text: &str) -> &str {
-    const LIMIT: usize = 16 * 1024;
-    let start = text.ceil_char_boundary(text.len().saturating_sub(LIMIT));
-    &text[start..]
-}
-
 fn command_line(command: &Command) -> String {
     let words: Vec<OsString> =
         std::iter::once(command.get_program()).chain(command.get_args()).map(OsStr::to_owned).collect();
     words.join(OsStr::new(" ")).to_string_lossy().into_owned()
-}
-
-/// The stacks of all threads of all processes in the group, if `gdb` is there to tell.
-fn stacks_of_group(group: Pid) -> String {
-    let Some(gdb) = find_program("gdb") else { return "--- install gdb to see where it hung".to_owned() };
-    let mut text = String::new();
-    for pid in processes_of_group(group) {
-        text += &format!("--- stacks of process {pid}\n");
-        text += &gdb_stacks(&gdb, pid);
-    }
-    text
-}
-
-fn gdb_stacks(gdb: &Path, pid: u32) -> String {
-    let stacks = Run::new(gdb)
-        .args(["-p", &pid.to_string(), "-batch", "-nx", "-ex", "set pagination off"])
-        .args(["-ex", "thread apply all bt 24"])
-        // The one place where a hang must not lead to another stack trace.
-        .spawn_without_stacks(Duration::from_secs(60));
-    tail(&stacks).to_owned()
-}
-
-impl Run {
-    fn spawn_without_stacks(self, timeout: Duration) -> String {
-        let mut running = self.spawn();
-        let deadline = Instant::now() + timeout;
-        while !running.has_ended() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        running.end();
-        running.wait(Duration::ZERO).stdout_text()
-    }
-}
-
-fn processes_of_group(group: Pid) -> Vec<u32> {
-    let Ok(entries) = std::fs::read_dir("/proc") else {
-        return vec![group.as_raw_nonzero().get().cast_unsigned()];
-    };
-    entries
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter(|pid: &u32| {
-            // "pid (name) state parent group …", where a name may hold anything.
-            std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
-                let after_name = stat.rsplit(") ").next().unwrap_or_default();
-                after_name.split(' ').nth(2) == Some(&group.to_string())
-            })
-        })
-        .collect()
 }
 
 /// Starts `command`; waits while its file is still open for writing somewhere: another test's thread may have forked

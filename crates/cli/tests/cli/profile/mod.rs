@@ -1,8 +1,10 @@
 //! `spinpark profile`: which lock a program waits for, and who holds it.
 
+mod ends;
+mod failures;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -10,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 use spinpark_testkit::{dropin, profiler};
 
-use crate::fixtures::{Said, compile, program, said, spinpark, waits};
+use crate::fixtures::{Said, said, spinpark, waits};
 
 /// The command with the recorder, in `directory`.
 pub(crate) fn recording<const N: usize>(directory: &Path, args: [&str; N]) -> Command {
@@ -334,193 +336,4 @@ fn programs_without_waiting() {
         said(&mut recording(directory.path(), ["report", "spinpark-profile", "--view", view]))
             .succeeds(&[words]);
     }
-}
-
-#[test]
-fn programs_that_cannot_be_recorded() {
-    let directory = tempfile::tempdir().unwrap();
-    let profile = |path: &Path| said(recording(directory.path(), ["profile", "--"]).arg(path));
-    profile(Path::new("no-such-program")).fails(2, &["no program `no-such-program`"]);
-    profile(Path::new("/etc/passwd")).fails(2, &["is not executable"]);
-    let fixed = directory.path().join("static");
-    match compile("waits.c", &fixed, &["-static", "-pthread"]) {
-        Ok(()) => {
-            profile(&fixed).fails(2, &["is statically linked"]);
-            fs::remove_file(&fixed).unwrap();
-        }
-        Err(error) => eprintln!("skipped: no static C library: {error}"),
-    }
-    assert_eq!(entries(directory.path()), [""; 0], "nothing is left");
-}
-
-/// A program that its loader gives up, before anybody can record.
-#[test]
-fn a_program_that_dies_at_once() {
-    let directory = tempfile::tempdir().unwrap();
-    let at = |name: &str| directory.path().join(name);
-    fs::write(at("part.c"), "int part(void) { return 1; }\n").unwrap();
-    fs::write(at("whole.c"), "int part(void);\nint main(void) { return part(); }\n").unwrap();
-    let cc = |args: &[&str]| {
-        assert!(Command::new("cc").args(args).current_dir(directory.path()).status().unwrap().success());
-    };
-    cc(&["-shared", "-fPIC", "-o", "libpart.so", "part.c"]);
-    cc(&["-o", "whole", "whole.c", "-L.", "-lpart"]);
-    fs::remove_file(at("libpart.so")).unwrap();
-    let result = said(&mut recording(directory.path(), ["profile", "--", "./whole"]));
-    assert_eq!(result.code, Some(127), "{result:#?}");
-    for words in ["libpart.so", "Nothing was recorded"] {
-        assert!(result.stderr.contains(words), "no `{words}` in {}", result.stderr);
-    }
-    assert!(!at("spinpark-profile").exists(), "an empty directory is of no use");
-}
-
-#[test]
-fn recordings_that_cannot_be_read() {
-    let directory = tempfile::tempdir().unwrap();
-    let at = |name: &str| directory.path().join(name);
-    assert_eq!(profile(directory.path(), &["--out", "good"], &["briefly"]).code, Some(0));
-    let report = |path: &str| said(&mut recording(directory.path(), ["report", path]));
-    let file = entries(&at("good")).into_iter().find(|name| name.ends_with(".spinprof")).unwrap();
-    let bytes = {
-        let mut bytes = vec![0; 1 << 16];
-        fs::File::open(at("good").join(&file)).unwrap().read_exact(&mut bytes).unwrap();
-        bytes
-    };
-    report("nowhere").fails(2, &["nowhere does not exist"]);
-    fs::create_dir(at("empty")).unwrap();
-    report("empty").fails(2, &["there is no profile in empty", "spinpark profile --out"]);
-    for (name, content, words) in [
-        ("short.spinprof", &bytes[..100], "too short"),
-        ("none.spinprof", &[][..], "too short"),
-        ("foreign.spinprof", &[b'x'; 1 << 16][..], "does not begin as a profile does"),
-        ("foreign.json", b"{}".as_slice(), "is not a profile in JSON"),
-        ("broken.json", b"[{".as_slice(), "is not a profile in JSON"),
-    ] {
-        fs::write(at(name), content).unwrap();
-        report(name).fails(2, &[name, words]);
-    }
-    // Copied in part: what is there is shown, and that something is missing is said.
-    fs::write(at("part.spinprof"), &bytes).unwrap();
-    let part = report("part.spinprof");
-    assert_eq!(part.code, Some(0), "{part:#?}");
-    assert!(part.stdout.contains("Warning"), "{part:#?}");
-    // One of several is damaged: the others are shown.
-    fs::write(at("good/1.spinprof"), "junk").unwrap();
-    let result = report("good");
-    result.succeeds(&["cache_lock"]);
-    assert!(result.stderr.contains("Warning") && result.stderr.contains("1.spinprof"), "{}", result.stderr);
-}
-
-#[test]
-fn a_directory_that_is_closed() {
-    if rustix::process::geteuid().is_root() {
-        eprintln!("skipped a_directory_that_is_closed: nothing is closed to the superuser");
-        return;
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let closed = directory.path().join("closed");
-    fs::create_dir(&closed).unwrap();
-    fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
-    said(&mut recording(directory.path(), ["report", "closed"]))
-        .fails(2, &["cannot read", "Permission denied"]);
-    let result = said(recording(&closed, ["profile", "--"]).arg(waits()));
-    result.fails(2, &["cannot make the directory", "--out"]);
-}
-
-/// A disk with room for nothing: the program does not notice, and the report says that numbers are too low.
-#[test]
-fn a_full_disk() {
-    let directory = tempfile::tempdir().unwrap();
-    let disk = directory.path().join("disk");
-    fs::create_dir(&disk).unwrap();
-    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=200k", "none"]).arg(&disk).output();
-    if !mounted.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped a_full_disk: only the superuser can make a small one");
-        return;
-    }
-    let result = profile(directory.path(), &["--out", "disk/one", "--detail", "full"], &["all"]);
-    let again = said(&mut recording(directory.path(), ["report", "disk/one"]));
-    assert!(Command::new("umount").arg("-l").arg(&disk).status().unwrap().success());
-    assert_eq!((result.code, result.stdout.as_str()), (Some(0), "stored\n"), "{result:#?}");
-    assert!(flat(&result.stderr).contains("a full disk"), "{}", result.stderr);
-    assert!(flat(&again.stdout).contains("a full disk"), "{again:#?}");
-}
-
-#[test]
-fn a_library_that_is_missing() {
-    let directory = tempfile::tempdir().unwrap();
-    let mut command = recording(directory.path(), ["profile", "--"]);
-    let result = said(command.arg(program()).env("SPINPARK_PROFILER", "/no/such.so"));
-    result.fails(2, &["SPINPARK_PROFILER is /no/such.so"]);
-    // A path that the loader would take for two.
-    let blank = directory.path().join("a b.so");
-    fs::copy(profiler(), &blank).unwrap();
-    let mut command = recording(directory.path(), ["profile", "--"]);
-    said(command.arg(program()).env("SPINPARK_PROFILER", &blank)).fails(2, &["blank"]);
-}
-
-/// What a limit of the shell costs.
-#[test]
-fn short_files() {
-    let directory = tempfile::tempdir().unwrap();
-    let command = recording(directory.path(), ["profile", "--"]);
-    let mut limited = Command::new("sh");
-    limited.args(["-c", "ulimit -f 1000 && exec \"$@\"", "sh"]).arg(command.get_program());
-    limited.args(command.get_args()).arg(waits()).arg("briefly").current_dir(directory.path());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => limited.env(name, value),
-            None => limited.env_remove(name),
-        };
-    }
-    let result = said(&mut limited);
-    assert_eq!((result.code, result.stdout.as_str()), (Some(0), "stored\n"), "{result:#?}");
-    assert!(result.stderr.contains("`ulimit -f`"), "{}", result.stderr);
-}
-
-/// The profile is damaged, and the recordings are gone: that is what is said.
-#[test]
-fn only_a_damaged_profile() {
-    let directory = tempfile::tempdir().unwrap();
-    fs::create_dir(directory.path().join("one")).unwrap();
-    fs::write(directory.path().join("one/profile.json"), "[{\"form").unwrap();
-    let result = said(&mut recording(directory.path(), ["report", "one"]));
-    result.fails(2, &["profile.json is not a profile in JSON"]);
-    fs::write(directory.path().join("hot.c"), "int main(void) { return 0; }\n").unwrap();
-    said(&mut recording(directory.path(), ["report", "hot.c"]))
-        .fails(2, &["hot.c does not begin as a profile does"]);
-}
-
-/// The command waits for its program, not for what that leaves behind.
-#[test]
-fn a_daemon() {
-    let directory = tempfile::tempdir().unwrap();
-    let script = "\"$0\" forever >pipe 2>/dev/null & read ready <pipe; echo $!";
-    let pipe = Command::new("mkfifo").arg(directory.path().join("pipe")).status();
-    assert!(pipe.unwrap().success());
-    let mut command = recording(directory.path(), ["profile", "--", "sh", "-c", script]);
-    let result = said(command.arg(waits()));
-    let pid = result.stdout.trim();
-    assert_eq!(result.code, Some(0), "{result:#?}");
-    let words = format!("Process {pid} still runs and is recorded");
-    assert!(flat(&result.stderr).contains(&words), "no `{words}` in {}", result.stderr);
-    kill("KILL", pid);
-}
-
-/// The library alone, as in a container.
-#[test]
-fn without_the_command() {
-    let directory = tempfile::tempdir().unwrap();
-    let mut command = Command::new(waits());
-    command.arg("briefly").env("LD_PRELOAD", profiler()).current_dir(directory.path());
-    command.env("SPINPARK_PROFILE_DIR", "new").env("SPINPARK_PROFILE_DETAIL", "everything");
-    let result = said(&mut command);
-    assert_eq!((result.code, result.stdout.as_str()), (Some(0), "stored\n"), "{result:#?}");
-    assert_eq!(
-        result.stderr.matches("SPINPARK_PROFILE_DETAIL is none of off").count(),
-        1,
-        "{}",
-        result.stderr
-    );
-    said(&mut recording(directory.path(), ["report", "new"])).succeeds(&["`cache_lock`", "detail contended"]);
 }

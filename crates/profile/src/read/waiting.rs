@@ -1,0 +1,138 @@
+//! Waits that had not ended: counted as if they had ended with the recording, and who waited for whom then.
+//!
+//! A thread that waits notes what it waits for, who had that when the wait began, and what it holds itself. From the others'
+//! notes follows who has it still: a thread that waits for something cannot let go what it holds.
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+
+use spinpark_observe::format::{Begun, NONE, Role, View};
+
+use super::tables::Tables;
+
+/// A thread that waits.
+#[derive(Clone, Debug)]
+pub(super) struct Waiter {
+    /// Its id.
+    pub(super) thread: u32,
+    /// What it noted; the lock is the record that counts.
+    pub(super) begun: Begun,
+    pub(super) role: Role,
+    /// Ticks until the end.
+    pub(super) ticks: u64,
+    unseen_release: u64,
+}
+
+/// The waits that had not ended at `end`, the longest first. `same`: records of locks that count.
+pub(super) fn waiters(view: View<'_>, same: &HashMap<u32, u32>, end: u64) -> Vec<Waiter> {
+    let mut waiters: Vec<Waiter> = view
+        .threads()
+        .filter_map(|(_, table)| {
+            let begun = table.waiting.get()?;
+            let lock = *same.get(&begun.lock)?;
+            Some(Waiter {
+                thread: table.id.load(Acquire),
+                begun: Begun { lock, ..begun },
+                role: Role::from_number(begun.role)?,
+                ticks: end.saturating_sub(begun.since),
+                unseen_release: table.unseen_release.load(Relaxed),
+            })
+        })
+        .collect();
+    waiters.sort_by_key(|waiter| (waiter.begun.since, waiter.thread));
+    waiters
+}
+
+impl Tables {
+    /// Counts waits that had not ended. `ns`: of a number of ticks; `end`: ns after the start.
+    pub(super) fn count_waiters(&mut self, waiters: &[Waiter], ns: impl Fn(u64) -> u64, end: u64) {
+        for Waiter { begun, role, ticks, .. } in waiters {
+            let which = (begun.lock, *role);
+            self.locks.entry(which).or_default().still_waits(*ticks, ns(*ticks), end);
+            self.sites.entry((which, begun.stack)).or_default().still_waits(*ticks);
+            if role.is_mutual() {
+                self.pairs.entry((which, begun.stack, begun.holder)).or_default().still_waits(*ticks);
+            }
+        }
+    }
+}
+
+/// Who has what others wait for.
+pub(super) struct Holders {
+    /// By lock: waiters that hold it, and the stacks that took it.
+    holders: HashMap<u32, Vec<(usize, u32)>>,
+    by_thread: HashMap<u32, usize>,
+}
+
+impl Holders {
+    pub(super) fn new(waiters: &[Waiter], same: &HashMap<u32, u32>) -> Self {
+        let mut holders: HashMap<u32, Vec<(usize, u32)>> = HashMap::new();
+        for (index, waiter) in waiters.iter().enumerate() {
+            for hold in waiter.begun.holds.as_slice() {
+                if let Some(lock) = same.get(&hold.lock) {
+                    holders.entry(*lock).or_default().push((index, hold.stack));
+                }
+            }
+        }
+        let by_thread = waiters.iter().enumerate().map(|(index, waiter)| (waiter.thread, index)).collect();
+        Self { holders, by_thread }
+    }
+
+    /// The waiters that have what this one waits for, certainly, and the stacks that took it ([`NONE`]: not known).
+    pub(super) fn of(&self, waiters: &[Waiter], waiter: &Waiter) -> Vec<(usize, u32)> {
+        if !waiter.role.is_mutual() {
+            return Vec::new();
+        }
+        let begun = &waiter.begun;
+        let mut found = self.holders.get(&begun.lock).cloned().unwrap_or_default();
+        // Taken before anybody had waited for it, so not noted; and not let go since the wait began.
+        if let Some(index) = self.by_thread.get(&begun.owner).filter(|_| !begun.is_noted) {
+            let has_it_still = waiters[*index].unseen_release <= begun.since;
+            if has_it_still && found.iter().all(|(other, _)| other != index) {
+                found.push((*index, NONE));
+            }
+        }
+        found
+    }
+
+    /// Circles of threads that wait for each other, as indices: each waits for what the next one has, and the last one for
+    /// what the first has. None of them ends by itself: who has a deadline is in none. A thread is in one circle at most.
+    pub(super) fn circles(&self, waiters: &[Waiter]) -> Vec<Vec<usize>> {
+        let next = |index: usize| -> Vec<usize> {
+            let waiter = &waiters[index];
+            if waiter.begun.is_timed {
+                return Vec::new();
+            }
+            self.of(waiters, waiter).into_iter().map(|(holder, _)| holder).collect()
+        };
+        let mut circles = Vec::new();
+        let mut is_done = vec![false; waiters.len()];
+        for start in 0..waiters.len() {
+            // Depth first: the path from `start`, with what is left to look at of each.
+            let mut path: Vec<(usize, Vec<usize>)> = Vec::new();
+            if !is_done[start] {
+                path.push((start, next(start)));
+            }
+            while let Some((index, left)) = path.last_mut() {
+                let index = *index;
+                let Some(holder) = left.pop() else {
+                    is_done[index] = true;
+                    path.pop();
+                    continue;
+                };
+                if is_done[holder] {
+                    continue;
+                }
+                match path.iter().position(|(other, _)| *other == holder) {
+                    None => path.push((holder, next(holder))),
+                    Some(from) => {
+                        circles.push(path[from..].iter().map(|(index, _)| *index).collect());
+                        path.iter().for_each(|(index, _)| is_done[*index] = true);
+                        path.clear();
+                    }
+                }
+            }
+        }
+        circles
+    }
+}

@@ -1,0 +1,156 @@
+//! Waits that had not ended, in sentences: deadlocks, and who was stuck.
+
+use std::collections::BTreeMap;
+
+use crate::model::{Ended, Holder, PlaceId, Profile, Waiting};
+use crate::units::{count, time};
+
+/// Threads of a circle, or groups of threads that are stuck, that a sentence names.
+const NAMED: usize = 4;
+/// Waits that had not ended lead the answer if they have more than this of all waiting for locks.
+const MOST: f64 = 0.5;
+/// And if the longest is at least this part of the recording, or this long, ns: some wait is always going on.
+const LONG_PART: f64 = 0.1;
+const LONG: u64 = 1_000_000_000;
+
+/// The first circle of threads that wait for each other: one sentence.
+#[must_use]
+pub fn deadlock(profile: &Profile) -> Option<String> {
+    let circle = profile.deadlocks.first()?;
+    let waits: Vec<&Waiting> = circle.iter().filter_map(|index| profile.waiting.get(*index)).collect();
+    if waits.len() != circle.len() || waits.is_empty() {
+        return None;
+    }
+    let one = |wait: &&Waiting| {
+        let start =
+            format!("{} waits{} for {}", who(profile, wait.thread), site(profile, wait), what(profile, wait));
+        let Some(holder) = &wait.holder else { return start };
+        let place = place(profile, holder.place).map_or(String::new(), |place| format!(" in {place}"));
+        match holder.thread {
+            Some(thread) if thread == wait.thread => {
+                let comma = if place.is_empty() { "" } else { "," };
+                format!("{start}, which it has taken itself{comma}{place}")
+            }
+            Some(thread) => format!("{start}, which thread {thread} has taken{place}"),
+            None => start,
+        }
+    };
+    let mut parts: Vec<String> = waits.iter().take(NAMED).map(one).collect();
+    if waits.len() > NAMED {
+        parts.push(format!("and so on: {} threads in a circle", waits.len()));
+    }
+    Some(format!("Deadlock: {}.", parts.join("; ")))
+}
+
+/// What belongs to [`deadlock`]: for how long, and whether there are more.
+#[must_use]
+pub fn of_deadlocks(profile: &Profile) -> Option<String> {
+    let circle = profile.deadlocks.first()?;
+    let waited = circle.iter().filter_map(|index| profile.waiting.get(*index)).map(|wait| wait.time).min()?;
+    let verb = if profile.ended == Ended::Running { "They have waited" } else { "They had waited" };
+    let when = if profile.ended == Ended::Running { "so far" } else { "when the recording ended" };
+    let more = match profile.deadlocks.len() - 1 {
+        0 => String::new(),
+        1 => String::from(" There is another such circle."),
+        more => format!(" There are {} more such circles.", count(more as u64)),
+    };
+    Some(format!("{verb} for each other for {} {when}.{more}", time(waited as f64)))
+}
+
+/// Who waited for locks at the end, and is in no circle: one sentence.
+#[must_use]
+pub fn stuck(profile: &Profile) -> Option<String> {
+    let waits: Vec<&Waiting> = outside(profile).filter(|wait| wait.role.is_lock()).collect();
+    let longest = waits.iter().map(|wait| wait.time).max()?;
+    let mut groups: BTreeMap<(String, String, String), usize> = BTreeMap::new();
+    for wait in &waits {
+        let held = wait.holder.as_ref().map_or(String::new(), |holder| held(profile, holder));
+        *groups.entry((site(profile, wait), what(profile, wait), held)).or_default() += 1;
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by_key(|(_, number)| std::cmp::Reverse(*number));
+    let one = |((site, what, held), number): &((String, String, String), usize)| {
+        let number = if waits.len() == 1 { String::new() } else { format!("{number}") };
+        format!("{number}{site} for {what}{held}").trim_start().to_owned()
+    };
+    let mut parts: Vec<String> = groups.iter().take(NAMED).map(one).collect();
+    if groups.len() > NAMED {
+        parts.push(String::from("others elsewhere"));
+    }
+    Some(format!("{}, for {}: {}.", still(profile, waits.len()), time(longest as f64), parts.join("; ")))
+}
+
+/// Whether those who are stuck are what the answer begins with.
+#[must_use]
+pub fn leads(profile: &Profile) -> bool {
+    let waits = || outside(profile).filter(|wait| wait.role.is_lock()).map(|wait| wait.time);
+    let (all, longest) = (waits().sum::<u64>(), waits().max().unwrap_or(0));
+    all as f64 > MOST * profile.lock_wait() as f64
+        && (longest >= LONG || longest as f64 >= LONG_PART * profile.duration as f64)
+}
+
+/// Who waited for signals at the end: one sentence. Nothing of a program that exited, since threads without work always do.
+#[must_use]
+pub fn unsignalled(profile: &Profile) -> Option<String> {
+    let waits: Vec<&Waiting> = profile.waiting.iter().filter(|wait| !wait.role.is_lock()).collect();
+    let longest = waits.first().filter(|_| profile.ended != Ended::Exited)?;
+    let which = if waits.len() == 1 { "" } else { " the longest" };
+    Some(format!(
+        "{} for a signal of a condvar,{which} for {}: {}{}.",
+        still(profile, waits.len()),
+        time(longest.time as f64),
+        what(profile, longest),
+        site(profile, longest)
+    ))
+}
+
+/// The waits that are in no circle.
+fn outside(profile: &Profile) -> impl Iterator<Item = &Waiting> {
+    let is_in = |index: usize| profile.deadlocks.iter().any(|circle| circle.contains(&index));
+    profile.waiting.iter().enumerate().filter(move |(index, _)| !is_in(*index)).map(|(_, wait)| wait)
+}
+
+/// `2 threads still waited when the recording ended`.
+fn still(profile: &Profile, threads: usize) -> String {
+    let is_running = profile.ended == Ended::Running;
+    match (threads, is_running) {
+        (1, false) => String::from("1 thread still waited when the recording ended"),
+        (1, true) => String::from("1 thread waits now"),
+        (threads, false) => {
+            format!("{} threads still waited when the recording ended", count(threads as u64))
+        }
+        (threads, true) => format!("{} threads wait now", count(threads as u64)),
+    }
+}
+
+/// `thread 4242 (`worker`)`.
+pub(crate) fn who(profile: &Profile, thread: u32) -> String {
+    let name = profile.threads.iter().find(|known| known.id == thread).map_or("", |known| &known.name);
+    if name.is_empty() { format!("thread {thread}") } else { format!("thread {thread} (`{name}`)") }
+}
+
+fn place(profile: &Profile, place: Option<PlaceId>) -> Option<String> {
+    let place = profile.places.get(place?)?;
+    Some(format!("`{}`", place.function()))
+}
+
+/// ` in `flush``, or nothing.
+fn site(profile: &Profile, wait: &Waiting) -> String {
+    place(profile, wait.place).map_or(String::new(), |place| format!(" in {place}"))
+}
+
+fn what(profile: &Profile, wait: &Waiting) -> String {
+    profile.lock(wait.lock).map_or_else(
+        || String::from("a lock"),
+        |lock| format!("the {} {}", lock.kind.noun(), crate::answer::named(lock)),
+    )
+}
+
+/// `, held by `flush``.
+fn held(profile: &Profile, holder: &Holder) -> String {
+    match (place(profile, holder.place), holder.thread) {
+        (Some(place), _) => format!(", held by {place}"),
+        (None, Some(thread)) => format!(", held by {}", who(profile, thread)),
+        (None, None) => String::new(),
+    }
+}

@@ -1,0 +1,38 @@
+//! Waits that had not ended.
+
+use super::{Style, render};
+use crate::model::{Ended, Profile, Role, Waiting};
+use crate::names::Names;
+use crate::units::time_or_dash;
+
+/// The table of waits that had not ended, the longest first; after a regular exit without those for signals, which threads
+/// without work wait for.
+#[must_use]
+pub fn waiting(profile: &Profile, style: Style) -> String {
+    let header = ["waits here", "lock", "held from", "by\nthread", "thread", "for"];
+    let names = Names::of(&profile.places);
+    let place =
+        |place: Option<usize>| place.map_or_else(|| String::from("not known"), |place| names.label(place));
+    let row = |wait: &Waiting| {
+        let lock = profile.lock(wait.lock);
+        let holder = wait.holder.as_ref();
+        let held = match wait.role {
+            Role::Signal => String::from("–"),
+            _ => place(holder.and_then(|holder| holder.place)),
+        };
+        vec![
+            place(wait.place),
+            lock.map_or_else(String::new, |lock| super::locks::name(lock, wait.role)),
+            held,
+            holder.and_then(|holder| holder.thread).map_or_else(|| String::from("–"), |id| id.to_string()),
+            wait.thread.to_string(),
+            time_or_dash(wait.time),
+        ]
+    };
+    let waits = profile.waiting.iter().filter(|wait| wait.role.is_lock() || profile.ended != Ended::Exited);
+    let title = match profile.ended {
+        Ended::Running => "Waiting now",
+        _ => "Still waiting at the end",
+    };
+    render(style, title, &header, 3, (waits, row))
+}

@@ -1,0 +1,179 @@
+//! Waits that had not ended.
+
+use spinpark_observe::format::{Begun, Hold, Holds, Kind, NONE, Role};
+use spinpark_profile::answer::answer;
+use spinpark_profile::classes::by_class;
+use spinpark_profile::model::{self, Profile};
+use spinpark_profile::read::{Recording, note_end, profile};
+use spinpark_profile::symbols::Symbols;
+use spinpark_profile::testing::Builder;
+
+const S: u64 = 1_000_000_000;
+
+fn read(file: Builder) -> Profile {
+    let scratch = tempfile::tempdir().expect("scratch space");
+    let path = file.write(scratch.path()).expect("it is written");
+    profile(&Recording::open(&path).expect("it is a recording"), &mut Symbols::none())
+}
+
+fn holds(locks: &[u32]) -> Holds {
+    let mut holds = Holds::default();
+    locks.iter().for_each(|lock| holds.push(Hold { lock: *lock, stack: 0 }));
+    holds
+}
+
+/// A thread's wait: what for, since when, who has it, what it has itself.
+#[derive(Clone, Copy)]
+struct Wait {
+    lock: u32,
+    since: u64,
+    owner: u32,
+    is_noted: bool,
+    has: &'static [u32],
+    unseen_release: u64,
+    is_timed: bool,
+}
+
+const PLAIN: Wait =
+    Wait { lock: 0, since: S, owner: 0, is_noted: false, has: &[], unseen_release: 0, is_timed: false };
+
+/// Threads 1, 2 … with these waits, and as many locks.
+fn waiting(waits: &[Wait]) -> Profile {
+    let mut file = Builder::new();
+    let maps = file.maps("");
+    let stack = file.stack(maps, &[1, 2]);
+    for number in 0..waits.len() as u64 {
+        file.lock(Kind::Mutex, 0x1000 + 64 * number, stack, false);
+    }
+    for (id, wait) in (1..).zip(waits) {
+        let thread = file.thread(id, "t", 0, 0, 0);
+        let begun = Begun {
+            since: wait.since,
+            lock: wait.lock,
+            role: Role::Write as u32,
+            stack,
+            holder: NONE,
+            owner: wait.owner,
+            is_timed: wait.is_timed,
+            is_noted: wait.is_noted,
+            holds: holds(wait.has),
+        };
+        file.uses(thread, wait.lock, Role::Write, |_| {});
+        file.waits(thread, begun, wait.unseen_release);
+    }
+    read(file)
+}
+
+#[test]
+fn they_count_until_the_end() {
+    // The recording ends after 10 s.
+    let profile = waiting(&[PLAIN, Wait { since: 4 * S, ..PLAIN }]);
+    assert_eq!(profile.lock_wait(), 15 * S);
+    let stats = &profile.locks[0].roles[0];
+    assert_eq!((stats.contended, stats.wait.count, stats.outcomes.still_waiting), (2, 2, 2));
+    assert_eq!((stats.wait.longest, stats.wait.histogram.iter().sum::<u64>()), (9 * S, 2));
+    assert_eq!((stats.sites[0].contended, stats.sites[0].wait_total), (2, 15 * S));
+    assert_eq!((profile.pairs[0].count, profile.pairs[0].wait_total), (2, 15 * S));
+    assert_eq!(profile.strip.waited.iter().sum::<u64>(), 15 * S);
+    assert_eq!(profile.threads.iter().map(|thread| thread.waited).collect::<Vec<_>>(), [9 * S, 6 * S]);
+    let times: Vec<u64> = profile.waiting.iter().map(|wait| wait.time).collect();
+    assert_eq!(times, [9 * S, 6 * S], "the longest first");
+    let answer = answer(&profile);
+    assert!(
+        answer.headline.starts_with("2 threads still waited when the recording ended, for 9.000 s"),
+        "{answer:?}"
+    );
+    assert_eq!(by_class(&profile).waiting.len(), 2);
+    let json = spinpark_profile::json::text(&[profile]);
+    let again: Vec<Profile> = serde_json::from_str(&json).expect("the same again");
+    assert_eq!(again[0].waiting.len(), 2);
+}
+
+#[test]
+fn circles() {
+    let circles = |waits: &[Wait]| waiting(waits).deadlocks;
+    let first = Wait { lock: 1, owner: 2, is_noted: true, has: &[0], ..PLAIN };
+    let second = Wait { lock: 0, since: 2 * S, owner: 1, is_noted: true, has: &[1], ..PLAIN };
+    let found = circles(&[first, second]);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].len(), 2);
+    // One of them would have given up.
+    assert!(circles(&[first, Wait { is_timed: true, ..second }]).is_empty());
+    // The second one has let the first one's lock go since.
+    assert!(circles(&[first, Wait { has: &[], ..second }]).is_empty());
+    // Neither lock was noted when it was taken: who had them is known from the locks.
+    let first = Wait { is_noted: false, has: &[], ..first };
+    let second = Wait { is_noted: false, has: &[], ..second };
+    assert_eq!(circles(&[first, second]).len(), 1);
+    // But the second one let something go after the first one began to wait: that may have been it.
+    assert!(circles(&[first, Wait { unseen_release: 3 * S / 2, ..second }]).is_empty());
+    assert_eq!(circles(&[first, Wait { unseen_release: S / 2, ..second }]).len(), 1);
+    // A lock that its own thread wants again.
+    assert_eq!(circles(&[Wait { owner: 1, ..PLAIN }]), [[0]]);
+    // Three, and one who waits for them.
+    let three = [
+        Wait { lock: 1, has: &[0], ..PLAIN },
+        Wait { lock: 2, has: &[1], ..PLAIN },
+        Wait { lock: 0, has: &[2], ..PLAIN },
+        Wait { lock: 0, has: &[3], ..PLAIN },
+    ];
+    let found = circles(&three);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].len(), 3);
+    assert!(!found[0].contains(&3));
+}
+
+#[test]
+fn sentences() {
+    let profile = waiting(&[
+        Wait { lock: 1, owner: 2, has: &[0], ..PLAIN },
+        Wait { lock: 0, since: 2 * S, owner: 1, has: &[1], ..PLAIN },
+    ]);
+    let answer = answer(&profile);
+    assert!(answer.headline.starts_with("Deadlock: thread 1 (`t`) waits"), "{answer:?}");
+    assert!(answer.headline.contains("which thread 2 has taken"), "{answer:?}");
+    assert_eq!(answer.details[0], "They had waited for each other for 8.000 s when the recording ended.");
+}
+
+#[test]
+fn a_wait_that_is_half_written_is_none() {
+    let mut file = Builder::new();
+    let thread = file.thread(1, "t", 0, 0, 0);
+    let maps = file.maps("");
+    let stack = file.stack(maps, &[1]);
+    let lock = file.lock(Kind::Mutex, 64, stack, false);
+    file.uses(thread, lock, Role::Write, |stats| stats.acquisitions = 1.into());
+    let begun = Begun { since: S, lock, stack, holder: NONE, ..Begun::default() };
+    file.waits(thread, begun, 0);
+    let mut bytes = file.bytes();
+    // The stack of the next wait is there already.
+    let needle = (1_000 + S).to_le_bytes();
+    let at = bytes.windows(8).position(|window| window == needle).expect("it is in the file");
+    bytes[at + 24] ^= 1;
+    let scratch = tempfile::tempdir().expect("scratch space");
+    let path = scratch.path().join("1.spinprof");
+    std::fs::write(&path, bytes).expect("written");
+    let profile = profile(&Recording::open(&path).expect("a recording"), &mut Symbols::none());
+    assert_eq!((profile.waiting.len(), profile.lock_wait(), profile.warnings.len()), (0, 0, 0));
+}
+
+#[test]
+fn the_end_of_a_killed_program_is_noted() {
+    let mut file = Builder::new();
+    let header = file.header();
+    header.exited = 0.into();
+    header.last = 0.into();
+    header.last_monotonic = 0.into();
+    // Not a process that lives.
+    header.pid = 0x7fff_fff0;
+    let scratch = tempfile::tempdir().expect("scratch space");
+    let path = file.write(scratch.path()).expect("it is written");
+    let read = || profile(&Recording::open(&path).expect("a recording"), &mut Symbols::none());
+    let before = read();
+    assert_eq!((before.ended, before.duration), (model::Ended::Killed, 0));
+    note_end(scratch.path(), 0x7fff_fff0).expect("noted");
+    let after = read().duration;
+    assert!(after > 0);
+    note_end(scratch.path(), 0x7fff_fff0).expect("nothing more to note");
+    assert_eq!(read().duration, after);
+}

@@ -1,0 +1,78 @@
+//! The release that is a plain store.
+
+use spinpark_platform::Ordering::{AcqRel, Acquire, Release};
+use spinpark_sim::check::{Checker, Fault, Kind, Op};
+
+use super::harness::{OF_TEST, family, hangs, is_shown, never_ends, rejected};
+
+/// Of the lock word.
+const WAITERS: u64 = 1;
+const WRITER: u64 = 1 << 6;
+/// Of the queue lock.
+const LOCKED: u32 = 1;
+const ATTENTION: u32 = 4;
+
+/// A waiter records itself, and is what the lock's writer may wipe out.
+pub(crate) fn is_mark(op: &Op) -> bool {
+    op.kind == Kind::CompareExchangeWeak
+        && matches!(op.order, Release | AcqRel)
+        && op.value & (WAITERS | WRITER) == WAITERS | WRITER
+}
+
+#[test]
+fn no_fence() {
+    rejected(Checker::new(family("mutex_tight")).fault(Fault::NoFence), hangs);
+}
+
+/// The mark is wiped out, and nobody notices. (A thread that queues looks twice: after the fence, and for the head.)
+#[test]
+fn no_look_after_the_fence() {
+    rejected(Checker::new(family("condvar_tight")).fault(Fault::NoLook), never_ends);
+}
+
+/// The mark is never there when its thread looks: it tries for ever, or until the lock is free, and leaves a flag behind.
+#[test]
+fn the_mark_never_lasts() {
+    rejected(Checker::new(family("mutex_tight")).fault(Fault::NoWrite(is_mark)), |_| true);
+}
+
+#[test]
+fn a_fence_before_the_queue_is_locked() {
+    let locks = |op: &Op| op.is(Kind::CompareExchangeWeak, Acquire) && op.value == u64::from(LOCKED);
+    rejected(Checker::new(family("mutex_tight")).fault(Fault::FenceBefore(locks)), hangs);
+}
+
+/// Not a mutant: with the queue locked, the fence may as well come before the mark, which then lasts.
+#[test]
+fn a_fence_between_the_queue_lock_and_the_mark() {
+    let checker = Checker::new(family("mutex_tight")).fault(Fault::FenceBefore(is_mark));
+    let checker = checker.of_test(OF_TEST);
+    if !is_shown(checker)
+        && let Err(failing) = checker.sweep(0..1_000)
+    {
+        panic!("{failing}");
+    }
+}
+
+#[test]
+fn the_queue_is_unlocked_without_attention() {
+    let unlocks = |op: &Op| op.is(Kind::Swap, Release) && op.value == u64::from(ATTENTION);
+    rejected(Checker::new(family("mutex_tight")).fault(Fault::Clears(unlocks)), hangs);
+}
+
+#[test]
+fn a_release_that_ignores_attention() {
+    rejected(Checker::new(family("mutex_tight")).fault(Fault::Ignored(ATTENTION)), hangs);
+}
+
+#[test]
+fn a_release_that_ignores_the_queue_lock() {
+    rejected(Checker::new(family("mutex_tight")).fault(Fault::Ignored(LOCKED)), hangs);
+}
+
+/// A3: the release that ended the attention stores, where it must compare.
+#[test]
+fn attention_ends_without_the_compare_exchange() {
+    let releases = |op: &Op| op.is(Kind::CompareExchange, Release) && op.value == 0;
+    rejected(Checker::new(family("mutex_tight")).fault(Fault::Blind(releases)), hangs);
+}

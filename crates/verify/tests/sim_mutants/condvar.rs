@@ -1,0 +1,157 @@
+//! Condition variables.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use spinpark_locks::{RawCondvar, RawMutex, Waiter};
+use spinpark_platform::Ordering::Relaxed;
+use spinpark_platform::{Platform, Wait};
+use spinpark_sim::check::{
+    Checker, Family, Fault, Kind, Monitor, Mortal, Op, Program, order_of, tokens_of_2003,
+};
+use spinpark_sim::{Failure, Sim};
+use spinpark_verify::mutants::condvar_2003::{Forgetful, PlainRequeue};
+use spinpark_verify::mutants::monitor;
+
+use super::harness::{
+    accepted, corrupts_a_list, family, hangs, is_out_of_order, rejected, uses_what_is_gone,
+};
+
+/// A waiter on a condition variable has given up.
+const GIVEN_UP: u64 = 2;
+
+/// C1: a waiter that gives up does not claim its own wait, so a signal is spent on it.
+#[test]
+fn a_waiter_gives_up_without_a_claim() {
+    let claim = |op: &Op| op.is(Kind::CompareExchange, Relaxed) && op.value == GIVEN_UP;
+    rejected(Checker::new(family("condvar")).fault(Fault::NoWrite(claim)), corrupts_a_list);
+}
+
+/// C2: the wait releases the mutex before it is in line.
+#[test]
+fn a_waiter_queues_after_the_unlock() {
+    let build = |program: &mut Program| {
+        let pair = Mortal::new((RawMutex::<Sim>::new(), RawCondvar::<Sim>::new()));
+        program.name("pair", &pair);
+        let token = Rc::new(Cell::new(false));
+        let (theirs, there) = (pair.clone(), Rc::clone(&token));
+        program.thread(move || {
+            let (mutex, condvar) = &*theirs;
+            mutex.lock();
+            while !there.get() {
+                let waiter = Waiter::with_mutex(mutex);
+                mutex.unlock();
+                condvar.enqueue(&waiter);
+                waiter.sleep(None, Sim::<spinpark_sim::LinuxTuning>::futex_wait);
+                waiter.reacquire(condvar.finish(&waiter), mutex);
+            }
+            mutex.unlock();
+        });
+        program.thread(move || {
+            let (mutex, condvar) = &*pair;
+            mutex.lock();
+            token.set(true);
+            condvar.signal();
+            mutex.unlock();
+        });
+    };
+    rejected(Checker::new(Family { name: "a_waiter_queues_after_the_unlock", build }), hangs);
+}
+
+/// C3: the variable is destroyed right after the broadcast, with somebody who gave up still at work in it.
+#[test]
+fn destroyed_while_it_is_not_idle() {
+    let build = |program: &mut Program| {
+        let (mutex, condvar) = (Mortal::new(RawMutex::<Sim>::new()), Mortal::new(RawCondvar::<Sim>::new()));
+        program.name("condvar", &condvar);
+        program.name("mutex", &mutex);
+        let is_gone = Rc::new(Cell::new(false));
+        let (m, c, gone) = (mutex.clone(), condvar.clone(), Rc::clone(&is_gone));
+        program.thread(move || {
+            m.lock();
+            if !gone.get() {
+                let waiter = Waiter::with_mutex(&m);
+                c.enqueue(&waiter);
+                m.unlock();
+                waiter.sleep(None, |_, _, _| Wait::TimedOut);
+                waiter.reacquire(c.finish(&waiter), &m);
+            }
+            m.unlock();
+        });
+        program.thread(move || {
+            mutex.lock();
+            is_gone.set(true);
+            condvar.broadcast();
+            condvar.destroy();
+            mutex.unlock();
+        });
+    };
+    rejected(Checker::new(Family { name: "destroyed_while_it_is_not_idle", build }), uses_what_is_gone);
+}
+
+#[derive(Clone)]
+struct Told(Mortal<monitor::Monitor<Sim>>);
+
+impl Monitor for Told {
+    fn lock(&self) {
+        self.0.lock();
+    }
+    fn unlock(&self) {
+        self.0.unlock();
+    }
+    fn wait(&self) {
+        self.0.wait();
+    }
+    fn signal(&self) -> bool {
+        self.0.signal()
+    }
+    fn broadcast(&self) -> u32 {
+        self.0.broadcast()
+    }
+}
+
+/// The program of the family `condvar_order`.
+fn waits(program: &mut Program, error: monitor::Error) {
+    let monitor = Mortal::new(monitor::Monitor::<Sim>::new(error));
+    program.name("monitor", &monitor);
+    order_of(program, Told(monitor));
+}
+
+#[test]
+fn the_newest_wait_ends_first() {
+    let build = |program: &mut Program| waits(program, monitor::Error::NewestFirst);
+    rejected(Checker::new(Family { name: "newest_first", build }), is_out_of_order);
+}
+
+#[test]
+fn a_signal_ends_two_waits() {
+    let build = |program: &mut Program| waits(program, monitor::Error::OneTooMany);
+    rejected(Checker::new(Family { name: "one_too_many", build }), is_out_of_order);
+}
+
+#[test]
+fn a_broadcast_leaves_a_wait_out() {
+    let build = |program: &mut Program| waits(program, monitor::Error::OneTooFew);
+    rejected(
+        Checker::new(Family { name: "one_too_few", build }),
+        |failure| matches!(failure, Failure::Check(words) if words.contains("waits were ended")),
+    );
+}
+
+#[test]
+fn the_copy_with_its_order_is_right() {
+    accepted(Family { name: "waits", build: |program| waits(program, monitor::Error::None) });
+}
+
+/// Document 003's: who was moved to the internal lock takes it without the mark.
+#[test]
+fn a_moved_waiter_takes_the_lock_without_the_mark() {
+    let build = |program: &mut Program| tokens_of_2003::<PlainRequeue>(program, "plain requeue");
+    rejected(Checker::new(Family { name: "plain_requeue", build }), hangs);
+}
+
+#[test]
+fn the_kernel_unlocks_and_forgets_sleepers() {
+    let build = |program: &mut Program| tokens_of_2003::<Forgetful>(program, "forgetful");
+    rejected(Checker::new(Family { name: "forgetful", build }), hangs);
+}

@@ -1,0 +1,73 @@
+//! Mutexes.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use spinpark_locks::RawMutex;
+use spinpark_platform::Tuning;
+use spinpark_sim::check::{Checker, Family, Fault, Mortal, Program, patience_of};
+use spinpark_sim::{Sim, Tuned};
+
+use super::asymmetric::is_mark;
+use super::harness::{family, hangs, is_unfair, never_ends, rejected, uses_what_is_gone};
+
+#[test]
+fn wakes_are_lost() {
+    for name in ["mutex", "rwlock", "rwsem", "condvar", "condvar_2003"] {
+        rejected(Checker::new(family(name)).fault(Fault::NoWakes), hangs);
+    }
+}
+
+#[test]
+fn a_sleep_does_not_compare() {
+    for name in ["mutex", "rwlock", "rwsem", "condvar", "condvar_2003"] {
+        rejected(Checker::new(family(name)).fault(Fault::NoCompare), hangs);
+    }
+}
+
+/// W1: a waiter queues without its mark in the word, so the release does not look.
+#[test]
+fn a_waiter_queues_without_its_mark() {
+    let mutant = Checker::new(family("mutex")).fault(Fault::NoWrite(is_mark)).fault(Fault::NoLook);
+    rejected(mutant, never_ends);
+}
+
+/// R1: a release that looks at the mutex once more, after somebody else was let in.
+#[test]
+fn a_release_looks_back() {
+    let build = |program: &mut Program| {
+        let mutex = Mortal::new(RawMutex::<Sim>::new());
+        program.name("mutex", &mutex);
+        let users = Rc::new(Cell::new(0));
+        let threads = program.threads();
+        for _ in 0..threads {
+            let (mutex, users) = (mutex.clone(), Rc::clone(&users));
+            program.thread(move || {
+                mutex.lock();
+                users.set(users.get() + 1);
+                let is_last = users.get() == threads;
+                mutex.unlock();
+                if is_last {
+                    mutex.destroy();
+                } else {
+                    let _ = mutex.is_locked();
+                }
+            });
+        }
+    };
+    rejected(Checker::new(Family { name: "a_release_looks_back", build }), uses_what_is_gone);
+}
+
+/// Constants with which nobody ever demands the lock.
+#[derive(Debug)]
+enum Meek {}
+
+impl Tuned for Meek {
+    const TUNING: Tuning = Tuning { starvation_ns: u64::MAX, ..Tuning::LINUX };
+}
+
+#[test]
+fn nobody_demands() {
+    let build = |program: &mut Program| patience_of::<Meek>(program, &Tuning::LINUX);
+    rejected(Checker::new(Family { name: "nobody_demands", build }), is_unfair);
+}

@@ -1,0 +1,115 @@
+//! Queues: the queue lock, the spinners, first come first served.
+
+use std::rc::Rc;
+
+use spinpark_sim::check::{Checker, Family, Guard, Hold, Line, Mortal, Program};
+use spinpark_sim::{Sim, here};
+use spinpark_verify::mutants::barging::BargingLock;
+use spinpark_verify::mutants::osq::{self, Osq};
+use spinpark_verify::mutants::queue_lock::{self, QueueLock};
+
+use super::harness::{accepted, hangs, is_out_of_order, never_ends, rejected};
+
+pub(crate) fn queue_lock(program: &mut Program, error: queue_lock::Error) {
+    let lock = Mortal::new(QueueLock::<Sim>::new(error));
+    program.name("lock", &lock);
+    let guard = Rc::new(Guard::new());
+    for _ in 0..program.threads() {
+        let (lock, guard, rounds) = (lock.clone(), Rc::clone(&guard), program.rounds());
+        program.thread(move || {
+            for _ in 0..rounds {
+                lock.lock();
+                guard.visit(Hold::Alone);
+                lock.unlock();
+            }
+        });
+    }
+}
+
+macro_rules! queue_locks {
+    ($($name:ident: $error:ident,)*) => {$(
+        #[test]
+        fn $name() {
+            let build = |program: &mut Program| queue_lock(program, queue_lock::Error::$error);
+            rejected(Checker::new(Family { name: stringify!($name), build }), hangs);
+        }
+    )*};
+}
+
+queue_locks! {
+    a_woken_waiter_locks_with_the_uncontended_value: RelocksUncontended,
+    a_sleeper_does_not_say_so: SleepsUnmarked,
+    an_unlock_wakes_first: WakesBeforeUnlock,
+}
+
+fn spinners(program: &mut Program, error: osq::Error) {
+    let queue = Mortal::new(Osq::<Sim>::new(error));
+    program.name("osq", &queue);
+    program.watch_order(&queue);
+    let (guard, line) = (Rc::new(Guard::new()), Rc::new(Line::of_those_who_stay()));
+    for _ in 0..program.threads() {
+        let (queue, guard, line, rounds) =
+            (queue.clone(), Rc::clone(&guard), Rc::clone(&line), program.rounds());
+        program.thread(move || {
+            for _ in 0..rounds {
+                let mut polls = [0, 1, 3, u64::MAX][here::random(4) as usize];
+                let stays = || {
+                    polls = polls.saturating_sub(1);
+                    polls > 0
+                };
+                queue.enter(stays, || {
+                    line.serve();
+                    guard.visit(Hold::Alone);
+                });
+            }
+        });
+    }
+}
+
+macro_rules! spinner_queues {
+    ($($name:ident: $error:ident,)*) => {$(
+        #[test]
+        fn $name() {
+            let build = |program: &mut Program| spinners(program, osq::Error::$error);
+            rejected(Checker::new(Family { name: stringify!($name), build }), never_ends);
+        }
+    )*};
+}
+
+spinner_queues! {
+    a_spinner_that_leaves_does_not_look_at_the_head: StepAWithoutHead,
+    a_spinner_that_leaves_does_not_wait_for_its_successor: StepBWithoutWait,
+    a_spinner_that_leaves_stays_in_its_predecessor: NoStepA,
+}
+
+fn in_line(program: &mut Program, barges: bool) {
+    let lock = Mortal::new(BargingLock::<Sim>::new(barges));
+    program.name("lock", &lock);
+    program.watch_order(&lock);
+    let (guard, line) = (Rc::new(Guard::new()), Rc::new(Line::of_all()));
+    for _ in 0..program.threads() {
+        let (lock, guard, line) = (lock.clone(), Rc::clone(&guard), Rc::clone(&line));
+        let rounds = program.rounds();
+        program.thread(move || {
+            for _ in 0..rounds {
+                lock.with(|| {
+                    line.serve();
+                    guard.visit(Hold::Alone);
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn a_newcomer_goes_first() {
+    let build = |program: &mut Program| in_line(program, true);
+    rejected(Checker::new(Family { name: "barging", build }), is_out_of_order);
+}
+
+#[test]
+fn the_copies_are_right() {
+    accepted(Family { name: "queue_lock", build: |program| queue_lock(program, queue_lock::Error::None) });
+    accepted(Family { name: "spinners", build: |program| spinners(program, osq::Error::None) });
+    accepted(Family { name: "in_line", build: |program| in_line(program, false) });
+}
