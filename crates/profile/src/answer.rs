@@ -5,8 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::classes::by_class;
 use crate::model::{Detail, Ended, Kind, Lock, LocksOf, PlaceId, Profile, Role};
+use crate::names::Names;
 use crate::stuck;
+use crate::text::fit;
 use crate::units::{count, percent, time};
 
 /// With less of the threads' time than this, waiting is not what makes a program slow.
@@ -15,6 +18,9 @@ const SMALL_SHARE: f64 = 0.02;
 const SMALL_WAITERS: f64 = 0.05;
 /// A holder or waiter with less of a lock's waiting than this is not the one to name.
 const NAMED: f64 = 0.25;
+
+/// A name in a sentence is not longer.
+const LONGEST: usize = 44;
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +56,7 @@ pub fn answer(profile: &Profile) -> Answer {
     details.extend(first.as_ref().and_then(|_| stuck::of_deadlocks(profile)));
     let headline = match top {
         _ if profile.locks.is_empty() => nothing(profile),
-        None => String::from("No thread had to wait for a lock."),
+        None => nobody(profile),
         Some(top) => {
             let sentence = blame(profile, top, waited);
             if is_small {
@@ -97,12 +103,40 @@ pub fn answer(profile: &Profile) -> Answer {
     Answer { headline, details, share_of_time, waiters, is_small, lock: top.map(|lock| lock.id) }
 }
 
+/// Good news; if it is.
+fn nobody(profile: &Profile) -> String {
+    let lock = match profile.locks_of {
+        LocksOf::Library => "lock of the library",
+        _ => "pthread lock",
+    };
+    match (is_partial(profile), profile.ended) {
+        (true, _) => {
+            format!("Nothing is known: no wait for a {lock} was recorded, but not everything could be.")
+        }
+        (_, Ended::Running) => format!("No thread has waited for a {lock} so far."),
+        _ => format!("No thread waited for a {lock}: locks are not what makes this program slow."),
+    }
+}
+
+/// Whether records are missing that could change the answer.
+pub(crate) fn is_partial(profile: &Profile) -> bool {
+    profile.dropped > 0 || profile.warnings.iter().any(|warning| is_loss(warning))
+}
+
+/// Whether a warning says that records are missing.
+pub(crate) fn is_loss(warning: &str) -> bool {
+    warning.contains(" was cut short") || warning.contains(" were left out")
+}
+
 /// Why there may be nothing.
 fn nothing(profile: &Profile) -> String {
     let reason = match (profile.detail, profile.locks_of) {
         (Detail::Off, _) => "recording was off",
+        _ if is_partial(profile) => return nobody(profile),
+        (Detail::Contended, LocksOf::Library) => return nobody(profile),
         (Detail::Contended, _) => {
-            "no thread had to wait for a lock, and with the detail `contended` nothing else is recorded"
+            return nobody(profile)
+                + " Others are not seen, and nothing is known of them: those of Rust's std and Go, and a program's own.";
         }
         (_, LocksOf::Library) => "no lock of the library was used while it was recorded",
         _ => {
@@ -141,6 +175,11 @@ fn shown(number: f64) -> String {
 /// `87 % of all waiting is on one mutex, `cache_lock`, held by `store_update` while `flush` waits.`
 fn blame(profile: &Profile, top: &Lock, waited: u64) -> String {
     let share = top.lock_wait() as f64 / waited as f64;
+    if share < 0.5
+        && let Some(class) = blame_class(&by_class(profile), waited)
+    {
+        return class;
+    }
     let lock = named(top);
     let start = match share {
         share if top.kind == Kind::Condvar => {
@@ -159,20 +198,46 @@ fn blame(profile: &Profile, top: &Lock, waited: u64) -> String {
             top.kind.noun()
         ),
     };
-    let most = |place: fn(&crate::model::Pair) -> Option<PlaceId>| {
+    format!("{start}{}.", who(profile, top))
+}
+
+/// `75 % of all waiting is on the 16 locks of `shard`, …`: if locks that are made or named together lead, where no single one does.
+fn blame_class(classes: &Profile, waited: u64) -> Option<String> {
+    let top = classes.locks.first()?;
+    let share = top.lock_wait() as f64 / waited as f64;
+    let (class, count) = top.label.strip_suffix(" locks)")?.rsplit_once(" (")?;
+    let named = named(&Lock { label: class.to_owned(), ..top.clone() });
+    let of = if named.starts_with('`') { "of " } else { "" };
+    let share = if share == 1.0 { String::from("All") } else { format!("{} of all", percent(share)) };
+    (top.lock_wait() as f64 >= 0.5 * waited as f64)
+        .then(|| format!("{share} waiting is on the {count} locks {of}{named}{}.", who(classes, top)))
+}
+
+/// `, held by `store_update` while `flush` waits`.
+fn who(profile: &Profile, top: &Lock) -> String {
+    let names = Names::of(&profile.places);
+    let most_by = |place: fn(&crate::model::Pair) -> Option<PlaceId>, name: &dyn Fn(PlaceId) -> String| {
         let mut sums: BTreeMap<String, u64> = BTreeMap::new();
         let pairs = profile.pairs.iter().filter(|pair| pair.lock == top.id && pair.role.is_lock());
         for pair in pairs {
-            if let Some(place) = place(pair).and_then(|place| profile.places.get(place)) {
-                *sums.entry(place.function()).or_default() += pair.wait_total;
+            if let Some(place) = place(pair) {
+                *sums.entry(name(place)).or_default() += pair.wait_total;
             }
         }
         let (name, sum) = sums.into_iter().max_by_key(|(_, sum)| *sum)?;
         let share = sum as f64 / top.lock_wait() as f64;
-        (share >= NAMED).then_some((name, share))
+        (share >= NAMED).then(|| (fit(&name, LONGEST), share))
+    };
+    let plain = |place: PlaceId| {
+        profile.places.get(place).map_or_else(|| String::from("?"), crate::model::Place::function)
+    };
+    // Who calls a wrapper says more than the wrapper; but not if that is everybody.
+    let most = |place| {
+        let with_caller = |place| if names.is_wrapper(place) { names.function(place) } else { plain(place) };
+        most_by(place, &with_caller).or_else(|| most_by(place, &plain))
     };
     let part = |share: f64| if share < 0.75 { format!(" ({})", percent(share)) } else { String::new() };
-    let end = match (most(|pair| pair.holder), most(|pair| Some(pair.waiter))) {
+    match (most(|pair| pair.holder), most(|pair| Some(pair.waiter))) {
         (Some((holder, held)), Some((waiter, _))) if holder == waiter => {
             format!(", held by `{holder}`{} while other threads wait in it", part(held))
         }
@@ -182,8 +247,7 @@ fn blame(profile: &Profile, top: &Lock, waited: u64) -> String {
         (Some((holder, held)), None) => format!(", held by `{holder}`{} while others wait", part(held)),
         (None, Some((waiter, waited))) => format!("; `{waiter}` waits for it{}", part(waited)),
         (None, None) => String::new(),
-    };
-    format!("{start}{end}.")
+    }
 }
 
 /// The label in quotes; a label that says what kind it is without the kind.
@@ -197,10 +261,10 @@ pub(crate) fn named(lock: &Lock) -> String {
             let (function, line) = place
                 .split_once(" (")
                 .map_or((place, String::new()), |(function, line)| (function, format!(" ({line}")));
-            format!("{word} `{function}`{line}")
+            format!("{word} `{}`{line}", fit(function, LONGEST))
         }
         Some(("at", address)) => format!("at {address}"),
-        _ => format!("`{label}`"),
+        _ => format!("`{}`", fit(label, LONGEST)),
     }
 }
 
@@ -231,6 +295,10 @@ fn others(profile: &Profile, waited: u64) -> Option<String> {
         is_needed
     };
     let most = waits.iter().take_while(is_needed).count();
+    // That all locks have all of it says nothing.
+    if most == waits.len() {
+        return None;
+    }
     Some(format!(
         "{most} of {} locks that were waited for have {} of it.",
         count(waits.len() as u64),

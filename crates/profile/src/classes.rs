@@ -113,7 +113,7 @@ fn add_held(sum: &mut Held, other: &Held) {
     sum.total_error = (sum.total_error as f64).hypot(other.total_error as f64).ceil() as u64;
 }
 
-fn add_site(sum: &mut Site, other: &Site) {
+pub(crate) fn add_site(sum: &mut Site, other: &Site) {
     sum.acquisitions += other.acquisitions;
     sum.contended += other.contended;
     sum.wait_total += other.wait_total;

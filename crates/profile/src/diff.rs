@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::classes::by_class;
 use crate::model::{Detail, Kind, Lock, LocksOf, Profile, Role};
 use crate::text::Style;
-use crate::text::{render, wrap};
+use crate::text::{fit, render, wrap};
 use crate::units::{percent, ratio, short_count, time, time_or_dash};
 
 /// The comparison of two profiles.
@@ -148,12 +148,13 @@ fn warnings(before: &Profile, after: &Profile) -> Vec<String> {
              with `--detail sampled` to compare them.",
         ));
     }
-    let name = |profile: &Profile| profile.program.rsplit('/').next().unwrap_or_default().to_owned();
-    if name(before) != name(after) {
+    let shares = (share(before), share(after));
+    let sums = (before.lock_wait(), after.lock_wait());
+    if sums.0 > 0 && sums.1 > 0 && (sums.1 > sums.0) != (shares.1 > shares.0) && !is_small(sums.0, sums.1) {
         warnings.push(format!(
-            "They are profiles of different programs, {} and {}.",
-            name(before),
-            name(after)
+            "One run had more time: as a part of the threads' time, waiting went from {} to {}.",
+            percent(shares.0),
+            percent(shares.1)
         ));
     }
     if before.dropped + after.dropped > 0 {
@@ -174,6 +175,14 @@ pub fn text(diff: &Diff, before: &Profile, after: &Profile, style: Style) -> Str
     let sentence = match wait {
         (0, 0) => String::from("No thread waited for a lock in either."),
         (before, after) if before == after => String::from("Threads waited for locks just as long."),
+        (before, after) if is_small(before, after) => format!(
+            "Threads waited about as long for locks: {} instead of {} ({}). One run each cannot tell changes of less than \
+             {}.",
+            time(after as f64),
+            time(before as f64),
+            ratio(before, after),
+            percent(SMALL)
+        ),
         (before, after) => {
             let word = if after < before { "less" } else { "more" };
             let how_much = match ratio(before, after).as_str() {
@@ -184,17 +193,28 @@ pub fn text(diff: &Diff, before: &Profile, after: &Profile, style: Style) -> Str
             format!("Threads waited {word} for locks: {how_much}.")
         }
     };
+    let is_one = before.program == after.program;
+    let name = |profile: &Profile| match is_one {
+        true => String::new(),
+        false => format!("{}, ", fit(profile.program.rsplit('/').next().unwrap_or_default(), 40)),
+    };
     let ran = format!(
-        "Before: {}, {}, {} of its threads' time waited; after: {}, {}, {}.",
+        "Before: {}{}, {}, {} of its threads' time waited; after: {}{}, {}, {}.",
+        name(before),
         time(diff.durations.0 as f64),
         words(before),
-        share(before),
+        percent(share(before)),
+        name(after),
         time(diff.durations.1 as f64),
         words(after),
-        share(after),
+        percent(share(after)),
     );
-    let header =
-        ["lock", "wait\nbefore", "\nafter", "\nratio", "waits\nbefore", "\nafter", "held\nbefore", "\nafter"];
+    let is_wide = style.width >= 100;
+    let mut header = vec!["lock", "wait\nbefore", "\nafter", "\nratio"];
+    // Runs may differ in length and threads.
+    header.extend(is_wide.then_some(["of time\nbefore", "\nafter"]).into_iter().flatten());
+    header.extend(["waits\nbefore", "\nafter", "held\nbefore", "\nafter"]);
+    let times = (before.thread_time(), after.thread_time());
     let changed = diff.locks.iter().filter(|lock| lock.role.is_lock());
     let row = |lock: &LockChange| {
         let (change, role) = (&lock.change, lock.role);
@@ -203,19 +223,27 @@ pub fn text(diff: &Diff, before: &Profile, after: &Profile, style: Style) -> Str
         } else {
             lock.label.clone()
         };
-        vec![
+        let mut row = vec![
             name,
             time_or_dash(change.wait.0),
             time_or_dash(change.wait.1),
-            ratio(change.wait.0, change.wait.1),
-            short_count(change.contended.0),
-            short_count(change.contended.1),
-            time_or_dash(change.hold.0),
-            time_or_dash(change.hold.1),
-        ]
+            match change.wait {
+                (0, 1..) => String::from("from 0"),
+                (1.., 0) => String::from("to 0"),
+                (before, after) => ratio(before, after),
+            },
+        ];
+        row.extend(is_wide.then(|| part(change.wait.0, times.0)));
+        row.extend(is_wide.then(|| part(change.wait.1, times.1)));
+        row.extend([short_count(change.contended.0), short_count(change.contended.1)]);
+        row.extend([time_or_dash(change.hold.0), time_or_dash(change.hold.1)]);
+        row
     };
     let mut parts = vec![format!("{}\n{}\n", wrap(&sentence, style.width, 0), wrap(&ran, style.width, 0))];
     parts.push(render(style, "Locks, by the change of waiting", &header, 1, (changed, row)));
+    if !diff.locks.is_empty() {
+        parts.push(wrap(&notes(before, after), style.width, 2) + "\n");
+    }
     parts.push(
         diff.warnings.iter().map(|text| wrap(&format!("Warning: {text}"), style.width, 2) + "\n").collect(),
     );
@@ -223,7 +251,45 @@ pub fn text(diff: &Diff, before: &Profile, after: &Profile, style: Style) -> Str
     parts.join("\n")
 }
 
-fn share(profile: &Profile) -> String {
+/// What the columns are.
+fn notes(before: &Profile, after: &Profile) -> String {
+    let of = |profile: &Profile| match profile.detail {
+        Detail::Off => "nothing was recorded",
+        Detail::Contended => "only after waits",
+        Detail::Sampled => "estimated from samples",
+        Detail::Full => "all of it",
+    };
+    let held = match (of(before), of(after)) {
+        (before, after) if before == after => before.to_owned(),
+        (before, after) => format!("before: {before}; after: {after}"),
+    };
+    let absent = match [before, after].iter().any(|profile| profile.detail == Detail::Contended) {
+        true => {
+            " A lock that was waited for in one run only is there in the other, too, as a rule: with the detail \
+                 `contended` it is seen only when somebody waits."
+        }
+        false => "",
+    };
+    format!("Held: time held in all, by all threads ({held}).{absent}")
+}
+
+/// Changes that are smaller than this mean nothing with one run each.
+const SMALL: f64 = 0.2;
+
+fn is_small(before: u64, after: u64) -> bool {
+    before > 0 && (after as f64 / before as f64 - 1.0).abs() < SMALL
+}
+
+/// As a part of the time of all threads.
+fn part(time: u64, threads: u64) -> String {
+    match time {
+        0 => String::from("–"),
+        _ if threads == 0 => String::from("?"),
+        time => percent((time as f64 / threads as f64).min(1.0)),
+    }
+}
+
+fn share(profile: &Profile) -> f64 {
     let time = profile.thread_time();
-    if time == 0 { String::from("0 %") } else { percent((profile.lock_wait() as f64 / time as f64).min(1.0)) }
+    if time == 0 { 0.0 } else { (profile.lock_wait() as f64 / time as f64).min(1.0) }
 }

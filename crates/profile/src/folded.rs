@@ -77,7 +77,8 @@ fn holders(profile: &Profile, pairs: &Pairs<'_>, waiter: Use, all: u64) -> Vec<(
     let mut found: Vec<(String, u64)> = Vec::new();
     for pair in pairs.get(&waiter).into_iter().flatten() {
         let holder = pair.holder.and_then(|holder| profile.places.get(holder));
-        let name = holder.map_or_else(|| String::from("?"), |holder| clean(&holder.function()));
+        let name = holder.and_then(|holder| holder.frames.first());
+        let name = name.map_or_else(|| String::from("?"), |frame| clean(&frame.short()));
         let waited = pair.wait_total.min(rest);
         rest -= waited;
         found.push((name, waited));

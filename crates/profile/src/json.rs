@@ -116,6 +116,8 @@ pub fn load(path: &Path, symbols: &mut Symbols) -> Result<Loaded, ReadError> {
             found.recordings
         }
         Err(ReadError::Empty(_)) if !saved.is_empty() => Vec::new(),
+        // What is there says more than what is not.
+        Err(ReadError::Empty(_)) if !broken.is_empty() => return Err(broken.remove(0)),
         Err(error) => return Err(error),
     };
     let mut profiles = saved;

@@ -3,6 +3,7 @@
 //! | module      | what it has                                                                     |
 //! |-------------|---------------------------------------------------------------------------------|
 //! | [`model`]   | a [`Profile`](model::Profile): the contract between reading and showing          |
+//! | [`names`]   | what functions and places are called                                            |
 //! | [`read`]    | recordings, `PID.spinprof`                                                       |
 //! | [`symbols`] | functions and lines                                                             |
 //! | [`json`]    | profiles as JSON; [`json::load`] reads whatever there is                         |
@@ -22,6 +23,7 @@ pub mod folded;
 pub mod html;
 pub mod json;
 pub mod model;
+pub mod names;
 pub mod pprof;
 pub mod read;
 pub mod stuck;

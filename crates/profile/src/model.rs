@@ -31,6 +31,9 @@ pub struct Profile {
     pub duration: u64,
     /// How it ended.
     pub ended: Ended,
+    /// What ended it, if that is known: words that follow *it*, such as `was killed by SIGKILL`.
+    #[serde(default)]
+    pub ended_by: Option<String>,
     /// How much was recorded.
     pub detail: Detail,
     /// One in so many uncontended acquisitions was timed, with the detail `sampled`.

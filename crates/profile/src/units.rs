@@ -14,6 +14,17 @@ pub fn time_or_dash(ns: u64) -> String {
     if ns == 0 { String::from("–") } else { time(ns as f64) }
 }
 
+/// In one line, and harmless for a terminal: what is no character to be seen is escaped, `\\n`.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    let is_bad = |c: char| c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if !text.contains(is_bad) {
+        return text.to_owned();
+    }
+    let shown = |c: char| if is_bad(c) { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(shown).collect()
+}
+
 /// A count: `1,234,567`.
 #[must_use]
 pub fn count(number: u64) -> String {
@@ -77,6 +88,7 @@ mod tests {
     fn numbers() {
         let shown = [0.0, 7.25, 17.0, 12_345.0, 1e6, 12.3e9].map(time);
         assert_eq!(shown, ["0 ns", "7.25 ns", "17 ns", "12.3 µs", "1.00 ms", "12.300 s"]);
+        assert_eq!(one_line("a\nb\t\u{1b}[31mµ"), r"a\nb\t\u{1b}[31mµ");
         assert_eq!([0, 999, 1_000, 2_000_000].map(count), ["0", "999", "1,000", "2,000,000"]);
         let shown = [9_999, 12_345, 999_499, 999_500, 1_234_567, 2_000_000_000].map(short_count);
         assert_eq!(shown, ["9,999", "12.3 k", "999 k", "1.00 M", "1.23 M", "2.00 G"]);

@@ -1,6 +1,7 @@
 //! What things of the model are called, and what tables ask of them.
 
 use crate::model::{Frame, Held, Kind, Lock, Place, PlaceId, Profile, Role, RoleStats, Site, Times};
+use crate::names::for_people;
 
 impl Profile {
     /// The lock with this number.
@@ -56,7 +57,13 @@ impl Lock {
             Some((label, number)) if is_number(number) => label,
             _ => &self.label,
         };
-        // Parts of one variable: `table+0x40`.
+        // Elements and parts of one variable: `table[3]`, `table+0x40`.
+        if let Some((variable, number)) = label.strip_suffix(']').and_then(|label| label.rsplit_once('['))
+            && !variable.is_empty()
+            && is_number(number)
+        {
+            return variable;
+        }
         match label.rsplit_once("+0x") {
             Some((variable, digits))
                 if !variable.contains(' ') && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) =>
@@ -162,19 +169,25 @@ impl Place {
     pub fn label(&self) -> String {
         let Some(frame) = self.frames.first() else { return String::from("?") };
         match (&frame.function, &frame.source) {
-            (Some(_), Some(_)) => format!("{} ({})", frame.short(), frame.position()),
-            _ => frame.short(),
+            (Some(_), Some(_)) => format!("{} ({})", frame.shown(), frame.position()),
+            _ => frame.shown(),
         }
     }
 
     /// The function, or `module+0x1234`: of the innermost frame.
     #[must_use]
     pub fn function(&self) -> String {
-        self.frames.first().map_or_else(|| String::from("?"), Frame::short)
+        self.frames.first().map_or_else(|| String::from("?"), Frame::shown)
     }
 }
 
 impl Frame {
+    /// The function for people, [`for_people`], or `module+0x1234`.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        self.function.as_deref().map_or_else(|| self.short(), for_people)
+    }
+
     /// The function without its parameters, or `module+0x1234`.
     #[must_use]
     pub fn short(&self) -> String {
@@ -204,10 +217,17 @@ pub fn short(function: &str) -> &str {
             from = from.max(at + skipped.len());
         }
     }
+    // The angles of `operator<<` are none.
+    let signs = |at: usize| function[at..].find(|c| !"<>=-".contains(c)).unwrap_or(function.len() - at);
+    let operators = function.match_indices("operator").map(|(at, word)| at + word.len());
+    if let Some(at) = operators.into_iter().find(|at| signs(*at) > 0) {
+        from = from.max(at + signs(at));
+    }
     for (at, character) in function.char_indices().skip_while(|(at, _)| *at < from) {
         match character {
             '<' => angles += 1,
-            '>' => angles = angles.saturating_sub(1),
+            // Not that of `fn() -> T`.
+            '>' if !function[..at].ends_with('-') => angles = angles.saturating_sub(1),
             '(' if angles == 0 && at > 0 => return &function[..at],
             _ => {}
         }
@@ -227,6 +247,8 @@ mod tests {
             ("std::vector<void (*)(int)>::push(int)", "std::vector<void (*)(int)>::push"),
             ("(anonymous namespace)::work(int)", "(anonymous namespace)::work"),
             ("A::operator()(int) const", "A::operator()"),
+            ("operator<< <A>(std::ostream&, A)", "operator<< <A>"),
+            ("A<fn() -> u32>::run(int)", "A<fn() -> u32>::run"),
             ("<T as core::fmt::Debug>::fmt", "<T as core::fmt::Debug>::fmt"),
             ("store::{closure#0}", "store::{closure#0}"),
         ] {

@@ -2,7 +2,7 @@
 
 use spinpark_profile::answer::answer;
 use spinpark_profile::classes::by_class;
-use spinpark_profile::model::{Cost, Detail, Kind, Profile, Role};
+use spinpark_profile::model::{Cost, Detail, Ended, Frame, Kind, Lock, Profile, Role};
 use spinpark_profile::testing::{named, store};
 use spinpark_profile::text::{self, Style};
 
@@ -81,7 +81,7 @@ fn rows_that_are_left_out_are_counted() {
 
 #[test]
 fn freebsd_columns() {
-    insta::assert_snapshot!(text::freebsd(&profile()));
+    insta::assert_snapshot!(text::freebsd(&profile(), Style::PLAIN));
 }
 
 #[test]
@@ -110,7 +110,10 @@ fn idle_workers_are_not_contention() {
     profile.locks.retain(|lock| lock.kind == Kind::Condvar);
     profile.locks[0].roles.retain(|stats| stats.role == Role::Signal);
     let answer = answer(&profile);
-    assert_eq!(answer.headline, "No thread had to wait for a lock.");
+    assert!(
+        answer.headline.starts_with("No thread waited for a pthread lock: locks are not what"),
+        "{answer:?}"
+    );
     assert_eq!((answer.share_of_time, answer.lock), (0.0, None));
     assert!(answer.details[0].contains("4.000 s for signals"), "{:?}", answer.details);
 }
@@ -139,7 +142,16 @@ fn nothing_to_see() {
     profile.pairs.clear();
     assert!(answer(&profile).headline.contains("the program called no pthread lock"));
     profile.detail = Detail::Contended;
-    assert!(answer(&profile).headline.contains("with the detail `contended`"));
+    let good = answer(&profile).headline;
+    assert!(good.starts_with("No thread waited for a pthread lock: locks are not what makes"), "{good}");
+    assert!(good.contains("Rust's std and Go"), "{good}");
+    profile.dropped = 7;
+    let unknown = answer(&profile).headline;
+    assert!(unknown.starts_with("Nothing is known"), "{unknown}");
+    let warned = text::report(&profile, NARROW);
+    let at = |what: &str| warned.find(what).expect(what);
+    assert!(at("7 records did not fit") < at("Nothing is known"), "before the answer: {warned}");
+    profile.dropped = 0;
     let report = text::report(&profile, NARROW);
     assert!(!report.contains('─'), "no tables: {report}");
 }
@@ -157,4 +169,62 @@ fn no_lock_stands_out() {
     let answer = answer(&profile);
     assert!(answer.headline.starts_with("No lock stands out: the most waiting, "), "{answer:?}");
     assert!(answer.details.iter().any(|detail| detail.contains("9 of 15 locks")), "{answer:?}");
+}
+
+#[test]
+fn a_class_leads() {
+    let mut profile = profile();
+    let cache = profile.locks[0].clone();
+    profile.locks.truncate(1);
+    profile.locks[0].label = String::from("shard[0]");
+    for number in 1..4 {
+        let label = format!("shard[{number}]");
+        profile.locks.push(Lock { id: 100 + number, label, ..cache.clone() });
+    }
+    let answer = answer(&profile);
+    assert!(answer.headline.starts_with("All waiting is on the 4 locks of `shard`"), "{answer:?}");
+    assert!(!answer.details.iter().any(|detail| detail.contains("4 of 4 locks")), "{answer:?}");
+}
+
+/// Control characters do nothing to a terminal.
+#[test]
+fn names_are_harmless() {
+    let mut profile = profile();
+    profile.arguments = vec![String::from("sh"), String::from("-c"), String::from("a\nb\x1b[31m")];
+    profile.locks[0].label = String::from("evil\nlock\x1b]0;title\x07");
+    for view in [text::report(&profile, Style::PLAIN), text::freebsd(&profile, Style::PLAIN)] {
+        assert!(!view.contains('\x1b') && !view.contains('\x07'), "{view:?}");
+        fits(&view, 100);
+    }
+    assert!(text::report(&profile, NARROW).contains(r"sh -c a\nb\u{1b}[31m (process 4242)"));
+}
+
+#[test]
+fn what_ended_it() {
+    let mut profile = profile();
+    profile.ended = Ended::Killed;
+    assert!(text::report(&profile, Style::PLAIN).contains("killed or replaced"));
+    profile.ended_by = Some(String::from("ended after 2.00 s, as asked"));
+    let report = text::report(&profile, Style::PLAIN);
+    assert!(report.contains("3 threads, ended after 2.00 s, as asked;"), "{report}");
+}
+
+/// A wrapper of the program's own is the innermost function of all places; those that differ far out only are one row.
+#[test]
+fn wrappers_have_their_callers() {
+    let mut profile = profile();
+    let frame = profile.places[0].frames[0].clone();
+    let named = |name: &str| Frame { function: Some(String::from(name)), source: None, ..frame.clone() };
+    for (number, place) in profile.places.iter_mut().enumerate() {
+        let caller = if number % 2 == 0 { "load" } else { "store" };
+        let names = ["my_mutex_lock", caller, "run", "thread", &number.to_string()];
+        place.frames = names.map(&named).into();
+    }
+    for table in [text::blocking(&profile, Style::PLAIN), text::sites(&profile, Style::PLAIN)] {
+        assert!(table.contains("my_mutex_lock < ") && !table.contains("my_mutex_lock  "), "{table}");
+        let rows: Vec<&str> = table.lines().filter(|line| line.contains("cache_lock")).collect();
+        assert!(rows.len() <= 4, "at most one of each: {table}");
+    }
+    let headline = answer(&profile).headline;
+    assert!(headline.contains("held by `my_mutex_lock < "), "{headline}");
 }

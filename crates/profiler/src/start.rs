@@ -9,7 +9,7 @@
 //!
 //! | variable                  | effect                                                                          |
 //! |---------------------------|---------------------------------------------------------------------------------|
-//! | `SPINPARK_PROFILE_DIR`    | the directory in which the file is created; without it nothing is recorded       |
+//! | `SPINPARK_PROFILE_DIR`    | the directory in which the file is created, made if need be; without it nothing is recorded |
 //! | `SPINPARK_PROFILE_DETAIL` | `off`, `contended` (the default), `sampled` or `full`                            |
 
 use core::ffi::{CStr, c_int, c_void};
@@ -77,6 +77,13 @@ extern "C" fn initialise() {
     watch::start();
     cancel::start();
     RECORDER.prepare();
+    // Once: a forked child does not say it again.
+    if variable(c"SPINPARK_PROFILE_DETAIL").is_some_and(|name| known(name).is_none()) {
+        raw::write(
+            libc::STDERR_FILENO,
+            b"spinpark: SPINPARK_PROFILE_DETAIL is none of off, contended, sampled, full; it is taken as contended\n",
+        );
+    }
     // SAFETY: registers a function that is sound to run in a forked child. Without memory it fails; then a child writes to
     // its parent's file.
     unsafe { libc::pthread_atfork(None, None, Some(in_forked_child)) };
@@ -86,7 +93,8 @@ extern "C" fn initialise() {
 /// Creates the file and begins to record.
 fn record() {
     let Some(directory) = variable(c"SPINPARK_PROFILE_DIR") else { return };
-    let detail = detail(variable(c"SPINPARK_PROFILE_DETAIL"));
+    let detail = variable(c"SPINPARK_PROFILE_DETAIL").and_then(known).unwrap_or(Detail::Contended);
+    raw::make_directory(directory);
     let settings = Settings { directory, detail, locks: locks(), sample_every: SAMPLE_EVERY };
     if RECORDER.start(&settings).is_ok() {
         exports::install(detail);
@@ -95,13 +103,14 @@ fn record() {
     }
 }
 
-fn detail(name: Option<&CStr>) -> Detail {
-    match name.map_or(b"".as_slice(), CStr::to_bytes) {
+fn known(name: &CStr) -> Option<Detail> {
+    Some(match name.to_bytes() {
         b"off" => Detail::Off,
+        b"" | b"contended" => Detail::Contended,
         b"sampled" => Detail::Sampled,
         b"full" => Detail::Full,
-        _ => Detail::Contended,
-    }
+        _ => return None,
+    })
 }
 
 /// Whose locks they are; spinpark's are asked to tell what they do.

@@ -1,10 +1,10 @@
 //! Sentences.
 
-/// Breaks `text` at blanks into lines of at most `width`; further lines are indented.
+/// Breaks `text` at blanks into lines of at most `width`; further lines are indented. A number keeps its unit: `48 %`.
 #[must_use]
 pub fn wrap(text: &str, width: usize, indent: usize) -> String {
     let mut lines = vec![String::new()];
-    for word in text.split(' ') {
+    for word in words(text) {
         let last = lines.last().map_or(0, |line| line.chars().count());
         if last > 0 && last + 1 + word.chars().count() > width {
             lines.push(" ".repeat(indent) + word);
@@ -18,6 +18,26 @@ pub fn wrap(text: &str, width: usize, indent: usize) -> String {
     lines.join("\n")
 }
 
+/// What stands together, between blanks.
+fn words(text: &str) -> Vec<&str> {
+    let mut words: Vec<&str> = Vec::new();
+    let mut start = 0;
+    for part in text.split(' ') {
+        let end = start + part.len();
+        let unit = part.trim_end_matches(['.', ',', ';', ':', ')', ']']);
+        match words.last_mut() {
+            Some(number) if number.ends_with(|c: char| c.is_ascii_digit()) && UNITS.contains(&unit) => {
+                *number = &text[start - 1 - number.len()..end];
+            }
+            _ => words.push(part),
+        }
+        start = end + 1;
+    }
+    words
+}
+
+const UNITS: [&str; 6] = ["%", "s", "ms", "µs", "ns", "×"];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -29,5 +49,7 @@ mod tests {
         assert!(wrapped.lines().skip(1).all(|line| line.starts_with("  word")));
         assert_eq!(wrap("one two three", 8, 2), "one two\n  three");
         assert_eq!(wrap("short", 100, 2), "short");
+        assert_eq!(wrap("waited 48 %.", 10, 0), "waited\n48 %.");
+        assert_eq!(wrap("took 1.2 ms, 3 s in all", 10, 0), "took\n1.2 ms,\n3 s in all");
     }
 }

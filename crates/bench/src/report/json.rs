@@ -198,7 +198,13 @@ impl Output {
     }
 
     fn try_write(&self, text: &str) -> io::Result<()> {
-        let Some(file) = &self.file else { return write_to(io::stdout().lock(), text) };
+        let Some(file) = &self.file else {
+            return match write_to(io::stdout().lock(), text) {
+                // Who reads may have gone (`| head`).
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+                written => written,
+            };
+        };
         if file.metadata()?.is_file() {
             file.set_len(0)?;
         }

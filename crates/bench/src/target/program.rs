@@ -54,7 +54,7 @@ pub enum Blocker {
     Script(PathBuf, Box<Self>),
     /// No dynamic loader.
     #[error(
-        "{} is statically linked: it brings its own locks, and no library can be put in front of them\nLink it dynamically (without -static), or use the spinpark library in its source", .0.display()
+        "{} is statically linked: it brings its own locks, and no library can be put in front of them\nLink it dynamically (without -static), or use the spinpark library in its source; with Go neither helps, since its locks are no pthread locks", .0.display()
     )]
     Static(PathBuf),
     /// Not glibc's loader.

@@ -17,6 +17,14 @@ pub fn create(path: &CStr) -> i32 {
     unsafe { call6(libc::SYS_openat, arguments) as i32 }
 }
 
+/// Makes a directory, but not those that it is in. That it is there already is no failure.
+pub fn make_directory(path: &CStr) -> bool {
+    let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, 0o777, 0, 0, 0];
+    // SAFETY: a C string that the kernel reads.
+    let result = unsafe { call6(libc::SYS_mkdirat, arguments) as i32 };
+    result == 0 || result == -libc::EEXIST
+}
+
 /// Opens a file for reading; a negative errno on failure.
 #[must_use]
 pub fn open_read(path: &CStr) -> i32 {

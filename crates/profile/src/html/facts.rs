@@ -5,6 +5,7 @@ use spinpark_show::{date, units};
 
 use super::span;
 use crate::model::{Cost, Detail, Ended, LocksOf, Profile};
+use crate::units::one_line;
 
 /// A fact. What stands between back quotes is code.
 #[derive(Serialize)]
@@ -18,7 +19,7 @@ pub(super) fn facts(profile: &Profile) -> Vec<Fact> {
     let fact = |name, text| Fact { name, text, is_warning: false };
     let users: u64 = profile.threads.iter().map(|thread| u64::from(thread.users)).sum();
     let mut facts = vec![
-        fact("Command", code(&profile.arguments.join(" "))),
+        fact("Command", code(&one_line(&profile.arguments.join(" ")))),
         fact("Program", code(&profile.program)),
         fact("Process", format!("{}, started by {}", profile.pid, profile.parent)),
         fact(
@@ -27,7 +28,7 @@ pub(super) fn facts(profile: &Profile) -> Vec<Fact> {
                 "{} from {}; {}",
                 span(profile.duration),
                 date::iso(profile.started / 1_000_000_000),
-                ended(profile.ended)
+                ended(profile)
             ),
         ),
         fact(
@@ -75,11 +76,12 @@ fn cpus(count: u32) -> String {
     }
 }
 
-fn ended(ended: Ended) -> &'static str {
-    match ended {
-        Ended::Exited => "the program exited",
-        Ended::Killed => "the program was killed, or became another one",
-        Ended::Running => "the program was still running",
+fn ended(profile: &Profile) -> String {
+    match (profile.ended, &profile.ended_by) {
+        (Ended::Running, _) => String::from("the program was still running"),
+        (_, Some(known)) => format!("the program {known}"),
+        (Ended::Exited, None) => String::from("the program exited"),
+        (Ended::Killed, None) => String::from("the program was killed, or became another one"),
     }
 }
 

@@ -4,8 +4,10 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::{draw, names};
+use super::draw;
+use super::names::{Caption, caption};
 use crate::model::{Held, Lock, Outcomes, Pair, Profile, Role, RoleStats, Times};
+use crate::names::Names;
 
 /// So many rows are shown at once, and have all their details.
 pub(super) const SHOWN: usize = 200;
@@ -47,7 +49,7 @@ pub(super) struct Row {
     holds: String,
     strip: String,
     place: Option<usize>,
-    place_caption: String,
+    place_caption: Caption,
     is_created: bool,
     is_destroyed: bool,
     failed_tries: u64,
@@ -94,7 +96,7 @@ struct Outcome {
 #[derive(Serialize)]
 struct SiteRow {
     place: usize,
-    caption: String,
+    caption: Caption,
     acquisitions: u64,
     contended: u64,
     wait: Span,
@@ -106,16 +108,16 @@ struct SiteRow {
 #[derive(Serialize)]
 struct PairRow {
     waiter: usize,
-    waiter_caption: String,
+    waiter_caption: Caption,
     holder: Option<usize>,
-    holder_caption: String,
+    holder_caption: Caption,
     count: u64,
     total: u64,
     longest: u64,
 }
 
 /// The rows: waits for locks, the longest in all first, and then waits for signals; and how many are left out.
-pub(super) fn rows(profile: &Profile) -> (Vec<Row>, usize) {
+pub(super) fn rows(profile: &Profile, all: &Names<'_>) -> (Vec<Row>, usize) {
     let mut used: Vec<(&Lock, &RoleStats)> = profile
         .locks
         .iter()
@@ -137,16 +139,22 @@ pub(super) fn rows(profile: &Profile) -> (Vec<Row>, usize) {
         Row {
             waits: draw::histogram(&stats.wait.histogram, waits, is_rich),
             holds: draw::histogram(&stats.hold.measured.histogram, holds, is_rich),
-            ..row(profile, lock, stats, pairs, if is_rich { RICH } else { POOR })
+            ..row((profile, all), lock, stats, pairs, if is_rich { RICH } else { POOR })
         }
     };
     (used.into_iter().enumerate().map(row).collect(), left)
 }
 
-fn row(profile: &Profile, lock: &Lock, stats: &RoleStats, pairs: &[&Pair], parts: Parts) -> Row {
+fn row(
+    (profile, names): (&Profile, &Names<'_>),
+    lock: &Lock,
+    stats: &RoleStats,
+    pairs: &[&Pair],
+    parts: Parts,
+) -> Row {
     Row {
         label: lock.label.clone(),
-        role: names::role(lock.kind, stats.role),
+        role: super::names::role(lock.kind, stats.role),
         kind: lock.kind.noun(),
         address: lock.address,
         hexadecimal: format!("{:#x}", lock.address),
@@ -167,7 +175,7 @@ fn row(profile: &Profile, lock: &Lock, stats: &RoleStats, pairs: &[&Pair], parts
         holds: String::new(),
         strip: draw::small_strip(&stats.strip, profile.duration),
         place: lock.place,
-        place_caption: caption(profile, lock.place),
+        place_caption: caption(names, lock.place),
         is_created: lock.is_created,
         is_destroyed: lock.is_destroyed,
         failed_tries: stats.failed_tries,
@@ -179,7 +187,7 @@ fn row(profile: &Profile, lock: &Lock, stats: &RoleStats, pairs: &[&Pair], parts
             .take(parts.sites)
             .map(|site| SiteRow {
                 place: site.place,
-                caption: caption(profile, Some(site.place)),
+                caption: caption(names, Some(site.place)),
                 acquisitions: site.acquisitions,
                 contended: site.contended,
                 wait: Span {
@@ -199,9 +207,9 @@ fn row(profile: &Profile, lock: &Lock, stats: &RoleStats, pairs: &[&Pair], parts
             .take(parts.pairs)
             .map(|pair| PairRow {
                 waiter: pair.waiter,
-                waiter_caption: caption(profile, Some(pair.waiter)),
+                waiter_caption: caption(names, Some(pair.waiter)),
                 holder: pair.holder,
-                holder_caption: caption(profile, pair.holder),
+                holder_caption: caption(names, pair.holder),
                 count: pair.count,
                 total: pair.wait_total,
                 longest: pair.wait_longest,
@@ -218,13 +226,6 @@ impl Row {
         let pairs = self.pairs.iter().flat_map(|pair| [Some(pair.waiter), pair.holder]).flatten();
         self.place.into_iter().chain(sites).chain(pairs)
     }
-}
-
-/// What a place is called; not known, if there is none.
-pub(super) fn caption(profile: &Profile, place: Option<usize>) -> String {
-    place
-        .and_then(|place| profile.places.get(place))
-        .map_or_else(|| String::from("not known"), names::caption)
 }
 
 fn outcomes(outcomes: &Outcomes, contended: u64) -> Vec<Outcome> {

@@ -6,8 +6,10 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::{exact, names, span};
+use super::names::{self, UNKNOWN};
+use super::{exact, span};
 use crate::model::Profile;
+use crate::names::Names;
 
 /// So many sites of each sort have a row or column of their own.
 const SITES: usize = 20;
@@ -15,7 +17,6 @@ const SITES: usize = 20;
 const SHADES: f64 = 9.0;
 
 const OTHERS: &str = "others";
-const UNKNOWN: &str = "not known";
 
 /// The matrix.
 #[derive(Serialize)]
@@ -47,7 +48,8 @@ struct Sum {
 
 /// The matrix, if anything waited.
 pub(super) fn matrix(profile: &Profile) -> Option<Matrix> {
-    let name = |place: usize| profile.places.get(place).map_or_else(|| String::from(UNKNOWN), names::caption);
+    let names = Names::of(&profile.places);
+    let name = |place: usize| names::caption(&names, Some(place)).text;
     let pairs: Vec<(String, String, Sum)> = profile
         .pairs
         .iter()

@@ -1,6 +1,11 @@
 //! What places and roles are called on the page.
 
-use crate::model::{Frame, Kind, Place, Role};
+use serde::Serialize;
+
+use crate::model::{Frame, Kind, PlaceId, Role};
+use crate::names::Names;
+
+pub(super) const UNKNOWN: &str = "not known";
 
 /// The file name of a path.
 pub(super) fn file(path: &str) -> &str {
@@ -12,9 +17,29 @@ pub(super) fn function(frame: &Frame) -> String {
     frame.function.clone().unwrap_or_else(|| frame.short())
 }
 
-/// A place's function and line, not too long.
-pub(super) fn caption(place: &Place) -> String {
-    short(&place.label())
+/// What a place is called, and what one sees on pointing at it.
+#[derive(Clone, Serialize)]
+pub(super) struct Caption {
+    pub(super) text: String,
+    full: String,
+}
+
+impl Caption {
+    /// Where there can be no place.
+    pub(super) fn of_none(text: &str) -> Self {
+        Self { text: text.to_owned(), full: String::new() }
+    }
+}
+
+/// The caption of a place; not known, if there is none.
+pub(super) fn caption(names: &Names<'_>, place: Option<PlaceId>) -> Caption {
+    match place.filter(|place| names.place(*place).is_some()) {
+        None => Caption { text: String::from(UNKNOWN), full: String::new() },
+        Some(place) => {
+            let full = names.place(place).and_then(|place| place.frames.first()).map(function);
+            Caption { text: short(&names.label(place)), full: full.unwrap_or_default() }
+        }
+    }
 }
 
 /// Names of templates' functions can fill a screen. The stacks have all of them.

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::{Shown, draw, facts, flame, locks, matrix, names, span, tables};
 use crate::model::{Role, Strip};
+use crate::names::Names;
 
 /// What the template gets.
 #[derive(Serialize)]
@@ -61,8 +62,9 @@ impl Process {
         let strips =
             [("Waiting for locks", "", strip(false)), ("Waiting for signals", "signal", strip(true))];
         let wide = |(title, class, strip): (_, _, Strip)| wide(title, class, &strip, profile.duration);
-        let (rows, locks_left) = locks::rows(profile);
-        let waiting = tables::waiting(profile);
+        let called = Names::of(&profile.places);
+        let (rows, locks_left) = locks::rows(profile, &called);
+        let waiting = tables::waiting(profile, &called);
         let places = rows.iter().flat_map(locks::Row::places);
         let places: BTreeSet<usize> =
             places.chain(waiting.iter().flat_map(tables::Waiting::places)).collect();
@@ -79,7 +81,7 @@ impl Process {
             facts: facts::facts(profile),
             strips: strips.into_iter().filter_map(wide).collect(),
             is_full: profile.detail == crate::model::Detail::Full,
-            stacks: tables::stacks(profile, places.into_iter()),
+            stacks: tables::stacks(profile, &called, places.into_iter()),
             locks: rows,
             locks_left,
             flame: flame::flame(profile).and_then(|flame| json(&flame)),

@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::locks::{Span, share};
 use super::names;
-use crate::model::{Frame, Kind, Place, Profile, Role};
+use crate::model::{Kind, Profile, Role};
+use crate::names::Names;
 
 /// Rows of a table that may be long; it is the costly ones that stay.
 const MOST: usize = 500;
@@ -25,13 +26,13 @@ pub(super) struct FreeBsd {
 
 /// A row for each site of each lock, the longest wait in all first; and how many are left out.
 pub(super) fn freebsd(profile: &Profile) -> (Vec<FreeBsd>, usize) {
+    let called = Names::of(&profile.places);
     let mut rows = Vec::new();
     for lock in profile.locks.iter().filter(|lock| lock.kind != Kind::Condvar) {
         for stats in &lock.roles {
             let role = names::role(lock.kind, stats.role).map(|role| format!(", {role}")).unwrap_or_default();
             for site in &stats.sites {
-                let place =
-                    profile.places.get(site.place).map_or_else(|| String::from("not known"), position);
+                let place = called.position(site.place);
                 let hold = Span::of_held(&site.hold, site.acquisitions);
                 rows.push(FreeBsd {
                     wait_total: site.wait_total,
@@ -52,11 +53,6 @@ pub(super) fn freebsd(profile: &Profile) -> (Vec<FreeBsd>, usize) {
     let left = rows.len().saturating_sub(MOST);
     rows.truncate(MOST);
     (rows, left)
-}
-
-/// `file.c:12`, or what is known instead.
-fn position(place: &Place) -> String {
-    place.frames.first().map_or_else(|| String::from("?"), Frame::position)
 }
 
 /// A condition variable.
@@ -104,18 +100,15 @@ pub(super) struct Waiting {
     lock: String,
     role: Option<&'static str>,
     place: Option<usize>,
-    caption: String,
+    caption: super::names::Caption,
     holder: Option<u32>,
     held: Option<usize>,
-    held_caption: String,
+    held_caption: super::names::Caption,
     time: u64,
 }
 
-pub(super) fn waiting(profile: &Profile) -> Vec<Waiting> {
-    let caption = |place: Option<usize>| {
-        let place = place.and_then(|place| profile.places.get(place));
-        place.map_or_else(|| String::from("not known"), names::caption)
-    };
+pub(super) fn waiting(profile: &Profile, called: &Names<'_>) -> Vec<Waiting> {
+    let caption = |place: Option<usize>| names::caption(called, place);
     let row = |wait: &crate::model::Waiting| {
         let lock = profile.lock(wait.lock);
         let held = wait.holder.as_ref().and_then(|holder| holder.place);
@@ -127,7 +120,7 @@ pub(super) fn waiting(profile: &Profile) -> Vec<Waiting> {
             caption: caption(wait.place),
             holder: wait.holder.as_ref().and_then(|holder| holder.thread),
             held,
-            held_caption: if wait.role.is_lock() { caption(held) } else { String::from("–") },
+            held_caption: if wait.role.is_lock() { caption(held) } else { names::Caption::of_none("–") },
             time: wait.time,
         }
     };
@@ -186,19 +179,23 @@ struct FrameRow {
 }
 
 /// The stacks of the places with these numbers.
-pub(super) fn stacks(profile: &Profile, numbers: impl Iterator<Item = usize>) -> Vec<Stack> {
+pub(super) fn stacks(
+    profile: &Profile,
+    names: &Names<'_>,
+    numbers: impl Iterator<Item = usize>,
+) -> Vec<Stack> {
     numbers
         .filter_map(|number| {
             let place = profile.places.get(number)?;
             let frames = place.frames.iter().map(|frame| FrameRow {
-                function: names::function(frame),
+                function: super::names::function(frame),
                 source: frame.source.as_ref().map(|(path, line)| format!("{path}:{line}")),
                 module: frame.module.clone(),
                 is_inlined: frame.is_inlined,
             });
             Some(Stack {
                 number,
-                caption: names::caption(place),
+                caption: super::names::caption(names, Some(number)).text,
                 frames: frames.collect(),
                 is_cut: place.is_cut,
             })

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use memmap2::{MmapMut, MmapOptions};
 use rustix::fs::SeekFrom as Part;
-use spinpark_observe::format::{Broken, HEADER_BYTES, Header, View};
+use spinpark_observe::format::{Broken, HEADER_BYTES, Header, MAGIC, View};
 
 use super::ReadError;
 use crate::model::Ended;
@@ -48,7 +48,12 @@ impl Recording {
         let file = File::open(path).map_err(unreadable)?;
         let metadata = file.metadata().map_err(unreadable)?;
         if metadata.len() < HEADER_BYTES as u64 {
-            return Err(ReadError::Broken(path.to_owned(), Broken::Short));
+            // A source file, say.
+            let mut start = Vec::new();
+            let read = (&file).take(8).read_to_end(&mut start);
+            let is_ours = read.is_ok() && MAGIC.to_le_bytes().starts_with(&start);
+            let why = if is_ours { Broken::Short } else { Broken::Foreign };
+            return Err(ReadError::Broken(path.to_owned(), why));
         }
         let map = copy(file, metadata.len()).map_err(unreadable)?;
         let mut recording = Self { path: path.to_owned(), map, ended: Ended::Killed };

@@ -6,37 +6,63 @@
 use std::collections::HashMap;
 
 use super::Maps;
-use crate::model::{Lock, Place};
-use crate::symbols::Symbols;
+use super::arrays::elements;
+use crate::model::{Kind, Lock, Place, PlaceId};
+use crate::names::{Names, without_arguments};
+use crate::symbols::{Part, Symbols};
 
 /// Gives each lock its label. `locks` are in the order in which they were met.
 pub(super) fn label(locks: &mut [Lock], places: &[Place], maps: &Maps, symbols: &mut Symbols) {
-    let mut counts: HashMap<String, u32> = HashMap::new();
-    for lock in &mut *locks {
-        lock.label = base(lock, places, maps, symbols);
-        *counts.entry(lock.label.clone()).or_default() += 1;
+    let names = Names::of(places);
+    let mut part = |lock: &Lock| {
+        let is_named = lock.name.as_ref().is_some_and(|name| !name.is_empty());
+        let mut part = (!is_named).then(|| symbols.part(maps, lock.address)).flatten()?;
+        part.variable = without_arguments(&part.variable);
+        Some(part)
+    };
+    let parts: Vec<Option<(Part, Kind)>> = locks.iter().map(|lock| Some((part(lock)?, lock.kind))).collect();
+    let elements = elements(&parts);
+    let mut counts: HashMap<(String, Kind), u32> = HashMap::new();
+    for (index, lock) in locks.iter_mut().enumerate() {
+        lock.label = match (&parts[index], elements.get(&index)) {
+            (Some((part, _)), Some(number)) => format!("{}[{number}]", part.variable),
+            (Some((part, _)), None) => part.label(),
+            (None, _) => base(lock, &names),
+        };
+        *counts.entry((lock.label.clone(), lock.kind)).or_default() += 1;
     }
-    let mut numbers: HashMap<String, u32> = HashMap::new();
+    let mut numbers: HashMap<(String, Kind), u32> = HashMap::new();
     for lock in locks {
-        if counts.get(&lock.label).is_some_and(|count| *count > 1) {
-            let number = numbers.entry(lock.label.clone()).or_default();
+        let key = (lock.label.clone(), lock.kind);
+        if counts.get(&key).is_some_and(|count| *count > 1) {
+            let number = numbers.entry(key).or_default();
             *number += 1;
             lock.label = format!("{} #{number}", lock.label);
         }
     }
 }
 
-fn base(lock: &Lock, places: &[Place], maps: &Maps, symbols: &mut Symbols) -> String {
+/// Of a lock that is no variable.
+fn base(lock: &Lock, names: &Names<'_>) -> String {
     if let Some(name) = lock.name.as_ref().filter(|name| !name.is_empty()) {
         return name.clone();
     }
-    if let Some(variable) = symbols.variable(maps, lock.address) {
-        return variable;
-    }
     let noun = lock.kind.noun();
-    match lock.place.and_then(|place| places.get(place)) {
-        Some(place) if lock.is_created => format!("{noun} of {}", place.label()),
-        Some(place) => format!("{noun} in {}", place.label()),
+    match user(lock) {
+        Some(place) if lock.is_created => format!("{noun} of {}", names.label_without_wrapper(place)),
+        Some(place) => format!("{noun} in {}", names.label_without_wrapper(place)),
         None => format!("{noun} at {:#x}", lock.address),
+    }
+}
+
+/// What created it, or used it first. If that one never waited nor made others wait, it may have used another lock, which was at
+/// this address before and was not destroyed in a way that can be seen (`std::mutex`): then who waits most.
+fn user(lock: &Lock) -> Option<PlaceId> {
+    let sites = || lock.roles.iter().flat_map(|stats| &stats.sites);
+    let is_used = |place: PlaceId| sites().any(|site| site.place == place);
+    let most = || sites().max_by_key(|site| site.wait_total).filter(|site| site.wait_total > 0);
+    match lock.place {
+        Some(place) if lock.is_created || is_used(place) => Some(place),
+        first => most().map(|site| site.place).or(first),
     }
 }

@@ -73,6 +73,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         started: header.start_realtime,
         duration,
         ended: recording.ended(),
+        ended_by: None,
         detail,
         sample_every: header.sample_every,
         locks_of: match header.locks {

@@ -14,6 +14,7 @@
 //! | `blame`    | who made others wait                                                |
 //! | `labels`   | what locks are called                                               |
 
+mod arrays;
 mod blame;
 mod clock;
 mod error;

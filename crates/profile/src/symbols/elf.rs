@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
+use super::Part;
+use super::demangle::demangled;
+
 /// A program or library.
 #[derive(Debug)]
 pub(super) struct Elf {
@@ -67,14 +70,15 @@ impl Elf {
         Some((first.offset / PAGE * PAGE, first.address / PAGE * PAGE))
     }
 
-    /// The variable at an address, with the distance from its start.
-    pub(super) fn variable(&self, address: u64) -> Option<String> {
+    /// The variable that an address is part of.
+    pub(super) fn variable(&self, address: u64) -> Option<Part> {
         let after = self.variables.partition_point(|variable| variable.address <= address);
         let mut candidates = self.variables[..after].iter().rev().take(8);
         let variable = candidates.find(|variable| address - variable.address < variable.bytes)?;
-        Some(match address - variable.address {
-            0 => variable.name.clone(),
-            distance => format!("{}+{distance:#x}", variable.name),
+        Some(Part {
+            variable: variable.name.clone(),
+            bytes: variable.bytes,
+            offset: address - variable.address,
         })
     }
 }
@@ -104,7 +108,7 @@ fn variables(object: &object::File<'_>) -> Vec<Variable> {
         .chain(object.dynamic_symbols().filter(data))
         .filter_map(|symbol| {
             let name = symbol.name().ok()?;
-            Some(Variable { address: symbol.address(), bytes: symbol.size(), name: demangled(name) })
+            Some(Variable { address: symbol.address(), bytes: symbol.size(), name: shown(name) })
         })
         .collect();
     variables.sort_by(|one, other| (one.address, &one.name).cmp(&(other.address, &other.name)));
@@ -112,17 +116,10 @@ fn variables(object: &object::File<'_>) -> Vec<Variable> {
     variables
 }
 
-/// Of functions this is blazesym's work; it passes over variables.
-fn demangled(name: &str) -> String {
-    if name.starts_with("_R") || name.starts_with("_ZN") && name.ends_with('E') {
-        let shown = format!("{:#}", rustc_demangle::demangle(name));
-        if shown != name && name.contains("17h") || name.starts_with("_R") {
-            return shown;
-        }
-    }
-    if name.starts_with("_Z") {
-        let shown = cpp_demangle::Symbol::new(name).ok().and_then(|symbol| symbol.demangle().ok());
-        return shown.unwrap_or_else(|| name.to_owned());
+/// The name as the source has it.
+fn shown(name: &str) -> String {
+    if let Some(shown) = demangled(name) {
+        return shown;
     }
     // The compiler's number of a static variable of a function: `lock.0`.
     match name.rsplit_once('.') {

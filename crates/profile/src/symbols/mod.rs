@@ -4,12 +4,14 @@
 //! |----------|----------------------------------------------------------------------|
 //! | `elf`    | what is read of a program or library: segments, build id, variables   |
 //! | `cut`    | which frames are the lock's own and not the program's                 |
+//! | `demangle` | names as the source has them                                       |
 //!
 //! [blazesym](https://docs.rs/blazesym) reads symbols and DWARF, of the file itself or of its separate debug file (by build id
-//! or `.gnu_debuglink`, in `/usr/lib/debug`), and demangles. A file without symbols has its dynamic ones; where those do not
+//! or `.gnu_debuglink`, in `/usr/lib/debug`). A file without symbols has its dynamic ones; where those do not
 //! reach, a frame is module + offset.
 
 mod cut;
+mod demangle;
 mod elf;
 
 use std::collections::{BTreeSet, HashMap};
@@ -24,6 +26,27 @@ use blazesym::symbolize::{CodeInfo, Input, Symbolizer};
 use self::elf::Elf;
 use crate::model::{Frame, Module, Place};
 use crate::read::{Mapping, Maps};
+
+/// A place in a variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// Its name.
+    pub(crate) variable: String,
+    /// How long it is.
+    pub(crate) bytes: u64,
+    /// How far from its start.
+    pub(crate) offset: u64,
+}
+
+impl Part {
+    /// `cache_lock`, `tables+0x40`.
+    pub(crate) fn label(&self) -> String {
+        match self.offset {
+            0 => self.variable.clone(),
+            offset => format!("{}+{offset:#x}", self.variable),
+        }
+    }
+}
 
 /// Looks symbols up. Files are opened once and kept.
 pub struct Symbols {
@@ -60,7 +83,9 @@ impl Symbols {
     /// With debug files in these directories.
     #[must_use]
     pub fn with_debug_directories(directories: &[PathBuf]) -> Self {
-        let symbolizer = Symbolizer::builder().set_debug_dirs(Some(directories)).build();
+        let symbolizer = Symbolizer::builder().set_debug_dirs(Some(directories));
+        // It takes names of C for types of C++.
+        let symbolizer = symbolizer.enable_demangling(false).build();
         Self::with(Some(symbolizer), directories)
     }
 
@@ -103,6 +128,11 @@ impl Symbols {
     /// The variable that `address` is part of: `cache_lock`, `tables+0x40`.
     #[must_use]
     pub fn variable(&mut self, maps: &Maps, address: u64) -> Option<String> {
+        self.part(maps, address).map(|part| part.label())
+    }
+
+    /// The same, with its size.
+    pub(crate) fn part(&mut self, maps: &Maps, address: u64) -> Option<Part> {
         self.symbolizer.as_ref()?;
         maps.snapshots().rev().find_map(|snapshot| {
             let mapping = module_before(snapshot, address)?;
@@ -206,7 +236,7 @@ impl Symbols {
             return vec![bare(module, offset)];
         };
         let frame = |name: &str, source: Option<&CodeInfo<'_>>, is_inlined| Frame {
-            function: Some(without_hash(name).to_owned()),
+            function: Some(demangle::demangled(name).unwrap_or_else(|| name.to_owned())),
             source: source.and_then(|info| Some((info.to_path().to_string_lossy().into_owned(), info.line?))),
             module: module.to_owned(),
             offset,
@@ -226,14 +256,6 @@ fn bare(module: &str, offset: u64) -> Frame {
 
 fn file_name(path: &str) -> &str {
     Path::new(path).file_name().and_then(OsStr::to_str).unwrap_or(path)
-}
-
-/// Rust's older names end in a hash: `a::b::h0123456789abcdef`.
-fn without_hash(name: &str) -> &str {
-    match name.rsplit_once("::h") {
-        Some((name, hash)) if hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => name,
-        _ => name,
-    }
 }
 
 /// The mapping of a file that has `address`, or the one before it: the zeros that follow the file's data are not the file's.

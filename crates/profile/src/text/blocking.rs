@@ -1,20 +1,44 @@
 //! Who waits for whom: sites of waiters and of holders.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use super::{Style, render};
 use crate::model::{Pair, Profile};
+use crate::names::Names;
 use crate::units::{percent, short_count, time};
 
 /// The longest pairs of waiter and holder. Waiting for signals is nobody's fault, and not in it.
 #[must_use]
 pub fn blocking(profile: &Profile, style: Style) -> String {
-    let pairs = profile.pairs.iter().filter(|pair| pair.role.is_lock());
+    let names = Names::of(&profile.places);
+    let holder =
+        |pair: &Pair| pair.holder.map_or_else(|| String::from("not known"), |place| names.label(place));
+    // Stacks that differ only far out are one row.
+    let mut rows: Vec<(String, String, Pair)> = Vec::new();
+    let mut known: HashMap<(u32, String, String), usize> = HashMap::new();
+    for pair in profile.pairs.iter().filter(|pair| pair.role.is_lock()) {
+        let (waiter, holder) = (names.label(pair.waiter), holder(pair));
+        match known.entry((pair.lock, waiter.clone(), holder.clone())) {
+            Entry::Occupied(at) => {
+                let sum = &mut rows[*at.get()].2;
+                sum.count += pair.count;
+                sum.wait_total += pair.wait_total;
+                sum.wait_longest = sum.wait_longest.max(pair.wait_longest);
+            }
+            Entry::Vacant(free) => {
+                free.insert(rows.len());
+                rows.push((waiter, holder, pair.clone()));
+            }
+        }
+    }
+    rows.sort_by_key(|(.., pair)| (Reverse(pair.wait_total), Reverse(pair.count)));
     let all = profile.lock_wait().max(1);
     let header = ["waits here", "while it is\nheld from", "lock", "waits", "time", "max", "share"];
-    let row = |pair: &Pair| {
-        let holder =
-            pair.holder.map_or_else(|| String::from("not known"), |holder| profile.place_label(holder));
+    let row = |(waiter, holder, pair): (String, String, Pair)| {
         vec![
-            profile.place_label(pair.waiter),
+            waiter,
             holder,
             profile.lock(pair.lock).map_or_else(|| String::from("?"), |lock| lock.label.clone()),
             short_count(pair.count),
@@ -23,5 +47,5 @@ pub fn blocking(profile: &Profile, style: Style) -> String {
             percent(pair.wait_total as f64 / all as f64),
         ]
     };
-    render(style, "Who waits for whom", &header, 3, (pairs, row))
+    render(style, "Who waits for whom", &header, 3, (rows.into_iter(), row))
 }

@@ -4,32 +4,37 @@
 //! how often somebody had to wait there; `cnt_hold` is how often somebody else had to wait while it was held from there,
 //! which FreeBSD documents and prints as 0.
 
-use super::sites;
+use super::{Style, sites};
 use crate::model::Profile;
+use crate::names::Names;
 
 const HEADER: [&str; 10] =
     ["max", "wait_max", "total", "wait_total", "count", "avg", "wait_avg", "cnt_hold", "cnt_lock", "name"];
 
-/// All rows, the longest wait in all first: for `sort -n -k 4 -r` and the like. As wide as the names are.
+/// All rows, the longest wait in all first: for `sort -n -k 4 -r` and the like.
 #[must_use]
-pub fn freebsd(profile: &Profile) -> String {
+pub fn freebsd(profile: &Profile, style: Style) -> String {
+    let names = Names::of(&profile.places);
     let mut sites = sites::all(profile);
     sites.sort_by_key(|(_, _, site)| std::cmp::Reverse(site.wait_total));
-    let rows: Vec<[String; 10]> = sites
+    let rows: Vec<([String; 9], String, String)> = sites
         .into_iter()
         .map(|(lock, role, site)| {
             let us = |ns: u64| (ns as f64 / 1e3).round() as u64;
             // Who gave up was there, too.
             let count = site.acquisitions.max(site.contended);
             let mean = |ns: u64, count: u64| us(ns.checked_div(count).unwrap_or(0));
-            let frame = profile.places.get(site.place).and_then(|place| place.frames.first());
-            let place = frame.map_or_else(|| String::from("?"), crate::model::Frame::position);
+            let place = names.position(site.place);
             let kind = match role {
-                crate::model::Role::Read => "rwlock read",
-                crate::model::Role::Back => "condvar back",
+                crate::model::Role::Read => "read",
+                crate::model::Role::Back => "back",
                 _ => lock.kind.noun(),
             };
-            [
+            // The kind is said already.
+            let label = ["of ", "in "].iter().find_map(|word| {
+                lock.label.strip_prefix(lock.kind.noun())?.strip_prefix(' ')?.strip_prefix(word)
+            });
+            let numbers = [
                 us(site.hold.measured.longest).to_string(),
                 us(site.wait_longest).to_string(),
                 us(site.hold.total).to_string(),
@@ -39,20 +44,28 @@ pub fn freebsd(profile: &Profile) -> String {
                 mean(site.wait_total, count).to_string(),
                 site.blocked.to_string(),
                 site.contended.to_string(),
-                format!("{place} ({kind}:{})", lock.label),
-            ]
+            ];
+            (numbers, format!("{place} ({kind}:"), label.unwrap_or(&lock.label).to_owned())
         })
         .collect();
     let widths: Vec<usize> = (0..9)
         .map(|column| {
-            let widest = rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+            let widest = rows.iter().map(|(numbers, ..)| numbers[column].len()).max().unwrap_or(0);
             widest.max(HEADER[column].len())
         })
         .collect();
-    let line = |cells: &[String]| {
-        let numbers = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$} "));
-        numbers.collect::<String>() + &cells[9] + "\n"
+    let numbers = |cells: &[String]| -> String {
+        cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$} ")).collect()
     };
-    let header = line(&HEADER.map(String::from));
-    rows.iter().fold(header, |text, row| text + &line(row))
+    let header = HEADER.map(String::from);
+    let header = numbers(&header[..9]) + &header[9] + "\n";
+    let room = style.width.saturating_sub(widths.iter().sum::<usize>() + 9).max(24);
+    rows.iter().fold(header, |text, (cells, place, label)| {
+        let left = room.saturating_sub(place.chars().count() + 1);
+        let name = match left {
+            8.. => format!("{place}{})", super::fit(label, left)),
+            _ => super::fit(&format!("{place}{label})"), room),
+        };
+        text + &numbers(cells) + &name + "\n"
+    })
 }

@@ -38,6 +38,8 @@ pub use self::sites::sites;
 pub use self::waiting::waiting;
 pub use spinpark_show::text::wrap;
 
+use crate::units::one_line;
+
 /// The widest line that we print, except on a terminal that is wider.
 pub const WIDTH: usize = 100;
 
@@ -144,11 +146,12 @@ fn share(wanted: &[usize], room: usize) -> Vec<usize> {
 
 /// `text` in at most `room` columns. What is longer loses its line, `(file.c:12)`, then the `mutex of` in front, then outer
 /// namespaces, and then its middle, since both ends tell things apart.
-fn fit(text: &str, room: usize) -> String {
+pub(crate) fn fit(text: &str, room: usize) -> String {
+    let text = one_line(text);
     if text.chars().count() <= room {
-        return text.to_owned();
+        return text;
     }
-    let mut text = without_line(text).unwrap_or_else(|| text.to_owned());
+    let mut text = without_line(&text).unwrap_or(text);
     if text.chars().count() > room {
         let what = ["mutex of ", "mutex in ", "rwlock of ", "rwlock in ", "condvar of ", "condvar in "];
         text = what.iter().find_map(|what| text.strip_prefix(what)).unwrap_or(&text).to_owned();
@@ -189,6 +192,7 @@ mod tests {
     #[test]
     fn fitting() {
         assert_eq!(fit("short", 5), "short");
+        assert_eq!(fit("a\nb", 5), r"a\nb");
         assert_eq!(fit("a_very_long_name", 9), "a_ve…name");
         assert_eq!(fit("mutex of f (a.c:1) #2", 16), "mutex of f #2");
         assert_eq!(fit("mutex of f (a.c:1), read", 13), "f, read");

@@ -1,14 +1,14 @@
 //! The whole report: the answer first.
 
 use super::{Style, blocking, condvars, locks, outcomes, sites, waiting, wrap};
-use crate::answer::answer;
+use crate::answer::{answer, is_loss};
 use crate::model::{Detail, Ended, LocksOf, Profile};
 use crate::units::{count, time};
 
 /// The report of one process: what ran, the answer, tables, what the numbers leave out, and what recording cost.
 #[must_use]
 pub fn report(profile: &Profile, style: Style) -> String {
-    let mut parts = vec![head(profile, style), first(profile, style)];
+    let mut parts = vec![head(profile, style), missing(profile, style), first(profile, style)];
     parts.extend([
         waiting(profile, style),
         locks(profile, style),
@@ -27,10 +27,11 @@ fn head(profile: &Profile, style: Style) -> String {
     let command =
         if profile.arguments.is_empty() { profile.program.clone() } else { profile.arguments.join(" ") };
     let threads: u32 = profile.threads.iter().map(|thread| thread.users).sum();
-    let ended = match profile.ended {
-        Ended::Exited => "",
-        Ended::Killed => ", killed or replaced by another program",
-        Ended::Running => ", still running",
+    let ended = match (profile.ended, &profile.ended_by) {
+        (Ended::Running, _) => String::from(", still running"),
+        (_, Some(known)) => format!(", {known}"),
+        (Ended::Exited, None) => String::new(),
+        (Ended::Killed, None) => String::from(", killed or replaced by another program"),
     };
     let locks = match profile.locks_of {
         LocksOf::Glibc => "glibc's locks",
@@ -65,6 +66,20 @@ fn first(profile: &Profile, style: Style) -> String {
     if details.is_empty() { bold + "\n" } else { format!("{bold}\n{}\n", wrap(&details, style.width, 0)) }
 }
 
+/// What was not recorded, before the answer: it could be another one.
+fn missing(profile: &Profile, style: Style) -> String {
+    let mut missing: Vec<String> = Vec::new();
+    if profile.dropped > 0 {
+        missing.push(format!(
+            "{} records did not fit (a full disk, or more locks, threads or stacks than there is room for): numbers are \
+             too low.",
+            count(profile.dropped)
+        ));
+    }
+    missing.extend(profile.warnings.iter().filter(|warning| is_loss(warning)).cloned());
+    missing.iter().map(|text| wrap(&format!("Warning: {text}"), style.width, 2) + "\n").collect()
+}
+
 /// What a reader has to know of the numbers.
 fn notes(profile: &Profile, style: Style) -> String {
     let mut notes = Vec::new();
@@ -86,13 +101,6 @@ fn notes(profile: &Profile, style: Style) -> String {
             crate::units::percent(widest)
         ));
     }
-    if profile.dropped > 0 {
-        notes.push(format!(
-            "{} records did not fit (a full disk, or more locks, threads or stacks than there is room for): numbers are \
-             too low.",
-            count(profile.dropped)
-        ));
-    }
     if profile.nested > 0 {
         notes.push(format!(
             "{} calls from signal handlers were not recorded, since the recorder itself was at work in their thread.",
@@ -102,6 +110,7 @@ fn notes(profile: &Profile, style: Style) -> String {
     if let Some(cost) = &profile.cost {
         notes.push(cost.says.clone());
     }
-    notes.extend(profile.warnings.iter().map(|warning| format!("Warning: {warning}")));
+    let others = profile.warnings.iter().filter(|warning| !is_loss(warning));
+    notes.extend(others.map(|warning| format!("Warning: {warning}")));
     notes.iter().map(|note| wrap(note, style.width, 2) + "\n").collect()
 }

@@ -1,9 +1,13 @@
 //! Places in the program: waiting there, and making others wait.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use super::{Style, render};
+use crate::classes::add_site;
 use crate::model::{Lock, Profile, Role, Site};
+use crate::names::Names;
 use crate::units::{short_count, time_or_dash};
 
 /// All sites, with their locks; those first that waited longest or made others wait longest. Without those where threads
@@ -16,19 +20,36 @@ pub(super) fn all(profile: &Profile) -> Vec<(&Lock, Role, &Site)> {
         .filter(|(_, stats)| stats.role.is_lock())
         .flat_map(|(lock, stats)| stats.sites.iter().map(move |site| (lock, stats.role, site)))
         .collect();
-    sites.sort_by_key(|(lock, role, site)| {
-        (Reverse(site.wait_total.max(site.blocked_total)), Reverse(site.acquisitions), lock.id, *role)
-    });
+    sites.sort_by_key(|(lock, role, site)| order(lock, *role, site));
     sites
+}
+
+fn order(lock: &Lock, role: Role, site: &Site) -> impl Ord + use<> {
+    (Reverse(site.wait_total.max(site.blocked_total)), Reverse(site.acquisitions), lock.id, role)
 }
 
 /// The places that waited, or that made others wait.
 #[must_use]
 pub fn sites(profile: &Profile, style: Style) -> String {
     let header = ["place", "lock", "waits", "wait\nin all", "wait\nmax", "held\nmax", "made\nwait", "for"];
-    let row = |(lock, role, site): (&Lock, Role, &Site)| {
+    let names = Names::of(&profile.places);
+    // Stacks that differ only far out are one row.
+    let mut rows: Vec<(&Lock, Role, String, Site)> = Vec::new();
+    let mut known: HashMap<(u32, Role, String), usize> = HashMap::new();
+    for (lock, role, site) in all(profile) {
+        let label = names.label(site.place);
+        match known.entry((lock.id, role, label.clone())) {
+            Entry::Occupied(at) => add_site(&mut rows[*at.get()].3, site),
+            Entry::Vacant(free) => {
+                free.insert(rows.len());
+                rows.push((lock, role, label, site.clone()));
+            }
+        }
+    }
+    rows.sort_by_key(|(lock, role, _, site)| order(lock, *role, site));
+    let row = |(lock, role, label, site): (&Lock, Role, String, Site)| {
         vec![
-            profile.place_label(site.place),
+            label,
             super::locks::name(lock, role),
             short_count(site.contended),
             time_or_dash(site.wait_total),
@@ -38,5 +59,5 @@ pub fn sites(profile: &Profile, style: Style) -> String {
             time_or_dash(site.blocked_total),
         ]
     };
-    render(style, "Places", &header, 2, (all(profile).into_iter(), row))
+    render(style, "Places", &header, 2, (rows.into_iter(), row))
 }

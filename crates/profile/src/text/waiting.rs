@@ -2,6 +2,7 @@
 
 use super::{Style, render};
 use crate::model::{Ended, Profile, Role, Waiting};
+use crate::names::Names;
 use crate::units::time_or_dash;
 
 /// The table of waits that had not ended, the longest first; after a regular exit without those for signals, which threads
@@ -9,9 +10,9 @@ use crate::units::time_or_dash;
 #[must_use]
 pub fn waiting(profile: &Profile, style: Style) -> String {
     let header = ["waits here", "lock", "held from", "by\nthread", "thread", "for"];
-    let place = |place: Option<usize>| {
-        place.map_or_else(|| String::from("not known"), |place| profile.place_label(place))
-    };
+    let names = Names::of(&profile.places);
+    let place =
+        |place: Option<usize>| place.map_or_else(|| String::from("not known"), |place| names.label(place));
     let row = |wait: &Waiting| {
         let lock = profile.lock(wait.lock);
         let holder = wait.holder.as_ref();

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
@@ -14,7 +14,9 @@ use anyhow::{Context, anyhow};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use spinpark_bench::arm::{prepend, without_drop_in};
+use spinpark_bench::failure::in_words;
 use spinpark_bench::target::{DropIn, Library, Target};
+use spinpark_profile::units::time;
 
 use crate::cli::{DetailChoice, LocksChoice};
 
@@ -94,7 +96,7 @@ impl Launch {
         let child = command.spawn().with_context(|| format!("cannot execute {}", self.path.display()))?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).context("a process has an id")?;
         let handle = pidfd_open(pid, PidfdFlags::empty()).context("pidfd_open (it needs Linux 5.3)")?;
-        Ok(Running { child, handle, signals, asked: None })
+        Ok(Running { child, handle, signals, asked: None, limit: None })
     }
 }
 
@@ -102,6 +104,8 @@ impl Launch {
 struct Signals {
     /// Such that only we may have got: passed on.
     end: Arc<AtomicBool>,
+    /// Ctrl-C and the like.
+    from_terminal: Arc<AtomicBool>,
 }
 
 impl Signals {
@@ -115,7 +119,7 @@ impl Signals {
             signal_hook::flag::register(signal, Arc::clone(&from_terminal))
                 .context("cannot handle signals")?;
         }
-        Ok(Self { end })
+        Ok(Self { end, from_terminal })
     }
 }
 
@@ -126,6 +130,8 @@ pub(crate) struct Running {
     signals: Signals,
     /// When it was asked to end.
     asked: Option<Instant>,
+    /// The time that it was given, if that was why.
+    limit: Option<Duration>,
 }
 
 impl Running {
@@ -170,6 +176,7 @@ impl Running {
             if let Some(status) = self.wait(limit)? {
                 return Ok(status);
             }
+            self.limit = Some(limit);
             self.end();
         }
         loop {
@@ -193,6 +200,21 @@ impl Running {
     /// Whether we asked it to end.
     pub(crate) fn was_asked(&self) -> bool {
         self.asked.is_some()
+    }
+
+    /// Why it ended, if that was not its own doing: what follows *it*.
+    pub(crate) fn why(&self, status: ExitStatus) -> Option<String> {
+        if let Some(limit) = self.limit {
+            let late = if status.signal() == Some(libc::SIGKILL) { ", by SIGKILL at last" } else { "" };
+            return Some(format!("ended after {}, as asked{late}", time(limit.as_nanos() as f64)));
+        }
+        status.signal().map(|signal| match signal {
+            libc::SIGINT if self.signals.from_terminal.load(Relaxed) => {
+                String::from("was ended by SIGINT (Ctrl-C)")
+            }
+            libc::SIGTERM => String::from("was ended by SIGTERM"),
+            _ => in_words(status),
+        })
     }
 
     fn send(&self, signal: Signal) {

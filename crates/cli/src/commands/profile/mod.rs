@@ -8,11 +8,13 @@ mod show;
 pub(crate) mod top;
 
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{ExitCode, ExitStatus};
 
 use anyhow::{Context, bail};
 use spinpark_bench::failure::in_words;
 use spinpark_bench::report::json::Output;
+use spinpark_profile::model::{self, Detail, Ended, LocksOf};
 use spinpark_profile::read::note_end;
 use spinpark_profile::{diff as comparison, json, symbols::Symbols, text};
 
@@ -47,16 +49,27 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
         Err(error) => {
             directory::remove_if_empty(&directory);
             say.line(format_args!("Nothing was recorded: {error}"));
+            if let Some(limit) = rustix::process::getrlimit(rustix::process::Resource::Fsize).current {
+                say.line(format_args!(
+                    "Files may not be longer than {} KiB here (`ulimit -f`), and a recording is some hundred MB long, though \
+                     most of it is holes: `ulimit -f unlimited` before helps.",
+                    limit >> 10
+                ));
+            }
             return Ok(code_of(status));
         }
     };
     // Measured once, however many processes there are.
     let costs = if measured.is_none() { cost::measure(&launch) } else { None };
+    let why = running.why(status);
     for recorded in &mut loaded.profiles {
+        if recorded.pid == running.id() {
+            recorded.ended_by.clone_from(&why);
+        }
         recorded.cost = measured.clone().or_else(|| cost::estimate(costs?, recorded));
     }
     let saved = json::save(&directory, &loaded.profiles);
-    shower.show(&loaded)?;
+    let shown = shower.show(&loaded);
     if let Err(error) = saved {
         say.line(format_args!(
             "Warning: cannot write {}: {error}. The recording is there, but without symbols: they are looked up again by \
@@ -64,8 +77,27 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
             directory.join(json::FILE).display()
         ));
     }
+    if let Some(text) = still_running(&loaded.profiles, &directory) {
+        say.line(text);
+    }
     say.line(format_args!("Kept in {0}: spinpark report {0}", directory.display()));
-    Ok(code_of(status))
+    shown.map(|()| code_of(status))
+}
+
+/// What is said of processes that the program leaves behind.
+fn still_running(profiles: &[model::Profile], directory: &Path) -> Option<String> {
+    let running = profiles.iter().filter(|profile| profile.ended == Ended::Running);
+    let pids: Vec<String> = running.map(|profile| profile.pid.to_string()).collect();
+    let (process, verb) = match pids.len() {
+        0 => return None,
+        1 => ("Process", "still runs and is"),
+        _ => ("Processes", "still run and are"),
+    };
+    Some(format!(
+        "{process} {} {verb} recorded: `spinpark report {}` shows later what became of it.",
+        pids.join(", "),
+        directory.display()
+    ))
 }
 
 /// The program's own exit status, as a shell has it.
@@ -92,6 +124,15 @@ pub(crate) fn diff(diff: &Diff) -> anyhow::Result<ExitCode> {
     let (Some(before), Some(after)) = (show::most(&before.profiles), show::most(&after.profiles)) else {
         bail!("there is no process in the recording");
     };
+    for (path, profile) in [(&diff.before, before), (&diff.after, after)] {
+        if profile.detail == Detail::Off {
+            bail!(
+                "{} was recorded with `--detail off`: nothing was recorded, so there is nothing to compare\nRecord it again with \
+                 the detail of the other one",
+                path.display()
+            );
+        }
+    }
     let compared = comparison::diff(before, after);
     if let Some(output) = output {
         output.write(&compared)?;
@@ -103,15 +144,34 @@ pub(crate) fn diff(diff: &Diff) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The tables of a view.
-fn view(profile: &spinpark_profile::model::Profile, view: ViewChoice, style: text::Style) -> String {
+/// The tables of a view, or a line that says that there is nothing.
+fn view(profile: &model::Profile, view: ViewChoice, style: text::Style) -> String {
+    let shown = tables(profile, view, style);
+    if !shown.is_empty() {
+        return shown;
+    }
+    let has_waited = profile.lock_wait() > 0;
+    let why = match view {
+        ViewChoice::Condvars => "No thread waited for a condition variable.",
+        ViewChoice::Outcomes if has_waited && profile.locks_of == LocksOf::Glibc => {
+            "What became of waits is not known: glibc's locks do not tell. `--locks spinpark` records it, and `--detail full` \
+             whether threads slept."
+        }
+        ViewChoice::Outcomes if has_waited => "What became of waits is not known.",
+        ViewChoice::Blocking | ViewChoice::Outcomes => "No thread waited for a lock.",
+        _ => "No lock was waited for or counted.",
+    };
+    text::wrap(why, style.width, 0)
+}
+
+fn tables(profile: &model::Profile, view: ViewChoice, style: text::Style) -> String {
     match view {
         ViewChoice::Summary => text::report(profile, style),
         ViewChoice::Locks => text::locks(profile, style),
         ViewChoice::Classes => text::locks(&spinpark_profile::classes::by_class(profile), style),
         ViewChoice::Blocking => text::blocking(profile, style),
         ViewChoice::Sites => text::sites(profile, style),
-        ViewChoice::Freebsd => text::freebsd(profile),
+        ViewChoice::Freebsd => text::freebsd(profile, style),
         ViewChoice::Condvars => text::condvars(profile, style),
         ViewChoice::Outcomes => text::outcomes(profile, style),
     }

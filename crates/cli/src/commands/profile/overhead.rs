@@ -6,8 +6,8 @@ use anyhow::{Context, bail};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
-use spinpark_bench::failure::in_words;
-use spinpark_bench::process;
+use spinpark_bench::failure::{RunError, in_words};
+use spinpark_bench::process::{self, ProcessError};
 use spinpark_bench::stats::Ratio;
 use spinpark_bench::stats::bootstrap::ratio_interval;
 use spinpark_profile::model::Cost;
@@ -55,7 +55,7 @@ pub(crate) fn measure(launch: &Launch, profile: &Profile) -> anyhow::Result<Cost
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(session.seed);
     let progress = Progress::new(profile.rounds * Arm::ALL.len(), None);
     let mut rounds: Vec<[f64; 6]> = Vec::new();
-    for _ in 0..profile.rounds {
+    'rounds: for _ in 0..profile.rounds {
         let mut order = [0, 1, 2, 3, 4, 5];
         order.shuffle(&mut rng);
         let mut walls = [0.0; 6];
@@ -69,7 +69,10 @@ pub(crate) fn measure(launch: &Launch, profile: &Profile) -> anyhow::Result<Cost
             command
                 .stdin(Stdio::null())
                 .env("SPINPARK_RANDOMIZED_ENVIRONMENT_OFFSET", "X".repeat(rng.random_range(0..PADDING)));
-            let finished = process::run(&mut command, profile.time, &session.interrupt)?;
+            let finished = match process::run(&mut command, profile.time, &session.interrupt) {
+                Err(ProcessError::Interrupted) => break 'rounds,
+                finished => finished?,
+            };
             if !finished.status.success() {
                 bail!(
                     "the program {} (recording: {}); --overhead needs one that succeeds each time",
@@ -83,6 +86,10 @@ pub(crate) fn measure(launch: &Launch, profile: &Profile) -> anyhow::Result<Cost
         rounds.push(walls);
     }
     drop(progress);
+    if session.interrupt.is_requested() && rounds.len() < profile.rounds {
+        so_far(&rounds, profile, session.seed);
+        return Err(RunError::Interrupted.into());
+    }
     report(&rounds, profile, session.seed)
 }
 
@@ -92,6 +99,21 @@ fn ratio(rounds: &[[f64; 6]], arm: usize, seed: u64) -> anyhow::Result<Ratio> {
     ratio_interval(&ratios, seed).context("the program is too short to be measured")
 }
 
+/// What was measured before Ctrl-C.
+fn so_far(rounds: &[[f64; 6]], profile: &Profile, seed: u64) {
+    let say = Say { on_stderr: true };
+    say.line(format_args!("Interrupted after {} of {} rounds.", rounds.len(), profile.rounds));
+    if !rounds.is_empty() && report(rounds, profile, seed).is_err() {
+        say.line("Too few for intervals; the medians of wall time ÷ without a recorder:");
+        for (number, arm) in Arm::ALL.into_iter().enumerate().skip(1) {
+            let mut ratios: Vec<f64> = rounds.iter().map(|walls| walls[number] / walls[0]).collect();
+            ratios.sort_by(f64::total_cmp);
+            say.line(format_args!("  {:<12} {:.3}", arm.name(), ratios[ratios.len() / 2]));
+        }
+    }
+}
+
+/// Says it; nothing if there is too little.
 fn report(rounds: &[[f64; 6]], profile: &Profile, seed: u64) -> anyhow::Result<Cost> {
     let say = Say { on_stderr: true };
     let again = ratio(rounds, 1, seed)?;
@@ -139,12 +161,37 @@ fn words(ratio: &Ratio, again: &Ratio, arm: Arm) -> &'static str {
     if arm == Arm::Again {
         return "the noise";
     }
+    // As far in both directions, whichever way two runs without a recorder happened to differ.
     let floor = 1.0 + again.reach();
     if ratio.low > floor {
         "slower"
     } else if ratio.high < 1.0 / floor {
         "FASTER: recording changes what it measures, as in document 004; distrust this profile"
+    } else if ratio.median > floor {
+        "perhaps slower: its interval reaches into the noise; more --rounds would tell"
+    } else if ratio.median < 1.0 / floor {
+        "perhaps faster: its interval reaches into the noise; more --rounds would tell"
     } else {
         "within the noise"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beside_the_noise() {
+        let noise = Ratio { median: 0.98, low: 0.95, high: 1.01 };
+        let says =
+            |median, low, high| words(&Ratio { median, low, high }, &noise, Arm::With(DetailChoice::Full));
+        assert_eq!(words(&noise, &noise, Arm::Again), "the noise");
+        assert_eq!(says(1.01, 0.9, 1.2), "within the noise");
+        assert_eq!(says(1.2, 1.1, 1.3), "slower");
+        assert!(says(1.2, 1.01, 1.3).starts_with("perhaps slower"));
+        assert!(says(0.9, 0.85, 0.94).starts_with("FASTER"));
+        assert!(says(0.9, 0.85, 0.99).starts_with("perhaps faster"));
+        // As far in both directions.
+        assert_eq!(says(1.05, 1.03, 1.06), "within the noise");
     }
 }

@@ -1,7 +1,7 @@
 //! Where what was recorded goes: tables, a page, files for other tools.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -9,6 +9,7 @@ use spinpark_bench::report::json::Output;
 use spinpark_profile::json::Loaded;
 use spinpark_profile::model::{LocksOf, Profile};
 use spinpark_profile::text::{Style, wrap};
+use spinpark_profile::units::one_line;
 use spinpark_profile::{answer, folded, html, pprof};
 
 use super::view;
@@ -18,18 +19,45 @@ use crate::say::Say;
 /// What is wanted, with files opened before anything is run: a name that cannot be written is known at once.
 pub(crate) struct Shower<'a> {
     showing: &'a Showing,
-    html: Option<(PathBuf, File)>,
-    pprof: Option<(PathBuf, File)>,
-    folded: Option<(PathBuf, File)>,
+    html: Option<Sink>,
+    pprof: Option<Sink>,
+    folded: Option<Sink>,
     json: Option<Output>,
     say: Say,
     /// Data goes to standard output, and nothing else.
     is_taken: bool,
 }
 
-fn create(path: &Path) -> anyhow::Result<(PathBuf, File)> {
-    let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-    Ok((path.to_owned(), file))
+/// Where data goes.
+enum Sink {
+    Stdout,
+    File(PathBuf, File),
+}
+
+impl Sink {
+    fn open(path: &Path) -> anyhow::Result<Self> {
+        if Output::is_stdout(path) {
+            return Ok(Self::Stdout);
+        }
+        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self::File(path.to_owned(), file))
+    }
+
+    /// Writes all of it; the path, if it is a file.
+    fn write(self, bytes: &[u8]) -> anyhow::Result<Option<PathBuf>> {
+        match self {
+            Self::Stdout => {
+                let mut stdout = io::stdout().lock();
+                let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
+                written.or_else(closed).context("cannot write to standard output")?;
+                Ok(None)
+            }
+            Self::File(path, mut file) => {
+                file.write_all(bytes).with_context(|| format!("cannot write {}", path.display()))?;
+                Ok(Some(path))
+            }
+        }
+    }
 }
 
 impl<'a> Shower<'a> {
@@ -39,20 +67,28 @@ impl<'a> Shower<'a> {
     ///
     /// If that is not possible.
     pub(crate) fn new(showing: &'a Showing, on_stderr: bool) -> anyhow::Result<Self> {
-        let [json_taken, folded_taken] =
-            [&showing.json, &showing.folded].map(|file| file.as_deref().is_some_and(Output::is_stdout));
-        if json_taken && folded_taken {
-            bail!("--json and --folded cannot both go to standard output; name a file for one of them");
+        let named = [
+            ("--json", &showing.json),
+            ("--folded", &showing.folded),
+            ("--pprof", &showing.pprof),
+            ("--html", &showing.html),
+        ];
+        let taken: Vec<&str> = named
+            .iter()
+            .filter(|(_, file)| file.as_deref().is_some_and(Output::is_stdout))
+            .map(|(name, _)| *name)
+            .collect();
+        if let [one, other, ..] = taken[..] {
+            bail!("{one} and {other} cannot both go to standard output; name a file for one of them");
         }
-        let folded = showing.folded.as_deref().filter(|path| !Output::is_stdout(path));
         Ok(Self {
             showing,
-            html: showing.html.as_deref().map(create).transpose()?,
-            pprof: showing.pprof.as_deref().map(create).transpose()?,
-            folded: folded.map(create).transpose()?,
+            html: showing.html.as_deref().map(Sink::open).transpose()?,
+            pprof: showing.pprof.as_deref().map(Sink::open).transpose()?,
+            folded: showing.folded.as_deref().map(Sink::open).transpose()?,
             json: showing.json.as_deref().map(Output::open).transpose()?,
             say: Say { on_stderr },
-            is_taken: json_taken || folded_taken,
+            is_taken: !taken.is_empty(),
         })
     }
 
@@ -64,8 +100,10 @@ impl<'a> Shower<'a> {
     pub(crate) fn show(self, loaded: &Loaded) -> anyhow::Result<()> {
         let shown = self.chosen(&loaded.profiles)?;
         let all: Vec<Profile> = match self.showing.process {
-            Some(_) => shown.iter().map(|profile| (*profile).clone()).collect(),
-            None => loaded.profiles.clone(),
+            Some(pid) if shown.iter().any(|profile| profile.pid == pid) => {
+                shown.iter().map(|profile| (*profile).clone()).collect()
+            }
+            _ => loaded.profiles.clone(),
         };
         for error in &loaded.broken {
             Say { on_stderr: true }.line(format_args!("Warning: {error}"));
@@ -88,27 +126,17 @@ impl<'a> Shower<'a> {
             }
         }
         let mut written = Vec::new();
-        if let Some((path, file)) = self.html {
-            save(&path, file, page(&all)?.as_bytes())?;
-            written.push(path);
+        if let Some(sink) = self.html {
+            written.extend(sink.write(page(&all)?.as_bytes())?);
         }
-        if let Some((path, file)) = self.pprof {
-            pprof::write(&all, BufWriter::new(file))
-                .with_context(|| format!("cannot write {}", path.display()))?;
-            written.push(path);
+        if let Some(sink) = self.pprof {
+            let mut bytes = Vec::new();
+            pprof::write(&all, &mut bytes).context("cannot write to memory")?;
+            written.extend(sink.write(&bytes)?);
         }
-        let stacks = || {
-            all.iter().map(|profile| folded::folded(profile, folded::Options::default())).collect::<String>()
-        };
-        match self.folded {
-            Some((path, file)) => {
-                save(&path, file, stacks().as_bytes())?;
-                written.push(path);
-            }
-            None if self.showing.folded.is_some() => {
-                io::stdout().lock().write_all(stacks().as_bytes()).or_else(closed)?;
-            }
-            None => {}
+        if let Some(sink) = self.folded {
+            let stacks = all.iter().map(|profile| folded::folded(profile, folded::Options::default()));
+            written.extend(sink.write(stacks.collect::<String>().as_bytes())?);
         }
         if let Some(json) = self.json {
             json.write(&all)?;
@@ -130,7 +158,15 @@ impl<'a> Shower<'a> {
             let mut known: Vec<u32> = profiles.iter().map(|profile| profile.pid).collect();
             known.dedup();
             let known: Vec<String> = known.iter().map(u32::to_string).collect();
-            bail!("there is no process {pid} in the recording; there are {}", known.join(", "));
+            let text = format!("there is no process {pid} in the recording; there are {}", known.join(", "));
+            // The program has run already: nothing is lost because of a slip.
+            return match most(profiles).filter(|_| self.say.on_stderr) {
+                Some(most) => {
+                    self.say.line(format_args!("Warning: {text}; this is {}.", most.pid));
+                    Ok(vec![most])
+                }
+                None => bail!(text),
+            };
         }
         Ok(found)
     }
@@ -139,10 +175,6 @@ impl<'a> Shower<'a> {
 /// Who reads may have gone.
 fn closed(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
-}
-
-fn save(path: &Path, mut file: File, bytes: &[u8]) -> anyhow::Result<()> {
-    file.write_all(bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The process that waited most.
@@ -164,7 +196,7 @@ fn others(all: &[Profile], shown: &Profile, style: Style, say: Say) {
     let others: Vec<String> = all
         .iter()
         .filter(|profile| !std::ptr::eq(*profile, shown))
-        .map(|profile| format!("{} ({})", profile.pid, file_name(profile)))
+        .map(|profile| format!("{} ({})", profile.pid, one_line(&file_name(profile))))
         .collect();
     if !others.is_empty() {
         let few = others[..others.len().min(8)].join(", ");

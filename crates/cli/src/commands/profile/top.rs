@@ -14,6 +14,7 @@ use spinpark_profile::model::{Ended, Profile};
 use spinpark_profile::read::{EXTENSION, note_end};
 use spinpark_profile::symbols::Symbols;
 use spinpark_profile::text::{self, Style};
+use spinpark_profile::units::one_line;
 
 use super::launch::{Launch, Running};
 use super::show::most;
@@ -52,7 +53,11 @@ fn recording_of(pid: u32) -> anyhow::Result<PathBuf> {
         Ok(maps) => maps,
         Err(error) if error.kind() == io::ErrorKind::NotFound => bail!("there is no process {pid}"),
         Err(error) => {
-            bail!("cannot look at process {pid}: {error}\nIt is another user's; ask that user, or be root")
+            let advice = match rustix::process::geteuid().is_root() {
+                true => "Even the superuser may not here: look from outside of this container",
+                false => "It is another user's; ask that user, or be root",
+            };
+            bail!("cannot look at process {pid}: {error}\n{advice}")
         }
     };
     let suffix = format!(".{EXTENSION}");
@@ -132,7 +137,8 @@ fn look(recordings: &Path, symbols: &mut Symbols) -> anyhow::Result<Profile> {
 fn page(now: &Profile, before: Option<&Profile>, style: Style) -> String {
     let program = Path::new(&now.program).file_name().unwrap_or_default().to_string_lossy();
     let mut lines = vec![format!(
-        "{program} (process {}), {:.0} s, {} threads used locks",
+        "{} (process {}), {:.0} s, {} threads used locks",
+        one_line(&program),
         now.pid,
         now.duration as f64 / 1e9,
         now.threads.len()

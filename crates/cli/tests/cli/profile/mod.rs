@@ -1,5 +1,6 @@
 //! `spinpark profile`: which lock a program waits for, and who holds it.
 
+mod ends;
 mod failures;
 
 use std::fs;
@@ -105,6 +106,7 @@ fn for_a_time() {
     assert_eq!((result.code, result.stdout.as_str()), (Some(128 + 15), "ready\n"), "{result:#?}");
     assert!(result.stderr.contains("`cache_lock`"), "{}", result.stderr);
     assert!(!result.stderr.contains("SIGTERM"), "that was the request: {}", result.stderr);
+    assert!(flat(&result.stderr).contains("ended after 700 ms, as asked"), "{}", result.stderr);
     profile(directory.path(), &["--for", "soon"], &["forever"])
         .fails(2, &["`soon` is no unit of time", "10s"]);
 }
@@ -135,6 +137,7 @@ fn interrupted() {
         let result: Said = child.wait_with_output().unwrap().into();
         assert_eq!(result.code, Some(code), "{result:#?}");
         assert!(result.stderr.contains("`cache_lock`"), "{}", result.stderr);
+        assert!(result.stderr.contains(&format!("was ended by SIG{signal}")), "{}", result.stderr);
     }
 }
 
@@ -163,6 +166,20 @@ fn data_on_standard_output() {
     assert_eq!(folded.stdout, fs::read_to_string(directory.path().join("x.folded")).unwrap());
     said(&mut recording(directory.path(), ["report", "one", "--json", "--folded"]))
         .fails(2, &["cannot both go to standard output"]);
+    said(&mut recording(directory.path(), ["report", "one", "--html", "-", "--pprof", "-"]))
+        .fails(2, &["--pprof and --html cannot both go to standard output"]);
+    said(&mut recording(directory.path(), ["report", "one", "--html", "-"])).succeeds(&["<!doctype html>"]);
+    let pprof = recording(directory.path(), ["report", "one", "--pprof", "-"]).output().unwrap();
+    assert_eq!((pprof.status.code(), &pprof.stdout[..2]), (Some(0), &[0x1f, 0x8b][..]));
+    assert!(!directory.path().join("-").exists());
+    // Nobody reads it.
+    for option in ["--json", "--folded", "--html=-", "--pprof=-"] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = recording(directory.path(), ["report", "one", option]);
+        let output = command.stdout(writer).output().unwrap();
+        assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]), "{option}");
+    }
 }
 
 #[test]
@@ -238,6 +255,12 @@ fn processes() {
     shown.succeeds(&[&format!("process {pid}"), "cache_lock"]);
     said(&mut recording(directory.path(), ["report", "family", "--process", "1"]))
         .fails(2, &["there is no process 1 in the recording", &pid]);
+    // A program that has run is not lost because of a slip.
+    let result = profile(directory.path(), &["--out", "again", "--process", "1"], &["family"]);
+    assert_eq!(result.code, Some(0), "{result:#?}");
+    for words in ["there is no process 1 in the recording", "`cache_lock`", "Kept in"] {
+        assert!(result.stderr.contains(words), "no `{words}` in {}", result.stderr);
+    }
 }
 
 #[test]
@@ -247,7 +270,10 @@ fn diff() {
         assert_eq!(profile(directory.path(), &["--out", name], &[what]).code, Some(0));
     }
     let diff = |args: &[&str]| said(recording(directory.path(), ["diff", "before", "after"]).args(args));
-    diff(&[]).succeeds(&["Threads waited", "instead of", "cache_lock"]);
+    diff(&[]).succeeds(&["Threads waited", "instead of", "cache_lock", "Held: time held in all"]);
+    assert_eq!(profile(directory.path(), &["--out", "off", "--detail", "off"], &["store"]).code, Some(0));
+    said(&mut recording(directory.path(), ["diff", "before", "off"]))
+        .fails(2, &["off was recorded with `--detail off`", "Record it again"]);
     let json: Value = serde_json::from_str(&diff(&["--json"]).stdout).unwrap();
     assert!(json.is_object());
     said(&mut recording(directory.path(), ["diff", "before", "nowhere"]))
@@ -277,11 +303,37 @@ fn what_it_costs_the_program_itself() {
     assert!(!directory.path().join("none").exists(), "nothing was recorded");
 }
 
+/// Ctrl-C while it is measured: what is known so far is printed.
+#[test]
+fn what_it_costs_so_far() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = recording(directory.path(), ["profile", "--overhead", "--rounds", "1000", "--"]);
+    command.args(["sh", "-c", "echo run >>runs"]).stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let runs = || fs::read_to_string(directory.path().join("runs")).unwrap_or_default().lines().count();
+    // Two rounds of six.
+    while runs() < 13 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    kill("INT", &child.id().to_string());
+    let result: Said = child.wait_with_output().unwrap().into();
+    assert_eq!(result.code, Some(130), "{result:#?}");
+    assert!(result.stderr.contains("of 1000 rounds"), "{}", result.stderr);
+    assert!(result.stderr.contains("÷ without a recorder"), "{}", result.stderr);
+}
+
 #[test]
 fn programs_without_waiting() {
     let directory = tempfile::tempdir().unwrap();
     let result = profile(directory.path(), &[], &["quiet"]);
     assert_eq!((result.code, result.stdout.as_str()), (Some(0), "hello\n"), "{result:#?}");
-    assert!(result.stderr.contains("There is nothing to see"), "{}", result.stderr);
-    assert!(flat(&result.stderr).contains("no thread had to wait for a lock"), "{}", result.stderr);
+    assert!(flat(&result.stderr).contains("No thread waited for a pthread lock"), "{}", result.stderr);
+    assert!(flat(&result.stderr).contains("Rust's std and Go"), "{}", result.stderr);
+    for (view, words) in [
+        ("condvars", "No thread waited for a condition variable."),
+        ("outcomes", "No thread waited for a lock."),
+    ] {
+        said(&mut recording(directory.path(), ["report", "spinpark-profile", "--view", view]))
+            .succeeds(&[words]);
+    }
 }

@@ -1,0 +1,75 @@
+//! What limits, daemons and damage leave, and what is said of it.
+
+use std::fs;
+use std::process::Command;
+
+use spinpark_testkit::profiler;
+
+use super::{flat, kill, recording};
+use crate::fixtures::{said, waits};
+
+/// What a limit of the shell costs.
+#[test]
+fn short_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let command = recording(directory.path(), ["profile", "--"]);
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -f 1000 && exec \"$@\"", "sh"]).arg(command.get_program());
+    limited.args(command.get_args()).arg(waits()).arg("briefly").current_dir(directory.path());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    let result = said(&mut limited);
+    assert_eq!((result.code, result.stdout.as_str()), (Some(0), "stored\n"), "{result:#?}");
+    assert!(result.stderr.contains("`ulimit -f`"), "{}", result.stderr);
+}
+
+/// The profile is damaged, and the recordings are gone: that is what is said.
+#[test]
+fn only_a_damaged_profile() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("one")).unwrap();
+    fs::write(directory.path().join("one/profile.json"), "[{\"form").unwrap();
+    let result = said(&mut recording(directory.path(), ["report", "one"]));
+    result.fails(2, &["profile.json is not a profile in JSON"]);
+    fs::write(directory.path().join("hot.c"), "int main(void) { return 0; }\n").unwrap();
+    said(&mut recording(directory.path(), ["report", "hot.c"]))
+        .fails(2, &["hot.c does not begin as a profile does"]);
+}
+
+/// The command waits for its program, not for what that leaves behind.
+#[test]
+fn a_daemon() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = "\"$0\" forever >pipe 2>/dev/null & read ready <pipe; echo $!";
+    let pipe = Command::new("mkfifo").arg(directory.path().join("pipe")).status();
+    assert!(pipe.unwrap().success());
+    let mut command = recording(directory.path(), ["profile", "--", "sh", "-c", script]);
+    let result = said(command.arg(waits()));
+    let pid = result.stdout.trim();
+    assert_eq!(result.code, Some(0), "{result:#?}");
+    let words = format!("Process {pid} still runs and is recorded");
+    assert!(flat(&result.stderr).contains(&words), "no `{words}` in {}", result.stderr);
+    kill("KILL", pid);
+}
+
+/// The library alone, as in a container.
+#[test]
+fn without_the_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new(waits());
+    command.arg("briefly").env("LD_PRELOAD", profiler()).current_dir(directory.path());
+    command.env("SPINPARK_PROFILE_DIR", "new").env("SPINPARK_PROFILE_DETAIL", "everything");
+    let result = said(&mut command);
+    assert_eq!((result.code, result.stdout.as_str()), (Some(0), "stored\n"), "{result:#?}");
+    assert_eq!(
+        result.stderr.matches("SPINPARK_PROFILE_DETAIL is none of off").count(),
+        1,
+        "{}",
+        result.stderr
+    );
+    said(&mut recording(directory.path(), ["report", "new"])).succeeds(&["`cache_lock`", "detail contended"]);
+}

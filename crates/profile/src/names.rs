@@ -1,0 +1,277 @@
+//! What functions and places are called where people read them: short, and not two places the same if that can be helped.
+//!
+//! JSON, pprof and folded stacks have the names in full.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::model::{Frame, Place, PlaceId};
+use crate::words::short;
+
+/// So many frames at most tell two places apart.
+const MOST: usize = 4;
+
+/// Arguments of a template that are not longer stay.
+const ARGUMENTS: usize = 6;
+
+/// What wrappers of locks have in their names.
+const WRAPPERS: [&str; 9] = ["lock", "mutex", "latch", "acquire", "enter", "leave", "wait", "cond", "gil"];
+
+/// Between a function and its caller.
+const CALLED_BY: &str = " < ";
+
+/// The names of the places of a profile.
+///
+/// A place is called by its function. Where several would be called the same, such as all that take locks by a function of the
+/// program's own, they have their callers, too: `my_mutex_lock < store`.
+#[derive(Clone, Debug)]
+pub struct Names<'a> {
+    places: &'a [Place],
+    /// So many frames are shown of each.
+    depths: Vec<usize>,
+    wrappers: BTreeSet<String>,
+}
+
+impl<'a> Names<'a> {
+    /// The names of these places.
+    #[must_use]
+    pub fn of(places: &'a [Place]) -> Self {
+        let mut names = Self { places, depths: vec![1; places.len()], wrappers: BTreeSet::new() };
+        names.tell_apart((0..places.len()).collect(), 0);
+        // Whoever calls it.
+        let mut callers: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for place in places {
+            let caller = place.frames.get(1).map(Frame::shown).unwrap_or_default();
+            callers.entry(place.function()).or_default().insert(caller);
+        }
+        let is_wrapper = |function: &str, callers: &BTreeSet<String>| {
+            let name = function.rsplit("::").next().unwrap_or(function).to_ascii_lowercase();
+            callers.len() > 1 && WRAPPERS.iter().any(|word| name.contains(word))
+        };
+        names.wrappers = callers
+            .into_iter()
+            .filter(|(name, callers)| is_wrapper(name, callers))
+            .map(|(name, _)| name)
+            .collect();
+        names
+    }
+
+    /// Gives `ids`, which are called the same by their first `depth` frames, one more frame if that helps.
+    fn tell_apart(&mut self, ids: Vec<PlaceId>, depth: usize) {
+        if ids.len() < 2 || depth == MOST {
+            return;
+        }
+        let mut groups: HashMap<String, Vec<PlaceId>> = HashMap::new();
+        for id in ids {
+            groups.entry(label(&self.places[id], depth + 1)).or_default().push(id);
+        }
+        let are_told_apart = groups.len() > 1;
+        for ids in groups.into_values() {
+            for id in ids.iter().filter(|_| are_told_apart) {
+                self.depths[*id] = depth + 1;
+            }
+            self.tell_apart(ids, depth + 1);
+        }
+    }
+
+    /// `function (file.c:12)`; with callers, if it needs them.
+    #[must_use]
+    pub fn label(&self, place: PlaceId) -> String {
+        self.places.get(place).map_or_else(|| String::from("?"), |found| label(found, self.depths[place]))
+    }
+
+    /// The function; with callers, if it needs them.
+    #[must_use]
+    pub fn function(&self, place: PlaceId) -> String {
+        self.places.get(place).map_or_else(|| String::from("?"), |found| chain(found, self.depths[place]))
+    }
+
+    /// `function (file.c:12)`; with callers only if the function is a wrapper of locks: it tells nothing then.
+    #[must_use]
+    pub fn label_without_wrapper(&self, place: PlaceId) -> String {
+        match self.is_wrapper(place) {
+            true => self.label(place),
+            false => self.places.get(place).map_or_else(|| String::from("?"), Place::label),
+        }
+    }
+
+    /// `file.c:12`; of its caller, if the function is a wrapper of locks.
+    #[must_use]
+    pub fn position(&self, place: PlaceId) -> String {
+        let Some(found) = self.places.get(place) else { return String::from("?") };
+        let last = if self.is_wrapper(place) { self.depths[place] - 1 } else { 0 };
+        let frame = found.frames.get(last).or(found.frames.first());
+        frame.map_or_else(|| String::from("?"), Frame::position)
+    }
+
+    /// The place with this number.
+    pub(crate) fn place(&self, place: PlaceId) -> Option<&'a Place> {
+        self.places.get(place)
+    }
+
+    /// Whether the function of a place does nothing but take locks for others, by its name and its callers.
+    #[must_use]
+    pub fn is_wrapper(&self, place: PlaceId) -> bool {
+        self.places.get(place).is_some_and(|place| self.wrappers.contains(&place.function()))
+    }
+}
+
+fn chain(place: &Place, depth: usize) -> String {
+    let frames: Vec<String> = place.frames.iter().take(depth.max(1)).map(Frame::shown).collect();
+    if frames.is_empty() { String::from("?") } else { frames.join(CALLED_BY) }
+}
+
+fn label(place: &Place, depth: usize) -> String {
+    let shown = place.frames.len().min(depth.max(1));
+    match place.frames.get(shown.wrapping_sub(1)) {
+        Some(frame) if frame.function.is_some() && frame.source.is_some() => {
+            format!("{} ({})", chain(place, depth), frame.position())
+        }
+        _ => chain(place, depth),
+    }
+}
+
+/// The name of a function without its parameters, its type, and long arguments of templates: `Cache<…>::put`.
+#[must_use]
+pub fn for_people(function: &str) -> String {
+    let name = short(function);
+    if !name.contains('<') {
+        return name.to_owned();
+    }
+    let name = without_arguments(name);
+    without_type(&name).to_owned()
+}
+
+/// A name of C++ or Rust with `…` for what is long between angles.
+pub(crate) fn without_arguments(name: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = name;
+    while let Some(at) = rest.find('<') {
+        let (before, angle) = rest.split_at(at);
+        shown += before;
+        rest = angle;
+        // `operator<`, `operator<<`, `operator<=>`.
+        if shown.ends_with("operator") {
+            let sign = angle.find(|c: char| !"<=>".contains(c)).unwrap_or(angle.len());
+            shown += &angle[..sign];
+            rest = &angle[sign..];
+            continue;
+        }
+        let is_operator = shown.trim_end_matches([' ', '<', '=', '>']).ends_with("operator");
+        let Some(end) = closing(angle) else { break };
+        let inner = &angle[1..end];
+        // Rust's `<T as Trait>::method` is the type itself.
+        let is_type = !is_operator && (shown.is_empty() || shown.ends_with([' ', '(', '&', '*']));
+        shown += &match inner {
+            inner if is_type => format!("<{}>", without_arguments(inner)),
+            inner if inner.contains('<') || inner.chars().count() > ARGUMENTS => String::from("<…>"),
+            inner => format!("<{inner}>"),
+        };
+        rest = angle.get(end + 1..).unwrap_or_default();
+    }
+    shown + rest
+}
+
+/// Where the angle that `text` begins with is closed.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut before = ' ';
+    for (at, character) in text.char_indices() {
+        match character {
+            '<' => depth += 1,
+            '>' if before != '-' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+        before = character;
+    }
+    None
+}
+
+/// Names of functions made of templates begin with their type: `void f<int>`.
+fn without_type(name: &str) -> &str {
+    let mut depth = 0_usize;
+    let mut start = 0;
+    for (at, character) in name.char_indices() {
+        match character {
+            '<' | '(' | '{' | '[' => depth += 1,
+            '>' | ')' | '}' | ']' => depth = depth.saturating_sub(1),
+            ' ' if depth == 0 && !name[..at].ends_with("operator") => start = at + 1,
+            _ => {}
+        }
+        if name[..at].ends_with("operator") {
+            break;
+        }
+    }
+    name[start..].trim_start_matches(['*', '&'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(functions: &[&str]) -> Place {
+        let frame = |(number, function): (usize, &&str)| Frame {
+            function: Some((*function).to_owned()),
+            source: Some((String::from("/src/wrap.c"), 10 + number as u32)),
+            module: String::from("wrap"),
+            offset: 0x10,
+            is_inlined: false,
+        };
+        Place { frames: functions.iter().enumerate().map(frame).collect(), is_cut: false }
+    }
+
+    #[test]
+    fn callers_tell_wrappers_apart() {
+        let places = [
+            place(&["my_mutex_lock", "load", "A"]),
+            place(&["my_mutex_lock", "store", "B"]),
+            place(&["my_mutex_lock", "log", "load"]),
+            place(&["my_mutex_lock", "log", "store"]),
+            place(&["parse", "main"]),
+            place(&["render", "A"]),
+            place(&["render", "B"]),
+        ];
+        let names = Names::of(&places);
+        let functions: Vec<String> = (0..places.len()).map(|id| names.function(id)).collect();
+        assert_eq!(
+            functions,
+            [
+                "my_mutex_lock < load",
+                "my_mutex_lock < store",
+                "my_mutex_lock < log < load",
+                "my_mutex_lock < log < store",
+                "parse",
+                "render < A",
+                "render < B"
+            ]
+        );
+        assert_eq!(names.label(1), "my_mutex_lock < store (wrap.c:11)");
+        assert_eq!(names.label_without_wrapper(1), "my_mutex_lock < store (wrap.c:11)");
+        assert_eq!(names.label_without_wrapper(5), "render (wrap.c:10)");
+        assert_eq!(names.label(77), "?");
+    }
+
+    #[test]
+    fn templates_are_short() {
+        for (long, expected) in [
+            ("main", "main"),
+            ("Queue<int>::push(int)", "Queue<int>::push"),
+            ("a::Cache<std::string, std::vector<int> >::put(std::string const&)", "a::Cache<…>::put"),
+            ("void std::invoke<f(std::vector<int>)>(int)", "std::invoke<…>"),
+            ("std::vector<a::Long>* shop::find<a::Longer>(int)", "shop::find<…>"),
+            ("<T as core::fmt::Debug>::fmt", "<T as core::fmt::Debug>::fmt"),
+            ("<a::Cache<K, Value> as a::Store>::put", "<a::Cache<…> as a::Store>::put"),
+            ("a::get::<alloc::string::String>", "a::get::<…>"),
+            ("a::run<fn(u32) -> core::Result<u32>>::now", "a::run<…>::now"),
+            ("std::ostream& operator<< <std::char_traits<char> >(int)", "operator<< <…>"),
+            ("operator<(A const&, B const&)", "operator<"),
+            ("A<std::string, int>::operator bool() const", "A<…>::operator bool"),
+            ("A<std::string, int>::operator()(int) const", "A<…>::operator()"),
+            ("broken<name", "broken<name"),
+        ] {
+            assert_eq!(for_people(long), expected, "{long}");
+        }
+    }
+}
