@@ -10,7 +10,7 @@ use spinpark_bench::simulate::summary::{Fairness, Shares, Spread, Summary};
 use spinpark_bench::simulate::sweep::{Cell, Ranked};
 use spinpark_sim::Counts;
 use spinpark_sim::documents::{Bins, Bound, Figure, Table, Unit};
-use spinpark_sim::workload::{Histogram, Place};
+use spinpark_sim::workload::{Histogram, InTime, Place};
 
 fn histogram(values: &[(u64, u64)]) -> Histogram {
     let mut histogram = Histogram::default();
@@ -43,6 +43,7 @@ fn summary(lock: &str, threads: u32, throughput: [f64; 3]) -> Summary {
         time: Shares { working: 0.1, spinning: 0.25, runnable: 0.05, asleep: 0.6 },
         utilisation: 0.875,
         elapsed_ns: 60_500_000,
+        measured_ns: 60_000_000,
         places: vec![Place {
             name: String::from("lock"),
             locks: 1,
@@ -55,6 +56,13 @@ fn summary(lock: &str, threads: u32, throughput: [f64; 3]) -> Summary {
             longest_hold_ns: 9_000.0,
             holds: histogram(&[(100, 10_000)]),
             most_passed: 77,
+            in_time: InTime {
+                acquisitions: 9_900,
+                contended: 9_400,
+                at_once: 0,
+                wait_ns: 2.0e9,
+                hold_ns: 5.355e7,
+            },
         }],
         counts: counts(),
         failure: None,
@@ -169,6 +177,7 @@ fn every_limit_is_a_sentence() {
     let place = || String::from("lock");
     let limits = [
         Limit::Failure { seed: 7, what: String::from("deadlock") },
+        Limit::TooShort { for_ns: 1_000 },
         Limit::Held { place: place(), held: 0.93, contended: 0.98, wait_ns: 12_300.0 },
         Limit::HandOver { place: place(), held: 0.31, contended: 0.98, gap_ns: 120.0, hold_ns: 53.0 },
         Limit::Barging { place: place(), held: 0.148, at_once: 0.985, asleep: 0.967 },
@@ -179,6 +188,26 @@ fn every_limit_is_a_sentence() {
         Limit::Sleep { asleep: 0.7 },
     ];
     assert_snapshot!(limits.map(|limit| run::sentence(&limit)).join("\n"));
+}
+
+/// The manual explains each of the sentences.
+#[test]
+fn every_limit_is_in_the_manual() {
+    let manual = include_str!("../../../docs/sim.md");
+    for words in [
+        "| the run failed |",
+        "| too short |",
+        "| the sections under `lock` limit |",
+        "| the way from one owner to the next limits |",
+        "| the few threads that are awake limit |",
+        "| waiting for writers limits |",
+        "| cache lines limit |",
+        "| the CPUs limit |",
+        "| nothing limits but the work |",
+        "| no lock limits: threads sleep for other reasons |",
+    ] {
+        assert!(manual.contains(words), "{words}");
+    }
 }
 
 #[test]
@@ -231,7 +260,7 @@ fn tables_of_documents_as_html_and_json() {
     assert!(page.contains("class=\"missed\"") && page.contains("class=\"holds\""), "{page}");
     let document =
         serde_json::to_value(json::Tables::new("complete", "spinpark sim tables", true, &documents)).unwrap();
-    assert_eq!((&document["format"], &document["schema"]), (&"spinpark sim tables".into(), &1.into()));
+    assert_eq!((&document["format"], &document["schema"]), (&"spinpark sim tables".into(), &2.into()));
     assert_eq!(document["tables"][0]["figures"][1]["simulated"], 1.4);
     assert_eq!(document["tables"][0]["judged"][1]["holds"], false);
     assert_eq!(document["tables"][0]["distributions"][0]["simulated"][2], 62.0);

@@ -188,6 +188,11 @@ pub fn is_over() -> bool {
     is_inside() && (is_late() || is_stopped())
 }
 
+/// When the run's time is over, ns.
+pub(crate) fn end_ns() -> f64 {
+    if is_inside() { world(|world| world.end as f64 / PS_PER_NS as f64) } else { f64::INFINITY }
+}
+
 /// The running thread.
 ///
 /// # Panics

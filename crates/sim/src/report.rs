@@ -123,7 +123,7 @@ pub(crate) fn index(event: Event) -> usize {
     }
 }
 
-/// Where a thread's time went, ns.
+/// Where a thread's time went, ns, until the run's time was over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadTimes {
     /// On a CPU, whatever it did there.
@@ -143,11 +143,13 @@ pub struct Outcome {
     pub failure: Option<crate::Failure>,
     /// When the last thread ended, ns of virtual time.
     pub elapsed_ns: u64,
+    /// Until when threads' and CPUs' times are counted, ns: the end of the run's time, or of the last thread, if that was earlier.
+    pub measured_ns: u64,
     /// Counts.
     pub counts: Counts,
     /// By thread, in order of creation.
     pub threads: Vec<ThreadTimes>,
-    /// How long each CPU had something to do, ns, and was out of idle.
+    /// How long each CPU had something to do until then, ns, and was out of idle.
     pub busy_ns: Vec<u64>,
     /// What happened last, if it was recorded: a line each.
     pub interleaving: Vec<String>,
@@ -163,7 +165,7 @@ impl Outcome {
     /// Which part of the CPUs' time they had something to do.
     #[must_use]
     pub fn utilisation(&self) -> f64 {
-        let all = self.elapsed_ns as f64 * self.busy_ns.len() as f64;
+        let all = self.measured_ns as f64 * self.busy_ns.len() as f64;
         if all == 0.0 { 0.0 } else { self.busy_ns.iter().sum::<u64>() as f64 / all }
     }
 }

@@ -14,10 +14,10 @@ const WAITS: f64 = 0.15;
 const CONTENDED: f64 = 0.1;
 /// A lock that is held for this part of the time has hardly anything to gain.
 const HELD: f64 = 0.75;
-/// An acquisition that takes less has not waited, ns.
-const AT_ONCE_NS: f64 = 100.0;
 /// If so many acquisitions do not wait though others do, those who are awake keep the lock to themselves.
 const BARGING: f64 = 0.8;
+/// Those who are awake keep a lock to themselves only if others sleep for this part of the time.
+const OTHERS_SLEEP: f64 = 0.1;
 /// CPUs that are busy for this part of the time are the limit, if threads wait for them.
 const BUSY: f64 = 0.9;
 
@@ -31,6 +31,11 @@ pub enum Limit {
         seed: u64,
         /// How.
         what: String,
+    },
+    /// Nothing can be said: no operation ended within the run's time.
+    TooShort {
+        /// The run's time, ns.
+        for_ns: u64,
     },
     /// A lock, by the sections under it.
     Held {
@@ -113,9 +118,12 @@ impl Limit {
         if let Some((seed, failure)) = &summary.failure {
             return Self::Failure { seed: *seed, what: failure.to_string() };
         }
-        let threads_ns = summary.elapsed_ns as f64 * f64::from(summary.threads);
-        let waits = |place: &Place| place.wait_ns / threads_ns.max(1.0);
-        let worst = summary.places.iter().max_by(|a, b| a.wait_ns.total_cmp(&b.wait_ns));
+        if summary.throughput.high == 0.0 {
+            return Self::TooShort { for_ns: summary.for_ns };
+        }
+        let threads_ns = summary.measured_ns as f64 * f64::from(summary.threads);
+        let waits = |place: &Place| place.in_time.wait_ns / threads_ns.max(1.0);
+        let worst = summary.places.iter().max_by(|a, b| a.in_time.wait_ns.total_cmp(&b.in_time.wait_ns));
         if let Some(place) = worst.filter(|place| waits(place) >= WAITS) {
             let limit = of_place(summary, place);
             if let Some(limit) = limit {
@@ -127,10 +135,13 @@ impl Limit {
             let (runnable, spinning) = (time.runnable, time.spinning);
             return Self::Cpus { busy: summary.utilisation, runnable, spinning };
         }
-        if time.asleep >= 0.5 {
-            Self::Sleep { asleep: time.asleep }
-        } else {
-            Self::Work { working: time.working }
+        if time.asleep < 0.5 {
+            return Self::Work { working: time.working };
+        }
+        // If it is a lock on which they sleep, they have no other reason.
+        match worst.filter(|place| waits(place) >= time.asleep / 2.0) {
+            Some(place) => of_owners(summary, place),
+            None => Self::Sleep { asleep: time.asleep },
         }
     }
 }
@@ -147,26 +158,29 @@ fn of_place(summary: &Summary, place: &Place) -> Option<Limit> {
     if name.ends_with("(read)") {
         return Some(Limit::Readers { place: name, contended, wait_ns });
     }
+    Some(of_owners(summary, place))
+}
+
+/// A lock that limits, by what its owners do or by what passes between two.
+fn of_owners(summary: &Summary, place: &Place) -> Limit {
+    let acquisitions = place.acquisitions.max(1) as f64;
+    let contended = place.contended as f64 / acquisitions;
+    let wait_ns = place.wait_ns / acquisitions;
+    let name = place.name.clone();
     // Of each of the locks of that name.
-    let all_ns = summary.elapsed_ns as f64 * place.locks.max(1) as f64;
-    let held = place.hold_ns / all_ns.max(1.0);
-    let at_once = at_once(place, summary.ghz);
-    Some(if held < HELD && at_once >= BARGING {
-        Limit::Barging { place: name, held, at_once, asleep: summary.time.asleep }
+    let all_ns = summary.measured_ns as f64 * place.locks.max(1) as f64;
+    let held = place.in_time.hold_ns / all_ns.max(1.0);
+    let at_once = place.in_time.part_at_once();
+    let asleep = summary.time.asleep;
+    if held < HELD && at_once >= BARGING && asleep >= OTHERS_SLEEP {
+        Limit::Barging { place: name, held, at_once, asleep }
     } else if held >= HELD {
         Limit::Held { place: name, held, contended, wait_ns }
     } else {
         let hold_ns = place.hold_ns / acquisitions;
-        let gap_ns = (all_ns - place.hold_ns).max(0.0) / acquisitions;
+        let gap_ns = (all_ns - place.in_time.hold_ns).max(0.0) / place.in_time.acquisitions.max(1) as f64;
         Limit::HandOver { place: name, held, contended, gap_ns, hold_ns }
-    })
-}
-
-/// Which part of the contended acquisitions have not waited.
-fn at_once(place: &Place, ghz: f64) -> f64 {
-    let is_short = |bin: usize| 2f64.powi(bin as i32) / ghz <= AT_ONCE_NS;
-    let short = place.waits.bins().iter().enumerate().filter(|(bin, _)| is_short(*bin));
-    short.map(|(_, count)| *count).sum::<u64>() as f64 / place.waits.total().max(1) as f64
+    }
 }
 
 #[cfg(test)]
@@ -196,6 +210,46 @@ mod tests {
         is(of(2, "classic-rwsem-full", "mixed-10", 16), "readers");
         is(of(64, "classic-rwsem-3.12", "readers", 64), "lines");
         is(of(1, "classic-mutex-nospin", "long", 8), "cpus");
+    }
+
+    /// At the end those who sleep are woken one by one, which takes as long as the run: that is no time in which the lock
+    /// could have been held.
+    #[test]
+    fn what_comes_after_the_run_is_in_no_share() {
+        let machine = Machine::choose("big-512:64").unwrap();
+        let limit = |for_ns| {
+            let mut setting = Setting::new(machine.clone(), "spinpark", "long", 64);
+            setting.for_ns = for_ns;
+            let report = setting.run().unwrap();
+            let outcome = &report.outcome;
+            assert!(outcome.measured_ns == for_ns && outcome.elapsed_ns > for_ns, "{}", outcome.elapsed_ns);
+            for times in &outcome.threads {
+                let all = times.on_cpu_ns + times.runnable_ns + times.asleep_ns;
+                assert!(times.spinning_ns <= times.on_cpu_ns && all <= for_ns, "{times:?}");
+            }
+            assert!(outcome.busy_ns.iter().all(|busy| *busy <= for_ns));
+            Limit::of(&Summary::of(&machine, &[report]).unwrap())
+        };
+        for for_ns in [5_000_000, 20_000_000] {
+            let Limit::Held { held, .. } = limit(for_ns) else { panic!("{:?}", limit(for_ns)) };
+            assert!((0.75..=1.0).contains(&held), "{held}");
+        }
+    }
+
+    /// Where there is nothing but a lock to sleep on, it is said; and nobody is awake alone if nobody sleeps.
+    #[test]
+    fn sleep_has_a_reason() {
+        let limit = |machine: &str, lock: &str, threads, for_ns| {
+            let machine = Machine::choose(machine).unwrap();
+            let mut setting = Setting::new(machine.clone(), lock, "hot-lock", threads);
+            setting.for_ns = for_ns;
+            Limit::of(&Summary::of(&machine, &[setting.run().unwrap()]).unwrap())
+        };
+        let many = limit("big-512", "spinpark", 2048, 300_000);
+        assert!(!matches!(many, Limit::Sleep { .. } | Limit::Work { .. }), "{many:?}");
+        let two = limit("this-2", "classic-mutex-2003", 2, 5_000_000);
+        assert!(!matches!(two, Limit::Barging { .. } | Limit::Sleep { .. }), "{two:?}");
+        assert_eq!(limit("this-2", "spinpark", 2, 1), Limit::TooShort { for_ns: 1 });
     }
 
     #[test]

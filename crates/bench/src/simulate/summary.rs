@@ -91,8 +91,10 @@ pub struct Summary {
     pub time: Shares,
     /// Which part of the CPUs' time they had something to do.
     pub utilisation: f64,
-    /// Virtual time of all runs together, ns.
+    /// Virtual time of all runs together, ns: until the last thread of each ended.
     pub elapsed_ns: u64,
+    /// As much of that as was the runs' time, ns: what all shares are of.
+    pub measured_ns: u64,
     /// What happened at each lock, in all runs.
     pub places: Vec<Place>,
     /// What the machine counted, in all runs.
@@ -125,6 +127,7 @@ impl Summary {
             time: shares(reports),
             utilisation: utilisation / reports.len() as f64,
             elapsed_ns: reports.iter().map(|report| report.outcome.elapsed_ns).sum(),
+            measured_ns: reports.iter().map(|report| report.outcome.measured_ns).sum(),
             places: places(reports),
             counts,
             failure: reports.iter().find_map(failure),

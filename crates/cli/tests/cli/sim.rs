@@ -64,7 +64,7 @@ fn the_answer_comes_first() {
 fn json_has_each_run() {
     let result = said(&mut short(&["--seed", "5", "--repeat", "2", "--json"]));
     let document = json(&result.stdout);
-    assert_eq!((&document["format"], &document["schema"]), (&"spinpark sim run".into(), &1.into()));
+    assert_eq!((&document["format"], &document["schema"]), (&"spinpark sim run".into(), &2.into()));
     assert_eq!((&document["end"], &document["summary"]["seeds"]), (&"complete".into(), &vec![5, 6].into()));
     assert!(document["sentence"].as_str().unwrap().ends_with('.'));
     let run = &document["runs"][1];

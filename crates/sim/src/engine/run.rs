@@ -165,6 +165,7 @@ fn outcome(mut world: World) -> Outcome {
     });
     Outcome {
         elapsed_ns: ns(world.now),
+        measured_ns: ns(world.now.min(world.end)),
         threads: threads.collect(),
         busy_ns: world.cpus.iter().map(|cpu| ns(cpu.busy)).collect(),
         interleaving: world.interleaving(),

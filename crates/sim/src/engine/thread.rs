@@ -41,7 +41,7 @@ pub(crate) enum State {
     Ended,
 }
 
-/// Where the time of a thread has gone.
+/// Where the time of a thread has gone, until the run's time was over.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Times {
     /// On a CPU, whatever it did there.
@@ -78,6 +78,8 @@ pub(crate) struct Thread {
     /// Since when it is in its state, or was last accounted for.
     pub(crate) since: Ps,
     pub(crate) times: Times,
+    /// How much CPU time it has used, also after the run's time.
+    pub(crate) used: Ps,
     /// In how many sections that are not preempted it is.
     pub(crate) unpreemptible: u32,
     /// It is to leave its CPU as soon as it may.
@@ -124,6 +126,7 @@ impl Thread {
             on_since: now,
             since: now,
             times: Times::default(),
+            used: 0,
             unpreemptible: 0,
             to_leave: false,
             in_kernel: false,

@@ -114,6 +114,12 @@ impl World {
         id
     }
 
+    /// How much of the time from `from` to `to` is the run's. What comes after that is in no share.
+    #[inline]
+    pub(crate) fn in_time(&self, from: Ps, to: Ps) -> Ps {
+        to.min(self.end).saturating_sub(from)
+    }
+
     /// The running thread has come to its end.
     pub(crate) fn ended(&mut self) {
         self.alive -= 1;

@@ -28,7 +28,7 @@ pub(crate) struct Cpu {
     pub(super) tick_planned: bool,
     /// Since when it has nothing to do.
     pub(crate) idle_since: Ps,
-    /// How long it had something to do, and was out of idle.
+    /// How long it had something to do, and was out of idle, until the run's time was over.
     pub(crate) busy: Ps,
 }
 
@@ -41,14 +41,16 @@ impl World {
     pub(super) fn account(&mut self, cpu: CpuId) {
         let now = self.now;
         let Some(current) = self.cpu(cpu).current else { return };
+        let in_time = self.in_time(self.threads[current].since, now);
         let thread = &mut self.threads[current];
         let ran = now.saturating_sub(thread.since);
         thread.since = thread.since.max(now);
-        thread.times.on_cpu += ran;
+        thread.times.on_cpu += in_time;
+        thread.used += ran;
         thread.vruntime += ran;
         let vruntime = thread.vruntime;
         let cpu = self.cpu(cpu);
-        cpu.busy += ran;
+        cpu.busy += in_time;
         cpu.min_vruntime = cpu.min_vruntime.max(vruntime.min(cpu.min_vruntime + ran));
     }
 
@@ -56,7 +58,7 @@ impl World {
     pub(crate) fn used(&self, thread: ThreadId) -> Ps {
         let thread = &self.threads[thread];
         let now = if thread.is_on_cpu() { self.now.saturating_sub(thread.since) } else { 0 };
-        thread.times.on_cpu + now
+        thread.used + now
     }
 
     /// The running thread gives up its CPU and sleeps; the caller suspends it.
@@ -123,9 +125,10 @@ impl World {
         self.pause_watch(thread);
         self.trace_slice(thread, state);
         let now = self.now;
+        let ahead = self.in_time(now, self.threads[thread].since);
         let left = &mut self.threads[thread];
         left.state = state;
-        left.times.runnable -= left.since.saturating_sub(now); // the CPU was not out of idle yet
+        left.times.runnable -= ahead; // the CPU was not out of idle yet
         left.since = now;
         left.epoch += 1; // nothing that was planned for it holds any more
         left.to_leave = false;
@@ -165,9 +168,9 @@ impl World {
         let on_since = now + exit;
         let moved = self.migration_cost(self.threads[thread].cpu, cpu);
         self.rebase(thread, cpu);
+        let waited = self.in_time(self.threads[thread].since, on_since);
         let woken = &mut self.threads[thread];
-        let waited = now.saturating_sub(woken.since);
-        woken.times.runnable += waited + exit;
+        woken.times.runnable += waited;
         woken.since = on_since;
         woken.on_since = on_since;
         woken.cpu = cpu;
@@ -257,8 +260,9 @@ impl World {
         let (now, costs) = (self.now, self.costs);
         let waker = self.waking_cpu();
         let target = self.place(thread, waker);
+        let slept = self.in_time(self.threads[thread].since, now);
         let woken = &mut self.threads[thread];
-        woken.times.asleep += now.saturating_sub(woken.since);
+        woken.times.asleep += slept;
         woken.since = now;
         woken.state = State::Runnable;
         self.counts.wakes += 1;

@@ -26,6 +26,8 @@ pub(crate) struct Watch {
     since: Option<Ps>,
     /// For how long it has polled in this wait before it lost its CPU.
     before: Ps,
+    /// As much of that as was the run's time.
+    before_in_time: Ps,
 }
 
 impl World {
@@ -99,9 +101,12 @@ impl World {
     /// The thread loses its CPU. If it polls, it does not do so until it has one again: neither its spin budget nor its
     /// spinning time goes on.
     pub(crate) fn pause_watch(&mut self, thread: ThreadId) {
-        let (now, thread) = (self.now, &mut self.threads[thread]);
+        let (now, in_time) =
+            (self.now, self.in_time(self.threads[thread].watch.since.unwrap_or(self.now), self.now));
+        let thread = &mut self.threads[thread];
         if let (State::Watching, Some(since)) = (thread.state, thread.watch.since.take()) {
             thread.watch.before += now.saturating_sub(since);
+            thread.watch.before_in_time += in_time;
         }
     }
 
@@ -114,7 +119,10 @@ impl World {
         thread.state = State::Executing;
         let cpu = thread.cpu;
         self.plan_tick(cpu);
+        let since = self.threads[self.running].watch.since;
+        let last_in_time = since.map_or(0, |since| self.in_time(since, self.now));
         let watch = &mut self.threads[self.running].watch;
+        let in_time = std::mem::take(&mut watch.before_in_time) + last_in_time;
         let waited = if is_by_rank {
             // Nothing else has let that time pass. It must, or the slice of who polls in vain would hardly end.
             (watch.since, watch.before) = (None, 0);
@@ -126,7 +134,7 @@ impl World {
         watch.quiet += waited;
         let thread = &mut self.threads[self.running];
         thread.debt += if is_by_rank { waited } else { 0 };
-        thread.times.spinning += waited;
+        thread.times.spinning += if is_by_rank { waited } else { in_time };
         u32::try_from(waited / poll).unwrap_or(u32::MAX).max(1)
     }
 }

@@ -11,6 +11,41 @@ use crate::failure::Failure;
 use crate::here;
 use crate::locks::{AnyCondvar, AnyMutex, AnyRwLock};
 
+/// A contended acquisition that takes less has not waited, ns.
+const AT_ONCE_NS: f64 = 100.0;
+
+/// What of a place's figures belongs to the run's time: what a part of that time can be made of. What lies after its end,
+/// while those who still wait get the lock one after the other, is cut off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct InTime {
+    /// Acquisitions.
+    pub acquisitions: u64,
+    /// Of those, how many were contended.
+    pub contended: u64,
+    /// Of those, how many took less than 100 ns.
+    pub at_once: u64,
+    /// Waiting, also for acquisitions that came later, ns.
+    pub wait_ns: f64,
+    /// Holding, ns.
+    pub hold_ns: f64,
+}
+
+impl InTime {
+    fn add(&mut self, other: &Self) {
+        self.acquisitions += other.acquisitions;
+        self.contended += other.contended;
+        self.at_once += other.at_once;
+        self.wait_ns += other.wait_ns;
+        self.hold_ns += other.hold_ns;
+    }
+
+    /// Which part of the contended acquisitions have not waited.
+    #[must_use]
+    pub fn part_at_once(&self) -> f64 {
+        self.at_once as f64 / self.contended.max(1) as f64
+    }
+}
+
 /// What happened at a lock, or at all locks of one name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Place {
@@ -36,6 +71,8 @@ pub struct Place {
     pub holds: Histogram,
     /// The most acquisitions by others during one wait.
     pub most_passed: u64,
+    /// What of that was in the run's time.
+    pub in_time: InTime,
 }
 
 impl Place {
@@ -56,6 +93,7 @@ impl Place {
         self.longest_hold_ns = self.longest_hold_ns.max(other.longest_hold_ns);
         self.holds.merge(&other.holds);
         self.most_passed = self.most_passed.max(other.most_passed);
+        self.in_time.add(&other.in_time);
     }
 }
 
@@ -145,6 +183,14 @@ impl Meter {
             place.contended += 1;
             place.waits.add((waited * self.ghz) as u64);
         }
+        let end = here::end_ns();
+        let in_time = &mut place.in_time;
+        in_time.wait_ns += (now.min(end) - asked.at).max(0.0);
+        if now < end {
+            in_time.acquisitions += 1;
+            in_time.contended += u64::from(asked.contended);
+            in_time.at_once += u64::from(asked.contended && waited < AT_ONCE_NS);
+        }
         now
     }
 
@@ -165,7 +211,8 @@ impl Meter {
     }
 
     fn leave(&self, since: f64, hold: Hold) {
-        let held = here::now() - since;
+        let now = here::now();
+        let held = now - since;
         here::mark(&self.holds[hold as usize], since);
         let mut state = self.state.borrow_mut();
         match hold {
@@ -176,6 +223,7 @@ impl Meter {
         place.hold_ns += held;
         place.longest_hold_ns = place.longest_hold_ns.max(held);
         place.holds.add((held * self.ghz) as u64);
+        place.in_time.hold_ns += (now.min(here::end_ns()) - since).max(0.0);
     }
 
     /// Runs `section` between `acquire` and `release`.

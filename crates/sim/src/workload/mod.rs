@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 use crate::locks;
 use crate::machine::Machine;
 pub use histogram::Histogram;
-pub use meter::{Condvar, Mutex, Place, RwLock};
+pub use meter::{Condvar, InTime, Mutex, Place, RwLock};
 pub use plan::{KernelTuning, Mode, Plan, Worker};
 pub use setting::{MOST_THREADS, Report, Setting, SettingError};
 

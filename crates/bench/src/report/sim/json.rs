@@ -9,7 +9,7 @@ use crate::simulate::summary::Summary;
 use crate::simulate::sweep::Cell;
 
 /// The version of the documents' structure. It grows when a field changes its meaning or goes.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// `spinpark sim run`.
 #[derive(Debug, Serialize)]

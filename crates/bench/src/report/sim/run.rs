@@ -29,6 +29,10 @@ pub fn render(summary: &Summary, style: Style) -> String {
 pub fn sentence(limit: &Limit) -> String {
     match limit {
         Limit::Failure { seed, what } => format!("The run with seed {seed} failed: {what}."),
+        Limit::TooShort { for_ns } => format!(
+            "Too short: no operation ended within {}. A longer --for says what limits.",
+            ns(*for_ns as f64)
+        ),
         Limit::Held { place, held, contended, wait_ns } => format!(
             "The sections under `{place}` limit: it is held for {} of the time; {} of the acquisitions find it taken or \
              wanted, and one takes {} on the average.",
