@@ -85,7 +85,7 @@ impl Setting {
     fn plan(&self, workload: &Workload) -> Result<Plan<'_>, SettingError> {
         let names = || locks().iter().map(|lock| lock.name);
         if !names().any(|name| name == self.lock) {
-            let hint = did_you_mean(&self.lock, names());
+            let hint = elsewhere(&self.lock).map_or_else(|| did_you_mean(&self.lock, names()), str::to_owned);
             return Err(SettingError::UnknownLock { lock: self.lock.clone(), hint });
         }
         if self.threads == 0 {
@@ -122,6 +122,18 @@ impl Setting {
             outcome,
         })
     }
+}
+
+/// What to say to who asks for a lock of other people, which the simulator cannot run.
+fn elsewhere(lock: &str) -> Option<&'static str> {
+    /// How names of such locks begin.
+    const OTHERS: [&str; 8] =
+        ["glibc", "pthread", "nptl", "musl", "libc", "std", "parking_lot", "parking-lot"];
+    let lock = lock.to_ascii_lowercase();
+    OTHERS.iter().any(|other| lock.starts_with(other)).then_some(
+        ": only sources that are written over the seam run here, ours and the documents'. `classic-mutex-2003` works as glibc's \
+         normal mutex does; for parking_lot, std and others there is nothing like it: `spinpark bench locks` measures those",
+    )
 }
 
 /// Why nothing was simulated.
