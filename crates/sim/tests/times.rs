@@ -87,6 +87,14 @@ fn throughput_is_that_of_the_time_in_which_all_work() {
     assert_eq!(report.throughput(), report.in_time as f64 / 1e-3);
 }
 
+/// Who is started has not been woken.
+#[test]
+fn starts_are_no_wake_ups() {
+    let mut setting = Setting::new(Machine::plain(4), "classic-ttas", "hot-lock", 4);
+    setting.for_ns = 100_000;
+    assert_eq!(setting.run().unwrap().outcome.counts.wakes, 0);
+}
+
 /// What a setting cannot be is found without a run.
 #[test]
 fn settings_are_checked() {

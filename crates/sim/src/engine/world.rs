@@ -111,6 +111,7 @@ impl World {
         self.alive += 1;
         self.born.push((id, body));
         self.wake(id);
+        self.counts.wakes -= 1; // it starts, it has not slept
         id
     }
 
