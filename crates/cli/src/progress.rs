@@ -65,6 +65,11 @@ impl Progress {
         Self { bar, start: Instant::now(), runs: 0, expected: Mutex::new(None) }
     }
 
+    /// Nobody sees it.
+    pub(crate) fn is_hidden(&self) -> bool {
+        self.bar.is_hidden()
+    }
+
     /// Of a free bar: how far it is, from 0 to 1, and what stands beside it.
     pub(crate) fn at(&self, part: f64, what: String) {
         self.bar.set_message(what);

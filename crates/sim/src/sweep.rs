@@ -7,14 +7,22 @@ use rayon::prelude::*;
 
 use crate::workload::{Report, Setting, SettingError};
 
+/// How many stacks there may be at a time. Each takes two mappings; a quarter of those that the kernel allows is left for
+/// everything else.
+fn most_stacks() -> usize {
+    /// What the kernel allows unless told.
+    const USUAL: usize = 65_530;
+    let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count");
+    limit.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(USUAL) / 8 * 3
+}
+
 /// How many of these runs go side by side: as many as there are CPUs, unless they have so many threads that the kernel would
-/// have no mappings left for their stacks. (Each stack has two of the 65,530 that a process can have, unless told.)
+/// have no mappings left for their stacks.
 #[must_use]
 pub fn side_by_side(settings: &[Setting]) -> usize {
-    const STACKS: usize = 24_000;
     let most = settings.iter().map(|setting| setting.threads as usize).max().unwrap_or_default().max(1);
     let cpus = thread::available_parallelism().map_or(1, usize::from);
-    cpus.min(STACKS / most).clamp(1, settings.len().max(1))
+    cpus.min(most_stacks() / most).clamp(1, settings.len().max(1))
 }
 
 /// Does `act` on so many threads.

@@ -104,16 +104,26 @@ pub(crate) fn run(mut start: World, first: Vec<(Body, Option<(u32, u32)>)>) -> s
 
 /// The coroutines, by number of their thread.
 ///
-/// A run that failed, or in which simulated code panicked, leaves threads in the middle of something: their stacks are
-/// given up, with all that is on them.
+/// A run that failed, or was stopped, or in which simulated code panicked, leaves threads in the middle of something: what is
+/// on their stacks is given up. The stacks themselves are not: a process can only have so many mappings, and each takes two.
 #[derive(Default)]
 struct Fibers(Vec<Option<Fiber>>);
 
 impl Drop for Fibers {
     fn drop(&mut self) {
         YIELDER.set(std::ptr::null());
-        self.0.drain(..).flatten().for_each(std::mem::forget);
+        for mut fiber in self.0.drain(..).flatten() {
+            // SAFETY: what is on the stack is not dropped, but leaked; whatever it refers to stays alive with it. What refers
+            // to it are words of locks whose owners are on such stacks too, and the world's, which does not follow them.
+            unsafe { fiber.force_reset() };
+            keep(fiber);
+        }
     }
+}
+
+/// Keeps the stack of a coroutine that is over, for another one.
+fn keep(ended: Fiber) {
+    STACKS.with_borrow_mut(|stacks| stacks.push(ended.into_stack()));
 }
 
 /// What a panic says.
@@ -147,7 +157,7 @@ fn resume_all() -> std::io::Result<()> {
         };
         if is_over {
             if let Some(ended) = slot.take() {
-                STACKS.with_borrow_mut(|stacks| stacks.push(ended.into_stack()));
+                keep(ended);
             }
             world(World::ended);
         }
@@ -173,5 +183,25 @@ fn outcome(mut world: World) -> Outcome {
         slices_cut: world.trace.cut,
         failure: world.failure.take(),
         counts: world.counts,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Machine;
+    use crate::workload::Setting;
+
+    /// A run that does not come to its end gives its stacks back.
+    #[test]
+    fn stacks_are_kept() {
+        let kept = || STACKS.with_borrow(Vec::len);
+        let mut setting = Setting::new(Machine::plain(4), "classic-mutex-2003", "hot-lock", 30);
+        for steps in [500, u64::MAX, 700] {
+            setting.most_steps = steps;
+            setting.for_ns = 100_000;
+            let has_failed = setting.run().unwrap().outcome.failure.is_some();
+            assert_eq!((has_failed, kept()), (steps < u64::MAX, 30));
+        }
     }
 }

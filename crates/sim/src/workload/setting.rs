@@ -105,6 +105,9 @@ impl Setting {
     ///
     /// As in [`Setting::run`].
     pub fn run_as(&self, workload: &Workload) -> Result<Report, SettingError> {
+        if is_stopped() {
+            return Err(SettingError::Stopped);
+        }
         let Ran { outcome, places, done, in_time } = self.plan(workload)?.run()?;
         if is_stopped() {
             return Err(SettingError::Stopped);
@@ -192,7 +195,10 @@ pub enum SettingError {
     #[error("{0}")]
     Unfit(String),
     /// See the message.
-    #[error("no memory for the stacks of the simulated threads: {0}")]
+    #[error(
+        "no memory for the stacks of the simulated threads: {0}\nThe kernel's limits are vm.max_map_count (each stack takes two \
+         mappings) and `ulimit -v`; fewer threads fit"
+    )]
     Memory(#[from] std::io::Error),
 }
 

@@ -8,7 +8,7 @@ use spinpark_bench::simulate::sim::sweep::{run_each, side_by_side};
 use spinpark_bench::simulate::sim::workload::{Report, Setting, SettingError};
 use spinpark_bench::units;
 
-use super::End;
+use super::{End, counted};
 use crate::progress::{Progress, about};
 
 /// What was made.
@@ -16,11 +16,24 @@ pub(super) struct Made {
     /// As the settings stand; none: it was not made.
     pub(super) reports: Vec<Option<Report>>,
     pub(super) end: End,
+    /// Why one of them could not be made; the others were not begun then.
+    pub(super) error: Option<SettingError>,
     /// How long that took, in real time.
     pub(super) seconds: f64,
 }
 
 impl Made {
+    /// Says on standard error why not all was made.
+    pub(super) fn say_end(&self) {
+        let (ended, all) = (self.reports.iter().flatten().count(), self.reports.len());
+        let of = format!("{} of {all}", counted(ended, "run"));
+        match (&self.error, self.end) {
+            (Some(error), _) => eprintln!("Given up after {of}: {error}"),
+            (None, End::Interrupted) => eprintln!("Interrupted after {of}."),
+            (None, _) => {}
+        }
+    }
+
     /// How fast the simulator was, for standard error: this differs from run to run.
     pub(super) fn speed(&self) -> String {
         let outcomes = || self.reports.iter().flatten().map(|report| &report.outcome);
@@ -43,10 +56,11 @@ struct State {
     error: Option<SettingError>,
     is_stopped: bool,
     ended: usize,
+    lines: Lines,
 }
 
 /// Makes all runs, the longest first, since they decide when all is done.
-pub(super) fn run(settings: &[Setting]) -> anyhow::Result<Made> {
+pub(super) fn run(settings: &[Setting]) -> Made {
     let mut order: Vec<usize> = (0..settings.len()).collect();
     order.sort_by(|&a, &b| weight(&settings[b]).total_cmp(&weight(&settings[a])));
     let sorted: Vec<Setting> = order.iter().map(|&number| settings[number].clone()).collect();
@@ -56,6 +70,7 @@ pub(super) fn run(settings: &[Setting]) -> anyhow::Result<Made> {
         error: None,
         is_stopped: false,
         ended: 0,
+        lines: Lines::default(),
     });
     let progress = Progress::free();
     let start = Instant::now();
@@ -73,27 +88,64 @@ pub(super) fn run(settings: &[Setting]) -> anyhow::Result<Made> {
         }
         state.ended += 1;
         state.estimate.ended(place, seconds);
-        show(&progress, &state, settings.len(), start.elapsed().as_secs_f64());
+        show(&progress, &mut state, settings.len(), start.elapsed().as_secs_f64());
     });
     drop(progress);
     let State { reports, error, is_stopped, .. } =
         state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    match error {
-        Some(error) => Err(error.into()),
-        None => {
-            let end = if is_stopped { End::Interrupted } else { End::Complete };
-            Ok(Made { reports, end, seconds: start.elapsed().as_secs_f64() })
+    let end = match (&error, is_stopped) {
+        (Some(_), _) => End::Failed,
+        (None, true) => End::Interrupted,
+        (None, false) => End::Complete,
+    };
+    Made { reports, end, error, seconds: start.elapsed().as_secs_f64() }
+}
+
+/// Where there is no terminal, a line now and then says that it goes on.
+#[derive(Default)]
+struct Lines {
+    last: f64,
+}
+
+impl Lines {
+    /// Whether it is time for one, so many seconds after the start.
+    fn is_due(&mut self, elapsed: f64) -> bool {
+        const EVERY_S: f64 = 30.0;
+        let is_due = elapsed - self.last >= EVERY_S;
+        if is_due {
+            self.last = elapsed;
         }
+        is_due
     }
 }
 
-fn show(progress: &Progress, state: &State, runs: usize, elapsed: f64) {
+fn show(progress: &Progress, state: &mut State, runs: usize, elapsed: f64) {
+    if state.is_stopped || state.error.is_some() {
+        return; // what ends now was given up
+    }
     let count = format!("{}/{runs} runs", state.ended);
-    match state.estimate.left() {
-        Some(left) => {
-            let part = elapsed / (elapsed + left).max(1e-9);
-            progress.at(part, format!("{count}, {} left", about(left)));
-        }
-        None => progress.at(0.0, count),
+    let Some(left) = state.estimate.left() else {
+        progress.at(0.0, count);
+        return;
+    };
+    let words = format!("{count}, {} left", about(left));
+    if progress.is_hidden() && state.lines.is_due(elapsed) {
+        eprintln!("{words}");
+    }
+    progress.at(elapsed / (elapsed + left).max(1e-9), words);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Lines;
+
+    #[test]
+    fn a_line_now_and_then() {
+        let mut lines = Lines::default();
+        let due: Vec<_> = [1.0, 29.0, 31.0, 40.0, 60.0, 61.5, 200.0, 201.0]
+            .into_iter()
+            .filter(|at| lines.is_due(*at))
+            .collect();
+        assert_eq!(due, [31.0, 61.5, 200.0]);
     }
 }

@@ -54,6 +54,8 @@ fn stop_on_ctrl_c() -> anyhow::Result<()> {
 enum End {
     Complete,
     Interrupted,
+    /// There was no memory for the rest.
+    Failed,
 }
 
 impl End {
@@ -61,6 +63,7 @@ impl End {
         match self {
             Self::Complete => "complete",
             Self::Interrupted => "interrupted",
+            Self::Failed => "failed",
         }
     }
 
@@ -68,7 +71,7 @@ impl End {
     fn code(self, failed: bool) -> ExitCode {
         match (self, failed) {
             (Self::Interrupted, _) => ExitCode::from(exit::INTERRUPTED),
-            (Self::Complete, true) => ExitCode::from(exit::FAILED),
+            (Self::Failed, _) | (Self::Complete, true) => ExitCode::from(exit::FAILED),
             (Self::Complete, false) => ExitCode::SUCCESS,
         }
     }

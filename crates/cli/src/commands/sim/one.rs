@@ -30,7 +30,7 @@ pub(super) fn run(wanted: &SimRun) -> anyhow::Result<ExitCode> {
     let say = Say { on_stderr: outputs.into_iter().flatten().any(|path| Output::is_stdout(path)) };
     stop_on_ctrl_c()?;
     say.line(wrap(&intro(wanted, &settings[0]), 2));
-    let made = many::run(&settings)?;
+    let made = many::run(&settings);
     let reports: Vec<Report> = made.reports.iter().flatten().cloned().collect();
     let end = made.end;
     if let Some(summary) = Summary::of(&machine, &reports) {
@@ -44,9 +44,7 @@ pub(super) fn run(wanted: &SimRun) -> anyhow::Result<ExitCode> {
     if let (Some(file), Some(path), Some(Some(first))) = (trace, &wanted.trace, made.reports.first()) {
         write_trace(path, file, first)?;
     }
-    if end == super::End::Interrupted {
-        eprintln!("Interrupted after {} of {}.", counted(reports.len(), "run"), settings.len());
-    }
+    made.say_end();
     Ok(end.code(reports.iter().any(|report| report.outcome.failure.is_some())))
 }
 

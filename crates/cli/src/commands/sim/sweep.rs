@@ -42,7 +42,7 @@ pub(super) fn run(wanted: &Sweep) -> anyhow::Result<ExitCode> {
     stop_on_ctrl_c()?;
     say.line(wrap(&intro(&ladder, settings.len()), 2));
 
-    let made = many::run(&settings)?;
+    let made = many::run(&settings);
     let cells = cells(&ladder, &made.reports);
     let table = report::render(&cells, wanted.details, Style::of_stdout());
     say.line(if cells.is_empty() {
@@ -59,6 +59,7 @@ pub(super) fn run(wanted: &Sweep) -> anyhow::Result<ExitCode> {
     if made.end == End::Interrupted {
         eprintln!("Interrupted after {} of {}.", counted(ended, "run"), settings.len());
     }
+    made.say_end();
     let failed = failed(&cells);
     failed.iter().for_each(|line| eprintln!("{line}"));
     Ok(made.end.code(!failed.is_empty()))
