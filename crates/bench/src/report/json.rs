@@ -1,5 +1,6 @@
 //! All data of a measurement as one JSON document: whoever doubts the statistics can do their own.
 
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -127,13 +128,20 @@ pub struct Unwritable {
 }
 
 /// A file that is known to be writable before anything was measured, and is left alone until there is something to
-/// write. If there never is, a file that was not there before goes again.
+/// write. Then it is replaced in one step: nobody finds half a document, whatever ends the process.
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,
-    /// None: standard output.
-    file: Option<File>,
-    ours_and_empty: bool,
+    to: To,
+}
+
+#[derive(Debug)]
+enum To {
+    Stdout,
+    /// What cannot be replaced is written to: a device, a pipe, a file in a directory that is not ours.
+    InPlace(File),
+    /// A file that may be there or not.
+    Replace(PathBuf),
 }
 
 impl Output {
@@ -143,25 +151,15 @@ impl Output {
         path.as_os_str() == "-"
     }
 
-    /// Opens `path` for writing, without changing what is in it. `-` is standard output.
+    /// Finds out that `path` can be written, without changing what is in it. `-` is standard output.
     ///
     /// # Errors
     ///
     /// If that is not possible.
     pub fn open(path: &Path) -> Result<Self, Unwritable> {
-        if Self::is_stdout(path) {
-            return Ok(Self { path: path.into(), file: None, ours_and_empty: false });
-        }
-        let ours_and_empty = !path.exists();
-        // `--json ./program` is a slip, and nobody's program is to be overwritten by it.
-        let is_program = path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
-        if is_program {
-            let error = io::Error::other("it is a program; write `--json -- PROGRAM` for standard output");
-            return Err(Unwritable { path: path.into(), error });
-        }
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
-        let file = file.map_err(|error| Unwritable { path: path.into(), error })?;
-        Ok(Self { path: path.into(), file: Some(file), ours_and_empty })
+        let to = if Self::is_stdout(path) { Ok(To::Stdout) } else { To::find(path) };
+        let to = to.map_err(|error| Unwritable { path: path.into(), error })?;
+        Ok(Self { path: path.into(), to })
     }
 
     /// Replaces the contents by `document`.
@@ -191,24 +189,76 @@ impl Output {
         self.write_text(Ok(text.trim_end().to_owned()))
     }
 
-    fn write_text(mut self, text: serde_json::Result<String>) -> Result<(), Unwritable> {
-        self.ours_and_empty = false;
-        let written = text.map_err(io::Error::from).and_then(|text| self.try_write(&text));
-        written.map_err(|error| Unwritable { path: self.path.clone(), error })
+    fn write_text(self, text: serde_json::Result<String>) -> Result<(), Unwritable> {
+        let written = text.map_err(io::Error::from).and_then(|text| self.to.write(&text));
+        written.map_err(|error| Unwritable { path: self.path, error })
+    }
+}
+
+impl To {
+    fn find(path: &Path) -> io::Result<Self> {
+        // `--json ./program` is a slip, and nobody's program is to be overwritten by it.
+        if path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok() {
+            return Err(io::Error::other("it is a program; write `--json -- PROGRAM` for standard output"));
+        }
+        let old = if path.exists() { Some(OpenOptions::new().write(true).open(path)?) } else { None };
+        // A link stays one.
+        let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        match old {
+            Some(file) if !file.metadata()?.is_file() => Ok(Self::InPlace(file)),
+            old => match (Self::try_beside(&target), old) {
+                (Ok(()), _) => Ok(Self::Replace(target)),
+                (Err(_), Some(file)) => Ok(Self::InPlace(file)),
+                (Err(error), None) => Err(error),
+            },
+        }
     }
 
-    fn try_write(&self, text: &str) -> io::Result<()> {
-        let Some(file) = &self.file else {
-            return match write_to(io::stdout().lock(), text) {
+    /// Where the new contents are before they take the place of the old ones.
+    fn beside(target: &Path) -> PathBuf {
+        let mut name = OsString::from(".");
+        name.push(target.file_name().unwrap_or_default());
+        name.push(format!(".{}.new", std::process::id()));
+        target.with_file_name(name)
+    }
+
+    fn try_beside(target: &Path) -> io::Result<()> {
+        let beside = Self::beside(target);
+        File::create(&beside)?;
+        std::fs::remove_file(beside)
+    }
+
+    fn write(&self, text: &str) -> io::Result<()> {
+        match self {
+            Self::Stdout => match write_to(io::stdout().lock(), text) {
                 // Who reads may have gone (`| head`).
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
                 written => written,
-            };
-        };
-        if file.metadata()?.is_file() {
-            file.set_len(0)?;
+            },
+            Self::InPlace(file) => {
+                if file.metadata()?.is_file() {
+                    file.set_len(0)?;
+                }
+                write_to(file, text)
+            }
+            Self::Replace(target) => {
+                let beside = Self::beside(target);
+                let replaced = Self::replace(target, &beside, text);
+                if replaced.is_err() {
+                    let _ = std::fs::remove_file(&beside);
+                }
+                replaced
+            }
         }
-        write_to(file, text)
+    }
+
+    fn replace(target: &Path, beside: &Path, text: &str) -> io::Result<()> {
+        let file = File::create(beside)?;
+        if let Ok(old) = target.metadata() {
+            file.set_permissions(old.permissions())?;
+        }
+        write_to(&file, text)?;
+        std::fs::rename(beside, target)
     }
 }
 
@@ -216,14 +266,6 @@ fn write_to(mut to: impl Write, text: &str) -> io::Result<()> {
     to.write_all(text.as_bytes())?;
     to.write_all(b"\n")?;
     to.flush()
-}
-
-impl Drop for Output {
-    fn drop(&mut self) {
-        if self.ours_and_empty {
-            let _ = std::fs::remove_file(&self.path);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -239,6 +281,25 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "old and rather long");
         Output::open(&path).unwrap().write(&[1]).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "[\n  1\n]\n");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "nothing beside it");
+    }
+
+    #[test]
+    fn a_file_is_replaced_with_its_mode_and_a_link_is_not() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let directory = tempfile::tempdir().unwrap();
+        let (path, link) = (directory.path().join("result.json"), directory.path().join("link.json"));
+        std::fs::write(&path, "old").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        let old = File::open(&path).unwrap();
+        Output::open(&link).unwrap().write_plain("new").unwrap();
+        assert!(link.symlink_metadata().unwrap().is_symlink());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "new\n");
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!(io::read_to_string(old).unwrap(), "old", "who has it open reads on");
+        Output::open(Path::new("/dev/null")).unwrap().write_plain("new").unwrap();
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! `spinpark sim calibrate`: a machine file of this machine.
 
-use std::fs;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use spinpark_bench::calibrate::{Calibration, Cpus, Measure, Trouble, Watcher, sheet};
 use spinpark_bench::failure::RunError;
 use spinpark_bench::process::Interrupt;
+use spinpark_bench::report::json::Output;
 
 use crate::cli::Calibrate;
 use crate::progress::Progress;
@@ -18,6 +18,8 @@ const MOST_OTHERS: f64 = 5.0;
 
 /// Measures, and writes the file.
 pub(crate) fn run(calibrate: &Calibrate) -> anyhow::Result<ExitCode> {
+    // Before anything is measured.
+    let out = calibrate.out.as_deref().map(Output::open).transpose()?;
     if cfg!(debug_assertions) {
         bail!("this is a debug build, in which single instructions cannot be measured\nBuild with --release");
     }
@@ -34,13 +36,12 @@ pub(crate) fn run(calibrate: &Calibrate) -> anyhow::Result<ExitCode> {
     };
     drop(watcher);
     let sheet = sheet::sheet(&calibration, &cpus, &session.environment, name.as_deref().unwrap_or("mine"));
-    match &calibrate.out {
-        None => print!("{sheet}"),
-        Some(path) => {
-            fs::write(path, sheet.to_string())
-                .with_context(|| format!("cannot write the machine file {}", path.display()))?;
+    match (out, &calibrate.out) {
+        (Some(out), Some(path)) => {
+            out.write_plain(&sheet.to_string())?;
             eprintln!("{} is written. Read it: each figure says how it was measured.", path.display());
         }
+        _ => print!("{sheet}"),
     }
     let noisy: Vec<&str> = calibration.noisy().into_iter().map(Measure::how).collect();
     let others = 100.0 * calibration.others;

@@ -166,6 +166,14 @@ fn what_cannot_be_done() {
     run(&["--repeat", "0"], &["--repeat"]);
     run(&["--json", "/no/such/directory/x.json"], &["cannot write"]);
     run(&["--trace", "/no/such/directory/x.json"], &["cannot write", "a directory that exists"]);
+    run(
+        &["--json", "x.json", "--trace", "./x.json"],
+        &["--json and --trace are the same file", "a file of its own"],
+    );
+    run(&["--json", "--trace", "-"], &["--json and --trace cannot both go to standard output"]);
+    run(&["--lock", "glibc"], &["no lock \"glibc\"", "classic-mutex-2003"]);
+    let calibrate = said(&mut spinpark(["sim", "calibrate", "--out", "/no/such/directory/m.toml"]));
+    calibrate.fails(2, &["cannot write /no/such/directory/m.toml"]);
     let file = tempfile::NamedTempFile::with_suffix(".toml").unwrap();
     fs::write(file.path(), "this is no machine").unwrap();
     run(&["--machine", file.path().to_str().unwrap()], &["is not a TOML file"]);
@@ -189,4 +197,26 @@ fn interrupted() {
     child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{text}{errors}");
     assert!(errors.contains("Interrupted after 0 runs of 3"), "{errors}");
+}
+
+/// Ctrl-C in a sweep of runs with thousands of threads: the stacks of those that are given up are there for nobody else, but
+/// nothing fails for want of them; and a sweep without a result leaves an old one alone.
+#[test]
+fn an_interrupted_sweep_of_many_threads() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("old.json");
+    fs::write(&path, "old").unwrap();
+    let mut command =
+        spinpark(["sim", "sweep", "--machine", "big-512", "--for", "100s", "--threads", "4096"]);
+    command.args(["--repeat", "10", "--lock", "spinpark,classic-mutex-nospin", "--json"]).arg(&path);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut text = String::new();
+    assert_ne!(stdout.read_line(&mut text).unwrap(), 0);
+    assert!(Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap().success());
+    let mut errors = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{text}{errors}");
+    assert!(errors.contains("Interrupted after 0 runs of 20"), "{errors}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "old");
 }

@@ -5,9 +5,10 @@ mod one;
 mod sweep;
 mod tables;
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use spinpark_bench::report::Style;
 use spinpark_bench::report::json::Output;
 use spinpark_bench::report::sim::{list, machine};
@@ -42,6 +43,25 @@ fn show_machine(wanted: &ShowMachine) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Each option has a file of its own, and one of them at most standard output: else one would overwrite the other, or both mix.
+fn distinct(outputs: &[(&str, &Option<PathBuf>)]) -> anyhow::Result<()> {
+    let given: Vec<_> = outputs.iter().filter_map(|(name, path)| Some((name, path.as_deref()?))).collect();
+    let place = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).ok();
+    for (number, (name, path)) in given.iter().enumerate() {
+        let Some((first, _)) = given[..number].iter().find(|(_, other)| place(other) == place(path)) else {
+            continue;
+        };
+        if Output::is_stdout(path) {
+            bail!("{first} and {name} cannot both go to standard output\nGive one of them a file");
+        }
+        // A device takes everything, and keeps nothing: /dev/null.
+        if path.is_file() || !path.exists() {
+            bail!("{first} and {name} are the same file, {}\nGive each a file of its own", path.display());
+        }
+    }
+    Ok(())
 }
 
 /// From here on, Ctrl-C ends the simulations instead of the process.

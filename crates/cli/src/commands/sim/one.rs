@@ -14,7 +14,7 @@ use spinpark_bench::simulate::sim::{Record, perfetto};
 use spinpark_bench::simulate::summary::Summary;
 use spinpark_bench::units;
 
-use super::{counted, many, stop_on_ctrl_c};
+use super::{counted, distinct, many, stop_on_ctrl_c};
 use crate::cli::SimRun;
 use crate::commands::bench::command;
 use crate::say::Say;
@@ -24,6 +24,7 @@ pub(super) fn run(wanted: &SimRun) -> anyhow::Result<ExitCode> {
     let machine = Machine::choose(&wanted.machine)?;
     let settings = settings(wanted, &machine);
     settings[0].check()?;
+    distinct(&[("--json", &wanted.json), ("--trace", &wanted.trace)])?;
     let json = wanted.json.as_deref().map(Output::open).transpose()?;
     let trace = wanted.trace.as_deref().map(Output::open).transpose()?;
     let outputs = [&wanted.json, &wanted.trace];

@@ -14,7 +14,7 @@ use spinpark_bench::simulate::sim::workload::{Setting, SettingError};
 use spinpark_bench::simulate::sweep::{Cell, Ladder, cells};
 use spinpark_bench::units;
 
-use super::{End, counted, many, stop_on_ctrl_c};
+use super::{End, counted, distinct, many, stop_on_ctrl_c};
 use crate::cli::Sweep;
 use crate::commands::bench::command;
 use crate::say::Say;
@@ -31,6 +31,7 @@ pub(super) fn run(wanted: &Sweep) -> anyhow::Result<ExitCode> {
     let ladder = ladder(wanted)?;
     let settings = ladder.settings();
     check(&ladder, &settings)?;
+    distinct(&[("--json", &wanted.json), ("--csv", &wanted.csv), ("--html", &wanted.html)])?;
     let open = |path: &Option<std::path::PathBuf>| path.as_deref().map(Output::open).transpose();
     let files = Files { json: open(&wanted.json)?, csv: open(&wanted.csv)?, html: open(&wanted.html)? };
     if let Some(directory) = &wanted.plots {
@@ -51,13 +52,12 @@ pub(super) fn run(wanted: &Sweep) -> anyhow::Result<ExitCode> {
         format!("\n{}", table.trim_end())
     });
     eprintln!("{}", made.speed());
-    files.write(made.end, &cells)?;
-    if let Some(directory) = &wanted.plots {
-        draw(directory, &cells)?;
-    }
-    let ended = made.reports.iter().flatten().count();
-    if made.end == End::Interrupted {
-        eprintln!("Interrupted after {} of {}.", counted(ended, "run"), settings.len());
+    // What an earlier run has written is worth more than nothing.
+    if !cells.is_empty() {
+        files.write(made.end, &cells)?;
+        if let Some(directory) = &wanted.plots {
+            draw(directory, &cells)?;
+        }
     }
     made.say_end();
     let failed = failed(&cells);

@@ -10,7 +10,7 @@ use spinpark_bench::report::{Style, wrap};
 use spinpark_bench::simulate::sim::documents::{Effort, Table, TableSpec, choose};
 use spinpark_bench::simulate::sim::workload::SettingError;
 
-use super::{End, counted, stop_on_ctrl_c};
+use super::{End, counted, distinct, stop_on_ctrl_c};
 use crate::cli::Tables;
 use crate::commands::bench::command;
 use crate::progress::Progress;
@@ -19,6 +19,7 @@ use crate::say::Say;
 /// Simulates one table after the other; the runs of each go side by side.
 pub(super) fn run(wanted: &Tables) -> anyhow::Result<ExitCode> {
     let specs = choose(&wanted.names)?;
+    distinct(&[("--json", &wanted.json), ("--html", &wanted.html)])?;
     let json = wanted.json.as_deref().map(Output::open).transpose()?;
     let html = wanted.html.as_deref().map(Output::open).transpose()?;
     let outputs = [&wanted.json, &wanted.html];
@@ -50,10 +51,12 @@ pub(super) fn run(wanted: &Tables) -> anyhow::Result<ExitCode> {
         say.line(verdict.trim_end());
     }
     let command = command(env::args_os().skip(1));
-    if let Some(file) = json {
+    // What an earlier run has written is worth more than nothing.
+    let has_data = !made.is_empty() || end == End::Complete;
+    if let Some(file) = json.filter(|_| has_data) {
         file.write(&json::Tables::new(end.name(), &command, wanted.quick, &made))?;
     }
-    if let Some(file) = html {
+    if let Some(file) = html.filter(|_| has_data) {
         let page = html::tables(&command, end.name(), &made);
         file.write_plain(&page.context("cannot write the tables as HTML")?)?;
     }
