@@ -217,6 +217,23 @@ fn a_sweep() {
     assert_snapshot!(text);
 }
 
+/// The fastest may be the least fair: that is seen beside its throughput.
+#[test]
+fn a_sweep_marks_who_leaves_threads_behind() {
+    let mut cells = cells();
+    cells.truncate(2);
+    let fair = sweep::render(&cells, false, Style::PLAIN);
+    assert!(!fair.contains('!') && !fair.contains('*'), "{fair}");
+    cells[0].locks[1].summary.fairness.jain = 0.79;
+    let uneven = sweep::render(&cells, false, Style::PLAIN);
+    assert!(uneven.contains("3.15 M!") && uneven.contains("! unfair"), "{uneven}");
+    assert!(!uneven.contains("too short"), "{uneven}");
+    cells[1].locks[0].summary.places[0].longest_wait_ns = 2e7;
+    let short = sweep::render(&cells, false, Style::PLAIN);
+    assert!(short.contains("9.10 M!") && short.contains("too short to judge fairness"), "{short}");
+    assert!(short.contains("--for 200ms."), "{short}");
+}
+
 #[test]
 fn a_sweep_as_csv() {
     let text = sweep::csv(&cells());

@@ -71,6 +71,22 @@ pub struct Ranked {
     pub summary: Summary,
 }
 
+impl Ranked {
+    /// It has left threads behind: throughput is not all.
+    #[must_use]
+    pub fn is_unfair(&self) -> bool {
+        /// Jain's index of threads of which a fifth does nothing, if the others do the same.
+        const FAIR: f64 = 0.8;
+        self.summary.fairness.jain < FAIR || self.waited_all_along()
+    }
+
+    /// A wait was as long as the run, or longer: how long it would have been cannot be said.
+    #[must_use]
+    pub fn waited_all_along(&self) -> bool {
+        self.summary.longest_wait_ns() >= self.summary.for_ns as f64
+    }
+}
+
 /// The cells of a ladder, as far as its runs were made: `reports` stand as [`Ladder::settings`] does.
 #[must_use]
 pub fn cells(ladder: &Ladder, reports: &[Option<Report>]) -> Vec<Cell> {

@@ -9,6 +9,8 @@ use crate::simulate::sweep::{Cell, Ranked};
 
 /// What stands beside a lock that is below the best by more than chance.
 const BELOW: &str = "▼";
+/// What stands beside a lock that has left threads behind.
+const UNFAIR: &str = "!";
 
 /// What a table shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +52,8 @@ impl What {
         match self {
             Self::Throughput => {
                 let below = if lock.is_below { BELOW } else { "" };
-                rate(summary.throughput.mean) + below
+                let unfair = if lock.is_unfair() { UNFAIR } else { "" };
+                rate(summary.throughput.mean) + below + unfair
             }
             Self::MeanWait => ns(summary.mean_wait_ns()),
             Self::LongestWait => ns(summary.longest_wait_ns()),
@@ -141,20 +144,39 @@ pub fn render(cells: &[Cell], is_detailed: bool, style: Style) -> String {
         }
     }
     if !cells.is_empty() {
-        out += legend(cells);
+        out += &legend(cells);
     }
     out
 }
 
-/// What the marks mean.
+/// What the marks mean that there are, a line each.
 #[must_use]
-pub fn legend(cells: &[Cell]) -> &'static str {
-    let seeds = cells.iter().flat_map(|cell| &cell.locks).map(|lock| lock.summary.seeds.len()).min();
-    if seeds.unwrap_or_default() > 1 {
-        "▼ below the best lock by more than the seeds' spread: its best seed is worse than the best lock's\n  worst one.\n* more threads than CPUs.\n"
-    } else {
-        "▼ below the best lock, by one seed only: --repeat says what is chance.\n* more threads than CPUs.\n"
+pub fn legend(cells: &[Cell]) -> String {
+    let locks = || cells.iter().flat_map(|cell| &cell.locks);
+    let mut out = String::new();
+    if locks().any(|lock| lock.is_below) {
+        let seeds = locks().map(|lock| lock.summary.seeds.len()).min().unwrap_or_default();
+        out += if seeds > 1 {
+            "▼ below the best lock by more than the seeds' spread: its best seed is worse than the best lock's\n  worst one.\n"
+        } else {
+            "▼ below the best lock, by one seed only: --repeat says what is chance.\n"
+        };
     }
+    if locks().any(|lock| lock.is_unfair()) {
+        out += "! unfair: Jain's index of the threads' operations is below 0.8, or a wait was as long as the run.\n";
+    }
+    if let Some(lock) = locks().find(|lock| lock.waited_all_along()) {
+        let longer = ns(lock.summary.for_ns as f64 * 10.0);
+        let _ = writeln!(
+            out,
+            "  Someone waited as long as the run: too short to judge fairness there. Try --for {}.",
+            longer.replace(' ', "").replace('µ', "u")
+        );
+    }
+    if cells.iter().any(|cell| cell.threads > cell.cpus) {
+        out += "* more threads than CPUs.\n";
+    }
+    out
 }
 
 /// In several parts, if it is too wide.
