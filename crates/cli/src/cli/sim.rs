@@ -70,15 +70,15 @@ pub(crate) struct SimRun {
     pub(crate) machine: String,
 
     /// The lock
-    #[arg(short, long, value_name = "NAME", default_value = "spinpark")]
+    #[arg(short, long, value_name = "NAME", default_value = "spinpark", value_parser = one_name)]
     pub(crate) lock: String,
 
     /// The workload
-    #[arg(short, long, value_name = "NAME", default_value = "hot-lock")]
+    #[arg(short, long, value_name = "NAME", default_value = "hot-lock", value_parser = one_name)]
     pub(crate) workload: String,
 
     /// Threads [default: the machine's CPUs]
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long, value_name = "N", value_parser = one_number)]
     pub(crate) threads: Option<u32>,
 
     /// The first seed; the others follow it
@@ -197,6 +197,18 @@ pub(crate) struct Tables {
 
 fn repeats() -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(1..=100_000)
+}
+
+/// A run has one of each; who asks for several wants a sweep.
+fn one_name(text: &str) -> Result<String, String> {
+    if text.contains(',') {
+        return Err(String::from("`sim run` takes one; `spinpark sim sweep` takes several"));
+    }
+    Ok(text.to_owned())
+}
+
+fn one_number(text: &str) -> Result<u32, String> {
+    one_name(text)?.parse().map_err(|_| String::from("write a number of threads, as in 64"))
 }
 
 /// `20ms` in nanoseconds.

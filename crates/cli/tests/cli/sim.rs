@@ -163,6 +163,8 @@ fn what_cannot_be_done() {
     run(&["--threads", "0"], &["at least one thread"]);
     run(&["--threads", "100000"], &["100000 threads", "8192 at most"]);
     run(&["--for", "20"], &["as in 20ms"]);
+    run(&["--threads", "1,2"], &["spinpark sim sweep"]);
+    run(&["--lock", "spinpark,classic-tas"], &["spinpark sim sweep"]);
     run(&["--repeat", "0"], &["--repeat"]);
     run(&["--json", "/no/such/directory/x.json"], &["cannot write"]);
     run(&["--trace", "/no/such/directory/x.json"], &["cannot write", "a directory that exists"]);
