@@ -19,6 +19,9 @@ use crate::platform::{Sim, Tuned};
 /// The longest section, ns.
 const LONGEST: u64 = 3_000;
 
+/// The longest time between two sections of a thread, ns: so short that who is woken does not find the lock free by luck.
+const OUTSIDE: u64 = 40;
+
 /// How long a thread waits at most. All who wait grow impatient side by side, `starvation_ns` after they came. Then one after
 /// the other is woken, naps once more for the good of the others, demands the lock, is woken again, and has its section.
 fn bound(tuning: &Tuning, threads: u32) -> u64 {
@@ -65,7 +68,7 @@ impl Crowd {
         here::compute(here::random(LONGEST));
         self.guard.leave(hold);
         release();
-        here::compute(here::random(200));
+        here::compute(here::random(OUTSIDE));
     }
 }
 
