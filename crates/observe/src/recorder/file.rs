@@ -156,6 +156,13 @@ impl File {
         self.start.load(Relaxed).wrapping_add(offset).cast()
     }
 
+    /// Something was not recorded.
+    pub(crate) fn dropped(&self, id: RegionId) {
+        if let Some(header) = self.header() {
+            header.regions[id as usize].dropped.fetch_add(1, Relaxed);
+        }
+    }
+
     /// Claims a record: its number and its memory, all zero; `None` if there is no room.
     pub(crate) fn claim<T>(&self, id: RegionId) -> Option<(u32, *mut T)> {
         self.claim_many(id, 1)

@@ -51,7 +51,8 @@ impl Recorder {
         if before > 0 && addresses.iter().all(|address| code.has(*address)) || before >= MOST {
             return before.saturating_sub(1);
         }
-        code.lock.with(|| {
+        // Nobody waits for another one's: that is the one that is likely to have them.
+        code.lock.try_with(|| {
             if code.snapshots.load(Relaxed) == before {
                 self.take_snapshot(code);
             }

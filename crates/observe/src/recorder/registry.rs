@@ -59,10 +59,14 @@ impl Recorder {
         }
         let side = self.side.get()?;
         let met = met(); // before the lock: it may capture a stack
-        side.registry.lock.with(|| match self.find_lock(address) {
+        let Some(found) = side.registry.lock.with(|| match self.find_lock(address) {
             Some(found) => Some(found),
             None => self.add_lock(side, &met),
-        })
+        }) else {
+            self.file.dropped(RegionId::Locks);
+            return None;
+        };
+        found
     }
 
     fn add_lock(&self, side: &Side, met: &Met) -> Option<(u32, &Lock)> {
