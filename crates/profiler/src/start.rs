@@ -180,9 +180,12 @@ fn change(wanted: Detail) {
 }
 
 unsafe extern "C" fn in_forked_child() {
-    RECORDER.forget();
-    STATE.store(FORKED, Relaxed);
-    exports::install_starters(&STARTERS);
+    if RECORDER.forget() {
+        STATE.store(FORKED, Relaxed);
+        exports::install_starters(&STARTERS);
+    } else {
+        exports::install(Detail::Off);
+    }
 }
 
 extern "C" fn terminate() {

@@ -45,6 +45,32 @@ both_arms! {
     };
 }
 
+both_arms! {
+    a_child_that_nobody_was_told_of_is_not_in_its_parent_s_file = |directory, arm| {
+        let (mutex, times) = safe(directory, arm, "full", "bare-clone");
+        let read = read_all(directory);
+        assert_eq!(read.len(), 1);
+        assert_eq!(read[0].use_of(mutex, Role::Write).acquisitions, times);
+    };
+    a_child_goes_on_with_what_a_handler_interrupted = |directory, arm| {
+        safe(directory, arm, "full", "fork-in-handler");
+        read_all(directory);
+    };
+}
+
+/// Runs a scene; the mutex that it told of, and how often it was taken.
+fn safe(directory: &Path, arm: Arm, detail: &str, scene: &str) -> (u64, u64) {
+    let outcome =
+        Run::new(compile_c("profile/safe.c", &[])).arg(scene).arm(arm).profiled(directory, detail).succeed();
+    let text = outcome.stdout_text();
+    let numbers: Vec<u64> = text.split_whitespace().map(|word| word.parse().expect("a number")).collect();
+    (numbers[0], numbers[1])
+}
+
+fn read_all(directory: &Path) -> Vec<Recording> {
+    recordings(directory).iter().map(|path| Recording::read(path)).collect()
+}
+
 fn jemalloc() -> Option<PathBuf> {
     let directories = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"];
     directories.iter().map(|it| Path::new(it).join("libjemalloc.so.2")).find(|it| it.exists())

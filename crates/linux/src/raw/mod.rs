@@ -9,7 +9,7 @@ use crate::syscall::call6;
 
 pub use files::{
     allocate, create, identity, longest_file, make_directory, map_file, map_zero, open_read, populate, read,
-    read_link, read_memory, set_length, unmap,
+    read_link, read_memory, set_length, unmap, wipe_on_fork,
 };
 pub use threads::{cpus, has_ended, parent_id, sleeps, thread_id, thread_name};
 

@@ -37,6 +37,8 @@ pub struct Blocking {
 /// A wait that has begun.
 #[derive(Clone, Copy)]
 pub struct Wait {
+    /// Of the recorder, at its start.
+    epoch: u32,
     start: u64,
     holder: u32,
     queue: u32,
@@ -120,7 +122,7 @@ impl Recorder {
             let begun = Begun { since: start, holder, owner: thread, is_timed, is_noted, ..Begun::default() };
             self.publish(own, facts, begun);
         }
-        Wait { start, holder, queue, sleeps: is_exact.then(raw::sleeps), facts }
+        Wait { epoch: self.epoch(), start, holder, queue, sleeps: is_exact.then(raw::sleeps), facts }
     }
 
     /// Notes for readers that the thread is about to block, and what it holds meanwhile.
@@ -135,6 +137,11 @@ impl Recorder {
     /// [`Recorder::gave_up`].
     pub fn end_wait(&self, own: &Own, call: &Call, wait: &Wait) -> Ended {
         let end = self.ticks.now();
+        if wait.epoch != self.epoch() {
+            // It was the parent's: this is a child that a signal handler made meanwhile.
+            let waited = Waited { ticks: 0, end, holder: NONE, queue: 0, outcomes: 0 };
+            return Ended { facts: None, waited };
+        }
         own.table().waiting.end();
         self.queue(call.address, -1);
         let mut outcomes = outcomes(here().events.replace(0));
@@ -210,6 +217,7 @@ impl Recorder {
         let is_plain = self.hot[hash].load(Relaxed) == 0
             && !own.holds_anything()
             && here.is_busy.get() == 0
+            && self.alive.get()
             && !own.gaps.is_due();
         match own.recent_at(hash).get(call) {
             Some(stats) if is_plain => {

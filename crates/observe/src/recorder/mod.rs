@@ -14,6 +14,7 @@
 //! | `sample`     | which acquisitions are samples                                                     |
 //! | `side`       | what threads tell each other                                                       |
 //! | `file`, `clock`, `lock` | the file, time, and a lock for what is rare                                |
+//! | `fork`       | what a fork makes of it                                                           |
 //!
 //! # Rules
 //!
@@ -37,6 +38,7 @@
 mod clock;
 mod condvar;
 mod file;
+mod fork;
 mod hold;
 mod index;
 mod library;
@@ -71,6 +73,9 @@ use crate::format::{Detail, Outcome, Role};
 /// A recorder: one process' tables. Empty until it is started; lives in a static.
 pub struct Recorder {
     file: file::File,
+    alive: fork::Alive,
+    /// See [`Recorder::epoch`].
+    epoch: AtomicU32,
     side: side::SidePointer,
     unwinder: unwind::Unwinder,
     ticks: clock::Ticks,
@@ -107,6 +112,8 @@ impl Recorder {
         const COLD: AtomicU8 = AtomicU8::new(0);
         Self {
             file: file::File::new(),
+            alive: fork::Alive::new(),
+            epoch: AtomicU32::new(0),
             side: side::SidePointer::new(),
             unwinder: unwind::Unwinder::new(),
             ticks: clock::Ticks::new(),
