@@ -58,6 +58,33 @@ both_arms! {
     };
 }
 
+both_arms! {
+    coroutines_are_left_alone = |directory, arm| {
+        for detail in ["contended", "full"] {
+            safe(directory, arm, detail, "coroutines");
+        }
+        let read = read_all(directory);
+        let waits: u64 = read.iter().flat_map(|one| one.uses.values()).map(|it| it.contended).sum();
+        assert!(waits >= 8, "{waits}");
+    };
+    a_handler_over_a_fiber_that_is_gone = |directory, arm| {
+        let (mutex, _) = safe(directory, arm, "full", "handler-over-fiber");
+        assert_eq!(read_all(directory)[0].use_of(mutex, Role::Write).acquisitions, 4);
+    };
+    small_stacks_are_large_enough = |directory, arm| {
+        let (mutex, _) = safe(directory, arm, "full", "small-stacks");
+        assert_eq!(read_all(directory)[0].use_of(mutex, Role::Write).acquisitions, 4);
+    };
+    a_time_that_is_none_is_not_looked_at = |directory, arm| {
+        safe(directory, arm, "full", "null-time");
+    };
+    the_unwinder_s_own_mutex_is_not_waited_for_twice = |directory, arm| {
+        let program = compile_c("profile/unwinder.cpp", &[]);
+        let outcome = Run::new(program).arm(arm).profiled(directory, "contended").succeed();
+        assert_eq!(outcome.stdout_text().trim(), "caught");
+    };
+}
+
 /// Runs a scene; the mutex that it told of, and how often it was taken.
 fn safe(directory: &Path, arm: Arm, detail: &str, scene: &str) -> (u64, u64) {
     let outcome =

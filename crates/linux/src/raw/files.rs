@@ -43,6 +43,13 @@ pub fn read(file: i32, bytes: &mut [u8]) -> isize {
     unsafe { call6(libc::SYS_read, arguments) }
 }
 
+/// Reads from a place in a file on, and does not move the place from which others read; as [`read`].
+pub fn read_at(file: i32, bytes: &mut [u8], from: u64) -> isize {
+    let arguments = [file as usize, bytes.as_mut_ptr() as usize, bytes.len(), from as usize, 0, 0];
+    // SAFETY: the kernel writes at most so many bytes there.
+    unsafe { call6(libc::SYS_pread64, arguments) }
+}
+
 /// Reads where a symbolic link points to; its length, at most that of `bytes`, or a negative errno.
 pub fn read_link(path: &CStr, bytes: &mut [u8]) -> isize {
     let arguments =
@@ -54,8 +61,18 @@ pub fn read_link(path: &CStr, bytes: &mut [u8]) -> isize {
 /// The longest file that this process may write, bytes: beyond it the kernel sends a signal.
 #[must_use]
 pub fn longest_file() -> u64 {
+    limit(libc::RLIMIT_FSIZE as usize)
+}
+
+/// How large the main thread's stack may become, bytes.
+#[must_use]
+pub fn largest_stack() -> u64 {
+    limit(libc::RLIMIT_STACK as usize)
+}
+
+fn limit(of: usize) -> u64 {
     let mut limit = libc::rlimit64 { rlim_cur: u64::MAX, rlim_max: u64::MAX };
-    let arguments = [0, libc::RLIMIT_FSIZE as usize, 0, core::ptr::addr_of_mut!(limit) as usize, 0, 0];
+    let arguments = [0, of, 0, core::ptr::addr_of_mut!(limit) as usize, 0, 0];
     // SAFETY: the kernel writes one such structure.
     unsafe { call6(libc::SYS_prlimit64, arguments) };
     limit.rlim_cur

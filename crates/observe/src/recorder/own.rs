@@ -11,6 +11,7 @@ use core::sync::atomic::{compiler_fence, AtomicU32, AtomicU64, AtomicUsize, Orde
 
 use spinpark_linux::raw;
 
+use super::bounds::{self, Bounds};
 use super::index::Index;
 use super::place::{Known, Place};
 use super::sample::Gaps;
@@ -99,6 +100,9 @@ pub struct Own {
     number: Cell<u32>,
     table: Cell<*const Thread>,
     depth: AtomicU32,
+    /// Where this thread's stack lies.
+    low: Cell<usize>,
+    high: Cell<usize>,
     held: [Held; HELD],
     pub(crate) gaps: Gaps,
     pub(crate) index: Index,
@@ -117,6 +121,15 @@ impl Own {
     #[inline(always)]
     pub(crate) fn number(&self) -> u32 {
         self.number.get()
+    }
+
+    pub(crate) fn bounds(&self) -> Bounds {
+        Bounds { low: self.low.get(), high: self.high.get() }
+    }
+
+    /// The thread.
+    pub(crate) fn id(&self) -> u32 {
+        self.user.load(Relaxed) as u32
     }
 
     /// What it knows of a lock with this hash.
@@ -322,6 +335,9 @@ impl Recorder {
         table.users.store(table.users.load(Relaxed) + 1, Relaxed);
         table.id.store(id, Release);
         own.depth.store(0, Relaxed);
+        let bounds = bounds::of_this_thread(&self.main_stack);
+        own.low.set(bounds.low);
+        own.high.set(bounds.high);
         own.places.iter().for_each(Place::clear);
         own.known.iter().for_each(Known::clear);
         own.gaps.start(id, self.sample_every());

@@ -129,17 +129,17 @@ impl Recorder {
                 return known.stack.get();
             }
         }
-        self.new_stack(known, site)
+        self.new_stack(own, known, site)
     }
 
     #[cold]
     #[inline(never)]
-    fn new_stack(&self, known: &Known, site: Site) -> u32 {
-        let trace = self.unwinder.capture(site);
+    fn new_stack(&self, own: &Own, known: &Known, site: Site) -> u32 {
+        let trace = self.unwinder.capture(site, own.bounds(), own.id());
         let stack = self.add_stack(&trace);
-        if stack == NONE {
+        if stack == NONE || trace.is_for_now {
             known.clear();
-            return NONE;
+            return stack;
         }
         known.caller.set(site.caller());
         known.stack_pointer.set(site.stack as usize);

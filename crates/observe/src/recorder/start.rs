@@ -33,6 +33,7 @@ impl Recorder {
     /// [`Recorder::start`].
     pub fn prepare(&self) {
         self.unwinder.start();
+        self.main_stack.start();
         self.ticks.start();
     }
 
