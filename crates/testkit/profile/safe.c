@@ -264,6 +264,63 @@ static void scene_null_time(void)
     say(0);
 }
 
+/* ---- holders ------------------------------------------------------------------------------------------- */
+
+enum { ROUNDS = 40 };
+
+NOINLINE static void take(void)
+{
+    OK(pthread_mutex_lock(&mutex));
+    NOT_LAST();
+}
+
+NOINLINE static void quick(void)
+{
+    take();
+    OK(pthread_mutex_unlock(&mutex));
+    NOT_LAST();
+}
+
+NOINLINE static void slow(void)
+{
+    take();
+    atomic_store(&is_held, 1);
+    await_blocked();
+    OK(pthread_mutex_unlock(&mutex));
+    NOT_LAST();
+}
+
+static void *serves(void *argument)
+{
+    (void)argument;
+    for (int round = 0; round < ROUNDS; round++) {
+        await_turn(2 * round);
+        for (int i = 0; i < 7; i++)
+            quick();
+        slow();
+        next_turn();
+    }
+    return NULL;
+}
+
+/* A function of the program's own locks: those who call it do so from equal frames. All wait for `slow`. */
+static void scene_wrapper(void)
+{
+    pthread_t thread;
+    OK(pthread_create(&thread, NULL, serves, NULL));
+    for (int round = 0; round < ROUNDS; round++) {
+        while (!atomic_load(&is_held))
+            sched_yield();
+        wait_for_mutex();
+        await_turn(2 * round + 1);
+        atomic_store(&is_held, 0);
+        next_turn();
+    }
+    OK(pthread_join(thread, NULL));
+    say(9 * ROUNDS);
+    printf("%ld %ld\n", (long)(uintptr_t)quick, (long)(uintptr_t)slow);
+}
+
 int main(int count, char **arguments)
 {
     CHECK(count >= 2);
@@ -279,6 +336,7 @@ int main(int count, char **arguments)
     SCENE("handler-over-fiber", scene_handler_over_fiber);
     SCENE("small-stacks", scene_small_stacks);
     SCENE("null-time", scene_null_time);
+    SCENE("wrapper", scene_wrapper);
     else
         FAIL("no scene %s", scene);
     return 0;

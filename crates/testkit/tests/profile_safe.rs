@@ -78,6 +78,24 @@ both_arms! {
     a_time_that_is_none_is_not_looked_at = |directory, arm| {
         safe(directory, arm, "full", "null-time");
     };
+    who_holds_is_told_through_a_function_that_locks = |directory, arm| {
+        for detail in ["contended", "full"] {
+            let directory = directory.join(detail);
+            std::fs::create_dir(&directory).expect("a directory");
+            let numbers = numbers(&directory, arm, detail, "wrapper");
+            let (quick, slow) = (numbers[2], numbers[3]);
+            let recording = &read_all(&directory)[0];
+            let mut known = 0;
+            for ((_, _, _, holder), (waits, _)) in &recording.pairs {
+                let Some(frames) = recording.stacks.get(holder) else { continue };
+                known += waits;
+                // The function whose start is the nearest below.
+                let caller = frames[1];
+                assert!(caller > slow && (quick < slow || caller < quick), "{caller:x}: {quick:x} {slow:x}");
+            }
+            assert!(known >= 35, "{known} of 40");
+        }
+    };
     the_unwinder_s_own_mutex_is_not_waited_for_twice = |directory, arm| {
         let program = compile_c("profile/unwinder.cpp", &[]);
         let outcome = Run::new(program).arm(arm).profiled(directory, "contended").succeed();
@@ -87,11 +105,16 @@ both_arms! {
 
 /// Runs a scene; the mutex that it told of, and how often it was taken.
 fn safe(directory: &Path, arm: Arm, detail: &str, scene: &str) -> (u64, u64) {
-    let outcome =
-        Run::new(compile_c("profile/safe.c", &[])).arg(scene).arm(arm).profiled(directory, detail).succeed();
-    let text = outcome.stdout_text();
-    let numbers: Vec<u64> = text.split_whitespace().map(|word| word.parse().expect("a number")).collect();
+    let numbers = numbers(directory, arm, detail, scene);
     (numbers[0], numbers[1])
+}
+
+/// Runs a scene; what it printed.
+fn numbers(directory: &Path, arm: Arm, detail: &str, scene: &str) -> Vec<u64> {
+    let program = compile_c("profile/safe.c", &[]);
+    let outcome = Run::new(program).arg(scene).arm(arm).profiled(directory, detail).succeed();
+    let text = outcome.stdout_text();
+    text.split_whitespace().map(|word| word.parse().expect("a number")).collect()
 }
 
 fn read_all(directory: &Path) -> Vec<Recording> {

@@ -199,7 +199,8 @@ impl Recorder {
         if own.holds_anything() && self.is_again(own, call) {
             return;
         }
-        let Some(mut facts) = self.facts(own, call, false, with_site) else { return };
+        // Where each hold is told by its place, every stack is looked at whole.
+        let Some(mut facts) = self.facts(own, call, with_site, with_site) else { return };
         if is_timed {
             facts.since = self.ticks.now();
         }

@@ -100,6 +100,8 @@ pub struct Own {
     number: Cell<u32>,
     table: Cell<*const Thread>,
     depth: AtomicU32,
+    /// Counts what replaces something that was known.
+    way: Cell<usize>,
     /// Where this thread's stack lies.
     low: Cell<usize>,
     high: Cell<usize>,
@@ -121,6 +123,10 @@ impl Own {
     #[inline(always)]
     pub(crate) fn number(&self) -> u32 {
         self.number.get()
+    }
+
+    pub(crate) fn next_way(&self) -> usize {
+        self.way.replace(self.way.get().wrapping_add(1))
     }
 
     pub(crate) fn bounds(&self) -> Bounds {
