@@ -321,6 +321,54 @@ static void scene_wrapper(void)
     printf("%ld %ld\n", (long)(uintptr_t)quick, (long)(uintptr_t)slow);
 }
 
+/* ---- kinds --------------------------------------------------------------------------------------------- */
+
+/* Mutexes of processes, which nobody waits for. */
+static void scene_shared_mutexes(void)
+{
+    static const int types[] = {PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK};
+    static pthread_mutex_t mutexes[3];
+    pthread_t thread;
+    pthread_mutexattr_t attributes;
+    OK(pthread_create(&thread, NULL, waits, NULL)); /* a process of one thread is not looked at */
+    OK(pthread_join(thread, NULL));
+    say(1);
+    for (int i = 0; i < 3; i++) {
+        OK(pthread_mutexattr_init(&attributes));
+        OK(pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED));
+        OK(pthread_mutexattr_settype(&attributes, types[i]));
+        OK(pthread_mutex_init(&mutexes[i], &attributes));
+        for (int times = 0; times < 100; times++) {
+            OK(pthread_mutex_lock(&mutexes[i]));
+            if (types[i] == PTHREAD_MUTEX_RECURSIVE) {
+                OK(pthread_mutex_lock(&mutexes[i]));
+                OK(pthread_mutex_unlock(&mutexes[i]));
+            }
+            OK(pthread_mutex_unlock(&mutexes[i]));
+        }
+        printf("%ld\n", (long)(uintptr_t)&mutexes[i]);
+    }
+}
+
+/* A mutex, and then a read-write lock where it was. */
+static void scene_memory_used_again(void)
+{
+    static union {
+        pthread_mutex_t mutex;
+        pthread_rwlock_t lock;
+    } memory;
+    memory.mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    lock_often(&memory.mutex, 10);
+    memset(&memory, 0, sizeof memory);
+    memory.lock = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
+    for (int i = 0; i < 20; i++) {
+        OK(pthread_rwlock_wrlock(&memory.lock));
+        OK(pthread_rwlock_unlock(&memory.lock));
+    }
+    say(0);
+    printf("%ld\n", (long)(uintptr_t)&memory);
+}
+
 int main(int count, char **arguments)
 {
     CHECK(count >= 2);
@@ -337,6 +385,8 @@ int main(int count, char **arguments)
     SCENE("small-stacks", scene_small_stacks);
     SCENE("null-time", scene_null_time);
     SCENE("wrapper", scene_wrapper);
+    SCENE("shared-mutexes", scene_shared_mutexes);
+    SCENE("memory-used-again", scene_memory_used_again);
     else
         FAIL("no scene %s", scene);
     return 0;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use spinpark_observe::format::Role;
+use spinpark_observe::format::{Kind, Role};
 use spinpark_testkit::profiled::{Recording, recordings};
 use spinpark_testkit::{Arm, Run, compile_c};
 
@@ -95,6 +95,24 @@ both_arms! {
             }
             assert!(known >= 35, "{known} of 40");
         }
+    };
+    a_shared_mutex_that_is_free_is_not_waited_for = |directory, arm| {
+        let numbers = numbers(directory, arm, "full", "shared-mutexes");
+        let recording = &read_all(directory)[0];
+        for (number, mutex) in numbers[2..].iter().enumerate() {
+            let found = recording.use_of(*mutex, Role::Write);
+            let times = if number == 1 { 200 } else { 100 };
+            assert_eq!((found.acquisitions, found.contended), (times, 0), "{number}");
+        }
+    };
+    another_kind_at_the_same_address_is_another_lock = |directory, arm| {
+        let address = numbers(directory, arm, "full", "memory-used-again")[2];
+        let recording = &read_all(directory)[0];
+        let locks = recording.locks.iter().filter(|lock| lock.address == address);
+        let found: Vec<_> = locks
+            .map(|lock| (lock.kind, recording.uses[&(lock.number, Role::Write as u32)].acquisitions))
+            .collect();
+        assert_eq!(found, [(Kind::Mutex, 10), (Kind::RwLock, 20)]);
     };
     the_unwinder_s_own_mutex_is_not_waited_for_twice = |directory, arm| {
         let program = compile_c("profile/unwinder.cpp", &[]);

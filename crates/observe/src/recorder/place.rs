@@ -14,7 +14,6 @@ use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::own::Own;
-use super::registry::Met;
 use super::side::hash;
 use super::unwind::{Site, Trace};
 use super::Recorder;
@@ -221,8 +220,7 @@ impl Recorder {
             return Some(place);
         }
         place.clear();
-        let met = || Met { address: call.address, kind: (call.kind)(call.address), stack };
-        let (lock, record) = self.meet(call.address, met)?;
+        let (lock, record) = self.meet(call.address, (call.kind)(call.address), || stack)?;
         let stats = self.lock_stats(own, call.role, lock)?;
         place.caller.set(call.site.caller());
         place.stack_pointer.set(call.site.stack as usize);
@@ -250,12 +248,8 @@ impl Recorder {
     #[cold]
     #[inline(never)]
     fn look_up<'a>(&'a self, own: &'a Own, recent: &Recent, call: &Call) -> Option<&'a LockStats> {
-        let met = || Met {
-            address: call.address,
-            kind: (call.kind)(call.address),
-            stack: self.stack(own, call.site),
-        };
-        let (lock, record) = self.meet(call.address, met)?;
+        let stack = || self.stack(own, call.site);
+        let (lock, record) = self.meet(call.address, (call.kind)(call.address), stack)?;
         let stats = self.lock_stats(own, call.role, lock)?;
         recent.address.set(call.address);
         recent.role.set(call.role as u32);
