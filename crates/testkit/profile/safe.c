@@ -321,6 +321,64 @@ static void scene_wrapper(void)
     printf("%ld %ld\n", (long)(uintptr_t)quick, (long)(uintptr_t)slow);
 }
 
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+
+NOINLINE static void stale(void)
+{
+    OK(pthread_rwlock_rdlock(&rwlock));
+    NOT_LAST();
+}
+
+/* Reads, after a wait, and leaves it to another thread to say that it has read. */
+static void *reads(void *argument)
+{
+    (void)argument;
+    about_to_block();
+    stale();
+    next_turn();
+    await_turn(-1);
+    return NULL;
+}
+
+static void *writes(void *argument)
+{
+    (void)argument;
+    for (int round = 0; round < ROUNDS; round++) {
+        OK(pthread_rwlock_wrlock(&rwlock));
+        atomic_store(&is_held, 1);
+        await_blocked();
+        OK(pthread_rwlock_unlock(&rwlock));
+        while (atomic_load(&is_held))
+            sched_yield();
+    }
+    return NULL;
+}
+
+static void scene_stale_reader(void)
+{
+    pthread_t reader, writer;
+    OK(pthread_rwlock_wrlock(&rwlock));
+    OK(pthread_create(&reader, NULL, reads, NULL));
+    await_blocked();
+    OK(pthread_rwlock_unlock(&rwlock));
+    await_turn(1);
+    OK(pthread_rwlock_unlock(&rwlock)); /* the reader's */
+    OK(pthread_create(&writer, NULL, writes, NULL));
+    for (int round = 0; round < ROUNDS; round++) {
+        while (!atomic_load(&is_held))
+            sched_yield();
+        about_to_block();
+        OK(pthread_rwlock_wrlock(&rwlock));
+        OK(pthread_rwlock_unlock(&rwlock));
+        atomic_store(&is_held, 0);
+    }
+    OK(pthread_join(writer, NULL));
+    atomic_store(&turn, -1);
+    OK(pthread_join(reader, NULL));
+    say(0);
+    printf("%ld\n", (long)(uintptr_t)stale);
+}
+
 /* ---- kinds --------------------------------------------------------------------------------------------- */
 
 /* Mutexes of processes, which nobody waits for. */
@@ -385,6 +443,7 @@ int main(int count, char **arguments)
     SCENE("small-stacks", scene_small_stacks);
     SCENE("null-time", scene_null_time);
     SCENE("wrapper", scene_wrapper);
+    SCENE("stale-reader", scene_stale_reader);
     SCENE("shared-mutexes", scene_shared_mutexes);
     SCENE("memory-used-again", scene_memory_used_again);
     else

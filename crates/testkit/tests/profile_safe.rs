@@ -96,6 +96,16 @@ both_arms! {
             assert!(known >= 35, "{known} of 40");
         }
     };
+    who_holds_no_more_is_blamed_once = |directory, arm| {
+        let stale = numbers(directory, arm, "contended", "stale-reader")[2];
+        let recording = &read_all(directory)[0];
+        let is_stale = |stack: &u32| {
+            recording.stacks.get(stack).is_some_and(|frames| (stale..stale + 64).contains(&frames[0]))
+        };
+        let blamed = recording.pairs.iter().filter(|((_, _, _, holder), _)| is_stale(holder));
+        let waits: u64 = blamed.map(|(_, (waits, _))| waits).sum();
+        assert!(waits <= 1, "{waits} of 40");
+    };
     a_shared_mutex_that_is_free_is_not_waited_for = |directory, arm| {
         let numbers = numbers(directory, arm, "full", "shared-mutexes");
         let recording = &read_all(directory)[0];

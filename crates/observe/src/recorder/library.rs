@@ -50,7 +50,7 @@ impl Recorder {
             Letting::Last(release) => release.forget_before(side.disturbed[slot].load(Relaxed)),
             _ if side.queues[slot].load(Relaxed) != 0 => {
                 let stack = self.stack(own, call.site);
-                side.releases[slot].store(stack.wrapping_add(1), Relaxed);
+                side.note_release(call.address, stack);
             }
             _ => {}
         }

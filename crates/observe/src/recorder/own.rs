@@ -100,6 +100,8 @@ pub struct Own {
     number: Cell<u32>,
     table: Cell<*const Thread>,
     depth: AtomicU32,
+    /// Time that this thread has spent on new stacks, ticks; for who sets it to 0 before.
+    pub(crate) aside: Cell<u64>,
     /// Counts what replaces something that was known.
     way: Cell<usize>,
     /// Where this thread's stack lies.
@@ -156,7 +158,8 @@ impl Own {
     /// What it holds: what it took last, as much as readers are told.
     pub(crate) fn latest_held(&self) -> impl Iterator<Item = Hold> + '_ {
         let held = self.held();
-        held[held.len().saturating_sub(HOLDS)..].iter().map(|held| {
+        let is_true = |held: &&Held| held.address.load(Relaxed) != 0;
+        held[held.len().saturating_sub(HOLDS)..].iter().filter(is_true).map(|held| {
             let facts = held.facts.get();
             Hold { lock: facts.lock, stack: facts.stack }
         })
@@ -176,6 +179,9 @@ impl Own {
     /// Notes a lock that this thread has now; whether there was room.
     #[inline(always)]
     pub(crate) fn push(&self, address: usize, facts: Facts) -> bool {
+        if self.depth.load(Relaxed) as usize == HELD {
+            self.remove_stale();
+        }
         let depth = self.depth.load(Relaxed);
         let Some(held) = self.held.get(depth as usize) else { return false };
         held.stack.store(facts.stack, Relaxed);
@@ -201,6 +207,24 @@ impl Own {
         }
         self.depth.store(last as u32, Relaxed);
         facts
+    }
+
+    /// Takes those away of which another thread has found out that they are not true ([`Own::forget_stale`]).
+    #[cold]
+    #[inline(never)]
+    fn remove_stale(&self) {
+        while let Some(at) = self.find(0) {
+            self.remove(at);
+        }
+    }
+
+    /// For a thread that has the lock at `address` for itself: that this one holds it is not true.
+    pub(crate) fn forget_stale(&self, address: usize) {
+        let depth = (self.depth.load(Acquire) as usize).min(HELD);
+        for held in &self.held[..depth] {
+            // Its thread may be moving notes: then this does nothing, or finds the same note in its new place.
+            let _ = held.address.compare_exchange(address, 0, Relaxed, Relaxed);
+        }
     }
 
     /// Takes all notes away.
