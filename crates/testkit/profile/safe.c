@@ -427,6 +427,24 @@ static void scene_memory_used_again(void)
     printf("%ld\n", (long)(uintptr_t)&memory);
 }
 
+/* ---- memory -------------------------------------------------------------------------------------------- */
+
+/* What is locked in memory is what is used. */
+static void scene_locked_memory(void)
+{
+    lock_often(&mutex, 1);
+    bool is_locked = mlockall(MCL_CURRENT) == 0;
+    long there = 0;
+    char line[256];
+    FILE *status = fopen("/proc/self/status", "r");
+    CHECK(status);
+    while (fgets(line, sizeof line, status))
+        sscanf(line, "VmRSS: %ld kB", &there);
+    fclose(status);
+    say(1);
+    printf("%d %ld\n", is_locked, there);
+}
+
 int main(int count, char **arguments)
 {
     CHECK(count >= 2);
@@ -446,6 +464,7 @@ int main(int count, char **arguments)
     SCENE("stale-reader", scene_stale_reader);
     SCENE("shared-mutexes", scene_shared_mutexes);
     SCENE("memory-used-again", scene_memory_used_again);
+    SCENE("locked-memory", scene_locked_memory);
     else
         FAIL("no scene %s", scene);
     return 0;

@@ -124,6 +124,25 @@ both_arms! {
             .collect();
         assert_eq!(found, [(Kind::Mutex, 10), (Kind::RwLock, 20)]);
     };
+    a_program_that_locks_its_memory_locks_what_is_used = |directory, arm| {
+        let numbers = numbers(directory, arm, "full", "locked-memory");
+        if numbers[2] == 0 {
+            eprintln!("skipped: so much memory may not be locked here");
+            return;
+        }
+        assert!(numbers[3] < 200_000, "{} kB", numbers[3]);
+    };
+    a_program_with_few_addresses_keeps_them = |directory, arm| {
+        let program = compile_c("profile/safe.c", &[]);
+        Run::new("sh")
+            .args(["-c", "ulimit -v 1500000; exec \"$0\" memory-used-again"])
+            .arg(program)
+            .arm(arm)
+            .profiled(directory, "full")
+            .succeed();
+        let uses_in_each: Vec<_> = read_all(directory).iter().map(|one| one.uses.len()).collect();
+        assert!(uses_in_each.iter().all(|uses| *uses == 0), "{uses_in_each:?}");
+    };
     the_unwinder_s_own_mutex_is_not_waited_for_twice = |directory, arm| {
         let program = compile_c("profile/unwinder.cpp", &[]);
         let outcome = Run::new(program).arm(arm).profiled(directory, "contended").succeed();

@@ -70,6 +70,12 @@ pub fn largest_stack() -> u64 {
     limit(libc::RLIMIT_STACK as usize)
 }
 
+/// How many addresses this process may have, bytes.
+#[must_use]
+pub fn largest_space() -> u64 {
+    limit(libc::RLIMIT_AS as usize)
+}
+
 fn limit(of: usize) -> u64 {
     let mut limit = libc::rlimit64 { rlim_cur: u64::MAX, rlim_max: u64::MAX };
     let arguments = [0, of, 0, core::ptr::addr_of_mut!(limit) as usize, 0, 0];
@@ -103,20 +109,28 @@ pub fn identity(file: i32) -> Option<(u64, u64)> {
     (result == 0).then_some((stat.st_dev, stat.st_ino))
 }
 
-/// Maps the first `length` bytes of a file, shared with all who do.
+/// Maps the first `length` bytes of a file, shared with all who do; nobody can touch them before [`open_mapping`].
 #[must_use]
 pub fn map_file(file: i32, length: usize) -> Option<NonNull<u8>> {
-    map(length, libc::MAP_SHARED | libc::MAP_NORESERVE, file)
+    map(length, libc::PROT_NONE, libc::MAP_SHARED | libc::MAP_NORESERVE, file)
+}
+
+/// Lets a piece of a mapping be read and written; whether that worked. Whole pages.
+#[must_use]
+pub fn open_mapping(start: *mut u8, length: usize) -> bool {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: no byte changes, and nothing is taken away.
+    unsafe { call6(libc::SYS_mprotect, [start as usize, length, access as usize, 0, 0, 0]) == 0 }
 }
 
 /// Private memory, all zero; pages that are not touched cost nothing.
 #[must_use]
 pub fn map_zero(length: usize) -> Option<NonNull<u8>> {
-    map(length, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE, -1)
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    map(length, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE, -1)
 }
 
-fn map(length: usize, flags: i32, file: i32) -> Option<NonNull<u8>> {
-    let access = libc::PROT_READ | libc::PROT_WRITE;
+fn map(length: usize, access: i32, flags: i32, file: i32) -> Option<NonNull<u8>> {
     let arguments = [0, length, access as usize, flags as usize, file as usize, 0];
     // SAFETY: the kernel chooses a place where nothing is.
     let address = unsafe { call6(libc::SYS_mmap, arguments) };
