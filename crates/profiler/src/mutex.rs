@@ -18,6 +18,10 @@ const LOCK_AT: usize = 0;
 const OWNER_AT: usize = 2;
 /// Robust, priority-inheriting, priority-protected, process-shared.
 const SPECIAL: u32 = 0xf0;
+/// Robust, priority-inheriting.
+const WITH_OWNER: u32 = 0x30;
+/// The part of a lock word that is a priority, with priority protection.
+const CEILING: u32 = 0xfff8_0000;
 /// The part of a lock word that is a thread id.
 const THREAD: u32 = 0x3fff_ffff;
 
@@ -33,10 +37,16 @@ pub(crate) fn is_special(mutex: usize) -> bool {
     word(mutex, KIND_AT) & SPECIAL != 0
 }
 
-/// Whether a mutex that is glibc's is another thread's, as far as its words tell.
+/// Whether a mutex that is glibc's is another thread's, as far as its words tell. The lock word of a robust or
+/// priority-inheriting one has its owner; others' say that they are held, and, with priority protection, the ceiling.
 pub(crate) fn is_others(mutex: usize) -> bool {
-    let holder = word(mutex, LOCK_AT) & THREAD;
-    holder != 0 && holder != raw::thread_id()
+    let (kind, lock) = (word(mutex, KIND_AT), word(mutex, LOCK_AT));
+    let owner = match kind {
+        _ if kind & WITH_OWNER != 0 => lock & THREAD,
+        _ if lock & !CEILING == 0 => 0,
+        _ => word(mutex, OWNER_AT),
+    };
+    owner != 0 && owner != raw::thread_id()
 }
 
 /// Where a mutex has a word that is 0 while it is free, bytes: the owner in glibc's. (Not its lock word: a release is a

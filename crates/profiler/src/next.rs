@@ -1,6 +1,6 @@
 //! The next implementation: the functions that the program would have called without this library.
 
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
@@ -15,21 +15,37 @@ pub(crate) static NEXT: [AtomicPtr<c_void>; COUNT] = [const { AtomicPtr::new(ptr
 /// Any function of the table: who has fewer arguments does not look at the others.
 type Call = unsafe extern "C" fn(usize, usize, usize, usize) -> c_int;
 
-/// Looks all of them up in the libraries after this one.
+/// Looks all of them up in the libraries after this one. What is not there makes the loader allocate a message, and the
+/// allocator may use locks: those it uses are looked up first then ([`find_one`]).
 pub(crate) fn find_all() {
-    for (next, name) in NEXT.iter().zip(NAMES) {
+    (0..COUNT).for_each(find_one);
+}
+
+/// Looks one of them up, unless it is known.
+pub(crate) fn find_one(number: usize) {
+    if let Some((next, name)) = NEXT.get(number).zip(NAMES.get(number))
+        && next.load(Relaxed).is_null()
+    {
         next.store(find(name), Relaxed);
     }
 }
 
-/// Condition variables by version, the one that has had its present layout since 2.3.2 (clockwait has one only):
-/// `dlsym(RTLD_NEXT)` finds the older before glibc 2.36 (BZ 14932).
+/// What the loader says of the latest look-up that failed is not for the program.
+pub(crate) fn forget_error() {
+    type Dlerror = unsafe extern "C" fn() -> *const c_char;
+    let dlerror = lookup(Scope::All, c"dlerror");
+    // SAFETY: null, or the function of that name; `Option<fn>` has null for `None`.
+    if let Some(dlerror) = unsafe { mem::transmute::<*mut c_void, Option<Dlerror>>(dlerror) } {
+        // SAFETY: takes nothing.
+        unsafe { dlerror() };
+    }
+}
+
+/// Condition variables by version, the one that has had its present layout since 2.3.2: `dlsym(RTLD_NEXT)` finds the older
+/// before glibc 2.36 (BZ 14932). Clockwait has always had one layout, and no such version.
 fn find(name: &CStr) -> *mut c_void {
-    let versioned = if name.to_bytes().starts_with(b"pthread_cond_") {
-        lookup_version(name, c"GLIBC_2.3.2")
-    } else {
-        ptr::null_mut()
-    };
+    let is_double = name.to_bytes().starts_with(b"pthread_cond_") && name != c"pthread_cond_clockwait";
+    let versioned = if is_double { lookup_version(name, c"GLIBC_2.3.2") } else { ptr::null_mut() };
     if versioned.is_null() { lookup(Scope::Next, name) } else { versioned }
 }
 

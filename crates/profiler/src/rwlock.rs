@@ -23,11 +23,12 @@ const fn write_by(lock: Function) -> Way {
     Way { try_it: Function::pthread_rwlock_trywrlock, lock, answers: POSIX, is_mutex: false }
 }
 
-/// As [`watch::lock`], but a time that is none is an error at once, and not only if the lock has to be waited for.
+/// As [`watch::lock`], but a time that is none is an error at once, and not only if the lock has to be waited for. What it
+/// means if there is none at all (null) the next implementation knows.
 ///
 /// # Safety
 ///
-/// As [`watch::lock`]; `time` points to a timespec.
+/// As [`watch::lock`]; `time` is null or points to a timespec.
 #[inline(always)]
 unsafe fn lock_until<const DETAIL: u32>(
     way: &Way,
@@ -37,7 +38,7 @@ unsafe fn lock_until<const DETAIL: u32>(
     call: Call,
 ) -> c_int {
     // SAFETY: the caller's timespec.
-    let nanoseconds = unsafe { (*(time as *const libc::timespec)).tv_nsec };
+    let nanoseconds = unsafe { (time as *const libc::timespec).as_ref() }.map_or(-1, |time| time.tv_nsec);
     if !is_clock(clock) || !(0..1_000_000_000).contains(&nanoseconds) {
         // SAFETY: the caller's arguments.
         return unsafe { next::call(way.lock, arguments) };

@@ -15,7 +15,8 @@
 use core::ffi::{CStr, c_int, c_void};
 use core::mem;
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32};
 
 use spinpark_linux::{Scope, lookup, raw, variable};
 use spinpark_observe::format::{Detail, Locks};
@@ -33,49 +34,78 @@ pub(crate) static RECORDER: Recorder = Recorder::new();
 const UNKNOWN: u8 = 0;
 /// The next implementation is known.
 const FOUND: u8 = 1;
-/// It is looked up now, by this thread or another.
-const LOOKING: u8 = 2;
 /// A forked child that has not called anything yet.
 const FORKED: u8 = 3;
 static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
+/// The thread that changes the state, or 0.
+static LOOKER: AtomicU32 = AtomicU32::new(0);
 
 static STARTERS: [AtomicPtr<c_void>; exports::COUNT] =
     [const { AtomicPtr::new(ptr::null_mut()) }; exports::COUNT];
 
-/// The first call of any function.
-pub(crate) extern "C" fn first_call() {
-    match STATE.load(Relaxed) {
-        UNKNOWN => look_around(),
-        FORKED => restart(),
-        // A starter that was loaded before the table changed; or a thread that comes while another looks.
-        _ => {
-            while STATE.load(Relaxed) == LOOKING {
-                raw::yield_now();
+/// spinpark's function that says what its locks do, or null.
+static OBSERVE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+
+/// The first call of any function: of that with this number.
+pub(crate) extern "C" fn first_call(number: usize) {
+    let mut me = 0;
+    while STATE.load(Acquire) != FOUND {
+        me = if me == 0 { raw::thread_id() } else { me };
+        match LOOKER.compare_exchange(0, me, Acquire, Relaxed) {
+            Ok(_) => {
+                look_around();
+                LOOKER.store(0, Release);
             }
+            // Called by what this thread does to look around, the loader's allocator say; or by a signal handler.
+            Err(looker) if looker == me => {
+                next::find_one(number);
+                return exports::pass(number);
+            }
+            Err(_) => raw::yield_now(),
         }
     }
 }
 
-/// Finds the next implementation. Every call goes there from now on.
+/// Finds the next implementation, to which every call goes from now on; a forked child also begins to record.
 fn look_around() {
-    if STATE.compare_exchange(UNKNOWN, LOOKING, Relaxed, Relaxed).is_err() {
-        return first_call();
+    match STATE.load(Relaxed) {
+        UNKNOWN => {
+            for (kept, starter) in STARTERS.iter().zip(exports::starters()) {
+                kept.store(starter.into_inner(), Relaxed);
+            }
+            next::find_all();
+            exports::install(Detail::Off);
+            STATE.store(FOUND, Release);
+        }
+        FORKED => {
+            // Whoever calls meanwhile goes to the next implementation.
+            exports::install(Detail::Off);
+            STATE.store(FOUND, Release);
+            record();
+        }
+        _ => {}
     }
-    for (kept, starter) in STARTERS.iter().zip(exports::starters()) {
-        kept.store(starter.into_inner(), Relaxed);
-    }
-    next::find_all();
-    exports::install(Detail::Off);
-    STATE.store(FOUND, Relaxed);
 }
 
 extern "C" fn initialise() {
-    first_call();
-    if variable(c"SPINPARK_PROFILE_DIR").is_none() {
-        return;
+    // What was looked up in vain is not the program's.
+    // SAFETY: takes nothing.
+    let at = unsafe { libc::__errno_location() };
+    // SAFETY: this thread's errno.
+    let errno = unsafe { *at };
+    first_call(0);
+    if variable(c"SPINPARK_PROFILE_DIR").is_some() {
+        begin();
     }
+    next::forget_error();
+    // SAFETY: as above.
+    unsafe { *at = errno };
+}
+
+fn begin() {
     watch::start();
     cancel::start();
+    OBSERVE.store(lookup(Scope::Next, c"spinpark_observe"), Relaxed);
     RECORDER.prepare();
     // Once: a forked child does not say it again.
     if variable(c"SPINPARK_PROFILE_DETAIL").is_some_and(|name| known(name).is_none()) {
@@ -116,9 +146,8 @@ fn known(name: &CStr) -> Option<Detail> {
 /// Whose locks they are; spinpark's are asked to tell what they do.
 fn locks() -> Locks {
     type Observe = unsafe extern "C" fn(Option<extern "C" fn(c_int)>) -> c_int;
-    let observe = lookup(Scope::Next, c"spinpark_observe");
     // SAFETY: null, or the function of that name.
-    match unsafe { mem::transmute::<*mut c_void, Option<Observe>>(observe) } {
+    match unsafe { mem::transmute::<*mut c_void, Option<Observe>>(OBSERVE.load(Relaxed)) } {
         // SAFETY: the drop-in's function, with an observer that stays.
         Some(observe) if unsafe { observe(Some(observer)) } != 0 => {
             mutex::are_spinparks();
@@ -151,20 +180,12 @@ fn change(wanted: Detail) {
 }
 
 unsafe extern "C" fn in_forked_child() {
-    RECORDER.forget();
-    STATE.store(FORKED, Relaxed);
-    exports::install_starters(&STARTERS);
-}
-
-/// The first call in a forked child.
-fn restart() {
-    if STATE.compare_exchange(FORKED, LOOKING, Relaxed, Relaxed).is_err() {
-        return first_call();
+    if RECORDER.forget() {
+        STATE.store(FORKED, Relaxed);
+        exports::install_starters(&STARTERS);
+    } else {
+        exports::install(Detail::Off);
     }
-    // Whoever calls meanwhile goes to the next implementation.
-    exports::install(Detail::Off);
-    STATE.store(FOUND, Relaxed);
-    record();
 }
 
 extern "C" fn terminate() {

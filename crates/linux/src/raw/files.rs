@@ -7,6 +7,8 @@ use crate::syscall::call6;
 
 /// `MADV_POPULATE_WRITE` of Linux 5.14.
 const POPULATE_WRITE: usize = 23;
+/// `MADV_WIPEONFORK` of Linux 4.14.
+const WIPE_ON_FORK: usize = 18;
 
 /// Creates a file that does not exist yet, for reading and writing; a negative errno on failure.
 #[must_use]
@@ -41,6 +43,13 @@ pub fn read(file: i32, bytes: &mut [u8]) -> isize {
     unsafe { call6(libc::SYS_read, arguments) }
 }
 
+/// Reads from a place in a file on, and does not move the place from which others read; as [`read`].
+pub fn read_at(file: i32, bytes: &mut [u8], from: u64) -> isize {
+    let arguments = [file as usize, bytes.as_mut_ptr() as usize, bytes.len(), from as usize, 0, 0];
+    // SAFETY: the kernel writes at most so many bytes there.
+    unsafe { call6(libc::SYS_pread64, arguments) }
+}
+
 /// Reads where a symbolic link points to; its length, at most that of `bytes`, or a negative errno.
 pub fn read_link(path: &CStr, bytes: &mut [u8]) -> isize {
     let arguments =
@@ -52,8 +61,24 @@ pub fn read_link(path: &CStr, bytes: &mut [u8]) -> isize {
 /// The longest file that this process may write, bytes: beyond it the kernel sends a signal.
 #[must_use]
 pub fn longest_file() -> u64 {
+    limit(libc::RLIMIT_FSIZE as usize)
+}
+
+/// How large the main thread's stack may become, bytes.
+#[must_use]
+pub fn largest_stack() -> u64 {
+    limit(libc::RLIMIT_STACK as usize)
+}
+
+/// How many addresses this process may have, bytes.
+#[must_use]
+pub fn largest_space() -> u64 {
+    limit(libc::RLIMIT_AS as usize)
+}
+
+fn limit(of: usize) -> u64 {
     let mut limit = libc::rlimit64 { rlim_cur: u64::MAX, rlim_max: u64::MAX };
-    let arguments = [0, libc::RLIMIT_FSIZE as usize, 0, core::ptr::addr_of_mut!(limit) as usize, 0, 0];
+    let arguments = [0, of, 0, core::ptr::addr_of_mut!(limit) as usize, 0, 0];
     // SAFETY: the kernel writes one such structure.
     unsafe { call6(libc::SYS_prlimit64, arguments) };
     limit.rlim_cur
@@ -84,20 +109,28 @@ pub fn identity(file: i32) -> Option<(u64, u64)> {
     (result == 0).then_some((stat.st_dev, stat.st_ino))
 }
 
-/// Maps the first `length` bytes of a file, shared with all who do.
+/// Maps the first `length` bytes of a file, shared with all who do; nobody can touch them before [`open_mapping`].
 #[must_use]
 pub fn map_file(file: i32, length: usize) -> Option<NonNull<u8>> {
-    map(length, libc::MAP_SHARED | libc::MAP_NORESERVE, file)
+    map(length, libc::PROT_NONE, libc::MAP_SHARED | libc::MAP_NORESERVE, file)
+}
+
+/// Lets a piece of a mapping be read and written; whether that worked. Whole pages.
+#[must_use]
+pub fn open_mapping(start: *mut u8, length: usize) -> bool {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: no byte changes, and nothing is taken away.
+    unsafe { call6(libc::SYS_mprotect, [start as usize, length, access as usize, 0, 0, 0]) == 0 }
 }
 
 /// Private memory, all zero; pages that are not touched cost nothing.
 #[must_use]
 pub fn map_zero(length: usize) -> Option<NonNull<u8>> {
-    map(length, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE, -1)
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    map(length, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE, -1)
 }
 
-fn map(length: usize, flags: i32, file: i32) -> Option<NonNull<u8>> {
-    let access = libc::PROT_READ | libc::PROT_WRITE;
+fn map(length: usize, access: i32, flags: i32, file: i32) -> Option<NonNull<u8>> {
     let arguments = [0, length, access as usize, flags as usize, file as usize, 0];
     // SAFETY: the kernel chooses a place where nothing is.
     let address = unsafe { call6(libc::SYS_mmap, arguments) };
@@ -127,6 +160,12 @@ pub fn populate(start: *mut u8, length: usize) -> Option<bool> {
         error if error == -(libc::EINVAL as isize) || error == -(libc::ENOSYS as isize) => None,
         _ => Some(false),
     }
+}
+
+/// Lets private memory be all zero in forked children, if this kernel can do that. Whole pages.
+pub fn wipe_on_fork(start: *mut u8, length: usize) {
+    // SAFETY: no byte of this process changes.
+    unsafe { call6(libc::SYS_madvise, [start as usize, length, WIPE_ON_FORK, 0, 0, 0]) };
 }
 
 /// Reads memory of this process that may not be there; whether it was.

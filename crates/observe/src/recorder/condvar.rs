@@ -15,6 +15,8 @@ use crate::format::{Begun, Outcome, Role, NONE};
 /// A wait on a condition variable that has begun.
 #[derive(Clone, Copy)]
 pub struct SignalWait {
+    /// Of the recorder, at its start.
+    epoch: u32,
     start: u64,
     queue: u32,
     facts: Option<Facts>,
@@ -30,12 +32,15 @@ impl Recorder {
         if let Some(facts) = &facts {
             self.publish(own, facts, Begun { since: start, holder: NONE, is_timed, ..Begun::default() });
         }
-        SignalWait { start, queue, facts }
+        SignalWait { epoch: self.epoch(), start, queue, facts }
     }
 
     /// The wait is over, and the mutex held again. `late`: it ended at its deadline, so many ns ago.
     pub fn end_signal_wait(&self, own: &Own, call: &Call, wait: &SignalWait, late: Option<u64>) {
         let end = self.ticks.now();
+        if wait.epoch != self.epoch() {
+            return; // as in `end_wait`
+        }
         own.table().waiting.end();
         self.queue(call.address, -1);
         let signal = self.side.get().map_or(0, |side| side.signals[hash(call.address)].load(Relaxed));

@@ -1,6 +1,7 @@
 //! The file: created, mapped, and made larger piece by piece.
 //!
-//! It is sparse and mapped whole. Before a record is touched, its pages are made writable (`MADV_POPULATE_WRITE`), or their
+//! It is sparse and mapped whole, but not accessible: a program that locks its memory (`mlockall`) locks only what is used.
+//! Before a record is touched, its pages are made accessible and writable (`MADV_POPULATE_WRITE`), or their
 //! room on the disk is taken (`fallocate`) on kernels that cannot do that: a disk without room is then a number in
 //! `dropped`, and never a signal in the program. With the former no descriptor stays open, which a daemon that closes all
 //! of them would close; with the latter the descriptor is known by its file, and not used when it is another's.
@@ -18,6 +19,8 @@ use crate::format::{Header, Region, RegionId, HEADER_BYTES, REGIONS, SEGMENT_BYT
 const PAGE: usize = 4096;
 /// So much is made ready at a time, if more than one record fits.
 const STEP: usize = 1 << 16;
+/// The file takes one in so many of the addresses that the process may have, at most.
+const LARGEST_PART: u64 = 4;
 /// So often a region may find no room before nobody asks any more.
 const PATIENCE: u32 = 16;
 
@@ -80,6 +83,10 @@ impl File {
         if raw::longest_file() < FILE_BYTES as u64 {
             return Err(Failure::TooLong);
         }
+        // Addresses that the program is not left without.
+        if raw::largest_space() / LARGEST_PART < FILE_BYTES as u64 {
+            return Err(Failure::NoRoom);
+        }
         let file = raw::create(path);
         if file < 0 {
             return Err(Failure::Create(-file));
@@ -89,7 +96,8 @@ impl File {
             raw::close(file);
             return Err(Failure::NoRoom);
         };
-        let first = raw::populate(start.as_ptr(), HEADER_BYTES);
+        let is_open = raw::open_mapping(start.as_ptr(), HEADER_BYTES);
+        let first = if is_open { raw::populate(start.as_ptr(), HEADER_BYTES) } else { Some(false) };
         if !first.unwrap_or_else(|| raw::allocate(file, 0, HEADER_BYTES)) {
             // SAFETY: nobody knows of it yet.
             unsafe { raw::unmap(start, FILE_BYTES) };
@@ -156,6 +164,13 @@ impl File {
         self.start.load(Relaxed).wrapping_add(offset).cast()
     }
 
+    /// Something was not recorded.
+    pub(crate) fn dropped(&self, id: RegionId) {
+        if let Some(header) = self.header() {
+            header.regions[id as usize].dropped.fetch_add(1, Relaxed);
+        }
+    }
+
     /// Claims a record: its number and its memory, all zero; `None` if there is no room.
     pub(crate) fn claim<T>(&self, id: RegionId) -> Option<(u32, *mut T)> {
         self.claim_many(id, 1)
@@ -210,6 +225,9 @@ impl File {
 
     fn take_room(&self, id: RegionId, from: usize, to: usize) -> bool {
         let offset = offset_of(id as usize) + from;
+        if !raw::open_mapping(self.start.load(Relaxed).wrapping_add(offset), to - from) {
+            return false;
+        }
         match self.descriptor.load(Relaxed) - 1 {
             -1 => {
                 let start = self.start.load(Relaxed).wrapping_add(offset);

@@ -34,11 +34,18 @@ pub struct Blocking {
     pub is_timed: bool,
 }
 
+/// Tables that are looked through at most for who holds a lock.
+const LOOKED_AT: u32 = 128;
+
 /// A wait that has begun.
 #[derive(Clone, Copy)]
 pub struct Wait {
+    /// Of the recorder, at its start.
+    epoch: u32,
     start: u64,
     holder: u32,
+    /// The table of who is noted to hold it, or [`NONE`].
+    holder_table: u32,
     queue: u32,
     /// Voluntary sleeps before, if they are counted.
     sleeps: Option<u64>,
@@ -49,6 +56,8 @@ pub struct Wait {
 /// A wait that has ended.
 #[derive(Clone, Copy)]
 pub struct Ended {
+    /// As in [`Wait`].
+    holder_table: u32,
     facts: Option<Facts>,
     waited: Waited,
 }
@@ -110,17 +119,29 @@ impl Recorder {
     pub fn begin_wait(&self, own: &Own, call: &Call, blocking: &Blocking) -> Wait {
         let Blocking { start, owner, is_exact, is_timed } = *blocking;
         self.heat(call.address);
-        let (holder, by) = self.holder(own, call.address, owner);
+        let (holder, holder_table) = self.noted_holder(own, call.address, owner);
+        own.aside.set(0);
         let facts = self.facts(own, call, true, false);
+        // What a new stack took, with a snapshot of the maps perhaps, is not waiting.
+        let start = start + own.aside.get();
         let queue = self.queue(call.address, 1);
         here().events.set(0);
         if let Some(facts) = &facts {
+            let by = self.own_of(holder_table).map_or(0, Own::id);
             let thread = if owner != 0 { owner } else { by };
             let is_noted = by != 0 && by == thread;
             let begun = Begun { since: start, holder, owner: thread, is_timed, is_noted, ..Begun::default() };
             self.publish(own, facts, begun);
         }
-        Wait { start, holder, queue, sleeps: is_exact.then(raw::sleeps), facts }
+        Wait {
+            epoch: self.epoch(),
+            start,
+            holder,
+            holder_table,
+            queue,
+            sleeps: is_exact.then(raw::sleeps),
+            facts,
+        }
     }
 
     /// Notes for readers that the thread is about to block, and what it holds meanwhile.
@@ -135,6 +156,11 @@ impl Recorder {
     /// [`Recorder::gave_up`].
     pub fn end_wait(&self, own: &Own, call: &Call, wait: &Wait) -> Ended {
         let end = self.ticks.now();
+        if wait.epoch != self.epoch() {
+            // It was the parent's: this is a child that a signal handler made meanwhile.
+            let waited = Waited { ticks: 0, end, holder: NONE, queue: 0, outcomes: 0 };
+            return Ended { holder_table: NONE, facts: None, waited };
+        }
         own.table().waiting.end();
         self.queue(call.address, -1);
         let mut outcomes = outcomes(here().events.replace(0));
@@ -145,7 +171,7 @@ impl Recorder {
         if let Some(side) = self.side.get() {
             let slot = hash(call.address);
             if holder == NONE {
-                holder = side.releases[slot].load(Relaxed).wrapping_sub(1);
+                holder = side.release(call.address);
             }
             side.holders[slot].store((own.number() + 1) as u16, Relaxed);
             if side.handed[slot].load(Relaxed) != 0 && outcomes & bit(Outcome::Parked) != 0 {
@@ -161,12 +187,19 @@ impl Recorder {
             };
         }
         let ticks = end.saturating_sub(wait.start);
-        Ended { facts: wait.facts, waited: Waited { ticks, end, holder, queue: wait.queue, outcomes } }
+        Ended {
+            holder_table: wait.holder_table,
+            facts: wait.facts,
+            waited: Waited { ticks, end, holder, queue: wait.queue, outcomes },
+        }
     }
 
     /// The lock was had after a wait.
     pub fn acquired(&self, own: &Own, call: &Call, ended: &Ended) {
         let Some(facts) = ended.facts else { return };
+        if ended.holder_table != NONE && call.role == Role::Write {
+            self.drop_stale_note(own, call.address, ended.holder_table);
+        }
         let facts = Facts { wait: Some(ended.waited), since: ended.waited.end, ..facts };
         self.note(own, call.address, facts);
     }
@@ -192,7 +225,8 @@ impl Recorder {
         if own.holds_anything() && self.is_again(own, call) {
             return;
         }
-        let Some(mut facts) = self.facts(own, call, false, with_site) else { return };
+        // Where each hold is told by its place, every stack is looked at whole.
+        let Some(mut facts) = self.facts(own, call, with_site, with_site) else { return };
         if is_timed {
             facts.since = self.ticks.now();
         }
@@ -210,6 +244,7 @@ impl Recorder {
         let is_plain = self.hot[hash].load(Relaxed) == 0
             && !own.holds_anything()
             && here.is_busy.get() == 0
+            && self.alive.get()
             && !own.gaps.is_due();
         match own.recent_at(hash).get(call) {
             Some(stats) if is_plain => {
@@ -350,27 +385,46 @@ impl Recorder {
         queue.fetch_add(change as u32, Relaxed).wrapping_add(change as u32)
     }
 
-    /// The stack with which somebody else took this lock, and who, if it is noted; else [`NONE`] and 0.
-    fn holder(&self, own: &Own, address: usize, owner: u32) -> (u32, u32) {
-        const NOBODY: (u32, u32) = (NONE, 0);
+    /// The stack with which somebody else took this lock, and the number of its table, if it is noted; else [`NONE`]s.
+    fn noted_holder(&self, own: &Own, address: usize, owner: u32) -> (u32, u32) {
+        const NOBODY: (u32, u32) = (NONE, NONE);
         let (Some(side), Some(header)) = (self.side.get(), self.file.header()) else { return NOBODY };
         let held_by = |number: u32| {
-            // SAFETY: null, or memory of a thread, which is never given back.
-            let other = unsafe { side.owners.get(number as usize)?.load(Acquire).as_ref() }?;
-            let stack = (!ptr::eq(other, own)).then(|| other.stack_of_holder(address)).flatten();
-            stack.map(|stack| (stack, other.id()))
+            let other = self.own_of(number).filter(|other| !ptr::eq(*other, own))?;
+            Some((other.stack_of_holder(address)?, number))
         };
-        let likely = |slot: u16| u32::from(slot).checked_sub(1).and_then(held_by);
+        let likely = |slot: u16| u32::from(slot).checked_sub(1);
         if owner != 0 {
-            if let Some(holder) = likely(side.tables[owner as usize % side.tables.len()].load(Relaxed)) {
+            let number = likely(side.tables[owner as usize % side.tables.len()].load(Relaxed));
+            if let Some(holder) = number.and_then(held_by) {
                 return holder;
             }
+            // Its owner is known, and has not noted it.
+            if number.and_then(|number| self.own_of(number)).is_some_and(|other| other.id() == owner) {
+                return NOBODY;
+            }
         }
-        if let Some(holder) = likely(side.holders[hash(address)].load(Relaxed)) {
+        if let Some(holder) = likely(side.holders[hash(address)].load(Relaxed)).and_then(held_by) {
             return holder;
         }
         let count = header.regions[RegionId::Threads as usize].used.load(Relaxed);
-        (0..count).find_map(held_by).unwrap_or(NOBODY)
+        // Those who came after this thread first: they are often its like.
+        let numbers = (1..=count.min(LOOKED_AT)).map(|step| (own.number() + step) % count);
+        numbers.into_iter().find_map(held_by).unwrap_or(NOBODY)
+    }
+
+    /// The memory of the thread with this table.
+    fn own_of(&self, number: u32) -> Option<&Own> {
+        // SAFETY: null, or memory of a thread, which is never given back.
+        unsafe { self.side.get()?.owners.get(number as usize)?.load(Acquire).as_ref() }
+    }
+
+    /// This thread has a lock for itself: who is noted to hold it does not (any more). Another thread has let it go for him,
+    /// or he has ended with it, or it was let go while nobody looked.
+    fn drop_stale_note(&self, own: &Own, address: usize, table: u32) {
+        if let Some(other) = self.own_of(table).filter(|other| !ptr::eq(*other, own)) {
+            other.forget_stale(address);
+        }
     }
 }
 

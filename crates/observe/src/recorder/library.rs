@@ -11,7 +11,6 @@ use core::sync::atomic::Ordering::{Relaxed, Release};
 use super::hold::Letting;
 use super::own::{Facts, Own};
 use super::place::Call;
-use super::registry::Met;
 use super::side::hash;
 use super::Recorder;
 use crate::format::{RegionId, NONE};
@@ -51,7 +50,7 @@ impl Recorder {
             Letting::Last(release) => release.forget_before(side.disturbed[slot].load(Relaxed)),
             _ if side.queues[slot].load(Relaxed) != 0 => {
                 let stack = self.stack(own, call.site);
-                side.releases[slot].store(stack.wrapping_add(1), Relaxed);
+                side.note_release(call.address, stack);
             }
             _ => {}
         }
@@ -70,8 +69,7 @@ impl Recorder {
             }
         }
         let stack = self.stack(own, call.site);
-        let met = || Met { address: call.address, kind: (call.kind)(call.address), stack };
-        let Some((_, lock)) = self.meet(call.address, met) else { return };
+        let Some((_, lock)) = self.meet(call.address, (call.kind)(call.address), || stack) else { return };
         let Some(length) = u32::try_from(name.len()).ok().and_then(|length| length.checked_add(1)) else {
             return;
         };

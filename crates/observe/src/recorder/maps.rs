@@ -1,5 +1,6 @@
 //! Snapshots of `/proc/self/maps`: what code lay where, for those who look addresses up later.
 
+use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -22,6 +23,8 @@ pub(crate) struct Code {
     snapshots: AtomicU32,
     count: AtomicU32,
     pieces: [[AtomicU64; 2]; PIECES],
+    /// What is being read, under the lock: a thread that has to wait may have little stack.
+    bytes: UnsafeCell<[u8; 4096]>,
 }
 
 impl Code {
@@ -51,7 +54,8 @@ impl Recorder {
         if before > 0 && addresses.iter().all(|address| code.has(*address)) || before >= MOST {
             return before.saturating_sub(1);
         }
-        code.lock.with(|| {
+        // Nobody waits for another one's: that is the one that is likely to have them.
+        code.lock.try_with(|| {
             if code.snapshots.load(Relaxed) == before {
                 self.take_snapshot(code);
             }
@@ -75,18 +79,27 @@ impl Recorder {
         if file < 0 {
             return;
         }
+        // A thread that closes all descriptors it does not know may close this one, and another one may get its number: that
+        // is not ours to read from or to close.
+        let identity = raw::identity(file);
+        let is_ours = || identity.is_some() && raw::identity(file) == identity;
+        // SAFETY: whoever has the lock is the only one who uses it.
+        let buffer = unsafe { &mut *code.bytes.get() };
         let mut reader = Pieces::default();
-        let mut bytes = [0; 4096];
-        loop {
-            let read = raw::read(file, &mut bytes);
-            let Some(bytes) = usize::try_from(read).ok().and_then(|read| bytes.get(..read)) else { break };
+        let mut from = 0;
+        while is_ours() {
+            let read = raw::read_at(file, buffer, from);
+            let Some(bytes) = usize::try_from(read).ok().and_then(|read| buffer.get(..read)) else { break };
             if bytes.is_empty() {
                 break;
             }
             self.append(RegionId::Maps, bytes);
             bytes.iter().for_each(|byte| reader.feed(*byte, code));
+            from += bytes.len() as u64;
         }
-        raw::close(file);
+        if is_ours() {
+            raw::close(file);
+        }
     }
 
     /// Copies text to the end of a region; where it starts there.

@@ -11,9 +11,11 @@
 //! | `index`      | a thread's entries                                                                 |
 //! | `registry`   | locks by address                                                                  |
 //! | `stacks`, `unwind`, `maps` | stacks: kept once, captured, and the code that they are in             |
+//! | `bounds`, `unwinder_lock`  | when no stack is captured                                                 |
 //! | `sample`     | which acquisitions are samples                                                     |
 //! | `side`       | what threads tell each other                                                       |
 //! | `file`, `clock`, `lock` | the file, time, and a lock for what is rare                                |
+//! | `fork`       | what a fork makes of it                                                           |
 //!
 //! # Rules
 //!
@@ -34,9 +36,11 @@
 //! | `held`, `queues`, `holders`, `hot`  | Relaxed                      | Relaxed                 | hints: a wrong one costs a column |
 //! | `is_busy`                           | plain, between compiler fences | plain, same thread    | signal handlers                  |
 
+mod bounds;
 mod clock;
 mod condvar;
 mod file;
+mod fork;
 mod hold;
 mod index;
 mod library;
@@ -51,6 +55,7 @@ mod stacks;
 mod start;
 mod tally;
 mod unwind;
+mod unwinder_lock;
 
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicU8};
@@ -71,8 +76,12 @@ use crate::format::{Detail, Outcome, Role};
 /// A recorder: one process' tables. Empty until it is started; lives in a static.
 pub struct Recorder {
     file: file::File,
+    alive: fork::Alive,
+    /// See [`Recorder::epoch`].
+    epoch: AtomicU32,
     side: side::SidePointer,
     unwinder: unwind::Unwinder,
+    main_stack: bounds::MainStack,
     ticks: clock::Ticks,
     /// The clock at the start, ticks.
     started: AtomicU64,
@@ -107,8 +116,11 @@ impl Recorder {
         const COLD: AtomicU8 = AtomicU8::new(0);
         Self {
             file: file::File::new(),
+            alive: fork::Alive::new(),
+            epoch: AtomicU32::new(0),
             side: side::SidePointer::new(),
             unwinder: unwind::Unwinder::new(),
+            main_stack: bounds::MainStack::new(),
             ticks: clock::Ticks::new(),
             started: AtomicU64::new(0),
             candidate: AtomicU32::new(0),

@@ -7,10 +7,11 @@
 use core::cell::Cell;
 use core::mem::size_of;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use core::sync::atomic::{compiler_fence, AtomicU32, AtomicUsize, Ordering::SeqCst};
+use core::sync::atomic::{compiler_fence, AtomicU32, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
 use spinpark_linux::raw;
 
+use super::bounds::{self, Bounds};
 use super::index::Index;
 use super::place::{Known, Place};
 use super::sample::Gaps;
@@ -22,6 +23,8 @@ use crate::format::{Hold, LockStats, RegionId, Role, SiteStats, Thread, HOLDS, N
 const HELD: usize = 32;
 /// Tables that a new thread looks at for one whose user has ended.
 const CANDIDATES: u32 = 4;
+/// Calls after which a thread without a table asks for one again.
+const REFUSED: u32 = 4096;
 
 /// The recorder's thread-local memory. All zero in a new thread.
 #[repr(C)]
@@ -34,6 +37,8 @@ pub(crate) struct Local {
     pub(crate) events: Cell<u32>,
     /// The lock that the thread is letting go, or 0.
     pub(crate) letting: Cell<usize>,
+    /// There was no table for this thread: so many calls later it asks again.
+    pub(crate) refused: Cell<u32>,
 }
 
 spinpark_linux::thread_block!(pub(crate) fn local() -> *mut Local = "spinpark_observe_0_1_local");
@@ -89,11 +94,19 @@ pub(crate) struct Waited {
 /// See above. All zero is a new one.
 #[repr(C)]
 pub struct Own {
-    /// The thread; 0: none yet.
-    id: AtomicU32,
+    /// The thread, in the lower half; 0: none yet. In the upper one, how often it was taken over: so of those who want to,
+    /// one does.
+    user: AtomicU64,
     number: Cell<u32>,
     table: Cell<*const Thread>,
     depth: AtomicU32,
+    /// Time that this thread has spent on new stacks, ticks; for who sets it to 0 before.
+    pub(crate) aside: Cell<u64>,
+    /// Counts what replaces something that was known.
+    way: Cell<usize>,
+    /// Where this thread's stack lies.
+    low: Cell<usize>,
+    high: Cell<usize>,
     held: [Held; HELD],
     pub(crate) gaps: Gaps,
     pub(crate) index: Index,
@@ -114,6 +127,19 @@ impl Own {
         self.number.get()
     }
 
+    pub(crate) fn next_way(&self) -> usize {
+        self.way.replace(self.way.get().wrapping_add(1))
+    }
+
+    pub(crate) fn bounds(&self) -> Bounds {
+        Bounds { low: self.low.get(), high: self.high.get() }
+    }
+
+    /// The thread.
+    pub(crate) fn id(&self) -> u32 {
+        self.user.load(Relaxed) as u32
+    }
+
     /// What it knows of a lock with this hash.
     #[inline(always)]
     pub(crate) fn recent_at(&self, hash: usize) -> &super::place::Recent {
@@ -132,7 +158,8 @@ impl Own {
     /// What it holds: what it took last, as much as readers are told.
     pub(crate) fn latest_held(&self) -> impl Iterator<Item = Hold> + '_ {
         let held = self.held();
-        held[held.len().saturating_sub(HOLDS)..].iter().map(|held| {
+        let is_true = |held: &&Held| held.address.load(Relaxed) != 0;
+        held[held.len().saturating_sub(HOLDS)..].iter().filter(is_true).map(|held| {
             let facts = held.facts.get();
             Hold { lock: facts.lock, stack: facts.stack }
         })
@@ -152,6 +179,9 @@ impl Own {
     /// Notes a lock that this thread has now; whether there was room.
     #[inline(always)]
     pub(crate) fn push(&self, address: usize, facts: Facts) -> bool {
+        if self.depth.load(Relaxed) as usize == HELD {
+            self.remove_stale();
+        }
         let depth = self.depth.load(Relaxed);
         let Some(held) = self.held.get(depth as usize) else { return false };
         held.stack.store(facts.stack, Relaxed);
@@ -179,6 +209,24 @@ impl Own {
         facts
     }
 
+    /// Takes those away of which another thread has found out that they are not true ([`Own::forget_stale`]).
+    #[cold]
+    #[inline(never)]
+    fn remove_stale(&self) {
+        while let Some(at) = self.find(0) {
+            self.remove(at);
+        }
+    }
+
+    /// For a thread that has the lock at `address` for itself: that this one holds it is not true.
+    pub(crate) fn forget_stale(&self, address: usize) {
+        let depth = (self.depth.load(Acquire) as usize).min(HELD);
+        for held in &self.held[..depth] {
+            // Its thread may be moving notes: then this does nothing, or finds the same note in its new place.
+            let _ = held.address.compare_exchange(address, 0, Relaxed, Relaxed);
+        }
+    }
+
     /// Takes all notes away.
     pub(crate) fn take_all(&self, mut with: impl FnMut(Facts)) {
         let held = self.held();
@@ -193,9 +241,10 @@ impl Own {
         Some(held.stack.load(Relaxed))
     }
 
-    /// For other threads: whose it is.
-    pub(crate) fn id(&self) -> u32 {
-        self.id.load(Relaxed)
+    /// Takes it over for `thread`, if nobody has since `user` was read.
+    fn take_over(&self, user: u64, thread: u32) -> bool {
+        let next = ((user >> 32).wrapping_add(1) << 32) | u64::from(thread);
+        self.user.compare_exchange(user, next, AcqRel, Relaxed).is_ok()
     }
 }
 
@@ -207,6 +256,9 @@ impl Recorder {
         let local = here();
         if local.is_busy.get() != 0 {
             self.count_nested();
+            return None;
+        }
+        if !self.alive.get() {
             return None;
         }
         local.is_busy.set(1);
@@ -225,7 +277,7 @@ impl Recorder {
     pub fn enter_fast(&self) -> Option<&Own> {
         let local = here();
         let own = local.own.get();
-        if local.is_busy.get() != 0 || own.is_null() {
+        if local.is_busy.get() != 0 || own.is_null() || !self.alive.get() {
             return None;
         }
         local.is_busy.set(1);
@@ -244,7 +296,7 @@ impl Recorder {
     #[cold]
     #[inline(never)]
     fn count_nested(&self) {
-        if let Some(header) = self.file.header() {
+        if let Some(header) = self.file.header().filter(|_| self.alive.get()) {
             header.nested.fetch_add(1, Relaxed);
         }
     }
@@ -252,10 +304,19 @@ impl Recorder {
     #[cold]
     #[inline(never)]
     fn first_entry(&self) -> Option<&Own> {
+        let local = here();
+        if local.refused.get() > 0 {
+            local.refused.set(local.refused.get() - 1);
+            self.leave();
+            return None;
+        }
         let own = self.adopt();
         match own {
-            Some(own) => here().own.set(own),
-            None => self.leave(),
+            Some(own) => local.own.set(own),
+            None => {
+                local.refused.set(REFUSED);
+                self.leave();
+            }
         }
         own
     }
@@ -271,13 +332,16 @@ impl Recorder {
         };
         // A thread with this id used this one, so it has ended.
         let mine = u32::from(side.tables[id as usize % HASHES].load(Relaxed)).checked_sub(1);
-        let mine = mine.and_then(own_of).filter(|own| own.id() == id);
+        let is_mine = |own: &&Own| {
+            let user = own.user.load(Acquire);
+            user as u32 == id && own.take_over(user, id)
+        };
+        let mine = mine.and_then(own_of).filter(is_mine);
         let first = self.candidate.fetch_add(CANDIDATES, Relaxed);
         let has_ended = |own: &&Own| {
-            let before = own.id();
-            before != 0
-                && raw::has_ended(before)
-                && own.id.compare_exchange(before, id, AcqRel, Relaxed).is_ok()
+            let user = own.user.load(Acquire);
+            let before = user as u32;
+            before != 0 && raw::has_ended(before) && own.take_over(user, id)
         };
         let candidates = || {
             let numbers = (0..CANDIDATES.min(count)).map(|step| first.wrapping_add(step) % count);
@@ -301,6 +365,9 @@ impl Recorder {
         table.users.store(table.users.load(Relaxed) + 1, Relaxed);
         table.id.store(id, Release);
         own.depth.store(0, Relaxed);
+        let bounds = bounds::of_this_thread(&self.main_stack);
+        own.low.set(bounds.low);
+        own.high.set(bounds.high);
         own.places.iter().for_each(Place::clear);
         own.known.iter().for_each(Known::clear);
         own.gaps.start(id, self.sample_every());
@@ -325,7 +392,7 @@ impl Recorder {
         let own: &Own = unsafe { memory.cast().as_ref() };
         own.number.set(number);
         own.table.set(table);
-        own.id.store(id, Relaxed);
+        own.user.store(u64::from(id), Relaxed);
         side.owners[number as usize].store(memory.as_ptr().cast(), Release);
         Some(own)
     }

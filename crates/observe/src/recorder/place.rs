@@ -3,17 +3,17 @@
 //! | cache    | from                                      | to                                   | trusted                               |
 //! |----------|-------------------------------------------|--------------------------------------|---------------------------------------|
 //! | `recent` | lock                                      | its entry                            | while the lock is not destroyed        |
-//! | `places` | caller, stack pointer, lock               | stack, entries                       | so, and the stack every 16th time only |
+//! | `places` | caller, stack pointer, lock               | stack, entries                       | so, and if the next addresses still lie there; all of them are looked at every 16th time |
 //! | `known`  | caller, stack pointer                     | stack, where its addresses lie       | if they still lie there                |
 //!
-//! Different callers of the caller at one stack pointer are told apart by the look that `known` takes.
+//! A program's own function that locks has one caller and one stack pointer for many callers of it. Those are told apart by
+//! the look at the addresses; `known` has room for a few of them.
 
 use core::cell::Cell;
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::own::Own;
-use super::registry::Met;
 use super::side::hash;
 use super::unwind::{Site, Trace};
 use super::Recorder;
@@ -22,6 +22,10 @@ use crate::format::{Kind, Lock, LockStats, Role, SiteStats, FRAMES, NONE};
 pub(crate) const RECENT: usize = 64;
 pub(crate) const PLACES: usize = 256;
 pub(crate) const KNOWN: usize = 128;
+/// Stacks with one caller and stack pointer that are known at a time.
+const WAYS: usize = 4;
+/// Addresses of a place's stack that are looked at each time, besides the caller's.
+const CHECKED: usize = 4;
 /// A place is trusted so often before somebody looks again.
 const TRUSTED: u32 = 16;
 
@@ -65,6 +69,9 @@ pub(crate) struct Place {
     address: Cell<usize>,
     role: Cell<u32>,
     hits: Cell<u32>,
+    /// Addresses of the stack, and where they lie, words above the stack pointer; 0 for none.
+    checked: Cell<[u64; CHECKED]>,
+    checked_at: Cell<[u32; CHECKED]>,
     record: Cell<*const Lock>,
     pub(crate) lock: Cell<u32>,
     pub(crate) stack: Cell<u32>,
@@ -84,6 +91,31 @@ impl Place {
             && self.caller.get() == call.site.caller()
             && self.role.get() == call.role as u32
             && is_alive(self.record.get())
+            && self.is_on(call.site.stack)
+    }
+
+    /// Whether the stack above is the same, as far as that is looked at.
+    #[inline(always)]
+    fn is_on(&self, stack: *const usize) -> bool {
+        let (addresses, places) = (self.checked.get(), self.checked_at.get());
+        (0..CHECKED).all(|at| {
+            // SAFETY: a place of a stack that was captured by this thread with this stack pointer.
+            places[at] == 0
+                || unsafe { stack.wrapping_add(places[at] as usize).read_volatile() } as u64 == addresses[at]
+        })
+    }
+
+    /// Remembers what to look at.
+    fn check(&self, known: Option<(&[u64], &[u32])>) {
+        let (mut addresses, mut places) = ([0; CHECKED], [0; CHECKED]);
+        if let Some((frames, at)) = known {
+            let on_stack = frames.iter().zip(at).skip(1).filter(|(_, place)| **place != 0);
+            for (number, (frame, place)) in on_stack.take(CHECKED).enumerate() {
+                (addresses[number], places[number]) = (*frame, *place);
+            }
+        }
+        self.checked.set(addresses);
+        self.checked_at.set(places);
     }
 }
 
@@ -100,6 +132,15 @@ pub(crate) struct Known {
 impl Known {
     pub(crate) fn clear(&self) {
         self.caller.set(0);
+    }
+
+    fn addresses<'a>(&self, recorder: &'a Recorder) -> (&'a [u64], [u32; FRAMES]) {
+        let frames = &recorder.stack_record(self.stack.get()).frames[..self.depth.get() as usize];
+        (frames, self.places.get())
+    }
+
+    fn is_at(&self, site: Site) -> bool {
+        self.caller.get() == site.caller() && self.stack_pointer.get() == site.stack as usize
     }
 }
 
@@ -118,28 +159,37 @@ fn mix(number: usize) -> usize {
 impl Recorder {
     /// The number of the stack above `site`.
     pub fn stack(&self, own: &Own, site: Site) -> u32 {
-        let caller = site.caller();
-        let known = &own.known[mix(caller ^ (site.stack as usize).rotate_left(20)) % KNOWN];
-        if known.caller.get() == caller && known.stack_pointer.get() == site.stack as usize {
-            let record = self.stack_record(known.stack.get());
-            let depth = known.depth.get() as usize;
-            let (frames, places) = (&record.frames[..depth], known.places.get());
-            // SAFETY: the site's caller is the first of the frames.
-            if unsafe { Trace::still_holds(site.stack, frames, &places[..depth]) } {
-                return known.stack.get();
-            }
+        self.known_stack(own, site).0
+    }
+
+    /// The number of the stack above `site`, and where it is remembered, if it is.
+    fn known_stack<'a>(&self, own: &'a Own, site: Site) -> (u32, Option<&'a Known>) {
+        let set = mix(site.caller() ^ (site.stack as usize).rotate_left(20)) % (KNOWN / WAYS) * WAYS;
+        let ways = &own.known[set..set + WAYS];
+        let holds = |known: &&Known| {
+            let (frames, places) = known.addresses(self);
+            // SAFETY: captured by this thread, for this stack pointer.
+            unsafe { Trace::still_holds(site.stack, frames, &places[..frames.len()]) }
+        };
+        if let Some(known) = ways.iter().filter(|known| known.is_at(site)).find(holds) {
+            return (known.stack.get(), Some(known));
         }
-        self.new_stack(known, site)
+        let oldest = own.next_way() % WAYS;
+        let known = ways.iter().find(|known| known.caller.get() == 0).unwrap_or(&ways[oldest]);
+        let stack = self.new_stack(own, known, site);
+        (stack, Some(known).filter(|known| known.is_at(site)))
     }
 
     #[cold]
     #[inline(never)]
-    fn new_stack(&self, known: &Known, site: Site) -> u32 {
-        let trace = self.unwinder.capture(site);
+    fn new_stack(&self, own: &Own, known: &Known, site: Site) -> u32 {
+        let start = self.now();
+        let trace = self.unwinder.capture(site, own.bounds(), own.id());
         let stack = self.add_stack(&trace);
-        if stack == NONE {
+        own.aside.set(own.aside.get() + self.now().saturating_sub(start));
+        if stack == NONE || trace.is_for_now {
             known.clear();
-            return NONE;
+            return stack;
         }
         known.caller.set(site.caller());
         known.stack_pointer.set(site.stack as usize);
@@ -167,13 +217,12 @@ impl Recorder {
 
     #[inline(never)]
     fn look_at_place<'a>(&self, own: &'a Own, place: &'a Place, call: &Call) -> Option<&'a Place> {
-        let stack = self.stack(own, call.site);
+        let (stack, known) = self.known_stack(own, call.site);
         if place.is_for(call) && place.stack.get() == stack {
             return Some(place);
         }
         place.clear();
-        let met = || Met { address: call.address, kind: (call.kind)(call.address), stack };
-        let (lock, record) = self.meet(call.address, met)?;
+        let (lock, record) = self.meet(call.address, (call.kind)(call.address), || stack)?;
         let stats = self.lock_stats(own, call.role, lock)?;
         place.caller.set(call.site.caller());
         place.stack_pointer.set(call.site.stack as usize);
@@ -183,6 +232,7 @@ impl Recorder {
         place.stack.set(stack);
         place.stats.set(stats);
         place.site.set(ptr::null());
+        place.check(known.map(|known| known.addresses(self)).as_ref().map(|(frames, at)| (*frames, &at[..])));
         place.address.set(call.address);
         Some(place)
     }
@@ -200,12 +250,8 @@ impl Recorder {
     #[cold]
     #[inline(never)]
     fn look_up<'a>(&'a self, own: &'a Own, recent: &Recent, call: &Call) -> Option<&'a LockStats> {
-        let met = || Met {
-            address: call.address,
-            kind: (call.kind)(call.address),
-            stack: self.stack(own, call.site),
-        };
-        let (lock, record) = self.meet(call.address, met)?;
+        let stack = || self.stack(own, call.site);
+        let (lock, record) = self.meet(call.address, (call.kind)(call.address), stack)?;
         let stats = self.lock_stats(own, call.role, lock)?;
         recent.address.set(call.address);
         recent.role.set(call.role as u32);

@@ -20,10 +20,10 @@ pub(crate) struct Registry {
 }
 
 /// What is asked when a lock is met for the first time.
-pub(crate) struct Met {
-    pub(crate) address: usize,
-    pub(crate) kind: Kind,
-    pub(crate) stack: u32,
+struct Met {
+    address: usize,
+    kind: Kind,
+    stack: u32,
 }
 
 fn chain(address: usize) -> impl Iterator<Item = usize> {
@@ -52,17 +52,33 @@ impl Recorder {
         None
     }
 
-    /// The living lock at `address`, met now or before; `None` if there is no room.
-    pub(crate) fn meet(&self, address: usize, met: impl FnOnce() -> Met) -> Option<(u32, &Lock)> {
-        if let Some(found) = self.find_lock(address) {
+    /// The living lock of a kind at `address`, met now or before; `None` if there is no room. One of another kind that was
+    /// there is gone: its memory was used again, and nobody destroyed it.
+    pub(crate) fn meet(
+        &self,
+        address: usize,
+        kind: Kind,
+        stack: impl FnOnce() -> u32,
+    ) -> Option<(u32, &Lock)> {
+        let find = || self.find_lock(address).filter(|(_, lock)| lock.kind.load(Relaxed) == kind as u32);
+        if let Some(found) = find() {
             return Some(found);
         }
         let side = self.side.get()?;
-        let met = met(); // before the lock: it may capture a stack
-        side.registry.lock.with(|| match self.find_lock(address) {
-            Some(found) => Some(found),
-            None => self.add_lock(side, &met),
-        })
+        let met = Met { address, kind, stack: stack() }; // before the lock: it may capture a stack
+        let Some(found) = side.registry.lock.with(|| {
+            if let Some(found) = find() {
+                return Some(found);
+            }
+            if let Some((_, other)) = self.find_lock(address) {
+                other.destroyed.store(1, Release);
+            }
+            self.add_lock(side, &met)
+        }) else {
+            self.file.dropped(RegionId::Locks);
+            return None;
+        };
+        found
     }
 
     fn add_lock(&self, side: &Side, met: &Met) -> Option<(u32, &Lock)> {

@@ -25,7 +25,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicU8, A
 use spinpark_linux::raw;
 
 use super::own::Own;
-use crate::format::{RegionId, REGIONS};
+use crate::format::{RegionId, NONE, REGIONS};
 
 /// Values that a hash of an address has.
 pub(crate) const HASHES: usize = 1 << 16;
@@ -44,6 +44,10 @@ pub(crate) fn hash(address: usize) -> usize {
     ((address >> 3) as u32).wrapping_mul(FACTOR) as usize >> 16
 }
 
+fn release(address: usize, stack: u32) -> u64 {
+    (address as u64 >> 3) << 32 | u64::from(stack)
+}
+
 /// See above. All zero at the start.
 #[repr(C)]
 pub(crate) struct Side {
@@ -58,8 +62,8 @@ pub(crate) struct Side {
     pub(crate) holders: [AtomicU16; HASHES],
     pub(crate) signals: [AtomicU64; HASHES],
     pub(crate) handed: [AtomicU8; HASHES],
-    /// Stack + 1.
-    pub(crate) releases: [AtomicU32; HASHES],
+    /// The lower half of address / 8 of the lock, and stack + 1.
+    pub(crate) releases: [AtomicU64; HASHES],
     pub(crate) disturbed: [AtomicU64; HASHES],
     created: [Created; CREATED],
     /// Code that the latest snapshot of the maps has.
@@ -74,6 +78,21 @@ struct Created {
 }
 
 impl Side {
+    /// Notes the stack that let the lock at `address` go.
+    pub(crate) fn note_release(&self, address: usize, stack: u32) {
+        self.releases[hash(address)].store(release(address, stack.wrapping_add(1)), Relaxed);
+    }
+
+    /// That stack, or [`NONE`].
+    pub(crate) fn release(&self, address: usize) -> u32 {
+        let noted = self.releases[hash(address)].load(Relaxed);
+        if noted >> 32 == release(address, 0) >> 32 {
+            (noted as u32).wrapping_sub(1)
+        } else {
+            NONE
+        }
+    }
+
     /// Notes the stack that created the lock at `address`.
     pub(crate) fn note_created(&self, address: usize, stack: u32) {
         let slot = &self.created[hash(address) % CREATED];

@@ -1,4 +1,4 @@
-//! The recorder's beginning and end, and what a fork makes of it.
+//! The recorder's beginning and end.
 
 use core::ffi::CStr;
 use core::sync::atomic::Ordering::{Relaxed, Release};
@@ -8,7 +8,6 @@ use spinpark_linux::{raw, Linux};
 use spinpark_platform::Platform;
 
 use super::clock::monotonic;
-use super::own::here;
 use super::{Failure, Recorder};
 use crate::format::{Detail, Header, Locks, MAGIC, VERSION};
 
@@ -34,12 +33,13 @@ impl Recorder {
     /// [`Recorder::start`].
     pub fn prepare(&self) {
         self.unwinder.start();
+        self.main_stack.start();
         self.ticks.start();
     }
 
     /// Creates the file and begins. No thread records meanwhile.
     pub fn start(&self, settings: &Settings<'_>) -> Result<(), Failure> {
-        if !self.side.renew() {
+        if !self.alive.prepare() || !self.side.renew() {
             return Err(Failure::NoRoom);
         }
         let mut number = 1;
@@ -92,12 +92,13 @@ impl Recorder {
         self.snapshot_for(&[]);
         // SAFETY: as above; written last.
         unsafe { &(*header).magic }.store(MAGIC, Release);
+        self.alive.set(true);
         Ok(())
     }
 
     /// The process ends in order.
     pub fn finish(&self) {
-        if self.file.header().is_none() {
+        if !self.is_on() {
             return;
         }
         if let Some(own) = self.enter_fast() {
@@ -121,7 +122,8 @@ impl Recorder {
 
     /// The detail that somebody wants: that of the file, where others may write it.
     pub fn wanted(&self) -> Detail {
-        let header = self.file.header().filter(|header| header.magic.load(Relaxed) == MAGIC);
+        let header =
+            self.file.header().filter(|header| self.alive.get() && header.magic.load(Relaxed) == MAGIC);
         let wanted = header.map_or(0, |header| header.detail.load(Relaxed));
         let known = [Detail::Contended, Detail::Sampled, Detail::Full];
         known.into_iter().find(|detail| *detail as u32 == wanted).unwrap_or(Detail::Off)
@@ -130,23 +132,6 @@ impl Recorder {
     /// That is what is recorded from now on.
     pub fn set_detail(&self, detail: Detail) {
         self.detail.store(detail as u32, Relaxed);
-    }
-
-    /// In a forked child, whose only thread this is: the file is the parent's, and so is all that is noted. Nothing is
-    /// recorded until the next [`Recorder::start`].
-    pub fn forget(&self) {
-        self.file.forget();
-        let here = here();
-        here.own.set(core::ptr::null());
-        here.is_busy.set(0);
-        here.events.set(0);
-        here.letting.set(0);
-    }
-
-    /// Whether there is a file.
-    #[must_use]
-    pub fn is_on(&self) -> bool {
-        self.file.header().is_some()
     }
 }
 

@@ -29,7 +29,7 @@ fn raise(counter: &AtomicU64, to: u64) {
 #[inline(always)]
 fn bin(bins: &[AtomicU32; BINS], ns: u64) {
     let bin = &bins[((ns | 1).ilog2() as usize).min(BINS - 1)];
-    bin.store(bin.load(Relaxed).wrapping_add(1), Relaxed);
+    bin.store(bin.load(Relaxed).saturating_add(1), Relaxed);
 }
 
 /// Counts a wait of `us` µs that ended `at` µs after the start.

@@ -5,9 +5,8 @@
 //! later it finds tables without a lock (`_dl_find_object`); with an older one it takes the loader's, which a thread that
 //! waits for this one may hold: there, and without the library, the frame pointers are followed, with bounds.
 //!
-//! Once a program has registered tables of its own (just-in-time compilers do), the `libgcc_s` of GCC 12 and before locks a
-//! mutex to look through them: through us, like everybody's. Whoever calls from there may hold it, and would wait for itself
-//! if its stack were unwound: so it is not, and has its caller only.
+//! A stack that is not the thread's own is not unwound ([`super::bounds`]), nor any while somebody holds the unwinder's own
+//! mutex ([`super::unwinder_lock`]), nor that of a call from the unwinder, which is about to lock it: those have their caller only.
 //!
 //! A capture also learns *where on the stack* each return address lies. Unwinding costs microseconds, a look whether the
 //! same addresses still lie in the same places some nanoseconds: so a known stack is recognised ([`Trace::still_holds`]).
@@ -18,6 +17,8 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use spinpark_linux::{lookup, raw, Library, Scope};
 
+use super::bounds::Bounds;
+use super::unwinder_lock::UnwinderLock;
 use crate::format::FRAMES;
 
 /// Where a lock function was called, as its first instruction sees it.
@@ -57,11 +58,20 @@ pub(crate) struct Trace {
     pub(crate) frames: [u64; FRAMES],
     /// Where each address lies, words above the stack pointer; 0 (but for the first) if it lies nowhere.
     pub(crate) places: [u32; FRAMES],
+    /// Another time there may be more.
+    pub(crate) is_for_now: bool,
 }
 
 impl Trace {
     fn empty() -> Self {
-        Self { depth: 0, is_cut: false, method: Method::Caller, frames: [0; FRAMES], places: [0; FRAMES] }
+        Self {
+            depth: 0,
+            is_cut: false,
+            method: Method::Caller,
+            frames: [0; FRAMES],
+            places: [0; FRAMES],
+            is_for_now: false,
+        }
     }
 
     fn push(&mut self, address: usize, place: u32) -> bool {
@@ -79,12 +89,11 @@ impl Trace {
     ///
     /// # Safety
     ///
-    /// `stack` points to the return address of a living frame of this thread, which `frames` begins with. So the frames up
-    /// to any that is found in its place are those of the capture, and the next place is on the stack.
+    /// The places were captured by this thread, for this `stack`: so each is on the thread's own stack, above it.
     #[inline]
     pub(crate) unsafe fn still_holds(stack: *const usize, frames: &[u64], places: &[u32]) -> bool {
         frames.iter().zip(places).skip(1).all(|(frame, place)| {
-            // SAFETY: the caller's promise, frame by frame.
+            // SAFETY: the caller's promise.
             *place == 0 || unsafe { stack.wrapping_add(*place as usize).read_volatile() } as u64 == *frame
         })
     }
@@ -121,6 +130,7 @@ pub(crate) struct Unwinder {
     to: AtomicUsize,
     /// Whether frame pointers are followed.
     by_frame: AtomicU32,
+    lock: UnwinderLock,
 }
 
 impl Unwinder {
@@ -132,6 +142,7 @@ impl Unwinder {
             from: AtomicUsize::new(0),
             to: AtomicUsize::new(0),
             by_frame: AtomicU32::new(0),
+            lock: UnwinderLock::new(),
         }
     }
 
@@ -157,6 +168,7 @@ impl Unwinder {
         let object = unsafe { object.assume_init() };
         self.from.store(object.start, Relaxed);
         self.to.store(object.end, Relaxed);
+        self.lock.start(object.start);
         self.backtrace.store(backtrace, Relaxed);
     }
 
@@ -165,14 +177,23 @@ impl Unwinder {
         (self.from.load(Relaxed)..self.to.load(Relaxed)).contains(&site.caller())
     }
 
-    /// Captures the stack above `site`.
-    pub(crate) fn capture(&self, site: Site) -> Trace {
-        if self.calls(site) {
-            let mut trace = Trace::empty();
+    /// Captures the stack above `site`: of `thread`, whose own stack lies in `bounds`.
+    pub(crate) fn capture(&self, site: Site, bounds: Bounds, thread: u32) -> Trace {
+        let is_unwound = !self.backtrace.load(Relaxed).is_null();
+        let is_for_now = is_unwound && self.lock.is_held(thread);
+        if is_unwound && (is_for_now || self.calls(site) || !bounds.has_room(site)) {
+            let mut trace = Trace { is_for_now, ..Trace::empty() };
             trace.push(site.caller(), 0);
             return trace;
         }
-        let mut walk = Walk { site, trace: Trace::empty(), get_ip: None, get_cfa: None, is_above: false };
+        self.walk(site, bounds)
+    }
+
+    // Not a part of its caller, which may have little room on the stack.
+    #[inline(never)]
+    fn walk(&self, site: Site, bounds: Bounds) -> Trace {
+        let mut walk =
+            Walk { site, bounds, trace: Trace::empty(), get_ip: None, get_cfa: None, is_above: false };
         // SAFETY: null, or the function of that name; `Option<fn>` has null for `None`.
         let backtrace =
             unsafe { mem::transmute::<*mut c_void, Option<Backtrace>>(self.backtrace.load(Relaxed)) };
@@ -199,6 +220,7 @@ impl Unwinder {
 
 struct Walk {
     site: Site,
+    bounds: Bounds,
     trace: Trace,
     get_ip: Option<GetIpInfo>,
     get_cfa: Option<GetCfa>,
@@ -226,8 +248,9 @@ unsafe extern "C" fn step(context: *mut Context, walk: *mut c_void) -> c_int {
     }
     let words = place.wrapping_sub(walk.site.stack as usize) / mem::size_of::<usize>();
     let place = match u32::try_from(words) {
-        // A frame that a signal interrupted was not called: nothing on the stack says so.
-        Ok(words) if is_interrupted == 0 => words,
+        // A frame that a signal interrupted was not called: nothing on the stack says so. What is on another stack may be
+        // gone when somebody looks whether it still holds.
+        Ok(words) if is_interrupted == 0 && walk.bounds.has(place) => words,
         _ => 0,
     };
     // Readers take an address for that behind a call.

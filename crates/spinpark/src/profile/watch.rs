@@ -79,8 +79,8 @@ extern "C" fn at_exit() {
 
 unsafe extern "C" fn in_forked_child() {
     if STATE.load(Relaxed) == ON {
-        RECORDER.forget();
-        STATE.store(FORKED, Relaxed);
+        let can_start_again = RECORDER.forget();
+        STATE.store(if can_start_again { FORKED } else { OVER }, Relaxed);
     }
 }
 

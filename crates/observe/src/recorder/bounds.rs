@@ -1,0 +1,165 @@
+//! Where a thread's own stack lies: the stack that the C library or the kernel gave it.
+//!
+//! Unwinding reads what lies above a call, as far as tables say. On a stack that the program made itself (a coroutine's, or
+//! that of a signal handler) nobody knows what that is, or where the memory ends. So only a thread's own stack is unwound,
+//! and only if there is room on it for the unwinder.
+//!
+//! `pthread_getattr_np` would say where it is, but it allocates. glibc's descriptor of a thread, at the thread pointer, has the
+//! start of its stack and the length side by side, and lies itself at the upper end of that stack: two words whose sum is
+//! just behind it are those two. The main thread's has none: its stack is where the loader found it.
+
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use spinpark_linux::{lookup, raw, Scope};
+
+use super::unwind::Site;
+
+/// Room below a call that unwinding needs, bytes: with some for what it calls, and for a signal.
+const ROOM: usize = 12 << 10;
+/// So much of the main thread's stack is looked at, if it may be so large, bytes. Nothing else is mapped that near.
+const MAIN: usize = 64 << 20;
+
+/// Addresses from and to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    pub(crate) low: usize,
+    pub(crate) high: usize,
+}
+
+impl Bounds {
+    /// Whether a call from `site` may be unwound.
+    pub(crate) fn has_room(self, site: Site) -> bool {
+        let stack = site.stack as usize;
+        stack >= self.low.saturating_add(ROOM) && stack < self.high
+    }
+
+    /// Whether there is a word of this stack at `address`.
+    pub(crate) fn has(self, address: usize) -> bool {
+        self.low <= address && address < self.high && address % 8 == 0
+    }
+}
+
+/// The main thread's.
+#[derive(Debug)]
+pub(crate) struct MainStack {
+    low: AtomicUsize,
+    high: AtomicUsize,
+}
+
+impl MainStack {
+    pub(crate) const fn new() -> Self {
+        Self { low: AtomicUsize::new(0), high: AtomicUsize::new(0) }
+    }
+
+    pub(crate) fn start(&self) {
+        let end = lookup(Scope::All, c"__libc_stack_end").cast::<usize>();
+        // SAFETY: null, or the loader's variable of that name.
+        let Some(end) = (unsafe { end.as_ref() }) else { return };
+        // What the kernel put there first, arguments and environment, counts and is not below this end.
+        let room = usize::try_from(raw::largest_stack()).unwrap_or(MAIN).min(MAIN) / 4 * 3;
+        self.low.store(end.saturating_sub(room), Relaxed);
+        self.high.store(*end, Relaxed);
+    }
+
+    fn get(&self) -> Bounds {
+        Bounds { low: self.low.load(Relaxed), high: self.high.load(Relaxed) }
+    }
+}
+
+/// The calling thread's.
+pub(crate) fn of_this_thread(main: &MainStack) -> Bounds {
+    descriptor::stack().unwrap_or_else(|| main.get())
+}
+
+#[cfg(target_arch = "x86_64")]
+mod descriptor {
+    use super::Bounds;
+
+    /// Bytes of a descriptor in which the words are looked for; every version has more.
+    const LOOKED_AT: usize = 0x780;
+    /// A descriptor and what is behind it have less, bytes.
+    const LARGEST: usize = 0x2000;
+    /// A stack has more (`PTHREAD_STACK_MIN`), bytes.
+    const LEAST: usize = 16 << 10;
+
+    pub(super) fn stack() -> Option<Bounds> {
+        let pointer = spinpark_linux::raw::thread_pointer();
+        let word = |at: usize| {
+            // SAFETY: inside this thread's descriptor.
+            unsafe { (pointer as *const usize).wrapping_add(at).read_volatile() }
+        };
+        (0..LOOKED_AT / 8 - 2).find_map(|at| find(pointer, [word(at), word(at + 1), word(at + 2)]))
+    }
+
+    /// Start, length and guard of the stack at whose end `descriptor` is, if that is what these words are.
+    pub(super) fn find(descriptor: usize, [start, length, guard]: [usize; 3]) -> Option<Bounds> {
+        let end = start.checked_add(length)?;
+        let is_it = start >= LEAST
+            && length >= LEAST
+            && start < descriptor
+            && descriptor < end
+            && end - descriptor < LARGEST;
+        let guard = if guard < length { guard } else { 0 };
+        is_it.then_some(Bounds { low: start + guard, high: descriptor })
+    }
+}
+
+/// Where only the library runs it is not known, and every stack is taken for the thread's own.
+#[cfg(not(target_arch = "x86_64"))]
+mod descriptor {
+    use super::Bounds;
+
+    pub(super) fn stack() -> Option<Bounds> {
+        Some(Bounds { low: 0, high: usize::MAX })
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64", target_env = "gnu"))]
+mod tests {
+    extern crate std;
+
+    use super::*;
+
+    fn here() -> Site {
+        let word = 0_usize;
+        Site { stack: core::ptr::from_ref(&word), frame: core::ptr::null() }
+    }
+
+    #[test]
+    fn a_thread_knows_its_stack() {
+        let main = MainStack::new();
+        main.start();
+        let seen = |size: usize| {
+            let look = || (of_this_thread(&MainStack::new()), here().stack as usize);
+            std::thread::Builder::new()
+                .stack_size(size)
+                .spawn(look)
+                .expect("a thread")
+                .join()
+                .expect("its end")
+        };
+        for size in [256 << 10, 1 << 20, 8 << 20] {
+            let (bounds, stack) = seen(size);
+            assert!(bounds.has(stack / 8 * 8));
+            // Guard and descriptor are a part of it, or not.
+            let length = bounds.high - bounds.low;
+            assert!((size - (16 << 10)..size + (64 << 10)).contains(&length), "{bounds:x?} of {size:x}");
+        }
+        // This thread is not the main one, either.
+        assert!(of_this_thread(&main).has_room(here()));
+        assert!(!main.get().has(here().stack as usize / 8 * 8));
+    }
+
+    #[test]
+    fn other_words_are_no_stack() {
+        let at = 0x7000_0000_f6c0;
+        assert_eq!(
+            descriptor::find(at, [0x7000_0000_0000, 0x1_0000, 0x1000]).map(|it| it.low),
+            Some(0x7000_0000_1000)
+        );
+        assert_eq!(descriptor::find(at, [0, at + 0x940, 0]), None);
+        assert_eq!(descriptor::find(at, [0x7000_0000_0000, 0x2_0000, 0]), None);
+        assert_eq!(descriptor::find(at, [at, 0x1_0000, 0]), None);
+        assert_eq!(descriptor::find(at, [at - 0x100, 0x200, 0]), None);
+    }
+}

@@ -1,0 +1,89 @@
+//! Whether the unwinder's own mutex is held.
+//!
+//! Once a program has registered unwind tables of its own, the `libgcc_s` of GCC 12 and before locks a mutex to look through
+//! them, and may allocate with it held. So a thread that holds it may wait for an allocator's mutex: were its stack unwound
+//! then, it would wait for itself. And one that waits while it holds an allocator's mutex would wait for the first.
+//!
+//! Nobody tells where that mutex is: but it is a static one, so it is in the little memory that the library writes to, and
+//! a mutex that is held looks like nothing else there.
+
+use core::mem::size_of;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// More is not looked at, bytes: `libgcc_s` has 1,304.
+const LARGEST: usize = 16 << 10;
+
+/// Memory that the unwinder's library writes to: addresses from and to.
+#[derive(Debug)]
+pub(crate) struct UnwinderLock {
+    from: AtomicUsize,
+    to: AtomicUsize,
+}
+
+impl UnwinderLock {
+    pub(crate) const fn new() -> Self {
+        Self { from: AtomicUsize::new(0), to: AtomicUsize::new(0) }
+    }
+
+    /// Finds that memory, of the library that is mapped from `start` on.
+    pub(crate) fn start(&self, start: usize) {
+        // SAFETY: a library's first page begins with its header.
+        let header = unsafe { &*(start as *const libc::Elf64_Ehdr) };
+        let first = start.wrapping_add(header.e_phoff as usize) as *const libc::Elf64_Phdr;
+        let writable = (0..usize::from(header.e_phnum)).find_map(|number| {
+            // SAFETY: so many segments are described there.
+            let segment = unsafe { &*first.wrapping_add(number) };
+            let is_it = segment.p_type == libc::PT_LOAD && segment.p_flags & libc::PF_W != 0;
+            is_it.then_some((segment.p_vaddr as usize, segment.p_memsz as usize))
+        });
+        let Some((at, length)) = writable.filter(|(_, length)| *length <= LARGEST) else { return };
+        let from = (start + at).next_multiple_of(size_of::<usize>());
+        self.from.store(from, Relaxed);
+        self.to.store(start + at + length, Relaxed);
+    }
+
+    /// Whether anybody seems to hold a mutex there; or `thread` does, one of spinpark's.
+    pub(crate) fn is_held(&self, thread: u32) -> bool {
+        const WORDS: usize = 5;
+        let (from, to) = (self.from.load(Relaxed), self.to.load(Relaxed));
+        let Some(places) = (to - from).checked_sub(4 * WORDS) else { return false };
+        (0..=places).step_by(8).any(|place| {
+            let word = |at: usize| {
+                // SAFETY: inside that memory; others may be writing.
+                unsafe { ((from + place) as *const u32).wrapping_add(at).read_volatile() }
+            };
+            is_held_mutex(core::array::from_fn(word), thread)
+        })
+    }
+}
+
+/// Whether these are the first words of a mutex of the default kind that is held.
+fn is_held_mutex(words: [u32; 5], thread: u32) -> bool {
+    match words {
+        // glibc's: lock, count, owner, users, kind.
+        [1 | 2, 0, owner, 1, 0] if owner != 0 => true,
+        // spinpark's, by its owner.
+        [word, _, _, _, 0] => word & 1 << 6 != 0 && word >> 8 == thread,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mutex_that_is_held_is_seen() {
+        let words: [u64; 8] = [0, 7, 1, 4321 | 1 << 32, 0, 0, 0, 0];
+        let lock = UnwinderLock::new();
+        assert!(!lock.is_held(4321));
+        let from = words.as_ptr() as usize;
+        lock.from.store(from, Relaxed);
+        lock.to.store(from + size_of_val(&words), Relaxed);
+        assert!(lock.is_held(4321) && lock.is_held(1));
+        lock.from.store(from + 24, Relaxed);
+        assert!(!lock.is_held(4321));
+        assert!(is_held_mutex([4321 << 8 | 1 << 6, 0, 0, 0, 0], 4321));
+        assert!(!is_held_mutex([4321 << 8 | 1 << 6, 0, 0, 0, 0], 4322));
+    }
+}
