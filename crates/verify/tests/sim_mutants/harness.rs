@@ -45,14 +45,9 @@ pub(crate) fn rejected(checker: Checker, is_right: fn(&Failure) -> bool) {
 }
 
 pub(crate) fn accepted(family: Family) {
-    accepted_in(family, 500);
-}
-
-/// Asserts that none of so many runs fails.
-pub(crate) fn accepted_in(family: Family, runs: u64) {
     let checker = Checker::new(family).of_test(OF_TEST);
     if !is_shown(checker)
-        && let Err(failing) = checker.sweep(0..runs)
+        && let Err(failing) = checker.sweep(0..500)
     {
         panic!("{failing}");
     }

@@ -4,12 +4,11 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use spinpark_locks::RawMutex;
-use spinpark_platform::Tuning;
-use spinpark_sim::check::{Checker, Family, Fault, Mortal, Program, patience_of};
-use spinpark_sim::{Sim, Tuned};
+use spinpark_sim::Sim;
+use spinpark_sim::check::{Checker, Family, Fault, Mortal, Program};
 
 use super::asymmetric::is_mark;
-use super::harness::{accepted_in, family, hangs, is_unfair, never_ends, rejected, uses_what_is_gone};
+use super::harness::{family, hangs, never_ends, rejected, uses_what_is_gone};
 
 #[test]
 fn wakes_are_lost() {
@@ -56,32 +55,4 @@ fn a_release_looks_back() {
         }
     };
     rejected(Checker::new(Family { name: "a_release_looks_back", build }), uses_what_is_gone);
-}
-
-/// Constants with which nobody spins: luck does not help who is woken.
-#[derive(Debug)]
-enum Sleepy {}
-
-impl Tuned for Sleepy {
-    const TUNING: Tuning = Tuning { spin_ns: 0, keeper_spin_ns: 0, company_spin_ns: 0, ..Tuning::LINUX };
-}
-
-/// The same, with which nobody ever demands the lock.
-#[derive(Debug)]
-enum Meek {}
-
-impl Tuned for Meek {
-    const TUNING: Tuning = Tuning { starvation_ns: u64::MAX, ..Sleepy::TUNING };
-}
-
-#[test]
-fn nobody_demands() {
-    let build = |program: &mut Program| patience_of::<Meek>(program, &Tuning::LINUX);
-    rejected(Checker::new(Family { name: "nobody_demands", build }), is_unfair);
-}
-
-#[test]
-fn sleepers_demand() {
-    let build = |program: &mut Program| patience_of::<Sleepy>(program, &Tuning::LINUX);
-    accepted_in(Family { name: "sleepers_demand", build }, 10);
 }
