@@ -4,11 +4,12 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use spinpark_locks::RawMutex;
-use spinpark_sim::Sim;
-use spinpark_sim::check::{Checker, Family, Fault, Mortal, Program};
+use spinpark_platform::{Platform, Tuning};
+use spinpark_sim::check::{Checker, Family, Fault, Mortal, Program, patience_with};
+use spinpark_sim::{LinuxTuning, Sim};
 
 use super::asymmetric::is_mark;
-use super::harness::{family, hangs, never_ends, rejected, uses_what_is_gone};
+use super::harness::{family, hangs, is_unfair, never_ends, rejected, uses_what_is_gone};
 
 #[test]
 fn wakes_are_lost() {
@@ -55,4 +56,38 @@ fn a_release_looks_back() {
         }
     };
     rejected(Checker::new(Family { name: "a_release_looks_back", build }), uses_what_is_gone);
+}
+
+/// A lock that thread 0 gets only if nobody else wants it.
+#[derive(Default)]
+struct Favour {
+    taken: Cell<bool>,
+    wanted: Cell<u32>,
+}
+
+impl Favour {
+    fn lock(&self, number: u32) {
+        let others = u32::from(number != 0);
+        self.wanted.set(self.wanted.get() + others);
+        while self.taken.get() || (number == 0 && self.wanted.get() > 0) {
+            Sim::<LinuxTuning>::spin_for(100);
+        }
+        self.taken.set(true);
+        self.wanted.set(self.wanted.get() - others);
+    }
+}
+
+#[test]
+fn one_thread_is_always_last() {
+    let build = |program: &mut Program| {
+        let lock = Rc::new(Favour::default());
+        let released = Rc::clone(&lock);
+        patience_with(
+            program,
+            &Tuning::LINUX,
+            move |number| lock.lock(number),
+            move || released.taken.set(false),
+        );
+    };
+    rejected(Checker::new(Family { name: "one_thread_is_always_last", build }), is_unfair);
 }

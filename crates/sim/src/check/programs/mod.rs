@@ -14,7 +14,7 @@ mod subject;
 use super::checker::Family;
 pub use condvar_2003::tokens_with as tokens_of_2003;
 pub use order::{Monitor, order_of};
-pub use patience::patience_of;
+pub use patience::patience_with;
 
 const FAMILIES: &[Family] = &[
     Family { name: "mutex", build: mutex::any },

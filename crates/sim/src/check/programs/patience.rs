@@ -74,21 +74,32 @@ impl Crowd {
 
 /// Our mutex.
 pub(super) fn mutex(program: &mut Program) {
-    tuned!(program.case.constants, T => patience_of::<T>(program, &T::TUNING));
+    tuned!(program.case.constants, T => patience_of::<T>(program));
 }
 
-/// Our mutex with constants `T`, of which is asked what it promises with those of `promised`.
-pub fn patience_of<T: Tuned>(program: &mut Program, promised: &Tuning) {
-    let threads = fair(program);
+/// Our mutex with constants `T`.
+fn patience_of<T: Tuned>(program: &mut Program) {
     let lock = Mortal::new(RawMutex::<Sim<T>>::new());
     program.name_fields("lock", &lock, decode::MUTEX);
     program.about("our mutex: the longest wait");
+    let (into, out_of) = (lock.clone(), lock);
+    patience_with(program, &T::TUNING, move |_| into.lock(), move || out_of.unlock());
+}
+
+/// Some lock of which is asked what ours promises with the constants `promised`: `acquire` gets the thread's number.
+pub fn patience_with(
+    program: &mut Program,
+    promised: &Tuning,
+    acquire: impl Fn(u32) + Clone + 'static,
+    release: impl Fn() + Clone + 'static,
+) {
+    let threads = fair(program);
     let crowd = Rc::new(Crowd::new(promised, threads));
-    for _ in 0..threads {
-        let (lock, crowd) = (lock.clone(), Rc::clone(&crowd));
+    for number in 0..threads {
+        let (crowd, acquire, release) = (Rc::clone(&crowd), acquire.clone(), release.clone());
         program.thread(move || {
             while !crowd.is_over() {
-                crowd.section(Hold::Alone, || lock.lock(), || lock.unlock());
+                crowd.section(Hold::Alone, || acquire(number), &release);
             }
         });
     }
