@@ -12,11 +12,13 @@
 //! knows ([`Platform::may_hold_read`]). So recursion never waits. A reader that has queued for `reader_patience_ns`
 //! joins readers all the same: one of them may be waiting for it.
 
+mod upgrade;
+
 use spinpark_platform::{Deadline, Platform, SlotLeft};
 
 use crate::core::{LockCore, Outcome};
 use crate::gate::Gate;
-use crate::word::{self, Release, Want, UNIT, UPGRADE};
+use crate::word::{self, Release, Want};
 
 /// How a lock treats readers that come while somebody waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -311,68 +313,6 @@ impl<P: Platform> RawRwLock<P> {
         self.core.draw_attention();
     }
 
-    /// Acquires upgradably: beside readers, but alone among the upgradable. `false` once `deadline` has passed.
-    /// Acquire ordering.
-    pub fn upgradable(&self, deadline: Option<Deadline>) -> bool {
-        let outcome = self.core.acquire(Want::Upgradable, P::thread_token(), deadline);
-        self.note_upgradable(outcome == Outcome::Acquired)
-    }
-
-    /// Acquires upgradably if that is possible at once.
-    pub fn try_upgradable(&self) -> bool {
-        self.note_upgradable(self.core.try_acquire(Want::Upgradable, P::thread_token()))
-    }
-
-    /// Who holds the lock upgradably may read it as well, also while a writer waits.
-    fn note_upgradable(&self, acquired: bool) -> bool {
-        if acquired {
-            P::read_acquired(self.key());
-        }
-        acquired
-    }
-
-    /// Releases an upgradable lock. Release ordering.
-    pub fn unlock_upgradable(&self) {
-        P::read_released(self.key());
-        self.core.release(Release::Upgradable);
-    }
-
-    /// Turns an upgradable lock into the write lock; on `false`, at the deadline, it is still upgradable.
-    pub fn upgrade(&self, deadline: Option<Deadline>) -> bool {
-        self.note_upgrade(self.acquire_alone(Want::Upgrade, P::thread_token(), deadline))
-    }
-
-    /// Turns an upgradable lock into the write lock if there are no readers.
-    pub fn try_upgrade(&self) -> bool {
-        self.note_upgrade(self.try_alone(Want::Upgrade, P::thread_token()))
-    }
-
-    fn note_upgrade(&self, upgraded: bool) -> bool {
-        if upgraded {
-            P::read_released(self.key());
-        }
-        upgraded
-    }
-
-    /// Turns the write lock into a read lock; readers that wait come in.
-    pub fn downgrade(&self) {
-        P::read_acquired(self.key());
-        self.gate.note_write_over();
-        self.core.downgrade(|word| (word & word::FLAGS) + UNIT);
-    }
-
-    /// Turns the write lock into an upgradable one; readers that wait come in.
-    pub fn downgrade_to_upgradable(&self) {
-        P::read_acquired(self.key());
-        self.gate.note_write_over();
-        self.core.downgrade(|word| word & word::FLAGS | UPGRADE);
-    }
-
-    /// Turns an upgradable lock into a read lock.
-    pub fn downgrade_upgradable(&self) {
-        self.core.downgrade(|word| (word & !UPGRADE) + UNIT);
-    }
-
     /// Releases a read lock, to the longest waiter if nobody else holds the lock.
     pub fn unlock_read_fair(&self) {
         if !self.leave_slot() {
@@ -385,12 +325,6 @@ impl<P: Platform> RawRwLock<P> {
     pub fn unlock_write_fair(&self) {
         self.gate.note_write_over();
         self.core.release_fair(Release::Write);
-    }
-
-    /// Releases an upgradable lock, to the longest waiter if nobody else holds the lock.
-    pub fn unlock_upgradable_fair(&self) {
-        P::read_released(self.key());
-        self.core.release_fair(Release::Upgradable);
     }
 
     /// Whether anybody holds the lock, in any way; a hint as soon as it is returned.

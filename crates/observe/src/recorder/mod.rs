@@ -42,6 +42,7 @@ mod condvar;
 mod file;
 mod fork;
 mod hold;
+mod holder;
 mod index;
 mod library;
 mod lock;

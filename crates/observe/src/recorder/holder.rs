@@ -1,0 +1,56 @@
+//! Who has a lock that another thread wants: looked up by the one who waits, in what the holder has noted in its own memory.
+
+use core::ptr;
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+
+use super::own::Own;
+use super::side::hash;
+use super::Recorder;
+use crate::format::{RegionId, NONE};
+
+/// Tables that are looked through at most for who holds a lock.
+const LOOKED_AT: u32 = 128;
+
+impl Recorder {
+    /// The stack with which somebody else took this lock, and the number of its table, if it is noted; else [`NONE`]s.
+    pub(super) fn noted_holder(&self, own: &Own, address: usize, owner: u32) -> (u32, u32) {
+        const NOBODY: (u32, u32) = (NONE, NONE);
+        let (Some(side), Some(header)) = (self.side.get(), self.file.header()) else { return NOBODY };
+        let held_by = |number: u32| {
+            let other = self.own_of(number).filter(|other| !ptr::eq(*other, own))?;
+            Some((other.stack_of_holder(address)?, number))
+        };
+        let likely = |slot: u16| u32::from(slot).checked_sub(1);
+        if owner != 0 {
+            let number = likely(side.tables[owner as usize % side.tables.len()].load(Relaxed));
+            if let Some(holder) = number.and_then(held_by) {
+                return holder;
+            }
+            // Its owner is known, and has not noted it.
+            if number.and_then(|number| self.own_of(number)).is_some_and(|other| other.id() == owner) {
+                return NOBODY;
+            }
+        }
+        if let Some(holder) = likely(side.holders[hash(address)].load(Relaxed)).and_then(held_by) {
+            return holder;
+        }
+        let count = header.regions[RegionId::Threads as usize].used.load(Relaxed);
+        // Those who came after this thread first: they are often its like.
+        let numbers = (1..=count.min(LOOKED_AT)).map(|step| (own.number() + step) % count);
+        numbers.into_iter().find_map(held_by).unwrap_or(NOBODY)
+    }
+
+    /// The memory of the thread with this table.
+    pub(super) fn own_of(&self, number: u32) -> Option<&Own> {
+        // SAFETY: null, or memory of a thread, which is never given back.
+        unsafe { self.side.get()?.owners.get(number as usize)?.load(Acquire).as_ref() }
+    }
+
+    /// This thread has a lock for itself: who is noted to hold it does not (any more). Another thread has let it go for him,
+    /// or he has ended with it, or it was let go while nobody looked.
+    pub(super) fn drop_stale_note(&self, own: &Own, address: usize, table: u32) {
+        if let Some(other) = self.own_of(table).filter(|other| !ptr::eq(*other, own)) {
+            other.forget_stale(address);
+        }
+    }
+}
