@@ -29,6 +29,7 @@ packages=(
     chromium
     gdb
     golang-go
+    libjemalloc2
     valgrind
 )
 
