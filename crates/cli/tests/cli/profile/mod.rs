@@ -194,7 +194,7 @@ fn files_for_others() {
         result.stderr
     );
     let page = fs::read_to_string(directory.path().join("x.html")).unwrap();
-    assert!(page.to_ascii_lowercase().starts_with("<!DOCTYPE html>") && page.contains("cache_lock"));
+    assert!(page.to_ascii_lowercase().starts_with("<!doctype html>") && page.contains("cache_lock"));
     assert_eq!(fs::read(directory.path().join("x.pb.gz")).unwrap()[..2], [0x1f, 0x8b]);
     // A name that cannot be written is known before anything runs, and leaves nothing.
     let result = profile(directory.path(), &["--out", "not", "--html", "/no/such/x.html"], &["briefly"]);
