@@ -35,4 +35,4 @@ pub use mutex::RawMutex;
 pub use osq::{Osq, Spot};
 pub use queue::{WaitNode, WaitQueue};
 pub use rwlock::{Preference, RawRwLock};
-pub use word::MAX_COUNT;
+pub use word::{owner, MAX_COUNT};

@@ -110,8 +110,8 @@ pub(crate) const fn is_upgradable_held(word: u32) -> bool {
     word & UPGRADE != 0
 }
 
-/// The token of the writer, or 0 if no writer holds the lock.
-pub(crate) const fn owner(word: u32) -> u32 {
+/// The token of the writer, or 0 if no writer holds a lock whose word this is.
+pub const fn owner(word: u32) -> u32 {
     if is_write_held(word) {
         word >> COUNT_SHIFT
     } else {

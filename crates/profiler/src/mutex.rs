@@ -54,10 +54,6 @@ pub(crate) fn is_others(mutex: usize) -> bool {
 /// lock word, which a release merely stores.
 static LOOK_AT: AtomicUsize = AtomicUsize::new(4 * OWNER_AT);
 
-/// Of spinpark's lock words: held by one thread, whose id is in the bits from `SPINPARK_OWNER` on.
-const SPINPARK_HELD: u32 = 1 << 6;
-const SPINPARK_OWNER: u32 = 8;
-
 /// Mutexes are spinpark's.
 pub(crate) fn are_spinparks() {
     LOOK_AT.store(4 * LOCK_AT, Relaxed);
@@ -74,8 +70,8 @@ pub(crate) fn owner(mutex: usize) -> u32 {
     if LOOK_AT.load(Relaxed) != 4 * LOCK_AT || is_special(mutex) {
         return word(mutex, OWNER_AT);
     }
-    let word = word(mutex, LOCK_AT);
-    if word & SPINPARK_HELD == 0 { 0 } else { word >> SPINPARK_OWNER }
+    // A token is a thread id there.
+    spinpark_locks::owner(word(mutex, LOCK_AT))
 }
 
 /// What kind of mutex is at `address`.

@@ -6,6 +6,23 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use spinpark_observe::format::{Entry, Held, Kind, LockStats, RegionId, Role, View};
 
+/// Tests of `Fn(&Path, Arm)`, each with glibc's locks and with spinpark's, and with a directory to record into.
+#[macro_export]
+macro_rules! both_arms {
+    ($($name:ident = $body:expr;)*) => {$(
+        mod $name {
+            use super::*;
+            fn check(arm: $crate::Arm) {
+                let directory = tempfile::tempdir().expect("a directory");
+                let body: fn(&std::path::Path, $crate::Arm) = $body;
+                body(directory.path(), arm);
+            }
+            #[test] fn glibc() { check($crate::Arm::Glibc); }
+            #[test] fn spinpark() { check($crate::Arm::Spinpark); }
+        }
+    )*};
+}
+
 /// How long something was held, in all threads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Holds {
@@ -91,6 +108,14 @@ pub fn recordings(directory: &Path) -> Vec<PathBuf> {
         paths.filter(|path| path.extension().is_some_and(|it| it == "spinprof")).collect();
     paths.sort();
     paths
+}
+
+/// What the recordings in `directory` say.
+///
+/// # Panics
+/// If one cannot be read.
+pub fn read_all(directory: &Path) -> Vec<Recording> {
+    recordings(directory).iter().map(|path| Recording::read(path)).collect()
 }
 
 impl Recording {

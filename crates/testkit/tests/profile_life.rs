@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use spinpark_observe::format::{Detail, Header, MAGIC, Role};
-use spinpark_testkit::profiled::{Recording, recordings};
-use spinpark_testkit::{Arm, Outcome, Run, compile_c, profiler};
+use spinpark_testkit::profiled::{Recording, read_all, recordings};
+use spinpark_testkit::{Arm, Outcome, Run, both_arms, compile_c, profiler};
 
 fn program() -> PathBuf {
     compile_c("profile/life.c", &["-rdynamic"])
@@ -24,26 +24,6 @@ fn lines(outcome: &Outcome) -> Vec<[u64; 3]> {
 
 fn run(directory: &Path, arm: Arm, arguments: &[&str]) -> Outcome {
     Run::new(program()).args(arguments).arm(arm).profiled(directory, "full").outcome()
-}
-
-fn read_all(directory: &Path) -> Vec<Recording> {
-    recordings(directory).iter().map(|path| Recording::read(path)).collect()
-}
-
-/// One test per arm.
-macro_rules! both_arms {
-    ($($name:ident = $body:expr;)*) => {$(
-        mod $name {
-            use super::*;
-            fn check(arm: Arm) {
-                let directory = tempfile::tempdir().expect("a directory");
-                let body: fn(&Path, Arm) = $body;
-                body(directory.path(), arm);
-            }
-            #[test] fn glibc() { check(Arm::Glibc); }
-            #[test] fn spinpark() { check(Arm::Spinpark); }
-        }
-    )*};
 }
 
 both_arms! {

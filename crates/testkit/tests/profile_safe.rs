@@ -3,24 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use spinpark_observe::format::{Kind, Role};
-use spinpark_testkit::profiled::{Recording, recordings};
-use spinpark_testkit::{Arm, Run, compile_c};
-
-/// One test per arm.
-macro_rules! both_arms {
-    ($($name:ident = $body:expr;)*) => {$(
-        mod $name {
-            use super::*;
-            fn check(arm: Arm) {
-                let directory = tempfile::tempdir().expect("a directory");
-                let body: fn(&Path, Arm) = $body;
-                body(directory.path(), arm);
-            }
-            #[test] fn glibc() { check(Arm::Glibc); }
-            #[test] fn spinpark() { check(Arm::Spinpark); }
-        }
-    )*};
-}
+use spinpark_testkit::profiled::{Recording, read_all, recordings};
+use spinpark_testkit::{Arm, Run, both_arms, compile_c};
 
 both_arms! {
     an_allocator_with_a_mutex_starts = |directory, arm| {
@@ -162,10 +146,6 @@ fn numbers(directory: &Path, arm: Arm, detail: &str, scene: &str) -> Vec<u64> {
     let outcome = Run::new(program).arg(scene).arm(arm).profiled(directory, detail).succeed();
     let text = outcome.stdout_text();
     text.split_whitespace().map(|word| word.parse().expect("a number")).collect()
-}
-
-fn read_all(directory: &Path) -> Vec<Recording> {
-    recordings(directory).iter().map(|path| Recording::read(path)).collect()
 }
 
 fn jemalloc() -> Option<PathBuf> {

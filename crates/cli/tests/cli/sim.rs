@@ -184,13 +184,9 @@ fn what_cannot_be_done() {
     said(&mut spinpark(["sim", "sweep", "--threads", "2,0"])).fails(2, &["at least one thread"]);
 }
 
-/// Ctrl-C: the runs that are done are printed.
-#[test]
-fn interrupted() {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    let mut command =
-        spinpark(["sim", "run", "--machine", "plain-4", "--for", "100s", "--repeat", "3", "--json"]);
-    let mut child = command.arg(file.path()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+/// Ctrl-C, as soon as the command has printed a line; what it says on standard error.
+fn errors_after_interrupt(command: &mut Command) -> String {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let mut text = String::new();
     assert_ne!(stdout.read_line(&mut text).unwrap(), 0);
@@ -198,6 +194,16 @@ fn interrupted() {
     let mut errors = String::new();
     child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{text}{errors}");
+    errors
+}
+
+/// Ctrl-C: the runs that are done are printed.
+#[test]
+fn interrupted() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut command =
+        spinpark(["sim", "run", "--machine", "plain-4", "--for", "100s", "--repeat", "3", "--json"]);
+    let errors = errors_after_interrupt(command.arg(file.path()));
     assert!(errors.contains("Interrupted after 0 runs of 3"), "{errors}");
 }
 
@@ -211,14 +217,7 @@ fn an_interrupted_sweep_of_many_threads() {
     let mut command =
         spinpark(["sim", "sweep", "--machine", "big-512", "--for", "100s", "--threads", "4096"]);
     command.args(["--repeat", "10", "--lock", "spinpark,classic-mutex-nospin", "--json"]).arg(&path);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    let mut text = String::new();
-    assert_ne!(stdout.read_line(&mut text).unwrap(), 0);
-    assert!(Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap().success());
-    let mut errors = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{text}{errors}");
+    let errors = errors_after_interrupt(&mut command);
     assert!(errors.contains("Interrupted after 0 runs of 20"), "{errors}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "old");
 }

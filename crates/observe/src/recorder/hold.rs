@@ -6,8 +6,9 @@
 //! acquired_at_once ────────────────────────────────────────────┴─ release ─ released  written after the release
 //! ```
 //!
-//! A stack is captured and the holder looked for before a thread blocks, and noted for readers: the wait may never end. Once it has the lock it only reads the clock and
-//! notes in its own memory what it knows; the tables are written when it has let the lock go.
+//! A stack is captured and the holder looked for before a thread blocks, and noted for readers: the wait may never end. Once
+//! it has the lock it only reads the clock and notes in its own memory what it knows; the tables are written when it has let
+//! the lock go.
 
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;

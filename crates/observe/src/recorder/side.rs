@@ -14,8 +14,9 @@
 //! | `releases`  | lock → the stack that let it go to a waiter        | who releases; cleared by the first who waits        |
 //! | `disturbed` | lock → since when holds of it may have ended unseen| who gives up waiting                               |
 //!
-//! The last two are for the library's locks ([`super::library`]). Those from `queues` on are indexed by a hash of the address, and are right as long as no two busy locks share one. Nothing here
-//! is written by those who neither wait nor release to somebody who does.
+//! The last two are for the library's locks ([`super::library`]). Those from `queues` on are indexed by a hash of the address,
+//! and are right as long as no two busy locks share one. Nothing here is written by those who neither wait nor release to
+//! somebody who does.
 
 use core::mem::size_of;
 use core::ptr;

@@ -183,25 +183,32 @@ fn rwlock() {
 }
 
 fn condvar() {
-    let (ready, changed) = (Mutex::new(false), Condvar::new());
+    let (signalled_at, changed) = (Mutex::new(None), Condvar::new());
     profile::name(&changed, "changed");
-    let truth = rounds(
+    let back = std::sync::Mutex::new(Truth::default());
+    let signalled = rounds(
         |waiting| {
             let_come(waiting);
-            *ready.lock() = true;
+            // Whoever is woken may run much later: that is not waiting for a signal.
+            *signalled_at.lock() = Some(Instant::now());
             changed.notify_one();
         },
         |waiting, truth| {
-            let mut ready = ready.lock();
+            let mut signal = signalled_at.lock();
             waiting.announce();
             let start = Instant::now();
-            changed.wait_while(&mut ready, |ready| !*ready);
-            truth.waited += start.elapsed();
+            changed.wait_while(&mut signal, |signal| signal.is_none());
+            let end = Instant::now();
+            let signal = signal.take().expect("a signal");
+            truth.waited += signal - start;
             truth.contended += 1;
-            *ready = false;
+            let mut back = back.lock().expect("nobody panicked");
+            back.waited += end - signal;
+            back.contended += 1;
         },
     );
-    truth.print("signal", &changed);
+    signalled.print("signal", &changed);
+    back.into_inner().expect("nobody panicked").print("back", &changed);
 }
 
 /// Many threads and a lock that everybody wants: times are not known, but nobody's is lost.

@@ -1,0 +1,138 @@
+//! How a thread comes to a table: that of a thread that has ended, or a new one.
+//!
+//! | operation                  | order   | pairs with            | because                                            |
+//! |----------------------------|---------|-----------------------|----------------------------------------------------|
+//! | take over: CAS of `user`   | AcqRel  | the one before        | the table as the latest user left it; one succeeds |
+//! | `user`: load before it     | Acquire | take over             | whose table it is now                              |
+//! | `owners`: store, load      | Release, Acquire | each other   | the memory is complete when it is found            |
+//! | `used` of a region: load   | Relaxed | -                     | only how many there may be: `owners` says which are|
+//! | `id` of a table: store     | Release | a reader's load       | it reads the table of this user, not the last one's |
+
+use core::mem::size_of;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use spinpark_linux::raw;
+
+use super::super::bounds;
+use super::super::place::{Known, Place};
+use super::super::side::HASHES;
+use super::super::Recorder;
+use super::{here, Own};
+use crate::format::{RegionId, Thread, NONE};
+
+/// Tables that a new thread looks at for one whose user has ended.
+const CANDIDATES: u32 = 4;
+/// Calls after which a thread without a table asks for one again.
+const REFUSED: u32 = 4096;
+
+impl Recorder {
+    #[cold]
+    #[inline(never)]
+    pub(super) fn first_entry(&self) -> Option<&Own> {
+        let local = here();
+        if local.refused.get() > 0 {
+            local.refused.set(local.refused.get() - 1);
+            self.leave();
+            return None;
+        }
+        let own = self.adopt();
+        match own {
+            Some(own) => local.own.set(own),
+            None => {
+                local.refused.set(REFUSED);
+                self.leave();
+            }
+        }
+        own
+    }
+
+    /// A table for the calling thread: that of a thread that has ended, or a new one.
+    fn adopt(&self) -> Option<&Own> {
+        let (side, header) = (self.side.get()?, self.file.header()?);
+        let id = raw::thread_id();
+        let count = header.regions[RegionId::Threads as usize].used.load(Relaxed);
+        // A thread with this id used this one, so it has ended.
+        let mine = u32::from(side.tables[id as usize % HASHES].load(Relaxed)).checked_sub(1);
+        let is_mine = |own: &&Own| {
+            let user = own.user.load(Acquire);
+            user as u32 == id && own.take_over(user, id)
+        };
+        let mine = mine.and_then(|number| self.own_of(number)).filter(is_mine);
+        let first = self.candidate.fetch_add(CANDIDATES, Relaxed);
+        let has_ended = |own: &&Own| {
+            let user = own.user.load(Acquire);
+            let before = user as u32;
+            before != 0 && raw::has_ended(before) && own.take_over(user, id)
+        };
+        let candidates = || {
+            let numbers = (0..CANDIDATES.min(count)).map(|step| first.wrapping_add(step) % count);
+            numbers.filter_map(|number| self.own_of(number)).find(has_ended)
+        };
+        let own = match mine.or_else(candidates) {
+            Some(own) => own,
+            None => self.new_table(id)?,
+        };
+        let table = own.table();
+        table.waiting.end();
+        table.unseen_release.store(0, Relaxed);
+        if table.users.load(Relaxed) != 0 {
+            // It was there until its latest event, as far as is known.
+            let before = table.latest.load(Relaxed).saturating_sub(table.since);
+            table.past.store(table.past.load(Relaxed) + before, Relaxed);
+            table.latest.store(0, Relaxed);
+            // SAFETY: its own table. A reader of a living program may see the time before.
+            unsafe { (*self.file.at::<Thread>(RegionId::Threads, own.number())).since = self.ticks.now() };
+        }
+        table.users.store(table.users.load(Relaxed) + 1, Relaxed);
+        table.id.store(id, Release);
+        own.depth.store(0, Relaxed);
+        let bounds = bounds::of_this_thread(&self.main_stack);
+        own.low.set(bounds.low);
+        own.high.set(bounds.high);
+        own.places.iter().for_each(Place::clear);
+        own.known.iter().for_each(Known::clear);
+        own.gaps.start(id, self.sample_every());
+        self.note_name(own);
+        side.tables[id as usize % HASHES].store((own.number() + 1) as u16, Relaxed);
+        Some(own)
+    }
+
+    fn new_table(&self, id: u32) -> Option<&Own> {
+        let side = self.side.get()?;
+        let memory = raw::map_zero(size_of::<Own>())?;
+        let Some((number, table)) = self.file.claim::<Thread>(RegionId::Threads) else {
+            // SAFETY: nobody knows of it.
+            unsafe { raw::unmap(memory, size_of::<Own>()) };
+            return None;
+        };
+        // SAFETY: claimed for this thread.
+        unsafe { (*table).since = self.ticks.now() };
+        // SAFETY: as above; atomic, and all that changes later is.
+        unsafe { &(*table).segment }.store(NONE, Relaxed);
+        // SAFETY: all zero is one; it is never given back.
+        let own: &Own = unsafe { memory.cast().as_ref() };
+        own.number.set(number);
+        own.table.set(table);
+        own.user.store(u64::from(id), Relaxed);
+        side.owners[number as usize].store(memory.as_ptr().cast(), Release);
+        Some(own)
+    }
+
+    /// Marks the tables of threads that have ended.
+    pub(crate) fn mark_ended(&self) {
+        let Some(header) = self.file.header() else { return };
+        let count = header.regions[RegionId::Threads as usize].used.load(Relaxed);
+        for own in (0..count).filter_map(|number| self.own_of(number)) {
+            if own.id() != 0 && raw::has_ended(own.id()) {
+                own.table().ended.store(1, Relaxed);
+            }
+        }
+    }
+
+    /// Writes down what the thread is called now: threads are named after they start.
+    pub(crate) fn note_name(&self, own: &Own) {
+        let name = raw::thread_name();
+        // SAFETY: its own table. A reader of a living program may see half of a new name.
+        unsafe { (*self.file.at::<Thread>(RegionId::Threads, own.number())).name = name };
+    }
+}
