@@ -168,7 +168,7 @@ pub(crate) unsafe fn wait<const DETAIL: u32>(way: &Way, arguments: [usize; 4], c
         // SAFETY: the caller's arguments.
         return unsafe { next::call(way.lock, arguments) };
     };
-    let owner = if way.is_mutex { mutex::owner(call.address) } else { 0 };
+    let owner = way.is_mutex.then(|| mutex::owner(call.address));
     let is_timed = has_deadline(way.lock);
     let wait =
         RECORDER.begin_wait(own, &call, &Blocking { start, owner, is_exact: DETAIL == FULL, is_timed });

@@ -7,7 +7,6 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::own::{here, Facts, Own, Waited};
 use super::place::Call;
-use super::side::hash;
 use super::tally::{add, bit};
 use super::Recorder;
 use crate::format::{Begun, Outcome, Role, NONE};
@@ -43,7 +42,7 @@ impl Recorder {
         }
         own.table().waiting.end();
         self.queue(call.address, -1);
-        let signal = self.side.get().map_or(0, |side| side.signals[hash(call.address)].load(Relaxed));
+        let signal = self.side.get().map_or(0, |side| side.slot(call.address).signal.load(Relaxed));
         let turn = match late {
             Some(ns) => end.saturating_sub(self.ticks.ticks(ns)),
             None if signal > wait.start => signal,
@@ -90,7 +89,7 @@ impl Recorder {
     /// The thread is about to signal. Called only if somebody has waited (it is hot), or everything is counted.
     pub fn signal(&self, own: &Own, call: &Call) {
         if let Some(side) = self.side.get() {
-            side.signals[hash(call.address)].store(self.ticks.now(), Relaxed);
+            side.slot(call.address).signal.store(self.ticks.now(), Relaxed);
         }
         if let Some(stats) = self.recent(own, call) {
             add(&stats.wake_ups, 1);

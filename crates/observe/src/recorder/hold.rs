@@ -22,13 +22,16 @@ use super::tally::{add, bit};
 use super::Recorder;
 use crate::format::{Begun, Detail, Kind, Outcome, Role, NONE};
 
+/// Beside a wait of so many ns a look into another thread's memory is nothing: somebody slept.
+const LONG: u64 = 20_000;
+
 /// What is known of a wait before it begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Blocking {
     /// When the thread noticed that it has to wait, ticks.
     pub start: u64,
-    /// The thread that has the lock; 0 if that cannot be told.
-    pub owner: u32,
+    /// The thread that has the lock, 0 if nobody does just now; none if that cannot be told.
+    pub owner: Option<u32>,
     /// It is worth a system call to know whether it slept.
     pub is_exact: bool,
     /// It waits until a deadline at most.
@@ -72,8 +75,11 @@ pub enum Letting {
 
 /// See [`Letting`].
 pub struct Release {
-    facts: Facts,
-    /// Ticks.
+    /// Where it is noted, until after the release: others may have read it, and it would have to be fetched before.
+    at: usize,
+    role: Role,
+    /// Ticks; 0: it is not measured.
+    since: u64,
     end: u64,
 }
 
@@ -81,13 +87,13 @@ impl Release {
     /// How the lock was held.
     #[must_use]
     pub fn role(&self) -> Role {
-        self.facts.role
+        self.role
     }
 
     /// It is not measured if it began before `time`, ticks.
     pub(crate) fn forget_before(&mut self, time: u64) {
-        if self.facts.since < time {
-            self.facts.since = 0;
+        if self.since < time {
+            self.end = 0;
         }
     }
 }
@@ -118,15 +124,15 @@ impl Recorder {
         let Blocking { start, owner, is_exact, is_timed } = *blocking;
         self.heat(call.address);
         let (holder, holder_table) = self.noted_holder(own, call.address, owner);
-        own.aside.set(0);
+        own.aside().set(0);
         let facts = self.facts(own, call, true, false);
         // What a new stack took, with a snapshot of the maps perhaps, is not waiting.
-        let start = start + own.aside.get();
+        let start = start + own.aside().get();
         let queue = self.queue(call.address, 1);
         here().events.set(0);
         if let Some(facts) = &facts {
             let by = self.own_of(holder_table).map_or(0, Own::id);
-            let thread = if owner != 0 { owner } else { by };
+            let thread = owner.filter(|owner| *owner != 0).unwrap_or(by);
             let is_noted = by != 0 && by == thread;
             let begun = Begun { since: start, holder, owner: thread, is_timed, is_noted, ..Begun::default() };
             self.publish(own, facts, begun);
@@ -167,13 +173,13 @@ impl Recorder {
         }
         let mut holder = wait.holder;
         if let Some(side) = self.side.get() {
-            let slot = hash(call.address);
+            let slot = side.slot(call.address);
             if holder == NONE {
-                holder = side.release(call.address);
+                holder = slot.released_at(call.address);
             }
-            side.holders[slot].store((own.number() + 1) as u16, Relaxed);
-            if side.handed[slot].load(Relaxed) != 0 && outcomes & bit(Outcome::Parked) != 0 {
-                side.handed[slot].store(0, Relaxed);
+            slot.holder.store((own.number() + 1) as u16, Relaxed);
+            if slot.handed.load(Relaxed) != 0 && outcomes & bit(Outcome::Parked) != 0 {
+                slot.handed.store(0, Relaxed);
                 outcomes ^= bit(Outcome::Parked) | bit(Outcome::HandedOver);
             }
         }
@@ -195,11 +201,20 @@ impl Recorder {
     /// The lock was had after a wait.
     pub fn acquired(&self, own: &Own, call: &Call, ended: &Ended) {
         let Some(facts) = ended.facts else { return };
-        if ended.holder_table != NONE && call.role == Role::Write {
+        if ended.holder_table != NONE && call.role == Role::Write && self.is_time_to_look(own, &ended.waited)
+        {
             self.drop_stale_note(own, call.address, ended.holder_table);
         }
         let facts = Facts { wait: Some(ended.waited), since: ended.waited.end, ..facts };
         self.note(own, call.address, facts);
+    }
+
+    /// Whether it is time to look into another thread's memory, while this one has the lock: that costs as much as a release
+    /// of a lock that others want, and what there is to see is rare. So only after a wait beside which it is nothing, and
+    /// every few waits.
+    fn is_time_to_look(&self, own: &Own, waited: &Waited) -> bool {
+        const EVERY: u64 = 8;
+        own.table().waits.load(Relaxed) % EVERY == 0 || self.ticks.ns(waited.ticks) >= LONG
     }
 
     /// The lock was had after a wait, and nobody sees when it is let go: the wait is written down.
@@ -288,11 +303,12 @@ impl Recorder {
     #[inline(never)]
     fn is_again(&self, own: &Own, call: &Call) -> bool {
         let Some(found) = own.find(call.address) else { return false };
-        let held = own.at(found);
-        let facts = held.facts.get();
+        let facts = own.at(found).facts.get();
         let kind = (call.kind)(call.address);
-        if call.role == Role::Read || matches!(kind, Kind::Recursive | Kind::Special) {
-            held.again.set(held.again.get() + 1);
+        let can_be = call.role == Role::Read || matches!(kind, Kind::Recursive | Kind::Special);
+        if can_be && !own.is_gone(found) {
+            let again = &own.at(found).again;
+            again.set(again.get() + 1);
             // SAFETY: null, or an entry, which stays where it is.
             if let Some(stats) = unsafe { facts.stats.as_ref() } {
                 add(&stats.acquisitions, 1);
@@ -310,19 +326,29 @@ impl Recorder {
     pub fn release(&self, own: &Own, address: usize) -> Letting {
         let Some(found) = own.find(address) else { return Letting::Unknown };
         let again = &own.at(found).again;
-        if again.get() > 0 {
+        if again.get() > 0 && !own.is_gone(found) {
             again.set(again.get() - 1);
             return Letting::Again;
         }
-        let facts = own.remove(found);
-        let end = if facts.since == 0 { 0 } else { self.ticks.now() };
-        Letting::Last(Release { facts, end })
+        let Facts { role, since, .. } = own.at(found).facts.get();
+        own.let_go(address);
+        let end = if since == 0 { 0 } else { self.ticks.now() };
+        Letting::Last(Release { at: found, role, since, end })
     }
 
     /// It has let it go.
     #[inline(always)]
     pub fn released(&self, own: &Own, release: &Release) {
-        self.write(own, &release.facts, release.end);
+        let facts = own.at(release.at).facts.get();
+        // A look at what others write takes as long as all of this; and who finds a note not to be true has waited for long.
+        let held_for = release.end.saturating_sub(release.since);
+        let is_true = self.ticks.ns(held_for) < LONG || !own.is_gone(release.at);
+        own.remove(release.at);
+        own.let_go(0);
+        self.write(own, &facts, if is_true { release.end } else { 0 });
+        if !is_true {
+            self.released_unseen(own);
+        }
     }
 
     /// It has let a lock go that others may wait for, and that it had was not noted: what others have found out about its
@@ -335,13 +361,13 @@ impl Recorder {
     pub fn kept(&self, own: &Own, address: usize, letting: &Letting) {
         match letting {
             Letting::Unknown => {}
+            Letting::Last(_) => own.let_go(0),
             Letting::Again => {
                 if let Some(found) = own.find(address) {
                     let again = &own.at(found).again;
                     again.set(again.get() + 1);
                 }
             }
-            Letting::Last(release) => self.note(own, address, release.facts),
         }
     }
 
@@ -379,7 +405,7 @@ impl Recorder {
     /// One waiter more or less; how many there are then.
     pub(crate) fn queue(&self, address: usize, change: i32) -> u32 {
         let Some(side) = self.side.get() else { return 0 };
-        let queue = &side.queues[hash(address)];
+        let queue = &side.slot(address).queue;
         queue.fetch_add(change as u32, Relaxed).wrapping_add(change as u32)
     }
 }

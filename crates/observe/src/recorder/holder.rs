@@ -4,7 +4,6 @@ use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use super::own::Own;
-use super::side::hash;
 use super::Recorder;
 use crate::format::{RegionId, NONE};
 
@@ -13,7 +12,8 @@ const LOOKED_AT: u32 = 128;
 
 impl Recorder {
     /// The stack with which somebody else took this lock, and the number of its table, if it is noted; else [`NONE`]s.
-    pub(super) fn noted_holder(&self, own: &Own, address: usize, owner: u32) -> (u32, u32) {
+    /// `owner`: the thread that has the lock, 0 if nobody does just now; none if that cannot be told.
+    pub(super) fn noted_holder(&self, own: &Own, address: usize, owner: Option<u32>) -> (u32, u32) {
         const NOBODY: (u32, u32) = (NONE, NONE);
         let (Some(side), Some(header)) = (self.side.get(), self.file.header()) else { return NOBODY };
         let held_by = |number: u32| {
@@ -21,7 +21,7 @@ impl Recorder {
             Some((other.stack_of_holder(address)?, number))
         };
         let likely = |slot: u16| u32::from(slot).checked_sub(1);
-        if owner != 0 {
+        if let Some(owner @ 1..) = owner {
             let number = likely(side.tables[owner as usize % side.tables.len()].load(Relaxed));
             if let Some(holder) = number.and_then(held_by) {
                 return holder;
@@ -31,8 +31,11 @@ impl Recorder {
                 return NOBODY;
             }
         }
-        if let Some(holder) = likely(side.holders[hash(address)].load(Relaxed)).and_then(held_by) {
+        if let Some(holder) = likely(side.slot(address).holder.load(Relaxed)).and_then(held_by) {
             return holder;
+        }
+        if owner.is_some() {
+            return NOBODY;
         }
         let count = header.regions[RegionId::Threads as usize].used.load(Relaxed);
         // Those who came after this thread first: they are often its like.

@@ -11,7 +11,6 @@ use core::sync::atomic::Ordering::{Relaxed, Release};
 use super::hold::Letting;
 use super::own::{Facts, Own};
 use super::place::Call;
-use super::side::hash;
 use super::Recorder;
 use crate::format::{RegionId, NONE};
 
@@ -19,7 +18,8 @@ impl Recorder {
     /// The thread is about to wait: what is noted of this lock has ended unseen.
     pub fn forget_hold(&self, own: &Own, address: usize) {
         if let Some(found) = own.find(address) {
-            let facts = own.remove(found);
+            let facts = own.at(found).facts.get();
+            own.remove(found);
             self.write(own, &Facts { since: 0, ..facts }, 0);
         }
     }
@@ -27,16 +27,16 @@ impl Recorder {
     /// The thread is about to wait, and perhaps the first who does.
     pub fn forget_release(&self, address: usize) {
         let Some(side) = self.side.get() else { return };
-        let slot = hash(address);
-        if side.queues[slot].load(Relaxed) == 0 {
-            side.releases[slot].store(0, Relaxed);
+        let slot = side.slot(address);
+        if slot.queue.load(Relaxed) == 0 {
+            slot.release.store(0, Relaxed);
         }
     }
 
     /// A waiter has given up.
     pub fn disturb(&self, address: usize) {
         if let Some(side) = self.side.get() {
-            side.disturbed[hash(address)].store(self.now(), Relaxed);
+            side.slot(address).disturbed.store(self.now(), Relaxed);
         }
     }
 
@@ -44,13 +44,13 @@ impl Recorder {
     /// and somebody waits for it, notes where it is let go.
     pub fn release_seen(&self, own: &Own, call: &Call) -> Letting {
         let Some(side) = self.side.get() else { return Letting::Unknown };
-        let slot = hash(call.address);
+        let slot = side.slot(call.address);
         let mut letting = self.release(own, call.address);
         match &mut letting {
-            Letting::Last(release) => release.forget_before(side.disturbed[slot].load(Relaxed)),
-            _ if side.queues[slot].load(Relaxed) != 0 => {
+            Letting::Last(release) => release.forget_before(slot.disturbed.load(Relaxed)),
+            _ if slot.queue.load(Relaxed) != 0 => {
                 let stack = self.stack(own, call.site);
-                side.note_release(call.address, stack);
+                slot.note_release(call.address, stack);
             }
             _ => {}
         }

@@ -30,10 +30,11 @@
 //!
 //! | what                                | written                      | read                    | because                         |
 //! |-------------------------------------|------------------------------|-------------------------|---------------------------------|
-//! | a record's first word; slots; `own` | Release, when it is whole    | Acquire                 | readers follow it to the rest    |
+//! | a record's first word; `own`        | Release, when it is whole    | Acquire                 | readers follow it to the rest    |
 //! | counters of a table                 | Relaxed, by one thread       | Relaxed                 | any moment's number will do      |
 //! | `waiting` of a table                | Relaxed, by one thread       | Acquire                 | its check tells what is not whole |
-//! | `held`, `queues`, `holders`, `hot`  | Relaxed                      | Relaxed                 | hints: a wrong one costs a column |
+//! | a thread's notes of what it holds   | Release                      | Acquire                 | see `own`                        |
+//! | slots, `hot`                        | Relaxed                      | Relaxed                 | hints: a wrong one costs a column |
 //! | `is_busy`                           | plain, between compiler fences | plain, same thread    | signal handlers                  |
 
 mod bounds;
@@ -157,7 +158,7 @@ impl Recorder {
         let local = own::here();
         if event == Event::HandedOff as u32 && local.letting.get() != 0 {
             if let Some(side) = self.side.get() {
-                side.handed[side::hash(local.letting.get())].store(1, Relaxed);
+                side.slot(local.letting.get()).handed.store(1, Relaxed);
             }
         }
     }

@@ -1,8 +1,15 @@
 //! What a thread has: its table in the file, and memory of its own for what it holds and what it has seen lately.
 //!
-//! Only the thread writes here. Others read what it holds (`id`, `held`), as a hint: a thread that waits finds out so where
-//! the lock that it wants was taken. The memory is never given back, since others may be reading; a thread that starts takes
-//! over the table and the memory of one that has ended.
+//! Only the thread writes here. Others read what it holds (`id`, `notes`), as a hint: a thread that waits finds out so where
+//! the lock that it wants was taken. What they read it has twice, and reads only its own: a cache line that others read has
+//! to be fetched back, while the lock is held that they want. The memory is never given back, since others may be reading; a
+//! thread that starts takes over the table and the memory of one that has ended.
+//!
+//! | operation                            | order            | pairs with | because                                  |
+//! |--------------------------------------|------------------|------------|------------------------------------------|
+//! | `Note::address`: store; others' load | Release, Acquire | each other | the stack beside it is that of this note |
+//! | `Note::address`: others' CAS         | Relaxed          | –          | a note that is not true: nothing follows |
+//! | `Busy::letting`: store; others' load | Release, Acquire | each other | who sees 0 sees that the note is gone    |
 
 mod adopt;
 
@@ -44,11 +51,21 @@ pub(crate) fn here<'a>() -> &'a Local {
     unsafe { &*local() }
 }
 
+/// The address of no lock: what was noted was not true ([`Own::forget_stale`]).
+const GONE: usize = 1;
+
+/// A lock that a thread holds, as others see it.
+#[repr(C)]
+struct Note {
+    /// 0: there are no more; or [`GONE`].
+    address: AtomicUsize,
+    stack: AtomicU32,
+}
+
 /// A lock that a thread holds.
 #[repr(C)]
 pub(crate) struct Held {
-    pub(crate) address: AtomicUsize,
-    pub(crate) stack: AtomicU32,
+    address: Cell<usize>,
     /// How often it was taken again by its owner.
     pub(crate) again: Cell<u32>,
     pub(crate) facts: Cell<Facts>,
@@ -86,27 +103,38 @@ pub(crate) struct Waited {
 }
 
 /// See above. All zero is a new one.
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct Own {
     /// The thread, in the lower half; 0: none yet. In the upper one, how often it was taken over: so of those who want to,
     /// one does.
     user: AtomicU64,
     number: Cell<u32>,
     table: Cell<*const Thread>,
-    depth: AtomicU32,
-    /// Time that this thread has spent on new stacks, ticks; for who sets it to 0 before.
-    pub(crate) aside: Cell<u64>,
-    /// Counts what replaces something that was known.
-    way: Cell<usize>,
     /// Where this thread's stack lies.
     low: Cell<usize>,
     high: Cell<usize>,
+    busy: Busy,
     held: [Held; HELD],
+    /// The same, for others.
+    notes: [Note; HELD],
     pub(crate) gaps: Gaps,
     pub(crate) index: Index,
     pub(crate) recent: [super::place::Recent; super::place::RECENT],
     pub(crate) places: [Place; super::place::PLACES],
     pub(crate) known: [Known; super::place::KNOWN],
+}
+
+/// What a thread often writes, and others hardly ever read: not in one cache line with what they do.
+#[repr(C, align(64))]
+struct Busy {
+    /// The lock that the thread is letting go, or 0: it may be another's already, and is noted still.
+    letting: AtomicUsize,
+    /// So many locks are noted, from the first on.
+    depth: Cell<usize>,
+    /// Time that this thread has spent on new stacks, ticks; for who sets it to 0 before.
+    aside: Cell<u64>,
+    /// Counts what replaces something that was known.
+    way: Cell<usize>,
 }
 
 impl Own {
@@ -122,7 +150,12 @@ impl Own {
     }
 
     pub(crate) fn next_way(&self) -> usize {
-        self.way.replace(self.way.get().wrapping_add(1))
+        self.busy.way.replace(self.busy.way.get().wrapping_add(1))
+    }
+
+    /// Time that this thread has spent on new stacks, ticks; for who sets it to 0 before.
+    pub(crate) fn aside(&self) -> &Cell<u64> {
+        &self.busy.aside
     }
 
     pub(crate) fn bounds(&self) -> Bounds {
@@ -142,97 +175,123 @@ impl Own {
 
     #[inline(always)]
     pub(crate) fn holds_anything(&self) -> bool {
-        self.depth.load(Relaxed) != 0
+        self.busy.depth.get() != 0
     }
 
     fn held(&self) -> &[Held] {
-        &self.held[..(self.depth.load(Relaxed) as usize).min(HELD)]
+        &self.held[..self.busy.depth.get().min(HELD)]
     }
 
     /// What it holds: what it took last, as much as readers are told.
     pub(crate) fn latest_held(&self) -> impl Iterator<Item = Hold> + '_ {
-        let held = self.held();
-        let is_true = |held: &&Held| held.address.load(Relaxed) != 0;
-        held[held.len().saturating_sub(HOLDS)..].iter().filter(is_true).map(|held| {
+        let first = self.held().len().saturating_sub(HOLDS);
+        let held = self.held().iter().enumerate().skip(first).filter(|(at, _)| !self.is_gone(*at));
+        held.map(|(_, held)| {
             let facts = held.facts.get();
             Hold { lock: facts.lock, stack: facts.stack }
         })
     }
 
-    /// What this thread holds at `address`.
+    /// Where what this thread holds at `address` is noted.
     #[inline(always)]
     pub(crate) fn find(&self, address: usize) -> Option<usize> {
-        self.held().iter().rposition(|held| held.address.load(Relaxed) == address)
+        self.held().iter().rposition(|held| held.address.get() == address)
     }
 
+    /// What is noted there.
     #[inline(always)]
-    pub(crate) fn at(&self, held: usize) -> &Held {
-        &self.held[held]
+    pub(crate) fn at(&self, at: usize) -> &Held {
+        &self.held[at]
+    }
+
+    /// Whether another thread has found out that what is noted there is not true ([`Own::forget_stale`]).
+    #[inline(always)]
+    pub(crate) fn is_gone(&self, at: usize) -> bool {
+        self.notes[at].address.load(Relaxed) == GONE
     }
 
     /// Notes a lock that this thread has now; whether there was room.
     #[inline(always)]
     pub(crate) fn push(&self, address: usize, facts: Facts) -> bool {
-        if self.depth.load(Relaxed) as usize == HELD {
+        if self.busy.depth.get() == HELD {
             self.remove_stale();
         }
-        let depth = self.depth.load(Relaxed);
-        let Some(held) = self.held.get(depth as usize) else { return false };
-        held.stack.store(facts.stack, Relaxed);
+        let depth = self.busy.depth.get();
+        let (Some(held), Some(note)) = (self.held.get(depth), self.notes.get(depth)) else { return false };
+        note.stack.store(facts.stack, Relaxed);
+        note.address.store(address, Release);
+        held.address.set(address);
         held.again.set(0);
         held.facts.set(facts);
-        held.address.store(address, Relaxed);
-        self.depth.store(depth + 1, Release);
+        self.busy.depth.set(depth + 1);
         true
     }
 
     /// Takes a note away: that at the end takes its place.
     #[inline(always)]
-    pub(crate) fn remove(&self, at: usize) -> Facts {
-        let facts = self.held[at].facts.get();
-        let Some(last) = self.held().len().checked_sub(1) else { return facts };
+    pub(crate) fn remove(&self, at: usize) {
+        let Some(last) = self.held().len().checked_sub(1) else { return };
         if at != last {
             let (to, from) = (&self.held[at], &self.held[last]);
-            to.address.store(0, Relaxed);
-            to.stack.store(from.stack.load(Relaxed), Relaxed);
+            to.address.set(from.address.get());
             to.again.set(from.again.get());
             to.facts.set(from.facts.get());
-            to.address.store(from.address.load(Relaxed), Relaxed);
+            let (to, from) = (&self.notes[at], &self.notes[last]);
+            to.address.store(GONE, Relaxed);
+            to.stack.store(from.stack.load(Relaxed), Relaxed);
+            to.address.store(from.address.load(Relaxed), Release);
         }
-        self.depth.store(last as u32, Relaxed);
-        facts
+        self.notes[last].address.store(0, Relaxed);
+        self.busy.depth.set(last);
     }
 
-    /// Takes those away of which another thread has found out that they are not true ([`Own::forget_stale`]).
+    /// Takes those away that are not true.
     #[cold]
     #[inline(never)]
     fn remove_stale(&self) {
-        while let Some(at) = self.find(0) {
+        while let Some(at) = (0..self.held().len()).find(|at| self.is_gone(*at)) {
             self.remove(at);
         }
     }
 
+    /// For other threads: the notes that this one has.
+    fn seen(&self) -> impl Iterator<Item = (&Note, usize)> {
+        let all = self.notes.iter().map(|note| (note, note.address.load(Acquire)));
+        all.take_while(|(_, address)| *address != 0)
+    }
+
+    /// The thread is letting the lock at `address` go, or (0) has done so, and taken its note away.
+    #[inline(always)]
+    pub(crate) fn let_go(&self, address: usize) {
+        self.busy.letting.store(address, Release);
+    }
+
     /// For a thread that has the lock at `address` for itself: that this one holds it is not true.
     pub(crate) fn forget_stale(&self, address: usize) {
-        let depth = (self.depth.load(Acquire) as usize).min(HELD);
-        for held in &self.held[..depth] {
+        if self.busy.letting.load(Acquire) == address {
+            return; // its note is about to be taken away
+        }
+        for (note, _) in self.seen().filter(|(_, noted)| *noted == address) {
             // Its thread may be moving notes: then this does nothing, or finds the same note in its new place.
-            let _ = held.address.compare_exchange(address, 0, Relaxed, Relaxed);
+            let _ = note.address.compare_exchange(address, GONE, Relaxed, Relaxed);
         }
     }
 
     /// Takes all notes away.
     pub(crate) fn take_all(&self, mut with: impl FnMut(Facts)) {
         let held = self.held();
-        self.depth.store(0, Relaxed);
-        held.iter().for_each(|held| with(held.facts.get()));
+        self.busy.depth.set(0);
+        for (held, note) in held.iter().zip(&self.notes) {
+            note.address.store(0, Relaxed);
+            with(held.facts.get());
+        }
     }
 
     /// For other threads: the stack with which this thread took the lock at `address`, if it holds it.
     pub(crate) fn stack_of_holder(&self, address: usize) -> Option<u32> {
-        let depth = (self.depth.load(Acquire) as usize).min(HELD);
-        let held = self.held[..depth].iter().find(|held| held.address.load(Relaxed) == address)?;
-        Some(held.stack.load(Relaxed))
+        let (note, _) = self.seen().find(|(_, noted)| *noted == address)?;
+        let stack = note.stack.load(Relaxed);
+        (note.address.load(Relaxed) == address).then_some(stack)
     }
 
     /// Takes it over for `thread`, if nobody has since `user` was read.

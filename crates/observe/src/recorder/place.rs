@@ -186,7 +186,7 @@ impl Recorder {
         let start = self.now();
         let trace = self.unwinder.capture(site, own.bounds(), own.id());
         let stack = self.add_stack(&trace);
-        own.aside.set(own.aside.get() + self.now().saturating_sub(start));
+        own.aside().set(own.aside().get() + self.now().saturating_sub(start));
         if stack == NONE || trace.is_for_now {
             known.clear();
             return stack;

@@ -3,20 +3,24 @@
 //! | array       | says                                              | written by                                        |
 //! |-------------|---------------------------------------------------|---------------------------------------------------|
 //! | `locks`     | address → lock                                    | who meets a lock first, under the registry's lock |
-//! | `created`   | address → the stack that created it                | who creates a lock                                |
+//! | `created`   | address → the stack that created it               | who creates a lock                                |
 //! | `stacks`    | hash → stack                                      | who has a stack first                             |
 //! | `owners`    | table → the memory of its thread                  | who claims a table                                |
 //! | `tables`    | thread id → table                                 | who takes a table over                            |
-//! | `queues`    | lock → how many wait                              | who waits                                         |
-//! | `holders`   | lock → table of the latest who had to wait for it  | that thread                                       |
-//! | `signals`   | condition variable → time of the latest signal    | who signals                                       |
-//! | `handed`    | lock → it was handed over                          | who releases; cleared by who gets it               |
-//! | `releases`  | lock → the stack that let it go to a waiter        | who releases; cleared by the first who waits        |
-//! | `disturbed` | lock → since when holds of it may have ended unseen| who gives up waiting                               |
+//! | `slots`     | lock → what those who use it tell each other      | see [`Slot`]                                      |
 //!
-//! The last two are for the library's locks ([`super::library`]). Those from `queues` on are indexed by a hash of the address,
-//! and are right as long as no two busy locks share one. Nothing here is written by those who neither wait nor release to
-//! somebody who does.
+//! | in a slot   | says                                              | written by                                        |
+//! |-------------|---------------------------------------------------|---------------------------------------------------|
+//! | `queue`     | how many wait                                     | who waits                                         |
+//! | `holder`    | table of the latest who had to wait for it        | that thread                                       |
+//! | `handed`    | it was handed over                                | who releases; cleared by who gets it              |
+//! | `signal`    | time of the latest signal                         | who signals a condition variable                  |
+//! | `release`   | the stack that let it go to a waiter              | who releases; cleared by the first who waits      |
+//! | `disturbed` | since when holds of it may have ended unseen      | who gives up waiting                              |
+//!
+//! The last two are for the library's locks ([`super::library`]). A slot is found by a hash of the address, and is right as
+//! long as no two busy locks share one. It is one cache line: who waits takes it once before and once after. Nothing here is
+//! written by those who neither wait nor release to somebody who does.
 
 use core::mem::size_of;
 use core::ptr;
@@ -58,17 +62,23 @@ pub(crate) struct Side {
     pub(crate) owners: [AtomicPtr<Own>; TABLES],
     /// Table + 1.
     pub(crate) tables: [AtomicU16; HASHES],
-    pub(crate) queues: [AtomicU32; HASHES],
-    /// Table + 1.
-    pub(crate) holders: [AtomicU16; HASHES],
-    pub(crate) signals: [AtomicU64; HASHES],
-    pub(crate) handed: [AtomicU8; HASHES],
-    /// The lower half of address / 8 of the lock, and stack + 1.
-    pub(crate) releases: [AtomicU64; HASHES],
-    pub(crate) disturbed: [AtomicU64; HASHES],
+    slots: [Slot; HASHES],
     created: [Created; CREATED],
     /// Code that the latest snapshot of the maps has.
     pub(crate) code: super::maps::Code,
+}
+
+/// See above. All relaxed: hints, of which a wrong one costs a column.
+#[repr(C, align(64))]
+pub(crate) struct Slot {
+    pub(crate) queue: AtomicU32,
+    /// Table + 1.
+    pub(crate) holder: AtomicU16,
+    pub(crate) handed: AtomicU8,
+    pub(crate) signal: AtomicU64,
+    /// The lower half of address / 8 of the lock, and stack + 1.
+    pub(crate) release: AtomicU64,
+    pub(crate) disturbed: AtomicU64,
 }
 
 #[repr(C)]
@@ -79,19 +89,10 @@ struct Created {
 }
 
 impl Side {
-    /// Notes the stack that let the lock at `address` go.
-    pub(crate) fn note_release(&self, address: usize, stack: u32) {
-        self.releases[hash(address)].store(release(address, stack.wrapping_add(1)), Relaxed);
-    }
-
-    /// That stack, or [`NONE`].
-    pub(crate) fn release(&self, address: usize) -> u32 {
-        let noted = self.releases[hash(address)].load(Relaxed);
-        if noted >> 32 == release(address, 0) >> 32 {
-            (noted as u32).wrapping_sub(1)
-        } else {
-            NONE
-        }
+    /// What users of the lock at `address` tell each other.
+    #[inline(always)]
+    pub(crate) fn slot(&self, address: usize) -> &Slot {
+        &self.slots[hash(address)]
     }
 
     /// Notes the stack that created the lock at `address`.
@@ -113,6 +114,23 @@ impl Side {
         let slot = &self.created[hash(address) % CREATED];
         if slot.address.load(Relaxed) == address {
             slot.stack.store(0, Relaxed);
+        }
+    }
+}
+
+impl Slot {
+    /// Notes the stack that let the lock at `address` go.
+    pub(crate) fn note_release(&self, address: usize, stack: u32) {
+        self.release.store(release(address, stack.wrapping_add(1)), Relaxed);
+    }
+
+    /// That stack, or [`NONE`].
+    pub(crate) fn released_at(&self, address: usize) -> u32 {
+        let noted = self.release.load(Relaxed);
+        if noted >> 32 == release(address, 0) >> 32 {
+            (noted as u32).wrapping_sub(1)
+        } else {
+            NONE
         }
     }
 }

@@ -127,6 +127,8 @@ fn acquire(call: &Call, lock: &dyn Acquisition) -> bool {
     RECORDER.forget_hold(own, call.address);
     RECORDER.forget_release(call.address);
     let (owner, is_timed) = (lock.owner(), lock.is_timed());
+    // Of a lock that readers have, the owner cannot be told.
+    let owner = (owner != 0).then_some(owner);
     let wait = RECORDER.begin_wait(own, call, &Blocking { start, owner, is_exact: false, is_timed });
     // While it blocks, signal handlers may use locks.
     RECORDER.leave();

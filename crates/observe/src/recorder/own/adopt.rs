@@ -85,7 +85,8 @@ impl Recorder {
         }
         table.users.store(table.users.load(Relaxed) + 1, Relaxed);
         table.id.store(id, Release);
-        own.depth.store(0, Relaxed);
+        own.take_all(|_| {});
+        own.let_go(0);
         let bounds = bounds::of_this_thread(&self.main_stack);
         own.low.set(bounds.low);
         own.high.set(bounds.high);
