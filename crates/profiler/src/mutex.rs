@@ -67,6 +67,10 @@ pub(crate) fn looks_free(mutex: usize) -> bool {
 
 /// The thread id of the owner of a mutex; 0 if nobody has it, or that cannot be told.
 pub(crate) fn owner(mutex: usize) -> u32 {
+    if word(mutex, KIND_AT) & WITH_OWNER != 0 {
+        // The other word is none's while a robust one is being repaired.
+        return word(mutex, LOCK_AT) & THREAD;
+    }
     if LOOK_AT.load(Relaxed) != 4 * LOCK_AT || is_special(mutex) {
         return word(mutex, OWNER_AT);
     }

@@ -5,8 +5,8 @@ use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use libc::{EBUSY, EOWNERDEAD, ETIMEDOUT};
 use spinpark_linux::{Scope, lookup};
-use spinpark_observe::format::Role;
-use spinpark_observe::recorder::{Blocking, Call, Letting};
+use spinpark_observe::format::{Kind, Role};
+use spinpark_observe::recorder::{Blocking, Call, Letting, Own};
 
 use crate::exports::{CONTENDED, FULL, Function, SAMPLED};
 use crate::start::{RECORDER, look_for_wishes};
@@ -235,6 +235,15 @@ pub(crate) unsafe fn unlock<const DETAIL: u32>(unlock: Function, call: Call) -> 
     unsafe { let_go(unlock, call) }
 }
 
+/// A lock is about to be let go by a thread that has not noted it: perhaps for the one that took it, as plain mutexes allow.
+#[cold]
+#[inline(never)]
+fn let_go_for(own: &Own, call: &Call) {
+    if matches!((call.kind)(call.address), Kind::Mutex | Kind::Adaptive) {
+        RECORDER.let_go_for(own, call.address, mutex::owner(call.address));
+    }
+}
+
 #[inline(never)]
 unsafe fn let_go(unlock: Function, call: Call) -> c_int {
     let arguments = [call.address, 0, 0, 0];
@@ -246,6 +255,9 @@ unsafe fn let_go(unlock: Function, call: Call) -> c_int {
     let letting = RECORDER.release(own, call.address);
     if is_hot {
         RECORDER.begin_release(call.address);
+    }
+    if is_hot && matches!(letting, Letting::Unknown) {
+        let_go_for(own, &call);
     }
     // SAFETY: the caller's object.
     let result = unsafe { next::call(unlock, arguments) };

@@ -170,6 +170,20 @@ fn a_forked_child_has_its_own_file() {
     }
 }
 
+/// Releases that nobody saw leave no false holders, and so no false deadlocks.
+#[test]
+fn releases_that_are_not_seen() {
+    for scene in ["unseen-mutex", "unseen-rwlock"] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let outcome = Run::new(PROGRAM).arg(scene).env("SPINPARK_PROFILE_DIR", directory.path()).outcome();
+        assert!(outcome.status.code().is_none(), "it aborts: {}", outcome.stderr_text());
+        let file = read::Recording::open(&recordings(directory.path())[0]).expect("a recording");
+        let profile = read::profile(&file, &mut Symbols::new());
+        assert!(profile.waiting.len() >= 2, "{scene}: {:?}", profile.waiting);
+        assert!(profile.deadlocks.is_empty(), "{scene}: {:?}", profile.deadlocks);
+    }
+}
+
 /// The profiler and the library record side by side.
 #[test]
 fn beside_the_profiler() {

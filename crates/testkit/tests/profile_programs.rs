@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use spinpark_profile::answer::answer;
 use spinpark_profile::model::{Ended, Profile};
@@ -161,9 +162,12 @@ fn read_by_go(profile: &Profile) {
     let path = directory.path().join("waits.pb.gz");
     pprof::write(std::slice::from_ref(profile), std::fs::File::create(&path).expect("a file"))
         .expect("written");
+    // Go may compile the tool when it is first used: once for all tests, which may take long on a busy machine.
+    let cache = concat!(env!("CARGO_TARGET_TMPDIR"), "/go");
     for sample in ["contentions", "delay"] {
         let top = GO.run().args(["tool", "pprof", "-top"]).arg(format!("-sample_index={sample}")).arg(&path);
-        let text = top.env("HOME", directory.path()).succeed().stdout_text();
+        let top = top.env("HOME", directory.path()).env("GOCACHE", cache).timeout(Duration::from_secs(600));
+        let text = top.succeed().stdout_text();
         assert!(text.contains("flat%"), "{text}");
     }
 }

@@ -20,7 +20,7 @@ use super::place::Call;
 use super::side::hash;
 use super::tally::{add, bit};
 use super::Recorder;
-use crate::format::{Begun, Detail, Kind, Outcome, Role, NONE};
+use crate::format::{Begun, Detail, Hold, Kind, Outcome, Role, NONE};
 
 /// Beside a wait of so many ns a look into another thread's memory is nothing: somebody slept.
 const LONG: u64 = 20_000;
@@ -152,8 +152,16 @@ impl Recorder {
     pub(crate) fn publish(&self, own: &Own, facts: &Facts, begun: Begun) {
         let (lock, role, stack) = (facts.lock, facts.role as u32, facts.stack);
         let mut begun = Begun { lock, role, stack, ..begun };
-        own.latest_held().for_each(|hold| begun.holds.push(hold));
+        let held = own.latest_held().filter(|(address, facts)| self.is_held(*address, facts));
+        held.for_each(|(_, facts)| begun.holds.push(Hold { lock: facts.lock, stack: facts.stack }));
         own.table().waiting.begin(&begun);
+    }
+
+    /// Whether what is noted has not ended unseen, as one in the library may have since somebody gave up, and one that was
+    /// noted with another detail.
+    fn is_held(&self, address: usize, facts: &Facts) -> bool {
+        let disturbed = self.side.get().map_or(0, |side| side.slot(address).disturbed.load(Relaxed));
+        facts.since == 0 || facts.since >= disturbed.max(self.changed.load(Relaxed))
     }
 
     /// The thread blocks no more: what is known of its wait, to be passed to [`Recorder::acquired`] or
@@ -201,9 +209,12 @@ impl Recorder {
     /// The lock was had after a wait.
     pub fn acquired(&self, own: &Own, call: &Call, ended: &Ended) {
         let Some(facts) = ended.facts else { return };
-        if ended.holder_table != NONE && call.role == Role::Write && self.is_time_to_look(own, &ended.waited)
-        {
+        if ended.holder_table != NONE && call.role == Role::Write && self.is_time_to_look(&ended.waited) {
             self.drop_stale_note(own, call.address, ended.holder_table);
+        }
+        if call.role == Role::Write {
+            // It cannot have held it while it waited.
+            self.forget_hold(own, call.address);
         }
         let facts = Facts { wait: Some(ended.waited), since: ended.waited.end, ..facts };
         self.note(own, call.address, facts);
@@ -212,9 +223,10 @@ impl Recorder {
     /// Whether it is time to look into another thread's memory, while this one has the lock: that costs as much as a release
     /// of a lock that others want, and what there is to see is rare. So only after a wait beside which it is nothing, and
     /// every few waits.
-    fn is_time_to_look(&self, own: &Own, waited: &Waited) -> bool {
+    fn is_time_to_look(&self, waited: &Waited) -> bool {
         const EVERY: u64 = 8;
-        own.table().waits.load(Relaxed) % EVERY == 0 || self.ticks.ns(waited.ticks) >= LONG
+        // By lot: programs that wait in turn for several locks should not miss one each time.
+        waited.end / 64 % EVERY == 0 || self.ticks.ns(waited.ticks) >= LONG
     }
 
     /// The lock was had after a wait, and nobody sees when it is let go: the wait is written down.
@@ -332,7 +344,9 @@ impl Recorder {
         }
         let Facts { role, since, .. } = own.at(found).facts.get();
         own.let_go(address);
-        let end = if since == 0 { 0 } else { self.ticks.now() };
+        // With the detail that was, its release may not have been seen.
+        let is_measured = since != 0 && since >= self.changed.load(Relaxed);
+        let end = if is_measured { self.ticks.now() } else { 0 };
         Letting::Last(Release { at: found, role, since, end })
     }
 
@@ -340,9 +354,10 @@ impl Recorder {
     #[inline(always)]
     pub fn released(&self, own: &Own, release: &Release) {
         let facts = own.at(release.at).facts.get();
-        // A look at what others write takes as long as all of this; and who finds a note not to be true has waited for long.
+        // A look at what others write takes as long as all of this, and of a short hold there is little to be wrong.
         let held_for = release.end.saturating_sub(release.since);
-        let is_true = self.ticks.ns(held_for) < LONG || !own.is_gone(release.at);
+        let is_short = release.end != 0 && self.ticks.ns(held_for) < LONG;
+        let is_true = is_short || !own.is_gone(release.at);
         own.remove(release.at);
         own.let_go(0);
         self.write(own, &facts, if is_true { release.end } else { 0 });
@@ -378,6 +393,20 @@ impl Recorder {
 
     #[inline(always)]
     fn note(&self, own: &Own, address: usize, facts: Facts) {
+        if !own.push(address, facts) {
+            self.note_instead(own, address, facts);
+        }
+    }
+
+    /// There is no room: notes that are not true make room.
+    #[cold]
+    #[inline(never)]
+    fn note_instead(&self, own: &Own, address: usize, facts: Facts) {
+        while let Some(stale) = own.stale() {
+            let facts = own.at(stale).facts.get();
+            own.remove(stale);
+            self.write(own, &Facts { since: 0, ..facts }, 0);
+        }
         if !own.push(address, facts) {
             self.write(own, &Facts { since: 0, ..facts }, 0);
         }

@@ -18,18 +18,13 @@ impl Recorder {
         let (Some(side), Some(header)) = (self.side.get(), self.file.header()) else { return NOBODY };
         let held_by = |number: u32| {
             let other = self.own_of(number).filter(|other| !ptr::eq(*other, own))?;
-            Some((other.stack_of_holder(address)?, number))
+            let stack = other.stack_of_holder(address)?;
+            // Who is known to have the lock has it; of others a note may be older than that.
+            (owner.is_some() || !other.is_letting_go(address)).then_some((stack, number))
         };
         let likely = |slot: u16| u32::from(slot).checked_sub(1);
         if let Some(owner @ 1..) = owner {
-            let number = likely(side.tables[owner as usize % side.tables.len()].load(Relaxed));
-            if let Some(holder) = number.and_then(held_by) {
-                return holder;
-            }
-            // Its owner is known, and has not noted it.
-            if number.and_then(|number| self.own_of(number)).is_some_and(|other| other.id() == owner) {
-                return NOBODY;
-            }
+            return self.table_of(owner).and_then(held_by).unwrap_or(NOBODY);
         }
         if let Some(holder) = likely(side.slot(address).holder.load(Relaxed)).and_then(held_by) {
             return holder;
@@ -43,6 +38,23 @@ impl Recorder {
         numbers.into_iter().find_map(held_by).unwrap_or(NOBODY)
     }
 
+    /// The number of the table of this thread, if it has one.
+    fn table_of(&self, thread: u32) -> Option<u32> {
+        let (side, header) = (self.side.get()?, self.file.header()?);
+        let slot = &side.tables[thread as usize % side.tables.len()];
+        let is_its = |number: &u32| self.own_of(*number).is_some_and(|other| other.id() == thread);
+        let number = u32::from(slot.load(Relaxed)).checked_sub(1)?;
+        if is_its(&number) {
+            return Some(number);
+        }
+        // The slot is that of a thread whose id is equal but for a multiple of the slots: what waits for whom is known of the
+        // one that is looked for.
+        let count = header.regions[RegionId::Threads as usize].used.load(Relaxed);
+        let number = (0..count).find(is_its)?;
+        slot.store((number + 1) as u16, Relaxed);
+        Some(number)
+    }
+
     /// The memory of the thread with this table.
     pub(super) fn own_of(&self, number: u32) -> Option<&Own> {
         // SAFETY: null, or memory of a thread, which is never given back.
@@ -54,6 +66,16 @@ impl Recorder {
     pub(super) fn drop_stale_note(&self, own: &Own, address: usize, table: u32) {
         if let Some(other) = self.own_of(table).filter(|other| !ptr::eq(*other, own)) {
             other.forget_stale(address);
+        }
+    }
+
+    /// This thread is about to let the lock at `address` go, which `owner` has taken, and perhaps noted.
+    pub fn let_go_for(&self, own: &Own, address: usize, owner: u32) {
+        if owner == 0 || owner == own.id() {
+            return;
+        }
+        if let Some(number) = self.table_of(owner) {
+            self.drop_stale_note(own, address, number);
         }
     }
 }

@@ -15,7 +15,7 @@ use super::Recorder;
 use crate::format::{RegionId, NONE};
 
 impl Recorder {
-    /// The thread is about to wait: what is noted of this lock has ended unseen.
+    /// What is noted of this lock has ended unseen: the thread is about to wait for it, or has waited.
     pub fn forget_hold(&self, own: &Own, address: usize) {
         if let Some(found) = own.find(address) {
             let facts = own.at(found).facts.get();

@@ -91,6 +91,8 @@ pub struct Recorder {
     candidate: AtomicU32,
     sample_every: AtomicU32,
     detail: AtomicU32,
+    /// When that was changed last, ticks; 0: never.
+    changed: AtomicU64,
     /// By hash of address: somebody has waited for it.
     hot: [AtomicU8; side::HASHES],
 }
@@ -128,6 +130,7 @@ impl Recorder {
             candidate: AtomicU32::new(0),
             sample_every: AtomicU32::new(0),
             detail: AtomicU32::new(Detail::Off as u32),
+            changed: AtomicU64::new(0),
             hot: [COLD; side::HASHES],
         }
     }

@@ -8,8 +8,12 @@
 //! | operation                            | order            | pairs with | because                                  |
 //! |--------------------------------------|------------------|------------|------------------------------------------|
 //! | `Note::address`: store; others' load | Release, Acquire | each other | the stack beside it is that of this note |
+//! | `Note::stack`: store; others' load   | Release, Acquire | each other | who sees a later note's stack sees that  |
+//! |                                      |                  |            | the address is another or 0, and looks   |
+//! | `Note::address`: 0, `GONE`           | Relaxed          | –          | nothing follows; the stack's store does  |
 //! | `Note::address`: others' CAS         | Relaxed          | –          | a note that is not true: nothing follows |
-//! | `Busy::letting`: store; others' load | Release, Acquire | each other | who sees 0 sees that the note is gone    |
+//! | `Busy::letting`: store of an address | Release          | the lock   | who has got the lock since sees it       |
+//! | `Busy::letting`: store of 0; load    | Release, Acquire | each other | who sees 0 sees that the note is gone    |
 
 mod adopt;
 
@@ -22,7 +26,7 @@ use super::index::Index;
 use super::place::{Known, Place};
 use super::sample::Gaps;
 use super::Recorder;
-use crate::format::{Hold, LockStats, Role, SiteStats, Thread, HOLDS};
+use crate::format::{LockStats, Role, SiteStats, Thread, HOLDS};
 
 /// Locks that a thread is known to hold at a time; the holds of others are not measured.
 const HELD: usize = 32;
@@ -182,14 +186,11 @@ impl Own {
         &self.held[..self.busy.depth.get().min(HELD)]
     }
 
-    /// What it holds: what it took last, as much as readers are told.
-    pub(crate) fn latest_held(&self) -> impl Iterator<Item = Hold> + '_ {
+    /// The locks that it holds, by address: what it took last, as much as readers are told.
+    pub(crate) fn latest_held(&self) -> impl Iterator<Item = (usize, Facts)> + '_ {
         let first = self.held().len().saturating_sub(HOLDS);
         let held = self.held().iter().enumerate().skip(first).filter(|(at, _)| !self.is_gone(*at));
-        held.map(|(_, held)| {
-            let facts = held.facts.get();
-            Hold { lock: facts.lock, stack: facts.stack }
-        })
+        held.map(|(_, held)| (held.address.get(), held.facts.get()))
     }
 
     /// Where what this thread holds at `address` is noted.
@@ -213,12 +214,9 @@ impl Own {
     /// Notes a lock that this thread has now; whether there was room.
     #[inline(always)]
     pub(crate) fn push(&self, address: usize, facts: Facts) -> bool {
-        if self.busy.depth.get() == HELD {
-            self.remove_stale();
-        }
         let depth = self.busy.depth.get();
         let (Some(held), Some(note)) = (self.held.get(depth), self.notes.get(depth)) else { return false };
-        note.stack.store(facts.stack, Relaxed);
+        note.stack.store(facts.stack, Release);
         note.address.store(address, Release);
         held.address.set(address);
         held.again.set(0);
@@ -238,20 +236,16 @@ impl Own {
             to.facts.set(from.facts.get());
             let (to, from) = (&self.notes[at], &self.notes[last]);
             to.address.store(GONE, Relaxed);
-            to.stack.store(from.stack.load(Relaxed), Relaxed);
+            to.stack.store(from.stack.load(Relaxed), Release);
             to.address.store(from.address.load(Relaxed), Release);
         }
         self.notes[last].address.store(0, Relaxed);
         self.busy.depth.set(last);
     }
 
-    /// Takes those away that are not true.
-    #[cold]
-    #[inline(never)]
-    fn remove_stale(&self) {
-        while let Some(at) = (0..self.held().len()).find(|at| self.is_gone(*at)) {
-            self.remove(at);
-        }
+    /// One of those that are not true.
+    pub(crate) fn stale(&self) -> Option<usize> {
+        (0..self.held().len()).find(|at| self.is_gone(*at))
     }
 
     /// For other threads: the notes that this one has.
@@ -268,7 +262,7 @@ impl Own {
 
     /// For a thread that has the lock at `address` for itself: that this one holds it is not true.
     pub(crate) fn forget_stale(&self, address: usize) {
-        if self.busy.letting.load(Acquire) == address {
+        if self.is_letting_go(address) {
             return; // its note is about to be taken away
         }
         for (note, _) in self.seen().filter(|(_, noted)| *noted == address) {
@@ -290,8 +284,13 @@ impl Own {
     /// For other threads: the stack with which this thread took the lock at `address`, if it holds it.
     pub(crate) fn stack_of_holder(&self, address: usize) -> Option<u32> {
         let (note, _) = self.seen().find(|(_, noted)| *noted == address)?;
-        let stack = note.stack.load(Relaxed);
+        let stack = note.stack.load(Acquire);
         (note.address.load(Relaxed) == address).then_some(stack)
+    }
+
+    /// For other threads: whether this one is letting the lock at `address` go; another may have it already.
+    pub(crate) fn is_letting_go(&self, address: usize) -> bool {
+        self.busy.letting.load(Acquire) == address
     }
 
     /// Takes it over for `thread`, if nobody has since `user` was read.

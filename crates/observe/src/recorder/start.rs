@@ -131,6 +131,7 @@ impl Recorder {
 
     /// That is what is recorded from now on.
     pub fn set_detail(&self, detail: Detail) {
+        self.changed.store(self.now(), Relaxed);
         self.detail.store(detail as u32, Relaxed);
     }
 }

@@ -262,6 +262,103 @@ fn use_table(table: &RwLock<u64>, round: u32) {
     }
 }
 
+/// Until another thread has got so far.
+fn await_stage(stage: &AtomicU32, number: u32) {
+    while stage.load(SeqCst) < number {
+        thread::yield_now();
+    }
+}
+
+fn wait_for_ever() {
+    thread::sleep(Duration::from_secs(100));
+}
+
+static TABLE: RwLock<u32> = RwLock::new(0);
+static OTHER: Mutex<u32> = Mutex::new(0);
+static STAGE: AtomicU32 = AtomicU32::new(0);
+
+/// Waits for a lock, so that it is noted as its holder, and lets it go fast, which nobody sees: a waiter has given up.
+fn hold_and_let_go_unseen<G>(
+    lock: impl Fn() -> G + Send + Copy + 'static,
+    give_up: impl FnOnce() + Send + 'static,
+) {
+    let first = thread::spawn(move || {
+        let held = lock();
+        STAGE.store(1, SeqCst);
+        thread::sleep(5 * HOLD);
+        drop(held);
+    });
+    await_stage(&STAGE, 1);
+    let held = lock();
+    thread::spawn(give_up).join().expect("it gives up");
+    drop(held);
+    first.join().expect("it ends");
+}
+
+/// Another thread takes the lock and keeps it; one that has the other lock waits for it; and this one waits for that.
+fn look_like_a_circle<G>(lock: impl Fn() -> G + Send + Copy + 'static) {
+    thread::spawn(move || {
+        let _held = lock();
+        STAGE.store(2, SeqCst);
+        wait_for_ever();
+    });
+    await_stage(&STAGE, 2);
+    thread::spawn(move || {
+        let _other = OTHER.lock();
+        STAGE.store(3, SeqCst);
+        drop(lock());
+    });
+    await_stage(&STAGE, 3);
+    die_soon();
+    let _other = OTHER.lock();
+}
+
+fn die_soon() {
+    thread::spawn(|| {
+        thread::sleep(30 * HOLD);
+        std::process::abort();
+    });
+}
+
+fn unseen_mutex() {
+    hold_and_let_go_unseen(|| STORE.lock(), || assert!(STORE.try_lock_for(HOLD).is_none()));
+    look_like_a_circle(|| STORE.lock());
+}
+
+/// The note of the first hold is found to be stale by a writer that waits for readers; then the lock is taken again, fast.
+fn unseen_rwlock() {
+    hold_and_let_go_unseen(|| TABLE.write(), || assert!(TABLE.try_write_for(HOLD).is_none()));
+    let read = TABLE.read();
+    let writer = Waiting::default();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            writer.announce();
+            drop(TABLE.write());
+        });
+        writer.watch();
+        drop(read);
+    });
+    let held = TABLE.write();
+    // Who waits first is let in, and keeps it.
+    thread::spawn(|| {
+        let _held = TABLE.write();
+        STAGE.store(3, SeqCst);
+        wait_for_ever();
+    });
+    thread::sleep(5 * HOLD);
+    thread::spawn(|| {
+        let _other = OTHER.lock();
+        STAGE.store(2, SeqCst);
+        drop(TABLE.write());
+    });
+    await_stage(&STAGE, 2);
+    thread::sleep(5 * HOLD);
+    drop(held);
+    await_stage(&STAGE, 3);
+    die_soon();
+    let _other = OTHER.lock();
+}
+
 /// The child's waits are in a file of its own.
 fn fork() {
     mutex();
@@ -287,6 +384,8 @@ fn main() {
         "condvar" => condvar(),
         "crowd" => crowd(),
         "fork" => fork(),
+        "unseen-mutex" => unseen_mutex(),
+        "unseen-rwlock" => unseen_rwlock(),
         other => panic!("no such scene: {other}"),
     }
 }

@@ -17,7 +17,7 @@ use super::super::bounds;
 use super::super::place::{Known, Place};
 use super::super::side::HASHES;
 use super::super::Recorder;
-use super::{here, Own};
+use super::{here, Facts, Own};
 use crate::format::{RegionId, Thread, NONE};
 
 /// Tables that a new thread looks at for one whose user has ended.
@@ -72,6 +72,9 @@ impl Recorder {
             Some(own) => own,
             None => self.new_table(id)?,
         };
+        // What the one before held when it ended.
+        own.take_all(|facts| self.write(own, &Facts { since: 0, ..facts }, 0));
+        own.let_go(0);
         let table = own.table();
         table.waiting.end();
         table.unseen_release.store(0, Relaxed);
@@ -85,8 +88,6 @@ impl Recorder {
         }
         table.users.store(table.users.load(Relaxed) + 1, Relaxed);
         table.id.store(id, Release);
-        own.take_all(|_| {});
-        own.let_go(0);
         let bounds = bounds::of_this_thread(&self.main_stack);
         own.low.set(bounds.low);
         own.high.set(bounds.high);

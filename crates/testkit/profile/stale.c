@@ -1,0 +1,140 @@
+/* Locks that are let go without the recorder, or by another thread than the one that took them: who is noted to hold them does
+ * not. In the first two scenes three threads wait, none of them for each other; an alarm kills the program. */
+#include "truth.h"
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
+
+static pthread_t begin_thread(void *(*run)(void *))
+{
+    pthread_t thread;
+    OK(pthread_create(&thread, NULL, run, NULL));
+    return thread;
+}
+
+static void *keeps_mutex(void *argument)
+{
+    OK(pthread_mutex_lock(&mutex));
+    next_turn();
+    sleep_ns(INT64_C(100) * 1000 * 1000 * 1000);
+    return argument;
+}
+
+static void *has_second_and_waits(void *argument)
+{
+    OK(pthread_mutex_lock(&second));
+    next_turn();
+    about_to_block();
+    OK(pthread_mutex_lock(&mutex));
+    return argument;
+}
+
+/* Whoever calls this had the mutex, and has it no more. It waits for the second lock, whose owner waits for the mutex. */
+static void look_like_a_circle(void)
+{
+    int now = atomic_load(&turn);
+    begin_thread(keeps_mutex);
+    await_turn(now + 1);
+    begin_thread(has_second_and_waits);
+    await_turn(now + 2);
+    await_blocked();
+    alarm(1);
+    OK(pthread_mutex_lock(&second));
+}
+
+static void *waits_once(void *argument)
+{
+    about_to_block();
+    OK(pthread_mutex_lock(&mutex));
+    OK(pthread_mutex_unlock(&mutex));
+    return argument;
+}
+
+static void *lets_go(void *argument)
+{
+    OK(pthread_mutex_unlock(&mutex));
+    return argument;
+}
+
+/* A mutex as a semaphore: one thread takes it, another lets it go. */
+static void scene_given_away(void)
+{
+    OK(pthread_mutex_lock(&mutex));
+    pthread_t thread = begin_thread(waits_once);
+    await_blocked();
+    OK(pthread_mutex_unlock(&mutex));
+    OK(pthread_join(thread, NULL));
+    OK(pthread_mutex_lock(&mutex));
+    OK(pthread_join(begin_thread(lets_go), NULL));
+    look_like_a_circle();
+}
+
+/* The detail becomes `contended` while a lock is held that nobody has waited for: its release is not seen. */
+static void scene_less_detail(const char *file, off_t at)
+{
+    uint32_t contended = 1;
+    OK(pthread_mutex_lock(&mutex));
+    int recording = open(file, O_RDWR | O_CLOEXEC);
+    CHECK(recording >= 0 && pwrite(recording, &contended, sizeof contended, at) == sizeof contended);
+    close(recording);
+    pthread_mutex_t looks = PTHREAD_MUTEX_INITIALIZER;
+    OK(pthread_mutex_init(&looks, NULL));
+    OK(pthread_mutex_unlock(&mutex));
+    look_like_a_circle();
+}
+
+static pthread_mutex_t robust;
+
+static void *dies(void *argument)
+{
+    OK(pthread_mutex_lock(&robust));
+    return argument;
+}
+
+NOINLINE static void *waiter_site(void *argument)
+{
+    about_to_block();
+    OK(pthread_mutex_lock(&robust));
+    OK(pthread_mutex_unlock(&robust));
+    NOT_LAST();
+    return argument;
+}
+
+NOINLINE static void holder_site(void)
+{
+    CHECK(pthread_mutex_lock(&robust) == EOWNERDEAD);
+    pthread_t thread = begin_thread(waiter_site);
+    await_blocked();
+    OK(pthread_mutex_consistent(&robust));
+    OK(pthread_mutex_unlock(&robust));
+    OK(pthread_join(thread, NULL));
+    NOT_LAST();
+}
+
+/* While a robust mutex is being repaired, the word that names its owner does not. */
+static void scene_repaired(void)
+{
+    pthread_mutexattr_t attributes;
+    OK(pthread_mutexattr_init(&attributes));
+    OK(pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST));
+    OK(pthread_mutex_init(&robust, &attributes));
+    OK(pthread_join(begin_thread(dies), NULL));
+    holder_site();
+    PRINT_FUNCTION(holder_site);
+    PRINT_FUNCTION(waiter_site);
+}
+
+int main(int count, char **arguments)
+{
+    CHECK(count >= 2);
+    if (strcmp(arguments[1], "given-away") == 0)
+        scene_given_away();
+    else if (strcmp(arguments[1], "less-detail") == 0 && count == 3) {
+        char file[4096];
+        snprintf(file, sizeof file, "%s/%d.spinprof", getenv("SPINPARK_PROFILE_DIR"), getpid());
+        scene_less_detail(file, atoi(arguments[2]));
+    } else if (strcmp(arguments[1], "repaired") == 0)
+        scene_repaired();
+    else
+        FAIL("no scene %s", arguments[1]);
+    return 0;
+}

@@ -1,0 +1,48 @@
+//! Locks that are let go without the recorder, or by another thread than the one that took them.
+
+use std::mem::offset_of;
+use std::path::Path;
+
+use spinpark_observe::format::{Header, Role};
+use spinpark_profile::read;
+use spinpark_profile::symbols::Symbols;
+use spinpark_testkit::profiled::{Recording, recordings};
+use spinpark_testkit::{Arm, Run, both_arms, compile_c};
+
+/// Threads that wait when the program is killed; none of them waits for itself.
+fn assert_no_circle(directory: &Path, arm: Arm, arguments: &[&str]) {
+    let program = compile_c("profile/stale.c", &[]);
+    let outcome = Run::new(program).args(arguments).arm(arm).profiled(directory, "full").outcome();
+    assert!(outcome.status.code().is_none(), "an alarm kills it: {}", outcome.stderr_text());
+    let files = recordings(directory);
+    assert_eq!(files.len(), 1, "{files:?}");
+    let file = read::Recording::open(&files[0]).expect("a recording");
+    let profile = read::profile(&file, &mut Symbols::new());
+    assert_eq!(profile.waiting.len(), 2, "{:?}", profile.waiting);
+    assert!(profile.deadlocks.is_empty(), "{:?}", profile.deadlocks);
+}
+
+both_arms! {
+    another_thread_lets_it_go = |directory, arm| assert_no_circle(directory, arm, &["given-away"]);
+    with_less_detail_than_before = |directory, arm| {
+        let at = offset_of!(Header, detail).to_string();
+        assert_no_circle(directory, arm, &["less-detail", &at]);
+    };
+    the_holder_of_a_mutex_that_is_repaired = |directory, arm| {
+        let program = compile_c("profile/stale.c", &[]);
+        let outcome = Run::new(program).arg("repaired").arm(arm).profiled(directory, "full").succeed();
+        let text = outcome.stdout_text();
+        let function = |name: &str| -> u64 {
+            let start = format!("function {name} ");
+            let line = text.lines().find_map(|line| line.strip_prefix(&start)).expect("a function");
+            line.parse().expect("an address")
+        };
+        let recording = Recording::read(&recordings(directory)[0]);
+        let pairs: Vec<_> = recording.pairs.keys().filter(|pair| pair.1 == Role::Write as u32).collect();
+        let is_in = |stack: u32, name: &str| {
+            let frames = recording.stacks.get(&stack).expect("a stack");
+            (function(name)..function(name) + 1024).contains(&frames[0])
+        };
+        assert!(pairs.len() == 1 && is_in(pairs[0].2, "waiter_site") && is_in(pairs[0].3, "holder_site"), "{pairs:?}");
+    };
+}
