@@ -123,9 +123,19 @@ fn bad_files() {
         ("below one", small("[memory]\nnearness = { value = 0.5, source = \"s\" }\n")),
         ("no power of two", small("[kernel]\nfutex_buckets = { value = 100, source = \"s\" }\n")),
         ("clock that stands", small("[clock]\nghz = { value = 0, source = \"s\" }\n")),
+        ("miss of seconds", small("[memory]\ndram = { ms = 1.5, source = \"s\" }\n")),
+        ("miss of many cycles", small("[memory]\nnear = { cycles = 1e9, source = \"s\" }\n")),
+        ("one of several links", small("[memory]\nhop = { us = [0.1, 1200], source = \"s\" }\n")),
+        ("no number", small("[kernel]\nsyscall = { us = nan, source = \"s\" }\n")),
+        ("fast clock", small("[clock]\nghz = { value = 2130, source = \"MHz\" }\n")),
+        ("negative clock", small("[clock]\nghz = { value = -1, source = \"s\" }\n")),
+        ("no slice", small("[scheduler]\nmin_slice = { ns = 0, source = \"s\" }\n")),
+        ("sibling that stands", small("[cpu]\nsmt = { value = 0, source = \"s\" }\n")),
         ("half a deep sleep", small("[kernel]\ndeep_idle_exit = { never = true, source = \"s\" }\n")),
         ("shape without source", small("[shape]\nsockets = 2\n")),
         ("no sockets", small("[shape]\nsockets = 0\nsource = \"s\"\n")),
+        ("a million cores", small("[shape]\ncores = 1000000\nsource = \"s\"\n")),
+        ("negative cores", small("[shape]\ncores = -4\nsource = \"s\"\n")),
         ("too many", small("[shape]\ncores = 300\nsource = \"s\"\n")),
         ("unknown count", small("[shape]\nscokets = 2\nsource = \"s\"\n")),
         ("unknown topology", small("[shape]\ntopology = \"rign\"\nsource = \"s\"\n")),
@@ -158,12 +168,51 @@ fn bad_files() {
     insta::assert_snapshot!(said.join("\n\n"));
 }
 
+/// Whose figure it is, and not whose file was asked for, is named.
+#[test]
+fn a_figure_of_a_base_that_cannot_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(path("base.toml"), small("[scheduler]\nlatency = { ns = 10, source = \"s\" }\n")).unwrap();
+    fs::write(path("mine.toml"), small("").replace("westmere-ex-40", "./base.toml")).unwrap();
+    let error = Machine::load(&path("mine.toml")).unwrap_err().to_string();
+    assert!(error.contains("base.toml: `scheduler.latency` is 10 ns, but can only be from 1 us"), "{error}");
+    // What is not taken from there is not looked at.
+    fs::write(
+        path("mine.toml"),
+        small("[scheduler]\nlatency = { us = 10, source = \"s\" }\n")
+            .replace("westmere-ex-40", "./base.toml"),
+    )
+    .unwrap();
+    assert_eq!(Machine::load(&path("mine.toml")).unwrap().scheduler.latency_ns, 1e4);
+}
+
+/// The ends of a range are in it.
+#[test]
+fn figures_that_just_can_be() {
+    for figure in [
+        "[clock]\nghz = { value = 0.01, source = \"s\" }\n",
+        "[memory]\ndram = { ms = 1, source = \"s\" }\n",
+        "[memory]\ninvalidate = { ns = 0, source = \"s\" }\n",
+        "[scheduler]\nmin_slice = { us = 1, source = \"s\" }\n",
+        "[scheduler]\ntick = { ns = 0, source = \"s\" }\n",
+        "[scheduler]\nwakeup = { never = true, source = \"s\" }\n",
+        "[shape]\nsockets = 1\ncores = 1024\nsource = \"s\"\n",
+    ] {
+        if let Err(error) = Machine::parse("mine.toml", &small(figure)) {
+            panic!("{error}");
+        }
+    }
+}
+
 #[test]
 fn names_and_paths() {
     let error = |name: &str| Machine::load(name).unwrap_err().to_string();
     assert!(error("nehalem-ex").contains("did you mean `nehalem-ex-64`?"), "{}", error("nehalem-ex"));
     assert!(error("zzz").contains("Known are this-2, up, core2-4"), "{}", error("zzz"));
-    assert!(error("./none.toml").starts_with("cannot read the machine file ./none.toml"));
+    let none = error("./none.toml");
+    assert!(none.starts_with("cannot read the machine file ./none.toml"), "{none}");
+    assert!(none.contains("by its name: this-2, up, core2-4") && none.contains("plain-N"), "{none}");
 }
 
 #[test]

@@ -3,17 +3,17 @@
 use super::error::MachineError;
 use super::figure::Quantity;
 use super::keys::{SHAPE, find, nearest};
+use super::range::{self, CPUS};
 use super::sheet::{Sheet, Topology};
 use super::topology::{TOPOLOGIES, hops};
 use super::{Cpu, DeepIdle, Kernel, Machine, Memory, Scheduler, Shape};
-
-/// More CPUs are not simulated.
-const MOST_CPUS: u64 = 1024;
 
 /// The machine that `sheet` describes; nothing more is taken from elsewhere.
 pub(super) fn machine(sheet: &Sheet) -> Result<Machine, MachineError> {
     let figures =
         Figures { sheet, ghz: figure(sheet, "clock", "ghz").and_then(|found| number(sheet, found))? };
+    // The clock stands first there: all that is in cycles depends on it.
+    range::check(sheet, figures.ghz)?;
     let shape = shape(sheet)?;
     let memory = figures.memory(&shape)?;
     Ok(Machine {
@@ -47,9 +47,9 @@ fn shape(sheet: &Sheet) -> Result<Shape, MachineError> {
     let (sockets, caches, cores, threads) =
         (count("sockets")?, count("caches")?, count("cores")?, count("threads")?);
     let cpus = [sockets, caches, cores, threads].into_iter().map(u64::from).fold(1, u64::saturating_mul);
-    if cpus > MOST_CPUS {
-        let what =
-            format!("gives {cpus} CPUs; at most {MOST_CPUS} are simulated. Take fewer sockets or cores");
+    let most = *CPUS.end();
+    if cpus > most.into() {
+        let what = format!("gives {cpus} CPUs; at most {most} are simulated. Take fewer sockets or cores");
         return Err(sheet.bad("shape", &what));
     }
     let hops = links(sheet, sockets)?;

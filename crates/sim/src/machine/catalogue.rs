@@ -5,7 +5,6 @@ use std::path::Path;
 
 use super::Machine;
 use super::assemble;
-use super::describe::Description;
 use super::error::MachineError;
 use super::keys::nearest;
 use super::sheet::Sheet;
@@ -47,17 +46,6 @@ impl Machine {
         assemble::machine(&complete(name_or_path)?.sheet)
     }
 
-    /// A machine, and where each of its figures comes from.
-    ///
-    /// # Errors
-    ///
-    /// As [`Machine::load`].
-    pub fn describe(name_or_path: &str) -> Result<Description, MachineError> {
-        let complete = complete(name_or_path)?;
-        let machine = assemble::machine(&complete.sheet)?;
-        Ok(Description::new(machine, &complete.sheet, complete.bases))
-    }
-
     /// The machine that `text` describes, as if it stood in `file`.
     ///
     /// # Errors
@@ -69,18 +57,18 @@ impl Machine {
 }
 
 /// A sheet to which nothing has to be added.
-struct Complete {
-    sheet: Sheet,
+pub(super) struct Complete {
+    pub(super) sheet: Sheet,
     /// The machines that it is based on, nearest first.
-    bases: Vec<String>,
+    pub(super) bases: Vec<String>,
 }
 
-fn complete(name_or_path: &str) -> Result<Complete, MachineError> {
+pub(super) fn complete(name_or_path: &str) -> Result<Complete, MachineError> {
     inherit(read(name_or_path, None)?)
 }
 
 /// Whether a machine is named by the path of its file.
-fn is_path(name: &str) -> bool {
+pub(super) fn is_path(name: &str) -> bool {
     name.contains('/') || Path::new(name).extension().is_some_and(|extension| extension == "toml")
 }
 
@@ -99,8 +87,11 @@ fn read(name: &str, named_in: Option<&str>) -> Result<Sheet, MachineError> {
     let folder = named_in.and_then(|file| Path::new(file).parent()).unwrap_or(Path::new(""));
     let path = folder.join(name);
     let file = path.display().to_string();
-    let text =
-        fs::read_to_string(&path).map_err(|error| MachineError::Unreadable { file: file.clone(), error })?;
+    let unreadable = |error| {
+        let known = machines().join(", ");
+        MachineError::Unreadable { file: file.clone(), error, known }
+    };
+    let text = fs::read_to_string(&path).map_err(unreadable)?;
     Sheet::parse(&file, &text)
 }
 

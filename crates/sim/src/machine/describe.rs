@@ -15,7 +15,7 @@ pub struct Description {
     pub about: String,
     /// What is known about it, and what is not.
     pub notes: String,
-    /// How many CPUs it has.
+    /// How many CPUs it has, of those that are used.
     pub cpus: u32,
     /// How they lie, in words.
     pub shape: String,
@@ -55,7 +55,7 @@ impl Description {
             })
         });
         Self {
-            cpus: machine.shape.all_cpus(),
+            cpus: machine.cpus(),
             shape: shape_in_words(&machine, sheet),
             shape_source: sheet.shape.source.clone(),
             notes: sheet.notes.clone(),
@@ -86,5 +86,10 @@ fn shape_in_words(machine: &Machine, sheet: &Sheet) -> String {
     if shape.threads > 1 {
         words.push(some(shape.threads, "hardware thread"));
     }
-    words.join(" × ")
+    let all = words.join(" × ");
+    match shape.usable {
+        usable if usable == shape.all_cpus() => all,
+        1 => format!("{all}, of which the first CPU is used"),
+        usable => format!("{all}, of which the first {usable} CPUs are used"),
+    }
 }

@@ -9,7 +9,8 @@ use thiserror::Error;
 pub enum MachineError {
     /// No machine has that name.
     #[error(
-        "there is no machine `{name}`{} Known are {known}. A file of your own is named by its path: ./{name}.toml",
+        "there is no machine `{name}`{} Known are {known} and plain-N, of N cores. A file of your own is named by its path: \
+         ./{name}.toml",
         nearest.as_ref().map_or_else(|| ".".to_owned(), |_| did_you_mean(nearest.as_deref()))
     )]
     Unknown {
@@ -30,13 +31,28 @@ pub enum MachineError {
         /// What can be written.
         example: String,
     },
+    /// A plain machine of no number of cores.
+    #[error(
+        "there is no machine `{name}`: write plain-N, with a number of cores from 1 to {most}, as in plain-8"
+    )]
+    Plain {
+        /// The name.
+        name: String,
+        /// The most cores.
+        most: u32,
+    },
     /// The file cannot be read.
-    #[error("cannot read the machine file {file}: {error}")]
+    #[error(
+        "cannot read the machine file {file}: {error}. Write the path of a file that `spinpark sim calibrate --out` has \
+         written, or a machine by its name: {known}, or plain-N, of N cores"
+    )]
     Unreadable {
         /// The file.
         file: String,
         /// Why.
         error: io::Error,
+        /// All names.
+        known: String,
     },
     /// The file is no TOML.
     #[error("{file} is not a TOML file: {error}")]

@@ -137,38 +137,23 @@ fn check_names(file: &str, path: &str, kind: Kind, table: &Table) -> Result<(), 
     }
 }
 
+/// What stands there, whether it can be or not: see [`range`](super::range).
 fn read(kind: Kind, unit: &str, value: &Value) -> Option<Quantity> {
-    let time = |number: f64| (number.is_finite() && number >= 0.0).then_some(number);
     if unit == "never" {
         return (value == &Value::Boolean(true)).then_some(Quantity::Never);
     }
     let unit = UNITS.iter().map(|(name, _)| *name).find(|name| *name == unit).unwrap_or("value");
     match (kind, value) {
-        (Kind::Time | Kind::TimeOrNever, _) => Some(Quantity::Time(time(number(value)?)?, unit)),
+        (Kind::Time | Kind::TimeOrNever, _) => Some(Quantity::Time(number(value)?, unit)),
         (Kind::Times, Value::Array(values)) => {
-            let values: Option<Vec<f64>> = values.iter().map(|value| time(number(value)?)).collect();
+            let values: Option<Vec<f64>> = values.iter().map(number).collect();
             Some(Quantity::Times(values?, unit))
         }
         (Kind::Flag, Value::Boolean(flag)) => Some(Quantity::Flag(*flag)),
         (Kind::Positive | Kind::Factor | Kind::Share | Kind::PowerOfTwo, _) => {
-            let number = number(value).filter(|number| fits(kind, *number))?;
-            Some(Quantity::Number(number))
+            Some(Quantity::Number(number(value)?))
         }
         _ => None,
-    }
-}
-
-fn fits(kind: Kind, number: f64) -> bool {
-    match kind {
-        Kind::Positive => number.is_finite() && number > 0.0,
-        Kind::Factor => number.is_finite() && number >= 1.0,
-        Kind::Share => (0.0..=1.0).contains(&number),
-        Kind::PowerOfTwo => {
-            (1.0..=f64::from(1_u32 << 31)).contains(&number)
-                && number.fract() == 0.0
-                && (number as u32).is_power_of_two()
-        }
-        _ => true,
     }
 }
 

@@ -6,7 +6,7 @@
 //! | question | where |
 //! |---|---|
 //! | which machines are there, and how does one get one? | [`machines`], [`Machine::load`] |
-//! | what may stand in a file? | [`keys`], [`sheet`], [`figure`] |
+//! | what may stand in a file? | [`keys`], [`range`], [`sheet`], [`figure`] |
 //! | where does a figure come from? | [`Machine::describe`] |
 //! | where is a CPU, and how far is it from another? | [`topology`] |
 
@@ -17,6 +17,8 @@ pub mod describe;
 mod error;
 pub mod figure;
 pub mod keys;
+mod plain;
+pub mod range;
 pub mod sheet;
 pub mod topology;
 
@@ -174,72 +176,4 @@ pub struct Scheduler {
     pub balance_ns: f64,
     /// Whether kernel code is preempted (`CONFIG_PREEMPT`).
     pub preempts_kernel: bool,
-}
-
-impl Machine {
-    /// A plain machine of `cpus` cores in one socket, with round figures: for tests and examples.
-    #[must_use]
-    pub fn plain(cpus: u32) -> Self {
-        Self {
-            name: format!("plain-{cpus}"),
-            about: "one socket, round figures".to_owned(),
-            ghz: 2.0,
-            shape: Shape {
-                sockets: 1,
-                caches: 1,
-                cores: cpus,
-                threads: 1,
-                hops: vec![vec![0]],
-                usable: cpus,
-            },
-            memory: Memory {
-                hit_ns: 2.0,
-                rmw_ns: 10.0,
-                shared_ns: 20.0,
-                shared_busy_ns: 4.0,
-                near_ns: 50.0,
-                socket_ns: 50.0,
-                hop_ns: vec![120.0],
-                dram_ns: 90.0,
-                invalidate_ns: 10.0,
-                serial: 0.7,
-                nearness: 2.0,
-                spread: 0.0,
-            },
-            cpu: Cpu {
-                pause_ns: 20.0,
-                step_ns: 1.0,
-                window_ns: 50.0,
-                work_ns: 2.0,
-                fence_ns: 10.0,
-                smt: 0.6,
-            },
-            kernel: Kernel {
-                syscall_ns: 100.0,
-                futex_ns: 100.0,
-                futex_buckets: 1024,
-                wake_ns: 800.0,
-                kick_ns: 300.0,
-                idle_exit_ns: 2_000.0,
-                deep_idle: None,
-                switch_ns: 1_200.0,
-                clock_ns: 20.0,
-                cpu_clock_ns: 150.0,
-                membarrier_ns: 200.0,
-                interrupt_ns: 500.0,
-                timer_slack_ns: 50_000.0,
-                migrate_ns: [1_000.0, 3_000.0],
-                spread: 0.0,
-            },
-            scheduler: Scheduler {
-                latency_ns: 6_000_000.0,
-                min_slice_ns: 2_800_000.0,
-                wakeup_ns: Some(1_000_000.0),
-                sleeper_credit: 0.5,
-                tick_ns: 1_000_000.0,
-                balance_ns: 4_000_000.0,
-                preempts_kernel: true,
-            },
-        }
-    }
 }

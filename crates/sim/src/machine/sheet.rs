@@ -8,6 +8,7 @@ use toml::{Table, Value};
 use super::error::MachineError;
 use super::figure::{self, Figure};
 use super::keys::{KEYS, SHAPE, find, nearest};
+use super::range::CPUS;
 
 /// What stands at the top of a file, beside the tables.
 const TOP: [&str; 4] = ["name", "about", "notes", "based_on"];
@@ -122,12 +123,16 @@ impl Sheet {
                 }
                 (name, value) => {
                     let known = SHAPE.iter().map(|(name, _)| *name);
-                    let Some(key) = known.clone().find(|known| *known == name) else {
+                    let Some((key, meaning)) = SHAPE.iter().find(|(known, _)| *known == name) else {
                         return Err(self.unknown(&format!("shape.{name}"), name, known.chain(["source"])));
                     };
                     let count = value.as_integer().and_then(|count| u32::try_from(count).ok());
-                    let count = count.filter(|count| *count >= 1).ok_or_else(|| {
-                        self.bad(&format!("shape.{name}"), "has to be a whole number of at least 1")
+                    let count = count.filter(|count| CPUS.contains(count)).ok_or_else(|| {
+                        let (least, most) = (CPUS.start(), CPUS.end());
+                        let what = format!(
+                            "is {value}, but can only be a whole number from {least} to {most} ({meaning})"
+                        );
+                        self.bad(&format!("shape.{name}"), &what)
                     })?;
                     found.counts.insert(key, count);
                 }
