@@ -3,9 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use spinpark_platform::{AtomicU32 as _, Clock, Deadline, Ordering::Relaxed, Platform, Wait};
+use spinpark_platform::{AtomicPtr as _, AtomicU32 as _, Clock, Deadline, Ordering::Relaxed, Platform, Wait};
 use spinpark_sim::machine::Machine;
-use spinpark_sim::{AtomicU32, Outcome, Sim, Simulation, here};
+use spinpark_sim::{AtomicPtr, AtomicU32, Outcome, Sim, Simulation, here};
 
 /// A word on a cache line of its own.
 #[repr(align(128))]
@@ -228,6 +228,56 @@ fn work_after_an_atomic_operation_is_done_meanwhile() {
     // All that it can hold is done; the operation on the line itself comes after. The core has asked for the line 1 ns before
     // `step` begins (and its first instructions), as nothing before was in the way.
     about(took, near - 1.0 + rmw + 120.0 - 30.0);
+}
+
+/// A core goes on as it thinks that an exchange will end. At first it thinks that it will fail; a swap fails if it finds anything.
+#[test]
+fn work_after_an_exchange_is_done_meanwhile_if_the_guess_is_right() {
+    let mut machine = Machine::plain(2);
+    machine.cpu.window_ns = 30.0;
+    let (near, rmw) = (machine.memory.near_ns, machine.memory.rmw_ns);
+    // The line holds 1.
+    let fails = |word: &AtomicU32| assert_eq!(word.compare_exchange(5, 6, Relaxed, Relaxed), Err(1));
+    let succeeds = |word: &AtomicU32| assert_eq!(word.compare_exchange(1, 2, Relaxed, Relaxed), Ok(1));
+    let finds_some = |word: &AtomicU32| assert_eq!(word.swap(2, Relaxed), 1);
+    let cases: [(fn(&AtomicU32), f64); 3] = [(fails, 30.0), (succeeds, 0.0), (finds_some, 30.0)];
+    for (exchange, meanwhile) in cases {
+        let took = after_writes(&machine, 1, move |lines| {
+            exchange(&lines[0].0);
+            here::compute(100);
+        });
+        about(took, near - 1.0 + rmw + 100.0 - meanwhile);
+    }
+}
+
+/// An exchange of a pointer is guessed as one of a number is: null is what 0 is there.
+#[test]
+fn pointers_are_guessed_too() {
+    let mut machine = Machine::plain(2);
+    machine.cpu.window_ns = 30.0;
+    let mut end = 0_u32;
+    let some: *mut u32 = &raw mut end;
+    let took = |first: *mut u32, exchange: fn(&AtomicPtr<u32>, *mut u32)| {
+        let pointer = Rc::new((AtomicPtr::new(std::ptr::null_mut()), [0_u64; 16]));
+        let written = Rc::clone(&pointer);
+        let write = move || written.0.store(first, Relaxed);
+        let step = move || {
+            exchange(&pointer.0, first);
+            here::compute(100);
+        };
+        times(&machine, vec![(0, Box::new(write)), (1, Box::new(step))])[1]
+    };
+    let swap =
+        |pointer: &AtomicPtr<u32>, first| assert_eq!(pointer.swap(std::ptr::null_mut(), Relaxed), first);
+    about(took(std::ptr::null_mut(), swap) - took(some, swap), 30.0);
+    let succeeds = |pointer: &AtomicPtr<u32>, first: *mut u32| {
+        assert_eq!(pointer.compare_exchange(first, std::ptr::null_mut(), Relaxed, Relaxed), Ok(first));
+    };
+    let fails = |pointer: &AtomicPtr<u32>, first: *mut u32| {
+        let other = first.wrapping_add(1);
+        assert_eq!(pointer.compare_exchange(other, std::ptr::null_mut(), Relaxed, Relaxed), Err(first));
+    };
+    about(took(some, succeeds) - took(some, fails), 30.0);
 }
 
 #[test]

@@ -27,7 +27,7 @@ use line::{Line, Move, Request};
 pub(crate) use watch::Watch;
 
 /// Bytes of a cache line.
-const LINE_BYTES: usize = 64;
+pub(crate) const LINE_BYTES: usize = 64;
 
 /// What is done to a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -89,6 +89,10 @@ impl seam::AtomicU32 for AtomicU32 {
         self.update(|word| {
             crate::check::note_order(self.address(), value as usize);
             let old = word.swap(value, Relaxed);
+            // A swap never fails, but its caller branches on what it found, which is not known here. 0 against all else stands
+            // for that: it is a free lock (test-and-set, 2003), an empty queue of spinners, a waiter who is awake. Where it is
+            // something else, two ways count as one, and the guess is right more often than a core's would be: the counter of
+            // 2.6.34's mutex (0: held, 1: free, less: waiters), and releases, which never find 0.
             branches(self.address(), old == 0);
             old
         })
@@ -170,6 +174,8 @@ impl<T> seam::AtomicPtr<T> for AtomicPtr<T> {
         self.touch(Access::Update);
         crate::check::note_order(self.address(), value.addr());
         let old = self.0.swap(value, Relaxed);
+        // As with numbers: null is an empty queue.
+        branches(self.address(), old.is_null());
         note(|| Did::Pointer(self.address(), Some(old.addr()), value.addr()));
         old
     }
