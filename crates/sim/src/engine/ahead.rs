@@ -199,7 +199,7 @@ mod tests {
         simulated(|| {
             let words = || (0x1000..0x1040).step_by(4);
             // The even ones succeed, the others fail.
-            let succeeds = |word: usize| word % 8 == 0;
+            let succeeds = |word: usize| word.is_multiple_of(8);
             for _ in 0..3 {
                 words().for_each(|word| {
                     left(word, succeeds(word));

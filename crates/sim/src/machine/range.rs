@@ -109,7 +109,6 @@ fn is_whole_enough(kind: Kind, number: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::keys::find;
-    use super::*;
 
     #[test]
     fn ranges_in_words() {
