@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use insta::assert_snapshot;
 use spinpark_bench::report::Style;
-use spinpark_bench::report::sim::{html, json, run, sweep, tables};
+use spinpark_bench::report::sim::{html, json, list, machine, run, sweep, tables};
 use spinpark_bench::simulate::limit::Limit;
 use spinpark_bench::simulate::summary::{Fairness, Shares, Spread, Summary};
 use spinpark_bench::simulate::sweep::{Cell, Ranked};
 use spinpark_sim::Counts;
 use spinpark_sim::documents::{Bins, Bound, Figure, Table, Unit};
+use spinpark_sim::machine::{Machine, machines};
 use spinpark_sim::workload::{Histogram, InTime, Place};
 
 fn histogram(values: &[(u64, u64)]) -> Histogram {
@@ -165,6 +166,84 @@ fn fits(text: &str) {
     }
 }
 
+/// A terminal of 80 columns.
+const NARROW: Style = Style { width: 80, ..Style::PLAIN };
+
+fn fits_narrow(text: &str) {
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80, "{line}\n{text}");
+    }
+}
+
+/// The widest that there is: places with long names, and numbers of six digits and more.
+#[test]
+fn a_run_on_80_columns() {
+    let mut summary = summary("classic-mtx-profiled-no-add", 4096, [3e6, 3.1e6, 3.2e6]);
+    let mut widest = summary.places[0].clone();
+    widest.name = String::from("mmap_sem (read)");
+    widest.locks = 1024;
+    widest.acquisitions = 123_456_789;
+    widest.most_passed = 123_456_789;
+    widest.waits = histogram(&[(700, 1), (900_000_000_000, 30_000)]);
+    summary.places.push(widest);
+    let text = run::render(&summary, NARROW);
+    fits_narrow(&text);
+    assert!(text.contains("1024 × mmap_sem (read)") && text.contains("123,456,789"), "{text}");
+    assert_snapshot!(text);
+}
+
+#[test]
+fn a_sweep_on_80_columns() {
+    let mut cells: Vec<Cell> =
+        (0..12).map(|bit| cell(1 << bit, [[1e6, 2e6, 3e6], [4e6, 5e6, 6e6]])).collect();
+    for cell in &mut cells {
+        cell.machine = String::from("/a/long/path/of/a/machine/that/somebody/has/measured/mine.toml");
+        cell.locks[0].summary.lock = String::from("classic-mtx-profiled-no-add");
+        cell.locks[0].summary.places[0].longest_wait_ns = 9e9;
+    }
+    let text = sweep::render(&cells, true, NARROW);
+    fits_narrow(&text);
+    // A table is in several parts, each with all names, of which none is broken.
+    let rows = |name: &str| text.lines().filter(|line| line.starts_with(&format!(" {name} "))).count();
+    assert_eq!(rows("classic-mtx-profiled-no-add"), rows("classic-mutex-2.6.34"));
+    assert!(rows("classic-mutex-2.6.34") > 6, "{text}");
+    assert!(text.contains(" 2.00 M▼!") && text.contains("2048*"), "{text}");
+}
+
+#[test]
+fn tables_on_80_columns() {
+    let mut documents = documents();
+    let widest = &mut documents[0].1.figures[0];
+    widest.name = String::from("40 threads: a mutex, with all of the series");
+    widest.published = Some(0.31);
+    let mut text: String =
+        documents.iter().map(|(name, table)| tables::render(name, table, NARROW) + "\n").collect();
+    text += &tables::verdict(&documents, NARROW).unwrap();
+    fits_narrow(&text);
+    assert_snapshot!(text);
+}
+
+#[test]
+fn machines_on_80_columns() {
+    for name in machines().into_iter().chain(["plain-8", "big-512:64"]) {
+        let description = Machine::describe(name).unwrap();
+        let text = machine::render(&description, NARROW);
+        fits_narrow(&text);
+        for figure in &description.figures {
+            assert!(text.contains(&format!("{}: {}\n", figure.key, figure.value)), "{name}, {}", figure.key);
+        }
+    }
+    fits_narrow(&list::render(NARROW));
+    // One terminal is as good as another from 80 columns on.
+    for width in 80..160 {
+        let style = Style { width, ..Style::PLAIN };
+        let texts = [list::render(style), machine::render(&Machine::describe("this-2").unwrap(), style)];
+        for line in texts.iter().flat_map(|text| text.lines()) {
+            assert!(line.chars().count() <= width.into(), "{width}: {line}");
+        }
+    }
+}
+
 #[test]
 fn a_run() {
     let text = run::render(&summary("spinpark", 40, [3e6, 3.1e6, 3.2e6]), Style::PLAIN);
@@ -262,7 +341,7 @@ fn tables_of_documents() {
     let documents = documents();
     let mut text: String =
         documents.iter().map(|(name, table)| tables::render(name, table, Style::PLAIN) + "\n").collect();
-    text += &tables::verdict(&documents).unwrap();
+    text += &tables::verdict(&documents, Style::PLAIN).unwrap();
     fits(&text);
     assert!(tables::is_missed(&documents) && !tables::is_missed(&documents[1..]));
     assert_snapshot!(text);

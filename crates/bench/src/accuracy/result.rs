@@ -121,24 +121,37 @@ impl Summary {
     }
 }
 
-/// One row for each case.
+/// The columns.
+const HEADER: [&str; 7] = ["shape", "threads", "CPUs", "lock", "measured /s", "simulated /s", "error"];
+
+/// One row for each case. Where it is narrow, a table for each shape.
 #[must_use]
 pub fn render(all: &[Compared], style: Style) -> String {
-    let header = ["shape", "threads", "CPUs", "lock", "measured /s", "simulated /s", "error"];
-    let mut rows = table(style, &header);
-    for one in all {
-        let Case { shape, threads, cpus, lock, .. } = &one.case;
-        rows.add_row([
-            shape.clone(),
-            threads.to_string(),
-            cpus.to_string(),
-            lock.clone(),
-            units::number(one.measured().round()),
-            units::number(one.predicted().round()),
-            format!("{:+.0} %", 100.0 * one.error()),
-        ]);
+    if !style.is_narrow() {
+        let mut rows = table(style, &HEADER);
+        rows.add_rows(all.iter().map(row));
+        return text(&rows);
     }
-    text(&rows)
+    let of_shape = |these: &[Compared]| {
+        let mut rows = table(style, &HEADER[1..]);
+        rows.add_rows(these.iter().map(|one| row(one).into_iter().skip(1)));
+        let shape = these.first().map_or("", |one| &one.case.shape);
+        format!("{shape}\n{}", text(&rows))
+    };
+    all.chunk_by(|a, b| a.case.shape == b.case.shape).map(of_shape).collect()
+}
+
+fn row(one: &Compared) -> [String; 7] {
+    let Case { shape, threads, cpus, lock, .. } = &one.case;
+    [
+        shape.clone(),
+        threads.to_string(),
+        cpus.to_string(),
+        lock.clone(),
+        units::number(one.measured().round()),
+        units::number(one.predicted().round()),
+        format!("{:+.0} %", 100.0 * one.error()),
+    ]
 }
 
 #[cfg(test)]
@@ -189,5 +202,16 @@ mod tests {
         let shown = render(&[compared(&[1_000_000.0], &[800_000.0])], Style { color: false, width: 100 });
         assert!(shown.contains("1,000,000") && shown.contains("-20 %"), "{shown}");
         assert_eq!(Summary::of(&[compared(&[1.0], &[1.3])]).beyond, 0);
+    }
+
+    #[test]
+    fn a_narrow_table() {
+        let mut all = [compared(&[100_000_000.0], &[80_000_000.0]), compared(&[1.0], &[2.0])];
+        all[0].case.lock = "classic-condvar-wake-op".to_owned();
+        all[0].case.shape = "condvar-ping-pong".to_owned();
+        let shown = render(&all, Style { width: 80, ..Style::PLAIN });
+        assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+        assert!(shown.starts_with("condvar-ping-pong\n") && shown.contains("\nmedium\n"), "{shown}");
+        assert!(shown.contains("classic-condvar-wake-op") && shown.contains("100,000,000"), "{shown}");
     }
 }

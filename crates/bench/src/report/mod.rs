@@ -43,6 +43,30 @@ impl Style {
         Self { color: stdout.is_terminal() && !refused, width: columns.max(WIDTH) }
     }
 
+    /// The same, but as wide as the terminal, or as `COLUMNS` says if it is none, from 80 to 160 columns: for reports that are
+    /// made for narrow ones, too.
+    #[must_use]
+    pub fn of_terminal() -> Self {
+        let named = || env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(0);
+        let size = rustix::termios::tcgetwinsize(std::io::stdout());
+        let width = match size.map_or_else(|_| named(), |size| size.ws_col) {
+            0 => WIDTH,
+            columns => columns.clamp(80, 160),
+        };
+        Self { width, ..Self::of_stdout() }
+    }
+
+    /// Less wide than what everything fits into.
+    pub(crate) fn is_narrow(self) -> bool {
+        self.width < WIDTH
+    }
+
+    /// As [`wrap`], and no line is longer than a table may be.
+    #[must_use]
+    pub fn wrap(self, text: &str, indent: usize) -> String {
+        spinpark_show::text::wrap(text, self.width.min(WIDTH).into(), indent)
+    }
+
     /// No colours.
     pub const PLAIN: Self = Self { color: false, width: WIDTH };
 
@@ -79,21 +103,42 @@ pub(crate) fn table(style: Style, header: &[&str]) -> Table {
     table
 }
 
-/// A table as text, without blanks at line ends. Where it is narrow, headers and sentences are broken, at blanks; names and
-/// numbers are not.
+/// How a table is made narrower, step by step: the blanks of each column, and what is longer may be broken at blanks.
+const STEPS: [(u16, usize); 3] = [(2, 24), (1, 24), (1, 12)];
+
+/// A table as text, without blanks at line ends. Where it is narrow, headers and sentences are broken, at blanks, then columns
+/// move together, then shorter names are broken; numbers are not, as long as it fits.
 pub(crate) fn text(table: &Table) -> String {
     let mut table = table.clone();
-    let room = table.width().map_or(usize::MAX, usize::from);
-    let fits = |widths: &[usize]| widths.iter().sum::<usize>() + widths.len() < room;
-    if fits(&natural_widths(&table)) {
+    if is_wide_enough(&table, &natural_widths(&table)) {
         table.set_content_arrangement(ContentArrangement::Disabled);
-    }
-    let widths = least_widths(&table);
-    let is_wide_enough = fits(&widths);
-    for (column, width) in table.column_iter_mut().zip(widths).filter(|_| is_wide_enough) {
-        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width as u16)));
+    } else if let Some((blanks, widths)) = STEPS
+        .iter()
+        .map(|&(blanks, long)| (blanks, least_widths(&table, blanks.into(), long)))
+        .find(|(_, widths)| is_wide_enough(&table, widths))
+    {
+        for (column, width) in table.column_iter_mut().zip(widths) {
+            column.set_padding((1, blanks - 1));
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width as u16)));
+        }
     }
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+/// Whether columns of these widths have room.
+fn is_wide_enough(table: &Table, widths: &[usize]) -> bool {
+    let room = table.width().map_or(usize::MAX, usize::from);
+    widths.iter().sum::<usize>() + widths.len() < room
+}
+
+/// Whether nothing has to be broken.
+fn fits(table: &Table) -> bool {
+    is_wide_enough(table, &natural_widths(table))
+}
+
+/// Characters of the longest line.
+fn length(text: &str) -> usize {
+    text.lines().map(|line| line.chars().count()).max().unwrap_or_default()
 }
 
 /// The width of each column with its two blanks, if nothing is broken.
@@ -101,7 +146,7 @@ fn natural_widths(table: &Table) -> Vec<usize> {
     let mut widths: Vec<usize> = Vec::new();
     for row in table.header().into_iter().chain(table.row_iter()) {
         for (index, cell) in row.cell_iter().enumerate() {
-            let width = cell.content().chars().count() + 2;
+            let width = length(&cell.content()) + 2;
             match widths.get_mut(index) {
                 Some(widest) => *widest = width.max(*widest),
                 None => widths.push(width),
@@ -111,10 +156,8 @@ fn natural_widths(table: &Table) -> Vec<usize> {
     widths
 }
 
-/// The least width of each column with its two blanks.
-fn least_widths(table: &Table) -> Vec<usize> {
-    /// What is longer may be broken at blanks.
-    const LONG: usize = 24;
+/// The least width of each column with its blanks, if what is longer than `long` may be broken.
+fn least_widths(table: &Table, blanks: usize, long: usize) -> Vec<usize> {
     let word =
         |text: &str| text.split_whitespace().map(|word| word.chars().count()).max().unwrap_or_default();
     let header = table.header().into_iter().flat_map(|row| row.cell_iter().map(|cell| word(&cell.content())));
@@ -122,11 +165,12 @@ fn least_widths(table: &Table) -> Vec<usize> {
     for row in table.row_iter() {
         for (width, cell) in widths.iter_mut().zip(row.cell_iter()) {
             let content = cell.content();
-            let length = content.chars().count();
-            *width = (*width).max(if length > LONG { word(&content) } else { length });
+            let lines =
+                content.lines().map(|line| if length(line) > long { word(line) } else { length(line) });
+            *width = lines.fold(*width, usize::max);
         }
     }
-    widths.into_iter().map(|width| width + 2).collect()
+    widths.into_iter().map(|width| width + blanks).collect()
 }
 
 /// Breaks `text` at blanks so that no line is longer than [`WIDTH`]; further lines are indented.

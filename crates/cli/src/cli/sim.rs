@@ -36,13 +36,14 @@ const MACHINE_EXAMPLES: &str = "\
 Examples:
   spinpark sim machine nehalem-ex-64
   spinpark sim machine ./mine.toml                   a file of your own: docs/machines.md describes it
-  spinpark sim machine big-512 --json";
+  spinpark sim machine plain-8                       8 cores in round figures
+  spinpark sim machine big-512:64 --json             the first 64 of its CPUs";
 
 /// Show a machine: every figure, and where it comes from
 #[derive(Debug, Args)]
 #[command(after_help = MACHINE_EXAMPLES)]
 pub(crate) struct ShowMachine {
-    /// A machine of `spinpark sim list`, or a file
+    /// A machine of `spinpark sim list`, a file, or plain-N; NAME:N is its first N CPUs
     #[arg(value_name = "NAME|FILE")]
     pub(crate) machine: String,
 
@@ -170,7 +171,12 @@ const TABLES_EXAMPLES: &str = "\
 Examples:
   spinpark sim tables --quick                        all tables, a first look
   spinpark sim tables 001                            all of document 001
+  spinpark sim tables 001 002 003 004                those of the documents, without ours
+  spinpark sim tables ours-64                        our mutex beside the classics: about 10 minutes on 2 CPUs
   spinpark sim tables 003-signal --html tables.html --json tables.json
+
+A table takes seconds with --quick, minutes without; ours-512 more than 20. Ctrl-C ends it: tables that are done are
+printed and written, the one under way is not.
 
 Exits with 1 if a bound is missed; the missed ones are listed at the end. With --quick, bounds may be missed by chance.";
 

@@ -13,8 +13,8 @@ use spinpark_bench::calibrate::{Calibration, Cpus, Trouble, sheet};
 use spinpark_bench::environment::Environment;
 use spinpark_bench::failure::RunError;
 use spinpark_bench::locks::definitions::Definitions;
+use spinpark_bench::report::Style;
 use spinpark_bench::report::json::Output;
-use spinpark_bench::report::{Style, wrap};
 use spinpark_bench::simulate::sim::machine::Machine;
 use spinpark_bench::simulate::sim::stop;
 use spinpark_bench::simulate::sim::workload::SettingError;
@@ -107,12 +107,13 @@ pub(crate) fn run(native: &Native) -> anyhow::Result<ExitCode> {
         .map(|(case, (native, simulated))| Compared { case, native, simulated })
         .collect();
     let (summary, further) = Summary::both(&compared);
-    say.line(format_args!("\n{}", accuracy::result::render(&compared, Style::of_stdout())));
-    say.line(wrap(&format!("{}, as many threads as CPUs: {}", machine.name, summary.words()), 2));
+    let style = Style::of_terminal();
+    say.line(format_args!("\n{}", accuracy::result::render(&compared, style)));
+    say.line(style.wrap(&format!("{}, as many threads as CPUs: {}", machine.name, summary.words()), 2));
     if further.cases > 0 {
-        say.line(wrap(&format!("more threads than CPUs, without a bound: {}", further.figures()), 2));
+        say.line(style.wrap(&format!("more threads than CPUs, without a bound: {}", further.figures()), 2));
     }
-    say.line(wrap(&session.environment.line(), 2));
+    say.line(style.wrap(&session.environment.line(), 2));
     if let Some(json) = json {
         json.write_compact(&Document {
             format: "spinpark sim native",

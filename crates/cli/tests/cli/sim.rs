@@ -151,6 +151,51 @@ fn what_there_is() {
     assert_eq!(json(&described.stdout)["cpus"], 4);
 }
 
+/// On a terminal of 80 columns, or where `COLUMNS` says so, nothing is longer.
+#[test]
+fn lines_of_80_columns() {
+    let narrow = |args: &[&str]| {
+        let said = said(spinpark(["sim"]).args(args).env("COLUMNS", "80"));
+        for line in said.stdout.lines().chain(said.stderr.lines()) {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+        said
+    };
+    narrow(&["list"]).succeeds(&["westmere-ex-40", "NAME:N"]);
+    narrow(&["machine", "this-2"]).succeeds(&["memory.near: ", "source: "]);
+    let short = ["--machine", "westmere-12", "--for", "300us", "--repeat", "2"];
+    let run = ["run", "--lock", "classic-rwsem-full", "--workload", "mmap-touched", "--threads", "12"];
+    narrow(&[&run[..], &short].concat()).succeeds(&["mmap_sem (read)", "hold: mean"]);
+    let sweep = ["sweep", "--lock", "spinpark,classic-mutex-nospin", "--details"];
+    narrow(&[&sweep[..], &short].concat()).succeeds(&["more threads than CPUs"]);
+}
+
+/// Whatever is simulated can be looked at.
+#[test]
+fn machines_are_shown_as_they_are_simulated() {
+    let shown = |name: &str| said(&mut spinpark(["sim", "machine", name]));
+    shown("plain-8").succeeds(&[
+        "plain-8: one socket, round figures",
+        "8 CPUs: 1 socket × 8 cores",
+        "memory.near",
+    ]);
+    shown("big-512:64").succeeds(&["big-512:64: ", "64 CPUs: ", "of which the first 64 CPUs are used"]);
+    for (name, words) in [
+        ("plain-x", "write plain-N, with a number of cores from 1 to 1024, as in plain-8"),
+        ("plain-5000", "from 1 to 1024"),
+        ("big-512:513", "512 CPUs at most: big-512:512"),
+        ("./none.toml", "or a machine by its name: this-2, up, core2-4"),
+    ] {
+        shown(name).fails(2, &[words]);
+        said(&mut spinpark(["sim", "run", "--machine", name])).fails(2, &[words]);
+    }
+    let file = tempfile::NamedTempFile::with_suffix(".toml").unwrap();
+    let text = "name = \"mine\"\nabout = \"mine\"\nbased_on = \"this-2\"\n[memory]\ndram = { ms = 3, source = \"s\" }\n";
+    fs::write(file.path(), text).unwrap();
+    let path = file.path().to_str().unwrap();
+    shown(path).fails(2, &[path, "`memory.dram` is 3 ms, but can only be from 0 ns to 1 ms"]);
+}
+
 #[test]
 fn what_cannot_be_done() {
     let run = |args: &[&str], words: &[&str]| said(spinpark(["sim", "run"]).args(args)).fails(2, words);

@@ -8,6 +8,7 @@ use spinpark_sim::documents::{Bins, Table};
 
 use super::sweep::{Grid, What, grids, legend, plots};
 use super::tables;
+use crate::report::Style;
 use crate::simulate::sweep::Cell;
 
 #[derive(Serialize)]
@@ -68,7 +69,7 @@ pub fn sweep(command: &str, end: &str, cells: &[Cell]) -> Result<String, Error> 
             sections[number].tables.push(of_grid(grid, what));
         }
     }
-    let sentences = legend(cells).lines().map(str::to_owned).collect();
+    let sentences = legend(cells);
     render(Page { title: "Locks on simulated machines", command, end, sentences, sections })
 }
 
@@ -135,10 +136,14 @@ pub fn tables(command: &str, end: &str, made: &[(String, Table)]) -> Result<Stri
             title: tables::heading(name, table),
             plot: None,
             tables: std::iter::once(figures).chain(table.distributions.iter().map(of_bins)).collect(),
-            sentences: tables::sentences(table),
+            sentences: tables::error(table)
+                .map(str::to_owned)
+                .into_iter()
+                .chain(tables::sentences(table))
+                .collect(),
         }
     };
-    let sentences = tables::verdict(made);
+    let sentences = tables::verdict(made, Style::PLAIN);
     let sentences =
         sentences.iter().flat_map(|text| text.lines()).map(|line| line.trim().to_owned()).collect();
     let sections = made.iter().map(section).collect();

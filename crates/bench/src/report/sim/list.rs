@@ -11,8 +11,9 @@ use crate::report::{Style, table, text};
 #[must_use]
 pub fn render(style: Style) -> String {
     let mut out = all_machines(style);
-    out +=
-        "`plain-N` is a machine of N cores in round figures; NAME:N uses the first N CPUs of a machine.\n\n";
+    let others =
+        "`plain-N` is a machine of N cores in round figures; NAME:N uses the first N CPUs of a machine.";
+    out += &(style.wrap(others, 0) + "\n\n");
     out += &all_locks(style);
     out += "\n";
     out += &all_workloads(style);

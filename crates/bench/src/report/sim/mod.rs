@@ -10,7 +10,29 @@ pub mod tables;
 
 use spinpark_sim::documents::Unit;
 
+use super::{Style, length};
 use crate::units;
+
+/// What bars are made of.
+const BAR: &str = "█";
+
+/// How much room bars have beside these columns, of which those of bars are empty in `header`.
+fn bar_room<'a>(style: Style, header: &[&str], rows: impl Iterator<Item = &'a [String]> + Clone) -> usize {
+    let (mut texts, mut bars) = (0, 0);
+    let mut column = 0;
+    for title in header {
+        // Two blanks, and what parts columns.
+        texts += 3;
+        if title.is_empty() {
+            bars += 1;
+            continue;
+        }
+        let cells = rows.clone().map(|row| length(&row[column]));
+        texts += cells.fold(length(title), usize::max);
+        column += 1;
+    }
+    (usize::from(style.width).saturating_sub(texts + 1) / bars.max(1)).max(4)
+}
 
 /// A time in nanoseconds.
 fn ns(value: f64) -> String {

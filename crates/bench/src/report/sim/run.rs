@@ -5,8 +5,8 @@ use std::fmt::Write;
 use spinpark_platform::Event;
 use spinpark_sim::workload::{Histogram, Place};
 
-use super::{ns, rate, share};
-use crate::report::{Style, table, text, wrap};
+use super::{BAR, bar_room, ns, rate, share};
+use crate::report::{Style, fits, table, text};
 use crate::simulate::limit::Limit;
 use crate::simulate::summary::Summary;
 use crate::units::number;
@@ -14,7 +14,7 @@ use crate::units::number;
 /// Everything about it.
 #[must_use]
 pub fn render(summary: &Summary, style: Style) -> String {
-    let mut out = wrap(&sentence(&Limit::of(summary)), 0) + "\n\n";
+    let mut out = style.wrap(&sentence(&Limit::of(summary)), 0) + "\n\n";
     out += &figures(summary, style);
     out += &places(summary, style);
     out += &outcomes(summary, style);
@@ -150,10 +150,9 @@ fn figures(summary: &Summary, style: Style) -> String {
     ];
     let mut lines = String::new();
     for (name, value) in rows {
-        let line = wrap(&format!("{name:19}{value}"), 19);
+        let line = style.wrap(&format!("{name:19}{value}"), 19);
         let _ = writeln!(lines, "{line}");
     }
-    let _ = style; // nothing here has a colour
     lines + "\n"
 }
 
@@ -161,37 +160,48 @@ fn places(summary: &Summary, style: Style) -> String {
     if summary.places.is_empty() {
         return String::from("No lock was used.\n");
     }
-    let header = [
-        "place",
-        "acquired",
-        "contended",
-        "waits: total",
-        "mean",
-        "longest",
-        "passed",
-        "hold: mean",
-        "longest",
-    ];
-    let mut rows = table(style, &header);
-    for place in &summary.places {
-        let acquisitions = place.acquisitions.max(1) as f64;
-        let name =
-            if place.locks > 1 { format!("{} × {}", place.locks, place.name) } else { place.name.clone() };
-        rows.add_row([
-            name,
-            number(place.acquisitions as f64),
-            share(place.contended as f64 / acquisitions),
-            ns(place.wait_ns),
-            ns(place.wait_ns / acquisitions),
-            ns(place.longest_wait_ns),
-            number(place.most_passed as f64),
-            ns(place.hold_ns / acquisitions),
-            ns(place.longest_hold_ns),
-        ]);
-    }
+    let rows: Vec<_> = summary.places.iter().map(row).collect();
+    let all = columns(&rows, 0..HEADER.len(), style);
+    let tables = if fits(&all) {
+        text(&all)
+    } else {
+        // Waits, and below them what is left.
+        text(&columns(&rows, 0..6, style)) + &text(&columns(&rows, 6..HEADER.len(), style))
+    };
     let explanation =
-        "passed: the most acquisitions by others during one wait. Waits and holds of all seeds together.\n\n";
-    text(&rows) + explanation
+        "passed: the most acquisitions by others during one wait. Waits and holds of all seeds together.";
+    format!("{tables}{}\n\n", style.wrap(explanation, 2))
+}
+
+/// What is said of a place.
+const HEADER: [&str; 9] =
+    ["place", "acquired", "contended", "waits: total", "mean", "longest", "passed", "hold: mean", "longest"];
+
+fn row(place: &Place) -> [String; 9] {
+    let acquisitions = place.acquisitions.max(1) as f64;
+    let name =
+        if place.locks > 1 { format!("{} × {}", place.locks, place.name) } else { place.name.clone() };
+    [
+        name,
+        number(place.acquisitions as f64),
+        share(place.contended as f64 / acquisitions),
+        ns(place.wait_ns),
+        ns(place.wait_ns / acquisitions),
+        ns(place.longest_wait_ns),
+        number(place.most_passed as f64),
+        ns(place.hold_ns / acquisitions),
+        ns(place.longest_hold_ns),
+    ]
+}
+
+/// Some of the columns, beside the name.
+fn columns(rows: &[[String; 9]], which: std::ops::Range<usize>, style: Style) -> comfy_table::Table {
+    let which = || std::iter::once(0).chain(which.clone().skip_while(|&column| column == 0));
+    let mut all = table(style, &which().map(|column| HEADER[column]).collect::<Vec<_>>());
+    for row in rows {
+        all.add_row(which().map(|column| &row[column]));
+    }
+    all
 }
 
 /// What becomes of acquisitions that find the lock taken, in the words of tables.
@@ -228,7 +238,7 @@ fn outcomes(summary: &Summary, style: Style) -> String {
 
 /// The waits of contended acquisitions by powers of two, in cycles, as document 001 has them.
 fn histogram(place: &Place, ghz: f64, style: Style) -> String {
-    const BAR: f64 = 40.0;
+    const MOST: usize = 40;
     let waits: &Histogram = &place.waits;
     let bins = waits.bins();
     let (Some(first), Some(last)) =
@@ -238,21 +248,26 @@ fn histogram(place: &Place, ghz: f64, style: Style) -> String {
     };
     let most = bins.iter().copied().max().unwrap_or_default().max(1);
     let title = format!("waits for {}", place.name);
-    let mut rows = table(style, &[&title, "below", "waits", "part", ""]);
-    if let Some(column) = rows.column_mut(4) {
-        column.set_cell_alignment(comfy_table::CellAlignment::Left);
-    }
-    for (bin, &count) in bins.iter().enumerate().take(last + 1).skip(first) {
-        // A bin with anything in it has a mark.
-        let length = (count as f64 / most as f64 * BAR).round().max(f64::from(count > 0)) as usize;
+    let row = |bin: usize, count: u64| {
         let below = 2f64.powi(bin as i32);
-        rows.add_row([
+        [
             format!("2^{bin} cycles"),
             ns(below / ghz),
             number(count as f64),
             share(count as f64 / waits.total() as f64),
-            "█".repeat(length),
-        ]);
+        ]
+    };
+    let all: Vec<_> = (first..=last).map(|bin| (row(bin, bins[bin]), bins[bin])).collect();
+    let header = [&title, "below", "waits", "part", ""];
+    let longest = bar_room(style, &header, all.iter().map(|(row, _)| &row[..])).min(MOST) as f64;
+    let mut rows = table(style, &header);
+    if let Some(column) = rows.column_mut(4) {
+        column.set_cell_alignment(comfy_table::CellAlignment::Left);
+    }
+    for (row, count) in all {
+        // A bin with anything in it has a mark.
+        let length = (count as f64 / most as f64 * longest).round().max(f64::from(count > 0));
+        rows.add_row(row.into_iter().chain([BAR.repeat(length as usize)]));
     }
     text(&rows) + "\n"
 }

@@ -139,58 +139,59 @@ pub fn render(cells: &[Cell], is_detailed: bool, style: Style) -> String {
     let more = if is_detailed { &What::DETAILS[..] } else { &[] };
     for what in std::iter::once(&What::Throughput).chain(more) {
         for grid in grids(cells, *what) {
-            let _ = writeln!(out, "{}: {} by threads", grid.title, what.title());
+            let title = format!("{}: {} by threads", grid.title, what.title());
+            let _ = writeln!(out, "{}", style.wrap(&title, 2));
             out += &drawn(&grid, style);
         }
     }
     if !cells.is_empty() {
-        out += &legend(cells);
+        legend(cells).iter().for_each(|line| out += &(style.wrap(line, 2) + "\n"));
     }
     out
 }
 
-/// What the marks mean that there are, a line each.
+/// What the marks mean that there are.
 #[must_use]
-pub fn legend(cells: &[Cell]) -> String {
+pub fn legend(cells: &[Cell]) -> Vec<String> {
     let locks = || cells.iter().flat_map(|cell| &cell.locks);
-    let mut out = String::new();
+    let mut out: Vec<String> = Vec::new();
     if locks().any(|lock| lock.is_below) {
         let seeds = locks().map(|lock| lock.summary.seeds.len()).min().unwrap_or_default();
-        out += if seeds > 1 {
-            "▼ below the best lock by more than the seeds' spread: its best seed is worse than the best lock's\n  worst one.\n"
+        out.push(String::from(if seeds > 1 {
+            "▼ below the best lock by more than the seeds' spread: its best seed is worse than the best lock's worst one."
         } else {
-            "▼ below the best lock, by one seed only: --repeat says what is chance.\n"
-        };
+            "▼ below the best lock, by one seed only: --repeat says what is chance."
+        }));
     }
     if locks().any(|lock| lock.is_unfair()) {
-        out += "! unfair: Jain's index of the threads' operations is below 0.8, or a wait was as long as the run.\n";
+        let unfair = "! unfair: Jain's index of the threads' operations is below 0.8, or a wait was as long as the run.";
+        out.push(unfair.to_owned());
     }
     if let Some(lock) = locks().find(|lock| lock.waited_all_along()) {
         let longer = ns(lock.summary.for_ns as f64 * 10.0);
-        let _ = writeln!(
-            out,
-            "  Someone waited as long as the run: too short to judge fairness there. Try --for {}.",
+        out.push(format!(
+            "Someone waited as long as the run: too short to judge fairness there. Try --for {}.",
             longer.replace(' ', "").replace('µ', "u")
-        );
+        ));
     }
     if cells.iter().any(|cell| cell.threads > cell.cpus) {
-        out += "* more threads than CPUs.\n";
+        out.push(String::from("* more threads than CPUs."));
     }
     out
 }
 
 /// In several parts, if it is too wide.
 fn drawn(grid: &Grid, style: Style) -> String {
-    let first = grid.rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default().max(4) + 2;
+    // Each column has two blanks, and something that parts it from the next one.
+    let first = grid.rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default().max(4) + 3;
     let width = |column: usize| {
         let texts = grid.rows.iter().map(|(_, cells)| cells[column].text.chars().count());
-        texts.chain([grid.header[column].chars().count()]).max().unwrap_or_default() + 2
+        texts.chain([grid.header[column].chars().count()]).max().unwrap_or_default() + 3
     };
     let (mut out, mut left) = (String::new(), 0);
     while left < grid.header.len() {
         let (mut used, mut right) = (first, left);
-        while right < grid.header.len() && (right == left || used + width(right) <= usize::from(style.width))
-        {
+        while right < grid.header.len() && (right == left || used + width(right) < usize::from(style.width)) {
             used += width(right);
             right += 1;
         }

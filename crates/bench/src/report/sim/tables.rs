@@ -5,8 +5,8 @@ use std::fmt::Write;
 use comfy_table::CellAlignment;
 use spinpark_sim::documents::{Bins, Bound, Figure, Table, Unit};
 
-use super::figure;
-use crate::report::{Goodness, Style, table, text, wrap};
+use super::{BAR, bar_room, figure};
+use crate::report::{Goodness, Style, table, text};
 
 /// The columns.
 const HEADER: [&str; 8] = ["figure", "published", "simulated", "± seeds", "error", "effect", "must be", ""];
@@ -17,8 +17,12 @@ const NONE: &str = "–";
 /// A table as text.
 #[must_use]
 pub fn render(name: &str, made: &Table, style: Style) -> String {
-    let mut out = wrap(&heading(name, made), 2) + "\n";
-    let (header, cells) = shown(made);
+    let mut out = style.wrap(&heading(name, made), 2) + "\n";
+    let (mut header, cells) = shown(made);
+    let is_judged = made.figures.iter().any(|figure| figure.bound.is_some());
+    if style.is_narrow() && is_judged {
+        header.pop();
+    }
     let mut rows = table(style, &header);
     for (figure, mut cells) in made.figures.iter().zip(cells) {
         let goodness = match figure.holds() {
@@ -26,17 +30,25 @@ pub fn render(name: &str, made: &Table, style: Style) -> String {
             Some(false) => Goodness::Bad,
             None => Goodness::Neither,
         };
-        let verdict =
-            if made.figures.iter().any(|figure| figure.bound.is_some()) { cells.pop() } else { None };
+        let mut verdict = if is_judged { cells.pop() } else { None };
+        if style.is_narrow()
+            && let Some(verdict) = &mut verdict
+        {
+            // Below the bound, where there is no room beside it.
+            *verdict = format!("{}\n{verdict}", cells.pop().unwrap_or_default()).trim_end().to_owned();
+        }
         let verdict = verdict.map(|verdict| style.verdict(&verdict, goodness));
         rows.add_row(cells.into_iter().map(comfy_table::Cell::new).chain(verdict).collect::<Vec<_>>());
     }
     out += &text(&rows);
+    if let Some(error) = error(made) {
+        let _ = writeln!(out, "{}", style.wrap(error, 2));
+    }
     for bins in &made.distributions {
         let _ = write!(out, "\n{}", distribution(bins, style));
     }
     for sentence in sentences(made) {
-        let _ = writeln!(out, "{}", wrap(&sentence, 2));
+        let _ = writeln!(out, "{}", style.wrap(&sentence, 2));
     }
     out
 }
@@ -68,22 +80,28 @@ pub fn bins(of: &Bins) -> Vec<(String, f64, f64)> {
 
 /// A row for each bin, with two bars.
 fn distribution(of: &Bins, style: Style) -> String {
-    const BAR: f64 = 28.0;
+    const MOST: usize = 28;
     let bins = bins(of);
     let most = bins.iter().fold(0.0, |most, (_, theirs, ours)| f64::max(most, theirs.max(*ours)));
+    let header = [&of.name, "published", "", "simulated", ""];
+    let cells: Vec<_> = bins
+        .iter()
+        .map(|(bin, theirs, ours)| [bin.clone(), format!("{theirs:.1} %"), format!("{ours:.1} %")])
+        .collect();
+    let longest = bar_room(style, &header, cells.iter().map(|row| &row[..])).min(MOST) as f64;
     let bar = |part: f64| {
         // A bin with anything in it has a mark.
-        let length = (part / most * BAR).round().max(f64::from(part > 0.0));
-        "█".repeat(length as usize)
+        let length = (part / most * longest).round().max(f64::from(part > 0.0));
+        BAR.repeat(length as usize)
     };
-    let mut rows = table(style, &[&of.name, "published", "", "simulated", ""]);
+    let mut rows = table(style, &header);
     for column in [2, 4] {
         if let Some(column) = rows.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Left);
         }
     }
-    for (bin, theirs, ours) in bins {
-        rows.add_row([bin, format!("{theirs:.1} %"), bar(theirs), format!("{ours:.1} %"), bar(ours)]);
+    for ([bin, published, simulated], (_, theirs, ours)) in cells.into_iter().zip(bins) {
+        rows.add_row([bin, published, bar(theirs), simulated, bar(ours)]);
     }
     text(&rows)
 }
@@ -97,7 +115,14 @@ pub fn heading(name: &str, made: &Table) -> String {
     format!("{name}{document}: {} (on {})", made.title, made.machine)
 }
 
-/// What stands below a table.
+/// What the column "error" is, if there is one.
+#[must_use]
+pub fn error(made: &Table) -> Option<&'static str> {
+    let has_one = made.figures.iter().any(|figure| figure.relative_error().is_some());
+    has_one.then_some("error: simulated ÷ published − 1; a gain in % counts as a factor (+4 %: 1.04).")
+}
+
+/// What stands below a table and its distributions.
 #[must_use]
 pub fn sentences(made: &Table) -> Vec<String> {
     let star = made.figures.iter().any(|figure| figure.fitted);
@@ -147,7 +172,7 @@ fn in_words(bound: Bound, unit: Unit) -> String {
 
 /// How many bounds hold, and a line for each that does not. None: there are no bounds.
 #[must_use]
-pub fn verdict(tables: &[(String, Table)]) -> Option<String> {
+pub fn verdict(tables: &[(String, Table)], style: Style) -> Option<String> {
     let figures =
         || tables.iter().flat_map(|(name, table)| table.figures.iter().map(move |figure| (name, figure)));
     let bounds = figures().filter(|(_, figure)| figure.bound.is_some()).count();
@@ -165,7 +190,7 @@ pub fn verdict(tables: &[(String, Table)]) -> Option<String> {
         let [row, published, simulated, _, _, _, bound, _] = cells(of);
         let published = if published == NONE { String::new() } else { format!(", published {published}") };
         let line = format!("- {name}: {row}: {simulated}, must be {bound}{published}");
-        let _ = writeln!(out, "{}", wrap(&line, 2));
+        let _ = writeln!(out, "{}", style.wrap(&line, 2));
     }
     Some(out)
 }

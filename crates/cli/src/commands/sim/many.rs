@@ -59,10 +59,20 @@ struct State {
     lines: Lines,
 }
 
-/// Makes all runs, the longest first, since they decide when all is done.
-pub(super) fn run(settings: &[Setting]) -> Made {
+/// In which order they are made: the longest first, since they decide when all is done; of those that seem to be as long as
+/// each other the first seed of each lock first, since that says how long the others take.
+fn order(settings: &[Setting]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..settings.len()).collect();
-    order.sort_by(|&a, &b| weight(&settings[b]).total_cmp(&weight(&settings[a])));
+    order.sort_by(|&a, &b| {
+        let (a, b) = (&settings[a], &settings[b]);
+        weight(b).total_cmp(&weight(a)).then(a.seed.cmp(&b.seed))
+    });
+    order
+}
+
+/// Makes all runs.
+pub(super) fn run(settings: &[Setting]) -> Made {
+    let order = order(settings);
     let sorted: Vec<Setting> = order.iter().map(|&number| settings[number].clone()).collect();
     let state = Mutex::new(State {
         reports: vec![None; settings.len()],
@@ -124,20 +134,42 @@ fn show(progress: &Progress, state: &mut State, runs: usize, elapsed: f64) {
         return; // what ends now was given up
     }
     let count = format!("{}/{runs} runs", state.ended);
-    let Some(left) = state.estimate.left() else {
-        progress.at(0.0, count);
-        return;
+    let (part, time) = match state.estimate.left() {
+        Some(left) => (elapsed / (elapsed + left).max(1e-9), format!("{} left", about(left))),
+        None => (state.estimate.part(), String::from("time not known yet")),
     };
-    let words = format!("{count}, {} left", about(left));
+    let words = format!("{count}, {time}");
     if progress.is_hidden() && state.lines.is_due(elapsed) {
         eprintln!("{words}");
     }
-    progress.at(elapsed / (elapsed + left).max(1e-9), words);
+    progress.at(part, words);
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Lines;
+    use spinpark_bench::simulate::sim::machine::Machine;
+    use spinpark_bench::simulate::sim::workload::Setting;
+
+    use super::{Lines, order};
+
+    #[test]
+    fn long_runs_come_first_then_each_lock_once() {
+        let mut settings = Vec::new();
+        for threads in [1, 4] {
+            for lock in ["spinpark", "classic-tas"] {
+                for seed in [7, 8] {
+                    let setting = Setting::new(Machine::plain(4), lock, "long", threads);
+                    settings.push(Setting { seed, ..setting });
+                }
+            }
+        }
+        let order = order(&settings).into_iter().map(|number| {
+            let Setting { threads, seed, lock, .. } = &settings[number];
+            (*threads, *seed, lock.as_str())
+        });
+        let each = |threads, seed| [(threads, seed, "spinpark"), (threads, seed, "classic-tas")];
+        assert_eq!(order.collect::<Vec<_>>(), [each(4, 7), each(4, 8), each(1, 7), each(1, 8)].concat());
+    }
 
     #[test]
     fn a_line_now_and_then() {

@@ -22,7 +22,7 @@ use crate::say::Say;
 pub(crate) fn run(sim: &Sim) -> anyhow::Result<ExitCode> {
     match sim {
         Sim::List => {
-            Say { on_stderr: false }.line(list::render(Style::of_stdout()).trim_end());
+            Say { on_stderr: false }.line(list::render(Style::of_terminal()).trim_end());
             Ok(ExitCode::SUCCESS)
         }
         Sim::Machine(wanted) => show_machine(wanted),
@@ -39,7 +39,7 @@ fn show_machine(wanted: &ShowMachine) -> anyhow::Result<ExitCode> {
     match &wanted.json {
         Some(path) => Output::open(path)?.write(&description)?,
         None => {
-            Say { on_stderr: false }.line(machine::render(&description, Style::of_stdout()).trim_end());
+            Say { on_stderr: false }.line(machine::render(&description, Style::of_terminal()).trim_end());
         }
     }
     Ok(ExitCode::SUCCESS)

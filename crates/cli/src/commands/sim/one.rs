@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use spinpark_bench::report::Style;
 use spinpark_bench::report::json::Output;
 use spinpark_bench::report::sim::{json, run as report};
-use spinpark_bench::report::{Style, wrap};
 use spinpark_bench::simulate::sim::machine::Machine;
 use spinpark_bench::simulate::sim::workload::{Report, Setting};
 use spinpark_bench::simulate::sim::{Record, perfetto};
@@ -30,12 +30,13 @@ pub(super) fn run(wanted: &SimRun) -> anyhow::Result<ExitCode> {
     let outputs = [&wanted.json, &wanted.trace];
     let say = Say { on_stderr: outputs.into_iter().flatten().any(|path| Output::is_stdout(path)) };
     stop_on_ctrl_c()?;
-    say.line(wrap(&intro(wanted, &settings[0]), 2));
+    let style = Style::of_terminal();
+    say.line(style.wrap(&intro(wanted, &settings[0]), 2));
     let made = many::run(&settings);
     let reports: Vec<Report> = made.reports.iter().flatten().cloned().collect();
     let end = made.end;
     if let Some(summary) = Summary::of(&machine, &reports) {
-        say.line(format!("\n{}", report::render(&summary, Style::of_stdout()).trim_end()));
+        say.line(format!("\n{}", report::render(&summary, style).trim_end()));
         if let Some(json) = json {
             let command = command(env::args_os().skip(1));
             json.write_compact(&json::Run::new(end.name(), &command, &summary, &reports))?;
@@ -85,7 +86,9 @@ fn write_trace(path: &Path, file: Output, report: &Report) -> anyhow::Result<()>
     eprintln!("Timeline: {} (open it in https://ui.perfetto.dev)", path.display());
     if report.outcome.slices_cut > 0 {
         let cut = units::number(report.outcome.slices_cut as f64);
-        eprintln!("It is cut: {cut} later slices are left out. A shorter --for, or fewer threads, fits.");
+        let line =
+            format!("It is cut: {cut} later slices are left out. A shorter --for, or fewer threads, fits.");
+        eprintln!("{}", Style::of_terminal().wrap(&line, 2));
     }
     Ok(())
 }

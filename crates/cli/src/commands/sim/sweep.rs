@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use std::{env, fs};
 
 use anyhow::{Context, bail};
+use spinpark_bench::report::Style;
 use spinpark_bench::report::json::Output;
 use spinpark_bench::report::sim::{html, json, sweep as report};
-use spinpark_bench::report::{Style, wrap};
 use spinpark_bench::simulate::sim::locks::locks;
 use spinpark_bench::simulate::sim::machine::Machine;
 use spinpark_bench::simulate::sim::workload::{Setting, SettingError};
@@ -41,11 +41,12 @@ pub(super) fn run(wanted: &Sweep) -> anyhow::Result<ExitCode> {
     let outputs = [&wanted.json, &wanted.csv, &wanted.html];
     let say = Say { on_stderr: outputs.into_iter().flatten().any(|path| Output::is_stdout(path)) };
     stop_on_ctrl_c()?;
-    say.line(wrap(&intro(&ladder, settings.len()), 2));
+    let style = Style::of_terminal();
+    say.line(style.wrap(&intro(&ladder, settings.len()), 2));
 
     let made = many::run(&settings);
     let cells = cells(&ladder, &made.reports);
-    let table = report::render(&cells, wanted.details, Style::of_stdout());
+    let table = report::render(&cells, wanted.details, style);
     say.line(if cells.is_empty() {
         String::from("\nNothing was simulated.")
     } else {
@@ -60,7 +61,7 @@ pub(super) fn run(wanted: &Sweep) -> anyhow::Result<ExitCode> {
         }
     }
     made.say_end();
-    let failed = failed(&cells);
+    let failed = failed(&cells, style);
     failed.iter().for_each(|line| eprintln!("{line}"));
     Ok(made.end.code(!failed.is_empty()))
 }
@@ -160,7 +161,7 @@ fn draw(directory: &Path, cells: &[Cell]) -> anyhow::Result<()> {
 }
 
 /// A line for each lock of which a run failed.
-fn failed(cells: &[Cell]) -> Vec<String> {
+fn failed(cells: &[Cell], style: Style) -> Vec<String> {
     let lines = cells.iter().flat_map(|cell| &cell.locks).filter_map(|lock| {
         let (seed, failure) = lock.summary.failure.as_ref()?;
         let summary = &lock.summary;
@@ -169,7 +170,7 @@ fn failed(cells: &[Cell]) -> Vec<String> {
             "Failed: {name}, {workload} × {} on {machine}, seed {seed}: {failure}",
             counted(summary.threads as usize, "thread")
         );
-        Some(wrap(&line, 2))
+        Some(style.wrap(&line, 2))
     });
     lines.collect()
 }

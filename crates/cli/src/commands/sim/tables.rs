@@ -4,9 +4,9 @@ use std::env;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use spinpark_bench::report::Style;
 use spinpark_bench::report::json::Output;
 use spinpark_bench::report::sim::{html, json, tables as report};
-use spinpark_bench::report::{Style, wrap};
 use spinpark_bench::simulate::sim::documents::{Effort, Table, TableSpec, choose};
 use spinpark_bench::simulate::sim::workload::SettingError;
 
@@ -28,13 +28,14 @@ pub(super) fn run(wanted: &Tables) -> anyhow::Result<ExitCode> {
         say.line("There are no tables of documents yet.");
     }
     stop_on_ctrl_c()?;
+    let style = Style::of_terminal();
     let effort = if wanted.quick { Effort::Quick } else { Effort::Full };
     let (mut made, mut end, mut has_failed) = (Vec::new(), End::Complete, false);
     for (number, spec) in specs.iter().enumerate() {
         let place = format!("{} of {}", number + 1, specs.len());
         match simulate(*spec, effort, &place) {
             Ok(table) => {
-                say.line(report::render(spec.name, &table, Style::of_stdout()));
+                say.line(report::render(spec.name, &table, style));
                 made.push((spec.name.to_owned(), table));
             }
             Err(SettingError::Stopped) => {
@@ -43,11 +44,11 @@ pub(super) fn run(wanted: &Tables) -> anyhow::Result<ExitCode> {
             }
             Err(error) => {
                 has_failed = true;
-                eprintln!("{}", wrap(&format!("{} could not be simulated: {error}", spec.name), 2));
+                eprintln!("{}", style.wrap(&format!("{} could not be simulated: {error}", spec.name), 2));
             }
         }
     }
-    if let Some(verdict) = report::verdict(&made) {
+    if let Some(verdict) = report::verdict(&made, style) {
         say.line(verdict.trim_end());
     }
     let command = command(env::args_os().skip(1));
