@@ -21,7 +21,7 @@ const KNOWN: f64 = 0.75;
 
 /// How much a run weighs, before anything is known about its lock. The square root is between those workloads whose threads do
 /// their own work most of the time (all of them cost something) and those in which they wait for one lock (who waits costs
-/// little); in the sweeps above it is right within 20 % from 1 to 128 threads for the sum over all locks of `hot-lock`.
+/// little); in the sweeps above it is right within 20 % from 2 to 128 threads for the sum over all locks of `hot-lock`.
 #[must_use]
 pub fn weight(setting: &Setting) -> f64 {
     let (threads, cpus) = (f64::from(setting.threads), f64::from(setting.machine.cpus()));

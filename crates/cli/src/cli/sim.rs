@@ -171,11 +171,11 @@ const TABLES_EXAMPLES: &str = "\
 Examples:
   spinpark sim tables --quick                        all tables, a first look
   spinpark sim tables 001                            all of document 001
-  spinpark sim tables 001 002 003 004                those of the documents, without ours
-  spinpark sim tables ours-64                        our mutex beside the classics: about 10 minutes on 2 CPUs
+  spinpark sim tables 001 002 003 004                without ours
+  spinpark sim tables ours-64                        our mutex beside the classics: about 10 minutes
   spinpark sim tables 003-signal --html tables.html --json tables.json
 
-A table takes seconds with --quick, minutes without; ours-512 more than 20. Ctrl-C ends it: tables that are done are
+A table takes seconds with --quick, minutes without; ours-512 more than 20. Ctrl-C ends it: tables that are done are \
 printed and written, the one under way is not.
 
 Exits with 1 if a bound is missed; the missed ones are listed at the end. With --quick, bounds may be missed by chance.";
