@@ -58,7 +58,7 @@ pub(crate) fn waits() -> PathBuf {
 pub(crate) fn spinpark<const N: usize>(args: [&str; N]) -> Command {
     let mut command = Command::new(cargo_bin!("spinpark"));
     command.args(args).env("SPINPARK_PRELOAD", drop_in());
-    for variable in ["LD_PRELOAD", "SPINPARK_VERBOSE", "SPINPARK_DISABLE"] {
+    for variable in ["LD_PRELOAD", "SPINPARK_VERBOSE", "SPINPARK_DISABLE", "COLUMNS"] {
         command.env_remove(variable);
     }
     command
