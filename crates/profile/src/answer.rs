@@ -109,7 +109,7 @@ fn nobody(profile: &Profile) -> String {
         LocksOf::Library => "lock of the library",
         _ => "pthread lock",
     };
-    match (is_partial(profile), profile.ended) {
+    match (profile.is_partial(), profile.ended) {
         (true, _) => {
             format!("Nothing is known: no wait for a {lock} was recorded, but not everything could be.")
         }
@@ -118,21 +118,11 @@ fn nobody(profile: &Profile) -> String {
     }
 }
 
-/// Whether records are missing that could change the answer.
-pub(crate) fn is_partial(profile: &Profile) -> bool {
-    profile.dropped > 0 || profile.warnings.iter().any(|warning| is_loss(warning))
-}
-
-/// Whether a warning says that records are missing.
-pub(crate) fn is_loss(warning: &str) -> bool {
-    warning.contains(" was cut short") || warning.contains(" were left out")
-}
-
 /// Why there may be nothing.
 fn nothing(profile: &Profile) -> String {
     let reason = match (profile.detail, profile.locks_of) {
         (Detail::Off, _) => "recording was off",
-        _ if is_partial(profile) => return nobody(profile),
+        _ if profile.is_partial() => return nobody(profile),
         (Detail::Contended, LocksOf::Library) => return nobody(profile),
         (Detail::Contended, _) => {
             return nobody(profile)

@@ -157,7 +157,7 @@ fn warnings(before: &Profile, after: &Profile) -> Vec<String> {
             percent(shares.1)
         ));
     }
-    if before.dropped + after.dropped > 0 {
+    if before.is_partial() || after.is_partial() {
         warnings.push(String::from("Not everything could be recorded: some numbers are too low."));
     }
     warnings

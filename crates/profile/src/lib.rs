@@ -10,6 +10,7 @@
 //! | [`answer`]  | the answer, in sentences                                                        |
 //! | [`stuck`]   | waits that had not ended, in sentences                                          |
 //! | [`classes`] | locks of one creation site as one                                               |
+//! | [`warnings`] | what a reader should know before believing the rest                            |
 //! | [`text`]    | tables for terminals                                                            |
 //! | [`diff`]    | two profiles compared                                                           |
 //! | [`folded`]  | stacks of waiting, for flame graphs                                             |
@@ -32,4 +33,5 @@ pub mod symbols;
 pub mod testing;
 pub mod text;
 pub mod units;
+pub mod warnings;
 pub mod words;

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::warnings::Warning;
+
 /// The first field of the JSON document.
 pub const FORMAT: &str = "spinpark-profile";
 /// Changes when a field changes its meaning or goes.
@@ -67,8 +69,10 @@ pub struct Profile {
     pub nested: u64,
     /// What recording cost, if it was asked for or could be estimated.
     pub cost: Option<Cost>,
-    /// What a reader should know before believing the rest: whole sentences.
-    pub warnings: Vec<String>,
+    /// What a reader should know before believing the rest: whole sentences. In JSON two arrays of them: `warnings` has all,
+    /// `losses` those that say that records are missing. If `dropped` is 0 and there are no losses, everything is there.
+    #[serde(flatten, with = "crate::warnings::in_json")]
+    pub warnings: Vec<Warning>,
 }
 
 /// How recording ended.

@@ -13,6 +13,7 @@ use spinpark_profile::pprof::{self, Message};
 use spinpark_profile::read::ReadError;
 use spinpark_profile::symbols::Symbols;
 use spinpark_profile::testing::{Builder, named, store};
+use spinpark_profile::warnings::Warning;
 use spinpark_profile::{diff, text};
 
 fn profile() -> Profile {
@@ -162,6 +163,26 @@ fn json_round_trip() {
     let one = path.with_file_name("one.json");
     fs::write(&one, serde_json::to_string(&again[0]).expect("text")).expect("it is written");
     assert_eq!(json::text(&json::read(&one).expect("it is ours")), text);
+}
+
+#[test]
+fn losses_are_warnings_of_a_kind() {
+    let (lost, noted) = (String::from("7 records are gone."), String::from("Names may be wrong."));
+    let mut profile = profile();
+    profile.warnings = vec![Warning::Loss(lost.clone()), Warning::Note(noted.clone())];
+    assert!(profile.is_partial());
+    let mut json = serde_json::to_value(&profile).expect("JSON");
+    assert_eq!(json["warnings"], serde_json::json!([lost, noted]), "all of them, as sentences");
+    assert_eq!(json["losses"], serde_json::json!([lost]));
+    let again =
+        |json: &serde_json::Value| serde_json::from_value::<Profile>(json.clone()).expect("a profile");
+    assert_eq!(again(&json).warnings, profile.warnings);
+    // The words do not matter.
+    json["losses"] = serde_json::json!([]);
+    json["warnings"] = serde_json::json!(["The disk was cut short, and cables were left out."]);
+    assert!(!again(&json).is_partial());
+    json.as_object_mut().expect("an object").remove("losses");
+    assert_eq!(again(&json).warnings.len(), 1);
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn run(scene: &str, arm: Arm, detail: &str) -> (Profile, Vec<Truth>) {
     assert_eq!((loaded.profiles.len(), loaded.broken.len()), (1, 0));
     let profile = loaded.profiles.remove(0);
     assert_eq!(profile.ended, Ended::Exited);
-    assert_eq!(profile.warnings, [""; 0]);
+    assert_eq!(profile.warnings, []);
     (profile, truths)
 }
 

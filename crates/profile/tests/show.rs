@@ -5,6 +5,7 @@ use spinpark_profile::classes::by_class;
 use spinpark_profile::model::{Cost, Detail, Ended, Frame, Kind, Lock, Profile, Role};
 use spinpark_profile::testing::{named, store};
 use spinpark_profile::text::{self, Style};
+use spinpark_profile::warnings::Warning;
 
 fn profile() -> Profile {
     let scratch = tempfile::tempdir().expect("scratch space");
@@ -23,7 +24,8 @@ fn report_in_100_columns() {
     let mut profile = profile();
     profile.dropped = 12;
     profile.nested = 3;
-    profile.warnings.push(String::from("/opt/store/store was changed after it was recorded."));
+    let changed = String::from("/opt/store/store was changed after it was recorded.");
+    profile.warnings.push(Warning::Note(changed));
     profile.cost = Some(Cost {
         is_measured: false,
         ratio: 1.02,

@@ -233,7 +233,7 @@ fn warnings(program: &Path, printed: &Printed, started: u64) -> Vec<String> {
     let path = file.write(directory.path()).expect("it is written");
     let profile = profile(&Recording::open(&path).expect("a recording"), &mut Symbols::new());
     let name = program.display().to_string();
-    profile.warnings.into_iter().filter(|warning| warning.contains(&name)).collect()
+    profile.notes().filter(|warning| warning.contains(&name)).map(str::to_owned).collect()
 }
 
 #[test]

@@ -39,27 +39,13 @@ pub(super) fn facts(profile: &Profile) -> Vec<Fact> {
         fact("Detail", detail(profile)),
         fact("Cost of recording", cost(profile.cost.as_ref())),
     ];
-    let mut warn = |is_needed, name, text| {
-        if is_needed {
-            facts.push(Fact { name, text, is_warning: true });
-        }
-    };
-    warn(
-        profile.dropped > 0,
-        "Dropped",
-        format!(
-            "{} records did not fit into the recorder's tables: numbers may be too low.",
-            units::number(profile.dropped as f64)
-        ),
-    );
-    warn(
-        profile.nested > 0,
-        "Not recorded",
-        format!(
+    if profile.nested > 0 {
+        let text = format!(
             "{} calls from signal handlers, made while the recorder was at work in their thread.",
             units::number(profile.nested as f64)
-        ),
-    );
+        );
+        facts.push(Fact { name: "Not recorded", text, is_warning: true });
+    }
     facts
 }
 

@@ -19,6 +19,8 @@ pub(super) struct Process {
     recording: Option<usize>,
     waited: u64,
     answer: Vec<String>,
+    /// What is missing, before the answer.
+    losses: Vec<String>,
     warnings: Vec<String>,
     facts: Vec<facts::Fact>,
     strips: Vec<Wide>,
@@ -77,7 +79,8 @@ impl Process {
             recording,
             waited: profile.lock_wait(),
             answer: answer.to_vec(),
-            warnings: profile.warnings.clone(),
+            losses: profile.losses(),
+            warnings: profile.notes().map(str::to_owned).collect(),
             facts: facts::facts(profile),
             strips: strips.into_iter().filter_map(wide).collect(),
             is_full: profile.detail == crate::model::Detail::Full,

@@ -32,8 +32,11 @@ pub fn message(profiles: &[Profile]) -> message::Profile {
     let started = profiles.iter().map(|profile| profile.started).min().unwrap_or(0);
     let ended =
         profiles.iter().map(|profile| profile.started.saturating_add(profile.duration)).max().unwrap_or(0);
-    let comments: Vec<i64> =
-        profiles.iter().flat_map(|profile| &profile.warnings).map(|text| writer.string(text)).collect();
+    let comments: Vec<i64> = profiles
+        .iter()
+        .flat_map(|profile| &profile.warnings)
+        .map(|warning| writer.string(warning.text()))
+        .collect();
     message::Profile {
         sample_type: vec![contentions, delay],
         default_sample_type: delay.r#type,

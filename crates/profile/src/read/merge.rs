@@ -16,6 +16,7 @@ use crate::model::{
     RoleStats, Site, Times, VERSION,
 };
 use crate::symbols::Symbols;
+use crate::warnings::Warning;
 
 /// The profile of a recording. Symbols are looked up with `symbols`, which may be used again for further recordings of the
 /// same programs.
@@ -25,13 +26,14 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     let mut warnings = Vec::new();
     let clock = Clock::new(header);
     if clock.is_none() {
-        warnings.push(String::from("The recording has no clock: times are in ticks of the CPU, not in ns."));
+        let text = "The recording has no clock: times are in ticks of the CPU, not in ns.";
+        warnings.push(Warning::Note(text.to_owned()));
     }
     if recording.is_cut_short() {
-        warnings.push(format!(
-            "{} was cut short: what was recorded last is missing, so numbers are too low.",
-            recording.path().display()
-        ));
+        let path = recording.path().display();
+        warnings.push(Warning::Loss(format!(
+            "{path} was cut short: what was recorded last is missing, so numbers are too low."
+        )));
     }
     let same = same_locks(view);
     let mut merge = Merge {
@@ -47,7 +49,8 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     merge.symbols.recorded(header.start_realtime);
     let mut tables = Tables::new(view, &same);
     if tables.junk > 0 {
-        warnings.push(format!("{} records of the file make no sense and were left out.", tables.junk));
+        let text = format!("{} records of the file make no sense and were left out.", tables.junk);
+        warnings.push(Warning::Loss(text));
     }
     let duration = merge.duration(recording.ended(), &tables);
     let waiters = waiters(view, &same, merge.clock.tick_at(duration));
@@ -62,7 +65,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     let threads = merge.threads(duration, &waiters);
     let holders = Holders::new(&waiters, &same);
     let waiting = merge.waiting(&waiters, &holders);
-    warnings.extend(merge.symbols.take_warnings());
+    warnings.extend(merge.symbols.take_warnings().into_iter().map(Warning::Note));
     Profile {
         format: FORMAT.to_owned(),
         version: VERSION,

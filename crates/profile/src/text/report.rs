@@ -1,7 +1,7 @@
 //! The whole report: the answer first.
 
 use super::{Style, blocking, condvars, locks, outcomes, sites, waiting, wrap};
-use crate::answer::{answer, is_loss};
+use crate::answer::answer;
 use crate::model::{Detail, Ended, LocksOf, Profile};
 use crate::units::{count, time};
 
@@ -68,16 +68,7 @@ fn first(profile: &Profile, style: Style) -> String {
 
 /// What was not recorded, before the answer: it could be another one.
 fn missing(profile: &Profile, style: Style) -> String {
-    let mut missing: Vec<String> = Vec::new();
-    if profile.dropped > 0 {
-        missing.push(format!(
-            "{} records did not fit (a full disk, or more locks, threads or stacks than there is room for): numbers are \
-             too low.",
-            count(profile.dropped)
-        ));
-    }
-    missing.extend(profile.warnings.iter().filter(|warning| is_loss(warning)).cloned());
-    missing.iter().map(|text| wrap(&format!("Warning: {text}"), style.width, 2) + "\n").collect()
+    profile.losses().iter().map(|text| wrap(&format!("Warning: {text}"), style.width, 2) + "\n").collect()
 }
 
 /// What a reader has to know of the numbers.
@@ -110,7 +101,6 @@ fn notes(profile: &Profile, style: Style) -> String {
     if let Some(cost) = &profile.cost {
         notes.push(cost.says.clone());
     }
-    let others = profile.warnings.iter().filter(|warning| !is_loss(warning));
-    notes.extend(others.map(|warning| format!("Warning: {warning}")));
+    notes.extend(profile.notes().map(|warning| format!("Warning: {warning}")));
     notes.iter().map(|note| wrap(note, style.width, 2) + "\n").collect()
 }

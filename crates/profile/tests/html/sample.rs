@@ -1,6 +1,7 @@
 //! Profiles with every kind of thing in them, to be shown.
 
 use spinpark_profile::model::*;
+use spinpark_profile::warnings::Warning;
 
 /// A name that a page must not run.
 pub(crate) const SCRIPT: &str = "evil<script>document.title='run'</script>&\"'`";
@@ -235,7 +236,10 @@ pub(crate) fn sample() -> Profile {
             noise: Some(0.011),
             says: String::from("Recording made the program 3 % slower."),
         }),
-        warnings: vec![String::from("`cachesim` changed after it was recorded: functions may be wrong.")],
+        warnings: vec![
+            Warning::Note(String::from("`cachesim` changed after it was recorded: functions may be wrong.")),
+            Warning::Loss(String::from("3 records of the file make no sense and were left out.")),
+        ],
     }
 }
 

@@ -123,6 +123,29 @@ fn matrix_and_small_tables() {
     assert_eq!(freebsd[0][7..9], ["45,061", "45,061"]);
 }
 
+/// What is missing could change the answer; that names may be wrong could not.
+#[test]
+fn losses_come_before_the_answer() {
+    let page = page(&[sample::sample()]);
+    let document = parse(&page);
+    let process = text(by_id(&document, "p0"));
+    let at = |part: &str| process.find(part).unwrap_or_else(|| panic!("no {part}"));
+    let order = [
+        "the answer could be another one",
+        "12 records did not fit",
+        "make no sense",
+        "78 % of all waiting",
+        "functions may be wrong",
+        "Command",
+    ];
+    assert!(order.map(at).is_sorted(), "{:?}", order.map(at));
+    let losses = document.descendants().filter(|node| node.attribute("class") == Some("losses"));
+    assert_eq!(losses.count(), 1);
+    let mut whole = sample::sample();
+    (whole.dropped, whole.warnings) = (0, Vec::new());
+    assert!(!crate::page(&[whole]).contains("class=\"losses\""));
+}
+
 #[test]
 fn names_are_names() {
     let page = page(&[sample::sample()]);
