@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::classes::by_class;
 use crate::model::{Detail, Ended, Kind, Lock, LocksOf, PlaceId, Profile, Role};
-use crate::names::Names;
+use crate::names::{LONGEST, Names};
 use crate::stuck;
 use crate::text::fit;
 use crate::units::{count, percent, time};
@@ -18,9 +18,6 @@ const SMALL_SHARE: f64 = 0.02;
 const SMALL_WAITERS: f64 = 0.05;
 /// A holder or waiter with less of a lock's waiting than this is not the one to name.
 const NAMED: f64 = 0.25;
-
-/// A name in a sentence is not longer.
-const LONGEST: usize = 44;
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -216,16 +213,14 @@ fn who(profile: &Profile, top: &Lock) -> String {
         }
         let (name, sum) = sums.into_iter().max_by_key(|(_, sum)| *sum)?;
         let share = sum as f64 / top.lock_wait() as f64;
-        (share >= NAMED).then(|| (fit(&name, LONGEST), share))
+        (share >= NAMED).then_some((name, share))
     };
     let plain = |place: PlaceId| {
-        profile.places.get(place).map_or_else(|| String::from("?"), crate::model::Place::function)
+        let function = profile.places.get(place).map(crate::model::Place::function);
+        fit(function.as_deref().unwrap_or("?"), LONGEST)
     };
     // Who calls a wrapper says more than the wrapper; but not if that is everybody.
-    let most = |place| {
-        let with_caller = |place| if names.is_wrapper(place) { names.function(place) } else { plain(place) };
-        most_by(place, &with_caller).or_else(|| most_by(place, &plain))
-    };
+    let most = |place| most_by(place, &|place| names.in_sentence(place)).or_else(|| most_by(place, &plain));
     let part = |share: f64| if share < 0.75 { format!(" ({})", percent(share)) } else { String::new() };
     match (most(|pair| pair.holder), most(|pair| Some(pair.waiter))) {
         (Some((holder, held)), Some((waiter, _))) if holder == waiter => {

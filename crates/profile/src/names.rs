@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::model::{Frame, Place, PlaceId};
+use crate::text::fit;
 use crate::words::short;
 
 /// So many frames at most tell two places apart.
@@ -15,6 +16,9 @@ const ARGUMENTS: usize = 6;
 
 /// What wrappers of locks have in their names.
 const WRAPPERS: [&str; 9] = ["lock", "mutex", "latch", "acquire", "enter", "leave", "wait", "cond", "gil"];
+
+/// A name in a sentence is not longer.
+pub(crate) const LONGEST: usize = 44;
 
 /// Between a function and its caller.
 const CALLED_BY: &str = " < ";
@@ -92,6 +96,16 @@ impl<'a> Names<'a> {
             true => self.label(place),
             false => self.places.get(place).map_or_else(|| String::from("?"), Place::label),
         }
+    }
+
+    /// The function; with callers only if it is a wrapper of locks. Not longer than [`LONGEST`]: for sentences.
+    #[must_use]
+    pub fn in_sentence(&self, place: PlaceId) -> String {
+        let name = match self.is_wrapper(place) {
+            true => self.function(place),
+            false => self.places.get(place).map_or_else(|| String::from("?"), Place::function),
+        };
+        fit(&name, LONGEST)
     }
 
     /// `file.c:12`; of its caller, if the function is a wrapper of locks.

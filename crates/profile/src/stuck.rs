@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::{Ended, Holder, PlaceId, Profile, Waiting};
+use crate::names::Names;
 use crate::units::{count, time};
 
 /// Threads of a circle, or groups of threads that are stuck, that a sentence names.
@@ -21,11 +22,12 @@ pub fn deadlock(profile: &Profile) -> Option<String> {
     if waits.len() != circle.len() || waits.is_empty() {
         return None;
     }
+    let names = Names::of(&profile.places);
     let one = |wait: &&Waiting| {
         let start =
-            format!("{} waits{} for {}", who(profile, wait.thread), site(profile, wait), what(profile, wait));
+            format!("{} waits{} for {}", who(profile, wait.thread), site(&names, wait), what(profile, wait));
         let Some(holder) = &wait.holder else { return start };
-        let place = place(profile, holder.place).map_or(String::new(), |place| format!(" in {place}"));
+        let place = place(&names, holder.place).map_or(String::new(), |place| format!(" in {place}"));
         match holder.thread {
             Some(thread) if thread == wait.thread => {
                 let comma = if place.is_empty() { "" } else { "," };
@@ -62,10 +64,11 @@ pub fn of_deadlocks(profile: &Profile) -> Option<String> {
 pub fn stuck(profile: &Profile) -> Option<String> {
     let waits: Vec<&Waiting> = outside(profile).filter(|wait| wait.role.is_lock()).collect();
     let longest = waits.iter().map(|wait| wait.time).max()?;
+    let names = Names::of(&profile.places);
     let mut groups: BTreeMap<(String, String, String), usize> = BTreeMap::new();
     for wait in &waits {
-        let held = wait.holder.as_ref().map_or(String::new(), |holder| held(profile, holder));
-        *groups.entry((site(profile, wait), what(profile, wait), held)).or_default() += 1;
+        let held = wait.holder.as_ref().map_or(String::new(), |holder| held(profile, &names, holder));
+        *groups.entry((site(&names, wait), what(profile, wait), held)).or_default() += 1;
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
     groups.sort_by_key(|(_, number)| std::cmp::Reverse(*number));
@@ -100,7 +103,7 @@ pub fn unsignalled(profile: &Profile) -> Option<String> {
         still(profile, waits.len()),
         time(longest.time as f64),
         what(profile, longest),
-        site(profile, longest)
+        site(&Names::of(&profile.places), longest)
     ))
 }
 
@@ -129,14 +132,14 @@ pub(crate) fn who(profile: &Profile, thread: u32) -> String {
     if name.is_empty() { format!("thread {thread}") } else { format!("thread {thread} (`{name}`)") }
 }
 
-fn place(profile: &Profile, place: Option<PlaceId>) -> Option<String> {
-    let place = profile.places.get(place?)?;
-    Some(format!("`{}`", place.function()))
+fn place(names: &Names<'_>, place: Option<PlaceId>) -> Option<String> {
+    let place = place.filter(|place| names.place(*place).is_some())?;
+    Some(format!("`{}`", names.in_sentence(place)))
 }
 
 /// ` in `flush``, or nothing.
-fn site(profile: &Profile, wait: &Waiting) -> String {
-    place(profile, wait.place).map_or(String::new(), |place| format!(" in {place}"))
+fn site(names: &Names<'_>, wait: &Waiting) -> String {
+    place(names, wait.place).map_or(String::new(), |place| format!(" in {place}"))
 }
 
 fn what(profile: &Profile, wait: &Waiting) -> String {
@@ -147,8 +150,8 @@ fn what(profile: &Profile, wait: &Waiting) -> String {
 }
 
 /// `, held by `flush``.
-fn held(profile: &Profile, holder: &Holder) -> String {
-    match (place(profile, holder.place), holder.thread) {
+fn held(profile: &Profile, names: &Names<'_>, holder: &Holder) -> String {
+    match (place(names, holder.place), holder.thread) {
         (Some(place), _) => format!(", held by {place}"),
         (None, Some(thread)) => format!(", held by {}", who(profile, thread)),
         (None, None) => String::new(),

@@ -5,6 +5,7 @@ use spinpark_profile::answer::answer;
 use spinpark_profile::classes::by_class;
 use spinpark_profile::model::{self, Profile};
 use spinpark_profile::read::{Recording, note_end, profile};
+use spinpark_profile::stuck::stuck;
 use spinpark_profile::symbols::Symbols;
 use spinpark_profile::testing::Builder;
 
@@ -133,6 +134,45 @@ fn sentences() {
     assert!(answer.headline.starts_with("Deadlock: thread 1 (`t`) waits"), "{answer:?}");
     assert!(answer.headline.contains("which thread 2 has taken"), "{answer:?}");
     assert_eq!(answer.details[0], "They had waited for each other for 8.000 s when the recording ended.");
+}
+
+/// Who calls a wrapper says more than the wrapper.
+#[test]
+fn wrappers_have_their_callers() {
+    let mut profile = waiting(&[
+        Wait { lock: 1, owner: 2, has: &[0], ..PLAIN },
+        Wait { lock: 0, since: 2 * S, owner: 1, has: &[1], ..PLAIN },
+        Wait { lock: 0, since: 3 * S, owner: 1, ..PLAIN },
+    ]);
+    let place = profile.places[0].clone();
+    let named = |functions: [&str; 2]| {
+        let mut place = place.clone();
+        for (frame, function) in place.frames.iter_mut().zip(functions) {
+            frame.function = Some(function.to_owned());
+        }
+        place
+    };
+    profile.places = [["take_lock", "load"], ["take_lock", "store"], ["flush", "main"], ["flush", "worker"]]
+        .map(named)
+        .into();
+    for (wait, place) in profile.waiting.iter_mut().zip([0, 1, 2]) {
+        wait.place = Some(place);
+        if let Some(holder) = &mut wait.holder {
+            holder.place = Some(1 - place.min(1));
+        }
+    }
+    let answered = answer(&profile);
+    for words in [
+        "thread 1 (`t`) waits in `take_lock < load` for",
+        "which thread 2 has taken in `take_lock < store`",
+        "which thread 1 has taken in `take_lock < load`",
+    ] {
+        assert!(answered.headline.contains(words), "{answered:?}");
+    }
+    // A function that is no wrapper has none, though it has two.
+    let stuck = stuck(&profile).expect("there is one more");
+    assert!(stuck.contains(" in `flush` for the mutex"), "{stuck}");
+    assert!(stuck.contains("held by `take_lock < load`"), "{stuck}");
 }
 
 #[test]
