@@ -37,8 +37,13 @@ impl Seen {
     }
 }
 
-/// Opens a copy of `page` to which `driver` was added: the body of an async function, which calls `note(name, value)`.
+/// [`open_in`] a window of 1280 pixels.
 fn open(chromium: &Path, page: &str, driver: &str) -> Seen {
+    open_in(chromium, 1280, page, driver)
+}
+
+/// Opens a copy of `page` to which `driver` was added: the body of an async function, which calls `note(name, value)`.
+fn open_in(chromium: &Path, width: u32, page: &str, driver: &str) -> Seen {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("page.html");
     let script = format!(
@@ -66,12 +71,8 @@ fn open(chromium: &Path, page: &str, driver: &str) -> Seen {
     let mut child = Command::new(chromium)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"])
         .args(["--disable-background-networking", "--disable-component-update", "--enable-logging=stderr"])
-        .args([
-            "--host-resolver-rules=MAP * ~NOTFOUND",
-            "--window-size=1280,2000",
-            "--virtual-time-budget=20000",
-            "--dump-dom",
-        ])
+        .args(["--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=20000", "--dump-dom"])
+        .arg(format!("--window-size={width},2000"))
         .arg(format!("--user-data-dir={}", folder.path().join("user").display()))
         .arg(format!("file://{}", file.display()))
         .env("HOME", folder.path())
@@ -211,6 +212,31 @@ fn long_tables_are_cut_and_processes_chosen() {
     assert_eq!([seen.get("cut"), seen.get("all"), seen.get("filtered")], ["200", "300", "10"]);
     assert_eq!([seen.get("drawn"), seen.get("violations")], ["true", "0"]);
     assert_eq!(seen.console, [""; 0]);
+}
+
+/// In a window of 1200 pixels the table of locks is whole; in a smaller one it is scrolled in a box of its own, and the names stay.
+#[test]
+fn the_table_of_locks_is_not_cut_off() {
+    let Some(chromium) = chromium() else { return };
+    for (width, is_whole) in [(1200, true), (800, false)] {
+        let seen = open_in(
+            &chromium,
+            width,
+            &crate::page(&[sample()]),
+            r##"
+            const table = document.getElementById("p0-locks"), box = table.closest(".scroll");
+            note("whole", box.scrollWidth <= box.clientWidth);
+            note("page", document.documentElement.scrollWidth <= document.documentElement.clientWidth);
+            box.scrollLeft = 10000;
+            const edge = (element) => Math.round(element.getBoundingClientRect().right);
+            note("end", edge(table) <= edge(box));
+            const name = table.tBodies[0].rows[0].cells[0];
+            note("name", Math.abs(name.getBoundingClientRect().left - box.getBoundingClientRect().left) < 2);
+            "##,
+        );
+        assert_eq!(seen.get("whole"), is_whole.to_string(), "{width} pixels");
+        assert_eq!([seen.get("page"), seen.get("end"), seen.get("name")], ["true"; 3], "{width} pixels");
+    }
 }
 
 /// The policy is not only words: a foreign script does not run, and nobody is asked for anything.
