@@ -1,7 +1,8 @@
 //! The answer, in sentences: which lock matters, who holds it while who waits, and whether waiting matters at all.
 //!
 //! Waiting for a signal of a condition variable is not waiting for a lock: a thread without work waits for work. It is said
-//! apart, and no share has it in it.
+//! apart, and no share has it in it. Nor has any the way back: it begins with the signal, so what looks like waiting for the
+//! mutex may be a thread that had no CPU yet.
 
 use std::collections::BTreeMap;
 
@@ -16,6 +17,8 @@ use crate::units::{count, percent, time};
 const SMALL_SHARE: f64 = 0.02;
 /// And with fewer threads waiting than this, on average. Besides, because the time of threads that ended is not quite known.
 const SMALL_WAITERS: f64 = 0.05;
+/// The way back from condition variables is said if it is more than this part of all waiting, without that for signals.
+const BACK: f64 = 0.1;
 /// A holder or waiter with less of a lock's waiting than this is not the one to name.
 const NAMED: f64 = 0.25;
 
@@ -26,7 +29,8 @@ pub struct Answer {
     pub headline: String,
     /// What belongs to it: how much waiting there was, who waited, what was left out. Whole sentences.
     pub details: Vec<String>,
-    /// Time waited for locks ÷ time of all threads ([`Thread::time`](crate::model::Thread::time)), 0 to 1.
+    /// Time waited for locks ([`Profile::lock_wait`]) ÷ time of all threads ([`Thread::time`](crate::model::Thread::time)),
+    /// 0 to 1.
     pub share_of_time: f64,
     /// How many threads waited for a lock at a time, on average.
     pub waiters: f64,
@@ -43,7 +47,13 @@ pub fn answer(profile: &Profile) -> Answer {
     let share_of = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
     let share_of_time = share_of(waited, profile.thread_time()).min(1.0);
     let waiters = share_of(waited, profile.duration);
-    let is_small = share_of_time < SMALL_SHARE && waiters < SMALL_WAITERS;
+    let is_little = |waited| {
+        let of = |whole| share_of(waited, whole);
+        of(profile.thread_time()) < SMALL_SHARE && of(profile.duration) < SMALL_WAITERS
+    };
+    let is_small = is_little(waited);
+    // It may be locks after all.
+    let is_back_first = is_small && !is_little(profile.waited());
     let top = profile.locks.first().filter(|lock| lock.lock_wait() > 0);
 
     let mut details = Vec::new();
@@ -53,6 +63,10 @@ pub fn answer(profile: &Profile) -> Answer {
     details.extend(first.as_ref().and_then(|_| stuck::of_deadlocks(profile)));
     let headline = match top {
         _ if profile.locks.is_empty() => nothing(profile),
+        _ if is_back_first => {
+            details.extend(top.map(|top| blame(profile, top, waited)));
+            back_first(profile)
+        }
         None => nobody(profile),
         Some(top) => {
             let sentence = blame(profile, top, waited);
@@ -85,6 +99,7 @@ pub fn answer(profile: &Profile) -> Answer {
         details.extend(roles(top));
         details.extend(others(profile, waited));
     }
+    details.extend(back(profile).filter(|_| !is_back_first));
     let signals = profile.signal_wait();
     if signals > 0 {
         details.push(format!(
@@ -97,8 +112,32 @@ pub fn answer(profile: &Profile) -> Answer {
     let begun =
         |text: String| text.strip_prefix("> ").map_or(text.clone(), |rest| format!("More than {rest}"));
     let (headline, details) = (begun(headline), details.into_iter().map(begun).collect());
+    let is_small = is_small && !is_back_first;
     Answer { headline, details, share_of_time, waiters, is_small, lock: top.map(|lock| lock.id) }
 }
+
+/// The way back from condition variables, in one sentence.
+fn back(profile: &Profile) -> Option<String> {
+    let (back, all) = (profile.back_wait(), profile.waited());
+    let more = if back < all { " more" } else { "" };
+    let time = time(back as f64);
+    (back as f64 > BACK * all as f64)
+        .then(|| format!("Getting back from condition variables took {time}{more}: {BACK_BECAUSE}."))
+}
+
+/// The same where hardly anything else was waited for.
+fn back_first(profile: &Profile) -> String {
+    let little = if profile.lock_wait() == 0 { "No thread waited" } else { "Threads waited little" };
+    let back = profile.back_wait();
+    let share = percent((back as f64 / profile.thread_time().max(1) as f64).min(1.0));
+    format!(
+        "{little} for locks, but getting back from condition variables took {}, {share} of the threads' time: {BACK_BECAUSE}.",
+        time(back as f64)
+    )
+}
+
+const BACK_BECAUSE: &str =
+    "mutexes were wanted again, or the wake-up was late; the recorder cannot tell these apart";
 
 /// Good news; if it is.
 fn nobody(profile: &Profile) -> String {
@@ -169,12 +208,6 @@ fn blame(profile: &Profile, top: &Lock, waited: u64) -> String {
     }
     let lock = named(top);
     let start = match share {
-        share if top.kind == Kind::Condvar => {
-            format!(
-                "{} of all waiting is to get a mutex back after a signal of a condvar, {lock}",
-                percent(share)
-            )
-        }
         1.0 => format!("All waiting is on one {}, {lock}", top.kind.noun()),
         share if share >= 0.5 => {
             format!("{} of all waiting is on one {}, {lock}", percent(share), top.kind.noun())

@@ -28,10 +28,7 @@ pub fn by_class(profile: &Profile) -> Profile {
         }
         merged.push(lock);
     }
-    merged.sort_by_key(|lock| {
-        let acquisitions: u64 = lock.roles.iter().map(|stats| stats.acquisitions).sum();
-        (Reverse(lock.lock_wait()), Reverse(acquisitions), lock.id)
-    });
+    merged.sort_by_key(Lock::order);
 
     type Key = (u32, Role, PlaceId, Option<PlaceId>);
     let mut pairs: BTreeMap<Key, Pair> = BTreeMap::new();
@@ -44,7 +41,7 @@ pub fn by_class(profile: &Profile) -> Profile {
         sum.wait_longest = sum.wait_longest.max(pair.wait_longest);
     }
     let mut pairs: Vec<Pair> = pairs.into_values().collect();
-    pairs.sort_by_key(|pair| (!pair.role.is_lock(), Reverse(pair.wait_total), Reverse(pair.count)));
+    pairs.sort_by_key(|pair| (pair.role.rank(), Reverse(pair.wait_total), Reverse(pair.count)));
     let mut waiting = profile.waiting.clone();
     for wait in &mut waiting {
         wait.lock = numbers.get(&wait.lock).copied().unwrap_or(wait.lock);

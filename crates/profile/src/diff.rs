@@ -101,7 +101,7 @@ pub fn diff(before: &Profile, after: &Profile) -> Diff {
     let mut locks: Vec<LockChange> = locks.into_values().collect();
     locks.sort_by_key(|lock| {
         let (before, after) = lock.change.wait;
-        (!lock.role.is_lock(), Reverse(before.abs_diff(after)), lock.label.clone())
+        (lock.role.rank(), Reverse(before.abs_diff(after)), lock.label.clone())
     });
     Diff { all, durations: (before.duration, after.duration), locks, warnings: warnings(before, after) }
 }
@@ -215,7 +215,7 @@ pub fn text(diff: &Diff, before: &Profile, after: &Profile, style: Style) -> Str
     header.extend(is_wide.then_some(["of time\nbefore", "\nafter"]).into_iter().flatten());
     header.extend(["waits\nbefore", "\nafter", "held\nbefore", "\nafter"]);
     let times = (before.thread_time(), after.thread_time());
-    let changed = diff.locks.iter().filter(|lock| lock.role.is_lock());
+    let changed = diff.locks.iter().filter(|lock| lock.role.has_holder());
     let row = |lock: &LockChange| {
         let (change, role) = (&lock.change, lock.role);
         let name = if lock.kind == Kind::RwLock {

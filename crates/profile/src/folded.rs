@@ -1,6 +1,7 @@
 //! Folded stacks of waiting: for flame graphs (inferno, FlameGraph, speedscope).
 //!
-//! A line is the frames from the outermost to the innermost, with `;` between them, and the µs waited there.
+//! A line is the frames from the outermost to the innermost, with `;` between them, and the µs waited there. On the way back from
+//! a condition variable, where the mutex may have been wanted or the wake-up late, the last frame is `[back]`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -27,10 +28,10 @@ pub fn folded(profile: &Profile, options: Options) -> String {
         pairs.entry((pair.lock, pair.role, pair.waiter)).or_default().push(pair);
     }
     let uses = profile.locks.iter().flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)));
-    for (lock, stats) in uses.filter(|(_, stats)| options.signals || stats.role.is_lock()) {
+    for (lock, stats) in uses.filter(|(_, stats)| options.signals || stats.role.has_holder()) {
         for site in stats.sites.iter().filter(|site| site.wait_total > 0) {
             let stack = stack(profile, site.place, lock, stats.role, options);
-            if options.holder && stats.role.is_lock() {
+            if options.holder && stats.role.has_holder() {
                 for (holder, waited) in
                     holders(profile, &pairs, (lock.id, stats.role, site.place), site.wait_total)
                 {
@@ -60,7 +61,8 @@ fn stack(profile: &Profile, place: PlaceId, lock: &Lock, role: Role, options: Op
     match role {
         Role::Signal => names.push(String::from("[signal]")),
         Role::Late => names.push(String::from("[late]")),
-        _ => {}
+        Role::Back => names.push(String::from("[back]")),
+        Role::Write | Role::Read => {}
     }
     if options.lock {
         names.push(format!("[{}]", clean(&lock.label)));

@@ -50,9 +50,11 @@ pub struct Profile {
     pub places: Vec<Place>,
     /// Files that code of places is in.
     pub modules: Vec<Module>,
-    /// Locks that were waited for or counted, those with the longest wait in all first; waiting for signals does not count.
+    /// Locks that were waited for or counted, those with the longest wait in all first; waiting for signals, and the way back
+    /// after it, do not count.
     pub locks: Vec<Lock>,
-    /// Who waited for whom, the longest in all first; those who waited for signals last.
+    /// Who waited for whom, the longest in all first; then those on the way back from condition variables ([`Role::Back`]); those
+    /// who waited for signals last.
     pub pairs: Vec<Pair>,
     /// Waits that had not ended when the recording did, the longest first. They are in all numbers, as if they had ended then.
     #[serde(default)]
@@ -61,7 +63,7 @@ pub struct Profile {
     /// the last one for what the first had.
     #[serde(default)]
     pub deadlocks: Vec<Vec<usize>>,
-    /// All waiting for locks over time; without waiting for signals.
+    /// All waiting for locks over time; without waiting for signals, and the way back after it.
     pub strip: Strip,
     /// What did not fit into the recorder's tables: numbers may be too low.
     pub dropped: u64,

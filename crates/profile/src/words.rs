@@ -1,5 +1,7 @@
 //! What things of the model are called, and what tables ask of them.
 
+use std::cmp::Reverse;
+
 use crate::model::{Frame, Held, Kind, Lock, Place, PlaceId, Profile, Role, RoleStats, Site, Times};
 use crate::names::for_people;
 
@@ -16,17 +18,35 @@ impl Profile {
         self.places.get(place).map_or_else(|| String::from("?"), Place::label)
     }
 
-    /// Time waited for locks, ns. Waiting for a signal is not in it: a thread without work waits for work.
+    /// Time waited for locks, ns. Waiting for a signal is not in it: a thread without work waits for work. Nor is the way back
+    /// after it, [`back_wait`](Self::back_wait).
     #[must_use]
     pub fn lock_wait(&self) -> u64 {
         self.locks.iter().map(Lock::lock_wait).sum()
     }
 
+    /// Time from signals of condition variables until the waiters had their mutexes back, ns: the mutex was wanted, or the
+    /// wake-up took long.
+    #[must_use]
+    pub fn back_wait(&self) -> u64 {
+        self.wait_in(Role::Back)
+    }
+
+    /// Both, ns: by this, one process waited more than another.
+    #[must_use]
+    pub fn waited(&self) -> u64 {
+        self.lock_wait() + self.back_wait()
+    }
+
     /// Time waited for signals of condition variables, ns.
     #[must_use]
     pub fn signal_wait(&self) -> u64 {
+        self.wait_in(Role::Signal)
+    }
+
+    fn wait_in(&self, role: Role) -> u64 {
         let roles = self.locks.iter().flat_map(|lock| &lock.roles);
-        roles.filter(|stats| stats.role == Role::Signal).map(|stats| stats.wait.total).sum()
+        roles.filter(|stats| stats.role == role).map(|stats| stats.wait.total).sum()
     }
 
     /// The time of all threads, from their first use of a lock until the end, ns.
@@ -37,10 +57,18 @@ impl Profile {
 }
 
 impl Lock {
-    /// Time waited for it, ns; without waiting for signals.
+    /// Time waited for it, ns; without waiting for signals, and the way back after it.
     #[must_use]
     pub fn lock_wait(&self) -> u64 {
         self.roles.iter().filter(|stats| stats.role.is_lock()).map(|stats| stats.wait.total).sum()
+    }
+
+    /// In which order they are: those first that were waited for longest, then those that threads took longest to get back from,
+    /// then those that were taken most.
+    pub(crate) fn order(&self) -> impl Ord + use<> {
+        let sum = |of: fn(&RoleStats) -> u64| self.roles.iter().map(of).sum::<u64>();
+        let back = self.role(Role::Back).map_or(0, |stats| stats.wait.total);
+        (Reverse(self.lock_wait()), Reverse(back), Reverse(sum(|stats| stats.acquisitions)), self.id)
     }
 
     /// Its use in a role.
@@ -91,10 +119,23 @@ impl Kind {
 }
 
 impl Role {
-    /// Whether who waits in it waits for a lock, and not for something to do, or for a CPU after a deadline.
+    /// Whether who waits in it waits for a lock for sure: not for something to do, and not on the way back from that.
     #[must_use]
     pub fn is_lock(self) -> bool {
-        !matches!(self, Self::Signal | Self::Late)
+        matches!(self, Self::Write | Self::Read)
+    }
+
+    /// Whether who waits in it may wait because somebody holds something: a lock, or the mutex of a condition variable. (After a
+    /// deadline it is the CPU, as a rule.)
+    #[must_use]
+    pub fn has_holder(self) -> bool {
+        self.is_lock() || self == Self::Back
+    }
+
+    /// In which order they are shown, whatever was waited: for locks, for mutexes after a signal, for the rest.
+    #[must_use]
+    pub fn rank(self) -> u8 {
+        if self.is_lock() { 0 } else { u8::from(!self.has_holder()) + 1 }
     }
 
     /// As a remark.

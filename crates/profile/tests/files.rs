@@ -29,7 +29,7 @@ fn folded_stacks() {
     let profile = profile();
     assert_eq!(
         folded(&profile, Options::default()),
-        "flusher;flush 3500000\nworker;insert 15\nworker;lookup 5000\nworker;store_update 300000\nworker;take 200\n"
+        "flusher;flush 3500000\nworker;insert 15\nworker;lookup 5000\nworker;store_update 300000\nworker;take;[back] 200\n"
     );
     let all = Options { lock: true, holder: true, signals: true };
     insta::assert_snapshot!(folded(&profile, all));
@@ -62,7 +62,7 @@ fn pprof_message() {
         message.sample_type.iter().map(|kind| (string(kind.r#type), string(kind.unit))).collect();
     assert_eq!(types, [("contentions", "count"), ("delay", "nanoseconds")]);
     assert_eq!(string(message.default_sample_type), "delay");
-    assert_eq!(message.sample.iter().map(|sample| sample.value[1]).sum::<i64>() as u64, profile.lock_wait());
+    assert_eq!(message.sample.iter().map(|sample| sample.value[1]).sum::<i64>() as u64, profile.waited());
     let first = &message.sample[0];
     assert_eq!(first.value, [4, 3_500_000_000]);
     let labels: Vec<_> =

@@ -43,7 +43,7 @@ fn a_process_that_is_profiled() {
     let once = said(&mut recording(directory.path(), ["top", "--once", &pid]));
     once.succeeds(&[&format!("process {pid}"), "`cache_lock`"]);
     let looks = said(&mut recording(directory.path(), ["top", "--looks", "2", "--interval", "300ms", &pid]));
-    looks.succeeds(&["In the last ", "waits a second"]);
+    looks.succeeds(&["In the last ", "waits for locks a second"]);
     // A recording of a program that runs is a report, too.
     said(&mut recording(directory.path(), ["report", "spinpark-profile"])).succeeds(&["`cache_lock`"]);
 }

@@ -64,15 +64,16 @@ impl Names {
 /// The trees; none of nothing.
 pub(super) fn flame(profile: &Profile) -> Option<Flame> {
     let mut names = Names::default();
-    let [mut waiters, mut holders, mut signals] = [(); 3].map(|()| Node::default());
+    let [mut waiters, mut holders, mut back, mut signals] = [(); 4].map(|()| Node::default());
     let labels: HashMap<u32, &str> =
         profile.locks.iter().map(|lock| (lock.id, lock.label.as_str())).collect();
     for lock in &profile.locks {
         for stats in &lock.roles {
             let tree = match stats.role {
                 Role::Signal => &mut signals,
+                Role::Back => &mut back,
                 Role::Late => continue,
-                _ => &mut waiters,
+                Role::Write | Role::Read => &mut waiters,
             };
             for site in stats.sites.iter().filter(|site| site.wait_total > 0) {
                 let stack = stack(profile.places.get(site.place), &lock.label, &mut names);
@@ -88,6 +89,7 @@ pub(super) fn flame(profile: &Profile) -> Option<Flame> {
     let trees = [
         ("By who waited", "waited", waiters),
         ("By who held what others waited for", "others waited", holders),
+        ("Getting back from condition variables", "took to get back", back),
         ("Waiting for signals", "waited for signals", signals),
     ];
     let tree = |(title, of, root): (_, _, Node)| {

@@ -116,7 +116,7 @@ struct PairRow {
     longest: u64,
 }
 
-/// The rows: waits for locks, the longest in all first, and then waits for signals; and how many are left out.
+/// The rows: waits for locks, the longest in all first, then the way back from condition variables, then waits for signals; and how many are left out.
 pub(super) fn rows(profile: &Profile, all: &Names<'_>) -> (Vec<Row>, usize) {
     let mut used: Vec<(&Lock, &RoleStats)> = profile
         .locks
@@ -124,7 +124,7 @@ pub(super) fn rows(profile: &Profile, all: &Names<'_>) -> (Vec<Row>, usize) {
         .flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)))
         .filter(|(_, stats)| stats.acquisitions + stats.contended + stats.failed_tries + stats.wake_ups > 0)
         .collect();
-    used.sort_by_key(|(_, stats)| (!stats.role.is_lock(), std::cmp::Reverse(stats.wait.total)));
+    used.sort_by_key(|(_, stats)| (stats.role.rank(), std::cmp::Reverse(stats.wait.total)));
     let left = used.len().saturating_sub(MOST);
     used.truncate(MOST);
     let mut pairs: HashMap<(u32, Role), Vec<&Pair>> = HashMap::new();
@@ -158,7 +158,7 @@ fn row(
         kind: lock.kind.noun(),
         address: lock.address,
         hexadecimal: format!("{:#x}", lock.address),
-        is_signal: !stats.role.is_lock(),
+        is_signal: !stats.role.has_holder(),
         acquisitions: stats.acquisitions,
         contended: stats.contended,
         share: stats.contended_share().unwrap_or_default() * 100.0,

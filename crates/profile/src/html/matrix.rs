@@ -53,7 +53,7 @@ pub(super) fn matrix(profile: &Profile) -> Option<Matrix> {
     let pairs: Vec<(String, String, Sum)> = profile
         .pairs
         .iter()
-        .filter(|pair| pair.role.is_lock())
+        .filter(|pair| pair.role.has_holder())
         .map(|pair| {
             let sum = Sum { count: pair.count, total: pair.wait_total, longest: pair.wait_longest };
             (name(pair.waiter), pair.holder.map_or_else(|| String::from(UNKNOWN), name), sum)

@@ -72,7 +72,7 @@ pub fn html(shown: &[Shown<'_>]) -> Result<String, Error> {
     let script = format!("//<![CDATA[\n{}{}{}//]]>", SCRIPTS[0], SCRIPTS[1], SCRIPTS[2]);
     // Where most was waited comes first: a shell that started the program did not wait.
     let mut shown = shown.to_vec();
-    shown.sort_by_key(|shown| Reverse(shown.profile.lock_wait()));
+    shown.sort_by_key(|shown| Reverse(shown.profile.waited()));
     let shown = shown.as_slice();
     // A process that became another program, or has two kinds of locks, has several recordings.
     let ordinal = |shown: &Shown<'_>, all: &[Shown<'_>]| {

@@ -52,17 +52,14 @@ struct Wide {
 impl Process {
     pub(super) fn new(number: usize, Shown { profile, answer }: Shown<'_>, recording: Option<usize>) -> Self {
         let roles = || profile.locks.iter().flat_map(|lock| &lock.roles);
-        let strip = |is_signal| {
-            draw::sum(
-                roles()
-                    .filter(move |stats| {
-                        stats.role == Role::Signal && is_signal || stats.role.is_lock() && !is_signal
-                    })
-                    .map(|stats| &stats.strip),
-            )
+        let strip = |is: fn(Role) -> bool| {
+            draw::sum(roles().filter(move |stats| is(stats.role)).map(|stats| &stats.strip))
         };
-        let strips =
-            [("Waiting for locks", "", strip(false)), ("Waiting for signals", "signal", strip(true))];
+        let strips = [
+            ("Waiting for locks", "", strip(Role::is_lock)),
+            ("Getting back from condition variables", "", strip(|role| role == Role::Back)),
+            ("Waiting for signals", "signal", strip(|role| role == Role::Signal)),
+        ];
         let wide = |(title, class, strip): (_, _, Strip)| wide(title, class, &strip, profile.duration);
         let called = Names::of(&profile.places);
         let (rows, locks_left) = locks::rows(profile, &called);

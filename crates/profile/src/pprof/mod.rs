@@ -92,7 +92,7 @@ impl Writer {
         let program = profile.program.rsplit('/').next().unwrap_or(&profile.program);
         self.mapping(profile, program);
         let uses = profile.locks.iter().flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)));
-        for (lock, stats) in uses.filter(|(_, stats)| stats.role.is_lock()) {
+        for (lock, stats) in uses.filter(|(_, stats)| stats.role.has_holder()) {
             for site in stats.sites.iter().filter(|site| site.contended > 0) {
                 let Some(place) = profile.places.get(site.place) else { continue };
                 let sample = Sample {

@@ -197,7 +197,8 @@ impl Merge<'_> {
         }
     }
 
-    /// Who waited for whom: by places, the longest in all first, those who waited for signals last.
+    /// Who waited for whom: by places, the longest in all first; those on the way back from condition variables after the others,
+    /// those who waited for signals last.
     fn pairs(&mut self, tables: &Tables) -> Vec<Pair> {
         let mut sums: BTreeMap<(Use, PlaceId, Option<PlaceId>), PairSum> = BTreeMap::new();
         for ((which, waiter, holder), sum) in &tables.pairs {
@@ -216,7 +217,7 @@ impl Merge<'_> {
             wait_longest: self.clock.ns(sum.longest_wait),
         });
         let mut pairs: Vec<Pair> = pairs.collect();
-        pairs.sort_by_key(|pair| (!pair.role.is_lock(), Reverse(pair.wait_total), Reverse(pair.count)));
+        pairs.sort_by_key(|pair| (pair.role.rank(), Reverse(pair.wait_total), Reverse(pair.count)));
         pairs
     }
 
@@ -271,10 +272,7 @@ impl Merge<'_> {
             }
         }
         labels::label(&mut locks, &self.places, &self.maps, self.symbols);
-        locks.sort_by_key(|lock| {
-            let acquisitions: u64 = lock.roles.iter().map(|stats| stats.acquisitions).sum();
-            (Reverse(lock.lock_wait()), Reverse(acquisitions), lock.id)
-        });
+        locks.sort_by_key(Lock::order);
         locks
     }
 

@@ -9,7 +9,8 @@ use crate::model::{Pair, Profile};
 use crate::names::Names;
 use crate::units::{percent, short_count, time};
 
-/// The longest pairs of waiter and holder. Waiting for signals is nobody's fault, and not in it.
+/// The longest pairs of waiter and holder, those on the way back from condition variables last. Waiting for signals is nobody's
+/// fault, and not in it.
 #[must_use]
 pub fn blocking(profile: &Profile, style: Style) -> String {
     let names = Names::of(&profile.places);
@@ -18,7 +19,7 @@ pub fn blocking(profile: &Profile, style: Style) -> String {
     // Stacks that differ only far out are one row.
     let mut rows: Vec<(String, String, Pair)> = Vec::new();
     let mut known: HashMap<(u32, String, String), usize> = HashMap::new();
-    for pair in profile.pairs.iter().filter(|pair| pair.role.is_lock()) {
+    for pair in profile.pairs.iter().filter(|pair| pair.role.has_holder()) {
         let (waiter, holder) = (names.label(pair.waiter), holder(pair));
         match known.entry((pair.lock, waiter.clone(), holder.clone())) {
             Entry::Occupied(at) => {
@@ -33,7 +34,7 @@ pub fn blocking(profile: &Profile, style: Style) -> String {
             }
         }
     }
-    rows.sort_by_key(|(.., pair)| (Reverse(pair.wait_total), Reverse(pair.count)));
+    rows.sort_by_key(|(.., pair)| (pair.role.rank(), Reverse(pair.wait_total), Reverse(pair.count)));
     let all = profile.lock_wait().max(1);
     let header = ["waits here", "while it is\nheld from", "lock", "waits", "time", "max", "share"];
     let row = |(waiter, holder, pair): (String, String, Pair)| {
@@ -44,7 +45,12 @@ pub fn blocking(profile: &Profile, style: Style) -> String {
             short_count(pair.count),
             time(pair.wait_total as f64),
             time(pair.wait_longest as f64),
-            percent(pair.wait_total as f64 / all as f64),
+            // The others are no part of it.
+            if pair.role.is_lock() {
+                percent(pair.wait_total as f64 / all as f64)
+            } else {
+                String::from("–")
+            },
         ]
     };
     render(style, "Who waits for whom", &header, 3, (rows.into_iter(), row))

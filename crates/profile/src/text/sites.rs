@@ -17,7 +17,7 @@ pub(super) fn all(profile: &Profile) -> Vec<(&Lock, Role, &Site)> {
         .locks
         .iter()
         .flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)))
-        .filter(|(_, stats)| stats.role.is_lock())
+        .filter(|(_, stats)| stats.role.has_holder())
         .flat_map(|(lock, stats)| stats.sites.iter().map(move |site| (lock, stats.role, site)))
         .collect();
     sites.sort_by_key(|(lock, role, site)| order(lock, *role, site));

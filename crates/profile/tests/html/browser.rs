@@ -180,7 +180,7 @@ fn sorts_filters_opens_and_zooms() {
     );
     assert!(seen.get("matches").ends_with("% of all"), "{}", seen.get("matches"));
     assert!(seen.get("frames").parse::<u32>().unwrap() > 15);
-    assert_eq!([seen.get("strip"), seen.get("resources"), seen.get("violations")], ["2", "0", "0"]);
+    assert_eq!([seen.get("strip"), seen.get("resources"), seen.get("violations")], ["3", "0", "0"]);
     assert_eq!(seen.get("title"), "Locks of cachesim");
     assert_eq!(seen.console, [""; 0]);
 }

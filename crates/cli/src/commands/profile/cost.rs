@@ -53,7 +53,7 @@ pub(crate) fn measure(launch: &Launch) -> Option<Costs> {
 pub(crate) fn estimate(costs: Costs, profile: &Profile) -> Option<Cost> {
     let Costs { with, without } = costs;
     let (pair, wait) = ((with.pair - without.pair).max(0.0), (with.wait - without.wait).max(0.0));
-    let uses = profile.locks.iter().flat_map(|lock| &lock.roles).filter(|stats| stats.role.is_lock());
+    let uses = profile.locks.iter().flat_map(|lock| &lock.roles).filter(|stats| stats.role.has_holder());
     let (acquisitions, waits) = uses.fold((0.0, 0.0), |(acquisitions, waits), stats| {
         (acquisitions + stats.acquisitions as f64, waits + stats.contended as f64)
     });

@@ -179,7 +179,7 @@ fn closed(error: io::Error) -> io::Result<()> {
 
 /// The process that waited most.
 pub(crate) fn most(profiles: &[Profile]) -> Option<&Profile> {
-    profiles.iter().max_by_key(|profile| (profile.lock_wait(), profile.signal_wait()))
+    profiles.iter().max_by_key(|profile| (profile.waited(), profile.signal_wait()))
 }
 
 /// The program's, and whose locks were recorded if they were those of the library.
@@ -219,6 +219,6 @@ fn page(profiles: &[Profile]) -> anyhow::Result<String> {
         .collect();
     let mut shown: Vec<html::Shown<'_>> =
         profiles.iter().zip(&answers).map(|(profile, answer)| html::Shown { profile, answer }).collect();
-    shown.sort_by_key(|shown| std::cmp::Reverse((shown.profile.lock_wait(), shown.profile.signal_wait())));
+    shown.sort_by_key(|shown| std::cmp::Reverse((shown.profile.waited(), shown.profile.signal_wait())));
     html::html(&shown).context("cannot make the page")
 }

@@ -147,12 +147,14 @@ fn page(now: &Profile, before: Option<&Profile>, style: Style) -> String {
     if let Some(before) = before {
         let seconds = now.duration.saturating_sub(before.duration) as f64 / 1e9;
         let waits = |profile: &Profile| {
-            profile.locks.iter().flat_map(|lock| &lock.roles).map(|role| role.contended).sum::<u64>()
+            let roles =
+                profile.locks.iter().flat_map(|lock| &lock.roles).filter(|stats| stats.role.is_lock());
+            roles.map(|stats| stats.contended).sum::<u64>()
         };
         let waited = now.lock_wait().saturating_sub(before.lock_wait()) as f64 / 1e9;
         if seconds > 0.0 {
             lines.push(format!(
-                "In the last {seconds:.1} s: {:.0} waits a second, {:.2} threads waiting on average.",
+                "In the last {seconds:.1} s: {:.0} waits for locks a second, {:.2} threads waiting on average.",
                 waits(now).saturating_sub(waits(before)) as f64 / seconds,
                 waited / seconds
             ));
