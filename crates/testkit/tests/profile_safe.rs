@@ -31,13 +31,13 @@ both_arms! {
 
 both_arms! {
     a_child_that_nobody_was_told_of_is_not_in_its_parent_s_file = |directory, arm| {
-        let (mutex, times) = safe(directory, arm, "full", "bare-clone");
+        let (mutex, times) = safe(directory, arm, "full", "children bare-clone");
         let read = read_all(directory);
         assert_eq!(read.len(), 1);
         assert_eq!(read[0].use_of(mutex, Role::Write).acquisitions, times);
     };
     a_child_goes_on_with_what_a_handler_interrupted = |directory, arm| {
-        safe(directory, arm, "full", "fork-in-handler");
+        safe(directory, arm, "full", "children fork-in-handler");
         read_all(directory);
     };
 }
@@ -45,28 +45,28 @@ both_arms! {
 both_arms! {
     coroutines_are_left_alone = |directory, arm| {
         for detail in ["contended", "full"] {
-            safe(directory, arm, detail, "coroutines");
+            safe(directory, arm, detail, "stacks coroutines");
         }
         let read = read_all(directory);
         let waits: u64 = read.iter().flat_map(|one| one.uses.values()).map(|it| it.contended).sum();
         assert!(waits >= 8, "{waits}");
     };
     a_handler_over_a_fiber_that_is_gone = |directory, arm| {
-        let (mutex, _) = safe(directory, arm, "full", "handler-over-fiber");
+        let (mutex, _) = safe(directory, arm, "full", "stacks handler-over-fiber");
         assert_eq!(read_all(directory)[0].use_of(mutex, Role::Write).acquisitions, 4);
     };
     small_stacks_are_large_enough = |directory, arm| {
-        let (mutex, _) = safe(directory, arm, "full", "small-stacks");
+        let (mutex, _) = safe(directory, arm, "full", "stacks small-stacks");
         assert_eq!(read_all(directory)[0].use_of(mutex, Role::Write).acquisitions, 4);
     };
     a_time_that_is_none_is_not_looked_at = |directory, arm| {
-        safe(directory, arm, "full", "null-time");
+        safe(directory, arm, "full", "memory null-time");
     };
     who_holds_is_told_through_a_function_that_locks = |directory, arm| {
         for detail in ["contended", "full"] {
             let directory = directory.join(detail);
             std::fs::create_dir(&directory).expect("a directory");
-            let numbers = numbers(&directory, arm, detail, "wrapper");
+            let numbers = numbers(&directory, arm, detail, "holders wrapper");
             let (quick, slow) = (numbers[2], numbers[3]);
             let recording = &read_all(&directory)[0];
             let mut known = 0;
@@ -81,7 +81,7 @@ both_arms! {
         }
     };
     who_holds_no_more_is_blamed_once = |directory, arm| {
-        let stale = numbers(directory, arm, "contended", "stale-reader")[2];
+        let stale = numbers(directory, arm, "contended", "holders stale-reader")[2];
         let recording = &read_all(directory)[0];
         let is_stale = |stack: &u32| {
             recording.stacks.get(stack).is_some_and(|frames| (stale..stale + 64).contains(&frames[0]))
@@ -91,7 +91,7 @@ both_arms! {
         assert!(waits <= 1, "{waits} of 40");
     };
     a_shared_mutex_that_is_free_is_not_waited_for = |directory, arm| {
-        let numbers = numbers(directory, arm, "full", "shared-mutexes");
+        let numbers = numbers(directory, arm, "full", "memory shared-mutexes");
         let recording = &read_all(directory)[0];
         for (number, mutex) in numbers[2..].iter().enumerate() {
             let found = recording.use_of(*mutex, Role::Write);
@@ -100,7 +100,7 @@ both_arms! {
         }
     };
     another_kind_at_the_same_address_is_another_lock = |directory, arm| {
-        let address = numbers(directory, arm, "full", "memory-used-again")[2];
+        let address = numbers(directory, arm, "full", "memory memory-used-again")[2];
         let recording = &read_all(directory)[0];
         let locks = recording.locks.iter().filter(|lock| lock.address == address);
         let found: Vec<_> = locks
@@ -109,7 +109,7 @@ both_arms! {
         assert_eq!(found, [(Kind::Mutex, 10), (Kind::RwLock, 20)]);
     };
     a_program_that_locks_its_memory_locks_what_is_used = |directory, arm| {
-        let numbers = numbers(directory, arm, "full", "locked-memory");
+        let numbers = numbers(directory, arm, "full", "memory locked-memory");
         if numbers[2] == 0 {
             eprintln!("skipped: so much memory may not be locked here");
             return;
@@ -117,7 +117,7 @@ both_arms! {
         assert!(numbers[3] < 200_000, "{} kB", numbers[3]);
     };
     a_program_with_few_addresses_keeps_them = |directory, arm| {
-        let program = compile_c("profile/safe.c", &[]);
+        let program = compile_c("profile/safe_memory.c", &[]);
         Run::new("sh")
             .args(["-c", "ulimit -v 1500000; exec \"$0\" memory-used-again"])
             .arg(program)
@@ -134,7 +134,7 @@ both_arms! {
     };
 }
 
-/// Runs a scene; the mutex that it told of, and how often it was taken.
+/// Runs a scene, `PROGRAM SCENE`; the mutex that it told of, and how often it was taken.
 fn safe(directory: &Path, arm: Arm, detail: &str, scene: &str) -> (u64, u64) {
     let numbers = numbers(directory, arm, detail, scene);
     (numbers[0], numbers[1])
@@ -142,7 +142,8 @@ fn safe(directory: &Path, arm: Arm, detail: &str, scene: &str) -> (u64, u64) {
 
 /// Runs a scene; what it printed.
 fn numbers(directory: &Path, arm: Arm, detail: &str, scene: &str) -> Vec<u64> {
-    let program = compile_c("profile/safe.c", &[]);
+    let (program, scene) = scene.split_once(' ').expect("a program and its scene");
+    let program = compile_c(format!("profile/safe_{program}.c"), &[]);
     let outcome = Run::new(program).arg(scene).arm(arm).profiled(directory, detail).succeed();
     let text = outcome.stdout_text();
     text.split_whitespace().map(|word| word.parse().expect("a number")).collect()
