@@ -184,6 +184,25 @@ fn tables_fit_their_width() {
     }
 }
 
+/// A long name stays whole as long as there is room for it, and then is broken at a hyphen, never inside of a word.
+#[test]
+fn long_names_are_not_broken_in_a_word() {
+    let recorded = ["glibc", "glibc-recorded-contended", "drop-in-recorded-contended"];
+    let longer = ["glibc", "drop-in-recorded-contended-by-others", "drop-in+SPINPARK_SOME_LONG_NAME=1"];
+    let parts =
+        ["glibc", "drop-in-recorded-contended-by-", "others", "drop-in+SPINPARK_SOME_LONG_", "NAME=1"];
+    for (names, expected) in [(recorded, &recorded[..]), (longer, &parts)] {
+        let times = [(names[0], 17.4), (names[1], 23_456.0), (names[2], 65.0)];
+        let results = results(&run(vec![cell("saturated", 2, &names)], Mock::new(&times, 0.3), 8));
+        let text = details::render(&results[0], 2, Style::PLAIN);
+        let rows = text.lines().skip_while(|line| !line.starts_with('═')).skip(1);
+        let rows = rows.take_while(|line| !line.starts_with('─'));
+        let firsts: Vec<&str> = rows.filter_map(|line| line.split_whitespace().next()).collect();
+        assert_eq!(firsts, expected, "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+}
+
 /// Variants of one lock: is there an effect?
 #[test]
 fn variants_have_an_effect_or_none() {

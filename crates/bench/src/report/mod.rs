@@ -107,7 +107,8 @@ pub(crate) fn table(style: Style, header: &[&str]) -> Table {
 const STEPS: [(u16, usize); 3] = [(2, 24), (1, 24), (1, 12)];
 
 /// A table as text, without blanks at line ends. Where it is narrow, headers and sentences are broken, at blanks, then columns
-/// move together, then shorter names are broken; numbers are not, as long as it fits.
+/// move together, then shorter names are broken; what does not fit even so are long names in the first column, which are
+/// broken at hyphens and the like. Numbers are not, as long as it fits.
 pub(crate) fn text(table: &Table) -> String {
     let mut table = table.clone();
     if is_wide_enough(&table, &natural_widths(&table)) {
@@ -119,6 +120,11 @@ pub(crate) fn text(table: &Table) -> String {
     {
         for (column, width) in table.column_iter_mut().zip(widths) {
             column.set_padding((1, blanks - 1));
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width as u16)));
+        }
+    } else if let Some(widths) = with_broken_names(&mut table) {
+        for (column, width) in table.column_iter_mut().zip(widths) {
+            column.set_padding((1, 0));
             column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width as u16)));
         }
     }
@@ -139,6 +145,43 @@ fn fits(table: &Table) -> bool {
 /// Characters of the longest line.
 fn length(text: &str) -> usize {
     text.lines().map(|line| line.chars().count()).max().unwrap_or_default()
+}
+
+/// Breaks the names in the first column, so that the table fits: the widths of the columns then, with one blank each.
+fn with_broken_names(table: &mut Table) -> Option<Vec<usize>> {
+    let room = table.width().map_or(usize::MAX, usize::from);
+    let mut widths = least_widths(table, 1, 12);
+    let others: usize = widths.iter().skip(1).sum();
+    let mut broken = table.clone();
+    widths[0] = break_names(&mut broken, room.saturating_sub(others + widths.len() + 2)) + 1;
+    is_wide_enough(&broken, &widths).then(|| {
+        *table = broken;
+        widths
+    })
+}
+
+/// Breaks what stands in the first column so that it takes `room` columns, if it has hyphens where that is possible; what it takes.
+fn break_names(table: &mut Table, room: usize) -> usize {
+    let mut widest = 0;
+    for row in table.row_iter_mut() {
+        let mut cells: Vec<Cell> = row.cell_iter().cloned().collect();
+        let Some(first) = cells.first_mut() else { continue };
+        let mut lines = vec![String::new()];
+        for part in first.content().split_inclusive(['-', '+', '_', '=', ' ']) {
+            let line = lines.last_mut().expect("there is one");
+            if !line.is_empty() && line.chars().count() + part.trim_end().chars().count() > room {
+                lines.push(String::from(part));
+            } else {
+                *line += part;
+            }
+        }
+        widest = lines.iter().map(|line| line.trim_end().chars().count()).max().unwrap_or(0).max(widest);
+        if lines.len() > 1 {
+            *first = Cell::new(lines.join("\n"));
+            *row = cells.into();
+        }
+    }
+    widest
 }
 
 /// The width of each column with its two blanks, if nothing is broken.
