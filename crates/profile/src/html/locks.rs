@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::draw;
 use super::names::{Caption, caption};
-use crate::model::{Held, Lock, Outcomes, Pair, Profile, Role, RoleStats, Times};
+use crate::model::{Held, Lock, Outcomes, Pair, Profile, Role, RoleStats, Site, Times};
 use crate::names::Names;
 
 /// So many rows are shown at once, and have all their details.
@@ -78,6 +78,10 @@ impl Span {
             mean: times.mean().round() as u64,
             longest: times.longest,
         }
+    }
+
+    fn of_sum(count: u64, total: u64, longest: u64) -> Self {
+        Self { count, total, mean: total.checked_div(count).unwrap_or_default(), longest }
     }
 
     /// The total and the mean may be estimates; the longest is that of what was measured.
@@ -181,41 +185,39 @@ fn row(
         failed_tries: stats.failed_tries,
         wake_ups: stats.wake_ups,
         outcomes: outcomes(&stats.outcomes, stats.contended),
-        sites: stats
-            .sites
-            .iter()
-            .take(parts.sites)
-            .map(|site| SiteRow {
-                place: site.place,
-                caption: caption(names, Some(site.place)),
-                acquisitions: site.acquisitions,
-                contended: site.contended,
-                wait: Span {
-                    count: site.contended,
-                    total: site.wait_total,
-                    mean: site.wait_total.checked_div(site.contended).unwrap_or_default(),
-                    longest: site.wait_longest,
-                },
-                hold: Span::of_held(&site.hold, site.acquisitions),
-                blocked: site.blocked,
-                blocked_total: site.blocked_total,
-            })
-            .collect(),
+        sites: stats.sites.iter().take(parts.sites).map(|site| SiteRow::new(site, names)).collect(),
         sites_left: stats.sites.len().saturating_sub(parts.sites),
-        pairs: pairs
-            .iter()
-            .take(parts.pairs)
-            .map(|pair| PairRow {
-                waiter: pair.waiter,
-                waiter_caption: caption(names, Some(pair.waiter)),
-                holder: pair.holder,
-                holder_caption: caption(names, pair.holder),
-                count: pair.count,
-                total: pair.wait_total,
-                longest: pair.wait_longest,
-            })
-            .collect(),
+        pairs: pairs.iter().take(parts.pairs).map(|pair| PairRow::new(pair, names)).collect(),
         pairs_left: pairs.len().saturating_sub(parts.pairs),
+    }
+}
+
+impl SiteRow {
+    fn new(site: &Site, names: &Names<'_>) -> Self {
+        Self {
+            place: site.place,
+            caption: caption(names, Some(site.place)),
+            acquisitions: site.acquisitions,
+            contended: site.contended,
+            wait: Span::of_sum(site.contended, site.wait_total, site.wait_longest),
+            hold: Span::of_held(&site.hold, site.acquisitions),
+            blocked: site.blocked,
+            blocked_total: site.blocked_total,
+        }
+    }
+}
+
+impl PairRow {
+    fn new(pair: &Pair, names: &Names<'_>) -> Self {
+        Self {
+            waiter: pair.waiter,
+            waiter_caption: caption(names, Some(pair.waiter)),
+            holder: pair.holder,
+            holder_caption: caption(names, pair.holder),
+            count: pair.count,
+            total: pair.wait_total,
+            longest: pair.wait_longest,
+        }
     }
 }
 
