@@ -48,10 +48,10 @@ fn bounds_belong_to_a_preset() {
     let all = ["off", "contended", "sampled", "full"].map(|detail| format!("glibc-recorded-{detail}"));
     let pair = cell("pair-threaded", 1).unwrap();
     assert_eq!((pair[0].as_str(), &pair[1..]), ("glibc", &all[..]));
-    for threads in [2, 16] {
-        assert_eq!(cell("saturated", threads).unwrap(), ["glibc", "glibc-recorded-contended"]);
+    for (shape, threads) in [("medium", 2), ("medium", 16), ("saturated", 2), ("saturated", 16)] {
+        assert_eq!(cell(shape, threads).unwrap(), ["glibc", "glibc-recorded-contended"]);
     }
-    assert_eq!(selections.len(), 3);
+    assert_eq!(selections.len(), 5);
     let none = Definitions::built_in().unwrap().keep_bounds_of("mtx").unwrap_err();
     assert!(none.contains("`bench mtx` has no bounds; there are some for: locks, profiler"), "{none}");
 }
