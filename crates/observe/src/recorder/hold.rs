@@ -1,4 +1,4 @@
-//! What happens to a lock: somebody has to wait for it, gets it, lets it go.
+//! What happens to a lock once it is had: it is noted who holds it, until it is let go.
 //!
 //! ```text
 //! begin_wait ─ (the real lock blocks) ─ end_wait ─┬─ gave_up                        written at once
@@ -6,62 +6,19 @@
 //! acquired_at_once ────────────────────────────────────────────┴─ release ─ released  written after the release
 //! ```
 //!
-//! A stack is captured and the holder looked for before a thread blocks, and noted for readers: the wait may never end. Once
-//! it has the lock it only reads the clock and notes in its own memory what it knows; the tables are written when it has let
-//! the lock go.
+//! A thread that has a lock only reads the clock and notes in its own memory what it knows; the tables are written when it has
+//! let the lock go. What comes before is in [`super::wait`].
 
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 
-use spinpark_linux::raw;
-
-use super::own::{here, Facts, Own, Waited};
+use super::own::{here, Facts, Own};
 use super::place::Call;
 use super::side::hash;
-use super::tally::{add, bit};
+use super::tally::add;
+use super::wait::LONG;
 use super::Recorder;
-use crate::format::{Begun, Detail, Hold, Kind, Outcome, Role, NONE};
-
-/// Beside a wait of so many ns a look into another thread's memory is nothing: somebody slept.
-const LONG: u64 = 20_000;
-
-/// What is known of a wait before it begins.
-#[derive(Clone, Copy, Debug)]
-pub struct Blocking {
-    /// When the thread noticed that it has to wait, ticks.
-    pub start: u64,
-    /// The thread that has the lock, 0 if nobody does just now; none if that cannot be told.
-    pub owner: Option<u32>,
-    /// It is worth a system call to know whether it slept.
-    pub is_exact: bool,
-    /// It waits until a deadline at most.
-    pub is_timed: bool,
-}
-
-/// A wait that has begun.
-#[derive(Clone, Copy)]
-pub struct Wait {
-    /// Of the recorder, at its start.
-    epoch: u32,
-    start: u64,
-    holder: u32,
-    /// The table of who is noted to hold it, or [`NONE`].
-    holder_table: u32,
-    queue: u32,
-    /// Voluntary sleeps before, if they are counted.
-    sleeps: Option<u64>,
-    /// Where it waits; none if there was no room.
-    facts: Option<Facts>,
-}
-
-/// A wait that has ended.
-#[derive(Clone, Copy)]
-pub struct Ended {
-    /// As in [`Wait`].
-    holder_table: u32,
-    facts: Option<Facts>,
-    waited: Waited,
-}
+use crate::format::{Detail, Kind, Role};
 
 /// What a thread is about to let go.
 pub enum Letting {
@@ -117,131 +74,6 @@ impl Recorder {
         if hot.load(Relaxed) == 0 {
             hot.store(1, Relaxed);
         }
-    }
-
-    /// A thread could not have the lock at once, and is about to block.
-    pub fn begin_wait(&self, own: &Own, call: &Call, blocking: &Blocking) -> Wait {
-        let Blocking { start, owner, is_exact, is_timed } = *blocking;
-        self.heat(call.address);
-        let (holder, holder_table) = self.noted_holder(own, call.address, owner);
-        own.aside().set(0);
-        let facts = self.facts(own, call, true, false);
-        // What a new stack took, with a snapshot of the maps perhaps, is not waiting.
-        let start = start + own.aside().get();
-        let queue = self.queue(call.address, 1);
-        here().events.set(0);
-        if let Some(facts) = &facts {
-            let by = self.own_of(holder_table).map_or(0, Own::id);
-            let thread = owner.filter(|owner| *owner != 0).unwrap_or(by);
-            let is_noted = by != 0 && by == thread;
-            let begun = Begun { since: start, holder, owner: thread, is_timed, is_noted, ..Begun::default() };
-            self.publish(own, facts, begun);
-        }
-        Wait {
-            epoch: self.epoch(),
-            start,
-            holder,
-            holder_table,
-            queue,
-            sleeps: is_exact.then(raw::sleeps),
-            facts,
-        }
-    }
-
-    /// Notes for readers that the thread is about to block, and what it holds meanwhile.
-    pub(crate) fn publish(&self, own: &Own, facts: &Facts, begun: Begun) {
-        let (lock, role, stack) = (facts.lock, facts.role as u32, facts.stack);
-        let mut begun = Begun { lock, role, stack, ..begun };
-        let held = own.latest_held().filter(|(address, facts)| self.is_held(*address, facts));
-        held.for_each(|(_, facts)| begun.holds.push(Hold { lock: facts.lock, stack: facts.stack }));
-        own.table().waiting.begin(&begun);
-    }
-
-    /// Whether what is noted has not ended unseen, as one in the library may have since somebody gave up, and one that was
-    /// noted with another detail.
-    fn is_held(&self, address: usize, facts: &Facts) -> bool {
-        let disturbed = self.side.get().map_or(0, |side| side.slot(address).disturbed.load(Relaxed));
-        facts.since == 0 || facts.since >= disturbed.max(self.changed.load(Relaxed))
-    }
-
-    /// The thread blocks no more: what is known of its wait, to be passed to [`Recorder::acquired`] or
-    /// [`Recorder::gave_up`].
-    pub fn end_wait(&self, own: &Own, call: &Call, wait: &Wait) -> Ended {
-        let end = self.ticks.now();
-        if wait.epoch != self.epoch() {
-            // It was the parent's: this is a child that a signal handler made meanwhile.
-            let waited = Waited { ticks: 0, end, holder: NONE, queue: 0, outcomes: 0 };
-            return Ended { holder_table: NONE, facts: None, waited };
-        }
-        own.table().waiting.end();
-        self.queue(call.address, -1);
-        let mut outcomes = outcomes(here().events.replace(0));
-        if outcomes & bit(Outcome::Parked) != 0 {
-            outcomes &= !bit(Outcome::Spun); // it slept first
-        }
-        let mut holder = wait.holder;
-        if let Some(side) = self.side.get() {
-            let slot = side.slot(call.address);
-            if holder == NONE {
-                holder = slot.released_at(call.address);
-            }
-            slot.holder.store((own.number() + 1) as u16, Relaxed);
-            if slot.handed.load(Relaxed) != 0 && outcomes & bit(Outcome::Parked) != 0 {
-                slot.handed.store(0, Relaxed);
-                outcomes ^= bit(Outcome::Parked) | bit(Outcome::HandedOver);
-            }
-        }
-        if outcomes & (bit(Outcome::Spun) | bit(Outcome::Parked) | bit(Outcome::HandedOver)) == 0 {
-            outcomes |= match wait.sleeps.map(|before| raw::sleeps() > before) {
-                Some(true) => bit(Outcome::Parked),
-                Some(false) => bit(Outcome::Spun),
-                None => bit(Outcome::Unknown),
-            };
-        }
-        let ticks = end.saturating_sub(wait.start);
-        Ended {
-            holder_table: wait.holder_table,
-            facts: wait.facts,
-            waited: Waited { ticks, end, holder, queue: wait.queue, outcomes },
-        }
-    }
-
-    /// The lock was had after a wait.
-    pub fn acquired(&self, own: &Own, call: &Call, ended: &Ended) {
-        let Some(facts) = ended.facts else { return };
-        if ended.holder_table != NONE && call.role == Role::Write && self.is_time_to_look(&ended.waited) {
-            self.drop_stale_note(own, call.address, ended.holder_table);
-        }
-        if call.role == Role::Write {
-            // It cannot have held it while it waited.
-            self.forget_hold(own, call.address);
-        }
-        let facts = Facts { wait: Some(ended.waited), since: ended.waited.end, ..facts };
-        self.note(own, call.address, facts);
-    }
-
-    /// Whether it is time to look into another thread's memory, while this one has the lock: that costs as much as a release
-    /// of a lock that others want, and what there is to see is rare. So only after a wait beside which it is nothing, and
-    /// every few waits.
-    fn is_time_to_look(&self, waited: &Waited) -> bool {
-        const EVERY: u64 = 8;
-        // By lot: programs that wait in turn for several locks should not miss one each time.
-        waited.end / 64 % EVERY == 0 || self.ticks.ns(waited.ticks) >= LONG
-    }
-
-    /// The lock was had after a wait, and nobody sees when it is let go: the wait is written down.
-    pub fn acquired_unseen(&self, own: &Own, ended: &Ended) {
-        if let Some(facts) = ended.facts {
-            self.write(own, &Facts { wait: Some(ended.waited), since: 0, ..facts }, 0);
-        }
-    }
-
-    /// The time was over before the lock was had.
-    pub fn gave_up(&self, own: &Own, ended: &Ended) {
-        let Some(facts) = ended.facts else { return };
-        let besides = bit(Outcome::OwnerChanged) | bit(Outcome::OffCpu) | bit(Outcome::Budget);
-        let outcomes = ended.waited.outcomes & besides | bit(Outcome::TimedOut);
-        self.write_wait(own, &facts, &Waited { outcomes, ..ended.waited });
     }
 
     /// The lock was had at once. Its holder is noted; the hold is measured if `is_timed`.
@@ -392,7 +224,7 @@ impl Recorder {
     }
 
     #[inline(always)]
-    fn note(&self, own: &Own, address: usize, facts: Facts) {
+    pub(super) fn note(&self, own: &Own, address: usize, facts: Facts) {
         if !own.push(address, facts) {
             self.note_instead(own, address, facts);
         }
@@ -430,21 +262,6 @@ impl Recorder {
             wait: None,
         })
     }
-
-    /// One waiter more or less; how many there are then.
-    pub(crate) fn queue(&self, address: usize, change: i32) -> u32 {
-        let Some(side) = self.side.get() else { return 0 };
-        let queue = &side.slot(address).queue;
-        queue.fetch_add(change as u32, Relaxed).wrapping_add(change as u32)
-    }
-}
-
-/// The outcomes that these events are.
-fn outcomes(events: u32) -> u32 {
-    super::EVENTS
-        .iter()
-        .filter(|(event, _)| events & 1 << event != 0)
-        .fold(0, |all, (_, outcome)| all | bit(*outcome))
 }
 
 const _: () = assert!(Detail::Full as u32 == 3);

@@ -2,7 +2,8 @@
 //!
 //! | module       | what it has                                                                      |
 //! |--------------|----------------------------------------------------------------------------------|
-//! | `hold`       | what happens to a lock, from the wait for it to its release                         |
+//! | `wait`       | a wait for a lock                                                                   |
+//! | `hold`       | what happens to a lock that is had, until its release                               |
 //! | `condvar`    | waits for signals                                                                   |
 //! | `library`    | what is particular about the Rust library's locks: names, releases that are not seen |
 //! | `tally`      | adding up: counters, histograms, strips                                           |
@@ -58,6 +59,7 @@ mod start;
 mod tally;
 mod unwind;
 mod unwinder_lock;
+mod wait;
 
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicU8};
@@ -67,11 +69,12 @@ use spinpark_platform::Event;
 pub use clock::monotonic;
 pub use condvar::SignalWait;
 pub use file::Failure;
-pub use hold::{Blocking, Ended, Letting, Release, Wait};
+pub use hold::{Letting, Release};
 pub use own::Own;
 pub use place::Call;
 pub use start::Settings;
 pub use unwind::Site;
+pub use wait::{Blocking, Ended, Wait};
 
 use crate::format::{Detail, Outcome, Role};
 
