@@ -150,7 +150,7 @@ exports! {
     2 pthread_mutex_lock = Forms([
         None,
         Some(mutex::lock_contended),
-        Some(mutex::lock::<SAMPLED>),
+        Some(mutex::lock_sampled),
         Some(mutex::lock::<FULL>),
     ]),
         ["spinpark_profiler_alias_pthread_mutex_lock_0" as "pthread_mutex_lock@@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_mutex_lock_1" as "__pthread_mutex_lock@GLIBC_2.2.5"];

@@ -7,7 +7,7 @@ use spinpark_linux::raw;
 use spinpark_observe::format::{Kind, Role};
 use spinpark_observe::recorder::{Call, Recorder, Site};
 
-use crate::exports::{CONTENDED, Function};
+use crate::exports::{CONTENDED, Function, SAMPLED};
 use crate::next;
 use crate::start::{RECORDER, look_for_wishes};
 use crate::watch::{self, POSIX, Way};
@@ -159,6 +159,44 @@ pub(crate) unsafe extern "C" fn lock_contended(
 unsafe extern "C" fn wait_contended(mutex: usize, b: usize, c: usize, d: usize, site: Site) -> c_int {
     // SAFETY: the caller's mutex.
     unsafe { watch::wait::<CONTENDED>(&LOCK, [mutex, b, c, d], call(mutex, site)) }
+}
+
+/// `pthread_mutex_lock` with the detail `sampled`: [`watch::lock`] for a mutex that looks free and that nobody has waited for,
+/// without what it keeps for the others.
+///
+/// # Safety
+///
+/// As its namesake.
+pub(crate) unsafe extern "C" fn lock_sampled(
+    mutex: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    site: Site,
+) -> c_int {
+    if is_special(mutex) || !looks_free(mutex) || RECORDER.is_hot(mutex) {
+        // SAFETY: the caller's arguments, passed on.
+        return unsafe { lock_others(mutex, b, c, d, site) };
+    }
+    // SAFETY: the caller's arguments.
+    let result = unsafe { next::call(Function::pthread_mutex_lock, [mutex, b, c, d]) };
+    if result == 0 && !RECORDER.count(mutex, Role::Write) {
+        note_sampled(mutex, site);
+    }
+    result
+}
+
+/// Apart, since all that it keeps would have to be kept for a mutex that looks free, too.
+#[inline(never)]
+unsafe extern "C" fn lock_others(mutex: usize, b: usize, c: usize, d: usize, site: Site) -> c_int {
+    // SAFETY: the caller's arguments, passed on.
+    unsafe { lock::<SAMPLED>(mutex, b, c, d, site) }
+}
+
+#[cold]
+#[inline(never)]
+fn note_sampled(mutex: usize, site: Site) {
+    watch::note::<SAMPLED>(call(mutex, site));
 }
 
 const fn way(lock: Function) -> Way {

@@ -123,7 +123,7 @@ unsafe fn lock_special<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call
 /// A lock was had at once.
 #[inline(always)]
 fn had<const DETAIL: u32>(call: Call) {
-    if DETAIL == SAMPLED && RECORDER.count(&call) {
+    if DETAIL == SAMPLED && !RECORDER.is_hot(call.address) && RECORDER.count(call.address, call.role) {
         return;
     }
     note::<DETAIL>(call);
@@ -131,7 +131,7 @@ fn had<const DETAIL: u32>(call: Call) {
 
 /// Notes a lock that was had at once.
 #[inline(never)]
-fn note<const DETAIL: u32>(call: Call) {
+pub(crate) fn note<const DETAIL: u32>(call: Call) {
     let Some(own) = RECORDER.enter() else { return };
     match DETAIL {
         CONTENDED => RECORDER.acquired_at_once(own, &call, false, false),

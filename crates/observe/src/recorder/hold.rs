@@ -90,27 +90,21 @@ impl Recorder {
         self.note(own, call.address, facts);
     }
 
-    /// As [`Recorder::count_or_sample`], if that is no more than to count a lock that this thread knows, and the next sample
-    /// is not due; whether it was. Each of the two numbers changes in one instruction, so a signal handler does no harm.
+    /// As [`Recorder::count_or_sample`] for a lock that is not hot, if that is no more than to count one that this thread
+    /// knows, and the next sample is not due; whether it was. Each of the two numbers changes in one instruction, so a signal
+    /// handler does no harm.
     #[inline(always)]
-    pub fn count(&self, call: &Call) -> bool {
+    pub fn count(&self, address: usize, role: Role) -> bool {
         let here = here();
         // SAFETY: null, or memory that is never given back.
         let Some(own) = (unsafe { here.own.get().as_ref() }) else { return false };
-        let hash = hash(call.address);
-        let is_plain = self.hot[hash].load(Relaxed) == 0
-            && !own.holds_anything()
-            && here.is_busy.get() == 0
-            && self.alive.get()
-            && !own.gaps.is_due();
-        match own.recent_at(hash).get(call) {
-            Some(stats) if is_plain => {
-                own.gaps.skip();
-                add(&stats.acquisitions, 1);
-                true
-            }
-            _ => false,
+        if own.holds_anything() || here.is_busy.get() != 0 || !self.alive.get() || own.gaps.is_due() {
+            return false;
         }
+        let Some(stats) = own.recent_at(hash(address)).get(address, role) else { return false };
+        own.gaps.skip();
+        add(&stats.acquisitions, 1);
+        true
     }
 
     /// The lock was had at once: it is counted, and noted only if it is hot or a sample.

@@ -98,7 +98,7 @@ pub(crate) struct Waited {
     pub(crate) ticks: u64,
     /// When it ended, ticks.
     pub(crate) end: u64,
-    /// The holder's stack, or [`NONE`].
+    /// The holder's stack, or [`NONE`](crate::format::NONE).
     pub(crate) holder: u32,
     /// So many waited.
     pub(crate) queue: u32,

@@ -54,8 +54,8 @@ pub(crate) struct Recent {
 
 impl Recent {
     #[inline(always)]
-    pub(crate) fn get(&self, call: &Call) -> Option<&LockStats> {
-        let is_hit = self.address.get() == call.address && self.role.get() == call.role as u32;
+    pub(crate) fn get(&self, address: usize, role: Role) -> Option<&LockStats> {
+        let is_hit = self.address.get() == address && self.role.get() == role as u32;
         // SAFETY: entries stay where they are.
         (is_hit && is_alive(self.record.get())).then(|| unsafe { &*self.stats.get() })
     }
@@ -241,7 +241,7 @@ impl Recorder {
     #[inline(always)]
     pub(crate) fn recent<'a>(&'a self, own: &'a Own, call: &Call) -> Option<&'a LockStats> {
         let recent = own.recent_at(hash(call.address));
-        if let Some(stats) = recent.get(call) {
+        if let Some(stats) = recent.get(call.address, call.role) {
             return Some(stats);
         }
         self.look_up(own, recent, call)
