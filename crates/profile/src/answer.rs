@@ -87,7 +87,7 @@ pub fn answer(profile: &Profile) -> Answer {
     let (headline, rest) = match first {
         None => (headline, stuck),
         Some(first) => {
-            if !is_small || profile.deadlocks.is_empty() {
+            if !is_small || is_back_first || profile.deadlocks.is_empty() {
                 details.insert(usize::from(!profile.deadlocks.is_empty()), headline);
             }
             let rest = stuck.filter(|stuck| *stuck != first);
@@ -127,11 +127,15 @@ fn back(profile: &Profile) -> Option<String> {
 
 /// The same where hardly anything else was waited for.
 fn back_first(profile: &Profile) -> String {
-    let little = if profile.lock_wait() == 0 { "No thread waited" } else { "Threads waited little" };
+    let little = match (profile.lock_wait(), profile.is_partial()) {
+        (0, true) => "No wait for locks was recorded, though not everything could be;",
+        (0, false) => "No thread waited for locks, but",
+        _ => "Threads waited little for locks, but",
+    };
     let back = profile.back_wait();
     let share = percent((back as f64 / profile.thread_time().max(1) as f64).min(1.0));
     format!(
-        "{little} for locks, but getting back from condition variables took {}, {share} of the threads' time: {BACK_BECAUSE}.",
+        "{little} getting back from condition variables took {}, {share} of the threads' time: {BACK_BECAUSE}.",
         time(back as f64)
     )
 }

@@ -65,7 +65,7 @@ pub(crate) fn looks_free(mutex: usize) -> bool {
     word(mutex, LOOK_AT.load(Relaxed) / 4) == 0
 }
 
-/// The thread id of the owner of a mutex; 0 if nobody has it, or that cannot be told.
+/// The thread id of the owner of a mutex; 0 if nobody has it, or just gets it or lets it go.
 pub(crate) fn owner(mutex: usize) -> u32 {
     if word(mutex, KIND_AT) & WITH_OWNER != 0 {
         // The other word is none's while a robust one is being repaired.

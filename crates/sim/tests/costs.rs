@@ -230,7 +230,8 @@ fn work_after_an_atomic_operation_is_done_meanwhile() {
     about(took, near - 1.0 + rmw + 120.0 - 30.0);
 }
 
-/// A core goes on as it thinks that an exchange will end. At first it thinks that it will fail; a swap fails if it finds anything.
+/// A core goes on as it thinks that an exchange will end. At first it thinks that it will fail; a swap fails if it finds
+/// anything.
 #[test]
 fn work_after_an_exchange_is_done_meanwhile_if_the_guess_is_right() {
     let mut machine = Machine::plain(2);

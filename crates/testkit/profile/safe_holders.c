@@ -82,6 +82,7 @@ static void *writes(void *argument)
         OK(pthread_rwlock_wrlock(&rwlock));
         atomic_store(&is_held, 1);
         await_blocked();
+        sleep_ns(1000 * 1000); /* after a long wait it is looked whether the one that is noted has it */
         OK(pthread_rwlock_unlock(&rwlock));
         while (atomic_load(&is_held))
             sched_yield();

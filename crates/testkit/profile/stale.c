@@ -1,5 +1,5 @@
 /* Locks that are let go without the recorder, or by another thread than the one that took them: who is noted to hold them does
- * not. In the first two scenes three threads wait, none of them for each other; an alarm kills the program. */
+ * not. Where it looks like a circle, two threads wait, not for each other; then the program is killed. */
 #include "truth.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
@@ -15,7 +15,8 @@ static void *keeps_mutex(void *argument)
 {
     OK(pthread_mutex_lock(&mutex));
     next_turn();
-    sleep_ns(INT64_C(100) * 1000 * 1000 * 1000);
+    for (;;)
+        pause();
     return argument;
 }
 
@@ -28,6 +29,13 @@ static void *has_second_and_waits(void *argument)
     return argument;
 }
 
+static void *kills(void *argument)
+{
+    await_blocked();
+    raise(SIGKILL);
+    return argument;
+}
+
 /* Whoever calls this had the mutex, and has it no more. It waits for the second lock, whose owner waits for the mutex. */
 static void look_like_a_circle(void)
 {
@@ -37,7 +45,8 @@ static void look_like_a_circle(void)
     begin_thread(has_second_and_waits);
     await_turn(now + 2);
     await_blocked();
-    alarm(1);
+    begin_thread(kills);
+    about_to_block();
     OK(pthread_mutex_lock(&second));
 }
 
@@ -68,18 +77,86 @@ static void scene_given_away(void)
     look_like_a_circle();
 }
 
+static void set_detail(uint32_t detail, const char *file, off_t at)
+{
+    int recording = open(file, O_RDWR | O_CLOEXEC);
+    CHECK(recording >= 0 && pwrite(recording, &detail, sizeof detail, at) == sizeof detail);
+    close(recording);
+    /* The next calls look at it. */
+    pthread_mutex_t looks = PTHREAD_MUTEX_INITIALIZER;
+    OK(pthread_mutex_init(&looks, NULL));
+    OK(pthread_mutex_init(&looks, NULL));
+}
+
 /* The detail becomes `contended` while a lock is held that nobody has waited for: its release is not seen. */
 static void scene_less_detail(const char *file, off_t at)
 {
-    uint32_t contended = 1;
     OK(pthread_mutex_lock(&mutex));
-    int recording = open(file, O_RDWR | O_CLOEXEC);
-    CHECK(recording >= 0 && pwrite(recording, &contended, sizeof contended, at) == sizeof contended);
-    close(recording);
-    pthread_mutex_t looks = PTHREAD_MUTEX_INITIALIZER;
-    OK(pthread_mutex_init(&looks, NULL));
+    set_detail(1, file, at);
     OK(pthread_mutex_unlock(&mutex));
     look_like_a_circle();
+}
+
+/* With `contended` a lock is noted without its time; while it is off, its release is not seen. */
+static void scene_off_meanwhile(const char *file, off_t at)
+{
+    set_detail(1, file, at);
+    OK(pthread_mutex_lock(&mutex));
+    pthread_t thread = begin_thread(waits_once);
+    await_blocked();
+    OK(pthread_mutex_unlock(&mutex));
+    OK(pthread_join(thread, NULL));
+    OK(pthread_mutex_lock(&mutex));
+    set_detail(0, file, at);
+    OK(pthread_mutex_unlock(&mutex));
+    set_detail(1, file, at);
+    look_like_a_circle();
+}
+
+enum { HELD = 40 };
+
+/* More locks at a time than are noted; of those that are, another thread lets one go. All are counted nevertheless. */
+static void scene_many_held(void)
+{
+    static pthread_mutex_t locks[HELD];
+    for (int i = 0; i < HELD; i++)
+        OK(pthread_mutex_init(&locks[i], NULL));
+    OK(pthread_mutex_lock(&mutex));
+    pthread_t thread = begin_thread(waits_once);
+    await_blocked();
+    OK(pthread_mutex_unlock(&mutex));
+    OK(pthread_join(thread, NULL));
+    OK(pthread_mutex_lock(&mutex));
+    OK(pthread_join(begin_thread(lets_go), NULL));
+    for (int i = 0; i < HELD; i++)
+        OK(pthread_mutex_lock(&locks[i]));
+    for (int i = 0; i < HELD; i++)
+        OK(pthread_mutex_unlock(&locks[i]));
+    struct truth once = {.acquisitions = 1}, thrice = {.acquisitions = 3};
+    for (int i = 0; i < HELD; i++)
+        truth_print(&once, "write", &locks[i]);
+    truth_print(&thrice, "write", &mutex);
+}
+
+static void *takes_and_ends(void *lock)
+{
+    OK(pthread_mutex_lock(lock));
+    return NULL;
+}
+
+/* Threads that end with a lock. Others take over what they had. */
+static void scene_ended(void)
+{
+    static pthread_mutex_t locks[HELD];
+    struct truth once = {.acquisitions = 1};
+    for (int i = 0; i < HELD; i++) {
+        OK(pthread_mutex_init(&locks[i], NULL));
+        pthread_t thread;
+        OK(pthread_create(&thread, NULL, takes_and_ends, &locks[i]));
+        OK(pthread_join(thread, NULL));
+        if (i < HELD / 2)
+            truth_print(&once, "write", &locks[i]);
+    }
 }
 
 static pthread_mutex_t robust;
@@ -126,14 +203,21 @@ static void scene_repaired(void)
 int main(int count, char **arguments)
 {
     CHECK(count >= 2);
+    char file[4096];
+    snprintf(file, sizeof file, "%s/%d.spinprof", getenv("SPINPARK_PROFILE_DIR"), getpid());
+    off_t at = count == 3 ? atoi(arguments[2]) : 0;
     if (strcmp(arguments[1], "given-away") == 0)
         scene_given_away();
-    else if (strcmp(arguments[1], "less-detail") == 0 && count == 3) {
-        char file[4096];
-        snprintf(file, sizeof file, "%s/%d.spinprof", getenv("SPINPARK_PROFILE_DIR"), getpid());
-        scene_less_detail(file, atoi(arguments[2]));
-    } else if (strcmp(arguments[1], "repaired") == 0)
+    else if (strcmp(arguments[1], "less-detail") == 0)
+        scene_less_detail(file, at);
+    else if (strcmp(arguments[1], "off-meanwhile") == 0)
+        scene_off_meanwhile(file, at);
+    else if (strcmp(arguments[1], "repaired") == 0)
         scene_repaired();
+    else if (strcmp(arguments[1], "many-held") == 0)
+        scene_many_held();
+    else if (strcmp(arguments[1], "ended") == 0)
+        scene_ended();
     else
         FAIL("no scene %s", arguments[1]);
     return 0;

@@ -13,7 +13,7 @@ use spinpark_testkit::{Arm, Run, both_arms, compile_c};
 fn assert_no_circle(directory: &Path, arm: Arm, arguments: &[&str]) {
     let program = compile_c("profile/stale.c", &[]);
     let outcome = Run::new(program).args(arguments).arm(arm).profiled(directory, "full").outcome();
-    assert!(outcome.status.code().is_none(), "an alarm kills it: {}", outcome.stderr_text());
+    assert!(outcome.status.code().is_none(), "it kills itself: {}", outcome.stderr_text());
     let files = recordings(directory);
     assert_eq!(files.len(), 1, "{files:?}");
     let file = read::Recording::open(&files[0]).expect("a recording");
@@ -22,12 +22,36 @@ fn assert_no_circle(directory: &Path, arm: Arm, arguments: &[&str]) {
     assert!(profile.deadlocks.is_empty(), "{:?}", profile.deadlocks);
 }
 
+/// Locks are counted, whatever becomes of their notes.
+fn assert_counted(directory: &Path, arm: Arm, scene: &str) {
+    let program = compile_c("profile/stale.c", &[]);
+    let outcome = Run::new(program).arg(scene).arm(arm).profiled(directory, "full").succeed();
+    let recording = Recording::read(&recordings(directory)[0]);
+    let text = outcome.stdout_text();
+    let locks: Vec<Vec<u64>> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("lock write "))
+        .map(|line| line.split(' ').map(|word| word.parse().expect("a number")).collect())
+        .collect();
+    assert!(!locks.is_empty());
+    for lock in locks {
+        let found = recording.use_of(lock[0], Role::Write);
+        assert_eq!(found.acquisitions, lock[1], "{lock:?} {found:?}");
+    }
+}
+
 both_arms! {
     another_thread_lets_it_go = |directory, arm| assert_no_circle(directory, arm, &["given-away"]);
     with_less_detail_than_before = |directory, arm| {
         let at = offset_of!(Header, detail).to_string();
         assert_no_circle(directory, arm, &["less-detail", &at]);
     };
+    recording_is_off_meanwhile = |directory, arm| {
+        let at = offset_of!(Header, detail).to_string();
+        assert_no_circle(directory, arm, &["off-meanwhile", &at]);
+    };
+    more_locks_than_are_noted = |directory, arm| assert_counted(directory, arm, "many-held");
+    threads_that_ended_with_a_lock = |directory, arm| assert_counted(directory, arm, "ended");
     the_holder_of_a_mutex_that_is_repaired = |directory, arm| {
         let program = compile_c("profile/stale.c", &[]);
         let outcome = Run::new(program).arg("repaired").arm(arm).profiled(directory, "full").succeed();

@@ -117,14 +117,10 @@ pub(crate) fn text(table: &Table) -> String {
         .iter()
         .map(|&(blanks, long)| (blanks, least_widths(&table, blanks.into(), long)))
         .find(|(_, widths)| is_wide_enough(&table, widths))
+        .or_else(|| with_broken_names(&mut table))
     {
         for (column, width) in table.column_iter_mut().zip(widths) {
             column.set_padding((1, blanks - 1));
-            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width as u16)));
-        }
-    } else if let Some(widths) = with_broken_names(&mut table) {
-        for (column, width) in table.column_iter_mut().zip(widths) {
-            column.set_padding((1, 0));
             column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width as u16)));
         }
     }
@@ -147,8 +143,8 @@ fn length(text: &str) -> usize {
     text.lines().map(|line| line.chars().count()).max().unwrap_or_default()
 }
 
-/// Breaks the names in the first column, so that the table fits: the widths of the columns then, with one blank each.
-fn with_broken_names(table: &mut Table) -> Option<Vec<usize>> {
+/// Breaks the names in the first column, so that the table fits: the blanks of each column then, and the widths.
+fn with_broken_names(table: &mut Table) -> Option<(u16, Vec<usize>)> {
     let room = table.width().map_or(usize::MAX, usize::from);
     let mut widths = least_widths(table, 1, 12);
     let others: usize = widths.iter().skip(1).sum();
@@ -156,11 +152,12 @@ fn with_broken_names(table: &mut Table) -> Option<Vec<usize>> {
     widths[0] = break_names(&mut broken, room.saturating_sub(others + widths.len() + 2)) + 1;
     is_wide_enough(&broken, &widths).then(|| {
         *table = broken;
-        widths
+        (1, widths)
     })
 }
 
-/// Breaks what stands in the first column so that it takes `room` columns, if it has hyphens where that is possible; what it takes.
+/// Breaks what stands in the first column so that it takes `room` columns, if it has hyphens where that is possible; what it
+/// takes.
 fn break_names(table: &mut Table, room: usize) -> usize {
     let mut widest = 0;
     for row in table.row_iter_mut() {

@@ -162,6 +162,7 @@ impl Recorder {
     /// The thread is about to let a lock go. The last look at the clock while it holds it.
     #[inline(always)]
     pub fn release(&self, own: &Own, address: usize) -> Letting {
+        self.forget_older(own);
         let Some(found) = own.find(address) else { return Letting::Unknown };
         let again = &own.at(found).again;
         if again.get() > 0 && !own.is_gone(found) {
@@ -170,9 +171,7 @@ impl Recorder {
         }
         let Facts { role, since, .. } = own.at(found).facts.get();
         own.let_go(address);
-        // With the detail that was, its release may not have been seen.
-        let is_measured = since != 0 && since >= self.changed.load(Relaxed);
-        let end = if is_measured { self.ticks.now() } else { 0 };
+        let end = if since == 0 { 0 } else { self.ticks.now() };
         Letting::Last(Release { at: found, role, since, end })
     }
 
@@ -212,15 +211,28 @@ impl Recorder {
         }
     }
 
-    /// Waits whose locks are still held are written down: the process ends.
+    /// Waits whose locks are still held are written down: the process ends, or nobody may see their end.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn write_pending(&self, own: &Own) {
         own.take_all(|facts| self.write(own, &Facts { since: 0, ..facts }, 0));
     }
 
     #[inline(always)]
     pub(super) fn note(&self, own: &Own, address: usize, facts: Facts) {
+        self.forget_older(own);
         if !own.push(address, facts) {
             self.note_instead(own, address, facts);
+        }
+    }
+
+    /// What was noted with another detail than now may have ended unseen since.
+    #[inline(always)]
+    pub(super) fn forget_older(&self, own: &Own) {
+        let changed = self.changed.load(Relaxed);
+        if own.changed().get() != changed {
+            own.changed().set(changed);
+            self.write_pending(own);
         }
     }
 

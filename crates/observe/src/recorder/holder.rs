@@ -7,7 +7,7 @@ use super::own::Own;
 use super::Recorder;
 use crate::format::{RegionId, NONE};
 
-/// Tables that are looked through at most for who holds a lock.
+/// Tables that are looked through at most for who holds a lock, or for a thread's.
 const LOOKED_AT: u32 = 128;
 
 impl Recorder {
@@ -50,7 +50,7 @@ impl Recorder {
         // The slot is that of a thread whose id is equal but for a multiple of the slots: what waits for whom is known of the
         // one that is looked for.
         let count = header.regions[RegionId::Threads as usize].used.load(Relaxed);
-        let number = (0..count).find(is_its)?;
+        let number = (0..count.min(LOOKED_AT)).find(is_its)?;
         slot.store((number + 1) as u16, Relaxed);
         Some(number)
     }

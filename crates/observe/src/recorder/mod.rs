@@ -35,6 +35,7 @@
 //! | counters of a table                 | Relaxed, by one thread       | Relaxed                 | any moment's number will do      |
 //! | `waiting` of a table                | Relaxed, by one thread       | Acquire                 | its check tells what is not whole |
 //! | a thread's notes of what it holds   | Release                      | Acquire                 | see `own`                        |
+//! | `detail`, and `changed` before it   | Relaxed                      | Relaxed                 | a change may be late by some calls |
 //! | slots, `hot`                        | Relaxed                      | Relaxed                 | hints: a wrong one costs a column |
 //! | `is_busy`                           | plain, between compiler fences | plain, same thread    | signal handlers                  |
 

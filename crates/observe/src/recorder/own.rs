@@ -1,8 +1,8 @@
 //! What a thread has: its table in the file, and memory of its own for what it holds and what it has seen lately.
 //!
-//! Only the thread writes here. Others read what it holds (`id`, `notes`), as a hint: a thread that waits finds out so where
-//! the lock that it wants was taken. What they read it has twice, and reads only its own: a cache line that others read has
-//! to be fetched back, while the lock is held that they want. The memory is never given back, since others may be reading; a
+//! Others read what it holds (`id`, `notes`), as a hint: a thread that waits finds out so where the lock that it wants was
+//! taken; they write there only that a note is not true. What they read the thread has twice, and while it holds a lock it
+//! reads its own: a cache line that others read has to be fetched back. The memory is never given back, since others may be reading; a
 //! thread that starts takes over the table and the memory of one that has ended.
 //!
 //! | operation                            | order            | pairs with | because                                  |
@@ -139,6 +139,8 @@ struct Busy {
     aside: Cell<u64>,
     /// Counts what replaces something that was known.
     way: Cell<usize>,
+    /// The detail was changed last before these notes ([`Recorder::forget_older`]).
+    changed: Cell<u64>,
 }
 
 impl Own {
@@ -180,6 +182,12 @@ impl Own {
     #[inline(always)]
     pub(crate) fn holds_anything(&self) -> bool {
         self.busy.depth.get() != 0
+    }
+
+    /// See [`Recorder::forget_older`].
+    #[inline(always)]
+    pub(crate) fn changed(&self) -> &Cell<u64> {
+        &self.busy.changed
     }
 
     fn held(&self) -> &[Held] {

@@ -6,7 +6,7 @@
 //! | `created`   | address → the stack that created it               | who creates a lock                                |
 //! | `stacks`    | hash → stack                                      | who has a stack first                             |
 //! | `owners`    | table → the memory of its thread                  | who claims a table                                |
-//! | `tables`    | thread id → table                                 | who takes a table over                            |
+//! | `tables`    | thread id → table                                 | who takes a table over, or has looked for it      |
 //! | `slots`     | lock → what those who use it tell each other      | see [`Slot`]                                      |
 //!
 //! | in a slot   | says                                              | written by                                        |

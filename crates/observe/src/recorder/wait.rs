@@ -87,16 +87,16 @@ impl Recorder {
     pub(crate) fn publish(&self, own: &Own, facts: &Facts, begun: Begun) {
         let (lock, role, stack) = (facts.lock, facts.role as u32, facts.stack);
         let mut begun = Begun { lock, role, stack, ..begun };
+        self.forget_older(own);
         let held = own.latest_held().filter(|(address, facts)| self.is_held(*address, facts));
         held.for_each(|(_, facts)| begun.holds.push(Hold { lock: facts.lock, stack: facts.stack }));
         own.table().waiting.begin(&begun);
     }
 
-    /// Whether what is noted has not ended unseen, as one in the library may have since somebody gave up, and one that was
-    /// noted with another detail.
+    /// Whether what is noted has not ended unseen, as one in the library may have since somebody gave up.
     fn is_held(&self, address: usize, facts: &Facts) -> bool {
         let disturbed = self.side.get().map_or(0, |side| side.slot(address).disturbed.load(Relaxed));
-        facts.since == 0 || facts.since >= disturbed.max(self.changed.load(Relaxed))
+        facts.since == 0 || facts.since >= disturbed
     }
 
     /// The thread blocks no more: what is known of its wait, to be passed to [`Recorder::acquired`] or

@@ -214,7 +214,8 @@ fn long_tables_are_cut_and_processes_chosen() {
     assert_eq!(seen.console, [""; 0]);
 }
 
-/// In a window of 1200 pixels the table of locks is whole; in a smaller one it is scrolled in a box of its own, and the names stay.
+/// In a window of 1200 pixels the table of locks is whole; in a smaller one it is scrolled in a box of its own, and the names
+/// stay.
 #[test]
 fn the_table_of_locks_is_not_cut_off() {
     let Some(chromium) = chromium() else { return };

@@ -11,11 +11,11 @@ pub enum Kind {
     TimeOrNever,
     /// A list of times, which may be empty.
     Times,
-    /// A number above 0.
+    /// A number.
     Positive,
-    /// A number of at least 1.
+    /// How many times as much.
     Factor,
-    /// A number from 0 to 1.
+    /// A part of something.
     Share,
     /// A power of two.
     PowerOfTwo,
@@ -30,9 +30,9 @@ impl Kind {
             Self::Time => "{ ns = 25, source = \"…\" } (or us, ms, cycles)",
             Self::TimeOrNever => "{ ms = 4, source = \"…\" } or { never = true, source = \"…\" }",
             Self::Times => "{ ns = [130, 190], source = \"…\" } (or us, ms, cycles)",
-            Self::Positive => "{ value = 2.27, source = \"…\" }, above 0",
-            Self::Factor => "{ value = 1.5, source = \"…\" }, at least 1",
-            Self::Share => "{ value = 0.5, source = \"…\" }, from 0 to 1",
+            Self::Positive => "{ value = 2.27, source = \"…\" }",
+            Self::Factor => "{ value = 1.5, source = \"…\" }",
+            Self::Share => "{ value = 0.5, source = \"…\" }",
             Self::PowerOfTwo => "{ value = 256, source = \"…\" }, a power of two",
             Self::Flag => "{ value = true, source = \"…\" } (or false)",
         }

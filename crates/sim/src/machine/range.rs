@@ -1,6 +1,6 @@
 //! What a figure can be: what is outside of its range is a slip of who wrote it, and would be simulated without a word.
 //!
-//! The ranges hold every machine on which locks were ever measured, and what a calibration finds on a loaded one.
+//! The ranges hold every machine of the catalogue, and what a calibration finds on a loaded one.
 
 use super::error::MachineError;
 use super::figure::Quantity;

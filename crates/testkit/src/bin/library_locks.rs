@@ -269,13 +269,16 @@ fn await_stage(stage: &AtomicU32, number: u32) {
     }
 }
 
-fn wait_for_ever() {
-    thread::sleep(Duration::from_secs(100));
+fn wait_for_ever() -> ! {
+    loop {
+        thread::park();
+    }
 }
 
 static TABLE: RwLock<u32> = RwLock::new(0);
 static OTHER: Mutex<u32> = Mutex::new(0);
 static STAGE: AtomicU32 = AtomicU32::new(0);
+static WAITING: Waiting = Waiting(AtomicU32::new(0));
 
 /// Waits for a lock, so that it is noted as its holder, and lets it go fast, which nobody sees: a waiter has given up.
 fn hold_and_let_go_unseen<G>(
@@ -285,78 +288,79 @@ fn hold_and_let_go_unseen<G>(
     let first = thread::spawn(move || {
         let held = lock();
         STAGE.store(1, SeqCst);
-        thread::sleep(5 * HOLD);
+        WAITING.watch();
         drop(held);
     });
     await_stage(&STAGE, 1);
+    WAITING.announce();
     let held = lock();
     thread::spawn(give_up).join().expect("it gives up");
     drop(held);
     first.join().expect("it ends");
 }
 
-/// Another thread takes the lock and keeps it; one that has the other lock waits for it; and this one waits for that.
-fn look_like_a_circle<G>(lock: impl Fn() -> G + Send + Copy + 'static) {
-    thread::spawn(move || {
-        let _held = lock();
-        STAGE.store(2, SeqCst);
-        wait_for_ever();
-    });
-    await_stage(&STAGE, 2);
+/// A thread that takes the other lock, and then waits for this one.
+fn take_other_and_wait<G>(lock: impl Fn() -> G + Send + 'static) {
     thread::spawn(move || {
         let _other = OTHER.lock();
-        STAGE.store(3, SeqCst);
+        STAGE.store(2, SeqCst);
+        WAITING.announce();
         drop(lock());
     });
-    await_stage(&STAGE, 3);
-    die_soon();
+    await_stage(&STAGE, 2);
+    WAITING.watch();
+}
+
+/// Waits for the other lock, and is killed then.
+fn wait_for_other() {
+    thread::spawn(|| {
+        WAITING.watch();
+        std::process::abort();
+    });
+    WAITING.announce();
     let _other = OTHER.lock();
 }
 
-fn die_soon() {
-    thread::spawn(|| {
-        thread::sleep(30 * HOLD);
-        std::process::abort();
-    });
-}
-
+/// Another thread takes the lock and keeps it; one that has the other lock waits for it; and this one waits for that.
 fn unseen_mutex() {
     hold_and_let_go_unseen(|| STORE.lock(), || assert!(STORE.try_lock_for(HOLD).is_none()));
-    look_like_a_circle(|| STORE.lock());
+    STAGE.store(0, SeqCst);
+    thread::spawn(|| {
+        let _held = STORE.lock();
+        STAGE.store(1, SeqCst);
+        wait_for_ever();
+    });
+    await_stage(&STAGE, 1);
+    take_other_and_wait(|| STORE.lock());
+    wait_for_other();
 }
 
 /// The note of the first hold is found to be stale by a writer that waits for readers; then the lock is taken again, fast.
 fn unseen_rwlock() {
     hold_and_let_go_unseen(|| TABLE.write(), || assert!(TABLE.try_write_for(HOLD).is_none()));
     let read = TABLE.read();
-    let writer = Waiting::default();
     thread::scope(|scope| {
         scope.spawn(|| {
-            writer.announce();
+            WAITING.announce();
             drop(TABLE.write());
         });
-        writer.watch();
+        WAITING.watch();
         drop(read);
     });
     let held = TABLE.write();
+    STAGE.store(0, SeqCst);
     // Who waits first is let in, and keeps it.
     thread::spawn(|| {
+        WAITING.announce();
         let _held = TABLE.write();
         STAGE.store(3, SeqCst);
         wait_for_ever();
     });
-    thread::sleep(5 * HOLD);
-    thread::spawn(|| {
-        let _other = OTHER.lock();
-        STAGE.store(2, SeqCst);
-        drop(TABLE.write());
-    });
-    await_stage(&STAGE, 2);
-    thread::sleep(5 * HOLD);
+    WAITING.watch();
+    take_other_and_wait(|| TABLE.write());
     drop(held);
     await_stage(&STAGE, 3);
-    die_soon();
-    let _other = OTHER.lock();
+    wait_for_other();
 }
 
 /// The child's waits are in a file of its own.
