@@ -1,10 +1,12 @@
 //! The `spinpark` command: would better locks make this program faster?
 
+#[macro_use]
+mod say;
+
 mod cli;
 mod commands;
 mod exit;
 mod progress;
-mod say;
 mod session;
 
 use std::process::ExitCode;
@@ -34,7 +36,7 @@ fn main() -> ExitCode {
     };
     let result = result.and_then(|code| say::check().map(|()| code));
     result.unwrap_or_else(|error| {
-        eprintln!("spinpark: {}", exit::in_full(&error));
+        note!("spinpark: {}", exit::in_full(&error));
         if is_run { exit::code_of_run(&error) } else { exit::code_of(&error) }
     })
 }

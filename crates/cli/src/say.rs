@@ -35,6 +35,18 @@ impl Say {
     }
 }
 
+/// Prints a line to standard error, as `eprintln` does; but nobody may be there to read it (`2>&1 | head`), and that is fine.
+macro_rules! note {
+    ($($text:tt)*) => {
+        $crate::say::note(format_args!("{}\n", format_args!($($text)*)))
+    };
+}
+
+/// Prints to standard error, if somebody reads that.
+pub(crate) fn note(text: std::fmt::Arguments<'_>) {
+    let _ = io::stderr().lock().write_fmt(text);
+}
+
 /// Whether all that was to be said could be written.
 ///
 /// # Errors

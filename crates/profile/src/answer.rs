@@ -103,7 +103,7 @@ pub fn answer(profile: &Profile) -> Answer {
     let signals = profile.signal_wait();
     if signals > 0 {
         details.push(format!(
-            "Besides, threads waited {} for signals of condition variables: for work, not for locks.",
+            "Besides, threads waited {} for signals of condition variables: for work, or for what such a variable guards (a pool, a semaphore).",
             time(signals as f64)
         ));
     }
@@ -154,7 +154,7 @@ fn nobody(profile: &Profile) -> String {
             format!("Nothing is known: no wait for a {lock} was recorded, but not everything could be.")
         }
         (_, Ended::Running) => format!("No thread has waited for a {lock} so far."),
-        _ => format!("No thread waited for a {lock}: locks are not what makes this program slow."),
+        _ => format!("No thread waited for a {lock}: these are not what makes this program slow."),
     }
 }
 

@@ -119,10 +119,13 @@ pub struct Thread {
     pub name: String,
     /// How many threads used the table.
     pub users: u32,
-    /// From each one's first use of a lock to its end, ns. One that ended before the recording counts until the end of its
-    /// latest wait or measured hold, if it is known that it had ended: another thread took its table, or the program exited in
-    /// order, or still ran when the recording was read. Otherwise it counts until the end of the recording.
+    /// From each one's first use of a lock on, ns: the last one's until the end of the recording, also if it had ended before,
+    /// since nobody sees when; that of others until the end of their latest wait or measured hold.
     pub time: u64,
+    /// The last one had ended before the recording did, as far as that is known: the program exited in order, or still ran
+    /// when the recording was read.
+    #[serde(default)]
+    pub has_ended: bool,
     /// Waits.
     pub waits: u64,
     /// Time waited.

@@ -350,7 +350,9 @@ fn time_of_threads_that_ended() {
     file.ended(first, 3_000, 500);
     let profile = read(file);
     let times: Vec<u64> = profile.threads.iter().map(|thread| thread.time).collect();
-    assert_eq!(times, [2_500, 10_000_000_000 - 4_000], "until the latest event; until the end");
+    let end = 10_000_000_000;
+    assert_eq!(times, [500 + end - 1_000, end - 4_000], "nobody knows when the first one ended");
+    assert_eq!(profile.threads.iter().map(|thread| thread.has_ended).collect::<Vec<_>>(), [true, false]);
 }
 
 #[test]

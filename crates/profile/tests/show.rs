@@ -161,7 +161,7 @@ fn idle_workers_are_not_contention() {
     profile.locks[0].roles.retain(|stats| stats.role == Role::Signal);
     let answer = answer(&profile);
     assert!(
-        answer.headline.starts_with("No thread waited for a pthread lock: locks are not what"),
+        answer.headline.starts_with("No thread waited for a pthread lock: these are not what"),
         "{answer:?}"
     );
     assert_eq!((answer.share_of_time, answer.lock), (0.0, None));
@@ -193,7 +193,7 @@ fn nothing_to_see() {
     assert!(answer(&profile).headline.contains("the program called no pthread lock"));
     profile.detail = Detail::Contended;
     let good = answer(&profile).headline;
-    assert!(good.starts_with("No thread waited for a pthread lock: locks are not what makes"), "{good}");
+    assert!(good.starts_with("No thread waited for a pthread lock: these are not what makes"), "{good}");
     assert!(good.contains("Rust's std and Go"), "{good}");
     profile.dropped = 7;
     let unknown = answer(&profile).headline;

@@ -39,20 +39,20 @@ pub(crate) fn run(calibrate: &Calibrate) -> anyhow::Result<ExitCode> {
     match (out, &calibrate.out) {
         (Some(out), Some(path)) => {
             out.write_plain(&sheet.to_string())?;
-            eprintln!("{} is written. Read it: each figure says how it was measured.", path.display());
+            note!("{} is written. Read it: each figure says how it was measured.", path.display());
         }
         _ => print!("{sheet}"),
     }
     let noisy: Vec<&str> = calibration.noisy().into_iter().map(Measure::how).collect();
     let others = 100.0 * calibration.others;
     if others > MOST_OTHERS {
-        eprintln!(
+        note!(
             "Other programs took {others:.0} % of the CPUs meanwhile: figures of waking and of idle CPUs are wrong then.\n\
              Stop what else runs, and measure again."
         );
     }
     if !noisy.is_empty() {
-        eprintln!(
+        note!(
             "This machine is too noisy to be sure; the rounds differ by more than a quarter in:\n  {}\nStop what else \
              runs, or take more --rounds.",
             noisy.join("\n  ")

@@ -99,7 +99,7 @@ pub(crate) fn run(native: &Native) -> anyhow::Result<ExitCode> {
         Some(measured) => measured,
         None => measure(&cases, &cpus, &extent, &session)?,
     };
-    eprintln!("Simulating …");
+    note!("Simulating …");
     let simulated = simulate(&cases, &machine, &extent, &session)?;
     let compared: Vec<Compared> = cases
         .into_iter()

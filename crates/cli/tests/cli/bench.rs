@@ -227,7 +227,7 @@ fn the_list_names_everything() {
         "drop-in-recorded-sampled",
         "classic-rwsem-full",
         "abseil",
-        "5 by `spinpark bench profiler --bounds`",
+        "6 by `spinpark bench profiler --bounds`",
     ]);
 }
 

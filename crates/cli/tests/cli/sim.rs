@@ -254,6 +254,19 @@ fn interrupted() {
 
 /// Ctrl-C in a sweep of runs with thousands of threads: the stacks of those that are given up are there for nobody else, but
 /// nothing fails for want of them; and a sweep without a result leaves an old one alone.
+/// `spinpark sim run 2>&1 | head -1`: nobody reads the rest.
+#[test]
+fn nobody_reads_on() {
+    for command in ["run", "sweep"] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let errors = writer.try_clone().unwrap();
+        let status =
+            spinpark(["sim", command, "--for", "1ms"]).stdout(writer).stderr(errors).status().unwrap();
+        assert_eq!(status.code(), Some(0), "{command:?}: {status}");
+    }
+}
+
 #[test]
 fn an_interrupted_sweep_of_many_threads() {
     let directory = tempfile::tempdir().unwrap();

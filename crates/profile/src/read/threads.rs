@@ -12,15 +12,11 @@ use super::waiting::{Holders, Waiter};
 use crate::model::{Holder, Thread, Waiting};
 
 impl Merge<'_> {
-    /// How long a table's threads were there: each from its first use of a lock until its end. When that was nobody saw; so
-    /// for one that has ended before the recording, as far as that is known, it is the end of its latest wait or measured hold.
+    /// How long a table's threads were there: each from its first use of a lock, its latest one until the end of the recording.
+    /// Nobody sees when a thread ends: what it did after its latest wait or measured hold is its time, too.
     fn time_of(&self, table: &format::Thread, duration: u64) -> u64 {
         let since = self.clock.since_start(table.since);
-        let end = match self.has_ended(table) {
-            true => self.clock.since_start(table.latest.load(Relaxed)).min(duration),
-            false => duration,
-        };
-        self.clock.ns(table.past.load(Relaxed)) + end.saturating_sub(since)
+        self.clock.ns(table.past.load(Relaxed)) + duration.saturating_sub(since)
     }
 
     /// Whether the table's latest thread had ended before the recording did.
@@ -41,6 +37,7 @@ impl Merge<'_> {
                 name: text(&table.name).next().unwrap_or_default(),
                 users: table.users.load(Relaxed).max(1),
                 time: self.time_of(table, duration),
+                has_ended: self.has_ended(table),
                 waits: table.waits.load(Relaxed),
                 waited: self.clock.ns(table.waited.load(Relaxed)),
             };
@@ -50,6 +47,7 @@ impl Merge<'_> {
                 Some(known) => {
                     known.users += thread.users - 1;
                     known.time = known.time.max(thread.time);
+                    known.has_ended &= thread.has_ended;
                     known.waits += thread.waits;
                     known.waited = known.waited.saturating_add(thread.waited);
                 }

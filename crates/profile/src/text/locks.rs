@@ -32,6 +32,9 @@ pub fn locks(profile: &Profile, style: Style) -> String {
         let waits = stats.wait.count > 0;
         let held = stats.hold.measured.count > 0;
         let estimate = if stats.hold.total_error > 0 { "~" } else { "" };
+        // Holds by those who got the lock at once were not measured; of the mean of all nothing is known then.
+        let is_part = is_part(stats);
+        let least = if is_part { "≥ " } else { estimate };
         let mut row = vec![
             name(lock, stats.role),
             short_count(stats.acquisitions),
@@ -41,15 +44,19 @@ pub fn locks(profile: &Profile, style: Style) -> String {
         row.extend(is_wide.then(|| if waits { time(stats.wait.mean()) } else { dash() }));
         row.push(time_or_dash(stats.wait.longest));
         row.extend(
-            is_widest
-                .then(|| if held { estimate.to_owned() + &time(stats.hold.total as f64) } else { dash() }),
+            is_widest.then(|| if held { least.to_owned() + &time(stats.hold.total as f64) } else { dash() }),
         );
-        row.push(if held {
+        row.push(if held && !is_part {
             estimate.to_owned() + &time(stats.hold.mean(stats.acquisitions))
         } else {
             dash()
         });
-        row.push(time_or_dash(stats.hold.measured.longest));
+        row.push(if held {
+            let mark = if is_part { "≥ " } else { "" };
+            mark.to_owned() + &time(stats.hold.measured.longest as f64)
+        } else {
+            dash()
+        });
         row.extend(
             is_widest
                 .then(|| if stats.longest_queue > 0 { short_count(stats.longest_queue) } else { dash() }),
@@ -58,6 +65,13 @@ pub fn locks(profile: &Profile, style: Style) -> String {
         row
     };
     render(style, "Locks", &header, 1, (used.into_iter(), row_of))
+}
+
+/// Whether only some of the holds were measured, and are no samples.
+pub(super) fn is_part(stats: &RoleStats) -> bool {
+    !stats.hold.is_estimate()
+        && stats.hold.measured.count > 0
+        && stats.hold.measured.count < stats.acquisitions
 }
 
 fn dash() -> String {

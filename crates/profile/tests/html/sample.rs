@@ -201,6 +201,7 @@ pub(crate) fn sample() -> Profile {
         name: if id == 0 { String::from("cachesim") } else { format!("worker {id}") },
         users: if id == 3 { 900 } else { 1 },
         time: 4_000_000_000,
+        has_ended: false,
         waits: 20_000 + u64::from(id) * 77,
         waited: 1_100_000_000 + u64::from(id) * 50_000_000,
     };

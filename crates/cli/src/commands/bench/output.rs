@@ -54,7 +54,7 @@ impl Findings {
             }
             say.line(wrap(&record.environment.line(), 2));
         }
-        eprint!("{}", compare_table::warnings(warnings));
+        crate::say::note(format_args!("{}", compare_table::warnings(warnings)));
     }
 
     /// Writes the files.
@@ -73,7 +73,7 @@ impl Findings {
         if let Some(directory) = record {
             let path = directory.join(self.record.file_name());
             Output::open(&path)?.write_compact(&document)?;
-            eprintln!("Record: {}", path.display());
+            note!("Record: {}", path.display());
         }
         plots.map_or(Ok(()), |directory| self.draw(&directory))
     }
@@ -85,7 +85,7 @@ impl Findings {
         for (name, svg) in plot::render_all(&self.results, &targets)? {
             let path = directory.join(name);
             fs::write(&path, svg).with_context(|| format!("cannot write {}", path.display()))?;
-            eprintln!("Plot: {}", path.display());
+            note!("Plot: {}", path.display());
         }
         Ok(())
     }

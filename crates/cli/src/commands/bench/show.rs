@@ -34,7 +34,7 @@ pub(super) fn run(show: &Show) -> anyhow::Result<ExitCode> {
         of_workloads::FORMAT => {
             let record = of_workloads::Record::parse(&text).map_err(is)?;
             workloads::show(&record, show)?;
-            eprint!("{}", compare_table::warnings(&reading::warnings(&text)));
+            crate::say::note(format_args!("{}", compare_table::warnings(&reading::warnings(&text))));
         }
         of_locks::FORMAT => locks(&text, show)?,
         other => bail!("{file} is a document `{other}`, which this command does not know"),

@@ -77,7 +77,7 @@ pub(in super::super) fn show(text: &str, say: Say) -> Result<(), String> {
     let record = Record::parse(text)?;
     let RecordedSettings { printed, memory_floor_bytes, .. } = &record.settings;
     tables(say, &record.comparison(), printed, *memory_floor_bytes, &record.environment);
-    eprint!("{}", compare_table::warnings(&reading::warnings(text)));
+    crate::say::note(format_args!("{}", compare_table::warnings(&reading::warnings(text))));
     Ok(())
 }
 

@@ -195,7 +195,7 @@ fn file_name(profile: &Profile) -> String {
 fn others(all: &[Profile], shown: &Profile, style: Style, say: Say) {
     let others: Vec<String> = all
         .iter()
-        .filter(|profile| !std::ptr::eq(*profile, shown))
+        .filter(|profile| !std::ptr::eq(*profile, shown) && profile.waited() + profile.signal_wait() > 0)
         .map(|profile| format!("{} ({})", profile.pid, one_line(&file_name(profile))))
         .collect();
     if !others.is_empty() {

@@ -28,8 +28,8 @@ impl Made {
         let (ended, all) = (self.reports.iter().flatten().count(), self.reports.len());
         let of = format!("{} of {all}", counted(ended, "run"));
         match (&self.error, self.end) {
-            (Some(error), _) => eprintln!("Given up after {of}: {error}"),
-            (None, End::Interrupted) => eprintln!("Interrupted after {of}."),
+            (Some(error), _) => note!("Given up after {of}: {error}"),
+            (None, End::Interrupted) => note!("Interrupted after {of}."),
             (None, _) => {}
         }
     }
@@ -140,7 +140,7 @@ fn show(progress: &Progress, state: &mut State, runs: usize, elapsed: f64) {
     };
     let words = format!("{count}, {time}");
     if progress.is_hidden() && state.lines.is_due(elapsed) {
-        eprintln!("{words}");
+        note!("{words}");
     }
     progress.at(part, words);
 }

@@ -41,7 +41,7 @@ pub(super) fn run(wanted: &SimRun) -> anyhow::Result<ExitCode> {
             let command = command(env::args_os().skip(1));
             json.write_compact(&json::Run::new(end.name(), &command, &summary, &reports))?;
         }
-        eprintln!("{}", made.speed());
+        note!("{}", made.speed());
     }
     if let (Some(file), Some(path), Some(Some(first))) = (trace, &wanted.trace, made.reports.first()) {
         write_trace(path, file, first)?;
@@ -83,12 +83,12 @@ fn write_trace(path: &Path, file: Output, report: &Report) -> anyhow::Result<()>
     let mut text = Vec::new();
     perfetto::write(report, &mut text)?;
     file.write_plain(&String::from_utf8(text).context("the timeline is no text")?)?;
-    eprintln!("Timeline: {} (open it in https://ui.perfetto.dev)", path.display());
+    note!("Timeline: {} (open it in https://ui.perfetto.dev)", path.display());
     if report.outcome.slices_cut > 0 {
         let cut = units::number(report.outcome.slices_cut as f64);
         let line =
             format!("It is cut: {cut} later slices are left out. A shorter --for, or fewer threads, fits.");
-        eprintln!("{}", Style::of_terminal().wrap(&line, 2));
+        note!("{}", Style::of_terminal().wrap(&line, 2));
     }
     Ok(())
 }

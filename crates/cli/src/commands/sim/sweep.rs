@@ -52,7 +52,7 @@ pub(super) fn run(wanted: &Sweep) -> anyhow::Result<ExitCode> {
     } else {
         format!("\n{}", table.trim_end())
     });
-    eprintln!("{}", made.speed());
+    note!("{}", made.speed());
     // What an earlier run has written is worth more than nothing.
     if !cells.is_empty() {
         files.write(made.end, &cells)?;
@@ -62,7 +62,7 @@ pub(super) fn run(wanted: &Sweep) -> anyhow::Result<ExitCode> {
     }
     made.say_end();
     let failed = failed(&cells, style);
-    failed.iter().for_each(|line| eprintln!("{line}"));
+    failed.iter().for_each(|line| note!("{line}"));
     Ok(made.end.code(!failed.is_empty()))
 }
 
@@ -155,7 +155,7 @@ fn draw(directory: &Path, cells: &[Cell]) -> anyhow::Result<()> {
     for (name, svg) in report::plots(cells)? {
         let path = directory.join(name);
         fs::write(&path, svg).with_context(|| format!("cannot write {}", path.display()))?;
-        eprintln!("Plot: {}", path.display());
+        note!("Plot: {}", path.display());
     }
     Ok(())
 }

@@ -44,7 +44,7 @@ pub(super) fn run(wanted: &Tables) -> anyhow::Result<ExitCode> {
             }
             Err(error) => {
                 has_failed = true;
-                eprintln!("{}", style.wrap(&format!("{} could not be simulated: {error}", spec.name), 2));
+                note!("{}", style.wrap(&format!("{} could not be simulated: {error}", spec.name), 2));
             }
         }
     }
@@ -62,7 +62,7 @@ pub(super) fn run(wanted: &Tables) -> anyhow::Result<ExitCode> {
         file.write_plain(&page.context("cannot write the tables as HTML")?)?;
     }
     if end == End::Interrupted {
-        eprintln!("Interrupted after {} of {}.", counted(made.len(), "table"), specs.len());
+        note!("Interrupted after {} of {}.", counted(made.len(), "table"), specs.len());
     }
     Ok(end.code(has_failed || report::is_missed(&made)))
 }

@@ -78,7 +78,7 @@ pub(super) fn jobs(jobs: &Jobs) -> anyhow::Result<Experiment<'_>> {
     let dir = jobs.place.dir.as_deref();
     let space = space(&Place::find(dir)?.path);
     let (cells, notes) = workloads::jobs::cells(&wish, &jobs.threads, space).map_err(anyhow::Error::msg)?;
-    notes.iter().for_each(|note| eprintln!("{note}"));
+    notes.iter().for_each(|note| note!("{note}"));
     // The amount of work is fixed, not the time.
     Ok(Experiment { workload: &workloads::jobs::WORKLOAD, cells, millis: 0, dir, before: Before::default() })
 }
@@ -105,7 +105,7 @@ pub(super) fn condvar(condvar: &Condvar) -> anyhow::Result<Experiment<'_>> {
         );
     }
     if condvar.waiter_first && condvar.cpus.contains(&Cpus::All) {
-        eprintln!("--waiter-first applies to one CPU; on all CPUs it makes no difference and is left out.");
+        note!("--waiter-first applies to one CPU; on all CPUs it makes no difference and is left out.");
     }
     let locks = workloads::condvar::locks::parse(&condvar.lock).map_err(anyhow::Error::msg)?;
     let setting = Setting {

@@ -33,7 +33,7 @@ impl Outcome {
     pub(super) fn report(&self, is_detailed: bool, say: Say, json: Option<Output>) -> anyhow::Result<()> {
         let Self { workload, record, results, noise, warnings } = self;
         print(workload, record, results, is_detailed, say);
-        eprint!("{}", compare_table::warnings(warnings));
+        crate::say::note(format_args!("{}", compare_table::warnings(warnings)));
         if let Some(json) = json {
             json.write_compact(&Document { record, noise, warnings, results })?;
         }
