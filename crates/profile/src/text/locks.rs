@@ -68,7 +68,7 @@ pub fn locks(profile: &Profile, style: Style) -> String {
 }
 
 /// Whether only some of the holds were measured, and are no samples.
-pub(super) fn is_part(stats: &RoleStats) -> bool {
+fn is_part(stats: &RoleStats) -> bool {
     !stats.hold.is_estimate()
         && stats.hold.measured.count > 0
         && stats.hold.measured.count < stats.acquisitions

@@ -2,7 +2,7 @@
 
 use super::{Style, blocking, condvars, locks, outcomes, sites, waiting, wrap};
 use crate::answer::answer;
-use crate::model::{Detail, Ended, Kind, LocksOf, Profile};
+use crate::model::{Detail, Ended, LocksOf, Profile};
 use crate::units::{count, time};
 
 /// The report of one process: what ran, the answer, tables, what the numbers leave out, and what recording cost.
@@ -76,8 +76,8 @@ fn notes(profile: &Profile, style: Style) -> String {
     let mut notes = Vec::new();
     if profile.detail == Detail::Contended && !profile.locks.is_empty() {
         notes.push(String::from(
-            "Counts begin when a lock was first waited for; only holds of those who had waited were measured \
-             (detail `contended`).",
+            "Counts begin when a lock was first waited for; only holds of those who had waited were measured, \
+             so that others may have been longer (≥); --detail full measures all.",
         ));
     }
     let estimated =
@@ -90,12 +90,6 @@ fn notes(profile: &Profile, style: Style) -> String {
         notes.push(format!(
             "~ times held are estimated from samples; the widest 95 % interval is ±{}.",
             crate::units::percent(widest)
-        ));
-    }
-    let mut all = profile.locks.iter().filter(|lock| lock.kind != Kind::Condvar).flat_map(|lock| &lock.roles);
-    if all.any(super::locks::is_part) {
-        notes.push(String::from(
-            "≥ times held are of those who had to wait for the lock; all are measured with --detail full.",
         ));
     }
     if profile.nested > 0 {
