@@ -58,6 +58,16 @@ static void *waits_once(void *argument)
     return argument;
 }
 
+/* Whose holders are noted, from then on. */
+static void have_it_waited_for(void)
+{
+    OK(pthread_mutex_lock(&mutex));
+    pthread_t thread = begin_thread(waits_once);
+    await_blocked();
+    OK(pthread_mutex_unlock(&mutex));
+    OK(pthread_join(thread, NULL));
+}
+
 static void *lets_go(void *argument)
 {
     OK(pthread_mutex_unlock(&mutex));
@@ -67,11 +77,7 @@ static void *lets_go(void *argument)
 /* A mutex as a semaphore: one thread takes it, another lets it go. */
 static void scene_given_away(void)
 {
-    OK(pthread_mutex_lock(&mutex));
-    pthread_t thread = begin_thread(waits_once);
-    await_blocked();
-    OK(pthread_mutex_unlock(&mutex));
-    OK(pthread_join(thread, NULL));
+    have_it_waited_for();
     OK(pthread_mutex_lock(&mutex));
     OK(pthread_join(begin_thread(lets_go), NULL));
     look_like_a_circle();
@@ -101,11 +107,7 @@ static void scene_less_detail(const char *file, off_t at)
 static void scene_off_meanwhile(const char *file, off_t at)
 {
     set_detail(1, file, at);
-    OK(pthread_mutex_lock(&mutex));
-    pthread_t thread = begin_thread(waits_once);
-    await_blocked();
-    OK(pthread_mutex_unlock(&mutex));
-    OK(pthread_join(thread, NULL));
+    have_it_waited_for();
     OK(pthread_mutex_lock(&mutex));
     set_detail(0, file, at);
     OK(pthread_mutex_unlock(&mutex));
@@ -121,11 +123,7 @@ static void scene_many_held(void)
     static pthread_mutex_t locks[HELD];
     for (int i = 0; i < HELD; i++)
         OK(pthread_mutex_init(&locks[i], NULL));
-    OK(pthread_mutex_lock(&mutex));
-    pthread_t thread = begin_thread(waits_once);
-    await_blocked();
-    OK(pthread_mutex_unlock(&mutex));
-    OK(pthread_join(thread, NULL));
+    have_it_waited_for();
     OK(pthread_mutex_lock(&mutex));
     OK(pthread_join(begin_thread(lets_go), NULL));
     for (int i = 0; i < HELD; i++)
