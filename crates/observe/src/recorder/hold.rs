@@ -154,8 +154,7 @@ impl Recorder {
             return true;
         }
         // Nobody can hold such a lock twice: somebody else let it go, or nobody looked.
-        own.remove(found);
-        self.write(own, &Facts { since: 0, ..facts }, 0);
+        self.forget_note(own, found);
         false
     }
 
@@ -236,14 +235,19 @@ impl Recorder {
         }
     }
 
+    /// A note is not true any more: the lock was had, and what is known of that is written down.
+    pub(super) fn forget_note(&self, own: &Own, at: usize) {
+        let facts = own.at(at).facts.get();
+        own.remove(at);
+        self.write(own, &Facts { since: 0, ..facts }, 0);
+    }
+
     /// There is no room: notes that are not true make room.
     #[cold]
     #[inline(never)]
     fn note_instead(&self, own: &Own, address: usize, facts: Facts) {
         while let Some(stale) = own.stale() {
-            let facts = own.at(stale).facts.get();
-            own.remove(stale);
-            self.write(own, &Facts { since: 0, ..facts }, 0);
+            self.forget_note(own, stale);
         }
         if !own.push(address, facts) {
             self.write(own, &Facts { since: 0, ..facts }, 0);

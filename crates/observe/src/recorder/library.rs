@@ -9,7 +9,7 @@
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
 use super::hold::Letting;
-use super::own::{Facts, Own};
+use super::own::Own;
 use super::place::Call;
 use super::Recorder;
 use crate::format::{RegionId, NONE};
@@ -18,9 +18,7 @@ impl Recorder {
     /// What is noted of this lock has ended unseen: the thread is about to wait for it, or has waited.
     pub fn forget_hold(&self, own: &Own, address: usize) {
         if let Some(found) = own.find(address) {
-            let facts = own.at(found).facts.get();
-            own.remove(found);
-            self.write(own, &Facts { since: 0, ..facts }, 0);
+            self.forget_note(own, found);
         }
     }
 

@@ -2,8 +2,8 @@
 //!
 //! Others read what it holds (`id`, `notes`), as a hint: a thread that waits finds out so where the lock that it wants was
 //! taken; they write there only that a note is not true. What they read the thread has twice, and while it holds a lock it
-//! reads its own: a cache line that others read has to be fetched back. The memory is never given back, since others may be reading; a
-//! thread that starts takes over the table and the memory of one that has ended.
+//! reads its own: a cache line that others read has to be fetched back. The memory is never given back, since others may be
+//! reading; a thread that starts takes over the table and the memory of one that has ended.
 //!
 //! | operation                            | order            | pairs with | because                                  |
 //! |--------------------------------------|------------------|------------|------------------------------------------|
