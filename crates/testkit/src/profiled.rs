@@ -79,6 +79,8 @@ pub struct Recording {
     pub pid: u32,
     pub exited: bool,
     pub dropped: u64,
+    /// By region, in their order.
+    pub dropped_by_region: Vec<u32>,
     pub nested: u64,
     pub cpus: u32,
     pub locks_of: u32,
@@ -153,6 +155,7 @@ impl Recording {
             pid: header.pid,
             exited: header.exited.load(Relaxed) != 0,
             dropped: header.dropped(),
+            dropped_by_region: header.regions.iter().map(|region| region.dropped.load(Relaxed)).collect(),
             nested: header.nested.load(Relaxed),
             cpus: header.cpus,
             locks_of: header.locks,

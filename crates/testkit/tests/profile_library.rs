@@ -50,7 +50,7 @@ fn run(scene: &str) -> Scene {
     assert_eq!(files.len(), 1, "one process: {files:?}");
     let recording = Recording::read(&files[0]);
     assert!(recording.exited);
-    assert_eq!((recording.dropped, recording.nested), (0, 0));
+    assert_eq!((recording.dropped, recording.nested), (0, 0), "{:?}", recording.dropped_by_region);
     let file = read::Recording::open(&files[0]).expect("a recording");
     let profile = read::profile(&file, &mut Symbols::new());
     assert_eq!((profile.locks_of, profile.warnings.as_slice()), (LocksOf::Library, &[][..]));

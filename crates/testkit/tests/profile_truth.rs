@@ -38,7 +38,7 @@ fn run(scene: &str, arm: Arm, detail: &str) -> Scene {
     assert!(recording.exited);
     // The program may use what we may; a quota can make that less.
     assert!(recording.cpus as usize >= std::thread::available_parallelism().map_or(1, usize::from));
-    assert_eq!((recording.dropped, recording.nested), (0, 0));
+    assert_eq!((recording.dropped, recording.nested), (0, 0), "{:?}", recording.dropped_by_region);
     let lines: Vec<String> = outcome.stdout_text().lines().map(str::to_owned).collect();
     let words = |line: &String| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let truths = lines.iter().map(words).filter(|words| words[0] == "lock").map(|words| {

@@ -6,7 +6,6 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use spinpark_linux::raw;
 
-use super::lock::Spin;
 use super::Recorder;
 use crate::format::RegionId;
 
@@ -18,12 +17,13 @@ const MOST: u32 = 200;
 /// Where code lay, at the latest snapshot.
 #[repr(C)]
 pub(crate) struct Code {
-    lock: Spin,
+    /// Somebody takes a snapshot: nobody waits for that, since it may be a thread that does not run.
+    is_busy: AtomicU32,
     /// How many snapshots there are.
     snapshots: AtomicU32,
     count: AtomicU32,
     pieces: [[AtomicU64; 2]; PIECES],
-    /// What is being read, under the lock: a thread that has to wait may have little stack.
+    /// What is being read by who is busy: a thread that has to wait may have little stack.
     bytes: UnsafeCell<[u8; 4096]>,
 }
 
@@ -55,11 +55,12 @@ impl Recorder {
             return before.saturating_sub(1);
         }
         // Nobody waits for another one's: that is the one that is likely to have them.
-        code.lock.try_with(|| {
+        if code.is_busy.compare_exchange(0, 1, Acquire, Relaxed).is_ok() {
             if code.snapshots.load(Relaxed) == before {
                 self.take_snapshot(code);
             }
-        });
+            code.is_busy.store(0, Release);
+        }
         code.snapshots.load(Acquire).saturating_sub(1)
     }
 
@@ -83,7 +84,7 @@ impl Recorder {
         // is not ours to read from or to close.
         let identity = raw::identity(file);
         let is_ours = || identity.is_some() && raw::identity(file) == identity;
-        // SAFETY: whoever has the lock is the only one who uses it.
+        // SAFETY: whoever set `is_busy` is the only one who uses it.
         let buffer = unsafe { &mut *code.bytes.get() };
         let mut reader = Pieces::default();
         let mut from = 0;

@@ -15,7 +15,7 @@
 //! | `bounds`, `unwinder_lock`  | when no stack is captured                                                 |
 //! | `sample`     | which acquisitions are samples                                                     |
 //! | `side`       | what threads tell each other                                                       |
-//! | `file`, `clock`, `lock` | the file, time, and a lock for what is rare                                |
+//! | `file`, `clock` | the file, and time                                                              |
 //! | `fork`       | what a fork makes of it                                                           |
 //!
 //! # Rules
@@ -48,7 +48,6 @@ mod hold;
 mod holder;
 mod index;
 mod library;
-mod lock;
 mod maps;
 mod own;
 mod place;

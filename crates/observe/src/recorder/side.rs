@@ -2,7 +2,7 @@
 //!
 //! | array       | says                                              | written by                                        |
 //! |-------------|---------------------------------------------------|---------------------------------------------------|
-//! | `locks`     | address → lock                                    | who meets a lock first, under the registry's lock |
+//! | `locks`     | address → lock                                    | who meets a lock first (see `registry.rs`)        |
 //! | `created`   | address → the stack that created it               | who creates a lock                                |
 //! | `stacks`    | hash → stack                                      | who has a stack first                             |
 //! | `owners`    | table → the memory of its thread                  | who claims a table                                |
@@ -56,7 +56,6 @@ fn release(address: usize, stack: u32) -> u64 {
 /// See above. All zero at the start.
 #[repr(C)]
 pub(crate) struct Side {
-    pub(crate) registry: super::registry::Registry,
     pub(crate) locks: [AtomicU32; LOCK_SLOTS],
     pub(crate) stacks: [AtomicU32; STACK_SLOTS],
     pub(crate) owners: [AtomicPtr<Own>; TABLES],

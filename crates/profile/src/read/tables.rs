@@ -66,7 +66,7 @@ pub(super) struct StripSum {
     pub(super) waited: Vec<u64>,
 }
 
-/// Locks that are two records of one: found by two threads at once. The record that counts, by number.
+/// Locks that have two records, as when a program was killed while two threads met one. The record that counts, by number.
 pub(super) fn same_locks(view: View<'_>) -> HashMap<u32, u32> {
     let mut living: HashMap<(u64, u32), u32> = HashMap::new();
     let mut same = HashMap::new();
