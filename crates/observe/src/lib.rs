@@ -8,7 +8,9 @@
 //! |-------------|---------------------------------------------------------------|
 //! | [`format`]  | the file: regions, records, entries; a [`format::View`] of it  |
 //! | [`recorder`]| who writes it, inside the program                             |
+//! | [`slots`]   | how it finds locks: a table that nobody waits for              |
 #![no_std]
 
 pub mod format;
 pub mod recorder;
+pub mod slots;

@@ -1,51 +1,28 @@
 //! Locks by address. An object that is destroyed, or created again at the same address, is another lock from then on.
 //!
-//! A table of numbers of records, open addressing, changed by compare-and-swap: nobody waits here for a thread that does not
-//! run, as it would behind a lock when 200 threads that were just started meet their first one.
-//!
-//! **R1, at most one slot has records of an address.** Everybody who adds one goes along the same chain, and takes its first
-//! slot that is empty or has that address. A slot that is not empty never gets empty and keeps its address, so who loses the
-//! exchange finds what the winner wrote by looking at the same slot again.
-//!
-//! **R2, at most one record of an address lives.** It is the one in that slot: another takes its place only once it is
-//! destroyed.
-//!
-//! **R3, the table has room.** Each slot has had a record of its own, and there are half as many records as slots.
-//!
-//! | op                      | order   | pairs with            | because                                                      |
-//! |-------------------------|---------|-----------------------|--------------------------------------------------------------|
-//! | exchange of a slot      | AcqRel  | look at a slot        | who has the number reads the record; and the loser does, too |
-//! | look at a slot          | Acquire | exchange              | as above                                                     |
-//! | `kind`, set             | Release | readers of the file   | it is set last: who sees it sees the record                  |
-//! | `destroyed`, set        | Release | readers of the file   | a profile that is read meanwhile sees what was counted       |
-//! | `destroyed`, look       | Relaxed |                       | who uses a lock that is being destroyed does so at its risk  |
+//! The table is one of [`crate::slots`]: nobody waits here for a thread that does not run. It cannot get full before the file
+//! has no room for records, of which there are half as many as slots, and each slot had one of its own.
 
 use core::ptr;
 use core::sync::atomic::AtomicU32;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Relaxed, Release};
 
 use spinpark_linux::raw;
 
-use super::side::LOCK_SLOTS;
+use super::side::{Side, LOCK_SLOTS};
 use super::Recorder;
 use crate::format::{Kind, Lock, RegionId, NONE};
+use crate::slots::{self, Claimed, Look};
 
 /// A chain that is longer than this is a table that is full.
 const LONGEST_CHAIN: usize = 256;
 
-fn chain(address: usize) -> impl Iterator<Item = usize> {
-    let start = (address as u64 >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
-    (0..LONGEST_CHAIN).map(move |step| (start as usize + step) % LOCK_SLOTS)
+fn start(address: usize) -> usize {
+    ((address as u64 >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as usize % LOCK_SLOTS
 }
 
-/// What a slot says about an address.
-enum Look<'a> {
-    /// Its living lock.
-    Lives(u32, &'a Lock),
-    /// Nothing yet, or a lock that was destroyed.
-    Free,
-    /// The slot is another address's.
-    Other,
+fn chain(side: &Side, address: usize) -> impl Iterator<Item = &AtomicU32> {
+    (0..LONGEST_CHAIN).map(move |step| &side.locks[(start(address) + step) % LOCK_SLOTS])
 }
 
 impl Recorder {
@@ -55,27 +32,22 @@ impl Recorder {
         unsafe { &*self.file.at::<Lock>(RegionId::Locks, number) }
     }
 
-    fn look(&self, found: u32, address: usize) -> Look<'_> {
-        let Some(number) = found.checked_sub(1) else { return Look::Free };
+    /// What a slot says about an address.
+    #[inline(always)]
+    fn look(&self, found: u32, address: usize) -> Look<(u32, &Lock)> {
+        let number = found - 1;
         let lock = self.lock_record(number);
+        // Relaxed: who uses a lock while it is being destroyed does so at its own risk.
         match (lock.address == address as u64, lock.destroyed.load(Relaxed)) {
             (false, _) => Look::Other,
-            (true, 0) => Look::Lives(number, lock),
-            (true, _) => Look::Free,
+            (true, 0) => Look::Lives((number, lock)),
+            (true, _) => Look::Retired,
         }
     }
 
     /// The living lock at `address`, if it has been met.
     pub(crate) fn find_lock(&self, address: usize) -> Option<(u32, &Lock)> {
-        let side = self.side.get()?;
-        for slot in chain(address) {
-            match self.look(side.locks[slot].load(Acquire), address) {
-                Look::Lives(number, lock) => return Some((number, lock)),
-                Look::Free => return None,
-                Look::Other => {}
-            }
-        }
-        None
+        slots::find(chain(self.side.get()?, address), |found| self.look(found, address))
     }
 
     /// The living lock of a kind at `address`, met now or before; `None` if there is no room. One of another kind that was
@@ -86,36 +58,31 @@ impl Recorder {
         kind: Kind,
         stack: impl FnOnce() -> u32,
     ) -> Option<(u32, &Lock)> {
-        let is_it = |lock: &Lock| lock.kind.load(Relaxed) == kind as u32;
-        match self.find_lock(address) {
-            Some((number, lock)) if is_it(lock) => return Some((number, lock)),
-            Some((_, other)) => other.destroyed.store(1, Release),
-            None => {}
-        }
+        let look = |found| match self.look(found, address) {
+            Look::Lives((_, lock)) if lock.kind.load(Relaxed) != kind as u32 => {
+                lock.destroyed.store(1, Release); // readers of the file see what was counted before
+                Look::Retired
+            }
+            seen => seen,
+        };
         let side = self.side.get()?;
+        if let Some(found) = slots::find(chain(side, address), look) {
+            return Some(found);
+        }
         let stack = side.created(address).map_or_else(|| (stack(), false), |stack| (stack, true));
         let (number, new) = self.write_lock(address, kind, stack)?;
-        for slot in chain(address).map(|slot| &side.locks[slot]) {
-            let mut found = slot.load(Acquire);
-            loop {
-                match self.look(found, address) {
-                    Look::Lives(number, lock) if is_it(lock) => {
-                        // Somebody else met it at the same time: what was written here is no lock.
-                        new.kind.store(0, Relaxed);
-                        return Some((number, lock));
-                    }
-                    Look::Lives(_, other) => other.destroyed.store(1, Release),
-                    Look::Other => break,
-                    Look::Free => match slot.compare_exchange(found, number + 1, AcqRel, Acquire) {
-                        Ok(_) => return Some((number, new)),
-                        Err(other) => found = other,
-                    },
-                }
+        let claimed = slots::claim(chain(side, address), look, number + 1);
+        if !matches!(claimed, Claimed::Added) {
+            new.kind.store(0, Relaxed); // what was written here is no lock
+        }
+        match claimed {
+            Claimed::Added => Some((number, new)),
+            Claimed::Lives(other) => Some(other),
+            Claimed::Full => {
+                self.file.dropped(RegionId::Locks);
+                None
             }
         }
-        new.kind.store(0, Relaxed);
-        self.file.dropped(RegionId::Locks);
-        None
     }
 
     /// Writes a record that no slot has yet; the stack is that of who created the lock, or of who is the first to use it.
@@ -141,7 +108,7 @@ impl Recorder {
         unsafe { ptr::write(record, lock) };
         // SAFETY: written just now, and never moved.
         let lock = unsafe { &*record };
-        lock.kind.store(kind as u32, Release);
+        lock.kind.store(kind as u32, Release); // last: readers of the file have the rest by it
         Some((number, lock))
     }
 
@@ -185,7 +152,6 @@ mod tests {
 
     /// Addresses whose chains start at one slot.
     fn neighbours() -> Vec<usize> {
-        let start = |address| chain(address).next();
         (1..).map(|number| number * 8).filter(|address| start(*address) == start(8)).take(ADDRESSES).collect()
     }
 
@@ -200,7 +166,7 @@ mod tests {
         recorder
     }
 
-    /// Threads that meet the same locks at once, and destroy them: whoever meets one has the same number (R1, R2), and
+    /// Threads that meet the same locks at once, and destroy them: whoever meets one has the same number (T1, T2), and
     /// nobody is sent away.
     #[test]
     fn a_lock_has_one_number() {

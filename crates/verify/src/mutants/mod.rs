@@ -8,3 +8,4 @@ pub mod condvar_2003;
 pub mod monitor;
 pub mod osq;
 pub mod queue_lock;
+pub mod slots;

@@ -8,6 +8,7 @@ mod mutex;
 mod queues;
 mod rwlock;
 mod rwsem;
+mod slots;
 
 use std::rc::Rc;
 

@@ -1,0 +1,98 @@
+//! A table of numbers by key, that nobody waits for: open addressing, changed by compare-and-swap.
+//!
+//! Each slot has the number of a record, of which the caller knows the key and whether it lives; 0 is an empty slot. A lock
+//! would do as well, if its owner always ran: but when 200 threads that were just started all look for their first key, it
+//! may not for some time slices, and these threads would have to wait in a program that is only being watched.
+//!
+//! # States of a slot
+//!
+//! | slot                        | set by                              | next                                      |
+//! |-----------------------------|-------------------------------------|-------------------------------------------|
+//! | empty                       | at the start                        | any key's, by [`claim`]                   |
+//! | a key's, its record lives   | [`claim`]                           | the record is retired, by the caller      |
+//! | a key's, its record is retired | the caller, in the record        | the same key's next record, by [`claim`]  |
+//!
+//! # Invariants
+//!
+//! - **T1, at most one slot is a key's.** Everybody who adds a record of a key goes along the same chain, to its first slot
+//!   that is empty or that key's. A slot that is not empty never gets empty, and keeps its key: so who loses the exchange
+//!   finds what the winner wrote by looking at the same slot again, and not by going on.
+//! - **T2, at most one record of a key lives.** It is the one in that slot: another takes its place only once it is retired.
+//! - **T3, who retires a record and who replaces it may be two.** The exchange names the number that was looked at, so a
+//!   record that somebody has put there meanwhile stays.
+//!
+//! # Orderings
+//!
+//! | op                   | order   | pairs with | because                                                            |
+//! |----------------------|---------|------------|--------------------------------------------------------------------|
+//! | look at a slot       | Acquire | exchange   | who has a number reads its record                                  |
+//! | exchange, done       | Release | look       | the record is written before its number is there                   |
+//! | exchange, failed     | Acquire | exchange   | the loser reads the winner's record                                |
+
+use spinpark_platform::AtomicU32;
+use spinpark_platform::Ordering::{Acquire, Release};
+
+/// What a number that is not 0 means to somebody with a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look<T> {
+    /// The key's living record.
+    Lives(T),
+    /// A record of the key that is retired: its slot is to be used again.
+    Retired,
+    /// The record has another key.
+    Other,
+}
+
+/// What became of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claimed<T> {
+    /// It is in the table.
+    Added,
+    /// The key had a living record, which somebody else added just before.
+    Lives(T),
+    /// There is no slot for it in the chain.
+    Full,
+}
+
+/// The living record of a key, whose slots may be those of `chain`.
+#[inline]
+pub fn find<'a, A: AtomicU32, T>(
+    chain: impl Iterator<Item = &'a A>,
+    look: impl Fn(u32) -> Look<T>,
+) -> Option<T> {
+    for slot in chain {
+        match slot.load(Acquire) {
+            0 => return None,
+            number => match look(number) {
+                Look::Lives(record) => return Some(record),
+                Look::Retired => return None,
+                Look::Other => {}
+            },
+        }
+    }
+    None
+}
+
+/// Adds `number`, not 0, whose record is written and was in no slot before, unless its key has a living record.
+pub fn claim<'a, A: AtomicU32, T>(
+    chain: impl Iterator<Item = &'a A>,
+    look: impl Fn(u32) -> Look<T>,
+    number: u32,
+) -> Claimed<T> {
+    for slot in chain {
+        let mut found = slot.load(Acquire);
+        loop {
+            match if found == 0 { Look::Retired } else { look(found) } {
+                Look::Lives(record) => return Claimed::Lives(record),
+                Look::Other => break,
+                // T3.
+                Look::Retired => match slot.compare_exchange(found, number, Release, Acquire) {
+                    Ok(_) => return Claimed::Added,
+                    // T1: this slot may be the key's now.
+                    Err(other) => found = other,
+                },
+            }
+        }
+    }
+    Claimed::Full
+}

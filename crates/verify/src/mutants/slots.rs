@@ -1,0 +1,142 @@
+//! A table of `spinpark_observe::slots` with records, and wrong ways to add to it.
+
+use std::array;
+
+use spinpark_observe::slots::{self, Claimed, Look};
+use spinpark_platform::Ordering::{Acquire, Relaxed, Release};
+use spinpark_platform::{AtomicU32 as _, Cell as _, Platform};
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// Nothing: the recorder's own code.
+    None,
+    /// Who loses a slot goes on to the next one (T1).
+    GoesOn,
+    /// A retired record's slot is used again for any key (T1).
+    TakesAnyRetired,
+    /// A record is put over another one that lives (T2, T3).
+    Overwrites,
+}
+
+struct Record<P: Platform> {
+    key: P::Cell<u32>,
+    retired: P::AtomicU32,
+}
+
+/// All keys have the same chain: the whole table.
+pub struct Table<P: Platform, const SLOTS: usize, const RECORDS: usize> {
+    slots: [P::AtomicU32; SLOTS],
+    records: [Record<P>; RECORDS],
+    used: P::AtomicU32,
+    error: Error,
+}
+
+impl<P: Platform, const SLOTS: usize, const RECORDS: usize> Table<P, SLOTS, RECORDS> {
+    /// Empty.
+    pub fn new(error: Error) -> Self {
+        let record = |_| Record { key: P::Cell::new(0), retired: P::AtomicU32::new(0) };
+        Self {
+            slots: array::from_fn(|_| P::AtomicU32::new(0)),
+            records: array::from_fn(record),
+            used: P::AtomicU32::new(0),
+            error,
+        }
+    }
+
+    fn record(&self, number: u32) -> &Record<P> {
+        &self.records[number as usize - 1]
+    }
+
+    fn look(&self, number: u32, key: u32) -> Look<u32> {
+        let record = self.record(number);
+        // SAFETY: a number is in a slot after its record was written, which nobody does again: that is what is checked.
+        let is_it = record.key.with(|its| unsafe { *its }) == key;
+        match (is_it, record.retired.load(Relaxed)) {
+            (false, _) => Look::Other,
+            (true, 0) => Look::Lives(number),
+            (true, _) => Look::Retired,
+        }
+    }
+
+    /// The number of the key's living record.
+    pub fn find(&self, key: u32) -> Option<u32> {
+        if self.error == Error::TakesAnyRetired {
+            return self.find_everywhere(key);
+        }
+        slots::find(self.slots.iter(), |number| self.look(number, key))
+    }
+
+    /// As [`Table::find`], where a key's records may have several slots.
+    fn find_everywhere(&self, key: u32) -> Option<u32> {
+        let found = self.slots.iter().map(|slot| slot.load(Acquire)).take_while(|number| *number != 0);
+        found.filter(|number| self.look(*number, key) == Look::Lives(*number)).last()
+    }
+
+    /// The number of the key's living record, found or added.
+    pub fn meet(&self, key: u32) -> u32 {
+        if let Some(number) = self.find(key) {
+            return number;
+        }
+        let number = self.used.fetch_add(1, Relaxed) + 1;
+        // SAFETY: this record is this thread's alone until its number is in a slot.
+        self.record(number).key.with_mut(|its| unsafe { *its = key });
+        let claimed = match self.error {
+            Error::None => slots::claim(self.slots.iter(), |other| self.look(other, key), number),
+            error => self.claim_wrongly(error, key, number),
+        };
+        match claimed {
+            Claimed::Added => number,
+            Claimed::Lives(other) => other,
+            Claimed::Full => panic!("there is a slot for every record"),
+        }
+    }
+
+    fn claim_wrongly(&self, error: Error, key: u32, number: u32) -> Claimed<u32> {
+        for slot in &self.slots {
+            let found = slot.load(Acquire);
+            let is_free = match found {
+                0 => true,
+                other => match self.look(other, key) {
+                    Look::Lives(other) => return Claimed::Lives(other),
+                    Look::Retired => true,
+                    Look::Other => {
+                        error == Error::TakesAnyRetired && self.record(other).retired.load(Relaxed) != 0
+                    }
+                },
+            };
+            if !is_free {
+                continue;
+            }
+            if error == Error::Overwrites {
+                slot.store(number, Release);
+                return Claimed::Added;
+            }
+            if slot.compare_exchange(found, number, Release, Acquire).is_ok() {
+                return Claimed::Added;
+            }
+        }
+        Claimed::Full
+    }
+
+    /// Retires the key's living record, if it has one.
+    pub fn retire(&self, key: u32) {
+        if let Some(number) = self.find(key) {
+            self.record(number).retired.store(1, Release);
+        }
+    }
+
+    /// Everybody is done, and was told these numbers for these keys. What is wrong: a number that lives is what everybody
+    /// finds now, so no key has two.
+    pub fn check(&self, told: &[(u32, u32)]) -> Result<(), String> {
+        for (key, number) in told {
+            if self.record(*number).retired.load(Relaxed) == 0 && self.find(*key) != Some(*number) {
+                let found = self.find(*key);
+                return Err(format!(
+                    "key {key}: somebody was told {number}, which lives; found is {found:?}"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
