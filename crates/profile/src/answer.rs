@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::chain;
 use crate::classes::by_class;
 use crate::model::{Detail, Ended, Kind, Lock, LocksOf, PlaceId, Profile, Role};
 use crate::names::{LONGEST, Names};
@@ -96,6 +97,7 @@ pub fn answer(profile: &Profile) -> Answer {
     };
     details.extend(rest);
     if let Some(top) = top {
+        details.extend(chain::inner(profile, top).filter(|_| !is_small));
         details.extend(roles(top));
         details.extend(others(profile, waited));
     }
@@ -107,6 +109,7 @@ pub fn answer(profile: &Profile) -> Answer {
             time(signals as f64)
         ));
     }
+    details.extend(chain::two_orders(profile));
     details.extend(stuck::unsignalled(profile));
     // A sentence does not begin with a sign.
     let begun =

@@ -3,7 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::model::{Held, Kind, Lock, Outcomes, Pair, PlaceId, Profile, Role, RoleStats, Site, Strip, Times};
+use crate::model::{
+    Held, HeldWait, Kind, Lock, Outcomes, Pair, PlaceId, Profile, Role, RoleStats, Site, Strip, Times,
+};
 
 /// The profile with one lock per class ([`Lock::class`]); its label says how many there are. Everything that shows profiles
 /// shows this one too.
@@ -42,11 +44,23 @@ pub fn by_class(profile: &Profile) -> Profile {
     }
     let mut pairs: Vec<Pair> = pairs.into_values().collect();
     pairs.sort_by_key(|pair| (pair.role.rank(), Reverse(pair.wait_total), Reverse(pair.count)));
+    let mut held_waits: BTreeMap<(u32, u32, Role), HeldWait> = BTreeMap::new();
+    for waits in &profile.held_waits {
+        let number = |lock: u32| numbers.get(&lock).copied().unwrap_or(lock);
+        let (outer, lock) = (number(waits.outer), number(waits.lock));
+        let nothing = HeldWait { outer, lock, count: 0, wait_total: 0, wait_longest: 0, ..waits.clone() };
+        let sum = held_waits.entry((outer, lock, waits.role)).or_insert(nothing);
+        sum.count += waits.count;
+        sum.wait_total += waits.wait_total;
+        sum.wait_longest = sum.wait_longest.max(waits.wait_longest);
+    }
+    let mut held_waits: Vec<HeldWait> = held_waits.into_values().collect();
+    held_waits.sort_by_key(HeldWait::order);
     let mut waiting = profile.waiting.clone();
     for wait in &mut waiting {
         wait.lock = numbers.get(&wait.lock).copied().unwrap_or(wait.lock);
     }
-    Profile { locks: merged, pairs, waiting, ..profile.clone() }
+    Profile { locks: merged, pairs, held_waits, waiting, ..profile.clone() }
 }
 
 fn roles(members: &[&Lock]) -> Vec<RoleStats> {

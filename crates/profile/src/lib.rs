@@ -18,6 +18,7 @@
 //! | [`html`]    | the report as a page                                                            |
 
 pub mod answer;
+mod chain;
 pub mod classes;
 pub mod diff;
 pub mod folded;

@@ -1,5 +1,7 @@
 //! A profile as it is shown and as it is written to JSON. Times are ns; everything that was sampled says so.
 
+use std::cmp::Reverse;
+
 use serde::{Deserialize, Serialize};
 
 use crate::warnings::Warning;
@@ -56,6 +58,10 @@ pub struct Profile {
     /// Who waited for whom, the longest in all first; then those on the way back from condition variables ([`Role::Back`]); those
     /// who waited for signals last.
     pub pairs: Vec<Pair>,
+    /// Waits of threads that had another lock meanwhile, in the order of `pairs`: who waits for that one waits for these,
+    /// too.
+    #[serde(default)]
+    pub held_waits: Vec<HeldWait>,
     /// Waits that had not ended when the recording did, the longest first. They are in all numbers, as if they had ended then.
     #[serde(default)]
     pub waiting: Vec<Waiting>,
@@ -320,6 +326,30 @@ pub struct Pair {
     pub wait_total: u64,
     /// The longest.
     pub wait_longest: u64,
+}
+
+/// Waits with another lock held.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct HeldWait {
+    /// [`Lock::id`] of what was held: of several locks the one that was taken last, rather one that others ever waited for.
+    pub outer: u32,
+    /// [`Lock::id`] of what was waited for.
+    pub lock: u32,
+    /// What the waiter wanted.
+    pub role: Role,
+    /// So many waits.
+    pub count: u64,
+    /// Their sum.
+    pub wait_total: u64,
+    /// The longest.
+    pub wait_longest: u64,
+}
+
+impl HeldWait {
+    /// For locks first, the longest in all first.
+    pub(crate) fn order(&self) -> (u8, Reverse<u64>, Reverse<u64>) {
+        (self.role.rank(), Reverse(self.wait_total), Reverse(self.count))
+    }
 }
 
 /// A wait that had not ended when the recording did.

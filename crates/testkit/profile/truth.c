@@ -244,6 +244,65 @@ static void scene_nested(void)
     truth_print(&outside, "write", &outer);
 }
 
+/* Somebody holds `mutex`; another one waits for it, and has `outer`, for which a third one waits. */
+static void *waits_with_outer(void *argument)
+{
+    (void)argument;
+    for (int round = 0; round < ROUNDS; round++) {
+        await_turn(3 * round + 1);
+        OK(pthread_mutex_lock(&outer));
+        truth_hold_begins(&outside);
+        outside.acquisitions++;
+        about_to_block();
+        int64_t begin = clock_now();
+        OK(pthread_mutex_lock(&mutex));
+        truth_waited(&writing, clock_now() - begin);
+        writing.acquisitions++;
+        OK(pthread_mutex_unlock(&mutex));
+        truth_hold_ends(&outside);
+        OK(pthread_mutex_unlock(&outer));
+    }
+    return NULL;
+}
+
+static void *waits_for_outer(void *argument)
+{
+    (void)argument;
+    for (int round = 0; round < ROUNDS; round++) {
+        await_turn(3 * round + 2);
+        about_to_block();
+        int64_t begin = clock_now();
+        OK(pthread_mutex_lock(&outer));
+        truth_waited(&outside, clock_now() - begin);
+        truth_hold_begins(&outside);
+        outside.acquisitions++;
+        truth_hold_ends(&outside);
+        OK(pthread_mutex_unlock(&outer));
+        next_turn();
+    }
+    return NULL;
+}
+
+static void scene_chain(void)
+{
+    pthread_t second = begin_thread(waits_with_outer, NULL), third = begin_thread(waits_for_outer, NULL);
+    for (int round = 0; round < ROUNDS; round++) {
+        await_turn(3 * round);
+        OK(pthread_mutex_lock(&mutex));
+        writing.acquisitions++;
+        next_turn();
+        await_blocked();
+        next_turn();
+        await_blocked();
+        sleep_ns(HOLD);
+        OK(pthread_mutex_unlock(&mutex));
+    }
+    OK(pthread_join(second, NULL));
+    OK(pthread_join(third, NULL));
+    truth_print(&writing, "write", &mutex);
+    truth_print(&outside, "write", &outer);
+}
+
 /* ---- giving up ----------------------------------------------------------------------------------------- */
 
 static void *gives_up(void *argument)
@@ -381,6 +440,7 @@ int main(int count, char **arguments)
         {"reader", scene_reader_waits},   {"writer", scene_writer_waits},
         {"cond", scene_cond},             {"cond-timed", scene_cond_timed},
         {"recursive", scene_recursive},   {"nested", scene_nested},
+        {"chain", scene_chain},
         {"timed", scene_timed},           {"many-locks", scene_many_locks},
         {"many-threads", scene_many_threads}, {"short-threads", scene_short_threads},
         {"samples", scene_samples},

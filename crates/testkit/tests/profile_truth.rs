@@ -184,6 +184,22 @@ scenes! {
     };
     recursive = "recursive", "full", |scene, _| scene.check();
     nested = "nested", "full", |scene, _| scene.check();
+    // All waits for one lock were with the other one held, and none the other way round.
+    chain = "chain", "full", |scene, _| {
+        scene.check();
+        let [inner, outer] = [&scene.truths[0], &scene.truths[1]];
+        let number = |truth: &Truth| scene.recording.locks.iter().find(|it| it.address == truth.address).expect("it").number;
+        let key = (number(inner), Role::Write as u32, number(outer));
+        let found: Vec<_> = scene.recording.held_waits.iter().collect();
+        let [(which, (count, waited))] = found[..] else { panic!("{found:?}") };
+        assert_eq!((*which, Some(*count)), (key, inner.contended));
+        assert_near("with another lock held", *waited, inner.waited, 0.05);
+    };
+    chain_contended = "chain", "contended", |scene, _| {
+        // The first time nobody had waited for the outer one.
+        let counts: Vec<u64> = scene.recording.held_waits.values().map(|waits| waits.0).collect();
+        assert!(counts == [19] || counts == [20], "{counts:?}");
+    };
     timed = "timed", "full", |scene, _| {
         scene.check();
         assert_eq!(scene.use_of(&scene.truths[0]).outcomes[Outcome::TimedOut as usize], 20);

@@ -224,6 +224,8 @@ pub(crate) enum ViewChoice {
     Classes,
     /// Who waits for whom
     Blocking,
+    /// Who waits with another lock held
+    HeldWaits,
     /// Place by place
     Sites,
     /// Place by place, with the columns of FreeBSD's LOCK_PROFILING

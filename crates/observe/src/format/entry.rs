@@ -181,6 +181,24 @@ pub struct PairStats {
     pub longest_wait: AtomicU64,
 }
 
+/// Waits of a thread for a lock while it had another one, for which others may have waited meanwhile. Kind 4.
+#[derive(Debug)]
+#[repr(C)]
+pub struct HeldWaitStats {
+    /// See [`Head`]: what it waited for.
+    pub head: Head,
+    /// The number of the lock that it had: of several the one that it took last, rather one that others ever waited for.
+    pub outer: u32,
+    /// Spare.
+    pub reserved: u32,
+    /// So many waits.
+    pub count: AtomicU64,
+    /// Time waited, ticks.
+    pub waited: AtomicU64,
+    /// The longest wait, ticks.
+    pub longest_wait: AtomicU64,
+}
+
 /// An entry of a table.
 #[derive(Clone, Copy, Debug)]
 pub enum Entry<'a> {
@@ -190,6 +208,8 @@ pub enum Entry<'a> {
     Site(&'a SiteStats),
     /// Kind 3.
     Pair(&'a PairStats),
+    /// Kind 4.
+    HeldWait(&'a HeldWaitStats),
 }
 
 impl Entry<'_> {
@@ -199,6 +219,8 @@ impl Entry<'_> {
     pub const SITE: u32 = 2;
     /// The number of [`PairStats`].
     pub const PAIR: u32 = 3;
+    /// The number of [`HeldWaitStats`].
+    pub const HELD_WAIT: u32 = 4;
     /// Bytes of the largest one.
     pub const LARGEST: usize = size_of::<LockStats>();
 }

@@ -3,7 +3,7 @@
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use super::entry::{Entry, Head, LockStats, PairStats, SiteStats};
+use super::entry::{Entry, Head, HeldWaitStats, LockStats, PairStats, SiteStats};
 use super::header::{Header, Region, RegionId, HEADER_BYTES, MAGIC, VERSION};
 use super::record::{Lock, Segment, Stack, Thread, SEGMENT_BYTES};
 
@@ -186,6 +186,7 @@ impl<'a> Iterator for Entries<'a> {
             Entry::LOCK => self.read::<LockStats>(head.bytes).map(Entry::Lock),
             Entry::SITE => self.read::<SiteStats>(head.bytes).map(Entry::Site),
             Entry::PAIR => self.read::<PairStats>(head.bytes).map(Entry::Pair),
+            Entry::HELD_WAIT => self.read::<HeldWaitStats>(head.bytes).map(Entry::HeldWait),
             _ => None, // the end, or what no recorder has written
         }
     }
@@ -195,6 +196,7 @@ const _: () = assert!(SEGMENT_BYTES % 8 == 0);
 const _: () = assert!(size_of::<LockStats>() % 8 == 0);
 const _: () = assert!(size_of::<SiteStats>() % 8 == 0);
 const _: () = assert!(size_of::<PairStats>() % 8 == 0);
+const _: () = assert!(size_of::<HeldWaitStats>() % 8 == 0);
 
 impl Header {
     /// How many things did not fit: locks, stacks, tables, pieces of tables.

@@ -17,6 +17,8 @@ pub struct SignalWait {
     /// Of the recorder, at its start.
     epoch: u32,
     start: u64,
+    /// As in [`Waited`].
+    outer: u32,
     queue: u32,
     facts: Option<Facts>,
 }
@@ -28,10 +30,9 @@ impl Recorder {
         let facts = self.facts(own, call, true, false);
         let queue = self.queue(call.address, 1);
         let start = self.ticks.now();
-        if let Some(facts) = &facts {
-            self.publish(own, facts, Begun { since: start, holder: NONE, is_timed, ..Begun::default() });
-        }
-        SignalWait { epoch: self.epoch(), start, queue, facts }
+        let begun = Begun { since: start, holder: NONE, is_timed, ..Begun::default() };
+        let outer = facts.as_ref().map_or(NONE, |facts| self.publish(own, facts, begun));
+        SignalWait { epoch: self.epoch(), start, outer, queue, facts }
     }
 
     /// The wait is over, and the mutex held again. `late`: it ended at its deadline, so many ns ago.
@@ -56,6 +57,7 @@ impl Recorder {
             ticks: turn - wait.start,
             end: turn,
             holder: NONE,
+            outer: wait.outer,
             queue: wait.queue,
             outcomes: bit(outcome),
         };

@@ -13,7 +13,9 @@ use spinpark_linux::raw;
 
 use super::own::Own;
 use super::Recorder;
-use crate::format::{Entry, Head, LockStats, PairStats, RegionId, Role, Segment, SiteStats, NONE};
+use crate::format::{
+    Entry, Head, HeldWaitStats, LockStats, PairStats, RegionId, Role, Segment, SiteStats, NONE,
+};
 
 /// Slots of a new index.
 const FEW: usize = 256;
@@ -26,9 +28,10 @@ const WORDS: usize = (crate::format::SEGMENT_BYTES - 8) / 8;
 pub(crate) struct Key(u64);
 
 impl Key {
+    /// What `kind` and `second` are tells all kinds apart, and is not 0 of any.
     fn new(kind: u32, role: Role, lock: u32, first: u32, second: u32) -> Self {
         let part = |number: u32| u64::from(number & 0xF_FFFF);
-        let head = u64::from(kind) | u64::from(role as u32) << 2;
+        let head = u64::from(kind & 3) | u64::from(role as u32) << 2;
         Self(head | u64::from(lock & 0x7_FFFF) << 5 | part(first) << 24 | part(second) << 44)
     }
 
@@ -129,6 +132,14 @@ impl Kept for PairStats {
     }
 }
 
+impl Kept for HeldWaitStats {
+    const KIND: u32 = Entry::HELD_WAIT;
+    unsafe fn about(this: *mut Self, outer: u32, _: u32) {
+        // SAFETY: the caller's entry.
+        unsafe { (*this).outer = outer };
+    }
+}
+
 impl Recorder {
     /// The calling thread's entry about this, which may be new; `None` if there is no room.
     fn entry<T: Kept>(&self, own: &Own, role: Role, lock: u32, first: u32, second: u32) -> Option<&T> {
@@ -191,6 +202,18 @@ impl Recorder {
     /// The thread's use of a lock at one place.
     pub(crate) fn site_stats(&self, own: &Own, role: Role, lock: u32, stack: u32) -> Option<&SiteStats> {
         self.entry(own, role, lock, stack, 0)
+    }
+
+    /// The thread's waits for a lock while it had another one.
+    pub(crate) fn held_wait_stats(
+        &self,
+        own: &Own,
+        role: Role,
+        lock: u32,
+        outer: u32,
+    ) -> Option<&HeldWaitStats> {
+        // 1: so that the key is not 0, as the kind is there.
+        self.entry(own, role, lock, outer, 1)
     }
 
     /// The thread's waits at one place for another.

@@ -100,6 +100,8 @@ pub(crate) struct Waited {
     pub(crate) end: u64,
     /// The holder's stack, or [`NONE`](crate::format::NONE).
     pub(crate) holder: u32,
+    /// The number of a lock that the thread had meanwhile, or [`NONE`](crate::format::NONE).
+    pub(crate) outer: u32,
     /// So many waited.
     pub(crate) queue: u32,
     /// A bit per [`crate::format::Outcome`].

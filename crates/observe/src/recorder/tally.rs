@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::own::{Facts, Own, Waited};
 use super::Recorder;
-use crate::format::{Held, LockStats, Outcome, SiteStats, Strip, BINS, STRIP};
+use crate::format::{Held, LockStats, Outcome, SiteStats, Strip, BINS, NONE, STRIP};
 
 /// The bit of an outcome in a set of them.
 pub(crate) const fn bit(outcome: Outcome) -> u32 {
@@ -130,6 +130,9 @@ impl Recorder {
             add(&site.waited, waited.ticks);
             raise(&site.longest_wait, waited.ticks);
         }
+        if waited.outer != NONE {
+            self.write_held_wait(own, facts, waited);
+        }
         if !facts.role.is_mutual() {
             return;
         }
@@ -137,6 +140,14 @@ impl Recorder {
             add(&pair.count, 1);
             add(&pair.waited, waited.ticks);
             raise(&pair.longest_wait, waited.ticks);
+        }
+    }
+
+    fn write_held_wait(&self, own: &Own, facts: &Facts, waited: &Waited) {
+        if let Some(waits) = self.held_wait_stats(own, facts.role, facts.lock, waited.outer) {
+            add(&waits.count, 1);
+            add(&waits.waited, waited.ticks);
+            raise(&waits.longest_wait, waited.ticks);
         }
     }
 

@@ -37,6 +37,8 @@ pub struct Wait {
     holder: u32,
     /// The table of who is noted to hold it, or [`NONE`].
     holder_table: u32,
+    /// As in [`Waited`].
+    outer: u32,
     queue: u32,
     /// Voluntary sleeps before, if they are counted.
     sleeps: Option<u64>,
@@ -65,32 +67,43 @@ impl Recorder {
         let start = start + own.aside().get();
         let queue = self.queue(call.address, 1);
         here().events.set(0);
+        let mut outer = NONE;
         if let Some(facts) = &facts {
             let by = self.own_of(holder_table).map_or(0, Own::id);
             let thread = owner.filter(|owner| *owner != 0).unwrap_or(by);
             let is_noted = by != 0 && by == thread;
             let begun = Begun { since: start, holder, owner: thread, is_timed, is_noted, ..Begun::default() };
-            self.publish(own, facts, begun);
+            outer = self.publish(own, facts, begun);
         }
         Wait {
             epoch: self.epoch(),
             start,
             holder,
             holder_table,
+            outer,
             queue,
             sleeps: is_exact.then(raw::sleeps),
             facts,
         }
     }
 
-    /// Notes for readers that the thread is about to block, and what it holds meanwhile.
-    pub(crate) fn publish(&self, own: &Own, facts: &Facts, begun: Begun) {
+    /// Notes for readers that the thread is about to block, and what it holds meanwhile. The lock for which others may have to
+    /// wait because of that, or [`NONE`]: of several the one that it took last, rather one that others have ever waited for.
+    pub(crate) fn publish(&self, own: &Own, facts: &Facts, begun: Begun) -> u32 {
         let (lock, role, stack) = (facts.lock, facts.role as u32, facts.stack);
         let mut begun = Begun { lock, role, stack, ..begun };
         self.forget_older(own);
         let held = own.latest_held().filter(|(address, facts)| self.is_held(*address, facts));
-        held.for_each(|(_, facts)| begun.holds.push(Hold { lock: facts.lock, stack: facts.stack }));
+        let (mut outer, mut is_outer_hot) = (NONE, false);
+        held.for_each(|(address, facts)| {
+            begun.holds.push(Hold { lock: facts.lock, stack: facts.stack });
+            let is_hot = self.is_hot(address);
+            if facts.lock != lock && (is_hot || !is_outer_hot) {
+                (outer, is_outer_hot) = (facts.lock, is_hot);
+            }
+        });
         own.table().waiting.begin(&begun);
+        outer
     }
 
     /// Whether what is noted has not ended unseen, as one in the library may have since somebody gave up.
@@ -105,7 +118,7 @@ impl Recorder {
         let end = self.ticks.now();
         if wait.epoch != self.epoch() {
             // It was the parent's: this is a child that a signal handler made meanwhile.
-            let waited = Waited { ticks: 0, end, holder: NONE, queue: 0, outcomes: 0 };
+            let waited = Waited { ticks: 0, end, holder: NONE, outer: NONE, queue: 0, outcomes: 0 };
             return Ended { holder_table: NONE, facts: None, waited };
         }
         own.table().waiting.end();
@@ -137,7 +150,7 @@ impl Recorder {
         Ended {
             holder_table: wait.holder_table,
             facts: wait.facts,
-            waited: Waited { ticks, end, holder, queue: wait.queue, outcomes },
+            waited: Waited { ticks, end, holder, outer: wait.outer, queue: wait.queue, outcomes },
         }
     }
 

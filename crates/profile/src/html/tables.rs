@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::locks::{Span, share};
 use super::names;
+use crate::chain;
 use crate::model::{Kind, Profile, Role};
 use crate::names::Names;
 
@@ -91,6 +92,29 @@ pub(super) fn condvars(profile: &Profile) -> Vec<Condvar> {
     rows.sort_by_key(|row| std::cmp::Reverse((row.back.total, row.wait.total)));
     rows.truncate(MOST);
     rows
+}
+
+/// Waits with another lock held.
+#[derive(Serialize)]
+pub(super) struct HeldWait {
+    outer: String,
+    wanted: String,
+    count: u64,
+    total: u64,
+    mean: u64,
+    longest: u64,
+}
+
+pub(super) fn held_waits(profile: &Profile) -> Vec<HeldWait> {
+    let row = |chain::Row { outer, wanted, waits }: chain::Row<'_>| HeldWait {
+        outer,
+        wanted,
+        count: waits.count,
+        total: waits.wait_total,
+        mean: waits.wait_total.checked_div(waits.count).unwrap_or_default(),
+        longest: waits.wait_longest,
+    };
+    chain::rows(profile).into_iter().take(MOST).map(row).collect()
 }
 
 /// A wait that had not ended.

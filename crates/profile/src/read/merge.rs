@@ -12,8 +12,8 @@ use super::tables::{LockSum, PairSum, SiteSum, StripSum, Tables, Use, same_locks
 use super::waiting::{Holders, waiters};
 use super::{Clock, Maps, Recording, labels};
 use crate::model::{
-    Detail, Ended, FORMAT, Held, Kind, Lock, LocksOf, Outcomes, Pair, Place, PlaceId, Profile, Role,
-    RoleStats, Site, Times, VERSION,
+    Detail, Ended, FORMAT, Held, HeldWait, Kind, Lock, LocksOf, Outcomes, Pair, Place, PlaceId, Profile,
+    Role, RoleStats, Site, Times, VERSION,
 };
 use crate::symbols::Symbols;
 use crate::warnings::Warning;
@@ -54,13 +54,14 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     }
     let duration = merge.duration(recording.ended(), &tables);
     let waiters = waiters(view, &same, merge.clock.tick_at(duration));
-    tables.count_waiters(&waiters, |ticks| merge.clock.ns(ticks), duration);
+    tables.count_waiters(&waiters, &same, |ticks| merge.clock.ns(ticks), duration);
     let mut whole = StripSum::default();
     for (_, sum) in tables.locks.iter().filter(|((_, wanted), _)| role(*wanted).is_lock()) {
         whole.add(&sum.strip);
     }
     let detail = detail(header.detail.load(Relaxed));
     let pairs = merge.pairs(&tables);
+    let held_waits = merge.held_waits(&tables);
     let locks = merge.locks(&tables, &same, detail, &pairs);
     let threads = merge.threads(duration, &waiters);
     let holders = Holders::new(&waiters, &same);
@@ -90,6 +91,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         places: merge.places,
         locks,
         pairs,
+        held_waits,
         waiting,
         deadlocks: holders.circles(&waiters),
         strip: whole.shown(),
@@ -219,6 +221,21 @@ impl Merge<'_> {
         let mut pairs: Vec<Pair> = pairs.collect();
         pairs.sort_by_key(|pair| (pair.role.rank(), Reverse(pair.wait_total), Reverse(pair.count)));
         pairs
+    }
+
+    /// Waits with another lock held, in the order of pairs.
+    fn held_waits(&self, tables: &Tables) -> Vec<HeldWait> {
+        let held_waits = tables.held_waits.iter().map(|(((lock, wanted), outer), sum)| HeldWait {
+            outer: *outer,
+            lock: *lock,
+            role: role(*wanted),
+            count: sum.count,
+            wait_total: self.clock.ns(sum.waited),
+            wait_longest: self.clock.ns(sum.longest_wait),
+        });
+        let mut held_waits: Vec<HeldWait> = held_waits.collect();
+        held_waits.sort_by_key(HeldWait::order);
+        held_waits
     }
 
     fn locks(

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-use spinpark_observe::format::{self, BINS, Entry, LockStats, PairStats, Role, STRIP, SiteStats, View};
+use spinpark_observe::format::{
+    self, BINS, Entry, HeldWaitStats, LockStats, PairStats, Role, STRIP, SiteStats, View,
+};
 
 use super::estimate::Sampled;
 
@@ -20,6 +22,8 @@ pub(super) struct Tables {
     pub(super) sites: BTreeMap<(Use, u32), SiteSum>,
     /// By lock and role, and the stacks of waiter and holder.
     pub(super) pairs: BTreeMap<(Use, u32, u32), PairSum>,
+    /// By lock and role, and the lock that the waiter had meanwhile.
+    pub(super) held_waits: BTreeMap<(Use, u32), PairSum>,
     /// Entries that make no sense, or name a lock that is not in the file.
     pub(super) junk: u64,
 }
@@ -91,6 +95,7 @@ impl Tables {
                 Entry::Lock(stats) => &stats.head,
                 Entry::Site(stats) => &stats.head,
                 Entry::Pair(stats) => &stats.head,
+                Entry::HeldWait(stats) => &stats.head,
             };
             let (Some(lock), Some(role)) = (same.get(&head.lock), Role::from_number(head.role)) else {
                 tables.junk += 1;
@@ -103,6 +108,10 @@ impl Tables {
                 Entry::Pair(stats) => {
                     tables.pairs.entry((which, stats.waiter, stats.holder)).or_default().add(stats);
                 }
+                Entry::HeldWait(stats) => match same.get(&stats.outer) {
+                    Some(outer) => tables.held_waits.entry((which, *outer)).or_default().add_held_wait(stats),
+                    None => tables.junk += 1,
+                },
             }
         }
         tables
@@ -190,6 +199,14 @@ impl PairSum {
     }
 
     fn add(&mut self, stats: &PairStats) {
+        self.merge(&Self {
+            count: stats.count.load(Relaxed),
+            waited: stats.waited.load(Relaxed),
+            longest_wait: stats.longest_wait.load(Relaxed),
+        });
+    }
+
+    fn add_held_wait(&mut self, stats: &HeldWaitStats) {
         self.merge(&Self {
             count: stats.count.load(Relaxed),
             waited: stats.waited.load(Relaxed),

@@ -44,8 +44,15 @@ pub(super) fn waiters(view: View<'_>, same: &HashMap<u32, u32>, end: u64) -> Vec
 }
 
 impl Tables {
-    /// Counts waits that had not ended. `ns`: of a number of ticks; `end`: ns after the start.
-    pub(super) fn count_waiters(&mut self, waiters: &[Waiter], ns: impl Fn(u64) -> u64, end: u64) {
+    /// Counts waits that had not ended. `same`: records of locks that count; `ns`: of a number of ticks; `end`: ns after the
+    /// start.
+    pub(super) fn count_waiters(
+        &mut self,
+        waiters: &[Waiter],
+        same: &HashMap<u32, u32>,
+        ns: impl Fn(u64) -> u64,
+        end: u64,
+    ) {
         for Waiter { begun, role, ticks, .. } in waiters {
             let which = (begun.lock, *role);
             self.locks.entry(which).or_default().still_waits(*ticks, ns(*ticks), end);
@@ -54,6 +61,19 @@ impl Tables {
                 self.pairs.entry((which, begun.stack, begun.holder)).or_default().still_waits(*ticks);
             }
         }
+        // Now that it is known for which locks anybody waited.
+        for Waiter { begun, role, ticks, .. } in waiters {
+            let held = begun.holds.as_slice().iter().rev().filter_map(|hold| same.get(&hold.lock).copied());
+            let outer = held.filter(|held| *held != begun.lock).find(|held| self.is_waited_for(*held));
+            if let Some(outer) = outer {
+                self.held_waits.entry(((begun.lock, *role), outer)).or_default().still_waits(*ticks);
+            }
+        }
+    }
+
+    fn is_waited_for(&self, lock: u32) -> bool {
+        let mut uses = self.locks.range((lock, Role::Write)..=(lock, Role::Late));
+        uses.any(|(_, sum)| sum.contended > 0)
     }
 }
 

@@ -10,8 +10,9 @@ use std::mem::{offset_of, size_of};
 use std::path::{Path, PathBuf};
 
 use spinpark_observe::format::{
-    Begun, Clock, Detail, Entry, FRAMES, HEADER_BYTES, Head, Header, Kind, Lock, LockStats, MAGIC, NONE,
-    PairStats, REGIONS, Role, SEGMENT_BYTES, Segment, SiteStats, Stack, Thread, VERSION, Waiting,
+    Begun, Clock, Detail, Entry, FRAMES, HEADER_BYTES, Head, Header, HeldWaitStats, Kind, Lock, LockStats,
+    MAGIC, NONE, PairStats, REGIONS, Role, SEGMENT_BYTES, Segment, SiteStats, Stack, Thread, VERSION,
+    Waiting,
 };
 
 pub use self::store::{named, store};
@@ -41,6 +42,7 @@ impl Plain for Waiting {}
 impl Plain for LockStats {}
 impl Plain for SiteStats {}
 impl Plain for PairStats {}
+impl Plain for HeldWaitStats {}
 
 fn zeroed<T: Plain>() -> T {
     // SAFETY: zeros are a value of it, see `Plain`.
@@ -223,6 +225,15 @@ impl Builder {
         let mut stats: PairStats = zeroed();
         stats.head = head::<PairStats>(Entry::PAIR, lock, role);
         (stats.waiter, stats.holder) = stacks;
+        (stats.count, stats.waited, stats.longest_wait) = (waits.0.into(), waits.1.into(), waits.2.into());
+        self.entry(thread, bytes_of(&stats));
+    }
+
+    /// A thread's waits for a lock with another one held: how many, ticks in all, the longest.
+    pub fn held_wait(&mut self, thread: u32, lock: u32, role: Role, outer: u32, waits: (u64, u64, u64)) {
+        let mut stats: HeldWaitStats = zeroed();
+        stats.head = head::<HeldWaitStats>(Entry::HELD_WAIT, lock, role);
+        stats.outer = outer;
         (stats.count, stats.waited, stats.longest_wait) = (waits.0.into(), waits.1.into(), waits.2.into());
         self.entry(thread, bytes_of(&stats));
     }

@@ -5,6 +5,7 @@
 //! | `report`   | the whole report: the answer first                              |
 //! | `locks`    | locks: taken, waited for, held                                  |
 //! | `blocking` | who waits for whom                                             |
+//! | `held_waits`   | waits with another lock held                                    |
 //! | `sites`    | places; FreeBSD's columns                                       |
 //! | `waiting`  | waits that had not ended                                        |
 //! | `condvars` | condition variables                                            |
@@ -14,6 +15,7 @@
 mod blocking;
 mod condvars;
 mod freebsd;
+mod held_waits;
 mod locks;
 mod outcomes;
 mod report;
@@ -31,6 +33,7 @@ use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table};
 pub use self::blocking::blocking;
 pub use self::condvars::condvars;
 pub use self::freebsd::freebsd;
+pub use self::held_waits::held_waits;
 pub use self::locks::locks;
 pub use self::outcomes::outcomes;
 pub use self::report::report;

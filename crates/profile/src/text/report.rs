@@ -1,6 +1,6 @@
 //! The whole report: the answer first.
 
-use super::{Style, blocking, condvars, locks, outcomes, sites, waiting, wrap};
+use super::{Style, blocking, condvars, held_waits, locks, outcomes, sites, waiting, wrap};
 use crate::answer::answer;
 use crate::model::{Detail, Ended, LocksOf, Profile};
 use crate::units::{count, time};
@@ -13,6 +13,7 @@ pub fn report(profile: &Profile, style: Style) -> String {
         waiting(profile, style),
         locks(profile, style),
         blocking(profile, style),
+        held_waits(profile, style),
         sites(profile, style),
         condvars(profile, style),
         outcomes(profile, style),

@@ -117,6 +117,10 @@ fn pair(lock: u32, role: Role, waiter: PlaceId, holder: Option<PlaceId>, count: 
     Pair { lock, role, waiter, holder, count, wait_total: count * mean, wait_longest: mean * 30 }
 }
 
+fn held_wait(outer: u32, lock: u32, role: Role, count: u64, mean: u64) -> HeldWait {
+    HeldWait { outer, lock, role, count, wait_total: count * mean, wait_longest: mean * 30 }
+}
+
 /// One of everything.
 pub(crate) fn sample() -> Profile {
     let mut inlined = place(&[("store_update(Store&, Key)", 120), ("handle(Request&)", 200)]);
@@ -225,6 +229,11 @@ pub(crate) fn sample() -> Profile {
         modules: vec![Module { path: String::from("/usr/local/bin/cachesim"), build_id: None }],
         locks,
         pairs,
+        held_waits: vec![
+            held_wait(0, 1, Role::Write, 2_000, 150_000),
+            held_wait(0, 2, Role::Signal, 10, 700_000),
+            held_wait(5, 0, Role::Write, 10, 700_000),
+        ],
         waiting: Vec::new(),
         deadlocks: Vec::new(),
         strip: Strip::default(),

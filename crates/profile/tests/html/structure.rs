@@ -54,6 +54,17 @@ fn a_row_for_each_role_of_a_lock() {
     assert!(rows.iter().all(|row| row.len() == 16));
 }
 
+/// Not those with a lock held that nobody wanted.
+#[test]
+fn a_row_for_what_a_holder_waits_for() {
+    let page = page(&[sample::sample()]);
+    let document = parse(&page);
+    let rows = rows(by_id(&document, "p0-held-waits"));
+    assert_eq!(rows[0], ["cache_lock", "index (make_store)", "2,000", "300 ms", "150 µs", "4.50 ms"]);
+    assert_eq!(rows[1][..2], ["cache_lock", "a signal of queue.ready"]);
+    assert_eq!(rows.len(), 2);
+}
+
 #[test]
 fn cells_have_the_exact_time() {
     let page = page(&[sample::sample()]);

@@ -158,6 +158,7 @@ fn view(profile: &model::Profile, view: ViewChoice, style: text::Style) -> Strin
              whether threads slept."
         }
         ViewChoice::Outcomes if has_waited => "What became of waits is not known.",
+        ViewChoice::HeldWaits => "No thread waited with another lock held that others wanted.",
         ViewChoice::Blocking | ViewChoice::Outcomes => "No thread waited for a lock.",
         _ => "No lock was waited for or counted.",
     };
@@ -170,6 +171,7 @@ fn tables(profile: &model::Profile, view: ViewChoice, style: text::Style) -> Str
         ViewChoice::Locks => text::locks(profile, style),
         ViewChoice::Classes => text::locks(&spinpark_profile::classes::by_class(profile), style),
         ViewChoice::Blocking => text::blocking(profile, style),
+        ViewChoice::HeldWaits => text::held_waits(profile, style),
         ViewChoice::Sites => text::sites(profile, style),
         ViewChoice::Freebsd => text::freebsd(profile, style),
         ViewChoice::Condvars => text::condvars(profile, style),
