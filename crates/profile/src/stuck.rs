@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Ended, Holder, PlaceId, Profile, Waiting};
+use crate::model::{Detail, Ended, Holder, PlaceId, Profile, Waiting};
 use crate::names::Names;
 use crate::units::{count, time};
 
@@ -44,7 +44,7 @@ pub fn deadlock(profile: &Profile) -> Option<String> {
     Some(format!("Deadlock: {}.", parts.join("; ")))
 }
 
-/// What belongs to [`deadlock`]: for how long, and whether there are more.
+/// What belongs to [`deadlock`]: for how long, whether there are more, and how to know more of them.
 #[must_use]
 pub fn of_deadlocks(profile: &Profile) -> Option<String> {
     let circle = profile.deadlocks.first()?;
@@ -56,7 +56,14 @@ pub fn of_deadlocks(profile: &Profile) -> Option<String> {
         1 => String::from(" There is another such circle."),
         more => format!(" There are {} more such circles.", count(more as u64)),
     };
-    Some(format!("{verb} for each other for {} {when}.{more}", time(waited as f64)))
+    let circles = || profile.deadlocks.iter().flatten().filter_map(|index| profile.waiting.get(*index));
+    let is_place_known = |wait: &Waiting| wait.holder.as_ref().is_some_and(|holder| holder.place.is_some());
+    let how_to = if profile.detail == Detail::Full || circles().all(is_place_known) {
+        ""
+    } else {
+        " `--detail full` notes where each lock was taken."
+    };
+    Some(format!("{verb} for each other for {} {when}.{more}{how_to}", time(waited as f64)))
 }
 
 /// Who waited for locks at the end, and is in no circle: one sentence.

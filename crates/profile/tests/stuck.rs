@@ -136,6 +136,17 @@ fn sentences() {
     assert_eq!(answer.details[0], "They had waited for each other for 8.000 s when the recording ended.");
 }
 
+/// Who took a lock before anybody waited for it has not noted where, unless everything is.
+#[test]
+fn how_to_know_where_it_was_taken() {
+    let mut profile =
+        waiting(&[Wait { lock: 1, owner: 2, ..PLAIN }, Wait { lock: 0, since: 2 * S, owner: 1, ..PLAIN }]);
+    assert!(!answer(&profile).details[0].contains("--detail"));
+    profile.detail = model::Detail::Contended;
+    let said = answer(&profile).details[0].clone();
+    assert!(said.ends_with(" `--detail full` notes where each lock was taken."), "{said}");
+}
+
 /// Who calls a wrapper says more than the wrapper.
 #[test]
 fn wrappers_have_their_callers() {
