@@ -77,6 +77,19 @@ impl Lock {
         self.roles.iter().find(|stats| stats.role == role)
     }
 
+    /// What created it, or used it first. If that one never waited nor made others wait, it may have used another lock, which
+    /// was at this address before and was not destroyed in a way that can be seen (`std::mutex`): then who waits most.
+    #[must_use]
+    pub fn user(&self) -> Option<PlaceId> {
+        let sites = || self.roles.iter().flat_map(|stats| &stats.sites);
+        let is_used = |place: PlaceId| sites().any(|site| site.place == place);
+        let most = || sites().max_by_key(|site| site.wait_total).filter(|site| site.wait_total > 0);
+        match self.place {
+            Some(place) if self.is_created || is_used(place) => Some(place),
+            first => most().map(|site| site.place).or(first),
+        }
+    }
+
     /// What it is called together with the other locks that the same place made: its label without the number.
     #[must_use]
     pub fn class(&self) -> &str {

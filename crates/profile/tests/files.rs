@@ -14,7 +14,6 @@ use spinpark_profile::read::ReadError;
 use spinpark_profile::symbols::Symbols;
 use spinpark_profile::testing::{Builder, named, store};
 use spinpark_profile::warnings::Warning;
-use spinpark_profile::{diff, text};
 
 fn profile() -> Profile {
     let scratch = tempfile::tempdir().expect("scratch space");
@@ -231,30 +230,4 @@ fn a_directory_is_read_from_its_json_where_that_has_the_process() {
     assert_eq!(programs().len(), 1);
     fs::write(scratch.path().join("profile.json"), "junk").expect("it is written");
     assert!(json::load(scratch.path(), &mut Symbols::none()).is_err());
-}
-
-#[test]
-fn differences() {
-    let before = profile();
-    let mut after = before.clone();
-    after.locks[0].roles[0].wait.total /= 4;
-    after.locks[0].roles[0].contended = 3;
-    after.locks.retain(|lock| !lock.label.ends_with(" #2") && !lock.label.starts_with("rwlock"));
-    after.locks[0].address += 64;
-    after.duration /= 2;
-    let diff = diff::diff(&before, &after);
-    let cache = &diff.locks[0];
-    assert_eq!((cache.label.as_str(), cache.count), ("cache_lock", (1, 1)));
-    assert_eq!((cache.change.wait, cache.change.contended), ((3_800_000_000, 950_000_000), (6, 3)));
-    let shards = diff.locks.iter().find(|lock| lock.label.contains("shard_new")).expect("it is in both");
-    assert_eq!((shards.count, shards.change.acquisitions), ((3, 2), (15_000, 10_000)));
-    assert_eq!(diff.all.wait, (before.lock_wait(), after.lock_wait()));
-    let shown = diff::text(&diff, &before, &after, text::Style { width: 80, ..text::Style::PLAIN });
-    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
-    insta::assert_snapshot!(shown);
-    let same = diff::diff(&before, &before);
-    assert!(
-        diff::text(&same, &before, &before, text::Style::PLAIN)
-            .starts_with("Threads waited for locks just as long.")
-    );
 }

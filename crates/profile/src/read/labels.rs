@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::Maps;
 use super::arrays::elements;
-use crate::model::{Kind, Lock, Place, PlaceId};
+use crate::model::{Kind, Lock, Place};
 use crate::names::{Names, without_arguments};
 use crate::symbols::{Part, Symbols};
 
@@ -48,21 +48,9 @@ fn base(lock: &Lock, names: &Names<'_>) -> String {
         return name.clone();
     }
     let noun = lock.kind.noun();
-    match user(lock) {
+    match lock.user() {
         Some(place) if lock.is_created => format!("{noun} of {}", names.label_without_wrapper(place)),
         Some(place) => format!("{noun} in {}", names.label_without_wrapper(place)),
         None => format!("{noun} at {:#x}", lock.address),
-    }
-}
-
-/// What created it, or used it first. If that one never waited nor made others wait, it may have used another lock, which was at
-/// this address before and was not destroyed in a way that can be seen (`std::mutex`): then who waits most.
-fn user(lock: &Lock) -> Option<PlaceId> {
-    let sites = || lock.roles.iter().flat_map(|stats| &stats.sites);
-    let is_used = |place: PlaceId| sites().any(|site| site.place == place);
-    let most = || sites().max_by_key(|site| site.wait_total).filter(|site| site.wait_total > 0);
-    match lock.place {
-        Some(place) if lock.is_created || is_used(place) => Some(place),
-        first => most().map(|site| site.place).or(first),
     }
 }

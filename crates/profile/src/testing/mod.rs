@@ -15,7 +15,7 @@ use spinpark_observe::format::{
     Waiting,
 };
 
-pub use self::store::{named, store};
+pub use self::store::{named, relabel, store};
 
 /// A recording under construction.
 #[derive(Debug)]

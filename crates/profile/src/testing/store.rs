@@ -178,6 +178,12 @@ pub fn named(file: Builder, directory: &Path) -> Profile {
     for frame in profile.places.iter_mut().flat_map(|place| &mut place.frames) {
         name(frame);
     }
+    relabel(&mut profile);
+    profile
+}
+
+/// Calls locks without a name by what their places are called now.
+pub fn relabel(profile: &mut Profile) {
     let labels: Vec<(usize, String)> = profile
         .locks
         .iter()
@@ -193,7 +199,6 @@ pub fn named(file: Builder, directory: &Path) -> Profile {
     for (index, label) in labels {
         profile.locks[index].label = label;
     }
-    profile
 }
 
 fn name(frame: &mut Frame) {

@@ -181,7 +181,8 @@ fn without_namespace(text: &str) -> Option<&str> {
     (!outer.contains(['<', ' ']) && !inner.is_empty()).then_some(inner)
 }
 
-fn without_line(text: &str) -> Option<String> {
+/// `mutex of f #2` of `mutex of f (a.c:12) #2`.
+pub(crate) fn without_line(text: &str) -> Option<String> {
     let (name, rest) = text.rsplit_once(" (")?;
     let (line, rest) = rest.split_once(')')?;
     let number = line.rsplit_once(':')?.1;

@@ -1,0 +1,190 @@
+//! What changed between two profiles: before and after, lock by lock.
+//!
+//! Which locks are the same is told by what stays when a program is edited: names, variables, the functions that make them
+//! (`same`). Locks of one creation site are one.
+
+mod same;
+mod show;
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use self::same::{Class, Same, same};
+pub use self::show::text;
+use crate::model::{Detail, Kind, Profile, Role, RoleStats};
+use crate::text::without_line;
+use crate::units::percent;
+
+/// The comparison of two profiles.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Diff {
+    /// Of all locks.
+    pub all: Change,
+    /// For how long each was recorded, ns.
+    pub durations: (u64, u64),
+    /// By lock, the largest change of waiting first.
+    pub locks: Vec<LockChange>,
+    /// Why numbers may not be comparable: whole sentences.
+    pub warnings: Vec<String>,
+}
+
+/// A lock in two profiles.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LockChange {
+    /// What it is called, without a number: after, or before if it is not there any more.
+    pub label: String,
+    /// What it was called before, if that was something else: its line moved, say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label_before: Option<String>,
+    /// What it is.
+    pub kind: Kind,
+    /// What was wanted of it.
+    pub role: Role,
+    /// How many locks are called so, before and after.
+    pub count: (usize, usize),
+    /// How many places make them, before and after; more than one if nobody can say which of them is which.
+    pub places: (usize, usize),
+    /// Several are made by the same functions: that it is this one was told by the order of their lines.
+    pub is_by_order: bool,
+    /// The numbers.
+    pub change: Change,
+}
+
+/// Numbers before and after.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// So often taken.
+    pub acquisitions: (u64, u64),
+    /// So often waited for.
+    pub contended: (u64, u64),
+    /// Time waited, ns.
+    pub wait: (u64, u64),
+    /// The longest wait, ns.
+    pub wait_longest: (u64, u64),
+    /// Time held, ns.
+    pub hold: (u64, u64),
+}
+
+/// Compares two profiles.
+#[must_use]
+pub fn diff(before: &Profile, after: &Profile) -> Diff {
+    let (durations, warnings) = ((before.duration, after.duration), warnings(before, after));
+    let (before, after) = (same::classes(before), same::classes(after));
+    let mut locks: Vec<LockChange> =
+        same(&before, &after).iter().flat_map(|same| changes(same, &before, &after)).collect();
+    let mut all = Change::default();
+    locks.iter().filter(|lock| lock.role.is_lock()).for_each(|lock| all.add(&lock.change));
+    locks.sort_by_key(|lock| {
+        let (before, after) = lock.change.wait;
+        (lock.role.rank(), Reverse(before.abs_diff(after)), lock.label.clone(), lock.kind, lock.role)
+    });
+    Diff { all, durations, locks, warnings }
+}
+
+/// What is the same, by role.
+fn changes(same: &Same, before: &[Class], after: &[Class]) -> Vec<LockChange> {
+    let of = |all: &'_ [Class], indices: &[usize]| -> (Option<String>, usize) {
+        let label = match indices {
+            [] => None,
+            [one] => Some(all[*one].label.clone()),
+            [one, ..] => Some(without_line(&all[*one].label).unwrap_or_else(|| all[*one].label.clone())),
+        };
+        (label, indices.iter().map(|index| all[*index].count).sum())
+    };
+    let (label_before, count_before) = of(before, &same.before);
+    let (label_after, count_after) = of(after, &same.after);
+    let Some(label) = label_after.or_else(|| label_before.clone()) else { return Vec::new() };
+    let classes = [(before, &same.before, false), (after, &same.after, true)];
+    let mut changes: BTreeMap<Role, LockChange> = BTreeMap::new();
+    for (all, indices, is_after) in classes {
+        for (lock, stats) in indices
+            .iter()
+            .map(|index| &all[*index].lock)
+            .flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)))
+        {
+            let change = changes.entry(stats.role).or_insert_with(|| LockChange {
+                label: label.clone(),
+                label_before: label_before.clone().filter(|before| *before != label),
+                kind: lock.kind,
+                role: stats.role,
+                count: (count_before, count_after),
+                places: (same.before.len(), same.after.len()),
+                is_by_order: same.by_order,
+                change: Change::default(),
+            });
+            change.change.add(&Change::of(stats, is_after));
+        }
+    }
+    changes.into_values().collect()
+}
+
+impl Change {
+    fn of(stats: &RoleStats, is_after: bool) -> Self {
+        let numbers =
+            [stats.acquisitions, stats.contended, stats.wait.total, stats.wait.longest, stats.hold.total];
+        let [acquisitions, contended, wait, wait_longest, hold] =
+            numbers.map(|number| if is_after { (0, number) } else { (number, 0) });
+        Self { acquisitions, contended, wait, wait_longest, hold }
+    }
+
+    fn add(&mut self, other: &Self) {
+        let sums = [
+            (&mut self.acquisitions, other.acquisitions),
+            (&mut self.contended, other.contended),
+            (&mut self.wait, other.wait),
+            (&mut self.hold, other.hold),
+        ];
+        for (sum, more) in sums {
+            *sum = (sum.0 + more.0, sum.1 + more.1);
+        }
+        let (longest, other) = (&mut self.wait_longest, other.wait_longest);
+        *longest = (longest.0.max(other.0), longest.1.max(other.1));
+    }
+}
+
+fn warnings(before: &Profile, after: &Profile) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let details = [before.detail, after.detail];
+    if details[0] != details[1] {
+        let note = if details.contains(&Detail::Contended) {
+            " (`contended` counts only from the first wait on)"
+        } else {
+            ""
+        };
+        warnings.push(format!(
+            "They were recorded with different details: acquisitions and holds do not compare{note}."
+        ));
+    } else if details[0] == Detail::Contended {
+        warnings.push(String::from(
+            "With the detail `contended`, acquisitions count only from the first wait on, and holds only after waits: record \
+             with `--detail sampled` to compare them.",
+        ));
+    }
+    let shares = (share(before), share(after));
+    let sums = (before.lock_wait(), after.lock_wait());
+    if sums.0 > 0 && sums.1 > 0 && (sums.1 > sums.0) != (shares.1 > shares.0) && !is_small(sums.0, sums.1) {
+        warnings.push(format!(
+            "One run had more time: as a part of the threads' time, waiting went from {} to {}.",
+            percent(shares.0),
+            percent(shares.1)
+        ));
+    }
+    if before.is_partial() || after.is_partial() {
+        warnings.push(String::from("Not everything could be recorded: some numbers are too low."));
+    }
+    warnings
+}
+
+/// Changes that are smaller than this mean nothing with one run each.
+const SMALL: f64 = 0.2;
+
+fn is_small(before: u64, after: u64) -> bool {
+    before > 0 && (after as f64 / before as f64 - 1.0).abs() < SMALL
+}
+
+fn share(profile: &Profile) -> f64 {
+    let time = profile.thread_time();
+    if time == 0 { 0.0 } else { (profile.lock_wait() as f64 / time as f64).min(1.0) }
+}

@@ -1,0 +1,250 @@
+//! Which locks of two profiles are the same, although the program may have been edited in between.
+//!
+//! Addresses differ from run to run, and lines from edit to edit. What stays is looked at, the surest first; what one step
+//! has matched is no concern of the next:
+//!
+//! 1. the name that the program gave the lock, or the variable that it is;
+//! 2. its place, line and all, if that is in the very same build of a file;
+//! 3. the functions that made it, or used it first, from the innermost one out: all of them; then four, three, two, and the
+//!    innermost alone, unless that is only a wrapper of locks;
+//! 4. where nobody saw it made: the functions that take it, if no other lock has any of them.
+//!
+//! In each step kinds and modules must be the same. Locks that are equal in a step are taken in the order of their lines, if
+//! there are as many before as after; otherwise nobody can say which is which, and all of them are one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::classes::by_class;
+use crate::model::{Frame, Kind, Lock, Place, Profile};
+use crate::names::{Names, for_people};
+
+/// What compilers add to the names of functions that they copied or split.
+const CLONES: [&str; 6] = [".constprop.", ".isra.", ".part.", ".cold", ".llvm.", ".lto_priv."];
+
+/// Locks of one class ([`Lock::class`]) of a profile, as one.
+#[derive(Debug)]
+pub(crate) struct Class {
+    /// What they did.
+    pub(crate) lock: Lock,
+    /// What they are called.
+    pub(crate) label: String,
+    /// So many there are.
+    pub(crate) count: usize,
+    /// Of locks without a name of their own: what they are known by.
+    made: Option<Made>,
+}
+
+/// Where locks were made or first used.
+#[derive(Debug)]
+struct Made {
+    is_created: bool,
+    /// The build of the file that has the place.
+    build: Option<String>,
+    /// The functions, from the innermost one out.
+    chains: BTreeSet<Vec<String>>,
+    /// The innermost one tells nothing.
+    is_wrapper: bool,
+    /// Lines, or addresses where there are none, from the innermost one out.
+    order: Vec<(String, u32, u64)>,
+    /// The functions that take it.
+    takers: BTreeSet<String>,
+}
+
+/// What is the same: indices of classes before and after. Several on each side: nobody can say which is which.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Same {
+    pub(crate) before: Vec<usize>,
+    pub(crate) after: Vec<usize>,
+    /// Several were equal, and the order of their lines decided.
+    pub(crate) by_order: bool,
+}
+
+type Key = (Kind, bool, BTreeSet<Vec<String>>);
+
+/// The classes of a profile.
+pub(crate) fn classes(profile: &Profile) -> Vec<Class> {
+    let mut members: BTreeMap<(&str, Kind), Vec<&Lock>> = BTreeMap::new();
+    for lock in &profile.locks {
+        members.entry((lock.class(), lock.kind)).or_default().push(lock);
+    }
+    let names = Names::of(&profile.places);
+    let merged = by_class(profile).locks.into_iter();
+    merged
+        .map(|lock| {
+            let label = label(&lock).to_owned();
+            let members = members.get(&(label.as_str(), lock.kind)).cloned().unwrap_or_default();
+            let made = (!is_named(&lock, &label)).then(|| made(profile, &names, &members)).flatten();
+            Class { label, count: members.len().max(1), made, lock }
+        })
+        .collect()
+}
+
+/// Of a lock that is one class: without how many there are.
+fn label(lock: &Lock) -> &str {
+    match lock.label.rsplit_once(" (") {
+        Some((class, rest)) if rest.ends_with(" locks)") => class,
+        _ => lock.class(),
+    }
+}
+
+/// Whether what it is called is its own name, not that of a place.
+fn is_named(lock: &Lock, label: &str) -> bool {
+    let place = label.strip_prefix(lock.kind.noun());
+    let is_place = place.is_some_and(|rest| [" of ", " in "].iter().any(|word| rest.starts_with(word)));
+    lock.name.as_ref().is_some_and(|name| !name.is_empty()) || !is_place
+}
+
+fn made(profile: &Profile, names: &Names<'_>, members: &[&Lock]) -> Option<Made> {
+    let users: Vec<usize> = members.iter().filter_map(|lock| lock.user()).collect();
+    let places: Vec<&Place> = users.iter().filter_map(|place| profile.places.get(*place)).collect();
+    let order = |place: &&Place| place.frames.iter().map(position).collect::<Vec<_>>();
+    let module = &places.first()?.frames.first()?.module;
+    let build = profile.modules.iter().find(|known| file_name(&known.path) == module);
+    let sites = members.iter().flat_map(|lock| &lock.roles).flat_map(|stats| &stats.sites);
+    let program = file_name(&profile.program);
+    let taker = |place: &Place| place.frames.first().map(|frame| function(frame, program));
+    Some(Made {
+        is_created: members.iter().any(|lock| lock.is_created),
+        build: build.and_then(|module| module.build_id.clone()),
+        chains: places
+            .iter()
+            .map(|place| place.frames.iter().map(|frame| function(frame, program)).collect())
+            .collect(),
+        is_wrapper: users.iter().any(|place| names.is_wrapper(*place)),
+        order: places.iter().map(order).min().unwrap_or_default(),
+        takers: sites
+            .filter(|site| !names.is_wrapper(site.place))
+            .filter_map(|site| taker(profile.places.get(site.place)?))
+            .collect(),
+    })
+}
+
+fn position(frame: &Frame) -> (String, u32, u64) {
+    let (file, line) = frame.source.clone().unwrap_or_default();
+    (file, line, frame.offset)
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// What stays of a frame: the function, and the module without its version. The program may be called otherwise; code without
+/// a name is where it is.
+fn function(frame: &Frame, program: &str) -> String {
+    let library = frame.module.split_inclusive(".so").next().unwrap_or(&frame.module);
+    let module = if frame.module == program { "" } else { library };
+    let Some(name) = &frame.function else { return format!("{module}+{:#x}", frame.offset) };
+    let name = for_people(name);
+    let end = CLONES.iter().filter_map(|clone| name.find(clone)).min().unwrap_or(name.len());
+    format!("{module}:{}", &name[..end])
+}
+
+impl Class {
+    /// By its own name.
+    fn name(&self) -> Option<Key> {
+        self.made.is_none().then(|| (self.lock.kind, true, BTreeSet::from([vec![self.label.clone()]])))
+    }
+
+    /// By its place in a build.
+    fn place(&self) -> Option<Key> {
+        let made = self.made.as_ref()?;
+        let place = vec![made.build.clone()?, self.label.clone()];
+        Some((self.lock.kind, made.is_created, BTreeSet::from([place])))
+    }
+
+    /// By the innermost `depth` functions.
+    fn functions(&self, depth: usize) -> Option<Key> {
+        let made = self.made.as_ref().filter(|made| depth > 1 || !made.is_wrapper)?;
+        let chains = made.chains.iter().map(|chain| chain.iter().take(depth).cloned().collect());
+        Some((self.lock.kind, made.is_created, chains.collect()))
+    }
+
+    fn order(&self) -> &[(String, u32, u64)] {
+        self.made.as_ref().map_or(&[], |made| &made.order)
+    }
+
+    /// Whether both are known by their use only, and one function takes both.
+    fn has_taker_of(&self, other: &Self) -> bool {
+        let of = |class: &Self| class.made.as_ref().map(|made| (made.is_created, made.takers.clone()));
+        let (Some((false, takers)), Some((false, others))) = (of(self), of(other)) else { return false };
+        self.lock.kind == other.lock.kind && !takers.is_disjoint(&others)
+    }
+}
+
+/// Matches the classes of two profiles. Each of them is in one of the results, alone if there is no other.
+pub(crate) fn same(before: &[Class], after: &[Class]) -> Vec<Same> {
+    let mut left: [BTreeSet<usize>; 2] = [(0..before.len()).collect(), (0..after.len()).collect()];
+    let mut found: Vec<Same> = Vec::new();
+    let by_functions = |depth| move |class: &Class| class.functions(depth);
+    let steps: [&dyn Fn(&Class) -> Option<Key>; 7] = [
+        &Class::name,
+        &Class::place,
+        &by_functions(usize::MAX),
+        &by_functions(4),
+        &by_functions(3),
+        &by_functions(2),
+        &by_functions(1),
+    ];
+    for key in steps {
+        let mut equal: BTreeMap<Key, Same> = BTreeMap::new();
+        for index in &left[0] {
+            key(&before[*index])
+                .into_iter()
+                .for_each(|key| equal.entry(key).or_default().before.push(*index));
+        }
+        for index in &left[1] {
+            key(&after[*index]).into_iter().for_each(|key| equal.entry(key).or_default().after.push(*index));
+        }
+        for same in equal.into_values().filter(|same| !same.before.is_empty() && !same.after.is_empty()) {
+            left[0].retain(|index| !same.before.contains(index));
+            left[1].retain(|index| !same.after.contains(index));
+            found.extend(one_by_one(same, before, after));
+        }
+    }
+    found.extend(by_takers(&mut left, before, after));
+    let alone = |index| vec![index];
+    let [before, after] = left.map(|left| left.into_iter().map(alone));
+    found.extend(before.map(|before| Same { before, ..Same::default() }));
+    found.extend(after.map(|after| Same { after, ..Same::default() }));
+    found
+}
+
+/// Equal ones in the order of their lines, if there are as many on both sides.
+fn one_by_one(mut same: Same, before: &[Class], after: &[Class]) -> Vec<Same> {
+    let count = same.before.len();
+    if count == 1 || count != same.after.len() {
+        return vec![same];
+    }
+    same.before.sort_by_key(|index| before[*index].order());
+    same.after.sort_by_key(|index| after[*index].order());
+    let pairs = same.before.into_iter().zip(same.after);
+    pairs
+        .map(|(one, other)| Same {
+            before: vec![one],
+            after: vec![other],
+            by_order: before[one].label != after[other].label,
+        })
+        .collect()
+}
+
+/// Those that share a function that takes them with one of the other side, and with no more than one.
+fn by_takers(left: &mut [BTreeSet<usize>; 2], before: &[Class], after: &[Class]) -> Vec<Same> {
+    let only = |found: Vec<usize>| if let [one] = found[..] { Some(one) } else { None };
+    let pairs: Vec<(usize, usize)> = left[0]
+        .iter()
+        .filter_map(|one| {
+            let others = left[1].iter().filter(|other| before[*one].has_taker_of(&after[**other]));
+            let other = only(others.copied().collect())?;
+            let back = left[0].iter().filter(|one| before[**one].has_taker_of(&after[other]));
+            only(back.copied().collect()).map(|one| (one, other))
+        })
+        .collect();
+    for (one, other) in &pairs {
+        left[0].remove(one);
+        left[1].remove(other);
+    }
+    pairs
+        .into_iter()
+        .map(|(one, other)| Same { before: vec![one], after: vec![other], by_order: false })
+        .collect()
+}

@@ -1,0 +1,139 @@
+//! The comparison for people.
+
+use super::{Diff, LockChange, SMALL, is_small, share};
+use crate::model::{Detail, Kind, LocksOf, Profile};
+use crate::text::{Style, fit, render, wrap};
+use crate::units::{percent, ratio, short_count, time, time_or_dash};
+
+/// The comparison for people: a sentence, and a table.
+#[must_use]
+pub fn text(diff: &Diff, before: &Profile, after: &Profile, style: Style) -> String {
+    let words = |profile: &Profile| match profile.locks_of {
+        LocksOf::Glibc => "glibc's locks",
+        LocksOf::Spinpark => "spinpark's locks",
+        LocksOf::Library => "locks of the library",
+    };
+    let wait = diff.all.wait;
+    let sentence = match wait {
+        (0, 0) => String::from("No thread waited for a lock in either."),
+        (before, after) if before == after => String::from("Threads waited for locks just as long."),
+        (before, after) if is_small(before, after) => format!(
+            "Threads waited about as long for locks: {} instead of {} ({}). One run each cannot tell changes of less than \
+             {}.",
+            time(after as f64),
+            time(before as f64),
+            ratio(before, after),
+            percent(SMALL)
+        ),
+        (before, after) => {
+            let word = if after < before { "less" } else { "more" };
+            let how_much = match ratio(before, after).as_str() {
+                "new" => format!("{}, and not at all before", time(after as f64)),
+                "gone" => format!("not at all, and {} before", time(before as f64)),
+                ratio => format!("{} instead of {} ({ratio})", time(after as f64), time(before as f64)),
+            };
+            format!("Threads waited {word} for locks: {how_much}.")
+        }
+    };
+    let is_one = before.program == after.program;
+    let name = |profile: &Profile| match is_one {
+        true => String::new(),
+        false => format!("{}, ", fit(profile.program.rsplit('/').next().unwrap_or_default(), 40)),
+    };
+    let ran = format!(
+        "Before: {}{}, {}, {} of its threads' time waited; after: {}{}, {}, {}.",
+        name(before),
+        time(diff.durations.0 as f64),
+        words(before),
+        percent(share(before)),
+        name(after),
+        time(diff.durations.1 as f64),
+        words(after),
+        percent(share(after)),
+    );
+    let is_wide = style.width >= 100;
+    let mut header = vec!["lock", "wait\nbefore", "\nafter", "\nratio"];
+    // Runs may differ in length and threads.
+    header.extend(is_wide.then_some(["of time\nbefore", "\nafter"]).into_iter().flatten());
+    header.extend(["waits\nbefore", "\nafter", "held\nbefore", "\nafter"]);
+    let times = (before.thread_time(), after.thread_time());
+    let changed = diff.locks.iter().filter(|lock| lock.role.has_holder());
+    let row = |lock: &LockChange| {
+        let (change, role) = (&lock.change, lock.role);
+        let name = match lock.places {
+            (0 | 1, 0 | 1) => lock.label.clone(),
+            (before, after) => format!("{} ({before}, then {after} places)", lock.label),
+        };
+        let name = if lock.kind == Kind::RwLock { format!("{name}, {}", role.word()) } else { name };
+        let mut row = vec![
+            name,
+            time_or_dash(change.wait.0),
+            time_or_dash(change.wait.1),
+            match change.wait {
+                (0, 1..) => String::from("from 0"),
+                (1.., 0) => String::from("to 0"),
+                (before, after) => ratio(before, after),
+            },
+        ];
+        row.extend(is_wide.then(|| part(change.wait.0, times.0)));
+        row.extend(is_wide.then(|| part(change.wait.1, times.1)));
+        row.extend([short_count(change.contended.0), short_count(change.contended.1)]);
+        row.extend([time_or_dash(change.hold.0), time_or_dash(change.hold.1)]);
+        row
+    };
+    let mut parts = vec![format!("{}\n{}\n", wrap(&sentence, style.width, 0), wrap(&ran, style.width, 0))];
+    parts.push(render(style, "Locks, by the change of waiting", &header, 1, (changed, row)));
+    if !diff.locks.is_empty() {
+        parts.push(wrap(&notes(diff, before, after), style.width, 2) + "\n");
+    }
+    parts.push(
+        diff.warnings.iter().map(|text| wrap(&format!("Warning: {text}"), style.width, 2) + "\n").collect(),
+    );
+    parts.retain(|part: &String| !part.is_empty());
+    parts.join("\n")
+}
+
+/// What the columns are.
+fn notes(diff: &Diff, before: &Profile, after: &Profile) -> String {
+    let of = |profile: &Profile| match profile.detail {
+        Detail::Off => "nothing was recorded",
+        Detail::Contended => "only after waits",
+        Detail::Sampled => "estimated from samples",
+        Detail::Full => "all of it",
+    };
+    let held = match (of(before), of(after)) {
+        (before, after) if before == after => before.to_owned(),
+        (before, after) => format!("before: {before}; after: {after}"),
+    };
+    let absent = match [before, after].iter().any(|profile| profile.detail == Detail::Contended) {
+        true => {
+            " A lock that was waited for in one run only is there in the other, too, as a rule: with the detail \
+                 `contended` it is seen only when somebody waits."
+        }
+        false => "",
+    };
+    let is_there = |of: fn(&LockChange) -> bool| diff.locks.iter().any(of);
+    let unclear = match is_there(|lock| lock.places.0.max(lock.places.1) > 1) {
+        true => {
+            " (1, then 2 places): so many in one function make them, or use them first; which is which is not known, and they \
+             are one row."
+        }
+        false => "",
+    };
+    let by_order = match is_there(|lock| lock.is_by_order) {
+        true => {
+            " Where the same functions make several locks, or use them first, they were matched in the order of their lines."
+        }
+        false => "",
+    };
+    format!("Held: time held in all, by all threads ({held}).{absent}{unclear}{by_order}")
+}
+
+/// As a part of the time of all threads.
+fn part(time: u64, threads: u64) -> String {
+    match time {
+        0 => String::from("–"),
+        _ if threads == 0 => String::from("?"),
+        time => percent((time as f64 / threads as f64).min(1.0)),
+    }
+}
