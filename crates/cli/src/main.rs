@@ -8,16 +8,15 @@ mod commands;
 mod exit;
 mod progress;
 mod session;
+mod tips;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use crate::cli::{Cli, Command, Compare};
+use crate::cli::{Command, Compare};
 
 fn main() -> ExitCode {
     let command =
-        Cli::parse().command.unwrap_or_else(|| Command::Compare(Box::new(Compare::demonstration())));
+        tips::parse().command.unwrap_or_else(|| Command::Compare(Box::new(Compare::demonstration())));
     let is_run = matches!(command, Command::Run(_));
     let result = match command {
         Command::Run(run) => commands::run::run(&run),

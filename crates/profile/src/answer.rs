@@ -10,9 +10,9 @@ use crate::chain;
 use crate::classes::by_class;
 use crate::model::{Detail, Ended, Kind, Lock, LocksOf, PlaceId, Profile, Role};
 use crate::names::{LONGEST, Names};
-use crate::stuck;
 use crate::text::fit;
 use crate::units::{count, percent, time};
+use crate::{late, stuck, unnamed};
 
 /// With less of the threads' time than this, waiting is not what makes a program slow.
 const SMALL_SHARE: f64 = 0.02;
@@ -99,6 +99,8 @@ pub fn answer(profile: &Profile) -> Answer {
     if let Some(top) = top {
         details.extend(chain::inner(profile, top).filter(|_| !is_small));
         details.extend(roles(top));
+        let is_it = !is_small && top.lock_wait() as f64 >= 0.5 * waited as f64;
+        details.extend(late::late(profile, top).filter(|_| is_it));
         details.extend(others(profile, waited));
     }
     details.extend(back(profile).filter(|_| !is_back_first));
@@ -111,6 +113,7 @@ pub fn answer(profile: &Profile) -> Answer {
     }
     details.extend(chain::two_orders(profile));
     details.extend(stuck::unsignalled(profile));
+    details.extend(unnamed::hint(profile));
     // A sentence does not begin with a sign.
     let begun =
         |text: String| text.strip_prefix("> ").map_or(text.clone(), |rest| format!("More than {rest}"));

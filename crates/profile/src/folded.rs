@@ -1,7 +1,9 @@
 //! Folded stacks of waiting: for flame graphs (inferno, FlameGraph, speedscope).
 //!
-//! A line is the frames from the outermost to the innermost, with `;` between them, and the µs waited there. On the way back from
-//! a condition variable, where the mutex may have been wanted or the wake-up late, the last frame is `[back]`.
+//! A line is the frames from the outermost to the innermost, with `;` between them, a leaf that says which lock it was,
+//! `[lock: cache_lock]`, and the µs waited there. On the way back from a condition variable, where the mutex may have been wanted
+//! or the wake-up late, the frame before the leaf is `[back]`. What is no function is in brackets, as `perf`'s and bcc's tools
+//! have it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -11,9 +13,7 @@ use crate::model::{Frame, Lock, Pair, PlaceId, Profile, Role};
 /// What lines have besides the stack of who waited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// A last frame with the lock: `[cache_lock]`.
-    pub lock: bool,
-    /// Then a frame with who held it: `[held by store_update]`.
+    /// A frame after the lock's with who held it: `[held by store_update]`.
     pub holder: bool,
     /// Waiting for signals of condition variables too; a frame says so: `[signal]`.
     pub signals: bool,
@@ -30,7 +30,7 @@ pub fn folded(profile: &Profile, options: Options) -> String {
     let uses = profile.locks.iter().flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)));
     for (lock, stats) in uses.filter(|(_, stats)| options.signals || stats.role.has_holder()) {
         for site in stats.sites.iter().filter(|site| site.wait_total > 0) {
-            let stack = stack(profile, site.place, lock, stats.role, options);
+            let stack = stack(profile, site.place, lock, stats.role);
             if options.holder && stats.role.has_holder() {
                 for (holder, waited) in
                     holders(profile, &pairs, (lock.id, stats.role, site.place), site.wait_total)
@@ -52,7 +52,7 @@ pub fn folded(profile: &Profile, options: Options) -> String {
     text
 }
 
-fn stack(profile: &Profile, place: PlaceId, lock: &Lock, role: Role, options: Options) -> String {
+fn stack(profile: &Profile, place: PlaceId, lock: &Lock, role: Role) -> String {
     let frames = profile.places.get(place).map_or(&[][..], |place| &place.frames);
     let mut names: Vec<String> = frames.iter().rev().map(frame).collect();
     if profile.places.get(place).is_some_and(|place| place.is_cut) {
@@ -64,9 +64,7 @@ fn stack(profile: &Profile, place: PlaceId, lock: &Lock, role: Role, options: Op
         Role::Back => names.push(String::from("[back]")),
         Role::Write | Role::Read => {}
     }
-    if options.lock {
-        names.push(format!("[{}]", clean(&lock.label)));
-    }
+    names.push(format!("[lock: {}]", clean(&lock.label)));
     names.join(";")
 }
 

@@ -9,6 +9,8 @@
 //! | [`json`]    | profiles as JSON; [`json::load`] reads whatever there is                         |
 //! | [`answer`]  | the answer, in sentences                                                        |
 //! | [`stuck`]   | waits that had not ended, in sentences                                          |
+//! | `late`      | waiting for a lock that nobody was in, in a sentence                            |
+//! | [`unnamed`] | code without names, and what to do about it                                     |
 //! | [`classes`] | locks of one creation site as one                                               |
 //! | [`warnings`] | what a reader should know before believing the rest                            |
 //! | [`text`]    | tables for terminals                                                            |
@@ -24,6 +26,7 @@ pub mod diff;
 pub mod folded;
 pub mod html;
 pub mod json;
+mod late;
 pub mod model;
 pub mod names;
 pub mod pprof;
@@ -34,5 +37,6 @@ pub mod symbols;
 pub mod testing;
 pub mod text;
 pub mod units;
+pub mod unnamed;
 pub mod warnings;
 pub mod words;

@@ -26,12 +26,9 @@ fn profile() -> Profile {
 #[test]
 fn folded_stacks() {
     let profile = profile();
-    assert_eq!(
-        folded(&profile, Options::default()),
-        "flusher;flush 3500000\nworker;insert 15\nworker;lookup 5000\nworker;store_update 300000\nworker;take;[back] 200\n"
-    );
-    let all = Options { lock: true, holder: true, signals: true };
-    insta::assert_snapshot!(folded(&profile, all));
+    insta::assert_snapshot!(folded(&profile, Options::default()));
+    let all = Options { holder: true, signals: true };
+    insta::assert_snapshot!("folded_stacks_with_holders_and_signals", folded(&profile, all));
 }
 
 #[test]
@@ -41,7 +38,13 @@ fn folded_stacks_of_odd_names() {
     profile.places[place].is_cut = true;
     profile.places[place].frames[0].is_inlined = true;
     profile.places[place].frames[0].function = Some(String::from("a;b"));
-    assert!(folded(&profile, Options::default()).starts_with("[…];flusher;a:b_[i] 3500000\n"));
+    assert!(
+        folded(&profile, Options::default()).starts_with("[…];flusher;a:b_[i];[lock: cache_lock] 3500000\n")
+    );
+    // One line is one stack, whatever a lock is called.
+    profile.locks[0].label = String::from("a;b\n#1");
+    let text = folded(&profile, Options::default());
+    assert!(text.contains(";[lock: a:b #1] 3500000\n"), "{text}");
 }
 
 #[test]
@@ -140,6 +143,15 @@ fn go_tool_pprof() {
     assert!(focused.contains("lookup") && !focused.contains("flush"), "{focused}");
     let tags = pprof(&["-tags"]);
     assert!(tags.contains("cache_lock") && tags.contains("0x501000"), "{tags}");
+    let only = pprof(&["-top", "-tagfocus=lock=^cache_lock$"]);
+    assert!(only.contains("flush") && !only.contains("lookup"), "{only}");
+    // Which lock is a leaf, if that is wanted.
+    let leaves = pprof(&["-traces", "-tagleaf=lock"]);
+    let flush = leaves.lines().position(|line| line.trim_end().ends_with(" flush")).expect("a stack");
+    assert!(leaves.lines().nth(flush - 1).is_some_and(|line| line.contains("cache_lock")), "{leaves}");
+    let roots = pprof(&["-top", "-cum", "-tagroot=lock"]);
+    let row = roots.lines().find(|line| line.ends_with(" cache_lock")).expect("a row");
+    assert!(row.contains("3800ms"), "{row}");
     let raw = pprof(&["-raw"]);
     assert!(raw.contains("/opt/store/store c0ffee"), "{raw}");
 }

@@ -338,7 +338,7 @@ fn many_locks() {
     let report = spinpark_profile::text::report(&profile, spinpark_profile::text::Style::PLAIN);
     assert!(report.contains("… and 19980 more"), "{report}");
     assert_eq!(by_class(&profile).locks.len(), 1_000);
-    let options = Options { lock: true, holder: true, signals: true };
+    let options = Options { holder: true, signals: true };
     assert_eq!(folded(&profile, options).lines().count(), 20_000);
 }
 

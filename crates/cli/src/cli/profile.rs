@@ -61,8 +61,9 @@ Examples:
   spinpark report spinpark-profile                       what `profile` printed
   spinpark report spinpark-profile --view blocking       who waits for whom
   spinpark report spinpark-profile --html report.html    a page with tables, histograms and a flame graph
-  spinpark report spinpark-profile --pprof waits.pb.gz && go tool pprof -http : waits.pb.gz
-  spinpark report spinpark-profile --folded | flamegraph.pl > waits.svg";
+  spinpark report spinpark-profile --folded | flamegraph.pl > waits.svg
+  spinpark report spinpark-profile --pprof waits.pb.gz
+  go tool pprof -http : -tagleaf lock waits.pb.gz        which lock, below the functions that wait for it";
 
 /// Show a recorded profile again, or turn it into something for other tools
 #[derive(Debug, Args)]
@@ -99,11 +100,12 @@ pub(crate) struct Showing {
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) json: Option<PathBuf>,
 
-    /// Write the stacks of waiters, folded, with µs waited: for flame graphs. Without a file: to standard output
+    /// Write the stacks of waiters, folded, each with its lock and the µs waited: for flame graphs. Without a file: to standard
+    /// output
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) folded: Option<PathBuf>,
 
-    /// Write contentions and delays for `go tool pprof`
+    /// Write contentions and delays for `go tool pprof`, each with its lock as the label `lock`
     #[arg(long, value_name = "FILE")]
     pub(crate) pprof: Option<PathBuf>,
 }

@@ -89,7 +89,7 @@ fn changes(same: &Same, before: &[Class], after: &[Class]) -> Vec<LockChange> {
         let label = match indices {
             [] => None,
             [one] => Some(all[*one].label.clone()),
-            [one, ..] => Some(without_line(&all[*one].label).unwrap_or_else(|| all[*one].label.clone())),
+            [one, ..] => Some(without_line(&all[*one].label)),
         };
         (label, indices.iter().map(|index| all[*index].count).sum())
     };

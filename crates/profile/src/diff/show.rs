@@ -62,7 +62,7 @@ pub fn text(diff: &Diff, before: &Profile, after: &Profile, style: Style) -> Str
         let (change, role) = (&lock.change, lock.role);
         let name = match lock.places {
             (0 | 1, 0 | 1) => lock.label.clone(),
-            (before, after) => format!("{} ({before}, then {after} places)", lock.label),
+            (before, after) => format!("{} ({before}, then {after})", lock.label),
         };
         let name = if lock.kind == Kind::RwLock { format!("{name}, {}", role.word()) } else { name };
         let mut row = vec![
@@ -115,7 +115,7 @@ fn notes(diff: &Diff, before: &Profile, after: &Profile) -> String {
     let is_there = |of: fn(&LockChange) -> bool| diff.locks.iter().any(of);
     let unclear = match is_there(|lock| lock.places.0.max(lock.places.1) > 1) {
         true => {
-            " (1, then 2 places): so many in one function make them, or use them first; which is which is not known, and they \
+            " (1, then 2): so many places of one function make them, or use them first; which is which is not known, and they \
              are one row."
         }
         false => "",

@@ -1,8 +1,10 @@
 //! Profiles for `go tool pprof` and everything else that reads its format.
 //!
 //! Two values per stack, as in Go's own mutex profiles: `contentions` (count) and `delay` (nanoseconds); but a stack here is
-//! that of who *waited*. Labels say which lock it was (`lock`, `address`, `kind`), what was wanted of it (`role`), and in
-//! which process. Waiting for signals of condition variables is left out.
+//! that of who *waited* (Go's mutex profile has that of who let it go, its block profile that of who waited). Labels, which
+//! Go's have none of, say which lock it was (`lock`, `address`, `kind`), what was wanted of it (`role`), and in which process:
+//! `-tags`, `-tagfocus`, and `-tagleaf` and `-tagroot`, which make frames of them, work on these. Locks are no frames of their own,
+//! so that `-top` is about functions. Waiting for signals of condition variables is left out.
 //!
 //! Addresses are those in the file; so each mapping starts at 0.
 

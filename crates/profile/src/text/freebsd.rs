@@ -60,10 +60,11 @@ pub fn freebsd(profile: &Profile, style: Style) -> String {
     let header = HEADER.map(String::from);
     let header = numbers(&header[..9]) + &header[9] + "\n";
     let room = style.width.saturating_sub(widths.iter().sum::<usize>() + 9).max(24);
-    rows.iter().fold(header, |text, (cells, place, label)| {
-        let left = room.saturating_sub(place.chars().count() + 1);
-        let name = match left {
-            8.. => format!("{place}{})", super::fit(label, left)),
+    let left = |place: &str| room.saturating_sub(place.chars().count() + 1);
+    let labels = super::fit_all(rows.iter().map(|(_, place, label)| (label.as_str(), left(place))));
+    rows.iter().zip(labels).fold(header, |text, ((cells, place, label), fitted)| {
+        let name = match left(place) {
+            8.. => format!("{place}{fitted})"),
             _ => super::fit(&format!("{place}{label})"), room),
         };
         text + &numbers(cells) + &name + "\n"

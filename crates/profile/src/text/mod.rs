@@ -11,9 +11,11 @@
 //! | `condvars` | condition variables                                            |
 //! | `outcomes` | what became of those who had to wait                            |
 //! | `spark`    | histograms in a cell                                            |
+//! | `fit`      | names in columns that are too narrow for them                    |
 
 mod blocking;
 mod condvars;
+mod fit;
 mod freebsd;
 mod held_waits;
 mod locks;
@@ -41,7 +43,7 @@ pub use self::sites::sites;
 pub use self::waiting::waiting;
 pub use spinpark_show::text::wrap;
 
-use crate::units::one_line;
+pub(crate) use self::fit::{fit, fit_all, without_line};
 
 /// The widest line that we print, except on a terminal that is wider.
 pub const WIDTH: usize = 100;
@@ -83,7 +85,8 @@ impl Style {
 
 /// A table under its title; nothing if it has no rows.
 ///
-/// The first `names` columns hold names, to the left; the longest of them are shortened to what the numbers leave. What
+/// The first `names` columns hold names, to the left; the longest of them are shortened to what the numbers leave, such that what differs looks
+/// different. What
 /// `style.rows` leaves out is counted, and not made.
 pub(crate) fn render<T>(
     style: Style,
@@ -113,9 +116,14 @@ pub(crate) fn render<T>(
         .force_no_tty();
     table.style_mut().row_separator = LineStyle::none();
     table.set_header(header.to_vec());
-    for mut row in rows {
-        for (name, room) in row.iter_mut().zip(&rooms) {
-            *name = fit(name, *room);
+    let fitted: Vec<Vec<String>> = rooms
+        .iter()
+        .enumerate()
+        .map(|(column, room)| fit_all(rows.iter().map(|row| (row[column].as_str(), *room))))
+        .collect();
+    for (index, mut row) in rows.into_iter().enumerate() {
+        for (name, fitted) in row.iter_mut().zip(&fitted) {
+            name.clone_from(&fitted[index]);
         }
         table.add_row(row);
     }
@@ -147,61 +155,12 @@ fn share(wanted: &[usize], room: usize) -> Vec<usize> {
     shares
 }
 
-/// `text` in at most `room` columns. What is longer loses its line, `(file.c:12)`, then the `mutex of` in front, then outer
-/// namespaces, and then its middle, since both ends tell things apart.
-pub(crate) fn fit(text: &str, room: usize) -> String {
-    let text = one_line(text);
-    if text.chars().count() <= room {
-        return text;
-    }
-    let mut text = without_line(&text).unwrap_or(text);
-    if text.chars().count() > room {
-        let what = ["mutex of ", "mutex in ", "rwlock of ", "rwlock in ", "condvar of ", "condvar in "];
-        text = what.iter().find_map(|what| text.strip_prefix(what)).unwrap_or(&text).to_owned();
-    }
-    while text.chars().count() > room
-        && let Some(inner) = without_namespace(&text)
-    {
-        text = inner.to_owned();
-    }
-    let length = text.chars().count();
-    if length <= room {
-        return text;
-    }
-    let end = (room - 1) / 2;
-    let start = room - 1 - end;
-    let head: String = text.chars().take(start).collect();
-    let tail: String = text.chars().skip(length - end).collect();
-    format!("{head}…{tail}")
-}
-
-/// `b::c` of `a::b::c`; `<…>` stays whole.
-fn without_namespace(text: &str) -> Option<&str> {
-    let (outer, inner) = text.split_once("::")?;
-    (!outer.contains(['<', ' ']) && !inner.is_empty()).then_some(inner)
-}
-
-/// `mutex of f #2` of `mutex of f (a.c:12) #2`.
-pub(crate) fn without_line(text: &str) -> Option<String> {
-    let (name, rest) = text.rsplit_once(" (")?;
-    let (line, rest) = rest.split_once(')')?;
-    let number = line.rsplit_once(':')?.1;
-    number.bytes().all(|byte| byte.is_ascii_digit()).then(|| format!("{name}{rest}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn fitting() {
-        assert_eq!(fit("short", 5), "short");
-        assert_eq!(fit("a\nb", 5), r"a\nb");
-        assert_eq!(fit("a_very_long_name", 9), "a_ve…name");
-        assert_eq!(fit("mutex of f (a.c:1) #2", 16), "mutex of f #2");
-        assert_eq!(fit("mutex of f (a.c:1), read", 13), "f, read");
-        assert_eq!(fit("mutex of a_name (a.c:1), read", 11), "a_nam… read");
-        assert_eq!(fit("a::b::Table<x::y>::insert", 20), "Table<x::y>::insert");
+    fn sharing() {
         assert_eq!(share(&[30, 10, 20], 45), [18, 10, 17]);
         assert_eq!(share(&[30, 10], 50), [30, 10]);
     }

@@ -5,6 +5,7 @@ mod directory;
 mod launch;
 mod overhead;
 mod show;
+mod slips;
 pub(crate) mod top;
 
 use std::os::unix::process::ExitStatusExt;
@@ -27,7 +28,10 @@ pub(crate) use self::cost::calibrate;
 
 /// Runs the program, and reports.
 pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
-    let launch = Launch::new(&profile.program, profile.locks, profile.detail)?;
+    let launch = Launch::new(&profile.program, profile.locks, profile.detail)
+        .map_err(|error| slips::process(&profile.program, error))?;
+    let say = Say { on_stderr: true };
+    slips::note::<Profile>("profile", &profile.program).into_iter().for_each(|note| say.line(note));
     let shower = Shower::new(&profile.show, true)?;
     let directory = directory::create(profile.out.as_deref())?;
     let begun = (|| {
@@ -39,7 +43,6 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
     let status = running.wait_for_end(profile.time).context("cannot wait for the program")?;
     // Without it, the recording ends with the last sign of life.
     let _ = note_end(&directory, running.id());
-    let say = Say { on_stderr: true };
     if !status.success() && !running.was_asked() {
         say.line(format_args!("{} {}; this is what was recorded.", launch.name(), in_words(status)));
     }

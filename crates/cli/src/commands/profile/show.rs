@@ -155,20 +155,37 @@ impl<'a> Shower<'a> {
         };
         let found: Vec<&Profile> = profiles.iter().filter(|profile| profile.pid == pid).collect();
         if found.is_empty() {
-            let mut known: Vec<u32> = profiles.iter().map(|profile| profile.pid).collect();
-            known.dedup();
-            let known: Vec<String> = known.iter().map(u32::to_string).collect();
-            let text = format!("there is no process {pid} in the recording; there are {}", known.join(", "));
+            let text =
+                format!("no process with the number {pid} is in the recording; {}", processes(profiles));
             // The program has run already: nothing is lost because of a slip.
             return match most(profiles).filter(|_| self.say.on_stderr) {
                 Some(most) => {
-                    self.say.line(format_args!("Warning: {text}; this is {}.", most.pid));
+                    self.say.line(format_args!("Warning: {text}; this is process {}.", most.pid));
                     Ok(vec![most])
                 }
                 None => bail!(text),
             };
         }
         Ok(found)
+    }
+}
+
+/// Which there are.
+fn processes(profiles: &[Profile]) -> String {
+    /// More are counted.
+    const NAMED: usize = 8;
+    let mut known: Vec<(u32, String)> =
+        profiles.iter().map(|profile| (profile.pid, one_line(&file_name(profile)))).collect();
+    known.dedup_by_key(|(pid, _)| *pid);
+    let named: Vec<String> =
+        known.iter().take(NAMED).map(|(pid, program)| format!("{pid} ({program})")).collect();
+    let more = match known.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    match named.as_slice() {
+        [one] => format!("it is of process {one}"),
+        named => format!("it is of the processes {}{more}", named.join(", ")),
     }
 }
 

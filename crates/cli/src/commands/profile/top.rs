@@ -18,7 +18,7 @@ use spinpark_profile::units::one_line;
 
 use super::launch::{Launch, Running};
 use super::show::most;
-use super::{code_of, directory};
+use super::{code_of, directory, slips};
 use crate::cli::Top;
 use crate::say::Say;
 
@@ -31,6 +31,9 @@ pub(crate) fn run(top: &Top) -> anyhow::Result<ExitCode> {
         Some(pid) => watch(top, &recording_of(pid)?, None),
         None => {
             let launch = Launch::new(&top.program, top.locks, top.detail)?;
+            slips::note::<Top>("top", &top.program)
+                .into_iter()
+                .for_each(|note| Say { on_stderr: true }.line(note));
             let scratch = tempfile::tempdir().context("cannot make a temporary directory")?;
             let directory = directory::create(Some(scratch.path()))?;
             let mut running = launch.start(&directory)?;
@@ -51,7 +54,10 @@ fn process_id(top: &Top) -> Option<u32> {
 fn recording_of(pid: u32) -> anyhow::Result<PathBuf> {
     let maps = match fs::read_to_string(format!("/proc/{pid}/maps")) {
         Ok(maps) => maps,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => bail!("there is no process {pid}"),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => bail!(
+            "no process has the number {pid}: it has ended, or never was\n`spinpark top -- PROGRAM` starts one and watches it; what \
+             was recorded of one that ended, `spinpark report DIR` shows"
+        ),
         Err(error) => {
             let advice = match rustix::process::geteuid().is_root() {
                 true => "Even the superuser may not here: look from outside of this container",

@@ -16,6 +16,7 @@ fn programs_that_cannot_be_recorded() {
     let directory = tempfile::tempdir().unwrap();
     let profile = |path: &Path| said(recording(directory.path(), ["profile", "--"]).arg(path));
     profile(Path::new("no-such-program")).fails(2, &["no program `no-such-program`"]);
+    profile(Path::new("4711")).fails(2, &["there is no program `4711`", "spinpark top 4711"]);
     profile(Path::new("/etc/passwd")).fails(2, &["is not executable"]);
     let fixed = directory.path().join("static");
     match compile("waits.c", &fixed, &["-static", "-pthread"]) {
@@ -26,6 +27,24 @@ fn programs_that_cannot_be_recorded() {
         Err(error) => eprintln!("skipped: no static C library: {error}"),
     }
     assert_eq!(entries(directory.path()), [""; 0], "nothing is left");
+}
+
+/// What comes after the program is the program's; that is said if it could have been meant otherwise.
+#[test]
+fn options_after_the_program() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |before: &[&str], after: &[&str]| {
+        let mut command = recording(directory.path(), ["profile"]);
+        said(command.args(before).arg(waits()).args(after))
+    };
+    let result = run(&[], &["briefly", "--html", "x.html"]);
+    assert_eq!((result.code, result.stdout.as_str()), (Some(0), "stored\n"), "{result:#?}");
+    assert!(flat(&result.stderr).contains("Note: --html was passed to"), "{}", result.stderr);
+    assert!(!directory.path().join("x.html").exists());
+    for (before, after) in [(&["--"][..], &["briefly", "--html"][..]), (&[], &["briefly", "-n", "3"])] {
+        let result = run(before, after);
+        assert!(!result.stderr.contains("Note: -"), "{before:?} {after:?}: {}", result.stderr);
+    }
 }
 
 /// A program that its loader gives up, before anybody can record.

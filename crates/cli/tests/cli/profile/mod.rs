@@ -163,7 +163,10 @@ fn data_on_standard_output() {
         serde_json::from_str(&fs::read_to_string(directory.path().join("x.json")).unwrap()).unwrap();
     assert_eq!(file, value, "the same again");
     let folded = report(["--folded"]);
-    assert!(folded.stdout.lines().any(|line| line.contains("flusher;flush ")), "{folded:#?}");
+    assert!(
+        folded.stdout.lines().any(|line| line.contains("flusher;flush;[lock: cache_lock] ")),
+        "{folded:#?}"
+    );
     assert_eq!(folded.stdout, fs::read_to_string(directory.path().join("x.folded")).unwrap());
     said(&mut recording(directory.path(), ["report", "one", "--json", "--folded"]))
         .fails(2, &["cannot both go to standard output"]);
@@ -254,12 +257,19 @@ fn processes() {
     let pid = child["pid"].to_string();
     let shown = said(&mut recording(directory.path(), ["report", "family", "--process", &pid]));
     shown.succeeds(&[&format!("process {pid}"), "cache_lock"]);
-    said(&mut recording(directory.path(), ["report", "family", "--process", "1"]))
-        .fails(2, &["there is no process 1 in the recording", &pid]);
+    said(&mut recording(directory.path(), ["report", "family", "--process", "1"])).fails(
+        2,
+        &[
+            "no process with the number 1 is in the recording; it is of the processes ",
+            &format!("{pid} (waits)"),
+        ],
+    );
     // A program that has run is not lost because of a slip.
     let result = profile(directory.path(), &["--out", "again", "--process", "1"], &["family"]);
     assert_eq!(result.code, Some(0), "{result:#?}");
-    for words in ["there is no process 1 in the recording", "`cache_lock`", "Kept in"] {
+    for words in
+        ["no process with the number 1 is in the recording", "this is process ", "`cache_lock`", "Kept in"]
+    {
         assert!(result.stderr.contains(words), "no `{words}` in {}", result.stderr);
     }
 }

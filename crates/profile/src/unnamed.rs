@@ -1,0 +1,57 @@
+//! Code without names in the answer, and what to do about it.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use crate::model::{Pair, PlaceId, Profile};
+
+/// With less of the waiting than this where functions have no names, nothing is said.
+const MUCH: f64 = 0.25;
+/// So many files are named.
+const FILES: usize = 2;
+
+/// How to get the names, if much of the waiting is in code that has none: one sentence.
+#[must_use]
+pub fn hint(profile: &Profile) -> Option<String> {
+    let mut all = 0;
+    let mut without = 0;
+    let mut files: BTreeMap<&str, u64> = BTreeMap::new();
+    for pair in profile.pairs.iter().filter(|pair| pair.role.has_holder()) {
+        all += pair.wait_total;
+        let unnamed = unnamed(profile, pair);
+        without += if unnamed.is_empty() { 0 } else { pair.wait_total };
+        unnamed.into_iter().for_each(|file| *files.entry(file).or_default() += pair.wait_total);
+    }
+    if without == 0 || (without as f64) < MUCH * all as f64 {
+        return None;
+    }
+    let mut files: Vec<(&str, u64)> = files.into_iter().collect();
+    files.sort_by_key(|(file, waited)| (Reverse(*waited), *file));
+    let (they_are, theirs) = match files.len() {
+        1 => ("it is", "its debug package"),
+        _ => ("they are", "their debug packages"),
+    };
+    let more = if files.len() > FILES { " and others" } else { "" };
+    let files: Vec<String> = files.iter().take(FILES).map(|(file, _)| format!("`{file}`")).collect();
+    Some(format!(
+        "Functions in {}{more} have no names here, since {they_are} stripped: with {theirs} installed (`-dbgsym`, `-debuginfo`), \
+         `spinpark report DIR/{}.spinprof` looks them up again; a program of your own is to be built with -g, left unstripped, \
+         and recorded anew.",
+        files.join(if more.is_empty() { " and " } else { ", " }),
+        profile.pid
+    ))
+}
+
+/// The files in which who waited, or who held the lock, has no name. Code that is in no file has none to be had.
+fn unnamed<'a>(profile: &'a Profile, pair: &Pair) -> Vec<&'a str> {
+    let file = |place: PlaceId| {
+        let frame = profile.places.get(place)?.frames.first()?;
+        let is_it = |path: &str| path.starts_with('/') && path.rsplit('/').next() == Some(&frame.module);
+        let is_a_file = profile.modules.iter().any(|module| is_it(&module.path));
+        (frame.function.is_none() && is_a_file).then_some(frame.module.as_str())
+    };
+    let mut files: Vec<&str> =
+        [Some(pair.waiter), pair.holder].into_iter().flatten().filter_map(file).collect();
+    files.dedup();
+    files
+}
