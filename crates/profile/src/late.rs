@@ -5,8 +5,9 @@
 //! slept still, or had no CPU. Nothing more can be told from outside, and less than that is not said: below the bound, it may
 //! have been the same, or threads that were overtaken.
 //!
-//! The bound needs the time held in all. The detail `contended` has it of those only who had waited: then the sentence
-//! says *if*. The library does not see who got a lock at once, so that nothing is said of its locks.
+//! The bound needs every hold. Of those that `contended` and `sampled` leave out, a few may be so long that they change it: a
+//! holder that loses its CPU is rare, and keeps others waiting for milliseconds. Then both are named. The library does not
+//! see who got a lock at once, so that nothing is said of its locks.
 
 use crate::model::{Detail, Lock, LocksOf, Profile, RoleStats};
 use crate::units::{count, percent, time};
@@ -31,18 +32,19 @@ pub(crate) fn late(profile: &Profile, lock: &Lock) -> Option<String> {
     if waits < FEW || queue == 0 || measured < FEW {
         return None;
     }
-    // Of all but those who hold it still, one for each thread at most.
     let threads: u64 = profile.threads.iter().map(|thread| u64::from(thread.users)).sum();
-    let are_all_measured = measured + threads >= acquisitions && measured * 10 >= acquisitions * 9;
-    let is_estimated = profile.detail == Detail::Sampled
-        && roles().all(|stats| stats.hold.total_error > 0 || stats.hold.measured.count == stats.acquisitions);
-    let is_whole = are_all_measured || is_estimated;
-    let held = match (is_whole, profile.detail) {
-        (true, _) => sum(|stats| stats.hold.total.saturating_add(stats.hold.total_error)) as f64,
-        (false, Detail::Contended) => {
+    // With `full`, what is missing was held still at the end, when nobody waited; but somebody may have given up.
+    let are_held = profile.detail == Detail::Full
+        && measured + threads >= acquisitions
+        && sum(|stats| stats.outcomes.timed_out) == 0;
+    let are_all_measured = measured >= acquisitions || are_held;
+    let held = match profile.detail {
+        _ if are_all_measured => sum(|stats| stats.hold.total) as f64,
+        Detail::Contended => {
             sum(|stats| stats.hold.measured.total) as f64 / measured as f64 * acquisitions as f64
         }
-        (false, _) => return None,
+        Detail::Sampled => sum(|stats| stats.hold.total.saturating_add(stats.hold.total_error)) as f64,
+        Detail::Off | Detail::Full => return None,
     };
     let waited = lock.lock_wait() as f64;
     let explained = (held + UNMEASURED * acquisitions as f64) * queue as f64;
@@ -65,18 +67,19 @@ pub(crate) fn late(profile: &Profile, lock: &Lock) -> Option<String> {
         }
         _ => String::new(),
     };
-    let late = format!("were not running yet: they were woken late{slept}, or had no CPU{crowd}");
     let (explained, rest) = (time(explained), time(waited - explained));
-    Some(if is_whole {
+    Some(if are_all_measured {
         format!(
             "Its holders are not why: it was held for {} in all, with {at_a_time} waiting at most, which makes {explained} of \
-             waiting. For the other {rest} or more nobody was in it, and threads that were to have it {late}.",
+             waiting. For the other {rest} or more nobody was in it, and threads that were to have it were not running yet: they \
+             were woken late{slept}, or had no CPU{crowd}.",
             time(held)
         )
     } else {
         format!(
-            "Those who had waited for it held it for {} on average. If others did so, too, its holders make {explained} of this \
-             waiting at most, and for the rest nobody was in it, and threads that were to have it {late}; `--detail sampled` tells.",
+            "Holds as they were measured make {explained} of this waiting at most ({} on average, {at_a_time} waiting): for the \
+             rest either holds that were not measured were long, because holders lost their CPU{crowd}, say, or nobody was in it, \
+             and threads were woken late{slept}; `--detail full` tells which.",
             time(held / acquisitions as f64)
         )
     })

@@ -1,7 +1,7 @@
 //! Two profiles compared, and which locks of them are the same.
 
 use spinpark_profile::diff::{self, Diff, LockChange};
-use spinpark_profile::model::{Frame, Kind, Lock, Module, Place, Profile, Role};
+use spinpark_profile::model::{Frame, Kind, Lock, Module, Place, Profile, Role, Site};
 use spinpark_profile::testing::{named, relabel, store};
 use spinpark_profile::text;
 
@@ -177,6 +177,34 @@ fn what_cannot_be_told_apart_is_one_row() {
     );
 }
 
+/// A lock that nobody waited for in the first run is new in the second, and the others are not.
+#[test]
+fn takers_tell_equal_ones_apart() {
+    let take = |profile: &mut Profile, takers: &[&str]| {
+        let (site, frame) =
+            (self::profile().locks[0].roles[0].sites[0].clone(), profile.places[0].frames[0].clone());
+        for (lock, taker) in profile.locks.iter_mut().zip(takers) {
+            let frame = Frame { function: Some((*taker).to_owned()), ..frame.clone() };
+            profile.places.push(Place { frames: vec![frame], is_cut: false });
+            let place = profile.places.len() - 1;
+            lock.roles[0].sites.push(Site { place, ..site.clone() });
+        }
+    };
+    let mut before = locks(&[(&["init", "main"], 20)]);
+    let mut after = locks(&[(&["init", "main"], 11), (&["init", "main"], 21)]);
+    take(&mut before, &["push"]);
+    take(&mut after, &["log", "push"]);
+    let diff = diff::diff(&before, &after);
+    assert_eq!(
+        rows(&diff),
+        [
+            (None, "mutex of init (x.c:11)", 0, 11),
+            (Some("mutex of init (x.c:20)"), "mutex of init (x.c:21)", 20, 21)
+        ]
+    );
+    assert!(diff.locks.iter().all(|lock| lock.places.0 <= 1 && lock.places.1 == 1 && !lock.is_by_order));
+}
+
 /// Who comes first may be another one in each run.
 #[test]
 fn first_users_may_change() {
@@ -188,7 +216,7 @@ fn first_users_may_change() {
         let lock = &mut profile.locks[0];
         (lock.place, lock.is_created) = (Some(first), false);
         for place in [0, 1] {
-            lock.roles[0].sites.push(spinpark_profile::model::Site { place, ..site.clone() });
+            lock.roles[0].sites.push(Site { place, ..site.clone() });
         }
         relabel(profile);
     }

@@ -9,8 +9,9 @@
 //!    innermost alone, unless that is only a wrapper of locks;
 //! 4. where nobody saw it made: the functions that take it, if no other lock has any of them.
 //!
-//! In each step kinds and modules must be the same. Locks that are equal in a step are taken in the order of their lines, if
-//! there are as many before as after; otherwise nobody can say which is which, and all of them are one.
+//! In each step kinds and modules must be the same. Locks that are equal in a step are told apart by the functions that take
+//! them; what is left is taken in the order of its lines, if there are as many before as after; otherwise nobody can say which
+//! is which, and all of them are one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -163,11 +164,21 @@ impl Class {
         self.made.as_ref().map_or(&[], |made| &made.order)
     }
 
-    /// Whether both are known by their use only, and one function takes both.
-    fn has_taker_of(&self, other: &Self) -> bool {
-        let of = |class: &Self| class.made.as_ref().map(|made| (made.is_created, made.takers.clone()));
-        let (Some((false, takers)), Some((false, others))) = (of(self), of(other)) else { return false };
-        self.lock.kind == other.lock.kind && !takers.is_disjoint(&others)
+    /// Whether nobody saw it made.
+    fn is_used_only(&self) -> bool {
+        self.made.as_ref().is_some_and(|made| !made.is_created)
+    }
+
+    /// Whether one function takes both.
+    fn shares_takers(&self, other: &Self) -> bool {
+        let (Some(one), Some(other)) = (&self.made, &other.made) else { return false };
+        !one.takers.is_disjoint(&other.takers)
+    }
+}
+
+impl Same {
+    fn pair((one, other): (usize, usize)) -> Self {
+        Self { before: vec![one], after: vec![other], by_order: false }
     }
 }
 
@@ -198,53 +209,61 @@ pub(crate) fn same(before: &[Class], after: &[Class]) -> Vec<Same> {
         for same in equal.into_values().filter(|same| !same.before.is_empty() && !same.after.is_empty()) {
             left[0].retain(|index| !same.before.contains(index));
             left[1].retain(|index| !same.after.contains(index));
-            found.extend(one_by_one(same, before, after));
+            found.extend(apart(same, before, after));
         }
     }
-    found.extend(by_takers(&mut left, before, after));
-    let alone = |index| vec![index];
-    let [before, after] = left.map(|left| left.into_iter().map(alone));
-    found.extend(before.map(|before| Same { before, ..Same::default() }));
-    found.extend(after.map(|after| Same { after, ..Same::default() }));
+    let [mut before_left, mut after_left] = left.map(Vec::from_iter);
+    let by_takers = pairs(&before_left, &after_left, |one, other| {
+        let (one, other) = (&before[one], &after[other]);
+        one.is_used_only()
+            && other.is_used_only()
+            && one.lock.kind == other.lock.kind
+            && one.shares_takers(other)
+    });
+    before_left.retain(|index| !by_takers.iter().any(|(one, _)| one == index));
+    after_left.retain(|index| !by_takers.iter().any(|(_, other)| other == index));
+    found.extend(by_takers.into_iter().map(Same::pair));
+    found.extend(before_left.into_iter().map(|index| Same { before: vec![index], ..Same::default() }));
+    found.extend(after_left.into_iter().map(|index| Same { after: vec![index], ..Same::default() }));
     found
 }
 
-/// Equal ones in the order of their lines, if there are as many on both sides.
-fn one_by_one(mut same: Same, before: &[Class], after: &[Class]) -> Vec<Same> {
-    let count = same.before.len();
-    if count == 1 || count != same.after.len() {
+/// Equal ones apart: by the functions that take them, then in the order of their lines, if there are as many on both sides.
+fn apart(mut same: Same, before: &[Class], after: &[Class]) -> Vec<Same> {
+    if same.before.len() == 1 && same.after.len() == 1 {
         return vec![same];
     }
-    same.before.sort_by_key(|index| before[*index].order());
-    same.after.sort_by_key(|index| after[*index].order());
-    let pairs = same.before.into_iter().zip(same.after);
-    pairs
-        .map(|(one, other)| Same {
-            before: vec![one],
-            after: vec![other],
-            by_order: before[one].label != after[other].label,
-        })
-        .collect()
+    let pairs = pairs(&same.before, &same.after, |one, other| before[one].shares_takers(&after[other]));
+    let mut found: Vec<Same> = pairs.iter().copied().map(Same::pair).collect();
+    same.before.retain(|index| !pairs.iter().any(|(one, _)| one == index));
+    same.after.retain(|index| !pairs.iter().any(|(_, other)| other == index));
+    let alone = |index: &usize| vec![*index];
+    if same.before.is_empty() || same.after.is_empty() {
+        found.extend(same.before.iter().map(alone).map(|before| Same { before, ..Same::default() }));
+        found.extend(same.after.iter().map(alone).map(|after| Same { after, ..Same::default() }));
+    } else if same.before.len() == same.after.len() {
+        same.before.sort_by_key(|index| before[*index].order());
+        same.after.sort_by_key(|index| after[*index].order());
+        let by_order = same.before.len() > 1;
+        found.extend(same.before.into_iter().zip(same.after).map(|(one, other)| Same {
+            by_order: by_order && before[one].label != after[other].label,
+            ..Same::pair((one, other))
+        }));
+    } else {
+        found.push(same);
+    }
+    found
 }
 
-/// Those that share a function that takes them with one of the other side, and with no more than one.
-fn by_takers(left: &mut [BTreeSet<usize>; 2], before: &[Class], after: &[Class]) -> Vec<Same> {
-    let only = |found: Vec<usize>| if let [one] = found[..] { Some(one) } else { None };
-    let pairs: Vec<(usize, usize)> = left[0]
-        .iter()
-        .filter_map(|one| {
-            let others = left[1].iter().filter(|other| before[*one].has_taker_of(&after[**other]));
-            let other = only(others.copied().collect())?;
-            let back = left[0].iter().filter(|one| before[**one].has_taker_of(&after[other]));
-            only(back.copied().collect()).map(|one| (one, other))
-        })
-        .collect();
-    for (one, other) in &pairs {
-        left[0].remove(one);
-        left[1].remove(other);
+/// Those that are alike, one on each side, if each is like no other.
+fn pairs(before: &[usize], after: &[usize], are_alike: impl Fn(usize, usize) -> bool) -> Vec<(usize, usize)> {
+    fn only(mut found: impl Iterator<Item = usize>) -> Option<usize> {
+        found.next().filter(|_| found.next().is_none())
     }
-    pairs
-        .into_iter()
-        .map(|(one, other)| Same { before: vec![one], after: vec![other], by_order: false })
-        .collect()
+    let pair = |one: &usize| {
+        let other = only(after.iter().copied().filter(|other| are_alike(*one, *other)))?;
+        let back = only(before.iter().copied().filter(|one| are_alike(*one, other)))?;
+        Some((back, other))
+    };
+    before.iter().filter_map(pair).collect()
 }
