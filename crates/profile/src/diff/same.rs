@@ -60,7 +60,10 @@ pub(crate) struct Same {
     pub(crate) by_order: bool,
 }
 
+/// What is equal in a step: kind, whether it was seen made, and names.
 type Key = (Kind, bool, BTreeSet<Vec<String>>);
+/// By what a class is known in a step; none if it has nothing of that.
+type Step = dyn Fn(&Class) -> Option<Key>;
 
 /// The classes of a profile.
 pub(crate) fn classes(profile: &Profile) -> Vec<Class> {
@@ -187,7 +190,7 @@ pub(crate) fn same(before: &[Class], after: &[Class]) -> Vec<Same> {
     let mut left: [BTreeSet<usize>; 2] = [(0..before.len()).collect(), (0..after.len()).collect()];
     let mut found: Vec<Same> = Vec::new();
     let by_functions = |depth| move |class: &Class| class.functions(depth);
-    let steps: [&dyn Fn(&Class) -> Option<Key>; 7] = [
+    let steps: [&Step; 7] = [
         &Class::name,
         &Class::place,
         &by_functions(usize::MAX),

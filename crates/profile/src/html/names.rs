@@ -4,8 +4,12 @@ use serde::Serialize;
 
 use crate::model::{Frame, Kind, PlaceId, Role};
 use crate::names::Names;
+use crate::text::fit;
 
 pub(super) const UNKNOWN: &str = "not known";
+
+/// Names of templates' functions can fill a screen. The stacks have all of them.
+const MOST: usize = 80;
 
 /// The file name of a path.
 pub(super) fn file(path: &str) -> &str {
@@ -37,32 +41,12 @@ pub(super) fn caption(names: &Names<'_>, place: Option<PlaceId>) -> Caption {
         None => Caption { text: String::from(UNKNOWN), full: String::new() },
         Some(place) => {
             let full = names.place(place).and_then(|place| place.frames.first()).map(function);
-            Caption { text: short(&names.label(place)), full: full.unwrap_or_default() }
+            Caption { text: fit(&names.label(place), MOST), full: full.unwrap_or_default() }
         }
-    }
-}
-
-/// Names of templates' functions can fill a screen. The stacks have all of them.
-fn short(function: &str) -> String {
-    const MOST: usize = 80;
-    match function.char_indices().nth(MOST) {
-        None => function.to_owned(),
-        Some((end, _)) => format!("{}…", &function[..end]),
     }
 }
 
 /// A role in words; none where a lock has only one.
 pub(super) fn role(kind: Kind, role: Role) -> Option<&'static str> {
     matches!(kind, Kind::RwLock | Kind::Condvar).then(|| role.word())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_names_are_cut() {
-        assert_eq!(short("main"), "main");
-        assert_eq!(short(&"ä".repeat(200)), format!("{}…", "ä".repeat(80)));
-    }
 }

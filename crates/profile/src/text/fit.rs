@@ -49,7 +49,8 @@ fn differently(
 ) -> Option<Vec<String>> {
     let names: Vec<String> = group.iter().map(|(name, _)| one_line(name)).collect();
     let common = common_start(&names);
-    let ways: [&dyn Fn(&str, usize) -> String; 3] = [
+    type Way<'a> = &'a dyn Fn(&str, usize) -> String;
+    let ways: [Way<'_>; 3] = [
         &|name, room| with_line(name, room, |_, line| format!(":{line}")),
         &|name, room| with_line(name, room, |file, line| format!(" ({file}:{line})")),
         &|name, room| from(name, common, room),
