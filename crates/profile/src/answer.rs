@@ -6,13 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::chain;
 use crate::classes::by_class;
 use crate::model::{Detail, Ended, Kind, Lock, LocksOf, PlaceId, Profile, Role};
 use crate::names::{LONGEST, Names};
 use crate::text::fit;
 use crate::units::{count, percent, time};
-use crate::{late, stuck, unnamed};
+use crate::{chain, late, stuck, unnamed};
 
 /// With less of the threads' time than this, waiting is not what makes a program slow.
 const SMALL_SHARE: f64 = 0.02;
@@ -97,10 +96,12 @@ pub fn answer(profile: &Profile) -> Answer {
     };
     details.extend(rest);
     if let Some(top) = top {
-        details.extend(chain::inner(profile, top).filter(|_| !is_small));
-        details.extend(roles(top));
+        let inner = chain::inner(profile, top).filter(|_| !is_small);
         let is_it = !is_small && top.lock_wait() as f64 >= 0.5 * waited as f64;
-        details.extend(late::late(profile, top).filter(|_| is_it));
+        let late = late::late(profile, top, inner.is_some()).filter(|_| is_it);
+        details.extend(inner);
+        details.extend(roles(top));
+        details.extend(late);
         details.extend(others(profile, waited));
     }
     details.extend(back(profile).filter(|_| !is_back_first));

@@ -19,8 +19,9 @@ const EXPLAINED: f64 = 0.5;
 /// Fewer waits, or holds, are chance.
 const FEW: u64 = 10;
 
-/// Of the lock that was waited for most: the sentence, if its holders cannot be why.
-pub(crate) fn late(profile: &Profile, lock: &Lock) -> Option<String> {
+/// Of the lock that was waited for most: the sentence, if its holders cannot be why. What is only possible is not said where it
+/// is known already why they held it for long.
+pub(crate) fn late(profile: &Profile, lock: &Lock, are_holders_known: bool) -> Option<String> {
     let roles = || lock.roles.iter().filter(|stats| stats.role.is_lock());
     let sum = |of: fn(&RoleStats) -> u64| roles().map(of).sum::<u64>();
     let is_waiting = sum(|stats| stats.outcomes.still_waiting) > 0;
@@ -48,7 +49,7 @@ pub(crate) fn late(profile: &Profile, lock: &Lock) -> Option<String> {
     };
     let waited = lock.lock_wait() as f64;
     let explained = (held + UNMEASURED * acquisitions as f64) * queue as f64;
-    if explained > EXPLAINED * waited {
+    if explained > EXPLAINED * waited || (are_holders_known && !are_all_measured) {
         return None;
     }
     let at_a_time = match queue {
