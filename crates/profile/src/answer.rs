@@ -96,7 +96,10 @@ pub fn answer(profile: &Profile) -> Answer {
     };
     details.extend(rest);
     if let Some(top) = top {
-        let inner = chain::inner(profile, top).filter(|_| !is_small);
+        // Of what the sentence about blame is about.
+        let classes = leading_class(profile, top, waited);
+        let (of, what) = classes.as_ref().map_or((profile, top), |classes| (classes, &classes.locks[0]));
+        let inner = chain::inner(of, what).filter(|_| !is_small);
         let is_it = !is_small && top.lock_wait() as f64 >= 0.5 * waited as f64;
         let late = late::late(profile, top, inner.is_some()).filter(|_| is_it);
         details.extend(inner);
@@ -212,8 +215,7 @@ fn shown(number: f64) -> String {
 /// `87 % of all waiting is on one mutex, `cache_lock`, held by `store_update` while `flush` waits.`
 fn blame(profile: &Profile, top: &Lock, waited: u64) -> String {
     let share = top.lock_wait() as f64 / waited as f64;
-    if share < 0.5
-        && let Some(class) = blame_class(&by_class(profile), waited)
+    if let Some(class) = leading_class(profile, top, waited).and_then(|classes| blame_class(&classes, waited))
     {
         return class;
     }
@@ -230,6 +232,14 @@ fn blame(profile: &Profile, top: &Lock, waited: u64) -> String {
         ),
     };
     format!("{start}{}.", who(profile, top))
+}
+
+/// The profile by classes, if locks that are made or named together lead, where no single one does.
+fn leading_class(profile: &Profile, top: &Lock, waited: u64) -> Option<Profile> {
+    if top.lock_wait() as f64 >= 0.5 * waited as f64 {
+        return None;
+    }
+    Some(by_class(profile)).filter(|classes| blame_class(classes, waited).is_some())
 }
 
 /// `75 % of all waiting is on the 16 locks of `shard`, …`: if locks that are made or named together lead, where no single one does.

@@ -44,15 +44,13 @@ pub fn by_class(profile: &Profile) -> Profile {
     }
     let mut pairs: Vec<Pair> = pairs.into_values().collect();
     pairs.sort_by_key(|pair| (pair.role.rank(), Reverse(pair.wait_total), Reverse(pair.count)));
-    let mut held_waits: BTreeMap<(u32, u32, Role), HeldWait> = BTreeMap::new();
+    let mut held_waits: BTreeMap<(u32, u32, Role, Role, bool), HeldWait> = BTreeMap::new();
     for waits in &profile.held_waits {
         let number = |lock: u32| numbers.get(&lock).copied().unwrap_or(lock);
         let (outer, lock) = (number(waits.outer), number(waits.lock));
         let nothing = HeldWait { outer, lock, count: 0, wait_total: 0, wait_longest: 0, ..waits.clone() };
-        let sum = held_waits.entry((outer, lock, waits.role)).or_insert(nothing);
-        sum.count += waits.count;
-        sum.wait_total += waits.wait_total;
-        sum.wait_longest = sum.wait_longest.max(waits.wait_longest);
+        let key = (outer, lock, waits.outer_role, waits.role, waits.is_timed);
+        held_waits.entry(key).or_insert(nothing).add(waits);
     }
     let mut held_waits: Vec<HeldWait> = held_waits.into_values().collect();
     held_waits.sort_by_key(HeldWait::order);

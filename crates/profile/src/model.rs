@@ -333,10 +333,16 @@ pub struct Pair {
 pub struct HeldWait {
     /// [`Lock::id`] of what was held: of several locks the one that was taken last, rather one that others ever waited for.
     pub outer: u32,
+    /// In which role.
+    pub outer_role: Role,
     /// [`Lock::id`] of what was waited for.
     pub lock: u32,
     /// What the waiter wanted.
     pub role: Role,
+    /// The waits had deadlines.
+    pub is_timed: bool,
+    /// [`Thread::id`] of who waited so; none if several did.
+    pub thread: Option<u32>,
     /// So many waits.
     pub count: u64,
     /// Their sum.
@@ -346,6 +352,13 @@ pub struct HeldWait {
 }
 
 impl HeldWait {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.thread = self.thread.filter(|thread| other.thread == Some(*thread));
+        self.count += other.count;
+        self.wait_total += other.wait_total;
+        self.wait_longest = self.wait_longest.max(other.wait_longest);
+    }
+
     /// For locks first, the longest in all first.
     pub(crate) fn order(&self) -> (u8, Reverse<u64>, Reverse<u64>) {
         (self.role.rank(), Reverse(self.wait_total), Reverse(self.count))

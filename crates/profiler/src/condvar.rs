@@ -64,7 +64,7 @@ pub(crate) unsafe fn wait_by<const DETAIL: u32>(
         RECORDER.released(own, release);
     }
     let is_mutex_noted = !matches!(letting, Letting::Unknown);
-    let wait = RECORDER.begin_signal_wait(own, &call, time != 0);
+    let wait = RECORDER.begin_signal_wait(own, &call, None, time != 0);
     RECORDER.leave();
     // SAFETY: the caller's arguments.
     let result = cancel::with_handler(&call, cancelled, || unsafe { next::call(function, arguments) });

@@ -200,7 +200,10 @@ unsafe extern "C" fn wait_watched(wait: *const (), deadline: *const (), site: Si
     let deadline = unsafe { slow::deadline(deadline) };
     match slow::watcher() {
         None => wait.wait(deadline),
-        Some(watcher) => (watcher.wait)(&call(wait.condvar, site), deadline, &|| wait.wait(deadline)),
+        Some(watcher) => {
+            let mutex = core::ptr::from_ref(wait.mutex) as usize;
+            (watcher.wait)(&call(wait.condvar, site), mutex, deadline, &|| wait.wait(deadline))
+        }
     }
 }
 

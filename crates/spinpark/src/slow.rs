@@ -15,8 +15,9 @@ pub(crate) struct Watcher {
     pub(crate) acquire: fn(call: &Call, lock: &dyn Acquisition) -> bool,
     /// A release, or a part of one, that may concern others.
     pub(crate) release: fn(call: &Call, release: &dyn Fn()),
-    /// A wait for a signal, which ends with the mutex held; whether it ended at the deadline.
-    pub(crate) wait: fn(call: &Call, deadline: Option<Deadline>, wait: &dyn Fn() -> bool) -> bool,
+    /// A wait for a signal, which begins and ends with the mutex at this address held; whether it ended at the deadline.
+    pub(crate) wait:
+        fn(call: &Call, mutex: usize, deadline: Option<Deadline>, wait: &dyn Fn() -> bool) -> bool,
     /// A signal to somebody who waits.
     pub(crate) signal: fn(call: &Call),
 }

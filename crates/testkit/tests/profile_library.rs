@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use spinpark_observe::format::{Outcome, Role};
-use spinpark_profile::model::{LocksOf, Profile};
+use spinpark_profile::model::{self, LocksOf, Profile};
 use spinpark_profile::read;
 use spinpark_profile::symbols::Symbols;
 use spinpark_testkit::Run;
@@ -129,6 +129,20 @@ fn mutex() {
 fn timed_out() {
     let found = &run("timed").check()[0];
     assert_eq!((found.outcomes[Outcome::TimedOut as usize], found.acquisitions), (10, 0));
+}
+
+/// A condition variable's own mutex is let go in the wait; another one is not.
+#[test]
+fn what_is_held_in_a_wait_for_a_signal() {
+    let profile = run("queue").profile;
+    let label = |lock: u32| &*profile.lock(lock).expect("it").label;
+    let found = profile
+        .held_waits
+        .iter()
+        .map(|waits| (label(waits.outer), label(waits.lock), waits.role, waits.count));
+    let signals: Vec<_> = found.filter(|waits| waits.2 == model::Role::Signal).collect();
+    assert_eq!(signals, [("book", "ready", model::Role::Signal, 10)], "{:?}", profile.held_waits);
+    assert!(profile.held_waits.iter().all(|waits| label(waits.outer) == "book"), "{:?}", profile.held_waits);
 }
 
 #[test]

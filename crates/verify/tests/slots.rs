@@ -82,6 +82,20 @@ fn retired_while_it_is_met() {
 }
 
 #[test]
+fn the_copy_of_the_mutants() {
+    Model::new().preemptions(3).check(|| {
+        run(Error::Copied, &[Meet(1), Retire(1)], &[&[Meet(1), Meet(2)], &[Retire(1), Meet(1)]]);
+    });
+}
+
+#[test]
+fn mutant_the_loser_does_not_acquire() {
+    rejected("mutant_the_loser_does_not_acquire", "Causality violation", || {
+        Model::new().preemptions(3).check(|| run(Error::LosesBlindly, &[], &[&[Meet(1)], &[Meet(1)]]));
+    });
+}
+
+#[test]
 fn mutant_the_loser_goes_on() {
     rejected("mutant_the_loser_goes_on", "which lives", || {
         Model::new().check(|| run(Error::GoesOn, &[], &[&[Meet(1)], &[Meet(1)]]));

@@ -189,14 +189,19 @@ pub struct HeldWaitStats {
     pub head: Head,
     /// The number of the lock that it had: of several the one that it took last, rather one that others ever waited for.
     pub outer: u32,
-    /// Spare.
-    pub reserved: u32,
+    /// A [`Role`], the one in which it had that; and [`HeldWaitStats::TIMED`] if the wait had a deadline.
+    pub how: u32,
     /// So many waits.
     pub count: AtomicU64,
     /// Time waited, ticks.
     pub waited: AtomicU64,
     /// The longest wait, ticks.
     pub longest_wait: AtomicU64,
+}
+
+impl HeldWaitStats {
+    /// A bit of `how`.
+    pub const TIMED: u32 = 8;
 }
 
 /// An entry of a table.

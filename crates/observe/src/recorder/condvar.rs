@@ -5,7 +5,7 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::own::{here, Facts, Own, Waited};
+use super::own::{here, Facts, Outer, Own, Waited};
 use super::place::Call;
 use super::tally::{add, bit};
 use super::Recorder;
@@ -18,20 +18,27 @@ pub struct SignalWait {
     epoch: u32,
     start: u64,
     /// As in [`Waited`].
-    outer: u32,
+    outer: Outer,
     queue: u32,
     facts: Option<Facts>,
 }
 
 impl Recorder {
-    /// The thread is about to wait for a signal; the role of the call is [`Role::Signal`].
-    pub fn begin_signal_wait(&self, own: &Own, call: &Call, is_timed: bool) -> SignalWait {
+    /// The thread is about to wait for a signal; the role of the call is [`Role::Signal`]. `mutex`: one that may be noted still,
+    /// and which it lets go before it sleeps.
+    pub fn begin_signal_wait(
+        &self,
+        own: &Own,
+        call: &Call,
+        mutex: Option<usize>,
+        is_timed: bool,
+    ) -> SignalWait {
         self.heat(call.address);
         let facts = self.facts(own, call, true, false);
         let queue = self.queue(call.address, 1);
         let start = self.ticks.now();
         let begun = Begun { since: start, holder: NONE, is_timed, ..Begun::default() };
-        let outer = facts.as_ref().map_or(NONE, |facts| self.publish(own, facts, begun));
+        let outer = facts.as_ref().map_or(Outer::NOTHING, |facts| self.publish(own, facts, begun, mutex));
         SignalWait { epoch: self.epoch(), start, outer, queue, facts }
     }
 

@@ -11,7 +11,7 @@ use core::sync::atomic::Ordering::Release;
 
 use spinpark_linux::raw;
 
-use super::own::Own;
+use super::own::{Outer, Own};
 use super::Recorder;
 use crate::format::{
     Entry, Head, HeldWaitStats, LockStats, PairStats, RegionId, Role, Segment, SiteStats, NONE,
@@ -134,9 +134,11 @@ impl Kept for PairStats {
 
 impl Kept for HeldWaitStats {
     const KIND: u32 = Entry::HELD_WAIT;
-    unsafe fn about(this: *mut Self, outer: u32, _: u32) {
+    unsafe fn about(this: *mut Self, outer: u32, how: u32) {
         // SAFETY: the caller's entry.
         unsafe { (*this).outer = outer };
+        // SAFETY: as above.
+        unsafe { (*this).how = how - 1 };
     }
 }
 
@@ -210,10 +212,10 @@ impl Recorder {
         own: &Own,
         role: Role,
         lock: u32,
-        outer: u32,
+        outer: Outer,
     ) -> Option<&HeldWaitStats> {
-        // 1: so that the key is not 0, as the kind is there.
-        self.entry(own, role, lock, outer, 1)
+        // One more: so that the key is not 0, as the kind is there.
+        self.entry(own, role, lock, outer.lock, outer.how + 1)
     }
 
     /// The thread's waits at one place for another.

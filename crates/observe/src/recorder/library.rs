@@ -67,7 +67,9 @@ impl Recorder {
             }
         }
         let stack = self.stack(own, call.site);
-        let Some((_, lock)) = self.meet(call.address, (call.kind)(call.address), || stack) else { return };
+        let Some((_, lock)) = self.meet(own, call.address, (call.kind)(call.address), || stack) else {
+            return;
+        };
         let Some(length) = u32::try_from(name.len()).ok().and_then(|length| length.checked_add(1)) else {
             return;
         };

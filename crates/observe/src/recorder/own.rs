@@ -26,7 +26,7 @@ use super::index::Index;
 use super::place::{Known, Place};
 use super::sample::Gaps;
 use super::Recorder;
-use crate::format::{LockStats, Role, SiteStats, Thread, HOLDS};
+use crate::format::{LockStats, Role, SiteStats, Thread, HOLDS, NONE};
 
 /// Locks that a thread is known to hold at a time; the holds of others are not measured.
 const HELD: usize = 32;
@@ -100,12 +100,25 @@ pub(crate) struct Waited {
     pub(crate) end: u64,
     /// The holder's stack, or [`NONE`](crate::format::NONE).
     pub(crate) holder: u32,
-    /// The number of a lock that the thread had meanwhile, or [`NONE`](crate::format::NONE).
-    pub(crate) outer: u32,
+    /// What the thread had meanwhile.
+    pub(crate) outer: Outer,
     /// So many waited.
     pub(crate) queue: u32,
     /// A bit per [`crate::format::Outcome`].
     pub(crate) outcomes: u32,
+}
+
+/// A lock that a thread has while it waits for another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outer {
+    /// Its number, or [`NONE`].
+    pub(crate) lock: u32,
+    /// As in [`HeldWaitStats`](crate::format::HeldWaitStats).
+    pub(crate) how: u32,
+}
+
+impl Outer {
+    pub(crate) const NOTHING: Self = Self { lock: NONE, how: 0 };
 }
 
 /// See above. All zero is a new one.
@@ -125,6 +138,8 @@ pub struct Own {
     notes: [Note; HELD],
     pub(crate) gaps: Gaps,
     pub(crate) index: Index,
+    /// The number + 1 of a lock's record that is in no slot, or 0.
+    spare_lock: Cell<u32>,
     pub(crate) recent: [super::place::Recent; super::place::RECENT],
     pub(crate) places: [Place; super::place::PLACES],
     pub(crate) known: [Known; super::place::KNOWN],
@@ -184,6 +199,11 @@ impl Own {
     #[inline(always)]
     pub(crate) fn holds_anything(&self) -> bool {
         self.busy.depth.get() != 0
+    }
+
+    /// The number + 1 of a lock's record that this thread may write, or 0.
+    pub(crate) fn spare_lock(&self) -> &Cell<u32> {
+        &self.spare_lock
     }
 
     /// See [`Recorder::forget_older`].

@@ -222,7 +222,7 @@ impl Recorder {
             return Some(place);
         }
         place.clear();
-        let (lock, record) = self.meet(call.address, (call.kind)(call.address), || stack)?;
+        let (lock, record) = self.meet(own, call.address, (call.kind)(call.address), || stack)?;
         let stats = self.lock_stats(own, call.role, lock)?;
         place.caller.set(call.site.caller());
         place.stack_pointer.set(call.site.stack as usize);
@@ -251,7 +251,7 @@ impl Recorder {
     #[inline(never)]
     fn look_up<'a>(&'a self, own: &'a Own, recent: &Recent, call: &Call) -> Option<&'a LockStats> {
         let stack = || self.stack(own, call.site);
-        let (lock, record) = self.meet(call.address, (call.kind)(call.address), stack)?;
+        let (lock, record) = self.meet(own, call.address, (call.kind)(call.address), stack)?;
         let stats = self.lock_stats(own, call.role, lock)?;
         recent.address.set(call.address);
         recent.role.set(call.role as u32);

@@ -2,6 +2,9 @@
 //!
 //! The table is one of [`crate::slots`]: nobody waits here for a thread that does not run. It cannot get full before the file
 //! has no room for records, of which there are half as many as slots, and each slot had one of its own.
+//!
+//! A record gets its kind, by which readers of the file see it, when it is in the table: by who put it there, or by who finds
+//! it before that. Where another thread was faster it is no lock, and this thread's next one.
 
 use core::ptr;
 use core::sync::atomic::AtomicU32;
@@ -9,6 +12,7 @@ use core::sync::atomic::Ordering::{Relaxed, Release};
 
 use spinpark_linux::raw;
 
+use super::own::Own;
 use super::side::{Side, LOCK_SLOTS};
 use super::Recorder;
 use crate::format::{Kind, Lock, RegionId, NONE};
@@ -16,6 +20,14 @@ use crate::slots::{self, Claimed, Look};
 
 /// A chain that is longer than this is a table that is full.
 const LONGEST_CHAIN: usize = 256;
+
+/// Where `scratch` has the kind, from the beginning.
+const KIND: usize = 0;
+
+/// Lets readers of the file see a lock that is in the table.
+fn show(lock: &Lock) {
+    lock.kind.store(lock.scratch[KIND].load(Relaxed), Release); // they have the rest of the record by it
+}
 
 fn start(address: usize) -> usize {
     ((address as u64 >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as usize % LOCK_SLOTS
@@ -40,7 +52,12 @@ impl Recorder {
         // Relaxed: who uses a lock while it is being destroyed does so at its own risk.
         match (lock.address == address as u64, lock.destroyed.load(Relaxed)) {
             (false, _) => Look::Other,
-            (true, 0) => Look::Lives((number, lock)),
+            (true, 0) => {
+                if lock.kind.load(Relaxed) == 0 {
+                    show(lock);
+                }
+                Look::Lives((number, lock))
+            }
             (true, _) => Look::Retired,
         }
     }
@@ -54,13 +71,14 @@ impl Recorder {
     /// there is gone: its memory was used again, and nobody destroyed it.
     pub(crate) fn meet(
         &self,
+        own: &Own,
         address: usize,
         kind: Kind,
         stack: impl FnOnce() -> u32,
     ) -> Option<(u32, &Lock)> {
         let look = |found| match self.look(found, address) {
-            Look::Lives((_, lock)) if lock.kind.load(Relaxed) != kind as u32 => {
-                lock.destroyed.store(1, Release); // readers of the file see what was counted before
+            Look::Lives((_, lock)) if lock.scratch[KIND].load(Relaxed) != kind as u32 => {
+                lock.destroyed.store(1, Relaxed);
                 Look::Retired
             }
             seen => seen,
@@ -70,13 +88,16 @@ impl Recorder {
             return Some(found);
         }
         let stack = side.created(address).map_or_else(|| (stack(), false), |stack| (stack, true));
-        let (number, new) = self.write_lock(address, kind, stack)?;
+        let (number, new) = self.write_lock(own, address, kind, stack)?;
         let claimed = slots::claim(chain(side, address), look, number + 1);
         if !matches!(claimed, Claimed::Added) {
-            new.kind.store(0, Relaxed); // what was written here is no lock
+            own.spare_lock().set(number + 1);
         }
         match claimed {
-            Claimed::Added => Some((number, new)),
+            Claimed::Added => {
+                show(new);
+                Some((number, new))
+            }
             Claimed::Lives(other) => Some(other),
             Claimed::Full => {
                 self.file.dropped(RegionId::Locks);
@@ -88,11 +109,15 @@ impl Recorder {
     /// Writes a record that no slot has yet; the stack is that of who created the lock, or of who is the first to use it.
     fn write_lock(
         &self,
+        own: &Own,
         address: usize,
         kind: Kind,
         (stack, is_created): (u32, bool),
     ) -> Option<(u32, &Lock)> {
-        let (number, record) = self.file.claim::<Lock>(RegionId::Locks)?;
+        let (number, record) = match own.spare_lock().take() {
+            0 => self.file.claim::<Lock>(RegionId::Locks)?,
+            spare => (spare - 1, self.file.at(RegionId::Locks, spare - 1)),
+        };
         let lock = Lock {
             kind: AtomicU32::new(0),
             destroyed: AtomicU32::new(0),
@@ -104,12 +129,11 @@ impl Recorder {
             name: AtomicU32::new(NONE),
             scratch: Default::default(),
         };
-        // SAFETY: claimed for this thread; a whole record is there.
+        lock.scratch[KIND].store(kind as u32, Relaxed);
+        // SAFETY: this thread's alone; a whole record is there.
         unsafe { ptr::write(record, lock) };
         // SAFETY: written just now, and never moved.
-        let lock = unsafe { &*record };
-        lock.kind.store(kind as u32, Release); // last: readers of the file have the rest by it
-        Some((number, lock))
+        Some((number, unsafe { &*record }))
     }
 
     /// The object at `address` is created now, by `stack`: what was there is gone.
@@ -123,7 +147,7 @@ impl Recorder {
     /// The object at `address` is destroyed.
     pub fn destroyed(&self, address: usize) {
         if let Some((_, lock)) = self.find_lock(address) {
-            lock.destroyed.store(1, Release);
+            lock.destroyed.store(1, Relaxed);
         }
         if let Some(side) = self.side.get() {
             side.forget_created(address);
@@ -175,12 +199,13 @@ mod tests {
         let (round, turn) = (Barrier::new(THREADS), AtomicUsize::new(0));
         let meet = |thread: usize| {
             let mut met = Vec::new();
+            let own = recorder.enter().expect("a table");
             for number in 0..ROUNDS {
                 round.wait();
                 // Each in another order.
                 for step in 0..ADDRESSES {
                     let address = addresses[(step * (2 * thread + 1) + number) % ADDRESSES];
-                    let (lock, record) = recorder.meet(address, Kind::Mutex, || NONE).expect("room");
+                    let (lock, record) = recorder.meet(own, address, Kind::Mutex, || NONE).expect("room");
                     assert_eq!(record.address, address as u64);
                     met.push(((number, address), lock));
                 }
@@ -215,14 +240,19 @@ mod tests {
             assert_eq!(numbers[&earlier] != *lock, is_new, "{when:?}");
         }
         let header = recorder.file.header().expect("a file");
-        assert_eq!(header.regions[RegionId::Locks as usize].dropped.load(Relaxed), 0);
+        let region = &header.regions[RegionId::Locks as usize];
+        assert_eq!(region.dropped.load(Relaxed), 0);
+        // Who was too slow has one record that it did not need, however often.
+        let most = ADDRESSES + ROUNDS * ADDRESSES / 2 + THREADS;
+        assert!(region.used.load(Relaxed) as usize <= most, "{region:?}");
     }
 
     /// One of another kind at the same address is another lock; the first one is gone.
     #[test]
     fn memory_that_is_used_again_has_another_lock() {
         let recorder = started();
-        let meet = |kind| recorder.meet(64, kind, || NONE).expect("room").0;
+        let own = recorder.enter().expect("a table");
+        let meet = |kind| recorder.meet(own, 64, kind, || NONE).expect("room").0;
         let mutex = meet(Kind::Mutex);
         let rwlock = meet(Kind::RwLock);
         assert_ne!(mutex, rwlock);

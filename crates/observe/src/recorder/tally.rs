@@ -130,7 +130,7 @@ impl Recorder {
             add(&site.waited, waited.ticks);
             raise(&site.longest_wait, waited.ticks);
         }
-        if waited.outer != NONE {
+        if waited.outer.lock != NONE {
             self.write_held_wait(own, facts, waited);
         }
         if !facts.role.is_mutual() {

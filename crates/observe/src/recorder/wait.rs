@@ -6,11 +6,11 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use spinpark_linux::raw;
 
-use super::own::{here, Facts, Own, Waited};
+use super::own::{here, Facts, Outer, Own, Waited};
 use super::place::Call;
 use super::tally::bit;
 use super::Recorder;
-use crate::format::{Begun, Hold, Outcome, Role, NONE};
+use crate::format::{Begun, HeldWaitStats, Hold, Outcome, Role, NONE};
 
 /// Beside a wait of so many ns a look into another thread's memory is nothing: somebody slept.
 pub(super) const LONG: u64 = 20_000;
@@ -38,7 +38,7 @@ pub struct Wait {
     /// The table of who is noted to hold it, or [`NONE`].
     holder_table: u32,
     /// As in [`Waited`].
-    outer: u32,
+    outer: Outer,
     queue: u32,
     /// Voluntary sleeps before, if they are counted.
     sleeps: Option<u64>,
@@ -67,13 +67,13 @@ impl Recorder {
         let start = start + own.aside().get();
         let queue = self.queue(call.address, 1);
         here().events.set(0);
-        let mut outer = NONE;
+        let mut outer = Outer::NOTHING;
         if let Some(facts) = &facts {
             let by = self.own_of(holder_table).map_or(0, Own::id);
             let thread = owner.filter(|owner| *owner != 0).unwrap_or(by);
             let is_noted = by != 0 && by == thread;
             let begun = Begun { since: start, holder, owner: thread, is_timed, is_noted, ..Begun::default() };
-            outer = self.publish(own, facts, begun);
+            outer = self.publish(own, facts, begun, None);
         }
         Wait {
             epoch: self.epoch(),
@@ -87,19 +87,21 @@ impl Recorder {
         }
     }
 
-    /// Notes for readers that the thread is about to block, and what it holds meanwhile. The lock for which others may have to
-    /// wait because of that, or [`NONE`]: of several the one that it took last, rather one that others have ever waited for.
-    pub(crate) fn publish(&self, own: &Own, facts: &Facts, begun: Begun) -> u32 {
+    /// Notes for readers that the thread is about to block, and what it holds meanwhile; `besides` is a lock that it lets go
+    /// before. That for which others may have to wait because of this: of several the one that it took last, as far as that is
+    /// known, but rather one that others have ever waited for.
+    pub(crate) fn publish(&self, own: &Own, facts: &Facts, begun: Begun, besides: Option<usize>) -> Outer {
         let (lock, role, stack) = (facts.lock, facts.role as u32, facts.stack);
         let mut begun = Begun { lock, role, stack, ..begun };
         self.forget_older(own);
         let held = own.latest_held().filter(|(address, facts)| self.is_held(*address, facts));
-        let (mut outer, mut is_outer_hot) = (NONE, false);
-        held.for_each(|(address, facts)| {
+        let (mut outer, mut best) = (Outer::NOTHING, None);
+        held.filter(|(address, _)| Some(*address) != besides).for_each(|(address, facts)| {
             begun.holds.push(Hold { lock: facts.lock, stack: facts.stack });
-            let is_hot = self.is_hot(address);
-            if facts.lock != lock && (is_hot || !is_outer_hot) {
-                (outer, is_outer_hot) = (facts.lock, is_hot);
+            let rank = Some((self.is_hot(address), facts.since));
+            if facts.lock != lock && rank >= best {
+                let timed = if begun.is_timed { HeldWaitStats::TIMED } else { 0 };
+                (outer, best) = (Outer { lock: facts.lock, how: facts.role as u32 | timed }, rank);
             }
         });
         own.table().waiting.begin(&begun);
@@ -118,7 +120,7 @@ impl Recorder {
         let end = self.ticks.now();
         if wait.epoch != self.epoch() {
             // It was the parent's: this is a child that a signal handler made meanwhile.
-            let waited = Waited { ticks: 0, end, holder: NONE, outer: NONE, queue: 0, outcomes: 0 };
+            let waited = Waited { ticks: 0, end, holder: NONE, outer: Outer::NOTHING, queue: 0, outcomes: 0 };
             return Ended { holder_table: NONE, facts: None, waited };
         }
         own.table().waiting.end();

@@ -106,7 +106,7 @@ pub(super) struct HeldWait {
 }
 
 pub(super) fn held_waits(profile: &Profile) -> Vec<HeldWait> {
-    let row = |chain::Row { outer, wanted, waits }: chain::Row<'_>| HeldWait {
+    let row = |chain::Row { outer, wanted, waits }: chain::Row| HeldWait {
         outer,
         wanted,
         count: waits.count,

@@ -225,13 +225,19 @@ impl Merge<'_> {
 
     /// Waits with another lock held, in the order of pairs.
     fn held_waits(&self, tables: &Tables) -> Vec<HeldWait> {
-        let held_waits = tables.held_waits.iter().map(|(((lock, wanted), outer), sum)| HeldWait {
+        let threads: HashMap<u32, u32> =
+            self.view.threads().map(|(number, table)| (number, table.id.load(Acquire))).collect();
+        let thread = |table: &u32| threads.get(table).copied();
+        let held_waits = tables.held_waits.iter().map(|(((lock, wanted), outer, how), sum)| HeldWait {
             outer: *outer,
+            outer_role: role(how.0),
             lock: *lock,
             role: role(*wanted),
-            count: sum.count,
-            wait_total: self.clock.ns(sum.waited),
-            wait_longest: self.clock.ns(sum.longest_wait),
+            is_timed: how.1,
+            thread: sum.tables.first().filter(|_| sum.tables.len() == 1).and_then(thread),
+            count: sum.waits.count,
+            wait_total: self.clock.ns(sum.waits.waited),
+            wait_longest: self.clock.ns(sum.waits.longest_wait),
         });
         let mut held_waits: Vec<HeldWait> = held_waits.collect();
         held_waits.sort_by_key(HeldWait::order);

@@ -1,6 +1,6 @@
 //! The tables of all threads added up: still in ticks, and with numbers of records.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -22,8 +22,8 @@ pub(super) struct Tables {
     pub(super) sites: BTreeMap<(Use, u32), SiteSum>,
     /// By lock and role, and the stacks of waiter and holder.
     pub(super) pairs: BTreeMap<(Use, u32, u32), PairSum>,
-    /// By lock and role, and the lock that the waiter had meanwhile.
-    pub(super) held_waits: BTreeMap<(Use, u32), PairSum>,
+    /// By lock and role, and the lock that the waiter had meanwhile, and how.
+    pub(super) held_waits: BTreeMap<(Use, u32, How), HeldSum>,
     /// Entries that make no sense, or name a lock that is not in the file.
     pub(super) junk: u64,
 }
@@ -56,6 +56,16 @@ pub(super) struct SiteSum {
     pub(super) held: Sampled,
 }
 
+/// In which role a lock was held, and whether the wait for another one had a deadline.
+pub(super) type How = (Role, bool);
+
+/// Waits with another lock held, and the tables of who waited so.
+#[derive(Debug, Default)]
+pub(super) struct HeldSum {
+    pub(super) waits: PairSum,
+    pub(super) tables: BTreeSet<u32>,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct PairSum {
     pub(super) count: u64,
@@ -70,7 +80,8 @@ pub(super) struct StripSum {
     pub(super) waited: Vec<u64>,
 }
 
-/// Locks that have two records, as when a program was killed while two threads met one. The record that counts, by number.
+/// The record that counts of each lock, by number: that of a lock which has two. No recorder writes such a thing, but files
+/// are not trusted.
 pub(super) fn same_locks(view: View<'_>) -> HashMap<u32, u32> {
     let mut living: HashMap<(u64, u32), u32> = HashMap::new();
     let mut same = HashMap::new();
@@ -90,7 +101,7 @@ impl Tables {
     /// Adds up all entries of all threads.
     pub(super) fn new(view: View<'_>, same: &HashMap<u32, u32>) -> Self {
         let mut tables = Self::default();
-        for (_, entry) in view.entries() {
+        for (table, entry) in view.entries() {
             let head = match entry {
                 Entry::Lock(stats) => &stats.head,
                 Entry::Site(stats) => &stats.head,
@@ -108,10 +119,17 @@ impl Tables {
                 Entry::Pair(stats) => {
                     tables.pairs.entry((which, stats.waiter, stats.holder)).or_default().add(stats);
                 }
-                Entry::HeldWait(stats) => match same.get(&stats.outer) {
-                    Some(outer) => tables.held_waits.entry((which, *outer)).or_default().add_held_wait(stats),
-                    None => tables.junk += 1,
-                },
+                Entry::HeldWait(stats) => {
+                    let held_as = Role::from_number(stats.how & !HeldWaitStats::TIMED);
+                    let (Some(outer), Some(held_as)) = (same.get(&stats.outer), held_as) else {
+                        tables.junk += 1;
+                        continue;
+                    };
+                    let how = (held_as, stats.how & HeldWaitStats::TIMED != 0);
+                    let sum = tables.held_waits.entry((which, *outer, how)).or_default();
+                    sum.waits.add_held_wait(stats);
+                    sum.tables.insert(table);
+                }
             }
         }
         tables

@@ -20,6 +20,7 @@ pub(super) struct Waiter {
     pub(super) role: Role,
     /// Ticks until the end.
     pub(super) ticks: u64,
+    table: u32,
     unseen_release: u64,
 }
 
@@ -27,7 +28,7 @@ pub(super) struct Waiter {
 pub(super) fn waiters(view: View<'_>, same: &HashMap<u32, u32>, end: u64) -> Vec<Waiter> {
     let mut waiters: Vec<Waiter> = view
         .threads()
-        .filter_map(|(_, table)| {
+        .filter_map(|(number, table)| {
             let begun = table.waiting.get()?;
             let lock = *same.get(&begun.lock)?;
             Some(Waiter {
@@ -35,6 +36,7 @@ pub(super) fn waiters(view: View<'_>, same: &HashMap<u32, u32>, end: u64) -> Vec
                 begun: Begun { lock, ..begun },
                 role: Role::from_number(begun.role)?,
                 ticks: end.saturating_sub(begun.since),
+                table: number,
                 unseen_release: table.unseen_release.load(Relaxed),
             })
         })
@@ -62,11 +64,16 @@ impl Tables {
             }
         }
         // Now that it is known for which locks anybody waited.
-        for Waiter { begun, role, ticks, .. } in waiters {
+        for Waiter { begun, role, ticks, table, .. } in waiters {
             let held = begun.holds.as_slice().iter().rev().filter_map(|hold| same.get(&hold.lock).copied());
             let outer = held.filter(|held| *held != begun.lock).find(|held| self.is_waited_for(*held));
             if let Some(outer) = outer {
-                self.held_waits.entry(((begun.lock, *role), outer)).or_default().still_waits(*ticks);
+                // In which role it is held is not noted.
+                let is_read = self.locks.contains_key(&(outer, Role::Read));
+                let how = (if is_read { Role::Read } else { Role::Write }, begun.is_timed);
+                let sum = self.held_waits.entry(((begun.lock, *role), outer, how)).or_default();
+                sum.waits.still_waits(*ticks);
+                sum.tables.insert(*table);
             }
         }
     }

@@ -231,9 +231,21 @@ impl Builder {
 
     /// A thread's waits for a lock with another one held: how many, ticks in all, the longest.
     pub fn held_wait(&mut self, thread: u32, lock: u32, role: Role, outer: u32, waits: (u64, u64, u64)) {
+        self.held_wait_as(thread, lock, role, (outer, Role::Write as u32), waits);
+    }
+
+    /// The same with the outer lock held in a certain way ([`HeldWaitStats::how`]).
+    pub fn held_wait_as(
+        &mut self,
+        thread: u32,
+        lock: u32,
+        role: Role,
+        (outer, how): (u32, u32),
+        waits: (u64, u64, u64),
+    ) {
         let mut stats: HeldWaitStats = zeroed();
         stats.head = head::<HeldWaitStats>(Entry::HELD_WAIT, lock, role);
-        stats.outer = outer;
+        (stats.outer, stats.how) = (outer, how);
         (stats.count, stats.waited, stats.longest_wait) = (waits.0.into(), waits.1.into(), waits.2.into());
         self.entry(thread, bytes_of(&stats));
     }

@@ -118,7 +118,17 @@ fn pair(lock: u32, role: Role, waiter: PlaceId, holder: Option<PlaceId>, count: 
 }
 
 fn held_wait(outer: u32, lock: u32, role: Role, count: u64, mean: u64) -> HeldWait {
-    HeldWait { outer, lock, role, count, wait_total: count * mean, wait_longest: mean * 30 }
+    HeldWait {
+        outer,
+        outer_role: Role::Write,
+        lock,
+        role,
+        is_timed: false,
+        thread: None,
+        count,
+        wait_total: count * mean,
+        wait_longest: mean * 30,
+    }
 }
 
 /// One of everything.

@@ -163,9 +163,9 @@ fn release(call: &Call, release: &dyn Fn()) {
     RECORDER.leave();
 }
 
-fn wait(call: &Call, deadline: Option<Deadline>, wait: &dyn Fn() -> bool) -> bool {
+fn wait(call: &Call, mutex: usize, deadline: Option<Deadline>, wait: &dyn Fn() -> bool) -> bool {
     let Some(own) = enter() else { return wait() };
-    let begun = RECORDER.begin_signal_wait(own, call, deadline.is_some());
+    let begun = RECORDER.begin_signal_wait(own, call, Some(mutex), deadline.is_some());
     RECORDER.leave();
     let is_timed_out = wait();
     let Some(own) = RECORDER.enter() else { return is_timed_out };

@@ -211,6 +211,36 @@ fn condvar() {
     back.into_inner().expect("nobody panicked").print("back", &changed);
 }
 
+/// Who had to wait for a queue's mutex waits for a signal with it; and once with another one held besides.
+fn queue() {
+    let (queue, ready) = (Mutex::new(()), Condvar::new());
+    let book = Mutex::new(());
+    profile::name(&queue, "queue");
+    profile::name(&ready, "ready");
+    profile::name(&book, "book");
+    let wait_for_signal = |mut held: MutexGuard<'_, ()>| {
+        assert!(ready.wait_for(&mut held, Duration::from_millis(1)).timed_out());
+    };
+    rounds(holding(&queue), |waiting, _| {
+        waiting.announce();
+        wait_for_signal(queue.lock());
+    });
+    rounds(holding(&book), |waiting, _| {
+        waiting.announce();
+        let _held = book.lock();
+        wait_for_signal(queue.lock());
+    });
+}
+
+/// Holds a mutex until the other thread waits for it.
+fn holding(mutex: &Mutex<()>) -> impl Fn(&Waiting) + '_ {
+    |waiting| {
+        let held = mutex.lock();
+        let_come(waiting);
+        drop(held);
+    }
+}
+
 /// Many threads and a lock that everybody wants: times are not known, but nobody's is lost.
 fn crowd() {
     let (total, table, changed) = (Mutex::new(0_u64), RwLock::new(0_u64), Condvar::new());
@@ -386,6 +416,7 @@ fn main() {
         "timed" => timed(),
         "rwlock" => rwlock(),
         "condvar" => condvar(),
+        "queue" => queue(),
         "crowd" => crowd(),
         "fork" => fork(),
         "unseen-mutex" => unseen_mutex(),

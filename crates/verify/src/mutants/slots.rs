@@ -11,6 +11,10 @@ use spinpark_platform::{AtomicU32 as _, Cell as _, Platform};
 pub enum Error {
     /// Nothing: the recorder's own code.
     None,
+    /// Nothing, in the copy that has the other errors.
+    Copied,
+    /// Who loses a slot looks at the winner's record without having it (no Acquire in a failed exchange).
+    LosesBlindly,
     /// Who loses a slot goes on to the next one (T1).
     GoesOn,
     /// A retired record's slot is used again for any key (T1).
@@ -83,7 +87,7 @@ impl<P: Platform, const SLOTS: usize, const RECORDS: usize> Table<P, SLOTS, RECO
         self.record(number).key.with_mut(|its| unsafe { *its = key });
         let claimed = match self.error {
             Error::None => slots::claim(self.slots.iter(), |other| self.look(other, key), number),
-            error => self.claim_wrongly(error, key, number),
+            _ => self.claim_copied(key, number),
         };
         match claimed {
             Claimed::Added => number,
@@ -92,31 +96,39 @@ impl<P: Platform, const SLOTS: usize, const RECORDS: usize> Table<P, SLOTS, RECO
         }
     }
 
-    fn claim_wrongly(&self, error: Error, key: u32, number: u32) -> Claimed<u32> {
+    /// [`slots::claim`] with one line wrong, or none.
+    fn claim_copied(&self, key: u32, number: u32) -> Claimed<u32> {
         for slot in &self.slots {
-            let found = slot.load(Acquire);
-            let is_free = match found {
-                0 => true,
-                other => match self.look(other, key) {
-                    Look::Lives(other) => return Claimed::Lives(other),
-                    Look::Retired => true,
-                    Look::Other => {
-                        error == Error::TakesAnyRetired && self.record(other).retired.load(Relaxed) != 0
+            let mut found = slot.load(Acquire);
+            loop {
+                match if found == 0 { Look::Retired } else { self.look_to_claim(found, key) } {
+                    Look::Lives(record) => return Claimed::Lives(record),
+                    Look::Other => break,
+                    Look::Retired if self.error == Error::Overwrites => {
+                        slot.store(number, Release);
+                        return Claimed::Added;
                     }
-                },
-            };
-            if !is_free {
-                continue;
-            }
-            if error == Error::Overwrites {
-                slot.store(number, Release);
-                return Claimed::Added;
-            }
-            if slot.compare_exchange(found, number, Release, Acquire).is_ok() {
-                return Claimed::Added;
+                    Look::Retired => {
+                        let failed = if self.error == Error::LosesBlindly { Relaxed } else { Acquire };
+                        match slot.compare_exchange(found, number, Release, failed) {
+                            Ok(_) => return Claimed::Added,
+                            Err(_) if self.error == Error::GoesOn => break,
+                            Err(other) => found = other,
+                        }
+                    }
+                }
             }
         }
         Claimed::Full
+    }
+
+    fn look_to_claim(&self, number: u32, key: u32) -> Look<u32> {
+        match self.look(number, key) {
+            Look::Other if self.error == Error::TakesAnyRetired => {
+                if self.record(number).retired.load(Relaxed) == 0 { Look::Other } else { Look::Retired }
+            }
+            seen => seen,
+        }
     }
 
     /// Retires the key's living record, if it has one.
