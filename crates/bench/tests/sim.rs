@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 
 use insta::assert_snapshot;
 use spinpark_bench::report::Style;
-use spinpark_bench::report::sim::{html, json, list, machine, run, sweep, tables};
-use spinpark_bench::simulate::limit::Limit;
+use spinpark_bench::report::sim::{answer, html, json, list, machine, run, sweep, tables};
+use spinpark_bench::simulate::limit::{Causes, Limit, Mostly};
 use spinpark_bench::simulate::summary::{Fairness, Shares, Spread, Summary};
 use spinpark_bench::simulate::sweep::{Cell, Ranked};
+use spinpark_bench::simulate::weak::Weak;
 use spinpark_sim::Counts;
 use spinpark_sim::documents::{Bins, Bound, Figure, Table, Unit};
 use spinpark_sim::machine::{Machine, machines};
-use spinpark_sim::workload::{Histogram, InTime, Place};
+use spinpark_sim::workload::{Gap, Histogram, InTime, Place};
 
 fn histogram(values: &[(u64, u64)]) -> Histogram {
     let mut histogram = Histogram::default();
@@ -63,6 +64,9 @@ fn summary(lock: &str, threads: u32, throughput: [f64; 3]) -> Summary {
                 at_once: 0,
                 wait_ns: 2.0e9,
                 hold_ns: 5.355e7,
+                held_ns: 5.355e7,
+                off_cpu_ns: 1e5,
+                gap: Gap { asleep_ns: 1e6, lines_ns: 3e6, pause_ns: 4e5, steps_ns: 2e5, ..Gap::default() },
             },
         }],
         counts: counts(),
@@ -254,19 +258,48 @@ fn a_run() {
 #[test]
 fn every_limit_is_a_sentence() {
     let place = || String::from("lock");
+    let causes = Causes { wake_ups: 0.9, cpus: 0.04, lines: 0.03, pauses: 0.02, steps: 0.01 };
+    let hand_over = |mostly| Limit::HandOver {
+        place: place(),
+        held: 0.31,
+        contended: 0.98,
+        gap_ns: 120.0,
+        hold_ns: 53.0,
+        wanted: 0.65,
+        mostly,
+        causes,
+    };
+    let held = |readers, wanted| Limit::Held {
+        place: place(),
+        held: 0.62,
+        readers,
+        contended: 0.98,
+        wait_ns: 12_300.0,
+        wanted,
+        mostly: Mostly::WakeUps,
+        causes,
+    };
     let limits = [
         Limit::Failure { seed: 7, what: String::from("deadlock") },
         Limit::TooShort { for_ns: 1_000 },
-        Limit::Held { place: place(), held: 0.93, contended: 0.98, wait_ns: 12_300.0 },
-        Limit::HandOver { place: place(), held: 0.31, contended: 0.98, gap_ns: 120.0, hold_ns: 53.0 },
+        held(0.0, 0.02),
+        held(0.58, 0.02),
+        held(0.0, 0.38),
+        Limit::OffCpu { place: place(), held: 0.97, off_cpu: 0.62 },
+        hand_over(Mostly::WakeUps),
+        hand_over(Mostly::Cpus),
+        hand_over(Mostly::Lines),
+        hand_over(Mostly::Pauses),
+        hand_over(Mostly::Steps),
+        hand_over(Mostly::Several),
         Limit::Barging { place: place(), held: 0.148, at_once: 0.985, asleep: 0.967 },
-        Limit::Readers { place: String::from("lock (read)"), contended: 0.6, wait_ns: 1_200.0 },
+        Limit::Readers { place: String::from("lock (read)"), held: 0.71, contended: 0.6, wait_ns: 1_200.0 },
         Limit::Lines { place: place(), wait_ns: 900.0, moves: 3.17 },
         Limit::Cpus { busy: 0.99, runnable: 0.8, spinning: 0.03 },
         Limit::Work { working: 0.97 },
         Limit::Sleep { asleep: 0.7 },
     ];
-    assert_snapshot!(limits.map(|limit| run::sentence(&limit)).join("\n"));
+    assert_snapshot!(limits.map(|limit| answer::sentence(&limit)).join("\n"));
 }
 
 /// The manual explains each of the sentences.
@@ -277,6 +310,12 @@ fn every_limit_is_in_the_manual() {
         "| the run failed |",
         "| too short |",
         "| the sections under `lock` limit |",
+        "| owners without a CPU limit |",
+        "| wake-ups limit |",
+        "| waiting for CPUs limits |",
+        "| the lock's cache lines limit |",
+        "| pauses between two looks limit |",
+        "| the lock's own steps limit |",
         "| the way from one owner to the next limits |",
         "| the few threads that are awake limit |",
         "| waiting for writers limits |",
@@ -287,6 +326,16 @@ fn every_limit_is_in_the_manual() {
     ] {
         assert!(manual.contains(words), "{words}");
     }
+}
+
+#[test]
+fn every_weakness_is_a_sentence() {
+    let weak = [
+        Weak::FewOperations { operations: 37.0, try_for_ns: 100_000_000 },
+        Weak::FewOfEachThread { operations: 3.2, try_for_ns: 200_000_000 },
+        Weak::WaitedAllAlong { try_for_ns: 1_000_000_000 },
+    ];
+    assert_snapshot!(weak.map(|weak| answer::weak(&weak)).join("\n"));
 }
 
 #[test]

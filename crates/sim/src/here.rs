@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use crate::engine::recent::Delay;
 use crate::engine::run::{is_inside, is_stopped, suspend, world};
 use crate::engine::thread::{State, ThreadId};
 use crate::engine::time::{PS_PER_NS, Ps, ps};
@@ -48,12 +49,20 @@ pub(crate) fn access(address: usize, access: Access) {
     let asked = world(|world| world.now);
     let mut has_waited = false;
     while world(|world| world.reach(address, access)) == Reach::Later {
+        if !has_waited {
+            world(|world| {
+                let (running, now) = (world.running, world.now);
+                world.threads[running].recent.begin(Delay::Line, now);
+            });
+        }
         has_waited = true;
         suspend();
     }
     world(|world| {
         if has_waited {
             world.runs_ahead(world.now - asked);
+            let (running, now) = (world.running, world.now);
+            world.threads[running].recent.end(now);
         }
         if has_waited || access == Access::Update {
             world.has_come();
@@ -186,6 +195,22 @@ pub fn now() -> f64 {
 pub fn is_over() -> bool {
     let is_late = || world(|world| world.now + world.threads[world.running].debt >= world.end);
     is_inside() && (is_late() || is_stopped())
+}
+
+/// What kept a thread from its program between `from_ns` and `to_ns` (as [`now`] says), as far as it is remembered.
+pub(crate) fn kept_by(thread: ThreadId, from_ns: f64, to_ns: f64, mut each: impl FnMut(Delay, f64)) {
+    if is_inside() {
+        world(|world| {
+            let kept = world.threads[thread].recent.between(ps(from_ns), ps(to_ns));
+            kept.for_each(|(delay, part)| each(delay, part as f64 / PS_PER_NS as f64));
+        });
+    }
+}
+
+/// For how long the running thread has waited for CPUs, in the run's time, ns.
+pub(crate) fn queued_ns() -> f64 {
+    let queued = || world(|world| world.threads[world.running].times.runnable as f64 / PS_PER_NS as f64);
+    if is_inside() { queued() } else { 0.0 }
 }
 
 /// When the run's time is over, ns.

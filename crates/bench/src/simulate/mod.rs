@@ -5,6 +5,7 @@
 //! | what do several seeds of one setting say together? | [`summary`] |
 //! | what limits that run? | [`limit`] |
 //! | which lock is below the best by more than chance? | [`sweep`] |
+//! | what makes its figures weak? | [`weak`] |
 //! | how long will the rest take? | [`estimate`] |
 //! | how is it said? | [`report::sim`](crate::report::sim) |
 
@@ -12,6 +13,7 @@ pub mod estimate;
 pub mod limit;
 pub mod summary;
 pub mod sweep;
+pub mod weak;
 
 /// Exported, so that who uses this needs no version of its own.
 pub use spinpark_sim as sim;

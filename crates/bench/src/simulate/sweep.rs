@@ -5,6 +5,7 @@ use spinpark_sim::machine::Machine;
 use spinpark_sim::workload::{Report, Setting};
 
 use super::summary::Summary;
+use super::weak::waited_all_along;
 
 /// What is varied.
 #[derive(Clone, Debug)]
@@ -77,13 +78,7 @@ impl Ranked {
     pub fn is_unfair(&self) -> bool {
         /// Jain's index of threads of which a fifth does nothing, if the others do the same.
         const FAIR: f64 = 0.8;
-        self.summary.fairness.jain < FAIR || self.waited_all_along()
-    }
-
-    /// A wait was as long as the run, or longer: how long it would have been cannot be said.
-    #[must_use]
-    pub fn waited_all_along(&self) -> bool {
-        self.summary.longest_wait_ns() >= self.summary.for_ns as f64
+        self.summary.fairness.jain < FAIR || waited_all_along(&self.summary)
     }
 }
 

@@ -4,6 +4,7 @@ mod ahead;
 mod costs;
 pub(crate) mod event;
 mod places;
+pub(crate) mod recent;
 pub(crate) mod run;
 pub(crate) mod thread;
 pub(crate) mod time;

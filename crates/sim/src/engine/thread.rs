@@ -5,6 +5,7 @@ use std::ops::{Index, IndexMut};
 use spinpark_platform::Wait;
 
 use super::ahead::Ahead;
+use super::recent::Recent;
 use super::time::Ps;
 use crate::kernel::CpuId;
 use crate::memory::{LineId, Watch};
@@ -78,6 +79,8 @@ pub(crate) struct Thread {
     /// Since when it is in its state, or was last accounted for.
     pub(crate) since: Ps,
     pub(crate) times: Times,
+    /// What kept it of late.
+    pub(crate) recent: Recent,
     /// How much CPU time it has used, also after the run's time.
     pub(crate) used: Ps,
     /// In how many sections that are not preempted it is.
@@ -126,6 +129,7 @@ impl Thread {
             on_since: now,
             since: now,
             times: Times::default(),
+            recent: Recent::default(),
             used: 0,
             unpreemptible: 0,
             to_leave: false,

@@ -5,6 +5,7 @@
 //! preempts the thread there if it is far enough behind it.
 
 use crate::engine::event::What;
+use crate::engine::recent::Delay;
 use crate::engine::thread::{State, ThreadId};
 use crate::engine::time::Ps;
 use crate::engine::world::World;
@@ -127,6 +128,11 @@ impl World {
         let now = self.now;
         let ahead = self.in_time(now, self.threads[thread].since);
         let left = &mut self.threads[thread];
+        match state {
+            State::Asleep => left.recent.begin(Delay::Asleep, now),
+            State::Runnable => left.recent.begin(Delay::Queued, now),
+            _ => {}
+        }
         left.state = state;
         left.times.runnable -= ahead; // the CPU was not out of idle yet
         left.since = now;
@@ -176,6 +182,7 @@ impl World {
         woken.cpu = cpu;
         let left = std::mem::take(&mut woken.left);
         woken.ahead.start_over(on_since + delay + moved);
+        woken.recent.end(on_since + delay + moved);
         self.resume_at(thread, on_since + delay + moved + left, State::Executing);
         self.counts.migrations += u64::from(moved > 0);
         self.plan_tick(cpu);
@@ -274,10 +281,12 @@ impl World {
             let idle = now.saturating_sub(self.cpu(target).idle_since);
             let exit = if idle >= costs.deep_after { costs.deep_exit } else { costs.idle_exit };
             let is_here = waker == Some(target);
+            self.threads[thread].recent.begin(Delay::Waking, now);
             self.dispatch(thread, target, if is_here { 0 } else { exit }, costs.switch + late);
             return self.spread_call(costs.wake + if is_here { 0 } else { costs.kick });
         }
         self.threads[thread].left = late;
+        self.threads[thread].recent.begin(Delay::Queued, now);
         self.enqueue(thread, target);
         self.plan_slice(target);
         self.plan_balance();

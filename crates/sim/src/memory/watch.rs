@@ -6,6 +6,7 @@
 //! waited; so a wait of any length costs few events.
 
 use super::{Access, Core, LineId};
+use crate::engine::recent::Delay;
 use crate::engine::thread::{State, ThreadId};
 use crate::engine::time::Ps;
 use crate::engine::world::World;
@@ -66,7 +67,9 @@ impl World {
     pub(crate) fn rouse(&mut self, thread: ThreadId) {
         if self.threads[thread].state == State::Watching {
             let phase = self.rng.u64(0..=self.costs.pause);
-            self.threads[thread].watch.quiet = 0;
+            let (now, roused) = (self.now, &mut self.threads[thread]);
+            roused.watch.quiet = 0;
+            roused.recent.begin(Delay::Pause, now);
             self.resume_at(thread, self.now + phase, State::Watching);
         }
     }
@@ -79,10 +82,13 @@ impl World {
         let polled = std::mem::take(&mut watch.polled);
         let is_new = |(id, version): &(LineId, u32)| self.memory.lines[id.0 as usize].version != *version;
         if polled.iter().flatten().any(is_new) {
-            self.threads[thread].watch.quiet = 0;
-            self.threads[thread].debt += self.costs.pause;
+            let (pause, poller) = (self.costs.pause, &mut self.threads[thread]);
+            poller.watch.quiet = 0;
+            poller.debt += pause;
+            poller.recent.add(Delay::Pause, now, now + pause);
             return false;
         }
+        let looks = polled.iter().any(Option::is_some);
         for (id, _) in polled.into_iter().flatten() {
             let watch = &mut self.threads[thread].watch;
             if !watch.registered.contains(&id) {
@@ -90,9 +96,10 @@ impl World {
                 self.memory.get(id).watchers.push(thread);
             }
         }
-        let watch = &mut self.threads[thread].watch;
-        watch.since = Some(now);
-        let wait = (watch.quiet / 8).max(self.costs.pause);
+        let poller = &mut self.threads[thread];
+        poller.watch.since = Some(now);
+        poller.recent.begin(if looks { Delay::Unchanged } else { Delay::Pause }, now);
+        let wait = (poller.watch.quiet / 8).max(self.costs.pause);
         self.fall_behind();
         self.resume_at(thread, now + wait, State::Watching);
         true
@@ -121,6 +128,7 @@ impl World {
         self.plan_tick(cpu);
         let since = self.threads[self.running].watch.since;
         let last_in_time = since.map_or(0, |since| self.in_time(since, self.now));
+        self.threads[self.running].recent.end(now);
         let watch = &mut self.threads[self.running].watch;
         let in_time = std::mem::take(&mut watch.before_in_time) + last_in_time;
         let waited = if is_by_rank {
@@ -128,7 +136,8 @@ impl World {
             (watch.since, watch.before) = (None, 0);
             (watch.quiet / 8).max(pause)
         } else {
-            let last = watch.since.take().map_or(0, |since| now.saturating_sub(since));
+            let last = since.map_or(0, |since| now.saturating_sub(since));
+            watch.since = None;
             std::mem::take(&mut watch.before) + last
         };
         watch.quiet += waited;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::gap::{Gap, Since};
 use super::histogram::Histogram;
 use crate::failure::Failure;
 use crate::here;
@@ -28,6 +29,12 @@ pub struct InTime {
     pub wait_ns: f64,
     /// Holding, ns.
     pub hold_ns: f64,
+    /// It was held so by anybody, ns: what readers hold together counts once, and waits in a condition variable not at all.
+    pub held_ns: f64,
+    /// Of that, its owner could go on, and had no CPU, ns. Of readers this is not known.
+    pub off_cpu_ns: f64,
+    /// It was free although it was wanted, until it was acquired so.
+    pub gap: Gap,
 }
 
 impl InTime {
@@ -37,6 +44,9 @@ impl InTime {
         self.at_once += other.at_once;
         self.wait_ns += other.wait_ns;
         self.hold_ns += other.hold_ns;
+        self.held_ns += other.held_ns;
+        self.off_cpu_ns += other.off_cpu_ns;
+        self.gap.add(&other.gap);
     }
 
     /// Which part of the contended acquisitions have not waited.
@@ -112,6 +122,7 @@ struct State {
     readers: u32,
     /// Who asks for it, exclusively and shared.
     waiting: [u32; 2],
+    since: Since,
 }
 
 /// Watches one lock.
@@ -134,6 +145,20 @@ struct Asked {
 impl State {
     fn acquisitions(&self) -> u64 {
         self.places.iter().map(|place| place.acquisitions).sum()
+    }
+
+    fn is_free(&self) -> bool {
+        self.writer.is_none() && self.readers == 0
+    }
+
+    /// Nobody has it any more.
+    fn freed(&mut self, now: f64, hold: Hold) {
+        let in_time = &mut self.places[hold as usize].in_time;
+        let (held, off_cpu) = self.since.freed(now);
+        in_time.held_ns += held;
+        if hold == Hold::Exclusive {
+            in_time.off_cpu_ns += off_cpu;
+        }
     }
 }
 
@@ -159,6 +184,7 @@ impl Meter {
         // Readers are not in each other's way.
         let [writers, readers] = state.waiting;
         let contended = is_held || writers > 0 || (hold == Hold::Exclusive && readers > 0);
+        state.since.wanted(here::now());
         state.waiting[hold as usize] += 1;
         Asked { at: here::now(), contended, acquisitions: state.acquisitions() }
     }
@@ -169,9 +195,11 @@ impl Meter {
         if asked.contended {
             here::mark(&self.waits[hold as usize], asked.at);
         }
+        let was_free = self.state.borrow().is_free();
         self.enter(hold);
         let mut state = self.state.borrow_mut();
         state.waiting[hold as usize] -= 1;
+        let gap = state.since.taken(asked.at, now, was_free);
         let passed = state.acquisitions() - asked.acquisitions;
         let place = &mut state.places[hold as usize];
         let waited = now - asked.at;
@@ -186,6 +214,7 @@ impl Meter {
         let end = here::end_ns();
         let in_time = &mut place.in_time;
         in_time.wait_ns += (now.min(end) - asked.at).max(0.0);
+        in_time.gap.add(&gap);
         if now < end {
             in_time.acquisitions += 1;
             in_time.contended += u64::from(asked.contended);
@@ -210,6 +239,17 @@ impl Meter {
         }
     }
 
+    /// The calling thread gives up the lock, for as long as it waits for something else.
+    fn gives_up(&self) {
+        let mut state = self.state.borrow_mut();
+        state.writer = None;
+        state.freed(here::now(), Hold::Exclusive);
+    }
+
+    fn takes_back(&self) {
+        self.state.borrow_mut().since.taken_back(here::now());
+    }
+
     fn leave(&self, since: f64, hold: Hold) {
         let now = here::now();
         let held = now - since;
@@ -218,6 +258,9 @@ impl Meter {
         match hold {
             Hold::Exclusive => state.writer = None,
             Hold::Shared => state.readers -= 1,
+        }
+        if state.is_free() {
+            state.freed(now, hold);
         }
         let place = &mut state.places[hold as usize];
         place.hold_ns += held;
@@ -327,9 +370,10 @@ impl Condvar {
 
     /// As [`Condvar::wait`], on one of the mutex' two condition variables: 0, which is the other calls', or 1.
     pub fn wait_for(&self, which: usize) {
-        self.meter.state.borrow_mut().writer = None;
+        self.meter.gives_up();
         self.pair.wait(which);
         self.meter.enter(Hold::Exclusive);
+        self.meter.takes_back();
     }
 
     /// As [`Condvar::signal`], of one of the two.

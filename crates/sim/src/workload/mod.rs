@@ -1,6 +1,7 @@
 //! Workloads: what simulated threads do with a lock. Those that `spinpark bench` has too have the same names here.
 
 mod condvar;
+mod gap;
 mod histogram;
 mod kernel;
 mod meter;
@@ -13,6 +14,7 @@ use std::sync::LazyLock;
 
 use crate::locks;
 use crate::machine::Machine;
+pub use gap::Gap;
 pub use histogram::Histogram;
 pub use meter::{Condvar, InTime, Mutex, Place, RwLock};
 pub use plan::{KernelTuning, Mode, Plan, Worker};

@@ -7,6 +7,7 @@ use spinpark_sim::workload::Report;
 use crate::simulate::limit::Limit;
 use crate::simulate::summary::Summary;
 use crate::simulate::sweep::Cell;
+use crate::simulate::weak::Weak;
 
 /// The version of the documents' structure. It grows when a field changes its meaning or goes.
 pub const SCHEMA: u32 = 2;
@@ -20,6 +21,7 @@ pub struct Run<'a> {
     command: &'a str,
     limit: Limit,
     sentence: String,
+    weak: Vec<Weak>,
     summary: &'a Summary,
     runs: &'a [Report],
 }
@@ -29,8 +31,19 @@ impl<'a> Run<'a> {
     #[must_use]
     pub fn new(end: &'a str, command: &'a str, summary: &'a Summary, runs: &'a [Report]) -> Self {
         let limit = Limit::of(summary);
-        let sentence = super::run::sentence(&limit);
-        Self { format: "spinpark sim run", schema: SCHEMA, end, command, limit, sentence, summary, runs }
+        let sentence = super::answer::sentence(&limit);
+        let weak = Weak::of(summary);
+        Self {
+            format: "spinpark sim run",
+            schema: SCHEMA,
+            end,
+            command,
+            limit,
+            sentence,
+            weak,
+            summary,
+            runs,
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the simulator found: a run, a sweep, the documents' tables, what there is to choose from.
 
+pub mod answer;
 pub mod html;
 pub mod json;
 pub mod list;
@@ -37,6 +38,14 @@ fn bar_room<'a>(style: Style, header: &[&str], rows: impl Iterator<Item = &'a [S
 /// A time in nanoseconds.
 fn ns(value: f64) -> String {
     units::seconds(value * 1e-9)
+}
+
+/// A time as `--for` takes it: `20ms`.
+fn for_option(ns: u64) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
+    let unit = units.into_iter().find(|(unit, _)| ns >= *unit && ns.is_multiple_of(*unit));
+    let (unit, name) = unit.unwrap_or((1, "ns"));
+    format!("{}{name}", ns / unit)
 }
 
 /// A part as `12.3 %`.

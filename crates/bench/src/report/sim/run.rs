@@ -5,81 +5,28 @@ use std::fmt::Write;
 use spinpark_platform::Event;
 use spinpark_sim::workload::{Histogram, Place};
 
-use super::{BAR, bar_room, ns, rate, share};
+use super::{BAR, answer, bar_room, ns, rate, share};
 use crate::report::{Style, fits, table, text};
-use crate::simulate::limit::Limit;
+use crate::simulate::limit::{Causes, Limit, Lock};
 use crate::simulate::summary::Summary;
+use crate::simulate::weak::Weak;
 use crate::units::number;
 
 /// Everything about it.
 #[must_use]
 pub fn render(summary: &Summary, style: Style) -> String {
-    let mut out = style.wrap(&sentence(&Limit::of(summary)), 0) + "\n\n";
+    let mut out = style.wrap(&answer::sentence(&Limit::of(summary)), 0) + "\n\n";
+    for weak in Weak::of(summary) {
+        out += &(style.wrap(&answer::weak(&weak), 2) + "\n\n");
+    }
     out += &figures(summary, style);
     out += &places(summary, style);
+    out += &locks(summary, style);
     out += &outcomes(summary, style);
     for place in &summary.places {
         out += &histogram(place, summary.ghz, style);
     }
     out
-}
-
-/// What limits, in a sentence.
-#[must_use]
-pub fn sentence(limit: &Limit) -> String {
-    match limit {
-        Limit::Failure { seed, what } => format!("The run with seed {seed} failed: {what}."),
-        Limit::TooShort { for_ns } => format!(
-            "Too short: no operation ended within {}. A longer --for says what limits.",
-            ns(*for_ns as f64)
-        ),
-        Limit::Held { place, held, contended, wait_ns } => format!(
-            "The sections under `{place}` limit: it is held for {} of the time; {} of the acquisitions find it taken or \
-             wanted, and one takes {} on the average.",
-            share(*held),
-            share(*contended),
-            ns(*wait_ns)
-        ),
-        Limit::HandOver { place, held, contended, gap_ns, hold_ns } => format!(
-            "The way of `{place}` from one owner to the next limits: {} of the acquisitions find it taken or wanted, yet \
-             it is held for {} of the time only; a hold takes {}, and {} pass between two.",
-            share(*contended),
-            share(*held),
-            ns(*hold_ns),
-            ns(*gap_ns)
-        ),
-        Limit::Barging { place, held, at_once, asleep } => format!(
-            "The few threads that are awake limit: of the acquisitions of `{place}` that find others waiting, {} take it at \
-             once, and threads sleep for {} of their time; it is held for {} of the time.",
-            share(*at_once),
-            share(*asleep),
-            share(*held)
-        ),
-        Limit::Readers { place, contended, wait_ns } => format!(
-            "Waiting for writers limits: {} of the acquisitions of `{place}` find a writer, and one takes {} on the average.",
-            share(*contended),
-            ns(*wait_ns)
-        ),
-        Limit::Lines { place, wait_ns, moves } => format!(
-            "Cache lines limit: `{place}` is seldom taken, but an acquisition takes {}, as {} lines move from core to core \
-             for each.",
-            ns(*wait_ns),
-            number(*moves)
-        ),
-        Limit::Cpus { busy, runnable, spinning } => format!(
-            "The CPUs limit: they are busy for {} of the time; threads wait for one for {} of theirs, and poll for {}.",
-            share(*busy),
-            share(*runnable),
-            share(*spinning)
-        ),
-        Limit::Work { working } => {
-            format!("Nothing limits but the work: threads do it for {} of their time.", share(*working))
-        }
-        Limit::Sleep { asleep } => format!(
-            "No lock limits: threads sleep for {} of their time, for other reasons than a lock.",
-            share(*asleep)
-        ),
-    }
 }
 
 /// `4.12 M operations/s ±1.2 % (4.08 M … 4.16 M)`.
@@ -202,6 +149,32 @@ fn columns(rows: &[[String; 9]], which: std::ops::Range<usize>, style: Style) ->
         all.add_row(which().map(|column| &row[column]));
     }
     all
+}
+
+/// What is said of a lock's time.
+const TIMES: [&str; 8] =
+    ["lock", "held", "free, wanted", "of that: wake-ups", "CPUs", "lines", "pauses", "steps"];
+
+/// Where the time of each lock went, of those that were wanted.
+fn locks(summary: &Summary, style: Style) -> String {
+    let rows: Vec<_> =
+        Lock::all(summary).iter().filter(|lock| lock.held() + lock.wanted > 0.0).map(times).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut all = table(style, &TIMES);
+    for row in rows {
+        all.add_row(row);
+    }
+    let explanation = "free, wanted: nobody has it, and somebody waits. Of that, what its next owner is kept by: it sleeps or is being \
+                       woken; others have its CPU; cache lines are on their way; it does not look (PAUSE, back-off); its own steps.";
+    format!("{}{}\n\n", text(&all), style.wrap(explanation, 2))
+}
+
+fn times(lock: &Lock) -> [String; 8] {
+    let Causes { wake_ups, cpus, lines, pauses, steps } = lock.causes;
+    let [wake_ups, cpus, lines, pauses, steps] = [wake_ups, cpus, lines, pauses, steps].map(share);
+    [lock.name.clone(), share(lock.held()), share(lock.wanted), wake_ups, cpus, lines, pauses, steps]
 }
 
 /// What becomes of acquisitions that find the lock taken, in the words of tables.

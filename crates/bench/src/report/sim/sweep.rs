@@ -2,10 +2,13 @@
 
 use std::fmt::Write;
 
-use super::{ns, rate, share};
+use super::{for_option, ns, rate, share};
 use crate::report::plot::{Chart, Line, Undrawable};
 use crate::report::{Style, table, text};
+use crate::simulate::summary::Summary;
 use crate::simulate::sweep::{Cell, Ranked};
+use crate::simulate::weak::Weak;
+use crate::units::number;
 
 /// What stands beside a lock that is below the best by more than chance.
 const BELOW: &str = "▼";
@@ -167,17 +170,59 @@ pub fn legend(cells: &[Cell]) -> Vec<String> {
         let unfair = "! unfair: Jain's index of the threads' operations is below 0.8, or a wait was as long as the run.";
         out.push(unfair.to_owned());
     }
-    if let Some(lock) = locks().find(|lock| lock.waited_all_along()) {
-        let longer = ns(lock.summary.for_ns as f64 * 10.0);
-        out.push(format!(
-            "Someone waited as long as the run: too short to judge fairness there. Try --for {}.",
-            longer.replace(' ', "").replace('µ', "u")
-        ));
-    }
+    out.extend(weak(cells));
     if cells.iter().any(|cell| cell.threads > cell.cpus) {
         out.push(String::from("* more threads than CPUs."));
     }
     out
+}
+
+/// What makes some of them weak: a sentence for each kind.
+fn weak(cells: &[Cell]) -> Vec<String> {
+    let summaries = || cells.iter().flat_map(|cell| &cell.locks).map(|lock| &lock.summary);
+    let count = summaries().count();
+    let all =
+        || summaries().flat_map(|summary| Weak::of(summary).into_iter().map(move |weak| (summary, weak)));
+    let few = |(summary, weak)| match weak {
+        Weak::FewOperations { operations, try_for_ns } => Some((summary, operations, try_for_ns)),
+        _ => None,
+    };
+    let each = |(summary, weak)| match weak {
+        Weak::FewOfEachThread { operations, try_for_ns } => Some((summary, operations, try_for_ns)),
+        _ => None,
+    };
+    let waited = |(_, weak)| match weak {
+        Weak::WaitedAllAlong { try_for_ns } => Some(try_for_ns),
+        _ => None,
+    };
+    let few: Vec<(&Summary, f64, u64)> = all().filter_map(few).collect();
+    let each: Vec<(&Summary, f64, u64)> = all().filter_map(each).collect();
+    let fewest = |of: &[(&Summary, f64, u64)], begin: &str, end: &str| {
+        let (summary, operations, _) = of.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+        let longest = of.iter().map(|(_, _, try_for_ns)| *try_for_ns).max()?;
+        let at = format!("{} in {} at {}", summary.lock, summary.workload, summary.threads);
+        Some(format!(
+            "{begin} in {} of {count} cells ({at}: {}): {end} Try --for {}.",
+            of.len(),
+            number(*operations),
+            for_option(longest)
+        ))
+    };
+    let longest = all().filter_map(waited).max();
+    let all_along = longest.map(|try_for_ns| {
+        format!(
+            "Someone waited as long as the run: too short to judge fairness there. Try --for {}.",
+            for_option(try_for_ns)
+        )
+    });
+    [
+        fewest(&few, "Fewer than 100 operations in a run", "rough figures."),
+        fewest(&each, "Fewer than 10 operations of a thread", "fairness and longest waits are chance there."),
+        all_along,
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// In several parts, if it is too wide.

@@ -1,11 +1,15 @@
 //! What limits a run: the answer that stands above all figures.
 //!
-//! It is found from where the threads' time went. A lock limits if a good part of their time is waiting for it. If it
-//! is held nearly all of that time, the sections themselves are the limit; if not, the way from one owner to the next is.
+//! It is found from where the threads' time went. A lock limits if a good part of their time is waiting for it. Which part of it
+//! does is found from where the lock's own time went: if somebody has it for longer than it is free although somebody wants it, the
+//! sections themselves are the limit, or who must wait for a CPU inside; if not, what its next owner is kept by is.
+
+mod lock;
 
 use serde::Serialize;
 use spinpark_sim::workload::Place;
 
+pub use self::lock::{Causes, Lock, Mostly};
 use super::summary::Summary;
 
 /// Who waits for less than this part of its time is not limited by locks.
@@ -14,6 +18,8 @@ const WAITS: f64 = 0.15;
 const CONTENDED: f64 = 0.1;
 /// A lock that is held for this part of the time has hardly anything to gain.
 const HELD: f64 = 0.75;
+/// Owners that wait for a CPU for this part of the time of their holds are what limits.
+const OFF_CPU: f64 = 0.5;
 /// If so many acquisitions do not wait though others do, those who are awake keep the lock to themselves.
 const BARGING: f64 = 0.8;
 /// Those who are awake keep a lock to themselves only if others sleep for this part of the time.
@@ -43,10 +49,27 @@ pub enum Limit {
         place: String,
         /// For which part of the time it was held.
         held: f64,
+        /// For which part of it by readers.
+        readers: f64,
         /// Which part of the acquisitions found it taken, or others waiting for it.
         contended: f64,
         /// Mean wait, ns.
         wait_ns: f64,
+        /// For which part of the time it was free, and wanted.
+        wanted: f64,
+        /// What its next owner was kept by then, for most of it.
+        mostly: Mostly,
+        /// All that it was kept by.
+        causes: Causes,
+    },
+    /// Owners of a lock that could go on, and have no CPU.
+    OffCpu {
+        /// Which place.
+        place: String,
+        /// For which part of the time it was held.
+        held: f64,
+        /// Which part of that its owner waited for a CPU.
+        off_cpu: f64,
     },
     /// A lock, by the way from one owner to the next.
     HandOver {
@@ -60,6 +83,12 @@ pub enum Limit {
         gap_ns: f64,
         /// Mean hold, ns.
         hold_ns: f64,
+        /// For which part of the time it was free, and wanted.
+        wanted: f64,
+        /// What its next owner was kept by then, for most of it.
+        mostly: Mostly,
+        /// All that it was kept by.
+        causes: Causes,
     },
     /// Nothing but the few threads that are awake: they come back for a lock before the others have woken up.
     Barging {
@@ -76,6 +105,8 @@ pub enum Limit {
     Readers {
         /// Which place.
         place: String,
+        /// For which part of the time writers held it.
+        held: f64,
         /// Which part of the acquisitions found it taken, or others waiting for it.
         contended: f64,
         /// Mean wait, ns.
@@ -124,14 +155,18 @@ impl Limit {
         let threads_ns = summary.measured_ns as f64 * f64::from(summary.threads);
         let waits = |place: &Place| place.in_time.wait_ns / threads_ns.max(1.0);
         let worst = summary.places.iter().max_by(|a, b| a.in_time.wait_ns.total_cmp(&b.in_time.wait_ns));
+        let time = &summary.time;
+        let has_no_cpus = summary.utilisation >= BUSY && time.runnable >= CONTENDED;
         if let Some(place) = worst.filter(|place| waits(place) >= WAITS) {
             let limit = of_place(summary, place);
-            if let Some(limit) = limit {
+            // The next owner is kept by nothing but a lack of CPUs, of which the others have enough to do: no lock limits.
+            let is_of_cpus =
+                matches!(limit, Some(Self::HandOver { mostly: Mostly::Cpus, .. })) && has_no_cpus;
+            if let Some(limit) = limit.filter(|_| !is_of_cpus) {
                 return limit;
             }
         }
-        let time = &summary.time;
-        if summary.utilisation >= BUSY && time.runnable >= CONTENDED {
+        if has_no_cpus {
             let (runnable, spinning) = (time.runnable, time.spinning);
             return Self::Cpus { busy: summary.utilisation, runnable, spinning };
         }
@@ -152,13 +187,21 @@ fn of_place(summary: &Summary, place: &Place) -> Option<Limit> {
     let wait_ns = place.wait_ns / acquisitions;
     let name = place.name.clone();
     if contended < CONTENDED {
+        // Few have to wait, but for long.
+        if let Some(limit) = of_preempted(&Lock::of(summary, place)) {
+            return Some(limit);
+        }
         let moves = summary.per_acquisition(summary.counts.moves());
         return (moves >= 0.5).then_some(Limit::Lines { place: name, wait_ns, moves });
     }
-    if name.ends_with("(read)") {
-        return Some(Limit::Readers { place: name, contended, wait_ns });
-    }
     Some(of_owners(summary, place))
+}
+
+/// A lock whose owners wait for a CPU most of the time that they have it.
+fn of_preempted(lock: &Lock) -> Option<Limit> {
+    let held = lock.held();
+    let limits = held >= lock.wanted && held > 0.0 && lock.off_cpu >= OFF_CPU * held;
+    limits.then(|| Limit::OffCpu { place: lock.name.clone(), held, off_cpu: lock.off_cpu / held })
 }
 
 /// A lock that limits, by what its owners do or by what passes between two.
@@ -166,99 +209,27 @@ fn of_owners(summary: &Summary, place: &Place) -> Limit {
     let acquisitions = place.acquisitions.max(1) as f64;
     let contended = place.contended as f64 / acquisitions;
     let wait_ns = place.wait_ns / acquisitions;
-    let name = place.name.clone();
-    // Of each of the locks of that name.
-    let all_ns = summary.measured_ns as f64 * place.locks.max(1) as f64;
-    let held = place.in_time.hold_ns / all_ns.max(1.0);
+    let lock = Lock::of(summary, place);
+    let (name, held) = (lock.name.clone(), lock.held());
     let at_once = place.in_time.part_at_once();
     let asleep = summary.time.asleep;
     if held < HELD && at_once >= BARGING && asleep >= OTHERS_SLEEP {
-        Limit::Barging { place: name, held, at_once, asleep }
-    } else if held >= HELD {
-        Limit::Held { place: name, held, contended, wait_ns }
-    } else {
-        let hold_ns = place.hold_ns / acquisitions;
-        let gap_ns = (all_ns - place.in_time.hold_ns).max(0.0) / place.in_time.acquisitions.max(1) as f64;
-        Limit::HandOver { place: name, held, contended, gap_ns, hold_ns }
+        return Limit::Barging { place: name, held, at_once, asleep };
     }
+    if let Some(limit) = of_preempted(&lock) {
+        return limit;
+    }
+    let (wanted, mostly, causes) = (lock.wanted, lock.causes.mostly(), lock.causes);
+    if held < wanted {
+        let hold_ns = place.hold_ns / acquisitions;
+        let gap_ns = lock.between_ns();
+        return Limit::HandOver { place: name, held, contended, gap_ns, hold_ns, wanted, mostly, causes };
+    }
+    if lock::is_shared(place) && lock.writers >= lock.readers {
+        return Limit::Readers { place: place.name.clone(), held: lock.writers, contended, wait_ns };
+    }
+    Limit::Held { place: name, held, readers: lock.readers, contended, wait_ns, wanted, mostly, causes }
 }
 
 #[cfg(test)]
-mod tests {
-    use spinpark_sim::machine::Machine;
-    use spinpark_sim::workload::Setting;
-
-    use super::*;
-
-    fn limit(machine: Machine, lock: &str, workload: &str, threads: u32) -> Limit {
-        let mut setting = Setting::new(machine.clone(), lock, workload, threads);
-        setting.for_ns = 3_000_000;
-        let report = setting.run().unwrap();
-        Limit::of(&Summary::of(&machine, &[report]).unwrap())
-    }
-
-    #[test]
-    fn limits_of_plain_cases() {
-        let of = |cpus, lock, workload, threads| limit(Machine::plain(cpus), lock, workload, threads);
-        let is = |limit: Limit, expected: &str| {
-            let json = serde_json::to_value(&limit).unwrap();
-            assert_eq!(json["limit"], expected, "{limit:?}");
-        };
-        is(of(4, "spinpark", "long", 1), "work");
-        is(of(4, "classic-mutex-fixed", "long", 4), "held");
-        is(of(8, "classic-mutex-2.6.34", "hot-lock", 8), "hand_over");
-        is(of(2, "classic-rwsem-full", "mixed-10", 16), "readers");
-        is(of(64, "classic-rwsem-3.12", "readers", 64), "lines");
-        is(of(1, "classic-mutex-nospin", "long", 8), "cpus");
-    }
-
-    /// At the end those who sleep are woken one by one, which takes as long as the run: that is no time in which the lock
-    /// could have been held.
-    #[test]
-    fn what_comes_after_the_run_is_in_no_share() {
-        let machine = Machine::choose("big-512:64").unwrap();
-        let limit = |for_ns| {
-            let mut setting = Setting::new(machine.clone(), "spinpark", "long", 64);
-            setting.for_ns = for_ns;
-            let report = setting.run().unwrap();
-            let outcome = &report.outcome;
-            assert!(outcome.measured_ns == for_ns && outcome.elapsed_ns > for_ns, "{}", outcome.elapsed_ns);
-            for times in &outcome.threads {
-                let all = times.on_cpu_ns + times.runnable_ns + times.asleep_ns;
-                assert!(times.spinning_ns <= times.on_cpu_ns && all <= for_ns, "{times:?}");
-            }
-            assert!(outcome.busy_ns.iter().all(|busy| *busy <= for_ns));
-            Limit::of(&Summary::of(&machine, &[report]).unwrap())
-        };
-        for for_ns in [5_000_000, 20_000_000] {
-            let Limit::Held { held, .. } = limit(for_ns) else { panic!("{:?}", limit(for_ns)) };
-            assert!((0.75..=1.0).contains(&held), "{held}");
-        }
-    }
-
-    /// Where there is nothing but a lock to sleep on, it is said; and nobody is awake alone if nobody sleeps.
-    #[test]
-    fn sleep_has_a_reason() {
-        let limit = |machine: &str, lock: &str, threads, for_ns| {
-            let machine = Machine::choose(machine).unwrap();
-            let mut setting = Setting::new(machine.clone(), lock, "hot-lock", threads);
-            setting.for_ns = for_ns;
-            Limit::of(&Summary::of(&machine, &[setting.run().unwrap()]).unwrap())
-        };
-        let many = limit("big-512", "spinpark", 2048, 300_000);
-        assert!(!matches!(many, Limit::Sleep { .. } | Limit::Work { .. }), "{many:?}");
-        let two = limit("this-2", "classic-mutex-2003", 2, 5_000_000);
-        assert!(!matches!(two, Limit::Barging { .. } | Limit::Sleep { .. }), "{two:?}");
-        assert_eq!(limit("this-2", "spinpark", 2, 1), Limit::TooShort { for_ns: 1 });
-    }
-
-    #[test]
-    fn a_failure_comes_first() {
-        let machine = Machine::plain(2);
-        let mut setting = Setting::new(machine.clone(), "spinpark", "saturated", 2);
-        setting.most_steps = 100;
-        let report = setting.run().unwrap();
-        let limit = Limit::of(&Summary::of(&machine, &[report]).unwrap());
-        assert!(matches!(limit, Limit::Failure { seed: 0, .. }), "{limit:?}");
-    }
-}
+mod tests;
