@@ -380,7 +380,7 @@ fn a_sweep_as_plots_and_html() {
     let options = roxmltree::ParsingOptions { allow_dtd: true, ..roxmltree::ParsingOptions::default() };
     let document = roxmltree::Document::parse_with_options(&page, options).unwrap();
     let count = |name: &str| document.descendants().filter(|node| node.has_tag_name(name)).count();
-    assert_eq!((count("svg"), count("table"), count("section")), (1, 6, 1));
+    assert_eq!((count("svg"), count("table"), count("section")), (1, 7, 1));
     assert!(page.contains("class=\"below\"") && page.contains("class=\"best\""), "{page}");
     assert!(!page.contains("http://") && !page.contains("<script"), "it needs nothing else");
 }

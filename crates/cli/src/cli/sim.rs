@@ -146,7 +146,7 @@ pub(crate) struct Sweep {
     #[arg(short, long, value_name = "N", default_value_t = 3, value_parser = repeats())]
     pub(crate) repeat: usize,
 
-    /// Waits, fairness, cache lines and CPUs besides throughput
+    /// What limits, waits, fairness, cache lines and CPUs besides throughput
     #[arg(long)]
     pub(crate) details: bool,
 

@@ -77,7 +77,9 @@ impl Setting {
     fn known_workload(&self) -> Result<&'static Workload, SettingError> {
         let unknown = || SettingError::UnknownWorkload {
             workload: self.workload.clone(),
-            hint: did_you_mean(&self.workload, workloads().iter().map(|workload| workload.name)),
+            hint: other_kind(&self.workload).unwrap_or_else(|| {
+                did_you_mean(&self.workload, workloads().iter().map(|workload| workload.name))
+            }),
         };
         workloads().iter().find(|workload| workload.name == self.workload).ok_or_else(unknown)
     }
@@ -85,7 +87,8 @@ impl Setting {
     fn plan(&self, workload: &Workload) -> Result<Plan<'_>, SettingError> {
         let names = || locks().iter().map(|lock| lock.name);
         if !names().any(|name| name == self.lock) {
-            let hint = elsewhere(&self.lock).map_or_else(|| did_you_mean(&self.lock, names()), str::to_owned);
+            let other = elsewhere(&self.lock).map(str::to_owned).or_else(|| other_kind(&self.lock));
+            let hint = other.unwrap_or_else(|| did_you_mean(&self.lock, names()));
             return Err(SettingError::UnknownLock { lock: self.lock.clone(), hint });
         }
         if self.threads == 0 {
@@ -125,6 +128,21 @@ impl Setting {
             outcome,
         })
     }
+}
+
+/// What to say to who gives the name of one thing for another.
+fn other_kind(name: &str) -> Option<String> {
+    let is_lock = || locks().iter().any(|lock| lock.name == name);
+    let is_workload = || workloads().iter().any(|workload| workload.name == name);
+    let option = if is_lock() {
+        "lock"
+    } else if is_workload() {
+        "workload"
+    } else {
+        Machine::choose(name).ok()?;
+        "machine"
+    };
+    Some(format!(": that is a {option}: --{option} {name}"))
 }
 
 /// What to say to who asks for a lock of other people, which the simulator cannot run.
@@ -252,5 +270,21 @@ impl Report {
     #[must_use]
     pub fn moves_per_acquisition(&self) -> f64 {
         self.outcome.counts.moves() as f64 / self.acquisitions().max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_other_things_are_told() {
+        let said = |lock: &str, workload: &str| {
+            Setting::new(Machine::plain(2), lock, workload, 2).check().unwrap_err().to_string()
+        };
+        assert!(said("plain-8", "long").contains("that is a machine: --machine plain-8"));
+        assert!(said("mixed-10", "long").contains("that is a workload: --workload mixed-10"));
+        assert!(said("spinpark", "classic-tas").contains("that is a lock: --lock classic-tas"));
+        assert!(said("sinpark", "long").contains("did you mean \"spinpark\"?"));
     }
 }

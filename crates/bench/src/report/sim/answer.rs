@@ -8,6 +8,31 @@ use crate::units::number;
 /// A part of the time from which on it is said what else there is besides the limit.
 const WORTH_SAYING: f64 = 0.1;
 
+/// What limits, in a word or two, for tables.
+#[must_use]
+pub fn words(limit: &Limit) -> &'static str {
+    match limit {
+        Limit::Failure { .. } => "failed",
+        Limit::TooShort { .. } => "too short",
+        Limit::Held { .. } => "sections",
+        Limit::OffCpu { .. } => "owners' CPUs",
+        Limit::HandOver { mostly, .. } => match mostly {
+            Mostly::WakeUps => "wake-ups",
+            Mostly::Cpus => "CPUs",
+            Mostly::Lines => "lines",
+            Mostly::Pauses => "pauses",
+            Mostly::Steps => "lock's steps",
+            Mostly::Several => "hand-over",
+        },
+        Limit::Barging { .. } => "few awake",
+        Limit::Readers { .. } => "writers",
+        Limit::Lines { .. } => "lines",
+        Limit::Cpus { .. } => "CPUs",
+        Limit::Work { .. } => "work",
+        Limit::Sleep { .. } => "sleep",
+    }
+}
+
 /// What limits, in a sentence.
 #[must_use]
 pub fn sentence(limit: &Limit) -> String {

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use super::{for_option, ns, rate, share};
+use super::{answer, for_option, ns, rate, share};
 use crate::report::plot::{Chart, Line, Undrawable};
 use crate::report::{Style, table, text};
+use crate::simulate::limit::Limit;
 use crate::simulate::summary::Summary;
 use crate::simulate::sweep::{Cell, Ranked};
 use crate::simulate::weak::Weak;
@@ -30,12 +31,14 @@ pub enum What {
     Moves,
     /// How busy CPUs are.
     Busy,
+    /// What limits, in a word or two.
+    Limit,
 }
 
 impl What {
     /// What `--details` shows besides throughput.
-    pub const DETAILS: [Self; 5] =
-        [Self::MeanWait, Self::LongestWait, Self::Fairness, Self::Moves, Self::Busy];
+    pub const DETAILS: [Self; 6] =
+        [Self::Limit, Self::MeanWait, Self::LongestWait, Self::Fairness, Self::Moves, Self::Busy];
 
     /// As a title.
     #[must_use]
@@ -47,6 +50,7 @@ impl What {
             Self::Fairness => "Jain index",
             Self::Moves => "lines moved per acquisition",
             Self::Busy => "CPUs busy",
+            Self::Limit => "what limits",
         }
     }
 
@@ -63,6 +67,7 @@ impl What {
             Self::Fairness => format!("{:.3}", summary.fairness.jain),
             Self::Moves => crate::units::number(summary.per_acquisition(summary.counts.moves())),
             Self::Busy => share(summary.utilisation),
+            Self::Limit => answer::words(&Limit::of(summary)).to_owned(),
         }
     }
 }
@@ -304,7 +309,7 @@ pub fn csv(cells: &[Cell]) -> String {
     let mut out = String::from(
         "machine,workload,lock,threads,cpus,seeds,throughput,throughput_low,throughput_high,of_best,below_best,jain,\
          acquisitions,contended,mean_wait_ns,longest_wait_ns,hold_ns,working,spinning,runnable,asleep,busy,moves_near,\
-         moves_socket,moves_far,switches,preemptions,migrations,futex_calls,failed\n",
+         moves_socket,moves_far,switches,preemptions,migrations,futex_calls,failed,limit\n",
     );
     for (cell, lock) in cells.iter().flat_map(|cell| cell.locks.iter().map(move |lock| (cell, lock))) {
         let Ranked { of_best, is_below, summary } = lock;
@@ -342,6 +347,7 @@ pub fn csv(cells: &[Cell]) -> String {
             counts.migrations.to_string(),
             counts.futex_calls.to_string(),
             summary.failure.is_some().to_string(),
+            answer::words(&Limit::of(summary)).to_owned(),
         ];
         out += &(fields.join(",") + "\n");
     }

@@ -159,9 +159,14 @@ impl Limit {
         let has_no_cpus = summary.utilisation >= BUSY && time.runnable >= CONTENDED;
         if let Some(place) = worst.filter(|place| waits(place) >= WAITS) {
             let limit = of_place(summary, place);
-            // The next owner is kept by nothing but a lack of CPUs, of which the others have enough to do: no lock limits.
-            let is_of_cpus =
-                matches!(limit, Some(Self::HandOver { mostly: Mostly::Cpus, .. })) && has_no_cpus;
+            // The next owner is kept by nothing but a lack of CPUs; or CPUs have work enough of those who are awake. Then no lock
+            // limits.
+            let works = time.spinning < CONTENDED * (1.0 - time.asleep);
+            let is_of_cpus = match limit {
+                Some(Self::HandOver { mostly: Mostly::Cpus, .. }) => has_no_cpus,
+                Some(Self::Barging { .. }) => has_no_cpus && works,
+                _ => false,
+            };
             if let Some(limit) = limit.filter(|_| !is_of_cpus) {
                 return limit;
             }

@@ -34,6 +34,8 @@ fn limits_of_plain_cases() {
     is(8, "classic-tas", "saturated", 8, "hand_over");
     is(64, "classic-rwsem-3.12", "readers", 64, "lines");
     is(1, "classic-mutex-nospin", "long", 8, "cpus");
+    // Some sleep, but those who are awake have all CPUs' time.
+    is(2, "spinpark", "creat", 8, "cpus");
 }
 
 /// One thing of a machine is made dear, so that it limits.
