@@ -22,6 +22,25 @@ pub(crate) struct Progress {
     runs: usize,
     /// How long all of it takes, as far as that is known before, in seconds.
     expected: Mutex<Option<f64>>,
+    lines: Mutex<Lines>,
+}
+
+/// Where there is no terminal, a line now and then says that it goes on.
+#[derive(Default)]
+struct Lines {
+    last: f64,
+}
+
+impl Lines {
+    /// Whether it is time for one, so many seconds after the start.
+    fn is_due(&mut self, elapsed: f64) -> bool {
+        const EVERY_S: f64 = 30.0;
+        let is_due = elapsed - self.last >= EVERY_S;
+        if is_due {
+            self.last = elapsed;
+        }
+        is_due
+    }
 }
 
 impl Progress {
@@ -32,7 +51,7 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("━━─"));
         }
-        Self { bar, start: Instant::now(), runs, expected: Mutex::new(expected) }
+        Self { bar, start: Instant::now(), runs, expected: Mutex::new(expected), lines: Mutex::default() }
     }
 
     fn expected(&self) -> MutexGuard<'_, Option<f64>> {
@@ -62,16 +81,19 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template("{wide_bar} {msg}") {
             bar.set_style(style.progress_chars("━━─"));
         }
-        Self { bar, start: Instant::now(), runs: 0, expected: Mutex::new(None) }
+        Self { bar, start: Instant::now(), runs: 0, expected: Mutex::new(None), lines: Mutex::default() }
     }
 
-    /// Nobody sees it.
-    pub(crate) fn is_hidden(&self) -> bool {
-        self.bar.is_hidden()
-    }
-
-    /// Of a free bar: how far it is, from 0 to 1, and what stands beside it.
+    /// Of a free bar: how far it is, from 0 to 1, and what stands beside it. If nobody sees the bar, that is a line on standard
+    /// error every half minute.
     pub(crate) fn at(&self, part: f64, what: String) {
+        let is_due = || {
+            let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+            lines.is_due(self.start.elapsed().as_secs_f64())
+        };
+        if self.bar.is_hidden() && is_due() {
+            note!("{what}");
+        }
         self.bar.set_message(what);
         self.bar.set_position((part.clamp(0.0, 1.0) * FREE_STEPS as f64) as u64);
     }
@@ -143,5 +165,20 @@ impl Observer for Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Lines;
+
+    #[test]
+    fn a_line_now_and_then() {
+        let mut lines = Lines::default();
+        let due: Vec<_> = [1.0, 29.0, 31.0, 40.0, 60.0, 61.5, 200.0, 201.0]
+            .into_iter()
+            .filter(|at| lines.is_due(*at))
+            .collect();
+        assert_eq!(due, [31.0, 61.5, 200.0]);
     }
 }

@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Instant;
 
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
@@ -22,7 +24,7 @@ use spinpark_bench::simulate::sim::workload::SettingError;
 use super::calibrate::Bar;
 use crate::cli::Native;
 use crate::exit::FAILED;
-use crate::progress::Progress;
+use crate::progress::{Progress, about};
 use crate::say::Say;
 use crate::session::Session;
 
@@ -99,7 +101,6 @@ pub(crate) fn run(native: &Native) -> anyhow::Result<ExitCode> {
         Some(measured) => measured,
         None => measure(&cases, &cpus, &extent, &session)?,
     };
-    note!("Simulating …");
     let simulated = simulate(&cases, &machine, &extent, &session)?;
     let compared: Vec<Compared> = cases
         .into_iter()
@@ -191,8 +192,15 @@ fn simulate(
     extent: &Extent,
     session: &Session,
 ) -> anyhow::Result<Vec<Vec<f64>>> {
-    // On a thread of the sweep, which the progress bar must not be.
+    let runs = cases.len() * extent.effort.runs as usize;
+    let (progress, start, ended) = (Progress::free(), Instant::now(), AtomicUsize::new(0));
+    progress.at(0.0, format!("0/{runs} runs simulated"));
+    // On a thread of the sweep.
     let done = || {
+        let ended = ended.fetch_add(1, Relaxed) + 1;
+        let part = ended as f64 / runs.max(1) as f64;
+        let left = start.elapsed().as_secs_f64() * (1.0 - part) / part;
+        progress.at(part, format!("{ended}/{runs} runs simulated, about {} left", about(left)));
         if session.interrupt.is_requested() {
             stop();
         }

@@ -56,7 +56,6 @@ struct State {
     error: Option<SettingError>,
     is_stopped: bool,
     ended: usize,
-    lines: Lines,
 }
 
 /// In which order they are made: the longest first, since they decide when all is done; of those that seem to be as long as
@@ -80,7 +79,6 @@ pub(super) fn run(settings: &[Setting]) -> Made {
         error: None,
         is_stopped: false,
         ended: 0,
-        lines: Lines::default(),
     });
     let progress = Progress::free();
     let start = Instant::now();
@@ -111,24 +109,6 @@ pub(super) fn run(settings: &[Setting]) -> Made {
     Made { reports, end, error, seconds: start.elapsed().as_secs_f64() }
 }
 
-/// Where there is no terminal, a line now and then says that it goes on.
-#[derive(Default)]
-struct Lines {
-    last: f64,
-}
-
-impl Lines {
-    /// Whether it is time for one, so many seconds after the start.
-    fn is_due(&mut self, elapsed: f64) -> bool {
-        const EVERY_S: f64 = 30.0;
-        let is_due = elapsed - self.last >= EVERY_S;
-        if is_due {
-            self.last = elapsed;
-        }
-        is_due
-    }
-}
-
 fn show(progress: &Progress, state: &mut State, runs: usize, elapsed: f64) {
     if state.is_stopped || state.error.is_some() {
         return; // what ends now was given up
@@ -138,11 +118,7 @@ fn show(progress: &Progress, state: &mut State, runs: usize, elapsed: f64) {
         Some(left) => (elapsed / (elapsed + left).max(1e-9), format!("{} left", about(left))),
         None => (state.estimate.part(), String::from("time not known yet")),
     };
-    let words = format!("{count}, {time}");
-    if progress.is_hidden() && state.lines.is_due(elapsed) {
-        note!("{words}");
-    }
-    progress.at(part, words);
+    progress.at(part, format!("{count}, {time}"));
 }
 
 #[cfg(test)]
@@ -150,7 +126,7 @@ mod tests {
     use spinpark_bench::simulate::sim::machine::Machine;
     use spinpark_bench::simulate::sim::workload::Setting;
 
-    use super::{Lines, order};
+    use super::order;
 
     #[test]
     fn long_runs_come_first_then_each_lock_once() {
@@ -169,15 +145,5 @@ mod tests {
         });
         let each = |threads, seed| [(threads, seed, "spinpark"), (threads, seed, "classic-tas")];
         assert_eq!(order.collect::<Vec<_>>(), [each(4, 7), each(4, 8), each(1, 7), each(1, 8)].concat());
-    }
-
-    #[test]
-    fn a_line_now_and_then() {
-        let mut lines = Lines::default();
-        let due: Vec<_> = [1.0, 29.0, 31.0, 40.0, 60.0, 61.5, 200.0, 201.0]
-            .into_iter()
-            .filter(|at| lines.is_due(*at))
-            .collect();
-        assert_eq!(due, [31.0, 61.5, 200.0]);
     }
 }
