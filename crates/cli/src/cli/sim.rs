@@ -131,7 +131,7 @@ pub(crate) struct Sweep {
     pub(crate) workloads: Vec<String>,
 
     /// Numbers of threads [default: 1, 2, 4 … up to twice the CPUs of the largest machine]
-    #[arg(short, long, value_name = "N", num_args = 1.., value_delimiter = ',')]
+    #[arg(short, long, value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = threads)]
     pub(crate) threads: Vec<u32>,
 
     /// The first seed; the others follow it
@@ -214,7 +214,11 @@ fn one_name(text: &str) -> Result<String, String> {
 }
 
 fn one_number(text: &str) -> Result<u32, String> {
-    one_name(text)?.parse().map_err(|_| String::from("write a number of threads, as in 64"))
+    threads(&one_name(text)?)
+}
+
+fn threads(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| String::from("write a number of threads, as in 64"))
 }
 
 /// `20ms` in nanoseconds.
