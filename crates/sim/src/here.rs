@@ -201,7 +201,11 @@ pub fn is_over() -> bool {
 pub(crate) fn kept_by(thread: ThreadId, from_ns: f64, to_ns: f64, mut each: impl FnMut(Delay, f64)) {
     if is_inside() {
         world(|world| {
-            let kept = world.threads[thread].recent.between(ps(from_ns), ps(to_ns));
+            let recent = &world.threads[thread].recent;
+            if recent.is_over(ps(from_ns)) {
+                return; // mostly, where a lock is free
+            }
+            let kept = recent.between(ps(from_ns), ps(to_ns));
             kept.for_each(|(delay, part)| each(delay, part as f64 / PS_PER_NS as f64));
         });
     }

@@ -71,6 +71,11 @@ impl Recent {
         }
     }
 
+    /// Whether nothing has kept it since `from`.
+    pub(crate) fn is_over(&self, from: Ps) -> bool {
+        self.open.is_none() && self.kept[(self.next + KEPT - 1) % KEPT].to <= from
+    }
+
     /// What kept it between `from` and `to`: each part, as far as it is remembered.
     pub(crate) fn between(&self, from: Ps, to: Ps) -> impl Iterator<Item = (Delay, Ps)> {
         let open = self.open.map(|(delay, since)| Kept { delay, from: since, to });
@@ -102,6 +107,7 @@ mod tests {
         assert_eq!(recent.next, 3, "what follows at once is one delay");
         assert_eq!(between(&recent, 20, 62), [(Delay::Asleep, 10), (Delay::Waking, 15), (Delay::Line, 12)]);
         assert_eq!(between(&recent, 45, 50), []);
+        assert!(recent.is_over(65) && !recent.is_over(64));
         recent.begin(Delay::Queued, 70);
         assert_eq!(between(&recent, 64, 80), [(Delay::Queued, 10), (Delay::Line, 1)]);
     }
