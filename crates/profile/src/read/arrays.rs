@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 use crate::model::Kind;
 use crate::symbols::Part;
 
+/// So many locks at one distance are no chance, also if they could lie closer.
+const MANY: usize = 8;
+
 /// The numbers of the elements: by the index of each lock's `Part`. None of what may not be an element.
 pub(super) fn elements(parts: &[Option<(Part, Kind)>]) -> BTreeMap<usize, u64> {
     type Locks = Vec<(usize, u64)>;
@@ -40,7 +43,7 @@ fn element(offsets: &[u64], bytes: u64, lock: u64) -> Option<u64> {
     let mut different = offsets.to_vec();
     different.sort_unstable();
     different.dedup();
-    let are_most = 2 * different.len() as u64 > bytes / length;
+    let are_most = different.len() >= MANY && 2 * different.len() as u64 > bytes / length;
     let may_be_shorter =
         (2..=length / lock).any(|parts| length.is_multiple_of(8 * parts) && fits(length / parts));
     (are_most || !may_be_shorter).then_some(length)
@@ -71,6 +74,10 @@ mod tests {
         assert_eq!(element(&[3 * 40, 131 * 40, 4 * 40], 256 * 40, 40), Some(40));
         assert_eq!(element(&[0, 256], 16 * 64, 40), None, "four elements of 64, or one of 256");
         assert_eq!(element(&[0, 64, 128], 4 * 64, 40), Some(64));
+        let memcached = [3, 67, 131].map(|number| number * 40);
+        assert_eq!(element(&memcached, 256 * 40, 40), None, "256 elements of 40, or 4 of 2560");
+        let large: Vec<u64> = (0..9).map(|number| 128 * number).collect();
+        assert_eq!(element(&large, 16 * 128, 40), Some(128));
         assert_eq!(element(&[0, 40], 120, 56), None, "locks in each other");
         assert_eq!(element(&[0, 48], 100, 40), None, "a struct");
         assert_eq!(element(&[8], 64, 40), None, "one lock");
