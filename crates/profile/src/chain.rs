@@ -1,65 +1,71 @@
 //! What the holder of a lock waits for itself: that comes first, in sentences.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::answer::named;
 use crate::model::{HeldWait, Kind, Lock, Profile, Role};
 use crate::units::{percent, time};
 
-/// It is said if the holder waited for this part of the time for which the lock was held, or of that for which others waited.
+/// It is said if holders waited for at least this part of the time for which others waited for the lock.
 const SAID: f64 = 0.1;
+/// What they waited for comes first if it is at least this part.
+const FIRST: f64 = 0.5;
+/// Another lock is named besides if it has at least this part of the first one's.
+const BESIDES: f64 = 0.5;
 
-/// `Who held the mutex `table` waited meanwhile for the mutex `log`, for 1.20 s, 82 % of the time for which it was held: …`
+/// `For about 82 % of the time that threads waited for the mutex `table`, who held it waited for the mutex `log` (820 ms): …`
 pub(crate) fn inner(profile: &Profile, top: &Lock) -> Option<String> {
-    let mut sums: BTreeMap<u32, u64> = BTreeMap::new();
+    // What its holders waited for: others' waiting meanwhile, and their own.
+    let mut sums: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for waits in profile.held_waits.iter().filter(|waits| waits.outer == top.id && waits.lock != top.id) {
         // The way back from a condition variable is no wait for a signal, and may be none for a lock.
         if waits.role.is_lock() || waits.role == Role::Signal {
-            *sums.entry(waits.lock).or_default() += waits.wait_total;
+            let (made, waited) = sums.entry(waits.lock).or_default();
+            *made += waits.made_wait;
+            *waited += waits.wait_total;
         }
     }
-    let (lock, waited) = sums.into_iter().max_by_key(|(_, waited)| *waited)?;
-    let inner = profile.lock(lock)?;
-    let is_of = |number: u32| [lock, top.id].contains(&number);
-    if profile.deadlocks.iter().flatten().any(|index| is_of(profile.waiting[*index].lock)) {
+    let made: u64 = sums.values().map(|(made, _)| made).sum();
+    let part = made as f64 / top.lock_wait().max(1) as f64;
+    let mut inner: Vec<(&Lock, u64, u64)> = sums
+        .into_iter()
+        .filter_map(|(lock, (made, waited))| Some((profile.lock(lock)?, made, waited)))
+        .collect();
+    inner.sort_by_key(|(lock, made, _)| (Reverse(*made), lock.id));
+    let &(first, most, _) = inner.first()?;
+    let is_of = |number: u32| [first.id, top.id].contains(&number);
+    let is_deadlock = profile.deadlocks.iter().flatten().any(|index| is_of(profile.waiting[*index].lock));
+    if part < SAID || is_deadlock {
         return None;
     }
-    let locked = [Role::Write, Role::Read].into_iter().filter_map(|role| top.role(role));
-    let (mut held, mut is_whole, mut is_estimate) = (0, true, false);
-    for stats in locked {
-        held += stats.hold.total;
-        is_estimate |= stats.hold.is_estimate();
-        is_whole &= stats.hold.is_estimate() || stats.hold.measured.count >= stats.acquisitions;
-    }
-    // Others may have waited for the holder all the time, or only one of them.
-    let base = if is_whole { held } else { held.max(top.lock_wait()) };
-    if base == 0 || (waited as f64) < SAID * base as f64 {
-        return None;
-    }
-    // A hold that has not ended is not in the sum.
-    let has_ended = profile.waiting.iter().all(|wait| wait.lock != lock);
-    let part = waited as f64 / held.max(1) as f64;
-    let part = if is_whole && has_ended && part <= 1.0 {
-        let about = if is_estimate { "about " } else { "" };
-        format!(", {about}{} of the time for which it was held", percent(part))
-    } else {
-        String::new()
+    inner.retain(|(lock, made, _)| {
+        let is_alike = (lock.kind == Kind::Condvar) == (first.kind == Kind::Condvar);
+        is_alike && *made as f64 >= BESIDES * most as f64
+    });
+    inner.truncate(2);
+    let named_inner = |(lock, _, waited): &(&Lock, u64, u64)| {
+        let signal = if lock.kind == Kind::Condvar { "a signal of " } else { "" };
+        format!("{signal}the {} {} ({})", lock.kind.noun(), named(lock), time(*waited as f64))
     };
+    let what = inner.iter().map(named_inner).collect::<Vec<_>>().join(" and ");
     let outer = match top.label.strip_suffix(" locks)").and_then(|label| label.rsplit_once(" (")) {
         Some((class, count)) => format!("one of the {count} locks of `{class}`"),
         None => format!("the {} {}", top.kind.noun(), named(top)),
     };
-    let (what, name, time) = (inner.kind.noun(), named(inner), time(waited as f64));
-    let is_both_ways = profile.held_waits.iter().any(|other| (other.outer, other.lock) == (lock, top.id));
-    Some(if inner.kind == Kind::Condvar {
-        format!(
-            "Who held {outer} waited meanwhile for a signal of the {what} {name}, for {time}{part}: nothing should be held in \
-             such a wait but the mutex that belongs to it."
-        )
-    } else {
-        let advice = if is_both_ways { "" } else { ": that one comes first" };
-        format!("Who held {outer} waited meanwhile for the {what} {name}, for {time}{part}{advice}.")
-    })
+    let is_both_ways =
+        || profile.held_waits.iter().any(|other| (other.outer, other.lock) == (first.id, top.id));
+    let advice = match first.kind {
+        Kind::Condvar => ": nothing should be held in such a wait but the mutex that belongs to it",
+        _ if part < FIRST || is_both_ways() => "",
+        _ if inner.len() > 1 => ": those come first",
+        _ => ": that one comes first",
+    };
+    // An estimate, by how many waited at the beginning and at the end.
+    let part = if part > 0.95 { String::from("nearly all") } else { format!("about {}", percent(part)) };
+    Some(format!(
+        "For {part} of the time that threads waited for {outer}, who held it waited for {what}{advice}."
+    ))
 }
 
 /// A row of a table.
@@ -71,7 +77,8 @@ pub(crate) struct Row {
     pub(crate) waits: HeldWait,
 }
 
-/// The waits with a lock held that others wanted, too; with deadlines and without in one row.
+/// The waits with a lock held that others wanted, too, those first that made them wait longest; with deadlines and without in
+/// one row.
 pub(crate) fn rows(profile: &Profile) -> Vec<Row> {
     let label = |lock: u32| profile.lock(lock).map_or_else(|| String::from("?"), |lock| lock.label.clone());
     let is_wanted = |waits: &&HeldWait| {
@@ -98,6 +105,7 @@ pub(crate) fn rows(profile: &Profile) -> Vec<Row> {
         let read = if waits.outer_role == Role::Read { ", read" } else { "" };
         rows.push(Row { outer: label(waits.outer) + read, wanted, waits: waits.clone() });
     }
+    rows.sort_by_key(|row| Reverse(row.waits.made_wait));
     rows
 }
 

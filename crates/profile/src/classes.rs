@@ -48,7 +48,8 @@ pub fn by_class(profile: &Profile) -> Profile {
     for waits in &profile.held_waits {
         let number = |lock: u32| numbers.get(&lock).copied().unwrap_or(lock);
         let (outer, lock) = (number(waits.outer), number(waits.lock));
-        let nothing = HeldWait { outer, lock, count: 0, wait_total: 0, wait_longest: 0, ..waits.clone() };
+        let nothing =
+            HeldWait { outer, lock, count: 0, wait_total: 0, wait_longest: 0, made_wait: 0, ..waits.clone() };
         let key = (outer, lock, waits.outer_role, waits.role, waits.is_timed);
         held_waits.entry(key).or_insert(nothing).add(waits);
     }

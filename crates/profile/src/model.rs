@@ -331,7 +331,7 @@ pub struct Pair {
 /// Waits with another lock held.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HeldWait {
-    /// [`Lock::id`] of what was held: of several locks the one that was taken last, rather one that others ever waited for.
+    /// [`Lock::id`] of what was held: of several locks the one that most others waited for, then the one that was taken last.
     pub outer: u32,
     /// In which role.
     pub outer_role: Role,
@@ -349,6 +349,8 @@ pub struct HeldWait {
     pub wait_total: u64,
     /// The longest.
     pub wait_longest: u64,
+    /// For how long others waited for the outer lock meanwhile, estimated from how many they were at beginning and end.
+    pub made_wait: u64,
 }
 
 impl HeldWait {
@@ -356,6 +358,7 @@ impl HeldWait {
         self.thread = self.thread.filter(|thread| other.thread == Some(*thread));
         self.count += other.count;
         self.wait_total += other.wait_total;
+        self.made_wait += other.made_wait;
         self.wait_longest = self.wait_longest.max(other.wait_longest);
     }
 

@@ -94,8 +94,8 @@ pub struct Recording {
     pub sites: BTreeMap<(u32, u32, u32), Use>,
     /// So many waits, and their sum in ns.
     pub pairs: BTreeMap<Pair, (u64, f64)>,
-    /// The same with another lock held: lock, role, the other lock.
-    pub held_waits: BTreeMap<(u32, u32, u32), (u64, f64)>,
+    /// The same with another lock held: lock, role, the other lock; and for how long others waited for that one meanwhile, ns.
+    pub held_waits: BTreeMap<(u32, u32, u32), (u64, f64, f64)>,
     /// Return addresses.
     pub stacks: BTreeMap<u32, Vec<u64>>,
     pub maps: String,
@@ -208,6 +208,7 @@ impl Recording {
                     let waits = all.held_waits.entry(key).or_default();
                     waits.0 += stats.count.load(Relaxed);
                     waits.1 += stats.waited.load(Relaxed) as f64 * tick;
+                    waits.2 += stats.made.load(Relaxed) as f64 * tick;
                 }
             }
         }

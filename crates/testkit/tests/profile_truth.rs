@@ -191,9 +191,11 @@ scenes! {
         let number = |truth: &Truth| scene.recording.locks.iter().find(|it| it.address == truth.address).expect("it").number;
         let key = (number(inner), Role::Write as u32, number(outer));
         let found: Vec<_> = scene.recording.held_waits.iter().collect();
-        let [(which, (count, waited))] = found[..] else { panic!("{found:?}") };
+        let [(which, (count, waited, made))] = found[..] else { panic!("{found:?}") };
         assert_eq!((*which, Some(*count)), (key, inner.contended));
         assert_near("with another lock held", *waited, inner.waited, 0.05);
+        // Nobody waited for it at the beginning, one at the end.
+        assert_near("others meanwhile", *made, inner.waited / 2.0, 0.05);
     };
     chain_contended = "chain", "contended", |scene, _| {
         // The first time nobody had waited for the outer one.

@@ -187,7 +187,8 @@ pub struct PairStats {
 pub struct HeldWaitStats {
     /// See [`Head`]: what it waited for.
     pub head: Head,
-    /// The number of the lock that it had: of several the one that it took last, rather one that others ever waited for.
+    /// The number of the lock that it had: of several the one that most others waited for at the end, then the one that it
+    /// took last.
     pub outer: u32,
     /// A [`Role`], the one in which it had that; and [`HeldWaitStats::TIMED`] if the wait had a deadline.
     pub how: u32,
@@ -197,6 +198,9 @@ pub struct HeldWaitStats {
     pub waited: AtomicU64,
     /// The longest wait, ticks.
     pub longest_wait: AtomicU64,
+    /// How long others waited for that lock meanwhile, ticks: each wait × half the sum of how many they were at its beginning
+    /// and at its end.
+    pub made: AtomicU64,
 }
 
 impl HeldWaitStats {

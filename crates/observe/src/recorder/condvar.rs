@@ -20,6 +20,8 @@ pub struct SignalWait {
     /// As in [`Waited`].
     outer: Outer,
     queue: u32,
+    /// A mutex that is let go in the wait, if it may be noted.
+    mutex: Option<usize>,
     facts: Option<Facts>,
 }
 
@@ -39,7 +41,7 @@ impl Recorder {
         let start = self.ticks.now();
         let begun = Begun { since: start, holder: NONE, is_timed, ..Begun::default() };
         let outer = facts.as_ref().map_or(Outer::NOTHING, |facts| self.publish(own, facts, begun, mutex));
-        SignalWait { epoch: self.epoch(), start, outer, queue, facts }
+        SignalWait { epoch: self.epoch(), start, outer, queue, mutex, facts }
     }
 
     /// The wait is over, and the mutex held again. `late`: it ended at its deadline, so many ns ago.
@@ -64,7 +66,7 @@ impl Recorder {
             ticks: turn - wait.start,
             end: turn,
             holder: NONE,
-            outer: wait.outer,
+            outer: self.outer_at_end(own, facts.lock, wait.outer, wait.mutex),
             queue: wait.queue,
             outcomes: bit(outcome),
         };

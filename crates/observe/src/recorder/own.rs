@@ -115,10 +115,12 @@ pub(crate) struct Outer {
     pub(crate) lock: u32,
     /// As in [`HeldWaitStats`](crate::format::HeldWaitStats).
     pub(crate) how: u32,
+    /// So many wait for it.
+    pub(crate) queue: u32,
 }
 
 impl Outer {
-    pub(crate) const NOTHING: Self = Self { lock: NONE, how: 0 };
+    pub(crate) const NOTHING: Self = Self { lock: NONE, how: 0, queue: 0 };
 }
 
 /// See above. All zero is a new one.

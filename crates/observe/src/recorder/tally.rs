@@ -148,6 +148,7 @@ impl Recorder {
             add(&waits.count, 1);
             add(&waits.waited, waited.ticks);
             raise(&waits.longest_wait, waited.ticks);
+            add(&waits.made, waited.ticks.saturating_mul(u64::from(waited.outer.queue)) / 2);
         }
     }
 

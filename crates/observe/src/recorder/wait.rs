@@ -15,6 +15,9 @@ use crate::format::{Begun, HeldWaitStats, Hold, Outcome, Role, NONE};
 /// Beside a wait of so many ns a look into another thread's memory is nothing: somebody slept.
 pub(super) const LONG: u64 = 20_000;
 
+/// So many threads do not wait for one lock: where two locks share a slot, the count may be below 0.
+const MOST_WAITERS: u32 = 1 << 16;
+
 /// What is known of a wait before it begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Blocking {
@@ -88,24 +91,43 @@ impl Recorder {
     }
 
     /// Notes for readers that the thread is about to block, and what it holds meanwhile; `besides` is a lock that it lets go
-    /// before. That for which others may have to wait because of this: of several the one that it took last, as far as that is
-    /// known, but rather one that others have ever waited for.
+    /// before. What it holds that others wait for.
     pub(crate) fn publish(&self, own: &Own, facts: &Facts, begun: Begun, besides: Option<usize>) -> Outer {
         let (lock, role, stack) = (facts.lock, facts.role as u32, facts.stack);
         let mut begun = Begun { lock, role, stack, ..begun };
         self.forget_older(own);
         let held = own.latest_held().filter(|(address, facts)| self.is_held(*address, facts));
-        let (mut outer, mut best) = (Outer::NOTHING, None);
-        held.filter(|(address, _)| Some(*address) != besides).for_each(|(address, facts)| {
+        for (_, facts) in held.filter(|(address, _)| Some(*address) != besides) {
             begun.holds.push(Hold { lock: facts.lock, stack: facts.stack });
-            let rank = Some((self.is_hot(address), facts.since));
-            if facts.lock != lock && rank >= best {
-                let timed = if begun.is_timed { HeldWaitStats::TIMED } else { 0 };
-                (outer, best) = (Outer { lock: facts.lock, how: facts.role as u32 | timed }, rank);
-            }
-        });
+        }
         own.table().waiting.begin(&begun);
+        self.outer(own, lock, begun.is_timed, besides)
+    }
+
+    /// What this thread holds besides `lock` that most others wait for; of several the one that it took last, as far as that
+    /// is known.
+    fn outer(&self, own: &Own, lock: u32, is_timed: bool, besides: Option<usize>) -> Outer {
+        let (mut outer, mut best) = (Outer::NOTHING, None);
+        if !own.holds_anything() {
+            return outer;
+        }
+        let timed = if is_timed { HeldWaitStats::TIMED } else { 0 };
+        let held = own.latest_held().filter(|(address, facts)| self.is_held(*address, facts));
+        for (address, facts) in held.filter(|(address, _)| Some(*address) != besides) {
+            let queue = self.waiting_for(address);
+            let rank = Some((queue, self.is_hot(address), facts.since));
+            if facts.lock != lock && rank >= best {
+                (outer, best) = (Outer { lock: facts.lock, how: facts.role as u32 | timed, queue }, rank);
+            }
+        }
         outer
+    }
+
+    /// The same at the end of a wait. `before`: what it was at the beginning; the queue is the sum of both.
+    pub(crate) fn outer_at_end(&self, own: &Own, lock: u32, before: Outer, besides: Option<usize>) -> Outer {
+        let outer = self.outer(own, lock, before.how & HeldWaitStats::TIMED != 0, besides);
+        let both = if outer.lock == before.lock { outer.queue + before.queue } else { outer.queue };
+        Outer { queue: both, ..outer }
     }
 
     /// Whether what is noted has not ended unseen, as one in the library may have since somebody gave up.
@@ -149,10 +171,12 @@ impl Recorder {
             };
         }
         let ticks = end.saturating_sub(wait.start);
+        let lock = wait.facts.map_or(NONE, |facts| facts.lock);
+        let outer = self.outer_at_end(own, lock, wait.outer, None);
         Ended {
             holder_table: wait.holder_table,
             facts: wait.facts,
-            waited: Waited { ticks, end, holder, outer: wait.outer, queue: wait.queue, outcomes },
+            waited: Waited { ticks, end, holder, outer, queue: wait.queue, outcomes },
         }
     }
 
@@ -192,6 +216,15 @@ impl Recorder {
         let besides = bit(Outcome::OwnerChanged) | bit(Outcome::OffCpu) | bit(Outcome::Budget);
         let outcomes = ended.waited.outcomes & besides | bit(Outcome::TimedOut);
         self.write_wait(own, &facts, &Waited { outcomes, ..ended.waited });
+    }
+
+    fn waiting_for(&self, address: usize) -> u32 {
+        let queue = self.side.get().map_or(0, |side| side.slot(address).queue.load(Relaxed));
+        if queue > MOST_WAITERS {
+            0
+        } else {
+            queue
+        }
     }
 
     /// One waiter more or less; how many there are then.

@@ -103,6 +103,7 @@ pub(super) struct HeldWait {
     total: u64,
     mean: u64,
     longest: u64,
+    made: u64,
 }
 
 pub(super) fn held_waits(profile: &Profile) -> Vec<HeldWait> {
@@ -113,6 +114,7 @@ pub(super) fn held_waits(profile: &Profile) -> Vec<HeldWait> {
         total: waits.wait_total,
         mean: waits.wait_total.checked_div(waits.count).unwrap_or_default(),
         longest: waits.wait_longest,
+        made: waits.made_wait,
     };
     chain::rows(profile).into_iter().take(MOST).map(row).collect()
 }

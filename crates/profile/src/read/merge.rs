@@ -238,6 +238,7 @@ impl Merge<'_> {
             count: sum.waits.count,
             wait_total: self.clock.ns(sum.waits.waited),
             wait_longest: self.clock.ns(sum.waits.longest_wait),
+            made_wait: self.clock.ns(sum.made),
         });
         let mut held_waits: Vec<HeldWait> = held_waits.collect();
         held_waits.sort_by_key(HeldWait::order);

@@ -73,6 +73,8 @@ impl Tables {
                 let how = (if is_read { Role::Read } else { Role::Write }, begun.is_timed);
                 let sum = self.held_waits.entry(((begun.lock, *role), outer, how)).or_default();
                 sum.waits.still_waits(*ticks);
+                let behind = waiters.iter().filter(|other| other.begun.lock == outer);
+                sum.made += behind.map(|other| other.ticks.min(*ticks)).sum::<u64>();
                 sum.tables.insert(*table);
             }
         }

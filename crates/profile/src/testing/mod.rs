@@ -229,7 +229,7 @@ impl Builder {
         self.entry(thread, bytes_of(&stats));
     }
 
-    /// A thread's waits for a lock with another one held: how many, ticks in all, the longest.
+    /// A thread's waits for a lock with another one held: how many, ticks in all, for how many ticks others waited meanwhile.
     pub fn held_wait(&mut self, thread: u32, lock: u32, role: Role, outer: u32, waits: (u64, u64, u64)) {
         self.held_wait_as(thread, lock, role, (outer, Role::Write as u32), waits);
     }
@@ -246,7 +246,8 @@ impl Builder {
         let mut stats: HeldWaitStats = zeroed();
         stats.head = head::<HeldWaitStats>(Entry::HELD_WAIT, lock, role);
         (stats.outer, stats.how) = (outer, how);
-        (stats.count, stats.waited, stats.longest_wait) = (waits.0.into(), waits.1.into(), waits.2.into());
+        (stats.count, stats.waited, stats.longest_wait) = (waits.0.into(), waits.1.into(), waits.1.into());
+        stats.made = waits.2.into();
         self.entry(thread, bytes_of(&stats));
     }
 

@@ -128,6 +128,7 @@ fn held_wait(outer: u32, lock: u32, role: Role, count: u64, mean: u64) -> HeldWa
         count,
         wait_total: count * mean,
         wait_longest: mean * 30,
+        made_wait: count * mean,
     }
 }
 

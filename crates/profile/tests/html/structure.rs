@@ -60,7 +60,10 @@ fn a_row_for_what_a_holder_waits_for() {
     let page = page(&[sample::sample()]);
     let document = parse(&page);
     let rows = rows(by_id(&document, "p0-held-waits"));
-    assert_eq!(rows[0], ["cache_lock", "index (make_store)", "2,000", "300 ms", "150 µs", "4.50 ms"]);
+    assert_eq!(
+        rows[0],
+        ["cache_lock", "index (make_store)", "2,000", "300 ms", "150 µs", "4.50 ms", "300 ms"]
+    );
     assert_eq!(rows[1][..2], ["cache_lock", "a signal of queue.ready"]);
     assert_eq!(rows.len(), 2);
 }
