@@ -246,12 +246,18 @@ fn leading_class(profile: &Profile, top: &Lock, waited: u64) -> Option<Profile> 
 fn blame_class(classes: &Profile, waited: u64) -> Option<String> {
     let top = classes.locks.first()?;
     let share = top.lock_wait() as f64 / waited as f64;
-    let (class, count) = top.label.strip_suffix(" locks)")?.rsplit_once(" (")?;
-    let named = named(&Lock { label: class.to_owned(), ..top.clone() });
-    let of = if named.starts_with('`') { "of " } else { "" };
+    let class = class(top)?;
     let share = if share == 1.0 { String::from("All") } else { format!("{} of all", percent(share)) };
     (top.lock_wait() as f64 >= 0.5 * waited as f64)
-        .then(|| format!("{share} waiting is on the {count} locks {of}{named}{}.", who(classes, top)))
+        .then(|| format!("{share} waiting is on {class}{}.", who(classes, top)))
+}
+
+/// `the 16 locks of `shard``, if this is a class of several.
+pub(crate) fn class(lock: &Lock) -> Option<String> {
+    let (class, count) = lock.label.strip_suffix(" locks)")?.rsplit_once(" (")?;
+    let named = named(&Lock { label: class.to_owned(), ..lock.clone() });
+    let of = if named.starts_with('`') { "of " } else { "" };
+    Some(format!("the {count} locks {of}{named}"))
 }
 
 /// `, held by `store_update` while `flush` waits`.

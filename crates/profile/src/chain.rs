@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::answer::named;
+use crate::answer::{class, named};
 use crate::model::{HeldWait, Kind, Lock, Profile, Role};
 use crate::units::{percent, time};
 
@@ -49,10 +49,8 @@ pub(crate) fn inner(profile: &Profile, top: &Lock) -> Option<String> {
         format!("{signal}the {} {} ({})", lock.kind.noun(), named(lock), time(*waited as f64))
     };
     let what = inner.iter().map(named_inner).collect::<Vec<_>>().join(" and ");
-    let outer = match top.label.strip_suffix(" locks)").and_then(|label| label.rsplit_once(" (")) {
-        Some((class, count)) => format!("one of the {count} locks of `{class}`"),
-        None => format!("the {} {}", top.kind.noun(), named(top)),
-    };
+    let outer = class(top)
+        .map_or_else(|| format!("the {} {}", top.kind.noun(), named(top)), |class| format!("one of {class}"));
     let is_both_ways =
         || profile.held_waits.iter().any(|other| (other.outer, other.lock) == (first.id, top.id));
     let advice = match first.kind {
