@@ -296,6 +296,7 @@ fn every_limit_is_a_sentence() {
         Limit::Readers { place: String::from("lock (read)"), held: 0.71, contended: 0.6, wait_ns: 1_200.0 },
         Limit::Lines { place: place(), wait_ns: 900.0, moves: 3.17 },
         Limit::Cpus { busy: 0.99, runnable: 0.8, spinning: 0.03 },
+        Limit::WakeUps { runnable: 0.326, asleep: 0.29, busy: 0.4 },
         Limit::Work { working: 0.97 },
         Limit::Sleep { asleep: 0.7 },
     ];

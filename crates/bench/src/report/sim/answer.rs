@@ -8,6 +8,9 @@ use crate::units::number;
 /// A part of the time from which on it is said what else there is besides the limit.
 const WORTH_SAYING: f64 = 0.1;
 
+/// A cause with less than this is not among several.
+const LEAST_SAID: f64 = 0.005;
+
 /// What limits, in a word or two, for tables.
 #[must_use]
 pub fn words(limit: &Limit) -> &'static str {
@@ -28,6 +31,7 @@ pub fn words(limit: &Limit) -> &'static str {
         Limit::Readers { .. } => "writers",
         Limit::Lines { .. } => "lines",
         Limit::Cpus { .. } => "CPUs",
+        Limit::WakeUps { .. } => "wake-ups",
         Limit::Work { .. } => "work",
         Limit::Sleep { .. } => "sleep",
     }
@@ -101,6 +105,13 @@ pub fn sentence(limit: &Limit) -> String {
             share(*runnable),
             share(*spinning)
         ),
+        Limit::WakeUps { runnable, asleep, busy } => format!(
+            "Wake-ups limit: threads are on their way to a CPU for {} of their time, and sleep for {}, while CPUs are busy for \
+             {} of theirs.",
+            share(*runnable),
+            share(*asleep),
+            share(*busy)
+        ),
         Limit::Work { working } => {
             format!("Nothing limits but the work: threads do it for {} of their time.", share(*working))
         }
@@ -134,14 +145,18 @@ fn why(mostly: Mostly, causes: &Causes) -> String {
             format!("{} of that while its next owner does not look (PAUSE, back-off)", share(pauses))
         }
         Mostly::Steps => format!("{} of that in its next owner's own steps and system calls", share(steps)),
-        Mostly::Several => format!(
-            "for wake-ups ({}), cache lines ({}), pauses between two looks ({}), CPUs ({}) and steps ({})",
-            share(wake_ups),
-            share(lines),
-            share(pauses),
-            share(cpus),
-            share(steps)
-        ),
+        Mostly::Several => {
+            let causes = [
+                ("wake-ups", wake_ups),
+                ("cache lines", lines),
+                ("pauses between two looks", pauses),
+                ("CPUs", cpus),
+                ("steps", steps),
+            ];
+            let said = causes.iter().filter(|(_, part)| *part >= LEAST_SAID);
+            let said: Vec<String> = said.map(|(what, part)| format!("{what} ({})", share(*part))).collect();
+            format!("for {}", said.join(", "))
+        }
     }
 }
 

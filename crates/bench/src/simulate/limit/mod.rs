@@ -16,6 +16,12 @@ use super::summary::Summary;
 const WAITS: f64 = 0.15;
 /// A lock at which fewer acquisitions than this find it taken is not contended.
 const CONTENDED: f64 = 0.1;
+/// A lock at which fewer find it taken does not keep anybody waiting.
+const NEVER: f64 = 0.01;
+/// With fewer moves of lines for each acquisition than this, they are not why it takes long.
+const MOVES: f64 = 0.5;
+/// The same where nobody finds the lock taken.
+const FEW_MOVES: f64 = 0.02;
 /// A lock that is held for this part of the time has hardly anything to gain.
 const HELD: f64 = 0.75;
 /// Owners that wait for a CPU for this part of the time of their holds are what limits.
@@ -130,6 +136,15 @@ pub enum Limit {
         /// Which part is polling.
         spinning: f64,
     },
+    /// Threads that are on their way to a CPU that has time for them, and no lock: in a condition variable, for example.
+    WakeUps {
+        /// Which part of their time they are on their way.
+        runnable: f64,
+        /// Which part they sleep.
+        asleep: f64,
+        /// Which part of their time CPUs are busy.
+        busy: f64,
+    },
     /// Nothing but the work.
     Work {
         /// Which part of the threads' time is work.
@@ -175,13 +190,18 @@ impl Limit {
             let (runnable, spinning) = (time.runnable, time.spinning);
             return Self::Cpus { busy: summary.utilisation, runnable, spinning };
         }
-        if time.asleep < 0.5 {
-            return Self::Work { working: time.working };
-        }
         // If it is a lock on which they sleep, they have no other reason.
-        match worst.filter(|place| waits(place) >= time.asleep / 2.0) {
-            Some(place) => of_owners(summary, place),
-            None => Self::Sleep { asleep: time.asleep },
+        let is_why = |place: &&Place| time.asleep >= 0.5 && waits(place) >= time.asleep / 2.0;
+        if let Some(place) = worst.filter(is_why) {
+            return of_owners(summary, place);
+        }
+        if time.working < 0.5 && time.runnable >= WAITS && time.runnable + time.asleep >= time.working {
+            let (runnable, asleep) = (time.runnable, time.asleep);
+            return Self::WakeUps { runnable, asleep, busy: summary.utilisation };
+        }
+        match time.asleep < 0.5 {
+            true => Self::Work { working: time.working },
+            false => Self::Sleep { asleep: time.asleep },
         }
     }
 }
@@ -197,7 +217,9 @@ fn of_place(summary: &Summary, place: &Place) -> Option<Limit> {
             return Some(limit);
         }
         let moves = summary.per_acquisition(summary.counts.moves());
-        return (moves >= 0.5).then_some(Limit::Lines { place: name, wait_ns, moves });
+        // If nobody finds it taken, what an acquisition takes for long is its lines; a few that move by turns are enough.
+        let least = if contended < NEVER { FEW_MOVES } else { MOVES };
+        return (moves >= least).then_some(Limit::Lines { place: name, wait_ns, moves });
     }
     Some(of_owners(summary, place))
 }

@@ -34,8 +34,18 @@ fn limits_of_plain_cases() {
     is(8, "classic-tas", "saturated", 8, "hand_over");
     is(64, "classic-rwsem-3.12", "readers", 64, "lines");
     is(1, "classic-mutex-nospin", "long", 8, "cpus");
+    is(4, "classic-condvar-orig", "condvar-ping-pong", 2, "wake_ups");
     // Some sleep, but those who are awake have all CPUs' time.
     is(2, "spinpark", "creat", 8, "cpus");
+}
+
+/// Most readers find the line near them, and those that do not come one after the other: fewer operations than of one thread.
+#[test]
+fn lines_that_seldom_move() {
+    let machine = Machine::load("nehalem-ex-64").unwrap();
+    let limit = limit(machine, "classic-rwsem-3.12", "readers", 128);
+    let Limit::Lines { moves, wait_ns, .. } = limit else { panic!("{limit:?}") };
+    assert!(moves < 0.5 && wait_ns > 100.0, "{moves} {wait_ns}");
 }
 
 /// One thing of a machine is made dear, so that it limits.
