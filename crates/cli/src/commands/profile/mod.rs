@@ -155,6 +155,7 @@ fn view(profile: &model::Profile, view: ViewChoice, style: text::Style) -> Strin
     }
     let has_waited = profile.lock_wait() > 0;
     let why = match view {
+        _ if profile.detail == model::Detail::Off => "Nothing is known: recording was off.",
         ViewChoice::Condvars => "No thread waited for a condition variable.",
         ViewChoice::Outcomes if has_waited && profile.locks_of == LocksOf::Glibc => {
             "What became of waits is not known: glibc's locks do not tell. `--locks spinpark` records it, and `--detail full` \
