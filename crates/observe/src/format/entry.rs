@@ -204,7 +204,7 @@ pub struct HeldWaitStats {
 }
 
 impl HeldWaitStats {
-    /// A bit of `how`.
+    /// A bit of `how`, above all numbers of a [`Role`].
     pub const TIMED: u32 = 8;
 }
 

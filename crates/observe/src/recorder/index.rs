@@ -28,7 +28,7 @@ const WORDS: usize = (crate::format::SEGMENT_BYTES - 8) / 8;
 pub(crate) struct Key(u64);
 
 impl Key {
-    /// What `kind` and `second` are tells all kinds apart, and is not 0 of any.
+    /// Two bits are enough for four kinds: the fourth is 0 there, which no other one is, and its `second` is never 0.
     fn new(kind: u32, role: Role, lock: u32, first: u32, second: u32) -> Self {
         let part = |number: u32| u64::from(number & 0xF_FFFF);
         let head = u64::from(kind & 3) | u64::from(role as u32) << 2;
@@ -214,7 +214,7 @@ impl Recorder {
         lock: u32,
         outer: Outer,
     ) -> Option<&HeldWaitStats> {
-        // One more: so that the key is not 0, as the kind is there.
+        // One more than what it is: never 0 (see `Key::new`).
         self.entry(own, role, lock, outer.lock, outer.how + 1)
     }
 

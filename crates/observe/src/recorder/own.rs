@@ -140,7 +140,7 @@ pub struct Own {
     notes: [Note; HELD],
     pub(crate) gaps: Gaps,
     pub(crate) index: Index,
-    /// The number + 1 of a lock's record that is in no slot, or 0.
+    /// The number + 1 of a lock's record that another thread was faster with (see `registry`), or 0.
     spare_lock: Cell<u32>,
     pub(crate) recent: [super::place::Recent; super::place::RECENT],
     pub(crate) places: [Place; super::place::PLACES],
