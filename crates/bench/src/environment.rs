@@ -59,6 +59,20 @@ impl Environment {
         let day = date.get(..10).unwrap_or(date);
         format!("{cpu}, {cpus} CPUs{machine}, Linux {kernel}, glibc {glibc}, spinpark {spinpark}, {day}")
     }
+
+    /// "2026-01-02-some-cpu-2cpus-vm": what the file of a dated record is called after.
+    #[must_use]
+    pub fn record_name(&self) -> String {
+        let Self { cpu, cpus, virtual_machine, date, .. } = self;
+        let day = date.get(..10).unwrap_or(date);
+        let words: String = cpu
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { ' ' })
+            .collect();
+        let cpu = words.split_whitespace().collect::<Vec<_>>().join("-");
+        let machine = if *virtual_machine { "-vm" } else { "" };
+        format!("{day}-{cpu}-{cpus}cpus{machine}")
+    }
 }
 
 fn glibc_version() -> String {

@@ -12,6 +12,7 @@
 //! | what follows from the numbers | [`stats`], [`compare`], [`warnings`] |
 //! | say it | [`report`] |
 //! | programs of the system that workloads need | [`installed`], [`mariadb`] |
+//! | locks over planes of parameters | [`grid`] |
 //! | workloads of our own | [`demo`], [`locks`], [`workloads`] |
 //! | the four documents beside them | [`documents`] |
 //! | this machine as a file for the simulator | [`calibrate`] |
@@ -30,6 +31,7 @@ pub mod documents;
 pub mod environment;
 pub mod failure;
 pub mod gate;
+pub mod grid;
 pub mod installed;
 pub mod launch;
 pub mod locks;

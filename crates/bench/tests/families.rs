@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use spinpark_bench::grid::cells::{Point, points};
+use spinpark_bench::grid::definition::Grid;
 use spinpark_bench::locks::definitions::Definitions;
 use spinpark_bench::locks::families::{FAMILIES, by_name};
 use spinpark_bench::locks::load::{Load, Primitive};
@@ -99,6 +101,40 @@ families! {
     condvar_2003_wake_op: "condvar-2003-wake-op",
 }
 
+/// The first and the last point of every plane, thinned.
+fn corners() -> Vec<Point> {
+    let grid = Grid::built_in(&Definitions::built_in().unwrap()).unwrap();
+    let corners = grid.planes.iter().flat_map(|plane| {
+        let mut points = points(plane, &plane.axes.replaced_by(&plane.quick)).unwrap();
+        let last = points.pop();
+        points.into_iter().take(1).chain(last)
+    });
+    corners.collect()
+}
+
+/// Every family of today runs every load of the planes that it has locks for.
+#[test]
+fn families_of_today_run_all_planes() {
+    for name in ["pthread", "pthread-adaptive", "std", "parking_lot", "usync", "spinpark"] {
+        let family = by_name(&FAMILIES, name).unwrap();
+        for Point { load, threads, .. } in corners() {
+            if family.run(load.needs()).is_none() {
+                assert!(name == "pthread-adaptive" && load.needs() == Primitive::RwLock, "{name}: {load:?}");
+                continue;
+            }
+            let report = report(name, &load, threads);
+            let waits = report.waits.unwrap();
+            assert!(
+                waits.p999_ns.unwrap() <= waits.longest_ns.max(1) * 102 / 100 + 1,
+                "{name} {load:?} {waits:?}"
+            );
+            let is_written = matches!(&load, Load::Shared(shared) if shared.per_thousand() > 0);
+            assert!(!is_written || report.writes.is_some(), "{name}");
+            assert!(is_written || waits.longest_write_ns.is_none(), "{name}");
+        }
+    }
+}
+
 /// The counting run never times waits, and either counts futex calls or says why it cannot.
 #[test]
 fn futex_calls_are_counted_or_the_reason_is_said() {
@@ -124,10 +160,11 @@ fn futex_calls_are_counted_or_the_reason_is_said() {
     }
 }
 
-/// Document 003's count for its best variant: a hand-off between two threads costs one wake and one wait at most.
+/// Document 003's count for its best variant: on one CPU, a hand-off between two threads costs one wake and one wait at most.
+/// On more, a signal wakes its waiter under the mutex: if the waiter meets the mutex there and has to sleep, it is woken once more.
 #[test]
-fn a_hand_off_costs_two_futex_calls_at_most() {
-    for shape in ["ping-pong-one-cpu", "ping-pong-two-cpus", "condvar-ping-pong"] {
+fn a_hand_off_costs_few_futex_calls() {
+    for (shape, most) in [("ping-pong-one-cpu", 2), ("ping-pong-two-cpus", 4), ("condvar-ping-pong", 4)] {
         let load = Definitions::built_in().unwrap().shape(shape).unwrap().load.clone();
         let mut reports = MILLIS.into_iter().map(|millis| {
             let load = load.clone();
@@ -148,7 +185,7 @@ fn a_hand_off_costs_two_futex_calls_at_most() {
         };
         // Counted from start to end of the run, in which threads also start, stop and wait for each other.
         const BESIDES: u64 = 50;
-        assert!(calls <= 2 * report.operations + BESIDES, "{shape}: {calls} for {}", report.operations);
+        assert!(calls <= most * report.operations + BESIDES, "{shape}: {calls} for {}", report.operations);
     }
 }
 

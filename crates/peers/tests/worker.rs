@@ -4,6 +4,8 @@ use std::env;
 use std::process::Command;
 
 use assert_cmd::cargo::cargo_bin;
+use spinpark_bench::grid::cells::points;
+use spinpark_bench::grid::definition::Grid;
 use spinpark_bench::locks::definitions::Definitions;
 use spinpark_bench::locks::peers::Listing;
 use spinpark_bench::locks::shapes::Report;
@@ -53,6 +55,29 @@ fn every_peer_runs_every_shape() {
             // Longer only where a busy machine lets nothing happen in a short time.
             let is_done = [5, 50, 500, 5_000].into_iter().any(|millis| run(millis).operations > 0);
             assert!(is_done, "{family} does nothing in {}", shape.name);
+        }
+    }
+}
+
+/// The same for a thinned grid: the last cell of each plane.
+#[test]
+fn every_peer_runs_every_plane() {
+    let grid = Grid::built_in(&Definitions::built_in().unwrap()).unwrap();
+    for (family, primitives) in listing().primitives {
+        for plane in &grid.planes {
+            let point = points(plane, &plane.axes.replaced_by(&plane.quick)).unwrap().pop().unwrap();
+            if !primitives.iter().any(|name| name == point.load.needs().name()) {
+                continue;
+            }
+            let run = |millis| {
+                let (family, load) = (family.clone(), point.load.clone());
+                let threads = point.threads;
+                let request =
+                    Request { family, load, threads, millis, count_futex_calls: false, untimed: true };
+                Report::parse(&worker(&serde_json::to_string(&request).unwrap()).unwrap()).unwrap()
+            };
+            let is_done = [5, 50, 500, 5_000].into_iter().any(|millis| run(millis).operations > 0);
+            assert!(is_done, "{family} does nothing in {}", plane.name);
         }
     }
 }

@@ -18,8 +18,12 @@ pub enum Load {
     PingPong(PingPong),
     /// One thread wakes all others and waits until all have answered.
     Broadcast(Broadcast),
-    /// Half of the threads fill a bounded queue, the others empty it.
+    /// Some threads fill a bounded queue, the others empty it.
     Queue(Queue),
+    /// One thread feeds a pool of workers, a batch of jobs at a time.
+    Pool(Pool),
+    /// All threads meet at a barrier, again and again.
+    Barrier(Barrier),
 }
 
 /// Parameters of [`Load::Pair`].
@@ -64,11 +68,21 @@ pub struct Section {
     /// one behind it. Otherwise both are on lines of their own.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub beside: bool,
+    /// `inside` and `outside` are means of exponentially distributed lengths.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub exponential: bool,
+    /// Each thread leaves for so many milliseconds, after about as much time of work.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub leaves_ms: u32,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Default for Section {
     fn default() -> Self {
-        Self { locks: 1, lines: 1, inside: 0, outside: 0, beside: false }
+        Self { locks: 1, lines: 1, inside: 0, outside: 0, beside: false, exponential: false, leaves_ms: 0 }
     }
 }
 
@@ -78,10 +92,21 @@ impl Default for Section {
 pub struct Shared {
     /// Writes in a hundred operations.
     pub percent_writes: u8,
+    /// Writes in a thousand operations, instead of `percent_writes`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub writes_per_thousand: Option<u16>,
     /// Steps of work inside.
     pub inside: u32,
     /// Steps of work outside.
     pub outside: u32,
+}
+
+impl Shared {
+    /// Writes in a thousand operations.
+    #[must_use]
+    pub fn per_thousand(&self) -> u16 {
+        self.writes_per_thousand.unwrap_or(u16::from(self.percent_writes) * 10)
+    }
 }
 
 /// Parameters of [`Load::PingPong`].
@@ -95,13 +120,20 @@ pub struct PingPong {
 }
 
 /// Where a signal is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Signal {
     /// While the mutex is held.
+    #[default]
     UnderLock,
     /// After the mutex was unlocked.
     AfterUnlock,
+}
+
+impl Signal {
+    fn is_under_lock(&self) -> bool {
+        *self == Self::UnderLock
+    }
 }
 
 /// Where threads run.
@@ -127,6 +159,62 @@ pub struct Broadcast {}
 pub struct Queue {
     /// Items that it holds.
     pub capacity: usize,
+    /// Threads that fill it; if it does not say, half of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub producers: Option<usize>,
+    /// Steps of work on each item, outside of the lock, by the thread that makes it and by the thread that takes it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub work: u32,
+    /// Where the signal is.
+    #[serde(default, skip_serializing_if = "Signal::is_under_lock")]
+    pub signal: Signal,
+    /// How many waiters a signal wakes.
+    #[serde(default, skip_serializing_if = "Wake::is_one")]
+    pub wake: Wake,
+}
+
+impl Queue {
+    /// How many of `threads` fill it.
+    #[must_use]
+    pub fn producers_of(&self, threads: usize) -> usize {
+        self.producers.unwrap_or(threads / 2)
+    }
+}
+
+/// How many waiters a signal wakes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wake {
+    /// One of them.
+    #[default]
+    One,
+    /// All of them: each looks whether there is something for it.
+    All,
+}
+
+impl Wake {
+    fn is_one(&self) -> bool {
+        *self == Self::One
+    }
+}
+
+/// Parameters of [`Load::Pool`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pool {
+    /// Jobs of a batch. The feeding thread hands them out one by one, and waits until all are done.
+    pub batch: usize,
+    /// Steps of work of a job.
+    #[serde(default)]
+    pub work: u32,
+}
+
+/// Parameters of [`Load::Barrier`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Barrier {
+    /// Steps of work of each thread between two meetings.
+    pub work: u32,
 }
 
 /// What a target must have for a load.
@@ -172,7 +260,9 @@ impl Load {
             Self::Pair(Pair { lock: Locked::Read | Locked::Write, .. }) | Self::Shared(_) => {
                 Primitive::RwLock
             }
-            Self::PingPong(_) | Self::Broadcast(_) | Self::Queue(_) => Primitive::Condvar,
+            Self::PingPong(_) | Self::Broadcast(_) | Self::Queue(_) | Self::Pool(_) | Self::Barrier(_) => {
+                Primitive::Condvar
+            }
         }
     }
 
@@ -207,13 +297,22 @@ impl Load {
                 }
                 between("`lines`", section.lines, 1, super::shapes::MAX_LINES)
             }
+            Self::Shared(shared) if shared.writes_per_thousand.is_some() => {
+                between("`writes_per_thousand`", shared.per_thousand().into(), 0, 1000)
+            }
             Self::Shared(shared) => between("`percent_writes`", shared.percent_writes.into(), 0, 100),
             Self::PingPong(_) => between("the number of threads of a ping-pong", threads, 2, 2),
             Self::Broadcast(_) => between("the number of threads of a broadcast", threads, 2, MANY),
             Self::Queue(queue) => {
                 between("the number of threads of a queue", threads, 2, MANY)?;
+                between("`producers`", queue.producers_of(threads), 1, threads - 1)?;
                 between("`capacity`", queue.capacity, 1, 1 << 20)
             }
+            Self::Pool(pool) => {
+                between("the number of threads of a pool", threads, 2, MANY)?;
+                between("`batch`", pool.batch, 1, 1 << 20)
+            }
+            Self::Barrier(_) => between("the number of threads of a barrier", threads, 2, MANY),
         }
     }
 }
@@ -221,6 +320,19 @@ impl Load {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Records of earlier versions can be read, and what is not new is written as they have it.
+    #[test]
+    fn what_was_there_is_written_as_before() {
+        for text in [
+            r#"{"section":{"locks":1,"lines":1,"inside":0,"outside":16}}"#,
+            r#"{"shared":{"percent_writes":10,"inside":0,"outside":0}}"#,
+            r#"{"queue":{"capacity":16}}"#,
+        ] {
+            let load: Load = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string(&load).unwrap(), text);
+        }
+    }
 
     #[test]
     fn what_makes_no_sense_is_refused() {
@@ -239,6 +351,9 @@ mod tests {
         assert!(writes.check(2).unwrap_err().contains("`percent_writes` is 101"));
         let pair = Load::Pair(Pair { lock: Locked::Mutex, threaded: true });
         assert!(pair.check(2).is_err() && pair.check(1).is_ok());
-        assert!(Load::Queue(Queue { capacity: 0 }).check(2).is_err());
+        let queue = |text: &str| serde_json::from_str::<Queue>(text).map(Load::Queue).unwrap();
+        assert!(queue(r#"{"capacity":0}"#).check(2).is_err());
+        assert!(queue(r#"{"capacity":1}"#).check(2).is_ok());
+        assert!(queue(r#"{"capacity":1,"producers":2}"#).check(2).is_err());
     }
 }

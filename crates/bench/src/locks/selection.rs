@@ -187,7 +187,7 @@ fn selections(
 }
 
 /// The names of those that can run `load`, and the others with the reason.
-fn split<'a>(
+pub(crate) fn split<'a>(
     targets: impl Iterator<Item = &'a Target>,
     load: &Load,
     peers: &Peers,

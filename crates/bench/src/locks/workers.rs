@@ -39,6 +39,8 @@ pub struct Workers<'a> {
     pub targets: BTreeMap<String, Target>,
     /// Length of a counted phase, in milliseconds, if the shape does not need a longer one.
     pub millis: u64,
+    /// Whether waits are left untimed: a run then takes half as long.
+    pub untimed: bool,
     /// Set by Ctrl-C.
     pub interrupt: &'a Interrupt,
 }
@@ -104,7 +106,7 @@ impl Workers<'_> {
             threads: cell.threads,
             millis: self.millis.max(cell.at_least_millis),
             count_futex_calls,
-            untimed: false,
+            untimed: self.untimed,
         };
         let mut command = match &self.peers.path {
             Some(peers) if self.peers.listing.families.contains_key(&target.family) => Command::new(peers),

@@ -2,6 +2,7 @@
 
 pub mod compare_table;
 pub mod documents;
+pub mod grid;
 pub mod json;
 pub mod locks;
 pub mod plot;

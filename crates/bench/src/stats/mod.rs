@@ -60,6 +60,13 @@ pub(crate) fn median_in_place(values: &mut [f64]) -> Option<f64> {
     lower.map(|lower| f64::midpoint(lower, upper))
 }
 
+/// The geometric mean; `None` without values.
+#[must_use]
+pub fn geometric_mean(values: &[f64]) -> Option<f64> {
+    let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+    mean(&logs).map(f64::exp)
+}
+
 /// The arithmetic mean; `None` without values.
 #[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {

@@ -47,6 +47,7 @@ impl CellExecutor for Mock {
             buckets: vec![(40, 900), (4_000, 99), (1_000_000, 1)],
             longest_ns: 1_000_000 + ns as u64,
             longest_gap_ns: 2_000_000,
+            ..WaitReport::default()
         });
         Ok(Report {
             operations: 1_000_000,
@@ -57,6 +58,7 @@ impl CellExecutor for Mock {
             jain: Some(0.9),
             futex_calls: None,
             futex_error: None,
+            writes: None,
             waits,
         })
     }

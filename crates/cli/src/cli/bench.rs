@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::documents::Documents;
+use super::grid::{Grid, GridShown};
 use super::programs::{Mail, Select};
 use super::workloads::{Condvar, Creat, Faults, Jobs, Mmap, Scan};
 
@@ -14,6 +15,7 @@ Examples:
   spinpark bench locks --quick                       everybody's locks, in some minutes
   spinpark bench locks --bounds                      the project's goals: which hold?
   spinpark bench locks --shape saturated --threads 2,16 --target glibc,parking_lot,spinpark
+  spinpark bench grid --quick                        planes instead of single shapes, as heat maps
   spinpark bench pthread                             the drop-in against glibc only
   spinpark bench mtx                                 why a profiler once made a lock faster
   spinpark bench profiler --bounds                   what `spinpark profile` costs: do its goals hold?
@@ -35,6 +37,7 @@ pub(crate) enum Bench {
     /// shape at a number of threads) in shuffled order, and runs every target in it once, and the baseline twice.
     #[command(after_help = LOCKS_EXAMPLES)]
     Locks(Box<Locks>),
+    Grid(Box<Grid>),
     /// pthread locks, glibc's against spinpark's
     ///
     /// As `bench locks`, with the drop-in against glibc, in shapes of which every program has some.
@@ -197,4 +200,7 @@ pub(crate) struct Show {
     /// Draw a plot per shape (SVG) into this directory
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) plots: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) grid: GridShown,
 }

@@ -2,6 +2,7 @@
 
 mod bench;
 mod documents;
+mod grid;
 mod native;
 mod profile;
 mod programs;
@@ -16,6 +17,7 @@ use spinpark_bench::arm::Baseline;
 
 pub(crate) use self::bench::{Bench, Locks, Show};
 pub(crate) use self::documents::Documents;
+pub(crate) use self::grid::{Grid, GridShown};
 pub(crate) use self::native::Native;
 pub(crate) use self::profile::{DetailChoice, Diff, LocksChoice, Profile, Report, Showing, Top, ViewChoice};
 pub(crate) use self::programs::{Mail, MailServer, Select};

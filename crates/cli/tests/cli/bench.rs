@@ -219,6 +219,7 @@ fn profiler_has_bounds_of_its_own() {
 #[test]
 fn the_list_names_everything() {
     said(&mut spinpark(["bench", "list"])).succeeds(&[
+        "mutex-bursts",
         "saturated",
         "broadcast-64",
         "parking_lot",

@@ -11,6 +11,7 @@ mod condvar;
 mod demo;
 mod documents;
 mod fixtures;
+mod grid;
 mod interrupt;
 mod mail;
 mod profile;

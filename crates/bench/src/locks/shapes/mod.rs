@@ -2,12 +2,14 @@
 //!
 //! Every shape checks its own result: a lock that loses an update ends the measurement.
 
+mod barrier;
 mod broadcast;
 mod crew;
 mod outcome;
 mod pair;
 mod ping_pong;
 mod place;
+mod pool;
 mod queue;
 mod section;
 mod shared;
@@ -111,6 +113,8 @@ pub fn condvar<C: BenchCondvar>(job: &Job) -> Result<Outcome, Wrong> {
         Load::PingPong(ping_pong) => ping_pong::run::<C>(ping_pong, job),
         Load::Broadcast(_) => broadcast::run::<C>(job),
         Load::Queue(queue) => queue::run::<C>(queue, job),
+        Load::Pool(pool) => pool::run::<C>(pool, job),
+        Load::Barrier(barrier) => barrier::run::<C>(barrier, job),
         _ => Err(Wrong::Unfit),
     }
 }

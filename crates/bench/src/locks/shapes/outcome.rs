@@ -21,6 +21,8 @@ pub struct Outcome {
     pub(super) shares: Vec<u64>,
     /// How long threads waited, if that was timed.
     pub(super) waits: Option<Waits>,
+    /// Writes among all operations, where some only read: a fraction.
+    pub(super) writes: Option<f64>,
 }
 
 impl Outcome {
@@ -33,7 +35,7 @@ impl Outcome {
             all
         });
         let operations = shares.iter().sum();
-        Self { operations, elapsed: done.elapsed, counts: done.counts, shares, waits }
+        Self { operations, elapsed: done.elapsed, counts: done.counts, shares, waits, writes: None }
     }
 }
 
@@ -60,6 +62,9 @@ pub struct Report {
     /// Jain's index of operations per thread, where several threads do the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jain: Option<f64>,
+    /// Writes among all operations of the run, where some only read: a fraction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writes: Option<f64>,
     /// Futex calls in the counted phase, in a run that counts them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub futex_calls: Option<u64>,
@@ -80,6 +85,12 @@ pub struct WaitReport {
     pub longest_ns: u64,
     /// The longest time that a thread went without the lock, in nanoseconds.
     pub longest_gap_ns: u64,
+    /// 99.9 % of the waits are shorter, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p999_ns: Option<u64>,
+    /// The longest wait of a thread that wanted to write, where some only read, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_write_ns: Option<u64>,
 }
 
 impl From<&Waits> for WaitReport {
@@ -89,6 +100,8 @@ impl From<&Waits> for WaitReport {
             buckets: recorded.map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value())).collect(),
             longest_ns: waits.longest_ns,
             longest_gap_ns: waits.longest_gap_ns,
+            p999_ns: (!waits.histogram.is_empty()).then(|| waits.histogram.value_at_quantile(0.999)),
+            longest_write_ns: waits.longest_write_ns,
         }
     }
 }
@@ -103,6 +116,7 @@ impl From<&Outcome> for Report {
             voluntary_switches: counts.voluntary_switches,
             involuntary_switches: counts.involuntary_switches,
             jain: (outcome.shares.len() > 1).then(|| jain(&outcome.shares)),
+            writes: outcome.writes,
             futex_calls: counts.futex_calls.as_ref().and_then(|calls| calls.as_ref().ok().copied()),
             futex_error: counts.futex_calls.as_ref().and_then(|calls| calls.as_ref().err().cloned()),
             waits: outcome.waits.as_ref().map(WaitReport::from),
@@ -134,7 +148,12 @@ mod tests {
 
     #[test]
     fn a_report_survives_the_pipe() {
-        let waits = WaitReport { buckets: vec![(1, 2), (100, 1)], longest_ns: 101, longest_gap_ns: 500 };
+        let waits = WaitReport {
+            buckets: vec![(1, 2), (100, 1)],
+            longest_ns: 101,
+            longest_gap_ns: 500,
+            ..WaitReport::default()
+        };
         let report = Report {
             operations: 3,
             elapsed_s: 0.25,

@@ -74,7 +74,7 @@ fn repeat(job: &Job, mut operation: impl FnMut()) -> Unchecked {
     let mut counts = counting.stop();
     // The thread's own clock is finer than the process' account.
     counts.cpu = elapsed;
-    Unchecked(Outcome { operations, elapsed, counts, shares: vec![operations], waits: None })
+    Unchecked(Outcome { operations, elapsed, counts, shares: vec![operations], waits: None, writes: None })
 }
 
 /// CPU time of this thread.

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use super::crew::{self, Operation, Share};
 use super::watch::Watch;
+use super::work::Random;
 use super::{Job, Outcome, Wrong, expect};
-use crate::locks::load;
+use crate::locks::load::{self, Signal, Wake};
 use crate::locks::primitives::{BenchCondvar, Guarded};
 
 /// What is in the queue, and what went through it.
@@ -19,49 +20,71 @@ struct Items {
 }
 
 /// Everything that the threads share.
-struct Queue<C: BenchCondvar> {
+struct Queue<'a, C: BenchCondvar> {
     items: Guarded<C::Mutex, Items>,
-    capacity: usize,
+    load: &'a load::Queue,
     not_empty: C,
     not_full: C,
 }
 
 /// A thread that fills it, or empties it. Its wait ends when there is room, or an item.
 struct Worker<'a, C: BenchCondvar> {
-    queue: &'a Queue<C>,
+    queue: &'a Queue<'a, C>,
     is_producer: bool,
+    random: Random,
+}
+
+/// Tells one waiter of `condvar`, or all.
+#[inline]
+fn wake<C: BenchCondvar>(wake: Wake, condvar: &C) {
+    match wake {
+        Wake::One => condvar.signal(),
+        Wake::All => condvar.broadcast(),
+    }
 }
 
 impl<C: BenchCondvar> Operation for Worker<'_, C> {
     #[inline]
     fn run(&mut self, watch: &mut impl Watch) -> bool {
-        let Queue { items, capacity, not_empty, not_full } = self.queue;
+        let Queue { items, load, not_empty, not_full } = self.queue;
+        let (mine, theirs) = if self.is_producer { (not_full, not_empty) } else { (not_empty, not_full) };
+        if self.is_producer {
+            self.random.work(load.work);
+        }
         watch.waiting();
         let mut items = items.lock();
+        let must_wait = |items: &Items| match self.is_producer {
+            true => items.items.len() == load.capacity,
+            false => items.items.is_empty(),
+        };
+        while must_wait(&items) && !items.over {
+            items = items.wait(mine);
+        }
+        if items.over {
+            return false;
+        }
+        watch.acquired();
         if self.is_producer {
-            while items.items.len() == *capacity && !items.over {
-                items = items.wait(not_full);
-            }
-            if items.over {
-                return false;
-            }
-            watch.acquired();
             let number = items.pushed;
             items.items.push_back(number);
             items.pushed += 1;
-            not_empty.signal();
         } else {
-            while items.items.is_empty() && !items.over {
-                items = items.wait(not_empty);
-            }
-            if items.over {
-                return false;
-            }
-            watch.acquired();
             let item = items.items.pop_front();
             // Items come out in order; a lock that lets two in at once loses one.
             items.popped += u64::from(item == Some(items.popped));
-            not_full.signal();
+        }
+        match load.signal {
+            Signal::UnderLock => {
+                wake(load.wake, theirs);
+                drop(items);
+            }
+            Signal::AfterUnlock => {
+                drop(items);
+                wake(load.wake, theirs);
+            }
+        }
+        if !self.is_producer {
+            self.random.work(load.work);
         }
         true
     }
@@ -73,18 +96,15 @@ impl<C: BenchCondvar> Operation for Worker<'_, C> {
     }
 }
 
-/// Half of the threads push, the others pop. An operation is a push or a pop.
+/// Some of the threads push, the others pop. An operation is a push or a pop.
 pub(super) fn run<C: BenchCondvar>(load: &load::Queue, job: &Job) -> Result<Outcome, Wrong> {
     let items = Items { items: VecDeque::with_capacity(load.capacity), ..Items::default() };
-    let queue = Queue::<C> {
-        items: Guarded::new(items),
-        capacity: load.capacity,
-        not_empty: C::default(),
-        not_full: C::default(),
-    };
-    let producers = job.threads / 2;
+    let queue =
+        Queue::<C> { items: Guarded::new(items), load, not_empty: C::default(), not_full: C::default() };
+    let producers = load.producers_of(job.threads);
     let done = crew::run(job, |number, phase| {
-        crew::drive(phase, &mut Worker { queue: &queue, is_producer: number < producers })
+        let random = Random::new(number);
+        crew::drive(phase, &mut Worker { queue: &queue, is_producer: number < producers, random })
     })?;
     let sum = |shares: &[Share]| shares.iter().map(|share| share.all).sum::<u64>();
     let items = queue.items.into_inner();

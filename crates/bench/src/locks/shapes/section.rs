@@ -1,10 +1,12 @@
 //! A critical section and work outside, on one mutex or on many.
 
 use std::hint::black_box;
+use std::thread;
+use std::time::Duration;
 
 use super::crew::{self, Operation, Share};
 use super::watch::Watch;
-use super::work::Random;
+use super::work::{Exponential, Random};
 use super::{Job, MAX_LINES, Outcome, Wrong, expect};
 use crate::locks::beside::Beside;
 use crate::locks::load::Section;
@@ -71,18 +73,54 @@ struct Worker<'a, C> {
     section: &'a Section,
     locks: &'a [C],
     random: Random,
+    exponential: Exponential,
+    /// Steps until it leaves for a while.
+    until_leave: u32,
+}
+
+/// Steps of work in a millisecond, about.
+const STEPS_PER_MS: u32 = 500_000;
+/// Steps that a lock and its release take, about.
+const STEPS_PER_LOCK: u32 = 25;
+
+impl<C> Worker<'_, C> {
+    /// Steps inside and outside of the next section.
+    #[inline]
+    fn lengths(&mut self) -> (u32, u32) {
+        let Section { inside, outside, exponential, .. } = *self.section;
+        match exponential {
+            false => (inside, outside),
+            true => {
+                let Self { exponential, random, .. } = self;
+                (exponential.draw(inside, random), exponential.draw(outside, random))
+            }
+        }
+    }
+
+    /// Leaves for a while, if it is time.
+    fn leave_sometimes(&mut self, steps: u32) {
+        self.until_leave = self.until_leave.saturating_sub(steps + STEPS_PER_LOCK);
+        if self.until_leave == 0 {
+            thread::sleep(Duration::from_millis(self.section.leaves_ms.into()));
+            self.until_leave = self.exponential.draw(STEPS_PER_MS * self.section.leaves_ms, &mut self.random);
+        }
+    }
 }
 
 impl<C: Counted> Operation for Worker<'_, C> {
     #[inline]
     fn run(&mut self, watch: &mut impl Watch) -> bool {
+        let (inside, outside) = self.lengths();
         let lock = match self.locks {
             [lock] => lock,
             locks => &locks[self.random.next() as usize % locks.len()],
         };
         watch.waiting();
-        lock.count(self.section.lines, || watch.acquired(), || self.random.work(self.section.inside));
-        self.random.work(self.section.outside);
+        lock.count(self.section.lines, || watch.acquired(), || self.random.work(inside));
+        self.random.work(outside);
+        if self.section.leaves_ms > 0 {
+            self.leave_sometimes(inside.saturating_add(outside));
+        }
         true
     }
 }
@@ -95,7 +133,9 @@ pub(super) fn run<M: BenchMutex>(section: &Section, job: &Job) -> Result<Outcome
 fn count<C: Counted>(section: &Section, job: &Job) -> Result<Outcome, Wrong> {
     let locks: Vec<_> = (0..section.locks).map(|_| C::new()).collect();
     let done = crew::run(job, |number, phase| {
-        crew::drive(phase, &mut Worker { section, locks: &locks, random: Random::new(number) })
+        let (random, exponential) = (Random::new(number), Exponential::new());
+        let mut worker = Worker { section, locks: &locks, random, exponential, until_leave: STEPS_PER_MS };
+        crew::drive(phase, &mut worker)
     })?;
     let mut counters = [[0; 2]; MAX_LINES];
     for lock in locks {

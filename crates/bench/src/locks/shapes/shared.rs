@@ -23,10 +23,10 @@ impl<R: BenchRwLock> Operation for Worker<'_, R> {
     #[inline]
     fn run(&mut self, watch: &mut impl Watch) -> bool {
         let Self { load, pair, random, writes, torn } = self;
-        let is_write = random.next() % 100 < u64::from(load.percent_writes);
-        watch.waiting();
+        let is_write = random.next() % 1000 < u64::from(load.per_thousand());
         if is_write {
             *writes += 1;
+            watch.waiting_to_write();
             pair.write(
                 || watch.acquired(),
                 |pair| {
@@ -37,6 +37,7 @@ impl<R: BenchRwLock> Operation for Worker<'_, R> {
                 },
             );
         } else {
+            watch.waiting();
             let is_torn = pair.read(
                 || watch.acquired(),
                 |pair| {
@@ -71,5 +72,7 @@ pub(super) fn run<R: BenchRwLock>(load: &load::Shared, job: &Job) -> Result<Outc
         .collect();
     expect("the number of torn reads", sums[1], 0)?;
     expect("the counter", pair.into_inner()[0], sums[0])?;
-    Ok(Outcome::new(crew::Done { shares, elapsed: done.elapsed, counts: done.counts }))
+    let all = shares.iter().map(|share| share.all).sum::<u64>();
+    let outcome = Outcome::new(crew::Done { shares, elapsed: done.elapsed, counts: done.counts });
+    Ok(Outcome { writes: (all > 0).then(|| sums[0] as f64 / all as f64), ..outcome })
 }

@@ -15,6 +15,10 @@ const DIGITS: u8 = 2;
 /// Hears when a thread starts to wait, and when it has got what it waited for.
 pub(super) trait Watch {
     fn waiting(&mut self);
+    /// The same, for a lock that is wanted for writing.
+    fn waiting_to_write(&mut self) {
+        self.waiting();
+    }
     fn acquired(&mut self);
 }
 
@@ -32,6 +36,7 @@ impl Watch for Nobody {
 pub(super) struct Stopwatch<'a> {
     phase: &'a Phase,
     waiting_since: Instant,
+    is_write: bool,
     last_acquired: Instant,
     waits: Waits,
 }
@@ -43,6 +48,8 @@ pub(super) struct Waits {
     pub(super) histogram: Histogram<u64>,
     /// The longest of them, exactly.
     pub(super) longest_ns: u64,
+    /// The longest wait of a thread that wants to write, where some only read.
+    pub(super) longest_write_ns: Option<u64>,
     /// The longest time from one acquisition to the next, in nanoseconds.
     pub(super) longest_gap_ns: u64,
 }
@@ -53,7 +60,7 @@ impl Waits {
         // Cannot fail: the bounds are constants of which the histogram's documentation approves.
         let histogram =
             Histogram::new_with_bounds(1, LONGEST_NS, DIGITS).unwrap_or_else(|_| std::process::abort());
-        Self { histogram, longest_ns: 0, longest_gap_ns: 0 }
+        Self { histogram, longest_ns: 0, longest_write_ns: None, longest_gap_ns: 0 }
     }
 
     /// Adds those of another thread.
@@ -61,6 +68,7 @@ impl Waits {
         // Cannot fail: both have the same bounds.
         let _ = self.histogram.add(&other.histogram);
         self.longest_ns = self.longest_ns.max(other.longest_ns);
+        self.longest_write_ns = self.longest_write_ns.max(other.longest_write_ns);
         self.longest_gap_ns = self.longest_gap_ns.max(other.longest_gap_ns);
     }
 }
@@ -70,7 +78,7 @@ impl<'a> Stopwatch<'a> {
     pub(super) fn start(phase: &'a Phase) -> Self {
         let now = Instant::now();
         let waits = Waits::new();
-        Self { phase, waiting_since: now, last_acquired: now, waits }
+        Self { phase, waiting_since: now, is_write: false, last_acquired: now, waits }
     }
 
     /// What it saw. A thread that went without the lock until the end had a gap too.
@@ -84,6 +92,13 @@ impl<'a> Stopwatch<'a> {
 impl Watch for Stopwatch<'_> {
     #[inline]
     fn waiting(&mut self) {
+        self.is_write = false;
+        self.waiting_since = Instant::now();
+    }
+
+    #[inline]
+    fn waiting_to_write(&mut self) {
+        self.is_write = true;
         self.waiting_since = Instant::now();
     }
 
@@ -95,6 +110,9 @@ impl Watch for Stopwatch<'_> {
             let gap = nanoseconds(self.last_acquired, now);
             self.waits.histogram.saturating_record(wait);
             self.waits.longest_ns = self.waits.longest_ns.max(wait);
+            if self.is_write {
+                self.waits.longest_write_ns = self.waits.longest_write_ns.max(Some(wait));
+            }
             self.waits.longest_gap_ns = self.waits.longest_gap_ns.max(gap);
         }
         self.last_acquired = now;

@@ -85,14 +85,6 @@ impl Record {
     /// "2026-01-02-some-cpu-2cpus.json": the file of a dated record.
     #[must_use]
     pub fn file_name(&self) -> String {
-        let Environment { cpu, cpus, virtual_machine, date, .. } = &self.environment;
-        let day = date.get(..10).unwrap_or(date);
-        let words: String = cpu
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { ' ' })
-            .collect();
-        let cpu = words.split_whitespace().collect::<Vec<_>>().join("-");
-        let machine = if *virtual_machine { "-vm" } else { "" };
-        format!("{day}-{cpu}-{cpus}cpus{machine}.json")
+        format!("{}.json", self.environment.record_name())
     }
 }

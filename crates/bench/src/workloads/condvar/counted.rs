@@ -147,12 +147,48 @@ impl<P: Platform> Platform for Counted<P> {
         P::spun(kind, paid);
     }
 
-    fn pace(now: u64) -> Pace {
-        P::pace(now)
+    fn only_cpu() -> Option<u32> {
+        P::only_cpu()
     }
 
-    fn spun_into(now: u64) {
-        P::spun_into(now);
+    fn pace(lock: usize) -> Pace {
+        P::pace(lock)
+    }
+
+    fn wants_time(lock: usize) -> bool {
+        P::wants_time(lock)
+    }
+
+    fn turn_begins(lock: usize, marked: bool) {
+        P::turn_begins(lock, marked);
+    }
+
+    fn is_timed(lock: usize) -> bool {
+        P::is_timed(lock)
+    }
+
+    fn turn_ends(lock: usize) {
+        P::turn_ends(lock);
+    }
+
+    fn returns_to(lock: usize) {
+        P::returns_to(lock);
+    }
+
+    fn returns_soon(lock: usize) -> bool {
+        P::returns_soon(lock)
+    }
+
+    fn releases_to_wait(lock: usize) {
+        P::releases_to_wait(lock);
+    }
+
+    fn ends_contended(lock: usize) -> bool {
+        P::ends_contended(lock)
+    }
+
+    fn slots_closed(took: u64) {
+        P::slots_closed(took);
     }
 
     fn passed_woken() {

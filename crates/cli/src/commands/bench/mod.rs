@@ -1,6 +1,7 @@
 //! `spinpark bench`: locks by themselves, one shape of contention at a time.
 
 mod documents;
+mod grid;
 mod output;
 mod request;
 mod show;
@@ -12,6 +13,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use spinpark_bench::environment::Environment;
 use spinpark_bench::failure::RunError;
+use spinpark_bench::grid::definition::Grid as Planes;
 use spinpark_bench::locks::bounds::{self, Judgement};
 use spinpark_bench::locks::definitions::{Definitions, Preset};
 use spinpark_bench::locks::experiment::{Measured, measure};
@@ -40,6 +42,7 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<ExitCode> {
     match bench {
         Bench::List(list) => print_list(list.definition.as_deref()),
         Bench::Locks(locks) => measure_locks(locks, "locks"),
+        Bench::Grid(wanted) => grid::run(wanted),
         Bench::Pthread(locks) => measure_locks(locks, "pthread"),
         Bench::Mtx(locks) => measure_locks(locks, "mtx"),
         Bench::Profiler(locks) => measure_locks(locks, "profiler"),
@@ -67,6 +70,7 @@ fn print_list(definition: Option<&std::path::Path>) -> anyhow::Result<ExitCode> 
     };
     let counts: Vec<String> = definitions.presets.iter().filter_map(count).collect();
     say.line(format_args!("{list}\nBounds judged: {}.\n", counts.join(", ")));
+    say.line(spinpark_bench::report::grid::lines::planes_of(&Planes::built_in(&definitions)?));
     say.line(report::workloads::list::render());
     Ok(ExitCode::SUCCESS)
 }

@@ -118,6 +118,7 @@ impl Request {
             inherited: env::var_os("LD_PRELOAD").unwrap_or_default(),
             targets: named.collect(),
             millis: self.millis,
+            untimed: false,
             interrupt,
         }
     }
@@ -186,7 +187,7 @@ impl Request {
 
 /// How late whoever holds the stopwatch wakes up twice among so many threads, in seconds: a turn of the scheduler for each
 /// of those before it on its CPU.
-fn wake_ups_s(threads: usize) -> f64 {
+pub(super) fn wake_ups_s(threads: usize) -> f64 {
     const TURN_S: f64 = 0.002;
     const MOST_S: f64 = 0.05;
     let before = threads as f64 / allowed_cpus() as f64 - 1.0;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, anyhow, bail};
 use spinpark_bench::locks::definitions::Definitions;
 use spinpark_bench::report::documents::{json as of_documents, markdown, read};
+use spinpark_bench::report::grid::document as of_grid;
 use spinpark_bench::report::json as of_compare;
 use spinpark_bench::report::locks::document as of_locks;
 use spinpark_bench::report::reading::{self, Header};
@@ -28,7 +29,11 @@ pub(super) fn run(show: &Show) -> anyhow::Result<ExitCode> {
     if header.format != of_locks::FORMAT {
         refuse_options(show, &header.format)?;
     }
+    if header.format != of_grid::FORMAT && show.grid.is_given() {
+        bail!("--figure, --against, --html and --csv are for files of `bench grid`; leave them out");
+    }
     match header.format.as_str() {
+        of_grid::FORMAT => super::grid::show(&text, &file.to_string(), &show.grid, SAY)?,
         of_compare::FORMAT => compare::report::show(&text, SAY).map_err(is)?,
         of_documents::FORMAT => SAY.line(markdown::render(&read::parse(&text).map_err(is)?)),
         of_workloads::FORMAT => {

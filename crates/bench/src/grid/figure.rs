@@ -1,0 +1,186 @@
+//! The numbers of a cell, and what they are divided by.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::locks::shapes::Report;
+
+/// A number of one run of one target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Figure {
+    /// Operations a second of all threads.
+    Throughput,
+    /// CPU time of all threads an operation, in nanoseconds.
+    Cpu,
+    /// The time below which 99.9 % of the waits are, in nanoseconds.
+    WaitP999,
+    /// The longest wait of a run, in nanoseconds.
+    LongestWait,
+    /// Futex calls an operation.
+    Futex,
+    /// Voluntary context switches an operation.
+    Switches,
+    /// Throughput as a share of the ideal.
+    Ideal,
+}
+
+impl Figure {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Throughput,
+        Self::Cpu,
+        Self::WaitP999,
+        Self::LongestWait,
+        Self::Futex,
+        Self::Switches,
+        Self::Ideal,
+    ];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput",
+            Self::Cpu => "cpu",
+            Self::WaitP999 => "wait-p999",
+            Self::LongestWait => "longest-wait",
+            Self::Futex => "futex",
+            Self::Switches => "switches",
+            Self::Ideal => "ideal",
+        }
+    }
+
+    /// Its name in sentences.
+    #[must_use]
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput",
+            Self::Cpu => "CPU time an operation",
+            Self::WaitP999 => "p99.9 of waits",
+            Self::LongestWait => "longest wait",
+            Self::Futex => "futex calls an operation",
+            Self::Switches => "voluntary switches an operation",
+            Self::Ideal => "share of the ideal throughput",
+        }
+    }
+
+    /// Whether more of it is better.
+    #[must_use]
+    pub fn more_is_better(self) -> bool {
+        matches!(self, Self::Throughput | Self::Ideal)
+    }
+
+    /// Reads the figure off a report; none if the report has none. Futex calls are counted in another run.
+    ///
+    /// A run in which nothing happened counts as one operation, and a run without a switch as half of one: a ratio of zero would
+    /// have no logarithm.
+    #[must_use]
+    pub fn of(self, report: &Report) -> Option<f64> {
+        let operations = report.operations.max(1) as f64;
+        let waits = report.waits.as_ref();
+        let value = match self {
+            Self::Throughput | Self::Ideal => operations / report.elapsed_s,
+            Self::Cpu => report.cpu_s * 1e9 / operations,
+            Self::WaitP999 => waits?.p999_ns?.max(1) as f64,
+            Self::LongestWait => waits?.longest_ns.max(1) as f64,
+            Self::Switches => (report.voluntary_switches as f64 + 0.5) / operations,
+            Self::Futex => return None,
+        };
+        (value.is_finite() && value > 0.0).then_some(value)
+    }
+}
+
+impl FromStr for Figure {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let names = || Self::ALL.map(Self::name).join(", ");
+        let found = Self::ALL.into_iter().find(|figure| figure.name() == name);
+        found.ok_or_else(|| format!("there is no figure `{name}`; there are: {}", names()))
+    }
+}
+
+/// What ours is divided by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum Against {
+    /// The best peer of each cell.
+    Best,
+    /// A lock that costs nothing.
+    Ideal,
+    /// A target by name.
+    Target(String),
+}
+
+impl From<String> for Against {
+    fn from(name: String) -> Self {
+        match name.as_str() {
+            "best" => Self::Best,
+            "ideal" => Self::Ideal,
+            _ => Self::Target(name),
+        }
+    }
+}
+
+impl From<Against> for String {
+    fn from(against: Against) -> Self {
+        match against {
+            Against::Best => Self::from("best"),
+            Against::Ideal => Self::from("ideal"),
+            Against::Target(name) => name,
+        }
+    }
+}
+
+impl Against {
+    /// In sentences.
+    #[must_use]
+    pub fn in_words(&self) -> &str {
+        match self {
+            Self::Best => "the best peer",
+            Self::Ideal => "the ideal",
+            Self::Target(name) => name,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::locks::shapes::WaitReport;
+
+    #[test]
+    fn figures_of_a_run() {
+        let waits = WaitReport { p999_ns: Some(700), longest_ns: 9_000, ..WaitReport::default() };
+        let report = Report {
+            operations: 1000,
+            elapsed_s: 0.5,
+            cpu_s: 1.0,
+            voluntary_switches: 250,
+            waits: Some(waits),
+            ..Report::default()
+        };
+        assert_eq!(Figure::Throughput.of(&report), Some(2000.0));
+        assert_eq!(Figure::Cpu.of(&report), Some(1e6));
+        assert_eq!(Figure::WaitP999.of(&report), Some(700.0));
+        assert_eq!(Figure::LongestWait.of(&report), Some(9000.0));
+        assert_eq!(Figure::Switches.of(&report), Some(0.2505));
+        assert_eq!(Figure::Futex.of(&report), None);
+        let nothing = Report { elapsed_s: 0.5, ..Report::default() };
+        assert_eq!(Figure::Throughput.of(&nothing), Some(2.0));
+        assert_eq!(Figure::LongestWait.of(&nothing), None);
+    }
+
+    #[test]
+    fn names_are_read_again() {
+        for figure in Figure::ALL {
+            assert_eq!(figure.name().parse(), Ok(figure));
+            assert_eq!(serde_json::to_value(figure).unwrap(), figure.name());
+        }
+        assert!("speed".parse::<Figure>().unwrap_err().contains("there are: throughput, cpu"));
+        assert_eq!(Against::from(String::from("best")), Against::Best);
+        assert_eq!(String::from(Against::Target(String::from("glibc"))), "glibc");
+    }
+}

@@ -1,0 +1,50 @@
+//! The result of `spinpark bench grid`: heat maps as text and as a page, lines that sum them up, JSON, CSV.
+
+pub mod bounds;
+pub mod csv;
+pub mod document;
+pub mod heat;
+pub mod html;
+pub mod lines;
+mod maps;
+pub mod results;
+mod svg;
+
+pub use maps::{Map, maps};
+
+use crate::grid::figure::{Against, Figure};
+
+/// What is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// Which number.
+    pub figure: Figure,
+    /// Divided by what.
+    pub against: Against,
+}
+
+impl Shown {
+    /// Whether ours is divided by a lock that costs nothing.
+    pub(crate) fn is_ideal(&self) -> bool {
+        self.figure == Figure::Ideal || self.against == Against::Ideal
+    }
+
+    /// "throughput ÷ the best peer".
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        match self.figure {
+            Figure::Ideal => String::from(self.figure.in_words()),
+            figure => format!("{} ÷ {}", figure.in_words(), self.against.in_words()),
+        }
+    }
+}
+
+/// A ratio in four or five characters.
+fn figure(ratio: f64) -> String {
+    match ratio {
+        r if r < 9.995 => format!("{r:.2}"),
+        r if r < 99.95 => format!("{r:.1}"),
+        r if r < 99_999.5 => format!("{r:.0}"),
+        r => format!("{r:.0e}"),
+    }
+}

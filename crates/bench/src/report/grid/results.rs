@@ -1,0 +1,81 @@
+//! All figures of all cells, with their ratios: what the JSON and the CSV have besides runs.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::grid::cells::{GridCell, Place};
+use crate::grid::comparison::{Compared, Context, figure_of};
+use crate::grid::figure::{Against, Figure};
+use crate::grid::starvation::Starvation;
+
+/// One cell.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CellResult {
+    /// Where it is.
+    #[serde(flatten)]
+    pub place: Place,
+    /// The number of threads.
+    pub threads: usize,
+    /// Medians of all figures, by target.
+    pub figures: BTreeMap<String, BTreeMap<Figure, f64>>,
+    /// Ratios of ours, by target and figure.
+    pub ratios: BTreeMap<String, BTreeMap<Figure, Ratios>>,
+    /// Read-write locks that starve writers here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub starving: Vec<Starvation>,
+}
+
+/// One figure of ours against others.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Ratios {
+    /// Against the best peer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub best: Option<Compared>,
+    /// Against glibc.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub glibc: Option<Compared>,
+    /// As a share of the ideal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ideal: Option<Compared>,
+}
+
+/// The results of all cells in which something was measured.
+#[must_use]
+pub fn of(context: &Context<'_>, cells: &[GridCell]) -> Vec<CellResult> {
+    cells.iter().filter(|cell| !cell.measured.runs.is_empty()).map(|cell| of_cell(context, cell)).collect()
+}
+
+fn of_cell(context: &Context<'_>, cell: &GridCell) -> CellResult {
+    let targets = &cell.measured.cell.targets;
+    let of_target = |target: &String| {
+        let of = |figure| Some((figure, figure_of(cell, target, figure)?));
+        (
+            target.clone(),
+            Figure::ALL.into_iter().filter(|figure| *figure != Figure::Ideal).filter_map(of).collect(),
+        )
+    };
+    let ratios = |ours: &str| {
+        let of = |figure| {
+            let against = |against| context.compare(cell, ours, figure, &against);
+            let ratios = match figure {
+                Figure::Ideal => Ratios { best: None, glibc: None, ideal: against(Against::Ideal) },
+                _ => Ratios {
+                    best: against(Against::Best),
+                    glibc: against(Against::Target(String::from("glibc"))),
+                    ideal: None,
+                },
+            };
+            let is_empty = ratios.best.is_none() && ratios.glibc.is_none() && ratios.ideal.is_none();
+            (!is_empty).then_some((figure, ratios))
+        };
+        (ours.to_owned(), Figure::ALL.into_iter().filter_map(of).collect())
+    };
+    CellResult {
+        place: cell.place.clone(),
+        threads: cell.threads(),
+        figures: targets.iter().map(of_target).collect(),
+        ratios: context.ours_in(&[cell]).map(ratios).collect(),
+        starving: targets.iter().filter_map(|target| Starvation::of(cell, target)).collect(),
+    }
+}

@@ -1,0 +1,233 @@
+//! `spinpark bench grid`: locks over planes of parameters.
+
+mod output;
+mod request;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::process::ExitCode;
+
+use anyhow::{Context, anyhow};
+use spinpark_bench::environment::Environment;
+use spinpark_bench::failure::RunError;
+use spinpark_bench::grid::calibration::Calibration;
+use spinpark_bench::grid::cells::GridCell;
+use spinpark_bench::grid::experiment::measure;
+use spinpark_bench::locks::bounds::Judgement;
+use spinpark_bench::locks::counters::obstacle;
+use spinpark_bench::locks::experiment::CellObserver;
+use spinpark_bench::locks::workers::Workers;
+use spinpark_bench::machine::{Noise, Watch};
+use spinpark_bench::measure::End;
+use spinpark_bench::report::grid::document::{FORMAT, Record, SCHEMA};
+use spinpark_bench::report::locks::document::VersionedTarget;
+use spinpark_bench::report::locks::list;
+use spinpark_bench::report::{Style, reading, wrap};
+use spinpark_bench::stats::bootstrap::MIN_BLOCKS;
+use spinpark_bench::target::usage::Usage;
+use spinpark_bench::warnings::{self, Warning};
+
+use self::output::{Destinations, Findings, Pages};
+use self::request::Request;
+use super::drop_in_report;
+use crate::cli::{Grid, GridShown};
+use crate::exit;
+use crate::progress::{Progress, about};
+use crate::say::{self, Say};
+use crate::session::Session;
+
+/// Checks the request, measures, reports.
+pub(super) fn run(grid: &Grid) -> anyhow::Result<ExitCode> {
+    let request = Request::new(grid)?;
+    let shown = request::shown(&grid.shown)?;
+    let destinations = destinations(grid)?;
+    let session = Session::start(grid.seed)?;
+    intro(&request, &session);
+    say::check()?;
+    let mut progress = Progress::new(request.runs(), Some(request.seconds()));
+    let (findings, noise, end) = measure_request(&request, &session, grid.bounds, &mut progress)?;
+    drop(progress);
+    findings.print(request.say, &shown, Style::of_stdout());
+    findings.write(destinations, &shown, &noise)?;
+    let missed = findings.bounds.iter().any(|bound| bound.judgement != Judgement::Holds);
+    match end {
+        End::Complete if grid.check && missed => Ok(ExitCode::from(exit::FAILED)),
+        end => exit::code_of_end(end),
+    }
+}
+
+/// Prints an earlier result again.
+pub(super) fn show(text: &str, file: &str, wanted: &GridShown, say: Say) -> anyhow::Result<()> {
+    let record = Record::parse(text).map_err(|what| anyhow!("{file} is {what}"))?;
+    let shown = request::shown(wanted)?;
+    let pages = Pages::open(wanted)?;
+    let mut findings = Findings::new(record);
+    findings.warnings = reading::warnings(text);
+    findings.print(say, &shown, Style::of_stdout());
+    findings.write_pages(pages, &shown)
+}
+
+/// Opens everything that will be written.
+fn destinations(grid: &Grid) -> anyhow::Result<Destinations> {
+    use spinpark_bench::report::json::Output;
+    if let Some(directory) = &grid.record {
+        let made = fs::create_dir_all(directory);
+        made.with_context(|| format!("cannot create the directory {}", directory.display()))?;
+    }
+    Ok(Destinations {
+        json: grid.json.as_deref().map(Output::open).transpose()?,
+        record: grid.record.clone(),
+        pages: Pages::open(&grid.shown)?,
+    })
+}
+
+fn intro(request: &Request, session: &Session) {
+    let mut planes = BTreeMap::<&str, usize>::new();
+    for cell in &request.cells {
+        *planes.entry(&cell.place.plane).or_default() += 1;
+    }
+    let planes: Vec<String> = request
+        .planes
+        .iter()
+        .map(|plane| format!("{} {}", plane.name, planes[plane.name.as_str()]))
+        .collect();
+    let text = format!(
+        "{} cells ({}) × {} round{}: {} runs of {} ms in shuffled order (seed {}), about {}. Ctrl-C: the result so far.",
+        request.cells.len(),
+        planes.join(", "),
+        request.rounds,
+        if request.rounds == 1 { "" } else { "s" },
+        request.compared_runs(),
+        request.millis,
+        session.seed,
+        about(request.seconds()),
+    );
+    request.say.line(wrap(&text, 2));
+    if request.rounds < MIN_BLOCKS {
+        let text =
+            format!("Fewer than {MIN_BLOCKS} rounds: no intervals, so no clear losses and no judgements.");
+        request.say.line(wrap(&text, 2));
+    }
+    let mut absent = BTreeSet::new();
+    for target in &request.targets {
+        let is_here = |cell: &GridCell| cell.measured.cell.targets.contains(&target.name);
+        let skipped = request.cells.iter().flat_map(|cell| &cell.measured.cell.skipped);
+        let why = skipped.filter(|skipped| skipped.target == target.name).map(|skipped| &skipped.why).next();
+        if let Some(why) = why.filter(|_| !request.cells.iter().any(is_here)) {
+            absent.insert(format!("{} ({why})", target.name));
+        }
+    }
+    if !absent.is_empty() {
+        let absent: Vec<String> = absent.into_iter().collect();
+        request.say.line(wrap(&format!("Not here: {}", absent.join("; ")), 2));
+    }
+}
+
+/// Measures, and draws conclusions.
+fn measure_request(
+    request: &Request,
+    session: &Session,
+    is_bounds: bool,
+    progress: &mut Progress,
+) -> anyhow::Result<(Findings, Noise, End)> {
+    let mut workers = request.workers(&session.interrupt);
+    let mut cells = request.cells.clone();
+    let watch = Watch::start();
+    let (cells, calibrations, end) = match before(request, &mut workers, &mut cells, progress)? {
+        End::Complete => {
+            let calibrate = &mut Calibration::measure;
+            measure(cells, request.rounds, session.seed, &mut workers, calibrate, progress)
+        }
+        end => (cells, Vec::new(), end),
+    };
+    let noise = watch.noise();
+    let record = record(request, session, cells, calibrations, &end, is_bounds);
+    let mut findings = Findings::new(record);
+    findings.warnings = warnings_of(request, &findings.record, &noise, &end);
+    Ok((findings, noise, end))
+}
+
+/// Runs before all others: the first one of each target on the drop-in shows that it is loaded; where futex calls can be
+/// counted, there is one for each cell and target.
+fn before(
+    request: &Request,
+    workers: &mut Workers<'_>,
+    cells: &mut [GridCell],
+    progress: &mut Progress,
+) -> anyhow::Result<End> {
+    let mut seen = BTreeSet::new();
+    for GridCell { measured, .. } in cells {
+        for target in &measured.cell.targets {
+            let known = &workers.targets[target];
+            let is_checked = known.preload && known.env.is_empty() && !seen.contains(target);
+            if !is_checked && !request.counts_futex_calls {
+                continue;
+            }
+            progress.starting(&measured.cell, target);
+            let report = is_checked.then(drop_in_report).transpose()?;
+            let path = report.as_ref().map(tempfile::NamedTempFile::path);
+            let made = match workers.run(&measured.cell, target, 0, true, path) {
+                Ok(made) => made,
+                Err(RunError::Interrupted) => return Ok(End::Interrupted),
+                Err(error) => return Err(error.into()),
+            };
+            if let Some(report) = report {
+                Usage::read(report.path())?.check("")?;
+                seen.insert(target.clone());
+            }
+            if request.counts_futex_calls {
+                if let Some(calls) = made.futex_calls.filter(|_| made.operations > 0) {
+                    measured.futex_calls.insert(target.clone(), calls as f64 / made.operations as f64);
+                }
+                CellObserver::finished(progress);
+            }
+        }
+    }
+    Ok(End::Complete)
+}
+
+fn record(
+    request: &Request,
+    session: &Session,
+    cells: Vec<GridCell>,
+    calibrations: Vec<Calibration>,
+    end: &End,
+    is_bounds: bool,
+) -> Record {
+    let version = |target: &_| list::version(target, &request.peers);
+    let environment: Environment = session.environment.clone();
+    Record {
+        format: FORMAT.to_owned(),
+        schema: SCHEMA,
+        end: end.name().to_owned(),
+        command: request.command.clone(),
+        rounds: request.rounds,
+        millis: request.millis,
+        seed: session.seed,
+        environment,
+        targets: (request.targets.iter())
+            .map(|target| VersionedTarget { target: target.clone(), version: version(target) })
+            .collect(),
+        planes: request.planes.clone(),
+        bound_definitions: if is_bounds { request.definition.bounds.clone() } else { Vec::new() },
+        calibrations,
+        cells,
+    }
+}
+
+fn warnings_of(request: &Request, record: &Record, noise: &Noise, end: &End) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if matches!(end, End::Interrupted) {
+        // The last round has begun, but it is not complete.
+        let blocks = record.calibrations.len().saturating_sub(1);
+        warnings.push(Warning::Interrupted { blocks, rounds: request.rounds });
+    }
+    if request.is_debug_build() {
+        warnings.push(Warning::DebugBuild);
+    }
+    if let Some(why) = obstacle() {
+        warnings.push(Warning::NoFutexCounter { why });
+    }
+    warnings.extend(warnings::of_machine(noise));
+    warnings
+}

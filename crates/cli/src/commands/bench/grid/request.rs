@@ -1,0 +1,232 @@
+//! What is to be measured: everything that can be wrong about it is found here, before anything runs.
+
+use std::env;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use spinpark_bench::grid::cells::{GridCell, cells, points};
+use spinpark_bench::grid::definition::{Axes, Grid as Definition, Kind, Plane};
+use spinpark_bench::grid::figure::{Against, Figure};
+use spinpark_bench::locks::definitions::{Definitions, Side, Target};
+use spinpark_bench::locks::peers::Peers;
+use spinpark_bench::locks::selection::once;
+use spinpark_bench::locks::shapes::allowed_cpus;
+use spinpark_bench::locks::targets::{not_recorded, parse};
+use spinpark_bench::locks::workers::Workers;
+use spinpark_bench::process::Interrupt;
+use spinpark_bench::report::grid::Shown;
+use spinpark_bench::report::json::Output;
+use spinpark_bench::rounds::Cell as _;
+use spinpark_bench::target::{DropIn, Library};
+use spinpark_bench::workloads::resources::Needs;
+
+use super::super::request::{command, wake_ups_s};
+use crate::cli::{Grid, GridShown};
+use crate::say::Say;
+
+/// A request that can be carried out.
+pub(super) struct Request {
+    pub(super) definition: Definition,
+    /// The planes that are measured, with the values of their parameters.
+    pub(super) planes: Vec<Plane>,
+    pub(super) targets: Vec<Target>,
+    pub(super) cells: Vec<GridCell>,
+    pub(super) peers: Peers,
+    pub(super) rounds: usize,
+    pub(super) millis: u64,
+    pub(super) untimed: bool,
+    pub(super) counts_futex_calls: bool,
+    pub(super) command: String,
+    pub(super) say: Say,
+    own: PathBuf,
+    drop_in: Option<DropIn>,
+}
+
+impl Request {
+    /// Checks it all.
+    pub(super) fn new(grid: &Grid) -> anyhow::Result<Self> {
+        let definitions = Definitions::built_in()?;
+        let definition = Definition::built_in(&definitions)?;
+        let own = env::current_exe().context("cannot find out where this command itself is")?;
+        let peers = Peers::find(&own);
+        let targets = targets(grid, &definition, &definitions).map_err(anyhow::Error::msg)?;
+        check_shown(grid, &targets, &definitions)?;
+        let planes = planes(grid, &definition).map_err(anyhow::Error::msg)?;
+        let mut all = Vec::new();
+        for plane in &planes {
+            let points = points(plane, &plane.axes)
+                .map_err(|what| anyhow::anyhow!("plane `{}`: {what}", plane.name))?;
+            all.extend(cells(plane, points, &targets, &peers, allowed_cpus()));
+        }
+        check_cells(&all, &targets)?;
+        let threads = all.iter().map(GridCell::threads).max().unwrap_or_default() as u64;
+        Needs { processes: threads, threads, ..Needs::default() }.check(None)?;
+        let find = |library| -> anyhow::Result<DropIn> {
+            let found = DropIn::find_library(library)?;
+            found.check_machine(spinpark_bench::target::Target::find(own.as_os_str())?.machine)?;
+            Ok(found)
+        };
+        let needs_drop_in = targets.iter().any(|target| target.preload);
+        let drop_in = needs_drop_in.then(|| find(Library::DropIn)).transpose()?;
+        let default_rounds = if grid.quick { 3 } else { 7 };
+        Ok(Self {
+            definition,
+            planes,
+            targets,
+            cells: all,
+            peers,
+            rounds: grid.rounds.map_or(default_rounds, |rounds| rounds as usize),
+            millis: grid.millis.unwrap_or(if grid.quick { 30 } else { 50 }),
+            untimed: grid.no_waits,
+            counts_futex_calls: spinpark_bench::locks::counters::obstacle().is_none(),
+            command: command(env::args_os().skip(1)),
+            say: Say { on_stderr: grid.json.as_deref().is_some_and(Output::is_stdout) },
+            own,
+            drop_in,
+        })
+    }
+
+    /// What starts the runs.
+    pub(super) fn workers<'a>(&self, interrupt: &'a Interrupt) -> Workers<'a> {
+        Workers {
+            own: self.own.clone(),
+            peers: self.peers.clone(),
+            preload: self.drop_in.as_ref().map(|library| library.path.clone()),
+            recorder: None,
+            inherited: env::var_os("LD_PRELOAD").unwrap_or_default(),
+            targets: self.targets.iter().map(|target| (target.name.clone(), target.clone())).collect(),
+            millis: self.millis,
+            untimed: self.untimed,
+            interrupt,
+        }
+    }
+
+    /// Runs that are compared.
+    pub(super) fn compared_runs(&self) -> usize {
+        self.cells.iter().map(|cell| cell.runs_per_round() * self.rounds).sum()
+    }
+
+    /// All runs, with those that count futex calls.
+    pub(super) fn runs(&self) -> usize {
+        self.compared_runs() + self.cells.iter().map(|cell| self.counting_runs(cell)).sum::<usize>()
+    }
+
+    fn counting_runs(&self, cell: &GridCell) -> usize {
+        if self.counts_futex_calls { cell.measured.cell.targets.len() } else { 0 }
+    }
+
+    /// About how long all of it takes, in seconds.
+    pub(super) fn seconds(&self) -> f64 {
+        const PROCESS_S: f64 = 0.012;
+        let of_cell = |cell: &GridCell| {
+            let late = wake_ups_s(cell.threads());
+            let phase = self.millis.max(cell.measured.cell.at_least_millis) as f64 * 1.25e-3 + late;
+            let run = PROCESS_S + phase * if self.untimed { 1.0 } else { 2.0 };
+            run * (cell.runs_per_round() * self.rounds) as f64
+                + (PROCESS_S + phase) * self.counting_runs(cell) as f64
+        };
+        self.cells.iter().map(of_cell).sum()
+    }
+
+    pub(super) fn is_debug_build(&self) -> bool {
+        cfg!(debug_assertions) || self.drop_in.as_ref().is_some_and(DropIn::is_debug_build)
+    }
+}
+
+/// What is shown, if the figure and what it is divided by go together.
+pub(super) fn shown(wanted: &GridShown) -> anyhow::Result<Shown> {
+    let (figure, against) = (wanted.figure.unwrap_or(Figure::Throughput), wanted.against());
+    if against == Against::Ideal && !matches!(figure, Figure::Throughput | Figure::Ideal) {
+        bail!(
+            "only throughput has an ideal\nUse --against best or --against glibc with --figure {}",
+            figure.name()
+        );
+    }
+    let figure = if against == Against::Ideal { Figure::Ideal } else { figure };
+    Ok(Shown { figure, against })
+}
+
+fn check_shown(grid: &Grid, targets: &[Target], definitions: &Definitions) -> anyhow::Result<()> {
+    let shown = shown(&grid.shown)?;
+    if grid.no_waits && matches!(shown.figure, Figure::WaitP999 | Figure::LongestWait) {
+        bail!("--figure {} needs waits, which --no-waits leaves out", shown.figure.name());
+    }
+    if grid.no_waits && grid.bounds {
+        bail!("--bounds judges waits, too, which --no-waits leaves out");
+    }
+    if let Against::Target(name) = &shown.against
+        && !targets.iter().any(|target| target.name == *name)
+    {
+        parse(definitions, name).map_err(anyhow::Error::msg)?;
+        bail!("--against {name}: that target is not measured\nName it with --target as well");
+    }
+    Ok(())
+}
+
+fn targets(grid: &Grid, definition: &Definition, definitions: &Definitions) -> Result<Vec<Target>, String> {
+    once("--target", &grid.targets)?;
+    let names = if grid.targets.is_empty() { &definition.targets } else { &grid.targets };
+    names.iter().map(|name| not_recorded(parse(definitions, name)?)).collect()
+}
+
+/// The planes that are asked for. An option that no plane has is a slip.
+fn planes(grid: &Grid, definition: &Definition) -> Result<Vec<Plane>, String> {
+    once("--plane", &grid.planes)?;
+    let chosen: Vec<&Plane> = match grid.planes.is_empty() {
+        true => definition.planes.iter().collect(),
+        false => grid.planes.iter().map(|name| definition.plane(name)).collect::<Result<_, _>>()?,
+    };
+    let asked = Axes {
+        threads: grid.threads.clone(),
+        section: grid.section.clone(),
+        outside: grid.outside.clone(),
+        writes: grid.writes.clone(),
+        work: grid.work.clone(),
+        ..Axes::default()
+    };
+    once("--threads", &asked.threads)?;
+    once("--section", &asked.section)?;
+    once("--outside", &asked.outside)?;
+    once("--writes", &asked.writes)?;
+    once("--work", &asked.work)?;
+    let has = |option: &str, is_given: bool, kinds: &[Kind]| {
+        let planes: Vec<&str> = definition
+            .planes
+            .iter()
+            .filter(|plane| kinds.contains(&plane.load))
+            .map(|plane| plane.name.as_str())
+            .collect();
+        match is_given && !chosen.iter().any(|plane| kinds.contains(&plane.load)) {
+            true => Err(format!("{option} is for the planes {}; leave it out", planes.join(", "))),
+            false => Ok(()),
+        }
+    };
+    has("--threads", !asked.threads.is_empty(), &[Kind::Mutex, Kind::Rwlock, Kind::Handoff])?;
+    has("--section", !asked.section.is_empty(), &[Kind::Mutex, Kind::Rwlock])?;
+    has("--outside", !asked.outside.is_empty(), &[Kind::Mutex, Kind::Rwlock])?;
+    has("--writes", !asked.writes.is_empty(), &[Kind::Rwlock])?;
+    has("--work", !asked.work.is_empty(), &[Kind::Queue, Kind::Handoff])?;
+    let narrowed = |plane: &Plane| {
+        let axes = if grid.quick { plane.axes.replaced_by(&plane.quick) } else { plane.axes.clone() };
+        Plane { axes: axes.replaced_by(&asked), ..plane.clone() }
+    };
+    Ok(chosen.into_iter().map(narrowed).collect())
+}
+
+fn check_cells(cells: &[GridCell], targets: &[Target]) -> anyhow::Result<()> {
+    if cells.iter().all(|cell| cell.measured.cell.targets.is_empty()) {
+        let skipped = cells.first().map(|cell| &cell.measured.cell.skipped);
+        let reasons =
+            skipped.into_iter().flatten().map(|skipped| format!("{}: {}", skipped.target, skipped.why));
+        bail!(
+            "nothing is left to measure: none of these targets runs in any of these planes\n{}",
+            reasons.collect::<Vec<_>>().join("\n")
+        );
+    }
+    if !targets.iter().any(|target| target.side == Side::Ours) {
+        bail!(
+            "none of the targets is ours, so there is nothing to compare with peers\nAdd spinpark or drop-in to --target"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,185 @@
+//! `spinpark bench grid`.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::fixtures::{said, spinpark};
+
+/// The heat maps and the table, without what is said about the machine.
+fn maps(text: &str) -> Vec<&str> {
+    text.lines()
+        .skip_while(|line| !line.contains("rows:"))
+        .take_while(|line| !line.starts_with("Noise"))
+        .collect()
+}
+
+/// Tiny cells of every plane: everything is written, and shown again as it was.
+#[test]
+fn every_plane_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str| directory.path().join(name);
+    let mut command =
+        spinpark(["bench", "grid", "--quick", "--rounds", "1", "--millis", "1", "--threads", "2"]);
+    command.args(["--target", "glibc,parking_lot,spinpark,drop-in", "--work", "0", "--section", "0,30"]);
+    command.arg("--json").arg(file("grid.json")).arg("--html").arg(file("grid.html"));
+    let result = said(command.arg("--csv").arg(file("grid.csv")).arg("--record").arg(directory.path()));
+    result.succeeds(&[
+        "no intervals",
+        "mutex, 2 threads: throughput ÷ the best peer",
+        "2,2,16",
+        "barrier, 2",
+    ]);
+    result.succeeds(&[
+        "mutex-bursts",
+        "geometric mean",
+        "An iteration takes",
+        "Noise: the throughput of glibc",
+    ]);
+    assert!(maps(&result.stdout).iter().all(|line| line.chars().count() <= 100), "{}", result.stdout);
+
+    let document: Value = serde_json::from_str(&fs::read_to_string(file("grid.json")).unwrap()).unwrap();
+    assert_eq!((&document["format"], &document["schema"]), (&"spinpark bench grid".into(), &1.into()));
+    let cells = document["cells"].as_array().unwrap();
+    let planes: Vec<&str> =
+        document["planes"].as_array().unwrap().iter().map(|p| p["name"].as_str().unwrap()).collect();
+    assert_eq!(planes.len(), 8);
+    for cell in cells {
+        assert!(planes.contains(&cell["plane"].as_str().unwrap()));
+        assert_eq!(cell["targets"].as_array().unwrap().len(), 4, "{cell}");
+        assert_eq!(cell["runs"].as_array().unwrap().len(), 5, "{cell}");
+    }
+    assert_eq!(document["results"].as_array().unwrap().len(), cells.len());
+    assert_eq!(document["calibrations"].as_array().unwrap().len(), 1);
+    let page = fs::read_to_string(file("grid.html")).unwrap();
+    assert!(page.matches("<svg").count() >= 16 && page.contains("rwlock"));
+    assert_eq!(fs::read_to_string(file("grid.csv")).unwrap().lines().count(), cells.len() * 4 + 1);
+    let is_record = |name: &str| name.starts_with("20") && name.ends_with("-grid.json");
+    let mut names = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(names.any(|name| is_record(name.to_str().unwrap())));
+
+    let again = said(spinpark(["bench", "show"]).arg(file("grid.json")));
+    again.succeeds(&[]);
+    assert_eq!(maps(&again.stdout), maps(&result.stdout));
+    let other = said(
+        spinpark(["bench", "show", "--figure", "cpu", "--against", "glibc", "--html"])
+            .arg(file("cpu.html"))
+            .arg(file("grid.json")),
+    );
+    other.succeeds(&["CPU time an operation ÷ glibc", "less is better"]);
+    assert!(fs::read_to_string(file("cpu.html")).unwrap().contains("CPU time an operation ÷ glibc"));
+    said(spinpark(["bench", "show", "--details"]).arg(file("grid.json"))).fails(2, &["--details"]);
+}
+
+#[test]
+fn other_points_than_those_of_the_plane() {
+    let mut command = spinpark(["bench", "grid", "--plane", "rwlock", "--threads", "2", "--section", "7"]);
+    command.args(["--outside", "5,6", "--writes", "250", "--rounds", "6", "--millis", "1", "--no-waits"]);
+    let result = said(command.args(["--target", "glibc", "drop-in", "--json"]));
+    result.succeeds(&[]);
+    let document: Value = serde_json::from_str(&result.stdout).unwrap();
+    let cells = document["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 2);
+    assert_eq!(cells[0]["load"]["shared"]["writes_per_thousand"], 250);
+    assert_eq!((&cells[1]["load"]["shared"]["inside"], &cells[1]["column"]), (&7.into(), &"6".into()));
+    assert!(cells[0]["runs"][0].get("waits").is_none());
+    assert!(result.stderr.contains("250 ‰, 7"), "{}", result.stderr);
+    let ratio = &document["results"][0]["ratios"]["drop-in"]["throughput"]["best"];
+    assert!(ratio["ratio"].as_f64().unwrap() > 0.0 && ratio["interval"][1].as_f64().unwrap() > 0.0);
+}
+
+/// With too few rounds nothing is decided, and `--check` does not take that for success.
+#[test]
+fn bounds_and_check() {
+    let mut command = spinpark(["bench", "grid", "--plane", "mutex", "--threads", "2", "--section", "0"]);
+    command.args([
+        "--outside",
+        "0",
+        "--rounds",
+        "1",
+        "--millis",
+        "1",
+        "--target",
+        "glibc,spinpark",
+        "--bounds",
+    ]);
+    let result = said(&mut command);
+    result.succeeds(&[
+        " mutex ",
+        "throughput, every cell",
+        "≥ 0.90",
+        "undecided",
+        "bounds: 0 hold, 0 missed",
+    ]);
+    assert_eq!(said(command.arg("--check")).code, Some(1));
+}
+
+/// Ctrl-C: what was measured so far is printed and written.
+#[test]
+fn interrupted() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut command = spinpark(["bench", "grid", "--plane", "mutex", "--threads", "2", "--section", "0"]);
+    command.args([
+        "--outside",
+        "0",
+        "--rounds",
+        "1000",
+        "--millis",
+        "20",
+        "--target",
+        "glibc,spinpark",
+        "--json",
+    ]);
+    let mut child = command.arg(file.path()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut text = String::new();
+    assert_ne!(stdout.read_line(&mut text).unwrap(), 0);
+    assert!(Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap().success());
+    stdout.read_to_string(&mut text).unwrap();
+    let mut warnings = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut warnings).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{text}{warnings}");
+    assert!(warnings.contains("Interrupted"), "{warnings}");
+    let document: Value = serde_json::from_str(&fs::read_to_string(file.path()).unwrap()).unwrap();
+    assert_eq!(document["end"], "interrupted");
+}
+
+/// Each request that makes no sense has a message that says what to do.
+#[test]
+fn what_it_refuses() {
+    let fails = |args: &[&str], words: &[&str]| said(spinpark(["bench", "grid"]).args(args)).fails(2, words);
+    fails(&["--plane", "spinlock"], &["no plane `spinlock`", "there are: mutex, "]);
+    fails(&["--plane", "mutex,mutex"], &["--plane names `mutex` twice"]);
+    fails(&["--target", "none"], &["no target `none`"]);
+    fails(&["--target", "glibc,std"], &["none of the targets is ours", "spinpark or drop-in"]);
+    fails(
+        &["--plane", "rwlock", "--target", "glibc-adaptive"],
+        &["nothing is left to measure", "no read-write lock"],
+    );
+    fails(&["--plane", "queue", "--threads", "2"], &["--threads is for the planes mutex,", "leave it out"]);
+    fails(&["--plane", "mutex", "--writes", "10"], &["--writes is for the planes rwlock"]);
+    fails(&["--plane", "rwlock", "--writes", "2000"], &["plane `rwlock`", "`writes_per_thousand` is 2000"]);
+    fails(&["--threads", "0"], &["plane `mutex`", "threads is 0"]);
+    fails(&["--figure", "speed"], &["no figure `speed`", "throughput, cpu"]);
+    fails(&["--figure", "cpu", "--against", "ideal"], &["only throughput has an ideal"]);
+    fails(
+        &["--against", "usync", "--target", "glibc,spinpark"],
+        &["--against usync", "not measured", "--target"],
+    );
+    fails(&["--against", "none"], &["no target `none`"]);
+    fails(&["--no-waits", "--figure", "longest-wait"], &["--no-waits"]);
+    fails(&["--no-waits", "--bounds"], &["--bounds", "--no-waits"]);
+    fails(&["--html", "/no/such/file.html"], &["cannot write /no/such/file.html"]);
+    fails(&["--check"], &["--bounds"]);
+}
+
+/// Options of grids are for files of grids.
+#[test]
+fn show_refuses_what_another_file_does_not_have() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), r#"{"format":"spinpark compare","schema":1}"#).unwrap();
+    said(spinpark(["bench", "show", "--figure", "cpu"]).arg(file.path()))
+        .fails(2, &["--figure", "`bench grid`"]);
+}
