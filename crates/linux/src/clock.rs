@@ -2,6 +2,8 @@
 
 use spinpark_platform::{Clock, Deadline};
 
+/// Not inlined: it is called from many slow paths, and the drop-in is to stay small.
+#[inline(never)]
 pub(crate) fn now(clock: Clock) -> u64 {
     let id = match clock {
         Clock::Monotonic => libc::CLOCK_MONOTONIC,

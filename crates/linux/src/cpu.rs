@@ -18,27 +18,46 @@ pub(crate) fn count() -> u32 {
     }
 }
 
+const WORDS: usize = 128; // 8,192 CPUs, the most that Linux can be built for
+
+/// The CPUs that `thread` may use (0: the calling one); none if a sandbox forbids the question.
+fn affinity(thread: u32) -> [u64; WORDS] {
+    let mut mask = [0_u64; WORDS];
+    let arguments = [thread as usize, mem::size_of_val(&mask), ptr::addr_of_mut!(mask) as usize, 0, 0, 0];
+    // SAFETY: the kernel writes at most the given number of bytes to `mask`.
+    unsafe { call6(libc::SYS_sched_getaffinity, arguments) };
+    mask
+}
+
 /// The CPUs of the first thread and of the calling one: a program that binds each thread to a CPU of its own has many, one
 /// that was started on a single CPU has one.
 #[cold]
+#[inline(never)]
 fn ask_count() -> u32 {
-    const WORDS: usize = 128; // 8,192 CPUs, the most that Linux can be built for
-    let mut both = [0_u64; WORDS];
-    for thread in [0, crate::raw::process_id()] {
-        let mut mask = [0_u64; WORDS];
-        let arguments = [thread as usize, mem::size_of_val(&mask), ptr::addr_of_mut!(mask) as usize, 0, 0, 0];
-        // SAFETY: the kernel writes at most the given number of bytes to `mask`.
-        unsafe { call6(libc::SYS_sched_getaffinity, arguments) };
-        both.iter_mut().zip(mask).for_each(|(both, mask)| *both |= mask);
-    }
+    let both = affinity(0).into_iter().zip(affinity(crate::raw::process_id()));
     // A sandbox may forbid the question: then spin, as on almost every machine.
-    let count = match both.iter().map(|word| word.count_ones()).sum() {
+    let count = match both.map(|(mine, first)| (mine | first).count_ones()).sum() {
         0 => 2,
         count => count,
     };
     COUNT.store(count, Relaxed);
     count
 }
+
+/// The only CPU that the calling thread may use, from 1 on; [`ANY`] if it may use several, or that is not known.
+#[cold]
+#[inline(never)]
+pub(crate) fn ask_place() -> u32 {
+    let mask = affinity(0);
+    if mask.iter().map(|word| word.count_ones()).sum::<u32>() != 1 {
+        return ANY;
+    }
+    let found = mask.iter().enumerate().find(|(_, word)| **word != 0);
+    found.map_or(ANY, |(index, word)| index as u32 * u64::BITS + word.trailing_zeros() + 1)
+}
+
+/// No single CPU.
+pub(crate) const ANY: u32 = u32::MAX;
 
 /// Whether the thread `owner` has used any CPU time since the last question.
 ///

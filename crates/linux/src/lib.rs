@@ -22,10 +22,10 @@ mod symbol;
 mod syscall;
 mod thread;
 
-use core::sync::atomic;
+use core::sync::atomic::{self, AtomicU32, Ordering::Relaxed};
 
 use spinpark_platform::{
-    Clock, Deadline, Event, OnCpu, Pace, Platform, SlotLeft, Spin, Tuning, Wait, WakeOp,
+    Clock, ClosingCost, Deadline, Event, OnCpu, Pace, Platform, SlotLeft, Spin, Tuning, Wait, WakeOp,
 };
 
 pub use environment::{is_off, is_on, variable};
@@ -41,7 +41,9 @@ pub use thread::{known_token, take_over_fork_handler};
 pub enum Linux {}
 
 /// See [`Platform::reads_before_slots`].
-const READS_PER_CPU: u32 = 16;
+const READS_PER_CPU: u32 = 128;
+/// The process' [`ClosingCost`].
+static CLOSING: AtomicU32 = AtomicU32::new(0);
 
 impl Platform for Linux {
     type AtomicU32 = atomic::AtomicU32;
@@ -116,6 +118,10 @@ impl Platform for Linux {
         cpu::count()
     }
 
+    fn only_cpu() -> Option<u32> {
+        Some(thread::place()).filter(|&place| place != cpu::ANY)
+    }
+
     fn can_spin(kind: Spin) -> bool {
         cpu::count() > 1 && thread::habits().spins_pay(kind)
     }
@@ -124,12 +130,40 @@ impl Platform for Linux {
         thread::habits().spun(kind, paid);
     }
 
-    fn pace(now: u64) -> Pace {
-        thread::habits().pace(now)
+    fn pace(lock: usize) -> Pace {
+        thread::habits().pace(lock)
     }
 
-    fn spun_into(now: u64) {
-        thread::habits().spun_into(now);
+    fn wants_time(lock: usize) -> bool {
+        thread::habits().wants_time(lock)
+    }
+
+    fn turn_begins(lock: usize, marked: bool) {
+        thread::habits().turn_begins(lock, marked, clock::now(Clock::Monotonic));
+    }
+
+    fn returns_soon(lock: usize) -> bool {
+        thread::habits().returns_soon(lock)
+    }
+
+    fn releases_to_wait(lock: usize) {
+        thread::habits().releases_to_wait(lock);
+    }
+
+    fn is_timed(lock: usize) -> bool {
+        thread::habits().is_timed(lock)
+    }
+
+    fn turn_ends(lock: usize) {
+        thread::habits().turn_ends(lock, clock::now(Clock::Monotonic));
+    }
+
+    fn returns_to(lock: usize) {
+        thread::habits().returns_to(lock, || clock::now(Clock::Monotonic));
+    }
+
+    fn ends_contended(lock: usize) -> bool {
+        thread::habits().ends_contended(lock)
     }
 
     fn passed_woken() {
@@ -171,7 +205,13 @@ impl Platform for Linux {
     #[inline(always)]
     fn reads_before_slots() -> u32 {
         // What a writer pays to shut a gate grows with the CPUs: it interrupts each, and looks at the line of each.
-        READS_PER_CPU * cpu::count()
+        ClosingCost(CLOSING.load(Relaxed)).reads(READS_PER_CPU * cpu::count())
+    }
+
+    fn slots_closed(took: u64) {
+        let mut cost = ClosingCost(CLOSING.load(Relaxed));
+        cost.took(took);
+        CLOSING.store(cost.0, Relaxed); // of two threads at a time, one is forgotten
     }
 
     fn slot_table() -> u32 {

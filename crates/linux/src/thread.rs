@@ -18,6 +18,8 @@ struct Local {
     token: u32,
     reads: Reads,
     habits: Habits,
+    /// See [`place`]; 0: not asked yet.
+    place: u32,
 }
 
 /// The read locks that a thread holds.
@@ -127,6 +129,16 @@ unsafe extern "C" fn in_forked_child() {
     ask_token();
     crate::rseq::in_forked_child();
     crate::slots::in_forked_child();
+}
+
+/// The only CPU that the calling thread could use when it was first asked, from 1 on; [`cpu::ANY`](crate::cpu::ANY) if several.
+pub(crate) fn place() -> u32 {
+    // SAFETY: the block belongs to this thread.
+    let place = unsafe { &mut (*local()).place };
+    if *place == 0 {
+        *place = crate::cpu::ask_place();
+    }
+    *place
 }
 
 /// What the calling thread has learnt about spinning. The reference is for one call: nobody else in this thread may ask

@@ -1,7 +1,11 @@
-//! A condition variable: a FIFO queue whose waiters a signal *moves* to the mutex' queue, asleep as they are.
+//! A condition variable: a FIFO queue. A signal wakes its waiter, which then locks the mutex as any thread; where both
+//! can use only the same CPU, it *moves* the waiter to the mutex' queue instead, asleep as it is.
 //!
-//! Origin: wait morphing as in nsync and abseil; document 003 asked for one system call per signal, this needs none:
-//! the mutex' release wakes the waiter when it can run. A broadcast moves everyone and wakes at most one.
+//! Origin: wait morphing as in nsync and abseil; document 003 asked for one system call per signal. Moving needs none: the
+//! mutex' release wakes the waiter when it can run. But it puts the waiter's turn before the work of the threads that run,
+//! which then wait for it one item at a time. A waiter that is woken at once comes a little later, and until then they move
+//! hundreds of items without a sleep; on a second CPU it may find the mutex free. `docs/tuning.md` ("Wake or move") has the
+//! planes of queues that decided it.
 //!
 //! Gives: FIFO order among waiters; no lost and no stolen wake-up (a signal picks its waiter under the queue lock, so
 //! glibc's bug 25847 cannot arise); nothing here is touched by a waiter once it was signalled, so the variable may be
@@ -80,7 +84,9 @@ pub struct Waiter<P: Platform> {
 impl<P: Platform> Waiter<P> {
     /// A wait that ends with `mutex` held, to whose queue a signal moves it.
     pub fn with_mutex(mutex: &RawMutex<P>) -> Self {
-        Self { node: WaitNode::new(Want::Write, P::thread_token(), mutex.core().queue()) }
+        let mut node = WaitNode::new(Want::Write, P::thread_token(), mutex.core().queue());
+        node.only_cpu = P::only_cpu();
+        Self { node }
     }
 
     /// A wait with a mutex of another make: a signal wakes it.
@@ -138,7 +144,7 @@ impl<P: Platform> RawCondvar<P> {
     pub fn wait(&self, mutex: &RawMutex<P>, deadline: Option<Deadline>) -> WaitResult {
         let waiter = Waiter::with_mutex(mutex);
         self.enqueue(&waiter);
-        mutex.unlock();
+        mutex.unlock_to_wait();
         waiter.sleep(deadline, P::futex_wait);
         let result = self.finish(&waiter);
         waiter.reacquire(result, mutex);
@@ -231,7 +237,7 @@ impl<P: Platform> RawCondvar<P> {
         (claimed, count.get())
     }
 
-    /// Moves each waiter to its mutex' queue, those of one mutex together; wakes those that have none.
+    /// Wakes each waiter, or, on one CPU, moves it to its mutex' queue, those of one mutex together.
     ///
     /// The condition variable is not touched any more: a waiter that has been served may destroy it.
     #[allow(unsafe_code)] // waiters remember their mutexes as pointers
@@ -239,7 +245,7 @@ impl<P: Platform> RawCondvar<P> {
         let mut next = waiters.pop();
         while let Some(first) = next.take() {
             let mutex = first.node().mutex;
-            if mutex.is_null() {
+            if mutex.is_null() || !Self::shares_cpu(first.node()) {
                 first.notify(RELEASED);
                 next = waiters.pop();
                 continue;
@@ -247,7 +253,7 @@ impl<P: Platform> RawCondvar<P> {
             let mut group = Chain::new();
             group.push(first);
             while let Some(popped) = waiters.pop() {
-                if popped.node().mutex == mutex {
+                if popped.node().mutex == mutex && Self::shares_cpu(popped.node()) {
                     group.push(popped);
                 } else {
                     next = Some(popped);
@@ -259,6 +265,11 @@ impl<P: Platform> RawCondvar<P> {
             let mutex = unsafe { LockCore::from_queue_ptr(mutex) };
             mutex.absorb(group);
         }
+    }
+
+    /// Whether the waiter cannot run before the calling thread leaves its CPU, as far as is known: then it is moved, not woken.
+    fn shares_cpu(waiter: &WaitNode<P>) -> bool {
+        P::cpus() == 1 || (waiter.only_cpu.is_some() && waiter.only_cpu == P::only_cpu())
     }
 
     fn lock_queue(&self) -> crate::queue::QueueGuard<'_, P> {

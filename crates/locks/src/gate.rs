@@ -52,7 +52,7 @@
 //! Checked by: `verify` (models with mutants: no fence, no move, a count that is added too late), native stress.
 
 use spinpark_platform::{
-    AtomicU32, Event, Ordering::AcqRel, Ordering::Relaxed, Ordering::Release as ReleaseOrder, Platform,
+    AtomicU32, Clock, Event, Ordering::AcqRel, Ordering::Relaxed, Ordering::Release as ReleaseOrder, Platform,
 };
 
 use crate::core::LockCore;
@@ -149,7 +149,9 @@ impl<P: Platform> Gate<P> {
             };
             self.open.store(0, Relaxed);
             self.calm.store(0, Relaxed); // G5: before writers are let in
+            let began = P::now(Clock::Monotonic);
             P::heavy_fence();
+            P::slots_closed(P::now(Clock::Monotonic).saturating_sub(began));
             let count = P::slots_count(table, lock) * UNIT;
             let mut seen = core.peek();
             while let Err(now) =

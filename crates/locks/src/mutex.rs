@@ -44,9 +44,7 @@ impl<P: Platform> RawMutex<P> {
 
     #[inline(never)]
     fn lock_busy(&self, token: u32) {
-        if !self.core.try_acquire(Want::Write, token) {
-            self.core.acquire_slow(Want::Write, None);
-        }
+        self.core.acquire(Want::Write, token, None);
     }
 
     /// Acquires if the mutex is free. Acquire ordering on success.
@@ -87,6 +85,14 @@ impl<P: Platform> RawMutex<P> {
         self.core.release_write();
     }
 
+    /// [`RawMutex::unlock`] by a thread that waits for something else next, so that a waiter is woken whatever the thread did before.
+    pub fn unlock_to_wait(&self) {
+        P::releases_to_wait(self.core.key());
+        if !self.core.release_calm() {
+            self.core.release_busy(Release::WriteToWait);
+        }
+    }
+
     /// [`RawMutex::unlock`] of a mutex that nobody waits for; on `false` nothing was done, and
     /// [`RawMutex::unlock_busy`] remains.
     #[inline]
@@ -96,7 +102,7 @@ impl<P: Platform> RawMutex<P> {
 
     /// What remains of [`RawMutex::unlock`] after [`RawMutex::unlock_calm`].
     pub fn unlock_busy(&self) {
-        self.core.release_busy();
+        self.core.release_busy(Release::Write);
     }
 
     /// Releases to the longest waiter, if there is one, whatever runs or spins.

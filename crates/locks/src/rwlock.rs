@@ -299,7 +299,7 @@ impl<P: Platform> RawRwLock<P> {
 
     /// What remains of [`RawRwLock::unlock_write`] after [`RawRwLock::unlock_write_calm`].
     pub fn unlock_write_busy(&self) {
-        self.core.release_busy();
+        self.core.release_busy(Release::Write);
     }
 
     /// The token of the writer, or 0; a hint as soon as it is returned.

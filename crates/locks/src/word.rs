@@ -212,6 +212,8 @@ pub(crate) const fn marks_in_passing(before: u32, after: u32) -> bool {
 pub(crate) enum Release {
     /// The writer's.
     Write,
+    /// The writer's, before it waits for something else.
+    WriteToWait,
     /// One reader's.
     Read,
     /// The upgradable reader's.
@@ -221,7 +223,7 @@ pub(crate) enum Release {
 /// The word after the release; flags stay.
 pub(crate) const fn released(word: u32, release: Release) -> u32 {
     match release {
-        Release::Write => word & FLAGS,
+        Release::Write | Release::WriteToWait => word & FLAGS,
         Release::Read => word - UNIT,
         Release::Upgradable => word & !UPGRADE,
     }
@@ -229,13 +231,15 @@ pub(crate) const fn released(word: u32, release: Release) -> u32 {
 
 /// Whether the thread that turns `word` into `after` by a release must look at the queue before it does so.
 ///
+/// `returns`: the releasing thread is about to acquire the lock again, as it has done lately.
+///
 /// Not if nobody waits; nor if readers stay and the head keeps its own time; nor if somebody who is awake will look:
 /// the woken waiter, or a spinner while the head keeps its own time (document 002: one waker). A head that starved is
 /// served whatever spins. A head that does not keep its time yet is looked at also when readers stay: else a stream of
 /// readers whose holds overlap would never wake a writer.
-pub(crate) const fn must_look(word: u32, after: u32, release: Release) -> bool {
+pub(crate) const fn must_look(word: u32, after: u32, release: Release, returns: bool) -> bool {
     let opens = readers(after) == 0 || matches!(release, Release::Upgradable) || !is_timed(word);
-    let somebody_will = is_waking(word) || (has_spinner(word) && is_timed(word));
+    let somebody_will = is_waking(word) || (is_timed(word) && (has_spinner(word) || returns));
     has_waiters(word) && opens && (wants_handoff(word) || !somebody_will)
 }
 
@@ -313,8 +317,8 @@ mod tests {
     #[test]
     fn a_release_that_opens_nothing_does_not_look() {
         let held = WAITERS | TIMED | (2 * UNIT);
-        assert!(!must_look(held, released(held, Release::Read), Release::Read));
-        assert!(must_look(held & !TIMED, released(held & !TIMED, Release::Read), Release::Read));
-        assert!(must_look(held | UPGRADE, held, Release::Upgradable));
+        assert!(!must_look(held, released(held, Release::Read), Release::Read, false));
+        assert!(must_look(held & !TIMED, released(held & !TIMED, Release::Read), Release::Read, false));
+        assert!(must_look(held | UPGRADE, held, Release::Upgradable, false));
     }
 }

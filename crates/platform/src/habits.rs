@@ -4,7 +4,7 @@
 //! how many threads want the CPUs. So threads learn it, each for itself, and the same on every machine that locks run on.
 
 use crate::pacing::Pacing;
-use crate::{Pace, Spin, NS_PER_MS, NS_PER_US};
+use crate::{Pace, Spin, NS_PER_US};
 
 /// A thread's habits. All zero in a new thread.
 #[derive(Debug, Default)]
@@ -14,6 +14,8 @@ pub struct Habits {
     spins: [Spins; 4],
     passed: Passed,
     pacing: Pacing,
+    /// Releases of locks that were marked as contended while no thread waited for them.
+    quiet_releases: u32,
 }
 
 /// Recent luck with spinning.
@@ -41,9 +43,13 @@ const MOST_MISSES: u32 = 8;
 /// How many releases lie between two looks at the clock; a look costs as much as a release.
 const PASSES_PER_LOOK: u32 = 16;
 /// For how long a woken waiter is passed before it is let run.
-const LATE_NS: u64 = 50 * NS_PER_US;
+const LATE_NS: u64 = 250 * NS_PER_US;
 /// Passing that began longer ago was another time.
-const FORGOTTEN_NS: u64 = NS_PER_MS;
+const FORGOTTEN_NS: u64 = 4 * LATE_NS;
+
+/// One in so many releases that find a marked lock quiet ends the mark: so that the process-wide barrier of the next
+/// waiter, 5 to 60 µs, costs each of them a few nanoseconds at the most.
+const QUIET_RELEASES: u32 = 16384;
 
 impl Habits {
     fn spins(&mut self, kind: Spin) -> &mut Spins {
@@ -69,18 +75,62 @@ impl Habits {
     /// Notes whether a spin paid.
     pub fn spun(&mut self, kind: Spin, paid: bool) {
         let spins = self.spins(kind);
-        spins.misses = if paid { 0 } else { MOST_MISSES.min(spins.misses + 1) };
+        let most = match kind {
+            // To sleep and be woken costs more than such a spin, and what it met is mostly a preemption.
+            Spin::Lock | Spin::Turn => 0,
+            Spin::Signal | Spin::HandOver => MOST_MISSES,
+        };
+        spins.misses = if paid { 0 } else { most.min(spins.misses + 1) };
         spins.pause = (1 << spins.misses) - 1;
     }
 
     /// See [`Platform::pace`](crate::Platform::pace).
-    pub fn pace(&mut self, now: u64) -> Pace {
-        self.pacing.next(now)
+    pub fn pace(&mut self, lock: usize) -> Pace {
+        self.pacing.pace(lock)
     }
 
-    /// See [`Platform::spun_into`](crate::Platform::spun_into).
-    pub fn spun_into(&mut self, now: u64) {
-        self.pacing.took(now);
+    /// See [`Platform::wants_time`](crate::Platform::wants_time).
+    pub fn wants_time(&mut self, lock: usize) -> bool {
+        self.pacing.wants_time(lock)
+    }
+
+    /// See [`Platform::turn_begins`](crate::Platform::turn_begins). `now` is on the monotonic clock, ns, as in the others.
+    pub fn turn_begins(&mut self, lock: usize, marked: bool, now: u64) {
+        self.pacing.begins(lock, marked, now);
+    }
+
+    /// See [`Platform::turn_ends`](crate::Platform::turn_ends).
+    pub fn turn_ends(&mut self, lock: usize, now: u64) {
+        self.pacing.ends(lock, now);
+    }
+
+    /// See [`Platform::releases_to_wait`](crate::Platform::releases_to_wait).
+    pub fn releases_to_wait(&mut self, lock: usize) {
+        self.pacing.waits(lock);
+    }
+
+    /// See [`Platform::returns_soon`](crate::Platform::returns_soon).
+    pub fn returns_soon(&mut self, lock: usize) -> bool {
+        self.pacing.returns_soon(lock)
+    }
+
+    /// See [`Platform::is_timed`](crate::Platform::is_timed).
+    pub fn is_timed(&self, lock: usize) -> bool {
+        self.pacing.is_timed(lock)
+    }
+
+    /// See [`Platform::returns_to`](crate::Platform::returns_to).
+    pub fn returns_to(&mut self, lock: usize, clock: impl FnOnce() -> u64) {
+        self.pacing.returned(lock, clock);
+    }
+
+    /// See [`Platform::ends_contended`](crate::Platform::ends_contended).
+    pub fn ends_contended(&mut self, lock: usize) -> bool {
+        if self.pacing.unmarks(lock) {
+            return true;
+        }
+        self.quiet_releases = self.quiet_releases.wrapping_add(1);
+        self.quiet_releases % QUIET_RELEASES == 0
     }
 
     /// See [`Platform::passed_woken`](crate::Platform::passed_woken): whether to let the waiter run now. Reads the clock (ns)
@@ -115,25 +165,42 @@ mod tests {
     fn a_thread_that_misses_lets_more_and_more_chances_pass() {
         let mut habits = Habits::default();
         for pause in [1, 3, 7] {
-            assert!(habits.spins_pay(Spin::Lock));
-            habits.spun(Spin::Lock, false);
-            assert_eq!((0..pause).filter(|_| habits.spins_pay(Spin::Lock)).count(), 0);
+            assert!(habits.spins_pay(Spin::Signal));
+            habits.spun(Spin::Signal, false);
+            assert_eq!((0..pause).filter(|_| habits.spins_pay(Spin::Signal)).count(), 0);
         }
-        assert!(habits.spins_pay(Spin::Turn), "another kind");
-        assert!(habits.spins_pay(Spin::Lock));
-        habits.spun(Spin::Lock, true);
-        assert!(habits.spins_pay(Spin::Lock));
+        assert!(habits.spins_pay(Spin::HandOver), "another kind");
+        assert!(habits.spins_pay(Spin::Signal));
+        habits.spun(Spin::Signal, true);
+        assert!(habits.spins_pay(Spin::Signal));
+    }
+
+    #[test]
+    fn a_spin_for_a_lock_is_never_given_up_for_those_before_it() {
+        let mut habits = Habits::default();
+        for _ in 0..10 {
+            habits.spun(Spin::Lock, false);
+            assert!(habits.spins_pay(Spin::Lock));
+        }
+    }
+
+    #[test]
+    fn a_lock_stays_marked_for_many_quiet_releases() {
+        const LOCK: usize = 1 << 4;
+        let mut habits = Habits::default();
+        let ends = (0..10 * QUIET_RELEASES).filter(|_| habits.ends_contended(LOCK)).count();
+        assert_eq!(ends, 10);
     }
 
     #[test]
     fn a_waiter_that_is_passed_for_long_is_let_run() {
         let mut habits = Habits::default();
-        let mut now = 10 * NS_PER_MS;
+        let mut now = 10_000 * NS_PER_US;
         let mut lets_run = 0;
-        for _ in 0..200 {
+        for _ in 0..1000 {
             now += NS_PER_US;
             lets_run += u32::from(habits.has_passed_for_long(|| now));
         }
-        assert!((1..=3).contains(&lets_run), "{lets_run} times in 200 µs");
+        assert!((1..=3).contains(&lets_run), "{lets_run} times in 1 ms");
     }
 }

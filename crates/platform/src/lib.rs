@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod atomic;
+mod closing;
 mod habits;
 mod native;
 mod pacing;
@@ -18,6 +19,7 @@ mod tuning;
 mod wake_op;
 
 pub use atomic::{AtomicPtr, AtomicU32, Cell};
+pub use closing::ClosingCost;
 pub use core::sync::atomic::Ordering;
 pub use habits::Habits;
 pub use time::{Clock, Deadline, NS_PER_MS, NS_PER_SEC, NS_PER_US};
@@ -62,12 +64,13 @@ pub enum Spin {
     HandOver,
 }
 
-/// How a spinner watches a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a thread waits for a lock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pace {
-    /// It looks often, and takes the lock as soon as it is free.
+    /// It looks often, and takes the lock as soon as it is free: the threads take turns.
+    #[default]
     Close,
-    /// It stays away for many turns of the owner: the threads come back for the lock faster than it can move.
+    /// It stays away for many turns of the owner, which comes back for the lock faster than the lock can move.
     Apart,
 }
 
@@ -226,26 +229,75 @@ pub trait Platform: Sized + Send + Sync + 'static {
         1
     }
 
+    /// The CPU that the calling thread is bound to, if it may use only one; its number is only compared. `None` is always a safe
+    /// answer.
+    fn only_cpu() -> Option<u32> {
+        None
+    }
+
     /// Tells whether a spin paid, for the next answer of [`Platform::can_spin`].
     #[inline(always)]
     fn spun(kind: Spin, paid: bool) {
         let _ = (kind, paid);
     }
 
-    /// How a spin of the calling thread for a lock, which starts `now` (monotonic clock, ns), is to watch it.
-    fn pace(now: u64) -> Pace {
-        let _ = now;
+    /// How the calling thread is to wait for the lock at `lock`.
+    fn pace(lock: usize) -> Pace {
+        let _ = lock;
         Pace::Close
     }
 
-    /// Notes that the spin took the lock at about `now`, for the next answer of [`Platform::pace`].
-    fn spun_into(now: u64) {
-        let _ = now;
+    /// Whether the turn of the calling thread, which has just acquired the lock at `lock` after a wait, is to be timed: by
+    /// [`Platform::turn_begins`], then [`Platform::turn_ends`] and [`Platform::returns_to`].
+    fn wants_time(lock: usize) -> bool {
+        let _ = lock;
+        false
+    }
+
+    /// Notes that a turn begins whose release will be timed; `marked`: the lock was marked as contended for that.
+    fn turn_begins(lock: usize, marked: bool) {
+        let _ = (lock, marked);
+    }
+
+    /// Whether the calling thread, which releases the lock at `lock`, comes back for it so soon that a waiter which keeps its own
+    /// time is better left asleep. `false` is always a safe answer.
+    fn returns_soon(lock: usize) -> bool {
+        let _ = lock;
+        false
+    }
+
+    /// Notes that the calling thread is about to release the lock at `lock` to wait on a condition variable.
+    fn releases_to_wait(lock: usize) {
+        let _ = lock;
+    }
+
+    /// Whether the calling thread's release of the lock at `lock` is to be timed: then it calls
+    /// [`Platform::turn_ends`] after it, and [`Platform::returns_to`] as it tries to acquire the lock again.
+    fn is_timed(lock: usize) -> bool {
+        let _ = lock;
+        false
+    }
+
+    /// Notes that the calling thread has just released the lock that was at `lock`.
+    fn turn_ends(lock: usize) {
+        let _ = lock;
+    }
+
+    /// Notes an attempt to acquire the lock at `lock`.
+    fn returns_to(lock: usize) {
+        let _ = lock;
     }
 
     /// Notes that the calling thread released a lock that it had taken while a waiter that was woken for it has not come
     /// yet. If that goes on, the waiter may be waiting for the caller's CPU: then it is let run.
     fn passed_woken() {}
+
+    /// Whether the calling thread's release ends the mark of a lock that was contended, and has no waiters. A mark makes each
+    /// release a little dearer; to set it again costs a [`Platform::heavy_fence`].
+    fn ends_contended(lock: usize) -> bool {
+        let _ = lock;
+        true
+    }
 
     /// A name for the calling thread: not 0, below 2^24, different from that of every living thread of the process.
     fn thread_token() -> u32;
@@ -273,6 +325,11 @@ pub trait Platform: Sized + Send + Sync + 'static {
 
     /// So many reads without a write in between make a lock one whose readers use slots.
     fn reads_before_slots() -> u32;
+
+    /// Notes that to close a lock's slots took so long, ns: what the reads before the next time have to be worth.
+    fn slots_closed(took: u64) {
+        let _ = took;
+    }
 
     /// The name of the table in which the calling code has its slots, for the gate of a lock; 0 if there are no slots.
     fn slot_table() -> u32;

@@ -1,97 +1,246 @@
-//! Whether a thread's spins watch a lock closely or stay away from it: learnt from how its spins follow each other.
+//! How long a thread holds a lock, and leaves it alone between two of its turns: learnt from its own contended turns.
 //!
-//! `docs/tuning.md` ("Close or apart") has what it is for, and what was tried instead.
+//! A waiter needs both to choose its pace. If the threads that contend for a lock take turns, each section costs a transfer of
+//! the lock and of its data to another CPU, and the time that the owner spends outside is not lost. If one of them goes on while the others stay
+//! away, it is the other way round. So turns pay where the time outside is longer than a transfer, and by more than a
+//! small part of the section. The waiter cannot see the owner's times, so it uses its own: threads that contend for one
+//! lock mostly run the same code.
+//!
+//! `docs/tuning.md` ("Taking turns, or one at a time") has the derivation and the planes.
 
 use crate::Pace;
 
-/// A thread that spins for a lock again this soon after it took it, section and all, would rather have kept it: to move
-/// a lock, and what it protects, to another CPU takes as long as that. Nanoseconds.
-const HURRY_NS: u64 = 1000;
-/// How many spins look seldom then, before one tries again how it is.
-const SPINS_APART: u32 = 32;
-/// Who stays away has its lock taken at once by who does not. After so many times it does as they do, and they find out.
-const MOST_ROBBED: u32 = 4;
+/// What it takes to move a lock, and what it protects, to another CPU. Nanoseconds.
+const TRANSFER_NS: u64 = 250;
+/// Turns pay if they gain more than one part in so many of a section.
+const LEAST_GAIN: u64 = 8;
+/// One in so many contended turns is timed.
+const TURNS_PER_SAMPLE: u32 = 16;
+/// For so many samples a thread remembers that it waited on a condition variable with a lock.
+const WAITS_REMEMBERED: u32 = 16;
+/// Locks that a thread remembers, by address.
+const REMEMBERED: usize = 4;
 
-/// How the spins of a thread follow each other. All zero in a new thread.
+/// What a thread knows about the locks that it waited for lately. All zero in a new thread.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct Pacing {
-    /// When the last one took its lock; 0 if it did not. On the monotonic clock, ns.
-    taken: u64,
-    /// So many more spins look seldom.
-    apart: u32,
-    /// How many of these in a row were followed by the next at once.
-    robbed: u32,
+    known: [Known; REMEMBERED],
+    /// The turn that is being timed.
+    timed: Timed,
+    /// Contended turns since the last one that was timed.
+    turns: u32,
+    /// The lock that was marked as contended for a sample, which has been taken.
+    marked: usize,
+}
+
+/// One lock: its latest two samples, ns. The smaller one counts, because preemption only ever adds.
+#[derive(Debug, Default)]
+#[repr(C)]
+struct Known {
+    lock: usize,
+    /// From a release to the next attempt to acquire.
+    outside: [u32; 2],
+    /// From an acquisition to its release.
+    inside: [u32; 2],
+    /// So many more samples until it is forgotten that the thread released the lock to wait on a condition variable.
+    waits: u32,
+}
+
+/// A turn that is being timed. Times are on the monotonic clock, ns.
+#[derive(Debug, Default)]
+#[repr(C)]
+struct Timed {
+    /// 0: none.
+    lock: usize,
+    acquired: u64,
+    /// 0: the lock is held still.
+    released: u64,
+    /// The lock was marked as contended for this sample.
+    marked: bool,
 }
 
 impl Pacing {
-    /// How the spin that starts `now` is to watch its lock.
-    pub(crate) fn next(&mut self, now: u64) -> Pace {
-        let hurry = now.saturating_sub(self.taken) < HURRY_NS;
-        self.taken = 0;
-        if self.apart == 0 {
-            self.apart = if hurry { SPINS_APART } else { 0 };
-            self.robbed = 0;
-        } else {
-            self.robbed = if hurry { self.robbed + 1 } else { 0 };
-            self.apart = if self.robbed > MOST_ROBBED { 0 } else { self.apart - 1 };
-        }
-        if self.apart > 0 {
+    fn known(&mut self, lock: usize) -> &mut Known {
+        // Locks lie in objects of 16 bytes or more, mostly.
+        &mut self.known[(lock >> 4 ^ lock >> 10) % REMEMBERED]
+    }
+
+    /// How a wait for `lock` is to be spent.
+    #[inline(never)]
+    pub(crate) fn pace(&mut self, lock: usize) -> Pace {
+        let known = self.known(lock);
+        let least = |samples: [u32; 2]| u64::from(samples[0].min(samples[1]));
+        let gain = least(known.outside).saturating_sub(TRANSFER_NS);
+        if known.lock == lock && known.waits == 0 && gain * LEAST_GAIN <= least(known.inside) {
             Pace::Apart
         } else {
             Pace::Close
         }
     }
 
-    /// The spin took its lock at about `now`.
-    pub(crate) fn took(&mut self, now: u64) {
-        self.taken = now;
+    /// Whether a thread that releases `lock` comes back for it so soon that a waiter which keeps its own time is better left
+    /// asleep. One that has never waited for it is taken to: its waiters' times say so.
+    pub(crate) fn returns_soon(&mut self, lock: usize) -> bool {
+        self.known(lock).lock != lock || self.pace(lock) == Pace::Apart
     }
+
+    /// Whether the turn that has just begun on `lock` is to be timed.
+    pub(crate) fn wants_time(&mut self, lock: usize) -> bool {
+        self.turns += 1;
+        self.turns >= TURNS_PER_SAMPLE || self.known(lock).lock != lock
+    }
+
+    /// A turn on `lock` begins, whose release will be seen.
+    #[inline(never)]
+    pub(crate) fn begins(&mut self, lock: usize, marked: bool, now: u64) {
+        self.turns = 0;
+        // A turn may be announced twice, and its mark ends once.
+        let marked = marked || (self.is_timed(lock) && self.timed.marked);
+        self.timed = Timed { lock, acquired: now, released: 0, marked };
+    }
+
+    /// Whether the release of `lock` is to be timed.
+    pub(crate) fn is_timed(&self, lock: usize) -> bool {
+        self.timed.lock == lock && self.timed.released == 0
+    }
+
+    /// `lock` was released `now`.
+    pub(crate) fn ends(&mut self, lock: usize, now: u64) {
+        if self.is_timed(lock) {
+            self.timed.released = now;
+        }
+    }
+
+    /// An attempt to acquire `lock`.
+    #[inline(never)]
+    pub(crate) fn returned(&mut self, lock: usize, clock: impl FnOnce() -> u64) {
+        if self.timed.lock != lock || self.timed.released == 0 {
+            return;
+        }
+        let Timed { acquired, released, marked, .. } = core::mem::take(&mut self.timed);
+        let outside = span(released, clock());
+        let inside = span(acquired, released);
+        if marked {
+            self.marked = lock;
+        }
+        let known = self.known(lock);
+        if known.lock == lock {
+            known.outside = [outside, known.outside[0]];
+            known.inside = [inside, known.inside[0]];
+            known.waits = known.waits.saturating_sub(1);
+        } else {
+            *known = Known { lock, outside: [outside; 2], inside: [inside; 2], waits: 0 };
+        }
+    }
+
+    /// `lock` is released to wait on a condition variable: whatever the samples say, its threads do not come back for it
+    /// by themselves.
+    #[inline(never)]
+    pub(crate) fn waits(&mut self, lock: usize) {
+        let known = self.known(lock);
+        if known.lock != lock {
+            *known = Known { lock, outside: [u32::MAX; 2], ..Known::default() };
+        }
+        known.waits = WAITS_REMEMBERED;
+    }
+
+    /// Whether `lock` was marked as contended only for a sample that has been taken. Once.
+    pub(crate) fn unmarks(&mut self, lock: usize) -> bool {
+        let unmarks = self.marked == lock;
+        if unmarks {
+            self.marked = 0;
+        }
+        unmarks
+    }
+}
+
+fn span(from: u64, to: u64) -> u32 {
+    u32::try_from(to.saturating_sub(from)).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const START: u64 = 1_000_000;
+    const LOCK: usize = 1 << 4;
+    const OTHER: usize = 2 << 4;
 
-    /// A spin that takes its lock at `now`, and the pace of the one that starts `after` ns later.
-    fn pace_after(pacing: &mut Pacing, now: u64, after: u64) -> Pace {
-        pacing.took(now);
-        pacing.next(now + after)
+    /// A timed turn: so long inside, then so long outside.
+    fn turn(pacing: &mut Pacing, lock: usize, inside: u64, outside: u64) {
+        pacing.begins(lock, false, 1000);
+        pacing.ends(lock, 1000 + inside);
+        pacing.returned(lock, || 1000 + inside + outside);
     }
 
     #[test]
-    fn a_thread_that_takes_its_time_watches_closely() {
-        let mut pacing = Pacing::default();
-        assert_eq!(pacing.next(START), Pace::Close);
-        assert_eq!(pace_after(&mut pacing, START, HURRY_NS), Pace::Close);
+    fn threads_take_turns_until_they_know_better() {
+        assert_eq!(Pacing::default().pace(LOCK), Pace::Close);
     }
 
     #[test]
-    fn one_in_a_hurry_stays_away_for_a_while_and_looks_again() {
+    fn a_short_time_outside_keeps_waiters_away() {
         let mut pacing = Pacing::default();
-        for spin in 0..SPINS_APART {
-            let after = if spin == 0 { HURRY_NS - 1 } else { HURRY_NS };
-            assert_eq!(pace_after(&mut pacing, START, after), Pace::Apart, "spin {spin}");
+        turn(&mut pacing, LOCK, 20, 50);
+        assert_eq!(pacing.pace(LOCK), Pace::Apart);
+        assert_eq!(pacing.pace(OTHER), Pace::Close, "another lock");
+    }
+
+    #[test]
+    fn a_time_outside_that_is_small_beside_the_section_does_so_too() {
+        let mut pacing = Pacing::default();
+        turn(&mut pacing, LOCK, 10_000, 1_000);
+        assert_eq!(pacing.pace(LOCK), Pace::Apart);
+        turn(&mut pacing, OTHER, 1_000, 1_000);
+        assert_eq!(pacing.pace(OTHER), Pace::Close);
+    }
+
+    #[test]
+    fn one_preemption_changes_nothing_and_two_samples_do() {
+        let mut pacing = Pacing::default();
+        turn(&mut pacing, LOCK, 20, 50);
+        turn(&mut pacing, LOCK, 20, 4_000_000);
+        assert_eq!(pacing.pace(LOCK), Pace::Apart);
+        turn(&mut pacing, LOCK, 20, 3_000);
+        assert_eq!(pacing.pace(LOCK), Pace::Close);
+    }
+
+    #[test]
+    fn one_turn_in_many_is_timed_and_the_first_of_each_lock() {
+        let mut pacing = Pacing::default();
+        assert!(pacing.wants_time(LOCK));
+        turn(&mut pacing, LOCK, 20, 50);
+        let timed = (0..10 * TURNS_PER_SAMPLE).filter(|_| {
+            let wants = pacing.wants_time(LOCK);
+            if wants {
+                turn(&mut pacing, LOCK, 20, 50);
+            }
+            wants
+        });
+        assert_eq!(timed.count(), 10);
+    }
+
+    #[test]
+    fn threads_that_wait_on_conditions_do_not_come_back_by_themselves() {
+        let mut pacing = Pacing::default();
+        assert!(pacing.returns_soon(LOCK), "it has never waited for the lock");
+        turn(&mut pacing, LOCK, 20, 50);
+        pacing.waits(LOCK);
+        assert_eq!((pacing.pace(LOCK), pacing.returns_soon(LOCK)), (Pace::Close, false));
+        for _ in 0..WAITS_REMEMBERED {
+            turn(&mut pacing, LOCK, 20, 50);
         }
-        assert_eq!(pace_after(&mut pacing, START, HURRY_NS), Pace::Close);
+        assert_eq!((pacing.pace(LOCK), pacing.returns_soon(LOCK)), (Pace::Apart, true));
     }
 
     #[test]
-    fn one_that_is_robbed_again_and_again_watches_closely() {
+    fn a_mark_made_for_a_sample_ends_with_it() {
         let mut pacing = Pacing::default();
-        for _ in 0..=MOST_ROBBED {
-            assert_eq!(pace_after(&mut pacing, START, 1), Pace::Apart);
-        }
-        assert_eq!(pace_after(&mut pacing, START, 1), Pace::Close);
-    }
-
-    #[test]
-    fn a_spin_in_vain_says_nothing() {
-        let mut pacing = Pacing::default();
-        pacing.took(START);
-        assert_eq!(pacing.next(START + HURRY_NS), Pace::Close);
-        assert_eq!(pacing.next(START + HURRY_NS + 1), Pace::Close);
+        pacing.begins(LOCK, true, 1000);
+        assert!(!pacing.unmarks(LOCK));
+        pacing.ends(LOCK, 2000);
+        pacing.returned(LOCK, || 3000);
+        assert!(pacing.unmarks(LOCK));
+        assert!(!pacing.unmarks(LOCK), "once");
     }
 }

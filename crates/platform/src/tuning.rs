@@ -44,14 +44,14 @@ pub struct Tuning {
 impl Tuning {
     /// What was measured on Linux, and is used there; `docs/tuning.md` has where each comes from.
     pub const LINUX: Self = Self {
-        spin_ns: 10 * NS_PER_US,
+        spin_ns: 20 * NS_PER_US,
         keeper_spin_ns: 50 * NS_PER_US,
         company_spin_ns: 4 * NS_PER_US,
-        close_gap_ns: 100,
+        close_gap_ns: 30,
         apart_gap_ns: 6 * NS_PER_US,
         oracle_ns: NS_PER_US,
-        starvation_ns: NS_PER_MS,
-        nap_ns: 50 * NS_PER_US,
+        starvation_ns: 500 * NS_PER_US,
+        nap_ns: 100 * NS_PER_US,
         reader_patience_ns: 100 * NS_PER_MS,
         queue_polls: 100,
         spin_locks: SpinLocks::Preempted,

@@ -8,7 +8,7 @@
 //!
 //! | condition variable | mutex  | served by                                                                       |
 //! |--------------------|--------|---------------------------------------------------------------------------------|
-//! | ours               | ours   | us: a signal moves the waiter to the mutex' queue                               |
+//! | ours               | ours   | us: a signal wakes the waiter, or moves it to the mutex' queue (same CPU only)   |
 //! | ours               | glibc's| us: a signal wakes the waiter, which then locks through glibc                   |
 //! | glibc's (shared)   | glibc's| glibc                                                                           |
 //! | glibc's (shared)   | ours   | us from then on: a private mutex shows that no other process takes part         |
@@ -131,7 +131,7 @@ impl<'a> Waiting<'a> {
     fn release_mutex(&self) -> c_int {
         match self.ours {
             Some(mutex) => {
-                mutex.raw.unlock();
+                mutex.raw.unlock_to_wait();
                 0
             }
             // SAFETY: the caller of the wait vouches for its mutex.

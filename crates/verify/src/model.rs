@@ -81,6 +81,25 @@ impl Model {
         self
     }
 
+    /// The process is told that it has so many CPUs; one unless told otherwise.
+    pub fn cpus(mut self, cpus: u32) -> Self {
+        self.config.cpus = cpus;
+        self
+    }
+
+    /// A lock stays marked as contended when its queue has become empty.
+    pub fn stays_contended(mut self) -> Self {
+        self.config.stays_contended = true;
+        self
+    }
+
+    /// Two CPUs, on which waiters leave the lock to its owner, and owners come back for it. Every turn of a thread that waited
+    /// for it asks to be timed, so that the lock's holder marks it as contended.
+    pub fn apart(mut self) -> Self {
+        self.config.apart = true;
+        self.cpus(2)
+    }
+
     /// The machine has `fault`, beside at most one other.
     pub fn fault(mut self, fault: Fault) -> Self {
         self.config.faults.add(fault);

@@ -6,8 +6,9 @@ use loom::thread::{self, JoinHandle};
 use spinpark_locks::{RawCondvar, RawMutex, WaitResult, Waiter};
 use spinpark_platform::Event::{MovedWaiter, TimedOut, WokeHead};
 use spinpark_platform::{Clock, Deadline, Platform, Wait};
+use spinpark_verify::model::Checked;
 use spinpark_verify::platform::{EPOCH_NS, Loom, advance};
-use spinpark_verify::{Guarded, Model, Mortal};
+use spinpark_verify::{Guarded, Model, Mortal, rejected};
 
 struct Shared {
     mutex: RawMutex<Loom>,
@@ -166,28 +167,31 @@ fn a_broadcast_for_two_waiters() {
         .reaches(&[MovedWaiter, WokeHead]);
 }
 
+/// With several CPUs a signal wakes its waiter; with one it moves it.
 #[test]
 fn a_timeout_against_a_signal() {
-    Model::new()
-        .moving_clock()
-        .check(|| {
-            let shared = Shared::new();
-            let waiter = shared.spawn(|shared| {
-                shared.mutex.lock();
-                let result = shared.condvar.wait(&shared.mutex, in_1ns());
-                // `tokens` counts the signals that found the waiter: one that is used up is not a timeout (C1).
-                assert_eq!(result == WaitResult::Signalled, shared.tokens.get() == 1);
-                shared.mutex.unlock();
-            });
-            advance(1);
+    a_timeout_against_a_signal_on(1).reaches(&[TimedOut, MovedWaiter]);
+    a_timeout_against_a_signal_on(2).reaches(&[TimedOut]);
+}
+
+fn a_timeout_against_a_signal_on(cpus: u32) -> Checked {
+    Model::new().moving_clock().cpus(cpus).check(|| {
+        let shared = Shared::new();
+        let waiter = shared.spawn(|shared| {
             shared.mutex.lock();
-            if shared.condvar.signal() {
-                shared.tokens.add();
-            }
+            let result = shared.condvar.wait(&shared.mutex, in_1ns());
+            // `tokens` counts the signals that found the waiter: one that is used up is not a timeout (C1).
+            assert_eq!(result == WaitResult::Signalled, shared.tokens.get() == 1);
             shared.mutex.unlock();
-            waiter.join().unwrap();
-        })
-        .reaches(&[TimedOut, MovedWaiter]);
+        });
+        advance(1);
+        shared.mutex.lock();
+        if shared.condvar.signal() {
+            shared.tokens.add();
+        }
+        shared.mutex.unlock();
+        waiter.join().unwrap();
+    })
 }
 
 #[test]
@@ -298,4 +302,33 @@ fn destroyed_right_after_a_broadcast_to_one() {
 #[test]
 fn destroyed_right_after_a_broadcast_to_two() {
     Model::new().check(|| destroyed_right_after_a_broadcast(2, false)).reaches(&[MovedWaiter]);
+}
+
+/// With several CPUs the broadcast wakes the waiters itself.
+#[test]
+fn destroyed_right_after_a_broadcast_that_wakes() {
+    Model::new().cpus(2).preemptions(3).check(|| destroyed_right_after_a_broadcast(1, false));
+    Model::new().cpus(2).preemptions(3).check(|| destroyed_right_after_a_broadcast(1, true));
+    Model::new().cpus(2).preemptions(1).check(|| destroyed_right_after_a_broadcast(2, false));
+}
+
+/// A mutant of the wait: its sleep ends early, and its node goes although the signal that has claimed it has not told it.
+#[test]
+fn a_signalled_waiter_goes_before_it_is_told() {
+    rejected("a_signalled_waiter_goes_before_it_is_told", "", || {
+        Model::new().cpus(2).preemptions(3).check(|| {
+            let shared = Shared::new();
+            let waiter = shared.spawn(|shared| {
+                shared.mutex.lock();
+                let waiter = Waiter::with_mutex(&shared.mutex);
+                shared.condvar.enqueue(&waiter);
+                shared.mutex.unlock();
+                sleep(&waiter, true);
+                let _ = shared.condvar.finish(&waiter);
+                drop(waiter); // not `reacquire`
+            });
+            shared.put_and_signal();
+            waiter.join().unwrap();
+        });
+    });
 }

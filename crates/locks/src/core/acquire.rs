@@ -1,44 +1,13 @@
 //! The slow way in: spin, queue, sleep, contend, and round again.
 
-use spinpark_platform::{Clock, Deadline, Event, Platform, Spin};
+use spinpark_platform::{Deadline, Event, Pace, Platform, Spin};
 
+use super::patience::Patience;
 use super::queued::Joined;
-use super::spin::{has_cpus_to_spare, Spun};
+use super::spin::{has_cpus_to_spare, has_no_cpu_to_spare, Spun};
 use super::LockCore;
 use crate::queue::{Notice, WaitNode};
 use crate::word::{self, Credit, Want};
-
-/// When a waiter has waited long enough to ask for more than its turn: so long after it queued.
-#[derive(Clone, Copy)]
-struct Patience {
-    end: u64,
-    /// Whether the waiter keeps its time: a reader always does, others once they have lost as the head (`TIMED`).
-    kept: bool,
-}
-
-impl Patience {
-    fn on_arrival<P: Platform>(want: Want) -> Self {
-        let reader = want == Want::Read;
-        let patience = if reader { P::TUNING.reader_patience_ns } else { P::TUNING.starvation_ns };
-        Self { end: P::now(Clock::Monotonic).saturating_add(patience), kept: reader }
-    }
-
-    /// Its end on the clock of `deadline`, if the waiter keeps its time.
-    fn sleep_until<P: Platform>(self, deadline: Option<Deadline>) -> Option<Deadline> {
-        if !self.kept {
-            return deadline;
-        }
-        let clock = deadline.map_or(Clock::Monotonic, |deadline| deadline.clock);
-        let left = self.end.saturating_sub(P::now(Clock::Monotonic));
-        let own = P::now(clock).saturating_add(left);
-        let at = deadline.map_or(own, |deadline| deadline.at.min(own));
-        Some(Deadline { clock, at })
-    }
-
-    fn is_over<P: Platform>(self) -> bool {
-        P::now(Clock::Monotonic) >= self.end
-    }
-}
 
 /// How an attempt to acquire ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,18 +49,44 @@ impl<P: Platform> LockCore<P> {
     }
 
     fn spin_then_queue(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Outcome {
-        let credit = match self.spin(want, token, deadline) {
-            Spun::Acquired => return Outcome::Acquired,
-            Spun::Stopped(credit) => credit,
+        let apart = self.keeps_apart(want);
+        let credit = if apart {
+            Credit::None
+        } else {
+            match self.spin(want, token, deadline) {
+                Spun::Acquired => {
+                    self.time_turn(want);
+                    return Outcome::Acquired;
+                }
+                Spun::Stopped(credit) => credit,
+            }
         };
         if is_past::<P>(deadline) {
             return Outcome::of(self.give_up(want, token, credit));
         }
         let node = WaitNode::new(want, token, core::ptr::null());
-        match self.join(&node, credit) {
-            Joined::Acquired => Outcome::Acquired,
-            Joined::Queued => Outcome::of(self.wait_queued(&node, deadline)),
+        let patience = Patience::on_arrival::<P>(want);
+        let (joined, timed) = self.join(&node, credit, apart);
+        match joined {
+            Joined::Acquired => {
+                self.time_turn(want);
+                Outcome::Acquired
+            }
+            Joined::Queued => {
+                let patience = if timed { patience.lets_owner_go_on::<P>() } else { patience };
+                Outcome::of(self.wait_in_queue(&node, patience, deadline))
+            }
             Joined::Gated => Outcome::Gated,
+        }
+    }
+
+    /// Has the turn of a thread that waited for it timed, now and then: see [`Platform::pace`].
+    fn time_turn(&self, want: Want) {
+        if want == Want::Write && P::wants_time(self.key()) {
+            // So that the release is not a plain store, which nothing can time.
+            if let Some(drawn) = self.queue().begin_attention() {
+                P::turn_begins(self.key(), drawn);
+            }
         }
     }
 
@@ -99,51 +94,87 @@ impl<P: Platform> LockCore<P> {
     ///
     /// Also the end of every wait on a condition variable whose waiter was moved here.
     pub(crate) fn wait_queued(&self, node: &WaitNode<P>, deadline: Option<Deadline>) -> bool {
-        let mut patience = Patience::on_arrival::<P>(node.want);
+        self.wait_in_queue(node, Patience::on_arrival::<P>(node.want), deadline)
+    }
+
+    fn wait_in_queue(&self, node: &WaitNode<P>, patience: Patience, deadline: Option<Deadline>) -> bool {
+        let acquired = self.wait_for_turn(node, patience, deadline);
+        if acquired {
+            self.time_turn(node.want);
+        }
+        acquired
+    }
+
+    fn wait_for_turn(&self, node: &WaitNode<P>, mut patience: Patience, deadline: Option<Deadline>) -> bool {
         loop {
+            let mut hands_over = false;
             let notice = node.park(patience.sleep_until::<P>(deadline), P::futex_wait);
             let joined = match notice {
                 Notice::Granted => return true,
                 Notice::Released => {
-                    unreachable!("only a condition variable's waiter without a mutex is released")
+                    return self.acquire(node.want, node.token, deadline) == Outcome::Acquired;
                 }
                 Notice::Woken => {
                     // T7: this thread is the one for which WAKING is set.
-                    let starved = patience.is_over::<P>();
-                    let seen = self.peek();
-                    // Held by others: who holds it upgradably, or comes in beside readers, has room.
-                    let crowd = starved || word::has_waiters(seen);
-                    // With CPUs to spare, it keeps the lock busy if nobody else does.
-                    let is_kept_busy = word::has_spinner(seen) || !has_cpus_to_spare::<P>();
-                    if crowd && is_kept_busy && !word::admits(seen, node.want) {
-                        node.nap(deadline);
-                    }
-                    let spun = self.poll(node.want, node.token, Credit::Waking, !starved, deadline);
-                    if let Spun::Acquired = spun {
+                    let apart = self.keeps_apart(node.want);
+                    let starved = patience.is_over::<P>() && (!apart || patience.looks_early());
+                    if let Spun::Acquired = self.contend(node, starved, apart, deadline) {
                         return true;
                     }
                     if is_past::<P>(deadline) {
                         return self.give_up(node.want, node.token, Credit::Waking);
                     }
-                    // Who demands the lock sleeps until it gets it.
-                    patience.kept = !starved;
+                    patience = match (apart, starved) {
+                        (_, true) => patience.until_told(),
+                        (true, false) => patience.lets_owner_go_on::<P>(),
+                        (false, false) => patience.until_starved(),
+                    };
+                    hands_over = starved;
                     self.rejoin(node, starved)
                 }
                 Notice::TimedOut if is_past::<P>(deadline) => return self.time_out(node),
                 Notice::TimedOut if patience.is_over::<P>() => {
                     // A reader asks again and again.
                     patience = Patience::on_arrival::<P>(node.want);
-                    self.demand(node)
+                    hands_over = node.want != Want::Read;
+                    self.look_in(node, true)
+                }
+                Notice::TimedOut if patience.looks_early() => {
+                    patience = patience.lets_owner_go_on::<P>();
+                    self.look_in(node, false)
                 }
                 Notice::TimedOut => Joined::Queued, // the two clocks disagree by a little
             };
             match joined {
                 Joined::Acquired => return true,
-                Joined::Queued if !patience.kept => Self::await_hand_over(node),
+                Joined::Queued if hands_over => Self::await_hand_over(node),
                 Joined::Queued => {}
                 Joined::Gated => unreachable!("G3: the gate is shut while an exclusive waiter is about"),
             }
         }
+    }
+
+    /// Whether a waiter leaves the lock to its owner for a while instead of taking turns with it, because that gets more work
+    /// done ([`Platform::pace`]). With CPUs to spare, it watches the lock from afar instead.
+    fn keeps_apart(&self, want: Want) -> bool {
+        want == Want::Write && has_no_cpu_to_spare::<P>() && P::pace(self.key()) == Pace::Apart
+    }
+
+    /// T7: the woken waiter contends with running threads.
+    ///
+    /// With CPUs to spare it keeps the lock busy if no other thread does, and else lets the owner go on for a moment, if it
+    /// has starved, or others wait behind it.
+    fn contend(&self, node: &WaitNode<P>, starved: bool, apart: bool, deadline: Option<Deadline>) -> Spun {
+        let spare = has_cpus_to_spare::<P>();
+        if spare {
+            let seen = self.peek();
+            let crowd = starved || word::has_waiters(seen);
+            if crowd && word::has_spinner(seen) && !word::admits(seen, node.want) {
+                node.nap(deadline);
+            }
+        }
+        let patient = !(apart || spare && starved);
+        self.poll(node.want, node.token, Credit::Waking, patient, deadline)
     }
 
     /// T8: the next release hands the lock over: mostly in no time, so a sleep would only delay everybody.

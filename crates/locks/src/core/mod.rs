@@ -4,7 +4,7 @@
 //! with a queue on the waiters' stacks as in nsync and abseil. [`word`](crate::word) has the state table.
 //!
 //! Gives: mutual exclusion as `fits` says; every waiter is let in or told within a bounded number of releases and
-//! about a millisecond per waiter ahead of it; a release never touches the lock after the step that lets somebody
+//! about half a millisecond per waiter ahead of it; a release never touches the lock after the step that lets another thread
 //! else in, so that one may free it. Does not give: FIFO order (a running thread may take the lock before a sleeping
 //! one, for at most `starvation_ns` per waiter).
 //!
@@ -13,8 +13,8 @@
 //! ```text
 //!            T1 admits                     T3 room, under the queue lock
 //!   (out) ───────────────► (holds) ◄──────────────────────┐
-//!     │ T2 spin                ▲ ▲                         │
-//!     ▼                        │ │ T6 granted / handed over│
+//!     │ T2 spin, unless it     ▲ ▲                         │
+//!     ▼    keeps apart         │ │ T6 granted / handed over│
 //!  (spins) ── T3 queue ──► (queued, asleep) ── T7 woken ─► (contends)
 //!     │                        │      ▲                    │
 //!     └── T4 budget used ──────┘      └── T8 lost: to the head, TIMED ──┘
@@ -28,9 +28,12 @@
 //!
 //! - **W1** With the queue lock free, `WAITERS` is set if and only if the list is not empty.
 //! - **L1** (no lost wake-up) With the queue lock free: if `WAITERS` is set then there is no room for the head beside
-//!   the present holds, or `WAKING` is set, or a spinner is counted and the head is `TIMED`. Whoever ends the last of
+//!   the present holds, or `WAKING` is set, or the head is `TIMED` and a spinner is counted, or the head is `TIMED` and
+//!   looks by itself within its span ([`patience`]). A thread that ends the last of
 //!   these conditions looks at the queue: a release (`must_look`), an upgradable holder that came in (readers have room
-//!   beside it), and whoever retires its credit without acquiring (T3, T4, T8, T9).
+//!   beside it), and a thread that retires its credit without acquiring (T3, T4, T8, T9). The last condition is the only one
+//!   that leans on a timer, and only on two CPUs, for a head that keeps apart: a release whose thread comes back at once
+//!   leaves it asleep, one whose thread waits for something else next (`WriteToWait`) wakes it.
 //! - **L2** (no starvation) A head that others may pass is `TIMED`, or `WAKING`, or the next release wakes it to time
 //!   itself. So it demands the lock `starvation_ns` after that.
 //! - **H1** `HANDOFF` is set only while the lock is held, and a release that would leave the lock empty with `HANDOFF`
@@ -42,18 +45,24 @@
 //!   the lock of a queue that is not empty: see [`release`].
 //! - **M1** Every change of the word in a process with threads is a read-modify-write, but for a writer's release. So an
 //!   acquire reads from the last writer's release or from its release sequence, to which every later release belongs.
-//! - **A1** (asymmetric release) A writer releases by a plain store if the queue lock's word says that the queue is
-//!   nobody's business: neither locked nor with `ATTENTION`. The store wipes out what others write to the lock word
-//!   between the look and the store. So who *marks* the lock (sets the first of `WAITERS` and `WAKING`) while a writer
-//!   holds it, does that under the queue lock, ends all such releases by [`Platform::heavy_fence`], and looks whether
-//!   its mark is still there. From then on until the marks have gone, each release sees `LOCKED` or `ATTENTION` and
-//!   is a read-modify-write: the queue is unlocked with `ATTENTION` while the word is marked. (`WAKING` is only ever
-//!   set while `WAITERS` is. A profiler that wants to see a release asks for `ATTENTION` without a mark.)
+//! - **A1** (asymmetric release) A writer releases by a plain store if the queue lock's word shows neither a locked queue nor
+//!   `ATTENTION`. The store wipes out what others write to the lock word between the look and the store. So a thread that
+//!   *marks* the lock (sets the first of `WAITERS` and `WAKING`) while a writer holds it does that under the queue lock, ends all
+//!   such releases by [`Platform::heavy_fence`], and looks whether its mark is still there. From then on each release sees
+//!   `LOCKED` or `ATTENTION` and is a read-modify-write: the queue is unlocked with `ATTENTION`. (`WAKING` is only ever
+//!   set while `WAITERS` is.)
+//! - **A4** (the mark stays) `ATTENTION` stays when the marks have gone, until A3 clears it: a lock that was contended is so
+//!   again soon, and the fence costs as much as thousands of dearer releases. So a thread that finds `ATTENTION` set as it locks
+//!   the queue needs no fence: since the fence of A1, or since the lock's holder set it
+//!   (`begin_attention`: no other thread can have been releasing then), no plain
+//!   store has been under way. A queue inherited in a fork counts as one without it.
 //! - **A2** A spinner sets `SPINNER` without a fence, and only beside `WAITERS` or readers: with nobody queued there is nobody
 //!   whom a release would wake. A writer's release may wipe it out (A1), and then others may set and clear it: it is a hint;
 //!   who clears it without acquiring looks at the queue (L1).
-//! - **A3** A writer that finds `ATTENTION` but no flags clears it, then releases by a read-modify-write, which fails if
-//!   somebody marked the lock meanwhile; the slow release then restores it. Nobody else can release in between.
+//! - **A3** A writer that finds `ATTENTION` but no flags may clear it ([`Platform::ends_contended`] says when), then releases by
+//!   a read-modify-write, which fails if a waiter marked the lock meanwhile; the writer then locks the queue, which restores
+//!   it, before it releases. (The slow release need not lock the queue: it may leave a `TIMED` waiter asleep.) No other
+//!   thread can release in between.
 //!
 //! # Orderings
 //!
@@ -68,11 +77,14 @@
 //! |                               |         |                   | the thread that set it, not free before it           |
 //! | release looks: load           | Acquire | queue             | as above                                             |
 //! | poll (T2, T7): load           | Relaxed | –                 | only decides whether to try the CAS                  |
+//! | `begin_attention`: CAS        | Relaxed | –                 | read by the same thread's release, or through a CAS  |
+//! |                               |         |                   | of the same word, which the value itself decides     |
 //!
 //! Checked by: loom models of mutex, rwlock and condvar in `verify` with mutants; native stress with 2, 16 and 256
 //! threads; the POSIX programs of `testkit`.
 
 mod acquire;
+mod patience;
 mod queued;
 mod release;
 mod spin;
@@ -158,7 +170,7 @@ impl<P: Platform> LockCore<P> {
     #[inline]
     pub(crate) fn release_write(&self) {
         if !self.release_calm() {
-            self.release_busy();
+            self.release_busy(Release::Write);
         }
     }
 
@@ -175,18 +187,37 @@ impl<P: Platform> LockCore<P> {
     /// T5 by the writer, of a lock that somebody waits for, or waited for before this.
     #[cold]
     #[inline(never)]
-    pub(crate) fn release_busy(&self) {
+    pub(crate) fn release_busy(&self, release: Release) {
         let seen = self.peek();
-        if seen & word::FLAGS == 0 {
-            // A3: if somebody marks the lock meanwhile, the compare-exchange that follows sees it.
+        let key = self.key();
+        let timed = P::is_timed(key);
+        if seen & word::FLAGS == 0 && !timed && P::ends_contended(key) {
             self.queue.end_attention();
+            if self.release_at_once(release, seen) {
+                return;
+            }
+            // A3: a waiter has marked the lock meanwhile, and this release may leave it asleep.
+            drop(self.lock_queue());
+            self.release_slow(release);
+            return;
         }
-        self.release_seen(Release::Write, seen);
+        self.release_seen(release, seen);
+        if timed {
+            P::turn_ends(key);
+        }
+    }
+
+    /// The lock's name among those that a thread remembers.
+    pub(crate) fn key(&self) -> usize {
+        ::core::ptr::from_ref(self) as usize
     }
 
     /// Acquires, or gives up. Takes part in spinning and queueing.
     #[inline]
     pub(crate) fn acquire(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Outcome {
+        if want == Want::Write {
+            P::returns_to(self.key());
+        }
         if self.try_acquire(want, token) {
             Outcome::Acquired
         } else {
@@ -213,8 +244,8 @@ impl<P: Platform> LockCore<P> {
     pub(crate) fn release_at_once(&self, release: Release, seen: u32) -> bool {
         let after = word::released(seen, release);
         // A forked child may have inherited flags that mean nothing here; the slow path knows.
-        let calm =
-            seen & word::FLAGS == 0 || (!word::must_look(seen, after, release) && P::generation() == 0);
+        let calm = seen & word::FLAGS == 0
+            || (!word::must_look(seen, after, release, self.returns(seen, release)) && P::generation() == 0);
         let released = calm && self.word().compare_exchange(seen, after, ReleaseOrder, Relaxed).is_ok();
         if released && word::is_waking(seen) {
             P::passed_woken();
@@ -301,7 +332,8 @@ impl<P: Platform> DerefMut for Guard<'_, P> {
 
 impl<P: Platform> Drop for Guard<'_, P> {
     fn drop(&mut self) {
-        let attention = self.draws_attention || word::is_marked(self.core.peek());
+        let attention =
+            self.draws_attention || self.queue.had_attention() || word::is_marked(self.core.peek());
         self.queue.set_attention(attention);
     }
 }

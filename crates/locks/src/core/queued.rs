@@ -25,7 +25,15 @@ impl<P: Platform> LockCore<P> {
     /// T3: takes the lock if there is room now, else records this thread with `flags` and retires its `credit`.
     ///
     /// The caller holds the queue lock.
-    fn acquire_or_mark(&self, want: Want, token: u32, credit: Credit, flags: u32) -> Joined {
+    fn acquire_or_mark(
+        &self,
+        queue: Option<&Guard<'_, P>>,
+        want: Want,
+        token: u32,
+        credit: Credit,
+        flags: u32,
+    ) -> Joined {
+        let fenced = queue.is_some_and(|queue| queue.had_attention());
         let mut seen = self.peek();
         let mut credit = credit;
         loop {
@@ -42,7 +50,7 @@ impl<P: Platform> LockCore<P> {
             match self.word().compare_exchange_weak(seen, new, order, Relaxed) {
                 Ok(_) if gated => return Joined::Gated,
                 Ok(_) if free => return Joined::Acquired,
-                Ok(_) if !word::marks_in_passing(seen, new) => return Joined::Queued,
+                Ok(_) if fenced || !word::marks_in_passing(seen, new) => return Joined::Queued,
                 Ok(_) => {
                     P::heavy_fence(); // A1
                     seen = self.peek();
@@ -57,9 +65,15 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// T3: queues behind all others; an upgrade before all others, who wait for its thread's own hold.
-    pub(super) fn join(&self, node: &WaitNode<P>, credit: Credit) -> Joined {
+    ///
+    /// One that keeps `apart` and is the first keeps its own time at once (`TIMED`), so that the next release need not wake it.
+    /// Returns whether that is so.
+    pub(super) fn join(&self, node: &WaitNode<P>, credit: Credit, apart: bool) -> (Joined, bool) {
         let mut queue = self.lock_queue();
-        let joined = self.acquire_or_mark(node.want, node.token, credit, word::WAITERS);
+        // Not beside a woken waiter: if that comes back, it goes to the head, and is served by this one's demand.
+        let timed = apart && queue.head().is_none() && !word::is_waking(self.peek());
+        let flags = if timed { word::WAITERS | word::TIMED } else { word::WAITERS };
+        let joined = self.acquire_or_mark(Some(&queue), node.want, node.token, credit, flags);
         if let Joined::Queued = joined {
             if node.want == Want::Upgrade {
                 self.word().fetch_and(!word::TIMED, Relaxed); // of the head before it
@@ -71,7 +85,7 @@ impl<P: Platform> LockCore<P> {
         if !matches!(joined, Joined::Acquired) {
             self.look_and_tell(queue); // L1: the credit may have been what the head relied on
         }
-        joined
+        (joined, timed)
     }
 
     /// T8: the woken waiter lost to a running thread: back to the head, with a timer, and with a demand if `starved`.
@@ -82,7 +96,8 @@ impl<P: Platform> LockCore<P> {
             node.want != Want::Upgrade && queue.head().is_some_and(|head| head.want == Want::Upgrade);
         let timed = if second { 0 } else { word::TIMED };
         let heads = if starved { timed | word::HANDOFF } else { timed };
-        let joined = self.acquire_or_mark(node.want, node.token, Credit::Waking, word::WAITERS | heads);
+        let joined =
+            self.acquire_or_mark(Some(&queue), node.want, node.token, Credit::Waking, word::WAITERS | heads);
         if let Joined::Queued = joined {
             node.reset();
             if second {
@@ -112,21 +127,21 @@ impl<P: Platform> LockCore<P> {
         self.look_and_tell(self.lock_queue());
     }
 
-    /// The waiter's patience is over: it takes the lock or demands it.
+    /// The waiter looks by itself: it takes the lock, or, if its patience is over, `demands` it.
     ///
     /// A reader demands nothing, but now comes in beside other readers whatever writer is owed the lock: one of those
     /// readers may be waiting for this one (a thread that reads in parallel with helpers and joins them). glibc's
     /// default kind promises that this works; the writer loses `reader_patience_ns` by it.
-    pub(super) fn demand(&self, node: &WaitNode<P>) -> Joined {
+    pub(super) fn look_in(&self, node: &WaitNode<P>, demands: bool) -> Joined {
         let mut queue = self.lock_queue();
         let was_head = queue.head().is_some_and(|head| core::ptr::eq(head, node));
         // A writer was put at the head; only an upgrade goes before that. If it is not linked, it was popped just now.
-        let (want, demand) =
-            if node.want == Want::Read { (Want::ReadAgain, 0) } else { (node.want, word::HANDOFF) };
+        let demand = if demands { word::HANDOFF } else { 0 };
+        let (want, demand) = if node.want == Want::Read { (Want::ReadAgain, 0) } else { (node.want, demand) };
         if !queue.is_linked(node) {
             return Joined::Queued;
         }
-        let joined = self.acquire_or_mark(want, node.token, Credit::None, demand);
+        let joined = self.acquire_or_mark(Some(&queue), want, node.token, Credit::None, demand);
         match joined {
             Joined::Queued if demand != 0 => P::event(Event::DemandedHandoff),
             // G3: there is no gate for who is in the queue.
@@ -169,7 +184,7 @@ impl<P: Platform> LockCore<P> {
 
     /// T4, T9: a thread that is awake and not queued gives up; it still takes the lock if it is there.
     pub(super) fn give_up(&self, want: Want, token: u32, credit: Credit) -> bool {
-        if let Joined::Acquired = self.acquire_or_mark(want, token, credit, 0) {
+        if let Joined::Acquired = self.acquire_or_mark(None, want, token, credit, 0) {
             return true;
         }
         P::event(Event::TimedOut);

@@ -20,6 +20,7 @@ use spinpark_platform::{
     Ordering::Release as ReleaseOrder, Platform,
 };
 
+use super::spin::has_no_cpu_to_spare;
 use super::LockCore;
 use crate::queue::{Chain, QueueGuard, GRANTED, WOKEN};
 use crate::word::{self, Release, Want};
@@ -55,7 +56,7 @@ impl<P: Platform> LockCore<P> {
         loop {
             let seen = self.word().load(Acquire);
             let after = word::released(seen, release);
-            if word::must_look(seen, after, release) {
+            if word::must_look(seen, after, release, self.returns(seen, release)) {
                 let mut queue = self.lock_queue(); // A
                 let look = self.look(&mut queue, Some(release)); // B
                 drop(queue); // C
@@ -68,6 +69,15 @@ impl<P: Platform> LockCore<P> {
                 return; // the last access
             }
         }
+    }
+
+    /// Whether the releasing thread is about to come back for the lock, so that a head that keeps its own time is better left
+    /// asleep.
+    pub(super) fn returns(&self, seen: u32, release: Release) -> bool {
+        release == Release::Write
+            && word::is_timed(seen)
+            && has_no_cpu_to_spare::<P>()
+            && P::returns_soon(self.key())
     }
 
     /// Gives up part of a hold in favour of others: `change` maps the word. The caller still holds the lock
@@ -105,7 +115,9 @@ impl<P: Platform> LockCore<P> {
         let mut release = release;
         let mut look = Look { granted: Chain::new(), woken: Chain::new(), released: false };
         let mut seen = self.peek();
-        while let Some(plan) = Plan::choose(seen, release, queue) {
+        loop {
+            let returns = release.is_some_and(|release| self.returns(seen, release));
+            let Some(plan) = Plan::choose(seen, release, returns, queue) else { break };
             // A reader that leaves and one that comes in for it make no difference to the word, and are to be made all the same.
             if plan.word == seen && release.is_none() {
                 break; // nothing to do, and nothing left to release
@@ -122,7 +134,10 @@ impl<P: Platform> LockCore<P> {
                 Action::Grant(_) | Action::HandOver => look.granted.append(plan.pop(queue)),
             }
             // If the calling thread holds the lock, it is the one that releases it, later, and sees its own mark.
-            if word::marks_in_passing(before, seen) && word::owner(before) != P::thread_token() {
+            if word::marks_in_passing(before, seen)
+                && !queue.had_attention()
+                && word::owner(before) != P::thread_token()
+            {
                 P::heavy_fence(); // A1
                 seen = self.peek();
             }
@@ -148,7 +163,12 @@ enum Action {
 
 impl Plan {
     /// What to do about the queue; `None` if it is empty.
-    fn choose<P: Platform>(seen: u32, release: Option<Release>, queue: &QueueGuard<'_, P>) -> Option<Self> {
+    fn choose<P: Platform>(
+        seen: u32,
+        release: Option<Release>,
+        returns: bool,
+        queue: &QueueGuard<'_, P>,
+    ) -> Option<Self> {
         let head = queue.head()?;
         let after = release.map_or(seen, |release| word::released(seen, release));
         let more = queue.iter().nth(1).is_some();
@@ -178,7 +198,8 @@ impl Plan {
             let rest = Self::without_head(after, head.want, more);
             return Some(Self { word: word::taken(rest, head.want, head.token), action: Action::HandOver });
         }
-        let somebody_will = word::is_waking(seen) || (word::has_spinner(seen) && word::is_timed(seen));
+        let somebody_will =
+            word::is_waking(seen) || (word::is_timed(seen) && (word::has_spinner(seen) || returns));
         Some(if somebody_will { nothing } else { wake() })
     }
 

@@ -1,8 +1,9 @@
 //! Waiting awake: optimistic spinning, bounded in time, read-only between attempts.
 //!
-//! Origin: document 001 (Linux 9d0f4dcc): spin only while the owner seen at the start stays the owner, and leave as
-//! soon as the lock goes to somebody else, which means heavy contention. In user space "the owner runs" is a question
-//! to the kernel, so it is asked late and seldom, and the budget bounds what a wrong answer costs.
+//! Origin: document 001 (Linux 9d0f4dcc): spin only while the owner runs. In user space that is a question to the kernel, so
+//! it is asked late and seldom, and the budget bounds what a wrong answer costs. The document's other rule, to leave as soon
+//! as the lock goes to another owner, is not followed: it assumes that a sleep costs less than one more turn of the lock,
+//! and that a spinner has other work for its CPU.
 
 use core::marker::PhantomData;
 
@@ -17,6 +18,11 @@ use crate::word::{self, Credit, Want};
 /// `docs/tuning.md` ("CPUs to spare") has what this changes.
 pub(super) fn has_cpus_to_spare<P: Platform>() -> bool {
     P::cpus() > 2
+}
+
+/// Whether there are as many CPUs as it takes to wait awake at all, and no more: one for the owner, one for a waiter.
+pub(super) fn has_no_cpu_to_spare<P: Platform>() -> bool {
+    P::cpus() == 2
 }
 
 /// How a spinning phase ended.
@@ -37,21 +43,18 @@ impl<P: Platform> LockCore<P> {
         self.poll(want, token, Credit::None, true, deadline)
     }
 
-    /// Whether spinning for a lock in state `seen` is in vain, or another thread's business.
+    /// Whether spinning for a lock in state `seen` is in vain: its readers' slots must be closed first (G3 in
+    /// [`gate`](crate::gate)).
     ///
-    /// A hand-over puts the lock out of reach for a moment, and one spinner is enough to keep a lock from idling. To wait for
-    /// the one and to be the second costs a CPU, and a sleep and a wake cost more: it depends on whether there is one.
+    /// Another spinner, or a hand-off to a waiter, is no reason to sleep: both are over in a moment, and a sleep and a wake take
+    /// longer, on two CPUs as on many.
     fn is_in_vain(seen: u32, want: Want, credit: Credit) -> bool {
-        let is_shut = credit == Credit::None && want.is_exclusive() && word::has_slots(seen);
-        let is_second = credit == Credit::None && word::has_spinner(seen);
-        let is_anothers = is_second || word::wants_handoff(seen);
-        !word::admits(seen, want) && (is_shut || (is_anothers && !has_cpus_to_spare::<P>()))
+        credit == Credit::None && want.is_exclusive() && word::has_slots(seen) && !word::admits(seen, want)
     }
 
     /// T2 and T7: polls until the lock is taken or waiting awake has become pointless.
     ///
-    /// A spinner leaves when the owner changes; the woken waiter does not, it has paid for its wake already. Who is not
-    /// `patient` looks once.
+    /// One that is not `patient` looks once.
     pub(super) fn poll(
         &self,
         want: Want,
@@ -89,24 +92,14 @@ impl<P: Platform> LockCore<P> {
         credit: &mut Credit,
         deadline: Option<Deadline>,
     ) -> bool {
-        let mut budget = Budget::<P>::start(deadline);
-        let mut first_owner = 0;
+        let mut budget = Budget::<P>::start(self.key(), want, *credit, deadline);
         loop {
             let seen = self.peek();
             if word::admits(seen, want) {
                 if self.take(want, token, *credit) {
-                    P::spun_into(budget.looked);
                     return true;
                 }
             } else if Self::is_in_vain(seen, want, *credit) {
-                break;
-            } else if first_owner == 0 {
-                first_owner = word::owner(seen);
-            } else if *credit != Credit::Waking
-                && word::owner(seen) != first_owner
-                && !has_cpus_to_spare::<P>()
-            {
-                P::event(Event::SpinLeftOwnerChanged);
                 break;
             }
             // Beside readers, who would else open the gate again and again (G1 in `gate`), and never let a writer queue.
@@ -158,7 +151,7 @@ struct Budget<P: Platform> {
 }
 
 impl<P: Platform> Budget<P> {
-    fn start(deadline: Option<Deadline>) -> Self {
+    fn start(lock: usize, want: Want, credit: Credit, deadline: Option<Deadline>) -> Self {
         let start = P::now(Clock::Monotonic);
         let deadline = match deadline {
             Some(Deadline { clock: Clock::Monotonic, at }) => at,
@@ -166,9 +159,13 @@ impl<P: Platform> Budget<P> {
             _ => u64::MAX,
         };
         let end = deadline.min(start + P::TUNING.spin_ns);
-        let question = start + P::TUNING.oracle_ns;
+        let apart = want == Want::Write && has_cpus_to_spare::<P>() && P::pace(lock) == Pace::Apart;
+        // Where each spinner has a CPU only while no other thread is awake, the owner is off its own mostly for as long as a
+        // woken waiter takes to look at the lock and to sleep again. That waiter asks, the spinner stays.
+        let asks = credit == Credit::Waking || has_cpus_to_spare::<P>();
+        let question = if asks { start + P::TUNING.oracle_ns } else { u64::MAX };
         Self {
-            pace: P::pace(start),
+            pace: if apart { Pace::Apart } else { Pace::Close },
             start,
             deadline,
             end,

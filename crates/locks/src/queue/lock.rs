@@ -48,6 +48,8 @@ pub(crate) const BUSY: u32 = LOCKED | ATTENTION;
 pub(crate) struct QueueGuard<'a, P: Platform> {
     queue: &'a WaitQueue<P>,
     inherited: bool,
+    /// Whether `ATTENTION` was set when the queue was locked.
+    had_attention: bool,
     /// Whether to leave `ATTENTION` set.
     attention: bool,
     /// The guard stays on its thread.
@@ -78,6 +80,20 @@ impl<P: Platform> WaitQueue<P> {
         self.lock.load(Relaxed) & BUSY == 0
     }
 
+    /// Sees to it that `ATTENTION` is set, for the holder of the lock, whose release can be no plain store under way. Returns
+    /// whether it was not set before; `None`: the queue is locked just now, and nothing was done.
+    pub(crate) fn begin_attention(&self) -> Option<bool> {
+        let seen = self.lock.load(Relaxed);
+        if seen & (LOCKED | QUEUED) != 0 {
+            return None;
+        }
+        if seen & ATTENTION != 0 {
+            return Some(false);
+        }
+        // Relaxed: this thread's own release reads it; a holder of the queue learns it from the compare-exchange that locks.
+        self.lock.compare_exchange(seen, seen | ATTENTION, Relaxed, Relaxed).ok().map(|_| true)
+    }
+
     /// Clears `ATTENTION`, if the queue is not locked. The caller then looks (with a read-modify-write) whether what it
     /// stood for has really ended.
     pub(crate) fn end_attention(&self) {
@@ -98,7 +114,7 @@ impl<P: Platform> WaitQueue<P> {
             let inherited = seen & !STATE != generation;
             if seen & LOCKED == 0 || inherited {
                 match self.lock.compare_exchange_weak(seen, mine, Acquire, Relaxed) {
-                    Ok(_) => return self.enter(inherited),
+                    Ok(_) => return self.enter(seen, inherited),
                     Err(now) => seen = now,
                 }
             } else if polls > 0 {
@@ -125,8 +141,11 @@ impl<P: Platform> WaitQueue<P> {
         self.lock.load(Relaxed)
     }
 
-    fn enter(&self, inherited: bool) -> QueueGuard<'_, P> {
-        let guard = QueueGuard { queue: self, inherited, attention: false, not_send: PhantomData };
+    /// The guard of a queue whose lock word held `seen` before it was locked.
+    fn enter(&self, seen: u32, inherited: bool) -> QueueGuard<'_, P> {
+        let had_attention = seen & ATTENTION != 0 && !inherited;
+        let guard =
+            QueueGuard { queue: self, inherited, had_attention, attention: false, not_send: PhantomData };
         if inherited {
             guard.set_head(core::ptr::null()); // Q5
         }
@@ -156,6 +175,11 @@ impl<'a, P: Platform> QueueGuard<'a, P> {
     /// what the owner's word says about waiters is wrong.
     pub(crate) fn was_inherited(&self) -> bool {
         self.inherited
+    }
+
+    /// Whether `ATTENTION` was set when the queue was locked: no release by a plain store has begun since (A1).
+    pub(crate) fn had_attention(&self) -> bool {
+        self.had_attention
     }
 
     /// Says whether `ATTENTION` is to be set when the queue is unlocked. Not, if nobody says so.

@@ -85,6 +85,8 @@ pub struct WaitNode<P: Platform> {
     pub(crate) claim: P::AtomicU32,
     /// Condition variables: the queue of the mutex that the waiter moves to, or null if it just wakes.
     pub(crate) mutex: *const WaitQueue<P>,
+    /// Condition variables: the CPU that the waiter is bound to.
+    pub(crate) only_cpu: Option<u32>,
 }
 
 impl<P: Platform> WaitNode<P> {
@@ -97,6 +99,7 @@ impl<P: Platform> WaitNode<P> {
             token,
             claim: AtomicU32::new(0),
             mutex,
+            only_cpu: None,
         }
     }
 

@@ -54,6 +54,8 @@ pub enum Fault {
     Relaxed(fn(&Op) -> bool),
     /// Wakes are lost.
     NoWakes,
+    /// A wait with a deadline sleeps as if it had none. (Only loom's machine has this one.)
+    NoTimeouts,
     /// The full fence does nothing.
     NoFullFence,
     /// The machine has no futex calls for two words: what needs them falls back to what has one.
@@ -74,6 +76,8 @@ pub enum Fault {
     Blind(fn(&Op) -> bool),
     /// A swap for which this holds writes 0.
     Clears(fn(&Op) -> bool),
+    /// A compare-exchange to acquire, which may fail for no reason, overlooks that these bits have changed. (Only on loom's machine.)
+    Overlooked(u32),
     /// A compare-exchange, or an AND, leaves these bits of what was there.
     Kept(u32),
     /// A compare-exchange for which this holds first takes bits away, and adds the others in a step of its own.
@@ -145,6 +149,14 @@ impl Faults {
         self.0.iter().fold(0, |kept, fault| match fault {
             Fault::Kept(bits) => kept | bits,
             _ => kept,
+        })
+    }
+
+    /// The bits whose change a compare-exchange overlooks.
+    pub fn overlooked(&self) -> u32 {
+        self.0.iter().fold(0, |overlooked, fault| match fault {
+            Fault::Overlooked(bits) => overlooked | bits,
+            _ => overlooked,
         })
     }
 

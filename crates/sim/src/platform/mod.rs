@@ -31,7 +31,7 @@ pub trait Tuned: Debug + Send + Sync + 'static {
     /// Them.
     const TUNING: Tuning;
     /// After so many reads for each CPU a read-write lock's readers use slots.
-    const READS_PER_CPU: u32 = 16;
+    const READS_PER_CPU: u32 = 128;
 }
 
 /// Those of Linux.
@@ -85,6 +85,23 @@ fn at(deadline: Deadline) -> u64 {
 /// The habits of the running thread.
 fn habits<R>(act: impl FnOnce(&mut Habits) -> R) -> R {
     world(|world| act(&mut world.threads[world.running].local.habits))
+}
+
+/// What the running thread has learnt about the lock at `lock`: with the lock's name, and the time, ns. Outside of a run, which
+/// has no threads, nothing.
+///
+/// Threads remember locks by bits 4 and up of their addresses. Those differ from run to run, and one seed is one run: so a
+/// lock's name is its place in the order in which locks were first named.
+fn of_lock<R: Default>(lock: usize, act: impl FnOnce(&mut Habits, usize, u64) -> R) -> R {
+    if !is_inside() {
+        return R::default();
+    }
+    let (name, now) = world(|world| {
+        let next = world.shared.names.len() + 1;
+        let name = *world.shared.names.entry(lock).or_insert(next);
+        (name << 4, shown(Clock::Monotonic, world.now))
+    });
+    habits(|habits| act(habits, name, now))
 }
 
 impl<T: Tuned> Platform for Sim<T> {
@@ -174,12 +191,46 @@ impl<T: Tuned> Platform for Sim<T> {
         habits(|habits| habits.spun(kind, paid));
     }
 
-    fn pace(now: u64) -> Pace {
-        habits(|habits| habits.pace(now))
+    fn pace(lock: usize) -> Pace {
+        of_lock(lock, |habits, lock, _| habits.pace(lock))
     }
 
-    fn spun_into(now: u64) {
-        habits(|habits| habits.spun_into(now));
+    fn wants_time(lock: usize) -> bool {
+        of_lock(lock, |habits, lock, _| habits.wants_time(lock))
+    }
+
+    fn turn_begins(lock: usize, marked: bool) {
+        of_lock(lock, |habits, lock, now| habits.turn_begins(lock, marked, now));
+    }
+
+    fn is_timed(lock: usize) -> bool {
+        of_lock(lock, |habits, lock, _| habits.is_timed(lock))
+    }
+
+    fn turn_ends(lock: usize) {
+        of_lock(lock, |habits, lock, now| habits.turn_ends(lock, now));
+    }
+
+    fn returns_to(lock: usize) {
+        of_lock(lock, |habits, lock, now| habits.returns_to(lock, || now));
+    }
+
+    fn returns_soon(lock: usize) -> bool {
+        of_lock(lock, |habits, lock, _| habits.returns_soon(lock))
+    }
+
+    fn releases_to_wait(lock: usize) {
+        of_lock(lock, |habits, lock, _| habits.releases_to_wait(lock));
+    }
+
+    fn ends_contended(lock: usize) -> bool {
+        of_lock(lock, |habits, lock, _| habits.ends_contended(lock))
+    }
+
+    fn slots_closed(took: u64) {
+        if is_inside() {
+            world(|world| world.shared.closing.took(took));
+        }
     }
 
     fn passed_woken() {
@@ -216,7 +267,11 @@ impl<T: Tuned> Platform for Sim<T> {
     const MOST_SLOT_READERS: u32 = slots::MOST_READERS;
 
     fn reads_before_slots() -> u32 {
-        if is_inside() { T::READS_PER_CPU * world(|world| world.cpus.len() as u32) } else { u32::MAX }
+        if is_inside() {
+            world(|world| world.shared.closing.reads(T::READS_PER_CPU * world.cpus.len() as u32))
+        } else {
+            u32::MAX
+        }
     }
 
     fn slot_table() -> u32 {

@@ -3,7 +3,8 @@
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use spinpark_platform::{AtomicU32 as _, Ordering::Acquire, SlotLeft};
+use rustc_hash::FxHashMap;
+use spinpark_platform::{AtomicU32 as _, ClosingCost, Ordering::Acquire, SlotLeft};
 
 use super::{AtomicU32, faulty, restart};
 use crate::check::Fault;
@@ -29,6 +30,10 @@ struct Line([AtomicUsize; SLOTS]);
 /// What threads share besides their locks.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
+    /// Locks by address: each one's name is its place in the order in which they were first named.
+    pub(crate) names: FxHashMap<usize, usize>,
+    /// What it costs to close a lock's slots.
+    pub(crate) closing: ClosingCost,
     /// A line for each CPU, from the first use on.
     lines: Option<Rc<[Line]>>,
     /// The kernel has no restartable steps.

@@ -8,7 +8,7 @@
 use std::sync::atomic::AtomicBool;
 
 use loom::sync::atomic;
-use spinpark_platform::{self as seam, Ordering, Ordering::Relaxed};
+use spinpark_platform::{self as seam, Ordering, Ordering::Acquire, Ordering::Relaxed};
 
 use super::restart;
 use super::world::world;
@@ -88,7 +88,15 @@ impl AtomicU32 {
             return Ok(current);
         }
         let new = new | current & faults.kept();
-        self.value.compare_exchange(current, new, faults.order(op), orders[1])
+        match self.value.compare_exchange(current, new, faults.order(op), orders[1]) {
+            Err(now)
+                if (now ^ current) & !faults.overlooked() == 0
+                    && op.is(Kind::CompareExchangeWeak, Acquire) =>
+            {
+                self.value.compare_exchange(now, new, faults.order(op), orders[1]).map(|_| current)
+            }
+            result => result,
+        }
     }
 }
 

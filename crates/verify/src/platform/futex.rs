@@ -65,7 +65,8 @@ pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) 
     if is_changed && !world.config.faults.any(|fault| matches!(fault, Fault::NoCompare)) {
         return Wait::ValueChanged;
     }
-    let deadline = deadline.map(|deadline| deadline.at);
+    let sleeps_on = world.config.faults.any(|fault| matches!(fault, Fault::NoTimeouts));
+    let deadline = deadline.map(|deadline| deadline.at).filter(|_| !sleeps_on);
     if deadline.is_some_and(|at| at <= world.now_in_step()) {
         return Wait::TimedOut;
     }

@@ -22,7 +22,7 @@ pub(crate) use world::{begin, take_noted};
 
 use loom::thread;
 use spinpark_platform::{
-    Clock, Deadline, Event, OnCpu, Ordering, Platform, SlotLeft, Spin, SpinLocks, Tuning, Wait, WakeOp,
+    Clock, Deadline, Event, OnCpu, Ordering, Pace, Platform, SlotLeft, Spin, SpinLocks, Tuning, Wait, WakeOp,
 };
 
 use slots::Held;
@@ -66,7 +66,7 @@ impl<
         apart_gap_ns: 1,
         oracle_ns: 1,
         starvation_ns: STARVATION_NS,
-        nap_ns: 0,
+        nap_ns: 1, // asleep only on request: of more than two CPUs, or of a waiter that lets its owner go on
         reader_patience_ns: READER_PATIENCE_NS,
         queue_polls: 0,
         spin_locks: SpinLocks::Preempted,
@@ -144,6 +144,26 @@ impl<
         }
         thread::yield_now();
         1
+    }
+
+    fn cpus() -> u32 {
+        world().config.cpus
+    }
+
+    fn pace(_: usize) -> Pace {
+        if world().config.apart { Pace::Apart } else { Pace::Close }
+    }
+
+    fn returns_soon(_: usize) -> bool {
+        world().config.apart
+    }
+
+    fn wants_time(_: usize) -> bool {
+        world().config.apart
+    }
+
+    fn ends_contended(_: usize) -> bool {
+        !world().config.stays_contended
     }
 
     fn can_spin(_: Spin) -> bool {

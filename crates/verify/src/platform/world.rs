@@ -34,6 +34,12 @@ pub struct Config {
     pub restartable: bool,
     /// Whether the first such step of each thread fails for no reason.
     pub aborted: bool,
+    /// How many CPUs the process is told it has.
+    pub cpus: u32,
+    /// Whether a lock stays marked as contended when its queue is empty.
+    pub stays_contended: bool,
+    /// Whether waiters leave the lock to its owner, and owners come back for it: also asks for every turn to be timed.
+    pub apart: bool,
     /// What is wrong.
     pub faults: Faults,
 }
@@ -48,6 +54,9 @@ impl Default for Config {
             spurious: false,
             restartable: true,
             aborted: false,
+            cpus: 1,
+            stays_contended: false,
+            apart: false,
             faults: Faults::default(),
         }
     }
