@@ -163,7 +163,7 @@ impl Platform for Linux {
     }
 
     fn ends_contended(lock: usize) -> bool {
-        thread::habits().ends_contended(lock)
+        thread::habits().ends_contended(lock, Self::TUNING.quiet_releases)
     }
 
     fn passed_woken() {

@@ -47,10 +47,6 @@ const LATE_NS: u64 = 250 * NS_PER_US;
 /// Passing that began longer ago was another time.
 const FORGOTTEN_NS: u64 = 4 * LATE_NS;
 
-/// One in so many releases that find a marked lock quiet ends the mark: so that the process-wide barrier of the next
-/// waiter, 5 to 60 µs, costs each of them a few nanoseconds at the most.
-const QUIET_RELEASES: u32 = 16384;
-
 impl Habits {
     fn spins(&mut self, kind: Spin) -> &mut Spins {
         let [locks, turns, signals, hand_overs] = &mut self.spins;
@@ -124,13 +120,13 @@ impl Habits {
         self.pacing.returned(lock, clock);
     }
 
-    /// See [`Platform::ends_contended`](crate::Platform::ends_contended).
-    pub fn ends_contended(&mut self, lock: usize) -> bool {
+    /// See [`Platform::ends_contended`](crate::Platform::ends_contended); one in `quiet_releases` does.
+    pub fn ends_contended(&mut self, lock: usize, quiet_releases: u32) -> bool {
         if self.pacing.unmarks(lock) {
             return true;
         }
         self.quiet_releases = self.quiet_releases.wrapping_add(1);
-        self.quiet_releases % QUIET_RELEASES == 0
+        self.quiet_releases % quiet_releases == 0
     }
 
     /// See [`Platform::passed_woken`](crate::Platform::passed_woken): whether to let the waiter run now. Reads the clock (ns)
@@ -160,6 +156,7 @@ impl Habits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Tuning;
 
     #[test]
     fn a_thread_that_misses_lets_more_and_more_chances_pass() {
@@ -188,7 +185,8 @@ mod tests {
     fn a_lock_stays_marked_for_many_quiet_releases() {
         const LOCK: usize = 1 << 4;
         let mut habits = Habits::default();
-        let ends = (0..10 * QUIET_RELEASES).filter(|_| habits.ends_contended(LOCK)).count();
+        let most = Tuning::LINUX.quiet_releases;
+        let ends = (0..10 * most).filter(|_| habits.ends_contended(LOCK, most)).count();
         assert_eq!(ends, 10);
     }
 

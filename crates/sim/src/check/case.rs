@@ -17,7 +17,7 @@ pub(crate) enum Constants {
     Short,
 }
 
-/// Nobody spins or naps; who has lost once demands the lock; a reader joins others soon; slots are used at once.
+/// Nobody spins or naps; who has lost once demands the lock; a reader joins others soon; slots are used at once; some signals move their waiters.
 #[derive(Debug)]
 pub(crate) enum Hasty {}
 
@@ -32,9 +32,11 @@ impl Tuned for Hasty {
         nap_ns: 0,
         reader_patience_ns: 20_000,
         queue_polls: 0,
+        quiet_releases: 2,
         ..Tuning::LINUX
     };
     const READS_PER_CPU: u32 = 0;
+    const SAY_BOUND: bool = true;
 }
 
 /// Spins go on for long, and look all the time.
@@ -55,7 +57,7 @@ impl Tuned for Spinning {
     const READS_PER_CPU: u32 = 4;
 }
 
-/// All times are short.
+/// All times are short; some signals move their waiters.
 #[derive(Debug)]
 pub(crate) enum Short {}
 
@@ -69,9 +71,11 @@ impl Tuned for Short {
         nap_ns: 1_000,
         reader_patience_ns: 50_000,
         queue_polls: 2,
+        quiet_releases: 3,
         ..Tuning::LINUX
     };
     const READS_PER_CPU: u32 = 1;
+    const SAY_BOUND: bool = true;
 }
 
 impl Constants {

@@ -32,6 +32,9 @@ pub trait Tuned: Debug + Send + Sync + 'static {
     const TUNING: Tuning;
     /// After so many reads for each CPU a read-write lock's readers use slots.
     const READS_PER_CPU: u32 = 128;
+    /// The threads say that each is bound to one of two CPUs, and run where they like: so signals move some of their waiters
+    /// on machines with several CPUs, too. Only the lock's speed may rest on that answer.
+    const SAY_BOUND: bool = false;
 }
 
 /// Those of Linux.
@@ -183,6 +186,10 @@ impl<T: Tuned> Platform for Sim<T> {
         if is_inside() { world(|world| world.cpus.len() as u32) } else { 1 }
     }
 
+    fn only_cpu() -> Option<u32> {
+        (T::SAY_BOUND && is_inside()).then(|| world(|world| world.running.0 / 2 % 2))
+    }
+
     fn can_spin(kind: Spin) -> bool {
         is_inside() && world(|world| world.cpus.len() > 1) && habits(|habits| habits.spins_pay(kind))
     }
@@ -224,7 +231,7 @@ impl<T: Tuned> Platform for Sim<T> {
     }
 
     fn ends_contended(lock: usize) -> bool {
-        of_lock(lock, |habits, lock, _| habits.ends_contended(lock))
+        of_lock(lock, |habits, lock, _| habits.ends_contended(lock, T::TUNING.quiet_releases))
     }
 
     fn slots_closed(took: u64) {

@@ -69,6 +69,7 @@ impl<
         nap_ns: 1, // asleep only on request: of more than two CPUs, or of a waiter that lets its owner go on
         reader_patience_ns: READER_PATIENCE_NS,
         queue_polls: 0,
+        quiet_releases: 1,
         spin_locks: SpinLocks::Preempted,
     };
 
