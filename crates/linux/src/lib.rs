@@ -146,6 +146,10 @@ impl Platform for Linux {
         thread::habits().returns_soon(lock)
     }
 
+    fn waits_next(lock: usize) -> bool {
+        thread::habits().waits_next(lock)
+    }
+
     fn releases_to_wait(lock: usize) {
         thread::habits().releases_to_wait(lock);
     }

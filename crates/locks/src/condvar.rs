@@ -1,11 +1,14 @@
-//! A condition variable: a FIFO queue. A signal wakes its waiter, which then locks the mutex as any thread; where both
-//! can use only the same CPU, it *moves* the waiter to the mutex' queue instead, asleep as it is.
+//! A condition variable: a FIFO queue. A signal wakes its waiter, which then locks the mutex as any thread; or, if the calling
+//! thread holds the mutex and will wait for something itself soon, it leaves that to the release of the mutex. Where both
+//! can use only the same CPU, it *moves* the waiter to the mutex' queue instead, asleep as it is, until its turn comes.
 //!
 //! Origin: wait morphing as in nsync and abseil; document 003 asked for one system call per signal. Moving needs none: the
 //! mutex' release wakes the waiter when it can run. But it puts the waiter's turn before the work of the threads that run,
 //! which then wait for it one item at a time. A waiter that is woken at once comes a little later, and until then they move
-//! hundreds of items without a sleep; on a second CPU it may find the mutex free. `docs/tuning.md` ("Wake or move") has the
-//! planes of queues that decided it.
+//! hundreds of items without a sleep; on a second CPU it may find the mutex free. But one that is woken while the signaller holds
+//! the mutex finds it held: that pays where the signaller goes on, since the waiter then comes later, and costs time where
+//! it waits for the waiter's work. `docs/tuning.md` ("Wake, move or leave it to the release") has the planes of queues that
+//! decided it.
 //!
 //! Gives: FIFO order among waiters; no lost and no stolen wake-up (a signal picks its waiter under the queue lock, so
 //! glibc's bug 25847 cannot arise); nothing here is touched by a waiter once it was signalled, so the variable may be
@@ -21,7 +24,8 @@
 //! |-------------|------------------------------|-----------------------------------------------------------------|
 //! | `WAITING`   | linked in this queue         | a signal, under the queue lock, to `SIGNALLED`; the waiter      |
 //! |             |                              | itself, at its deadline or when cancelled, to `GIVEN_UP`        |
-//! | `SIGNALLED` | popped: belongs to the mutex | –                                                               |
+//! | `SIGNALLED` | popped: is told, or belongs  | –                                                               |
+//! |             | to the mutex' queue          |                                                                 |
 //! | `…_LAST`    | the same, with nobody left   | –                                                               |
 //! | `GIVEN_UP`  | linked until it unlinks      | –                                                               |
 //!
@@ -53,7 +57,7 @@ use spinpark_platform::{AtomicU32, Deadline, Event, Ordering::Relaxed, Platform,
 use crate::core::LockCore;
 use crate::mutex::RawMutex;
 use crate::queue::{Chain, Notice, WaitNode, WaitQueue, RELEASED};
-use crate::word::Want;
+use crate::word::{self, Want};
 
 const WAITING: u32 = 0;
 const SIGNALLED: u32 = 1;
@@ -237,39 +241,57 @@ impl<P: Platform> RawCondvar<P> {
         (claimed, count.get())
     }
 
-    /// Wakes each waiter, or, on one CPU, moves it to its mutex' queue, those of one mutex together.
+    /// Wakes each waiter, or leaves that to the mutex: those of one mutex together.
     ///
     /// The condition variable is not touched any more: a waiter that has been served may destroy it.
-    #[allow(unsafe_code)] // waiters remember their mutexes as pointers
     fn send_on(mut waiters: Chain<P>) {
+        let mut defers = None;
         let mut next = waiters.pop();
         while let Some(first) = next.take() {
-            let mutex = first.node().mutex;
-            if mutex.is_null() || !Self::shares_cpu(first.node()) {
+            let way = Self::way_to(first.node(), &mut defers);
+            let Some(mutex) = Self::mutex_of(first.node()).filter(|_| way != Way::Wake) else {
                 first.notify(RELEASED);
                 next = waiters.pop();
                 continue;
-            }
+            };
             let mut group = Chain::new();
+            let same = first.node().mutex;
             group.push(first);
             while let Some(popped) = waiters.pop() {
-                if popped.node().mutex == mutex && Self::shares_cpu(popped.node()) {
+                if popped.node().mutex == same && Self::way_to(popped.node(), &mut defers) == way {
                     group.push(popped);
                 } else {
                     next = Some(popped);
                     break;
                 }
             }
-            // SAFETY: the pointer came from a `LockCore` in `with_mutex`, and a waiter that has not been told yet is
-            // going to take that mutex back, so its mutex is alive (Q3).
-            let mutex = unsafe { LockCore::from_queue_ptr(mutex) };
-            mutex.absorb(group);
+            mutex.absorb(group, way == Way::Defer).notify_all(RELEASED);
         }
     }
 
-    /// Whether the waiter cannot run before the calling thread leaves its CPU, as far as is known: then it is moved, not woken.
-    fn shares_cpu(waiter: &WaitNode<P>) -> bool {
-        P::cpus() == 1 || (waiter.only_cpu.is_some() && waiter.only_cpu == P::only_cpu())
+    /// The mutex that a popped waiter takes back.
+    #[allow(unsafe_code)] // waiters remember their mutexes as pointers
+    fn mutex_of<'a>(waiter: &WaitNode<P>) -> Option<&'a LockCore<P>> {
+        let queue = waiter.mutex;
+        // SAFETY: the pointer came from a `LockCore` in `with_mutex`, and a waiter that has not been told yet is going to take
+        // that mutex back, so its mutex is alive (Q3).
+        (!queue.is_null()).then(|| unsafe { LockCore::from_queue_ptr(queue) })
+    }
+
+    /// How to go on with a waiter. `defers`: what was found out for those before it.
+    #[inline(never)]
+    fn way_to(waiter: &WaitNode<P>, defers: &mut Option<bool>) -> Way {
+        let Some(mutex) = Self::mutex_of(waiter) else { return Way::Wake };
+        // It cannot run before the calling thread leaves its CPU, as far as is known.
+        if P::cpus() == 1 || (waiter.only_cpu.is_some() && waiter.only_cpu == P::only_cpu()) {
+            return Way::Move;
+        }
+        let holds = || word::owner(mutex.peek()) == P::thread_token();
+        if holds() && *defers.get_or_insert_with(|| P::waits_next(mutex.key())) {
+            Way::Defer
+        } else {
+            Way::Wake
+        }
     }
 
     fn lock_queue(&self) -> crate::queue::QueueGuard<'_, P> {
@@ -279,6 +301,17 @@ impl<P: Platform> RawCondvar<P> {
         }
         guard
     }
+}
+
+/// What a signal does with a waiter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Wakes it.
+    Wake,
+    /// Leaves that to the calling thread's release of the mutex.
+    Defer,
+    /// Leaves it asleep until the mutex is its own.
+    Move,
 }
 
 impl<P: Platform> Default for RawCondvar<P> {

@@ -105,6 +105,11 @@ impl Habits {
         self.pacing.waits(lock);
     }
 
+    /// See [`Platform::waits_next`](crate::Platform::waits_next).
+    pub fn waits_next(&mut self, lock: usize) -> bool {
+        self.pacing.waits_next(lock)
+    }
+
     /// See [`Platform::returns_soon`](crate::Platform::returns_soon).
     pub fn returns_soon(&mut self, lock: usize) -> bool {
         self.pacing.returns_soon(lock)

@@ -109,6 +109,8 @@ pub enum Event {
     DemandedHandoff,
     /// A signal moved a waiter to its mutex' queue, asleep as it was.
     MovedWaiter,
+    /// A signal left it to its own thread's release of the mutex to wake the waiter.
+    DeferredWake,
     /// A wait ended at its deadline.
     TimedOut,
     /// A reader opened a lock's slots.
@@ -262,6 +264,13 @@ pub trait Platform: Sized + Send + Sync + 'static {
     /// Whether the calling thread, which releases the lock at `lock`, comes back for it so soon that a waiter which keeps its own
     /// time is better left asleep. `false` is always a safe answer.
     fn returns_soon(lock: usize) -> bool {
+        let _ = lock;
+        false
+    }
+
+    /// Whether the calling thread, which holds the lock at `lock` and signals, mostly waits for something itself soon after that.
+    /// Notes the signal. `false` is always a safe answer.
+    fn waits_next(lock: usize) -> bool {
         let _ = lock;
         false
     }

@@ -18,6 +18,8 @@ const LEAST_GAIN: u64 = 8;
 const TURNS_PER_SAMPLE: u32 = 16;
 /// For so many samples a thread remembers that it waited on a condition variable with a lock.
 const WAITS_REMEMBERED: u32 = 16;
+/// A thread that signals oftener than this between two of its own waits is one that goes on after a signal.
+const SIGNALS_PER_WAIT: u32 = 4;
 /// Locks that a thread remembers, by address.
 const REMEMBERED: usize = 4;
 
@@ -45,6 +47,8 @@ struct Known {
     inside: [u32; 2],
     /// So many more samples until it is forgotten that the thread released the lock to wait on a condition variable.
     waits: u32,
+    /// For so many more signals the thread is taken to wait itself next.
+    signals: u32,
 }
 
 /// A turn that is being timed. Times are on the monotonic clock, ns.
@@ -83,6 +87,14 @@ impl Pacing {
     /// asleep. One that has never waited for it is taken to: its waiters' times say so.
     pub(crate) fn returns_soon(&mut self, lock: usize) -> bool {
         self.known(lock).lock != lock || self.pace(lock) == Pace::Apart
+    }
+
+    /// Whether the thread has lately released `lock` to wait on a condition variable. Each question is one signal.
+    pub(crate) fn waits_next(&mut self, lock: usize) -> bool {
+        let known = self.known(lock);
+        let waits = known.lock == lock && known.signals > 0;
+        known.signals -= u32::from(waits);
+        waits
     }
 
     /// Whether the turn that has just begun on `lock` is to be timed.
@@ -130,7 +142,7 @@ impl Pacing {
             known.inside = [inside, known.inside[0]];
             known.waits = known.waits.saturating_sub(1);
         } else {
-            *known = Known { lock, outside: [outside; 2], inside: [inside; 2], waits: 0 };
+            *known = Known { lock, outside: [outside; 2], inside: [inside; 2], ..Known::default() };
         }
     }
 
@@ -143,6 +155,7 @@ impl Pacing {
             *known = Known { lock, outside: [u32::MAX; 2], ..Known::default() };
         }
         known.waits = WAITS_REMEMBERED;
+        known.signals = SIGNALS_PER_WAIT;
     }
 
     /// Whether `lock` was marked as contended only for a sample that has been taken. Once.
@@ -231,6 +244,17 @@ mod tests {
             turn(&mut pacing, LOCK, 20, 50);
         }
         assert_eq!((pacing.pace(LOCK), pacing.returns_soon(LOCK)), (Pace::Apart, true));
+    }
+
+    #[test]
+    fn a_thread_that_signals_often_goes_on_after_it() {
+        let mut pacing = Pacing::default();
+        assert!(!pacing.waits_next(LOCK), "it has never waited");
+        pacing.waits(LOCK);
+        assert!((0..SIGNALS_PER_WAIT).all(|_| pacing.waits_next(LOCK)));
+        assert!(!pacing.waits_next(LOCK) && !pacing.waits_next(OTHER));
+        pacing.waits(LOCK);
+        assert!(pacing.waits_next(LOCK));
     }
 
     #[test]

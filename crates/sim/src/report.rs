@@ -35,7 +35,7 @@ pub struct Counts {
 }
 
 /// What locks report, with the names that they have in JSON.
-pub const EVENTS: [(Event, &str); 13] = [
+pub const EVENTS: [(Event, &str); 14] = [
     (Event::SpinAcquired, "spin_acquired"),
     (Event::SpinLeftOwnerChanged, "spin_left_owner_changed"),
     (Event::SpinLeftOffCpu, "spin_left_off_cpu"),
@@ -49,6 +49,7 @@ pub const EVENTS: [(Event, &str); 13] = [
     (Event::TimedOut, "timed_out"),
     (Event::OpenedSlots, "opened_slots"),
     (Event::ClosedSlots, "closed_slots"),
+    (Event::DeferredWake, "deferred_wake"),
 ];
 
 /// The counts of locks' events, by name.
@@ -119,6 +120,7 @@ pub(crate) fn index(event: Event) -> usize {
         Event::TimedOut => 10,
         Event::OpenedSlots => 11,
         Event::ClosedSlots => 12,
+        Event::DeferredWake => 13,
         _ => KINDS - 1,
     }
 }

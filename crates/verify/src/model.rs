@@ -93,6 +93,12 @@ impl Model {
         self
     }
 
+    /// Two CPUs, and a thread that signals while it holds the mutex leaves the wake to its release.
+    pub fn defers(mut self) -> Self {
+        self.config.defers = true;
+        self.cpus(2)
+    }
+
     /// Two CPUs, on which waiters leave the lock to its owner, and owners come back for it. Every turn of a thread that waited
     /// for it asks to be timed, so that the lock's holder marks it as contended.
     pub fn apart(mut self) -> Self {

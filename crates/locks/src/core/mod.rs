@@ -24,6 +24,10 @@
 //! T5 is the release: it drops the hold, and if the queue is its business (`must_look`) first grants, hands over or
 //! wakes.
 //!
+//! T10: a waiter of a condition variable is signalled by the lock's holder, which links it in the queue as *deferred*
+//! ([`absorb`](LockCore::absorb)). The holder's release ends its wait: the waiter then acquires as any thread (T1), unless it was
+//! handed the lock as the head (T6).
+//!
 //! # Invariants
 //!
 //! - **W1** With the queue lock free, `WAITERS` is set if and only if the list is not empty.
@@ -36,6 +40,10 @@
 //!   leaves it asleep, one whose thread waits for something else next (`WriteToWait`) wakes it.
 //! - **L2** (no starvation) A head that others may pass is `TIMED`, or `WAKING`, or the next release wakes it to time
 //!   itself. So it demands the lock `starvation_ns` after that.
+//! - **D1** (no lost signal) A waiter is deferred only by the lock's writer, under the queue lock, and only if there are no flags or
+//!   the head is deferred: so at the writer's release the head is deferred, `WAKING` is not set, and the release looks
+//!   (`must_look`). A look that finds a deferred head beside a free lock tells all that are deferred. One that was linked behind
+//!   another waiter, which had queued between two signals, is at the latest told when that waiter releases.
 //! - **H1** `HANDOFF` is set only while the lock is held, and a release that would leave the lock empty with `HANDOFF`
 //!   set hands over instead. So an exclusive lock with `HANDOFF` never looks free to others.
 //! - **H2** (exit rule) A hand-off clears `HANDOFF` and `TIMED`; only a head that was woken after that, lost, and has

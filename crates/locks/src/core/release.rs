@@ -5,6 +5,7 @@
 //!                B  in one compare-exchange, release and: grant the lock to all readers at the head
 //!                                                         or hand it over to a head that starved
 //!                                                         or set WAKING for a head that sleeps
+//!                                                         or end the waits that the holder has signalled
 //!                                                         or leave it to those who are awake
 //!                   and pop whom that concerns; then look again, without the release
 //!                C  unlock the queue
@@ -22,7 +23,7 @@ use spinpark_platform::{
 
 use super::spin::has_no_cpu_to_spare;
 use super::LockCore;
-use crate::queue::{Chain, QueueGuard, GRANTED, WOKEN};
+use crate::queue::{Chain, QueueGuard, WaitNode, GRANTED, RELEASED, WOKEN};
 use crate::word::{self, Release, Want};
 
 /// How far one release looks for readers to let in (rwsem's number): its own thread has work to do, and others wait
@@ -35,6 +36,8 @@ pub(super) struct Look<P: Platform> {
     granted: Chain<P>,
     /// This one is to contend for the lock.
     woken: Chain<P>,
+    /// These were signalled by the lock's holder: they lock it as any thread.
+    told: Chain<P>,
     /// The release was made on the way. Not if the queue was empty.
     released: bool,
 }
@@ -44,6 +47,7 @@ impl<P: Platform> Look<P> {
     pub(super) fn deliver(self) {
         self.granted.notify_all(GRANTED);
         self.woken.notify_all(WOKEN);
+        self.told.notify_all(RELEASED);
     }
 }
 
@@ -94,26 +98,38 @@ impl<P: Platform> LockCore<P> {
 
     /// Takes over waiters that were popped from a condition variable's queue: they sleep on, in this queue.
     ///
+    /// `defers`: the calling thread holds the lock, and its release is to end their waits. Those whom it gives back are to be
+    /// told by the caller: others queue already, and would be served before them.
+    ///
     /// Nothing here is touched after the queue lock is released and before the notification: as soon as they are all
     /// served, the last of them may free the lock.
     #[cold]
     #[inline(never)]
-    pub(crate) fn absorb(&self, mut waiters: Chain<P>) {
+    pub(crate) fn absorb(&self, mut waiters: Chain<P>, defers: bool) -> Chain<P> {
         let mut queue = self.lock_queue();
+        let calm = match queue.head() {
+            None => self.peek() & word::FLAGS == 0,
+            Some(head) => head.is_deferred(),
+        };
+        if defers && !calm {
+            return waiters;
+        }
         while let Some(waiter) = waiters.pop() {
-            P::event(Event::MovedWaiter);
-            waiter.move_to(&mut queue);
+            P::event(if defers { Event::DeferredWake } else { Event::MovedWaiter });
+            waiter.move_to(&mut queue, defers);
         }
         let look = self.look(&mut queue, None);
         drop(queue);
         look.deliver();
+        waiters
     }
 
     /// B: lets in, or wakes, whoever is at the head of the queue, if there is room after `release` (or, without one,
     /// now) and nobody else will see to it; then the next one. Leaves `WAITERS` right for what is queued (W1).
     pub(super) fn look(&self, queue: &mut QueueGuard<'_, P>, release: Option<Release>) -> Look<P> {
         let mut release = release;
-        let mut look = Look { granted: Chain::new(), woken: Chain::new(), released: false };
+        let mut look =
+            Look { granted: Chain::new(), woken: Chain::new(), told: Chain::new(), released: false };
         let mut seen = self.peek();
         loop {
             let returns = release.is_some_and(|release| self.returns(seen, release));
@@ -131,6 +147,7 @@ impl<P: Platform> LockCore<P> {
             match plan.action {
                 Action::Nothing => {}
                 Action::Wake => look.woken.append(plan.pop(queue)),
+                Action::Tell => look.told.append(plan.pop(queue)),
                 Action::Grant(_) | Action::HandOver => look.granted.append(plan.pop(queue)),
             }
             // If the calling thread holds the lock, it is the one that releases it, later, and sees its own mark.
@@ -159,6 +176,8 @@ enum Action {
     Grant(u32),
     HandOver,
     Wake,
+    /// Ends the waits of those that the holder has signalled.
+    Tell,
 }
 
 impl Plan {
@@ -182,6 +201,11 @@ impl Plan {
             let passed = release == Some(Release::Read) && matches!(head.want, Want::Write | Want::Upgrade);
             let timed = word::is_timed(seen) || word::is_waking(seen) || word::wants_handoff(seen);
             return Some(if passed && !timed { wake() } else { nothing });
+        }
+        // A fair release has promised the lock to the head.
+        if head.is_deferred() && !word::wants_handoff(seen) {
+            let others = queue.iter().any(|node| !node.is_deferred());
+            return Some(Self { word: Self::without_head(after, head.want, others), action: Action::Tell });
         }
         if head.want.is_read() {
             if head.want == Want::ReadBehindWaiters && word::is_waking(seen) {
@@ -221,6 +245,7 @@ impl Plan {
             Action::Grant(count) => (count, Event::GrantedReaders),
             Action::HandOver => (1, Event::HandedOff),
             Action::Wake => (1, Event::WokeHead),
+            Action::Tell => return queue.pop_some(u32::MAX, WaitNode::is_deferred),
         };
         P::event(event);
         let readers = matches!(self.action, Action::Grant(_));

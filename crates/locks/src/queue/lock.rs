@@ -292,6 +292,7 @@ impl<'a, P: Platform> QueueGuard<'a, P> {
     }
 
     /// Takes up to `count` nodes that are `wanted` out of the list, oldest first, for the caller to notify (Q2). One walk.
+    #[inline(never)]
     pub(crate) fn pop_some(&mut self, count: u32, wanted: impl Fn(&WaitNode<P>) -> bool) -> Chain<P> {
         let mut popped = Chain::new();
         let Some(last) = self.head().map(|head| head.links().prev) else { return popped };

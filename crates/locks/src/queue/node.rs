@@ -87,6 +87,9 @@ pub struct WaitNode<P: Platform> {
     pub(crate) mutex: *const WaitQueue<P>,
     /// Condition variables: the CPU that the waiter is bound to.
     pub(crate) only_cpu: Option<u32>,
+    /// Condition variables: whether the mutex' next release is to end the wait. Written while the node is popped, read under the
+    /// queue lock.
+    deferred: P::Cell<bool>,
 }
 
 impl<P: Platform> WaitNode<P> {
@@ -100,6 +103,7 @@ impl<P: Platform> WaitNode<P> {
             claim: AtomicU32::new(0),
             mutex,
             only_cpu: None,
+            deferred: Cell::new(false),
         }
     }
 
@@ -121,6 +125,12 @@ impl<P: Platform> WaitNode<P> {
     pub(super) fn set_linked(&self, new: bool) {
         // SAFETY: Q1: the caller holds the queue lock.
         self.linked.with_mut(|linked| unsafe { *linked = new });
+    }
+
+    /// Whether the mutex' next release is to end the wait.
+    pub(crate) fn is_deferred(&self) -> bool {
+        // SAFETY: Q1: the caller holds the queue lock; who wrote this held it later, to link the node.
+        self.deferred.with(|deferred| unsafe { *deferred })
     }
 
     pub(super) fn update_links(&self, change: impl FnOnce(&mut Links<P>)) {
@@ -203,8 +213,11 @@ impl<P: Platform> Popped<P> {
         unsafe { &*self.0 }
     }
 
-    /// Links the waiter into `queue` as its youngest, asleep or awake as it is (Q2: the list owns it then).
-    pub(crate) fn move_to(self, queue: &mut super::QueueGuard<'_, P>) {
+    /// Links the waiter into `queue` as its youngest, asleep or awake as it is (Q2: the list owns it then). `deferred`: the next
+    /// release ends its wait.
+    pub(crate) fn move_to(self, queue: &mut super::QueueGuard<'_, P>, deferred: bool) {
+        // SAFETY: Q2: the popped node is the caller's.
+        self.node().deferred.with_mut(|it| unsafe { *it = deferred });
         queue.push_back(self.node());
     }
 
@@ -242,6 +255,7 @@ impl<P: Platform> Chain<P> {
     }
 
     /// Appends all of `other`.
+    #[inline(never)]
     pub(crate) fn append(&mut self, mut other: Self) {
         while let Some(popped) = other.pop() {
             self.push(popped);
@@ -261,6 +275,7 @@ impl<P: Platform> Chain<P> {
     }
 
     /// Tells every waiter `state`, oldest first.
+    #[inline(never)] // for the drop-in's size, as in `append`
     pub(crate) fn notify_all(mut self, state: u32) {
         while let Some(popped) = self.pop() {
             popped.notify(state);

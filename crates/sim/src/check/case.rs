@@ -17,7 +17,7 @@ pub(crate) enum Constants {
     Short,
 }
 
-/// Nobody spins or naps; who has lost once demands the lock; a reader joins others soon; slots are used at once; some signals move their waiters.
+/// Nobody spins or naps; who has lost once demands the lock; a reader joins others soon; slots are used at once; signals do what they like with their waiters.
 #[derive(Debug)]
 pub(crate) enum Hasty {}
 
@@ -36,7 +36,7 @@ impl Tuned for Hasty {
         ..Tuning::LINUX
     };
     const READS_PER_CPU: u32 = 0;
-    const SAY_BOUND: bool = true;
+    const GUESSES: bool = true;
 }
 
 /// Spins go on for long, and look all the time.
@@ -57,7 +57,7 @@ impl Tuned for Spinning {
     const READS_PER_CPU: u32 = 4;
 }
 
-/// All times are short; some signals move their waiters.
+/// All times are short; signals do what they like with their waiters.
 #[derive(Debug)]
 pub(crate) enum Short {}
 
@@ -75,7 +75,7 @@ impl Tuned for Short {
         ..Tuning::LINUX
     };
     const READS_PER_CPU: u32 = 1;
-    const SAY_BOUND: bool = true;
+    const GUESSES: bool = true;
 }
 
 impl Constants {

@@ -68,7 +68,7 @@ pub struct Swept {
 }
 
 /// What is counted.
-const EVENTS: [Event; 13] = [
+const EVENTS: [Event; 14] = [
     Event::SpinAcquired,
     Event::SpinLeftOwnerChanged,
     Event::SpinLeftOffCpu,
@@ -79,6 +79,7 @@ const EVENTS: [Event; 13] = [
     Event::HandedOff,
     Event::DemandedHandoff,
     Event::MovedWaiter,
+    Event::DeferredWake,
     Event::TimedOut,
     Event::OpenedSlots,
     Event::ClosedSlots,

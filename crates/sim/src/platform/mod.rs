@@ -32,9 +32,9 @@ pub trait Tuned: Debug + Send + Sync + 'static {
     const TUNING: Tuning;
     /// After so many reads for each CPU a read-write lock's readers use slots.
     const READS_PER_CPU: u32 = 128;
-    /// The threads say that each is bound to one of two CPUs, and run where they like: so signals move some of their waiters
-    /// on machines with several CPUs, too. Only the lock's speed may rest on that answer.
-    const SAY_BOUND: bool = false;
+    /// Questions whose answers only speed may rest on (whether a thread is bound to a CPU, whether it will wait after a signal)
+    /// are answered at random.
+    const GUESSES: bool = false;
 }
 
 /// Those of Linux.
@@ -187,7 +187,7 @@ impl<T: Tuned> Platform for Sim<T> {
     }
 
     fn only_cpu() -> Option<u32> {
-        (T::SAY_BOUND && is_inside()).then(|| world(|world| world.running.0 / 2 % 2))
+        (T::GUESSES && is_inside() && here::random(2) == 0).then_some(0)
     }
 
     fn can_spin(kind: Spin) -> bool {
@@ -224,6 +224,13 @@ impl<T: Tuned> Platform for Sim<T> {
 
     fn returns_soon(lock: usize) -> bool {
         of_lock(lock, |habits, lock, _| habits.returns_soon(lock))
+    }
+
+    fn waits_next(lock: usize) -> bool {
+        if T::GUESSES && is_inside() {
+            return here::random(2) == 0;
+        }
+        of_lock(lock, |habits, lock, _| habits.waits_next(lock))
     }
 
     fn releases_to_wait(lock: usize) {

@@ -163,6 +163,10 @@ impl<
         world().config.apart
     }
 
+    fn waits_next(_: usize) -> bool {
+        world().config.defers
+    }
+
     fn ends_contended(_: usize) -> bool {
         !world().config.stays_contended
     }

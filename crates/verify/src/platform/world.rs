@@ -38,6 +38,8 @@ pub struct Config {
     pub cpus: u32,
     /// Whether a lock stays marked as contended when its queue is empty.
     pub stays_contended: bool,
+    /// See [`Model::defers`](crate::Model::defers).
+    pub defers: bool,
     /// Whether waiters leave the lock to its owner, and owners come back for it: also asks for every turn to be timed.
     pub apart: bool,
     /// What is wrong.
@@ -56,6 +58,7 @@ impl Default for Config {
             aborted: false,
             cpus: 1,
             stays_contended: false,
+            defers: false,
             apart: false,
             faults: Faults::default(),
         }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use spinpark_locks::{RawCondvar, RawMutex, Waiter};
-use spinpark_platform::Ordering::Relaxed;
+use spinpark_platform::Ordering::{AcqRel, Relaxed};
 use spinpark_platform::{Platform, Wait};
 use spinpark_sim::check::{
     Checker, Family, Fault, Kind, Monitor, Mortal, Op, Program, order_of, tokens_of_2003,
@@ -14,9 +14,12 @@ use spinpark_verify::mutants::condvar_2003::{Forgetful, PlainRequeue};
 use spinpark_verify::mutants::monitor;
 
 use super::harness::{
-    accepted, corrupts_a_list, family, hangs, is_out_of_order, rejected, uses_what_is_gone,
+    accepted, corrupts_a_list, family, hangs, is_out_of_order, never_ends, rejected, uses_what_is_gone,
 };
 
+/// Of the lock word.
+const WAITERS: u64 = 1;
+const WRITER: u64 = 1 << 6;
 /// A waiter on a condition variable has given up.
 const GIVEN_UP: u64 = 2;
 
@@ -154,4 +157,13 @@ fn a_moved_waiter_takes_the_lock_without_the_mark() {
 fn the_kernel_unlocks_and_forgets_sleepers() {
     let build = |program: &mut Program| tokens_of_2003::<Forgetful>(program, "forgetful");
     rejected(Checker::new(Family { name: "forgetful", build }), hangs);
+}
+
+/// D1, W1: a signal links its waiter in the mutex' queue, and the word does not say so.
+#[test]
+fn a_signal_does_not_mark_the_mutex() {
+    let marks = |op: &Op| {
+        op.is(Kind::CompareExchangeWeak, AcqRel) && op.value & (WAITERS | WRITER) == WAITERS | WRITER
+    };
+    rejected(Checker::new(family("condvar")).fault(Fault::NoWrite(marks)), never_ends);
 }

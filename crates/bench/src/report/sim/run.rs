@@ -178,7 +178,7 @@ fn times(lock: &Lock) -> [String; 8] {
 }
 
 /// What becomes of acquisitions that find the lock taken, in the words of tables.
-const OUTCOMES: [(Event, &str); 13] = [
+const OUTCOMES: [(Event, &str); 14] = [
     (Event::SpinAcquired, "got it spinning"),
     (Event::SpinLeftOwnerChanged, "left the spin: owner changed"),
     (Event::SpinLeftOffCpu, "left the spin: owner off its CPU"),
@@ -189,6 +189,7 @@ const OUTCOMES: [(Event, &str); 13] = [
     (Event::HandedOff, "was handed over"),
     (Event::DemandedHandoff, "a waiter asked for a hand-over"),
     (Event::MovedWaiter, "a signal moved a waiter"),
+    (Event::DeferredWake, "a signal left the wake to the release"),
     (Event::TimedOut, "a wait timed out"),
     (Event::OpenedSlots, "readers opened slots"),
     (Event::ClosedSlots, "a writer closed slots"),

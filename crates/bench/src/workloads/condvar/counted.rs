@@ -179,6 +179,10 @@ impl<P: Platform> Platform for Counted<P> {
         P::returns_soon(lock)
     }
 
+    fn waits_next(lock: usize) -> bool {
+        P::waits_next(lock)
+    }
+
     fn releases_to_wait(lock: usize) {
         P::releases_to_wait(lock);
     }

@@ -1,0 +1,231 @@
+//! Models of signals by the holder of the mutex, on several CPUs: the release of the mutex wakes the waiter.
+
+use std::sync::Arc;
+
+use loom::thread::{self, yield_now};
+use spinpark_locks::{RawCondvar, RawMutex, WaitResult};
+use spinpark_platform::Event::{DeferredWake, HandedOff, WokeHead};
+use spinpark_platform::Ordering::{AcqRel, Release as Releases};
+use spinpark_verify::platform::{Fault, Kind, Loom, Op, lead_in};
+use spinpark_verify::{Guarded, Model, Mortal, Shared, join_all, rejected};
+
+/// A mutex and a condition variable; waiters wait until the data is not 0.
+type Pair = (RawMutex<Loom>, RawCondvar<Loom>);
+
+const WAITERS: u64 = 1;
+const WRITER: u64 = 1 << 6;
+/// Of the queue lock.
+const ATTENTION: u64 = 4;
+
+const LOST_WAKE_UP: &str = "deadlock";
+
+fn deferring() -> Model {
+    Model::new().defers()
+}
+
+fn waits(shared: &Shared<Pair>) {
+    let (mutex, condvar) = &shared.lock;
+    mutex.lock();
+    while shared.data.get() == 0 {
+        condvar.wait(mutex, None);
+    }
+    mutex.unlock();
+}
+
+/// A thread signals while it holds the mutex, for which the waiter waits or not yet.
+fn signals() {
+    let shared = Shared::new(Pair::default());
+    let waiter = shared.spawn(waits);
+    let (mutex, condvar) = &shared.lock;
+    mutex.lock();
+    shared.data.add();
+    condvar.signal();
+    mutex.unlock();
+    waiter.join().unwrap();
+    assert!(condvar.is_idle());
+}
+
+/// So many threads wait, and the calling one holds the mutex: it does the rest.
+fn held(waiters: usize, rest: impl FnOnce(&Arc<Shared<Pair>>)) {
+    let shared = Shared::new(Pair::default());
+    let waiters = lead_in(|| {
+        let waiters: Vec<_> = (0..waiters).map(|_| shared.spawn(waits)).collect();
+        yield_now(); // they wait
+        shared.lock.0.lock();
+        waiters
+    });
+    shared.data.add();
+    rest(&shared);
+    join_all(waiters);
+    assert!(shared.lock.1.is_idle());
+}
+
+fn contends(shared: &Shared<Pair>) {
+    shared.lock.0.lock();
+    shared.lock.0.unlock();
+}
+
+#[test]
+fn the_release_wakes_the_waiter() {
+    let models = [
+        deferring().preemptions(4),
+        deferring().aborted(),
+        deferring().without_steps(),
+        deferring().stays_contended(),
+    ];
+    for model in models {
+        model.check(signals).reaches(&[DeferredWake]);
+    }
+}
+
+#[test]
+fn the_release_wakes_all_waiters() {
+    deferring()
+        .check(|| {
+            held(2, |shared| {
+                shared.lock.1.broadcast();
+                shared.lock.0.unlock();
+            });
+        })
+        .reaches(&[DeferredWake]);
+}
+
+/// Another thread queues before the signal, which then wakes at once, or behind it, or not at all.
+#[test]
+fn others_contend() {
+    deferring()
+        .preemptions(1)
+        .check(|| {
+            held(1, |shared| {
+                let other = shared.spawn(contends);
+                shared.lock.1.signal();
+                shared.lock.0.unlock();
+                other.join().unwrap();
+            });
+        })
+        .reaches(&[DeferredWake, WokeHead]);
+}
+
+/// The waiter is the longest one: it is handed the mutex, and not told to try.
+#[test]
+fn a_fair_release_hands_over() {
+    deferring()
+        .preemptions(1)
+        .check(|| {
+            held(1, |shared| {
+                let other = shared.spawn(contends);
+                shared.lock.1.signal();
+                shared.lock.0.unlock_fair();
+                other.join().unwrap();
+            });
+        })
+        .reaches(&[DeferredWake, HandedOff]);
+}
+
+/// Another thread queues between two signals: its turn comes before that of the second waiter.
+#[test]
+fn a_second_signal() {
+    deferring()
+        .preemptions(1)
+        .check(|| {
+            let shared = Shared::new(Pair::default());
+            let (mutex, condvar) = &shared.lock;
+            let others = lead_in(|| {
+                let mut others: Vec<_> = (0..2).map(|_| shared.spawn(waits)).collect();
+                yield_now(); // they wait
+                mutex.lock();
+                shared.data.add();
+                condvar.signal();
+                others.push(shared.spawn(contends));
+                yield_now(); // it queues
+                condvar.signal();
+                others
+            });
+            mutex.unlock();
+            join_all(others);
+            assert!(condvar.is_idle());
+        })
+        .reaches(&[DeferredWake, WokeHead]);
+}
+
+/// The holder signals, and waits then: what ends its hold is the release of a wait.
+#[test]
+fn the_signaller_waits_next() {
+    deferring()
+        .preemptions(3)
+        .check(|| {
+            let shared = Shared::new(Pair::default());
+            let other = shared.spawn(|shared| {
+                let (mutex, condvar) = &shared.lock;
+                waits(shared);
+                mutex.lock();
+                shared.data.add();
+                condvar.signal();
+                mutex.unlock();
+            });
+            let (mutex, condvar) = &shared.lock;
+            mutex.lock();
+            shared.data.add();
+            condvar.signal();
+            while shared.data.get() < 2 {
+                condvar.wait(mutex, None);
+            }
+            mutex.unlock();
+            other.join().unwrap();
+        })
+        .reaches(&[DeferredWake]);
+}
+
+/// The last of the two to leave the mutex destroys it; the release that wakes touches nothing afterwards.
+#[test]
+fn the_mutex_goes_with_the_last_user() {
+    deferring()
+        .preemptions(3)
+        .check(|| {
+            let mutex = Mortal::new(RawMutex::<Loom>::new());
+            let condvar = Mortal::new(RawCondvar::<Loom>::new());
+            let (go, users) = (Mortal::new(Guarded::new()), Mortal::new(Guarded::new()));
+            let leave = move || {
+                let is_last = users.add() == 2;
+                mutex.unlock();
+                if is_last {
+                    mutex.destroy();
+                }
+            };
+            let waiter = thread::spawn(move || {
+                mutex.lock();
+                if go.get() == 0 {
+                    assert_eq!(condvar.wait(&mutex, None), WaitResult::Signalled);
+                }
+                leave();
+            });
+            mutex.lock();
+            go.add();
+            condvar.signal();
+            leave();
+            waiter.join().unwrap();
+        })
+        .reaches(&[DeferredWake]);
+}
+
+/// A mutant: the waiter is put into the queue, and the word does not say so.
+#[test]
+fn the_word_is_not_marked() {
+    let marks = |op: &Op| {
+        matches!(op.kind, Kind::CompareExchange | Kind::CompareExchangeWeak)
+            && op.order == AcqRel
+            && op.value & (WAITERS | WRITER) == WAITERS | WRITER
+    };
+    rejected("the_word_is_not_marked", LOST_WAKE_UP, move || {
+        deferring().fault(Fault::NoWrite(marks)).check(signals);
+    });
+}
+
+/// A mutant: the queue is unlocked without attention, so the release is a plain store.
+#[test]
+fn the_release_does_not_look() {
+    let unlocks = |op: &Op| op.kind == Kind::Swap && op.order == Releases && op.value == ATTENTION;
+    rejected("the_release_does_not_look", LOST_WAKE_UP, move || {
+        deferring().fault(Fault::Clears(unlocks)).check(signals);
+    });
+}
