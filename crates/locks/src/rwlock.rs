@@ -9,7 +9,9 @@
 //! Readers may recurse even while a writer waits, which is glibc's promise for its default kind; yet a stream of
 //! readers cannot starve a writer. A writer that was passed over for `starvation_ns` sets `HANDOFF`; from then on a
 //! reader waits behind it *unless that thread may hold a read lock on this very lock already*, which the platform
-//! knows ([`Platform::may_hold_read`]). So recursion never waits. A reader that has queued for `reader_patience_ns`
+//! knows ([`Platform::may_hold_read`]). A reader that finds a writer waiting awake beside readers (`SPINNER`) lets it pass for up to
+//! `pass_ns`, unless that has not paid lately: readers that come back at once leave such a writer no moment in which to look. So
+//! recursion never waits. A reader that has queued for `reader_patience_ns`
 //! joins readers all the same: one of them may be waiting for it.
 
 mod upgrade;
@@ -71,18 +73,19 @@ impl<P: Platform> RawRwLock<P> {
     /// Acquires for reading, or returns `false` once `deadline` has passed.
     #[inline]
     pub fn read_until(&self, preference: Preference, deadline: Option<Deadline>) -> bool {
-        self.read_in_slot()
-            || self.note_read(
-                self.core.try_acquire(preference.read(), 0) || self.read_slow(preference, deadline),
-            )
+        self.try_read_simply(preference) || self.read_busy(preference, deadline)
     }
 
+    /// What remains of [`RawRwLock::read_until`] after [`RawRwLock::try_read_simply`].
     #[cold]
     #[inline(never)]
-    fn read_slow(&self, preference: Preference, deadline: Option<Deadline>) -> bool {
+    pub fn read_busy(&self, preference: Preference, deadline: Option<Deadline>) -> bool {
         let again = P::may_hold_read(self.key());
         let want = if again { Want::ReadAgain } else { preference.read() };
-        self.core.acquire(want, 0, deadline) == Outcome::Acquired
+        if !again {
+            self.core.let_spinner_pass();
+        }
+        self.note_read(self.core.acquire(want, 0, deadline) == Outcome::Acquired)
     }
 
     /// Acquires for reading without a word to the others, if the gate is open.
@@ -125,10 +128,10 @@ impl<P: Platform> RawRwLock<P> {
             )
     }
 
-    /// `try_read` without a look at what this thread holds already; `false` says nothing.
+    /// `try_read` without a look at what this thread holds already, and unless a writer waits awake; `false` says nothing.
     #[inline]
     pub fn try_read_simply(&self, preference: Preference) -> bool {
-        self.read_in_slot() || self.note_read(self.core.try_acquire(preference.read(), 0))
+        self.read_in_slot() || self.note_read(self.core.enter_invited(preference.read()))
     }
 
     /// Gives back the slot of this thread's latest read lock, if it is in one; `false`: it is counted.

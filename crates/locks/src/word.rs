@@ -166,6 +166,11 @@ pub(crate) const fn admits(word: u32, want: Want) -> bool {
     fits(word, want) && word & owed == 0
 }
 
+/// Whether a reader that comes now keeps nobody out: it is admitted, and no writer waits awake for the readers to go.
+pub(crate) const fn invites(word: u32, want: Want) -> bool {
+    admits(word, want) && !has_spinner(word)
+}
+
 /// The word after `token` took what it wants; `fits(word, want)`.
 pub(crate) const fn taken(word: u32, want: Want, token: u32) -> u32 {
     match want {

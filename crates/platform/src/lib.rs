@@ -62,6 +62,8 @@ pub enum Spin {
     Signal,
     /// A lock that the next release hands over.
     HandOver,
+    /// A writer that waits awake for readers, and is let in first.
+    Writer,
 }
 
 /// How a thread waits for a lock.

@@ -33,6 +33,8 @@ pub struct Tuning {
     /// long first, ns: on a lock that everybody wants, the turns would be too short to be worth their switches. 0: it does
     /// not.
     pub nap_ns: u64,
+    /// How long a reader lets a writer go first that waits awake, ns.
+    pub pass_ns: u64,
     /// A reader that has queued for this long joins readers past a writer that is owed the lock, ns.
     pub reader_patience_ns: u64,
     /// Polls of the queue lock before its waiter sleeps.
@@ -54,6 +56,7 @@ impl Tuning {
         oracle_ns: NS_PER_US,
         starvation_ns: 500 * NS_PER_US,
         nap_ns: 100 * NS_PER_US,
+        pass_ns: 4 * NS_PER_US,
         reader_patience_ns: 100 * NS_PER_MS,
         queue_polls: 100,
         // So that the barrier of the next waiter, 5 to 60 us, costs each of them a few nanoseconds at the most.

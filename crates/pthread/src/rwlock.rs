@@ -62,10 +62,6 @@ impl RwLock {
         if self.flags.load(Relaxed) == PREFER_WRITERS { Preference::Writers } else { Preference::Readers }
     }
 
-    fn read(&self) -> c_int {
-        if self.raw.try_read(self.preference()) { 0 } else { self.read_slow(None) }
-    }
-
     /// What no reader can wait for: itself as the writer, or room for one reader more.
     #[cold]
     #[inline(never)]
@@ -74,13 +70,14 @@ impl RwLock {
             EDEADLK
         } else if self.raw.is_full() {
             EAGAIN
-        } else if cancel::deferred(|| self.raw.read_until(self.preference(), deadline)) {
+        } else if cancel::deferred(|| self.raw.read_busy(self.preference(), deadline)) {
             0
         } else {
             ETIMEDOUT
         }
     }
 
+    #[inline(never)] // for the drop-in's size
     fn try_read(&self) -> c_int {
         if self.raw.try_read(self.preference()) {
             0
@@ -93,6 +90,11 @@ impl RwLock {
 
     fn write(&self) -> c_int {
         if self.raw.try_write() { 0 } else { self.write_slow(None) }
+    }
+
+    #[inline(never)] // for the drop-in's size
+    fn try_write(&self) -> c_int {
+        if self.raw.try_write() { 0 } else { EBUSY }
     }
 
     #[cold]
@@ -229,14 +231,14 @@ pub unsafe fn unlock(rwlock: *mut pthread_rwlock_t) -> c_int {
 
 calls! {
     /// [`read`], when its short way did not do.
-    read_elsewhere(this) => this.read(), pthread_rwlock_rdlock;
+    read_elsewhere(this) => this.read_slow(None), pthread_rwlock_rdlock;
     /// `pthread_rwlock_tryrdlock`: EBUSY, EAGAIN.
     pub try_read(this) => this.try_read(), pthread_rwlock_tryrdlock;
     /// `pthread_rwlock_timedrdlock`: on the realtime clock; ETIMEDOUT, EINVAL, EDEADLK, EAGAIN.
     pub timed_read(this, time: *const timespec) =>
         // SAFETY: the caller's timespec.
         match unsafe { deadline(Some(Clock::Realtime), time) } {
-            Ok(_) if this.raw.try_read(this.preference()) => 0,
+            Ok(_) if this.try_read() == 0 => 0,
             Ok(deadline) => this.read_slow(deadline),
             Err(error) => error,
         }, pthread_rwlock_timedrdlock;
@@ -244,19 +246,19 @@ calls! {
     pub clock_read(this, clock: clockid_t, time: *const timespec) =>
         // SAFETY: the caller's timespec.
         match unsafe { deadline(time::clock(clock), time) } {
-            Ok(_) if this.raw.try_read(this.preference()) => 0,
+            Ok(_) if this.try_read() == 0 => 0,
             Ok(deadline) => this.read_slow(deadline),
             Err(error) => error,
         }, pthread_rwlock_clockrdlock;
     /// [`write`], when its short way did not do.
     write_elsewhere(this) => this.write(), pthread_rwlock_wrlock;
     /// `pthread_rwlock_trywrlock`: EBUSY.
-    pub try_write(this) => if this.raw.try_write() { 0 } else { EBUSY }, pthread_rwlock_trywrlock;
+    pub try_write(this) => this.try_write(), pthread_rwlock_trywrlock;
     /// `pthread_rwlock_timedwrlock`: on the realtime clock; ETIMEDOUT, EINVAL, EDEADLK.
     pub timed_write(this, time: *const timespec) =>
         // SAFETY: the caller's timespec.
         match unsafe { deadline(Some(Clock::Realtime), time) } {
-            Ok(_) if this.raw.try_write() => 0,
+            Ok(_) if this.try_write() == 0 => 0,
             Ok(deadline) => this.write_slow(deadline),
             Err(error) => error,
         }, pthread_rwlock_timedwrlock;
@@ -264,7 +266,7 @@ calls! {
     pub clock_write(this, clock: clockid_t, time: *const timespec) =>
         // SAFETY: the caller's timespec.
         match unsafe { deadline(time::clock(clock), time) } {
-            Ok(_) if this.raw.try_write() => 0,
+            Ok(_) if this.try_write() == 0 => 0,
             Ok(deadline) => this.write_slow(deadline),
             Err(error) => error,
         }, pthread_rwlock_clockwrlock;

@@ -160,6 +160,19 @@ impl<P: Platform> LockCore<P> {
         false
     }
 
+    /// T1 for a reader, unless a writer waits awake for the readers to go. `false` says nothing.
+    #[inline]
+    pub(crate) fn enter_invited(&self, want: Want) -> bool {
+        let mut seen = self.peek();
+        while word::invites(seen, want) {
+            match self.word().compare_exchange_weak(seen, word::taken(seen, want, 0), Acquire, Relaxed) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+
     /// T1 for an exclusive hold, guessing the word: only if the queue is nobody's business, because a compare-exchange that
     /// fails costs as much as one that does not. `false` says nothing.
     #[inline]

@@ -43,6 +43,27 @@ impl<P: Platform> LockCore<P> {
         self.poll(want, token, Credit::None, true, deadline)
     }
 
+    /// Lets a writer go first that waits awake for the readers to go, if it goes soon: a stream of readers that come back at once
+    /// leaves it no moment in which to look. Not for a thread that may be one of those readers.
+    #[inline(never)]
+    pub(crate) fn let_spinner_pass(&self) {
+        let waits = |seen| word::has_spinner(seen) && !word::is_write_held(seen);
+        if !waits(self.peek()) || !P::can_spin(Spin::Writer) {
+            return;
+        }
+        let end = P::now(Clock::Monotonic).saturating_add(P::TUNING.pass_ns);
+        let mut has_passed = false;
+        // Each look takes more than 1 ns: the bound is for a clock that somebody has stopped.
+        for _ in 0..P::TUNING.pass_ns {
+            has_passed = !waits(self.peek());
+            if has_passed || P::now(Clock::Monotonic) >= end {
+                break;
+            }
+            P::spin_for(P::TUNING.close_gap_ns);
+        }
+        P::spun(Spin::Writer, has_passed);
+    }
+
     /// Whether spinning for a lock in state `seen` is in vain: its readers' slots must be closed first (G3 in
     /// [`gate`](crate::gate)).
     ///

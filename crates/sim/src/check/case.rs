@@ -30,6 +30,7 @@ impl Tuned for Hasty {
         apart_gap_ns: 1,
         starvation_ns: 0,
         nap_ns: 0,
+        pass_ns: 0,
         reader_patience_ns: 20_000,
         queue_polls: 0,
         quiet_releases: 2,

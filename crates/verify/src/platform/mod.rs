@@ -67,6 +67,7 @@ impl<
         oracle_ns: 1,
         starvation_ns: STARVATION_NS,
         nap_ns: 1, // asleep only on request: of more than two CPUs, or of a waiter that lets its owner go on
+        pass_ns: 1,
         reader_patience_ns: READER_PATIENCE_NS,
         queue_polls: 0,
         quiet_releases: 1,
