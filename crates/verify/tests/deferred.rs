@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use loom::thread::{self, yield_now};
 use spinpark_locks::{RawCondvar, RawMutex, WaitResult};
-use spinpark_platform::Event::{DeferredWake, HandedOff, WokeHead};
+use spinpark_platform::Event::{DeferredWake, HandedOff, TimedOut, WokeHead};
 use spinpark_platform::Ordering::{AcqRel, Release as Releases};
-use spinpark_verify::platform::{Fault, Kind, Loom, Op, lead_in};
-use spinpark_verify::{Guarded, Model, Mortal, Shared, join_all, rejected};
+use spinpark_verify::platform::{Fault, Kind, Loom, Op, advance, lead_in};
+use spinpark_verify::{Guarded, Model, Mortal, Shared, after, join_all, rejected};
 
 /// A mutex and a condition variable; waiters wait until the data is not 0.
 type Pair = (RawMutex<Loom>, RawCondvar<Loom>);
@@ -228,4 +228,67 @@ fn the_release_does_not_look() {
     rejected("the_release_does_not_look", LOST_WAKE_UP, move || {
         deferring().fault(Fault::Clears(unlocks)).check(signals);
     });
+}
+
+/// A waiter between two that were signalled gives up after a fair release, a barging thread and a release that left it asleep: its
+/// own look is then the only one that can end the second signalled wait, whose telling leaves the word as it is.
+#[test]
+fn a_waiter_in_between_gives_up() {
+    type Patient = Loom<1000>;
+    type Pair = (RawMutex<Patient>, RawCondvar<Patient>);
+    fn waits(shared: &Shared<Pair>) {
+        let (mutex, condvar) = &shared.lock;
+        mutex.lock();
+        while shared.data.get() == 0 {
+            condvar.wait(mutex, None);
+        }
+    }
+    Model::new()
+        .moving_clock()
+        .apart()
+        .defers()
+        .preemptions(0)
+        .check(|| {
+            let shared = Shared::new(Pair::default());
+            let (mutex, condvar) = &shared.lock;
+            let others = lead_in(|| {
+                let first = shared.spawn(|shared| {
+                    waits(shared); // is handed the mutex
+                    shared.lock.0.unlock(); // wakes the one in between
+                    shared.lock.0.lock(); // before that comes
+                    yield_now(); // it has lost, and keeps its own time
+                    shared.lock.0.unlock(); // it is left asleep
+                });
+                yield_now();
+                let second = shared.spawn(|shared| {
+                    waits(shared);
+                    shared.lock.0.unlock();
+                });
+                yield_now(); // both wait
+                mutex.lock();
+                shared.data.add();
+                condvar.signal();
+                let between = shared.spawn(|shared| {
+                    if shared.lock.0.lock_until(after(1)) {
+                        shared.lock.0.unlock();
+                    }
+                });
+                yield_now(); // it queues
+                condvar.signal();
+                let last = shared.spawn(|shared| {
+                    shared.lock.0.lock();
+                    shared.lock.0.unlock();
+                });
+                yield_now(); // it queues
+                mutex.unlock_fair();
+                [first, second, between, last]
+            });
+            for _ in 0..5 {
+                yield_now();
+            }
+            advance(1);
+            join_all(others);
+            assert!(condvar.is_idle());
+        })
+        .reaches(&[DeferredWake, HandedOff, WokeHead, TimedOut]);
 }

@@ -40,10 +40,11 @@
 //!   leaves it asleep, one whose thread waits for something else next (`WriteToWait`) wakes it.
 //! - **L2** (no starvation) A head that others may pass is `TIMED`, or `WAKING`, or the next release wakes it to time
 //!   itself. So it demands the lock `starvation_ns` after that.
-//! - **D1** (no lost signal) A waiter is deferred only by the lock's writer, under the queue lock, and only if there are no flags or
-//!   the head is deferred: so at the writer's release the head is deferred, `WAKING` is not set, and the release looks
-//!   (`must_look`). A look that finds a deferred head beside a free lock tells all that are deferred. One that was linked behind
-//!   another waiter, which had queued between two signals, is at the latest told when that waiter releases.
+//! - **D1** (no lost signal) A waiter is deferred only by the lock's writer, under the queue lock, and only if there are no flags, or
+//!   the head is deferred and `WAKING` is not set. While the writer holds the lock, no look sets `WAKING`, and `TIMED` is not set beside a
+//!   deferred head. So the writer's release looks (`must_look`). A look that finds a deferred head beside a free lock tells all that are
+//!   deferred, unless a fair release has promised the lock to the head: that is handed it, and the others are told by a later look.
+//!   A deferred waiter has no deadline; it is told or handed the lock, never woken (`WAKING` is not set for it).
 //! - **H1** `HANDOFF` is set only while the lock is held, and a release that would leave the lock empty with `HANDOFF`
 //!   set hands over instead. So an exclusive lock with `HANDOFF` never looks free to others.
 //! - **H2** (exit rule) A hand-off clears `HANDOFF` and `TIMED`; only a head that was woken after that, lost, and has
@@ -62,7 +63,7 @@
 //! - **A4** (the mark stays) `ATTENTION` stays when the marks have gone, until A3 clears it: a lock that was contended is so
 //!   again soon, and the fence costs as much as thousands of dearer releases. So a thread that finds `ATTENTION` set as it locks
 //!   the queue needs no fence: since the fence of A1, or since the lock's holder set it
-//!   (`begin_attention`: no other thread can have been releasing then), no plain
+//!   (`begin_attention`, or the mark of `absorb`: no other thread can have been releasing then), no plain
 //!   store has been under way. A queue inherited in a fork counts as one without it.
 //! - **A2** A spinner sets `SPINNER` without a fence, and only beside `WAITERS` or readers: with nobody queued there is nobody
 //!   whom a release would wake. A writer's release may wipe it out (A1), and then others may set and clear it: it is a hint;

@@ -109,7 +109,8 @@ impl<P: Platform> LockCore<P> {
         let mut queue = self.lock_queue();
         let calm = match queue.head() {
             None => self.peek() & word::FLAGS == 0,
-            Some(head) => head.is_deferred(),
+            // Beside a woken waiter (after a fair release) the next release would leave the queue to that one.
+            Some(head) => head.is_deferred() && !word::is_waking(self.peek()),
         };
         if defers && !calm {
             return waiters;
@@ -135,7 +136,8 @@ impl<P: Platform> LockCore<P> {
             let returns = release.is_some_and(|release| self.returns(seen, release));
             let Some(plan) = Plan::choose(seen, release, returns, queue) else { break };
             // A reader that leaves and one that comes in for it make no difference to the word, and are to be made all the same.
-            if plan.word == seen && release.is_none() {
+            // To tell waiters makes no difference to it either, if others stay.
+            if plan.word == seen && release.is_none() && !matches!(plan.action, Action::Tell) {
                 break; // nothing to do, and nothing left to release
             }
             if let Err(now) = self.word().compare_exchange_weak(seen, plan.word, AcqRel, Relaxed) {

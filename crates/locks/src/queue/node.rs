@@ -8,7 +8,7 @@
 //! | `PARKED`   | waits, asleep or about to sleep                         | the popper                               |
 //! | `WOKEN`    | popped: awake on the lock's behalf (`WAKING`)           | the waiter, when it queues again         |
 //! | `GRANTED`  | popped: holds the lock already                          | –                                        |
-//! | `RELEASED` | popped from a condition variable, with no queue to join | –                                        |
+//! | `RELEASED` | popped: the wait on a condition variable is over        | –                                        |
 //!
 //! # Orderings
 //!

@@ -171,7 +171,7 @@ fn ping_pong(plan: &mut Plan<'_>) -> Result<(), SettingError> {
 }
 
 macro_rules! section {
-    ($name:literal, $about:literal, $locks:literal, $lines:literal, $inside:literal, $outside:literal) => {
+    ($name:literal, $about:expr, $locks:literal, $lines:literal, $inside:literal, $outside:literal) => {
         Workload {
             name: $name,
             about: $about,
@@ -180,6 +180,20 @@ macro_rules! section {
                 sections(plan, Section { locks: $locks, lines: $lines, inside: $inside, outside: $outside })
             },
         }
+    };
+}
+
+/// A cell of the plane of `bench grid`, in steps.
+macro_rules! plane {
+    ($name:literal, $inside:literal, $outside:literal) => {
+        section!(
+            $name,
+            concat!("one mutex and its cache line, ", $inside, " steps inside, ", $outside, " outside"),
+            1,
+            1,
+            $inside,
+            $outside
+        )
     };
 }
 
@@ -209,6 +223,22 @@ pub(super) const SHAPES: &[Workload] = &[
     ),
     section!("medium", "one mutex, 500 steps inside (about 1 µs), 500 outside", 1, 1, 500, 500),
     section!("long", "one mutex, 5000 steps inside (about 10 µs), 5000 outside", 1, 1, 5000, 5000),
+    plane!("plane-0-0", 0, 0),
+    plane!("plane-0-30", 0, 30),
+    plane!("plane-0-300", 0, 300),
+    plane!("plane-0-3000", 0, 3000),
+    plane!("plane-30-0", 30, 0),
+    plane!("plane-30-30", 30, 30),
+    plane!("plane-30-300", 30, 300),
+    plane!("plane-30-3000", 30, 3000),
+    plane!("plane-300-0", 300, 0),
+    plane!("plane-300-30", 300, 30),
+    plane!("plane-300-300", 300, 300),
+    plane!("plane-300-3000", 300, 3000),
+    plane!("plane-3000-0", 3000, 0),
+    plane!("plane-3000-30", 3000, 30),
+    plane!("plane-3000-300", 3000, 300),
+    plane!("plane-3000-3000", 3000, 3000),
     section!("random-32", "32 mutexes, one of them at random, no work outside", 32, 1, 0, 0),
     shared!("readers", "one read-write lock, only reading", 0),
     shared!("mixed-1", "one read-write lock, 1 % writes", 1),

@@ -15,7 +15,7 @@ use super::world::world;
 use spinpark_sim::check::Fault;
 
 /// More threads than any model has.
-pub(super) const MOST_THREADS: usize = 4;
+pub(super) const MOST_THREADS: usize = 5;
 
 /// What the steps of each thread hold, by token.
 pub(super) type Steps = [Mutex<()>; MOST_THREADS];
