@@ -69,13 +69,14 @@ impl Habits {
         pays
     }
 
-    /// Notes whether a spin paid.
+    /// Notes whether a spin paid. One for a lock has not paid if the lock's owner was found to be off its CPU; if its time was up, that
+    /// says nothing.
     pub fn spun(&mut self, kind: Spin, paid: bool) {
         let spins = self.spins(kind);
         let most = match kind {
-            // To sleep and be woken costs more than such a spin, and what it met is mostly a preemption.
-            Spin::Lock | Spin::Turn => 0,
-            Spin::Signal | Spin::HandOver | Spin::Writer => MOST_MISSES,
+            // To sleep and be woken costs more than such a spin.
+            Spin::Turn => 0,
+            Spin::Lock | Spin::Signal | Spin::HandOver | Spin::Writer => MOST_MISSES,
         };
         spins.misses = if paid { 0 } else { most.min(spins.misses + 1) };
         spins.pause = (1 << spins.misses) - 1;
@@ -179,11 +180,11 @@ mod tests {
     }
 
     #[test]
-    fn a_spin_for_a_lock_is_never_given_up_for_those_before_it() {
+    fn a_woken_waiters_spin_is_never_given_up_for_those_before_it() {
         let mut habits = Habits::default();
         for _ in 0..10 {
-            habits.spun(Spin::Lock, false);
-            assert!(habits.spins_pay(Spin::Lock));
+            habits.spun(Spin::Turn, false);
+            assert!(habits.spins_pay(Spin::Turn));
         }
     }
 

@@ -93,10 +93,13 @@ impl<P: Platform> LockCore<P> {
             return Spun::Stopped(credit);
         }
         let mut credit = credit;
-        let acquired = self.poll_for_a_time(want, token, &mut credit, deadline);
+        let mut owner_left = false;
+        let acquired = self.poll_for_a_time(want, token, &mut credit, deadline, &mut owner_left);
         // Who has left it to others to keep the lock busy has not learnt what a spin is worth.
         if acquired || credit != Credit::None || !has_cpus_to_spare::<P>() {
-            P::spun(kind, acquired);
+            // Time that was up says nothing: to sleep and be woken costs more than such a spin. An owner that is off its CPU
+            // may be one that yields inside its sections.
+            P::spun(kind, acquired || !owner_left);
         }
         if acquired {
             P::event(Event::SpinAcquired);
@@ -112,8 +115,9 @@ impl<P: Platform> LockCore<P> {
         token: u32,
         credit: &mut Credit,
         deadline: Option<Deadline>,
+        owner_left: &mut bool,
     ) -> bool {
-        let mut budget = Budget::<P>::start(self.key(), want, *credit, deadline);
+        let mut budget = Budget::<P>::start(self.key(), want, deadline);
         loop {
             let seen = self.peek();
             if word::admits(seen, want) {
@@ -132,7 +136,7 @@ impl<P: Platform> LockCore<P> {
                     budget.keep_busy();
                 }
             }
-            if budget.wait(word::owner(seen)) {
+            if budget.wait(word::owner(seen), owner_left) {
                 break;
             }
         }
@@ -172,7 +176,7 @@ struct Budget<P: Platform> {
 }
 
 impl<P: Platform> Budget<P> {
-    fn start(lock: usize, want: Want, credit: Credit, deadline: Option<Deadline>) -> Self {
+    fn start(lock: usize, want: Want, deadline: Option<Deadline>) -> Self {
         let start = P::now(Clock::Monotonic);
         let deadline = match deadline {
             Some(Deadline { clock: Clock::Monotonic, at }) => at,
@@ -181,10 +185,8 @@ impl<P: Platform> Budget<P> {
         };
         let end = deadline.min(start + P::TUNING.spin_ns);
         let apart = want == Want::Write && has_cpus_to_spare::<P>() && P::pace(lock) == Pace::Apart;
-        // Where each spinner has a CPU only while no other thread is awake, the owner is off its own mostly for as long as a
-        // woken waiter takes to look at the lock and to sleep again. That waiter asks, the spinner stays.
-        let asks = credit == Credit::Waking || has_cpus_to_spare::<P>();
-        let question = if asks { start + P::TUNING.oracle_ns } else { u64::MAX };
+        // The first question comes late enough for most spins to have ended.
+        let question = start + P::TUNING.oracle_ns;
         Self {
             pace: if apart { Pace::Apart } else { Pace::Close },
             start,
@@ -219,7 +221,7 @@ impl<P: Platform> Budget<P> {
     /// to another CPU. Where threads come back for the lock faster than it can move, one that leaves the owner alone for
     /// many of its turns costs everybody less than one that takes the first chance (document 004: back-off); elsewhere,
     /// to stay away is to leave a free lock idle. The platform tells which it is.
-    fn wait(&mut self, owner: u32) -> bool {
+    fn wait(&mut self, owner: u32, owner_left: &mut bool) -> bool {
         let gap = match self.pace {
             Pace::Close => P::TUNING.close_gap_ns,
             Pace::Apart => P::TUNING.apart_gap_ns,
@@ -234,6 +236,7 @@ impl<P: Platform> Budget<P> {
             }
             if self.owner_is_off(owner) {
                 P::event(Event::SpinLeftOffCpu);
+                *owner_left = true;
                 return true;
             }
             if self.looked >= until {
