@@ -166,7 +166,7 @@ pub(crate) const fn admits(word: u32, want: Want) -> bool {
     fits(word, want) && word & owed == 0
 }
 
-/// Whether a reader that comes now keeps nobody out: it is admitted, and no writer waits awake for the readers to go.
+/// Whether a reader that comes now delays no writer: it is admitted, and no writer waits awake for the readers to go.
 pub(crate) const fn invites(word: u32, want: Want) -> bool {
     admits(word, want) && !has_spinner(word)
 }

@@ -328,7 +328,7 @@ fn a_waiter_that_keeps_its_own_time_demands_the_lock() {
 
 // Mutants.
 
-/// The waiter relies on a mark that was not there when it locked the queue, or that nobody has fenced.
+/// The waiter relies on a mark that was not there when it locked the queue, or that no fence followed.
 #[test]
 fn no_fence_at_the_first_contention() {
     rejected("no_fence_at_the_first_contention", LOST_WAKE_UP, || {

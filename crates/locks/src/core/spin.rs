@@ -48,12 +48,12 @@ impl<P: Platform> LockCore<P> {
     #[inline(never)]
     pub(crate) fn let_spinner_pass(&self) {
         let waits = |seen| word::has_spinner(seen) && !word::is_write_held(seen);
-        if !waits(self.peek()) || !P::can_spin(Spin::Writer) {
+        if P::cpus() == 1 || !waits(self.peek()) || !P::can_spin(Spin::Writer) {
             return;
         }
         let end = P::now(Clock::Monotonic).saturating_add(P::TUNING.pass_ns);
         let mut has_passed = false;
-        // Each look takes more than 1 ns: the bound is for a clock that somebody has stopped.
+        // Each look takes more than 1 ns: the bound is for a clock that stands.
         for _ in 0..P::TUNING.pass_ns {
             has_passed = !waits(self.peek());
             if has_passed || P::now(Clock::Monotonic) >= end {
