@@ -6,6 +6,7 @@ use loom::thread::{self, yield_now};
 use spinpark_locks::{RawCondvar, RawMutex, WaitResult};
 use spinpark_platform::Event::{DeferredWake, HandedOff, TimedOut, WokeHead};
 use spinpark_platform::Ordering::{AcqRel, Release as Releases};
+use spinpark_verify::model::Checked;
 use spinpark_verify::platform::{Fault, Kind, Loom, Op, advance, lead_in};
 use spinpark_verify::{Guarded, Model, Mortal, Shared, after, join_all, rejected};
 
@@ -90,36 +91,27 @@ fn the_release_wakes_all_waiters() {
         .reaches(&[DeferredWake]);
 }
 
-/// Another thread queues before the signal, which then wakes at once, or behind it, or not at all.
+/// One waiter; another thread queues before the signal, which then wakes at once, or behind it, or not at all.
+fn contended(release: fn(&RawMutex<Loom>)) -> Checked {
+    deferring().preemptions(1).check(move || {
+        held(1, |shared| {
+            let other = shared.spawn(contends);
+            shared.lock.1.signal();
+            release(&shared.lock.0);
+            other.join().unwrap();
+        });
+    })
+}
+
 #[test]
 fn others_contend() {
-    deferring()
-        .preemptions(1)
-        .check(|| {
-            held(1, |shared| {
-                let other = shared.spawn(contends);
-                shared.lock.1.signal();
-                shared.lock.0.unlock();
-                other.join().unwrap();
-            });
-        })
-        .reaches(&[DeferredWake, WokeHead]);
+    contended(RawMutex::unlock).reaches(&[DeferredWake, WokeHead]);
 }
 
 /// The waiter is the longest one: it is handed the mutex, and not told to try.
 #[test]
 fn a_fair_release_hands_over() {
-    deferring()
-        .preemptions(1)
-        .check(|| {
-            held(1, |shared| {
-                let other = shared.spawn(contends);
-                shared.lock.1.signal();
-                shared.lock.0.unlock_fair();
-                other.join().unwrap();
-            });
-        })
-        .reaches(&[DeferredWake, HandedOff]);
+    contended(RawMutex::unlock_fair).reaches(&[DeferredWake, HandedOff]);
 }
 
 /// Another thread queues between two signals: its turn comes before that of the second waiter.

@@ -93,13 +93,13 @@ impl<P: Platform> LockCore<P> {
             return Spun::Stopped(credit);
         }
         let mut credit = credit;
-        let mut owner_left = false;
-        let acquired = self.poll_for_a_time(want, token, &mut credit, deadline, &mut owner_left);
+        let mut budget = Budget::<P>::start(self.key(), want, deadline);
+        let acquired = self.poll_for_a_time(want, token, &mut credit, &mut budget);
         // Who has left it to others to keep the lock busy has not learnt what a spin is worth.
         if acquired || credit != Credit::None || !has_cpus_to_spare::<P>() {
             // Time that was up says nothing: to sleep and be woken costs more than such a spin. An owner that is off its CPU
             // may be one that yields inside its sections.
-            P::spun(kind, acquired || !owner_left);
+            P::spun(kind, acquired || !budget.owner_left);
         }
         if acquired {
             P::event(Event::SpinAcquired);
@@ -109,15 +109,7 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    fn poll_for_a_time(
-        &self,
-        want: Want,
-        token: u32,
-        credit: &mut Credit,
-        deadline: Option<Deadline>,
-        owner_left: &mut bool,
-    ) -> bool {
-        let mut budget = Budget::<P>::start(self.key(), want, deadline);
+    fn poll_for_a_time(&self, want: Want, token: u32, credit: &mut Credit, budget: &mut Budget<P>) -> bool {
         loop {
             let seen = self.peek();
             if word::admits(seen, want) {
@@ -136,7 +128,7 @@ impl<P: Platform> LockCore<P> {
                     budget.keep_busy();
                 }
             }
-            if budget.wait(word::owner(seen), owner_left) {
+            if budget.wait(word::owner(seen)) {
                 break;
             }
         }
@@ -172,6 +164,8 @@ struct Budget<P: Platform> {
     /// The owner that the last question was about, and what the platform remembers of it.
     asked: u32,
     sample: u64,
+    /// Whether the owner was found to be off its CPU.
+    owner_left: bool,
     platform: PhantomData<P>,
 }
 
@@ -185,18 +179,17 @@ impl<P: Platform> Budget<P> {
         };
         let end = deadline.min(start + P::TUNING.spin_ns);
         let apart = want == Want::Write && has_cpus_to_spare::<P>() && P::pace(lock) == Pace::Apart;
-        // The first question comes late enough for most spins to have ended.
-        let question = start + P::TUNING.oracle_ns;
         Self {
             pace: if apart { Pace::Apart } else { Pace::Close },
             start,
             deadline,
             end,
             looked: start,
-            looks: 2 * P::TUNING.spin_ns + 2, // each takes more than 1 ns
-            question,
+            looks: 2 * P::TUNING.spin_ns + 2,      // each takes more than 1 ns
+            question: start + P::TUNING.oracle_ns, // most spins have ended before it
             asked: 0,
             sample: 0,
+            owner_left: false,
             platform: PhantomData,
         }
     }
@@ -221,7 +214,7 @@ impl<P: Platform> Budget<P> {
     /// to another CPU. Where threads come back for the lock faster than it can move, one that leaves the owner alone for
     /// many of its turns costs everybody less than one that takes the first chance (document 004: back-off); elsewhere,
     /// to stay away is to leave a free lock idle. The platform tells which it is.
-    fn wait(&mut self, owner: u32, owner_left: &mut bool) -> bool {
+    fn wait(&mut self, owner: u32) -> bool {
         let gap = match self.pace {
             Pace::Close => P::TUNING.close_gap_ns,
             Pace::Apart => P::TUNING.apart_gap_ns,
@@ -236,7 +229,7 @@ impl<P: Platform> Budget<P> {
             }
             if self.owner_is_off(owner) {
                 P::event(Event::SpinLeftOffCpu);
-                *owner_left = true;
+                self.owner_left = true;
                 return true;
             }
             if self.looked >= until {

@@ -129,7 +129,7 @@ impl<P: Platform> WaitNode<P> {
 
     /// Whether the mutex' next release is to end the wait.
     pub(crate) fn is_deferred(&self) -> bool {
-        // SAFETY: Q1: the caller holds the queue lock; who wrote this held it later, to link the node.
+        // SAFETY: Q1, Q2: the caller holds the queue lock; the thread that wrote this has linked the node under that lock since.
         self.deferred.with(|deferred| unsafe { *deferred })
     }
 
