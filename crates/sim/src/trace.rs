@@ -18,6 +18,8 @@ pub struct Record {
     pub last_steps: usize,
     /// This many slices: who ran where, from when to when.
     pub slices: usize,
+    /// How many operations ended in each span of so many ns; 0: not recorded.
+    pub span_ns: u64,
 }
 
 /// A thread ran on a CPU, or a thing that a thread marked: see [`crate::here::mark`].

@@ -138,7 +138,7 @@ impl Checker {
 
     /// Runs it, and records what it does.
     fn show(&self, seed: u64) -> Failing {
-        let ran = self.ran(seed, Record { last_steps: self.shown, slices: 0 });
+        let ran = self.ran(seed, Record { last_steps: self.shown, ..Record::default() });
         let not_again = || {
             Failure::Check("it held when it was run again: a run depends on more than its seed".to_owned())
         };

@@ -1,6 +1,6 @@
 //! A workload being set up: its locks and its threads.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::meter::{Condvar, Meter, Mutex, Place, RwLock};
@@ -29,12 +29,34 @@ pub enum Mode {
     Kernel,
 }
 
+/// How many operations of all workers ended in each span of the run's time, if that is recorded.
+#[derive(Clone, Debug, Default)]
+struct Spans {
+    /// The length of a span, ns; 0: not recorded.
+    ns: u64,
+    done: Rc<RefCell<Vec<u64>>>,
+}
+
+impl Spans {
+    fn count(&self) {
+        if self.ns > 0 {
+            let span = (crate::here::now() / self.ns as f64) as usize;
+            let mut done = self.done.borrow_mut();
+            if done.len() <= span {
+                done.resize(span + 1, 0);
+            }
+            done[span] += 1;
+        }
+    }
+}
+
 /// A worker counts its operations here.
 #[derive(Clone, Debug)]
 pub struct Worker {
     done: Rc<Cell<u64>>,
     /// Those of them that ended within the run's time.
     in_time: Rc<Cell<u64>>,
+    spans: Spans,
     /// Its number, from 0.
     pub number: u32,
 }
@@ -45,6 +67,7 @@ impl Worker {
         self.done.set(self.done.get() + 1);
         if !crate::here::is_over() {
             self.in_time.set(self.in_time.get() + 1);
+            self.spans.count();
         }
     }
 
@@ -64,6 +87,7 @@ pub struct Plan<'a> {
     simulation: Simulation,
     meters: Vec<Rc<Meter>>,
     workers: Vec<Worker>,
+    spans: Spans,
 }
 
 impl<'a> Plan<'a> {
@@ -74,7 +98,8 @@ impl<'a> Plan<'a> {
             .chaos(setting.chaos.clone())
             .record(setting.record)
             .most_steps(setting.most_steps);
-        Self { setting, mode, simulation, meters: Vec::new(), workers: Vec::new() }
+        let spans = Spans { ns: setting.record.span_ns, ..Spans::default() };
+        Self { setting, mode, simulation, meters: Vec::new(), workers: Vec::new(), spans }
     }
 
     /// What was asked for.
@@ -176,8 +201,12 @@ impl<'a> Plan<'a> {
     }
 
     fn next_worker(&mut self) -> Worker {
-        let worker =
-            Worker { done: Rc::default(), in_time: Rc::default(), number: self.workers.len() as u32 };
+        let worker = Worker {
+            done: Rc::default(),
+            in_time: Rc::default(),
+            spans: self.spans.clone(),
+            number: self.workers.len() as u32,
+        };
         self.workers.push(worker.clone());
         worker
     }
@@ -189,6 +218,7 @@ impl<'a> Plan<'a> {
             places: merged(self.meters.iter().flat_map(|meter| meter.places())),
             done: self.workers.iter().map(|worker| worker.done.get()).collect(),
             in_time: self.workers.iter().map(|worker| worker.in_time.get()).sum(),
+            spans: self.spans.done.take(),
         })
     }
 }
@@ -211,4 +241,5 @@ pub(super) struct Ran {
     pub(super) places: Vec<Place>,
     pub(super) done: Vec<u64>,
     pub(super) in_time: u64,
+    pub(super) spans: Vec<u64>,
 }

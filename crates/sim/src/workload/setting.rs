@@ -111,7 +111,7 @@ impl Setting {
         if is_stopped() {
             return Err(SettingError::Stopped);
         }
-        let Ran { outcome, places, done, in_time } = self.plan(workload)?.run()?;
+        let Ran { outcome, places, done, in_time, spans } = self.plan(workload)?.run()?;
         if is_stopped() {
             return Err(SettingError::Stopped);
         }
@@ -124,6 +124,7 @@ impl Setting {
             for_ns: self.for_ns,
             operations: done,
             in_time,
+            spans,
             places,
             outcome,
         })
@@ -239,6 +240,9 @@ pub struct Report {
     pub operations: Vec<u64>,
     /// Those of all workers that ended within the run's time.
     pub in_time: u64,
+    /// Those that ended in each span of the run's time; empty unless [`Record::span_ns`] asks for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spans: Vec<u64>,
     /// What happened at each lock.
     pub places: Vec<Place>,
     /// What the machine counted.

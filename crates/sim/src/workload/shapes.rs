@@ -62,14 +62,30 @@ impl Step {
     }
 }
 
-/// How much work there is.
+/// Steps of work under the lock, and between two sections.
+#[derive(Clone, Copy)]
+struct Load {
+    inside: u32,
+    outside: u32,
+}
+
+/// What threads do.
 #[derive(Clone, Copy)]
 struct Section {
     locks: u64,
     /// So many cache lines are changed; 0: the lock's own, before and after the work.
     lines: usize,
-    inside: u32,
-    outside: u32,
+    load: Load,
+    /// The load during the second third of the run's time.
+    meanwhile: Load,
+}
+
+impl Section {
+    /// The load at this moment.
+    fn load(&self) -> Load {
+        let third = here::end_ns() / 3.0;
+        if (third..2.0 * third).contains(&here::now()) { self.meanwhile } else { self.load }
+    }
 }
 
 fn sections(plan: &mut Plan<'_>, shape: Section) -> Result<(), SettingError> {
@@ -88,12 +104,12 @@ fn sections(plan: &mut Plan<'_>, shape: Section) -> Result<(), SettingError> {
                         count_at(lock.address());
                     }
                     change(&data.0[..shape.lines]);
-                    step.work(shape.inside);
+                    step.work(shape.load().inside);
                     if is_beside {
                         count_at(lock.address());
                     }
                 });
-                step.work(shape.outside);
+                step.work(shape.load().outside);
             });
         });
     }
@@ -177,7 +193,8 @@ macro_rules! section {
             about: $about,
             mode: Mode::User,
             build: |plan| {
-                sections(plan, Section { locks: $locks, lines: $lines, inside: $inside, outside: $outside })
+                let load = Load { inside: $inside, outside: $outside };
+                sections(plan, Section { locks: $locks, lines: $lines, load, meanwhile: load })
             },
         }
     };
@@ -194,6 +211,32 @@ macro_rules! plane {
             $inside,
             $outside
         )
+    };
+}
+
+/// A cell of the plane that becomes another one, and is itself again.
+macro_rules! moves {
+    ($name:literal, $inside:literal, $outside:literal, $then_inside:literal, $then_outside:literal) => {
+        Workload {
+            name: $name,
+            about: concat!(
+                "as plane-",
+                $inside,
+                "-",
+                $outside,
+                ", but as plane-",
+                $then_inside,
+                "-",
+                $then_outside,
+                " in the second third of the time"
+            ),
+            mode: Mode::User,
+            build: |plan| {
+                let load = Load { inside: $inside, outside: $outside };
+                let meanwhile = Load { inside: $then_inside, outside: $then_outside };
+                sections(plan, Section { locks: 1, lines: 1, load, meanwhile })
+            },
+        }
     };
 }
 
@@ -239,6 +282,10 @@ pub(super) const SHAPES: &[Workload] = &[
     plane!("plane-3000-30", 3000, 30),
     plane!("plane-3000-300", 3000, 300),
     plane!("plane-3000-3000", 3000, 3000),
+    moves!("moves-0-0-300-300", 0, 0, 300, 300),
+    moves!("moves-300-30-0-30", 300, 30, 0, 30),
+    moves!("moves-30-0-300-300", 30, 0, 300, 300),
+    moves!("moves-3000-0-30-30", 3000, 0, 30, 30),
     section!("random-32", "32 mutexes, one of them at random, no work outside", 32, 1, 0, 0),
     shared!("readers", "one read-write lock, only reading", 0),
     shared!("mixed-1", "one read-write lock, 1 % writes", 1),
