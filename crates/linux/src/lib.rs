@@ -134,8 +134,8 @@ impl Platform for Linux {
         thread::habits().pace(lock)
     }
 
-    fn wants_time(lock: usize) -> bool {
-        thread::habits().wants_time(lock)
+    fn wants_time(lock: usize, queued: bool) -> bool {
+        thread::habits().wants_time(lock, queued)
     }
 
     fn turn_begins(lock: usize, marked: bool) {

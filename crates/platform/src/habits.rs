@@ -88,8 +88,8 @@ impl Habits {
     }
 
     /// See [`Platform::wants_time`](crate::Platform::wants_time).
-    pub fn wants_time(&mut self, lock: usize) -> bool {
-        self.pacing.wants_time(lock)
+    pub fn wants_time(&mut self, lock: usize, queued: bool) -> bool {
+        self.pacing.wants_time(lock, queued)
     }
 
     /// See [`Platform::turn_begins`](crate::Platform::turn_begins). `now` is on the monotonic clock, ns, as in the others.

@@ -253,8 +253,10 @@ pub trait Platform: Sized + Send + Sync + 'static {
 
     /// Whether the turn of the calling thread, which has just acquired the lock at `lock` after a wait, is to be timed: by
     /// [`Platform::turn_begins`], then [`Platform::turn_ends`] and [`Platform::returns_to`].
-    fn wants_time(lock: usize) -> bool {
-        let _ = lock;
+    ///
+    /// `queued`: the wait was one in the lock's queue. It cost more than the timing does, and a thread has few of them.
+    fn wants_time(lock: usize, queued: bool) -> bool {
+        let _ = (lock, queued);
         false
     }
 

@@ -14,7 +14,7 @@ use crate::Pace;
 const TRANSFER_NS: u64 = 250;
 /// Turns pay if they gain more than one part in so many of a section.
 const LEAST_GAIN: u64 = 8;
-/// One in so many contended turns is timed.
+/// One in so many contended turns is timed, and each one that was waited for in the queue.
 const TURNS_PER_SAMPLE: u32 = 16;
 /// For so many samples a thread remembers that it waited on a condition variable with a lock.
 const WAITS_REMEMBERED: u32 = 16;
@@ -98,9 +98,12 @@ impl Pacing {
     }
 
     /// Whether the turn that has just begun on `lock` is to be timed.
-    pub(crate) fn wants_time(&mut self, lock: usize) -> bool {
+    pub(crate) fn wants_time(&mut self, lock: usize, queued: bool) -> bool {
         self.turns += 1;
-        self.turns >= TURNS_PER_SAMPLE || self.known(lock).lock != lock
+        let known = self.known(lock);
+        // While the thread waits on conditions, its samples decide nothing.
+        let news = known.lock != lock || (queued && known.waits == 0);
+        news || self.turns >= TURNS_PER_SAMPLE
     }
 
     /// A turn on `lock` begins, whose release will be seen.
@@ -221,16 +224,26 @@ mod tests {
     #[test]
     fn one_turn_in_many_is_timed_and_the_first_of_each_lock() {
         let mut pacing = Pacing::default();
-        assert!(pacing.wants_time(LOCK));
+        assert!(pacing.wants_time(LOCK, false));
         turn(&mut pacing, LOCK, 20, 50);
         let timed = (0..10 * TURNS_PER_SAMPLE).filter(|_| {
-            let wants = pacing.wants_time(LOCK);
+            let wants = pacing.wants_time(LOCK, false);
             if wants {
                 turn(&mut pacing, LOCK, 20, 50);
             }
             wants
         });
         assert_eq!(timed.count(), 10);
+    }
+
+    /// A thread that keeps apart has few turns, and each comes after a wait in the queue: 16 of them take many milliseconds.
+    #[test]
+    fn each_turn_after_a_wait_in_the_queue_is_timed() {
+        let mut pacing = Pacing::default();
+        turn(&mut pacing, LOCK, 20, 50);
+        assert!(!pacing.wants_time(LOCK, false) && pacing.wants_time(LOCK, true));
+        pacing.waits(LOCK);
+        assert!(!pacing.wants_time(LOCK, true), "its samples decide nothing now");
     }
 
     #[test]

@@ -55,7 +55,7 @@ impl<P: Platform> LockCore<P> {
         } else {
             match self.spin(want, token, deadline) {
                 Spun::Acquired => {
-                    self.time_turn(want);
+                    self.time_turn(want, false);
                     return Outcome::Acquired;
                 }
                 Spun::Stopped(credit) => credit,
@@ -69,7 +69,7 @@ impl<P: Platform> LockCore<P> {
         let (joined, timed) = self.join(&node, credit, apart);
         match joined {
             Joined::Acquired => {
-                self.time_turn(want);
+                self.time_turn(want, false);
                 Outcome::Acquired
             }
             Joined::Queued => {
@@ -80,9 +80,9 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// Has the turn of a thread that waited for it timed, now and then: see [`Platform::pace`].
-    fn time_turn(&self, want: Want) {
-        if want == Want::Write && P::wants_time(self.key()) {
+    /// Has the turn of a thread that waited for it, perhaps in the queue, timed now and then: see [`Platform::pace`].
+    fn time_turn(&self, want: Want, queued: bool) {
+        if want == Want::Write && P::wants_time(self.key(), queued) {
             // So that the release is not a plain store, which nothing can time.
             if let Some(drawn) = self.queue().begin_attention() {
                 P::turn_begins(self.key(), drawn);
@@ -100,7 +100,7 @@ impl<P: Platform> LockCore<P> {
     fn wait_in_queue(&self, node: &WaitNode<P>, patience: Patience, deadline: Option<Deadline>) -> bool {
         let acquired = self.wait_for_turn(node, patience, deadline);
         if acquired {
-            self.time_turn(node.want);
+            self.time_turn(node.want, true);
         }
         acquired
     }

@@ -202,8 +202,8 @@ impl<T: Tuned> Platform for Sim<T> {
         of_lock(lock, |habits, lock, _| habits.pace(lock))
     }
 
-    fn wants_time(lock: usize) -> bool {
-        of_lock(lock, |habits, lock, _| habits.wants_time(lock))
+    fn wants_time(lock: usize, queued: bool) -> bool {
+        of_lock(lock, |habits, lock, _| habits.wants_time(lock, queued))
     }
 
     fn turn_begins(lock: usize, marked: bool) {

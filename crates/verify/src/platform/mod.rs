@@ -160,7 +160,7 @@ impl<
         world().config.apart
     }
 
-    fn wants_time(_: usize) -> bool {
+    fn wants_time(_: usize, _: bool) -> bool {
         world().config.apart
     }
 

@@ -155,8 +155,8 @@ impl<P: Platform> Platform for Counted<P> {
         P::pace(lock)
     }
 
-    fn wants_time(lock: usize) -> bool {
-        P::wants_time(lock)
+    fn wants_time(lock: usize, queued: bool) -> bool {
+        P::wants_time(lock, queued)
     }
 
     fn turn_begins(lock: usize, marked: bool) {
