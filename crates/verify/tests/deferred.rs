@@ -1,10 +1,11 @@
-//! Models of signals by the holder of the mutex, on several CPUs: the release of the mutex wakes the waiter.
+//! Models of signals by the holder of the mutex, on several CPUs: the release of the mutex wakes the waiter, or the signal itself
+//! does.
 
 use std::sync::Arc;
 
 use loom::thread::{self, yield_now};
 use spinpark_locks::{RawCondvar, RawMutex, WaitResult};
-use spinpark_platform::Event::{DeferredWake, HandedOff, TimedOut, WokeHead};
+use spinpark_platform::Event::{DeferredWake, HandedOff, MovedWaiter, TimedOut, WokeHead};
 use spinpark_platform::Ordering::{AcqRel, Release as Releases};
 use spinpark_verify::model::Checked;
 use spinpark_verify::platform::{Fault, Kind, Loom, Op, advance, lead_in};
@@ -283,4 +284,43 @@ fn a_waiter_in_between_gives_up() {
             assert!(condvar.is_idle());
         })
         .reaches(&[DeferredWake, HandedOff, WokeHead, TimedOut]);
+}
+
+/// Where signals are not left to the release, a waiter is not moved to the mutex, but woken: by a signal, or by a broadcast, with
+/// the mutex held or not.
+#[test]
+fn with_several_cpus_a_signal_wakes() {
+    for broadcasts in [false, true] {
+        let checked = Model::new().cpus(2).preemptions(3).check(move || {
+            let shared = Shared::new(Pair::default());
+            let waiter = shared.spawn(waits);
+            let (mutex, condvar) = &shared.lock;
+            mutex.lock();
+            shared.data.add();
+            if broadcasts {
+                mutex.unlock();
+                condvar.broadcast();
+            } else {
+                condvar.signal();
+                mutex.unlock();
+            }
+            waiter.join().unwrap();
+            assert!(condvar.is_idle());
+        });
+        assert!(!checked.to_string().contains(&format!("{MovedWaiter:?}")), "a waiter was moved: {checked}");
+    }
+}
+
+#[test]
+fn with_several_cpus_a_broadcast_wakes_two() {
+    Model::new().cpus(2).preemptions(1).check(|| {
+        let shared = Shared::new(Pair::default());
+        let waiters = [0, 1].map(|_| shared.spawn(waits));
+        let (mutex, condvar) = &shared.lock;
+        mutex.lock();
+        shared.data.add();
+        condvar.broadcast();
+        mutex.unlock();
+        join_all(waiters);
+    });
 }
