@@ -12,6 +12,7 @@ mod clock;
 mod cpu;
 mod environment;
 mod futex;
+mod generation;
 mod memory;
 mod observer;
 mod permanent;
@@ -22,7 +23,7 @@ mod symbol;
 mod syscall;
 mod thread;
 
-use core::sync::atomic::{self, AtomicU32, Ordering::Relaxed};
+use core::sync::atomic::{self, AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use spinpark_platform::{
     Clock, ClosingCost, Deadline, Event, OnCpu, Pace, Platform, SlotLeft, Spin, Tuning, Wait, WakeOp,
@@ -32,7 +33,6 @@ pub use environment::{is_off, is_on, variable};
 pub use memory::Cell;
 pub use observer::{observe, Observer};
 pub use permanent::initialise;
-pub use rseq::start;
 pub use symbol::{lookup, lookup_version, Library, Scope};
 use thread::Reads;
 pub use thread::{known_token, take_over_fork_handler};
@@ -181,9 +181,8 @@ impl Platform for Linux {
         thread::token()
     }
 
-    #[inline(always)]
     fn generation() -> u32 {
-        thread::generation()
+        generation::generation()
     }
 
     fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
@@ -247,6 +246,17 @@ impl Platform for Linux {
     #[inline(always)]
     fn event(event: Event) {
         observer::tell(event);
+    }
+}
+
+/// Asks the kernel all that locks want to know, once, before the first of them is used: a later call may be one that a sandbox
+/// kills the process for. `permanent`: the caller knows that this code stays mapped until the process ends.
+#[cold]
+pub fn start(permanent: bool) {
+    static STARTED: AtomicBool = AtomicBool::new(false);
+    if !STARTED.swap(true, Relaxed) {
+        generation::start();
+        rseq::start(permanent);
     }
 }
 

@@ -34,7 +34,7 @@ pub extern "C" fn initialise() {
     if !is_in_program(code) && keep(code) {
         KEPT.store(true, Relaxed);
     }
-    crate::rseq::start(false);
+    crate::start(false);
 }
 
 /// Whether `address` is in the program, rather than in a library.

@@ -50,7 +50,7 @@
 //!   reads the descriptor of a step long after it, even in a new thread that got a dead one's area, and ends a process
 //!   whose pointer is wild.
 
-use core::sync::atomic::{fence, AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
+use core::sync::atomic::{fence, AtomicU32, AtomicU64, AtomicUsize};
 use core::sync::atomic::{Ordering::Relaxed, Ordering::Release, Ordering::SeqCst};
 
 use spinpark_platform::{Clock, NS_PER_MS};
@@ -62,7 +62,6 @@ use crate::syscall::call6;
 
 /// Where this thread's area is, from the thread pointer; 0: not in use.
 static AREA: AtomicUsize = AtomicUsize::new(0);
-static STARTED: AtomicBool = AtomicBool::new(false);
 
 /// `MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ`.
 const BARRIER: usize = 1 << 7;
@@ -80,11 +79,10 @@ fn membarrier(command: usize) -> bool {
     unsafe { call6(libc::SYS_membarrier, [command, 0, 0, 0, 0, 0]) == 0 }
 }
 
-/// Decides whether this process uses restartable sequences. Once; until then it does not. `permanent`: the caller knows that
-/// this code stays mapped until the process ends.
+/// Decides whether this process uses restartable sequences. Once, from [`start`](crate::start); until then it does not.
 #[cold]
-pub fn start(permanent: bool) {
-    if STARTED.swap(true, Relaxed) || crate::is_off(c"SPINPARK_RSEQ") {
+pub(crate) fn start(permanent: bool) {
+    if crate::is_off(c"SPINPARK_RSEQ") {
         return;
     }
     if let Some(area) = find_area() {

@@ -3,7 +3,7 @@
 //! The token is the kernel's thread id: small, unique among living threads, and what the question "does the owner
 //! run?" needs. It is asked for once per thread, and again by the thread that survives a fork.
 
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use spinpark_platform::Habits;
 
@@ -68,14 +68,7 @@ fn load_token() -> u32 {
     unsafe { (*local()).token }
 }
 
-/// Bumped in every forked child, before it runs anything else.
-static GENERATION: AtomicU32 = AtomicU32::new(0);
 static FORK_HANDLER: AtomicBool = AtomicBool::new(false);
-
-#[inline(always)]
-pub(crate) fn generation() -> u32 {
-    GENERATION.load(Relaxed)
-}
 
 /// The calling thread's token if it has been asked for before, else 0: for fast paths that leave the first time to
 /// their slow path.
@@ -107,7 +100,7 @@ fn first_token() -> u32 {
         // SAFETY: registers a function that is sound to run in a forked child. It fails only without memory; then
         // locks on which threads waited at a fork are not usable in the child.
         unsafe { libc::pthread_atfork(None, None, Some(in_forked_child)) };
-        crate::rseq::start(false);
+        crate::start(false);
     }
     ask_token()
 }
@@ -122,10 +115,7 @@ fn ask_token() -> u32 {
 
 /// The surviving thread has a new id, and every wait queue belongs to threads that are not here.
 unsafe extern "C" fn in_forked_child() {
-    const LAST: u32 = (1 << 29) - 1;
-    let next = GENERATION.load(Relaxed) + 1;
-    // A process 2^29 forks deep starts again at 1: only the first process has 0.
-    GENERATION.store(if next > LAST { 1 } else { next }, Relaxed);
+    crate::generation::in_forked_child();
     ask_token();
     crate::rseq::in_forked_child();
     crate::slots::in_forked_child();

@@ -72,6 +72,7 @@ programs! {
 
     fork_locks [glibc spinpark disabled];
     fork_atfork [glibc spinpark disabled];
+    fork_bare [glibc spinpark];
     // glibc's read-write locks and condition variables cannot do this; see the program.
     fork_phantoms [spinpark];
     signals [glibc spinpark];

@@ -162,10 +162,10 @@ pub fn populate(start: *mut u8, length: usize) -> Option<bool> {
     }
 }
 
-/// Lets private memory be all zero in forked children, if this kernel can do that. Whole pages.
-pub fn wipe_on_fork(start: *mut u8, length: usize) {
+/// Lets private memory be all zero in children, however they are made; whether this kernel can do that. Whole pages.
+pub fn wipe_on_fork(start: *mut u8, length: usize) -> bool {
     // SAFETY: no byte of this process changes.
-    unsafe { call6(libc::SYS_madvise, [start as usize, length, WIPE_ON_FORK, 0, 0, 0]) };
+    unsafe { call6(libc::SYS_madvise, [start as usize, length, WIPE_ON_FORK, 0, 0, 0]) == 0 }
 }
 
 /// Reads memory of this process that may not be there; whether it was.
