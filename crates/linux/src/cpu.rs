@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use spinpark_platform::{Deadline, OnCpu};
 
+use crate::sandbox::is_confined;
 use crate::syscall::call6;
 
 /// How many CPUs the process could use when it was first asked; 0: not asked yet.
@@ -18,11 +19,19 @@ pub(crate) fn count() -> u32 {
     }
 }
 
+/// Asks how many CPUs there are. Once, from [`start`](crate::start).
+pub(crate) fn start() {
+    ask_count();
+}
+
 const WORDS: usize = 128; // 8,192 CPUs, the most that Linux can be built for
 
 /// The CPUs that `thread` may use (0: the calling one); none if a sandbox forbids the question.
 fn affinity(thread: u32) -> [u64; WORDS] {
     let mut mask = [0_u64; WORDS];
+    if is_confined() {
+        return mask;
+    }
     let arguments = [thread as usize, mem::size_of_val(&mask), ptr::addr_of_mut!(mask) as usize, 0, 0, 0];
     // SAFETY: the kernel writes at most the given number of bytes to `mask`.
     unsafe { call6(libc::SYS_sched_getaffinity, arguments) };
@@ -65,6 +74,9 @@ pub(crate) const ANY: u32 = u32::MAX;
 /// which a spinner that waits anyway can spare. A sandbox may forbid it, and `owner` may be a thread of another
 /// process (a parent's, from before a fork): then nothing is known.
 pub(crate) fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
+    if is_confined() {
+        return OnCpu::Unknown;
+    }
     // MAKE_THREAD_CPUCLOCK(owner, CPUCLOCK_SCHED) of the kernel's posix-timers.h.
     let clock = (!owner << 3 | 6) as i32;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

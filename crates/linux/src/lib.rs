@@ -18,6 +18,8 @@ mod observer;
 mod permanent;
 pub mod raw;
 mod rseq;
+mod sandbox;
+mod single;
 mod slots;
 mod symbol;
 mod syscall;
@@ -33,6 +35,7 @@ pub use environment::{is_off, is_on, variable};
 pub use memory::Cell;
 pub use observer::{observe, Observer};
 pub use permanent::initialise;
+pub use sandbox::before_filter;
 pub use symbol::{lookup, lookup_version, Library, Scope};
 use thread::Reads;
 pub use thread::{known_token, take_over_fork_handler};
@@ -171,7 +174,7 @@ impl Platform for Linux {
     }
 
     fn passed_woken() {
-        if thread::habits().has_passed_for_long(|| clock::now(Clock::Monotonic)) {
+        if thread::habits().has_passed_for_long(|| clock::now(Clock::Monotonic)) && !sandbox::is_confined() {
             raw::yield_now();
         }
     }
@@ -249,14 +252,22 @@ impl Platform for Linux {
     }
 }
 
+/// Whether [`start`] has run: locks are in use.
+static STARTED: AtomicBool = AtomicBool::new(false);
+
 /// Asks the kernel all that locks want to know, once, before the first of them is used: a later call may be one that a sandbox
 /// kills the process for. `permanent`: the caller knows that this code stays mapped until the process ends.
 #[cold]
 pub fn start(permanent: bool) {
-    static STARTED: AtomicBool = AtomicBool::new(false);
-    if !STARTED.swap(true, Relaxed) {
+    if !STARTED.swap(true, Relaxed) && !sandbox::is_confined() {
+        single::start();
+        thread::start();
         generation::start();
+        cpu::start();
         rseq::start(permanent);
+        if rseq::area() != 0 {
+            slots::start();
+        }
     }
 }
 

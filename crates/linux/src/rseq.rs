@@ -42,7 +42,8 @@
 //!   fence: whoever reads `AREA` later, and finds it set, reads the mark as well.
 //! - **S2** glibc ends the process if it cannot register a new thread, so every thread of a process with `AREA` set is
 //!   registered. (A child of `vfork` is not, and may not use locks.)
-//! - **S3** A sandbox may forbid the barrier later. The first fence that fails clears `AREA` for good. It, and every fence
+//! - **S3** A sandbox may forbid the barrier later. One that announces itself ([`sandbox`](crate::sandbox)) has `AREA` cleared
+//!   before. Else the first fence that fails clears it for good. It, and every fence
 //!   for a while, waits longer than any step that had begun takes: a thread that is preempted in it starts again, and one
 //!   that is not needs nanoseconds, or as long as interrupts and a hypervisor keep its CPU. That this is less than
 //!   `GRACE_NS` is an assumption.
@@ -56,6 +57,7 @@ use core::sync::atomic::{Ordering::Relaxed, Ordering::Release, Ordering::SeqCst}
 use spinpark_platform::{Clock, NS_PER_MS};
 
 use crate::clock::now;
+use crate::single::is_single_threaded;
 use crate::slots::{CPUS, FREE, LINE};
 use crate::symbol::{lookup, Scope};
 use crate::syscall::call6;
@@ -68,15 +70,31 @@ const BARRIER: usize = 1 << 7;
 /// `MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ`.
 const REGISTER: usize = 1 << 8;
 
+const NOT_REGISTERED: isize = -(libc::EPERM as isize);
+
 /// How long it takes until no step can be on its way, once the barrier turned out to be forbidden.
 const GRACE_NS: u64 = 100 * NS_PER_MS;
 const MOST_NAPS: u32 = 100;
 /// The end of that time, on the monotonic clock; 0: it has not begun. Set before `AREA` is cleared.
 static GRACE_END: AtomicU64 = AtomicU64::new(0);
 
-fn membarrier(command: usize) -> bool {
+fn membarrier(command: usize) -> isize {
     // SAFETY: orders memory; takes no pointer.
-    unsafe { call6(libc::SYS_membarrier, [command, 0, 0, 0, 0, 0]) == 0 }
+    unsafe { call6(libc::SYS_membarrier, [command, 0, 0, 0, 0, 0]) }
+}
+
+fn register() -> bool {
+    membarrier(REGISTER) == 0
+}
+
+/// The barrier; whether it was made. A process that is not registered is told so: on the kernels known, a child inherits that of
+/// its parent.
+fn barrier() -> bool {
+    match membarrier(BARRIER) {
+        0 => true,
+        NOT_REGISTERED => register() && membarrier(BARRIER) == 0,
+        _ => false,
+    }
 }
 
 /// Decides whether this process uses restartable sequences. Once, from [`start`](crate::start); until then it does not.
@@ -86,7 +104,7 @@ pub(crate) fn start(permanent: bool) {
         return;
     }
     if let Some(area) = find_area() {
-        if membarrier(REGISTER) && membarrier(BARRIER) && (permanent || crate::permanent::is_certain()) {
+        if register() && barrier() && (permanent || crate::permanent::is_certain()) {
             AREA.store(area, SeqCst); // S1
         }
     }
@@ -110,13 +128,6 @@ fn find_area() -> Option<usize> {
     None
 }
 
-/// The child has its own registration to make; on the kernels known it inherits the parent's.
-pub(crate) fn in_forked_child() {
-    if AREA.load(Relaxed) != 0 && !membarrier(REGISTER) {
-        AREA.store(0, Relaxed);
-    }
-}
-
 /// Where this thread's area is, from the thread pointer; 0: restartable sequences are not in use.
 #[inline(always)]
 pub(crate) fn area() -> usize {
@@ -129,11 +140,10 @@ pub(crate) fn heavy_fence() {
     // Orders the caller's mark before the load; with S1 that is enough if there never was anything to end.
     fence(SeqCst);
     if AREA.load(SeqCst) != 0 {
-        if membarrier(BARRIER) {
+        if is_single_threaded() || barrier() {
             return;
         }
-        GRACE_END.fetch_max(now(Clock::Monotonic).saturating_add(GRACE_NS), SeqCst); // S3
-        AREA.store(0, SeqCst);
+        retire();
     }
     let end = GRACE_END.load(SeqCst);
     // Shorter, if a signal handler runs; but not for ever, if somebody has stopped the clock.
@@ -143,6 +153,22 @@ pub(crate) fn heavy_fence() {
             break;
         }
         crate::nap(left);
+    }
+}
+
+/// S3: no step begins from here on, and fences wait until those under way have ended.
+fn retire() {
+    GRACE_END.fetch_max(now(Clock::Monotonic).saturating_add(GRACE_NS), SeqCst);
+    AREA.store(0, SeqCst);
+}
+
+/// Restartable sequences are not used from here on, while the barrier is still allowed.
+pub(crate) fn stop() {
+    if AREA.load(SeqCst) != 0 {
+        retire();
+        if is_single_threaded() || barrier() {
+            GRACE_END.store(0, SeqCst); // those steps have ended
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reader slots: where a thread notes which lock it reads, on a cache line that no other CPU writes.
 //!
-//! One line of eight slots for each CPU, in a table that the process maps when it first needs one and never gives back. A slot is claimed in a restartable sequence on
+//! One line of eight slots for each CPU, in a table that the process maps when it starts and never gives back. A slot is claimed in a restartable sequence on
 //! its own CPU, so without an atomic read-modify-write; it belongs to the claimer until that thread gives it back,
 //! wherever it runs by then. What the slots mean to a lock is in `spinpark-locks` (`gate`).
 //!
@@ -28,6 +28,7 @@ use core::sync::atomic::{AtomicU32, AtomicUsize};
 use spinpark_platform::SlotLeft;
 
 use crate::rseq;
+use crate::single::is_single_threaded;
 use crate::syscall::call6;
 use crate::thread::{Held, Reads};
 
@@ -67,20 +68,19 @@ unsafe fn table(name: u32) -> &'static Table {
     unsafe { &*(((name as usize) << NAME_SHIFT) as *const Table) }
 }
 
-/// The name of this copy's table, mapped now if need be; 0 if there are no slots.
+/// The name of this copy's table; 0 if there are no slots, or nobody to keep apart from.
 #[cold]
 pub(crate) fn table_name() -> u32 {
-    crate::thread::token(); // whose first call decides about restartable sequences
-    if rseq::area() == 0 {
-        return 0;
-    }
+    crate::thread::token(); // whose first call maps the table, if the initialiser has not
     match NAME.load(Acquire) {
-        NO_TABLE => map_table(),
+        NO_TABLE => 0,
+        _ if rseq::area() == 0 || is_single_threaded() => 0,
         name => name,
     }
 }
 
-fn map_table() -> u32 {
+/// Maps the table. Once, from [`start`](crate::start), if there are restartable sequences.
+pub(crate) fn start() {
     const SIZE: usize = core::mem::size_of::<Table>();
     const ALIGN: usize = 1 << NAME_SHIFT;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -88,15 +88,9 @@ fn map_table() -> u32 {
     let arguments = [0, SIZE + ALIGN, protection as usize, flags as usize, usize::MAX, 0];
     // SAFETY: new memory, wherever the kernel likes.
     let mapped = unsafe { call6(libc::SYS_mmap, arguments) };
-    let Ok(mapped) = usize::try_from(mapped) else { return 0 };
-    let Ok(name) = u32::try_from((mapped + ALIGN - 1) >> NAME_SHIFT) else { return 0 };
-    match NAME.compare_exchange(NO_TABLE, name, AcqRel, Acquire) {
-        Ok(_) => name,
-        Err(first) => {
-            // SAFETY: mapped just now, and nobody has seen it.
-            unsafe { call6(libc::SYS_munmap, [mapped, SIZE + ALIGN, 0, 0, 0, 0]) };
-            first
-        }
+    let Ok(mapped) = usize::try_from(mapped) else { return };
+    if let Ok(name) = u32::try_from((mapped + ALIGN - 1) >> NAME_SHIFT) {
+        NAME.store(name, Release);
     }
 }
 

@@ -1,13 +1,11 @@
 //! Thread identity: a few words of thread-local memory, reached without std, allocation or destructors.
 //!
 //! The token is the kernel's thread id: small, unique among living threads, and what the question "does the owner
-//! run?" needs. It is asked for once per thread, and again by the thread that survives a fork.
+//! run?" needs. It is looked up once per thread, and again by the thread that survives a fork.
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use spinpark_platform::Habits;
-
-use crate::syscall::call6;
 
 /// Read locks that a thread remembers by address; more are only counted.
 const REMEMBERED: usize = 8;
@@ -105,9 +103,40 @@ fn first_token() -> u32 {
     ask_token()
 }
 
+/// Where glibc keeps a thread's id, from the thread pointer: the same place in all versions so far.
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+const ID_PLACE: usize = 0x2d0;
+
+/// Whether it does.
+static ID_IS_THERE: AtomicBool = AtomicBool::new(false);
+
+/// What stands where glibc keeps the calling thread's id. The kernel writes it before a thread runs, and in a forked child.
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+fn glibcs_id() -> u32 {
+    let id: u32;
+    // SAFETY: glibc's descriptor of a thread starts at the thread pointer, and is more than twice as long.
+    unsafe {
+        core::arch::asm!("mov {id:e}, dword ptr fs:[{place}]", id = out(reg) id, place = const ID_PLACE,
+                         options(readonly, nostack, preserves_flags));
+    }
+    id
+}
+
+#[cfg(not(all(target_arch = "x86_64", target_env = "gnu")))]
+fn glibcs_id() -> u32 {
+    0
+}
+
+/// Finds out whether threads need not ask the kernel for their ids. Once, from [`start`](crate::start).
+pub(crate) fn start() {
+    ID_IS_THERE.store(glibcs_id() == crate::raw::thread_id(), Relaxed);
+}
+
 fn ask_token() -> u32 {
-    // SAFETY: gettid takes nothing and cannot fail.
-    let token = unsafe { call6(libc::SYS_gettid, [0; 6]) } as u32;
+    let token = match glibcs_id() {
+        id if id != 0 && ID_IS_THERE.load(Relaxed) => id,
+        _ => crate::raw::thread_id(),
+    };
     // SAFETY: the block belongs to this thread.
     unsafe { (*local()).token = token };
     token
@@ -117,7 +146,6 @@ fn ask_token() -> u32 {
 unsafe extern "C" fn in_forked_child() {
     crate::generation::in_forked_child();
     ask_token();
-    crate::rseq::in_forked_child();
     crate::slots::in_forked_child();
 }
 
@@ -126,6 +154,9 @@ pub(crate) fn place() -> u32 {
     // SAFETY: the block belongs to this thread.
     let place = unsafe { &mut (*local()).place };
     if *place == 0 {
+        if crate::single::is_single_threaded() {
+            return crate::cpu::ANY;
+        }
         *place = crate::cpu::ask_place();
     }
     *place

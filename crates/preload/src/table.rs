@@ -1,6 +1,6 @@
 //! The export table: every function with the names and versions that glibc has for it.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{c_int, c_ulong, c_void};
 
 use libc::{
     clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, pthread_mutexattr_t, pthread_rwlock_t,
@@ -8,7 +8,7 @@ use libc::{
 };
 use spinpark_linux::Observer;
 use spinpark_pthread::fork::Handler;
-use spinpark_pthread::{c11, cancel, cond, fork, glibcs, mutex, observe, rwlock};
+use spinpark_pthread::{c11, cancel, cond, fork, glibcs, mutex, observe, rwlock, sandbox};
 
 use crate::export::export;
 
@@ -92,6 +92,12 @@ export! {
 export! {
     __register_atfork(prepare: Handler, parent: Handler, child: Handler, library: *mut c_void) -> c_int = fork::register,
         ["spinpark___register_atfork_0" as "__register_atfork@@GLIBC_2.3.2"];
+}
+
+// Sandboxes.
+export! {
+    prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int = sandbox::prctl,
+        ["spinpark_prctl_0" as "prctl@@GLIBC_2.2.5"];
 }
 
 // C11.

@@ -12,6 +12,7 @@
 //! | [`cond`]   | `pthread_cond_*`, a cancellation point                                       |
 //! | [`cancel`] | `pthread_cancel`, counted: a cancelled waiter must lose nobody's signal       |
 //! | [`fork`]   | `__register_atfork`: our handler comes first                                 |
+//! | [`sandbox`]| `prctl`: a seccomp filter is about to come                                  |
 //! | [`c11`]    | `mtx_*`, `cnd_*`                                                             |
 //! | [`observe`]| an observer of what the locks do                                             |
 //! | [`mode`]   | active or disabled, and how the user can tell                                |
@@ -33,4 +34,5 @@ pub mod mutex;
 pub mod observe;
 mod real;
 pub mod rwlock;
+pub mod sandbox;
 mod time;

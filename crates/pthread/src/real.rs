@@ -2,7 +2,7 @@
 //!
 //! Found with `dlsym(RTLD_NEXT)` when the process starts.
 
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::{CStr, c_int, c_ulong, c_void};
 use core::mem;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
@@ -19,6 +19,7 @@ use crate::fork::Handler;
 ///
 /// Condition variables by version, the one that has had its present layout since 2.3.2 (clockwait, and architectures that
 /// came later, have one only): `dlsym(RTLD_NEXT)` finds the older before glibc 2.36 (BZ 14932).
+#[inline(never)] // for the drop-in's size
 fn next(name: &CStr) -> *mut c_void {
     let versioned = if name.to_bytes().starts_with(b"pthread_cond_") {
         lookup_version(name, c"GLIBC_2.3.2")
@@ -114,5 +115,6 @@ real! {
     pthread_cond_signal(cond: *mut pthread_cond_t);
     pthread_cond_broadcast(cond: *mut pthread_cond_t);
     pthread_cancel(thread: pthread_t);
+    prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong);
     __register_atfork(prepare: Handler, parent: Handler, child: Handler, library: *mut c_void);
 }

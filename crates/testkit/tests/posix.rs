@@ -77,6 +77,10 @@ programs! {
     fork_phantoms [spinpark];
     signals [glibc spinpark];
     late_sandbox [glibc spinpark];
+    sandbox_single [glibc spinpark disabled] = "sandbox" "single";
+    sandbox_child [glibc spinpark disabled] = "sandbox" "child";
+    sandbox_forked [glibc spinpark disabled] = "sandbox" "forked";
+    sandbox_threads [glibc spinpark disabled] = "sandbox" "threads";
 
     free_after_unlock [glibc spinpark];
     many_threads [glibc spinpark disabled];

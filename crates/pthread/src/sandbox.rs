@@ -1,0 +1,21 @@
+//! `prctl`, because of what it announces: from there on locks make no system call but `futex`.
+//!
+//! Without privileges, a seccomp filter must be preceded by `PR_SET_NO_NEW_PRIVS`; libseccomp, OpenSSH, Chromium and Firefox call
+//! it through libc. What comes to the kernel in other ways is not seen.
+
+use core::ffi::{c_int, c_ulong};
+
+use crate::real;
+
+/// `prctl`: glibc's.
+///
+/// # Safety
+///
+/// As Linux has it.
+pub unsafe fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int {
+    if matches!(option, libc::PR_SET_NO_NEW_PRIVS | libc::PR_SET_SECCOMP) {
+        spinpark_linux::before_filter();
+    }
+    // SAFETY: the caller's arguments; those that it did not pass are not looked at.
+    unsafe { real::prctl(option, a, b, c, d) }
+}
