@@ -18,8 +18,10 @@ pub(crate) fn start() {
     let single: *mut AtomicU8 = lookup(Scope::All, c"__libc_single_threaded").cast();
     SINGLE.store(single, Relaxed);
     let count: *mut AtomicU32 = lookup(Scope::All, c"__nptl_nthreads").cast();
-    // SAFETY: null, or glibc's `unsigned int`, and `char`, neither of which is ever unloaded.
-    let (count_now, single_now) = unsafe { (count.as_ref(), single.as_ref()) };
+    // SAFETY: null, or glibc's `unsigned int`, which is never unloaded.
+    let count_now = unsafe { count.as_ref() };
+    // SAFETY: null, or glibc's `char`, which is never unloaded.
+    let single_now = unsafe { single.as_ref() };
     let is_one =
         |(count, single): (&AtomicU32, &AtomicU8)| count.load(Relaxed) == 1 && single.load(Relaxed) == 1;
     if count_now.zip(single_now).is_some_and(is_one) {

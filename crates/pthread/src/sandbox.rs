@@ -5,7 +5,7 @@
 
 use core::ffi::{c_int, c_ulong};
 
-use crate::real;
+use crate::{mode, real};
 
 /// `prctl`: glibc's.
 ///
@@ -14,6 +14,7 @@ use crate::real;
 /// As Linux has it.
 pub unsafe fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int {
     if matches!(option, libc::PR_SET_NO_NEW_PRIVS | libc::PR_SET_SECCOMP) {
+        mode::start(); // which asks what cannot be asked later
         spinpark_linux::before_filter();
     }
     // SAFETY: the caller's arguments; those that it did not pass are not looked at.

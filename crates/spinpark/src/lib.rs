@@ -75,6 +75,7 @@ pub use rwlock::{
     RwLockUpgradableReadGuard, RwLockWriteGuard,
 };
 pub use spinning::{McsLock, SpinnerQueue};
+pub use spinpark_linux::before_filter;
 
 #[cfg(feature = "arc_lock")]
 pub use mutex::ArcMutexGuard;
