@@ -2,15 +2,31 @@
 
 use core::mem;
 use core::ptr;
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use spinpark_platform::{Deadline, OnCpu};
+use spinpark_platform::{Clock, Deadline, OnCpu, NS_PER_SEC};
 
+use crate::clock::now;
+use crate::quota;
 use crate::sandbox::is_confined;
 use crate::syscall::call6;
 
-/// How many CPUs the process could use when it was first asked; 0: not asked yet.
+/// How many CPUs the process can use: those that it may run on, or as many as its quota comes to; 0: not asked yet.
 static COUNT: AtomicU32 = AtomicU32::new(0);
+/// How many it may run on, as found at the start.
+static ALLOWED: AtomicU32 = AtomicU32::new(0);
+/// What its quota comes to.
+static QUOTA: AtomicU32 = AtomicU32::new(u32::MAX);
+/// How many the last look found.
+static SEEN: AtomicU32 = AtomicU32::new(0);
+/// The process' first thread, whose CPUs stand for those of the process.
+static FIRST: AtomicU32 = AtomicU32::new(0);
+/// When to look again, on the monotonic clock.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+/// Counts the looks.
+static LOOKS: AtomicU32 = AtomicU32::new(1);
+
+const INTERVAL_NS: u64 = NS_PER_SEC;
 
 pub(crate) fn count() -> u32 {
     match COUNT.load(Relaxed) {
@@ -19,15 +35,62 @@ pub(crate) fn count() -> u32 {
     }
 }
 
-/// Asks how many CPUs there are. Once, from [`start`](crate::start).
+/// Asks how many CPUs there are, and what the quota is. Once, from [`start`](crate::start).
 pub(crate) fn start() {
-    ask_count();
+    if ask_count() > 1 {
+        QUOTA.store(quota::cpus(), Relaxed);
+        publish(ALLOWED.load(Relaxed));
+        NEXT.store(now(Clock::Monotonic).saturating_add(INTERVAL_NS), Relaxed);
+    }
 }
 
+fn publish(allowed: u32) {
+    COUNT.store(allowed.min(QUOTA.load(Relaxed)), Relaxed);
+}
+
+/// In a forked child: its first thread is the one that survived.
+pub(crate) fn in_forked_child(thread: u32) {
+    FIRST.store(thread, Relaxed);
+}
+
+/// Changes when a thread should ask again which CPUs it may use.
+pub(crate) fn looks() -> u32 {
+    LOOKS.load(Relaxed)
+}
+
+/// Looks again how many CPUs there are: by a thread that is about to sleep, and holds no queue lock; at most once in
+/// [`INTERVAL_NS`].
+#[cold]
+#[inline(never)]
+pub(crate) fn look_again() {
+    let (now, first) = (now(Clock::Monotonic), FIRST.load(Relaxed));
+    // The first thread has nothing to compare itself with. (Two threads may come here at a time.)
+    if now < NEXT.load(Relaxed) || is_confined() || crate::thread::token() == first {
+        return;
+    }
+    NEXT.store(now.saturating_add(INTERVAL_NS), Relaxed);
+    LOOKS.fetch_add(1, Relaxed);
+    let (mine, first) = (affinity(0), affinity(first));
+    // Threads that are bound one by one say nothing about the process.
+    let found = if mine == first { ones(&mine, &first) } else { ALLOWED.load(Relaxed) };
+    // Two that are bound alike would: a smaller number counts if it is found twice in a row.
+    if found != 0 && (SEEN.swap(found, Relaxed) == found || found > COUNT.load(Relaxed)) {
+        publish(found);
+    }
+}
+
+/// How many bits are set in either.
+#[inline(never)] // for the drop-in's size
+fn ones(one: &Mask, other: &Mask) -> u32 {
+    one.iter().zip(other).map(|(one, other)| (one | other).count_ones()).sum()
+}
+
+type Mask = [u64; WORDS];
 const WORDS: usize = 128; // 8,192 CPUs, the most that Linux can be built for
 
 /// The CPUs that `thread` may use (0: the calling one); none if a sandbox forbids the question.
-fn affinity(thread: u32) -> [u64; WORDS] {
+#[inline(never)]
+fn affinity(thread: u32) -> Mask {
     let mut mask = [0_u64; WORDS];
     if is_confined() {
         return mask;
@@ -43,14 +106,16 @@ fn affinity(thread: u32) -> [u64; WORDS] {
 #[cold]
 #[inline(never)]
 fn ask_count() -> u32 {
-    let both = affinity(0).into_iter().zip(affinity(crate::raw::process_id()));
+    let first = crate::raw::process_id();
+    FIRST.store(first, Relaxed);
     // A sandbox may forbid the question: then spin, as on almost every machine.
-    let count = match both.map(|(mine, first)| (mine | first).count_ones()).sum() {
+    let count = match ones(&affinity(0), &affinity(first)) {
         0 => 2,
         count => count,
     };
-    COUNT.store(count, Relaxed);
-    count
+    ALLOWED.store(count, Relaxed);
+    publish(count);
+    COUNT.load(Relaxed)
 }
 
 /// The only CPU that the calling thread may use, from 1 on; [`ANY`] if it may use several, or that is not known.
@@ -58,7 +123,7 @@ fn ask_count() -> u32 {
 #[inline(never)]
 pub(crate) fn ask_place() -> u32 {
     let mask = affinity(0);
-    if mask.iter().map(|word| word.count_ones()).sum::<u32>() != 1 {
+    if ones(&mask, &mask) != 1 {
         return ANY;
     }
     let found = mask.iter().enumerate().find(|(_, word)| **word != 0);

@@ -16,6 +16,7 @@ mod generation;
 mod memory;
 mod observer;
 mod permanent;
+mod quota;
 pub mod raw;
 mod rseq;
 mod sandbox;
@@ -56,6 +57,7 @@ impl Platform for Linux {
     const TUNING: Tuning = Tuning::LINUX;
 
     fn futex_wait(word: &atomic::AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
+        thread::sleeps();
         futex::wait(word, expected, deadline)
     }
 

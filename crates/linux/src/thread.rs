@@ -16,8 +16,12 @@ struct Local {
     token: u32,
     reads: Reads,
     habits: Habits,
-    /// See [`place`]; 0: not asked yet.
+    /// See [`place`].
     place: u32,
+    /// The look that it is of; 0: it was never wanted.
+    place_look: u32,
+    /// How often it slept.
+    sleeps: u32,
 }
 
 /// The read locks that a thread holds.
@@ -144,22 +148,44 @@ fn ask_token() -> u32 {
 
 /// The surviving thread has a new id, and every wait queue belongs to threads that are not here.
 unsafe extern "C" fn in_forked_child() {
+    if !crate::STARTED.load(Relaxed) {
+        return; // no lock of ours is in use
+    }
     crate::generation::in_forked_child();
-    ask_token();
+    crate::cpu::in_forked_child(ask_token());
     crate::slots::in_forked_child();
 }
 
-/// The only CPU that the calling thread could use when it was first asked, from 1 on; [`cpu::ANY`](crate::cpu::ANY) if several.
+/// The only CPU that the calling thread could use when it last slept, from 1 on; [`cpu::ANY`](crate::cpu::ANY) if several, or if
+/// it has not slept since it first wanted to know.
 pub(crate) fn place() -> u32 {
     // SAFETY: the block belongs to this thread.
-    let place = unsafe { &mut (*local()).place };
-    if *place == 0 {
-        if crate::single::is_single_threaded() {
-            return crate::cpu::ANY;
-        }
-        *place = crate::cpu::ask_place();
+    let local = unsafe { &mut *local() };
+    if local.place_look == 0 {
+        local.place_look = WANTED;
+        local.place = crate::cpu::ANY;
     }
-    *place
+    local.place
+}
+
+/// In `place_look`: the next sleep asks.
+const WANTED: u32 = u32::MAX;
+
+/// Before the calling thread sleeps: questions that are not to be asked with a lock held.
+pub(crate) fn sleeps() {
+    /// One sleep in so many looks at the clock.
+    const FEW: u32 = 16;
+    // SAFETY: the block belongs to this thread.
+    let local = unsafe { &mut *local() };
+    local.sleeps = local.sleeps.wrapping_add(1);
+    if local.sleeps % FEW == 0 {
+        crate::cpu::look_again();
+    }
+    let look = crate::cpu::looks();
+    if local.place_look != 0 && local.place_look != look && !crate::single::is_single_threaded() {
+        local.place_look = look;
+        local.place = crate::cpu::ask_place();
+    }
 }
 
 /// What the calling thread has learnt about spinning. The reference is for one call: nobody else in this thread may ask

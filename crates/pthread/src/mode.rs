@@ -12,7 +12,8 @@
 
 use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};
 
-use spinpark_linux::{is_on, variable};
+use spinpark_linux::{Linux, is_on, variable};
+use spinpark_platform::Platform;
 
 use crate::{cancel, cond, fork, real};
 
@@ -115,7 +116,11 @@ pub fn start() {
         let what = if disabled { "disabled: every call goes to glibc" } else { "active" };
         let mut line = Line::new();
         line.text("spinpark: ").text(what).text(" (version ").text(env!("CARGO_PKG_VERSION")).text(", pid ");
-        line.number(process()).text(")\n");
+        line.number(process());
+        if !disabled {
+            line.text(", CPUs ").number(Linux::cpus());
+        }
+        line.text(")\n");
         line.write_to(libc::STDERR_FILENO);
     }
 }

@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -93,6 +94,18 @@ static int one_cpu(void)
     return sched_setaffinity(0, sizeof set, &set);
 }
 
+/* Into the control group that SPINPARK_TEST_GROUP names. */
+static int quota(void)
+{
+    char path[4096];
+    const char *group = getenv("SPINPARK_TEST_GROUP");
+    if (!group)
+        return 1;
+    snprintf(path, sizeof path, "%s/cgroup.procs", group);
+    FILE *file = fopen(path, "w");
+    return !file || fputs("0", file) < 0 || fclose(file);
+}
+
 static int fifo(void)
 {
     struct sched_param param = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
@@ -108,6 +121,7 @@ int main(int argc, char **argv)
                         {"no-membarrier", no_membarrier},
                         {"plain-futex", plain_futex},
                         {"one-cpu", one_cpu},
+                        {"quota", quota},
                         {"fifo", fifo}};
     for (size_t i = 0; argc > 2 && i < sizeof restrictions / sizeof restrictions[0]; i++) {
         if (strcmp(argv[1], restrictions[i].name))
@@ -120,6 +134,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s: %s\n", argv[2], strerror(errno));
         return 1;
     }
-    fprintf(stderr, "usage: confine no-rseq|no-membarrier|plain-futex|one-cpu|fifo PROGRAM [ARGUMENTS]\n");
+    fprintf(stderr, "usage: confine no-rseq|no-membarrier|plain-futex|one-cpu|quota|fifo PROGRAM [ARGUMENTS]\n");
     return 1;
 }
