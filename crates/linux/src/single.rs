@@ -1,4 +1,4 @@
-//! Whether the process has one thread: then no step of another thread is to be ended, and no reader keeps to a line of its own.
+//! Whether the process has one thread: then no step of another thread is to be ended.
 //!
 //! glibc knows: it counts threads (`__nptl_nthreads`, exported for debuggers since 2.34, also down, and 1 again after a fork), and
 //! says whether there ever was a second one (`__libc_single_threaded`, 2.32). Both change before a new thread runs, and after a

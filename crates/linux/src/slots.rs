@@ -28,7 +28,6 @@ use core::sync::atomic::{AtomicU32, AtomicUsize};
 use spinpark_platform::SlotLeft;
 
 use crate::rseq;
-use crate::single::is_single_threaded;
 use crate::syscall::call6;
 use crate::thread::{Held, Reads};
 
@@ -68,13 +67,16 @@ unsafe fn table(name: u32) -> &'static Table {
     unsafe { &*(((name as usize) << NAME_SHIFT) as *const Table) }
 }
 
-/// The name of this copy's table; 0 if there are no slots, or nobody to keep apart from.
+/// The name of this copy's table; 0 if there are no slots.
+///
+/// In a process with one thread, too: a slot costs no system call there, to give it up neither, and less than a
+/// read-modify-write.
 #[cold]
 pub(crate) fn table_name() -> u32 {
     crate::thread::token(); // whose first call maps the table, if the initialiser has not
     match NAME.load(Acquire) {
         NO_TABLE => 0,
-        _ if rseq::area() == 0 || is_single_threaded() => 0,
+        _ if rseq::area() == 0 => 0,
         name => name,
     }
 }
