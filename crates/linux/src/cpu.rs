@@ -9,6 +9,7 @@ use spinpark_platform::{Clock, Deadline, OnCpu, NS_PER_SEC};
 use crate::clock::now;
 use crate::quota;
 use crate::sandbox::is_confined;
+use crate::single::is_single_threaded;
 use crate::syscall::call6;
 
 /// How many CPUs the process can use: those that it may run on, or as many as its quota comes to; 0: not asked yet.
@@ -139,7 +140,7 @@ pub(crate) const ANY: u32 = u32::MAX;
 /// which a spinner that waits anyway can spare. A sandbox may forbid it, and `owner` may be a thread of another
 /// process (a parent's, from before a fork): then nothing is known.
 pub(crate) fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
-    if is_confined() {
+    if is_confined() || is_single_threaded() {
         return OnCpu::Unknown;
     }
     // MAKE_THREAD_CPUCLOCK(owner, CPUCLOCK_SCHED) of the kernel's posix-timers.h.

@@ -1,7 +1,8 @@
 /* Programs that forbid themselves system calls, by a filter that kills: locks must need none that glibc's do not need.
  *
  *   single    one thread, uncontended: no call at all, not even futex; the filter is installed behind libc's back
- *   child     the same in the child of a process with threads
+ *   waits     one thread that waits for what only time can end: futex, and the clock where the vDSO does not have it
+ *   child     as single, in the child of a process with threads
  *   forked    a filter without membarrier and the scheduler's calls, then children that only leave, or lock first
  *   threads   threads contend, before and after the filter, which allows what glibc's locks and threads call
  */
@@ -106,6 +107,28 @@ static void single(void)
     allow_report();
     install(false, SECCOMP_RET_KILL_PROCESS, 0);
     use_alone();
+    _exit(0);
+}
+
+static void waits(void)
+{
+    begin();
+    allow_report();
+    allow_own_clocks();
+    allow(SYS_futex);
+    install(false, SECCOMP_RET_KILL_PROCESS, 0);
+    OK(pthread_mutex_lock(&mutexes[0]));
+    OK(pthread_rwlock_rdlock(&rwlock));
+    for (int i = 0; i < 40; i++) {
+        struct timespec soon = in_us(CLOCK_REALTIME, 300);
+        CALL(pthread_mutex_timedlock(&mutexes[0], &soon), ETIMEDOUT);
+        soon = in_us(CLOCK_REALTIME, 300);
+        CALL(pthread_rwlock_timedwrlock(&rwlock, &soon), ETIMEDOUT);
+        soon = in_us(CLOCK_REALTIME, 300);
+        CALL_EITHER(pthread_cond_timedwait(&cond, &mutexes[0], &soon), ETIMEDOUT, 0);
+    }
+    OK(pthread_rwlock_unlock(&rwlock));
+    OK(pthread_mutex_unlock(&mutexes[0]));
     _exit(0);
 }
 
@@ -229,7 +252,7 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*body)(void);
-    } modes[] = {{"single", single}, {"child", child}, {"forked", forked}, {"threads", threads}};
+    } modes[] = {{"single", single}, {"waits", waits}, {"child", child}, {"forked", forked}, {"threads", threads}};
     for (int i = 0; i < 4; i++)
         mutex_make(&mutexes[i], &MUTEX_KINDS[i]);
     for (size_t i = 0; i < COUNT(modes); i++)
@@ -237,6 +260,6 @@ int main(int argc, char **argv)
             modes[i].body();
             return 0;
         }
-    fputs("usage: sandbox single|child|forked|threads\n", stderr);
+    fputs("usage: sandbox single|waits|child|forked|threads\n", stderr);
     return 1;
 }

@@ -78,6 +78,7 @@ programs! {
     signals [glibc spinpark];
     late_sandbox [glibc spinpark];
     sandbox_single [glibc spinpark disabled] = "sandbox" "single";
+    sandbox_waits [glibc spinpark disabled] = "sandbox" "waits";
     sandbox_child [glibc spinpark disabled] = "sandbox" "child";
     sandbox_forked [glibc spinpark disabled] = "sandbox" "forked";
     sandbox_threads [glibc spinpark disabled] = "sandbox" "threads";
