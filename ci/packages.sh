@@ -27,6 +27,7 @@ packages=(
     pkg-config
     # Used by tests beside those programs.
     chromium
+    faketime
     gdb
     golang-go
     libjemalloc2

@@ -1,6 +1,28 @@
-//! The two clocks, read through the vDSO.
+//! The two clocks, as the kernel has them.
+//!
+//! Not libc's `clock_gettime`: a library that stands before it may show another time (libfaketime), and a deadline that is
+//! reckoned from that is one year off for the kernel. The vDSO's own function costs what libc's costs, which calls it; before
+//! it is looked for, and where there is none (valgrind), the clock is a system call.
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+use core::{mem, ptr};
 
 use spinpark_platform::{Clock, Deadline};
+
+use crate::syscall::call6;
+use crate::vdso;
+
+type Read = unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> c_int;
+
+/// The vDSO's function, or null. It carries nothing with it, and is the same in a forked child: so Relaxed.
+static READ: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+
+/// Looks for the vDSO's function; until then, each look at a clock is a system call.
+#[cold]
+pub fn start() {
+    READ.store(vdso::clock_gettime() as *mut c_void, Relaxed);
+}
 
 /// Not inlined: it is called from many slow paths, and the drop-in is to stay small.
 #[inline(never)]
@@ -10,7 +32,13 @@ pub(crate) fn now(clock: Clock) -> u64 {
         Clock::Realtime => libc::CLOCK_REALTIME,
     };
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a live timespec. The call cannot fail for these clocks, so it leaves errno alone.
-    unsafe { libc::clock_gettime(id, &mut time) };
+    // SAFETY: null, or the vDSO's function of this type; `Option<fn>` has null for `None`.
+    let read = unsafe { mem::transmute::<*mut c_void, Option<Read>>(READ.load(Relaxed)) };
+    // SAFETY: `time` is a live timespec.
+    if read.is_none_or(|read| unsafe { read(id, &mut time) } != 0) {
+        let arguments = [id as usize, ptr::addr_of_mut!(time) as usize, 0, 0, 0, 0];
+        // SAFETY: as above. It cannot fail for these clocks; a sandbox may forbid it, and then they stand still.
+        unsafe { call6(libc::SYS_clock_gettime, arguments) };
+    }
     Deadline::from_timespec(clock, time.tv_sec, time.tv_nsec as u32).at
 }

@@ -1,7 +1,8 @@
 //! Sleeping on a word. Private futexes: what other processes share is not ours.
 //!
-//! Our own locks need two operations only, both as old as any kernel that glibc still supports: `FUTEX_WAIT_BITSET` (its
-//! deadline is absolute, on either clock) and `FUTEX_WAKE`. Older designs also move sleepers ([`requeue`]), and wake on
+//! Our own locks need three operations only, all as old as any kernel that glibc still supports: `FUTEX_WAIT_BITSET` (its
+//! deadline is absolute, on either clock: what a caller gave, goes to the kernel as it is), `FUTEX_WAIT` (for a time, whatever
+//! a clock shows: what the locks do by themselves) and `FUTEX_WAKE`. Older designs also move sleepers ([`requeue`]), and wake on
 //! two words at once ([`wake_op`]).
 
 use core::ptr;
@@ -12,6 +13,7 @@ use spinpark_platform::{Clock, Comparison, Deadline, Operand, Wait, WakeOp, Word
 use crate::syscall::call6;
 
 const WAIT: i32 = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
+const WAIT_FOR: i32 = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
 const WAKE: i32 = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
 const REQUEUE: i32 = libc::FUTEX_REQUEUE | libc::FUTEX_PRIVATE_FLAG;
 const CMP_REQUEUE: i32 = libc::FUTEX_CMP_REQUEUE | libc::FUTEX_PRIVATE_FLAG;
@@ -23,15 +25,31 @@ const TIMED_OUT: isize = -(libc::ETIMEDOUT as isize);
 
 #[inline(never)]
 pub(crate) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
-    let (seconds, nanoseconds) = deadline.map_or((0, 0), Deadline::as_timespec);
+    match deadline {
+        None => sleep(word, WAIT, expected, None),
+        Some(deadline) => {
+            let clock = match deadline.clock {
+                Clock::Monotonic => 0,
+                Clock::Realtime => libc::FUTEX_CLOCK_REALTIME,
+            };
+            sleep(word, WAIT | clock, expected, Some(deadline))
+        }
+    }
+}
+
+/// For at most `span` ns, on the kernel's monotonic clock.
+pub(crate) fn wait_for(word: &AtomicU32, expected: u32, span: u64) -> Wait {
+    sleep(word, WAIT_FOR, expected, Some(Deadline { clock: Clock::Monotonic, at: span }))
+}
+
+/// `time`: a point in time or a span, as `operation` has it.
+#[inline(never)]
+fn sleep(word: &AtomicU32, operation: i32, expected: u32, time: Option<Deadline>) -> Wait {
+    let (seconds, nanoseconds) = time.map_or((0, 0), Deadline::as_timespec);
     let timeout = libc::timespec { tv_sec: seconds, tv_nsec: nanoseconds };
-    let (clock, timeout) = match deadline {
-        None => (0, ptr::null()),
-        Some(Deadline { clock: Clock::Monotonic, .. }) => (0, ptr::addr_of!(timeout)),
-        Some(Deadline { clock: Clock::Realtime, .. }) => (libc::FUTEX_CLOCK_REALTIME, ptr::addr_of!(timeout)),
-    };
+    let timeout = if time.is_some() { ptr::addr_of!(timeout) } else { ptr::null() };
     let word: *const AtomicU32 = word;
-    let arguments = [word as usize, (WAIT | clock) as usize, expected as usize, timeout as usize, 0, ANY_BIT];
+    let arguments = [word as usize, operation as usize, expected as usize, timeout as usize, 0, ANY_BIT];
     // SAFETY: `word` is a live, aligned 32-bit word; `timeout` is null or a live timespec; the kernel writes neither.
     match unsafe { call6(libc::SYS_futex, arguments) } {
         TIMED_OUT => Wait::TimedOut,

@@ -25,6 +25,7 @@ mod slots;
 mod symbol;
 mod syscall;
 mod thread;
+mod vdso;
 
 use core::sync::atomic::{self, AtomicBool, AtomicU32, Ordering::Relaxed};
 
@@ -32,6 +33,7 @@ use spinpark_platform::{
     Clock, ClosingCost, Deadline, Event, OnCpu, Pace, Platform, SlotLeft, Spin, Tuning, Wait, WakeOp,
 };
 
+pub use clock::start as start_clock;
 pub use environment::{is_off, is_on, variable};
 pub use memory::Cell;
 pub use observer::{observe, Observer};
@@ -59,6 +61,10 @@ impl Platform for Linux {
     fn futex_wait(word: &atomic::AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
         thread::sleeps();
         futex::wait(word, expected, deadline)
+    }
+
+    fn futex_wait_for(word: &atomic::AtomicU32, expected: u32, span: u64) -> Wait {
+        futex::wait_for(word, expected, span)
     }
 
     fn futex_wake(key: *const atomic::AtomicU32, count: u32) -> u32 {
@@ -261,6 +267,7 @@ static STARTED: AtomicBool = AtomicBool::new(false);
 /// kills the process for. `permanent`: the caller knows that this code stays mapped until the process ends.
 #[cold]
 pub fn start(permanent: bool) {
+    clock::start();
     if !STARTED.swap(true, Relaxed) && !sandbox::is_confined() {
         single::start();
         thread::start();
@@ -276,6 +283,5 @@ pub fn start(permanent: bool) {
 /// Sleeps for `span` nanoseconds, or less if a signal handler runs.
 pub fn nap(span: u64) {
     let nobody_wakes = atomic::AtomicU32::new(0);
-    let at = Linux::now(Clock::Monotonic).saturating_add(span);
-    futex::wait(&nobody_wakes, 0, Some(Deadline { clock: Clock::Monotonic, at }));
+    futex::wait_for(&nobody_wakes, 0, span);
 }

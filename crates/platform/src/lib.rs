@@ -139,6 +139,12 @@ pub trait Platform: Sized + Send + Sync + 'static {
     /// to [`Platform::futex_wake`]. Implies no memory ordering: the caller loads its word with the order it needs.
     fn futex_wait(word: &Self::AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait;
 
+    /// The same for at most `span` ns of the monotonic clock: how a waiter sleeps that is going to look by itself.
+    fn futex_wait_for(word: &Self::AtomicU32, expected: u32, span: u64) -> Wait {
+        let at = Self::now(Clock::Monotonic).saturating_add(span);
+        Self::futex_wait(word, expected, Some(Deadline { clock: Clock::Monotonic, at }))
+    }
+
     /// Wakes up to `count` sleepers on `key`, oldest first; returns how many.
     ///
     /// `key` is only a key: it is never dereferenced, so the object may be gone already. A stale key can wake a

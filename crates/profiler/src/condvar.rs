@@ -5,37 +5,32 @@
 use core::ffi::c_int;
 
 use libc::ETIMEDOUT;
+use spinpark_linux::Linux;
 use spinpark_observe::format::{Detail, Kind, Role};
 use spinpark_observe::recorder::{Call, Letting, Site};
+use spinpark_platform::{Clock, Deadline, Platform};
 
 use crate::exports::Function;
 use crate::mutex::{self, dispose, functions, initialise};
 use crate::start::{RECORDER, look_for_wishes};
 use crate::{cancel, next};
 
-const NS_PER_S: i128 = 1_000_000_000;
-
 #[inline(always)]
 fn call(address: usize, site: Site) -> Call {
     Call { address, role: Role::Signal, kind: |_| Kind::Condvar, site }
 }
 
-fn now(clock: c_int) -> i128 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a live timespec; these clocks never fail, so errno is left alone.
-    unsafe { libc::clock_gettime(clock, &raw mut time) };
-    i128::from(time.tv_sec) * NS_PER_S + i128::from(time.tv_nsec)
-}
-
 /// How long ago the deadline was, ns. Of which clock it is only the condition variable knows: it is the one by which it is
-/// over, and only just.
+/// over, and only just. Where another library moves the clock and converts deadlines, it may be none of the kernel's: what is
+/// longer than the wait is cut off by the recorder.
 unsafe fn late_by(time: usize) -> u64 {
     // SAFETY: the caller's timespec, by which it waited just now.
     let time = unsafe { *(time as *const libc::timespec) };
-    let at = i128::from(time.tv_sec) * NS_PER_S + i128::from(time.tv_nsec);
-    let late = [libc::CLOCK_REALTIME, libc::CLOCK_MONOTONIC].map(|clock| now(clock) - at);
-    let least = late.into_iter().filter(|late| *late >= 0).min();
-    u64::try_from(least.unwrap_or(0)).unwrap_or(0)
+    let late = [Clock::Realtime, Clock::Monotonic].map(|clock| {
+        let deadline = Deadline::from_timespec(clock, time.tv_sec, time.tv_nsec as u32);
+        Linux::now(clock).checked_sub(deadline.at)
+    });
+    late.into_iter().flatten().min().unwrap_or(0)
 }
 
 /// Waits. `time`: the address of the deadline, or 0.

@@ -77,6 +77,8 @@ pub struct Lock {
 #[expect(missing_docs, reason = "see `Header`")]
 pub struct Recording {
     pub pid: u32,
+    /// ns since 1970.
+    pub start_realtime: u64,
     pub exited: bool,
     pub dropped: u64,
     /// By region, in their order.
@@ -155,6 +157,7 @@ impl Recording {
         let tick = header.tick as f64 / 4_294_967_296.0;
         let mut all = Recording {
             pid: header.pid,
+            start_realtime: header.start_realtime,
             exited: header.exited.load(Relaxed) != 0,
             dropped: header.dropped(),
             dropped_by_region: header.regions.iter().map(|region| region.dropped.load(Relaxed)).collect(),

@@ -108,8 +108,7 @@ impl<P: Platform> LockCore<P> {
     fn wait_for_turn(&self, node: &WaitNode<P>, mut patience: Patience, deadline: Option<Deadline>) -> bool {
         loop {
             let mut hands_over = false;
-            let notice = node.park(patience.sleep_until::<P>(deadline), P::futex_wait);
-            let joined = match notice {
+            let joined = match Self::sleep_on(node, patience, deadline) {
                 Notice::Granted => return true,
                 Notice::Released => {
                     return self.acquire(node.want, node.token, deadline) == Outcome::Acquired;
@@ -132,7 +131,10 @@ impl<P: Platform> LockCore<P> {
                     hands_over = starved;
                     self.rejoin(node, starved)
                 }
-                Notice::TimedOut if is_past::<P>(deadline) => return self.time_out(node),
+                // Nothing but the deadline ends a sleep without a look: what the kernel says of its clock is not asked again.
+                Notice::TimedOut if patience.is_told() || is_past::<P>(deadline) => {
+                    return self.time_out(node, patience);
+                }
                 Notice::TimedOut if patience.is_over::<P>() => {
                     // A reader asks again and again.
                     patience = Patience::on_arrival::<P>(node.want);
@@ -152,6 +154,12 @@ impl<P: Platform> LockCore<P> {
                 Joined::Gated => unreachable!("G3: the gate is shut while an exclusive waiter is about"),
             }
         }
+    }
+
+    /// Sleeps until told, until the next look, or until `deadline`.
+    #[inline(never)] // for the drop-in's size
+    fn sleep_on(node: &WaitNode<P>, patience: Patience, deadline: Option<Deadline>) -> Notice {
+        node.park(deadline, |word, expected, deadline| patience.sleep::<P>(word, expected, deadline))
     }
 
     /// Whether a waiter leaves the lock to its owner for a while instead of taking turns with it, because that gets more work
@@ -186,13 +194,13 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// T9: the deadline has passed. `true` if the lock came first.
-    fn time_out(&self, node: &WaitNode<P>) -> bool {
+    fn time_out(&self, node: &WaitNode<P>, patience: Patience) -> bool {
         if self.leave(node) {
             P::event(Event::TimedOut);
             return false;
         }
         // Popped just now: the notification is on its way, and comes first (Q3).
-        match node.park(None, P::futex_wait) {
+        match Self::sleep_on(node, patience.until_told(), None) {
             Notice::Granted => true,
             _ => self.give_up(node.want, node.token, Credit::Waking),
         }

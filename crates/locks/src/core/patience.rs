@@ -1,6 +1,6 @@
 //! When a waiter that sleeps does something by itself: looks at the lock, or asks for more than its turn.
 
-use spinpark_platform::{Clock, Deadline, Platform};
+use spinpark_platform::{Clock, Deadline, Platform, Wait};
 
 use crate::word::Want;
 
@@ -51,17 +51,30 @@ impl Patience {
         self.span > 0
     }
 
-    /// The time of the next look on the clock of `deadline`, or `deadline` if that is earlier.
+    /// Whether it does nothing by itself: if it sleeps for too long, that is by the caller's deadline.
+    pub(super) fn is_told(self) -> bool {
+        self.look == u64::MAX
+    }
+
+    /// Sleeps on `word` until the next look, or until `deadline` if that is earlier.
+    ///
+    /// A deadline alone is for the kernel, as it is. A look is not put on the caller's clock, which may be set back during the
+    /// sleep: others rely on it (`TIMED`). So a deadline before the look is slept to as the time that is left; should its clock be
+    /// set ahead meanwhile, that is noticed at the look.
     #[inline(never)]
-    pub(super) fn sleep_until<P: Platform>(self, deadline: Option<Deadline>) -> Option<Deadline> {
-        if self.look == u64::MAX {
-            return deadline;
+    pub(super) fn sleep<P: Platform>(
+        self,
+        word: &P::AtomicU32,
+        expected: u32,
+        deadline: Option<Deadline>,
+    ) -> Wait {
+        if self.is_told() {
+            return P::futex_wait(word, expected, deadline);
         }
-        let clock = deadline.map_or(Clock::Monotonic, |deadline| deadline.clock);
-        let left = self.look.saturating_sub(P::now(Clock::Monotonic));
-        let own = P::now(clock).saturating_add(left);
-        let at = deadline.map_or(own, |deadline| deadline.at.min(own));
-        Some(Deadline { clock, at })
+        let left = |clock, at: u64| at.saturating_sub(P::now(clock));
+        let look = left(Clock::Monotonic, self.look);
+        let span = deadline.map_or(look, |deadline| look.min(left(deadline.clock, deadline.at)));
+        P::futex_wait_for(word, expected, span)
     }
 
     pub(super) fn is_over<P: Platform>(self) -> bool {

@@ -171,9 +171,8 @@ impl<P: Platform> WaitNode<P> {
 
     /// Sleeps for a moment although it was told: its turn may come a little later.
     pub(crate) fn nap(&self, deadline: Option<Deadline>) {
-        let end = P::now(Clock::Monotonic).saturating_add(P::TUNING.nap_ns);
         if P::TUNING.nap_ns > 0 && deadline.is_none() {
-            P::futex_wait(&self.state, WOKEN, Some(Deadline { clock: Clock::Monotonic, at: end }));
+            P::futex_wait_for(&self.state, WOKEN, P::TUNING.nap_ns);
         }
     }
 

@@ -33,6 +33,7 @@ impl Ticks {
 
     /// Chooses the clock, and measures it.
     pub(super) fn start(&self) {
+        spinpark_linux::start_clock();
         if !counter_is_even() {
             return;
         }

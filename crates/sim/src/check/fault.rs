@@ -56,6 +56,8 @@ pub enum Fault {
     NoWakes,
     /// A wait with a deadline sleeps as if it had none. (Only loom's machine has this one.)
     NoTimeouts,
+    /// A wait for a span ends by the wall clock. (As above.)
+    SpansByWall,
     /// The full fence does nothing.
     NoFullFence,
     /// The machine has no futex calls for two words: what needs them falls back to what has one.

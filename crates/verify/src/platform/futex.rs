@@ -10,15 +10,16 @@ use std::rc::Rc;
 use loom::thread::{self, Thread};
 use spinpark_platform::AtomicU32 as _;
 use spinpark_platform::Ordering::AcqRel;
-use spinpark_platform::{Deadline, Wait, WakeOp};
+use spinpark_platform::{Clock, Deadline, Platform, Wait, WakeOp};
 
+use super::Loom;
 use super::atomic::AtomicU32;
 use super::world::world;
 use spinpark_sim::check::Fault;
 
 struct Sleeper {
     address: usize,
-    deadline: Option<u64>,
+    deadline: Option<Deadline>,
     thread: Thread,
     outcome: Rc<Cell<Option<Wait>>>,
 }
@@ -46,9 +47,10 @@ impl Sleepers {
         taken
     }
 
-    /// Ends every wait whose deadline is not after `now`.
-    pub(super) fn expire(&self, now: u64) {
-        for sleeper in self.take(u32::MAX, |sleeper| sleeper.deadline.is_some_and(|at| at <= now)) {
+    /// Ends every wait whose deadline is not after what its clock shows.
+    pub(super) fn expire(&self, shown: impl Fn(Clock) -> u64) {
+        let is_over = |deadline: Deadline| deadline.at <= shown(deadline.clock);
+        for sleeper in self.take(u32::MAX, |sleeper| sleeper.deadline.is_some_and(is_over)) {
             sleeper.end(Wait::TimedOut);
         }
     }
@@ -66,8 +68,8 @@ pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) 
         return Wait::ValueChanged;
     }
     let sleeps_on = world.config.faults.any(|fault| matches!(fault, Fault::NoTimeouts));
-    let deadline = deadline.map(|deadline| deadline.at).filter(|_| !sleeps_on);
-    if deadline.is_some_and(|at| at <= world.now_in_step()) {
+    let deadline = deadline.filter(|_| !sleeps_on);
+    if deadline.is_some_and(|deadline| deadline.at <= world.shown(deadline.clock)) {
         return Wait::TimedOut;
     }
     let outcome = Rc::new(Cell::new(None));
@@ -79,6 +81,13 @@ pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) 
             return outcome;
         }
     }
+}
+
+/// A span of the monotonic clock; a mutant's is one of the wall clock.
+pub(super) fn wait_for(word: &AtomicU32, expected: u32, span: u64) -> Wait {
+    let by_wall = world().config.faults.any(|fault| matches!(fault, Fault::SpansByWall));
+    let clock = if by_wall { Clock::Realtime } else { Clock::Monotonic };
+    wait(word, expected, Some(Deadline { clock, at: Loom::<1>::now(clock).saturating_add(span) }))
 }
 
 pub(super) fn wake(address: usize, count: u32) -> u32 {

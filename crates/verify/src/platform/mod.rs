@@ -17,7 +17,7 @@ mod world;
 pub use atomic::{AtomicPtr, AtomicU32};
 pub use cell::Cell;
 pub use spinpark_sim::check::{Fault, Faults, Kind, Op};
-pub use world::{Config, advance, lead_in, lose_full_fences};
+pub use world::{Config, advance, lead_in, lose_full_fences, set_back};
 pub(crate) use world::{begin, take_noted};
 
 use loom::thread;
@@ -78,6 +78,10 @@ impl<
         futex::wait(word, expected, deadline)
     }
 
+    fn futex_wait_for(word: &AtomicU32, expected: u32, span: u64) -> Wait {
+        futex::wait_for(word, expected, span)
+    }
+
     fn futex_wake(key: *const AtomicU32, count: u32) -> u32 {
         futex::wake(key as usize, count)
     }
@@ -129,9 +133,9 @@ impl<
         world().config.need_resched
     }
 
-    fn now(_: Clock) -> u64 {
+    fn now(clock: Clock) -> u64 {
         let world = world();
-        world.now() + world.local(|local| local.spun)
+        world.now(clock) + world.local(|local| local.spun)
     }
 
     fn spin_for(span: u64) {

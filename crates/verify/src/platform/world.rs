@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use loom::sync::atomic::AtomicU32;
 use loom::thread::{self, ThreadId};
-use spinpark_platform::{Event, OnCpu, Ordering::Relaxed};
+use spinpark_platform::{Clock, Event, OnCpu, Ordering::Relaxed};
 
 use super::EPOCH_NS;
 use super::futex::Sleepers;
@@ -91,6 +91,8 @@ pub(super) struct World {
     pub(super) steps: Steps,
     pub(super) slots: Slots,
     now: Cell<u64>,
+    /// How far the wall clock has been set back.
+    behind: Cell<u64>,
     is_leading_in: Cell<bool>,
     locals: RefCell<Vec<Local>>,
     /// Stands for the clock.
@@ -132,6 +134,7 @@ pub(crate) fn begin(config: Config) {
         steps: restart::steps(),
         slots: slots::slots(),
         now: Cell::new(EPOCH_NS),
+        behind: Cell::new(0),
         is_leading_in: Cell::new(false),
         locals: RefCell::default(),
         clock: AtomicU32::new(0),
@@ -147,7 +150,15 @@ pub fn advance(ns: u64) {
     assert!(world.config.clock_moves, "a model that moves the clock says so in its configuration");
     world.step([&world.clock].into_iter().chain(&world.buses));
     world.now.set(world.now.get() + ns);
-    world.sleepers.expire(world.now.get());
+    world.sleepers.expire(|clock| world.shown(clock));
+}
+
+/// Sets the wall clock back by `ns`, to its start at most.
+pub fn set_back(ns: u64) {
+    let world = world();
+    assert!(world.config.clock_moves, "as for `advance`");
+    world.step([&world.clock].into_iter().chain(&world.buses));
+    world.behind.set(world.behind.get() + ns);
 }
 
 /// From now on, full fences do nothing in the calling thread: in a mutant whose threads have one part each, one side of
@@ -211,17 +222,20 @@ impl World {
         [self.bus(address)].into_iter().chain(clock.then_some(&self.clock))
     }
 
-    pub(super) fn now(&self) -> u64 {
+    pub(super) fn now(&self, clock: Clock) -> u64 {
         if self.config.clock_moves && !std::thread::panicking() {
             // A load, which depends on `advance` only: two that read the clock need not be tried in both orders.
             let _ = self.clock.load(Relaxed);
         }
-        self.now.get()
+        self.shown(clock)
     }
 
     /// The time within a step that includes the clock.
-    pub(super) fn now_in_step(&self) -> u64 {
-        self.now.get()
+    pub(super) fn shown(&self, clock: Clock) -> u64 {
+        match clock {
+            Clock::Monotonic => self.now.get(),
+            Clock::Realtime => self.now.get().saturating_sub(self.behind.get()),
+        }
     }
 
     /// The calling thread's own state. Tokens count from 1 in order of first use.

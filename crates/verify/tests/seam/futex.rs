@@ -37,6 +37,23 @@ impl<M: Machine> Contract<M> {
         }
     }
 
+    /// Nor before its span is over, which may be none.
+    pub(crate) fn a_span_ends_a_wait_and_not_before() {
+        for span in [0, 1_000] {
+            let end = M::P::now(Clock::Monotonic) + span;
+            let timer = M::spawn(|| M::pass(2_000));
+            let word = Word::<M>::new(0);
+            assert_ne!(M::P::futex_wait_for(&word, 1, span), Wait::TimedOut, "it is only compared");
+            let mut outcome = Wait::Woken;
+            while outcome != Wait::TimedOut {
+                let left = end.saturating_sub(M::P::now(Clock::Monotonic));
+                outcome = M::P::futex_wait_for(&word, 0, left);
+            }
+            assert!(M::P::now(Clock::Monotonic) >= end);
+            M::join(timer);
+        }
+    }
+
     /// The comparison and the start of the sleep are one step: else the waiter sleeps for ever.
     pub(crate) fn a_change_and_a_wake_reach_a_waiter() {
         let word = Arc::new(Word::<M>::new(0));

@@ -25,6 +25,7 @@ macro_rules! conforms {
                 a_wait_on_another_value_returns_at_once,
                 a_deadline_that_has_passed_ends_a_wait_at_once,
                 a_deadline_ends_a_wait_and_not_before,
+                a_span_ends_a_wait_and_not_before,
                 a_change_and_a_wake_reach_a_waiter,
                 wakes_are_counted,
                 a_key_may_be_stale,
