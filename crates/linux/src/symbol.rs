@@ -88,12 +88,22 @@ impl Library {
     /// Opens a library by the name that others know it by. Allocates: not for intercepted calls.
     #[must_use]
     pub fn open(name: &CStr) -> Option<Self> {
+        Self::open_with(name, libc::RTLD_NOW)
+    }
+
+    /// A library that the process has loaded already, perhaps for one of its libraries only.
+    #[must_use]
+    pub fn loaded(name: &CStr) -> Option<Self> {
+        Self::open_with(name, libc::RTLD_NOW | libc::RTLD_NOLOAD)
+    }
+
+    fn open_with(name: &CStr, flags: core::ffi::c_int) -> Option<Self> {
         type Dlopen = unsafe extern "C" fn(*const c_char, core::ffi::c_int) -> *mut c_void;
         let dlopen = lookup(Scope::All, c"dlopen");
         // SAFETY: null, or the function of that name; `Option<fn>` has null for `None`.
         let dlopen = unsafe { mem::transmute::<*mut c_void, Option<Dlopen>>(dlopen) }?;
         // SAFETY: a C string. Not a tail call: the caller's address says in which namespace to look.
-        let library = core::hint::black_box(unsafe { dlopen(name.as_ptr(), libc::RTLD_NOW) });
+        let library = core::hint::black_box(unsafe { dlopen(name.as_ptr(), flags) });
         (!library.is_null()).then_some(Self(library))
     }
 

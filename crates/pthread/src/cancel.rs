@@ -14,13 +14,13 @@
 use core::ffi::{c_int, c_void};
 use core::mem::{self, MaybeUninit};
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst, fence};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst, fence};
 
 use libc::pthread_t;
 use spinpark_linux::Linux;
 use spinpark_platform::{Deadline, Platform, Wait};
 
-use crate::real;
+use crate::real::{self, Name, address};
 
 /// `PTHREAD_CANCEL_DEFERRED`.
 const LATER: c_int = 0;
@@ -103,7 +103,7 @@ pub(crate) fn deferred<R>(wait: impl FnOnce() -> R) -> R {
 /// A futex wait that is a cancellation point.
 ///
 /// If the thread is cancelled, this does not return: the handler that [`with_handler`] registered runs.
-pub(crate) fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
+fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
     let mut old = 0;
     let begun = BEGUN.load(Relaxed);
     let already = under_way() != 0; // one of these may see the type below, and end before the last look
@@ -135,8 +135,9 @@ fn await_cancellations() {
     }
     // The signal is pending at the latest now; it is delivered on the way out of any system call.
     spinpark_linux::raw::yield_now();
+    let test = address(Name::pthread_testcancel);
     // SAFETY: null or the function's address.
-    if let Some(test) = unsafe { mem::transmute::<*mut c_void, Option<Test>>(TEST.load(Relaxed)) } {
+    if let Some(test) = unsafe { mem::transmute::<*mut c_void, Option<Test>>(test) } {
         // SAFETY: does not return if this thread is cancelled; the handler is in place.
         unsafe { test() };
     }
@@ -155,36 +156,34 @@ type Push = unsafe extern "C" fn(*mut Buffer, unsafe extern "C" fn(*mut c_void),
 type Pop = unsafe extern "C" fn(*mut Buffer, c_int);
 type Test = unsafe extern "C" fn();
 
-static PUSH: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-static POP: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-static TEST: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-
-/// Finds glibc's functions, at the start of the process; nulls in one without the thread library (glibc before 2.34),
-/// where nobody can be cancelled.
-pub(crate) fn start() {
-    PUSH.store(real::any(c"_pthread_cleanup_push"), Relaxed);
-    POP.store(real::any(c"_pthread_cleanup_pop"), Relaxed);
-    TEST.store(real::any(c"pthread_testcancel"), Relaxed);
-}
-
 fn push_and_pop() -> Option<(Push, Pop)> {
     // SAFETY: null or the function's address; the types are those of glibc's pthreadP.h.
-    let push = unsafe { mem::transmute::<*mut c_void, Option<Push>>(PUSH.load(Relaxed)) };
+    let push = unsafe { mem::transmute::<*mut c_void, Option<Push>>(address(Name::_pthread_cleanup_push)) };
     // SAFETY: as above.
-    let pop = unsafe { mem::transmute::<*mut c_void, Option<Pop>>(POP.load(Relaxed)) };
+    let pop = unsafe { mem::transmute::<*mut c_void, Option<Pop>>(address(Name::_pthread_cleanup_pop)) };
     push.zip(pop)
 }
 
-/// Runs `body` with `handler(context)` to be called if this thread is cancelled in it.
+/// A futex wait.
+type Sleep = fn(&AtomicU32, u32, Option<Deadline>) -> Wait;
+
+/// Runs `body` with `handler(context)` to be called if this thread is cancelled in the wait that `body` gets.
 ///
 /// The handler runs on top of the stack of `body`, whose frames are all still there.
-pub(crate) fn with_handler<C>(context: &C, handler: unsafe extern "C" fn(*mut c_void), body: impl FnOnce()) {
-    let Some((push, pop)) = push_and_pop() else { return body() };
+///
+/// In a process without the thread library (glibc before 2.34) there is no handler and no other thread to cancel this one:
+/// the wait is no cancellation point then.
+pub(crate) fn with_handler<C>(
+    context: &C,
+    handler: unsafe extern "C" fn(*mut c_void),
+    body: impl FnOnce(Sleep),
+) {
+    let Some((push, pop)) = push_and_pop() else { return body(Linux::futex_wait) };
     let mut buffer = MaybeUninit::<Buffer>::uninit();
     let argument = ptr::from_ref(context).cast_mut().cast();
     // SAFETY: the buffer stays in this frame until the pop below, or until the unwinder has left the frame.
     unsafe { push(buffer.as_mut_ptr(), handler, argument) };
-    body();
+    body(futex_wait);
     // SAFETY: the buffer pushed last; 0: do not run the handler.
     unsafe { pop(buffer.as_mut_ptr(), 0) };
 }

@@ -161,7 +161,7 @@ impl<'a> Waiting<'a> {
             self.cond.raw.finish(&self.waiter);
             return error;
         }
-        cancel::with_handler(self, cancelled, || self.waiter.sleep(deadline, cancel::futex_wait));
+        cancel::with_handler(self, cancelled, |sleep| self.waiter.sleep(deadline, sleep));
         match self.end() {
             (_, error) if error != 0 => error,
             (WaitResult::TimedOut, _) => ETIMEDOUT,

@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};
 use spinpark_linux::{Linux, is_on, variable};
 use spinpark_platform::Platform;
 
-use crate::{cancel, cond, fork, real};
+use crate::{cond, fork, real};
 
 const UNKNOWN: u8 = 0;
 const OURS: u8 = 1;
@@ -103,7 +103,6 @@ pub fn start() {
         (true, true) => GLIBCS_UNUSED,
     });
     real::find_all();
-    cancel::start();
     fork::start();
     cond::probe();
     if !disabled {

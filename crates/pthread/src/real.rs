@@ -1,6 +1,7 @@
 //! glibc's own functions, for the objects and the processes that are not ours.
 //!
-//! Found with `dlsym(RTLD_NEXT)` when the process starts.
+//! Found with `dlsym(RTLD_NEXT)` when the process starts. Those that are not there then are looked up again when they are
+//! needed: before glibc 2.34 a program may load libpthread later, and only for one of its libraries (`RTLD_LOCAL`).
 
 use core::ffi::{CStr, c_int, c_ulong, c_void};
 use core::mem;
@@ -11,11 +12,11 @@ use libc::{
     clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, pthread_mutexattr_t, pthread_rwlock_t,
     pthread_rwlockattr_t, pthread_t, timespec,
 };
-use spinpark_linux::{Scope, lookup, lookup_version};
+use spinpark_linux::{Library, Scope, lookup, lookup_version};
 
 use crate::fork::Handler;
 
-/// Looks `name` up in the libraries after this one; null if there is none.
+/// Looks `name` up in the libraries after this one, and in a libpthread that they do not see; null if there is none.
 ///
 /// Condition variables by version, the one that has had its present layout since 2.3.2 (clockwait, and architectures that
 /// came later, have one only): `dlsym(RTLD_NEXT)` finds the older before glibc 2.36 (BZ 14932).
@@ -26,7 +27,11 @@ fn next(name: &CStr) -> *mut c_void {
     } else {
         ptr::null_mut()
     };
-    if versioned.is_null() { lookup(Scope::Next, name) } else { versioned }
+    let found = if versioned.is_null() { lookup(Scope::Next, name) } else { versioned };
+    if !found.is_null() {
+        return found;
+    }
+    Library::loaded(c"libpthread.so.0").map_or(ptr::null_mut(), |library| library.lookup(name))
 }
 
 /// Looks `name` up in all libraries.
@@ -34,41 +39,57 @@ pub(crate) fn any(name: &CStr) -> *mut c_void {
     lookup(Scope::All, name)
 }
 
-/// The name of a function as a C string.
-macro_rules! name {
-    ($name:ident) => {
-        // SAFETY: the name has no zero byte in it and one at its end.
-        unsafe { CStr::from_bytes_with_nul_unchecked(concat!(stringify!($name), "\0").as_bytes()) }
-    };
+/// Looks up the functions that have not been found yet, or one of them.
+#[cold]
+#[inline(never)]
+fn find(only: Option<Name>) {
+    let mut rest = NAMES.as_bytes();
+    for (number, found) in FOUND.iter().enumerate() {
+        let Ok(name) = CStr::from_bytes_until_nul(rest) else { return };
+        rest = rest.get(name.count_bytes() + 1..).unwrap_or_default();
+        if only.is_none_or(|only| only as usize == number) && found.load(Relaxed).is_null() {
+            found.store(next(name), Relaxed);
+        }
+    }
 }
 
-/// Declares functions that call glibc's function of the same name, and [`find_all`].
+/// Finds every function, at the start of the process: later a thread may need one while another holds the loader's lock
+/// and waits for it (a library's constructor that joins threads).
+pub(crate) fn find_all() {
+    find(None);
+}
+
+/// The address of the function, or null.
+#[inline(never)]
+pub(crate) fn address(name: Name) -> *mut c_void {
+    let found = || FOUND.get(name as usize).map_or(ptr::null_mut(), |found| found.load(Relaxed));
+    if found().is_null() {
+        find(Some(name));
+    }
+    found()
+}
+
+/// Declares functions that call glibc's function of the same name, and names of other functions.
 macro_rules! real {
-    ($($name:ident($($argument:ident: $type:ty),*);)*) => {
-        #[allow(non_upper_case_globals, reason = "named after what they are the address of")]
-        mod found {
-            use super::{AtomicPtr, c_void, ptr};
-            $(pub(super) static $name: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());)*
+    ($($name:ident($($argument:ident: $type:ty),*);)* + $($other:ident)*) => {
+        #[allow(non_camel_case_types, reason = "named after what it stands for")]
+        #[derive(Clone, Copy)]
+        pub(crate) enum Name {
+            $($name,)*
+            $($other,)*
         }
 
-        /// Finds every function, at the start of the process: later a thread may need one while another holds the
-        /// loader's lock and waits for it (a library's constructor that joins threads).
-        pub(crate) fn find_all() {
-            $(found::$name.store(next(name!($name)), Relaxed);)*
-        }
+        const NAMES: &str = concat!($(stringify!($name), "\0",)* $(stringify!($other), "\0",)*);
+        const COUNT: usize = [$(Name::$name,)* $(Name::$other,)*].len();
+        static FOUND: [AtomicPtr<c_void>; COUNT] = [const { AtomicPtr::new(ptr::null_mut()) }; COUNT];
 
         $(
             #[cold]
             #[inline(never)]
             pub(crate) unsafe fn $name($($argument: $type),*) -> c_int {
                 type Function = unsafe extern "C" fn($($type),*) -> c_int;
-                let mut address = found::$name.load(Relaxed);
-                if address.is_null() {
-                    address = next(name!($name));
-                    found::$name.store(address, Relaxed);
-                }
                 // SAFETY: null or the address of glibc's function, whose type this is.
-                match unsafe { mem::transmute::<*mut c_void, Option<Function>>(address) } {
+                match unsafe { mem::transmute::<*mut c_void, Option<Function>>(address(Name::$name)) } {
                     // SAFETY: the caller's arguments, which are what it would have called glibc's function with.
                     Some(function) => unsafe { function($($argument),*) },
                     None => libc::ENOSYS,
@@ -117,4 +138,5 @@ real! {
     pthread_cancel(thread: pthread_t);
     prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong);
     __register_atfork(prepare: Handler, parent: Handler, child: Handler, library: *mut c_void);
+    + _pthread_cleanup_push _pthread_cleanup_pop pthread_testcancel
 }
