@@ -1,7 +1,8 @@
 //! `pthread_mutex_*`.
 //!
 //! The object (40 bytes in glibc): our 16-byte lock where glibc has lock, count, owner and users; `kind` at glibc's
-//! place, written by glibc's own initialiser or by a static one; then the depth of recursion.
+//! place, written by glibc's own initialiser or by a static one; then the depth of recursion, the owner, and the waiters that
+//! will come back from a condition variable.
 //!
 //! Each function returns 0 or an errno, and each is as safe to call as its POSIX namesake: the pointer is to a mutex
 //! that is initialised (statically, or all zero) and not yet destroyed.
@@ -48,6 +49,9 @@ pub(crate) struct Mutex {
     /// only, so its own is certain. (The lock word has it too; but a load of what a read-modify-write has just written
     /// costs 5 ns.)
     owner: AtomicU32,
+    /// The threads that wait on a condition variable and will take this mutex back. Read and written by the thread that holds
+    /// the mutex, but for the look of a destroyer.
+    waiters: AtomicU32,
 }
 
 const _: () = assert!(size_of::<Mutex>() <= size_of::<pthread_mutex_t>());
@@ -181,21 +185,29 @@ impl Mutex {
         self.release()
     }
 
-    /// For a wait on a condition variable: releases a mutex that is ours however deep it is held, and returns the
-    /// depth, with which [`Mutex::hold_again`] restores it; or EPERM.
+    /// Before a wait on a condition variable: prepares the release of a mutex that is ours, however deep it is held, and returns
+    /// the depth, with which [`Mutex::hold_again`] restores it; or EPERM.
     pub(crate) fn check_wait(&self) -> Result<u32, c_int> {
-        if self.is_plain() {
-            return Ok(0);
+        let mut depth = 0;
+        if !self.is_plain() {
+            if !self.is_owned_by(Linux::thread_token()) {
+                return Err(EPERM);
+            }
+            self.owner.store(0, Relaxed);
+            depth = self.depth.swap(0, Relaxed);
         }
-        if !self.is_owned_by(Linux::thread_token()) {
-            return Err(EPERM);
-        }
-        self.owner.store(0, Relaxed);
-        Ok(self.depth.swap(0, Relaxed))
+        self.count_waiter(1);
+        Ok(depth)
+    }
+
+    /// No read-modify-write: the calling thread holds the mutex.
+    fn count_waiter(&self, change: i32) {
+        self.waiters.store(self.waiters.load(Relaxed).wrapping_add_signed(change), Relaxed);
     }
 
     /// After the wait, with the mutex held again.
     pub(crate) fn hold_again(&self, depth: u32) {
+        self.count_waiter(-1);
         self.acquired_by(Linux::thread_token());
         if depth > 0 {
             self.depth.store(depth, Relaxed);
@@ -235,7 +247,8 @@ pub(crate) unsafe fn init_kind(mutex: *mut pthread_mutex_t, recursive: bool) {
     }
 }
 
-/// `pthread_mutex_destroy`: EBUSY if it is held.
+/// `pthread_mutex_destroy`: EBUSY if it is held, or if a thread that waits on a condition variable will take it back (glibc's
+/// `__nusers` counts both). It stays good then.
 ///
 /// # Safety
 ///
@@ -247,7 +260,7 @@ pub unsafe fn destroy(mutex: *mut pthread_mutex_t) -> c_int {
         // SAFETY: the caller's mutex.
         return unsafe { real::pthread_mutex_destroy(mutex) };
     }
-    if this.raw.is_locked() {
+    if this.raw.is_locked() || this.waiters.load(Relaxed) != 0 {
         return EBUSY;
     }
     this.kind.store(DESTROYED, Relaxed);

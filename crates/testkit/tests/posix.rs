@@ -45,6 +45,7 @@ programs! {
     mutex_robust [glibc spinpark disabled];
     mutex_protocols [glibc spinpark disabled];
     mutex_pshared [glibc spinpark disabled];
+    mutex_destroy_waited [glibc spinpark disabled];
 
     rwlock_basic [glibc spinpark disabled];
     rwlock_timed [glibc spinpark];

@@ -1,0 +1,96 @@
+/* A mutex that waiters of a condition variable will take back is in use: pthread_mutex_destroy says EBUSY, and the mutex stays
+ * good. It can be destroyed once they are back, however their waits ended. */
+#include "check.h"
+
+enum { WAITERS = 3, WAYS = 3 };
+static const char *const NAMES[] = {"signalled", "timed out", "cancelled"};
+
+static pthread_mutex_t mutex;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static int waiting, sections;
+static bool go, timed;
+
+static void leave(void *none)
+{
+    (void)none;
+    OK(pthread_mutex_unlock(&mutex));
+}
+
+static void *waiter(void *arg)
+{
+    (void)arg;
+    OK(pthread_mutex_lock(&mutex));
+    waiting++;
+    pthread_cleanup_push(leave, NULL);
+    while (!go) {
+        struct timespec deadline = in_ms(CLOCK_REALTIME, timed ? 50 : LONG_MS);
+        CALL_EITHER(pthread_cond_timedwait(&cond, &mutex, &deadline), 0, ETIMEDOUT);
+    }
+    pthread_cleanup_pop(1);
+    return NULL;
+}
+
+/* Sections that an unprotected mutex would let overlap. */
+static void *worker(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 2000; i++) {
+        OK(pthread_mutex_lock(&mutex));
+        int seen = sections;
+        if (i % 100 == 0)
+            sched_yield();
+        sections = seen + 1;
+        OK(pthread_mutex_unlock(&mutex));
+    }
+    return NULL;
+}
+
+static void destroyed_while_waited_for(const struct mutex_kind *kind, int way)
+{
+    struct thread waiters[WAITERS], workers[2];
+    mutex_make(&mutex, kind);
+    waiting = sections = 0;
+    go = false;
+    timed = way == 1;
+    for (int i = 0; i < WAITERS; i++)
+        start(&waiters[i], waiter, NULL);
+    for (int now = 0; now < WAITERS; sched_yield()) {
+        OK(pthread_mutex_lock(&mutex));
+        now = waiting;
+        if (now == WAITERS)
+            CALL(pthread_mutex_destroy(&mutex), EBUSY); /* it is held */
+        OK(pthread_mutex_unlock(&mutex));
+    }
+    CALL(pthread_mutex_destroy(&mutex), EBUSY);
+    for (int i = 0; i < 2; i++)
+        start(&workers[i], worker, NULL);
+    for (int i = 0; i < 2; i++)
+        join_soon(&workers[i], "a thread that uses the mutex");
+    CHECK(sections == 2 * 2000);
+    CALL(pthread_mutex_destroy(&mutex), EBUSY);
+
+    if (way == 2)
+        for (int i = 0; i < WAITERS; i++)
+            CHECK(pthread_cancel(waiters[i].handle) == 0);
+    OK(pthread_mutex_lock(&mutex));
+    go = true;
+    if (way == 0)
+        OK(pthread_cond_broadcast(&cond));
+    OK(pthread_mutex_unlock(&mutex));
+    for (int i = 0; i < WAITERS; i++)
+        join_soon(&waiters[i], "a waiter");
+    OK(pthread_mutex_destroy(&mutex));
+}
+
+int main(void)
+{
+    FOR_EACH_KIND(kind) {
+        if (!is_plain(kind))
+            continue;
+        for (int way = 0; way < WAYS; way++) {
+            check_context = NAMES[way];
+            destroyed_while_waited_for(kind, way);
+        }
+    }
+    return 0;
+}
