@@ -11,32 +11,40 @@
 //! decided it.
 //!
 //! Gives: FIFO order among waiters; no lost and no stolen wake-up (a signal picks its waiter under the queue lock, so
-//! glibc's bug 25847 cannot arise); nothing here is touched by a waiter once it was signalled, so the variable may be
-//! destroyed right after a broadcast. Does not give: freedom from spurious wake-ups (a cancelled waiter that had been
-//! signalled passes the signal on, perhaps to one too many).
+//! glibc's bug 25847 cannot arise); the variable may be destroyed right after a broadcast: a waiter that was signalled does not
+//! touch it, unless it holds a reference, for which destruction waits (C4). Does not give: freedom from spurious wake-ups (a
+//! cancelled waiter that had been signalled passes the signal on, perhaps to one too many).
 //!
 //! # State
 //!
 //! `word` counts the waiters that are linked; changed only under the queue lock, read outside it as a hint. Each node
 //! has a `claim`:
 //!
-//! | claim       | meaning                      | who leaves it                                                   |
-//! |-------------|------------------------------|-----------------------------------------------------------------|
-//! | `WAITING`   | linked in this queue         | a signal, under the queue lock, to `SIGNALLED`; the waiter      |
-//! |             |                              | itself, at its deadline or when cancelled, to `GIVEN_UP`        |
-//! | `SIGNALLED` | popped: is told, or belongs  | –                                                               |
-//! |             | to the mutex' queue          |                                                                 |
-//! | `…_LAST`    | the same, with nobody left   | –                                                               |
-//! | `GIVEN_UP`  | linked until it unlinks      | –                                                               |
+//! | claim           | meaning                                | who leaves it                                    |
+//! |-----------------|----------------------------------------|--------------------------------------------------|
+//! | `WAITING`       | linked in this queue                   | a signal, under the queue lock, to one of the    |
+//! |                 |                                        | next two; the waiter itself, at its deadline or  |
+//! |                 |                                        | when cancelled, to `GIVEN_UP`                    |
+//! | `SIGNALLED`     | popped: is told, or belongs to the     | –                                                |
+//! |                 | mutex' queue                           |                                                  |
+//! | `SIGNALLED_REF` | the same, with a reference: it can be  | the waiter, or a thread that leaves no other     |
+//! |                 | cancelled, and others still waited     | waiter behind, to `SIGNALLED`; drops the         |
+//! |                 |                                        | reference then                                   |
+//! | `GIVEN_UP`      | linked until it unlinks                | –                                                |
 //!
 //! # Invariants
 //!
 //! - **C1** Exactly one of signal and waiter ends `WAITING`. So a signal is never spent on a waiter that returns
-//!   "timed out", and a waiter that was signalled never touches the variable again.
+//!   "timed out", and a waiter that was signalled without a reference never touches the variable again.
 //! - **C2** A waiter is linked before it releases its mutex. So a signal by a thread that holds the mutex afterwards
 //!   finds it.
 //! - **C3** A `GIVEN_UP` waiter unlinks itself; signals step over it. [`RawCondvar::is_idle`] is what a destroyer
 //!   waits for.
+//! - **C4** A waiter that may pass its signal on holds a reference until it has woken up, and drops it, having passed the signal on
+//!   if it was cancelled, before it takes the mutex. A destroyer waits until there are none ([`RawCondvar::is_idle_with`]).
+//! - **C5** A destroyer may hold the mutex, so it waits for no thread that sleeps in the mutex' queue: with no waiter left in this
+//!   queue a signal need not be passed on, so the thread that takes the last one out ends the references of the waiters
+//!   in the mutex' queue. It finds them: a waiter with a reference is linked there before this queue is unlocked.
 //!
 //! # Orderings
 //!
@@ -44,11 +52,16 @@
 //! |-----------------------|---------|------------|----------------------------------------------------------------|
 //! | claim: CAS, both ends | Relaxed | –          | decides who, carries no data; the queue lock and the node's    |
 //! |                       |         |            | notification carry the rest                                    |
+//! | reference: CAS        | Relaxed | –          | decides who drops it; see [`refs`]                             |
 //! | count: load by signal | Relaxed | –          | a waiter that must be seen was linked before its mutex was     |
 //! |                       |         |            | released, which the signaller acquired since (C2)              |
 //!
 //! Checked by: loom models with signal, broadcast and timeout against each other, and mutants; native stress; the
 //! cancellation, destruction and lost-wake-up programs of `testkit`.
+
+mod refs;
+
+pub use refs::WaiterRefs;
 
 use ::core::cell::Cell;
 
@@ -56,13 +69,13 @@ use spinpark_platform::{AtomicU32, Deadline, Event, Ordering::Relaxed, Platform,
 
 use crate::core::LockCore;
 use crate::mutex::RawMutex;
-use crate::queue::{Chain, Notice, WaitNode, WaitQueue, RELEASED};
+use crate::queue::{Chain, Notice, QueueGuard, WaitNode, WaitQueue, RELEASED};
 use crate::word::{self, Want};
 
 const WAITING: u32 = 0;
 const SIGNALLED: u32 = 1;
 const GIVEN_UP: u32 = 2;
-const SIGNALLED_LAST: u32 = 3;
+const SIGNALLED_REF: u32 = 3;
 
 /// A condition variable: 16 bytes, zero has no waiters.
 #[repr(transparent)]
@@ -98,6 +111,13 @@ impl<P: Platform> Waiter<P> {
         Self { node: WaitNode::new(Want::Write, P::thread_token(), core::ptr::null()) }
     }
 
+    /// A wait that can be cancelled: after [`RawCondvar::finish`] it is to be [settled](RawCondvar::settle), and the condition
+    /// variable lives as long as it has references in `refs`.
+    pub fn cancellable(mut self, refs: &WaiterRefs<P>) -> Self {
+        self.node.refs = refs;
+        self
+    }
+
     /// Sleeps until signalled or until `deadline`, through `sleep` (the platform's wait, or a cancellation point).
     ///
     /// Stays awake for a moment first, if that has paid lately: threads that hand work back and forth answer each other
@@ -114,12 +134,6 @@ impl<P: Platform> Waiter<P> {
             P::spun(Spin::Signal, told);
         }
         let _ = self.node.park(deadline, sleep);
-    }
-
-    /// Whether the signal that ended this wait left somebody waiting who could have had it instead. If not, the
-    /// condition variable may be gone.
-    pub fn could_pass_on(&self) -> bool {
-        self.node.claim.load(Relaxed) == SIGNALLED
     }
 
     /// After [`RawCondvar::finish`]: takes the mutex back, from its queue if the wait was moved there.
@@ -165,7 +179,8 @@ impl<P: Platform> RawCondvar<P> {
 
     /// Ends a wait: C1 decides whether by signal or not. Once signalled, the condition variable is not touched.
     ///
-    /// If signalled, the wait goes on in the mutex' queue: [`Waiter::reacquire`].
+    /// If signalled, a wait that can be cancelled is to be [settled](Self::settle), and goes on in the mutex' queue:
+    /// [`Waiter::reacquire`].
     pub fn finish(&self, waiter: &Waiter<P>) -> WaitResult {
         let node = &waiter.node;
         if node.claim.compare_exchange(WAITING, GIVEN_UP, Relaxed, Relaxed).is_err() {
@@ -176,11 +191,23 @@ impl<P: Platform> RawCondvar<P> {
             return WaitResult::Signalled;
         }
         let mut queue = self.lock_queue();
-        if queue.remove(node) {
-            self.queue.word.fetch_sub(1, Relaxed);
+        if queue.remove(node) && self.queue.word.fetch_sub(1, Relaxed) == 1 {
+            Self::end_references(node);
         }
+        drop(queue);
         P::event(Event::TimedOut);
         WaitResult::TimedOut
+    }
+
+    /// C4: after a signal has ended a wait, and before the mutex is taken. If it was cancelled, its signal goes to another
+    /// waiter, if there is one that might have had it.
+    pub fn settle(&self, waiter: &Waiter<P>, is_cancelled: bool) {
+        if let Some(refs) = Self::end_reference(&waiter.node) {
+            if is_cancelled {
+                self.signal();
+            }
+            refs.drop_one();
+        }
     }
 
     /// Ends the wait of the longest waiter; returns whether there was one.
@@ -210,6 +237,12 @@ impl<P: Platform> RawCondvar<P> {
         self.lock_queue().head().is_none()
     }
 
+    /// [`is_idle`](Self::is_idle), and no waiter holds one of `refs`.
+    pub fn is_idle_with(&self, refs: &WaiterRefs<P>) -> bool {
+        let queue = self.lock_queue();
+        queue.head().is_none() && !refs.any()
+    }
+
     /// Whether some waiter is linked that nobody has signalled and that has not given up.
     pub fn is_waited_on(&self) -> bool {
         self.lock_queue().iter().any(|node| node.claim.load(Relaxed) == WAITING)
@@ -218,38 +251,75 @@ impl<P: Platform> RawCondvar<P> {
     #[cold]
     #[inline(never)]
     fn signal_slow(&self, all: bool) -> u32 {
-        let (waiters, count) = self.claim(all);
-        Self::send_on(waiters);
+        let mut queue = self.lock_queue();
+        let (waiters, count) = self.claim(&mut queue, all);
+        let refers = waiters.first().is_some_and(|first| first.claim.load(Relaxed) == SIGNALLED_REF);
+        Self::send_on(waiters, refers.then_some(queue));
         count
     }
 
     /// Pops the oldest waiter that has not given up, or all of them.
-    fn claim(&self, all: bool) -> (Chain<P>, u32) {
-        let mut queue = self.lock_queue();
+    fn claim(&self, queue: &mut QueueGuard<'_, P>, all: bool) -> (Chain<P>, u32) {
         let waiting = |node: &&WaitNode<P>| node.claim.load(Relaxed) == WAITING;
-        // A broadcast leaves nobody; a signal perhaps.
+        // A broadcast leaves no waiter; a signal perhaps.
         let last = all || queue.iter().filter(waiting).nth(1).is_none();
-        let mark = if last { SIGNALLED_LAST } else { SIGNALLED };
         let count = Cell::new(0);
         let take = |node: &WaitNode<P>| {
+            let refs = Self::refs_of(node).filter(|_| !last);
+            refs.inspect(|refs| refs.add());
+            let mark = if refs.is_some() { SIGNALLED_REF } else { SIGNALLED };
             let taken = node.claim.compare_exchange(WAITING, mark, Relaxed, Relaxed).is_ok();
+            if !taken {
+                refs.inspect(|refs| refs.drop_one());
+            }
             count.set(count.get() + u32::from(taken));
             taken
         };
         let claimed = queue.pop_some(if all { u32::MAX } else { 1 }, take);
         self.queue.word.fetch_sub(count.get(), Relaxed);
+        if let Some(first) = claimed.first().filter(|_| last) {
+            Self::end_references(first);
+        }
         (claimed, count.get())
+    }
+
+    #[allow(unsafe_code)] // waiters remember where references are counted as a pointer
+    fn refs_of<'a>(waiter: &WaitNode<P>) -> Option<&'a WaiterRefs<P>> {
+        // SAFETY: null or from `cancellable`. The callers hold the queue lock of the condition variable, or a reference.
+        unsafe { waiter.refs.as_ref() }
+    }
+
+    /// Makes the waiter's reference, if there is still one, the caller's to drop.
+    fn end_reference<'a>(waiter: &WaitNode<P>) -> Option<&'a WaiterRefs<P>> {
+        let ended = waiter.claim.compare_exchange(SIGNALLED_REF, SIGNALLED, Relaxed, Relaxed).is_ok();
+        if ended {
+            Self::refs_of(waiter)
+        } else {
+            None
+        }
+    }
+
+    /// C5: the last waiter in this queue has been taken out; it is not told yet, so its mutex is alive. The caller holds the
+    /// queue lock.
+    fn end_references(last: &WaitNode<P>) {
+        let any = Self::refs_of(last).is_some_and(WaiterRefs::any);
+        let Some(mutex) = Self::mutex_of(last).filter(|_| any) else { return };
+        for node in mutex.lock_queue().iter().filter(|node| core::ptr::eq(node.refs, last.refs)) {
+            Self::end_reference(node).inspect(|refs| refs.drop_one());
+        }
     }
 
     /// Wakes each waiter, or leaves that to the mutex: those of one mutex together.
     ///
-    /// The condition variable is not touched any more: a waiter that has been served may destroy it.
-    fn send_on(mut waiters: Chain<P>) {
+    /// The condition variable is not touched any more, but to unlock its `queue` if that is still locked (C5): a waiter
+    /// that has been served may destroy it.
+    fn send_on(mut waiters: Chain<P>, mut queue: Option<QueueGuard<'_, P>>) {
         let mut defers = None;
         let mut next = waiters.pop();
         while let Some(first) = next.take() {
             let way = Self::way_to(first.node(), &mut defers);
             let Some(mutex) = Self::mutex_of(first.node()).filter(|_| way != Way::Wake) else {
+                drop(queue.take());
                 first.notify(RELEASED);
                 next = waiters.pop();
                 continue;
@@ -265,7 +335,9 @@ impl<P: Platform> RawCondvar<P> {
                     break;
                 }
             }
-            mutex.absorb(group, way == Way::Defer).notify_all(RELEASED);
+            let rest = mutex.absorb(group, way == Way::Defer);
+            drop(queue.take());
+            rest.notify_all(RELEASED);
         }
     }
 
@@ -294,7 +366,7 @@ impl<P: Platform> RawCondvar<P> {
         }
     }
 
-    fn lock_queue(&self) -> crate::queue::QueueGuard<'_, P> {
+    fn lock_queue(&self) -> QueueGuard<'_, P> {
         let guard = self.queue.lock();
         if guard.was_inherited() {
             self.queue.word.store(0, Relaxed); // Q5: the waiters are the parent's

@@ -29,7 +29,7 @@ mod word;
 
 pub use crate::core::LockCore;
 pub use crate::gate::Gate;
-pub use condvar::{RawCondvar, WaitResult, Waiter};
+pub use condvar::{RawCondvar, WaitResult, Waiter, WaiterRefs};
 pub use mcs::{McsLock, McsNode};
 pub use mutex::RawMutex;
 pub use osq::{Osq, Spot};

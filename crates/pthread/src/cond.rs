@@ -1,6 +1,6 @@
 //! `pthread_cond_*`.
 //!
-//! The object (48 bytes in glibc): our 16-byte condition variable at its start; `__wrefs` at glibc's place, whose two
+//! The object (48 bytes in glibc): our 16-byte condition variable at its start; references to it of signalled waiters; `__wrefs` at glibc's place, whose two
 //! lowest bits are written by glibc's own initialiser: process-shared, and clock. Where that place is depends on glibc's
 //! version (2.41 moved it), so it is found once, by initialising a scratch object (`probe`).
 //!
@@ -20,7 +20,7 @@ use core::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Relaxed};
 use libc::{EBUSY, EINVAL, ETIMEDOUT};
 use libc::{clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
 use spinpark_linux::Linux;
-use spinpark_locks::{RawCondvar, WaitResult, Waiter};
+use spinpark_locks::{RawCondvar, WaitResult, Waiter, WaiterRefs};
 use spinpark_platform::{Clock, Deadline};
 
 use crate::mutex::Mutex;
@@ -39,7 +39,7 @@ const WAITER_SHIFT: u32 = 3;
 /// Where glibc keeps its flags, in words of 32 bits: behind what we use, before what there is.
 static FLAGS_AT: AtomicU32 = AtomicU32::new(FLAGS_BEFORE_2_41);
 const FLAGS_BEFORE_2_41: u32 = 9;
-const FIRST: usize = 4;
+const FIRST: usize = 6;
 const WORDS: usize = size_of::<pthread_cond_t>() / size_of::<u32>();
 
 /// How long a destroyer sleeps between two looks at a waiter that is leaving at its deadline.
@@ -49,13 +49,14 @@ const LEAVING_NS: u64 = 50_000;
 #[repr(C)]
 struct Cond {
     raw: RawCondvar<Linux>,
+    refs: WaiterRefs<Linux>,
     /// glibc's words from [`FIRST`] on, one of which has the flags.
     glibcs: [AtomicU32; WORDS - FIRST],
 }
 
 const _: () = assert!(size_of::<Cond>() == size_of::<pthread_cond_t>());
 const _: () = assert!(align_of::<Cond>() <= align_of::<pthread_cond_t>());
-const _: () = assert!(size_of::<RawCondvar<Linux>>() == FIRST * size_of::<u32>());
+const _: () = assert!(core::mem::offset_of!(Cond, glibcs) == FIRST * size_of::<u32>());
 
 /// Finds out where glibc keeps its flags: they are what is left of an object initialised as process-shared and
 /// monotonic. Nothing changes if glibc cannot be asked.
@@ -125,6 +126,7 @@ struct Waiting<'a> {
 impl<'a> Waiting<'a> {
     fn new(cond: &'a Cond, mutex: *mut pthread_mutex_t, ours: Option<&'a Mutex>, depth: u32) -> Self {
         let waiter = ours.map_or_else(Waiter::without_mutex, |mutex| Waiter::with_mutex(&mutex.raw));
+        let waiter = waiter.cancellable(&cond.refs);
         Self { cond, mutex, ours, depth, waiter }
     }
 
@@ -139,9 +141,19 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// Ends the wait with the mutex held; an errno if the mutex has one to tell (a robust one).
-    fn end(&self) -> (WaitResult, c_int) {
+    fn finish(&self, is_cancelled: bool) -> WaitResult {
         let result = self.cond.raw.finish(&self.waiter);
+        if result == WaitResult::Signalled {
+            self.cond.raw.settle(&self.waiter, is_cancelled);
+        }
+        result
+    }
+
+    /// Ends the wait with the mutex held; an errno if the mutex has one to tell (a robust one).
+    ///
+    /// A cancelled waiter's signal is passed on first: the condition variable may be destroyed by a thread that holds the mutex.
+    fn end(&self, is_cancelled: bool) -> (WaitResult, c_int) {
+        let result = self.finish(is_cancelled);
         let error = match self.ours {
             Some(mutex) => {
                 self.waiter.reacquire(result, &mutex.raw);
@@ -158,11 +170,11 @@ impl<'a> Waiting<'a> {
         self.cond.raw.enqueue(&self.waiter);
         let error = self.release_mutex();
         if error != 0 {
-            self.cond.raw.finish(&self.waiter);
+            self.finish(true);
             return error;
         }
         cancel::with_handler(self, cancelled, |sleep| self.waiter.sleep(deadline, sleep));
-        match self.end() {
+        match self.end(false) {
             (_, error) if error != 0 => error,
             (WaitResult::TimedOut, _) => ETIMEDOUT,
             (WaitResult::Signalled, _) => 0,
@@ -175,11 +187,7 @@ impl<'a> Waiting<'a> {
 unsafe extern "C" fn cancelled(argument: *mut c_void) {
     // SAFETY: `with_handler` got this context, which lives in a frame below this one.
     let waiting = unsafe { &*argument.cast::<Waiting<'_>>() };
-    let (result, _) = waiting.end();
-    // If nobody is left to tell, the condition variable may be gone.
-    if result == WaitResult::Signalled && waiting.waiter.could_pass_on() {
-        waiting.cond.raw.signal();
-    }
+    waiting.end(true);
 }
 
 /// Waits; `time` is null for ever.
@@ -239,8 +247,8 @@ pub unsafe fn init(cond: *mut pthread_cond_t, attributes: *const pthread_condatt
     unsafe { real::pthread_cond_init(cond, attributes) }
 }
 
-/// `pthread_cond_destroy`: EBUSY while threads wait that nobody has signalled. Waits for those that are just leaving
-/// at their deadline.
+/// `pthread_cond_destroy`: EBUSY while threads wait that have not been signalled. Waits for those that are just leaving
+/// at their deadline, and for those that were signalled but have not run since.
 ///
 /// # Safety
 ///
@@ -252,7 +260,7 @@ pub unsafe fn destroy(cond: *mut pthread_cond_t) -> c_int {
         // SAFETY: the caller's condition variable.
         return unsafe { real::pthread_cond_destroy(cond) };
     }
-    while !this.raw.is_idle() {
+    while !this.raw.is_idle_with(&this.refs) {
         if this.raw.is_waited_on() {
             return EBUSY;
         }

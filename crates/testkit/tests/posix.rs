@@ -61,6 +61,7 @@ programs! {
     cond_timed [glibc spinpark];
     cond_pshared [glibc spinpark disabled];
     cond_destroy [glibc spinpark];
+    cond_destroy_cancelled [glibc spinpark];
     cond_cancel [glibc spinpark disabled];
     cond_lost_wakeup [glibc spinpark];
     cancel_points [glibc spinpark disabled];
@@ -247,7 +248,17 @@ mod confined {
 
     #[test]
     fn one_cpu() {
-        run("one-cpu", &["mutex_kinds", "rwlock_basic", "cond_basic", "cond_lost_wakeup", "stress"]);
+        run(
+            "one-cpu",
+            &[
+                "mutex_kinds",
+                "rwlock_basic",
+                "cond_basic",
+                "cond_lost_wakeup",
+                "cond_destroy_cancelled",
+                "stress",
+            ],
+        );
     }
 
     /// A control group whose quota is one CPU, in version 1 or 2; none where this user may not make one.

@@ -28,6 +28,7 @@ use spinpark_platform::{
 };
 
 use super::WaitQueue;
+use crate::condvar::WaiterRefs;
 use crate::word::Want;
 
 const QUEUED: u32 = 0;
@@ -85,6 +86,8 @@ pub struct WaitNode<P: Platform> {
     pub(crate) claim: P::AtomicU32,
     /// Condition variables: the queue of the mutex that the waiter moves to, or null if it just wakes.
     pub(crate) mutex: *const WaitQueue<P>,
+    /// Condition variables: where the references of signalled waiters are counted, or null if this one never holds one.
+    pub(crate) refs: *const WaiterRefs<P>,
     /// Condition variables: the CPU that the waiter is bound to.
     pub(crate) only_cpu: Option<u32>,
     /// Condition variables: whether the mutex' next release is to end the wait. Written while the node is popped, read under the
@@ -102,6 +105,7 @@ impl<P: Platform> WaitNode<P> {
             token,
             claim: AtomicU32::new(0),
             mutex,
+            refs: ptr::null(),
             only_cpu: None,
             deferred: Cell::new(false),
         }
@@ -240,6 +244,12 @@ pub(crate) struct Chain<P: Platform> {
 impl<P: Platform> Chain<P> {
     pub(crate) const fn new() -> Self {
         Self { first: ptr::null(), last: ptr::null() }
+    }
+
+    /// The oldest one.
+    pub(crate) fn first(&self) -> Option<&WaitNode<P>> {
+        // SAFETY: Q3: `first` is popped and not notified, so it is alive.
+        unsafe { self.first.as_ref() }
     }
 
     /// Appends `popped`.

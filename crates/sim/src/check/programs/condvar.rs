@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use spinpark_locks::{RawCondvar, RawMutex, WaitResult, Waiter};
+use spinpark_locks::{RawCondvar, RawMutex, WaitResult, Waiter, WaiterRefs};
 use spinpark_platform::{Deadline, Platform, Wait};
 
 use super::order::{Monitor, order_of};
@@ -19,12 +19,14 @@ use crate::platform::{Sim, Tuned};
 struct Pair<T: Tuned> {
     mutex: Mortal<RawMutex<Sim<T>>>,
     condvar: Mortal<RawCondvar<Sim<T>>>,
+    refs: Mortal<WaiterRefs<Sim<T>>>,
     guard: Rc<Guard>,
 }
 
 impl<T: Tuned> Clone for Pair<T> {
     fn clone(&self) -> Self {
-        Self { mutex: self.mutex.clone(), condvar: self.condvar.clone(), guard: Rc::clone(&self.guard) }
+        let refs = self.refs.clone();
+        Self { mutex: self.mutex.clone(), condvar: self.condvar.clone(), refs, guard: Rc::clone(&self.guard) }
     }
 }
 
@@ -33,7 +35,9 @@ impl<T: Tuned> Pair<T> {
         let (mutex, condvar) = (Mortal::new(RawMutex::new()), Mortal::new(RawCondvar::new()));
         program.name_fields("mutex", &mutex, decode::MUTEX);
         program.name_fields("condvar", &condvar, decode::CONDVAR);
-        Self { mutex, condvar, guard: Rc::new(Guard::new()) }
+        let refs = Mortal::new(WaiterRefs::new());
+        program.name("references", &refs);
+        Self { mutex, condvar, refs, guard: Rc::new(Guard::new()) }
     }
 
     fn lock(&self) {
@@ -47,15 +51,23 @@ impl<T: Tuned> Pair<T> {
     }
 
     fn wait(&self, deadline: Option<Deadline>) -> WaitResult {
+        let waiter = Waiter::with_mutex(&self.mutex).cancellable(&self.refs);
+        self.condvar.enqueue(&waiter);
         self.guard.leave(Hold::Alone);
-        let result = self.condvar.wait(&self.mutex, deadline);
+        self.mutex.unlock_to_wait();
+        waiter.sleep(deadline, <Sim<T>>::futex_wait);
+        let result = self.condvar.finish(&waiter);
+        if result == WaitResult::Signalled {
+            self.condvar.settle(&waiter, false);
+        }
+        waiter.reacquire(result, &self.mutex);
         self.guard.enter(Hold::Alone);
         result
     }
 
-    /// A wait that is cancelled at some time: it ends then, whatever has happened.
+    /// A wait that is cancelled at some time: it ends then, whatever has happened, and passes a signal on that it got.
     fn wait_cancelled(&self) -> WaitResult {
-        let waiter = Waiter::with_mutex(&self.mutex);
+        let waiter = Waiter::with_mutex(&self.mutex).cancellable(&self.refs);
         self.condvar.enqueue(&waiter);
         self.unlock();
         let soon = soon();
@@ -64,18 +76,24 @@ impl<T: Tuned> Pair<T> {
             _ => Wait::TimedOut,
         });
         let result = self.condvar.finish(&waiter);
+        if result == WaitResult::Signalled {
+            self.condvar.settle(&waiter, true);
+        }
         waiter.reacquire(result, &self.mutex);
         self.guard.enter(Hold::Alone);
-        result
+        WaitResult::TimedOut
     }
 
     /// A wait as with a mutex of another make.
     fn wait_alone(&self) -> WaitResult {
-        let waiter = Waiter::without_mutex();
+        let waiter = Waiter::without_mutex().cancellable(&self.refs);
         self.condvar.enqueue(&waiter);
         self.unlock();
         waiter.sleep(None, <Sim<T>>::futex_wait);
         let result = self.condvar.finish(&waiter);
+        if result == WaitResult::Signalled {
+            self.condvar.settle(&waiter, false);
+        }
         drop(waiter);
         self.lock();
         result
@@ -151,9 +169,11 @@ pub(super) fn tokens(program: &mut Program) {
                 }
             });
         }
-        program.after(move || match (tokens.get(), pair.condvar.is_idle(), pair.condvar.has_waiters()) {
-            (0, true, false) if pair.mutex.try_lock() && pair.mutex.unlock_alone() => Ok(()),
-            state => Err(format!("tokens left, idle, waited for: {state:?}, or the mutex is not free")),
+        program.after(move || {
+            match (tokens.get(), pair.condvar.is_idle_with(&pair.refs), pair.condvar.has_waiters()) {
+                (0, true, false) if pair.mutex.try_lock() && pair.mutex.unlock_alone() => Ok(()),
+                state => Err(format!("tokens left, idle, waited for: {state:?}, or the mutex is not free")),
+            }
         });
     }
     tuned!(program.case.constants, T => put_together::<T>(program));
@@ -227,13 +247,15 @@ pub(super) fn order(program: &mut Program) {
     tuned!(program.case.constants, T => put_together::<T>(program));
 }
 
-/// Variable and mutex are given back as soon as that is allowed: right after a broadcast, and by the last one out.
+/// Variable and mutex are given back as soon as that is allowed: after signals and a broadcast, and by the last one out.
 pub(super) fn freed(program: &mut Program) {
     fn put_together<T: Tuned>(program: &mut Program) {
         let pair = Pair::<T>::draw(program);
         program.about("our condition variable: destroyed right after a broadcast");
         let (users, is_gone) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(false)));
         let threads = program.threads();
+        // All waiters of a condition variable have the same mutex.
+        let is_alone = program.random(4) == 0;
         let leave = move |pair: &Pair<T>, users: &Cell<u32>| {
             users.set(users.get() + 1);
             let is_last = users.get() == threads;
@@ -247,10 +269,10 @@ pub(super) fn freed(program: &mut Program) {
             program.thread(move || {
                 pair.lock();
                 if !is_gone.get() {
-                    match here::random(4) {
+                    match here::random(3) {
+                        _ if is_alone => pair.wait_alone(),
                         0 => pair.wait(Some(soon())),
                         1 => pair.wait_cancelled(),
-                        2 => pair.wait_alone(),
                         _ => pair.wait(None),
                     };
                 }
@@ -261,12 +283,16 @@ pub(super) fn freed(program: &mut Program) {
             here::sleep(here::random(50_000));
             pair.lock();
             is_gone.set(true);
+            for _ in 0..here::random(3) {
+                pair.condvar.signal();
+            }
             pair.condvar.broadcast();
-            // Whoever has given up at this moment is still to unlink itself.
-            while !pair.condvar.is_idle() {
+            // Waiters that have given up are still to unlink themselves, and some that were signalled hold references.
+            while !pair.condvar.is_idle_with(&pair.refs) {
                 here::yield_now();
             }
             pair.condvar.destroy();
+            pair.refs.destroy();
             leave(&pair, &users);
         });
     }
