@@ -1,7 +1,7 @@
 //! `prctl`, because of what it announces: from there on locks make no system call but `futex`.
 //!
-//! Without privileges, a seccomp filter must be preceded by `PR_SET_NO_NEW_PRIVS`; libseccomp, OpenSSH, Chromium and Firefox call
-//! it through libc. What comes to the kernel in other ways is not seen.
+//! Without privileges, a seccomp filter must be preceded by `PR_SET_NO_NEW_PRIVS`; libseccomp, OpenSSH and Chromium call it
+//! through libc. What comes to the kernel in other ways is not seen.
 
 use core::ffi::{c_int, c_ulong};
 
@@ -13,7 +13,9 @@ use crate::{mode, real};
 ///
 /// As Linux has it.
 pub unsafe fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int {
-    if matches!(option, libc::PR_SET_NO_NEW_PRIVS | libc::PR_SET_SECCOMP) {
+    // Without a filter, it is the question whether the kernel knows them (Chromium).
+    let announces = option == libc::PR_SET_NO_NEW_PRIVS || (option == libc::PR_SET_SECCOMP && b != 0);
+    if announces {
         mode::start(); // which asks what cannot be asked later
         spinpark_linux::before_filter();
     }
