@@ -53,6 +53,7 @@ programs! {
     rwlock_timed_storm [spinpark] = "rwlock_timed" "storm";
     rwlock_policy [glibc spinpark];
     rwlock_dependent_readers [glibc spinpark];
+    rwlock_dependent_load [glibc spinpark];
     rwlock_pshared [glibc spinpark disabled];
     rwlock_overflow [glibc spinpark];
     rwlock_read_mostly [glibc spinpark];

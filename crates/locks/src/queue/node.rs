@@ -93,6 +93,9 @@ pub struct WaitNode<P: Platform> {
     /// Condition variables: whether the mutex' next release is to end the wait. Written while the node is popped, read under the
     /// queue lock.
     deferred: P::Cell<bool>,
+    /// Not 0: the waiter has starved, and the release that leaves the lock free hands it over. A policy: whoever reads an old
+    /// value wakes the waiter instead.
+    promised: P::AtomicU32,
 }
 
 impl<P: Platform> WaitNode<P> {
@@ -108,6 +111,7 @@ impl<P: Platform> WaitNode<P> {
             refs: ptr::null(),
             only_cpu: None,
             deferred: Cell::new(false),
+            promised: AtomicU32::new(0),
         }
     }
 
@@ -135,6 +139,15 @@ impl<P: Platform> WaitNode<P> {
     pub(crate) fn is_deferred(&self) -> bool {
         // SAFETY: Q1, Q2: the caller holds the queue lock; the thread that wrote this has linked the node under that lock since.
         self.deferred.with(|deferred| unsafe { *deferred })
+    }
+
+    /// The release that leaves the lock free is to hand it to this waiter. By its thread.
+    pub(crate) fn promise(&self) {
+        self.promised.store(1, Relaxed);
+    }
+
+    pub(crate) fn is_promised(&self) -> bool {
+        self.promised.load(Relaxed) != 0
     }
 
     pub(super) fn update_links(&self, change: impl FnOnce(&mut Links<P>)) {
