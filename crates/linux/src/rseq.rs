@@ -46,7 +46,9 @@
 //!   before. Else the first fence that fails clears it for good. It, and every fence
 //!   for a while, waits longer than any step that had begun takes: a thread that is preempted in it starts again, and one
 //!   that is not needs nanoseconds, or as long as interrupts and a hypervisor keep its CPU. That this is less than
-//!   `GRACE_NS` is an assumption.
+//!   `GRACE_NS` is an assumption: a hypervisor that stops one of several CPUs for longer, between a step's look and its store a
+//!   few instructions later, at the very first barrier that a sandbox forbids, breaks it. Nothing else that a sandbox is sure to
+//!   allow restarts other threads' steps, so there is no certain way.
 //! - **S4** `AREA` is set only if this code stays mapped until the process ends ([`permanent`](crate::permanent)): the kernel
 //!   reads the descriptor of a step long after it, even in a new thread that got a dead one's area, and ends a process
 //!   whose pointer is wild.

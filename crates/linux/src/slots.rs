@@ -18,11 +18,14 @@
 //! - **T1** Of the steps that claim a slot of a line, one runs at a time: on the line's CPU, restarted if interrupted.
 //! - **T2** A slot that is not free is written by its owner, or by who holds the queue lock of its lock and has closed
 //!   the gate and fenced: no step that saw the gate open is on its way then.
+//! - **T4** (signal handlers) A handler that reads locks may run between any two instructions here. It leaves the thread's memory
+//!   of read locks as it finds it, from its end on, so an entry is in that memory before its slot is claimed, and has no slot
+//!   (as that of a reader that is counted) while the slot is claimed or given back: a handler never takes the entry for its own.
 //! - **T3** The name of a table is its address without the sixteen zeros at its end; a gate holds the name of the table in
 //!   which its readers are. Libraries that each have a copy of this code have a table each, and a reader uses a slot
 //!   only if the gate names its own.
 
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use core::sync::atomic::{AtomicU32, AtomicUsize};
 
 use spinpark_platform::SlotLeft;
@@ -124,14 +127,13 @@ enum Claimed {
 #[inline(always)]
 unsafe fn claim(area: usize, gate: &AtomicU32, open: u32, lock: usize) -> Claimed {
     let reads = Reads::of_this_thread();
-    let Some(free) = reads.next() else { return Claimed::NoRoom };
+    let Some(held) = reads.add(lock) else { return Claimed::NoRoom };
     // SAFETY: the caller vouches for the area and the name.
-    let slot = unsafe { rseq::claim(area, gate, open, lines(open), lock) };
-    if slot.is_null() {
+    held.slot = unsafe { rseq::claim(area, gate, open, lines(open), lock) };
+    if held.slot.is_null() {
+        reads.removed_last();
         return Claimed::NotNow;
     }
-    *free = Held { lock, slot };
-    reads.added();
     Claimed::Yes
 }
 
@@ -163,12 +165,14 @@ fn enter_again(gate: &AtomicU32, open: u32, lock: usize) -> bool {
 pub(crate) fn leave(gate: &AtomicU32, lock: usize) -> SlotLeft {
     let reads = Reads::of_this_thread();
     let Some(held) = reads.last_if_in_slot(lock) else { return SlotLeft::Counted };
+    let slot = core::mem::replace(&mut held.slot, core::ptr::null()); // T4
     let area = rseq::area();
     // SAFETY: the area is this thread's; the slot is of a table, which is never unmapped, and this thread's (T2).
-    if area != 0 && unsafe { rseq::give_back(area, gate, NAME.load(Relaxed), held.slot, lock) } {
+    if area != 0 && unsafe { rseq::give_back(area, gate, NAME.load(Relaxed), slot, lock) } {
         reads.removed_last();
         SlotLeft::Left
     } else {
+        held.slot = slot;
         SlotLeft::Closed
     }
 }
@@ -178,12 +182,26 @@ pub(crate) fn leave(gate: &AtomicU32, lock: usize) -> SlotLeft {
 pub(crate) fn take_back(lock: usize) -> bool {
     let reads = Reads::of_this_thread();
     let Some(held) = reads.last_if_in_slot(lock) else { return true };
+    let slot = core::mem::replace(&mut held.slot, core::ptr::null()); // T4
+                                                                      // SAFETY: a slot of a table, which is never unmapped.
+    let slot = unsafe { &*slot };
+    // T2: the slot is this thread's, and the gate stays as it is. Compared all the same: a slot that says anything else is not
+    // touched.
+    let in_slot = slot.compare_exchange(lock, FREE, AcqRel, Relaxed).is_ok();
+    if !in_slot {
+        let _ = slot.compare_exchange(lock | MOVED, FREE, AcqRel, Relaxed);
+    }
+    reads.removed_last();
+    !in_slot
+}
+
+/// Frees the slot of a reader that was counted in its lock, and has perhaps been given back by another thread since. `false`: it
+/// was not moved.
+#[cold]
+pub(crate) fn free_if_moved(held: Held) -> bool {
     // SAFETY: a slot of a table, which is never unmapped.
     let slot = unsafe { &*held.slot };
-    let moved = slot.load(Acquire) != lock;
-    slot.store(FREE, Release); // T2: this thread's, and the gate stays as it is
-    reads.removed_last();
-    moved
+    slot.compare_exchange(held.lock | MOVED, FREE, AcqRel, Relaxed).is_ok()
 }
 
 /// How many slots say that `lock` is read, by readers that are not counted elsewhere; a hint, unless under the queue lock of

@@ -3,7 +3,8 @@
 //! The token is the kernel's thread id: small, unique among living threads, and what the question "does the owner
 //! run?" needs. It is looked up once per thread, and again by the thread that survives a fork.
 
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{compiler_fence, AtomicBool, AtomicUsize};
+use core::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
 
 use spinpark_platform::Habits;
 
@@ -70,6 +71,8 @@ fn load_token() -> u32 {
     unsafe { (*local()).token }
 }
 
+/// Whether a thread has given back a read lock that another thread had acquired: what threads remember of theirs may be wrong.
+static GIVEN_BACK: AtomicBool = AtomicBool::new(false);
 static FORK_HANDLER: AtomicBool = AtomicBool::new(false);
 
 /// The calling thread's token if it has been asked for before, else 0: for fast paths that leave the first time to
@@ -204,24 +207,24 @@ impl Reads {
         unsafe { &mut (*local()).reads }
     }
 
-    /// Where to note the next one, before [`Reads::added`]; none if there is no room to remember it.
+    /// Remembers a read lock, as one that is counted in the lock itself; none if there is no room.
     #[inline(always)]
-    pub(crate) fn next(&mut self) -> Option<&mut Held> {
-        self.held.get_mut(self.remembered as usize)
-    }
-
-    #[inline(always)]
-    pub(crate) fn added(&mut self) {
+    pub(crate) fn add(&mut self, lock: usize) -> Option<&mut Held> {
+        let held = self.held.get_mut(self.remembered as usize)?;
+        // T4 in `slots`: an entry that is not in use has no slot, and a handler that runs from here on uses those behind this one.
         self.remembered += 1;
+        compiler_fence(SeqCst);
+        held.lock = lock;
+        Some(held)
     }
 
     /// The latest hold on `lock` that is in a slot; it is the last one then. Not just the latest: an upgradable hold is
     /// noted as a counted one, and may be younger than the slot.
     #[inline(always)]
-    pub(crate) fn last_if_in_slot(&mut self, lock: usize) -> Option<Held> {
+    pub(crate) fn last_if_in_slot(&mut self, lock: usize) -> Option<&mut Held> {
         let last = (self.remembered as usize).checked_sub(1)?;
         match self.held.get(last) {
-            Some(last) if last.lock == lock && !last.slot.is_null() => Some(*last),
+            Some(held) if held.lock == lock && !held.slot.is_null() => self.held.get_mut(last),
             _ if last == 0 => None,
             _ => self.bring_last(lock),
         }
@@ -230,13 +233,13 @@ impl Reads {
     /// Not what was read-locked last: makes the latest hold on `lock` that is in a slot the last one.
     #[cold]
     #[inline(never)]
-    fn bring_last(&mut self, lock: usize) -> Option<Held> {
+    fn bring_last(&mut self, lock: usize) -> Option<&mut Held> {
         let held = self.remembered_mut();
         let found = held.iter().rposition(|held| held.lock == lock && !held.slot.is_null())?;
         if let Some(last) = held.len().checked_sub(1) {
             held.swap(found, last);
         }
-        held.last().copied()
+        held.last_mut()
     }
 
     #[inline(always)]
@@ -252,12 +255,32 @@ impl Reads {
     /// Notes a read lock that is counted in the lock itself.
     #[inline(always)]
     pub(crate) fn acquired(&mut self, lock: usize) {
-        match self.next() {
-            Some(free) => {
-                *free = Held { lock, slot: core::ptr::null() };
-                self.added();
+        if self.add(lock).is_none() {
+            self.overflow(lock);
+        }
+    }
+
+    /// No room to remember one more.
+    #[cold]
+    #[inline(never)]
+    fn overflow(&mut self, lock: usize) {
+        if !GIVEN_BACK.load(Relaxed) {
+            self.uncounted += 1;
+            return;
+        }
+        // What other threads have given back stays here for good. Nothing but a slot has to be remembered.
+        self.uncounted = 0;
+        let mut kept = 0;
+        for index in 0..REMEMBERED {
+            if !self.held[index].slot.is_null() && !crate::slots::free_if_moved(self.held[index]) {
+                self.held.swap(kept, index);
+                kept += 1;
             }
-            None => self.uncounted += 1,
+        }
+        self.held[kept..].fill(Held { lock: 0, slot: core::ptr::null() });
+        self.remembered = kept as u32;
+        if self.add(lock).is_none() {
+            self.uncounted = 1;
         }
     }
 
@@ -280,8 +303,9 @@ impl Reads {
                 held.swap(found, last);
                 self.removed_last();
             }
-            // Counted only, or acquired by another thread: POSIX leaves that undefined, and nothing is lost.
-            None => self.uncounted = self.uncounted.saturating_sub(1),
+            None if self.uncounted > 0 => self.uncounted -= 1,
+            // Acquired by another thread, which remembers it still. POSIX leaves that undefined; glibc lets it pass.
+            None => GIVEN_BACK.store(true, Relaxed),
         }
     }
 
@@ -290,7 +314,9 @@ impl Reads {
         self.remembered_mut().iter().any(|held| core::ptr::eq(held.slot, slot))
     }
 
+    /// Not known any more in a process whose threads give back each other's read locks.
     pub(crate) fn may_hold(&mut self, lock: usize) -> bool {
-        self.uncounted > 0 || self.remembered_mut().iter().any(|held| held.lock == lock)
+        !GIVEN_BACK.load(Relaxed)
+            && (self.uncounted > 0 || self.remembered_mut().iter().any(|held| held.lock == lock))
     }
 }

@@ -350,7 +350,8 @@ pub trait Platform: Sized + Send + Sync + 'static {
     fn read_released(lock: usize);
 
     /// Whether the calling thread may hold a read lock on the object at `lock`. `true` is always a safe answer;
-    /// `false` must be certain.
+    /// `false` must be certain, unless a thread has given back another's read lock: for a thread that does hold one, it costs the
+    /// time of a starved writer's demand.
     fn may_hold_read(lock: usize) -> bool;
 
     /// The most readers that can be in slots at a time.

@@ -54,6 +54,8 @@ programs! {
     rwlock_policy [glibc spinpark];
     rwlock_dependent_readers [glibc spinpark];
     rwlock_dependent_load [glibc spinpark];
+    rwlock_given_back [glibc spinpark];
+    rwlock_handlers [glibc spinpark];
     rwlock_pshared [glibc spinpark disabled];
     rwlock_overflow [glibc spinpark];
     rwlock_read_mostly [glibc spinpark];
