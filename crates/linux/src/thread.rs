@@ -320,3 +320,55 @@ impl Reads {
             && (self.uncounted > 0 || self.remembered_mut().iter().any(|held| held.lock == lock))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::ptr;
+
+    const OUTER: usize = 64;
+    const INNER: usize = 128;
+
+    fn none() -> Reads {
+        Reads { remembered: 0, uncounted: 0, held: [Held { lock: 0, slot: ptr::null() }; REMEMBERED] }
+    }
+
+    /// A signal handler reads `lock` in `slot`, and gives it up.
+    fn handler(reads: &mut Reads, lock: usize, slot: &AtomicUsize) {
+        if let Some(held) = reads.add(lock) {
+            held.slot = slot;
+        }
+        let held = reads.last_if_in_slot(lock).expect("its own");
+        assert!(ptr::eq(held.slot, slot));
+        held.slot = ptr::null();
+        reads.removed_last();
+    }
+
+    #[test]
+    fn a_handler_leaves_a_hold_alone_whose_slot_is_being_claimed() {
+        let slots = [AtomicUsize::new(0), AtomicUsize::new(0)];
+        for lock in [INNER, OUTER] {
+            let mut reads = none();
+            assert!(reads.add(OUTER).is_some());
+            handler(&mut reads, lock, &slots[1]); // the slot is claimed, and not in the entry yet
+            reads.held[0].slot = &slots[0];
+            let held = reads.last_if_in_slot(OUTER).expect("the hold is remembered");
+            assert!(held.lock == OUTER && ptr::eq(held.slot, &slots[0]));
+            assert!(reads.last_if_in_slot(INNER).is_none(), "nothing of the handler's is left");
+        }
+    }
+
+    #[test]
+    fn a_handler_does_not_take_a_slot_that_is_being_given_back() {
+        let mut reads = none();
+        let slot = AtomicUsize::new(0);
+        reads.add(OUTER).expect("there is room").slot = &slot;
+        let held = reads.last_if_in_slot(OUTER).expect("the hold is remembered");
+        held.slot = ptr::null(); // as `leave` does, before the slot may be another thread's
+        reads.acquired(OUTER); // the handler's, counted in the lock
+        assert!(reads.last_if_in_slot(OUTER).is_none(), "it is in no slot");
+        reads.released(OUTER);
+        reads.removed_last();
+        assert_eq!(reads.remembered, 0);
+    }
+}
