@@ -25,7 +25,7 @@
 //!   which its readers are. Libraries that each have a copy of this code have a table each, and a reader uses a slot
 //!   only if the gate names its own.
 
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicUsize};
 
 use spinpark_platform::SlotLeft;
