@@ -37,21 +37,26 @@ impl<M: Machine> Contract<M> {
         }
     }
 
-    /// Nor before its span is over, which may be none.
+    /// Nor before its span is over, which may be none. Time goes on until then: a span begins when it is asked for.
     pub(crate) fn a_span_ends_a_wait_and_not_before() {
-        for span in [0, 1_000] {
-            let end = M::P::now(Clock::Monotonic) + span;
-            let timer = M::spawn(|| M::pass(2_000));
-            let word = Word::<M>::new(0);
-            assert_ne!(M::P::futex_wait_for(&word, 1, span), Wait::TimedOut, "it is only compared");
-            let mut outcome = Wait::Woken;
-            while outcome != Wait::TimedOut {
-                let left = end.saturating_sub(M::P::now(Clock::Monotonic));
-                outcome = M::P::futex_wait_for(&word, 0, left);
-            }
-            assert!(M::P::now(Clock::Monotonic) >= end);
-            M::join(timer);
-        }
+        let words = Arc::new([Word::<M>::new(0), Word::<M>::new(0)]);
+        let timer = {
+            let words = Arc::clone(&words);
+            M::spawn(move || {
+                while words[1].load(Acquire) == 0 {
+                    M::pass(1_000);
+                    M::yield_now();
+                }
+            })
+        };
+        let word = &words[0];
+        assert_ne!(M::P::futex_wait_for(word, 1, 1_000), Wait::TimedOut, "it is only compared");
+        while M::P::futex_wait_for(word, 0, 0) != Wait::TimedOut {}
+        let end = M::P::now(Clock::Monotonic) + 1_000;
+        while M::P::futex_wait_for(word, 0, 1_000) != Wait::TimedOut {}
+        assert!(M::P::now(Clock::Monotonic) >= end);
+        words[1].store(1, Release);
+        M::join(timer);
     }
 
     /// The comparison and the start of the sleep are one step: else the waiter sleeps for ever.
