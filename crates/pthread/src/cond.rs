@@ -190,17 +190,49 @@ unsafe extern "C" fn cancelled(argument: *mut c_void) {
     waiting.end(true);
 }
 
+/// Which function was called.
+#[derive(Clone, Copy)]
+enum Call {
+    Wait,
+    Timed,
+    Clock(clockid_t, Clock),
+}
+
+impl Call {
+    /// glibc's function, with the caller's arguments.
+    ///
+    /// # Safety
+    ///
+    /// As POSIX has it.
+    #[cold]
+    unsafe fn real(
+        self,
+        cond: *mut pthread_cond_t,
+        mutex: *mut pthread_mutex_t,
+        time: *const timespec,
+    ) -> c_int {
+        match self {
+            // SAFETY: the caller's pointers.
+            Self::Wait => unsafe { real::pthread_cond_wait(cond, mutex) },
+            // SAFETY: the caller's pointers.
+            Self::Timed => unsafe { real::pthread_cond_timedwait(cond, mutex, time) },
+            // SAFETY: the caller's pointers.
+            Self::Clock(clock, _) => unsafe { real::pthread_cond_clockwait(cond, mutex, clock, time) },
+        }
+    }
+}
+
 /// Waits; `time` is null for ever.
 ///
 /// # Safety
 ///
 /// As POSIX has it: `cond` is initialised, `mutex` is held by this thread, `time` points to a timespec or is null.
-unsafe fn wait_until(
+#[inline(never)] // for the drop-in's size
+unsafe fn wait_by(
+    call: Call,
     cond: *mut pthread_cond_t,
     mutex: *mut pthread_mutex_t,
-    clock: Option<Clock>,
     time: *const timespec,
-    glibcs: impl FnOnce() -> c_int,
 ) -> c_int {
     // SAFETY: the caller's condition variable.
     let this = unsafe { Cond::at(cond) };
@@ -208,7 +240,8 @@ unsafe fn wait_until(
     let ours = Some(unsafe { Mutex::at(mutex) }).filter(|mutex| mutex.is_ours());
     if !this.is_ours() {
         if ours.is_none() {
-            return glibcs();
+            // SAFETY: the caller's pointers.
+            return unsafe { call.real(cond, mutex, time) };
         }
         if !this.take_over() {
             return EINVAL; // two mutexes at a time
@@ -216,8 +249,9 @@ unsafe fn wait_until(
     }
     let mut deadline = None;
     if !time.is_null() {
+        let clock = if let Call::Clock(_, known) = call { known } else { this.clock() };
         // SAFETY: the caller's timespec.
-        deadline = unsafe { time::deadline(clock.unwrap_or_else(|| this.clock()), time) };
+        deadline = unsafe { time::deadline(clock, time) };
         if deadline.is_none() {
             return EINVAL;
         }
@@ -276,9 +310,7 @@ pub unsafe fn destroy(cond: *mut pthread_cond_t) -> c_int {
 /// As POSIX has it.
 pub unsafe fn wait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's pointers.
-    let glibcs = || unsafe { real::pthread_cond_wait(cond, mutex) };
-    // SAFETY: the caller's pointers.
-    unsafe { wait_until(cond, mutex, None, core::ptr::null(), glibcs) }
+    unsafe { wait_by(Call::Wait, cond, mutex, core::ptr::null()) }
 }
 
 /// `pthread_cond_timedwait`, a cancellation point, on the condition variable's clock: ETIMEDOUT, EINVAL, EPERM.
@@ -292,9 +324,7 @@ pub unsafe fn timed_wait(
     time: *const timespec,
 ) -> c_int {
     // SAFETY: the caller's pointers.
-    let glibcs = || unsafe { real::pthread_cond_timedwait(cond, mutex, time) };
-    // SAFETY: the caller's pointers.
-    unsafe { wait_until(cond, mutex, None, time, glibcs) }
+    unsafe { wait_by(Call::Timed, cond, mutex, time) }
 }
 
 /// `pthread_cond_clockwait`, a cancellation point, on either clock: ETIMEDOUT, EINVAL, EPERM.
@@ -310,9 +340,7 @@ pub unsafe fn clock_wait(
 ) -> c_int {
     let Some(known) = time::clock(clock) else { return EINVAL };
     // SAFETY: the caller's pointers.
-    let glibcs = || unsafe { real::pthread_cond_clockwait(cond, mutex, clock, time) };
-    // SAFETY: the caller's pointers.
-    unsafe { wait_until(cond, mutex, Some(known), time, glibcs) }
+    unsafe { wait_by(Call::Clock(clock, known), cond, mutex, time) }
 }
 
 /// `pthread_cond_signal`.
