@@ -13,6 +13,7 @@ use spinpark_platform::{Clock, Deadline, Platform};
 use crate::exports::Function;
 use crate::mutex::{self, dispose, functions, initialise};
 use crate::start::{RECORDER, look_for_wishes};
+use crate::watch::enter_late;
 use crate::{cancel, next};
 
 #[inline(always)]
@@ -47,7 +48,7 @@ pub(crate) unsafe fn wait_by<const DETAIL: u32>(
 ) -> c_int {
     let [cond, mutex, ..] = arguments;
     let call = call(cond, site);
-    let begun = if DETAIL == Detail::Off as u32 { None } else { RECORDER.enter() };
+    let begun = if DETAIL == Detail::Off as u32 { None } else { enter_late(false) };
     let Some(own) = begun else {
         // SAFETY: the caller's arguments.
         let result = unsafe { next::call(function, arguments) };

@@ -251,17 +251,5 @@ pub(crate) fn pass(number: usize) {
     }
 }
 
-/// Makes every exported function look first whether there is something to start: in a forked child.
-pub(crate) fn install_starters(starters: &[AtomicPtr<c_void>; FORMS.len()]) {
-    for (slot, starter) in table().iter().zip(starters) {
-        slot.store(starter.load(Relaxed), Relaxed);
-    }
-}
-
-/// What the table has before anything else: kept, to be put back.
-pub(crate) fn starters() -> [AtomicPtr<c_void>; FORMS.len()] {
-    core::array::from_fn(|number| AtomicPtr::new(table()[number].load(Relaxed)))
-}
-
 /// How many functions there are.
 pub(crate) const COUNT: usize = FORMS.len();

@@ -258,13 +258,14 @@ pub(crate) unsafe fn initialise<const DETAIL: u32>(
 ) -> c_int {
     // SAFETY: the caller's arguments.
     let result = unsafe { next::call(function, arguments) };
-    if DETAIL != 0
-        && result == 0
-        && let Some(own) = RECORDER.enter()
-    {
-        let stack = RECORDER.stack(own, site);
-        RECORDER.created(arguments[0], stack);
-        RECORDER.leave();
+    if DETAIL != 0 && result == 0 {
+        if let Some(own) = RECORDER.enter() {
+            let stack = RECORDER.stack(own, site);
+            RECORDER.created(arguments[0], stack);
+            RECORDER.leave();
+        } else {
+            RECORDER.created_early(arguments[0], site);
+        }
     }
     look_for_wishes::<DETAIL>();
     result
@@ -280,6 +281,8 @@ pub(crate) unsafe fn dispose(function: Function, object: usize) -> c_int {
         // Before: afterwards the memory may be another object's at once. One that is in use (EBUSY) is met again.
         RECORDER.destroyed(object);
         RECORDER.leave();
+    } else {
+        RECORDER.destroyed_early(object);
     }
     // SAFETY: the caller's object.
     unsafe { next::call(function, [object, 0, 0, 0]) }

@@ -3,24 +3,28 @@
 //! | moment                       | what happens                                                                              |
 //! |------------------------------|-------------------------------------------------------------------------------------------|
 //! | first call of a lock function| the next implementation is looked up; calls go to it (allocators call before anything else) |
-//! | this library's initialiser   | the environment is read, the unwinder loaded, the file created; recording begins             |
-//! | fork                         | the child forgets; its first call of a lock function creates a file of its own              |
+//! | this library's initialiser   | the environment is read, the unwinder loaded; the process that `spinpark profile` started creates its file, and with other details than `contended` every program |
+//! | the first wait for a lock    | any other process creates its file, if it records waits only (`contended`)                    |
+//! | fork                         | the child has no file, and creates one at its first wait; with `sampled` and `full`, at its first use of a lock |
 //! | this library's terminator    | the file is marked as that of a program that ended in order                                |
 //!
 //! | variable                  | effect                                                                          |
 //! |---------------------------|---------------------------------------------------------------------------------|
 //! | `SPINPARK_PROFILE_DIR`    | the directory in which the file is created, made if need be; without it nothing is recorded |
 //! | `SPINPARK_PROFILE_DETAIL` | `off`, `contended` (the default), `sampled` or `full`                            |
+//! | `SPINPARK_PROFILE_MAX_SIZE` | what all files in the directory may have on the disk, bytes                      |
+//! | `SPINPARK_PROFILE_PARENT` | a child of this process creates its file at the start                             |
 
+use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int, c_void};
 use core::mem;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32};
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64};
 
 use spinpark_linux::{Scope, lookup, raw, variable};
 use spinpark_observe::format::{Detail, Locks};
-use spinpark_observe::recorder::{Recorder, Settings};
+use spinpark_observe::recorder::{Failure, MOST, Recorder, Settings};
 
 use crate::{cancel, exports, mutex, next, watch};
 
@@ -34,14 +38,18 @@ pub(crate) static RECORDER: Recorder = Recorder::new();
 const UNKNOWN: u8 = 0;
 /// The next implementation is known.
 const FOUND: u8 = 1;
-/// A forked child that has not called anything yet.
-const FORKED: u8 = 3;
 static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 /// The thread that changes the state, or 0.
 static LOOKER: AtomicU32 = AtomicU32::new(0);
 
-static STARTERS: [AtomicPtr<c_void>; exports::COUNT] =
-    [const { AtomicPtr::new(ptr::null_mut()) }; exports::COUNT];
+/// The absolute path of the directory, ended by a zero; empty if there is none. Written by the initialiser.
+static DIRECTORY: Path = Path(UnsafeCell::new([0; 4096]));
+/// Files may have so much on the disk, bytes.
+static MOST_BYTES: AtomicU64 = AtomicU64::new(MOST);
+
+struct Path(UnsafeCell<[u8; 4096]>);
+// SAFETY: written once, before the process has a second thread or a recording, and only read after that.
+unsafe impl Sync for Path {}
 
 /// spinpark's function that says what its locks do, or null.
 static OBSERVE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
@@ -66,24 +74,12 @@ pub(crate) extern "C" fn first_call(number: usize) {
     }
 }
 
-/// Finds the next implementation, to which every call goes from now on; a forked child also begins to record.
+/// Finds the next implementation, to which every call goes from now on.
 fn look_around() {
-    match STATE.load(Relaxed) {
-        UNKNOWN => {
-            for (kept, starter) in STARTERS.iter().zip(exports::starters()) {
-                kept.store(starter.into_inner(), Relaxed);
-            }
-            next::find_all();
-            exports::install(Detail::Off);
-            STATE.store(FOUND, Release);
-        }
-        FORKED => {
-            // Whoever calls meanwhile goes to the next implementation.
-            exports::install(Detail::Off);
-            STATE.store(FOUND, Release);
-            record();
-        }
-        _ => {}
+    if STATE.load(Relaxed) == UNKNOWN {
+        next::find_all();
+        exports::install(Detail::Off);
+        STATE.store(FOUND, Release);
     }
 }
 
@@ -94,43 +90,110 @@ extern "C" fn initialise() {
     // SAFETY: this thread's errno.
     let errno = unsafe { *at };
     first_call(0);
-    if variable(c"SPINPARK_PROFILE_DIR").is_some() {
-        begin();
+    if let Some(directory) = variable(c"SPINPARK_PROFILE_DIR") {
+        begin(directory);
     }
     next::forget_error();
     // SAFETY: as above.
     unsafe { *at = errno };
 }
 
-fn begin() {
+fn begin(directory: &CStr) {
     watch::start();
     cancel::start();
     OBSERVE.store(lookup(Scope::Next, c"spinpark_observe"), Relaxed);
     RECORDER.prepare();
+    let wanted = variable(c"SPINPARK_PROFILE_DETAIL");
     // Once: a forked child does not say it again.
-    if variable(c"SPINPARK_PROFILE_DETAIL").is_some_and(|name| known(name).is_none()) {
+    if wanted.is_some_and(|name| known(name).is_none()) {
         raw::write(
             libc::STDERR_FILENO,
             b"spinpark: SPINPARK_PROFILE_DETAIL is none of off, contended, sampled, full; it is taken as contended\n",
         );
     }
-    // SAFETY: registers a function that is sound to run in a forked child. Without memory it fails; then a child writes to
-    // its parent's file.
+    let detail = wanted.and_then(known).unwrap_or(Detail::Contended);
+    if let Some(most) = variable(c"SPINPARK_PROFILE_MAX_SIZE").and_then(number) {
+        MOST_BYTES.store(most, Relaxed);
+    }
+    keep(directory);
+    // SAFETY: registers a function that is sound to run in a forked child. Without memory it fails; then
+    // children are not recorded.
     unsafe { libc::pthread_atfork(None, None, Some(in_forked_child)) };
-    record();
+    let parent = variable(c"SPINPARK_PROFILE_PARENT").and_then(number);
+    let is_main = parent == Some(u64::from(raw::parent_id()));
+    locks();
+    RECORDER.idle(detail);
+    exports::install(detail);
+    // What is to be counted besides waits begins now; and where nothing is recorded, another process may change that in the file.
+    if is_main || detail != Detail::Contended {
+        let _ = record(!is_main);
+    }
+}
+
+/// Begins to record, if that is possible: a thread is about to wait for a lock, or (`is_idle`) has used one.
+#[cold]
+#[inline(never)]
+pub(crate) fn late(is_idle: bool) -> bool {
+    RECORDER.may_begin() && record(is_idle)
 }
 
 /// Creates the file and begins to record.
-fn record() {
-    let Some(directory) = variable(c"SPINPARK_PROFILE_DIR") else { return };
-    let detail = variable(c"SPINPARK_PROFILE_DETAIL").and_then(known).unwrap_or(Detail::Contended);
-    raw::make_directory(directory);
-    let settings = Settings { directory, detail, locks: locks(), sample_every: SAMPLE_EVERY };
-    if RECORDER.start(&settings).is_ok() {
-        exports::install(detail);
-    } else {
-        exports::install(Detail::Off);
+fn record(is_idle: bool) -> bool {
+    let detail = RECORDER.detail();
+    let settings = Settings {
+        directory: directory(),
+        detail,
+        locks: locks(),
+        sample_every: SAMPLE_EVERY,
+        most: MOST_BYTES.load(Relaxed),
+        is_idle,
+    };
+    match RECORDER.begin(&settings) {
+        Ok(()) => true,
+        // There is no room for what only uses locks: its waits come first.
+        Err(Failure::Bound) if is_idle && detail != Detail::Off => {
+            RECORDER.expect(Detail::Contended);
+            exports::install(Detail::Contended);
+            false
+        }
+        // A forked child may be luckier.
+        Err(Failure::Bound | Failure::NotNow) => false,
+        Err(_) => {
+            exports::install(Detail::Off);
+            false
+        }
     }
+}
+
+/// Keeps the path, made absolute: the program may go elsewhere.
+fn keep(directory: &CStr) {
+    // SAFETY: the initialiser's thread; others read it later.
+    let path = unsafe { &mut *DIRECTORY.0.get() };
+    let name = directory.to_bytes_with_nul();
+    let start = match name {
+        [b'/', ..] => 0,
+        _ => match usize::try_from(raw::working_directory(path)) {
+            Ok(length @ 1..) => {
+                path[length - 1] = b'/';
+                length
+            }
+            _ => 0,
+        },
+    };
+    match path.get_mut(start..start + name.len()) {
+        Some(rest) => rest.copy_from_slice(name),
+        None => path[0] = 0,
+    }
+}
+
+fn directory() -> &'static CStr {
+    // SAFETY: written by the initialiser, before anything is recorded.
+    let path = unsafe { &*DIRECTORY.0.get() };
+    CStr::from_bytes_until_nul(path).unwrap_or_default()
+}
+
+fn number(text: &CStr) -> Option<u64> {
+    core::str::from_utf8(text.to_bytes()).ok()?.parse().ok()
 }
 
 fn known(name: &CStr) -> Option<Detail> {
@@ -179,11 +242,9 @@ fn change(wanted: Detail) {
     }
 }
 
+/// Writes as little as it can: each page that it touches makes the fork slower.
 unsafe extern "C" fn in_forked_child() {
-    if RECORDER.forget() {
-        STATE.store(FORKED, Relaxed);
-        exports::install_starters(&STARTERS);
-    } else {
+    if !RECORDER.forked() {
         exports::install(Detail::Off);
     }
 }

@@ -10,7 +10,7 @@ use spinpark_observe::recorder::{Blocking, Call, Letting, Own};
 
 use crate::exports::{CONTENDED, FULL, Function, SAMPLED};
 use crate::start::{RECORDER, look_for_wishes};
-use crate::{mutex, next};
+use crate::{mutex, next, start};
 
 /// glibc's `__libc_single_threaded` (2.32), or a byte that is always 0.
 pub(crate) static SINGLE: AtomicPtr<u8> = AtomicPtr::new((&raw const NEVER).cast_mut());
@@ -132,13 +132,25 @@ fn had<const DETAIL: u32>(call: Call) {
 /// Notes a lock that was had at once.
 #[inline(never)]
 pub(crate) fn note<const DETAIL: u32>(call: Call) {
-    let Some(own) = RECORDER.enter() else { return };
+    // A forked child has inherited what its parent's threads have waited for.
+    let entered = if DETAIL == CONTENDED { RECORDER.enter() } else { enter_late(true) };
+    let Some(own) = entered else { return };
     match DETAIL {
         CONTENDED => RECORDER.acquired_at_once(own, &call, false, false),
         FULL => RECORDER.acquired_at_once(own, &call, true, true),
         _ => RECORDER.count_or_sample(own, &call),
     }
     RECORDER.leave();
+}
+
+/// As [`Recorder::enter`](spinpark_observe::recorder::Recorder::enter), for what a recording begins with if there is none:
+/// a wait, or (`is_idle`) something else.
+#[inline(always)]
+pub(crate) fn enter_late(is_idle: bool) -> Option<&'static Own> {
+    match RECORDER.enter() {
+        None if start::late(is_idle) => RECORDER.enter(),
+        entered => entered,
+    }
 }
 
 fn has_deadline(function: Function) -> bool {
@@ -163,8 +175,14 @@ fn has_deadline(function: Function) -> bool {
 #[inline(never)]
 pub(crate) unsafe fn wait<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
     // First of all: a thread's first entry takes its time.
-    let start = RECORDER.now();
-    let Some(own) = RECORDER.enter() else {
+    let mut start = RECORDER.now();
+    let entered = RECORDER.enter().or_else(|| {
+        let own = enter_late(false);
+        // To begin a recording is not waiting.
+        start = RECORDER.now();
+        own
+    });
+    let Some(own) = entered else {
         // SAFETY: the caller's arguments.
         return unsafe { next::call(way.lock, arguments) };
     };
@@ -203,15 +221,16 @@ pub(crate) unsafe fn try_lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4
     if way.answers.is_had(result) {
         had::<DETAIL>(call);
     } else if result == way.answers.busy {
-        failed(call);
+        failed::<DETAIL>(call);
     }
     result
 }
 
 #[cold]
 #[inline(never)]
-fn failed(call: Call) {
-    if let Some(own) = RECORDER.enter() {
+fn failed<const DETAIL: u32>(call: Call) {
+    let entered = if DETAIL == CONTENDED { RECORDER.enter() } else { enter_late(true) };
+    if let Some(own) = entered {
         RECORDER.failed(own, &call);
         RECORDER.leave();
     }

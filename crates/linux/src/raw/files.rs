@@ -19,12 +19,34 @@ pub fn create(path: &CStr) -> i32 {
     unsafe { call6(libc::SYS_openat, arguments) as i32 }
 }
 
+/// Opens a file for reading and writing, and creates it if it is not there; a negative errno on failure.
+#[must_use]
+pub fn open_or_create(path: &CStr) -> i32 {
+    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+    let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags as usize, 0o644, 0, 0];
+    // SAFETY: a C string that the kernel reads.
+    unsafe { call6(libc::SYS_openat, arguments) as i32 }
+}
+
+/// Writes the path of the working directory, ended by a zero; its length with that zero, or a negative errno.
+pub fn working_directory(bytes: &mut [u8]) -> isize {
+    // SAFETY: the kernel writes at most so many bytes there.
+    unsafe { call6(libc::SYS_getcwd, [bytes.as_mut_ptr() as usize, bytes.len(), 0, 0, 0, 0]) }
+}
+
 /// Makes a directory, but not those that it is in. That it is there already is no failure.
 pub fn make_directory(path: &CStr) -> bool {
     let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, 0o777, 0, 0, 0];
     // SAFETY: a C string that the kernel reads.
     let result = unsafe { call6(libc::SYS_mkdirat, arguments) as i32 };
     result == 0 || result == -libc::EEXIST
+}
+
+/// Removes a file, if it is there.
+pub fn remove(path: &CStr) {
+    let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, 0, 0, 0, 0];
+    // SAFETY: a C string that the kernel reads.
+    unsafe { call6(libc::SYS_unlinkat, arguments) };
 }
 
 /// Opens a file for reading; a negative errno on failure.

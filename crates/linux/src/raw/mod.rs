@@ -9,12 +9,12 @@ use crate::syscall::call6;
 
 pub use files::{
     allocate, create, identity, largest_space, largest_stack, longest_file, make_directory, map_file,
-    map_zero, open_mapping, open_read, populate, read, read_at, read_link, read_memory, set_length, unmap,
-    wipe_on_fork,
+    map_zero, open_mapping, open_or_create, open_read, populate, read, read_at, read_link, read_memory,
+    remove, set_length, unmap, wipe_on_fork, working_directory,
 };
 #[cfg(target_arch = "x86_64")]
 pub use threads::thread_pointer;
-pub use threads::{cpus, has_ended, parent_id, sleeps, thread_id, thread_name};
+pub use threads::{cpus, has_ended, parent_id, sandbox, sleeps, thread_id, thread_name};
 
 /// Opens an existing file for appending; negative on failure.
 #[must_use]

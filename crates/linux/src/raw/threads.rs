@@ -49,6 +49,17 @@ pub fn thread_name() -> [u8; 16] {
     name
 }
 
+/// Changes when the calling thread enters a sandbox of system calls: the mode of seccomp, and whether there may be new
+/// privileges.
+#[must_use]
+pub fn sandbox() -> u32 {
+    let ask = |what: i32| {
+        // SAFETY: both questions take nothing else.
+        unsafe { call6(libc::SYS_prctl, [what as usize, 0, 0, 0, 0, 0]) as u32 }
+    };
+    ask(libc::PR_GET_SECCOMP) << 8 | ask(libc::PR_GET_NO_NEW_PRIVS) & 0xff
+}
+
 /// CPUs that the calling thread may use; 0 if that cannot be told.
 #[must_use]
 pub fn cpus() -> u32 {

@@ -25,6 +25,15 @@ pub enum Detail {
     Full = 3,
 }
 
+impl Detail {
+    /// The detail with this number; [`Detail::Off`] if there is none.
+    #[must_use]
+    pub fn of(number: u32) -> Self {
+        let known = [Self::Contended, Self::Sampled, Self::Full];
+        known.into_iter().find(|detail| *detail as u32 == number).unwrap_or(Self::Off)
+    }
+}
+
 /// Whose locks they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -115,8 +124,8 @@ pub struct Header {
     pub sample_every: u32,
     /// CPUs that the program could use when it started; 0 if that is not known.
     pub cpus: u32,
-    /// Spare.
-    pub reserved: u32,
+    /// So often there was no room because the recordings of the directory had reached their bound.
+    pub bounded: AtomicU32,
     /// Nanoseconds per tick, times 2^32: as good as the clock could be measured at the start.
     pub tick: u64,
     /// The clock at the start, ticks.

@@ -24,6 +24,7 @@
 mod entry;
 mod header;
 mod record;
+mod room;
 mod view;
 mod waiting;
 
@@ -34,5 +35,6 @@ pub use self::header::{
     Clock, Detail, Header, Locks, Region, RegionId, HEADER_BYTES, MAGIC, REGIONS, VERSION,
 };
 pub use self::record::{Kind, Lock, Segment, Stack, Thread, FRAMES, NONE, SEGMENT_BYTES};
+pub use self::room::{RoomCount, ROOM_FILE};
 pub use self::view::{Broken, View};
 pub use self::waiting::{Begun, Hold, Holds, Waiting, HOLDS};

@@ -35,6 +35,7 @@ impl Recorder {
         mutex: Option<usize>,
         is_timed: bool,
     ) -> SignalWait {
+        self.file.has_waited();
         self.heat(call.address);
         let facts = self.facts(own, call, true, false);
         let queue = self.queue(call.address, 1);
@@ -90,6 +91,9 @@ impl Recorder {
 
     /// The thread was cancelled in its wait.
     pub fn cancel_signal_wait(&self, call: &Call) {
+        if !self.is_on() {
+            return; // in a child that a signal handler made meanwhile
+        }
         // SAFETY: null, or memory that is never given back.
         if let Some(own) = unsafe { here().own.get().as_ref() } {
             own.table().waiting.end();

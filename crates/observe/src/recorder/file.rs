@@ -14,11 +14,12 @@ use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
 
 use spinpark_linux::raw;
 
+use super::room::Room;
 use crate::format::{Header, Region, RegionId, HEADER_BYTES, REGIONS, SEGMENT_BYTES};
 
 const PAGE: usize = 4096;
-/// So much is made ready at a time, if more than one record fits.
-const STEP: usize = 1 << 16;
+/// A region becomes twice as long each time, and by so much at most: a process that does little takes little room.
+const LARGEST_STEP: usize = 1 << 16;
 /// The file takes one in so many of the addresses that the process may have, at most.
 const LARGEST_PART: u64 = 4;
 /// So often a region may find no room before nobody asks any more.
@@ -46,6 +47,10 @@ pub enum Failure {
     TooLong,
     /// There is no room for its first page, or it could not be mapped.
     NoRoom,
+    /// The recordings of the directory would exceed their bound.
+    Bound,
+    /// The process records already, or does not any more.
+    NotNow,
 }
 
 /// The file of a recording; the default is none.
@@ -60,6 +65,7 @@ pub(crate) struct File {
     ready: [AtomicU64; REGIONS.len()],
     /// How often there was no room.
     failures: [AtomicU32; REGIONS.len()],
+    pub(crate) room: Room,
 }
 
 impl File {
@@ -75,6 +81,7 @@ impl File {
             number: ZERO,
             ready: [ZERO; REGIONS.len()],
             failures: [NONE; REGIONS.len()],
+            room: Room::new(),
         }
     }
 
@@ -94,14 +101,16 @@ impl File {
         let start = if raw::set_length(file, FILE_BYTES) { raw::map_file(file, FILE_BYTES) } else { None };
         let Some(start) = start else {
             raw::close(file);
+            raw::remove(path);
             return Err(Failure::NoRoom);
         };
-        let is_open = raw::open_mapping(start.as_ptr(), HEADER_BYTES);
+        let is_open = self.room.take(HEADER_BYTES) && raw::open_mapping(start.as_ptr(), HEADER_BYTES);
         let first = if is_open { raw::populate(start.as_ptr(), HEADER_BYTES) } else { Some(false) };
         if !first.unwrap_or_else(|| raw::allocate(file, 0, HEADER_BYTES)) {
             // SAFETY: nobody knows of it yet.
             unsafe { raw::unmap(start, FILE_BYTES) };
             raw::close(file);
+            raw::remove(path);
             return Err(Failure::NoRoom);
         }
         if first.is_some() {
@@ -203,23 +212,49 @@ impl File {
         if failures.load(Relaxed) >= PATIENCE {
             return false;
         }
-        let step = if id as usize == RegionId::Segments as usize { SEGMENT_BYTES } else { STEP };
+        let step = match id {
+            RegionId::Segments => SEGMENT_BYTES,
+            _ => before.clamp(PAGE, LARGEST_STEP),
+        };
         let (capacity, stride) = REGIONS[id as usize];
         let end = (capacity * stride).next_multiple_of(PAGE);
         // From the page in which the ready part ends: others may make ready the same, which does no harm.
         let start = before.min(from) / PAGE * PAGE;
         let much = to.next_multiple_of(step).min(end);
         let little = to.next_multiple_of(PAGE);
-        let there = [much, little].into_iter().find(|to| self.take_room(id, start, *to));
+        let mut is_bound = false;
+        let there = [much, little].into_iter().find(|to| {
+            let bytes = to - before.next_multiple_of(PAGE);
+            let is_taken = self.room.take(bytes);
+            is_bound = !is_taken;
+            let is_there = is_taken && self.take_room(id, start, *to);
+            if is_taken && !is_there {
+                self.room.give_back(bytes);
+            }
+            is_there
+        });
         match there {
             Some(to) => {
-                ready.fetch_max(to as u64, AcqRel);
+                let other = ready.fetch_max(to as u64, AcqRel) as usize;
+                // What another thread has made ready meanwhile was taken twice.
+                self.room.give_back(other.min(to).next_multiple_of(PAGE) - before.next_multiple_of(PAGE));
                 true
             }
             None => {
                 failures.fetch_add(1, Relaxed);
+                if let Some(header) = self.header().filter(|_| is_bound) {
+                    header.bounded.fetch_add(1, Relaxed);
+                }
                 false
             }
+        }
+    }
+
+    /// The process has waited for a lock: it may take more room than before.
+    #[inline(always)]
+    pub(crate) fn has_waited(&self) {
+        if self.room.has_waited() {
+            self.failures.iter().for_each(|failures| failures.store(0, Relaxed));
         }
     }
 

@@ -1,22 +1,58 @@
-//! What a fork makes of a recording: the file is the parent's, and so is all that is noted.
+//! Whether this process records: not yet, now, or not at all; and what a fork makes of that.
 //!
-//! A handler of `pthread_atfork` tells the child ([`Recorder::forget`]), but not before handlers of others have run, and not
-//! after `_Fork` or a bare `clone`. So whether this process is the one that records says a word in a page that the kernel
-//! empties in a child (`MADV_WIPEONFORK`, Linux 4.14): nothing is recorded without it.
+//! The file is the parent's, and so is all that is noted. A child begins a recording of its own once it has something to record
+//! ([`Recorder::begin`]): for most there never is, and their fork should cost what it costs without a recorder. So the
+//! handler of `pthread_atfork` does no more than to say that the child may begin ([`Recorder::forked`]).
+//!
+//! It runs after handlers of others, and not at all after `_Fork` or a bare `clone`. So the state is a word in a page that the
+//! kernel empties in a child (`MADV_WIPEONFORK`, Linux 4.14): nothing is recorded without it.
+//!
+//! | state       | set by                                                | next                                           |
+//! |-------------|-------------------------------------------------------|------------------------------------------------|
+//! | `NOTHING`   | the start; a fork; a start that failed                | `IDLE`, `ON`                                   |
+//! | `IDLE`      | [`Recorder::idle`], [`Recorder::forked`]              | `BEGINNING`, by the thread that begins          |
+//! | `BEGINNING` | [`Recorder::begin`]                                   | `ON`, `IDLE` or `NOTHING`, by the same thread   |
+//! | `ON`        | [`Recorder::start`], once the file is complete        | `NOTHING`, in a child                          |
+//!
+//! | op                          | order   | pairs with    | because                                                 |
+//! |-----------------------------|---------|---------------|---------------------------------------------------------|
+//! | state: store of `ON`        | Release | load          | a thread that sees it finds file and tables             |
+//! | state: load                 | Acquire | store         | as above                                                |
+//! | state: `IDLE` → `BEGINNING` | Acquire | store of `IDLE` | one thread begins, and sees what the last try has left |
 
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicPtr, AtomicU32};
+use core::sync::atomic::{compiler_fence, AtomicPtr, AtomicU32, AtomicU64, Ordering::SeqCst};
 
 use spinpark_linux::raw;
 
+use super::clock::monotonic;
 use super::own::here;
-use super::Recorder;
+use super::{Failure, Recorder, Settings};
+use crate::format::Detail;
 
 const PAGE: usize = 4096;
 
+const NOTHING: u32 = 0;
+const ON: u32 = 1;
+const IDLE: u32 = 2;
+const BEGINNING: u32 = 3;
+
+/// How long a thread waits for another one that begins, ns.
+const PATIENCE_NS: u64 = 20_000_000;
+
+/// See above.
+#[repr(C)]
+struct Page {
+    state: AtomicU32,
+    /// 1: this process is among those that are counted as refused.
+    is_refused: AtomicU32,
+    /// When the process began, ticks; 0: with its recording.
+    begun: AtomicU64,
+}
+
 /// Whether this process records.
-pub(crate) struct Alive(AtomicPtr<AtomicU32>);
+pub(crate) struct Alive(AtomicPtr<Page>);
 
 impl Alive {
     pub(crate) const fn new() -> Self {
@@ -25,18 +61,18 @@ impl Alive {
 
     #[inline(always)]
     pub(crate) fn get(&self) -> bool {
-        self.word().is_some_and(|word| word.load(Acquire) != 0)
+        self.page().is_some_and(|page| page.state.load(Acquire) == ON)
     }
 
     #[inline(always)]
-    fn word(&self) -> Option<&AtomicU32> {
-        // SAFETY: null, or a page that stays.
+    fn page(&self) -> Option<&Page> {
+        // SAFETY: null, or a page that stays; all zero is one.
         unsafe { self.0.load(Relaxed).as_ref() }
     }
 
     /// Makes the page; whether there was memory.
     pub(crate) fn prepare(&self) -> bool {
-        if self.word().is_some() {
+        if self.page().is_some() {
             return true;
         }
         let Some(page) = raw::map_zero(PAGE) else { return false };
@@ -46,38 +82,157 @@ impl Alive {
         true
     }
 
-    /// After [`Alive::prepare`]: it does, or not any more.
-    pub(crate) fn set(&self, is_alive: bool) {
-        if let Some(word) = self.word() {
-            word.store(u32::from(is_alive), Release);
+    fn set(&self, state: u32) {
+        if let Some(page) = self.page() {
+            page.state.store(state, Release);
         }
+    }
+
+    /// After [`Alive::prepare`]: the recording is complete.
+    pub(crate) fn set_on(&self) {
+        self.set(ON);
+    }
+
+    /// When the process began, if that was before its recording.
+    pub(crate) fn begun(&self) -> Option<u64> {
+        self.page().map(|page| page.begun.load(Relaxed)).filter(|begun| *begun != 0)
+    }
+
+    fn state(&self) -> u32 {
+        self.page().map_or(NOTHING, |page| page.state.load(Acquire))
     }
 }
 
 impl Recorder {
-    /// In a forked child, whose only thread this is: nothing is recorded until the next [`Recorder::start`].
+    /// After [`Recorder::prepare`]: the process will begin a recording when it has something to record.
+    pub fn idle(&self, detail: Detail) {
+        self.detail.store(detail as u32, Relaxed);
+        if let Some(page) = self.alive.page() {
+            page.begun.store(self.now(), Relaxed);
+        }
+        self.alive.set(IDLE);
+    }
+
+    /// In a forked child, whose only thread this is: nothing is recorded until [`Recorder::begin`].
     ///
     /// `false` if the fork came from a signal handler that has interrupted the recorder: it will go on when that returns, with
     /// the parent's memory, which is left as it is. There must be no start then.
-    pub fn forget(&self) -> bool {
-        self.alive.set(false);
-        self.epoch.fetch_add(1, Relaxed);
+    ///
+    /// Each page that this writes costs the fork a copy: it is the state's, and that of the thread's own memory.
+    pub fn forked(&self) -> bool {
         let here = here();
-        here.refused.set(0);
+        if here.refused.get() != 0 {
+            here.refused.set(0);
+        }
         if here.is_busy.get() != 0 {
+            self.alive.set(NOTHING);
             return false;
         }
-        self.file.forget();
-        here.own.set(ptr::null());
-        here.events.set(0);
-        here.letting.set(0);
+        if !here.own.get().is_null() {
+            here.own.set(ptr::null());
+            here.events.set(0);
+            here.letting.set(0);
+        }
+        self.idle_again();
         true
+    }
+
+    fn idle_again(&self) {
+        let Some(page) = self.alive.page() else { return };
+        page.begun.store(self.now(), Relaxed);
+        page.is_refused.store(0, Relaxed);
+        page.state.store(IDLE, Release);
+    }
+
+    /// Something else will be recorded than [`Recorder::idle`] was told.
+    pub fn expect(&self, detail: Detail) {
+        self.detail.store(detail as u32, Relaxed);
+    }
+
+    /// The detail that is recorded, or will be.
+    #[must_use]
+    pub fn detail(&self) -> Detail {
+        Detail::of(self.detail.load(Relaxed))
+    }
+
+    /// Begins a recording, if there is none and there may be one; `Ok` if there is one now. The calling thread is about to
+    /// wait for a lock, or, with `settings.is_idle`, has something else to record.
+    ///
+    /// Another thread that begins is waited for, a while.
+    #[cold]
+    #[inline(never)]
+    pub fn begin(&self, settings: &Settings<'_>) -> Result<(), Failure> {
+        let local = here();
+        let page = self.alive.page().filter(|_| local.is_busy.get() == 0).ok_or(Failure::NotNow)?;
+        match page.state.compare_exchange(IDLE, BEGINNING, Acquire, Acquire) {
+            Err(BEGINNING) => self.await_start(page),
+            Err(ON) => Ok(()),
+            Err(_) => Err(Failure::NotNow),
+            Ok(_) => self.begin_first(page, settings),
+        }
+    }
+
+    fn begin_first(&self, page: &Page, settings: &Settings<'_>) -> Result<(), Failure> {
+        let local = here();
+        // A signal handler that comes now finds the recorder at work.
+        local.is_busy.set(1);
+        compiler_fence(SeqCst);
+        self.epoch.fetch_add(1, Relaxed);
+        self.file.forget();
+        let started = self.start(settings);
+        let next = match started {
+            Ok(()) => ON,
+            Err(Failure::Bound) => {
+                if page.is_refused.swap(1, Relaxed) == 0 {
+                    self.file.room.refused(1);
+                }
+                // One that waits may take room that others may not.
+                if settings.is_idle {
+                    IDLE
+                } else {
+                    NOTHING
+                }
+            }
+            Err(_) => {
+                self.file.room.failed();
+                NOTHING
+            }
+        };
+        if next == ON && page.is_refused.swap(0, Relaxed) != 0 {
+            self.file.room.refused(-1);
+        }
+        page.state.store(next, Release);
+        self.leave();
+        started
+    }
+
+    fn await_start(&self, page: &Page) -> Result<(), Failure> {
+        let begun = monotonic();
+        loop {
+            match page.state.load(Acquire) {
+                ON => return Ok(()),
+                BEGINNING if monotonic().saturating_sub(begun) < PATIENCE_NS => raw::yield_now(),
+                _ => return Err(Failure::NotNow),
+            }
+        }
     }
 
     /// Whether there is a file, and it is this process'.
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.alive.get() && self.file.header().is_some()
+    }
+
+    /// Whether there is no recording, and [`Recorder::begin`] could begin one.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.alive.state() == IDLE
+    }
+
+    /// The same, or a thread is about to.
+    #[must_use]
+    pub fn may_begin(&self) -> bool {
+        matches!(self.alive.state(), IDLE | BEGINNING)
     }
 
     /// Changes at a fork: what was begun before is the parent's.

@@ -16,13 +16,15 @@
 //! | `sample`     | which acquisitions are samples                                                     |
 //! | `side`       | what threads tell each other                                                       |
 //! | `file`, `clock` | the file, and time                                                              |
-//! | `fork`       | what a fork makes of it                                                           |
+//! | `room`       | how much room the recordings of a directory may take                              |
+//! | `fork`       | whether this process records, and what a fork makes of it                          |
+//! | `early`      | locks that are created before there is a recording                                |
 //!
 //! # Rules
 //!
 //! 1. Nothing is written near a lock, and nothing shared by those who do not wait (`side`).
 //! 2. Nothing is written down while a lock is held that could be written after (`hold`).
-//! 3. No allocation but by the kernel, no `errno`, no lock that the program has. Only [`Recorder::start`] allocates.
+//! 3. No allocation but by the kernel, no `errno`, no lock that the program has. Only [`Recorder::prepare`] allocates.
 //! 4. A call that finds the recorder at work in its own thread (a signal handler; the unwinder's own lock) is not recorded
 //!    but counted ([`Recorder::enter`]).
 //! 5. What does not fit is counted, and never a failure of the program.
@@ -42,6 +44,7 @@
 mod bounds;
 mod clock;
 mod condvar;
+mod early;
 mod file;
 mod fork;
 mod hold;
@@ -52,6 +55,7 @@ mod maps;
 mod own;
 mod place;
 mod registry;
+mod room;
 mod sample;
 mod side;
 mod stacks;
@@ -72,7 +76,7 @@ pub use file::Failure;
 pub use hold::{Letting, Release};
 pub use own::Own;
 pub use place::Call;
-pub use start::Settings;
+pub use start::{Settings, MOST};
 pub use unwind::Site;
 pub use wait::{Blocking, Ended, Wait};
 
@@ -82,6 +86,10 @@ use crate::format::{Detail, Outcome, Role};
 pub struct Recorder {
     file: file::File,
     alive: fork::Alive,
+    early: early::EarlyStacks,
+    path: start::Path,
+    /// What the process could not do when it started ([`raw::sandbox`](spinpark_linux::raw::sandbox)).
+    sandbox: AtomicU32,
     /// See [`Recorder::epoch`].
     epoch: AtomicU32,
     side: side::SidePointer,
@@ -124,6 +132,9 @@ impl Recorder {
         Self {
             file: file::File::new(),
             alive: fork::Alive::new(),
+            early: early::EarlyStacks::new(),
+            path: start::Path::new(),
+            sandbox: AtomicU32::new(0),
             epoch: AtomicU32::new(0),
             side: side::SidePointer::new(),
             unwinder: unwind::Unwinder::new(),

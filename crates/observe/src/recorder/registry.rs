@@ -168,7 +168,7 @@ mod tests {
 
     use super::*;
     use crate::format::{Detail, Locks};
-    use crate::recorder::Settings;
+    use crate::recorder::{Settings, MOST};
 
     const THREADS: usize = 8;
     const ADDRESSES: usize = 16;
@@ -184,9 +184,11 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let path = CString::new(directory.path().as_os_str().as_bytes()).expect("a path");
         recorder.prepare();
+        let (detail, locks) = (Detail::Full, Locks::Glibc);
         let settings =
-            Settings { directory: &path, detail: Detail::Full, locks: Locks::Glibc, sample_every: 1 };
-        recorder.start(&settings).expect("a recording");
+            Settings { directory: &path, detail, locks, sample_every: 1, most: MOST, is_idle: false };
+        recorder.idle(detail);
+        recorder.begin(&settings).expect("a recording");
         recorder
     }
 

@@ -1,5 +1,6 @@
 //! The recorder's beginning and end.
 
+use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -9,11 +10,14 @@ use spinpark_platform::Platform;
 
 use super::clock::monotonic;
 use super::{Failure, Recorder};
-use crate::format::{Detail, Header, Locks, MAGIC, VERSION};
+use crate::format::{Detail, Header, Locks, MAGIC, ROOM_FILE, VERSION};
 
 /// Files of a process: a program that becomes another keeps its number.
 const MOST_FILES: u32 = 100;
 const EEXIST: i32 = libc::EEXIST;
+
+/// What the recordings of a directory may have on the disk unless told, bytes.
+pub const MOST: u64 = 256 << 20;
 
 /// What to record, and where.
 #[derive(Clone, Copy, Debug)]
@@ -26,26 +30,48 @@ pub struct Settings<'a> {
     pub locks: Locks,
     /// One in so many uncontended acquisitions is timed, with [`Detail::Sampled`].
     pub sample_every: u32,
+    /// What the recordings of the directory may have on the disk, bytes.
+    pub most: u64,
+    /// The process has not waited for a lock, and others that do come first.
+    pub is_idle: bool,
 }
 
 impl Recorder {
     /// Finds what captures stacks, and measures the clock. Allocates, and takes half a millisecond; once, before
-    /// [`Recorder::start`].
+    /// [`Recorder::idle`].
     pub fn prepare(&self) {
         self.unwinder.start();
         self.main_stack.start();
         self.ticks.start();
+        self.sandbox.store(raw::sandbox(), Relaxed);
+        self.alive.prepare();
     }
 
     /// Creates the file and begins. No thread records meanwhile.
-    pub fn start(&self, settings: &Settings<'_>) -> Result<(), Failure> {
-        if !self.alive.prepare() || !self.side.renew() {
+    ///
+    /// Only the thread that begins calls this: one at a time.
+    pub(super) fn start(&self, settings: &Settings<'_>) -> Result<(), Failure> {
+        // A filter of system calls that came since may end the process for one that it does not expect.
+        if raw::sandbox() != self.sandbox.load(Relaxed) {
+            return Err(Failure::Create(libc::EPERM));
+        }
+        raw::make_directory(settings.directory);
+        // SAFETY: this is the thread that begins; no other calls this.
+        let count = unsafe { self.path.join(settings.directory, |put| put(ROOM_FILE.to_bytes())) };
+        if !count.is_some_and(|count| self.file.room.open(count, settings.most, settings.is_idle)) {
+            return Err(Failure::NoRoom);
+        }
+        if !self.file.room.is_there() {
+            return Err(Failure::Bound);
+        }
+        if !self.side.renew() {
             return Err(Failure::NoRoom);
         }
         let mut number = 1;
         loop {
-            let path = path(settings.directory, number);
-            let path = CStr::from_bytes_until_nul(&path).map_err(|_| Failure::Create(libc::ENAMETOOLONG))?;
+            // SAFETY: this is the thread that begins.
+            let path = unsafe { self.path.of_recording(settings.directory, number) };
+            let path = path.ok_or(Failure::Create(libc::ENAMETOOLONG))?;
             match self.file.create(path) {
                 Err(Failure::Create(EEXIST)) if number < MOST_FILES => number += 1,
                 result => break result?,
@@ -53,9 +79,12 @@ impl Recorder {
         }
         self.sample_every.store(settings.sample_every, Relaxed);
         self.detail.store(settings.detail as u32, Relaxed);
-        self.started.store(self.ticks.now(), Relaxed);
+        let now = self.ticks.now();
+        self.started.store(self.alive.begun().unwrap_or(now), Relaxed);
         let header: *mut Header = self.file.at_start();
-        let (start_monotonic, start_realtime) = (monotonic(), Linux::now(spinpark_platform::Clock::Realtime));
+        let ago = |time: u64| time.saturating_sub(self.ticks.ns(now.saturating_sub(self.started())));
+        let start_monotonic = ago(monotonic());
+        let start_realtime = ago(Linux::now(spinpark_platform::Clock::Realtime));
         macro_rules! set {
             ($($field:ident = $value:expr;)*) => {$(
                 // SAFETY: the first page of the file, which nobody else knows yet.
@@ -72,6 +101,7 @@ impl Recorder {
             clock = self.ticks.kind() as u32;
             sample_every = settings.sample_every;
             cpus = raw::cpus();
+            bounded = AtomicU32::new(0);
             tick = self.ticks.tick();
             start = self.started();
             start_monotonic = start_monotonic;
@@ -90,9 +120,10 @@ impl Recorder {
             raw::close(file);
         }
         self.snapshot_for(&[]);
+        self.write_early();
         // SAFETY: as above; written last.
         unsafe { &(*header).magic }.store(MAGIC, Release);
-        self.alive.set(true);
+        self.alive.set_on();
         Ok(())
     }
 
@@ -124,9 +155,7 @@ impl Recorder {
     pub fn wanted(&self) -> Detail {
         let header =
             self.file.header().filter(|header| self.alive.get() && header.magic.load(Relaxed) == MAGIC);
-        let wanted = header.map_or(0, |header| header.detail.load(Relaxed));
-        let known = [Detail::Contended, Detail::Sampled, Detail::Full];
-        known.into_iter().find(|detail| *detail as u32 == wanted).unwrap_or(Detail::Off)
+        header.map_or(Detail::Off, |header| Detail::of(header.detail.load(Relaxed)))
     }
 
     /// That is what is recorded from now on.
@@ -136,28 +165,62 @@ impl Recorder {
     }
 }
 
-/// `DIRECTORY/PID.spinprof`, or `DIRECTORY/PID-2.spinprof` for the second of a process, ended by a zero; no zero if it is
-/// too long.
-fn path(directory: &CStr, number: u32) -> [u8; 4096] {
-    let mut path = [1; 4096];
-    let mut length = 0;
-    let mut put = |bytes: &[u8]| {
-        for byte in bytes {
-            if let Some(free) = path.get_mut(length) {
-                *free = *byte;
+/// Room for a path. Not on the stack: a thread that waits may have little.
+pub(super) struct Path(UnsafeCell<[u8; 4096]>);
+// SAFETY: only the thread that begins a recording uses it, and there is one at a time.
+unsafe impl Sync for Path {}
+
+impl Path {
+    pub(super) const fn new() -> Self {
+        Self(UnsafeCell::new([0; 4096]))
+    }
+
+    /// A file in a directory; none if its path is too long.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the thread that begins a recording, and uses no path that it made before.
+    pub(super) unsafe fn join(
+        &self,
+        directory: &CStr,
+        name: impl FnOnce(&mut dyn FnMut(&[u8])),
+    ) -> Option<&CStr> {
+        // SAFETY: the caller's promise.
+        let path = unsafe { &mut *self.0.get() };
+        let mut length = 0;
+        let mut put = |bytes: &[u8]| {
+            for byte in bytes {
+                if let Some(free) = path.get_mut(length) {
+                    *free = *byte;
+                }
                 length += 1;
             }
-        }
-    };
-    put(directory.to_bytes());
-    put(b"/");
-    decimal(raw::process_id(), &mut put);
-    if number > 1 {
-        put(b"-");
-        decimal(number, &mut put);
+        };
+        put(directory.to_bytes());
+        put(b"/");
+        name(&mut put);
+        put(b"\0");
+        CStr::from_bytes_with_nul(path.get(..length)?).ok()
     }
-    put(b".spinprof\0");
-    path
+
+    /// `DIRECTORY/PID.spinprof`, or `DIRECTORY/PID-2.spinprof` for the second of a process.
+    ///
+    /// # Safety
+    ///
+    /// As [`Path::join`].
+    unsafe fn of_recording(&self, directory: &CStr, number: u32) -> Option<&CStr> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.join(directory, |put| {
+                decimal(raw::process_id(), put);
+                if number > 1 {
+                    put(b"-");
+                    decimal(number, put);
+                }
+                put(b".spinprof");
+            })
+        }
+    }
 }
 
 fn decimal(number: u32, put: &mut dyn FnMut(&[u8])) {

@@ -62,6 +62,7 @@ impl Recorder {
     /// A thread could not have the lock at once, and is about to block.
     pub fn begin_wait(&self, own: &Own, call: &Call, blocking: &Blocking) -> Wait {
         let Blocking { start, owner, is_exact, is_timed } = *blocking;
+        self.file.has_waited();
         self.heat(call.address);
         let (holder, holder_table) = self.noted_holder(own, call.address, owner);
         own.aside().set(0);

@@ -76,7 +76,8 @@ pub enum Error {
     Again,
     /// The file could not be created in this directory.
     Create(PathBuf, io::Error),
-    /// There is no room for the file, or no memory, or files of this process may not be as long.
+    /// There is no room for the file, or no memory, or files of this process may not be as long, or the recordings of the
+    /// directory would exceed their bound (`SPINPARK_PROFILE_MAX_SIZE`, in bytes; 256 MiB without it).
     NoRoom,
     /// On this processor profiles are not recorded.
     Unsupported,
@@ -151,7 +152,8 @@ pub fn start(directory: impl AsRef<Path>) -> Result<Profile, Error> {
         Err(None) if cfg!(target_arch = "x86_64") => Err(Error::Again),
         Err(None) => Err(Error::Unsupported),
         Err(Some(Failure::Create(error))) => Err(failed(io::Error::from_raw_os_error(error))),
-        Err(Some(Failure::TooLong | Failure::NoRoom)) => Err(Error::NoRoom),
+        Err(Some(Failure::NotNow)) => Err(Error::Again),
+        Err(Some(Failure::TooLong | Failure::NoRoom | Failure::Bound)) => Err(Error::NoRoom),
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use spinpark_linux::Linux;
 use spinpark_observe::format::{Detail, Locks};
-use spinpark_observe::recorder::{Blocking, Call, Failure, Letting, Own, Recorder, Settings, Site};
+use spinpark_observe::recorder::{Blocking, Call, Failure, Letting, Own, Recorder, Settings, Site, MOST};
 use spinpark_platform::{Deadline, Platform};
 
 use super::Named;
@@ -28,6 +28,14 @@ static STATE: AtomicU8 = AtomicU8::new(NEW);
 /// Where files are created; known once there is one.
 static DIRECTORY: OnceLock<CString> = OnceLock::new();
 
+/// What the files of the directory may have on the disk, bytes.
+static MOST_BYTES: OnceLock<u64> = OnceLock::new();
+
+fn most() -> u64 {
+    let told = std::env::var("SPINPARK_PROFILE_MAX_SIZE").ok();
+    told.and_then(|text| text.parse().ok()).unwrap_or(MOST)
+}
+
 static WATCHER: Watcher = Watcher { acquire, release, wait, signal };
 
 /// Starts. `None`: it was started before, or cannot be on this processor.
@@ -37,13 +45,15 @@ pub(super) fn start(directory: CString) -> Result<(), Option<Failure>> {
         return Err(None);
     }
     RECORDER.prepare();
+    RECORDER.idle(Detail::Contended);
     if let Err(failure) = record(&directory) {
         STATE.store(NEW, Release);
         return Err(Some(failure));
     }
-    let _ = DIRECTORY.set(directory); // nobody else has got here
-                                      // SAFETY: registers a function that is sound to run in a forked child. Without memory it fails; then a child writes to
-                                      // its parent's file.
+    // No other thread has got here.
+    let _ = DIRECTORY.set(directory);
+    // SAFETY: registers a function that is sound to run in a forked child. Without memory it fails; then
+    // children are not recorded.
     unsafe { libc::pthread_atfork(None, None, Some(in_forked_child)) };
     // SAFETY: registers a function that may run at any time. If it fails, the file says that the program was killed.
     unsafe { libc::atexit(at_exit) };
@@ -53,8 +63,15 @@ pub(super) fn start(directory: CString) -> Result<(), Option<Failure>> {
 
 /// Creates the file.
 fn record(directory: &CStr) -> Result<(), Failure> {
-    let settings = Settings { directory, detail: Detail::Contended, locks: Locks::Library, sample_every: 0 };
-    RECORDER.start(&settings)?;
+    let settings = Settings {
+        directory,
+        detail: Detail::Contended,
+        locks: Locks::Library,
+        sample_every: 0,
+        most: *MOST_BYTES.get_or_init(most),
+        is_idle: false,
+    };
+    RECORDER.begin(&settings)?;
     spinpark_linux::observe(Some(observe));
     STATE.store(ON, Release);
     Ok(())
@@ -79,7 +96,7 @@ extern "C" fn at_exit() {
 
 unsafe extern "C" fn in_forked_child() {
     if STATE.load(Relaxed) == ON {
-        let can_start_again = RECORDER.forget();
+        let can_start_again = RECORDER.forked();
         STATE.store(if can_start_again { FORKED } else { OVER }, Relaxed);
     }
 }
@@ -88,12 +105,12 @@ extern "C" fn observe(event: c_int) {
     RECORDER.observe(event as u32);
 }
 
-/// Whether anything is recorded now.
-fn is_on() -> bool {
+/// Whether anything is recorded now. A forked child begins when it waits, or names a lock (`may_begin`).
+fn is_on(may_begin: bool) -> bool {
     match STATE.load(Acquire) {
         // Somebody may have switched it off, in the file.
         ON => RECORDER.wanted() != Detail::Off,
-        FORKED => restart(),
+        FORKED => may_begin && restart(),
         _ => false,
     }
 }
@@ -109,8 +126,8 @@ fn restart() -> bool {
     is_on
 }
 
-fn enter<'a>() -> Option<&'a Own> {
-    if is_on() {
+fn enter<'a>(may_begin: bool) -> Option<&'a Own> {
+    if is_on(may_begin) {
         RECORDER.enter()
     } else {
         None
@@ -123,7 +140,7 @@ fn acquire(call: &Call, lock: &dyn Acquisition) -> bool {
     if lock.at_once() {
         return true;
     }
-    let Some(own) = enter() else { return lock.block() };
+    let Some(own) = enter(true) else { return lock.block() };
     RECORDER.forget_hold(own, call.address);
     RECORDER.forget_release(call.address);
     let (owner, is_timed) = (lock.owner(), lock.is_timed());
@@ -148,7 +165,7 @@ fn acquire(call: &Call, lock: &dyn Acquisition) -> bool {
 }
 
 fn release(call: &Call, release: &dyn Fn()) {
-    let Some(own) = enter() else { return release() };
+    let Some(own) = enter(false) else { return release() };
     let letting = RECORDER.release_seen(own, call);
     RECORDER.begin_release(call.address);
     release();
@@ -164,7 +181,7 @@ fn release(call: &Call, release: &dyn Fn()) {
 }
 
 fn wait(call: &Call, mutex: usize, deadline: Option<Deadline>, wait: &dyn Fn() -> bool) -> bool {
-    let Some(own) = enter() else { return wait() };
+    let Some(own) = enter(true) else { return wait() };
     let begun = RECORDER.begin_signal_wait(own, call, Some(mutex), deadline.is_some());
     RECORDER.leave();
     let is_timed_out = wait();
@@ -177,7 +194,7 @@ fn wait(call: &Call, mutex: usize, deadline: Option<Deadline>, wait: &dyn Fn() -
 }
 
 fn signal(call: &Call) {
-    if let Some(own) = enter() {
+    if let Some(own) = enter(false) {
         RECORDER.signal(own, call);
         RECORDER.leave();
     }
@@ -201,7 +218,7 @@ unsafe extern "C" fn name_slowly(naming: *const (), _: *const (), site: Site) ->
     // SAFETY: the caller's naming.
     let naming = unsafe { &*naming.cast::<Naming<'_>>() };
     let name = naming.name.split('\0').next().unwrap_or_default();
-    let Some(own) = enter() else { return false };
+    let Some(own) = enter(true) else { return false };
     RECORDER.name(own, &Call { site, ..naming.call }, name.as_bytes());
     RECORDER.leave();
     true

@@ -81,7 +81,9 @@ impl Launch {
         command
             .env("LD_PRELOAD", &self.preload)
             .env("SPINPARK_PROFILE_DIR", directory)
-            .env("SPINPARK_PROFILE_DETAIL", detail.word());
+            .env("SPINPARK_PROFILE_DETAIL", detail.word())
+            // Our child is recorded from its start; its children, once they wait.
+            .env("SPINPARK_PROFILE_PARENT", std::process::id().to_string());
     }
 
     /// Starts it; it records into `directory`.

@@ -1,0 +1,130 @@
+//! Locks that are created before there is a recording: the stacks that create them are kept in memory, until one begins.
+//!
+//! A process that begins when it first waits would otherwise not know what made its locks, which is what most of them are
+//! called by. A slot belongs to an address by its hash; a later lock takes the place of an earlier one.
+//!
+//! | op                           | order            | pairs with | because                                     |
+//! |------------------------------|------------------|------------|---------------------------------------------|
+//! | `Early::address`: store, load| Release, Acquire | each other | the stack beside it is that of this address |
+//! | `Early::address`: second load| Relaxed          | a fence    | the stack was not written meanwhile          |
+
+use core::cell::UnsafeCell;
+use core::mem::size_of;
+use core::ptr;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{compiler_fence, fence, AtomicPtr, AtomicU32, AtomicUsize, Ordering::SeqCst};
+
+use spinpark_linux::raw;
+
+use super::bounds;
+use super::own::here;
+use super::side::hash;
+use super::unwind::{Site, Trace};
+use super::Recorder;
+use crate::format::NONE;
+
+const SLOTS: usize = 2048;
+/// Stacks that a process captures at most before its recording: unwinding takes a microsecond each time.
+const MOST: u32 = 4096;
+
+/// The stack that created a lock.
+#[repr(C)]
+struct Early {
+    /// 0: there is none, or it is being written.
+    address: AtomicUsize,
+    /// The thread that writes, or 0.
+    writer: AtomicU32,
+    trace: UnsafeCell<Trace>,
+}
+
+/// Such stacks; the default has none, and no memory.
+pub(crate) struct EarlyStacks {
+    slots: AtomicPtr<[Early; SLOTS]>,
+    captured: AtomicU32,
+}
+
+impl EarlyStacks {
+    pub(crate) const fn new() -> Self {
+        Self { slots: AtomicPtr::new(ptr::null_mut()), captured: AtomicU32::new(0) }
+    }
+
+    fn get(&self) -> Option<&[Early; SLOTS]> {
+        // SAFETY: null, or memory that stays; all zero is an empty table.
+        unsafe { self.slots.load(Acquire).as_ref() }
+    }
+
+    fn get_or_map(&self) -> Option<&[Early; SLOTS]> {
+        if self.get().is_none() {
+            let memory = raw::map_zero(size_of::<[Early; SLOTS]>())?;
+            let new = memory.cast().as_ptr();
+            if self.slots.compare_exchange(ptr::null_mut(), new, Release, Relaxed).is_err() {
+                // SAFETY: known to nobody.
+                unsafe { raw::unmap(memory, size_of::<[Early; SLOTS]>()) };
+            }
+        }
+        self.get()
+    }
+}
+
+impl Recorder {
+    /// The object at `address` is created now, and nothing is recorded yet.
+    #[cold]
+    #[inline(never)]
+    pub fn created_early(&self, address: usize, site: Site) {
+        let local = here();
+        if !self.is_idle() || local.is_busy.get() != 0 {
+            return;
+        }
+        self.destroyed_early(address);
+        if self.early.captured.fetch_add(1, Relaxed) >= MOST {
+            self.early.captured.store(MOST, Relaxed);
+            return;
+        }
+        local.is_busy.set(1);
+        compiler_fence(SeqCst); // as in `enter`
+        if let Some(slots) = self.early.get_or_map() {
+            let slot = &slots[hash(address) % SLOTS];
+            let id = raw::thread_id();
+            if slot.writer.compare_exchange(0, id, Acquire, Relaxed).is_ok() {
+                let trace = self.unwinder.capture(site, bounds::of_this_thread(&self.main_stack), id);
+                slot.address.store(0, Relaxed);
+                fence(Release); // a reader that sees the new stack sees that the address is another
+                                // SAFETY: this thread is the only writer; a reader looks at the address again.
+                unsafe { slot.trace.get().write_volatile(trace) };
+                slot.address.store(address, Release);
+                slot.writer.store(0, Release);
+            }
+        }
+        self.leave();
+    }
+
+    /// The object at `address` is destroyed, and nothing is recorded yet.
+    pub fn destroyed_early(&self, address: usize) {
+        if let Some(slots) = self.early.get().filter(|_| self.is_idle()) {
+            // If it is another's, that stays.
+            let _ = slots[hash(address) % SLOTS].address.compare_exchange(address, 0, Relaxed, Relaxed);
+        }
+    }
+
+    /// Writes them down: a recording begins.
+    pub(crate) fn write_early(&self) {
+        let (Some(slots), Some(side)) = (self.early.get(), self.side.get()) else { return };
+        for slot in slots {
+            let address = slot.address.load(Acquire);
+            if address == 0 {
+                continue;
+            }
+            // SAFETY: written whole before its address was; if it is being written again, the copy is not used. All bits that
+            // a writer leaves are those of a trace.
+            let trace = unsafe { slot.trace.get().read_volatile() };
+            fence(Acquire);
+            if slot.address.load(Relaxed) != address {
+                continue;
+            }
+            let stack = self.add_stack(&trace);
+            if stack != NONE {
+                side.note_created(address, stack);
+            }
+        }
+    }
+}

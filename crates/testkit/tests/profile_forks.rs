@@ -1,0 +1,108 @@
+//! A recording of a program that forks: only processes that wait have a file, and all files together have a bound.
+
+use std::mem::offset_of;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use spinpark_observe::format::{ROOM_FILE, Role, RoomCount};
+use spinpark_testkit::profiled::{read_all, recordings};
+use spinpark_testkit::{Arm, Outcome, Run, both_arms, compile_c};
+
+fn program() -> PathBuf {
+    compile_c("profile/forks.c", &[])
+}
+
+fn forks(directory: &Path, arm: Arm, detail: &str, scene: &str) -> Run {
+    Run::new(program()).arg(scene).arm(arm).profiled(directory, detail)
+}
+
+/// The two numbers of each line.
+fn numbers(outcome: &Outcome) -> Vec<[u64; 2]> {
+    let numbers = |line: &str| {
+        let numbers: Vec<u64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
+        <[u64; 2]>::try_from(numbers).expect("two numbers")
+    };
+    outcome.stdout_text().lines().map(numbers).collect()
+}
+
+/// What all files of a directory have on the disk, bytes.
+fn bytes(directory: &Path) -> u64 {
+    let entries = std::fs::read_dir(directory).expect("a directory");
+    entries.map(|entry| entry.expect("an entry").metadata().expect("a file").blocks() * 512).sum()
+}
+
+/// How many processes were refused, and how many could not create a file.
+fn refused(directory: &Path) -> [u32; 2] {
+    let count = std::fs::read(directory.join(ROOM_FILE.to_str().expect("a name"))).expect("a count");
+    [offset_of!(RoomCount, refused), offset_of!(RoomCount, failed)]
+        .map(|at| u32::from_le_bytes(count[at..at + 4].try_into().expect("four bytes")))
+}
+
+both_arms! {
+    processes_that_never_wait_leave_no_file = |directory, arm| {
+        forks(directory, arm, "contended", "idle").succeed();
+        assert_eq!(recordings(directory), Vec::<PathBuf>::new());
+    };
+    nor_do_they_by_what_their_parent_has_waited_for = |directory, arm| {
+        let outcome = forks(directory, arm, "contended", "idle-after-wait").succeed();
+        let read = read_all(directory);
+        assert_eq!(read.len(), 1);
+        assert_eq!(read[0].use_of(numbers(&outcome)[0][0], Role::Write).contended, 1);
+    };
+    programs_that_never_wait_leave_no_file = |directory, arm| {
+        let script = "i=0; while [ $i -lt 20 ]; do \"$0\" idle; i=$((i + 1)); done > /dev/null";
+        let run = Run::new("sh").args(["-c", script]).arg(program());
+        run.arm(arm).profiled(directory, "contended").succeed();
+        assert_eq!(recordings(directory), Vec::<PathBuf>::new());
+    };
+    a_child_that_waits_has_what_came_before = |directory, arm| {
+        let outcome = forks(directory, arm, "contended", "made").succeed();
+        let ([mutex, maker], read) = (numbers(&outcome)[0], read_all(directory));
+        assert_eq!(read.len(), 1);
+        assert_eq!(read[0].use_of(mutex, Role::Write).contended, 1);
+        let lock = read[0].locks.iter().find(|lock| lock.address == mutex).expect("the mutex");
+        assert!(lock.is_created);
+        // The function that made it, before there was a recording.
+        let caller = read[0].stacks[&lock.stack][0];
+        assert!((maker..maker + 200).contains(&caller), "{caller:x} {maker:x}");
+    };
+    a_parent_says_who_begins_at_the_start = |directory, arm| {
+        let parent = std::process::id().to_string();
+        forks(directory, arm, "contended", "idle").env("SPINPARK_PROFILE_PARENT", parent).succeed();
+        assert_eq!(read_all(directory).len(), 1);
+    };
+    files_have_a_bound = |directory, arm| {
+        const MOST: u64 = 1 << 20;
+        let run = forks(directory, arm, "contended", "crowd");
+        run.env("SPINPARK_PROFILE_MAX_SIZE", MOST.to_string()).succeed();
+        let (read, [refused, failed]) = (read_all(directory), refused(directory));
+        assert!(bytes(directory) <= MOST, "{}", bytes(directory));
+        assert!(read.len() >= 4 && refused >= 4, "{} and {refused}", read.len());
+        assert_eq!((read.len() + refused as usize, failed), (64, 0));
+        assert!(read.iter().all(|one| one.threads.len() <= 2));
+    };
+    what_waits_has_half_of_the_room = |directory, arm| {
+        const MOST: u64 = 1 << 20;
+        let run = |detail, scene| {
+            forks(directory, arm, detail, scene).env("SPINPARK_PROFILE_MAX_SIZE", MOST.to_string()).succeed();
+        };
+        // Counts all acquisitions, so children without waits have files, too: as long as there is room.
+        run("full", "idle");
+        let (idle, used) = (recordings(directory).len(), bytes(directory));
+        assert!(idle >= 4 && used <= MOST / 2, "{idle} have {used}");
+        assert_eq!(idle + refused(directory)[0] as usize, 401);
+        run("contended", "crowd");
+        assert!(recordings(directory).len() > idle);
+        assert!(bytes(directory) <= MOST, "{}", bytes(directory));
+    };
+}
+
+/// A process that was killed holds nothing that others need; what it has counts on.
+#[test]
+fn a_count_that_says_too_much_is_a_bound_still() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let count = directory.path().join(ROOM_FILE.to_str().expect("a name"));
+    std::fs::write(&count, [0xff; 4096]).expect("written");
+    forks(directory.path(), Arm::Glibc, "contended", "crowd").succeed();
+    assert_eq!(recordings(directory.path()), Vec::<PathBuf>::new());
+}
