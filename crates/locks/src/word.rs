@@ -50,8 +50,9 @@ pub(crate) const MAX_READERS: u32 = MAX_COUNT - (1 << 20);
 
 const _: () = assert!(HOLD == WRITER | UPGRADE | (MAX_COUNT << COUNT_SHIFT), "hold and flags do not overlap");
 
-/// What a thread wants of a lock.
+/// What a thread wants of a lock. The numbers are for debuggers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum Want {
     /// Beside other readers; waits behind a writer that starved.
     Read,

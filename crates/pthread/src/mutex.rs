@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT};
 use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
 use spinpark_linux::Linux;
-use spinpark_locks::RawMutex;
+use spinpark_locks::{RawMutex, WaitNode};
 use spinpark_platform::{Clock, Deadline, Platform};
 
 use crate::mode::Fast;
@@ -57,6 +57,10 @@ pub(crate) struct Mutex {
 const _: () = assert!(size_of::<Mutex>() <= size_of::<pthread_mutex_t>());
 const _: () = assert!(align_of::<Mutex>() <= align_of::<pthread_mutex_t>());
 const _: () = assert!(core::mem::offset_of!(Mutex, kind) == 16, "glibc's __data.__kind");
+const _: () = assert!(
+    matches!(WaitNode::<Linux>::layout(), [8, 28, 32]),
+    "preload/libspinpark_preload.so-gdb.py follows waiters"
+);
 
 impl Mutex {
     /// # Safety

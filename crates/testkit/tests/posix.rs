@@ -184,6 +184,41 @@ fn under_gdb() {
 }
 
 #[test]
+fn gdb_shows_owners_and_waiters() {
+    let Some(gdb) = tool("gdb") else { return };
+    let program = compile_c("posix/gdb_shows.c", &["-g"]);
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../preload/libspinpark_preload.so-gdb.py");
+    let prints = ["held", "recursive", "idle", "gone", "robust", "table", "cond"];
+    let prints = prints.iter().flat_map(|name| ["-ex".to_owned(), format!("print {name}")]);
+    let outcome = Run::new(&gdb)
+        .args(["-nx", "-batch", "-ex", "set startup-with-shell off", "-ex"])
+        .arg(format!("source {script}"))
+        .args(["-ex", "break look_now", "-ex", "run"])
+        .args(prints)
+        .args(["-ex", "continue", "--args"])
+        .arg(program)
+        .arm(Arm::Spinpark)
+        .timeout(WATCHDOG)
+        .succeed();
+    let shown = outcome.stdout_text();
+    for part in [
+        "$1 = {spinpark mutex, held by ",
+        " (thread 1), 2 waiting: ",
+        " (thread 2), ",
+        "$2 = {spinpark recursive mutex (depth 2), held by ",
+        "$3 = {spinpark mutex, free}",
+        "$4 = {spinpark mutex, destroyed}",
+        "$5 = {__data = ",
+        "$6 = {spinpark read-write lock, held by 1 reader",
+        " (thread 4) to write}",
+        "$7 = {spinpark condition variable, 1 waiting: ",
+        "exited normally",
+    ] {
+        assert!(shown.contains(part), "no {part:?}: {}", outcome.report());
+    }
+}
+
+#[test]
 fn without_rseq() {
     let programs = [
         "mutex_kinds",

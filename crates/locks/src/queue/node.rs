@@ -20,6 +20,7 @@
 //! | waiter: CAS to `PARKED`  | Relaxed | –               | only asks for a wake; on failure the load follows      |
 //! | reset to `QUEUED`: store | Relaxed | –               | under the queue lock, which publishes it               |
 
+use core::mem::offset_of;
 use core::ptr;
 
 use spinpark_platform::{
@@ -54,6 +55,7 @@ pub(crate) enum Notice {
 }
 
 /// The neighbours in a circular list; under the queue lock (Q1), or the popper's (Q2).
+#[repr(C)] // a debugger follows `next`
 pub(super) struct Links<P: Platform> {
     pub(super) next: *const WaitNode<P>,
     pub(super) prev: *const WaitNode<P>,
@@ -72,16 +74,19 @@ impl<P: Platform> Links<P> {
 }
 
 /// A thread that waits for a lock, or for a condition variable and then for its mutex.
+///
+/// The drop-in's script for gdb reads `links`, `want` and `token` of it.
+#[repr(C)]
 pub struct WaitNode<P: Platform> {
     state: P::AtomicU32,
     links: P::Cell<Links<P>>,
     /// Whether the node is in a list. Only under the queue lock, also when the node is popped: its thread may look
     /// while the popper writes `links`.
     linked: P::Cell<bool>,
-    /// What the thread waits for.
-    pub(crate) want: Want,
     /// The thread.
     pub(crate) token: u32,
+    /// What the thread waits for.
+    pub(crate) want: Want,
     /// Condition variables: whether a signal or the waiter itself ends the wait; see `condvar`.
     pub(crate) claim: P::AtomicU32,
     /// Condition variables: the queue of the mutex that the waiter moves to, or null if it just wakes.
@@ -99,6 +104,12 @@ pub struct WaitNode<P: Platform> {
 }
 
 impl<P: Platform> WaitNode<P> {
+    /// Where a debugger finds the next node, the thread's id, and what it waits for (a byte: [`Want`]'s number), in bytes.
+    #[must_use]
+    pub const fn layout() -> [usize; 3] {
+        [offset_of!(Self, links), offset_of!(Self, token), offset_of!(Self, want)]
+    }
+
     pub(crate) fn new(want: Want, token: u32, mutex: *const WaitQueue<P>) -> Self {
         Self {
             state: AtomicU32::new(QUEUED),
