@@ -15,7 +15,7 @@
 
 use core::ffi::{c_int, c_void};
 use core::mem::{MaybeUninit, align_of, size_of};
-use core::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
 
 use libc::{EBUSY, EINVAL, ETIMEDOUT};
 use libc::{clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
@@ -97,7 +97,8 @@ impl Cond {
 
     #[inline(always)]
     fn is_ours(&self) -> bool {
-        mode::ours() && self.flags().load(Relaxed) & (SHARED | TAKEN_OVER) != SHARED
+        // Acquire: of an object that was taken over, the queue as it was made empty for that.
+        mode::ours() && self.flags().load(Acquire) & (SHARED | TAKEN_OVER) != SHARED
     }
 
     fn clock(&self) -> Clock {
@@ -106,11 +107,22 @@ impl Cond {
 
     /// A process-shared object meets a private mutex: it is ours from now on, unless glibc has waiters in it.
     ///
-    /// Waiters hold their mutex here, and there may be one mutex only, so no two threads do this at a time.
+    /// Waiters hold their mutex here, and there may be one mutex only, so no two threads do this at a time. A signaller need not
+    /// hold it: so what glibc has counted where our queue lies is gone before the object is ours.
+    #[cold]
     fn take_over(&self) -> bool {
         let flags = self.flags().load(Relaxed);
-        flags >> WAITER_SHIFT == 0
-            && self.flags().compare_exchange(flags, flags | TAKEN_OVER, AcqRel, Relaxed).is_ok()
+        if flags >> WAITER_SHIFT != 0 {
+            return false;
+        }
+        let words = core::ptr::from_ref(self).cast::<[AtomicU32; FIRST]>();
+        // SAFETY: the object's first words, which are ours to write to: all of them are atomic or touched only under the queue's lock,
+        // and before this nothing of ours was in them.
+        for word in unsafe { &*words } {
+            word.store(0, Relaxed);
+        }
+        // Release: pairs with `is_ours`.
+        self.flags().compare_exchange(flags, flags | TAKEN_OVER, AcqRel, Relaxed).is_ok()
     }
 }
 

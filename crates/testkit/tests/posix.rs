@@ -63,6 +63,7 @@ programs! {
     cond_basic [glibc spinpark disabled];
     cond_timed [glibc spinpark];
     cond_pshared [glibc spinpark disabled];
+    cond_pshared_then_private [glibc spinpark disabled];
     cond_destroy [glibc spinpark];
     cond_destroy_cancelled [glibc spinpark];
     cond_cancel [glibc spinpark disabled];
