@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
-use crate::locks::recording::{DETAIL, DIRECTORY};
+use crate::locks::recording::{DETAIL, DIRECTORY, PARENT};
 
 /// The file name of the drop-in.
 pub const DROP_IN: &str = "libspinpark_preload.so";
@@ -104,7 +104,7 @@ impl Environments {
 
 /// Removes our variables of the user's from the environment of `command`, and pads it with `padding` bytes.
 pub(crate) fn prepare(command: &mut Command, padding: usize) {
-    for ours in ["SPINPARK_DISABLE", "SPINPARK_VERBOSE", "SPINPARK_REPORT", DIRECTORY, DETAIL] {
+    for ours in ["SPINPARK_DISABLE", "SPINPARK_VERBOSE", "SPINPARK_REPORT", DIRECTORY, DETAIL, PARENT] {
         command.env_remove(ours);
     }
     command.env(PADDING, "X".repeat(padding));

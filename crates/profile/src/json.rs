@@ -1,13 +1,15 @@
 //! Profiles as JSON: an array with one [`Profile`] per process, each of which begins with `format` and `version`.
 
+use std::cmp::Reverse;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
 use crate::model::{FORMAT, Profile, VERSION};
-use crate::read::{ReadError, directory, profile};
+use crate::read::{ReadError, Unrecorded, directory, profile};
 use crate::symbols::Symbols;
 
 /// The file of a directory that has its profiles with symbols, so that a report needs no programs any more.
@@ -77,16 +79,53 @@ pub fn read(path: &Path) -> Result<Vec<Profile>, ReadError> {
 
 /// Writes [`FILE`] in `directory`, and returns its path. Who reads it meanwhile sees the old one.
 ///
+/// The directory has at most `max_size` bytes on the disk then: of the profiles, those that waited most are written, as many as
+/// there is room for, and nothing if there is none. The others are read from their recordings again.
+///
 /// # Errors
 /// As the system has them.
-pub fn save(directory: &Path, profiles: &[Profile]) -> io::Result<PathBuf> {
+pub fn save(directory: &Path, profiles: &[Profile], max_size: u64) -> io::Result<PathBuf> {
     let path = directory.join(FILE);
     let unfinished = directory.join(format!(".{FILE}.{}", std::process::id()));
-    let written = fs::write(&unfinished, text(profiles)).and_then(|()| fs::rename(&unfinished, &path));
+    let fitting = fitting(profiles, max_size.saturating_sub(bytes_in(directory)?));
+    if fitting.is_empty() && !profiles.is_empty() {
+        return Ok(path);
+    }
+    let written = fs::write(&unfinished, text(&fitting)).and_then(|()| fs::rename(&unfinished, &path));
     if written.is_err() {
         let _ = fs::remove_file(&unfinished);
     }
     written.map(|()| path)
+}
+
+/// What the files of a directory have on the disk, without [`FILE`].
+fn bytes_in(directory: &Path) -> io::Result<u64> {
+    const BLOCK: u64 = 512;
+    let mut bytes = 0;
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_name() != FILE {
+            bytes += entry.metadata()?.blocks() * BLOCK;
+        }
+    }
+    Ok(bytes)
+}
+
+/// Those profiles whose text has room, the one that waited most first; in their order.
+fn fitting(profiles: &[Profile], room: u64) -> Vec<Profile> {
+    /// Files take whole pages, and the array has brackets.
+    const BESIDES: u64 = 8192;
+    let mut order: Vec<usize> = (0..profiles.len()).collect();
+    order.sort_by_key(|at| Reverse((profiles[*at].waited(), profiles[*at].signal_wait())));
+    let mut left = room.saturating_sub(BESIDES);
+    let mut fits = vec![false; profiles.len()];
+    for at in order {
+        let length = text(&profiles[at..=at]).len() as u64;
+        if let Some(rest) = left.checked_sub(length) {
+            (left, fits[at]) = (rest, true);
+        }
+    }
+    profiles.iter().zip(fits).filter(|(_, fits)| *fits).map(|(profile, _)| profile.clone()).collect()
 }
 
 /// The profiles of `path`: a directory, a recording, or a JSON document.
@@ -132,5 +171,7 @@ pub fn load(path: &Path, symbols: &mut Symbols) -> Result<Loaded, ReadError> {
         }
     }
     profiles.sort_by_key(|profile| (profile.started, profile.pid));
+    let unrecorded = Unrecorded::of(path);
+    profiles.iter_mut().for_each(|profile| unrecorded.tell(profile));
     Ok(Loaded { profiles, broken })
 }

@@ -56,6 +56,21 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+/// `256 MiB`, `1.50 GiB`.
+#[must_use]
+pub fn bytes(number: u64) -> String {
+    let (unit, divisor) = match number {
+        0..1024 => return format!("{number} bytes"),
+        1024..1_048_576 => ("KiB", 1_u64 << 10),
+        1_048_576..1_073_741_824 => ("MiB", 1 << 20),
+        _ => ("GiB", 1 << 30),
+    };
+    match number % divisor {
+        0 => format!("{} {unit}", count(number / divisor)),
+        _ => format!("{} {unit}", three_digits(number as f64 / divisor as f64)),
+    }
+}
+
 /// How many times as much: `×1.25`; `new` where there was nothing.
 #[must_use]
 pub fn ratio(before: u64, after: u64) -> String {
@@ -94,6 +109,8 @@ mod tests {
         assert_eq!(shown, ["9,999", "12.3 k", "999 k", "1.00 M", "1.23 M", "2.00 G"]);
         let shown = [0.0, 0.000_01, 0.003, 0.012, 0.5, 0.999, 1.0].map(percent);
         assert_eq!(shown, ["0 %", "< 0.01 %", "0.30 %", "1.2 %", "50 %", "> 99 %", "100 %"]);
+        let shown = [12, 1536, 256 << 20, 3 << 29].map(bytes);
+        assert_eq!(shown, ["12 bytes", "1.50 KiB", "256 MiB", "1.50 GiB"]);
         assert_eq!([ratio(0, 0), ratio(0, 5), ratio(5, 0), ratio(4, 5)], ["–", "new", "gone", "×1.25"]);
         assert_eq!([ratio(1_000, 12), ratio(1, 5_000), ratio(5_000_000, 1)], ["×0.012", "×5000", "×<0.001"]);
     }

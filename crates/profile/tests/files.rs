@@ -166,7 +166,7 @@ fn json_round_trip() {
         "{}",
         &text[..80]
     );
-    let path = json::save(scratch.path(), &[profile]).expect("it is written");
+    let path = json::save(scratch.path(), &[profile], u64::MAX).expect("it is written");
     let again = json::read(&path).expect("it is ours");
     assert_eq!(json::text(&again), text);
     assert_eq!(fs::read_dir(scratch.path()).expect("a directory").count(), 1, "nothing else is left");
@@ -224,7 +224,7 @@ fn a_directory_is_read_from_its_json_where_that_has_the_process() {
     child.header().pid = 4300;
     child.header().start_realtime += 5;
     child.write(scratch.path()).expect("it is written");
-    json::save(scratch.path(), &[saved.clone()]).expect("it is written");
+    json::save(scratch.path(), &[saved.clone()], u64::MAX).expect("it is written");
     let programs = || {
         let loaded = json::load(scratch.path(), &mut Symbols::none()).expect("it can be read");
         assert!(loaded.broken.is_empty());
@@ -233,7 +233,7 @@ fn a_directory_is_read_from_its_json_where_that_has_the_process() {
     let store = String::from("/opt/store/store");
     assert_eq!(programs(), [(4242, String::from("from JSON")), (4300, store.clone())]);
     saved.ended = spinpark_profile::model::Ended::Running;
-    json::save(scratch.path(), &[saved]).expect("it is written");
+    json::save(scratch.path(), &[saved], u64::MAX).expect("it is written");
     assert_eq!(programs(), [(4242, store.clone()), (4300, store)], "it is read again");
     // Without recordings the JSON is all there is.
     for pid in [4242, 4300] {

@@ -45,6 +45,9 @@ pub(crate) const DIRECTORY: &str = "SPINPARK_PROFILE_DIR";
 /// The variable that says how much.
 pub(crate) const DETAIL: &str = "SPINPARK_PROFILE_DETAIL";
 
+/// The variable that says whose children are recorded from their start, whether they wait or not.
+pub(crate) const PARENT: &str = "SPINPARK_PROFILE_PARENT";
+
 /// How the name of a recording ends.
 const EXTENSION: &str = "spinprof";
 /// How a recording begins; the recorder writes it last, when it has begun.
@@ -62,6 +65,7 @@ impl Recording {
                 format!("cannot make a temporary directory for the recording ({error}); is TMPDIR writable?")
             })?;
         command.env(DIRECTORY, directory.path()).env(DETAIL, detail.word());
+        command.env(PARENT, std::process::id().to_string());
         Ok(Self(directory))
     }
 

@@ -40,6 +40,11 @@ pub(crate) struct Profile {
     #[arg(long = "for", value_name = "TIME", value_parser = parse_time)]
     pub(crate) time: Option<Duration>,
 
+    /// Room on the disk for the recording, of all processes together: 64MiB, 1GiB. What does not fit is not recorded; processes
+    /// that have not waited come last
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = parse_size)]
+    pub(crate) max_size: u64,
+
     /// Measure what recording costs: run the program without it, and with each detail, in shuffled rounds
     #[arg(long)]
     pub(crate) overhead: bool,
@@ -256,6 +261,28 @@ fn parse_time(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "the time must be longer than 0".to_owned())
 }
 
+/// The smallest bound: less has no room for one process.
+const LEAST_SIZE: u64 = 1 << 20;
+
+/// `64MiB`, `1GiB`; a number alone is bytes.
+fn parse_size(text: &str) -> Result<u64, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" | "kib" => 1024.0,
+        "m" | "mb" | "mib" => 1024.0 * 1024.0,
+        "g" | "gb" | "gib" => 1024.0 * 1024.0 * 1024.0,
+        other => return Err(format!("`{other}` is no unit of size here; use KiB, MiB or GiB, as in 64MiB")),
+    };
+    let number: f64 = number.parse().map_err(|_| "a number and a unit are needed, as in 64MiB".to_owned())?;
+    let size = number * unit;
+    if size < LEAST_SIZE as f64 {
+        return Err("less than 1MiB has no room for one process".to_owned());
+    }
+    Ok(size.min(u64::MAX as f64 / 4.0) as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -268,6 +295,16 @@ mod tests {
         assert_eq!(parse_time("2min"), Ok(Duration::from_secs(120)));
         for bad in ["", "s", "10 parsecs", "0s", "-1s", "1e400s"] {
             assert!(parse_time(bad).is_err(), "{bad}");
+        }
+    }
+    #[test]
+    fn sizes() {
+        assert_eq!(parse_size("64MiB"), Ok(64 << 20));
+        assert_eq!(parse_size("1.5g"), Ok(3 << 29));
+        assert_eq!(parse_size("2048 kb"), Ok(2 << 20));
+        assert_eq!(parse_size("1048576"), Ok(1 << 20));
+        for bad in ["", "MiB", "10 sacks", "0", "-1MiB", "1KiB"] {
+            assert!(parse_size(bad).is_err(), "{bad}");
         }
     }
 }

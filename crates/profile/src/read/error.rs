@@ -19,11 +19,14 @@ pub enum ReadError {
     Unreadable(PathBuf, #[source] io::Error),
     /// A directory without a profile.
     #[error(
-        "there is no profile in {}: the program never started, or it is statically linked and loads nothing; \
-         `spinpark profile --out {} PROGRAM` makes a profile there",
+        "there is no profile in {}: no process waited for a lock, the program never started, or it is statically linked and loads \
+         nothing; `spinpark profile --out {} PROGRAM` makes a profile there",
         .0.display(), .0.display()
     )]
     Empty(PathBuf),
+    /// A directory with a count of processes that were not recorded, and no profile.
+    #[error("there is no profile in {}: {}", .0.display(), .1)]
+    Unrecorded(PathBuf, String),
     /// A file that is no recording.
     #[error("{} {}", .0.display(), broken(*.1))]
     Broken(PathBuf, Broken),

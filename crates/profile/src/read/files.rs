@@ -11,7 +11,7 @@ use memmap2::{MmapMut, MmapOptions};
 use rustix::fs::SeekFrom as Part;
 use spinpark_observe::format::{Broken, HEADER_BYTES, Header, MAGIC, View};
 
-use super::ReadError;
+use super::{ReadError, Unrecorded};
 use crate::model::Ended;
 
 /// How files of recordings end.
@@ -208,7 +208,10 @@ pub fn directory(path: &Path) -> Result<Directory, ReadError> {
         (view.header().start_realtime, view.header().pid)
     });
     match (found.recordings.is_empty(), found.broken.is_empty()) {
-        (true, true) => Err(ReadError::Empty(path.to_owned())),
+        (true, true) => Err(match Unrecorded::of(path).sentences() {
+            none if none.is_empty() => ReadError::Empty(path.to_owned()),
+            sentences => ReadError::Unrecorded(path.to_owned(), sentences.join(" ")),
+        }),
         (true, false) => Err(found.broken.remove(0)),
         (false, _) => Ok(found),
     }

@@ -35,6 +35,10 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
             "{path} was cut short: what was recorded last is missing, so numbers are too low."
         )));
     }
+    if header.bounded.load(Relaxed) > 0 {
+        let text = "The recording has reached its bound (`--max-size`): what came after that is missing, so numbers are too low.";
+        warnings.push(Warning::Loss(text.to_owned()));
+    }
     let same = same_locks(view);
     let mut merge = Merge {
         view,

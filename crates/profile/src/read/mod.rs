@@ -4,6 +4,7 @@
 //! |------------|--------------------------------------------------------------------|
 //! | `files`    | finding and mapping `*.spinprof`; [`Recording`]                     |
 //! | `error`    | why something cannot be read, and what to do                        |
+//! | `room`     | processes that were not recorded, for want of room                   |
 //! | `maps`     | where modules were mapped                                           |
 //! | `clock`    | ticks in ns                                                         |
 //! | `tables`   | the tables of all threads added up, in ticks and numbers of records |
@@ -23,6 +24,7 @@ mod files;
 mod labels;
 mod maps;
 mod merge;
+mod room;
 mod tables;
 mod threads;
 mod waiting;
@@ -33,3 +35,4 @@ pub use self::estimate::{Sampled, student};
 pub use self::files::{Directory, EXTENSION, Recording, directory, note_end};
 pub use self::maps::{Mapping, Maps};
 pub use self::merge::profile;
+pub use self::room::{ROOM_FILE, Unrecorded};

@@ -30,6 +30,8 @@ pub(crate) struct Launch {
     arguments: Vec<OsString>,
     preload: OsString,
     detail: DetailChoice,
+    /// Bytes that the recording may have on the disk.
+    max_size: u64,
 }
 
 impl Launch {
@@ -42,6 +44,7 @@ impl Launch {
         program: &[OsString],
         locks: LocksChoice,
         detail: DetailChoice,
+        max_size: u64,
     ) -> anyhow::Result<Self> {
         let (name, arguments) = program.split_first().ok_or_else(|| anyhow!("name a program to run"))?;
         let target = Target::find(name)?;
@@ -56,7 +59,8 @@ impl Launch {
             put_before(Library::DropIn)?;
         }
         put_before(Library::Profiler)?;
-        Ok(Self { name: name.clone(), path: target.path, arguments: arguments.to_vec(), preload, detail })
+        let (name, arguments) = (name.clone(), arguments.to_vec());
+        Ok(Self { name, path: target.path, arguments, preload, detail, max_size })
     }
 
     /// The program's name as it was given.
@@ -82,6 +86,7 @@ impl Launch {
             .env("LD_PRELOAD", &self.preload)
             .env("SPINPARK_PROFILE_DIR", directory)
             .env("SPINPARK_PROFILE_DETAIL", detail.word())
+            .env("SPINPARK_PROFILE_MAX_SIZE", self.max_size.to_string())
             // Our child is recorded from its start; its children, once they wait.
             .env("SPINPARK_PROFILE_PARENT", std::process::id().to_string());
     }

@@ -28,7 +28,7 @@ pub(crate) use self::cost::calibrate;
 
 /// Runs the program, and reports.
 pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
-    let launch = Launch::new(&profile.program, profile.locks, profile.detail)
+    let launch = Launch::new(&profile.program, profile.locks, profile.detail, profile.max_size)
         .map_err(|error| slips::process(&profile.program, error))?;
     let say = Say { on_stderr: true };
     slips::note::<Profile>("profile", &profile.program).into_iter().for_each(|note| say.line(note));
@@ -71,7 +71,7 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
         }
         recorded.cost = measured.clone().or_else(|| cost::estimate(costs?, recorded));
     }
-    let saved = json::save(&directory, &loaded.profiles);
+    let saved = json::save(&directory, &loaded.profiles, profile.max_size);
     let shown = shower.show(&loaded);
     if let Err(error) = saved {
         say.line(format_args!(

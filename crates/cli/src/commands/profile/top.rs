@@ -25,12 +25,15 @@ use crate::say::Say;
 /// Clears the terminal, and goes to its first line.
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
+/// Bytes that a recording may have while it is watched.
+const MAX_SIZE: u64 = 256 << 20;
+
 /// Watches.
 pub(crate) fn run(top: &Top) -> anyhow::Result<ExitCode> {
     match process_id(top) {
         Some(pid) => watch(top, &recording_of(pid)?, None),
         None => {
-            let launch = Launch::new(&top.program, top.locks, top.detail)?;
+            let launch = Launch::new(&top.program, top.locks, top.detail, MAX_SIZE)?;
             slips::note::<Top>("top", &top.program)
                 .into_iter()
                 .for_each(|note| Say { on_stderr: true }.line(note));
@@ -71,6 +74,12 @@ fn recording_of(pid: u32) -> anyhow::Result<PathBuf> {
         let path = line.split_once('/')?.1;
         path.ends_with(&suffix).then(|| PathBuf::from(format!("/{path}")))
     });
+    if file.is_none() && maps.contains("libspinpark_profiler") {
+        bail!(
+            "process {pid} has not waited for a lock yet, so nothing is recorded\nTry again later; `spinpark top -- PROGRAM` records \
+             a program from its start"
+        );
+    }
     file.with_context(|| {
         format!(
             "process {pid} records nothing\nStart it with `spinpark top -- PROGRAM` or `spinpark profile -- PROGRAM`: there is \

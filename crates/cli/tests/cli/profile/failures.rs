@@ -127,7 +127,7 @@ fn a_full_disk() {
     let directory = tempfile::tempdir().unwrap();
     let disk = directory.path().join("disk");
     fs::create_dir(&disk).unwrap();
-    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=200k", "none"]).arg(&disk).output();
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=64k", "none"]).arg(&disk).output();
     if !mounted.is_ok_and(|output| output.status.success()) {
         eprintln!("skipped a_full_disk: only the superuser can make a small one");
         return;

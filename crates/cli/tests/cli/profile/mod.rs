@@ -2,6 +2,7 @@
 
 mod ends;
 mod failures;
+mod forks;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -18,7 +19,9 @@ use crate::fixtures::{Said, said, spinpark, waits};
 pub(crate) fn recording<const N: usize>(directory: &Path, args: [&str; N]) -> Command {
     let mut command = spinpark(args);
     command.env("SPINPARK_PROFILER", profiler()).env("SPINPARK_PRELOAD", dropin()).current_dir(directory);
-    for variable in ["SPINPARK_PROFILE_DIR", "SPINPARK_PROFILE_DETAIL", "COLUMNS"] {
+    for variable in
+        ["SPINPARK_PROFILE_DIR", "SPINPARK_PROFILE_DETAIL", "SPINPARK_PROFILE_MAX_SIZE", "COLUMNS"]
+    {
         command.env_remove(variable);
     }
     command
