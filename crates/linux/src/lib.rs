@@ -21,6 +21,7 @@ pub mod raw;
 mod rseq;
 mod sandbox;
 mod single;
+mod sleep;
 mod slots;
 mod symbol;
 mod syscall;
@@ -39,9 +40,10 @@ pub use memory::Cell;
 pub use observer::{observe, Observer};
 pub use permanent::initialise;
 pub use sandbox::before_filter;
+pub use sleep::{sleep_by, Sleep};
 pub use symbol::{lookup, lookup_version, Library, Scope};
 use thread::Reads;
-pub use thread::{known_token, take_over_fork_handler};
+pub use thread::{call, known_token, set_call, take_over_fork_handler, CANCELLABLE, QUEUED};
 
 /// This machine: Linux, with everything private to the process.
 pub enum Linux {}
@@ -65,6 +67,15 @@ impl Platform for Linux {
 
     fn futex_wait_for(word: &atomic::AtomicU32, expected: u32, span: u64) -> Wait {
         futex::wait_for(word, expected, span)
+    }
+
+    #[inline(never)]
+    fn sleep_or(sleep: &dyn Fn() -> Wait, leave: &dyn Fn()) -> Wait {
+        sleep::sleep(sleep, leave)
+    }
+
+    fn queues() {
+        set_call(call() | QUEUED);
     }
 
     fn futex_wake(key: *const atomic::AtomicU32, count: u32) -> u32 {

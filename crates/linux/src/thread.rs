@@ -23,6 +23,26 @@ struct Local {
     place_look: u32,
     /// How often it slept.
     sleeps: u32,
+    /// See [`call`].
+    call: u32,
+}
+
+/// In the state of a call: the thread is or may be in a queue.
+pub const QUEUED: u32 = 1;
+/// In the state of a call: a sleep in it acts on cancellation at once.
+pub const CANCELLABLE: u32 = 2;
+
+/// The state of the calling thread's call that waits: [`QUEUED`], [`CANCELLABLE`].
+#[must_use]
+pub fn call() -> u32 {
+    // SAFETY: the block belongs to this thread.
+    unsafe { (*local()).call }
+}
+
+/// Sets the state of the calling thread's call that waits; returns what it was.
+pub fn set_call(call: u32) -> u32 {
+    // SAFETY: the block belongs to this thread.
+    core::mem::replace(unsafe { &mut (*local()).call }, call)
 }
 
 /// The read locks that a thread holds.

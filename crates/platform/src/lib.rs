@@ -11,6 +11,7 @@
 
 mod atomic;
 mod closing;
+mod event;
 mod habits;
 mod native;
 mod pacing;
@@ -21,6 +22,7 @@ mod wake_op;
 pub use atomic::{AtomicPtr, AtomicU32, Cell};
 pub use closing::ClosingCost;
 pub use core::sync::atomic::Ordering;
+pub use event::Event;
 pub use habits::Habits;
 pub use time::{Clock, Deadline, NS_PER_MS, NS_PER_SEC, NS_PER_US};
 pub use tuning::{SpinLocks, Tuning};
@@ -89,42 +91,6 @@ pub enum SlotLeft {
     Closed,
 }
 
-/// What a slow path did; a past fact, for counters and the profiler. Never a decision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Event {
-    /// A spinner took the lock without sleeping.
-    SpinAcquired,
-    /// A spinner left because the lock went to another owner (document 001's rule).
-    SpinLeftOwnerChanged,
-    /// A spinner left because the owner is not running.
-    SpinLeftOffCpu,
-    /// A spinner left because its time budget was used up.
-    SpinLeftBudget,
-    /// A thread went to sleep in a lock's queue or a condition variable's queue.
-    Parked,
-    /// A release woke the head of the queue.
-    WokeHead,
-    /// A release let a group of readers in.
-    GrantedReaders,
-    /// A release handed the lock to the head of the queue.
-    HandedOff,
-    /// A waiter that had lost for too long asked for a hand-off.
-    DemandedHandoff,
-    /// A signal moved a waiter to its mutex' queue, asleep as it was.
-    MovedWaiter,
-    /// A signal left it to its own thread's release of the mutex to wake the waiter.
-    DeferredWake,
-    /// A waiter that had asked for a hand-off let in the readers that it had kept out.
-    WithdrewDemand,
-    /// A wait ended at its deadline.
-    TimedOut,
-    /// A reader opened a lock's slots.
-    OpenedSlots,
-    /// A writer closed a lock's slots and counted who was in them.
-    ClosedSlots,
-}
-
 /// A machine that locks run on. All methods are static: a lock carries no platform state.
 pub trait Platform: Sized + Send + Sync + 'static {
     /// A 32-bit atomic that [`Platform::futex_wait`] can sleep on.
@@ -148,6 +114,19 @@ pub trait Platform: Sized + Send + Sync + 'static {
         let at = Self::now(Clock::Monotonic).saturating_add(span);
         Self::futex_wait(word, expected, Some(Deadline { clock: Clock::Monotonic, at }))
     }
+
+    /// Runs `sleep`, one of the two above, for a thread that waits for a lock. If the thread leaves it by unwinding (it is
+    /// cancelled, or ends in a signal handler), `leave` runs before its stack goes.
+    #[inline(always)]
+    fn sleep_or(sleep: &dyn Fn() -> Wait, leave: &dyn Fn()) -> Wait {
+        let _ = leave;
+        sleep()
+    }
+
+    /// Notes that the calling thread is about to queue for a lock. Until its call ends it can leave it by unwinding only in
+    /// [`Platform::sleep_or`].
+    #[inline(always)]
+    fn queues() {}
 
     /// Wakes up to `count` sleepers on `key`, oldest first; returns how many.
     ///

@@ -1,4 +1,4 @@
-//! Cancellation: how a wait on a condition variable can be cancelled, and what runs then.
+//! Cancellation: how a wait on a condition variable, or for a lock, can be left by unwinding, and what runs then.
 //!
 //! POSIX' cancellation is the thread library's: glibc unwinds the stack and calls the clean-up handlers on the way. Two
 //! of its public calls are enough. `pthread_setcanceltype` makes cancellation act at once for the length of one system
@@ -17,7 +17,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst, fence};
 
 use libc::pthread_t;
-use spinpark_linux::Linux;
+use spinpark_linux::{CANCELLABLE, Linux, QUEUED, raw};
 use spinpark_platform::{Deadline, Platform, Wait};
 
 use crate::real::{self, Name, address};
@@ -84,33 +84,127 @@ pub unsafe fn cancel(thread: pthread_t) -> c_int {
     result
 }
 
-/// Runs `wait`, a wait in a lock's queue, with cancellation deferred.
+/// A call that waits in a queue: what leaving it by unwinding needs.
+#[repr(C)]
+struct Call {
+    buffer: Buffer,
+    /// The thread's cancellation type before.
+    kind: c_int,
+    /// The state of the call that this one interrupts, in a signal handler.
+    outer: u32,
+}
+
+/// Runs `wait`, a wait in a lock's queue, with cancellation deferred, except in its sleeps if the thread has asked for cancellation
+/// at once: see [`sleep_in_queue`].
 ///
-/// To lock with asynchronous cancellation on is undefined by POSIX and does no harm in glibc. Here the thread would
-/// leave its node behind in the queue.
+/// A thread may leave the call from a signal handler: by `pthread_exit`, which unwinds, or by `siglongjmp`, for which glibc runs the
+/// same handlers. In a sleep that is as good as a cancellation. Where the thread is awake, and in the queue, or holds its
+/// lock, the process ends: another thread would follow a pointer into a stack that is gone.
 pub(crate) fn deferred<R>(wait: impl FnOnce() -> R) -> R {
-    let mut old = 0;
-    // SAFETY: a public call; restored below.
-    unsafe { pthread_setcanceltype(LATER, &raw mut old) };
+    within(true, wait)
+}
+
+/// [`deferred`], for a wait whose sleeps are no cancellation points, or have their own way.
+pub(crate) fn always_deferred<R>(wait: impl FnOnce() -> R) -> R {
+    within(false, wait)
+}
+
+#[inline(always)]
+fn within<R>(at_once: bool, wait: impl FnOnce() -> R) -> R {
+    let mut call = MaybeUninit::<Call>::uninit();
+    begin(&mut call, at_once);
     let result = wait();
-    if old != LATER {
-        // SAFETY: restores what the first call returned.
-        unsafe { pthread_setcanceltype(old, &raw mut old) };
-    }
+    // SAFETY: `begin` has filled it.
+    end(unsafe { call.assume_init_mut() });
     result
 }
 
+#[inline(never)]
+fn begin(call: &mut MaybeUninit<Call>, at_once: bool) {
+    let mut kind = 0;
+    // SAFETY: a public call; restored by `end`.
+    unsafe { pthread_setcanceltype(LATER, &raw mut kind) };
+    let state = if at_once && kind == AT_ONCE { CANCELLABLE } else { 0 };
+    let outer = spinpark_linux::set_call(state);
+    let empty =
+        Buffer { routine: None, argument: ptr::null_mut(), cancel_type: 0, previous: ptr::null_mut() };
+    let call: *mut Call = call.write(Call { buffer: empty, kind, outer });
+    if let Some((push, _)) = push_and_pop() {
+        // SAFETY: the buffer stays in the caller's frame until `end`, or until the unwinder has left the frame. It is the first field.
+        unsafe { push(call.cast(), left, call.cast()) };
+    }
+}
+
+#[inline(never)]
+fn end(call: &mut Call) {
+    if let Some((_, pop)) = push_and_pop() {
+        // SAFETY: the buffer pushed last; 0: do not run the handler.
+        unsafe { pop(&raw mut call.buffer, 0) };
+    }
+    spinpark_linux::set_call(call.outer);
+    if call.kind != LATER {
+        let mut old = 0;
+        // SAFETY: restores what `begin` found.
+        unsafe { pthread_setcanceltype(call.kind, &raw mut old) };
+    }
+}
+
+const LEFT: &[u8] = b"spinpark: A signal handler left a lock function (by pthread_exit or siglongjmp) in the middle of its work.\n";
+
+/// The thread has left the call by unwinding.
+unsafe extern "C" fn left(argument: *mut c_void) {
+    // SAFETY: `begin` got this call, which lives in a frame below this one.
+    let call = unsafe { &*argument.cast::<Call>() };
+    if spinpark_linux::set_call(call.outer) & QUEUED != 0 {
+        raw::write(libc::STDERR_FILENO, LEFT);
+        // SAFETY: ends the process.
+        unsafe { libc::abort() };
+    }
+}
+
+/// Notes that the thread is in a queue, or not any more.
+pub(crate) fn set_queued(queued: bool) {
+    let rest = spinpark_linux::call() & !QUEUED;
+    spinpark_linux::set_call(if queued { rest | QUEUED } else { rest });
+}
+
+/// At the start of the process.
+pub(crate) fn start() {
+    spinpark_linux::sleep_by(sleep_in_queue);
+}
+
+/// Runs `sleep`, a sleep in a lock's queue: a thread that leaves it by unwinding first does what `leave` says.
+fn sleep_in_queue(sleep: &dyn Fn() -> Wait, leave: &dyn Fn()) -> Wait {
+    let mut wait = Wait::Woken;
+    with_handler(&leave, leave_queue, |_| {
+        wait = if spinpark_linux::call() & CANCELLABLE != 0 { cancellable(sleep) } else { sleep() };
+    });
+    wait
+}
+
+unsafe extern "C" fn leave_queue(argument: *mut c_void) {
+    // SAFETY: `sleep_in_queue` gave this closure, which lives in a frame below this one.
+    let leave = unsafe { &*argument.cast::<&dyn Fn()>() };
+    leave();
+    set_queued(false);
+}
+
 /// A futex wait that is a cancellation point.
+fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
+    cancellable(&|| Linux::futex_wait(word, expected, deadline))
+}
+
+/// Runs `sleep`, which only makes the system call, as a cancellation point.
 ///
 /// If the thread is cancelled, this does not return: the handler that [`with_handler`] registered runs.
-fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
+fn cancellable(sleep: &dyn Fn() -> Wait) -> Wait {
     let mut old = 0;
     let begun = BEGUN.load(Relaxed);
     let already = under_way() != 0; // one of these may see the type below, and end before the last look
     // SAFETY: from here to the second call cancellation may act at any instruction. All that lies between is the
     // system call; the state that the handler needs is in memory, and no frame here has anything to drop.
     unsafe { pthread_setcanceltype(AT_ONCE, &raw mut old) };
-    let wait = Linux::futex_wait(word, expected, deadline);
+    let wait = sleep();
     // SAFETY: restores what the first call returned.
     unsafe { pthread_setcanceltype(old, &raw mut old) };
     // A canceller that saw the type above has counted itself before that, so it is seen here (Dekker: it counts and
@@ -134,7 +228,7 @@ fn await_cancellations() {
         spinpark_linux::nap(STEP_NS);
     }
     // The signal is pending at the latest now; it is delivered on the way out of any system call.
-    spinpark_linux::raw::yield_now();
+    raw::yield_now();
     let test = address(Name::pthread_testcancel);
     // SAFETY: null or the function's address.
     if let Some(test) = unsafe { mem::transmute::<*mut c_void, Option<Test>>(test) } {

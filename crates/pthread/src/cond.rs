@@ -179,6 +179,7 @@ impl<'a> Waiting<'a> {
     }
 
     fn wait(&self, deadline: Option<Deadline>) -> c_int {
+        cancel::set_queued(true);
         self.cond.raw.enqueue(&self.waiter);
         let error = self.release_mutex();
         if error != 0 {
@@ -200,6 +201,7 @@ unsafe extern "C" fn cancelled(argument: *mut c_void) {
     // SAFETY: `with_handler` got this context, which lives in a frame below this one.
     let waiting = unsafe { &*argument.cast::<Waiting<'_>>() };
     waiting.end(true);
+    cancel::set_queued(false);
 }
 
 /// Which function was called.
@@ -270,7 +272,7 @@ unsafe fn wait_by(
     }
     match ours.map_or(Ok(0), Mutex::check_wait) {
         // The wait itself is the only place to be cancelled in, whatever the type.
-        Ok(depth) => cancel::deferred(|| Waiting::new(this, mutex, ours, depth).wait(deadline)),
+        Ok(depth) => cancel::always_deferred(|| Waiting::new(this, mutex, ours, depth).wait(deadline)),
         Err(error) => error,
     }
 }

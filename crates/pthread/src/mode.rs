@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};
 use spinpark_linux::{Linux, is_on, variable};
 use spinpark_platform::Platform;
 
-use crate::{cond, fork, real};
+use crate::{cancel, cond, fork, real};
 
 const UNKNOWN: u8 = 0;
 const OURS: u8 = 1;
@@ -106,6 +106,7 @@ pub fn start() {
     fork::start();
     cond::probe();
     if !disabled {
+        cancel::start();
         spinpark_linux::start(true); // the drop-in is linked with `-z nodelete`
     }
     if reported {

@@ -71,6 +71,10 @@ programs! {
     cancel_points [glibc spinpark disabled];
     cancellers [glibc spinpark disabled];
 
+    unwind_mutex [glibc spinpark disabled] = "unwind" "mutex";
+    // glibc's read-write locks wait for such a thread for ever; see the program.
+    unwind_rwlock [spinpark] = "unwind" "rwlock";
+
     c11 [glibc spinpark disabled];
     aliases [glibc spinpark disabled];
     layout [glibc spinpark];

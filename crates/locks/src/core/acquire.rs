@@ -7,7 +7,7 @@ use super::queued::Joined;
 use super::spin::{has_cpus_to_spare, has_no_cpu_to_spare, Spun};
 use super::LockCore;
 use crate::queue::{Notice, WaitNode};
-use crate::word::{self, Credit, Want};
+use crate::word::{self, Credit, Release, Want};
 
 /// How an attempt to acquire ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +65,7 @@ impl<P: Platform> LockCore<P> {
             return Outcome::of(self.give_up(want, token, credit));
         }
         let node = WaitNode::new(want, token, core::ptr::null());
+        P::queues();
         let patience = Patience::on_arrival::<P>(want);
         let (joined, timed) = self.join(&node, credit, apart);
         match joined {
@@ -108,7 +109,7 @@ impl<P: Platform> LockCore<P> {
     fn wait_for_turn(&self, node: &WaitNode<P>, mut patience: Patience, deadline: Option<Deadline>) -> bool {
         loop {
             let mut hands_over = false;
-            let joined = match Self::sleep_on(node, patience, deadline) {
+            let joined = match self.sleep_on(node, patience, deadline) {
                 Notice::Granted => {
                     if patience.demand() == Demand::OfReaders {
                         P::demanded(true);
@@ -175,8 +176,9 @@ impl<P: Platform> LockCore<P> {
 
     /// Sleeps until told, until the next look, or until `deadline`.
     #[inline(never)] // for the drop-in's size
-    fn sleep_on(node: &WaitNode<P>, patience: Patience, deadline: Option<Deadline>) -> Notice {
-        node.park(deadline, |word, expected, deadline| patience.sleep::<P>(word, expected, deadline))
+    fn sleep_on(&self, node: &WaitNode<P>, patience: Patience, deadline: Option<Deadline>) -> Notice {
+        let leave = || self.abandon(node, self.time_out(node, patience));
+        node.park(deadline, |word, expected, deadline| patience.sleep::<P>(word, expected, deadline, &leave))
     }
 
     /// Whether a waiter leaves the lock to its owner for a while instead of taking turns with it, because that gets more work
@@ -195,7 +197,8 @@ impl<P: Platform> LockCore<P> {
             let seen = self.peek();
             let crowd = starved || word::has_waiters(seen);
             if crowd && word::has_spinner(seen) && !word::admits(seen, node.want) {
-                node.nap(deadline);
+                let give_up = || self.give_up(node.want, node.token, Credit::Waking);
+                node.nap(deadline, &|| self.abandon(node, give_up()));
             }
         }
         let patient = !(apart || spare && starved);
@@ -210,16 +213,30 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// T9: the deadline has passed. `true` if the lock came first.
+    /// T9: the deadline has passed, or the thread leaves its call by unwinding. `true` if the lock came first.
     fn time_out(&self, node: &WaitNode<P>, patience: Patience) -> bool {
         if self.leave(node) {
             P::event(Event::TimedOut);
             return false;
         }
         // Popped just now: the notification is on its way, and comes first (Q3).
-        match Self::sleep_on(node, patience.until_told(), None) {
+        match self.sleep_on(node, patience.until_told(), None) {
             Notice::Granted => true,
-            _ => self.give_up(node.want, node.token, Credit::Waking),
+            Notice::Woken => self.give_up(node.want, node.token, Credit::Waking),
+            Notice::Released | Notice::TimedOut => false,
+        }
+    }
+
+    /// The thread leaves its call by unwinding, and its node is out: it gives up the lock if that `came` first.
+    #[cold]
+    #[inline(never)]
+    fn abandon(&self, node: &WaitNode<P>, came: bool) {
+        if came {
+            self.release_slow(match node.want {
+                Want::Write | Want::Upgrade => Release::Write,
+                Want::Read | Want::ReadAgain | Want::ReadBehindWaiters => Release::Read,
+                Want::Upgradable => Release::Upgradable,
+            });
         }
     }
 }

@@ -28,6 +28,9 @@
 //! ([`absorb`](LockCore::absorb)). The holder's release ends its wait: the waiter then acquires as any thread (T1), unless it was
 //! handed the lock as the head (T6).
 //!
+//! T11: a thread leaves its call by unwinding, in a sleep ([`Platform::sleep_or`]): as T9 if it is linked or woken; one that is
+//! being told awaits that. It gives up the lock if that came first.
+//!
 //! # Invariants
 //!
 //! - **W1** With the queue lock free, `WAITERS` is set if and only if the list is not empty.

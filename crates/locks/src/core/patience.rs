@@ -93,21 +93,22 @@ impl Patience {
     ///
     /// A deadline alone is for the kernel, as it is. A look is not put on the caller's clock, which may be set back during the
     /// sleep: others rely on it (`TIMED`). So a deadline before the look is slept to as the time that is left; should its clock be
-    /// set ahead meanwhile, that is noticed at the look.
+    /// set ahead meanwhile, that is noticed at the look. `leave`: see [`Platform::sleep_or`].
     #[inline(never)]
     pub(super) fn sleep<P: Platform>(
         self,
         word: &P::AtomicU32,
         expected: u32,
         deadline: Option<Deadline>,
+        leave: &dyn Fn(),
     ) -> Wait {
         if self.is_told() {
-            return P::futex_wait(word, expected, deadline);
+            return P::sleep_or(&|| P::futex_wait(word, expected, deadline), leave);
         }
         let left = |clock, at: u64| at.saturating_sub(P::now(clock));
         let look = left(Clock::Monotonic, self.look);
         let span = deadline.map_or(look, |deadline| look.min(left(deadline.clock, deadline.at)));
-        P::futex_wait_for(word, expected, span)
+        P::sleep_or(&|| P::futex_wait_for(word, expected, span), leave)
     }
 
     pub(super) fn is_over<P: Platform>(self) -> bool {

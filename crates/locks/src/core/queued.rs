@@ -160,11 +160,12 @@ impl<P: Platform> LockCore<P> {
         joined
     }
 
-    /// T9: leaves the queue at the deadline; `false` if the node was popped already and will be notified.
+    /// T9: leaves the queue; `false` if the node was popped already, or is being moved here, and will be notified.
     pub(super) fn leave(&self, node: &WaitNode<P>) -> bool {
         let mut queue = self.lock_queue();
         let was_head = queue.head().is_some_and(|head| core::ptr::eq(head, node));
-        if !queue.remove(node) {
+        // One that was signalled just now may still be linked in the condition variable's queue, which has its own lock.
+        if node.is_elsewhere() || !queue.remove(node) {
             return false;
         }
         self.settle_flags(queue.head().is_some(), was_head, node.want);

@@ -98,6 +98,8 @@ pub struct WaitNode<P: Platform> {
     /// Condition variables: whether the mutex' next release is to end the wait. Written while the node is popped, read under the
     /// queue lock.
     deferred: P::Cell<bool>,
+    /// Condition variables: whether a signal has moved the waiter to the mutex' queue. Only under that queue's lock.
+    moved: P::Cell<bool>,
     /// Not 0: the waiter has starved, and the release that leaves the lock free hands it over. A policy: whoever reads an old
     /// value wakes the waiter instead.
     promised: P::AtomicU32,
@@ -122,6 +124,7 @@ impl<P: Platform> WaitNode<P> {
             refs: ptr::null(),
             only_cpu: None,
             deferred: Cell::new(false),
+            moved: Cell::new(false),
             promised: AtomicU32::new(0),
         }
     }
@@ -150,6 +153,12 @@ impl<P: Platform> WaitNode<P> {
     pub(crate) fn is_deferred(&self) -> bool {
         // SAFETY: Q1, Q2: the caller holds the queue lock; the thread that wrote this has linked the node under that lock since.
         self.deferred.with(|deferred| unsafe { *deferred })
+    }
+
+    /// Whether the node is the condition variable's, or on its way from there to the queue of the mutex, whose lock the caller holds.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        // SAFETY: Q1: the lock of the mutex' queue is held, under which it is written.
+        !self.mutex.is_null() && !self.moved.with(|moved| unsafe { *moved })
     }
 
     /// The release that leaves the lock free is to hand it to this waiter. By its thread.
@@ -197,10 +206,10 @@ impl<P: Platform> WaitNode<P> {
         }
     }
 
-    /// Sleeps for a moment although it was told: its turn may come a little later.
-    pub(crate) fn nap(&self, deadline: Option<Deadline>) {
+    /// Sleeps for a moment although it was told: its turn may come a little later. `leave`: see [`Platform::sleep_or`].
+    pub(crate) fn nap(&self, deadline: Option<Deadline>, leave: &dyn Fn()) {
         if P::TUNING.nap_ns > 0 && deadline.is_none() {
-            P::futex_wait_for(&self.state, WOKEN, P::TUNING.nap_ns);
+            P::sleep_or(&|| P::futex_wait_for(&self.state, WOKEN, P::TUNING.nap_ns), leave);
         }
     }
 
@@ -245,6 +254,8 @@ impl<P: Platform> Popped<P> {
     pub(crate) fn move_to(self, queue: &mut super::QueueGuard<'_, P>, deferred: bool) {
         // SAFETY: Q2: the popped node is the caller's.
         self.node().deferred.with_mut(|it| unsafe { *it = deferred });
+        // SAFETY: Q1: `queue` is locked.
+        self.node().moved.with_mut(|it| unsafe { *it = true });
         queue.push_back(self.node());
     }
 

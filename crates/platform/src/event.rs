@@ -1,0 +1,37 @@
+//! What slow paths tell: see [`Platform::event`](crate::Platform::event).
+
+/// What a slow path did; a past fact, for counters and the profiler. Never a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// A spinner took the lock without sleeping.
+    SpinAcquired,
+    /// A spinner left because the lock went to another owner (document 001's rule).
+    SpinLeftOwnerChanged,
+    /// A spinner left because the owner is not running.
+    SpinLeftOffCpu,
+    /// A spinner left because its time budget was used up.
+    SpinLeftBudget,
+    /// A thread went to sleep in a lock's queue or a condition variable's queue.
+    Parked,
+    /// A release woke the head of the queue.
+    WokeHead,
+    /// A release let a group of readers in.
+    GrantedReaders,
+    /// A release handed the lock to the head of the queue.
+    HandedOff,
+    /// A waiter that had lost for too long asked for a hand-off.
+    DemandedHandoff,
+    /// A signal moved a waiter to its mutex' queue, asleep as it was.
+    MovedWaiter,
+    /// A signal left it to its own thread's release of the mutex to wake the waiter.
+    DeferredWake,
+    /// A waiter that had asked for a hand-off let in the readers that it had kept out.
+    WithdrewDemand,
+    /// A wait ended at its deadline.
+    TimedOut,
+    /// A reader opened a lock's slots.
+    OpenedSlots,
+    /// A writer closed a lock's slots and counted who was in them.
+    ClosedSlots,
+}
