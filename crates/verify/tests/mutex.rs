@@ -10,7 +10,7 @@ use spinpark_platform::Event::{
     DemandedHandoff, HandedOff, Parked, SpinAcquired, SpinLeftBudget, SpinLeftOffCpu, TimedOut, WokeHead,
 };
 use spinpark_platform::OnCpu;
-use spinpark_verify::platform::{Loom, advance, lead_in};
+use spinpark_verify::platform::{Loom, advance, lead_in, leave_next_sleep};
 use spinpark_verify::{Model, Mortal, Shared, join_all};
 
 type Mutex<const STARVATION_NS: u64, const SPIN_NS: u64 = 0> = RawMutex<Loom<STARVATION_NS, SPIN_NS>>;
@@ -36,6 +36,24 @@ fn two_threads() {
 #[test]
 fn three_threads() {
     Model::new().check(|| sections::<1, 0>(3)).reaches(&[WokeHead, Parked]);
+}
+
+/// A waiter leaves its call by unwinding: linked, woken or granted as that happens.
+#[test]
+fn a_waiter_leaves_by_unwinding() {
+    Model::new().check(|| {
+        let shared = mutex::<1>();
+        let leaver = shared.spawn(|shared| {
+            leave_next_sleep();
+            // If it need not sleep, it stays.
+            if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| shared.lock.lock())).is_ok() {
+                shared.lock.unlock();
+            }
+        });
+        shared.section();
+        leaver.join().unwrap();
+        assert_eq!(shared.finish(), 1);
+    });
 }
 
 #[test]

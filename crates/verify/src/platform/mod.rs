@@ -17,7 +17,7 @@ mod world;
 pub use atomic::{AtomicPtr, AtomicU32};
 pub use cell::Cell;
 pub use spinpark_sim::check::{Fault, Faults, Kind, Op};
-pub use world::{Config, advance, lead_in, lose_full_fences, set_back};
+pub use world::{Config, advance, lead_in, leave_next_sleep, lose_full_fences, set_back};
 pub(crate) use world::{begin, take_noted};
 
 use loom::thread;
@@ -83,6 +83,14 @@ impl<
 
     fn futex_wait_for(word: &AtomicU32, expected: u32, span: u64) -> Wait {
         futex::wait_for(word, expected, span)
+    }
+
+    fn sleep_or(sleep: &dyn Fn() -> Wait, leave: &dyn Fn()) -> Wait {
+        if world::world().local(|local| std::mem::take(&mut local.leaves)) {
+            leave();
+            std::panic::resume_unwind(Box::new("left"));
+        }
+        sleep()
     }
 
     fn futex_wake(key: *const AtomicU32, count: u32) -> u32 {

@@ -65,12 +65,20 @@ impl Default for Config {
     }
 }
 
+/// Has the calling thread leave its call in its next sleep in a lock's queue: it cleans up, and panics without a message, which the
+/// model catches.
+pub fn leave_next_sleep() {
+    world().local(|local| local.leaves = true);
+}
+
 /// What a thread of a model remembers.
 pub(super) struct Local {
     id: ThreadId,
     pub(super) token: u32,
     pub(super) read: Vec<Held>,
     pub(super) has_slept: bool,
+    /// Whether it leaves its call in its next sleep in a lock's queue.
+    pub(super) leaves: bool,
     pub(super) has_aborted: bool,
     /// What it last wrote by a compare-exchange, and the same until the first load after a heavy fence. Only kept if
     /// a fault wants it.
@@ -249,6 +257,7 @@ impl World {
                 token,
                 read: Vec::new(),
                 has_slept: false,
+                leaves: false,
                 has_aborted: false,
                 written: 0,
                 after_fence: None,
