@@ -1,5 +1,6 @@
 //! Models of the condition variable.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use loom::thread::{self, JoinHandle};
@@ -7,7 +8,7 @@ use spinpark_locks::{RawCondvar, RawMutex, WaitResult, Waiter};
 use spinpark_platform::Event::{MovedWaiter, TimedOut, WokeHead};
 use spinpark_platform::{Clock, Deadline, Platform, Wait};
 use spinpark_verify::model::Checked;
-use spinpark_verify::platform::{EPOCH_NS, Loom, advance};
+use spinpark_verify::platform::{EPOCH_NS, Loom, advance, leave_next_sleep};
 use spinpark_verify::{Guarded, Model, Mortal, rejected};
 
 struct Shared {
@@ -207,6 +208,34 @@ fn a_timeout_loses_no_signal() {
             clock.join().unwrap();
         })
         .reaches(&[MovedWaiter]);
+}
+
+/// A cancelled waiter leaves by unwinding where it waits for its mutex, while a signal takes it out of this queue and into that one.
+#[test]
+fn a_waiter_leaves_as_it_is_signalled() {
+    Model::new()
+        .check(|| {
+            let shared = Shared::new();
+            let leaver = shared.spawn(|shared| {
+                shared.mutex.lock();
+                let waiter = Waiter::with_mutex(&shared.mutex);
+                shared.condvar.enqueue(&waiter);
+                shared.mutex.unlock();
+                sleep(&waiter, true);
+                let result = shared.condvar.finish(&waiter);
+                leave_next_sleep();
+                // If it need not sleep, it stays.
+                if catch_unwind(AssertUnwindSafe(|| waiter.reacquire(result, &shared.mutex))).is_ok() {
+                    shared.mutex.unlock();
+                }
+            });
+            shared.put_and_signal();
+            leaver.join().unwrap();
+            shared.mutex.lock();
+            shared.mutex.unlock();
+            assert!(shared.condvar.is_idle());
+        })
+        .reaches(&[TimedOut, MovedWaiter]);
 }
 
 #[test]
