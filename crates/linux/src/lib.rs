@@ -152,14 +152,6 @@ impl Platform for Linux {
         thread::habits().spun(kind, paid);
     }
 
-    fn demands_pay() -> bool {
-        thread::habits().spins_pay(Spin::Demand)
-    }
-
-    fn demanded(paid: bool) {
-        thread::habits().spun(Spin::Demand, paid);
-    }
-
     fn pace(lock: usize) -> Pace {
         thread::habits().pace(lock)
     }

@@ -9,9 +9,8 @@
 //! Readers may recurse even while a writer waits, which is glibc's promise for its default kind; yet a stream of
 //! readers cannot starve a writer. A writer that was passed over for `starvation_ns` sets `HANDOFF`; from then on a
 //! reader waits behind it *unless that thread may hold a read lock on this very lock already*, which the platform
-//! knows ([`Platform::may_hold_read`]). So recursion never waits. The writer lets the others in again after a time, because one of
-//! the readers inside may be waiting for them ([`demand`](crate::core)); if it does not run, a reader that has queued for
-//! `reader_patience_ns` joins readers all the same.
+//! knows ([`Platform::may_hold_read`]). So recursion never waits. A reader that has queued for `reader_patience_ns`
+//! joins readers all the same: one of them may be waiting for it.
 //!
 //! Other readers that find a writer waiting awake beside readers (`SPINNER`) let it pass for up to `pass_ns`, unless that
 //! has not paid lately: readers that come back at once leave such a writer no moment in which to look.

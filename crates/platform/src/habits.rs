@@ -11,7 +11,7 @@ use crate::{Pace, Spin, NS_PER_US};
 #[repr(C)]
 pub struct Habits {
     /// How spinning has gone lately, for each kind of [`Spin`].
-    spins: [Spins; 6],
+    spins: [Spins; 5],
     passed: Passed,
     pacing: Pacing,
     /// Releases of locks that were marked as contended while no thread waited for them.
@@ -49,14 +49,13 @@ const FORGOTTEN_NS: u64 = 4 * LATE_NS;
 
 impl Habits {
     fn spins(&mut self, kind: Spin) -> &mut Spins {
-        let [locks, turns, signals, hand_overs, writers, demands] = &mut self.spins;
+        let [locks, turns, signals, hand_overs, writers] = &mut self.spins;
         match kind {
             Spin::Lock => locks,
             Spin::Turn => turns,
             Spin::Signal => signals,
             Spin::HandOver => hand_overs,
             Spin::Writer => writers,
-            Spin::Demand => demands,
         }
     }
 
@@ -77,7 +76,7 @@ impl Habits {
         let most = match kind {
             // To sleep and be woken costs more than such a spin.
             Spin::Turn => 0,
-            Spin::Lock | Spin::Signal | Spin::HandOver | Spin::Writer | Spin::Demand => MOST_MISSES,
+            Spin::Lock | Spin::Signal | Spin::HandOver | Spin::Writer => MOST_MISSES,
         };
         spins.misses = if paid { 0 } else { most.min(spins.misses + 1) };
         spins.pause = (1 << spins.misses) - 1;

@@ -66,8 +66,6 @@ pub enum Spin {
     HandOver,
     /// A writer that waits awake for readers, and is let in first.
     Writer,
-    /// Readers that a starved waiter keeps out: until the others are all out.
-    Demand,
 }
 
 /// How a thread waits for a lock.
@@ -232,16 +230,6 @@ pub trait Platform: Sized + Send + Sync + 'static {
     #[inline(always)]
     fn spun(kind: Spin, paid: bool) {
         let _ = (kind, paid);
-    }
-
-    /// Whether the calling thread, which has starved, should keep new readers out: it has got the lock by that lately.
-    fn demands_pay() -> bool {
-        true
-    }
-
-    /// Tells whether keeping readers out has `paid`, for the next answer of [`Platform::demands_pay`].
-    fn demanded(paid: bool) {
-        let _ = paid;
     }
 
     /// How the calling thread is to wait for the lock at `lock`.

@@ -2,7 +2,7 @@
 
 use spinpark_platform::{Deadline, Event, Pace, Platform, Spin};
 
-use super::patience::{Demand, Patience};
+use super::patience::Patience;
 use super::queued::Joined;
 use super::spin::{has_cpus_to_spare, has_no_cpu_to_spare, Spun};
 use super::LockCore;
@@ -110,12 +110,7 @@ impl<P: Platform> LockCore<P> {
         loop {
             let mut hands_over = false;
             let joined = match self.sleep_on(node, patience, deadline) {
-                Notice::Granted => {
-                    if patience.demand() == Demand::OfReaders {
-                        P::demanded(true);
-                    }
-                    return true;
-                }
+                Notice::Granted => return true,
                 Notice::Released => {
                     return self.acquire(node.want, node.token, deadline) == Outcome::Acquired;
                 }
@@ -129,35 +124,23 @@ impl<P: Platform> LockCore<P> {
                     if is_past::<P>(deadline) {
                         return self.give_up(node.want, node.token, Credit::Waking);
                     }
-                    let demand = self.choose_demand(node, starved);
                     patience = match (apart, starved) {
-                        (_, true) => patience.starved::<P>(demand),
+                        (_, true) => patience.until_told(),
                         (true, false) => patience.lets_owner_go_on::<P>(),
                         (false, false) => patience.until_starved(),
                     };
-                    hands_over = demand != Demand::None;
-                    self.rejoin(node, hands_over)
+                    hands_over = starved;
+                    self.rejoin(node, starved)
                 }
                 // Nothing but the deadline ends a sleep without a look: what the kernel says of its clock is not asked again.
                 Notice::TimedOut if patience.is_told() || is_past::<P>(deadline) => {
                     return self.time_out(node, patience);
                 }
-                Notice::TimedOut if patience.demand() != Demand::None => {
-                    let withdrawn = self.withdraw(node);
-                    patience =
-                        patience.starved::<P>(if withdrawn { Demand::None } else { patience.demand() });
-                    Joined::Queued
-                }
-                Notice::TimedOut if patience.is_over::<P>() && node.want == Want::Read => {
+                Notice::TimedOut if patience.is_over::<P>() => {
                     // A reader asks again and again.
                     patience = Patience::on_arrival::<P>(node.want);
-                    self.look_in(node, false)
-                }
-                Notice::TimedOut if patience.is_over::<P>() => {
-                    let demand = self.choose_demand(node, true);
-                    patience = patience.starved::<P>(demand);
-                    hands_over = demand != Demand::None;
-                    self.look_in(node, hands_over)
+                    hands_over = node.want != Want::Read;
+                    self.look_in(node, true)
                 }
                 Notice::TimedOut if patience.looks_early() => {
                     patience = patience.lets_owner_go_on::<P>();

@@ -7,27 +7,12 @@ use crate::word::Want;
 /// The times of one wait, ns on the monotonic clock.
 #[derive(Clone, Copy)]
 pub(super) struct Patience {
-    /// When the waiter came.
-    since: u64,
     /// From here on the waiter has starved: it demands the lock.
     end: u64,
     /// When it looks at the lock by itself; `u64::MAX`: not before it is woken.
     look: u64,
     /// How long it has let the owner go on the last time; 0: it has not.
     span: u64,
-    /// What it demands now, until it looks.
-    demand: Demand,
-}
-
-/// Of whom a starved waiter demands the lock.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Demand {
-    /// It does not: it takes the lock as soon as the readers are all out.
-    None,
-    /// The writer that holds it, whose release ends the wait.
-    OfWriter,
-    /// The readers that hold it: new ones have to wait. See [`demand`](super::demand).
-    OfReaders,
 }
 
 impl Patience {
@@ -36,9 +21,8 @@ impl Patience {
     pub(super) fn on_arrival<P: Platform>(want: Want) -> Self {
         let reader = want == Want::Read;
         let patience = if reader { P::TUNING.reader_patience_ns } else { P::TUNING.starvation_ns };
-        let since = P::now(Clock::Monotonic);
-        let end = since.saturating_add(patience);
-        Self { since, end, look: if reader { end } else { u64::MAX }, span: 0, demand: Demand::None }
+        let end = P::now(Clock::Monotonic).saturating_add(patience);
+        Self { end, look: if reader { end } else { u64::MAX }, span: 0 }
     }
 
     /// Sleeps until it has starved. As the head of the queue that lost (`TIMED`).
@@ -51,23 +35,6 @@ impl Patience {
         Self { look: u64::MAX, ..self }
     }
 
-    /// Has starved, and sleeps for as long as it makes `demand`, or, without one, until the next time.
-    ///
-    /// A demand lasts for half of the time waited so far, and is made again after twice that time: dependent readers lose a part
-    /// of their time only, and readers whose sections are long are waited for in the end.
-    #[inline(never)]
-    pub(super) fn starved<P: Platform>(self, demand: Demand) -> Self {
-        let now = P::now(Clock::Monotonic);
-        let waited = now.saturating_sub(self.since);
-        let span = if demand == Demand::None { waited.saturating_mul(2) } else { waited / 2 };
-        let look = now.saturating_add(span.max(P::TUNING.demand_ns));
-        Self { end: look, look, demand, ..self }
-    }
-
-    pub(super) fn demand(self) -> Demand {
-        self.demand
-    }
-
     /// Lets the owner go on for a while, and for twice as long each time, but not beyond the end: so that a lock that falls
     /// idle meanwhile is idle for no longer than it was busy before. One that has starved already does it once.
     #[inline(never)]
@@ -76,7 +43,7 @@ impl Patience {
         let span = if self.span == 0 { P::TUNING.nap_ns } else { self.span.saturating_mul(2) };
         // Once only: a waiter that is woken often must not put off its demand each time.
         let end = if self.span == 0 { self.end.max(now.saturating_add(P::TUNING.nap_ns)) } else { self.end };
-        Self { end, look: end.min(now.saturating_add(span)), span, ..self }
+        Self { end, look: end.min(now.saturating_add(span)), span }
     }
 
     /// Whether it looks before it has starved.
@@ -112,6 +79,6 @@ impl Patience {
     }
 
     pub(super) fn is_over<P: Platform>(self) -> bool {
-        self.demand != Demand::None || P::now(Clock::Monotonic) >= self.end
+        P::now(Clock::Monotonic) >= self.end
     }
 }

@@ -129,8 +129,9 @@ impl<P: Platform> LockCore<P> {
 
     /// The waiter looks by itself: it takes the lock, or, if its patience is over, `demands` it.
     ///
-    /// A reader demands nothing, but now comes in beside other readers whatever writer is owed the lock, and ends its demand: one of
-    /// those readers may be waiting for this one, and the writer has not let it in by itself ([`demand`](super::demand)).
+    /// A reader demands nothing, but now comes in beside other readers whatever writer is owed the lock: one of those
+    /// readers may be waiting for this one (a thread that reads in parallel with helpers and joins them). glibc's
+    /// default kind promises that this works; the writer loses `reader_patience_ns` by it.
     pub(super) fn look_in(&self, node: &WaitNode<P>, demands: bool) -> Joined {
         let mut queue = self.lock_queue();
         let was_head = queue.head().is_some_and(|head| core::ptr::eq(head, node));
@@ -148,12 +149,6 @@ impl<P: Platform> LockCore<P> {
             Joined::Acquired => {
                 queue.remove(node);
                 self.settle_flags(queue.head().is_some(), was_head, node.want);
-                // H3: the waiter that demands the lock has not let this reader in.
-                if node.want == Want::Read
-                    && word::wants_handoff(self.word().fetch_and(!word::HANDOFF, Relaxed))
-                {
-                    P::event(Event::WithdrewDemand);
-                }
                 self.look_and_tell(queue);
             }
         }

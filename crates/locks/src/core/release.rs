@@ -28,7 +28,7 @@ use crate::word::{self, Release, Want};
 
 /// How far one release looks for readers to let in (rwsem's number): its own thread has work to do, and others wait
 /// for the queue lock.
-pub(super) const READERS_PER_GRANT: usize = 256;
+const READERS_PER_GRANT: usize = 256;
 
 /// What a look at the queue led to.
 pub(super) struct Look<P: Platform> {
@@ -220,7 +220,7 @@ impl Plan {
             let word = Self::without_head(after, head.want, others) + count * word::UNIT;
             return Some(Self { word, action: Action::Grant(count) });
         }
-        if word::wants_handoff(seen) || head.is_promised() {
+        if word::wants_handoff(seen) {
             let rest = Self::without_head(after, head.want, more);
             return Some(Self { word: word::taken(rest, head.want, head.token), action: Action::HandOver });
         }

@@ -100,9 +100,6 @@ pub struct WaitNode<P: Platform> {
     deferred: P::Cell<bool>,
     /// Condition variables: whether a signal has moved the waiter to the mutex' queue. Only under that queue's lock.
     moved: P::Cell<bool>,
-    /// Not 0: the waiter has starved, and the release that leaves the lock free hands it over. A policy: whoever reads an old
-    /// value wakes the waiter instead.
-    promised: P::AtomicU32,
 }
 
 impl<P: Platform> WaitNode<P> {
@@ -125,7 +122,6 @@ impl<P: Platform> WaitNode<P> {
             only_cpu: None,
             deferred: Cell::new(false),
             moved: Cell::new(false),
-            promised: AtomicU32::new(0),
         }
     }
 
@@ -159,15 +155,6 @@ impl<P: Platform> WaitNode<P> {
     pub(crate) fn is_elsewhere(&self) -> bool {
         // SAFETY: Q1: the lock of the mutex' queue is held, under which it is written.
         !self.mutex.is_null() && !self.moved.with(|moved| unsafe { *moved })
-    }
-
-    /// The release that leaves the lock free is to hand it to this waiter. By its thread.
-    pub(crate) fn promise(&self) {
-        self.promised.store(1, Relaxed);
-    }
-
-    pub(crate) fn is_promised(&self) -> bool {
-        self.promised.load(Relaxed) != 0
     }
 
     pub(super) fn update_links(&self, change: impl FnOnce(&mut Links<P>)) {

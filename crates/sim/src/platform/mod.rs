@@ -198,14 +198,6 @@ impl<T: Tuned> Platform for Sim<T> {
         habits(|habits| habits.spun(kind, paid));
     }
 
-    fn demands_pay() -> bool {
-        is_inside() && habits(|habits| habits.spins_pay(Spin::Demand))
-    }
-
-    fn demanded(paid: bool) {
-        habits(|habits| habits.spun(Spin::Demand, paid));
-    }
-
     fn pace(lock: usize) -> Pace {
         of_lock(lock, |habits, lock, _| habits.pace(lock))
     }

@@ -191,14 +191,6 @@ impl<P: Platform> Platform for Counted<P> {
         P::ends_contended(lock)
     }
 
-    fn demands_pay() -> bool {
-        P::demands_pay()
-    }
-
-    fn demanded(paid: bool) {
-        P::demanded(paid);
-    }
-
     fn slots_closed(took: u64) {
         P::slots_closed(took);
     }
