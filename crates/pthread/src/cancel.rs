@@ -97,8 +97,8 @@ struct Call {
 /// Runs `wait`, a wait in a lock's queue, with cancellation deferred, except in its sleeps if the thread has asked for cancellation
 /// at once: see [`sleep_in_queue`].
 ///
-/// A thread may leave the call from a signal handler: by `pthread_exit`, which unwinds, or by `siglongjmp`, for which glibc runs the
-/// same handlers. In a sleep that is as good as a cancellation. Where the thread is awake, and in the queue, or holds its
+/// A thread may leave the call from a signal handler: by `pthread_exit`, which unwinds, or by `siglongjmp`, for which glibc mostly runs
+/// the same handlers (not if the handler's alternate stack lies in a frame of this thread). In a sleep that is as good as a cancellation. Where the thread is awake, and in the queue, or holds its
 /// lock, the process ends: another thread would follow a pointer into a stack that is gone.
 pub(crate) fn deferred<R>(wait: impl FnOnce() -> R) -> R {
     within(true, wait)
@@ -201,8 +201,8 @@ fn cancellable(sleep: &dyn Fn() -> Wait) -> Wait {
     let mut old = 0;
     let begun = BEGUN.load(Relaxed);
     let already = under_way() != 0; // one of these may see the type below, and end before the last look
-    // SAFETY: from here to the second call cancellation may act at any instruction. All that lies between is the
-    // system call; the state that the handler needs is in memory, and no frame here has anything to drop.
+    // SAFETY: from here to the second call cancellation may act at any instruction. What lies between is the system call, and now
+    // and then a look at the CPUs, which may end anywhere; the state that the handler needs is in memory, and no frame here has anything to drop.
     unsafe { pthread_setcanceltype(AT_ONCE, &raw mut old) };
     let wait = sleep();
     // SAFETY: restores what the first call returned.
