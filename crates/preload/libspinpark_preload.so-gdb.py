@@ -12,7 +12,7 @@ the drop-in. It believes that the drop-in is active: with SPINPARK_DISABLE=1 the
 import gdb
 
 # Bits of the lock word: crates/locks/src/word.rs.
-WAITERS, WAKING, HANDOFF, SLOTS, WRITER, UPGRADE = 1, 2, 4, 32, 64, 128
+WAKING, HANDOFF, SLOTS, WRITER, UPGRADE = 2, 4, 32, 64, 128
 COUNT_SHIFT = 8
 # Offsets in a waiter: WaitNode::layout() in crates/locks/src/queue/node.rs.
 NEXT, TOKEN, WANT = 8, 28, 32

@@ -182,8 +182,9 @@ pub(crate) fn leave(gate: &AtomicU32, lock: usize) -> SlotLeft {
 pub(crate) fn take_back(lock: usize) -> bool {
     let reads = Reads::of_this_thread();
     let Some(held) = reads.last_if_in_slot(lock) else { return true };
-    let slot = core::mem::replace(&mut held.slot, core::ptr::null()); // T4
-                                                                      // SAFETY: a slot of a table, which is never unmapped.
+    // T4: no slot while it is given back.
+    let slot = core::mem::replace(&mut held.slot, core::ptr::null());
+    // SAFETY: a slot of a table, which is never unmapped.
     let slot = unsafe { &*slot };
     // T2: the slot is this thread's, and the gate stays as it is. Compared all the same: a slot that says anything else is not
     // touched.

@@ -194,15 +194,16 @@ fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wa
     cancellable(&|| Linux::futex_wait(word, expected, deadline))
 }
 
-/// Runs `sleep`, which only makes the system call, as a cancellation point.
+/// Runs `sleep`, a futex wait and nothing that must be completed, as a cancellation point.
 ///
 /// If the thread is cancelled, this does not return: the handler that [`with_handler`] registered runs.
 fn cancellable(sleep: &dyn Fn() -> Wait) -> Wait {
     let mut old = 0;
     let begun = BEGUN.load(Relaxed);
     let already = under_way() != 0; // one of these may see the type below, and end before the last look
-    // SAFETY: from here to the second call cancellation may act at any instruction. What lies between is the system call, and now
-    // and then a look at the CPUs, which may end anywhere; the state that the handler needs is in memory, and no frame here has anything to drop.
+    // SAFETY: from here to the second call cancellation may act at any instruction. Between them are the system call and, now and
+    // then, a look at the CPUs, which may end anywhere. The state that the handler needs is in memory, and no frame here has
+    // anything to drop.
     unsafe { pthread_setcanceltype(AT_ONCE, &raw mut old) };
     let wait = sleep();
     // SAFETY: restores what the first call returned.

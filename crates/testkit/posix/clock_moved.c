@@ -107,7 +107,7 @@ static int wait_in_box(pthread_cond_t *cond, clockid_t clock, bool by_clock, int
     return by_clock ? pthread_cond_clockwait(cond, &box, clock, &deadline) : pthread_cond_timedwait(cond, &box, &deadline);
 }
 
-/* Puts one in and takes one out: whoever waits, something will be there. */
+/* Puts one in and takes one out: a waiter always gets something. */
 static void exchange(uint32_t *seed)
 {
     OK(pthread_mutex_lock(&box));
@@ -210,7 +210,7 @@ static void deadlines(void)
             for (size_t i = 0; i < COUNT(SPANS); i++) {
                 int64_t at = kernel_ns(clock) + SPANS[i];
                 CALL(wait_in_box(&never, clock, by_clock, SPANS[i]), ETIMEDOUT);
-                /* Who converts a deadline rounds it. */
+                /* A library that converts a deadline rounds it. */
                 CHECK(kernel_ns(clock) >= at - (converts ? 1000000 : 0));
             }
     OK(pthread_mutex_unlock(&box));

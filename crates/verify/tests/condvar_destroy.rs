@@ -159,7 +159,7 @@ fn without_a_cancellation() {
     }
 }
 
-/// One signal for two waiters, the first of which is cancelled: the second one has it, whoever was signalled first.
+/// One signal for two waiters, the first of which is cancelled: the second one has it, whichever was signalled first.
 #[test]
 fn a_cancelled_waiter_passes_its_signal_on() {
     for model in models() {

@@ -58,7 +58,7 @@ impl EarlyStacks {
             let memory = raw::map_zero(size_of::<[Early; SLOTS]>())?;
             let new = memory.cast().as_ptr();
             if self.slots.compare_exchange(ptr::null_mut(), new, Release, Relaxed).is_err() {
-                // SAFETY: known to nobody.
+                // SAFETY: no other code has its address.
                 unsafe { raw::unmap(memory, size_of::<[Early; SLOTS]>()) };
             }
         }

@@ -121,7 +121,7 @@ fn map(path: &CStr) -> Option<*mut RoomCount> {
     let whole = page.filter(is_whole);
     raw::close(file);
     if let (Some(page), None) = (page, whole) {
-        // SAFETY: mapped above, and known to nobody.
+        // SAFETY: mapped above, and no other code has its address.
         unsafe { raw::unmap(page, PAGE) };
     }
     whole.map(|page| page.as_ptr().cast())
