@@ -65,6 +65,8 @@ programs! {
     cond_pshared_then_private [glibc spinpark disabled];
     cond_destroy [glibc spinpark];
     cond_destroy_cancelled [glibc spinpark];
+    // A signal may go to either waiter; see the program.
+    cond_destroy_deadline [spinpark] = "cond_destroy_cancelled" "deadline";
     cond_cancel [glibc spinpark disabled];
     cond_lost_wakeup [glibc spinpark];
     cancel_points [glibc spinpark disabled];
