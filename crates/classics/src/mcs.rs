@@ -5,7 +5,7 @@
 //!
 //! | patch | before                                                   | after                                             |
 //! |-------|----------------------------------------------------------|---------------------------------------------------|
-//! | 6     | who finds the lock free sets its own `locked`            | that store is gone: nobody reads it               |
+//! | 6     | a thread that finds the lock free sets its own `locked`  | that store is gone: it is never read              |
 //! | 7     | a barrier *behind* the store that hands the lock over,   | a barrier *before* that store,                    |
 //! |       | none behind the wait                                     | one behind the wait                               |
 //!
@@ -15,10 +15,10 @@
 //!
 //! # State
 //!
-//! | place         | value    | meaning                    | who writes                                     |
+//! | place         | value    | meaning                    | written by                                     |
 //! |---------------|----------|----------------------------|------------------------------------------------|
 //! | `tail`        | null     | unlocked                   | the last holder, by CAS from its own node      |
-//! | `tail`        | a node   | the youngest in line       | who comes, by swap                             |
+//! | `tail`        | a node   | the youngest in line       | an arriving thread, by swap                    |
 //! | `node.next`   | null     | no successor known yet     | its thread, before it is in `tail`             |
 //! | `node.next`   | a node   | the successor              | the successor, once                            |
 //! | `node.locked` | 0        | must wait, if not alone    | its thread, before it is in `tail`             |
@@ -64,7 +64,7 @@ use crate::wait::{Behind, Patience};
 
 /// Which patches are in.
 pub trait Shape: Send + Sync + 'static {
-    /// Without patch 6: who does not have to wait says so in its own node.
+    /// Without patch 6: a thread that need not wait says so in its own node.
     const NEEDLESS_STORE: bool;
     /// The order of the load that ends the wait.
     const WAIT: Ordering;
@@ -147,7 +147,7 @@ impl<P: Platform, S: Shape> McsLock<P, S> {
             if self.tail.compare_exchange(tail, ptr::null_mut(), AcqRel, Relaxed).is_ok() {
                 return;
             }
-            // Somebody is behind this node and about to link itself.
+            // A successor is about to link itself.
             let mut patience = Patience::default();
             loop {
                 next = me.next.load(Acquire);

@@ -8,18 +8,18 @@
 //!
 //! # State
 //!
-//! | value | held? | sleepers? | who may leave it                                                       |
+//! | value | held? | sleepers? | left by                                                                |
 //! |-------|-------|-----------|------------------------------------------------------------------------|
-//! | 0     | no    | no        | anybody, to 1 (T1); who has slept or must not forget sleepers, to 2 (T2) |
-//! | 1     | yes   | no        | the holder, to 0 (T3); who is about to sleep, to 2 (T2)                 |
+//! | 0     | no    | no        | any thread, to 1 (T1); one that has slept or must keep the mark, to 2 (T2) |
+//! | 1     | yes   | no        | the holder, to 0 (T3); a thread about to sleep, to 2 (T2)               |
 //! | 2     | yes   | perhaps   | the holder, to 0, with a wake (T4)                                      |
 //!
 //! # Invariants
 //!
-//! - **M1** Who sleeps has seen 2 in the step in which it fell asleep. So the holder's release sees 2, and wakes.
-//! - **M2** Who has slept leaves 2 behind as it gets the lock: it cannot know whether others sleep.
-//! - **M3** A thread that is moved here by a requeue sleeps without having seen anything. Whoever may meet such threads
-//!   takes the lock by [`lock_marked`](Mutex::lock_marked), so that M2 holds of it as well.
+//! - **M1** A sleeper has seen 2 in the step in which it fell asleep. So the holder's release sees 2, and wakes.
+//! - **M2** A thread that has slept leaves 2 behind as it gets the lock: it cannot know whether others sleep.
+//! - **M3** A thread that is moved here by a requeue sleeps without having seen anything. A thread that may meet such
+//!   sleepers takes the lock by [`lock_marked`](Mutex::lock_marked), so that M2 holds of it as well.
 //!
 //! # Orderings
 //!
@@ -56,7 +56,7 @@ impl<P: Platform> Mutex<P> {
         &self.word
     }
 
-    /// Takes the mutex if nobody holds it (T1).
+    /// Takes the mutex if it is free (T1).
     #[inline]
     pub fn try_lock(&self) -> bool {
         self.word.compare_exchange(UNLOCKED, LOCKED, Acquire, Relaxed).is_ok()
@@ -70,7 +70,7 @@ impl<P: Platform> Mutex<P> {
         }
     }
 
-    /// Takes the mutex, and leaves the mark that somebody sleeps, whether that is so or not (T2, M2, M3).
+    /// Takes the mutex, and leaves the mark of sleepers, whether there are any or not (T2, M2, M3).
     #[cold]
     #[inline(never)]
     pub fn lock_marked(&self) {
@@ -90,7 +90,7 @@ impl<P: Platform> Mutex<P> {
         }
     }
 
-    /// Gives the mutex up and wakes one sleeper, whatever the mark says: somebody may have been moved here (M3).
+    /// Gives the mutex up and wakes one sleeper, whatever the mark says: a waiter may have been moved here (M3).
     ///
     /// The caller holds it.
     #[inline]

@@ -1,33 +1,33 @@
 //! The kernel's mutex of 2010: a count, an owner, a FIFO list; spinning on the owner before and after document 001.
 //!
-//! Origin: `kernel/mutex.c` of Linux 2.6.34, and 9d0f4dcc (document 001). Gives: mutual exclusion; sleeping; whoever
-//! runs may take a lock that was released before the waiter that was woken for it (no hand-over), so waiting has no
+//! Origin: `kernel/mutex.c` of Linux 2.6.34, and 9d0f4dcc (document 001). Gives: mutual exclusion; sleeping. A
+//! running thread may take a released lock before the waiter that was woken for it (no hand-off), so waiting has no
 //! bound.
 //!
 //! # State
 //!
-//! | word    | value       | meaning                        | who sets it                                              |
+//! | word    | value       | meaning                        | set by                                                   |
 //! |---------|-------------|--------------------------------|----------------------------------------------------------|
 //! | `count` | 1           | free                           | the release                                              |
-//! | `count` | 0           | held, nobody waits; or, for a  | who takes a free lock; the last waiter, once it holds;   |
+//! | `count` | 0           | held, no waiters; or, for a    | the thread that takes it; the last waiter, once it holds; |
 //! |         |             | moment, a slow release is on   | a release that finds −1 and adds 1, before it sets 1     |
 //! |         |             | its way from −1 to 1           | under the list's lock                                    |
-//! | `count` | below 0     | held, somebody may wait; or a  | who finds it 0 or less, −1 each; a waiter in the list    |
+//! | `count` | below 0     | held, perhaps waiters; or a    | a thread that finds it 0 or less, −1; a waiter in the list |
 //! |         |             | slow release, as above         | (−1); a release that finds less than −1 and adds 1       |
 //! | `owner` | 0           | free, or in one of two windows | the release, before it                                   |
-//! | `owner` | a token     | a guess: who holds it          | the owner, after it has taken the lock                   |
+//! | `owner` | a token     | a guess: the owner             | the owner, after it has taken the lock                   |
 //!
 //! # Transitions
 //!
 //! ```text
 //! lock:    count −1 → 0: done        else spin, then in the list: count ⇄ −1 until it was 1, asleep in between
-//! unlock:  owner = 0; count +1 → 1: done   else (0 or less, and nobody in) under the list's lock: count = 1, wake the oldest
+//! unlock:  owner = 0; count +1 → 1: done   else (0 or less, and no owner) under the list's lock: count = 1, wake the oldest
 //! ```
 //!
 //! # Invariants
 //!
 //! - **K1** Only the thread that changes `count` from 1 to something else acquires; only the holder's release sets it to 1. On
-//!   the slow way nobody can come in between its addition and its store: the count is 0 or less.
+//!   the slow way no thread can take the lock between its addition and its store: the count is 0 or less.
 //! - **K2** A thread that sleeps in the list has set `count` to −1 after it was queued, and the holder since then finds it
 //!   below 0, or took the lock from a release that found it so and wakes the oldest.
 //!
@@ -35,13 +35,13 @@
 //!
 //! A spinner polls `owner` for as long as that runs, and tries when it changes. [`OldSpin`] (2.6.34): any change of the
 //! owner ends the poll, so a spinner that lost to another one spins on that, for ever. [`Fixed`] (document 001): if the
-//! lock went to somebody else, that is heavy contention, and the spinner queues. [`NoSpin`]: it queues at once.
+//! lock went to another thread, that is heavy contention, and the spinner queues. [`NoSpin`]: it queues at once.
 //!
 //! # What differs from the kernel
 //!
 //! Preemption cannot be disabled, so an owner may be preempted in a window, where it is not named. A spinner polls
 //! such a lock a thousand times, then queues; the kernel's spins until it has to be rescheduled. A spinner queues, too, if
-//! nobody knows for long whether the owner runs. The rest is in the [crate's page](crate).
+//! an answer whether the owner runs is soon out of date. The rest is in the [crate's page](crate).
 //!
 //! # Orderings
 //!
@@ -50,7 +50,7 @@
 //! | lock, spin: `count` RMW   | Acquire | release             | the last critical section                            |
 //! | in the list: `count` swap | Acquire | release             | as there                                             |
 //! | release: `count` add      | Release | all of these        | this critical section                                |
-//! | release: `count` store    | Release | all of these        | as there; the add before it took nobody in           |
+//! | release: `count` store    | Release | all of these        | as there; no thread took the lock by the add before  |
 //! | last waiter: `count` = 0  | Relaxed | –                   | by the holder; others only made it smaller           |
 //! | `owner`: all              | Relaxed | –                   | a guess; only the holder writes, so it is in order   |
 //!
@@ -70,13 +70,13 @@ const HELD: u32 = 0;
 /// −1.
 const WAITERS: u32 = u32::MAX;
 
-const NOBODY: u32 = 0;
+const NO_OWNER: u32 = 0;
 
 /// When a spinner goes on.
 pub trait Spinning: Send + Sync + 'static {
     /// Whether there is a spinning phase.
     const SPINS: bool;
-    /// Whether a spinner queues when the lock went to somebody else.
+    /// Whether a spinner queues when the lock went to another thread.
     const LEAVES: bool;
 }
 
@@ -84,7 +84,7 @@ pub trait Spinning: Send + Sync + 'static {
 #[derive(Debug)]
 pub enum OldSpin {}
 
-/// Document 001: leaves when the owner changed to somebody else.
+/// Document 001: leaves when the owner has changed.
 #[derive(Debug)]
 pub enum Fixed {}
 
@@ -119,7 +119,7 @@ impl<P: Platform, S: Spinning> RawLock for Mutex<P, S> {
     fn new() -> Self {
         Self {
             count: AtomicU32::new(FREE),
-            owner: AtomicU32::new(NOBODY),
+            owner: AtomicU32::new(NO_OWNER),
             waiters: WaitList::new(),
             rule: PhantomData,
         }
@@ -141,7 +141,7 @@ impl<P: Platform, S: Spinning> RawLock for Mutex<P, S> {
 
     #[inline]
     fn unlock(&self) {
-        self.owner.store(NOBODY, Relaxed);
+        self.owner.store(NO_OWNER, Relaxed);
         if self.count.fetch_add(1, Release) != HELD {
             self.unlock_slow();
         }
@@ -176,17 +176,17 @@ impl<P: Platform, S: Spinning> Mutex<P, S> {
         let mut window = 0;
         loop {
             let owner = self.owner.load(Relaxed);
-            if owner != NOBODY && !self.spin_on(owner, &mut oracle) {
+            if owner != NO_OWNER && !self.spin_on(owner, &mut oracle) {
                 return false;
             }
             if self.take(me) {
                 return true;
             }
-            if owner == NOBODY && (P::need_resched() || window >= window_polls::<P>()) {
+            if owner == NO_OWNER && (P::need_resched() || window >= window_polls::<P>()) {
                 return false;
             }
             let polls = P::spin_hint();
-            window = if owner == NOBODY { window.saturating_add(polls) } else { 0 };
+            window = if owner == NO_OWNER { window.saturating_add(polls) } else { 0 };
         }
     }
 
@@ -195,7 +195,7 @@ impl<P: Platform, S: Spinning> Mutex<P, S> {
         loop {
             let now = self.owner.load(Relaxed);
             if now != owner {
-                let leaves = S::LEAVES && now != NOBODY;
+                let leaves = S::LEAVES && now != NO_OWNER;
                 if leaves {
                     P::event(Event::SpinLeftOwnerChanged);
                 }
@@ -224,7 +224,7 @@ impl<P: Platform, S: Spinning> Mutex<P, S> {
             node.schedule();
             waiters = self.waiters.lock();
         }
-        // SAFETY: it was pushed above, and nobody else removes nodes.
+        // SAFETY: it was pushed above, and no other thread removes nodes.
         unsafe { waiters.remove(&node) };
         self.owner.store(me, Relaxed);
         if waiters.is_empty() {

@@ -6,7 +6,7 @@
 //!
 //! # State
 //!
-//! | value | meaning | who sets it                     |
+//! | value | meaning | set by                          |
 //! |-------|---------|---------------------------------|
 //! | 0     | free    | the release                     |
 //! | 1     | held    | whose exchange found it free    |

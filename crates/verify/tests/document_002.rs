@@ -2,7 +2,7 @@
 
 use loom::thread;
 use spinpark_classics::RawRwLock;
-use spinpark_classics::rwsem_2013::{AsSent, Full, NOBODY, NoSpin, Patches, Rwsem, Series, Vanilla};
+use spinpark_classics::rwsem_2013::{AsSent, Full, NO_OWNER, NoSpin, Patches, Rwsem, Series, Vanilla};
 use spinpark_platform::{OnCpu, Platform};
 use spinpark_verify::platform::Loom;
 use spinpark_verify::{Model, Mortal, Shared, rejected};
@@ -70,7 +70,7 @@ fn the_holder_is_the_owner<S: Series>() {
         let thief = shared.spawn(|shared| {
             if shared.lock.steal() {
                 let me = Loom::<1, 0>::thread_token();
-                assert_ne!(me, NOBODY);
+                assert_ne!(me, NO_OWNER);
                 assert_eq!(shared.lock.owner(), me, "the owner is not who holds it");
                 shared.lock.unlock_write();
             }

@@ -5,18 +5,18 @@
 //!
 //! Gives: no lost wake-up; waits never end for no reason. Does not give: order (a thread that starts to wait after a signal
 //! can take that signal from one that waited before: glibc bug 13165, for which the design was given up in 2.25);
-//! destruction right after a broadcast, since those who were woken come back here.
+//! destruction right after a broadcast: the woken waiters use the variable once more.
 //!
 //! # State
 //!
 //! The internal lock `lock` is a [`Mutex`]; `futex` is what waiters sleep on. Under the lock:
 //!
-//! | counter      | counts                                                            | who adds                                |
+//! | counter      | counts                                                            | added to by                             |
 //! |--------------|-------------------------------------------------------------------|-----------------------------------------|
 //! | `started`    | waits that have begun (`total_seq`)                               | a waiter                                |
 //! | `released`   | waits that may end (`wakeup_seq`)                                 | a signal; a broadcast, all; a timeout   |
 //! | `ended`      | those of them that have ended (`woken_seq`)                       | a waiter; a broadcast, all              |
-//! | `broadcasts` | broadcasts that released somebody                                 | a broadcast                             |
+//! | `broadcasts` | broadcasts that released at least one waiter                      | a broadcast                             |
 //! | `mutex`      | the word of the last waiter's mutex, as a key                     | a waiter                                |
 //!
 //! # Transitions
@@ -33,15 +33,15 @@
 //! # Invariants
 //!
 //! - **N1** The counters are touched, and `futex` is changed, only under the internal lock.
-//! - **N2** `ended` ≤ `released` ≤ `started`. Who finds `ended` < `released`, and a release since its own W1, ends.
+//! - **N2** `ended` ≤ `released` ≤ `started`. A waiter that finds `ended` < `released`, and a release since its own W1, ends.
 //! - **N3** `futex` = `started` + `released`, in 32 bits. So each W1, S1 and B1 changes it, and a waiter that read it under
 //!   the lock falls asleep only if nothing has happened since.
-//! - **N4** A waiter holds the internal lock from before it gives up its mutex until it is counted. So who signals with
-//!   the mutex, or after having had it, finds the wait.
+//! - **N4** A waiter holds the internal lock from before it gives up its mutex until it is counted. So a thread that
+//!   signals with the mutex, or after it has held the mutex, finds the wait.
 //! - **N5** Only [`Requeue`]: a signal moves its waiter to the internal lock, unmarked, and wakes one there as it unlocks.
-//!   Everybody who comes from a sleep takes the lock with the mark (M3), so each of them wakes the next one: as long as
-//!   somebody sleeps there unmarked, somebody is on the way who wakes.
-//! - **N6** A broadcast wakes one and moves the others to the mutex, unmarked. Everybody who comes from a wait takes the
+//!   A thread that comes from a sleep takes the lock with the mark (M3), so each of them wakes the next one: as long as
+//!   a thread sleeps there unmarked, another thread is on its way to wake it.
+//! - **N6** A broadcast wakes one and moves the others to the mutex, unmarked. A thread that comes from a wait takes the
 //!   mutex with the mark (M3), with the same consequence.
 //!
 //! # Orderings
@@ -100,7 +100,7 @@ unsafe impl<P: Platform, S: Signalling> Send for Condvar<P, S> {}
 unsafe impl<P: Platform, S: Signalling> Sync for Condvar<P, S> {}
 
 impl<P: Platform, S: Signalling> Condvar<P, S> {
-    /// A condition variable on which nobody waits.
+    /// A condition variable without waiters.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -197,7 +197,8 @@ impl<P: Platform, S: Signalling> Condvar<P, S> {
         // SAFETY: N1: this thread holds the internal lock.
         let mutex = self.mutex.with(|key| unsafe { *key });
         self.lock.unlock();
-        // Whoever starts to wait now changes the futex, and is not to be moved: then all are woken, and it sleeps again (W5).
+        // A thread that starts to wait now changes the futex, and must not be moved: then all are woken, and it sleeps
+        // again (W5).
         match P::futex_requeue(&self.futex, Some(value), 1, mutex, u32::MAX) {
             None => {
                 P::futex_wake(&self.futex, u32::MAX);

@@ -57,7 +57,7 @@ impl Signalling for Requeue {
     }
 }
 
-/// The kernel unlocks before anybody runs: glibc from September 2005 to 2017 ("nptl-wake_op" in document 003).
+/// The kernel unlocks before any woken thread runs: glibc from September 2005 to 2017 ("nptl-wake_op" in document 003).
 ///
 /// Two system calls, the signaller's and the waiter's, and the waiter is switched to once.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! Where waiters sleep: outside of the mutex, in a chain that its address selects.
 //!
 //! The original has a hash table of 128 chains, each with a spin lock and a list of turnstiles, one for each mutex that
-//! somebody waits for. Here a chain is one list of waiters, each with the address of its mutex: the same order, the same
+//! has waiters. Here a chain is one list of waiters, each with the address of its mutex: the same order, the same
 //! lock, and the same memory that a contended mutex does not share with its neighbours. That lock is test-and-set in the
 //! kernel, too.
 
@@ -24,13 +24,13 @@ pub(super) type Waiter<P> = Node<P, usize>;
 pub(super) type LockedChain<'a, P> = Locked<'a, P, usize, Barging>;
 
 impl<P: Platform> Chain<P> {
-    /// From a free lock and [`Ends::NOBODY`], for `const` initialisers, which cannot call the platform's
+    /// From a free lock and [`Ends::EMPTY`], for `const` initialisers, which cannot call the platform's
     /// constructors.
     pub const fn from_parts(lock: SpinLock<P, Barging>, waiters: P::Cell<Ends<P, usize>>) -> Self {
         Self(WaitList::from_parts(lock, waiters))
     }
 
-    /// Nobody waits.
+    /// No waiters.
     pub(super) fn new() -> Self {
         Self(WaitList::new())
     }

@@ -1,17 +1,17 @@
 //! FreeBSD's mutex of 2006: an owner and a flag in one word, a turnstile, spinning while the owner runs.
 //!
 //! Origin: `kern_mutex.c` of April 2006, the subject of document 004, with its profiling ([`profiling`]). Gives: mutual
-//! exclusion; sleeping. Whoever runs may take a lock that was released before the waiter that was woken for it, which then
+//! exclusion; sleeping. A running thread may take a released lock before the waiter that was woken for it, which then
 //! queues again as the youngest. Does not give: recursion (the original does).
 //!
 //! # State
 //!
-//! | word                 | name        | meaning                                      | who leaves it                          |
+//! | word                 | name        | meaning                                      | left by                                |
 //! |----------------------|-------------|----------------------------------------------|----------------------------------------|
-//! | 0                    | `UNOWNED`   | free                                         | anybody, by CAS                        |
-//! | token × 2            |             | held, nobody in the turnstile                | its owner, by CAS                      |
-//! | token × 2 + 1        | `CONTESTED` | held, somebody may be in the turnstile       | its owner, under the chain's lock      |
-//! | 1                    | `CONTESTED` | free, somebody is in the turnstile           | who holds the chain's lock             |
+//! | 0                    | `UNOWNED`   | free                                         | any thread, by CAS                     |
+//! | token × 2            |             | held, turnstile empty                        | its owner, by CAS                      |
+//! | token × 2 + 1        | `CONTESTED` | held, perhaps waiters in the turnstile       | its owner, under the chain's lock      |
+//! | 1                    | `CONTESTED` | free, waiters in the turnstile               | the holder of the chain's lock         |
 //!
 //! # In memory
 //!
@@ -25,7 +25,7 @@
 //! - **F1** A thread in the turnstile entered it while the word had an owner and `CONTESTED`, under the chain's lock; so
 //!   that owner releases under the lock, and finds it.
 //! - **F2** The word is `UNOWNED` only if the turnstile is empty, or will be when the release that holds its lock is over.
-//! - **F3** All calls on a mutex are made with the same [`Globals`], and nobody waits for it while it moves.
+//! - **F3** All calls on a mutex are made with the same [`Globals`], and no thread waits for it while it moves.
 //!
 //! # Orderings
 //!
@@ -202,7 +202,7 @@ impl<P: Platform, F: Profiling> Mtx<P, F> {
     fn unlock_slow(&self, chain: &Chain<P>) {
         let mut chain = chain.lock();
         let is_mine = |address| address == self.address();
-        // Spinners set the flag as well, so perhaps nobody is there.
+        // Spinners set the flag as well, so the turnstile may be empty.
         let oldest = chain.pop(is_mine);
         let are_more = chain.has(is_mine);
         self.word.store(if are_more { CONTESTED } else { UNOWNED }, Release);

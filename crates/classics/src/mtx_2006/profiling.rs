@@ -21,12 +21,12 @@
 //! | without [`Room`]                | 4           | 4          |                                                          |
 //! | with [`Fields`]                 | 20          | 4          | the owner, and with the add also who waits, writes more  |
 //! |                                 |             |            | words of the same line; neighbours stay on it            |
-//! | [`Larger`]                      | 132         | 4          | what follows the lock is two lines further on: who waits |
-//! |                                 |             |            | for the word no longer takes it away from the owner;     |
+//! | [`Larger`]                      | 132         | 4          | what follows the lock is two lines further on: a waiter  |
+//! |                                 |             |            | that polls the word no longer takes it from the owner;   |
 //! |                                 |             |            | what comes before stays on the word's line               |
 //! | [`Aligned`]                     | 256         | 256        | neither neighbour is on the word's line                  |
 //!
-//! Whether a neighbour is used under the lock is up to who puts it there. The benchmark's has a counter on each side that
+//! Whether a neighbour is used under the lock is the program's choice. The benchmark's has a counter on each side that
 //! the owner changes (`spinpark bench mtx`), all in 24 bytes from the start of a line if nothing is enlarged or aligned. The
 //! fields are smaller than the original's, and the original's struct was larger than a line of its machine; so what
 //! [`Profiled`] alone changes there by being larger, [`Larger`] alone changes here.
@@ -101,7 +101,7 @@ impl<P: Platform> Room<P> for Nothing {
     }
 }
 
-/// Words that nobody uses: as many as move what follows the lock to other cache lines, by two.
+/// Unused words: as many as move what follows the lock to other cache lines, by two.
 #[derive(Debug)]
 pub struct Unused(#[allow(dead_code, reason = "to be large is all it does")] [u32; 32]);
 

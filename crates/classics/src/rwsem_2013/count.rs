@@ -1,4 +1,4 @@
-//! The count of the semaphore: how many hold it or try to, and whether anybody waits.
+//! The count of the semaphore: how many hold it or try to, and whether there are waiters.
 //!
 //! Numbers are signed, 32 bits wide, as on 32-bit machines before 2019.
 //!
@@ -6,26 +6,26 @@
 //! |--------------|-----------------------------------------------------------------------------|
 //! | `0x00000000` | free                                                                        |
 //! | `0x0000000n` | n readers hold it, or try to                                                |
-//! | `0xffff0000` | free, and somebody waits: a writer may steal it                             |
-//! | `0xffff0001` | a writer holds it and nobody waits; or one reader does, and somebody waits  |
-//! | `0xffff000n` | n readers, and somebody waits; or one writer tries beside others            |
-//! | `0xfffe0001` | a writer holds it, and somebody waits                                       |
+//! | `0xffff0000` | free, with waiters: a writer may steal it                                   |
+//! | `0xffff0001` | a writer holds it, no waiters; or one reader does, with waiters             |
+//! | `0xffff000n` | n readers, with waiters; or one writer tries beside others                  |
+//! | `0xfffe0001` | a writer holds it, with waiters                                             |
 
 /// One who holds the semaphore or tries to.
 pub(super) const ACTIVE: i32 = 1;
 /// Those.
 pub(super) const ACTIVE_MASK: i32 = 0xffff;
-/// Somebody waits.
+/// There are waiters.
 pub(super) const WAITING: i32 = -ACTIVE_MASK - 1;
 /// A writer that holds it or tries to.
 pub(super) const WRITE: i32 = WAITING + ACTIVE;
 
-/// Whether nobody holds it or tries to.
+/// Whether no thread holds it or tries to.
 pub(super) fn is_idle(count: i32) -> bool {
     count & ACTIVE_MASK == 0
 }
 
-/// Whether a writer holds it or tries to, beside somebody who waits: readers in the list cannot be let in.
+/// Whether a writer holds it or tries to, with waiters in the list: readers in the list cannot be let in.
 pub(super) fn is_stolen(count: i32) -> bool {
     count < WAITING
 }

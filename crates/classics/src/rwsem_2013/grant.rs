@@ -6,11 +6,11 @@ use super::count::{self, ACTIVE, WAITING};
 use super::{Kind, Rwsem, Series};
 use crate::wait::Locked;
 
-/// Who may be woken.
+/// The waiters that may be woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wake {
-    /// Whoever is at the head: nobody may be active.
-    Anybody,
+    /// The head, reader or writer: no thread may be active.
+    Any,
     /// Readers only: readers may be active.
     Readers,
     /// Readers only: the caller holds it for reading, so no writer can steal it.
@@ -18,7 +18,7 @@ pub(super) enum Wake {
 }
 
 impl<P: Platform, S: Series> Rwsem<P, S> {
-    /// A release that leaves somebody waiting. Patch 9: unless another one is about to wake (S4).
+    /// A release that leaves waiters behind. Patch 9: unless another one is about to wake (S4).
     #[cold]
     #[inline(never)]
     pub(super) fn wake(&self) {
@@ -30,7 +30,7 @@ impl<P: Platform, S: Series> Rwsem<P, S> {
             self.wakeup.store(1, Relaxed);
         }
         let mut waiters = self.waiters.lock();
-        self.wake_line(&mut waiters, Wake::Anybody);
+        self.wake_line(&mut waiters, Wake::Any);
     }
 
     /// The next release wakes itself.
@@ -47,7 +47,7 @@ impl<P: Platform, S: Series> Rwsem<P, S> {
                 self.end_wakeup();
                 self.grant(waiters, who);
             }
-            Some(Kind::Writer) if who == Wake::Anybody => {
+            Some(Kind::Writer) if who == Wake::Any => {
                 // It may be about to sleep: it says so, then looks at the count, which the caller has changed. If it does
                 // both under the list's lock, it has done so before this, or sees the change.
                 if !S::LOOKS_UNDER_LOCK {
@@ -57,7 +57,7 @@ impl<P: Platform, S: Series> Rwsem<P, S> {
                 P::event(Event::WokeHead);
                 self.end_wakeup();
             }
-            // Nobody: what is said in patch 9 only of a list that is not empty; or the writer's turn comes later.
+            // No waiter: patch 9 says that only of a list that is not empty; or the writer's turn comes later.
             Some(Kind::Writer) | None => self.end_wakeup(),
         }
     }

@@ -2,13 +2,13 @@
 //!
 //! Origin: `lib/rwsem.c` of Linux 3.12, and document 002's nine patches ([`series`]). Gives: readers share, writers
 //! exclude; readers and writers sleep in one line; readers in front of it come in together. A running writer may steal a
-//! lock that is free past the line, so a waiter's wait has no bound; a reader queues as soon as anybody waits.
+//! lock that is free past the line, so a waiter's wait has no bound; a reader queues as soon as there are waiters.
 //!
 //! # State
 //!
-//! | word      | value          | meaning                                    | who sets it                                     |
+//! | word      | value          | meaning                                    | set by                                          |
 //! |-----------|----------------|--------------------------------------------|-------------------------------------------------|
-//! | `count`   | see `count.rs` | who holds it, or tries to; who waits       | everybody, by addition                          |
+//! | `count`   | see `count.rs` | holders, threads that try, waiters         | every thread, by addition                       |
 //! | `owner`   | a token        | patch 8: the writer that holds it: a guess | that writer, after it came in                   |
 //! | `owner`   | 0              | no writer, or in one of two windows        | its release, before or (as sent) after it lets  |
 //! |           |                |                                            | go; its downgrade, before it lets readers in    |
@@ -18,11 +18,11 @@
 //!
 //! - **S1** `count` has its waiting part from the first waiter's entry into the list to the last one's exit; both change
 //!   together under the list's lock.
-//! - **S2** Who fails on the fast path takes back what it added, and then looks, under the list's lock, whether it was the
+//! - **S2** A thread that fails on the fast path takes back what it added, and then looks, under the list's lock, whether it was the
 //!   last one active: then it lets the line in, or comes in itself.
-//! - **S3** A reader in the list is taken out by who lets it in; a writer takes itself out, once it has the lock.
-//! - **S4** (patch 9) A release that leaves the waking to another one finds it before that one has cleared `wakeup`; whoever
-//!   is woken looks at the count after that, under the list's lock. So it sees the release.
+//! - **S3** A reader in the list is taken out by the thread that lets it in; a writer takes itself out, once it has the lock.
+//! - **S4** (patch 9) A release that leaves the waking to another one finds it before that one has cleared `wakeup`; the woken
+//!   thread looks at the count after that, under the list's lock. So it sees the release.
 //!
 //! # Orderings
 //!
@@ -34,8 +34,8 @@
 //! |                              |         |                    | changes the count, then looks who sleeps. Under the   |
 //! |                              |         |                    | list's lock (patch 9) that takes no fence             |
 //! | a writer's first look:       | AcqRel; | the list's lock    | no fence: it is in the list before it looks, asleep   |
-//! | addition, or load            | Relaxed |                    | as far as others see. A load only if somebody is in   |
-//! |                              |         |                    | front, who is woken first, and looks                  |
+//! | addition, or load            | Relaxed |                    | as far as others see. A load only if another waiter   |
+//! |                              |         |                    | is in front: that is woken first, and looks           |
 //! | `wakeup`: full fences        | SeqCst  | each other         | S4: the release counts itself out, then reads         |
 //! |                              |         |                    | `wakeup`; the waker clears it, then the count is read |
 //! | `owner`, `wakeup`: all       | Relaxed | –                  | plain there; a guess, and as above                    |
@@ -59,7 +59,7 @@ use crate::{RawLock, RawRwLock};
 pub use series::{AsSent, Full, NoSpin, Patches, Series, Vanilla};
 
 /// No writer holds it, as far as is known.
-pub const NOBODY: u32 = 0;
+pub const NO_OWNER: u32 = 0;
 
 /// What a thread in the list waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl<P: Platform, S: Series> RawRwLock for Rwsem<P, S> {
     fn new() -> Self {
         Self {
             count: AtomicU32::new(0),
-            owner: AtomicU32::new(NOBODY),
+            owner: AtomicU32::new(NO_OWNER),
             wakeup: AtomicU32::new(0),
             waiters: WaitList::new(),
             spinners: McsLock::new(),
@@ -137,19 +137,19 @@ impl<P: Platform, S: Series> RawRwLock for Rwsem<P, S> {
     #[inline]
     fn unlock_write(&self) {
         if S::SPINS && S::CLEARS_OWNER_FIRST {
-            self.owner.store(NOBODY, Relaxed);
+            self.owner.store(NO_OWNER, Relaxed);
         }
         if self.add(-WRITE) < 0 {
             self.wake();
         }
         if S::SPINS && !S::CLEARS_OWNER_FIRST {
-            self.owner.store(NOBODY, Relaxed);
+            self.owner.store(NO_OWNER, Relaxed);
         }
     }
 
     fn downgrade(&self) {
         if S::SPINS {
-            self.owner.store(NOBODY, Relaxed);
+            self.owner.store(NO_OWNER, Relaxed);
         }
         if self.add(-WAITING) < 0 {
             let mut waiters = self.waiters.lock();
@@ -181,7 +181,7 @@ impl<P: Platform, S: Series> RawLock for Rwsem<P, S> {
 }
 
 impl<P: Platform, S: Series> Rwsem<P, S> {
-    /// The token of the writer that seems to hold it, or [`NOBODY`]. A guess, kept with patch 8 only.
+    /// The token of the writer that seems to hold it, or [`NO_OWNER`]. A guess, kept with patch 8 only.
     pub fn owner(&self) -> u32 {
         self.owner.load(Relaxed)
     }

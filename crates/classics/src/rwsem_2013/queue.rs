@@ -21,7 +21,7 @@ impl<P: Platform, S: Series> Rwsem<P, S> {
         let is_idle = count == WAITING;
         let are_readers = count > WAITING && is_first;
         if is_idle || are_readers {
-            self.wake_line(&mut waiters, Wake::Anybody);
+            self.wake_line(&mut waiters, Wake::Any);
         }
         drop(waiters);
         node.schedule(); // S3
@@ -58,13 +58,13 @@ impl<P: Platform, S: Series> Rwsem<P, S> {
         self.note_owner();
     }
 
-    /// Takes the lock, if nobody is active, for a writer in the list (S1: the last one takes the waiting part along).
+    /// Takes the lock, if no thread is active, for a writer in the list (S1: the last one takes the waiting part along).
     fn take_from_line(&self, waiters: &Locked<'_, P, Kind>) -> bool {
         let new = if waiters.is_single() { WRITE } else { WRITE + WAITING };
         self.exchange(WAITING, new).is_ok()
     }
 
-    /// Sleeps until nobody seems to be active; returns the count with the list's lock.
+    /// Sleeps until no thread seems to be active; returns the count with the list's lock.
     fn sleep(&self, node: &Node<P, Kind>) -> (i32, Locked<'_, P, Kind>) {
         loop {
             node.schedule();

@@ -11,7 +11,7 @@
 //! | 8     | a writer spins on the owner, in line, before it queues                   | [`Series::SPINS`]               |
 //! | 9     | one release at a time wakes                                              | [`Series::ONE_WAKER`]           |
 //!
-//! Without patch 8 nobody uses the MCS lock, so 6 and 7 change nothing then.
+//! Without patch 8 the MCS lock is unused, so 6 and 7 change nothing then.
 //!
 //! Two more switches are not patches, but readings. Patch 8 as sent clears the owner after the release; patch 9 as sent
 //! leaves the woken writer's look at the count outside `wait_lock`, and loses wake-ups (`docs/verification.md`). The

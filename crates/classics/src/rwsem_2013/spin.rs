@@ -1,7 +1,7 @@
 //! Patch 8: a writer spins on the owner before it queues, in line with other spinners.
 //!
 //! A spinner at the head of the MCS queue polls the owner while that runs, and takes the lock when it is released, past
-//! whoever sleeps. It leaves if the lock went to somebody else (document 001's rule), and each time it has tried it goes to
+//! sleeping waiters. It leaves if the lock went to another thread (document 001's rule), and each time it has tried it goes to
 //! the end of the queue. A spinner in the queue cannot leave it: the reason why the kernel got another queue later. It spins
 //! behind others that run for as long as they do ([`mcs`](crate::mcs)).
 //!
@@ -12,7 +12,7 @@
 use spinpark_platform::{Event, Platform};
 
 use super::count::{WAITING, WRITE};
-use super::{NOBODY, Rwsem, Series};
+use super::{NO_OWNER, Rwsem, Series};
 use crate::wait::{Oracle, window_polls};
 
 /// What a spinner found at the head of the queue.
@@ -30,7 +30,7 @@ impl<P: Platform, S: Series> Rwsem<P, S> {
     pub(super) fn spin(&self) -> bool {
         let mut oracle = Oracle::new();
         let owner = self.owner();
-        if owner == NOBODY || !oracle.may_run::<P>(owner) {
+        if owner == NO_OWNER || !oracle.may_run::<P>(owner) {
             return false; // perhaps readers
         }
         let mut window = 0;
@@ -53,10 +53,10 @@ impl<P: Platform, S: Series> Rwsem<P, S> {
 
     fn turn(&self, oracle: &mut Oracle) -> Turn {
         let owner = self.owner();
-        if owner != NOBODY && !self.spin_on(owner, oracle) {
+        if owner != NO_OWNER && !self.spin_on(owner, oracle) {
             return Turn::Leave;
         }
-        if self.steal() { Turn::Taken } else { Turn::Again { is_owned: owner != NOBODY } }
+        if self.steal() { Turn::Taken } else { Turn::Again { is_owned: owner != NO_OWNER } }
     }
 
     /// Polls while `owner` holds the lock and runs; returns whether it was released.
@@ -71,14 +71,14 @@ impl<P: Platform, S: Series> Rwsem<P, S> {
             }
             oracle.poll::<P>();
         }
-        let is_released = self.owner() == NOBODY;
+        let is_released = self.owner() == NO_OWNER;
         if !is_released {
             P::event(Event::SpinLeftOwnerChanged);
         }
         is_released
     }
 
-    /// Takes the lock for writing if nobody is active, past whoever waits: what a spinner tries.
+    /// Takes the lock for writing if no thread is active, past all waiters: what a spinner tries.
     pub fn steal(&self) -> bool {
         let seen = self.peek();
         let is_free = seen == 0 || seen == WAITING;

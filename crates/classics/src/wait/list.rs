@@ -24,7 +24,7 @@ impl<P: Platform, K> Copy for Ends<P, K> {}
 
 impl<P: Platform, K> Ends<P, K> {
     /// Of a list without waiters.
-    pub const NOBODY: Self = Self { first: ptr::null(), last: ptr::null() };
+    pub const EMPTY: Self = Self { first: ptr::null(), last: ptr::null() };
 }
 
 /// The list and its lock.
@@ -42,7 +42,7 @@ unsafe impl<P: Platform, K: Send, O: Order> Sync for WaitList<P, K, O> {}
 pub(crate) struct Locked<'a, P: Platform, K, O: Order = Tickets>(&'a WaitList<P, K, O>);
 
 impl<P: Platform, K, O: Order> WaitList<P, K, O> {
-    /// From a free lock and [`Ends::NOBODY`].
+    /// From a free lock and [`Ends::EMPTY`].
     pub(crate) const fn from_parts(lock: SpinLock<P, O>, ends: P::Cell<Ends<P, K>>) -> Self {
         Self { lock, ends }
     }
@@ -51,7 +51,7 @@ impl<P: Platform, K, O: Order> WaitList<P, K, O> {
 impl<P: Platform, K: Copy, O: Order> WaitList<P, K, O> {
     /// Empty and unlocked.
     pub(crate) fn new() -> Self {
-        Self::from_parts(SpinLock::new(), Cell::new(Ends::NOBODY))
+        Self::from_parts(SpinLock::new(), Cell::new(Ends::EMPTY))
     }
 
     /// Locks.
@@ -83,7 +83,7 @@ impl<P: Platform, K: Copy, O: Order> Locked<'_, P, K, O> {
         unsafe { self.ends().first.as_ref() }
     }
 
-    /// Whether nobody waits.
+    /// Whether there are no waiters.
     pub(crate) fn is_empty(&self) -> bool {
         self.ends().first.is_null()
     }
@@ -121,7 +121,7 @@ impl<P: Platform, K: Copy, O: Order> Locked<'_, P, K, O> {
         next.map_or(ptr::null(), ptr::from_ref)
     }
 
-    /// Whether anybody waits for whom `is_meant` holds.
+    /// Whether `is_meant` holds for a waiter.
     pub(crate) fn has(&self, is_meant: impl Fn(K) -> bool) -> bool {
         !self.find(is_meant).is_null()
     }

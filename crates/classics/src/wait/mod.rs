@@ -4,7 +4,7 @@
 //! # Invariants
 //!
 //! - **L1** A node in a list is alive and does not move: its thread returns only after it has removed the node itself,
-//!   or has seen that it was woken by who took it out.
+//!   or has seen that the thread that took it out has woken it.
 //! - **L2** Ends and links of a list are touched under its spin lock only.
 //! - **L3** Waking is the last access to a node that was taken out; the wake call that follows uses its address as a key.
 

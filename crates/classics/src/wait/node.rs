@@ -2,20 +2,20 @@
 //!
 //! # State of `task`
 //!
-//! | value      | meaning                              | who sets it                                             |
+//! | value      | meaning                              | set by                                                  |
 //! |------------|--------------------------------------|---------------------------------------------------------|
-//! | `RUNNING`  | does not sleep, or is about to wake  | who wakes it                                            |
+//! | `RUNNING`  | does not sleep, or is about to wake  | the thread that wakes it                                |
 //! | `SLEEPING` | sleeps, or is about to               | its thread, before it looks for the last time           |
 //!
 //! That is the kernel's protocol for sleeping: first say that you sleep, then look whether you have to, then sleep until
-//! somebody says that you run. A wake-up between those steps is kept.
+//! another thread sets `RUNNING`. A wake-up between those steps is kept.
 //!
 //! # Orderings
 //!
 //! | operation              | order   | pairs with    | because                                                       |
 //! |------------------------|---------|---------------|---------------------------------------------------------------|
 //! | `set_sleeping`: store  | Relaxed | –             | the list's lock, or the caller's full fence, orders it        |
-//! | `wake`: swap           | Release | `schedule`    | who was taken out of the list returns, and its frame with it  |
+//! | `wake`: swap           | Release | `schedule`    | a waiter taken out of the list returns, and its frame with it |
 //! | `schedule`: load       | Acquire | `wake`        | as there                                                      |
 
 use core::ptr;
@@ -70,7 +70,7 @@ impl<P: Platform, K> Node<P, K> {
         self.task.store(SLEEPING, Relaxed);
     }
 
-    /// Sleeps until somebody wakes this thread.
+    /// Sleeps until another thread wakes this one.
     pub(crate) fn schedule(&self) {
         while self.task.load(Acquire) == SLEEPING {
             P::event(Event::Parked);

@@ -1,15 +1,15 @@
 //! Polling what only another running thread can change, in a bounded way.
 //!
-//! In a kernel, who holds a spin lock cannot be preempted. Here it can, and a machine with more threads than CPUs would
-//! burn whole time slices. So who has polled for 100 µs sleeps for 50, on a word that nobody wakes, and polls again.
+//! In a kernel, the holder of a spin lock cannot be preempted. Here it can, and a machine with more threads than CPUs would
+//! burn whole time slices. So a thread that has polled for 100 µs sleeps for 50, on a word that is never woken, and polls again.
 //!
 //! The rule is the same for all that poll, however often they look: it counts the time that they spend awake, not polls.
 //! Otherwise a lock with back-off would nap at another rate than one without, and a comparison of the two would compare
 //! naps.
 //!
-//! Where spin locks keep their CPUs ([`SpinLocks::Kept`]), nobody naps.
+//! Where spin locks keep their CPUs ([`SpinLocks::Kept`]), no thread sleeps here.
 //!
-//! Who waits in a queue for its predecessor does more ([`Behind`]): it naps only if that does not run either.
+//! A waiter in a queue behind a predecessor does more ([`Behind`]): it sleeps only if its predecessor does not run either.
 
 use spinpark_platform::{AtomicU32, Clock, Deadline, NS_PER_MS, NS_PER_US, OnCpu, Platform, SpinLocks};
 
@@ -29,7 +29,7 @@ const POLLS_PER_LOOK: u32 = 64;
 pub(crate) const MOST_POLL_NS: u64 = 100;
 
 /// Polls of an owner that is not there. The two windows, between taking a lock and naming its owner and between
-/// forgetting the owner and the release, are a few instructions, unless the thread is preempted in one. In a kernel nobody
+/// forgetting the owner and the release, are a few instructions, unless the thread is preempted in one. In a kernel no thread
 /// is preempted there, and a spinner goes on until it is to leave its CPU.
 pub(crate) const fn window_polls<P: Platform>() -> u32 {
     match P::TUNING.spin_locks {

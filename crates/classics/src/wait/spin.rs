@@ -2,16 +2,16 @@
 //!
 //! Two kinds, by what the machine promises ([`SpinLocks`]):
 //!
-//! - *Kept*: nobody who holds it or waits for it loses its CPU, as in a kernel; so it is what that kernel had ([`Order`]).
+//! - *Kept*: its holder and its waiters keep their CPUs, as in a kernel; so it is what that kernel had ([`Order`]).
 //! - *Preempted*: as in user space. Test and test-and-set: a ticket lock is at its worst when the next one in line is
 //!   preempted; and a nap after many polls, or a preempted holder costs whole time slices.
 //!
 //! # State
 //!
-//! | kind         | word     | value                   | who sets it                            |
+//! | kind         | word     | value                   | set by                                 |
 //! |--------------|----------|-------------------------|----------------------------------------|
-//! | test-and-set | `served` | 0: free, 1: held        | who takes it by CAS; the release       |
-//! | tickets      | `tail`   | the next ticket         | who comes, by an addition              |
+//! | test-and-set | `served` | 0: free, 1: held        | the next holder, by CAS; the release   |
+//! | tickets      | `tail`   | the next ticket         | an arriving thread, by an addition     |
 //! | tickets      | `served` | whose turn it is        | the release                            |
 //!
 //! # Invariants
@@ -41,7 +41,7 @@ use crate::RawLock;
 const FREE: u32 = 0;
 const HELD: u32 = 1;
 
-/// Who is next, in a kernel that keeps its spinners' CPUs.
+/// The order of waiters, in a kernel that keeps its spinners' CPUs.
 pub trait Order: Send + Sync + 'static {
     /// Whether waiters are served as they come.
     const IS_FIFO: bool;
@@ -52,7 +52,7 @@ pub trait Order: Send + Sync + 'static {
 #[derive(Debug)]
 pub enum Tickets {}
 
-/// Test and test-and-set (FreeBSD's `mtx` of 2006 that spins): who comes first when it is free.
+/// Test and test-and-set (FreeBSD's `mtx` of 2006 that spins): the first thread that finds it free takes it.
 #[derive(Debug)]
 pub enum Barging {}
 
@@ -105,13 +105,13 @@ impl<P: Platform, O: Order> RawLock for SpinLock<P, O> {
         if !Self::HAS_TICKETS {
             return self.served.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok();
         }
-        // The ticket that would be served at once, if nobody has it.
+        // The ticket that would be served at once, if it is not taken.
         let served = self.served.load(Acquire);
         self.tail.compare_exchange(served, served.wrapping_add(1), Acquire, Relaxed).is_ok()
     }
 
     fn unlock(&self) {
-        // T1: nobody else writes it meanwhile.
+        // T1: no other thread writes it meanwhile.
         let next = if Self::HAS_TICKETS { self.served.load(Relaxed).wrapping_add(1) } else { FREE };
         self.served.store(next, Release);
     }

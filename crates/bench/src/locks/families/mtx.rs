@@ -11,7 +11,7 @@ use crate::locks::primitives::BenchMutex;
 
 const fn chain() -> Chain<Linux> {
     let lock = SpinLock::from_parts(AtomicU32::new(0), AtomicU32::new(0));
-    Chain::from_parts(lock, Cell::new(Ends::NOBODY))
+    Chain::from_parts(lock, Cell::new(Ends::EMPTY))
 }
 
 const fn globals() -> Globals<Linux> {
