@@ -1,4 +1,4 @@
-//! A table of numbers by key, that nobody waits for: open addressing, changed by compare-and-swap.
+//! A table of numbers by key, in which no thread waits for another: open addressing, changed by compare-and-swap.
 //!
 //! Each slot has the number of a record, of which the caller knows the key and whether it lives; 0 is an empty slot. A lock
 //! would do as well, if its owner always ran: but when 200 threads that were just started all look for their first key, it
@@ -14,25 +14,25 @@
 //!
 //! # Invariants
 //!
-//! - **T1, at most one slot is a key's.** Everybody who adds a record of a key goes along the same chain, to its first slot
-//!   that is empty or that key's. A slot that is not empty never gets empty, and keeps its key: so who loses the exchange
+//! - **T1, at most one slot is a key's.** A thread that adds a record of a key goes along the same chain as any other, to its first slot
+//!   that is empty or that key's. A slot that is not empty never gets empty, and keeps its key: so a thread that loses the exchange
 //!   finds what the winner wrote by looking at the same slot again, and not by going on.
 //! - **T2, at most one record of a key lives.** It is the one in that slot: another takes its place only once it is retired.
-//! - **T3, who retires a record and who replaces it may be two.** The exchange names the number that was looked at, so a
-//!   record that somebody has put there meanwhile stays.
+//! - **T3, one thread may retire a record while another replaces it.** The exchange names the number that was read, so a
+//!   record that another thread has put there meanwhile stays.
 //!
 //! # Orderings
 //!
 //! | op                   | order   | pairs with | because                                                            |
 //! |----------------------|---------|------------|--------------------------------------------------------------------|
-//! | look at a slot       | Acquire | exchange   | who has a number reads its record                                  |
+//! | look at a slot       | Acquire | exchange   | a thread that has a number reads its record                        |
 //! | exchange, done       | Release | look       | the record is written before its number is there                   |
 //! | exchange, failed     | Acquire | exchange   | the loser reads the winner's record                                |
 
 use spinpark_platform::AtomicU32;
 use spinpark_platform::Ordering::{Acquire, Release};
 
-/// What a number that is not 0 means to somebody with a key.
+/// What a number that is not 0 means to the thread that looks for a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look<T> {
     /// The key's living record.
@@ -48,7 +48,7 @@ pub enum Look<T> {
 pub enum Claimed<T> {
     /// It is in the table.
     Added,
-    /// The key had a living record, which somebody else added just before.
+    /// The key had a living record, which another thread added just before.
     Lives(T),
     /// There is no slot for it in the chain.
     Full,

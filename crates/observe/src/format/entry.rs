@@ -26,7 +26,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Whether who wants it waits for somebody who has it.
+    /// Whether a thread that wants it waits for a holder.
     #[must_use]
     pub fn is_mutual(self) -> bool {
         matches!(self, Self::Write | Self::Read)
@@ -121,7 +121,7 @@ pub struct LockStats {
     pub waited: AtomicU64,
     /// The longest wait, ticks.
     pub longest_wait: AtomicU64,
-    /// Releases that woke somebody. Known for spinpark's locks, and for condition variables: signals sent.
+    /// Releases that woke a thread. Known for spinpark's locks, and for condition variables: signals sent.
     pub wake_ups: AtomicU64,
     /// The most threads that waited at a time, this one included.
     pub longest_queue: AtomicU64,
@@ -169,7 +169,7 @@ pub struct SiteStats {
 pub struct PairStats {
     /// See [`Head`].
     pub head: Head,
-    /// The stack of who waited.
+    /// The waiter's stack.
     pub waiter: u32,
     /// The stack from which the holder had taken the lock, when the wait began; `NONE` if it is not known.
     pub holder: u32,

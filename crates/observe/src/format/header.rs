@@ -17,7 +17,7 @@ pub const HEADER_BYTES: usize = 4096;
 pub enum Detail {
     /// Nothing: every call goes on at once.
     Off = 0,
-    /// Waits, and who caused them; the holders of locks that have been waited for.
+    /// Waits, and the threads that caused them; the holders of locks that have been waited for.
     Contended = 1,
     /// Besides, how often each lock is taken; how long it is held, by samples.
     Sampled = 2,
@@ -138,7 +138,7 @@ pub struct Header {
     pub last: AtomicU64,
     /// The monotonic clock then, ns; 0 while there is no such pair.
     pub last_monotonic: AtomicU64,
-    /// The monotonic clock when the process was seen to have ended, ns; 0 if nobody has. Written by who started it, if it
+    /// The monotonic clock when the process was seen to have ended, ns; 0 while it has not. Written by its starter, if it
     /// did not exit in order.
     pub ended_monotonic: AtomicU64,
     /// Calls that were not recorded because the recorder itself was at work in their thread (signal handlers).

@@ -4,14 +4,14 @@
 //! header (one page) │ locks │ stacks │ threads │ segments │ maps │ text
 //! ```
 //!
-//! | region     | a record is                                                  | who writes it                              |
+//! | region     | a record is                                                  | written by                                 |
 //! |------------|--------------------------------------------------------------|--------------------------------------------|
-//! | `locks`    | [`Lock`]: address, kind, where it was created, its name        | who meets a lock first; once                |
-//! | `stacks`   | [`Stack`]: return addresses                                   | who has a stack first; once                 |
+//! | `locks`    | [`Lock`]: address, kind, where it was created, its name        | the first thread that meets a lock; once    |
+//! | `stacks`   | [`Stack`]: return addresses                                   | the first thread with that stack; once      |
 //! | `threads`  | [`Thread`]: a table of statistics, used by one thread at a time | that thread; what it waits for before it blocks |
 //! | `segments` | [`Segment`]: a piece of a table, full of entries               | the thread whose table it is                |
-//! | `maps`     | snapshots of `/proc/self/maps`, each with a line before it     | who finds code that was not mapped before   |
-//! | `text`     | names of locks                                                | who names a lock                            |
+//! | `maps`     | snapshots of `/proc/self/maps`, each with a line before it     | a thread that finds newly mapped code       |
+//! | `text`     | names of locks                                                | the thread that names a lock                |
 //!
 //! The file is sparse: regions have room for a large program, and only what is used has pages on the disk. Records are
 //! claimed by adding one to the region's `used`; a record whose first word is 0 is claimed and not written yet.

@@ -62,7 +62,7 @@ pub struct Lock {
     pub stack: AtomicU32,
     /// 1 if `stack` created it, 0 if it used it first.
     pub is_created: u32,
-    /// Thread id of who did.
+    /// Id of the thread that did.
     pub thread: u32,
     /// Where its name starts in the region `text`, or [`NONE`].
     pub name: AtomicU32,
@@ -73,7 +73,7 @@ pub struct Lock {
 /// Return addresses that a stack has at most.
 pub const FRAMES: usize = 29;
 
-/// A stack: where somebody called.
+/// A stack: the places of a call and its callers.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Stack {

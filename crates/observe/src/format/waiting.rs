@@ -58,7 +58,7 @@ pub struct Begun {
     pub owner: u32,
     /// It ends at a deadline.
     pub is_timed: bool,
-    /// `owner` had noted that it has it. Otherwise it had taken it before anybody waited for it.
+    /// `owner` had noted that it has it. Otherwise it had taken it before the first wait for it.
     pub is_noted: bool,
     /// What the thread holds meanwhile.
     pub holds: Holds,

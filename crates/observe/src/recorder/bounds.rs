@@ -1,7 +1,7 @@
 //! Where a thread's own stack lies: the stack that the C library or the kernel gave it.
 //!
 //! Unwinding reads what lies above a call, as far as tables say. On a stack that the program made itself (a coroutine's, or
-//! that of a signal handler) nobody knows what that is, or where the memory ends. So only a thread's own stack is unwound,
+//! that of a signal handler) it is unknown what that is, and where the memory ends. So only a thread's own stack is unwound,
 //! and only if there is room on it for the unwinder.
 //!
 //! `pthread_getattr_np` would say where it is, but it allocates. glibc's descriptor of a thread, at the thread pointer, has the

@@ -111,7 +111,7 @@ fn pair() -> (u64, u64) {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn counter() -> u64 {
-    // SAFETY: every x86-64 has it; who forbids it to programs (`PR_SET_TSC`) is not there yet when they start.
+    // SAFETY: every x86-64 has it; a program that forbids it to itself (`PR_SET_TSC`) does so later than this.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 

@@ -1,6 +1,6 @@
 //! Condition variables: the wait for a signal, apart from the wait to get the mutex back.
 //!
-//! Nobody outside sees where one ends and the other begins; but the signaller knows when it signalled. A wait that ended at
+//! From outside it cannot be seen where one ends and the other begins; but the signaller knows when it signalled. A wait that ended at
 //! its deadline has waited for a signal until then. What comes after either is the way back, the wake-up included.
 
 use core::sync::atomic::Ordering::Relaxed;
@@ -57,7 +57,7 @@ impl Recorder {
         let turn = match late {
             Some(ns) => end.saturating_sub(self.ticks.ticks(ns)),
             None if signal > wait.start => signal,
-            // Woken for no reason that anybody saw.
+            // Woken for no visible reason.
             None => end,
         };
         let turn = turn.clamp(wait.start, end.max(wait.start));
@@ -101,7 +101,7 @@ impl Recorder {
         self.queue(call.address, -1);
     }
 
-    /// The thread is about to signal. Called only if somebody has waited (it is hot), or everything is counted.
+    /// The thread is about to signal. Called only if a thread has waited (it is hot), or everything is counted.
     pub fn signal(&self, own: &Own, call: &Call) {
         if let Some(side) = self.side.get() {
             side.slot(call.address).signal.store(self.ticks.now(), Relaxed);

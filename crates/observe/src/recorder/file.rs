@@ -22,7 +22,7 @@ const PAGE: usize = 4096;
 const LARGEST_STEP: usize = 1 << 16;
 /// The file takes one in so many of the addresses that the process may have, at most.
 const LARGEST_PART: u64 = 4;
-/// So often a region may find no room before nobody asks any more.
+/// So often a region may find no room before it is no longer asked.
 const PATIENCE: u32 = 16;
 
 /// Where a region starts.
@@ -107,7 +107,7 @@ impl File {
         let is_open = self.room.take(HEADER_BYTES) && raw::open_mapping(start.as_ptr(), HEADER_BYTES);
         let first = if is_open { raw::populate(start.as_ptr(), HEADER_BYTES) } else { Some(false) };
         if !first.unwrap_or_else(|| raw::allocate(file, 0, HEADER_BYTES)) {
-            // SAFETY: nobody knows of it yet.
+            // SAFETY: no other thread knows of it yet.
             unsafe { raw::unmap(start, FILE_BYTES) };
             raw::close(file);
             raw::remove(path);
@@ -133,7 +133,7 @@ impl File {
                 used: AtomicU32::new(0),
                 dropped: AtomicU32::new(0),
             };
-            // SAFETY: in the first page, which can be written; nobody else knows it yet.
+            // SAFETY: in the first page, which can be written; no other thread knows it yet.
             let at = unsafe { ptr::addr_of_mut!((*header.as_ptr()).regions[id]) };
             // SAFETY: as above.
             unsafe { at.write(region) };

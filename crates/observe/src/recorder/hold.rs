@@ -56,7 +56,7 @@ impl Release {
 }
 
 impl Recorder {
-    /// Whether somebody has waited for a lock with this hash. Then its holders are noted.
+    /// Whether a thread has waited for a lock with this hash. Then its holders are noted.
     #[inline(always)]
     pub fn is_hot(&self, address: usize) -> bool {
         self.hot[hash(address)].load(Relaxed) != 0
@@ -153,7 +153,7 @@ impl Recorder {
             }
             return true;
         }
-        // Nobody can hold such a lock twice: somebody else let it go, or nobody looked.
+        // Such a lock cannot be held twice: another thread released it, or its release was not seen.
         self.forget_note(own, found);
         false
     }
@@ -210,7 +210,7 @@ impl Recorder {
         }
     }
 
-    /// Waits whose locks are still held are written down: the process ends, or nobody may see their end.
+    /// Waits whose locks are still held are written down: the process ends, or their end may not be seen.
     #[cold]
     #[inline(never)]
     pub(crate) fn write_pending(&self, own: &Own) {

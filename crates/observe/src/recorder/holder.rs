@@ -1,4 +1,4 @@
-//! Who has a lock that another thread wants: looked up by the one who waits, in what the holder has noted in its own memory.
+//! The holder of a lock: looked up by a waiter, in what the holder has noted in its own memory.
 
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -7,35 +7,35 @@ use super::own::Own;
 use super::Recorder;
 use crate::format::{RegionId, NONE};
 
-/// Tables that are looked through at most for who holds a lock, or for a thread's.
+/// Tables that are searched at most for a lock's holder, or for a thread's own.
 const LOOKED_AT: u32 = 128;
 
 impl Recorder {
-    /// The stack with which somebody else took this lock, and the number of its table, if it is noted; else [`NONE`]s.
-    /// `owner`: the thread that has the lock, 0 if nobody does just now; none if that cannot be told.
+    /// The stack with which another thread took this lock, and the number of its table, if it is noted; else [`NONE`]s.
+    /// `owner`: the thread that has the lock, 0 if it is free just now; none if that cannot be told.
     pub(super) fn noted_holder(&self, own: &Own, address: usize, owner: Option<u32>) -> (u32, u32) {
-        const NOBODY: (u32, u32) = (NONE, NONE);
-        let (Some(side), Some(header)) = (self.side.get(), self.file.header()) else { return NOBODY };
+        const NO_HOLDER: (u32, u32) = (NONE, NONE);
+        let (Some(side), Some(header)) = (self.side.get(), self.file.header()) else { return NO_HOLDER };
         let held_by = |number: u32| {
             let other = self.own_of(number).filter(|other| !ptr::eq(*other, own))?;
             let stack = other.stack_of_holder(address)?;
-            // Who is known to have the lock has it; of others a note may be older than that.
+            // A thread that is known to have the lock has it; other threads' notes may be out of date.
             (owner.is_some() || !other.is_letting_go(address)).then_some((stack, number))
         };
         let likely = |slot: u16| u32::from(slot).checked_sub(1);
         if let Some(owner @ 1..) = owner {
-            return self.table_of(owner).and_then(held_by).unwrap_or(NOBODY);
+            return self.table_of(owner).and_then(held_by).unwrap_or(NO_HOLDER);
         }
         if let Some(holder) = likely(side.slot(address).holder.load(Relaxed)).and_then(held_by) {
             return holder;
         }
         if owner.is_some() {
-            return NOBODY;
+            return NO_HOLDER;
         }
         let count = header.regions[RegionId::Threads as usize].used.load(Relaxed);
-        // Those who came after this thread first: they are often its like.
+        // Threads that started after this one first: they are often its like.
         let numbers = (1..=count.min(LOOKED_AT)).map(|step| (own.number() + step) % count);
-        numbers.into_iter().find_map(held_by).unwrap_or(NOBODY)
+        numbers.into_iter().find_map(held_by).unwrap_or(NO_HOLDER)
     }
 
     /// The number of the table of this thread, if it has one.
@@ -61,8 +61,8 @@ impl Recorder {
         unsafe { self.side.get()?.owners.get(number as usize)?.load(Acquire).as_ref() }
     }
 
-    /// This thread has a lock for itself: who is noted to hold it does not (any more). Another thread has let it go for him,
-    /// or he has ended with it, or it was let go while nobody looked.
+    /// This thread has a lock for itself: the noted holder does not hold it (any more). Another thread has released it on its
+    /// behalf, or the holder has ended with it, or the release was not seen.
     pub(super) fn drop_stale_note(&self, own: &Own, address: usize, table: u32) {
         if let Some(other) = self.own_of(table).filter(|other| !ptr::eq(*other, own)) {
             other.forget_stale(address);

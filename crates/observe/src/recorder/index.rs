@@ -105,7 +105,7 @@ trait Kept: Sized {
     ///
     /// # Safety
     ///
-    /// `this` is an entry of this kind that nobody else knows.
+    /// `this` is an entry of this kind that no other thread knows.
     unsafe fn about(this: *mut Self, first: u32, second: u32);
 }
 

@@ -1,4 +1,4 @@
-//! Snapshots of `/proc/self/maps`: what code lay where, for those who look addresses up later.
+//! Snapshots of `/proc/self/maps`: what code lay where, to look addresses up later.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -17,13 +17,13 @@ const MOST: u32 = 200;
 /// Where code lay, at the latest snapshot.
 #[repr(C)]
 pub(crate) struct Code {
-    /// Somebody takes a snapshot: nobody waits for that, since it may be a thread that does not run.
+    /// A thread takes a snapshot. No other waits for that, since the thread may not be running.
     is_busy: AtomicU32,
     /// How many snapshots there are.
     snapshots: AtomicU32,
     count: AtomicU32,
     pieces: [[AtomicU64; 2]; PIECES],
-    /// What is being read by who is busy: a thread that has to wait may have little stack.
+    /// What the busy thread reads: a thread that has to wait may have little stack.
     bytes: UnsafeCell<[u8; 4096]>,
 }
 
@@ -54,7 +54,7 @@ impl Recorder {
         if before > 0 && addresses.iter().all(|address| code.has(*address)) || before >= MOST {
             return before.saturating_sub(1);
         }
-        // Nobody waits for another one's: that is the one that is likely to have them.
+        // No thread waits for another's snapshot: that one is likely to have the new code.
         if code.is_busy.compare_exchange(0, 1, Acquire, Relaxed).is_ok() {
             if code.snapshots.load(Relaxed) == before {
                 self.take_snapshot(code);
@@ -84,7 +84,7 @@ impl Recorder {
         // is not ours to read from or to close.
         let identity = raw::identity(file);
         let is_ours = || identity.is_some() && raw::identity(file) == identity;
-        // SAFETY: whoever set `is_busy` is the only one who uses it.
+        // SAFETY: the thread that set `is_busy` is the only one that uses it.
         let buffer = unsafe { &mut *code.bytes.get() };
         let mut reader = Pieces::default();
         let mut from = 0;
@@ -106,7 +106,7 @@ impl Recorder {
     /// Copies text to the end of a region; where it starts there.
     pub(crate) fn append(&self, id: RegionId, text: &[u8]) -> Option<u32> {
         let (number, at) = self.file.claim_many::<u8>(id, u32::try_from(text.len()).ok()?)?;
-        // SAFETY: so many bytes were claimed, for nobody else.
+        // SAFETY: so many bytes were claimed by this thread alone.
         unsafe { core::ptr::copy_nonoverlapping(text.as_ptr(), at, text.len()) };
         Some(number)
     }

@@ -1,4 +1,4 @@
-//! Who writes a profile: the recorder, inside the program.
+//! The recorder: writes a profile, inside the program.
 //!
 //! | module       | what it has                                                                      |
 //! |--------------|----------------------------------------------------------------------------------|
@@ -22,7 +22,7 @@
 //!
 //! # Rules
 //!
-//! 1. Nothing is written near a lock, and nothing shared by those who do not wait (`side`).
+//! 1. Nothing is written near a lock, and a thread that does not wait writes nothing shared (`side`).
 //! 2. Nothing is written down while a lock is held that could be written after (`hold`).
 //! 3. No allocation but by the kernel, no `errno`, no lock that the program has. Only [`Recorder::prepare`] allocates.
 //! 4. A call that finds the recorder at work in its own thread (a signal handler; the unwinder's own lock) is not recorded
@@ -104,7 +104,7 @@ pub struct Recorder {
     detail: AtomicU32,
     /// When that was changed last, ticks; 0: never.
     changed: AtomicU64,
-    /// By hash of address: somebody has waited for it.
+    /// By hash of address: a thread has waited for it.
     hot: [AtomicU8; side::HASHES],
 }
 
@@ -118,7 +118,7 @@ const EVENTS: [(u32, Outcome); 5] = [
 ];
 
 impl Recorder {
-    /// Where the bytes are that say by hash which locks somebody has waited for ([`Recorder::is_hot`]), for assembly. The hash
+    /// Where the bytes are that say by hash which locks have been waited for ([`Recorder::is_hot`]), for assembly. The hash
     /// of a lock is the upper half of the product of its address / 8 and [`Recorder::HASH_FACTOR`], 32 bits each.
     pub const HOT_AT: usize = core::mem::offset_of!(Recorder, hot);
     /// See [`Recorder::HOT_AT`].
@@ -180,14 +180,14 @@ impl Recorder {
         }
     }
 
-    /// The thread is about to let the lock at `address` go, which may wake somebody.
+    /// The thread is about to release the lock at `address`, which may wake a waiter.
     pub fn begin_release(&self, address: usize) {
         let local = own::here();
         local.events.set(0);
         local.letting.set(address);
     }
 
-    /// It has let it go; whether that woke somebody, as far as the lock tells.
+    /// It has released it; whether that woke a waiter, as far as the lock tells.
     pub fn end_release(&self) -> bool {
         let local = own::here();
         local.letting.set(0);
@@ -196,7 +196,7 @@ impl Recorder {
         local.events.replace(0) & woke != 0
     }
 
-    /// A release of the lock that was at `address` woke somebody. It may be gone, and so may its memory.
+    /// A release of the lock that was at `address` woke a waiter. It may be gone, and so may its memory.
     pub fn woke(&self, own: &Own, address: usize, role: Role) {
         let stats = self.find_lock(address).and_then(|(lock, _)| self.lock_stats(own, role, lock));
         if let Some(stats) = stats {

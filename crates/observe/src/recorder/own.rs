@@ -8,12 +8,12 @@
 //! | operation                            | order            | pairs with | because                                  |
 //! |--------------------------------------|------------------|------------|------------------------------------------|
 //! | `Note::address`: store; others' load | Release, Acquire | each other | the stack beside it is that of this note |
-//! | `Note::stack`: store; others' load   | Release, Acquire | each other | who sees a later note's stack sees that  |
-//! |                                      |                  |            | the address is another or 0, and looks   |
+//! | `Note::stack`: store; others' load   | Release, Acquire | each other | a reader of a later note's stack sees    |
+//! |                                      |                  |            | another address or 0, and looks again    |
 //! | `Note::address`: 0, `GONE`           | Relaxed          | –          | nothing follows; the stack's store does  |
 //! | `Note::address`: others' CAS         | Relaxed          | –          | a note that is not true: nothing follows |
-//! | `Busy::letting`: store of an address | Release          | the lock   | who has got the lock since sees it       |
-//! | `Busy::letting`: store of 0; load    | Release, Acquire | each other | who sees 0 sees that the note is gone    |
+//! | `Busy::letting`: store of an address | Release          | the lock   | the next owner of the lock sees it       |
+//! | `Busy::letting`: store of 0; load    | Release, Acquire | each other | a reader of 0 sees that the note is gone |
 
 mod adopt;
 
@@ -126,8 +126,8 @@ impl Outer {
 /// See above. All zero is a new one.
 #[repr(C, align(64))]
 pub struct Own {
-    /// The thread, in the lower half; 0: none yet. In the upper one, how often it was taken over: so of those who want to,
-    /// one does.
+    /// The thread, in the lower half; 0: none yet. In the upper one, how often it was taken over: so of several threads
+    /// that want to, one does.
     user: AtomicU64,
     number: Cell<u32>,
     table: Cell<*const Thread>,
@@ -154,7 +154,7 @@ struct Busy {
     letting: AtomicUsize,
     /// So many locks are noted, from the first on.
     depth: Cell<usize>,
-    /// Time that this thread has spent on new stacks, ticks; for who sets it to 0 before.
+    /// Time that this thread has spent on new stacks, ticks; meaningful to a caller that has set it to 0 before.
     aside: Cell<u64>,
     /// Counts what replaces something that was known.
     way: Cell<usize>,
@@ -165,7 +165,7 @@ struct Busy {
 impl Own {
     #[inline(always)]
     pub(crate) fn table(&self) -> &Thread {
-        // SAFETY: set before anybody gets this; the file stays mapped.
+        // SAFETY: set before any thread gets this; the file stays mapped.
         unsafe { &*self.table.get() }
     }
 
@@ -178,7 +178,7 @@ impl Own {
         self.busy.way.replace(self.busy.way.get().wrapping_add(1))
     }
 
-    /// Time that this thread has spent on new stacks, ticks; for who sets it to 0 before.
+    /// Time that this thread has spent on new stacks, ticks; meaningful to a caller that has set it to 0 before.
     pub(crate) fn aside(&self) -> &Cell<u64> {
         &self.busy.aside
     }
@@ -325,7 +325,7 @@ impl Own {
         self.busy.letting.load(Acquire) == address
     }
 
-    /// Takes it over for `thread`, if nobody has since `user` was read.
+    /// Takes it over for `thread`, if no other thread has since `user` was read.
     fn take_over(&self, user: u64, thread: u32) -> bool {
         let next = ((user >> 32).wrapping_add(1) << 32) | u64::from(thread);
         self.user.compare_exchange(user, next, AcqRel, Relaxed).is_ok()

@@ -26,7 +26,7 @@ pub(crate) const KNOWN: usize = 128;
 const WAYS: usize = 4;
 /// Addresses of a place's stack that are looked at each time, besides the caller's.
 const CHECKED: usize = 4;
-/// A place is trusted so often before somebody looks again.
+/// A place is trusted so often before it is checked again.
 const TRUSTED: u32 = 16;
 
 /// What is taken, and where.
@@ -76,7 +76,7 @@ pub(crate) struct Place {
     pub(crate) lock: Cell<u32>,
     pub(crate) stack: Cell<u32>,
     pub(crate) stats: Cell<*const LockStats>,
-    /// Null if nobody asked for it yet.
+    /// Null until it is first asked for.
     pub(crate) site: Cell<*const SiteStats>,
 }
 

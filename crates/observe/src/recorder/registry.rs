@@ -1,10 +1,10 @@
 //! Locks by address. An object that is destroyed, or created again at the same address, is another lock from then on.
 //!
-//! The table is one of [`crate::slots`]: nobody waits here for a thread that does not run. It cannot get full before the file
+//! The table is one of [`crate::slots`]: no thread waits here for one that does not run. It cannot get full before the file
 //! has no room for records, of which there are half as many as slots, and each slot had one of its own.
 //!
-//! A record gets its kind, by which readers of the file see it, when it is in the table: by who put it there, or by who finds
-//! it before that. Where another thread was faster it is no lock, and this thread's next one.
+//! A record gets its kind, by which readers of the file see it, when it is in the table: from the thread that put it there, or from one
+//! that finds it earlier. Where another thread was faster it is no lock, and this thread's next one.
 
 use core::ptr;
 use core::sync::atomic::AtomicU32;
@@ -49,7 +49,7 @@ impl Recorder {
     fn look(&self, found: u32, address: usize) -> Look<(u32, &Lock)> {
         let number = found - 1;
         let lock = self.lock_record(number);
-        // Relaxed: who uses a lock while it is being destroyed does so at its own risk.
+        // Relaxed: to use a lock while it is being destroyed is the program's error.
         match (lock.address == address as u64, lock.destroyed.load(Relaxed)) {
             (false, _) => Look::Other,
             (true, 0) => {
@@ -68,7 +68,7 @@ impl Recorder {
     }
 
     /// The living lock of a kind at `address`, met now or before; `None` if there is no room. One of another kind that was
-    /// there is gone: its memory was used again, and nobody destroyed it.
+    /// there is gone: its memory was used again without a destruction.
     pub(crate) fn meet(
         &self,
         own: &Own,
@@ -106,7 +106,7 @@ impl Recorder {
         }
     }
 
-    /// Writes a record that no slot has yet; the stack is that of who created the lock, or of who is the first to use it.
+    /// Writes a record that no slot has yet; the stack is that of the lock's creator, or of its first user.
     fn write_lock(
         &self,
         own: &Own,
@@ -192,8 +192,8 @@ mod tests {
         recorder
     }
 
-    /// Threads that meet the same locks at once, and destroy them: whoever meets one has the same number (T1, T2), and
-    /// nobody is sent away.
+    /// Threads that meet the same locks at once, and destroy them: all threads that meet one have the same number (T1, T2), and
+    /// none is sent away.
     #[test]
     fn a_lock_has_one_number() {
         let recorder = started();
@@ -244,7 +244,7 @@ mod tests {
         let header = recorder.file.header().expect("a file");
         let region = &header.regions[RegionId::Locks as usize];
         assert_eq!(region.dropped.load(Relaxed), 0);
-        // Who was too slow has one record that it did not need, however often.
+        // A thread that was too slow has one record that it did not need, however often.
         let most = ADDRESSES + ROUNDS * ADDRESSES / 2 + THREADS;
         assert!(region.used.load(Relaxed) as usize <= most, "{region:?}");
     }

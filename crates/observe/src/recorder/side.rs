@@ -2,25 +2,25 @@
 //!
 //! | array       | says                                              | written by                                        |
 //! |-------------|---------------------------------------------------|---------------------------------------------------|
-//! | `locks`     | address → lock                                    | who meets a lock first (see `registry.rs`)        |
-//! | `created`   | address → the stack that created it               | who creates a lock                                |
-//! | `stacks`    | hash → stack                                      | who has a stack first                             |
-//! | `owners`    | table → the memory of its thread                  | who claims a table                                |
-//! | `tables`    | thread id → table                                 | who takes a table over, or has looked for it      |
-//! | `slots`     | lock → what those who use it tell each other      | see [`Slot`]                                      |
+//! | `locks`     | address → lock                                    | the first thread that meets it (`registry.rs`)    |
+//! | `created`   | address → the stack that created it               | the thread that creates it                        |
+//! | `stacks`    | hash → stack                                      | the first thread with that stack                  |
+//! | `owners`    | table → the memory of its thread                  | the thread that claims the table                  |
+//! | `tables`    | thread id → table                                 | a thread that takes it over, or has looked for it |
+//! | `slots`     | lock → what its users tell each other             | see [`Slot`]                                      |
 //!
 //! | in a slot   | says                                              | written by                                        |
 //! |-------------|---------------------------------------------------|---------------------------------------------------|
-//! | `queue`     | how many wait                                     | who waits                                         |
-//! | `holder`    | table of the latest who had to wait for it        | that thread                                       |
-//! | `handed`    | it was handed over                                | who releases; cleared by who gets it              |
-//! | `signal`    | time of the latest signal                         | who signals a condition variable                  |
-//! | `release`   | the stack that let it go to a waiter              | who releases; cleared by the first who waits      |
-//! | `disturbed` | since when holds of it may have ended unseen      | who gives up waiting                              |
+//! | `queue`     | how many wait                                     | a waiter                                          |
+//! | `holder`    | table of the latest thread that waited for it     | that thread                                       |
+//! | `handed`    | it was handed over                                | a release; cleared by the new owner               |
+//! | `signal`    | time of the latest signal                         | a thread that signals                             |
+//! | `release`   | the stack that let it go to a waiter              | a release; cleared by the first waiter            |
+//! | `disturbed` | since when holds of it may have ended unseen      | a waiter that gives up                            |
 //!
 //! The last two are for the library's locks ([`super::library`]). A slot is found by a hash of the address, and is right as
-//! long as no two busy locks share one. It is one cache line: who waits takes it once before and once after. Nothing here is
-//! written by those who neither wait nor release to somebody who does.
+//! long as no two busy locks share one. It is one cache line: a waiter takes it once before and once after. A thread that neither
+//! waits nor releases to a waiter writes nothing here.
 
 use core::mem::size_of;
 use core::ptr;
@@ -147,7 +147,7 @@ impl SidePointer {
         let new = raw::map_zero(size_of::<Side>());
         let old = self.0.swap(new.map_or(ptr::null_mut(), |new| new.as_ptr().cast()), Release);
         if let Some(old) = ptr::NonNull::new(old) {
-            // SAFETY: from `map_zero`, with this length; who renews it is alone.
+            // SAFETY: from `map_zero`, with this length; only one thread renews it.
             unsafe { raw::unmap(old.cast(), size_of::<Side>()) };
         }
         new.is_some()

@@ -87,7 +87,7 @@ impl Recorder {
         let start_realtime = ago(Linux::now(spinpark_platform::Clock::Realtime));
         macro_rules! set {
             ($($field:ident = $value:expr;)*) => {$(
-                // SAFETY: the first page of the file, which nobody else knows yet.
+                // SAFETY: the first page of the file, which no other thread knows yet.
                 unsafe { (*header).$field = $value };
             )*};
         }
@@ -151,7 +151,7 @@ impl Recorder {
         }
     }
 
-    /// The detail that somebody wants: that of the file, where others may write it.
+    /// The detail that is wanted now: that of the file, where other processes may write it.
     pub fn wanted(&self) -> Detail {
         let header =
             self.file.header().filter(|header| self.alive.get() && header.magic.load(Relaxed) == MAGIC);

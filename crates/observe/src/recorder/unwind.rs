@@ -1,11 +1,11 @@
-//! Stacks: who called, and who called that.
+//! Stacks: the caller, its caller, and so on.
 //!
 //! Unwind tables tell for sure, frame pointers cannot be told from junk. So the unwinder of `libgcc_s` is asked, which C++ and
 //! Rust programs have loaded anyway; it is loaded at the start of the process, since that allocates. With glibc 2.35 or
 //! later it finds tables without a lock (`_dl_find_object`); with an older one it takes the loader's, which a thread that
 //! waits for this one may hold: there, and without the library, the frame pointers are followed, with bounds.
 //!
-//! A stack that is not the thread's own is not unwound ([`super::bounds`]), nor any while somebody holds the unwinder's own
+//! A stack that is not the thread's own is not unwound ([`super::bounds`]), nor any while a thread holds the unwinder's own
 //! mutex ([`super::unwinder_lock`]), nor that of a call from the unwinder, which is about to lock it: those have their caller only.
 //!
 //! A capture also learns *where on the stack* each return address lies. Unwinding costs microseconds, a look whether the
@@ -249,7 +249,7 @@ unsafe extern "C" fn step(context: *mut Context, walk: *mut c_void) -> c_int {
     let words = place.wrapping_sub(walk.site.stack as usize) / mem::size_of::<usize>();
     let place = match u32::try_from(words) {
         // A frame that a signal interrupted was not called: nothing on the stack says so. What is on another stack may be
-        // gone when somebody looks whether it still holds.
+        // gone when it is checked again.
         Ok(words) if is_interrupted == 0 && walk.bounds.has(place) => words,
         _ => 0,
     };
@@ -276,7 +276,7 @@ fn follow_frames(site: Site, trace: &mut Trace) {
             return;
         }
         let [next, address] = words;
-        // What is not in this page may be gone when somebody looks whether it still holds.
+        // What is not in this page may be gone when it is checked again.
         let is_near = frame >> 12 == site.stack as usize >> 12;
         let place = if is_near { frame + 8 - site.stack as usize } else { 0 };
         if address < 1 << 16 || !trace.push(address, (place / mem::size_of::<usize>()) as u32) {

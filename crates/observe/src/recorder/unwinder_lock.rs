@@ -4,7 +4,7 @@
 //! them, and may allocate with it held. So a thread that holds it may wait for an allocator's mutex: were its stack unwound
 //! then, it would wait for itself. And one that waits while it holds an allocator's mutex would wait for the first.
 //!
-//! Nobody tells where that mutex is: but it is a static one, so it is in the little memory that the library writes to, and
+//! There is no interface that tells where that mutex is: but it is a static one, so it is in the little memory that the library writes to, and
 //! a mutex that is held looks like nothing else there.
 
 use core::mem::size_of;
@@ -42,7 +42,7 @@ impl UnwinderLock {
         self.to.store(start + at + length, Relaxed);
     }
 
-    /// Whether anybody seems to hold a mutex there; or `thread` does, one of spinpark's.
+    /// Whether a thread seems to hold a mutex there; or `thread` does, one of spinpark's.
     pub(crate) fn is_held(&self, thread: u32) -> bool {
         const WORDS: usize = 5;
         let (from, to) = (self.from.load(Relaxed), self.to.load(Relaxed));

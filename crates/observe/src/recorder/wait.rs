@@ -12,7 +12,7 @@ use super::tally::bit;
 use super::Recorder;
 use crate::format::{Begun, HeldWaitStats, Hold, Outcome, Role, NONE};
 
-/// Beside a wait of so many ns a look into another thread's memory is nothing: somebody slept.
+/// Beside a wait of so many ns a look into another thread's memory is cheap: a thread slept.
 pub(super) const LONG: u64 = 20_000;
 
 /// So many threads do not wait for one lock: where two locks share a slot, the count may be below 0.
@@ -23,7 +23,7 @@ const MOST_WAITERS: u32 = 1 << 16;
 pub struct Blocking {
     /// When the thread noticed that it has to wait, ticks.
     pub start: u64,
-    /// The thread that has the lock, 0 if nobody does just now; none if that cannot be told.
+    /// The thread that has the lock, 0 if it is free just now; none if that cannot be told.
     pub owner: Option<u32>,
     /// It is worth a system call to know whether it slept.
     pub is_exact: bool,
@@ -38,7 +38,7 @@ pub struct Wait {
     epoch: u32,
     start: u64,
     holder: u32,
-    /// The table of who is noted to hold it, or [`NONE`].
+    /// The table of its noted holder, or [`NONE`].
     holder_table: u32,
     /// As in [`Waited`].
     outer: Outer,
@@ -131,7 +131,7 @@ impl Recorder {
         Outer { queue: both, ..outer }
     }
 
-    /// Whether what is noted has not ended unseen, as one in the library may have since somebody gave up.
+    /// Whether what is noted has not ended unseen, as one in the library may have since a waiter gave up.
     fn is_held(&self, address: usize, facts: &Facts) -> bool {
         let disturbed = self.side.get().map_or(0, |side| side.slot(address).disturbed.load(Relaxed));
         facts.since == 0 || facts.since >= disturbed
@@ -204,7 +204,7 @@ impl Recorder {
         waited.end / 64 % EVERY == 0 || self.ticks.ns(waited.ticks) >= LONG
     }
 
-    /// The lock was had after a wait, and nobody sees when it is let go: the wait is written down.
+    /// The lock was taken after a wait, and its release will not be seen: the wait is written down.
     pub fn acquired_unseen(&self, own: &Own, ended: &Ended) {
         if let Some(facts) = ended.facts {
             self.write(own, &Facts { wait: Some(ended.waited), since: 0, ..facts }, 0);

@@ -103,7 +103,7 @@ impl Recorder {
         let side = self.side.get()?;
         let memory = raw::map_zero(size_of::<Own>())?;
         let Some((number, table)) = self.file.claim::<Thread>(RegionId::Threads) else {
-            // SAFETY: nobody knows of it.
+            // SAFETY: no other thread knows of it.
             unsafe { raw::unmap(memory, size_of::<Own>()) };
             return None;
         };
