@@ -8,9 +8,9 @@
 //! shows in each run in which *d* events come in a certain order. For a run of *n* threads and *k* steps, and *s = k*: the
 //! thread that has to be last at first has the highest rank with probability 1/n; the *d − 1* steps at which others have to
 //! stop are changes of rank, and no other step is one, with probability (1/k)^(d−1) · (1 − 1/k)^(k−d+1), which is at least
-//! 1/(e·k^(d−1)); and those who were stopped go on in the right order with probability 1/(d−1)!, because the ranks that they
+//! 1/(e·k^(d−1)); and the stopped threads go on in the right order with probability 1/(d−1)!, because the ranks that they
 //! get are random. So a run finds the bug with probability 1/(e · n · (d−1)! · k^(d−1)) or more. That is a lower bound: mostly
-//! many sets of steps will do. Who polls goes behind everybody, or nobody would end its wait.
+//! many sets of steps will do. A thread that polls goes behind all others, or none of them would end its wait.
 
 use serde::{Deserialize, Serialize};
 
@@ -55,7 +55,7 @@ pub struct Chaos {
     pub weak: f64,
 }
 
-/// Ranks at first are below this; those of threads that were stopped lie between this and the next; then come those who poll.
+/// Ranks at first are below this; those of threads that were stopped lie between this and the next; then come threads that poll.
 const STOPPED: i64 = 1 << 40;
 const POLLING: i64 = 1 << 41;
 
@@ -99,7 +99,7 @@ impl World {
         is_preempted
     }
 
-    /// Order by rank: the running thread goes behind all others. A thread that polls has to, or nobody else would run.
+    /// Order by rank: the running thread goes behind all others. A thread that polls has to, or no other would run.
     pub(crate) fn fall_behind(&mut self) {
         if self.chaos.is_by_rank() {
             self.shared.last_rank += 1;

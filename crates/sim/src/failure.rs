@@ -20,9 +20,9 @@ pub enum Failure {
     /// Two threads were in a critical section at a time.
     #[error("mutual exclusion: thread {second} entered a critical section in which thread {first} was")]
     Exclusion {
-        /// Who was there first.
+        /// The threads that were there first.
         first: u32,
-        /// Who came in.
+        /// The thread that came in.
         second: u32,
     },
     /// A thread waited for longer than the check allows.
@@ -44,7 +44,7 @@ pub enum Failure {
     Endless {
         /// How many.
         steps: u64,
-        /// Who has not ended.
+        /// The threads that have not ended.
         threads: Vec<u32>,
     },
     /// See [`stop`](crate::stop).

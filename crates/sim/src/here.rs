@@ -71,7 +71,7 @@ pub(crate) fn access(address: usize, access: Access) {
     });
 }
 
-/// Accesses memory whose contents are nobody's business.
+/// Accesses memory whose contents do not matter.
 pub(crate) fn touch(address: usize, kind: Access) {
     access(address, kind);
     note(|| Did::Accessed(kind, address));
@@ -96,7 +96,7 @@ pub(crate) fn note(did: impl FnOnce() -> Did) {
 pub(crate) fn poll() -> u32 {
     if !is_inside() {
         if std::thread::panicking() {
-            // A destructor polls while a thread that panicked unwinds: nobody else can run to end that. The reason is out.
+            // A destructor polls while a thread that panicked unwinds: no other can run to end that. The reason is out.
             std::process::abort();
         }
         return 1;
@@ -111,7 +111,7 @@ pub(crate) fn poll() -> u32 {
 
 /// Reads a clock that shows what `show` makes of the virtual time.
 pub(crate) fn read_clock(show: impl FnOnce(Ps) -> u64) -> u64 {
-    /// Who only reads the clock lets others go on now and then.
+    /// A thread that only reads the clock lets others go on now and then.
     const MOST_DEBT: Ps = 1_000 * PS_PER_NS;
     if !is_inside() {
         return show(0);

@@ -1,4 +1,4 @@
-//! What somebody may have meant.
+//! What a misspelt name may have meant.
 
 /// The known name that is most like `name`, if any is.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

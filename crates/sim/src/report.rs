@@ -155,7 +155,7 @@ pub struct Outcome {
     pub busy_ns: Vec<u64>,
     /// What happened last, if it was recorded: a line each.
     pub interleaving: Vec<String>,
-    /// Who ran when and where, if it was recorded.
+    /// Which threads ran when and where, if it was recorded.
     #[serde(skip)]
     pub slices: Vec<crate::trace::Slice>,
     /// How many of those there was no room for.

@@ -1,4 +1,4 @@
-//! What is recorded of a run: who ran where, for a timeline, and the last steps, for a failure.
+//! What is recorded of a run: which threads ran where, for a timeline, and the last steps, for a failure.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::memory::Access;
 pub struct Record {
     /// This many of the last steps (memory accesses, calls, events of locks).
     pub last_steps: usize,
-    /// This many slices: who ran where, from when to when.
+    /// This many slices: which threads ran where, from when to when.
     pub slices: usize,
     /// How many operations ended in each span of so many ns; 0: not recorded.
     pub span_ns: u64,

@@ -73,7 +73,7 @@ fn a_wait_is_from_the_question_to_the_lock() {
         assert!(place.longest_wait_ns <= place.wait_ns && place.wait_ns < place.longest_wait_ns + 5_000.0);
         is_about(place.hold_ns, 120_000.0);
         is_about(place.longest_hold_ns, 100_000.0);
-        // The holder was in before the other one asked: nobody passed that.
+        // The holder was in before the other one asked: no thread passed that.
         assert_eq!((place.most_passed, place.waits.total(), place.holds.total()), (0, 1, 2));
         assert_eq!((report.total(), report.in_time), (2, 2));
         assert_eq!(report.throughput(), 2.0 / (report.outcome.elapsed_ns as f64 / 1e9));

@@ -1,4 +1,4 @@
-//! The simulated kernel: who runs when, and who is woken.
+//! The simulated kernel: which threads run when, and which are woken.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -157,7 +157,7 @@ fn polling_is_cheap() {
 
 #[test]
 fn a_heavy_fence_restarts_steps() {
-    // A release between whose look and store somebody sets the guard and fences must not release.
+    // A release between whose look and store another thread sets the guard and fences must not release.
     let mut caught = 0;
     for seed in 0..200 {
         let mut simulation = Simulation::new(&Machine::plain(2)).seed(seed);
@@ -177,7 +177,7 @@ fn a_heavy_fence_restarts_steps() {
             seen.set(words[1].load(Relaxed));
         });
         assert_eq!(simulation.run().unwrap().failure, None);
-        // Who looks after the fence sees the release, or there is none.
+        // A thread that looks after the fence sees the release, or there is none.
         assert_eq!(released.get(), Some(fenced.get() == 0), "seed {seed}");
         caught += u32::from(released.get() == Some(false));
     }
@@ -263,7 +263,7 @@ fn by_rank() -> Chaos {
     Chaos { order: Order::Rank, steps_between_changes: 7, ..Chaos::default() }
 }
 
-/// A loop in which nobody else is there to interrupt it.
+/// A loop that no other thread is there to interrupt.
 #[test]
 fn a_loop_without_an_end_is_one() {
     for chaos in [Chaos::default(), by_rank()] {
@@ -377,7 +377,7 @@ fn a_heavy_fence_waits_for_who_is_interrupted() {
     }
 }
 
-/// A ticket lock, where nobody is preempted around it.
+/// A ticket lock, where no thread is preempted around it.
 #[test]
 fn a_spin_lock_of_the_kernel_is_first_come_first_served() {
     let lock = Rc::new(SpinLock::<spinpark_sim::Sim<KernelTuning>>::new());

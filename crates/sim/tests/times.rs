@@ -76,7 +76,7 @@ fn the_last_time_of_a_thread_counts() {
     assert_eq!(more.threads[0].on_cpu_ns, less.threads[0].on_cpu_ns + reads);
 }
 
-/// Nobody begins anew after the run's time, and what is still going on then does not count.
+/// No thread begins anew after the run's time, and what is still going on then does not count.
 #[test]
 fn throughput_is_that_of_the_time_in_which_all_work() {
     let mut setting = Setting::new(Machine::plain(1), "classic-mutex-2003", "long", 50);
@@ -87,7 +87,7 @@ fn throughput_is_that_of_the_time_in_which_all_work() {
     assert_eq!(report.throughput(), report.in_time as f64 / 1e-3);
 }
 
-/// Who is started has not been woken.
+/// A thread that is started has not been woken.
 #[test]
 fn starts_are_no_wake_ups() {
     let mut setting = Setting::new(Machine::plain(4), "classic-ttas", "hot-lock", 4);

@@ -74,7 +74,7 @@ pub(crate) const THREE_STATES: &[Field] = &[Field {
     decode: |value| match value {
         0 => "[free]".to_owned(),
         1 => "[held]".to_owned(),
-        2 => "[held, somebody sleeps]".to_owned(),
+        2 => "[held, with sleepers]".to_owned(),
         other => hex(other),
     },
 }];

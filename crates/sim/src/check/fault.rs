@@ -66,7 +66,7 @@ pub enum Fault {
     NoFence,
     /// The heavy fence does nothing; it happens before the compare-exchanges for which this holds (of what they write).
     FenceBefore(fn(&Op) -> bool),
-    /// Who looks after a heavy fence sees what it wrote last, whatever has become of that.
+    /// A thread that looks after a heavy fence sees what this one wrote last, whatever has become of that.
     NoLook,
     /// A restartable step ignores these bits of its guard.
     Ignored(u32),
@@ -146,7 +146,7 @@ impl Faults {
         self.any(|fault| matches!(fault, Fault::NoLook))
     }
 
-    /// The bits that nobody gets cleared.
+    /// The bits of which no access clears one.
     pub fn kept(&self) -> u32 {
         self.0.iter().fold(0, |kept, fault| match fault {
             Fault::Kept(bits) => kept | bits,

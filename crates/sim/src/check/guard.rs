@@ -1,4 +1,4 @@
-//! What a lock guards, as the checker sees it: who is inside, and who has to be.
+//! What a lock guards, as the checker sees it: which threads are inside, and which have to be.
 //!
 //! All of it is outside of the simulated machine: it costs no time, and nothing comes between two lines of it.
 
@@ -18,7 +18,7 @@ pub enum Hold {
     Shared,
 }
 
-/// Who is inside.
+/// The threads inside.
 #[derive(Debug, Default)]
 pub struct Guard {
     writer: Cell<Option<u32>>,
@@ -28,13 +28,13 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Nobody.
+    /// No thread.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Who is inside in a way that leaves no room for `hold`.
+    /// The threads that are inside in a way that leaves no room for `hold`.
     fn against(&self, hold: Hold) -> Option<u32> {
         let reader = || self.readers.borrow().first().copied();
         let upgradable = self.upgradable.get();
@@ -73,13 +73,13 @@ impl Guard {
         }
     }
 
-    /// How often somebody has come in.
+    /// How often a thread has come in.
     #[must_use]
     pub fn acquisitions(&self) -> u64 {
         self.acquisitions.get()
     }
 
-    /// Whether nobody is inside.
+    /// Whether no thread is inside.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.against(Hold::Alone).is_none()

@@ -1,4 +1,4 @@
-//! First come, first served: who arrived earlier is in earlier.
+//! First come, first served: a thread that arrived earlier is in earlier.
 
 use std::cell::Cell;
 
@@ -8,9 +8,9 @@ use crate::here;
 /// Watches the order in which threads get what they queued for. See [`Program::watch_order`](super::Program::watch_order).
 #[derive(Debug, Default)]
 pub struct Line {
-    /// The place of who was served last, plus one.
+    /// The place of the thread served last, plus one.
     served: Cell<usize>,
-    /// Whether everybody is to be served, or some may leave.
+    /// Whether all are to be served, or some may leave.
     may_leave: bool,
 }
 

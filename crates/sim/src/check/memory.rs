@@ -26,7 +26,7 @@ impl<T> Mortal<T> {
     pub(crate) fn first_word(&self) -> u32 {
         const { assert!(size_of::<T>() >= size_of::<u32>(), "it has such a word") };
         let start = std::ptr::from_ref(&self.0.0).cast::<u32>();
-        // SAFETY: there is an initialised word, which the caller vouches for, aligned as the object is; nobody writes to it.
+        // SAFETY: there is an initialised word, which the caller vouches for, aligned as the object is; nothing writes to it.
         unsafe { start.read() }
     }
 }

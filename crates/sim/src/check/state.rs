@@ -56,7 +56,7 @@ impl Checks {
         self.on_event = Some(act);
     }
 
-    /// Who swaps something that is not 0 into a word of the object at `place` arrives.
+    /// A thread that swaps something that is not 0 into a word of the object at `place` arrives.
     pub(crate) fn watch_order(&mut self, place: Range<usize>) {
         self.ordered = Some((place, Vec::new()));
     }

@@ -121,7 +121,7 @@ fn place(report: &Report) -> Place {
     report.places.first().cloned().unwrap_or_default()
 }
 
-/// The first bin in which the document has anything: who was faster than that did not wait.
+/// The first bin in which the document has anything: an acquisition that was faster did not wait.
 const FIRST_BIN: usize = 11;
 
 /// Counts from the first bin of the document on, by bin.

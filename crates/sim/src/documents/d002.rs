@@ -170,7 +170,7 @@ fn untouched(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingErr
 }
 
 const UNTOUCHED_NOTE: &str = "The document's figures vary by 5 % from run to run. With 3.12 the simulated lock stays on a few \
-    CPUs, because who releases it is back before who was woken has started: so its lines do not move as much as they might.";
+    CPUs, because a thread that releases it is back before the woken one has started: so its lines do not move as much as they might.";
 
 fn mutex(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
     let (rungs, for_ns): (&[u32], _) = match effort {

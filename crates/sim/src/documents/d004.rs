@@ -53,7 +53,7 @@ fn back_off(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingErro
         }],
         distributions: Vec::new(),
         notes: vec![
-            "Back-off gains nothing while the mutex has time to spare, and about 50 % once everybody waits for it: the \
+            "Back-off gains nothing while the mutex has time to spare, and about 50 % once all threads wait for it: the \
              figure says how near the document's machine was to that."
                 .to_owned(),
         ],

@@ -1,4 +1,4 @@
-//! Our mutex on machines that nobody here has: 64 and 512 cores, up to eight times as many threads, beside the classics.
+//! Our mutex on machines that were not at hand: 64 and 512 cores, up to eight times as many threads, beside the classics.
 
 use super::runs::{figure, machine, ratios, run_seeds, seeds};
 use super::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
@@ -84,7 +84,7 @@ fn table(cpus: u32, effort: Effort, progress: Progress<'_>) -> Result<Table, Set
             "The best classic of a rung is one lock: the one with the highest throughput there. Ours has to reach it, less the spread of the ratio over the seeds, with a longest wait that is no longer.".to_owned(),
             "Without a bound: the longest wait beside the shortest of any classic, however slow that one is; and how evenly the operations are spread over the threads (Jain: 1 is evenly, 1/threads is all by one).".to_owned(),
             format!("Runs of {} ms: a longest wait about as long as that is that of a thread which starved to the end.", for_ns / 1_000_000),
-            "Ours puts all but a few threads to sleep. Who has slept for 0.8 ms is on a CPU in deep idle, which takes 290 µs to wake up; the queue's waiters are woken one after another, so a long queue waits that long for each. Classics that never sleep do not pay that.".to_owned(),
+            "Ours puts all but a few threads to sleep. A thread that has slept for 0.8 ms is on a CPU in deep idle, which takes 290 µs to wake up; the queue's waiters are woken one after another, so a long queue waits that long for each. Classics that never sleep do not pay that.".to_owned(),
             "Where the fastest classic leaves the lock to one thread for long (saturated: tas-backoff), ours is behind it, and fairer.".to_owned(),
         ],
     })

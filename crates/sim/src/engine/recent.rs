@@ -1,11 +1,11 @@
-//! What a thread was kept by of late, other than its program: for who asks why it came late.
+//! What a thread was kept by of late, other than its program: to say why it came late.
 
 use super::time::Ps;
 
 /// What a thread can be kept by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Delay {
-    /// It slept, and nobody had woken it yet.
+    /// It slept, and had not been woken yet.
     #[default]
     Asleep,
     /// It was woken, and its CPU came out of idle and switched to it.
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(between(&recent, 64, 80), [(Delay::Queued, 10), (Delay::Line, 1)]);
     }
 
-    /// Who is to run at 50 is preempted at 40.
+    /// A thread that is to run at 50 is preempted at 40.
     #[test]
     fn a_way_to_a_cpu_that_is_cut_short() {
         let mut recent = Recent::default();

@@ -1,6 +1,6 @@
 //! Running a simulation: the loop that resumes coroutines, and how their code reaches the world.
 //!
-//! Everything of a run happens on one OS thread: the world is in a thread-local cell, which nobody keeps borrowed while
+//! Everything of a run happens on one OS thread: the world is in a thread-local cell, which is never borrowed while
 //! another coroutine runs. Several OS threads can each run a simulation of their own.
 
 use std::any::Any;
@@ -78,7 +78,7 @@ fn fiber(body: Body, place: &mut Range<usize>) -> std::io::Result<Fiber> {
     Ok(Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
         YIELDER.set(yielder);
         body();
-        // What it has used last goes on the clock before anybody learns of its end.
+        // What it has used last goes on the clock before any thread learns of its end.
         if world(|world| world.threads[world.running].debt > 0) {
             crate::here::settle();
         }

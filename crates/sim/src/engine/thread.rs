@@ -91,7 +91,7 @@ pub(crate) struct Thread {
     pub(crate) in_kernel: bool,
     /// Of the lines that it polls.
     pub(crate) watch: Watch,
-    /// Those who poll whether it is on a CPU.
+    /// The threads that poll whether it is on a CPU.
     pub(crate) asked_by: Vec<ThreadId>,
     /// A load that the last-level cache serves, and the version of the line then.
     pub(crate) loading: Option<(LineId, u32)>,
@@ -108,7 +108,7 @@ pub(crate) struct Thread {
     pub(crate) stack: std::ops::Range<usize>,
     /// The word of its address space that a CPU counts itself in and out of, as it goes from the thread to nothing and back.
     pub(crate) space: Option<usize>,
-    /// Those who wait for its end.
+    /// The threads that wait for its end.
     pub(crate) joiners: Vec<ThreadId>,
     /// What the platform keeps for it.
     pub(crate) local: Local,

@@ -214,7 +214,7 @@ impl World {
                 return None;
             }
             if at > LAST {
-                self.note_endless(); // somebody polls for what does not come
+                self.note_endless(); // a thread polls for what does not come
                 return None;
             }
             self.counts.events += 1;

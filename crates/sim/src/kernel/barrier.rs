@@ -18,7 +18,7 @@ impl World {
     }
 
     /// What is left of an interrupt once it has been sent. It is served while its sender is not through with the sending: on
-    /// `this-2` the two take 1,280 and 1,220 ns, and who waits for both 1,430 ns.
+    /// `this-2` the two take 1,280 and 1,220 ns, and a wait for both 1,430 ns.
     pub(crate) fn wait_for_last(&self) -> Ps {
         self.costs.interrupt.saturating_sub(self.costs.kick)
     }

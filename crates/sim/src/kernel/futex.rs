@@ -1,4 +1,4 @@
-//! Futexes: who sleeps on which word, in which order.
+//! Futexes: which threads sleep on which word, in which order.
 //!
 //! The calls themselves, with their waits for the bucket's lock, are in `calls`; here is what happens while it is held.
 
@@ -12,7 +12,7 @@ use crate::engine::thread::{State, ThreadId};
 use crate::engine::time::Ps;
 use crate::engine::world::World;
 
-/// Everybody who sleeps on a futex, oldest first.
+/// All sleepers of a futex, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Futexes {
     sleepers: FxHashMap<usize, VecDeque<ThreadId>>,

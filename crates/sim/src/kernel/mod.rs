@@ -1,4 +1,4 @@
-//! The simulated kernel: who runs where, futexes, interrupts.
+//! The simulated kernel: which threads run where, futexes, interrupts.
 
 mod balance;
 mod barrier;

@@ -19,7 +19,7 @@ pub(crate) struct CpuId(pub(crate) u32);
 pub(crate) struct Cpu {
     pub(crate) current: Option<ThreadId>,
     pub(crate) queue: Vec<ThreadId>,
-    /// Everybody who is here has had at least so much.
+    /// Every thread that is here has had at least so much.
     min_vruntime: Ps,
     /// Since when the current thread runs.
     slice_since: Ps,
@@ -165,7 +165,7 @@ impl World {
     }
 
     /// Gives the CPU to the thread, which starts in `delay`; the CPU, which was idle, first needs `exit` to be out of that, and
-    /// nobody has it for so long.
+    /// no thread has it for so long.
     pub(super) fn dispatch(&mut self, thread: ThreadId, cpu: CpuId, exit: Ps, delay: Ps) {
         let now = self.now;
         let both = self.spread_call(exit + delay);

@@ -1,6 +1,6 @@
 //! Spin locks of the kernel, as far as others wait for them: those of the futex hash buckets.
 //!
-//! First come, first served (ticket and queued spin locks are). A hand-over costs the transfer of a cache line. Who waits
+//! First come, first served (ticket and queued spin locks are). A hand-over costs the transfer of a cache line. A waiter
 //! keeps its CPU, and is not preempted.
 
 use std::collections::VecDeque;

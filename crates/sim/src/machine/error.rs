@@ -79,7 +79,7 @@ pub enum MachineError {
     },
     /// A figure without a source.
     #[error(
-        "{file}: `{key}` has no source. Add `source = \"…\"` beside the figure: who measured it and where, or how it was \
+        "{file}: `{key}` has no source. Add `source = \"…\"` beside the figure: its author and machine, or how it was \
          derived, or that it is a guess"
     )]
     NoSource {

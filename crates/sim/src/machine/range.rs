@@ -1,4 +1,4 @@
-//! What a figure can be: what is outside of its range is a slip of who wrote it, and would be simulated without a word.
+//! What a figure can be: what is outside of its range is a slip of the file's author, and would be simulated without a word.
 //!
 //! The ranges hold every machine of the catalogue, and what a calibration finds on a loaded one.
 

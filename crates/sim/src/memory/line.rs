@@ -1,4 +1,4 @@
-//! One cache line: who has a copy, who is waiting for one, who polls it.
+//! One cache line: which cores have a copy, wait for one, and poll it.
 
 use super::bits::Bits;
 use crate::engine::thread::ThreadId;

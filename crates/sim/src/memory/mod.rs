@@ -2,9 +2,9 @@
 //!
 //! The protocol is a directory with invalidation. A load of a line that the core's own cache or the last-level cache of
 //! its socket has, clean, is served there; everything else is a *move* of the line. Moves of one line come one after
-//! another, and who is next is drawn by lot, near ones more likely: requests for a contended line are not served first
+//! another, and the next core is drawn by lot, near ones more likely: requests for a contended line are not served first
 //! come, first served. The core that has just got the line can use it until the next move is half done: a store right
-//! after a successful compare-exchange does not wait behind everybody who polls.
+//! after a successful compare-exchange does not wait behind every core that polls.
 //!
 //! A store to a line that is elsewhere waits for it, and so does its thread: there is no store buffer. One that shows a value
 //! before its line has come makes hand-overs too cheap; `docs/sim-accuracy.md` has what was tried.
@@ -149,7 +149,7 @@ impl World {
         Reach::Later
     }
 
-    /// Sends the line to one of those who wait for it.
+    /// Sends the line to one of the cores that wait for it.
     fn start_move(&mut self, id: LineId) {
         let next = self.draw(id);
         let line = self.memory.get(id);
@@ -158,7 +158,7 @@ impl World {
         let cost = self.move_cost(id, to);
         let cost = self.spread_transfer(cost);
         let serial = ((cost as f64 * self.costs.serial) as Ps).max(1);
-        // First the request is on its way, and the line stays in use; who has waited has that behind it.
+        // First the request is on its way, and the line stays in use; a core that has waited has that behind it.
         let way = cost.saturating_sub(serial);
         let begin = now + way.saturating_sub(now - to.asked + early);
         let serial = (way + serial).saturating_sub(early).clamp(1, serial);
@@ -230,7 +230,7 @@ impl World {
         }
     }
 
-    /// The line has arrived; who asked for it goes on at once.
+    /// The line has arrived; the core that asked for it goes on at once.
     pub(crate) fn arrive(&mut self, id: LineId) -> Option<ThreadId> {
         let line = &mut self.memory.lines[id.0 as usize];
         let Move { to, .. } = line.moving.take()?;

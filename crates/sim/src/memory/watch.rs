@@ -132,7 +132,7 @@ impl World {
         let watch = &mut self.threads[self.running].watch;
         let in_time = std::mem::take(&mut watch.before_in_time) + last_in_time;
         let waited = if is_by_rank {
-            // Nothing else has let that time pass. It must, or the slice of who polls in vain would hardly end.
+            // Nothing else has let that time pass. It must, or the slice of a thread that polls in vain would not end.
             (watch.since, watch.before) = (None, 0);
             (watch.quiet / 8).max(pause)
         } else {

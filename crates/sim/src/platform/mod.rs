@@ -47,7 +47,7 @@ impl Tuned for LinuxTuning {
 
 /// The simulated machine.
 ///
-/// Locks of it work as usual outside of a simulation too, as long as nobody has to wait: they may be made before it and
+/// Locks of it work as usual outside of a simulation too, as long as no thread has to wait: they may be made before it and
 /// looked at after it.
 #[derive(Debug)]
 pub struct Sim<T: Tuned = LinuxTuning>(PhantomData<T>);

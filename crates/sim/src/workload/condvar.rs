@@ -35,7 +35,7 @@ fn alternate(plan: &mut Plan<'_>, is_under_lock: bool) -> Result<(), SettingErro
                     while !is_mine() {
                         condvar.wait_for(me);
                     }
-                    // Whoever finds it over takes this turn, so that the other one finds that too.
+                    // A thread that finds it over takes this turn, so that the other one finds that too.
                     is_over = here::is_over();
                     turns.set(turns.get() + 1);
                     if is_under_lock {

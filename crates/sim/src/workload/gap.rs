@@ -1,4 +1,4 @@
-//! Times in which a lock is free although somebody wants it, by what its next owner was kept by meanwhile.
+//! Times in which a lock is free although a thread wants it, by what its next owner was kept by meanwhile.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::here;
 /// How long a lock was free although it was wanted, ns. The parts add up to that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Gap {
-    /// Its next owner slept: nobody had woken it yet.
+    /// Its next owner slept, and had not been woken yet.
     pub asleep_ns: f64,
     /// It had been woken, and its CPU came out of idle and switched to it.
     pub waking_ns: f64,
@@ -84,17 +84,17 @@ impl Gap {
 pub(super) struct Since {
     /// When it was last let go by the last one who had it.
     free: f64,
-    /// Since when somebody wants it, if anybody does.
+    /// Since when a thread wants it, if any does.
     wanted: f64,
     /// When it was last taken while it was free.
     held: f64,
     /// For how long its owner had waited for CPUs then.
     queued: f64,
-    /// Who wants it.
+    /// The threads that want it.
     waiting: Waiting,
 }
 
-/// Who waits, in any order.
+/// The waiters, in any order.
 #[derive(Debug, Default)]
 struct Waiting {
     threads: Vec<ThreadId>,
@@ -130,7 +130,7 @@ impl Since {
         self.waiting.insert(here::thread());
     }
 
-    /// The running thread has it. `was_free`: nobody else has it. It asked for it at `asked`: what kept it free until now, in the
+    /// The running thread has it. `was_free`: no other has it. It asked for it at `asked`: what kept it free until now, in the
     /// run's time.
     pub(super) fn taken(&mut self, asked: f64, now: f64, was_free: bool) -> Gap {
         self.waiting.remove(here::thread());
@@ -149,7 +149,7 @@ impl Since {
         ((now.min(here::end_ns()) - self.held).max(0.0), here::queued_ns() - self.queued)
     }
 
-    /// It is taken by who gave it up only to wait for something else, and did not ask for it before.
+    /// It is taken by a thread that gave it up only to wait for something else, and did not ask for it before.
     pub(super) fn taken_back(&mut self, now: f64) {
         (self.held, self.queued) = (now, here::queued_ns());
     }

@@ -1,4 +1,4 @@
-//! What is measured at a lock, from outside: who waited, for how long, how long it was held, and that it excludes.
+//! What is measured at a lock, from outside: waits and their lengths, how long it was held, and that it excludes.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use crate::locks::{AnyCondvar, AnyMutex, AnyRwLock};
 const AT_ONCE_NS: f64 = 100.0;
 
 /// What of a place's figures belongs to the run's time: what a part of that time can be made of. What lies after its end,
-/// while those who still wait get the lock one after the other, is cut off.
+/// while the remaining waiters get the lock one after the other, is cut off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct InTime {
     /// Acquisitions.
@@ -29,7 +29,7 @@ pub struct InTime {
     pub wait_ns: f64,
     /// Holding, ns.
     pub hold_ns: f64,
-    /// It was held so by anybody, ns: what readers hold together counts once, and waits in a condition variable not at all.
+    /// It was held so by any thread, ns: what readers hold together counts once, and waits in a condition variable not at all.
     pub held_ns: f64,
     /// Of that, its owner could go on, and had no CPU, ns. Of readers this is not known.
     pub off_cpu_ns: f64,
@@ -120,7 +120,7 @@ struct State {
     places: [Place; 2],
     writer: Option<u32>,
     readers: u32,
-    /// Who asks for it, exclusively and shared.
+    /// The threads that ask for it, exclusively and shared.
     waiting: [u32; 2],
     since: Since,
 }
@@ -151,7 +151,7 @@ impl State {
         self.writer.is_none() && self.readers == 0
     }
 
-    /// Nobody has it any more.
+    /// It is free again.
     fn freed(&mut self, now: f64, hold: Hold) {
         let in_time = &mut self.places[hold as usize].in_time;
         let (held, off_cpu) = self.since.freed(now);
@@ -171,7 +171,7 @@ impl Meter {
         Self { state: RefCell::new(state), ghz, waits: named("wait for"), holds: named("hold") }
     }
 
-    /// What happened there; nothing, where nobody came.
+    /// What happened there; nothing, where no thread came.
     pub(super) fn places(&self) -> Vec<Place> {
         let used = |place: &&Place| place.acquisitions > 0;
         let one = |place: &Place| Place { locks: 1, ..place.clone() };

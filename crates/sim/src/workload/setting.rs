@@ -131,7 +131,7 @@ impl Setting {
     }
 }
 
-/// What to say to who gives the name of one thing for another.
+/// What to say if the name of one thing is given for another.
 fn other_kind(name: &str) -> Option<String> {
     let is_lock = || locks().iter().any(|lock| lock.name == name);
     let is_workload = || workloads().iter().any(|workload| workload.name == name);
@@ -146,7 +146,7 @@ fn other_kind(name: &str) -> Option<String> {
     Some(format!(": that is a {option}: --{option} {name}"))
 }
 
-/// What to say to who asks for a lock of other people, which the simulator cannot run.
+/// What to say if a lock is asked for that is not written over the seam, so that the simulator cannot run it.
 fn elsewhere(lock: &str) -> Option<&'static str> {
     /// How names of such locks begin.
     const OTHERS: [&str; 8] =

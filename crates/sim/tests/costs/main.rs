@@ -178,7 +178,7 @@ fn seen_after_store(look: fn(&AtomicU32) -> u32) -> f64 {
     seen.get() - stored.get()
 }
 
-/// Who looks, in its own copy of the line or by atomic operations, sees a store when the storer has got the line, and the line
+/// A thread that looks, in its own copy of the line or by atomic operations, sees a store when the storer has got the line, and the line
 /// is back.
 #[test]
 fn a_store_is_not_seen_before_its_line_has_come() {
@@ -189,7 +189,7 @@ fn a_store_is_not_seen_before_its_line_has_come() {
     }
 }
 
-/// Who polls sees a store when its line has arrived, and its own store at once.
+/// A thread that polls sees a store when its line has arrived, and its own store at once.
 #[test]
 fn a_store_is_told_when_its_line_has_come() {
     let machine = Machine::plain(2);

@@ -10,7 +10,7 @@ use crate::check::guard::{stay, wander};
 use crate::check::{Guard, Hold, Program};
 use crate::here;
 
-/// Who demanded the lock, and how often others had come in before.
+/// The threads that demanded the lock, and how often others had come in before.
 #[derive(Default)]
 struct Demands(RefCell<Vec<(u32, u64)>>);
 
@@ -19,7 +19,7 @@ impl Demands {
         self.0.borrow_mut().retain(|(who, _)| *who != thread);
     }
 
-    /// The running thread comes in. Since its demand, nobody else did, but perhaps one who had the lock already.
+    /// The running thread comes in. Since its demand, no other did, but perhaps one that had the lock already.
     fn check(&self, guard: &Guard) {
         let me = here::thread().number();
         let mine = self.0.borrow().iter().find(|(who, _)| *who == me).copied();

@@ -1,15 +1,15 @@
-//! What a read-write lock owes to who has demanded it.
+//! What a read-write lock owes to threads that have demanded it.
 
 use std::cell::{Cell, RefCell};
 
 use crate::here;
 
-/// Who has demanded the lock, and is owed it: it waits without a deadline, to hold the lock alone.
+/// The threads that have demanded the lock, and are owed it: they wait without a deadline, to hold the lock alone.
 #[derive(Default)]
 pub(super) struct Owed {
-    /// Who waits so; none of its demands count else: it may take them back.
+    /// The thread that waits so; none of its demands count else: it may take them back.
     waits: RefCell<Vec<u32>>,
-    /// Who demanded it, which demand that was, and how often others came in alone since.
+    /// The thread that demanded it, which demand that was, and how often others came in alone since.
     demands: RefCell<Vec<(u32, u64, u32)>>,
     made: Cell<u64>,
 }

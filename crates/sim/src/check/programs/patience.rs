@@ -1,5 +1,5 @@
 //! Programs on a machine that is fair: nothing goes wrong on it, and each thread has a CPU. There a lock has to let
-//! everybody in after a time, however often those come back that had it just now.
+//! every thread in after a time, however often those come back that had it just now.
 
 use std::cell::Cell;
 use std::rc::Rc;

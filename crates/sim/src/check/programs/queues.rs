@@ -11,7 +11,7 @@ use crate::check::{Guard, Hold, Line, Mortal, Program};
 use crate::here;
 use crate::platform::Sim;
 
-/// MCS locks: everybody who has arrived is served, in order.
+/// MCS locks: every thread that has arrived is served, in order.
 pub(super) fn any(program: &mut Program) {
     let drawn = draw(program, IN_ORDER);
     program.watch_named("lock");
@@ -31,7 +31,7 @@ pub(super) fn any(program: &mut Program) {
     }
 }
 
-/// The queue of spinners: one head at a time, in order of arrival; who leaves is left out.
+/// The queue of spinners: one head at a time, in order of arrival; a thread that leaves is left out.
 pub(super) fn spinners(program: &mut Program) {
     let queue = Mortal::new(Osq::<Sim, 4>::new());
     program.name_fields("osq", &queue, decode::OPAQUE);

@@ -87,7 +87,7 @@ impl<T: Tuned> Guarded<T> {
         if here::random(8) == 0 { lock.unlock_read_fair() } else { lock.unlock_read() }
     }
 
-    /// A thread that does not read yet comes in only if nobody is owed the lock.
+    /// A thread that does not read yet comes in only if no thread is owed the lock.
     fn try_read(&self) -> bool {
         let demand = self.owed.latest();
         let acquired = self.lock.try_read(self.preference);
@@ -99,7 +99,7 @@ impl<T: Tuned> Guarded<T> {
         acquired
     }
 
-    /// A thread that reads may read once more, whoever waits.
+    /// A thread that reads may read once more, whichever threads wait.
     fn read_again(&self) {
         let Self { lock, guard, preference, .. } = self;
         let acquired = match here::random(3) {
@@ -220,7 +220,7 @@ pub(super) fn ours(program: &mut Program) {
     tuned!(program.case.constants, T => put_together::<T>(program));
 }
 
-/// Readers come in once, at last; then a writer who finds that they have all been there gives the memory back.
+/// Readers come in once, at last; then a writer that finds that they have all been there gives the memory back.
 pub(super) fn freed(program: &mut Program) {
     fn put_together<T: Tuned>(program: &mut Program) {
         let guarded = Guarded::<T>::draw(program);

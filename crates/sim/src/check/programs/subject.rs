@@ -51,7 +51,7 @@ pub(super) trait Subject {
     /// Runs `act` inside, if the lock can be had as `how` says. A lock that does not have that waits for as long as it takes.
     fn section(&self, how: How, act: &mut dyn FnMut()) -> bool;
 
-    /// Nobody uses it any more: whether it is free, and nothing was left behind.
+    /// It is no longer used: whether it is free, and nothing was left behind.
     fn is_clean(&self) -> bool {
         self.section(How::Try, &mut || ())
     }

@@ -3,8 +3,8 @@
 //! From the second round on the file exists, so a round is, in the kernel of 2010: walk to the directory, look the name up
 //! under the directory's mutex, open and truncate the file, close it.
 //!
-//! What else all tasks write on that way is known: those who measured Linux 2.6.35 on 48 cores (Boyd-Wickizer et al., OSDI
-//! 2010) name the counts of directory entries and mounts, an entry's lock during look-up, and the list of open files; and the
+//! What else all tasks write on that way is known: a study of Linux 2.6.35 on 48 cores (Boyd-Wickizer et al., OSDI
+//! 2010) names the counts of directory entries and mounts, an entry's lock during look-up, and the list of open files; and the
 //! last reference to an entry is given back under the lock of the whole directory cache.
 
 use std::rc::Rc;
@@ -101,7 +101,7 @@ impl Tree {
         self.mount.change();
     }
 
-    /// Somebody's file.
+    /// A task's file.
     fn neighbour(&self) -> &Count {
         &self.links[here::random(self.links.len() as u64) as usize]
     }

@@ -40,7 +40,7 @@ impl Count {
     }
 }
 
-/// The kernel's spin lock of 2008 to 2014: tickets. Who waits polls the line that the holder has to write.
+/// The kernel's spin lock of 2008 to 2014: tickets. A waiter polls the line that the holder has to write.
 #[derive(Debug)]
 pub(super) struct Tickets {
     next: AtomicU32,
@@ -55,7 +55,7 @@ impl SpinLock {
         Self(Rc::new(Apart(Tickets { next: AtomicU32::new(0), serving: AtomicU32::new(0) })))
     }
 
-    /// Runs `section` under the lock. Within [`in_kernel`](crate::here::in_kernel): who waits is not preempted.
+    /// Runs `section` under the lock. Within [`in_kernel`](crate::here::in_kernel): a waiter is not preempted.
     pub(super) fn with(&self, section: impl FnOnce()) {
         let Tickets { next, serving } = &self.0.0;
         let mine = next.fetch_add(1, Relaxed);

@@ -1,6 +1,6 @@
 //! What the kernel (Linux 3.12, x86-64) and the program do around the lock of an address space, in cycles of the CPU.
 //!
-//! Nobody has published these for the machine of document 002. They are put together from what is known of the steps, for
+//! No published figures were found for the machine of document 002. They are put together from what is known of the steps, for
 //! CPUs of 2010 to 2013; each says from what. One is fitted: [`FAULT`].
 
 /// A system call's way to the lock and back: checks of arguments and security hooks outside of it. A guess; entering the
