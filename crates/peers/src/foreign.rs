@@ -34,7 +34,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // SAFETY: allocated in `new` with this layout, and nobody else has it.
+        // SAFETY: allocated in `new` with this layout, and nothing else has it.
         unsafe { std::alloc::dealloc(self.at.as_ptr().cast(), self.layout) };
     }
 }
@@ -63,7 +63,7 @@ macro_rules! object {
 
         impl Drop for $name {
             fn drop(&mut self) {
-                // SAFETY: initialised in `default`, and nobody uses it any more.
+                // SAFETY: initialised in `default`, and it is not used any more.
                 unsafe { $destroy(self.0.at.as_ptr()) };
             }
         }

@@ -56,9 +56,9 @@ pub enum OnCpu {
 /// What a thread spins for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spin {
-    /// A lock that somebody holds.
+    /// A lock that is held.
     Lock,
-    /// A lock that a release woke it for, and that somebody else took meanwhile.
+    /// A lock that a release woke it for, and that another thread took meanwhile.
     Turn,
     /// A signal of a condition variable.
     Signal,
@@ -151,7 +151,7 @@ pub trait Platform: Sized + Send + Sync + 'static {
     /// Does `op` to `second` (AcqRel ordering), wakes up to `wake` sleepers on `first`, and, if the condition of `op`
     /// holds of what `second` held before, up to `wake_second` sleepers on `second`. Returns how many were woken.
     ///
-    /// For sleepers on both words, and for whoever compares them in [`Platform::futex_wait`], all of that is one step; for
+    /// For sleepers on both words, and for a thread that compares them in [`Platform::futex_wait`], all of that is one step; for
     /// other accesses to `second`, `op` is. `None`: nothing has happened, because this machine cannot do it; the caller
     /// does the operation itself and makes do with [`Platform::futex_wake`].
     ///
@@ -166,7 +166,7 @@ pub trait Platform: Sized + Send + Sync + 'static {
     ) -> Option<u32>;
 
     /// Stores 0 to `word` (Release ordering) unless `guard` holds a bit of `MASK`; returns whether it did. `likely` is what
-    /// `word` holds if nobody else is about. `false` is always a safe answer.
+    /// `word` holds if no other thread uses it. `false` is always a safe answer.
     ///
     /// Looking and storing need not be one step: the store may wipe out what others wrote to `word` in between. It is
     /// *restartable*: a [`Platform::heavy_fence`] comes after the store, or makes the call look again. So who sets a bit
@@ -193,17 +193,17 @@ pub trait Platform: Sized + Send + Sync + 'static {
     /// The time of `clock`, ns. Never goes back for [`Clock::Monotonic`].
     fn now(clock: Clock) -> u64;
 
-    /// Tells the CPU (or the model) that this thread polls memory that somebody else has to change.
+    /// Tells the CPU (or the model) that this thread polls memory that another thread has to change.
     ///
-    /// Returns how many polls that was: 1, or more on a machine that leaves out those that would see nothing new. For those
-    /// who count them.
+    /// Returns how many polls that was: 1, or more on a machine that leaves out those that would see nothing new. For
+    /// callers that count them.
     fn spin_hint() -> u32;
 
     /// Waits awake for about `span` ns without touching shared memory. May return at any time.
     fn spin_for(span: u64);
 
     /// Whether the scheduler wants this CPU for another thread, so that spinning on is unkind. `false` is always a safe
-    /// answer: where nobody can ask, a thread that spins is preempted.
+    /// answer: where a thread cannot ask, one that spins is preempted.
     #[inline(always)]
     fn need_resched() -> bool {
         false

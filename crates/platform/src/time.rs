@@ -12,7 +12,7 @@ pub const NS_PER_SEC: u64 = 1_000_000_000;
 pub enum Clock {
     /// `CLOCK_MONOTONIC`: does not jump.
     Monotonic,
-    /// `CLOCK_REALTIME`: follows the wall clock, also when somebody sets it during the wait.
+    /// `CLOCK_REALTIME`: follows the wall clock, also when it is set during the wait.
     Realtime,
 }
 

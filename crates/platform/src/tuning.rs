@@ -5,7 +5,7 @@ use crate::{NS_PER_MS, NS_PER_US};
 /// What a spin lock relies on: those of the classics, which were a kernel's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpinLocks {
-    /// Who holds one may lose its CPU: first come, first served would wait for it, and a waiter's polls have an end.
+    /// A holder may lose its CPU: first come, first served would wait for it, and a waiter's polls have an end.
     Preempted,
     /// Neither who holds one nor who waits for one loses its CPU, as in a kernel: it is polled for as long as it takes, and
     /// may be a ticket lock.
@@ -19,7 +19,7 @@ pub struct Tuning {
     pub spin_ns: u64,
     /// The same for the announced spinner where CPUs are to spare, ns: it is what keeps a lock with sleepers busy.
     pub keeper_spin_ns: u64,
-    /// The same for those who spin beside an announced spinner, where CPUs are to spare, ns.
+    /// The same for threads that spin beside an announced spinner, where CPUs are to spare, ns.
     pub company_spin_ns: u64,
     /// How long a spinner stays away from the lock word between two looks at [`Pace::Close`](crate::Pace::Close), ns.
     pub close_gap_ns: u64,
@@ -30,7 +30,7 @@ pub struct Tuning {
     /// A waiter that is woken this long after it queued, and finds the lock taken, is handed it, ns.
     pub starvation_ns: u64,
     /// A woken waiter that finds no room, and could demand the lock or has others behind it, lets the owner go on for this
-    /// long first, ns: on a lock that everybody wants, the turns would be too short to be worth their switches. 0: it does
+    /// long first, ns: on a lock that all threads want, the turns would be too short to be worth their switches. 0: it does
     /// not.
     pub nap_ns: u64,
     /// How long a reader lets a writer go first that waits awake, ns.

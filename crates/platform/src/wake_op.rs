@@ -49,7 +49,7 @@ pub enum Comparison {
 /// ```
 /// use spinpark_platform::{Comparison, Operand, WakeOp, WordOp};
 ///
-/// // The unlock of a three-state lock: the word becomes 0; if it was more than 1, somebody sleeps.
+/// // The unlock of a three-state lock: the word becomes 0; if it was more than 1, there are sleepers.
 /// const UNLOCK: Option<WakeOp> = WakeOp::new(WordOp::Set, Operand::Value(0), Comparison::Greater, 1);
 /// let unlock = UNLOCK.unwrap();
 /// assert_eq!([1, 2].map(|old| (unlock.apply(old), unlock.holds(old))), [(0, false), (0, true)]);

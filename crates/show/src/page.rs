@@ -33,7 +33,7 @@ fn words(text: &str) -> Value {
     Value::from_safe_string(text.split('`').enumerate().map(part).collect())
 }
 
-/// An SVG inside of HTML needs no name space, and a name for those who do not see it.
+/// An SVG inside of HTML needs no name space, and a name for readers that do not see it.
 fn inline(svg: &str) -> String {
     svg.replace(" xmlns=\"http://www.w3.org/2000/svg\"", " role=\"img\"")
 }

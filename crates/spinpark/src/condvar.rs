@@ -54,7 +54,7 @@ pub struct Condvar {
 }
 
 impl Condvar {
-    /// A condition variable that nobody waits on.
+    /// A condition variable without waiters.
     #[inline]
     pub const fn new() -> Self {
         Self { raw: locks::RawCondvar::from_queue(crate::empty_queue()) }

@@ -42,7 +42,7 @@
 //!
 //! # Profiles
 //!
-//! [`profile`] records which lock the program's threads wait for, where, and who let them wait. It costs nothing until it is
+//! [`profile`] records which lock the program's threads wait for, where, and behind which holder. It costs nothing until it is
 //! started.
 //!
 //! # Minimum Rust version

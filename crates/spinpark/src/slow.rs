@@ -1,4 +1,4 @@
-//! The way into slow paths, for who watches them ([`profile`](crate::profile)).
+//! The way into slow paths, for a watcher ([`profile`](crate::profile)).
 //!
 //! Fast paths are inlined into the program, and know nothing of profiles. What they call when they fail goes through a
 //! trampoline, so that a watcher knows where in the program that was, and asks here whether there is a watcher: one load.
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicPtr, Ordering::Acquire, Ordering::Release};
 use spinpark_observe::recorder::{Call, Site};
 use spinpark_platform::Deadline;
 
-/// Who watches slow paths.
+/// Watches slow paths.
 pub(crate) struct Watcher {
     /// An acquisition that did not succeed at once; whether it did in the end.
     pub(crate) acquire: fn(call: &Call, lock: &dyn Acquisition) -> bool,
@@ -18,7 +18,7 @@ pub(crate) struct Watcher {
     /// A wait for a signal, which begins and ends with the mutex at this address held; whether it ended at the deadline.
     pub(crate) wait:
         fn(call: &Call, mutex: usize, deadline: Option<Deadline>, wait: &dyn Fn() -> bool) -> bool,
-    /// A signal to somebody who waits.
+    /// A signal to a waiter.
     pub(crate) signal: fn(call: &Call),
 }
 
@@ -28,7 +28,7 @@ pub(crate) trait Acquisition {
     fn at_once(&self) -> bool;
     /// However long it takes, or until the deadline.
     fn block(&self) -> bool;
-    /// The token of who holds the lock, if that is known.
+    /// The owner's token, if that is known.
     fn owner(&self) -> u32;
     /// Whether [`Self::block`] ends at a deadline.
     fn is_timed(&self) -> bool;
@@ -43,10 +43,10 @@ pub(crate) fn watch(watcher: Option<&'static Watcher>) {
     WATCHER.store(watcher.map_or(std::ptr::null_mut(), |it| std::ptr::from_ref(it).cast_mut()), Release);
 }
 
-/// Who watches.
+/// The watcher.
 #[inline]
 pub(crate) fn watcher() -> Option<&'static Watcher> {
-    // SAFETY: null, or from a static reference, through which nobody writes.
+    // SAFETY: null, or from a static reference, through which nothing is written.
     unsafe { WATCHER.load(Acquire).as_ref() }
 }
 
@@ -87,7 +87,7 @@ extern "C" {
     fn spinpark_0_1_slow(lock: *const (), deadline: *const (), slow: Slow) -> bool;
 }
 
-/// Profiles are recorded on x86-64 only: nobody asks for the place.
+/// Profiles are recorded on x86-64 only: the place is not asked for.
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn spinpark_0_1_slow(lock: *const (), deadline: *const (), slow: Slow) -> bool {
     let nowhere = Site { stack: std::ptr::null(), frame: std::ptr::null() };

@@ -20,7 +20,7 @@ pub(crate) enum Want {
 }
 
 impl Want {
-    /// In which role it is counted: who is to be alone, be it among the upgradable, writes.
+    /// In which role it is counted: an exclusive acquisition, also an upgradable one, counts as a write.
     fn role(self) -> Role {
         match self {
             Self::Read | Self::ReadAgain => Role::Read,

@@ -1,4 +1,4 @@
-//! Who gets past whom on a read-write lock.
+//! Which acquisitions pass which on a read-write lock.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc;

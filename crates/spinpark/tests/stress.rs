@@ -2,8 +2,8 @@
 //!
 //! - *Mutual exclusion*: what a lock protects is two copies of a number that only a writer makes differ.
 //! - *No lost wake-up*: a thread that sleeps for ever on a mutex or read-write lock hangs the test. Waits on the condition
-//!   variables have deadlines, so that nobody needs anybody else: tokens are counted, but a lost signal is only late.
-//! - *Everybody ends*: each thread finishes [`ROUNDS`], and those that it begins until the time is over, however few CPUs
+//!   variables have deadlines, so that no thread depends on another: tokens are counted, but a lost signal is only late.
+//! - *Every thread ends*: each finishes [`ROUNDS`], and those that it begins until the time is over, however few CPUs
 //!   there are. How long a thread waits at most is not asked here, where the scheduler decides it: the simulator does,
 //!   on a machine with a CPU for each thread (`mutex_patience`, `rwlock_patience`).
 //!
@@ -15,13 +15,13 @@ use std::time::Duration;
 
 use spinpark::{Condvar, McsLock, Mutex, RwLock, RwLockUpgradableReadGuard, RwLockWriteGuard};
 
-/// Two copies of a number. Whoever may write makes them differ for a moment.
+/// Two copies of a number. A writer makes them differ for a moment.
 #[derive(Default)]
 struct Pair(u64, u64);
 
 impl Pair {
     fn bump(&mut self) {
-        assert_eq!(self.0, self.1, "somebody else is inside");
+        assert_eq!(self.0, self.1, "another thread is inside");
         self.0 += 1;
         std::hint::black_box(&mut self.0);
         self.1 += 1;
@@ -138,7 +138,7 @@ fn use_rwlock(world: &World, random: &mut Random, done: &mut Done) {
             if random.below(8) == 0 {
                 thread::sleep(random.micros(50));
             }
-            world.rwlock.read().check(); // recursion, whoever waits
+            world.rwlock.read().check(); // recursion, whichever threads wait
             outer.check();
         }
         _ => world.rwlock.read().check(),

@@ -41,7 +41,7 @@ fn live_on() {
 fn a_library_that_locks_only_in_its_destructor() {
     for _ in 0..5 {
         let library = open("plugin_late");
-        // SAFETY: the handle is good; nobody has anything of the library.
+        // SAFETY: the handle is good; nothing of the library is in use.
         unsafe { libc::dlclose(library) };
         live_on();
     }
@@ -70,7 +70,7 @@ fn threads_outlive_the_library_whose_locks_they_used() {
         }
         used.wait();
         assert_eq!(count(), THREADS as u64 * CALLS + 1);
-        // SAFETY: the handle is good; nobody calls into the library any more.
+        // SAFETY: the handle is good; the library is not called any more.
         unsafe { libc::dlclose(library) };
         closed.wait();
     });

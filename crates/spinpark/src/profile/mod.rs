@@ -1,4 +1,4 @@
-//! A profile of this crate's locks: which of them threads wait for, where, for how long, and who let them wait.
+//! A profile of this crate's locks: which of them threads wait for, where, for how long, and behind which holder.
 //!
 //! ```no_run
 //! use spinpark::{profile, Mutex};
@@ -24,11 +24,11 @@
 //!
 //! | of                      | is recorded                                                                                |
 //! |-------------------------|--------------------------------------------------------------------------------------------|
-//! | each wait               | its length, its outcome, the stack of who waited, how many waited with it                   |
-//! | who let it wait         | the stack that took the lock, if that had had to wait as well; else the one that let it go   |
-//! | holds                   | how long, for who had had to wait: of [`Mutex`](crate::Mutex), and of a writer              |
-//! | releases                | how many woke somebody                                                                     |
-//! | [`Condvar`]             | the wait for a notification, apart from the way back; notifications that found somebody      |
+//! | each wait               | its length, its outcome, the waiter's stack, how many waited with it                         |
+//! | its holder              | the stack that took the lock, if that had had to wait as well; else the one that let it go   |
+//! | holds                   | how long, after an acquisition that waited: of [`Mutex`](crate::Mutex), and of a writer      |
+//! | releases                | how many woke a waiter                                                                     |
+//! | [`Condvar`]             | the wait for a notification, apart from the way back; notifications that found a waiter      |
 //!
 //! Not recorded: acquisitions that had not to wait, tries that fail, [`McsLock`](crate::McsLock) and
 //! [`SpinnerQueue`](crate::SpinnerQueue). The hold of a reader, or of an upgradable reader, is not measured. An upgradable

@@ -17,7 +17,7 @@ static RECORDER: Recorder = Recorder::new();
 
 /// Nothing is recorded, and nothing was.
 const NEW: u8 = 0;
-/// Somebody starts.
+/// A recording starts.
 const STARTING: u8 = 1;
 const ON: u8 = 2;
 /// A forked child whose locks have not had to wait yet.
@@ -108,7 +108,7 @@ extern "C" fn observe(event: c_int) {
 /// Whether anything is recorded now. A forked child begins when it waits, or names a lock (`may_begin`).
 fn is_on(may_begin: bool) -> bool {
     match STATE.load(Acquire) {
-        // Somebody may have switched it off, in the file.
+        // It may have been switched off from outside, in the file.
         ON => RECORDER.wanted() != Detail::Off,
         FORKED => may_begin && restart(),
         _ => false,
