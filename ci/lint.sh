@@ -14,6 +14,9 @@ cargo clippy --workspace --all-targets --locked -- -D warnings
 step "cargo doc"
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 
+step "links"
+ci/links.sh
+
 step "cargo deny"
 if ! command -v cargo-deny > /dev/null; then
     echo "skipped: cargo-deny is not installed (cargo install cargo-deny --locked)"
