@@ -5,17 +5,13 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::compare::Comparison;
-use crate::locks::result::{CellResult, TargetResult};
 use crate::machine::Noise;
-use crate::stats::Ratio;
 use crate::stats::bootstrap::MIN_BLOCKS;
 use crate::stats::verdict::{MAX_MARGIN, Verdict};
 use crate::units::{percent, seconds};
-use crate::workloads::Workload;
-use crate::workloads::result::CellResult as CellOfWorkload;
 
 /// Runs shorter than this are mostly the start of a process.
-const SHORT_RUN_S: f64 = 0.1;
+pub const SHORT_RUN_S: f64 = 0.1;
 
 /// Steal time above this share disturbs.
 const MUCH_STEAL: f64 = 0.01;
@@ -24,7 +20,7 @@ const MUCH_STEAL: f64 = 0.01;
 const MUCH_ELSE: f64 = 0.10;
 
 /// A run with fewer operations says little.
-const FEW_OPERATIONS: u64 = 100;
+pub const FEW_OPERATIONS: u64 = 100;
 
 /// More rounds than this are not a suggestion.
 const MAX_SUGGESTION: usize = 200;
@@ -243,102 +239,10 @@ fn some(cells: &[String]) -> String {
     if more == 0 { named } else { format!("{named} and {more} more") }
 }
 
-/// Everything that is weak about cells.
-#[must_use]
-pub fn of_cells(results: &[CellResult], cpus: usize) -> Vec<Warning> {
-    let names = |is_it: &dyn Fn(&TargetResult) -> bool| -> Vec<String> {
-        let cells = results.iter().filter(|result| result.targets.iter().any(is_it));
-        cells.map(|result| format!("{} at {}", result.shape, result.threads)).collect()
-    };
-    let few = names(&|target| (1..FEW_OPERATIONS).contains(&target.fewest_operations));
-    let empty = results.iter().flat_map(|result| {
-        let cell = format!("{} at {}", result.shape, result.threads);
-        let targets = result.targets.iter();
-        targets.filter_map(move |own| empty_runs(&own.target, &cell, own.empty_runs, own.runs))
-    });
-    let empty: Vec<String> = empty.collect();
-    let nothing = |result: &&CellResult| result.targets.first().is_some_and(|t| t.empty_runs == t.runs);
-    let idle: Vec<&CellResult> =
-        results.iter().filter(nothing).filter(|result| result.targets.len() > 1).collect();
-    let baseline = idle.first().and_then(|result| result.targets.first()).map(|t| t.target.clone());
-    let idle: Vec<String> =
-        idle.iter().map(|result| format!("{} at {}", result.shape, result.threads)).collect();
-    let long = names(&|target| {
-        let half_of_run_ns = target.elapsed_s * 1e9 / 2.0;
-        target.waits.is_some_and(|waits| waits.longest > half_of_run_ns)
-    });
-    let noisy = results.iter().filter(|r| r.again.is_some_and(|again| again.reach() > MAX_MARGIN)).count();
-    let ratios: Vec<Ratio> = results.iter().flat_map(|r| &r.targets).filter_map(|t| t.ratio).collect();
-    let is_wide = |ratio: &&Ratio| ratio.contains_one() && ratio.reach() > MAX_MARGIN;
-    let wide = ratios.iter().filter(is_wide).count();
-    let oversubscribed = results.iter().any(|result| result.threads > cpus);
-    let (cells, ratios) = (results.len(), ratios.len());
-    let candidates = [
-        (oversubscribed, Warning::Oversubscribed { cpus }),
-        (!few.is_empty(), Warning::FewOperations { cells: few }),
-        (!empty.is_empty(), Warning::NoOperations { runs: empty }),
-        (
-            !idle.is_empty(),
-            Warning::BaselineDidNothing { cells: idle, baseline: baseline.unwrap_or_default() },
-        ),
-        (!long.is_empty(), Warning::WaitsAsLongAsRuns { cells: long }),
-        (noisy > 0, Warning::NoisyCells { noisy, cells }),
-        (wide > 0, Warning::WideCells { wide, ratios }),
-    ];
-    candidates.into_iter().filter_map(|(applies, warning)| applies.then_some(warning)).collect()
-}
-
 /// "target in cell: 2 of 7 runs", if there is such a run.
-fn empty_runs(whose: &str, cell: &str, empty: usize, runs: usize) -> Option<String> {
-    (empty > 0).then(|| format!("{whose} in {cell}: {empty} of {runs} runs"))
-}
-
-/// Everything that is weak about the cells of a workload. `is_timed`: runs count for a time, and do not do a fixed amount
-/// of work.
 #[must_use]
-pub fn of_workload(
-    workload: &Workload,
-    results: &[CellOfWorkload],
-    is_timed: bool,
-    cpus: usize,
-) -> Vec<Warning> {
-    let named = |result: &CellOfWorkload| format!("{} at {}", result.variant, result.tasks).trim().to_owned();
-    let is_few = |result: &&CellOfWorkload| {
-        result.arms.iter().any(|arm| (1..FEW_OPERATIONS).contains(&arm.fewest_operations))
-    };
-    let empty = results.iter().flat_map(|result| {
-        let cell = format!("{} {}", workload.name, named(result)).replace("  ", " ");
-        result.arms.iter().filter_map(move |arm| empty_runs(&arm.arm, &cell, arm.empty_runs, arm.runs))
-    });
-    let empty: Vec<String> = empty.collect();
-    let nothing = |result: &&CellOfWorkload| {
-        result.arms.len() > 1 && result.arms.first().is_some_and(|arm| arm.empty_runs == arm.runs)
-    };
-    let idle: Vec<String> = results.iter().filter(nothing).map(named).collect();
-    let baseline = results.iter().find(nothing).and_then(|result| result.arms.first());
-    let baseline = baseline.map(|arm| arm.arm.clone()).unwrap_or_default();
-    let few: Vec<String> = results.iter().filter(is_few).map(named).collect();
-    let is_short = |result: &&CellOfWorkload| result.arms.iter().any(|arm| arm.elapsed_s < SHORT_RUN_S);
-    let short: Vec<String> = results.iter().filter(is_short).map(named).collect();
-    let noisy = results.iter().filter(|r| r.again.is_some_and(|again| again.reach() > MAX_MARGIN)).count();
-    let ratios: Vec<Ratio> = results.iter().flat_map(|r| &r.arms).filter_map(|arm| arm.ratio).collect();
-    let is_wide = |ratio: &&Ratio| ratio.contains_one() && ratio.reach() > MAX_MARGIN;
-    let wide = ratios.iter().filter(is_wide).count();
-    let blocks = results.iter().map(|result| result.rounds).min().unwrap_or_default();
-    let oversubscribed = results.iter().any(|result| result.tasks > cpus);
-    let (cells, ratios) = (results.len(), ratios.len());
-    let candidates = [
-        (cells > 0 && blocks < MIN_BLOCKS, Warning::TooFewBlocks { blocks }),
-        (oversubscribed, Warning::Oversubscribed { cpus }),
-        // Where the amount of work is fixed, it is what was asked for.
-        (is_timed && !few.is_empty(), Warning::FewOperations { cells: few }),
-        (!empty.is_empty(), Warning::NoOperations { runs: empty }),
-        (!idle.is_empty(), Warning::BaselineDidNothing { cells: idle, baseline }),
-        (!is_timed && !short.is_empty(), Warning::LittleWork { cells: short }),
-        (noisy > 0, Warning::NoisyCells { noisy, cells }),
-        (wide > 0, Warning::WideCells { wide, ratios }),
-    ];
-    candidates.into_iter().filter_map(|(applies, warning)| applies.then_some(warning)).collect()
+pub fn empty_runs(whose: &str, cell: &str, empty: usize, runs: usize) -> Option<String> {
+    (empty > 0).then(|| format!("{whose} in {cell}: {empty} of {runs} runs"))
 }
 
 /// Everything that is wrong with the comparison's main metric and the machine.

@@ -10,11 +10,11 @@ use spinpark_bench::report::workloads::document::{Document, FORMAT, Record, SCHE
 use spinpark_bench::report::workloads::{breakdown, details, matrix, table};
 use spinpark_bench::rounds::{Plan, measure};
 use spinpark_bench::stats::verdict::Verdict;
-use spinpark_bench::warnings;
 use spinpark_bench::workloads::experiment::{Arm, Cell, Measured};
 use spinpark_bench::workloads::job::{self, Report, Request, Spread};
 use spinpark_bench::workloads::resources::Needs;
 use spinpark_bench::workloads::result::CellResult;
+use spinpark_bench::workloads::warnings;
 use spinpark_bench::workloads::{Figure, jobs, mmap};
 
 const SEED: u64 = 1;

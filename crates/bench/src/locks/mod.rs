@@ -25,5 +25,6 @@ pub mod result;
 pub mod selection;
 pub mod shapes;
 pub mod targets;
+pub mod warnings;
 pub mod worker;
 pub mod workers;

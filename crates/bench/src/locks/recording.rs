@@ -11,6 +11,7 @@ use std::process::Command;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
+use crate::arm::{DETAIL, DIRECTORY, PARENT};
 use crate::target::Library;
 
 /// How much is recorded: `--detail` of `spinpark profile`.
@@ -39,14 +40,6 @@ impl Detail {
         }
     }
 }
-
-/// The variable that says where to record. Without it nothing is.
-pub(crate) const DIRECTORY: &str = "SPINPARK_PROFILE_DIR";
-/// The variable that says how much.
-pub(crate) const DETAIL: &str = "SPINPARK_PROFILE_DETAIL";
-
-/// The variable that says whose children are recorded from their start, whether they wait or not.
-pub(crate) const PARENT: &str = "SPINPARK_PROFILE_PARENT";
 
 /// How the name of a recording ends.
 const EXTENSION: &str = "spinprof";

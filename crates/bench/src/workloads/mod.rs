@@ -34,6 +34,7 @@ pub mod runner;
 pub mod scan;
 pub mod select;
 pub mod serial;
+pub mod warnings;
 pub mod workload;
 
 pub use self::workload::{Column, Figure, Workload};

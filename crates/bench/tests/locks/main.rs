@@ -11,12 +11,12 @@ use spinpark_bench::locks::experiment::{Cell, CellExecutor, Measured, Plan, meas
 use spinpark_bench::locks::load::Load;
 use spinpark_bench::locks::result::CellResult;
 use spinpark_bench::locks::shapes::{Report, WaitReport};
+use spinpark_bench::locks::warnings;
 use spinpark_bench::machine::Noise;
 use spinpark_bench::measure::End;
 use spinpark_bench::report::json::Output;
 use spinpark_bench::report::locks::document::{Document, FORMAT, Record, SCHEMA, VersionedTarget};
 use spinpark_bench::stats::verdict::Verdict;
-use spinpark_bench::warnings;
 
 const SEED: u64 = 1;
 

@@ -1,15 +1,16 @@
 //! What makes results weak is said.
 
+use spinpark_bench::locks::warnings;
 use spinpark_bench::report::Style;
 use spinpark_bench::report::locks::{matrix, plot};
-use spinpark_bench::warnings;
+use spinpark_bench::warnings::Warning;
 
 use super::{Mock, TARGETS, cell, many, results, run};
 
 #[test]
 fn weak_results_are_said_to_be_weak() {
     let results = results(&many());
-    let kinds = |warnings: &[warnings::Warning]| -> Vec<String> {
+    let kinds = |warnings: &[Warning]| -> Vec<String> {
         let kind = |warning| serde_json::to_value(warning).unwrap()["kind"].as_str().unwrap().to_owned();
         warnings.iter().map(kind).collect()
     };

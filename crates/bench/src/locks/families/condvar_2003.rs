@@ -6,7 +6,7 @@ use spinpark_platform::Platform;
 use crate::locks::primitives::{BenchCondvar, BenchMutex, GuardOf};
 
 /// glibc's mutex of 2003.
-pub(super) struct Mutex2003<P: Platform>(mutex_2003::Mutex<P>);
+pub struct Mutex2003<P: Platform>(mutex_2003::Mutex<P>);
 
 impl<P: Platform> Default for Mutex2003<P> {
     fn default() -> Self {
@@ -15,7 +15,7 @@ impl<P: Platform> Default for Mutex2003<P> {
 }
 
 /// Unlocks when it is dropped.
-pub(super) struct MutexGuard<'a, P: Platform>(&'a mutex_2003::Mutex<P>);
+pub struct MutexGuard<'a, P: Platform>(&'a mutex_2003::Mutex<P>);
 
 impl<P: Platform> Drop for MutexGuard<'_, P> {
     #[inline]
@@ -36,7 +36,7 @@ unsafe impl<P: Platform> BenchMutex for Mutex2003<P> {
 }
 
 /// glibc's condition variable of 2003, with signals of the kind `S`.
-pub(super) struct Condvar2003<P: Platform, S: Signalling>(condvar_2003::Condvar<P, S>);
+pub struct Condvar2003<P: Platform, S: Signalling>(condvar_2003::Condvar<P, S>);
 
 impl<P: Platform, S: Signalling> Default for Condvar2003<P, S> {
     fn default() -> Self {

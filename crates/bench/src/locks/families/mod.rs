@@ -1,8 +1,8 @@
 //! Whose locks: for each family, the functions that run a load on them.
 
-pub(crate) mod alternate;
 mod classics;
-mod condvar_2003;
+pub mod condvar_2003;
+pub mod condvars;
 mod lock_api;
 mod mtx;
 mod pthread;

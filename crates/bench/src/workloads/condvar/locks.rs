@@ -1,7 +1,8 @@
 //! Whose condition variables: document 003's three, or a target of `bench locks`.
 
+use super::alternate;
 use crate::locks::definitions::{Definitions, Side, Target};
-use crate::locks::families::alternate;
+
 use crate::locks::selection::twice;
 use crate::locks::targets;
 

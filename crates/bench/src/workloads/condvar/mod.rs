@@ -8,6 +8,7 @@
 //! | futex calls, word by word | `counted` |
 //! | what the document says | [`published`] |
 
+mod alternate;
 pub mod alternation;
 pub(crate) mod counted;
 pub mod locks;
@@ -23,7 +24,7 @@ use super::job::{Job, Report, Trouble};
 use super::resources::Needs;
 use super::workload::{Column, Figure, Kind, Workload};
 use crate::locks::definitions::Target;
-use crate::locks::families::alternate;
+
 use crate::report::workloads::condvar;
 
 /// Futex calls are counted in a second, shorter alternation: at most one in so many signals of the first.

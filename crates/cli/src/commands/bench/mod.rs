@@ -18,6 +18,7 @@ use spinpark_bench::locks::bounds::{self, Judgement};
 use spinpark_bench::locks::definitions::{Definitions, Preset};
 use spinpark_bench::locks::experiment::{Measured, measure};
 use spinpark_bench::locks::peers::Peers;
+use spinpark_bench::locks::warnings::of_cells;
 use spinpark_bench::locks::workers::Workers;
 use spinpark_bench::machine::{Noise, Watch};
 use spinpark_bench::measure::End;
@@ -241,7 +242,7 @@ fn warnings_of(
     ];
     let applying = candidates.into_iter().filter_map(|(applies, warning)| applies.then_some(warning));
     applying
-        .chain(warnings::of_cells(&findings.results, cpus))
+        .chain(of_cells(&findings.results, cpus))
         .chain(futex_error.map(|why| Warning::NoFutexCounter { why }))
         .chain(warnings::of_machine(noise))
         .collect()

@@ -10,6 +10,7 @@ use spinpark_bench::warnings::{self, Warning};
 use spinpark_bench::workloads::Workload;
 use spinpark_bench::workloads::condvar::FUTEX_CALLS;
 use spinpark_bench::workloads::result::CellResult;
+use spinpark_bench::workloads::warnings::of_workload;
 
 use crate::say::Say;
 
@@ -100,7 +101,7 @@ fn warnings_of(
     let uncounted = counts.then(counters::obstacle).flatten().map(|why| Warning::NoFutexCounter { why });
     applying
         .chain(uncounted)
-        .chain(warnings::of_workload(workload, results, record.millis > 0, record.environment.cpus))
+        .chain(of_workload(workload, results, record.millis > 0, record.environment.cpus))
         .chain(warnings::of_machine(noise))
         .collect()
 }
