@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use spinpark_bench::blocks::Plan;
-use spinpark_bench::locks::experiment::{Cell as CellOfLocks, CellObserver};
-use spinpark_bench::measure::{Observer, Run};
+use spinpark_lockbench::locks::experiment::{Cell as CellOfLocks, CellObserver};
+use spinpark_measure::blocks::Plan;
+use spinpark_measure::measure::{Observer, Run};
 
 /// After so many runs, the time that they took says more than what was expected.
 const FEW_RUNS: f64 = 10.0;

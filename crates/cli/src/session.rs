@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use spinpark_bench::environment::Environment;
-use spinpark_bench::process::{Interrupt, adopt_orphans};
-use spinpark_bench::stats::bootstrap::MIN_BLOCKS;
+use spinpark_measure::environment::Environment;
+use spinpark_measure::process::{Interrupt, adopt_orphans};
+use spinpark_measure::stats::bootstrap::MIN_BLOCKS;
 
 /// A measurement in progress.
 pub(crate) struct Session {

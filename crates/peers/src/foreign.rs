@@ -4,14 +4,14 @@ use std::alloc::Layout;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use spinpark_bench::locks::any_mutex::any_mutex;
-use spinpark_bench::locks::families::Family;
+use spinpark_lockbench::locks::any_mutex::any_mutex;
+use spinpark_lockbench::locks::families::Family;
 #[cfg(any(abseil, nsync))]
-use spinpark_bench::locks::primitives::{BenchCondvar, GuardOf};
-use spinpark_bench::locks::primitives::{BenchMutex, BenchRwLock};
+use spinpark_lockbench::locks::primitives::{BenchCondvar, GuardOf};
+use spinpark_lockbench::locks::primitives::{BenchMutex, BenchRwLock};
 #[cfg(any(abseil, nsync))]
-use spinpark_bench::locks::shapes::condvar;
-use spinpark_bench::locks::shapes::{mutex, rwlock};
+use spinpark_lockbench::locks::shapes::condvar;
+use spinpark_lockbench::locks::shapes::{mutex, rwlock};
 
 /// Memory for an object of another language: zeroed, not moved, on cache lines of its own.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! Which locks this worker has.
 
-use spinpark_bench::locks::families::Family;
-use spinpark_bench::locks::load::Primitive;
-use spinpark_bench::locks::peers::Listing;
+use spinpark_lockbench::locks::families::Family;
+use spinpark_lockbench::locks::load::Primitive;
+use spinpark_lockbench::locks::peers::Listing;
 
 /// What the build script found out: a version, or a reason, by peer.
 const FOUND: [(&str, &str); 3] =

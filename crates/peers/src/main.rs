@@ -11,8 +11,8 @@ use std::env;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use spinpark_bench::locks::families::Family;
-use spinpark_bench::locks::worker;
+use spinpark_lockbench::locks::families::Family;
+use spinpark_lockbench::locks::worker;
 
 /// The families that were built.
 fn families() -> Vec<Family> {

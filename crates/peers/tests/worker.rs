@@ -4,12 +4,12 @@ use std::env;
 use std::process::Command;
 
 use assert_cmd::cargo::cargo_bin;
-use spinpark_bench::grid::cells::points;
-use spinpark_bench::grid::definition::Grid;
-use spinpark_bench::locks::definitions::Definitions;
-use spinpark_bench::locks::peers::Listing;
-use spinpark_bench::locks::shapes::Report;
-use spinpark_bench::locks::worker::Request;
+use spinpark_lockbench::grid::cells::points;
+use spinpark_lockbench::grid::definition::Grid;
+use spinpark_lockbench::locks::definitions::Definitions;
+use spinpark_lockbench::locks::peers::Listing;
+use spinpark_lockbench::locks::shapes::Report;
+use spinpark_lockbench::locks::worker::Request;
 
 fn worker(argument: &str) -> Result<String, String> {
     let output = Command::new(cargo_bin!("spinpark-peers-worker")).arg(argument).output().unwrap();

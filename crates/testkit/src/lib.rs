@@ -22,4 +22,4 @@ mod run;
 pub use compile::{compile_c, scratch_dir};
 pub use dropin::{dropin, profiler, workspace_root};
 pub use run::{Arm, Outcome, Run, Running};
-pub use spinpark_bench::installed::find_program;
+pub use spinpark_documents::installed::find_program;

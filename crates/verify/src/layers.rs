@@ -9,6 +9,7 @@ pub const LAYERS: &[(&str, u32)] = &[
     ("spinpark-locks", 1),
     ("spinpark-classics", 1),
     ("spinpark-linux", 1),
+    ("spinpark-measure", 1),
     ("spinpark-observe", 2),
     ("spinpark", 3),
     ("spinpark-pthread", 3),
@@ -18,9 +19,11 @@ pub const LAYERS: &[(&str, u32)] = &[
     ("spinpark-profiler", 4),
     ("spinpark-capi", 4),
     ("spinpark-profile", 4),
-    ("spinpark-bench", 4),
-    ("spinpark-cli", 5),
+    ("spinpark-lockbench", 4),
+    ("spinpark-documents", 5),
+    ("spinpark-simlab", 5),
     ("spinpark-peers", 5),
+    ("spinpark-cli", 6),
     ("spinpark-testkit", TESTKIT),
 ];
 

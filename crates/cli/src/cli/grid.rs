@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use spinpark_bench::grid::figure::{Against, Figure};
+use spinpark_lockbench::grid::figure::{Against, Figure};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use spinpark_bench::arm::Baseline;
+use spinpark_measure::arm::Baseline;
 
 pub(crate) use self::bench::{Bench, Locks, Show};
 pub(crate) use self::documents::Documents;
@@ -77,7 +77,7 @@ pub(crate) enum Command {
     Worker(Worker),
     #[command(name = "__workload-worker", hide = true)]
     WorkloadWorker(WorkloadWorker),
-    #[command(name = spinpark_bench::workloads::mail::SERVER, hide = true)]
+    #[command(name = spinpark_documents::workloads::mail::SERVER, hide = true)]
     MailServer(MailServer),
 }
 

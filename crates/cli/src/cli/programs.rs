@@ -4,7 +4,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use clap::Args;
-use spinpark_bench::workloads::select::ROWS;
+use spinpark_documents::workloads::select::ROWS;
 
 use super::workloads::Common;
 

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::de::DeserializeOwned;
-use spinpark_bench::locks::load::Signal;
-use spinpark_bench::workloads::condvar::{self, scheduling::Cpus};
-use spinpark_bench::workloads::crew::Kind;
-use spinpark_bench::workloads::faults::Mapping;
-use spinpark_bench::workloads::jobs::JOBS;
-use spinpark_bench::workloads::mmap::Touch;
-use spinpark_bench::workloads::serial::Sections;
+use spinpark_documents::workloads::condvar::{self, scheduling::Cpus};
+use spinpark_documents::workloads::crew::Kind;
+use spinpark_documents::workloads::faults::Mapping;
+use spinpark_documents::workloads::jobs::JOBS;
+use spinpark_documents::workloads::mmap::Touch;
+use spinpark_documents::workloads::serial::Sections;
+use spinpark_lockbench::locks::load::Signal;
 
 /// What every workload takes.
 #[derive(Debug, Args)]

@@ -4,10 +4,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::bail;
-use spinpark_bench::calibrate::{Calibration, Cpus, Measure, Trouble, Watcher, sheet};
-use spinpark_bench::failure::RunError;
-use spinpark_bench::process::Interrupt;
-use spinpark_bench::report::json::Output;
+use spinpark_measure::failure::RunError;
+use spinpark_measure::process::Interrupt;
+use spinpark_measure::report::json::Output;
+use spinpark_simlab::calibrate::{Calibration, Cpus, Measure, Trouble, Watcher, sheet};
 
 use crate::cli::Calibrate;
 use crate::progress::Progress;

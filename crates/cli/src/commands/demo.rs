@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use spinpark_bench::demo;
+use spinpark_lockbench::demo;
 
 use crate::cli::Demo;
 use crate::say::Say;

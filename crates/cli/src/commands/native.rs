@@ -10,16 +10,16 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
-use spinpark_bench::accuracy::{self, Case, Compared, Effort, Summary};
-use spinpark_bench::calibrate::{Calibration, Cpus, Trouble, sheet};
-use spinpark_bench::environment::Environment;
-use spinpark_bench::failure::RunError;
-use spinpark_bench::locks::definitions::Definitions;
-use spinpark_bench::report::Style;
-use spinpark_bench::report::json::Output;
-use spinpark_bench::simulate::sim::machine::Machine;
-use spinpark_bench::simulate::sim::stop;
-use spinpark_bench::simulate::sim::workload::SettingError;
+use spinpark_lockbench::locks::definitions::Definitions;
+use spinpark_measure::environment::Environment;
+use spinpark_measure::failure::RunError;
+use spinpark_measure::report::Style;
+use spinpark_measure::report::json::Output;
+use spinpark_simlab::accuracy::{self, Case, Compared, Effort, Summary};
+use spinpark_simlab::calibrate::{Calibration, Cpus, Trouble, sheet};
+use spinpark_simlab::simulate::sim::machine::Machine;
+use spinpark_simlab::simulate::sim::stop;
+use spinpark_simlab::simulate::sim::workload::SettingError;
 
 use super::calibrate::Bar;
 use crate::cli::Native;

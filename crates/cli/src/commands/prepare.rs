@@ -1,10 +1,10 @@
 //! Before anything is measured: one run on each kind of lock, to warm caches and to see that there is something to compare.
 
 use anyhow::Context;
-use spinpark_bench::arm::Arm;
-use spinpark_bench::launch::Launcher;
-use spinpark_bench::sample::Sample;
-use spinpark_bench::target::usage::Usage;
+use spinpark_measure::arm::Arm;
+use spinpark_measure::launch::Launcher;
+use spinpark_measure::sample::Sample;
+use spinpark_measure::target::usage::Usage;
 
 /// What was learnt.
 pub(crate) struct Prepared {

@@ -5,8 +5,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, anyhow};
-use spinpark_bench::arm::{prepend, without_drop_in};
-use spinpark_bench::target::{DropIn, Target};
+use spinpark_measure::arm::{prepend, without_drop_in};
+use spinpark_measure::target::{DropIn, Target};
 
 use crate::cli::Run;
 

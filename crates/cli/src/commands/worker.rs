@@ -3,9 +3,9 @@
 
 use std::process::ExitCode;
 
-use spinpark_bench::locks::families::FAMILIES;
-use spinpark_bench::locks::worker;
-use spinpark_bench::workloads::{job, mail};
+use spinpark_documents::workloads::{job, mail};
+use spinpark_lockbench::locks::families::FAMILIES;
+use spinpark_lockbench::locks::worker;
 
 use crate::cli::{MailServer, Worker, WorkloadWorker};
 use crate::say::Say;

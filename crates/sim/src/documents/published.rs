@@ -2,7 +2,7 @@
 
 macro_rules! table {
     ($name:literal) => {
-        include_str!(concat!("../../../bench/definitions/documents/", $name, ".csv"))
+        include_str!(concat!("../../../documents/definitions/documents/", $name, ".csv"))
     };
 }
 

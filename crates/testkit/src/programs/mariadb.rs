@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use spinpark_bench::mariadb::Files;
+use spinpark_documents::mariadb::Files;
 use tempfile::TempDir;
 
 use super::package::{MARIADB, MARIADB_ADMIN, MARIADB_INSTALL_DB, MARIADBD, SYSBENCH};

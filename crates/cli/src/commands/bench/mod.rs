@@ -11,23 +11,25 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use spinpark_bench::environment::Environment;
-use spinpark_bench::failure::RunError;
-use spinpark_bench::grid::definition::Grid as Planes;
-use spinpark_bench::locks::bounds::{self, Judgement};
-use spinpark_bench::locks::definitions::{Definitions, Preset};
-use spinpark_bench::locks::experiment::{Measured, measure};
-use spinpark_bench::locks::peers::Peers;
-use spinpark_bench::locks::warnings::of_cells;
-use spinpark_bench::locks::workers::Workers;
-use spinpark_bench::machine::{Noise, Watch};
-use spinpark_bench::measure::End;
-use spinpark_bench::report::locks::document::{FORMAT, Record, SCHEMA, VersionedTarget};
-use spinpark_bench::report::locks::list;
-use spinpark_bench::report::{self, Style, wrap};
-use spinpark_bench::rounds::Cell as _;
-use spinpark_bench::target::usage::Usage;
-use spinpark_bench::warnings::{self, Warning};
+use spinpark_documents::report::workloads::list as workload_list;
+use spinpark_lockbench::grid::definition::Grid as Planes;
+use spinpark_lockbench::locks::bounds::{self, Judgement};
+use spinpark_lockbench::locks::definitions::{Definitions, Preset};
+use spinpark_lockbench::locks::experiment::{Measured, measure};
+use spinpark_lockbench::locks::peers::Peers;
+use spinpark_lockbench::locks::warnings::of_cells;
+use spinpark_lockbench::locks::workers::Workers;
+use spinpark_lockbench::report::grid::lines;
+use spinpark_lockbench::report::locks::document::{FORMAT, Record, SCHEMA, VersionedTarget};
+use spinpark_lockbench::report::locks::list;
+use spinpark_measure::environment::Environment;
+use spinpark_measure::failure::RunError;
+use spinpark_measure::machine::{Noise, Watch};
+use spinpark_measure::measure::End;
+use spinpark_measure::report::{Style, wrap};
+use spinpark_measure::rounds::Cell as _;
+use spinpark_measure::target::usage::Usage;
+use spinpark_measure::warnings::{self, Warning};
 
 use self::output::Findings;
 use self::request::Request;
@@ -71,8 +73,8 @@ fn print_list(definition: Option<&std::path::Path>) -> anyhow::Result<ExitCode> 
     };
     let counts: Vec<String> = definitions.presets.iter().filter_map(count).collect();
     say.line(format_args!("{list}\nBounds judged: {}.\n", counts.join(", ")));
-    say.line(spinpark_bench::report::grid::lines::planes_of(&Planes::built_in(&definitions)?));
-    say.line(report::workloads::list::render());
+    say.line(lines::planes_of(&Planes::built_in(&definitions)?));
+    say.line(workload_list::render());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -143,7 +145,7 @@ fn count_futex_calls(
     cells: &mut [Measured],
     progress: &mut Progress,
 ) -> anyhow::Result<Counted> {
-    use spinpark_bench::locks::experiment::CellObserver;
+    use spinpark_lockbench::locks::experiment::CellObserver;
     let mut error = None;
     let mut seen = BTreeSet::new();
     for Measured { cell, futex_calls, .. } in cells {

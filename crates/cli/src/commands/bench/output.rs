@@ -4,14 +4,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use spinpark_bench::locks::bounds::BoundResult;
-use spinpark_bench::locks::result::CellResult;
-use spinpark_bench::machine::Noise;
-use spinpark_bench::report::json::Output;
-use spinpark_bench::report::locks::document::{Document, Record};
-use spinpark_bench::report::locks::{FEW_CELLS, bounds, details, effects, markdown, matrix, pairwise, plot};
-use spinpark_bench::report::{Style, compare_table, wrap};
-use spinpark_bench::warnings::Warning;
+use spinpark_lockbench::locks::bounds::BoundResult;
+use spinpark_lockbench::locks::result::CellResult;
+use spinpark_lockbench::report::locks::document::{Document, Record};
+use spinpark_lockbench::report::locks::{
+    FEW_CELLS, bounds, details, effects, markdown, matrix, pairwise, plot,
+};
+use spinpark_measure::machine::Noise;
+use spinpark_measure::report::json::Output;
+use spinpark_measure::report::{Style, compare_table, wrap};
+use spinpark_measure::warnings::Warning;
 
 use crate::say::Say;
 

@@ -7,17 +7,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use spinpark_bench::locks::definitions::{Definitions, Side};
-use spinpark_bench::locks::experiment::Measured;
-use spinpark_bench::locks::peers::Peers;
-use spinpark_bench::locks::selection::{Selected, Wish, select};
-use spinpark_bench::locks::shapes::allowed_cpus;
-use spinpark_bench::locks::workers::Workers;
-use spinpark_bench::process::Interrupt;
-use spinpark_bench::report::json::Output;
-use spinpark_bench::rounds::Cell as _;
-use spinpark_bench::target::{DropIn, Library, Target};
-use spinpark_bench::workloads::resources::Needs;
+use spinpark_documents::workloads::resources::Needs;
+use spinpark_lockbench::locks::definitions::{Definitions, Side};
+use spinpark_lockbench::locks::experiment::Measured;
+use spinpark_lockbench::locks::peers::Peers;
+use spinpark_lockbench::locks::selection::{Selected, Wish, select};
+use spinpark_lockbench::locks::shapes::allowed_cpus;
+use spinpark_lockbench::locks::workers::Workers;
+use spinpark_measure::process::Interrupt;
+use spinpark_measure::report::json::Output;
+use spinpark_measure::rounds::Cell as _;
+use spinpark_measure::target::{DropIn, Library, Target};
 
 use super::output::Destinations;
 use crate::cli::Locks;

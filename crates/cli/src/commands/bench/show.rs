@@ -4,14 +4,14 @@ use std::fs;
 use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail};
-use spinpark_bench::locks::definitions::Definitions;
-use spinpark_bench::report::documents::{json as of_documents, markdown, read};
-use spinpark_bench::report::grid::document as of_grid;
-use spinpark_bench::report::json as of_compare;
-use spinpark_bench::report::locks::document as of_locks;
-use spinpark_bench::report::reading::{self, Header};
-use spinpark_bench::report::workloads::document as of_workloads;
-use spinpark_bench::report::{Style, compare_table};
+use spinpark_documents::report::documents::{json as of_documents, markdown, read};
+use spinpark_documents::report::workloads::document as of_workloads;
+use spinpark_lockbench::locks::definitions::Definitions;
+use spinpark_lockbench::report::grid::document as of_grid;
+use spinpark_lockbench::report::locks::document as of_locks;
+use spinpark_measure::report::json as of_compare;
+use spinpark_measure::report::reading::{self, Header};
+use spinpark_measure::report::{Style, compare_table};
 
 use super::super::compare;
 use super::workloads;

@@ -5,9 +5,9 @@ mod request;
 
 use std::process::ExitCode;
 
-use spinpark_bench::launch::Launcher;
-use spinpark_bench::machine::{Noise, Watch};
-use spinpark_bench::measure::{Measurement, measure};
+use spinpark_measure::launch::Launcher;
+use spinpark_measure::machine::{Noise, Watch};
+use spinpark_measure::measure::{Measurement, measure};
 
 use self::request::Request;
 use super::prepare::{Prepared, prepare};

@@ -2,16 +2,16 @@
 
 use std::process::ExitCode;
 
-use spinpark_bench::compare::Comparison;
-use spinpark_bench::environment::Environment;
-use spinpark_bench::launch::OwnNumber;
-use spinpark_bench::machine::own_peak_bytes;
-use spinpark_bench::measure::{End, Measurement};
-use spinpark_bench::report::json::{
+use spinpark_measure::compare::Comparison;
+use spinpark_measure::environment::Environment;
+use spinpark_measure::launch::OwnNumber;
+use spinpark_measure::machine::own_peak_bytes;
+use spinpark_measure::measure::{End, Measurement};
+use spinpark_measure::report::json::{
     Document, FORMAT, FORMAT_VERSION, Record, RecordedSettings, Settings, metrics,
 };
-use spinpark_bench::report::{Printed, Style, compare_table, reading, wrap};
-use spinpark_bench::warnings::{self, Warning};
+use spinpark_measure::report::{Printed, Style, compare_table, reading, wrap};
+use spinpark_measure::warnings::{self, Warning};
 
 use super::Measured;
 use super::request::Request;

@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use spinpark_bench::arm::{Baseline, Environments};
-use spinpark_bench::demo::LABEL;
-use spinpark_bench::launch::{OwnNumber, Program};
-use spinpark_bench::metric::OutputMetric;
-use spinpark_bench::report::Printed;
-use spinpark_bench::report::json::Output;
-use spinpark_bench::target::{DropIn, Target};
+use spinpark_lockbench::demo::LABEL;
+use spinpark_measure::arm::{Baseline, Environments};
+use spinpark_measure::launch::{OwnNumber, Program};
+use spinpark_measure::metric::OutputMetric;
+use spinpark_measure::report::Printed;
+use spinpark_measure::report::json::Output;
+use spinpark_measure::target::{DropIn, Target};
 
 use super::DEMO_OPERATIONS;
 use crate::cli::Compare;

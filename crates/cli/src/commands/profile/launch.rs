@@ -13,9 +13,9 @@ use std::{env, io};
 use anyhow::{Context, anyhow};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use spinpark_bench::arm::{prepend, without_drop_in};
-use spinpark_bench::failure::in_words;
-use spinpark_bench::target::{DropIn, Library, Target};
+use spinpark_measure::arm::{prepend, without_drop_in};
+use spinpark_measure::failure::in_words;
+use spinpark_measure::target::{DropIn, Library, Target};
 use spinpark_profile::units::time;
 
 use crate::cli::{DetailChoice, LocksChoice};

@@ -13,8 +13,8 @@ use std::path::Path;
 use std::process::{ExitCode, ExitStatus};
 
 use anyhow::{Context, bail};
-use spinpark_bench::failure::in_words;
-use spinpark_bench::report::json::Output;
+use spinpark_measure::failure::in_words;
+use spinpark_measure::report::json::Output;
 use spinpark_profile::model::{self, Detail, Ended, LocksOf};
 use spinpark_profile::read::note_end;
 use spinpark_profile::{diff as comparison, json, symbols::Symbols, text};

@@ -6,10 +6,10 @@ use anyhow::{Context, bail};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
-use spinpark_bench::failure::{RunError, in_words};
-use spinpark_bench::process::{self, ProcessError};
-use spinpark_bench::stats::Ratio;
-use spinpark_bench::stats::bootstrap::ratio_interval;
+use spinpark_measure::failure::{RunError, in_words};
+use spinpark_measure::process::{self, ProcessError};
+use spinpark_measure::stats::Ratio;
+use spinpark_measure::stats::bootstrap::ratio_interval;
 use spinpark_profile::model::Cost;
 
 use super::launch::Launch;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use spinpark_bench::report::json::Output;
+use spinpark_measure::report::json::Output;
 use spinpark_profile::json::Loaded;
 use spinpark_profile::model::{LocksOf, Profile};
 use spinpark_profile::text::{Style, wrap};

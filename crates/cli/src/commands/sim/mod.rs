@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use spinpark_bench::report::Style;
-use spinpark_bench::report::json::Output;
-use spinpark_bench::report::sim::{list, machine};
-use spinpark_bench::simulate::sim::machine::Machine;
+use spinpark_measure::report::Style;
+use spinpark_measure::report::json::Output;
+use spinpark_simlab::report::sim::{list, machine};
+use spinpark_simlab::simulate::sim::machine::Machine;
 
 use crate::cli::{ShowMachine, Sim};
 use crate::exit;
@@ -66,7 +66,7 @@ fn distinct(outputs: &[(&str, &Option<PathBuf>)]) -> anyhow::Result<()> {
 
 /// From here on, Ctrl-C ends the simulations instead of the process.
 fn stop_on_ctrl_c() -> anyhow::Result<()> {
-    ctrlc::set_handler(spinpark_bench::simulate::sim::stop).context("cannot handle Ctrl-C")
+    ctrlc::set_handler(spinpark_simlab::simulate::sim::stop).context("cannot handle Ctrl-C")
 }
 
 /// How runs ended.

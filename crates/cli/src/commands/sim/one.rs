@@ -5,14 +5,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use spinpark_bench::report::Style;
-use spinpark_bench::report::json::Output;
-use spinpark_bench::report::sim::{json, run as report};
-use spinpark_bench::simulate::sim::machine::Machine;
-use spinpark_bench::simulate::sim::workload::{Report, Setting};
-use spinpark_bench::simulate::sim::{Record, perfetto};
-use spinpark_bench::simulate::summary::Summary;
-use spinpark_bench::units;
+use spinpark_measure::report::Style;
+use spinpark_measure::report::json::Output;
+use spinpark_measure::units;
+use spinpark_simlab::report::sim::{json, run as report};
+use spinpark_simlab::simulate::sim::machine::Machine;
+use spinpark_simlab::simulate::sim::workload::{Report, Setting};
+use spinpark_simlab::simulate::sim::{Record, perfetto};
+use spinpark_simlab::simulate::summary::Summary;
 
 use super::{counted, distinct, many, stop_on_ctrl_c};
 use crate::cli::SimRun;

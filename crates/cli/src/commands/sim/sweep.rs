@@ -5,14 +5,14 @@ use std::process::ExitCode;
 use std::{env, fs};
 
 use anyhow::{Context, bail};
-use spinpark_bench::report::Style;
-use spinpark_bench::report::json::Output;
-use spinpark_bench::report::sim::{html, json, sweep as report};
-use spinpark_bench::simulate::sim::locks::locks;
-use spinpark_bench::simulate::sim::machine::Machine;
-use spinpark_bench::simulate::sim::workload::{Setting, SettingError};
-use spinpark_bench::simulate::sweep::{Cell, Ladder, cells};
-use spinpark_bench::units;
+use spinpark_measure::report::Style;
+use spinpark_measure::report::json::Output;
+use spinpark_measure::units;
+use spinpark_simlab::report::sim::{html, json, sweep as report};
+use spinpark_simlab::simulate::sim::locks::locks;
+use spinpark_simlab::simulate::sim::machine::Machine;
+use spinpark_simlab::simulate::sim::workload::{Setting, SettingError};
+use spinpark_simlab::simulate::sweep::{Cell, Ladder, cells};
 
 use super::{End, counted, distinct, many, stop_on_ctrl_c};
 use crate::cli::Sweep;

@@ -3,11 +3,11 @@
 use std::fs;
 
 use anyhow::Context;
-use spinpark_bench::documents::outcome::Outcome;
-use spinpark_bench::documents::page::Page;
-use spinpark_bench::report::documents::json::Document;
-use spinpark_bench::report::documents::{html, markdown};
-use spinpark_bench::report::json::Output;
+use spinpark_documents::documents::outcome::Outcome;
+use spinpark_documents::documents::page::Page;
+use spinpark_documents::report::documents::json::Document;
+use spinpark_documents::report::documents::{html, markdown};
+use spinpark_measure::report::json::Output;
 
 use crate::cli::Documents;
 use crate::say::Say;

@@ -6,11 +6,11 @@ mod part;
 use std::env;
 use std::process::ExitCode;
 
-use spinpark_bench::documents::definition::{self, Definition};
-use spinpark_bench::documents::outcome::{Outcome, What};
-use spinpark_bench::documents::page::{self, Page};
-use spinpark_bench::report::json::Output;
-use spinpark_bench::report::wrap;
+use spinpark_documents::documents::definition::{self, Definition};
+use spinpark_documents::documents::outcome::{Outcome, What};
+use spinpark_documents::documents::page::{self, Page};
+use spinpark_measure::report::json::Output;
+use spinpark_measure::report::wrap;
 
 use self::files::Files;
 use self::part::Part;

@@ -4,11 +4,11 @@ use std::ffi::OsString;
 
 use anyhow::{anyhow, bail};
 use clap::Parser;
-use spinpark_bench::documents::definition::Run;
-use spinpark_bench::documents::outcome::{Outcome, What};
-use spinpark_bench::failure::RunError;
-use spinpark_bench::measure::End;
-use spinpark_bench::warnings::Warning;
+use spinpark_documents::documents::definition::Run;
+use spinpark_documents::documents::outcome::{Outcome, What};
+use spinpark_measure::failure::RunError;
+use spinpark_measure::measure::End;
+use spinpark_measure::warnings::Warning;
 
 use super::super::measure_request;
 use super::super::request::{Request, command};
@@ -146,7 +146,7 @@ fn prepare(words: impl Iterator<Item = OsString>) -> anyhow::Result<Ready> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use spinpark_bench::documents::definition::documents;
+    use spinpark_documents::documents::definition::documents;
 
     /// What the definitions say is what the command line understands. What a machine lacks is another matter.
     #[test]

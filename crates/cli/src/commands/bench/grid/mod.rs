@@ -8,24 +8,24 @@ use std::fs;
 use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
-use spinpark_bench::environment::Environment;
-use spinpark_bench::failure::RunError;
-use spinpark_bench::grid::calibration::Calibration;
-use spinpark_bench::grid::cells::GridCell;
-use spinpark_bench::grid::experiment::measure;
-use spinpark_bench::locks::bounds::Judgement;
-use spinpark_bench::locks::counters::obstacle;
-use spinpark_bench::locks::experiment::CellObserver;
-use spinpark_bench::locks::workers::Workers;
-use spinpark_bench::machine::{Noise, Watch};
-use spinpark_bench::measure::End;
-use spinpark_bench::report::grid::document::{FORMAT, Record, SCHEMA};
-use spinpark_bench::report::locks::document::VersionedTarget;
-use spinpark_bench::report::locks::list;
-use spinpark_bench::report::{Style, reading, wrap};
-use spinpark_bench::stats::bootstrap::MIN_BLOCKS;
-use spinpark_bench::target::usage::Usage;
-use spinpark_bench::warnings::{self, Warning};
+use spinpark_lockbench::grid::calibration::Calibration;
+use spinpark_lockbench::grid::cells::GridCell;
+use spinpark_lockbench::grid::experiment::measure;
+use spinpark_lockbench::locks::bounds::Judgement;
+use spinpark_lockbench::locks::counters::obstacle;
+use spinpark_lockbench::locks::experiment::CellObserver;
+use spinpark_lockbench::locks::workers::Workers;
+use spinpark_lockbench::report::grid::document::{FORMAT, Record, SCHEMA};
+use spinpark_lockbench::report::locks::document::VersionedTarget;
+use spinpark_lockbench::report::locks::list;
+use spinpark_measure::environment::Environment;
+use spinpark_measure::failure::RunError;
+use spinpark_measure::machine::{Noise, Watch};
+use spinpark_measure::measure::End;
+use spinpark_measure::report::{Style, reading, wrap};
+use spinpark_measure::stats::bootstrap::MIN_BLOCKS;
+use spinpark_measure::target::usage::Usage;
+use spinpark_measure::warnings::{self, Warning};
 
 use self::output::{Destinations, Findings, Pages};
 use self::request::Request;
@@ -69,7 +69,7 @@ pub(super) fn show(text: &str, file: &str, wanted: &GridShown, say: Say) -> anyh
 
 /// Opens everything that will be written.
 fn destinations(grid: &Grid) -> anyhow::Result<Destinations> {
-    use spinpark_bench::report::json::Output;
+    use spinpark_measure::report::json::Output;
     if let Some(directory) = &grid.record {
         let made = fs::create_dir_all(directory);
         made.with_context(|| format!("cannot create the directory {}", directory.display()))?;

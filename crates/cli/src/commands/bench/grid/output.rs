@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use spinpark_bench::grid::bounds::{BoundResult, judge_all};
-use spinpark_bench::grid::figure::{Against, Figure};
-use spinpark_bench::grid::summary::summaries;
-use spinpark_bench::machine::Noise;
-use spinpark_bench::report::grid::document::{Document, Record};
-use spinpark_bench::report::grid::{self, Shown, bounds, heat, lines, maps, results};
-use spinpark_bench::report::json::Output;
-use spinpark_bench::report::{Style, compare_table, wrap};
-use spinpark_bench::stats::bootstrap::MIN_BLOCKS;
-use spinpark_bench::warnings::Warning;
+use spinpark_lockbench::grid::bounds::{BoundResult, judge_all};
+use spinpark_lockbench::grid::figure::{Against, Figure};
+use spinpark_lockbench::grid::summary::summaries;
+use spinpark_lockbench::report::grid::document::{Document, Record};
+use spinpark_lockbench::report::grid::{self, Shown, bounds, heat, lines, maps, results};
+use spinpark_measure::machine::Noise;
+use spinpark_measure::report::json::Output;
+use spinpark_measure::report::{Style, compare_table, wrap};
+use spinpark_measure::stats::bootstrap::MIN_BLOCKS;
+use spinpark_measure::warnings::Warning;
 
 use crate::cli::GridShown;
 use crate::say::Say;

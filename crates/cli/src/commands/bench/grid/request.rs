@@ -4,21 +4,21 @@ use std::env;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use spinpark_bench::grid::cells::{GridCell, cells, points};
-use spinpark_bench::grid::definition::{Axes, Grid as Definition, Kind, Plane};
-use spinpark_bench::grid::figure::{Against, Figure};
-use spinpark_bench::locks::definitions::{Definitions, Side, Target};
-use spinpark_bench::locks::peers::Peers;
-use spinpark_bench::locks::selection::once;
-use spinpark_bench::locks::shapes::allowed_cpus;
-use spinpark_bench::locks::targets::{not_recorded, parse};
-use spinpark_bench::locks::workers::Workers;
-use spinpark_bench::process::Interrupt;
-use spinpark_bench::report::grid::Shown;
-use spinpark_bench::report::json::Output;
-use spinpark_bench::rounds::Cell as _;
-use spinpark_bench::target::{DropIn, Library};
-use spinpark_bench::workloads::resources::Needs;
+use spinpark_documents::workloads::resources::Needs;
+use spinpark_lockbench::grid::cells::{GridCell, cells, points};
+use spinpark_lockbench::grid::definition::{Axes, Grid as Definition, Kind, Plane};
+use spinpark_lockbench::grid::figure::{Against, Figure};
+use spinpark_lockbench::locks::definitions::{Definitions, Side, Target};
+use spinpark_lockbench::locks::peers::Peers;
+use spinpark_lockbench::locks::selection::once;
+use spinpark_lockbench::locks::shapes::allowed_cpus;
+use spinpark_lockbench::locks::targets::{not_recorded, parse};
+use spinpark_lockbench::locks::workers::Workers;
+use spinpark_lockbench::report::grid::Shown;
+use spinpark_measure::process::Interrupt;
+use spinpark_measure::report::json::Output;
+use spinpark_measure::rounds::Cell as _;
+use spinpark_measure::target::{DropIn, Library};
 
 use super::super::request::{command, wake_ups_s};
 use crate::cli::{Grid, GridShown};
@@ -63,7 +63,7 @@ impl Request {
         Needs { processes: threads, threads, ..Needs::default() }.check(None)?;
         let find = |library| -> anyhow::Result<DropIn> {
             let found = DropIn::find_library(library)?;
-            found.check_machine(spinpark_bench::target::Target::find(own.as_os_str())?.machine)?;
+            found.check_machine(spinpark_measure::target::Target::find(own.as_os_str())?.machine)?;
             Ok(found)
         };
         let needs_drop_in = targets.iter().any(|target| target.preload);
@@ -78,7 +78,7 @@ impl Request {
             rounds: grid.rounds.map_or(default_rounds, |rounds| rounds as usize),
             millis: grid.millis.unwrap_or(if grid.quick { 30 } else { 50 }),
             untimed: grid.no_waits,
-            counts_futex_calls: spinpark_bench::locks::counters::obstacle().is_none(),
+            counts_futex_calls: spinpark_lockbench::locks::counters::obstacle().is_none(),
             command: command(env::args_os().skip(1)),
             say: Say { on_stderr: grid.json.as_deref().is_some_and(Output::is_stdout) },
             own,

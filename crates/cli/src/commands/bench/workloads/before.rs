@@ -5,12 +5,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Context;
-use spinpark_bench::rounds::{Cell as _, Plan};
-use spinpark_bench::target::usage::Usage;
-use spinpark_bench::target::{DropIn, Target};
-use spinpark_bench::workloads::directory::PrivateDirectory;
-use spinpark_bench::workloads::experiment::{Arm, Cell, Measured};
-use spinpark_bench::workloads::runner::Runner;
+use spinpark_documents::workloads::directory::PrivateDirectory;
+use spinpark_documents::workloads::experiment::{Arm, Cell, Measured};
+use spinpark_documents::workloads::runner::Runner;
+use spinpark_measure::rounds::{Cell as _, Plan};
+use spinpark_measure::target::usage::Usage;
+use spinpark_measure::target::{DropIn, Target};
 
 use crate::progress::{Progress, about};
 use crate::say::Say;

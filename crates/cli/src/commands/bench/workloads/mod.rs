@@ -6,14 +6,14 @@ mod outcome;
 mod programs;
 
 use anyhow::{Context, bail};
-use spinpark_bench::locks::definitions::Target;
-use spinpark_bench::locks::shapes::allowed_cpus;
-use spinpark_bench::report::workloads::document::Record;
-use spinpark_bench::workloads;
-use spinpark_bench::workloads::condvar::alternation::Setting;
-use spinpark_bench::workloads::condvar::scheduling::Cpus;
-use spinpark_bench::workloads::directory::Place;
-use spinpark_bench::workloads::resources::space;
+use spinpark_documents::report::workloads::document::Record;
+use spinpark_documents::workloads;
+use spinpark_documents::workloads::condvar::alternation::Setting;
+use spinpark_documents::workloads::condvar::scheduling::Cpus;
+use spinpark_documents::workloads::directory::Place;
+use spinpark_documents::workloads::resources::space;
+use spinpark_lockbench::locks::definitions::Target;
+use spinpark_lockbench::locks::shapes::allowed_cpus;
 
 use self::before::Before;
 pub(super) use self::experiment::{Experiment, Prepared, measure};

@@ -1,16 +1,16 @@
 //! What a workload's runs say: tables, warnings, JSON.
 
-use spinpark_bench::locks::counters;
-use spinpark_bench::machine::Noise;
-use spinpark_bench::report::json::Output;
-use spinpark_bench::report::workloads::document::{Document, Record};
-use spinpark_bench::report::workloads::{FEW_CELLS, breakdown, details, matrix, table};
-use spinpark_bench::report::{Style, compare_table, wrap};
-use spinpark_bench::warnings::{self, Warning};
-use spinpark_bench::workloads::Workload;
-use spinpark_bench::workloads::condvar::FUTEX_CALLS;
-use spinpark_bench::workloads::result::CellResult;
-use spinpark_bench::workloads::warnings::of_workload;
+use spinpark_documents::report::workloads::document::{Document, Record};
+use spinpark_documents::report::workloads::{FEW_CELLS, breakdown, details, matrix, table};
+use spinpark_documents::workloads::Workload;
+use spinpark_documents::workloads::condvar::FUTEX_CALLS;
+use spinpark_documents::workloads::result::CellResult;
+use spinpark_documents::workloads::warnings::of_workload;
+use spinpark_lockbench::locks::counters;
+use spinpark_measure::machine::Noise;
+use spinpark_measure::report::json::Output;
+use spinpark_measure::report::{Style, compare_table, wrap};
+use spinpark_measure::warnings::{self, Warning};
 
 use crate::say::Say;
 

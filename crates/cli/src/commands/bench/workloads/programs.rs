@@ -5,15 +5,15 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use spinpark_bench::arm::{prepend, without_drop_in};
-use spinpark_bench::locks::definitions::{Definitions, Target};
-use spinpark_bench::locks::selection::twice;
-use spinpark_bench::locks::targets;
-use spinpark_bench::mariadb::{Files, Programs};
-use spinpark_bench::target::{self, DropIn};
-use spinpark_bench::workloads::directory::Place;
-use spinpark_bench::workloads::select::{ServerError, Wish};
-use spinpark_bench::workloads::{mail as mail_workload, select as select_workload};
+use spinpark_documents::mariadb::{Files, Programs};
+use spinpark_documents::workloads::directory::Place;
+use spinpark_documents::workloads::select::{ServerError, Wish};
+use spinpark_documents::workloads::{mail as mail_workload, select as select_workload};
+use spinpark_lockbench::locks::definitions::{Definitions, Target};
+use spinpark_lockbench::locks::selection::twice;
+use spinpark_lockbench::locks::targets;
+use spinpark_measure::arm::{prepend, without_drop_in};
+use spinpark_measure::target::{self, DropIn};
 
 use super::before::Before;
 use super::experiment::Experiment;

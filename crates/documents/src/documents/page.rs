@@ -1,0 +1,250 @@
+//! The report: everything that it says, before it is Markdown or HTML.
+
+use serde::Serialize;
+use spinpark_measure::environment::Environment;
+
+use super::counterpart::{self, Counterpart};
+use super::definition::{Definition, Note, Ours, Table};
+use super::outcome::Outcome;
+use crate::report::documents::runs;
+use crate::workloads::documents::by_name;
+
+/// All of it.
+#[derive(Debug, Serialize)]
+pub struct Page {
+    /// Where and when.
+    pub environment: Environment,
+    /// The command line.
+    pub command: String,
+    /// "complete", "interrupted" or "failed".
+    pub end: String,
+    /// Short runs, wide intervals.
+    pub is_quick: bool,
+    /// A section for each.
+    pub documents: Vec<Section>,
+}
+
+/// A document.
+#[derive(Debug, Serialize)]
+pub struct Section {
+    /// Its number.
+    pub number: String,
+    /// What it is.
+    pub title: String,
+    /// Where it can be read.
+    pub link: Option<String>,
+    /// The machine on which it measured.
+    pub machine: String,
+    /// What it claims.
+    pub claim: String,
+    /// What our own counterpart is, and is not.
+    pub notes: Vec<String>,
+    /// Published tables, with our numbers.
+    pub tables: Vec<Beside>,
+    /// What was run, and all that it gave.
+    pub runs: Vec<runs::Ran>,
+}
+
+/// A published table, with our numbers beside.
+#[derive(Debug, Serialize)]
+pub struct Beside {
+    /// Its name.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// The columns.
+    pub columns: Vec<Column>,
+    /// The rows.
+    pub rows: Vec<Row>,
+    /// What somebody must know who reads it.
+    pub sentences: Vec<String>,
+}
+
+/// A column.
+#[derive(Debug, Clone, Serialize)]
+pub struct Column {
+    /// Its header.
+    pub header: String,
+    /// Whether the numbers are ours.
+    pub is_ours: bool,
+}
+
+/// A row.
+#[derive(Debug, Serialize)]
+pub struct Row {
+    /// Whether this machine can show it.
+    pub mark: Mark,
+    /// As many as there are columns.
+    pub cells: Vec<Counterpart>,
+}
+
+/// Whether a machine can show a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mark {
+    /// It has the CPUs.
+    Here,
+    /// It has not.
+    Beyond,
+    /// Nothing of the row was measured.
+    Published,
+}
+
+impl Mark {
+    /// As it stands in the first column.
+    #[must_use]
+    pub fn sign(self) -> &'static str {
+        match self {
+            Self::Here => "✓",
+            Self::Beyond => "*",
+            Self::Published => "",
+        }
+    }
+}
+
+/// The section of a document.
+#[must_use]
+pub fn section(
+    number: &str,
+    definition: &Definition,
+    outcomes: &[Outcome],
+    environment: &Environment,
+) -> Section {
+    let cpus = environment.cpus;
+    let kernel = version(&environment.kernel);
+    let notes = definition.notes.iter().filter(|note| is_about(note, kernel));
+    Section {
+        number: number.to_owned(),
+        title: definition.title.clone(),
+        link: definition.link.clone(),
+        machine: definition.machine.clone(),
+        claim: definition.claim.clone(),
+        notes: notes.map(|note| note.text.replace("{kernel}", &environment.kernel)).collect(),
+        tables: definition.tables.iter().filter_map(|table| beside(table, outcomes, cpus)).collect(),
+        runs: outcomes.iter().map(|outcome| runs::ran(outcome, cpus)).collect(),
+    }
+}
+
+/// The first two numbers of a kernel's release.
+fn version(release: &str) -> [u32; 2] {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
+    [numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)]
+}
+
+fn is_about(note: &Note, kernel: [u32; 2]) -> bool {
+    note.since.is_none_or(|since| since <= kernel) && note.before.is_none_or(|before| kernel < before)
+}
+
+/// A published column: its place in the file, and the place of its standard deviation, if it has one.
+struct Source<'a> {
+    name: &'a str,
+    place: usize,
+    deviation: Option<usize>,
+}
+
+/// A column's standard deviation is the column after it.
+const DEVIATION: &str = "sd_pct";
+
+fn beside(table: &Table, outcomes: &[Outcome], cpus: usize) -> Option<Beside> {
+    let published = by_name(&table.published)?.table();
+    let names = &published.header;
+    let sources = names.iter().enumerate().filter(|(_, name)| **name != DEVIATION);
+    let sources: Vec<Source<'_>> = sources
+        .map(|(place, name)| {
+            let deviation = names.get(place + 1).filter(|next| **next == DEVIATION).map(|_| place + 1);
+            Source { name, place, deviation }
+        })
+        .collect();
+
+    let mut columns = Vec::new();
+    let mut rows: Vec<Row> =
+        published.rows.iter().map(|_| Row { mark: Mark::Published, cells: Vec::new() }).collect();
+    let plain = |text: &str| Counterpart { text: or_dash(text), detail: String::new() };
+    for source in &sources {
+        let header = table.headers.get(source.name).cloned();
+        let header = header.unwrap_or_else(|| source.name.replace('_', " "));
+        columns.push(Column { header, is_ours: false });
+        for (row, cells) in rows.iter_mut().zip(&published.rows) {
+            let deviation = source.deviation.map(|place| format!(" ±{}", cells[place])).unwrap_or_default();
+            row.cells.push(plain(&(cells[source.place].to_owned() + &deviation)));
+        }
+        add_ours(table, source.name, outcomes, cpus, &mut columns, &mut rows);
+    }
+    for extra in &table.extra {
+        if !extra.values.is_empty() {
+            columns.push(Column { header: extra.column.clone(), is_ours: false });
+            for (row, value) in rows.iter_mut().zip(&extra.values) {
+                row.cells.push(plain(value));
+            }
+        }
+        add_ours(table, &extra.column, outcomes, cpus, &mut columns, &mut rows);
+    }
+    let is_beyond = rows.iter().any(|row| row.mark == Mark::Beyond);
+    let beyond = table.beyond.as_ref().filter(|_| is_beyond);
+    let beyond = beyond.map(|sentence| sentence.replace("{cpus}", &cpus.to_string()));
+    let sentences = table.note.clone().into_iter().chain(beyond).collect();
+    Some(Beside { name: table.published.clone(), title: table.title.clone(), columns, rows, sentences })
+}
+
+/// Adds the columns of ours that belong to the published one `name`.
+fn add_ours(
+    table: &Table,
+    name: &str,
+    outcomes: &[Outcome],
+    cpus: usize,
+    columns: &mut Vec<Column>,
+    rows: &mut [Row],
+) {
+    let own = || table.ours.iter().filter(|ours| ours.column == name);
+    let mut headers: Vec<&str> = Vec::new();
+    for ours in own() {
+        let header = ours.header.as_deref().unwrap_or("here");
+        if !headers.contains(&header) {
+            headers.push(header);
+        }
+    }
+    for header in headers {
+        columns.push(Column { header: header.to_owned(), is_ours: true });
+        for (place, row) in rows.iter_mut().enumerate() {
+            let is_it = |ours: &&Ours| {
+                ours.header.as_deref().unwrap_or("here") == header
+                    && (ours.rows.is_empty() || ours.rows.contains(&place))
+            };
+            let found = own().find(is_it).and_then(|ours| {
+                let tasks = ours.tasks.or_else(|| tasks(table, place))?;
+                Some((counterpart::of(ours, tasks, outcomes)?, ours.cpus.unwrap_or(tasks)))
+            });
+            let Some((cell, needed)) = found else {
+                row.cells.push(Counterpart { text: or_dash(""), detail: String::new() });
+                continue;
+            };
+            row.cells.push(cell);
+            let is_here = needed <= cpus && row.mark != Mark::Beyond;
+            row.mark = if is_here || row.mark == Mark::Here { Mark::Here } else { Mark::Beyond };
+        }
+    }
+}
+
+/// The number of tasks that a row of the published table has.
+fn tasks(table: &Table, row: usize) -> Option<usize> {
+    let column = table.tasks.as_ref()?;
+    let number = by_name(&table.published)?.table().number(row, column)?;
+    Some(number as usize)
+}
+
+fn or_dash(text: &str) -> String {
+    String::from(if text.is_empty() { "–" } else { text })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels() {
+        assert_eq!(version("6.18.5-cloud"), [6, 18]);
+        assert_eq!(version("strange"), [0, 0]);
+        let note = Note { text: String::new(), since: Some([6, 4]), before: Some([6, 18]) };
+        assert!(is_about(&note, [6, 4]) && !is_about(&note, [6, 18]) && !is_about(&note, [5, 30]));
+    }
+}

@@ -1,0 +1,111 @@
+//! The report again, from its JSON.
+
+use serde::Deserialize;
+use serde_json::Value;
+use spinpark_lockbench::locks;
+use spinpark_lockbench::report::locks::document as of_locks;
+use spinpark_measure::environment::Environment;
+use spinpark_measure::machine::Noise;
+use spinpark_measure::report::reading;
+use spinpark_measure::warnings::Warning;
+
+use super::json::{FORMAT, SCHEMA};
+use crate::documents::definition::documents;
+use crate::documents::outcome::{Outcome, What};
+use crate::documents::page::{Page, section};
+use crate::report::workloads::document as of_workloads;
+use crate::workloads::{self, by_name};
+
+#[derive(Deserialize)]
+struct Document {
+    end: String,
+    command: String,
+    #[serde(default)]
+    quick: bool,
+    environment: Environment,
+    documents: Vec<OfDocument>,
+}
+
+#[derive(Deserialize)]
+struct OfDocument {
+    number: String,
+    runs: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    name: String,
+    command: String,
+    obstacle: Option<String>,
+    failure: Option<String>,
+    result: Option<Value>,
+}
+
+/// What a command's own document has besides its record.
+#[derive(Default, Deserialize)]
+struct Around {
+    #[serde(default)]
+    noise: Noise,
+    #[serde(default)]
+    warnings: Vec<Warning>,
+}
+
+/// The page of a document; all conclusions are drawn again.
+///
+/// # Errors
+///
+/// A phrase that says why it is none.
+pub fn parse(text: &str) -> Result<Page, String> {
+    let document: Document = reading::parse(text, FORMAT, SCHEMA)?;
+    let of_document = |of: OfDocument| {
+        let definition = documents(std::slice::from_ref(&of.number)).map_err(|error| error.to_string())?;
+        let (number, definition) = definition.into_iter().next().ok_or("a report of no document")?;
+        let title = |name: &str| {
+            let run = definition.runs.iter().find(|run| run.name == name);
+            run.map_or_else(|| name.to_owned(), |run| run.title.clone())
+        };
+        let outcomes = of.runs.into_iter().map(|entry| {
+            let title = title(&entry.name);
+            outcome(entry, title)
+        });
+        let outcomes = outcomes.collect::<Result<Vec<_>, String>>()?;
+        Ok(section(number, &definition, &outcomes, &document.environment))
+    };
+    let documents = document.documents.into_iter().map(of_document).collect::<Result<_, String>>()?;
+    Ok(Page {
+        environment: document.environment.clone(),
+        command: document.command,
+        end: document.end,
+        is_quick: document.quick,
+        documents,
+    })
+}
+
+fn outcome(entry: Entry, title: String) -> Result<Outcome, String> {
+    let Entry { name, command, obstacle, failure, result } = entry;
+    let (what, warnings) = match result {
+        None => (What::Nothing(obstacle.unwrap_or_default()), Vec::new()),
+        Some(result) => what(&result)?,
+    };
+    Ok(Outcome { name, title, command, what, failure, warnings })
+}
+
+fn what(result: &Value) -> Result<(What, Vec<Warning>), String> {
+    // Warnings that a newer command wrote may have other words; the numbers are worth showing all the same.
+    let Around { noise, warnings } = Around::deserialize(result).unwrap_or_default();
+    let text = result.to_string();
+    if result["format"] == of_locks::FORMAT {
+        let record = Box::new(of_locks::Record::parse(&text)?);
+        let cells = record.cells.iter();
+        let results = cells.filter_map(|cell| locks::result::CellResult::new(cell, record.seed)).collect();
+        return Ok((What::Locks { record, results, noise }, warnings));
+    }
+    let record = Box::new(of_workloads::Record::parse(&text)?);
+    let workload = by_name(&record.workload);
+    let workload = workload.ok_or_else(|| format!("a report with the workload `{}`", record.workload))?;
+    let cells = record.cells.iter();
+    let results = cells
+        .filter_map(|cell| workloads::result::CellResult::new(cell, workload.figure, record.seed))
+        .collect();
+    Ok((What::Workload { workload, record, results, noise }, warnings))
+}

@@ -1,0 +1,150 @@
+//! All that a run gave: its own tables, a plot, what makes it weak.
+
+use serde::Serialize;
+use spinpark_lockbench::report::locks::{effects, plot as plot_of_locks};
+use spinpark_lockbench::{locks, report::locks::document::Record};
+use spinpark_measure::report::plot::{Chart, Line};
+
+use crate::documents::outcome::{Outcome, What};
+use crate::report::workloads::{details, table};
+use crate::workloads::result::{ArmResult, CellResult};
+use crate::workloads::workload::{Figure, Workload};
+
+/// A run.
+#[derive(Debug, Serialize)]
+pub struct Ran {
+    /// How tables call it.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// The command that does the same.
+    pub command: String,
+    /// Why there is nothing, or less than there should be.
+    pub obstacle: Option<String>,
+    /// Its tables.
+    pub tables: Vec<Plain>,
+    /// Its plots, as SVG.
+    pub plots: Vec<String>,
+    /// What makes it weak.
+    pub warnings: Vec<String>,
+}
+
+/// A table without a counterpart.
+#[derive(Debug, Serialize)]
+pub struct Plain {
+    /// What it is about.
+    pub title: String,
+    /// Headers of the columns.
+    pub header: Vec<String>,
+    /// As many cells in each row.
+    pub rows: Vec<Vec<String>>,
+    /// What the columns mean.
+    pub explanation: String,
+}
+
+/// What a run gave. `cpus` decides which rows are oversubscribed.
+#[must_use]
+pub fn ran(outcome: &Outcome, cpus: usize) -> Ran {
+    let (tables, plots) = match &outcome.what {
+        What::Nothing(_) => (Vec::new(), Vec::new()),
+        What::Workload { workload, results, .. } => of_workload(workload, results, cpus),
+        What::Locks { record, results, .. } => of_locks(record, results, cpus),
+    };
+    Ran {
+        name: outcome.name.clone(),
+        title: outcome.title.clone(),
+        command: outcome.command.clone(),
+        obstacle: outcome.obstacle(),
+        tables,
+        plots,
+        warnings: outcome.warnings.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn of_workload(workload: &Workload, results: &[CellResult], cpus: usize) -> (Vec<Plain>, Vec<String>) {
+    let has =
+        |key: &str| results.iter().flat_map(|result| &result.arms).any(|arm| arm.columns.contains_key(key));
+    let own: Vec<_> = workload.columns.iter().filter(|column| has(column.key)).collect();
+    let header: Vec<String> = table::header(workload)
+        .into_iter()
+        .chain(own.iter().map(|column| column.header.to_owned()))
+        .collect();
+    let (mut tables, mut plots) = (Vec::new(), Vec::new());
+    for variant in results.chunk_by(|a, b| a.variant == b.variant) {
+        let rows = variant.iter().flat_map(|result| {
+            let own = &own;
+            result.arms.iter().enumerate().map(move |(place, arm)| {
+                let (cells, _) = table::row(workload, result, place, cpus);
+                cells.into_iter().chain(own.iter().map(|column| details::shown(arm, column))).collect()
+            })
+        });
+        let baseline = variant.iter().find_map(|result| result.arms.first());
+        let explanation = baseline.map(|arm| table::explanation(workload, &arm.arm).replace('\n', " "));
+        tables.push(Plain {
+            title: variant[0].variant.clone(),
+            header: header.clone(),
+            rows: rows.collect(),
+            explanation: explanation.unwrap_or_default().trim().to_owned(),
+        });
+        plots.extend(chart(workload, variant));
+    }
+    (tables, plots)
+}
+
+/// The figure over numbers of tasks, if there are several.
+fn chart(workload: &Workload, results: &[CellResult]) -> Option<String> {
+    let first = results.first().filter(|_| results.len() > 1)?;
+    let names: Vec<&str> = first.arms.iter().map(|arm| arm.arm.as_str()).collect();
+    let point = |(place, result): (usize, &CellResult), name: &str| {
+        let arm = result.arms.iter().find(|arm| arm.arm == name && arm.mean > 0.0)?;
+        Some((place, ends(arm)))
+    };
+    let lines = names.iter().enumerate().map(|(number, name)| {
+        let points = results.iter().enumerate().filter_map(|place| point(place, name)).collect();
+        Line { name, number, points }
+    });
+    let better = if workload.figure.more_is_better() { "higher" } else { "lower" };
+    let blank = if first.variant.is_empty() { "" } else { ", " };
+    let unit = match workload.figure {
+        Figure::Elapsed => String::from("seconds"),
+        figure => figure.header(),
+    };
+    let chart = Chart {
+        name: workload.name,
+        caption: format!(
+            "{}{blank}{}: {unit} by {} (log, {better} is better)",
+            workload.name, first.variant, workload.tasks
+        ),
+        tasks: workload.tasks,
+        places: results.iter().map(|result| result.tasks).collect(),
+        names: names.len(),
+        lines: lines.collect(),
+    };
+    // Without a number above zero there is nothing to draw, and nothing to say.
+    chart.render().ok()
+}
+
+/// The mean, a standard deviation below and above it. The axis is logarithmic.
+fn ends(arm: &ArmResult) -> [f64; 3] {
+    let deviation = arm.standard_deviation.unwrap_or_default();
+    [(arm.mean - deviation).max(arm.mean / 100.0), arm.mean, arm.mean + deviation]
+}
+
+fn of_locks(
+    record: &Record,
+    results: &[locks::result::CellResult],
+    cpus: usize,
+) -> (Vec<Plain>, Vec<String>) {
+    let Some(baseline) = record.targets.first().map(|target| target.target.name.as_str()) else {
+        return (Vec::new(), Vec::new());
+    };
+    let table = Plain {
+        title: String::from("Time per operation"),
+        header: effects::HEADER.map(str::to_owned).to_vec(),
+        rows: effects::rows(results, baseline, cpus).map(Vec::from).collect(),
+        explanation: effects::explanation(baseline) + " * more threads than CPUs.",
+    };
+    let names: Vec<String> = record.targets.iter().map(|target| target.target.name.clone()).collect();
+    let plots = plot_of_locks::render_all(results, &names).unwrap_or_default();
+    (vec![table], plots.into_iter().map(|(_, svg)| svg).collect())
+}

@@ -1,0 +1,42 @@
+//! Whose condition variables a signaller and a waiter take turns on.
+
+use spinpark_classics::condvar_2003::{Orig, Requeue, Signalling, WakeByOp};
+use spinpark_linux::Linux;
+use spinpark_lockbench::locks::families::condvar_2003::Condvar2003;
+use spinpark_lockbench::locks::families::condvars::{UseCondvar, with_condvar};
+use spinpark_lockbench::locks::primitives::BenchCondvar;
+
+use super::alternation::{Done, Setting, run};
+use super::counted::Counted;
+use crate::workloads::job::Trouble;
+
+/// Takes turns on one kind of condition variable.
+pub(crate) type Alternate = fn(&Setting) -> Result<Done, Trouble>;
+
+/// The one for the condition variables of a family; none if it has none, or none in this process.
+pub(crate) fn by_name(family: &str) -> Option<Alternate> {
+    Some(match family {
+        "condvar-2003-orig" => of_2003::<Orig>,
+        "condvar-2003-requeue" => of_2003::<Requeue>,
+        "condvar-2003-wake-op" => of_2003::<WakeByOp>,
+        _ => return with_condvar(family, TakeTurns),
+    })
+}
+
+struct TakeTurns;
+
+impl UseCondvar for TakeTurns {
+    type Output = Alternate;
+
+    fn with<C: BenchCondvar>(self) -> Alternate {
+        run::<C>
+    }
+}
+
+/// What is timed runs on Linux as it is.
+fn of_2003<S: Signalling>(setting: &Setting) -> Result<Done, Trouble> {
+    match setting.counts {
+        true => run::<Condvar2003<Counted<Linux>, S>>(setting),
+        false => run::<Condvar2003<Linux, S>>(setting),
+    }
+}

@@ -1,0 +1,151 @@
+//! Cells: a variant of a workload at a number of tasks, with arms to be compared.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use spinpark_lockbench::locks::definitions::Target;
+use spinpark_measure::rounds::{self, Plan};
+
+use super::job::Report;
+use super::resources::Needs;
+
+/// One of the things that are compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Arm {
+    /// Its name in tables.
+    pub name: String,
+    /// What it does; the workload knows.
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    pub parameters: serde_json::Value,
+    /// Whose locks it has, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock: Option<Target>,
+}
+
+impl Arm {
+    /// An arm without locks.
+    #[must_use]
+    pub fn new(name: impl Into<String>, parameters: &impl Serialize) -> Self {
+        // Parameters have only strings and numbers in them, so this cannot fail.
+        let parameters = serde_json::to_value(parameters).unwrap_or_default();
+        Self { name: name.into(), parameters, lock: None }
+    }
+
+    /// The same with the locks of `lock`.
+    #[must_use]
+    pub fn with_lock(mut self, lock: &Target) -> Self {
+        self.lock = Some(lock.clone());
+        self
+    }
+}
+
+/// A variant of a workload at a number of tasks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// The variant; empty if there is only one.
+    pub variant: String,
+    /// The number of tasks.
+    pub tasks: usize,
+    /// What is compared; the first one is the baseline and runs twice.
+    pub arms: Vec<Arm>,
+    /// What it needs of the machine.
+    #[serde(skip)]
+    pub needs: Needs,
+}
+
+impl Cell {
+    /// The arm of that name.
+    #[must_use]
+    pub fn arm(&self, name: &str) -> Option<&Arm> {
+        self.arms.iter().find(|arm| arm.name == name)
+    }
+
+    /// Makes the arm `name` the baseline.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says which arms there are.
+    pub fn set_baseline(&mut self, name: &str) -> Result<(), String> {
+        let Some(place) = self.arms.iter().position(|arm| arm.name == name) else {
+            let names: Vec<&str> = self.arms.iter().map(|arm| arm.name.as_str()).collect();
+            return Err(format!(
+                "there is no arm `{name}` to be the baseline; there are: {}",
+                names.join(", ")
+            ));
+        };
+        self.arms[..=place].rotate_right(1);
+        Ok(())
+    }
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { variant, tasks, .. } = self;
+        let blank = if variant.is_empty() { "" } else { " " };
+        write!(f, "{variant}{blank}× {tasks}")
+    }
+}
+
+/// A run that was made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// The round, from 0.
+    pub round: usize,
+    /// The place in the block, from 0.
+    pub order: usize,
+    /// The arm's name.
+    pub arm: String,
+    /// Whether it is the baseline once more (A/A).
+    pub again: bool,
+    /// Bytes of environment that mean nothing.
+    pub padding: usize,
+    /// What it did.
+    #[serde(flatten)]
+    pub report: Report,
+}
+
+/// A cell with its runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Which.
+    #[serde(flatten)]
+    pub cell: Cell,
+    /// The runs, in order.
+    pub runs: Vec<Run>,
+}
+
+impl Measured {
+    /// A cell without runs.
+    #[must_use]
+    pub fn new(cell: Cell) -> Self {
+        Self { cell, runs: Vec::new() }
+    }
+}
+
+impl rounds::Cell for Measured {
+    type Report = Report;
+
+    fn arms(&self) -> Vec<String> {
+        self.cell.arms.iter().map(|arm| arm.name.clone()).collect()
+    }
+
+    fn add(&mut self, plan: Plan, report: Report) {
+        let Plan { round, order, target: arm, again, padding } = plan;
+        self.runs.push(Run { round, order, arm, again, padding, report });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_baseline_is_first_and_the_others_keep_their_order() {
+        let arms = ["a", "b", "c"].map(|name| Arm::new(name, &())).to_vec();
+        let mut cell = Cell { variant: String::new(), tasks: 2, arms, needs: Needs::default() };
+        cell.set_baseline("c").unwrap();
+        assert_eq!(cell.arms.iter().map(|arm| arm.name.as_str()).collect::<String>(), "cab");
+        assert!(cell.set_baseline("d").unwrap_err().contains("there are: c, a, b"));
+        assert_eq!(cell.to_string(), "× 2");
+    }
+}

@@ -1,0 +1,245 @@
+//! What a worker process is told, and what it says in the end.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use spinpark_lockbench::locks::any_mutex::MakeMutex;
+use spinpark_lockbench::locks::families::{Family, by_name};
+use thiserror::Error;
+
+/// The command's hidden subcommand that is a worker.
+pub const SUBCOMMAND: &str = "__workload-worker";
+
+/// What a worker is told: one argument, in JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// Which workload.
+    pub workload: String,
+    /// What its arm does; the workload knows.
+    #[serde(default)]
+    pub parameters: serde_json::Value,
+    /// How many tasks.
+    pub tasks: usize,
+    /// Length of the counted phase, in milliseconds, where a workload has one.
+    pub millis: u64,
+    /// Whose locks, if it is to use any.
+    #[serde(default)]
+    pub family: Option<String>,
+    /// An empty directory of its own, if it writes files.
+    #[serde(default)]
+    pub directory: Option<PathBuf>,
+    /// Decides whatever is random. The same for all arms in one round.
+    #[serde(default)]
+    pub seed: u64,
+}
+
+/// A request that can be carried out.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// How many tasks.
+    pub tasks: usize,
+    /// Length of the counted phase.
+    pub duration: Duration,
+    /// Decides whatever is random.
+    pub seed: u64,
+    /// What the arm does.
+    parameters: serde_json::Value,
+    family: Option<Family>,
+    directory: Option<PathBuf>,
+}
+
+impl Job {
+    /// The parameters in the workload's own form.
+    ///
+    /// # Errors
+    ///
+    /// If they have another form.
+    pub fn parameters<T: DeserializeOwned>(&self) -> Result<T, Trouble> {
+        Ok(T::deserialize(&self.parameters)?)
+    }
+
+    /// What makes mutexes of the arm's family; none if the arm has no locks.
+    ///
+    /// # Errors
+    ///
+    /// If there is a family, but it has no mutex.
+    pub fn mutex(&self) -> Result<Option<MakeMutex>, Trouble> {
+        let Some(family) = self.family else { return Ok(None) };
+        let make = family.any_mutex.ok_or_else(|| {
+            Trouble::Refused(format!("the locks of `{}` have no mutex that workloads can use", family.name))
+        });
+        make.map(Some)
+    }
+
+    /// The functions of the arm's family, if it has locks.
+    #[must_use]
+    pub fn family(&self) -> Option<Family> {
+        self.family
+    }
+
+    /// The directory to write in.
+    ///
+    /// # Errors
+    ///
+    /// If there is none.
+    pub fn directory(&self) -> Result<&Path, Trouble> {
+        self.directory.as_deref().ok_or_else(|| Trouble::Refused(String::from("there is no directory")))
+    }
+}
+
+/// Why a worker has nothing to report.
+#[derive(Debug, Error)]
+pub enum Trouble {
+    /// Not a request.
+    #[error("the worker's request cannot be read: {0}")]
+    Request(#[from] serde_json::Error),
+    /// It cannot be done here.
+    #[error("{0}")]
+    Refused(String),
+    /// A system call failed.
+    #[error("{what}: {error}")]
+    Failed {
+        /// What was tried.
+        what: String,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// The result is not what it must be.
+    #[error("wrong result: {0}")]
+    Wrong(String),
+}
+
+impl Trouble {
+    /// `what` failed with `error`; for `map_err`.
+    pub fn failed<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Self {
+        move |error| Self::Failed { what: what.into(), error: error.into() }
+    }
+}
+
+/// Checks a result: `wrong` says what is the matter unless `is_right`.
+///
+/// # Errors
+///
+/// If it is not right.
+pub fn expect(is_right: bool, wrong: impl FnOnce() -> String) -> Result<(), Trouble> {
+    if is_right { Ok(()) } else { Err(Trouble::Wrong(wrong())) }
+}
+
+/// What a worker process prints, as one line of JSON.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Operations of all tasks in the counted phase.
+    pub operations: u64,
+    /// Length of the counted phase, in seconds.
+    pub elapsed_s: f64,
+    /// User time of all tasks meanwhile, in seconds.
+    pub user_s: f64,
+    /// System time of all tasks meanwhile, in seconds.
+    pub system_s: f64,
+    /// Times that a task gave up its CPU meanwhile.
+    pub voluntary_switches: u64,
+    /// Times that a CPU was taken from a task meanwhile.
+    pub involuntary_switches: u64,
+    /// How evenly tasks were served, where several do the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<Spread>,
+    /// Numbers of this workload only.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub columns: BTreeMap<String, f64>,
+    /// Shares of the time of all tasks, by what they did.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub breakdown: BTreeMap<String, f64>,
+}
+
+/// Operations of the tasks of one run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// Of the task that did least.
+    pub least: u64,
+    /// Of the task that did most.
+    pub most: u64,
+    /// Jain's index: 1, all did the same; 1/n, one did everything.
+    pub jain: f64,
+}
+
+impl Spread {
+    /// The spread over tasks that did `shares`; none for fewer than two.
+    #[must_use]
+    pub fn of(shares: &[u64]) -> Option<Self> {
+        let [_, _, ..] = shares else { return None };
+        let (least, most) = (shares.iter().min()?, shares.iter().max()?);
+        Some(Self { least: *least, most: *most, jain: spinpark_lockbench::locks::shapes::jain(shares) })
+    }
+}
+
+impl Report {
+    /// Reads the last line of a worker's output.
+    ///
+    /// # Errors
+    ///
+    /// If it is not a report.
+    pub fn parse(output: &str) -> serde_json::Result<Self> {
+        serde_json::from_str(output.trim_end().lines().last().unwrap_or_default())
+    }
+}
+
+/// Carries out a request, with the locks of one of `families`.
+///
+/// # Errors
+///
+/// If that is not possible, or the result is wrong.
+pub fn run(families: &[Family], request: &str) -> Result<Report, Trouble> {
+    let request: Request = serde_json::from_str(request)?;
+    let unknown = |kind: &str, name: &str| Trouble::Refused(format!("there is no {kind} `{name}` here"));
+    let workload = super::by_name(&request.workload).ok_or_else(|| unknown("workload", &request.workload))?;
+    let family = match &request.family {
+        Some(name) => Some(*by_name(families, name).ok_or_else(|| unknown("family of locks", name))?),
+        None => None,
+    };
+    if request.tasks == 0 {
+        return Err(Trouble::Refused(format!("the number of {} is 0", workload.tasks)));
+    }
+    (workload.run)(&Job {
+        tasks: request.tasks,
+        duration: Duration::from_millis(request.millis),
+        seed: request.seed,
+        parameters: request.parameters,
+        family,
+        directory: request.directory,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_survives_the_pipe() {
+        let columns = BTreeMap::from([(String::from("rounds"), 2.5)]);
+        let report = Report { operations: 3, spread: Spread::of(&[1, 2]), columns, ..Report::default() };
+        let line = serde_json::to_string(&report).unwrap();
+        assert_eq!(Report::parse(&format!("noise\n{line}\n")).unwrap(), report);
+        assert!(Report::parse("").is_err());
+    }
+
+    #[test]
+    fn spread_needs_two() {
+        assert_eq!(Spread::of(&[5]), None);
+        let spread = Spread::of(&[0, 4]).unwrap();
+        assert_eq!((spread.least, spread.most, spread.jain), (0, 4, 0.5));
+    }
+
+    #[test]
+    fn what_is_not_there_is_named() {
+        let said = |request: &str| run(&[], request).unwrap_err().to_string();
+        assert!(said("{}").contains("cannot be read"));
+        assert!(said(r#"{"workload":"x","tasks":1,"millis":1}"#).contains("no workload `x`"));
+        assert!(said(r#"{"workload":"mmap","tasks":0,"millis":1}"#).contains("threads is 0"));
+        assert!(said(r#"{"workload":"mmap","tasks":1,"millis":1,"family":"x"}"#).contains("locks `x`"));
+    }
+}

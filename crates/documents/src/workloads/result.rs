@@ -1,0 +1,179 @@
+//! From runs to statements: mean and standard deviation as in the documents, and the paired ratio with its verdict.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use spinpark_measure::rounds::Cell as _;
+use spinpark_measure::stats::paired::{ByRound, paired, ratio};
+use spinpark_measure::stats::verdict::{Verdict, judge};
+use spinpark_measure::stats::{Ratio, mean, median, standard_deviation};
+
+use super::experiment::{Measured, Run};
+use super::job::{Report, Spread};
+use super::workload::Figure;
+
+/// A cell's result.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CellResult {
+    /// The variant.
+    pub variant: String,
+    /// The number of tasks.
+    pub tasks: usize,
+    /// Rounds in which every arm ran.
+    pub rounds: usize,
+    /// Baseline again ÷ baseline: what means nothing.
+    pub again: Option<Ratio>,
+    /// One entry per arm; the first is the baseline.
+    pub arms: Vec<ArmResult>,
+}
+
+/// An arm's result in one cell.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ArmResult {
+    /// Its name.
+    pub arm: String,
+    /// The mean of the workload's figure over all runs, of the baseline: without its second ones.
+    pub mean: f64,
+    /// The standard deviation over these runs; none if there is only one.
+    pub standard_deviation: Option<f64>,
+    /// The mean ÷ the baseline's mean. None for the baseline itself.
+    pub of_means: Option<f64>,
+    /// The figure ÷ the baseline's within rounds: the median, with its interval. None for the baseline itself.
+    pub ratio: Option<Ratio>,
+    /// What follows from the ratio.
+    pub verdict: Option<Verdict>,
+    /// Length of the counted phase, or of all work, in seconds: median.
+    pub elapsed_s: f64,
+    /// User time per operation, in seconds: median.
+    pub user_s: f64,
+    /// System time per operation, in seconds: median.
+    pub system_s: f64,
+    /// Context switches per operation: median.
+    pub switches: f64,
+    /// Operations of the tasks: medians over runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spread: Option<Spread>,
+    /// The workload's own columns: means.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub columns: BTreeMap<String, f64>,
+    /// The same: standard deviations, if there is more than one run.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub column_deviations: BTreeMap<String, f64>,
+    /// Shares of the time of all tasks, by what they did: means.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub breakdown: BTreeMap<String, f64>,
+    /// The fewest operations of a run.
+    pub fewest_operations: u64,
+    /// How many runs there are; the baseline's second ones are among them.
+    pub runs: usize,
+    /// In how many of them nothing happened. They count in means, but have no ratio.
+    pub empty_runs: usize,
+}
+
+impl ArmResult {
+    /// The standard deviation as a fraction of the mean.
+    #[must_use]
+    pub fn relative_deviation(&self) -> Option<f64> {
+        self.standard_deviation.map(|deviation| deviation / self.mean).filter(|share| share.is_finite())
+    }
+}
+
+impl CellResult {
+    /// Compares the runs of a cell by `figure`. `seed` makes the intervals reproducible. None if nothing was measured.
+    #[must_use]
+    pub fn new(measured: &Measured, figure: Figure, seed: u64) -> Option<Self> {
+        let names = measured.arms();
+        let baseline = names.first()?;
+        let base = by_round(measured, baseline, false, figure);
+        let again = ratio(&paired_above_zero(&by_round(measured, baseline, true, figure), &base), seed);
+        let values = |by_round: &ByRound| by_round.values().copied().collect::<Vec<_>>();
+        let base_mean = mean(&values(&base));
+        let of = |name: &String| {
+            let own = by_round(measured, name, false, figure);
+            let is_baseline = name == baseline;
+            let change = if is_baseline { None } else { ratio(&paired_above_zero(&own, &base), seed) };
+            let own = values(&own);
+            let of_means = mean(&own).zip(base_mean).map(|(own, base)| own / base);
+            let all = || measured.runs.iter().filter(|run| run.arm == *name);
+            let runs = all().filter(|run| !run.again).collect::<Vec<_>>();
+            Some(ArmResult {
+                arm: name.clone(),
+                mean: mean(&own)?,
+                standard_deviation: standard_deviation(&own),
+                of_means: of_means.filter(|of_means| !is_baseline && of_means.is_finite()),
+                ratio: change,
+                verdict: change.zip(again).map(|(change, again)| judge(&change, &again)),
+                elapsed_s: median(&runs.iter().map(|run| run.report.elapsed_s).collect::<Vec<_>>())?,
+                user_s: per_operation(&runs, |report| report.user_s),
+                system_s: per_operation(&runs, |report| report.system_s),
+                switches: per_operation(&runs, |report| {
+                    (report.voluntary_switches + report.involuntary_switches) as f64
+                }),
+                spread: spread(&runs),
+                columns: named(&runs, |report| &report.columns, mean),
+                column_deviations: named(&runs, |report| &report.columns, standard_deviation),
+                breakdown: named(&runs, |report| &report.breakdown, mean),
+                fewest_operations: all().map(|run| run.report.operations).min().unwrap_or_default(),
+                runs: all().count(),
+                empty_runs: all().filter(|run| run.report.operations == 0).count(),
+            })
+        };
+        let arms: Vec<_> = names.iter().filter_map(of).collect();
+        (!arms.is_empty()).then(|| Self {
+            variant: measured.cell.variant.clone(),
+            tasks: measured.cell.tasks,
+            rounds: complete_rounds(measured),
+            again,
+            arms,
+        })
+    }
+}
+
+/// The figure of each round of an arm; `again`: of the baseline's second run.
+fn by_round(measured: &Measured, arm: &str, again: bool, figure: Figure) -> ByRound {
+    let runs = measured.runs.iter().filter(|run| run.arm == arm && run.again == again);
+    runs.filter_map(|run| Some((run.round, figure.of(&run.report)?))).collect()
+}
+
+/// New ÷ old, round by round, where something happened in both.
+fn paired_above_zero(new: &ByRound, old: &ByRound) -> ByRound {
+    paired(new, old).into_iter().filter(|(_, ratio)| ratio.is_finite() && *ratio > 0.0).collect()
+}
+
+fn complete_rounds(measured: &Measured) -> usize {
+    let mut runs = BTreeMap::<usize, usize>::new();
+    for run in &measured.runs {
+        *runs.entry(run.round).or_default() += 1;
+    }
+    runs.values().filter(|&&count| count == measured.runs_per_round()).count()
+}
+
+fn per_operation(runs: &[&Run], of: impl Fn(&Report) -> f64) -> f64 {
+    let happened = runs.iter().filter(|run| run.report.operations > 0);
+    let each: Vec<f64> = happened.map(|run| of(&run.report) / run.report.operations as f64).collect();
+    median(&each).unwrap_or_default()
+}
+
+fn spread(runs: &[&Run]) -> Option<Spread> {
+    let spreads: Vec<Spread> = runs.iter().filter_map(|run| run.report.spread).collect();
+    let middle = |of: fn(&Spread) -> f64| median(&spreads.iter().map(of).collect::<Vec<_>>());
+    Some(Spread {
+        least: middle(|spread| spread.least as f64)? as u64,
+        most: middle(|spread| spread.most as f64)? as u64,
+        jain: middle(|spread| spread.jain)?,
+    })
+}
+
+/// A statistic of each number that reports have by name.
+fn named(
+    runs: &[&Run],
+    of: fn(&Report) -> &BTreeMap<String, f64>,
+    statistic: fn(&[f64]) -> Option<f64>,
+) -> BTreeMap<String, f64> {
+    let keys: BTreeSet<&String> = runs.iter().flat_map(|run| of(&run.report).keys()).collect();
+    let of_key = |key: &String| {
+        let values: Vec<f64> = runs.iter().filter_map(|run| of(&run.report).get(key).copied()).collect();
+        Some((key.clone(), statistic(&values)?))
+    };
+    keys.into_iter().filter_map(of_key).collect()
+}

@@ -1,0 +1,103 @@
+//! Starts worker processes, one per run: in the environment of the arm's locks, in a private directory.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use spinpark_lockbench::locks::workers::set_locks;
+use spinpark_measure::arm::prepare;
+use spinpark_measure::failure::{RunError, Tail, in_words};
+use spinpark_measure::process::{self, Interrupt, ProcessError};
+use spinpark_measure::rounds::Plan;
+
+use super::directory::{Place, PrivateDirectory};
+use super::experiment::{Arm, Cell};
+use super::job::{Report, Request, SUBCOMMAND};
+
+/// A worker that takes longer hangs. Generous, since the machine may be busy or suspended.
+const PATIENCE: Duration = Duration::from_secs(1800);
+
+/// Makes the runs of one workload.
+#[derive(Debug)]
+pub struct Runner<'a> {
+    /// The workload's name.
+    pub workload: &'static str,
+    /// This command.
+    pub own: PathBuf,
+    /// The drop-in, if an arm needs it.
+    pub preload: Option<PathBuf>,
+    /// The user's own `LD_PRELOAD`.
+    pub inherited: OsString,
+    /// Length of a counted phase, in milliseconds.
+    pub millis: u64,
+    /// Where private directories are made, if the workload writes files.
+    pub place: Option<Place>,
+    /// Decides whatever is random.
+    pub seed: u64,
+    /// Set by Ctrl-C.
+    pub interrupt: &'a Interrupt,
+}
+
+impl Runner<'_> {
+    /// Makes a run. With `drop_in_report`, the drop-in says there which processes it was loaded into.
+    ///
+    /// # Errors
+    ///
+    /// If the run yields no report.
+    pub fn run(&self, cell: &Cell, plan: &Plan, drop_in_report: Option<&Path>) -> Result<Report, RunError> {
+        let fail = |what: String, output: &str| RunError::Worker {
+            cell: format!("{} {cell}", self.workload),
+            target: plan.target.clone(),
+            what,
+            tail: Tail::of(output),
+        };
+        let Some(arm) = cell.arm(&plan.target) else { return Err(fail(String::from("unknown"), "")) };
+        let directory = self.place.as_ref().map(Place::create).transpose();
+        let directory =
+            directory.map_err(|error| fail(format!("cannot make a private directory: {error}"), ""))?;
+        let mut command = self.command(cell, arm, plan, directory.as_ref());
+        if let Some(report) = drop_in_report {
+            command.env("SPINPARK_REPORT", report);
+        }
+        let finished = process::run(&mut command, Some(PATIENCE), self.interrupt);
+        // Whatever happened, the worker and its children are gone by now.
+        let removed = directory.map_or(Ok(()), PrivateDirectory::remove);
+        let finished = match finished {
+            Ok(finished) => finished,
+            Err(ProcessError::Interrupted) => return Err(RunError::Interrupted),
+            Err(ProcessError::TimedOut { after, output }) => {
+                let what =
+                    format!("the worker hangs: it still ran after {} s and was ended", after.as_secs());
+                return Err(fail(what, &output));
+            }
+            Err(error) => return Err(fail(error.to_string(), "")),
+        };
+        if !finished.status.success() {
+            return Err(fail(format!("the worker {}", in_words(finished.status)), &finished.output));
+        }
+        removed.map_err(|error| fail(error.to_string(), ""))?;
+        Report::parse(&finished.output)
+            .map_err(|error| fail(format!("the worker's report cannot be read: {error}"), &finished.output))
+    }
+
+    fn command(&self, cell: &Cell, arm: &Arm, plan: &Plan, directory: Option<&PrivateDirectory>) -> Command {
+        let request = Request {
+            workload: self.workload.to_owned(),
+            parameters: arm.parameters.clone(),
+            tasks: cell.tasks,
+            millis: self.millis,
+            family: arm.lock.as_ref().map(|lock| lock.family.clone()),
+            directory: directory.map(|directory| directory.path().to_path_buf()),
+            seed: self.seed.wrapping_add(plan.round as u64),
+        };
+        let mut command = Command::new(&self.own);
+        // Cannot fail: a request has only strings and numbers in it.
+        command.arg(SUBCOMMAND).arg(serde_json::to_string(&request).unwrap_or_default()).stdin(Stdio::null());
+        prepare(&mut command, plan.padding);
+        if let Some(lock) = &arm.lock {
+            set_locks(&mut command, lock, self.preload.as_deref(), None, &self.inherited);
+        }
+        command
+    }
+}

@@ -1,0 +1,242 @@
+//! The cells of a plane: a place in a table, and what threads do there.
+
+use serde::{Deserialize, Serialize};
+use spinpark_measure::rounds;
+
+use super::definition::{Axes, Handoff, Kind, Plane};
+use crate::locks::definitions::Target;
+use crate::locks::experiment::{Cell, Measured};
+use crate::locks::load::{Barrier, Load, PingPong, Placement, Pool, Queue, Section, Shared, Signal, Wake};
+use crate::locks::peers::Peers;
+use crate::locks::selection::split;
+
+/// Where a cell is: in a table of a plane, in a row and a column.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The plane.
+    pub plane: String,
+    /// The table: "16 threads"; nothing if the plane has only one.
+    pub table: String,
+    /// The row.
+    pub row: String,
+    /// The column.
+    pub column: String,
+}
+
+/// A place, and what is to be run there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// Where.
+    pub place: Place,
+    /// What.
+    pub load: Load,
+    /// In how many threads.
+    pub threads: usize,
+}
+
+/// A cell of a plane with its runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GridCell {
+    /// Where it is.
+    #[serde(flatten)]
+    pub place: Place,
+    /// What was measured.
+    #[serde(flatten)]
+    pub measured: Measured,
+}
+
+impl GridCell {
+    /// "30/300, 16 threads": the cell within its plane.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let Place { table, row, column, .. } = &self.place;
+        match table.is_empty() {
+            true => format!("{row} {column}"),
+            false => format!("{row}/{column}, {table}"),
+        }
+    }
+
+    /// The number of threads.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.measured.cell.threads
+    }
+
+    /// Writes in a thousand operations, of a read-write lock.
+    #[must_use]
+    pub fn writes(&self) -> Option<u16> {
+        match &self.measured.cell.load {
+            Load::Shared(shared) => Some(shared.per_thousand()),
+            _ => None,
+        }
+    }
+}
+
+impl rounds::Cell for GridCell {
+    type Report = crate::locks::shapes::Report;
+
+    fn arms(&self) -> Vec<String> {
+        self.measured.arms()
+    }
+
+    /// The buckets of waits are not kept: there are too many cells. Each run has its quantile.
+    fn add(&mut self, plan: rounds::Plan, mut report: Self::Report) {
+        if let Some(waits) = &mut report.waits {
+            waits.buckets.clear();
+        }
+        self.measured.runs.push(crate::locks::experiment::Run { plan, report });
+    }
+}
+
+/// All points of a plane with these values of its parameters.
+///
+/// # Errors
+///
+/// A sentence about the first point that makes no sense.
+pub fn points(plane: &Plane, axes: &Axes) -> Result<Vec<Point>, String> {
+    let points = match plane.load {
+        Kind::Mutex => mutex(plane, axes),
+        Kind::Rwlock => rwlock(plane, axes),
+        Kind::Queue => queue(plane, axes),
+        Kind::Handoff => handoff(plane, axes),
+    };
+    if points.is_empty() {
+        return Err(String::from("nothing is left to measure with these values"));
+    }
+    points.iter().try_for_each(|point| point.load.check(point.threads))?;
+    Ok(points)
+}
+
+/// A table for each number of threads.
+fn by_threads(threads: usize) -> String {
+    format!("{threads} threads")
+}
+
+fn mutex(plane: &Plane, axes: &Axes) -> Vec<Point> {
+    let Plane { locks, lines, exponential, leaves_ms, .. } = *plane;
+    let mut points = Vec::new();
+    for &threads in &axes.threads {
+        for &inside in &axes.section {
+            for &outside in &axes.outside {
+                let section =
+                    Section { locks, lines, inside, outside, beside: false, exponential, leaves_ms };
+                let place = place(plane, by_threads(threads), inside.to_string(), outside.to_string());
+                points.push(Point { place, load: Load::Section(section), threads });
+            }
+        }
+    }
+    points
+}
+
+fn rwlock(plane: &Plane, axes: &Axes) -> Vec<Point> {
+    let mut points = Vec::new();
+    for &threads in &axes.threads {
+        for &writes in &axes.writes {
+            for &inside in &axes.section {
+                for &outside in &axes.outside {
+                    let load = Load::Shared(Shared {
+                        percent_writes: 0,
+                        writes_per_thousand: Some(writes),
+                        inside,
+                        outside,
+                    });
+                    let row = format!("{writes} ‰, {inside}");
+                    let place = place(plane, by_threads(threads), row, outside.to_string());
+                    points.push(Point { place, load, threads });
+                }
+            }
+        }
+    }
+    points
+}
+
+fn queue(plane: &Plane, axes: &Axes) -> Vec<Point> {
+    let mut points = Vec::new();
+    for &[producers, consumers, capacity] in &axes.queues {
+        for &signal in &axes.signal {
+            for &wake in &axes.wake {
+                for &work in &axes.work {
+                    let load =
+                        Load::Queue(Queue { capacity, producers: Some(producers), work, signal, wake });
+                    let row = format!("{producers},{consumers},{capacity}");
+                    let wake = if wake == Wake::One { "one" } else { "all" };
+                    let column = format!("{}/{wake}/{work}", short(signal));
+                    let place = place(plane, String::new(), row, column);
+                    points.push(Point { place, load, threads: producers + consumers });
+                }
+            }
+        }
+    }
+    points
+}
+
+fn handoff(plane: &Plane, axes: &Axes) -> Vec<Point> {
+    /// Jobs for each worker in a batch.
+    const JOBS: usize = 8;
+    let mut points = Vec::new();
+    let mut add = |row: String, work: u32, load: Load, threads: usize| {
+        let place = place(plane, String::new(), row, format!("work {work}"));
+        points.push(Point { place, load, threads });
+    };
+    for handoff in &axes.handoffs {
+        match handoff {
+            Handoff::PingPong if axes.work.contains(&0) => {
+                for &signal in &axes.signal {
+                    let load = Load::PingPong(PingPong { signal, cpus: Placement::Any });
+                    add(format!("ping-pong, {}", short(signal)), 0, load, 2);
+                }
+            }
+            Handoff::PingPong => {}
+            Handoff::Pool => {
+                // One thread feeds, so a pool of one worker has two threads.
+                for &workers in &axes.threads {
+                    for &work in &axes.work {
+                        let load = Load::Pool(Pool { batch: JOBS * workers, work });
+                        add(format!("pool, 1+{workers}"), work, load, workers + 1);
+                    }
+                }
+            }
+            Handoff::Barrier => {
+                for &threads in &axes.threads {
+                    for &work in &axes.work {
+                        add(format!("barrier, {threads}"), work, Load::Barrier(Barrier { work }), threads);
+                    }
+                }
+            }
+        }
+    }
+    points
+}
+
+fn short(signal: Signal) -> &'static str {
+    match signal {
+        Signal::UnderLock => "un",
+        Signal::AfterUnlock => "af",
+    }
+}
+
+fn place(plane: &Plane, table: String, row: String, column: String) -> Place {
+    Place { plane: plane.name.clone(), table, row, column }
+}
+
+/// The cells of `points`, without runs, with those of `targets` that can run them.
+#[must_use]
+pub fn cells(
+    plane: &Plane,
+    points: Vec<Point>,
+    targets: &[Target],
+    peers: &Peers,
+    cpus: usize,
+) -> Vec<GridCell> {
+    let wanted = |target: &&Target| plane.is_compared_with(target);
+    let cell = |Point { place, load, threads }| {
+        let (targets, skipped) = split(targets.iter().filter(wanted), &load, peers, cpus);
+        let shape = format!("{} {} {}", place.plane, place.row, place.column);
+        let at_least_millis = plane.millis_per_thread * threads as u64;
+        GridCell {
+            place,
+            measured: Measured::new(Cell { shape, load, threads, at_least_millis, targets, skipped }),
+        }
+    };
+    points.into_iter().map(cell).collect()
+}

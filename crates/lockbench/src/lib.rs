@@ -1,0 +1,14 @@
+//! Locks side by side: implementations by name, workloads that contend for them, what follows.
+//!
+//! | what | where |
+//! |---|---|
+//! | one shape of contention at a time | [`locks`] |
+//! | planes of parameters | [`grid`] |
+//! | a small server on pthread locks, for demonstration | [`demo`], [`pthread`] |
+//! | saying it | [`report`] |
+
+pub mod demo;
+pub mod grid;
+pub mod locks;
+pub mod pthread;
+pub mod report;

@@ -1,0 +1,165 @@
+//! Cells of locks: a shape at a number of threads, its targets and its runs. [`rounds`] orders them.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+use spinpark_measure::failure::RunError;
+use spinpark_measure::measure::End;
+use spinpark_measure::rounds;
+
+use super::load::Load;
+use super::shapes::Report;
+
+pub use spinpark_measure::rounds::Plan;
+
+/// A shape at a number of threads, with the targets that can run it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// The shape's name.
+    pub shape: String,
+    /// What threads do.
+    pub load: Load,
+    /// The number of threads.
+    pub threads: usize,
+    /// The shortest run that shows something, in milliseconds.
+    pub at_least_millis: u64,
+    /// The names of the targets; the first one runs twice.
+    pub targets: Vec<String>,
+    /// Targets that cannot run it, and why not.
+    pub skipped: Vec<Skipped>,
+}
+
+/// A target that is not measured.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Skipped {
+    /// Its name.
+    pub target: String,
+    /// Why.
+    pub why: String,
+}
+
+/// A run that was made. Its report has no buckets: they are in [`Measured::waits`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Which.
+    #[serde(flatten)]
+    pub plan: Plan,
+    /// What it did.
+    #[serde(flatten)]
+    pub report: Report,
+}
+
+/// A cell with its runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Which.
+    #[serde(flatten)]
+    pub cell: Cell,
+    /// Futex calls per operation, by target, counted in a run of their own.
+    pub futex_calls: BTreeMap<String, f64>,
+    /// Waits of all runs of a target: `[nanoseconds, how many]`.
+    pub waits: BTreeMap<String, Vec<(u64, u64)>>,
+    /// The runs, in order.
+    pub runs: Vec<Run>,
+}
+
+/// Makes one run of one cell.
+pub trait CellExecutor {
+    /// Makes the run of `plan` in `cell`.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::Interrupted`] if the user does not want to wait any longer; anything else if the run is worthless.
+    fn execute(&mut self, cell: &Cell, plan: &Plan) -> Result<Report, RunError>;
+}
+
+/// Hears what happens, between runs.
+pub trait CellObserver {
+    /// A run is about to start.
+    fn starting(&mut self, _cell: &Cell, _target: &str) {}
+    /// A run has ended.
+    fn finished(&mut self) {}
+}
+
+impl CellObserver for () {}
+
+impl Measured {
+    /// A cell without runs.
+    #[must_use]
+    pub fn new(cell: Cell) -> Self {
+        Self { cell, futex_calls: BTreeMap::new(), waits: BTreeMap::new(), runs: Vec::new() }
+    }
+}
+
+impl rounds::Cell for Measured {
+    type Report = Report;
+
+    fn arms(&self) -> Vec<String> {
+        self.cell.targets.clone()
+    }
+
+    /// The buckets of the report are added to those of its target.
+    fn add(&mut self, plan: Plan, mut report: Report) {
+        if let Some(waits) = &mut report.waits {
+            let all = self.waits.entry(plan.target.clone()).or_default();
+            merge(all, &std::mem::take(&mut waits.buckets));
+        }
+        self.runs.push(Run { plan, report });
+    }
+}
+
+/// Adds buckets to buckets; both are in the order of their values.
+fn merge(all: &mut Vec<(u64, u64)>, more: &[(u64, u64)]) {
+    for &(value, count) in more {
+        match all.binary_search_by_key(&value, |bucket| bucket.0) {
+            Ok(place) => all[place].1 += count,
+            Err(place) => all.insert(place, (value, count)),
+        }
+    }
+}
+
+/// The values in nanoseconds below which the fractions `quantiles` of all waits lie.
+#[must_use]
+pub fn quantiles<const N: usize>(buckets: &[(u64, u64)], quantiles: [f64; N]) -> Option<[f64; N]> {
+    let mut histogram = Histogram::<u64>::new(3).ok()?;
+    for &(value, count) in buckets {
+        histogram.record_n(value, count).ok()?;
+    }
+    (!histogram.is_empty()).then(|| quantiles.map(|q| histogram.value_at_quantile(q) as f64))
+}
+
+/// Runs `rounds` rounds over `cells`.
+pub fn measure(
+    cells: Vec<Measured>,
+    rounds: usize,
+    seed: u64,
+    executor: &mut dyn CellExecutor,
+    observer: &mut dyn CellObserver,
+) -> (Vec<Measured>, End) {
+    rounds::measure(cells, rounds, seed, &mut |measured: &Measured, plan| {
+        observer.starting(&measured.cell, &plan.target);
+        let report = executor.execute(&measured.cell, plan)?;
+        observer.finished();
+        Ok(report)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_are_merged_in_order() {
+        let mut all = vec![(1, 1), (5, 2)];
+        merge(&mut all, &[(1, 1), (3, 4), (9, 1)]);
+        assert_eq!(all, [(1, 2), (3, 4), (5, 2), (9, 1)]);
+    }
+
+    #[test]
+    fn quantiles_of_buckets() {
+        let buckets = [(10, 90), (100, 9), (1000, 1)];
+        assert_eq!(quantiles(&buckets, [0.5, 0.99, 1.0]), Some([10.0, 100.0, 1000.0]));
+        assert_eq!(quantiles(&[], [0.5]), None);
+    }
+}

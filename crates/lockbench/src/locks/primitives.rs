@@ -1,0 +1,166 @@
+//! What a shape needs from a lock: small traits, so that a Rust lock is inlined into a shape as into a user's program.
+//!
+//! A lock and the data that it protects stand on cache lines of their own, whatever the lock's size: what is compared
+//! is the algorithm. (A small lock beside its data saves a cache line: that is `super::beside`, for loads that ask for it.)
+
+use std::cell::UnsafeCell;
+use std::ops::{Deref, DerefMut};
+
+/// A mutex.
+///
+/// # Safety
+///
+/// While a guard exists, no other thread can get one.
+pub unsafe trait BenchMutex: Default + Send + Sync {
+    /// Unlocks when it is dropped.
+    type Guard<'a>
+    where
+        Self: 'a;
+
+    /// Waits until nobody else has a guard.
+    fn lock(&self) -> Self::Guard<'_>;
+}
+
+/// A read-write lock.
+///
+/// # Safety
+///
+/// While a guard for writing exists, there is no other guard.
+pub unsafe trait BenchRwLock: Default + Send + Sync {
+    /// Unlocks when it is dropped.
+    type Read<'a>
+    where
+        Self: 'a;
+    /// Unlocks when it is dropped.
+    type Write<'a>
+    where
+        Self: 'a;
+
+    /// Waits until nobody writes.
+    fn read(&self) -> Self::Read<'_>;
+
+    /// Waits until nobody reads or writes.
+    fn write(&self) -> Self::Write<'_>;
+}
+
+/// A condition variable.
+pub trait BenchCondvar: Default + Send + Sync {
+    /// The mutex that it works with.
+    type Mutex: BenchMutex;
+
+    /// Gives up the mutex, waits for a signal (or for nothing), and takes the mutex again.
+    fn wait<'a>(&self, guard: GuardOf<'a, Self>) -> GuardOf<'a, Self>;
+
+    /// Wakes one waiter.
+    fn signal(&self);
+
+    /// Wakes all waiters.
+    fn broadcast(&self);
+}
+
+/// The guard of a condition variable's mutex.
+pub type GuardOf<'a, C> = <<C as BenchCondvar>::Mutex as BenchMutex>::Guard<'a>;
+
+/// Something on cache lines of its own. Two, since CPUs fetch lines in pairs.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct Apart<T>(pub T);
+
+/// Data behind a mutex.
+#[derive(Debug, Default)]
+pub struct Guarded<M, T> {
+    lock: Apart<M>,
+    data: Apart<UnsafeCell<T>>,
+}
+
+// SAFETY: the data is reached through `Held` only, of which there is one at a time, as `BenchMutex` promises.
+unsafe impl<M: BenchMutex, T: Send> Sync for Guarded<M, T> {}
+
+impl<M: BenchMutex, T> Guarded<M, T> {
+    /// `data` behind a mutex that no thread holds.
+    pub fn new(data: T) -> Self {
+        Self { lock: Apart(M::default()), data: Apart(UnsafeCell::new(data)) }
+    }
+
+    /// Locks the mutex.
+    #[inline]
+    pub fn lock(&self) -> Held<'_, M, T> {
+        Held { guard: self.lock.0.lock(), data: &self.data.0 }
+    }
+
+    /// The data, when all threads are done.
+    pub fn into_inner(self) -> T {
+        self.data.0.into_inner()
+    }
+}
+
+/// Access to the data of a [`Guarded`], until it is dropped.
+pub struct Held<'a, M: BenchMutex + 'a, T> {
+    guard: M::Guard<'a>,
+    data: &'a UnsafeCell<T>,
+}
+
+impl<M: BenchMutex, T> Held<'_, M, T> {
+    /// Waits for a signal of `condvar`.
+    #[inline]
+    pub fn wait<C: BenchCondvar<Mutex = M>>(self, condvar: &C) -> Self {
+        Self { guard: condvar.wait(self.guard), data: self.data }
+    }
+}
+
+impl<M: BenchMutex, T> Deref for Held<'_, M, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: the guard excludes others; our own references follow the borrows of `self`.
+        unsafe { &*self.data.get() }
+    }
+}
+
+impl<M: BenchMutex, T> DerefMut for Held<'_, M, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as in `deref`, and `self` is borrowed mutably.
+        unsafe { &mut *self.data.get() }
+    }
+}
+
+/// Data behind a read-write lock.
+#[derive(Debug, Default)]
+pub(super) struct Shared<R, T> {
+    lock: Apart<R>,
+    data: Apart<UnsafeCell<T>>,
+}
+
+// SAFETY: the data is reached under a guard only: shared under one for reading, alone under one for writing.
+unsafe impl<R: BenchRwLock, T: Send + Sync> Sync for Shared<R, T> {}
+
+impl<R: BenchRwLock, T> Shared<R, T> {
+    pub(super) fn new(data: T) -> Self {
+        Self { lock: Apart(R::default()), data: Apart(UnsafeCell::new(data)) }
+    }
+
+    /// Calls `section` while reading. `acquired` is called first, once the lock is held.
+    #[inline]
+    pub(super) fn read<X>(&self, acquired: impl FnOnce(), section: impl FnOnce(&T) -> X) -> X {
+        let _guard = self.lock.0.read();
+        acquired();
+        // SAFETY: the guard keeps writers away until the end of this function.
+        section(unsafe { &*self.data.0.get() })
+    }
+
+    /// Calls `section` while writing. `acquired` is called first, once the lock is held.
+    #[inline]
+    pub(super) fn write<X>(&self, acquired: impl FnOnce(), section: impl FnOnce(&mut T) -> X) -> X {
+        let _guard = self.lock.0.write();
+        acquired();
+        // SAFETY: the guard keeps everybody away until the end of this function.
+        section(unsafe { &mut *self.data.0.get() })
+    }
+
+    /// The data, when all threads are done.
+    pub(super) fn into_inner(self) -> T {
+        self.data.0.into_inner()
+    }
+}

@@ -1,0 +1,170 @@
+//! The executor in earnest: starts a worker process for a cell in the environment of a target.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use spinpark_measure::arm::{prepare, prepend, without_drop_in};
+use spinpark_measure::failure::{RunError, Tail, in_words};
+use spinpark_measure::process::{self, Interrupt, ProcessError};
+
+use super::definitions::Target;
+use super::experiment::{Cell, CellExecutor, Plan};
+use super::peers::Peers;
+use super::recording::Recording;
+use super::shapes::Report;
+use super::worker::Request;
+
+/// The command's hidden subcommand that is a worker.
+pub const SUBCOMMAND: &str = "__bench-worker";
+
+/// A worker that takes longer hangs: its lock lost a wake-up. Generous, since the machine may be busy or suspended.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Starts workers.
+#[derive(Debug)]
+pub struct Workers<'a> {
+    /// This command.
+    pub own: PathBuf,
+    /// The worker for peers that are not Rust.
+    pub peers: Peers,
+    /// The drop-in, if a target needs it.
+    pub preload: Option<PathBuf>,
+    /// The recorder of profiles, if a target needs it.
+    pub recorder: Option<PathBuf>,
+    /// The user's own `LD_PRELOAD`.
+    pub inherited: OsString,
+    /// All targets, by name.
+    pub targets: BTreeMap<String, Target>,
+    /// Length of a counted phase, in milliseconds, if the shape does not need a longer one.
+    pub millis: u64,
+    /// Whether waits are left untimed: a run then takes half as long.
+    pub untimed: bool,
+    /// Set by Ctrl-C.
+    pub interrupt: &'a Interrupt,
+}
+
+impl CellExecutor for Workers<'_> {
+    fn execute(&mut self, cell: &Cell, plan: &Plan) -> Result<Report, RunError> {
+        self.run(cell, &plan.target, plan.padding, false, None)
+    }
+}
+
+impl Workers<'_> {
+    /// Makes a run. With `drop_in_report`, the drop-in says there which processes it was loaded into. What is recorded goes
+    /// with the run.
+    ///
+    /// # Errors
+    ///
+    /// If the run yields no report, or no recording where there must be one.
+    pub fn run(
+        &self,
+        cell: &Cell,
+        target: &str,
+        padding: usize,
+        count_futex_calls: bool,
+        drop_in_report: Option<&Path>,
+    ) -> Result<Report, RunError> {
+        let fail = |what: String, output: &str| RunError::Worker {
+            cell: format!("{}, {} threads", cell.shape, cell.threads),
+            target: target.to_owned(),
+            what,
+            tail: Tail::of(output),
+        };
+        let Some(known) = self.targets.get(target) else { return Err(fail(String::from("unknown"), "")) };
+        let mut command = self.command(cell, known, padding, count_futex_calls);
+        if let Some(report) = drop_in_report {
+            command.env("SPINPARK_REPORT", report);
+        }
+        let recording = known.profile.map(|detail| Recording::of(&mut command, detail)).transpose();
+        let recording = recording.map_err(|what| fail(what, ""))?;
+        let (drop_in, recorder) = (self.preload.as_deref(), self.recorder.as_deref());
+        set_locks(&mut command, known, drop_in, recorder, &self.inherited);
+        let finished = match process::run(&mut command, Some(PATIENCE), self.interrupt) {
+            Ok(finished) => finished,
+            Err(ProcessError::Interrupted) => return Err(RunError::Interrupted),
+            Err(ProcessError::TimedOut { after, output }) => {
+                let what =
+                    format!("the worker hangs: it still ran after {} s and was ended", after.as_secs());
+                return Err(fail(what, &output));
+            }
+            Err(error) => return Err(fail(error.to_string(), "")),
+        };
+        if !finished.status.success() {
+            return Err(fail(format!("the worker {}", in_words(finished.status)), &finished.output));
+        }
+        recording.map_or(Ok(()), Recording::end).map_err(|what| fail(what, &finished.output))?;
+        Report::parse(&finished.output)
+            .map_err(|error| fail(format!("the worker's report cannot be read: {error}"), &finished.output))
+    }
+
+    fn command(&self, cell: &Cell, target: &Target, padding: usize, count_futex_calls: bool) -> Command {
+        let request = Request {
+            family: target.family.clone(),
+            load: cell.load.clone(),
+            threads: cell.threads,
+            millis: self.millis.max(cell.at_least_millis),
+            count_futex_calls,
+            untimed: self.untimed,
+        };
+        let mut command = match &self.peers.path {
+            Some(peers) if self.peers.listing.families.contains_key(&target.family) => Command::new(peers),
+            _ => {
+                let mut command = Command::new(&self.own);
+                command.arg(SUBCOMMAND);
+                command
+            }
+        };
+        // Cannot fail: a request has only strings and numbers in it.
+        command.arg(serde_json::to_string(&request).unwrap_or_default()).stdin(Stdio::null());
+        prepare(&mut command, padding);
+        command
+    }
+}
+
+/// Sets the environment in which a worker has the locks of `target`: the recorder is in front of whatever they are.
+/// `inherited` is the user's own `LD_PRELOAD`.
+pub fn set_locks(
+    command: &mut Command,
+    target: &Target,
+    drop_in: Option<&Path>,
+    recorder: Option<&Path>,
+    inherited: &OsStr,
+) {
+    let mut list = without_drop_in(inherited);
+    let ours = [drop_in.filter(|_| target.preload), recorder.filter(|_| target.profile.is_some())];
+    for library in ours.into_iter().flatten() {
+        list = prepend(library, &list);
+    }
+    match list.is_empty() {
+        true => command.env_remove("LD_PRELOAD"),
+        false => command.env("LD_PRELOAD", list),
+    };
+    command.envs(&target.env);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::locks::definitions::Definitions;
+
+    #[test]
+    fn what_is_in_front_of_what() {
+        let definitions = Definitions::built_in().unwrap();
+        let list = |target: &str, inherited: &str| {
+            let mut command = Command::new("true");
+            let (drop_in, recorder) = (Path::new("/d.so"), Path::new("/r.so"));
+            let target = definitions.target(target).unwrap();
+            set_locks(&mut command, target, Some(drop_in), Some(recorder), OsStr::new(inherited));
+            let value = command.get_envs().find(|(key, _)| *key == "LD_PRELOAD").unwrap().1;
+            value.map(|list| list.to_str().unwrap().to_owned())
+        };
+        assert_eq!(list("glibc", ""), None);
+        assert_eq!(list("glibc", "/u.so").as_deref(), Some("/u.so"));
+        assert_eq!(list("drop-in", "/u.so").as_deref(), Some("/d.so:/u.so"));
+        assert_eq!(list("glibc-recorded-off", "").as_deref(), Some("/r.so"));
+        assert_eq!(list("drop-in-recorded-full", "/u.so").as_deref(), Some("/r.so:/d.so:/u.so"));
+    }
+}

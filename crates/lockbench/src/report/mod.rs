@@ -1,0 +1,4 @@
+//! Saying what was found about locks.
+
+pub mod grid;
+pub mod locks;

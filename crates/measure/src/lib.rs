@@ -1,0 +1,36 @@
+//! Measuring programs the honest way: fresh processes, shuffled blocks, an A/A arm, intervals instead of single numbers.
+//!
+//! The unit of replication is a *process*. One [block](blocks) starts every [arm] once, in shuffled order; what is
+//! compared is the ratio of two arms inside one block, so that drift of the machine cancels. An arm that is glibc once
+//! more (A/A) shows how large a difference is that means nothing.
+//!
+//! | step | where |
+//! |---|---|
+//! | can the program be measured at all? | [`target`] |
+//! | run it once, and watch what it uses | [`process`], [`launch`] |
+//! | run it many times | [`blocks`], [`measure`], [`rounds`] |
+//! | start threads together | [`gate`] |
+//! | what follows from the numbers | [`stats`], [`compare`], [`warnings`] |
+//! | say it | [`report`] |
+//!
+//! Everything after [`measure::Executor`] works without a clock and without processes, and is tested that way.
+
+pub mod arm;
+pub mod blocks;
+pub mod compare;
+pub mod environment;
+pub mod failure;
+pub mod gate;
+pub mod launch;
+pub mod machine;
+pub mod measure;
+pub mod metric;
+pub mod process;
+pub mod report;
+pub mod rounds;
+pub mod sample;
+pub mod stats;
+pub mod target;
+pub mod warnings;
+
+pub use spinpark_show::units;

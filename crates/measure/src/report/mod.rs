@@ -1,0 +1,217 @@
+//! Saying what was found: tables for people, JSON for programs, Markdown for documents.
+
+pub mod compare_table;
+pub mod json;
+pub mod plot;
+pub mod reading;
+mod words;
+
+use std::env;
+use std::io::IsTerminal;
+
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{
+    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, LineStyle, Table, Width,
+};
+
+pub use self::words::{Goodness, Printed, interval, metric_name, value, verdict_word};
+
+/// The widest line that we print, except on a terminal that is wider.
+pub const WIDTH: u16 = 100;
+
+/// How tables look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Colours are welcome.
+    pub color: bool,
+    /// The widest line of a table.
+    pub width: u16,
+}
+
+impl Style {
+    /// Colours and bold on a terminal, unless `NO_COLOR` is set (<https://no-color.org>) or it is a dumb one.
+    #[must_use]
+    pub fn of_stdout() -> Self {
+        let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || env::var_os("TERM").is_none_or(|term| term == "dumb");
+        let stdout = std::io::stdout();
+        let columns = rustix::termios::tcgetwinsize(&stdout).map_or(0, |size| size.ws_col);
+        Self { color: stdout.is_terminal() && !refused, width: columns.max(WIDTH) }
+    }
+
+    /// The same, but as wide as the terminal, or as `COLUMNS` says if it is none, from 80 to 160 columns: for reports that are
+    /// made for narrow ones, too.
+    #[must_use]
+    pub fn of_terminal() -> Self {
+        let named = || env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(0);
+        let size = rustix::termios::tcgetwinsize(std::io::stdout());
+        let width = match size.map_or_else(|_| named(), |size| size.ws_col) {
+            0 => WIDTH,
+            columns => columns.clamp(80, 160),
+        };
+        Self { width, ..Self::of_stdout() }
+    }
+
+    /// Less wide than what everything fits into.
+    pub fn is_narrow(self) -> bool {
+        self.width < WIDTH
+    }
+
+    /// As [`wrap`], and no line is longer than a table may be.
+    #[must_use]
+    pub fn wrap(self, text: &str, indent: usize) -> String {
+        spinpark_show::text::wrap(text, self.width.min(WIDTH).into(), indent)
+    }
+
+    /// No colours.
+    pub const PLAIN: Self = Self { color: false, width: WIDTH };
+
+    /// A cell with `word`, coloured by whether that is good.
+    pub fn verdict(self, word: &str, goodness: Goodness) -> Cell {
+        let cell = Cell::new(word);
+        match goodness {
+            _ if !self.color => cell,
+            Goodness::Good => cell.fg(Color::Green).add_attribute(Attribute::Bold),
+            Goodness::Bad => cell.fg(Color::Red).add_attribute(Attribute::Bold),
+            Goodness::Neither => cell,
+        }
+    }
+}
+
+/// An empty table in our style: the first column to the left, the others to the right.
+pub fn table(style: Style, header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(UTF8_HORIZONTAL_ONLY)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(style.width);
+    if style.color {
+        table.enforce_styling();
+    } else {
+        table.force_no_tty();
+    }
+    table.style_mut().row_separator = LineStyle::none();
+    table.set_header(header.to_vec());
+    for index in 1..header.len() {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+/// How a table is made narrower, step by step: the blanks of each column, and what is longer may be broken at blanks.
+const STEPS: [(u16, usize); 3] = [(2, 24), (1, 24), (1, 12)];
+
+/// A table as text, without blanks at line ends. Where it is narrow, headers and sentences are broken, at blanks, then columns
+/// move together, then shorter names are broken; what does not fit even so are long names in the first column, which are
+/// broken at hyphens and the like. Numbers are not, as long as it fits.
+pub fn text(table: &Table) -> String {
+    let mut table = table.clone();
+    if is_wide_enough(&table, &natural_widths(&table)) {
+        table.set_content_arrangement(ContentArrangement::Disabled);
+    } else if let Some((blanks, widths)) = STEPS
+        .iter()
+        .map(|&(blanks, long)| (blanks, least_widths(&table, blanks.into(), long)))
+        .find(|(_, widths)| is_wide_enough(&table, widths))
+        .or_else(|| with_broken_names(&mut table))
+    {
+        for (column, width) in table.column_iter_mut().zip(widths) {
+            column.set_padding((1, blanks - 1));
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width as u16)));
+        }
+    }
+    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+/// Whether columns of these widths have room.
+fn is_wide_enough(table: &Table, widths: &[usize]) -> bool {
+    let room = table.width().map_or(usize::MAX, usize::from);
+    widths.iter().sum::<usize>() + widths.len() < room
+}
+
+/// Whether nothing has to be broken.
+pub fn fits(table: &Table) -> bool {
+    is_wide_enough(table, &natural_widths(table))
+}
+
+/// Characters of the longest line.
+pub fn length(text: &str) -> usize {
+    text.lines().map(|line| line.chars().count()).max().unwrap_or_default()
+}
+
+/// Breaks the names in the first column, so that the table fits: the blanks of each column then, and the widths.
+fn with_broken_names(table: &mut Table) -> Option<(u16, Vec<usize>)> {
+    let room = table.width().map_or(usize::MAX, usize::from);
+    let mut widths = least_widths(table, 1, 12);
+    let others: usize = widths.iter().skip(1).sum();
+    let mut broken = table.clone();
+    widths[0] = break_names(&mut broken, room.saturating_sub(others + widths.len() + 2)) + 1;
+    is_wide_enough(&broken, &widths).then(|| {
+        *table = broken;
+        (1, widths)
+    })
+}
+
+/// Breaks what stands in the first column so that it takes `room` columns, if it has hyphens where that is possible; what it
+/// takes.
+fn break_names(table: &mut Table, room: usize) -> usize {
+    let mut widest = 0;
+    for row in table.row_iter_mut() {
+        let mut cells: Vec<Cell> = row.cell_iter().cloned().collect();
+        let Some(first) = cells.first_mut() else { continue };
+        let mut lines = vec![String::new()];
+        for part in first.content().split_inclusive(['-', '+', '_', '=', ' ']) {
+            let line = lines.last_mut().expect("there is one");
+            if !line.is_empty() && line.chars().count() + part.trim_end().chars().count() > room {
+                lines.push(String::from(part));
+            } else {
+                *line += part;
+            }
+        }
+        widest = lines.iter().map(|line| line.trim_end().chars().count()).max().unwrap_or(0).max(widest);
+        if lines.len() > 1 {
+            *first = Cell::new(lines.join("\n"));
+            *row = cells.into();
+        }
+    }
+    widest
+}
+
+/// The width of each column with its two blanks, if nothing is broken.
+fn natural_widths(table: &Table) -> Vec<usize> {
+    let mut widths: Vec<usize> = Vec::new();
+    for row in table.header().into_iter().chain(table.row_iter()) {
+        for (index, cell) in row.cell_iter().enumerate() {
+            let width = length(&cell.content()) + 2;
+            match widths.get_mut(index) {
+                Some(widest) => *widest = width.max(*widest),
+                None => widths.push(width),
+            }
+        }
+    }
+    widths
+}
+
+/// The least width of each column with its blanks, if what is longer than `long` may be broken.
+fn least_widths(table: &Table, blanks: usize, long: usize) -> Vec<usize> {
+    let word =
+        |text: &str| text.split_whitespace().map(|word| word.chars().count()).max().unwrap_or_default();
+    let header = table.header().into_iter().flat_map(|row| row.cell_iter().map(|cell| word(&cell.content())));
+    let mut widths: Vec<usize> = header.collect();
+    for row in table.row_iter() {
+        for (width, cell) in widths.iter_mut().zip(row.cell_iter()) {
+            let content = cell.content();
+            let lines =
+                content.lines().map(|line| if length(line) > long { word(line) } else { length(line) });
+            *width = lines.fold(*width, usize::max);
+        }
+    }
+    widths.into_iter().map(|width| width + blanks).collect()
+}
+
+/// Breaks `text` at blanks so that no line is longer than [`WIDTH`]; further lines are indented.
+#[must_use]
+pub fn wrap(text: &str, indent: usize) -> String {
+    spinpark_show::text::wrap(text, usize::from(WIDTH), indent)
+}

@@ -1,0 +1,3 @@
+//! Saying what was simulated.
+
+pub mod sim;

@@ -1,0 +1,365 @@
+//! Many locks at many numbers of threads: a table for each machine and workload, plots, CSV.
+
+use std::fmt::Write;
+
+use spinpark_measure::report::plot::{Chart, Line, Undrawable};
+use spinpark_measure::report::{Style, table, text};
+use spinpark_show::units::number;
+
+use super::{answer, for_option, ns, rate, share};
+use crate::simulate::limit::Limit;
+use crate::simulate::summary::Summary;
+use crate::simulate::sweep::{Cell, Ranked};
+use crate::simulate::weak::Weak;
+
+/// What stands beside a lock that is below the best by more than chance.
+const BELOW: &str = "▼";
+/// What stands beside a lock that has left threads behind.
+const UNFAIR: &str = "!";
+
+/// What a table shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// Operations per second.
+    Throughput,
+    /// The mean wait.
+    MeanWait,
+    /// The longest wait.
+    LongestWait,
+    /// Jain's index.
+    Fairness,
+    /// Cache lines moved for each acquisition.
+    Moves,
+    /// How busy CPUs are.
+    Busy,
+    /// What limits, in a word or two.
+    Limit,
+}
+
+impl What {
+    /// What `--details` shows besides throughput.
+    pub const DETAILS: [Self; 6] =
+        [Self::Limit, Self::MeanWait, Self::LongestWait, Self::Fairness, Self::Moves, Self::Busy];
+
+    /// As a title.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Throughput => "operations/s",
+            Self::MeanWait => "mean wait",
+            Self::LongestWait => "longest wait",
+            Self::Fairness => "Jain index",
+            Self::Moves => "lines moved per acquisition",
+            Self::Busy => "CPUs busy",
+            Self::Limit => "what limits",
+        }
+    }
+
+    fn shown(self, lock: &Ranked) -> String {
+        let summary = &lock.summary;
+        match self {
+            Self::Throughput => {
+                let below = if lock.is_below { BELOW } else { "" };
+                let unfair = if lock.is_unfair() { UNFAIR } else { "" };
+                rate(summary.throughput.mean) + below + unfair
+            }
+            Self::MeanWait => ns(summary.mean_wait_ns()),
+            Self::LongestWait => ns(summary.longest_wait_ns()),
+            Self::Fairness => format!("{:.3}", summary.fairness.jain),
+            Self::Moves => spinpark_show::units::number(summary.per_acquisition(summary.counts.moves())),
+            Self::Busy => share(summary.utilisation),
+            Self::Limit => answer::words(&Limit::of(summary)).to_owned(),
+        }
+    }
+}
+
+/// A table before it is drawn: locks in rows, numbers of threads in columns.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    /// Machine and workload.
+    pub title: String,
+    /// The columns.
+    pub header: Vec<String>,
+    /// The rows, each with its name first, and whether each cell is the best, and whether it is below it.
+    pub rows: Vec<(String, Vec<Shown>)>,
+}
+
+/// A cell of a table.
+#[derive(Clone, Debug, Default)]
+pub struct Shown {
+    /// Its text.
+    pub text: String,
+    /// It is the best of its column.
+    pub is_best: bool,
+    /// It is below the best by more than the seeds' spread.
+    pub is_below: bool,
+}
+
+/// The cells of each machine and workload.
+fn groups(cells: &[Cell]) -> impl Iterator<Item = &[Cell]> {
+    cells.chunk_by(|a, b| (&a.machine, &a.workload) == (&b.machine, &b.workload))
+}
+
+/// A table for each machine and workload.
+#[must_use]
+pub fn grids(cells: &[Cell], what: What) -> Vec<Grid> {
+    groups(cells).map(|group| grid(group, what)).collect()
+}
+
+fn names(cells: &[Cell]) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for lock in cells.iter().flat_map(|cell| &cell.locks) {
+        if !names.contains(&lock.summary.lock.as_str()) {
+            names.push(&lock.summary.lock);
+        }
+    }
+    names
+}
+
+fn title(cell: &Cell) -> String {
+    format!("{} on {}", cell.workload, cell.machine)
+}
+
+fn grid(group: &[Cell], what: What) -> Grid {
+    let shown = |name: &str, cell: &Cell| {
+        let lock = cell.locks.iter().find(|lock| lock.summary.lock == name);
+        lock.map_or_else(
+            || Shown { text: String::from("–"), ..Shown::default() },
+            |lock| Shown {
+                text: what.shown(lock),
+                is_best: what == What::Throughput && lock.of_best >= 1.0,
+                is_below: what == What::Throughput && lock.is_below,
+            },
+        )
+    };
+    let row = |name: &str| (name.to_owned(), group.iter().map(|cell| shown(name, cell)).collect());
+    let header = |cell: &Cell| format!("{}{}", cell.threads, if cell.threads > cell.cpus { "*" } else { "" });
+    Grid {
+        title: title(&group[0]),
+        header: group.iter().map(header).collect(),
+        rows: names(group).into_iter().map(row).collect(),
+    }
+}
+
+/// All tables.
+#[must_use]
+pub fn render(cells: &[Cell], is_detailed: bool, style: Style) -> String {
+    let mut out = String::new();
+    let more = if is_detailed { &What::DETAILS[..] } else { &[] };
+    for what in std::iter::once(&What::Throughput).chain(more) {
+        for grid in grids(cells, *what) {
+            let title = format!("{}: {} by threads", grid.title, what.title());
+            let _ = writeln!(out, "{}", style.wrap(&title, 2));
+            out += &drawn(&grid, style);
+        }
+    }
+    if !cells.is_empty() {
+        legend(cells).iter().for_each(|line| out += &(style.wrap(line, 2) + "\n"));
+    }
+    out
+}
+
+/// What the marks mean that there are.
+#[must_use]
+pub fn legend(cells: &[Cell]) -> Vec<String> {
+    let locks = || cells.iter().flat_map(|cell| &cell.locks);
+    let mut out: Vec<String> = Vec::new();
+    if locks().any(|lock| lock.is_below) {
+        let seeds = locks().map(|lock| lock.summary.seeds.len()).min().unwrap_or_default();
+        out.push(String::from(if seeds > 1 {
+            "▼ below the best lock by more than the seeds' spread: its best seed is worse than the best lock's worst one."
+        } else {
+            "▼ below the best lock, by one seed only: --repeat says what is chance."
+        }));
+    }
+    if locks().any(|lock| lock.is_unfair()) {
+        let unfair = "! unfair: Jain's index of the threads' operations is below 0.8, or a wait was as long as the run.";
+        out.push(unfair.to_owned());
+    }
+    out.extend(weak(cells));
+    if cells.iter().any(|cell| cell.threads > cell.cpus) {
+        out.push(String::from("* more threads than CPUs."));
+    }
+    out
+}
+
+/// What makes some of them weak: a sentence for each kind.
+fn weak(cells: &[Cell]) -> Vec<String> {
+    let summaries = || cells.iter().flat_map(|cell| &cell.locks).map(|lock| &lock.summary);
+    let count = summaries().count();
+    let all =
+        || summaries().flat_map(|summary| Weak::of(summary).into_iter().map(move |weak| (summary, weak)));
+    let few = |(summary, weak)| match weak {
+        Weak::FewOperations { operations, try_for_ns } => Some((summary, operations, try_for_ns)),
+        _ => None,
+    };
+    let each = |(summary, weak)| match weak {
+        Weak::FewOfEachThread { operations, try_for_ns } => Some((summary, operations, try_for_ns)),
+        _ => None,
+    };
+    let waited = |(_, weak)| match weak {
+        Weak::WaitedAllAlong { try_for_ns } => Some(try_for_ns),
+        _ => None,
+    };
+    let few: Vec<(&Summary, f64, u64)> = all().filter_map(few).collect();
+    let each: Vec<(&Summary, f64, u64)> = all().filter_map(each).collect();
+    let fewest = |of: &[(&Summary, f64, u64)], begin: &str, end: &str| {
+        let (summary, operations, _) = of.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+        let longest = of.iter().map(|(_, _, try_for_ns)| *try_for_ns).max()?;
+        let at = format!("{} in {} at {}", summary.lock, summary.workload, summary.threads);
+        Some(format!(
+            "{begin} in {} of {count} cells ({at}: {}): {end} Try --for {}.",
+            of.len(),
+            number(*operations),
+            for_option(longest)
+        ))
+    };
+    let longest = all().filter_map(waited).max();
+    let all_along = longest.map(|try_for_ns| {
+        format!(
+            "Someone waited as long as the run: too short to judge fairness there. Try --for {}.",
+            for_option(try_for_ns)
+        )
+    });
+    [
+        fewest(&few, "Fewer than 100 operations in a run", "rough figures."),
+        fewest(&each, "Fewer than 10 operations of a thread", "fairness and longest waits are chance there."),
+        all_along,
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// In several parts, if it is too wide.
+fn drawn(grid: &Grid, style: Style) -> String {
+    // Each column has two blanks, and something that parts it from the next one.
+    let first = grid.rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default().max(4) + 3;
+    let width = |column: usize| {
+        let texts = grid.rows.iter().map(|(_, cells)| cells[column].text.chars().count());
+        texts.chain([grid.header[column].chars().count()]).max().unwrap_or_default() + 3
+    };
+    let (mut out, mut left) = (String::new(), 0);
+    while left < grid.header.len() {
+        let (mut used, mut right) = (first, left);
+        while right < grid.header.len() && (right == left || used + width(right) < usize::from(style.width)) {
+            used += width(right);
+            right += 1;
+        }
+        out += &part(grid, left..right, style);
+        left = right;
+    }
+    out
+}
+
+fn part(grid: &Grid, columns: std::ops::Range<usize>, style: Style) -> String {
+    let header: Vec<&str> =
+        std::iter::once("lock").chain(grid.header[columns.clone()].iter().map(String::as_str)).collect();
+    let mut rows = table(style, &header);
+    for (name, cells) in &grid.rows {
+        let drawn = cells[columns.clone()].iter().map(|cell| {
+            let drawn = comfy_table::Cell::new(&cell.text);
+            match (style.color, cell.is_best, cell.is_below) {
+                (true, true, _) => drawn.add_attribute(comfy_table::Attribute::Bold),
+                (true, _, true) => drawn.fg(comfy_table::Color::Red),
+                _ => drawn,
+            }
+        });
+        rows.add_row(std::iter::once(comfy_table::Cell::new(name)).chain(drawn).collect::<Vec<_>>());
+    }
+    text(&rows)
+}
+
+/// A plot for each machine and workload that has several numbers of threads: a file name and the SVG.
+///
+/// # Errors
+///
+/// The first one that cannot be drawn.
+pub fn plots(cells: &[Cell]) -> Result<Vec<(String, String)>, Undrawable> {
+    groups(cells).filter(|group| group.len() > 1).map(plot).collect()
+}
+
+fn plot(group: &[Cell]) -> Result<(String, String), Undrawable> {
+    let names = names(group);
+    let point = |(place, cell): (usize, &Cell), name: &str| {
+        let lock = cell.locks.iter().find(|lock| lock.summary.lock == name)?;
+        let spread = lock.summary.throughput;
+        (spread.low > 0.0).then_some((place, [spread.low, spread.mean, spread.high]))
+    };
+    let lines = names.iter().enumerate().map(|(number, name)| {
+        let points = group.iter().enumerate().filter_map(|place| point(place, name)).collect();
+        Line { name, number, points }
+    });
+    let title = title(&group[0]);
+    let chart = Chart {
+        name: &title,
+        caption: format!("{title}, simulated: operations/s by threads (log, higher is better)"),
+        tasks: "threads",
+        places: group.iter().map(|cell| cell.threads as usize).collect(),
+        names: names.len(),
+        lines: lines.filter(|line| !line.points.is_empty()).collect(),
+    };
+    let file = format!("{}-{}.svg", group[0].workload, group[0].machine);
+    let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    Ok((file.chars().map(plain).collect(), chart.render()?))
+}
+
+/// A row for each lock of each cell.
+#[must_use]
+pub fn csv(cells: &[Cell]) -> String {
+    let mut out = String::from(
+        "machine,workload,lock,threads,cpus,seeds,throughput,throughput_low,throughput_high,of_best,below_best,jain,\
+         acquisitions,contended,mean_wait_ns,longest_wait_ns,hold_ns,working,spinning,runnable,asleep,busy,moves_near,\
+         moves_socket,moves_far,switches,preemptions,migrations,futex_calls,failed,limit\n",
+    );
+    for (cell, lock) in cells.iter().flat_map(|cell| cell.locks.iter().map(move |lock| (cell, lock))) {
+        let Ranked { of_best, is_below, summary } = lock;
+        let (counts, time) = (&summary.counts, &summary.time);
+        let contended: u64 = summary.places.iter().map(|place| place.contended).sum();
+        let hold_ns: f64 = summary.places.iter().map(|place| place.hold_ns).sum();
+        let fields = [
+            quoted(&cell.machine),
+            quoted(&cell.workload),
+            quoted(&summary.lock),
+            cell.threads.to_string(),
+            cell.cpus.to_string(),
+            summary.seeds.len().to_string(),
+            format!("{:.3}", summary.throughput.mean),
+            format!("{:.3}", summary.throughput.low),
+            format!("{:.3}", summary.throughput.high),
+            format!("{of_best:.4}"),
+            is_below.to_string(),
+            format!("{:.4}", summary.fairness.jain),
+            summary.acquisitions().to_string(),
+            contended.to_string(),
+            format!("{:.1}", summary.mean_wait_ns()),
+            format!("{:.1}", summary.longest_wait_ns()),
+            format!("{:.1}", hold_ns / summary.acquisitions().max(1) as f64),
+            format!("{:.4}", time.working),
+            format!("{:.4}", time.spinning),
+            format!("{:.4}", time.runnable),
+            format!("{:.4}", time.asleep),
+            format!("{:.4}", summary.utilisation),
+            counts.moves_near.to_string(),
+            counts.moves_socket.to_string(),
+            counts.moves_far.to_string(),
+            counts.switches.to_string(),
+            counts.preemptions.to_string(),
+            counts.migrations.to_string(),
+            counts.futex_calls.to_string(),
+            summary.failure.is_some().to_string(),
+            answer::words(&Limit::of(summary)).to_owned(),
+        ];
+        out += &(fields.join(",") + "\n");
+    }
+    out
+}
+
+/// A path of a machine's file may have anything in it.
+fn quoted(field: &str) -> String {
+    if field.contains([',', '"', '\n']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
+}

@@ -1,0 +1,413 @@
+//! What the simulator's commands print, of figures that no engine made: they stay as they are when it is mended.
+
+use std::collections::BTreeSet;
+
+use insta::assert_snapshot;
+use spinpark_measure::report::Style;
+use spinpark_sim::Counts;
+use spinpark_sim::documents::{Bins, Bound, Figure, Table, Unit};
+use spinpark_sim::machine::{Machine, machines};
+use spinpark_sim::workload::{Gap, Histogram, InTime, Place};
+use spinpark_simlab::report::sim::{answer, html, json, list, machine, run, sweep, tables};
+use spinpark_simlab::simulate::limit::{Causes, Limit, Mostly};
+use spinpark_simlab::simulate::summary::{Fairness, Shares, Spread, Summary};
+use spinpark_simlab::simulate::sweep::{Cell, Ranked};
+use spinpark_simlab::simulate::weak::Weak;
+
+fn histogram(values: &[(u64, u64)]) -> Histogram {
+    let mut histogram = Histogram::default();
+    for &(value, count) in values {
+        (0..count).for_each(|_| histogram.add(value));
+    }
+    histogram
+}
+
+fn counts() -> Counts {
+    let text = r#"{"events": 1000000, "steps": 2000000, "moves_near": 12000, "moves_socket": 0, "moves_far": 3100,
+        "switches": 450, "preemptions": 12, "wakes": 430, "migrations": 7, "futex_calls": 900,
+        "locks": {"spin_acquired": 6000, "spin_left_owner_changed": 1200, "parked": 430, "handed_off": 25}}"#;
+    serde_json::from_str(text).unwrap()
+}
+
+fn summary(lock: &str, threads: u32, throughput: [f64; 3]) -> Summary {
+    let [low, mean, high] = throughput;
+    Summary {
+        machine: String::from("westmere-ex-40"),
+        cpus: 40,
+        ghz: 2.4,
+        lock: lock.to_owned(),
+        workload: String::from("hot-lock"),
+        threads,
+        for_ns: 20_000_000,
+        seeds: vec![0, 1, 2],
+        throughput: Spread { mean, low, high, deviation: Some((high - low) / 2.0) },
+        fairness: Fairness { jain: 0.9876, fewest: 310, most: 420 },
+        time: Shares { working: 0.1, spinning: 0.25, runnable: 0.05, asleep: 0.6 },
+        utilisation: 0.875,
+        elapsed_ns: 60_500_000,
+        measured_ns: 60_000_000,
+        places: vec![Place {
+            name: String::from("lock"),
+            locks: 1,
+            acquisitions: 10_000,
+            contended: 9_500,
+            wait_ns: 2.1e9,
+            longest_wait_ns: 5.2e6,
+            waits: histogram(&[(700, 3000), (1500, 5000), (3000, 1490), (900_000, 10)]),
+            hold_ns: 5.4e7,
+            longest_hold_ns: 9_000.0,
+            holds: histogram(&[(100, 10_000)]),
+            most_passed: 77,
+            in_time: InTime {
+                acquisitions: 9_900,
+                contended: 9_400,
+                at_once: 0,
+                wait_ns: 2.0e9,
+                hold_ns: 5.355e7,
+                held_ns: 5.355e7,
+                off_cpu_ns: 1e5,
+                gap: Gap { asleep_ns: 1e6, lines_ns: 3e6, pause_ns: 4e5, steps_ns: 2e5, ..Gap::default() },
+            },
+        }],
+        counts: counts(),
+        failure: None,
+    }
+}
+
+fn cell(threads: u32, throughputs: [[f64; 3]; 2]) -> Cell {
+    let [ours, classic] = throughputs;
+    let best = f64::max(ours[1], classic[1]);
+    let rank = |name: &str, own: [f64; 3], other: [f64; 3]| Ranked {
+        of_best: own[1] / best,
+        is_below: own[2] < other[0],
+        summary: summary(name, threads, own),
+    };
+    Cell {
+        machine: String::from("westmere-ex-40"),
+        cpus: 40,
+        workload: String::from("hot-lock"),
+        threads,
+        locks: vec![rank("spinpark", ours, classic), rank("classic-mutex-2.6.34", classic, ours)],
+    }
+}
+
+fn cells() -> Vec<Cell> {
+    vec![
+        cell(1, [[3e6, 3.1e6, 3.2e6], [3.05e6, 3.15e6, 3.25e6]]),
+        cell(16, [[9e6, 9.1e6, 9.2e6], [8e6, 8.1e6, 8.2e6]]),
+        cell(64, [[8.5e6, 8.6e6, 8.7e6], [450.0, 500.0, 560.0]]),
+    ]
+}
+
+fn documents() -> Vec<(String, Table)> {
+    let figure = |name: &str, unit, published, simulated, bound| Figure {
+        name: name.to_owned(),
+        unit,
+        published,
+        simulated,
+        range: (simulated * 0.95, simulated * 1.05),
+        bound,
+        fitted: false,
+    };
+    let mut fitted =
+        figure("64 cores, 256 tasks", Unit::Ratio, Some(3.15), 2.9, Some(Bound::Within(2.2, 4.4)));
+    fitted.fitted = true;
+    let one = Table {
+        document: String::from("001"),
+        title: String::from("V, with the fix over 2.6.34"),
+        machine: String::from("nehalem-ex-64"),
+        fitted: String::from("the work under the directory's mutex, to the first row"),
+        figures: vec![
+            fitted,
+            figure("12 cores", Unit::Ratio, Some(3.5), 1.4, Some(Bound::AtLeast(2.0))),
+            figure("median wait", Unit::Cycles, None, 1_048_576.0, None),
+        ],
+        distributions: vec![Bins {
+            name: String::from("with the fix"),
+            of: String::from("cycles"),
+            first: 11,
+            published: vec![0.0, 0.4, 12.0, 87.6, 0.0, 0.0],
+            simulated: vec![0.0, 0.0, 62.0, 33.0, 5.0, 0.0],
+        }],
+        notes: vec![String::from(
+            "The second figure is missed: a note that explains why, and is long enough to be broken into two lines here.",
+        )],
+    };
+    let two = Table {
+        document: String::from("004"),
+        title: String::from("back-off"),
+        machine: String::from("e4500-12"),
+        fitted: String::from("nothing"),
+        figures: vec![figure("gain", Unit::Percent, Some(17.0), 12.0, Some(Bound::Sign))],
+        distributions: Vec::new(),
+        notes: Vec::new(),
+    };
+    let three = Table {
+        document: String::from("ours"),
+        title: String::from("Our mutex beside the classics, 64 cores"),
+        machine: String::from("big-512"),
+        fitted: String::from("none"),
+        figures: vec![Figure {
+            range: (1.2, 1.2),
+            ..figure(
+                "five-lines at 256: throughput, of classic-mutex-2.6.34",
+                Unit::Ratio,
+                None,
+                1.2,
+                Some(Bound::AtLeast(1.0)),
+            )
+        }],
+        distributions: Vec::new(),
+        notes: Vec::new(),
+    };
+    let named = [("001-v", one), ("004-backoff", two), ("ours-64", three)];
+    named.into_iter().map(|(name, table)| (name.to_owned(), table)).collect()
+}
+
+fn fits(text: &str) {
+    for line in text.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+}
+
+/// A terminal of 80 columns.
+const NARROW: Style = Style { width: 80, ..Style::PLAIN };
+
+fn fits_narrow(text: &str) {
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80, "{line}\n{text}");
+    }
+}
+
+/// The widest that there is: places with long names, and numbers of six digits and more.
+#[test]
+fn a_run_on_80_columns() {
+    let mut summary = summary("classic-mtx-profiled-no-add", 4096, [3e6, 3.1e6, 3.2e6]);
+    let mut widest = summary.places[0].clone();
+    widest.name = String::from("mmap_sem (read)");
+    widest.locks = 1024;
+    widest.acquisitions = 123_456_789;
+    widest.most_passed = 123_456_789;
+    widest.waits = histogram(&[(700, 1), (900_000_000_000, 30_000)]);
+    summary.places.push(widest);
+    let text = run::render(&summary, NARROW);
+    fits_narrow(&text);
+    assert!(text.contains("1024 × mmap_sem (read)") && text.contains("123,456,789"), "{text}");
+    assert_snapshot!(text);
+}
+
+#[test]
+fn a_sweep_on_80_columns() {
+    let mut cells: Vec<Cell> =
+        (0..12).map(|bit| cell(1 << bit, [[1e6, 2e6, 3e6], [4e6, 5e6, 6e6]])).collect();
+    for cell in &mut cells {
+        cell.machine = String::from("/a/long/path/of/a/machine/that/somebody/has/measured/mine.toml");
+        cell.locks[0].summary.lock = String::from("classic-mtx-profiled-no-add");
+        cell.locks[0].summary.places[0].longest_wait_ns = 9e9;
+    }
+    let text = sweep::render(&cells, true, NARROW);
+    fits_narrow(&text);
+    // A table is in several parts, each with all names, of which none is broken.
+    let rows = |name: &str| text.lines().filter(|line| line.starts_with(&format!(" {name} "))).count();
+    assert_eq!(rows("classic-mtx-profiled-no-add"), rows("classic-mutex-2.6.34"));
+    assert!(rows("classic-mutex-2.6.34") > 6, "{text}");
+    assert!(text.contains(" 2.00 M▼!") && text.contains("2048*"), "{text}");
+}
+
+#[test]
+fn tables_on_80_columns() {
+    let mut documents = documents();
+    let widest = &mut documents[0].1.figures[0];
+    widest.name = String::from("40 threads: a mutex, with all of the series");
+    widest.published = Some(0.31);
+    let mut text: String =
+        documents.iter().map(|(name, table)| tables::render(name, table, NARROW) + "\n").collect();
+    text += &tables::verdict(&documents, NARROW).unwrap();
+    fits_narrow(&text);
+    assert_snapshot!(text);
+}
+
+#[test]
+fn machines_on_80_columns() {
+    for name in machines().into_iter().chain(["plain-8", "big-512:64"]) {
+        let description = Machine::describe(name).unwrap();
+        let text = machine::render(&description, NARROW);
+        fits_narrow(&text);
+        for figure in &description.figures {
+            assert!(text.contains(&format!("{}: {}\n", figure.key, figure.value)), "{name}, {}", figure.key);
+        }
+    }
+    fits_narrow(&list::render(NARROW));
+    // One terminal is as good as another from 80 columns on.
+    for width in 80..160 {
+        let style = Style { width, ..Style::PLAIN };
+        let texts = [list::render(style), machine::render(&Machine::describe("this-2").unwrap(), style)];
+        for line in texts.iter().flat_map(|text| text.lines()) {
+            assert!(line.chars().count() <= width.into(), "{width}: {line}");
+        }
+    }
+}
+
+#[test]
+fn a_run() {
+    let text = run::render(&summary("spinpark", 40, [3e6, 3.1e6, 3.2e6]), Style::PLAIN);
+    fits(&text);
+    assert_snapshot!(text);
+}
+
+#[test]
+fn every_limit_is_a_sentence() {
+    let place = || String::from("lock");
+    let causes = Causes { wake_ups: 0.9, cpus: 0.04, lines: 0.03, pauses: 0.02, steps: 0.01 };
+    let hand_over = |mostly| Limit::HandOver {
+        place: place(),
+        held: 0.31,
+        contended: 0.98,
+        gap_ns: 120.0,
+        hold_ns: 53.0,
+        wanted: 0.65,
+        mostly,
+        causes,
+    };
+    let held = |readers, wanted| Limit::Held {
+        place: place(),
+        held: 0.62,
+        readers,
+        contended: 0.98,
+        wait_ns: 12_300.0,
+        wanted,
+        mostly: Mostly::WakeUps,
+        causes,
+    };
+    let limits = [
+        Limit::Failure { seed: 7, what: String::from("deadlock") },
+        Limit::TooShort { for_ns: 1_000 },
+        held(0.0, 0.02),
+        held(0.58, 0.02),
+        held(0.0, 0.38),
+        Limit::OffCpu { place: place(), held: 0.97, off_cpu: 0.62 },
+        hand_over(Mostly::WakeUps),
+        hand_over(Mostly::Cpus),
+        hand_over(Mostly::Lines),
+        hand_over(Mostly::Pauses),
+        hand_over(Mostly::Steps),
+        hand_over(Mostly::Several),
+        Limit::Barging { place: place(), held: 0.148, at_once: 0.985, asleep: 0.967 },
+        Limit::Readers { place: String::from("lock (read)"), held: 0.71, contended: 0.6, wait_ns: 1_200.0 },
+        Limit::Lines { place: place(), wait_ns: 900.0, moves: 3.17 },
+        Limit::Cpus { busy: 0.99, runnable: 0.8, spinning: 0.03 },
+        Limit::WakeUps { runnable: 0.326, asleep: 0.29, busy: 0.4 },
+        Limit::Work { working: 0.97 },
+        Limit::Sleep { asleep: 0.7 },
+    ];
+    assert_snapshot!(limits.map(|limit| answer::sentence(&limit)).join("\n"));
+}
+
+/// The manual explains each of the sentences.
+#[test]
+fn every_limit_is_in_the_manual() {
+    let manual = include_str!("../../../docs/sim.md");
+    for words in [
+        "| the run failed |",
+        "| too short |",
+        "| the sections under `lock` limit |",
+        "| owners without a CPU limit |",
+        "| wake-ups limit |",
+        "| waiting for CPUs limits |",
+        "| the lock's cache lines limit |",
+        "| pauses between two looks limit |",
+        "| the lock's own steps limit |",
+        "| the way from one owner to the next limits |",
+        "| the few threads that are awake limit |",
+        "| waiting for writers limits |",
+        "| cache lines limit |",
+        "| the CPUs limit |",
+        "| nothing limits but the work |",
+        "| no lock limits: threads sleep for other reasons |",
+    ] {
+        assert!(manual.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn every_weakness_is_a_sentence() {
+    let weak = [
+        Weak::FewOperations { operations: 37.0, try_for_ns: 100_000_000 },
+        Weak::FewOfEachThread { operations: 3.2, try_for_ns: 200_000_000 },
+        Weak::WaitedAllAlong { try_for_ns: 1_000_000_000 },
+    ];
+    assert_snapshot!(weak.map(|weak| answer::weak(&weak)).join("\n"));
+}
+
+#[test]
+fn a_sweep() {
+    let text = sweep::render(&cells(), true, Style::PLAIN);
+    fits(&text);
+    assert_snapshot!(text);
+}
+
+/// The fastest may be the least fair: that is seen beside its throughput.
+#[test]
+fn a_sweep_marks_who_leaves_threads_behind() {
+    let mut cells = cells();
+    cells.truncate(2);
+    let fair = sweep::render(&cells, false, Style::PLAIN);
+    assert!(!fair.contains('!') && !fair.contains('*'), "{fair}");
+    cells[0].locks[1].summary.fairness.jain = 0.79;
+    let uneven = sweep::render(&cells, false, Style::PLAIN);
+    assert!(uneven.contains("3.15 M!") && uneven.contains("! unfair"), "{uneven}");
+    assert!(!uneven.contains("too short"), "{uneven}");
+    cells[1].locks[0].summary.places[0].longest_wait_ns = 2e7;
+    let short = sweep::render(&cells, false, Style::PLAIN);
+    assert!(short.contains("9.10 M!") && short.contains("too short to judge fairness"), "{short}");
+    assert!(short.contains("--for 200ms."), "{short}");
+}
+
+#[test]
+fn a_sweep_as_csv() {
+    let text = sweep::csv(&cells());
+    let widths: BTreeSet<_> = text.lines().map(|line| line.split(',').count()).collect();
+    assert_eq!((text.lines().count(), widths.len()), (7, 1), "{text}");
+    assert_snapshot!(text);
+}
+
+#[test]
+fn a_sweep_as_plots_and_html() {
+    let plots = sweep::plots(&cells()).unwrap();
+    assert_eq!(plots.len(), 1);
+    assert_eq!(plots[0].0, "hot-lock-westmere-ex-40.svg");
+    roxmltree::Document::parse(&plots[0].1).unwrap();
+    let page = html::sweep("spinpark sim sweep", "complete", &cells()).unwrap();
+    let options = roxmltree::ParsingOptions { allow_dtd: true, ..roxmltree::ParsingOptions::default() };
+    let document = roxmltree::Document::parse_with_options(&page, options).unwrap();
+    let count = |name: &str| document.descendants().filter(|node| node.has_tag_name(name)).count();
+    assert_eq!((count("svg"), count("table"), count("section")), (1, 7, 1));
+    assert!(page.contains("class=\"below\"") && page.contains("class=\"best\""), "{page}");
+    assert!(!page.contains("http://") && !page.contains("<script"), "it needs nothing else");
+}
+
+#[test]
+fn tables_of_documents() {
+    let documents = documents();
+    let mut text: String =
+        documents.iter().map(|(name, table)| tables::render(name, table, Style::PLAIN) + "\n").collect();
+    text += &tables::verdict(&documents, Style::PLAIN).unwrap();
+    fits(&text);
+    assert!(tables::is_missed(&documents) && !tables::is_missed(&documents[1..]));
+    assert_snapshot!(text);
+}
+
+#[test]
+fn tables_of_documents_as_html_and_json() {
+    let documents = documents();
+    let page = html::tables("spinpark sim tables", "complete", &documents).unwrap();
+    let options = roxmltree::ParsingOptions { allow_dtd: true, ..roxmltree::ParsingOptions::default() };
+    roxmltree::Document::parse_with_options(&page, options).unwrap();
+    assert!(page.contains("class=\"missed\"") && page.contains("class=\"holds\""), "{page}");
+    let document =
+        serde_json::to_value(json::Tables::new("complete", "spinpark sim tables", true, &documents)).unwrap();
+    assert_eq!((&document["format"], &document["schema"]), (&"spinpark sim tables".into(), &2.into()));
+    assert_eq!(document["tables"][0]["figures"][1]["simulated"], 1.4);
+    assert_eq!(document["tables"][0]["judged"][1]["holds"], false);
+    assert_eq!(document["tables"][0]["distributions"][0]["simulated"][2], 62.0);
+}
