@@ -1,10 +1,10 @@
 //! MariaDB in a directory of its own: how it is installed there, started and reached.
 //!
 //! Nothing of the system is touched: no configuration file is read, no port is opened, the server listens on a socket in
-//! the directory only, and runs as whoever starts it. Clients come as `root`, without a password: who can open the socket
-//! is in a directory that belongs to him.
+//! the directory only, and runs as the user that starts it. Clients come as `root`, without a password: a user that can open the socket
+//! owns its directory.
 //!
-//! Only the words of the command lines are here; who runs them is up to the caller.
+//! Only the words of the command lines are here; the caller runs them.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// In `directory`, which belongs to nobody else.
+    /// In `directory`, which belongs to this user alone.
     #[must_use]
     pub fn at(directory: &Path) -> Self {
         Self { directory: directory.to_path_buf() }

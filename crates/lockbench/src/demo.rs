@@ -2,7 +2,7 @@
 //!
 //! Four threads accept requests and put them, in batches, into a bounded queue (a mutex and two condition variables).
 //! Four more take them out, look each one up in a table that is nearly always read (a rwlock), and account for it in
-//! statistics that everybody shares (one hot mutex). The amount of work is fixed; its results are checked.
+//! statistics that all threads share (one hot mutex). The amount of work is fixed; its results are checked.
 
 use std::collections::VecDeque;
 use std::hint::black_box;

@@ -177,14 +177,14 @@ pub struct Protected<T>(UnsafeCell<T>);
 unsafe impl<T: Send> Sync for Protected<T> {}
 
 impl<T> Protected<T> {
-    /// Data before anybody has locked.
+    /// Data before the first lock.
     pub fn new(value: T) -> Self {
         Self(UnsafeCell::new(value))
     }
 
     /// A pointer to the data.
     ///
-    /// Whoever uses it holds the lock that protects this data: for writing exclusively, for reading at least shared.
+    /// Its user holds the lock that protects this data: for writing exclusively, for reading at least shared.
     #[inline]
     pub fn get(&self) -> *mut T {
         self.0.get()

@@ -146,7 +146,7 @@ fn bad_bounds_are_refused() {
     assert!(bound("figure = \"time\"\nat_most = -1.0").contains("above zero"));
     assert!(bound("figure = \"speed\"\nat_most = 1.0").contains("line 6"));
     assert!(bound("figure = \"time\"\nat_most = 1.0\npreset = \"lock\"").contains("no preset `lock`"));
-    assert!(bound("figure = \"longest-wait\"\nat_most = 1.0").contains("nobody waits"));
+    assert!(bound("figure = \"longest-wait\"\nat_most = 1.0").contains("no thread waits"));
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub struct Gate {
 #[derive(Debug, Default)]
 struct State {
     arrived: usize,
-    /// Whether it is opened; false: everybody goes home.
+    /// Whether it is opened; false: all waiters leave.
     opened: Option<bool>,
 }
 

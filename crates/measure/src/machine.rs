@@ -99,7 +99,7 @@ fn usage_of(who: i32) -> libc::rusage {
 /// us: peak memory below this cannot be seen.
 #[must_use]
 pub fn own_peak_bytes() -> u64 {
-    // `ru_maxrss` is no help: it is also that of whoever started us, before it became us.
+    // `ru_maxrss` is no help: it is also that of the parent process, before it became us.
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     peak(&status).unwrap_or_else(|| usage_of(libc::RUSAGE_SELF).ru_maxrss.unsigned_abs() * 1024)
 }

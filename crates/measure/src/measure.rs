@@ -1,4 +1,4 @@
-//! The experiment: blocks of runs, until they are done, somebody interrupts, or a run fails.
+//! The experiment: blocks of runs, until they are done, interrupted, or a run fails.
 //!
 //! What executes a run is behind [`Executor`]: processes in earnest, a table of numbers in tests.
 

@@ -199,7 +199,7 @@ impl fmt::Display for Warning {
             ),
             Self::WaitsAsLongAsRuns { cells } => write!(
                 f,
-                "Somebody waited for half of the run or longer ({}): longer waits than a run cannot be seen; use a larger --millis.",
+                "A thread waited for at least half the run ({}); longer waits are cut off. Use a larger --millis.",
                 some(cells)
             ),
             Self::NoisyCells { noisy, cells } => write!(

@@ -201,7 +201,7 @@ fn a_sweep_on_80_columns() {
     let mut cells: Vec<Cell> =
         (0..12).map(|bit| cell(1 << bit, [[1e6, 2e6, 3e6], [4e6, 5e6, 6e6]])).collect();
     for cell in &mut cells {
-        cell.machine = String::from("/a/long/path/of/a/machine/that/somebody/has/measured/mine.toml");
+        cell.machine = String::from("/a/long/path/of/a/machine/that/was/measured/here/and/now/mine.toml");
         cell.locks[0].summary.lock = String::from("classic-mtx-profiled-no-add");
         cell.locks[0].summary.places[0].longest_wait_ns = 9e9;
     }

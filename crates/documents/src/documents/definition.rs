@@ -104,7 +104,7 @@ pub struct Table {
     /// Headers of published columns, where their names do not say enough.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// What somebody must know who reads it.
+    /// What a reader of it must know.
     #[serde(default)]
     pub note: Option<String>,
     /// Said where a row needs more CPUs than there are; `{cpus}` is their number.

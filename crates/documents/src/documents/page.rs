@@ -56,7 +56,7 @@ pub struct Beside {
     pub columns: Vec<Column>,
     /// The rows.
     pub rows: Vec<Row>,
-    /// What somebody must know who reads it.
+    /// What a reader of it must know.
     pub sentences: Vec<String>,
 }
 

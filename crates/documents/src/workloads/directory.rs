@@ -107,7 +107,7 @@ impl Place {
     ///
     /// If the place is not writable any more.
     pub fn create(&self) -> io::Result<PrivateDirectory> {
-        // Readable by nobody else, and a name that nobody had before, as from mkdtemp(3).
+        // Readable by this user alone, and a new name, as from mkdtemp(3).
         let mut builder = tempfile::Builder::new();
         builder.prefix(PREFIX).permissions(Permissions::from_mode(0o700));
         Ok(PrivateDirectory(builder.tempdir_in(&self.path)?))

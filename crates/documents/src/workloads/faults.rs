@@ -146,7 +146,7 @@ impl Toucher {
         let (address, protection) = (ptr::null_mut(), ProtFlags::READ | ProtFlags::WRITE);
         let flags = self.mapping.flags();
         let memory = match &self.file {
-            // SAFETY: a new mapping at an address of the kernel's choice, of a file that nobody shrinks.
+            // SAFETY: a new mapping at an address of the kernel's choice, of a file that never shrinks.
             Some(file) => unsafe {
                 rustix::mm::mmap(address, self.length, protection, flags, file.as_fd(), 0)
             },
@@ -167,7 +167,7 @@ impl Toucher {
         if self.mapping == Mapping::FileShared {
             self.before = after(self.before);
         }
-        // SAFETY: our mapping, and nobody has a reference into it.
+        // SAFETY: our mapping, and there is no reference into it.
         unsafe { rustix::mm::munmap(memory.as_ptr().cast(), self.length) }
             .map_err(Trouble::failed("cannot unmap memory"))
     }

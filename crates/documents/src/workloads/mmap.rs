@@ -138,7 +138,7 @@ fn touched(memory: NonNull<u64>, touch: Touch) -> Result<NonNull<u64>, Trouble> 
             // SAFETY: mapped, and ours alone.
             found |= unsafe { word.read_volatile() };
         }
-        // SAFETY: as before; volatile, or a compiler may see that nobody reads it.
+        // SAFETY: as before; volatile, or a compiler may see that it is never read.
         unsafe { word.write_volatile(PATTERN) };
     }
     // SAFETY: the last word of the mapping.
@@ -152,7 +152,7 @@ fn touched(memory: NonNull<u64>, touch: Touch) -> Result<NonNull<u64>, Trouble> 
 }
 
 fn unmap(memory: NonNull<u64>) -> Result<(), Trouble> {
-    // SAFETY: a mapping that `map` made, and nobody has a reference into it.
+    // SAFETY: a mapping that `map` made, and there is no reference into it.
     unsafe { rustix::mm::munmap(memory.as_ptr().cast(), SIZE) }
         .map_err(Trouble::failed("cannot unmap memory"))
 }

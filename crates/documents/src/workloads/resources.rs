@@ -241,7 +241,7 @@ fn cgroups(what: &str) -> Option<u64> {
     let left = |group: &Path| {
         let number =
             |name: &str| read(root.join(group).join(format!("{what}.{name}")))?.trim().parse::<u64>().ok();
-        // What is cached of files counts, too, and goes as soon as somebody needs the room.
+        // What is cached of files counts, too, and goes as soon as the room is needed.
         let cached = read(root.join(group).join("memory.stat")).filter(|_| what == "memory");
         let cached = cached.and_then(|text| {
             text.lines().find_map(|line| line.strip_prefix("inactive_file "))?.parse::<u64>().ok()

@@ -82,7 +82,7 @@ impl Serial {
         let Some(mutex) = &self.mutex else { return section() };
         let (mut section, mut result) = (Some(section), None);
         mutex.with(&mut || {
-            // SAFETY: the mutex is held, so nobody else has a reference.
+            // SAFETY: the mutex is held, so there is no other reference.
             unsafe { *self.sections.get() += 1 };
             result = section.take().map(|section| section());
         });

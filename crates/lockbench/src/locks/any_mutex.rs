@@ -5,7 +5,7 @@ use super::primitives::{Apart, BenchMutex};
 
 /// A mutex that runs a section.
 pub trait AnyMutex: Send + Sync {
-    /// Runs `section` while nobody else runs one.
+    /// Runs `section` while no other thread runs one.
     fn with(&self, section: &mut dyn FnMut());
 }
 

@@ -25,7 +25,7 @@ impl<M: BenchMutex> Beside<M> {
     pub(crate) fn with(&self, acquired: impl FnOnce(), inside: impl FnOnce()) {
         let _guard = self.lock.lock();
         acquired();
-        // SAFETY: the guard excludes others; nobody else has a reference.
+        // SAFETY: the guard excludes others; there is no other reference.
         *black_box(unsafe { &mut *self.before.get() }) += 1;
         inside();
         // SAFETY: as above.

@@ -2,7 +2,7 @@
 //! else) futex calls.
 //!
 //! Futex calls are counted by a tracepoint (`perf_event_open(2)`), in the kernel and for all threads, without stopping
-//! anybody. It slows each call down a little; that is why the runs that are timed do without it.
+//! any. It slows each call down a little; that is why the runs that are timed do without it.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -35,7 +35,7 @@ pub struct Counts {
     pub voluntary_switches: u64,
     /// Involuntary context switches.
     pub involuntary_switches: u64,
-    /// Futex calls, if somebody asked; or why not.
+    /// Futex calls, if they were asked for; or why not.
     pub futex_calls: Option<Result<u64, String>>,
 }
 

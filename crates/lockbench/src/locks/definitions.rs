@@ -320,7 +320,7 @@ impl Definitions {
             self.target(&bound.against)?;
         }
         if bound.figure == Figure::LongestWait && !load.has_waits() {
-            return Err(format!("nobody waits in the shape `{}`", bound.shape));
+            return Err(format!("no thread waits in the shape `{}`", bound.shape));
         }
         match (bound.at_most, bound.at_least) {
             (Some(limit), None) | (None, Some(limit)) if limit > 0.0 && limit.is_finite() => Ok(()),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Load {
-    /// One thread locks and unlocks, with nobody else interested.
+    /// One thread locks and unlocks, uncontended.
     Pair(Pair),
     /// Threads that take a mutex, do something inside, and something outside.
     Section(Section),

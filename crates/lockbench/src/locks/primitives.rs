@@ -17,7 +17,7 @@ pub unsafe trait BenchMutex: Default + Send + Sync {
     where
         Self: 'a;
 
-    /// Waits until nobody else has a guard.
+    /// Waits until there is no other guard.
     fn lock(&self) -> Self::Guard<'_>;
 }
 
@@ -36,10 +36,10 @@ pub unsafe trait BenchRwLock: Default + Send + Sync {
     where
         Self: 'a;
 
-    /// Waits until nobody writes.
+    /// Waits until there is no writer.
     fn read(&self) -> Self::Read<'_>;
 
-    /// Waits until nobody reads or writes.
+    /// Waits until there are neither readers nor writers.
     fn write(&self) -> Self::Write<'_>;
 }
 
@@ -155,7 +155,7 @@ impl<R: BenchRwLock, T> Shared<R, T> {
     pub(super) fn write<X>(&self, acquired: impl FnOnce(), section: impl FnOnce(&mut T) -> X) -> X {
         let _guard = self.lock.0.write();
         acquired();
-        // SAFETY: the guard keeps everybody away until the end of this function.
+        // SAFETY: the guard excludes all other threads until the end of this function.
         section(unsafe { &mut *self.data.0.get() })
     }
 

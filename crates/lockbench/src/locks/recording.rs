@@ -19,7 +19,7 @@ use tempfile::TempDir;
 pub enum Detail {
     /// Nothing: the recorder is there and lets every call through.
     Off,
-    /// Waits, and who caused them.
+    /// Waits, and the threads that caused them.
     Contended,
     /// Besides, how often each lock is taken, and for how long by samples.
     Sampled,

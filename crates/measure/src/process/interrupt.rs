@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::EventfdFlags;
 
-/// Set once, by a signal; seen by everybody who waits.
+/// Set once, by a signal; seen by every waiting thread.
 #[derive(Debug)]
 pub struct Interrupt {
     requested: AtomicBool,
@@ -14,7 +14,7 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// An interrupt that nobody has requested yet.
+    /// An interrupt that is not requested yet.
     ///
     /// # Errors
     ///
@@ -24,14 +24,14 @@ impl Interrupt {
         Ok(Self { requested: AtomicBool::new(false), event })
     }
 
-    /// Asks everybody to stop. It stays asked.
+    /// Asks all threads to stop. It stays asked.
     pub fn request(&self) {
         self.requested.store(true, Ordering::Relaxed);
-        // Cannot fail: the counter is far from its limit. The write also orders the store for whoever polls.
+        // Cannot fail: the counter is far from its limit. The write also orders the store for threads that poll.
         let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
     }
 
-    /// Whether somebody asked.
+    /// Whether it is requested.
     #[must_use]
     pub fn is_requested(&self) -> bool {
         self.requested.load(Ordering::Relaxed)

@@ -167,7 +167,7 @@ impl Running {
         }
     }
 
-    /// Waits for one event and handles output. Returns whether the child exited, and whether somebody interrupted.
+    /// Waits for one event and handles output. Returns whether the child exited, and whether an interrupt came.
     fn poll(
         &mut self,
         capture: &mut Capture,
@@ -211,7 +211,7 @@ impl Running {
 
     /// Ends the rest of the group, reads the rest of the output, and takes the exit status.
     fn reap(self, mut capture: Capture) -> io::Result<Finished> {
-        // The leader is a zombie: until `wait4`, nobody else can have its process group id.
+        // The leader is a zombie: until `wait4`, no other process can have its process group id.
         let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
         capture.drain()?;
         let (status, usage) = wait4(self.pid)?;

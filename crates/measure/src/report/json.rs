@@ -1,4 +1,4 @@
-//! All data of a measurement as one JSON document: whoever doubts the statistics can do their own.
+//! All data of a measurement as one JSON document: for statistics of one's own.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -128,7 +128,7 @@ pub struct Unwritable {
 }
 
 /// A file that is known to be writable before anything was measured, and is left alone until there is something to
-/// write. Then it is replaced in one step: nobody finds half a document, whatever ends the process.
+/// write. Then it is replaced in one step: half a document is never seen, whatever ends the process.
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,
@@ -171,7 +171,7 @@ impl Output {
         self.write_text(serde_json::to_string_pretty(document))
     }
 
-    /// As [`write`](Self::write), but all on one line: for documents that nobody reads without a program.
+    /// As [`write`](Self::write), but all on one line: for documents that only programs read.
     ///
     /// # Errors
     ///
@@ -197,7 +197,7 @@ impl Output {
 
 impl To {
     fn find(path: &Path) -> io::Result<Self> {
-        // `--json ./program` is a slip, and nobody's program is to be overwritten by it.
+        // `--json ./program` is a slip, and no program is to be overwritten by it.
         if path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok() {
             return Err(io::Error::other("it is a program; write `--json -- PROGRAM` for standard output"));
         }
@@ -231,7 +231,7 @@ impl To {
     fn write(&self, text: &str) -> io::Result<()> {
         match self {
             Self::Stdout => match write_to(io::stdout().lock(), text) {
-                // Who reads may have gone (`| head`).
+                // The reader may have gone (`| head`).
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
                 written => written,
             },

@@ -16,7 +16,7 @@ pub struct Printed {
     pub higher_is_better: bool,
 }
 
-/// Whether somebody should be glad.
+/// Whether a change is for the better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goodness {
     /// An improvement.

@@ -9,7 +9,7 @@ const SETGID: u32 = 0o2000;
 /// Without it, the setgid bit means something else.
 const GROUP_EXECUTE: u32 = 0o010;
 
-/// Who starts the program.
+/// The user that starts the program.
 struct Caller {
     user: u32,
     group: u32,

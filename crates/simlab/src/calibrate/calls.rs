@@ -20,7 +20,7 @@ pub(super) fn system_call(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
     })))
 }
 
-/// `FUTEX_WAKE` of nobody, ns.
+/// `FUTEX_WAKE` without sleepers, ns.
 pub(super) fn futex_wake(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
     pin(cpus.main().cpu)?;
     let word = AtomicU32::new(0);

@@ -38,7 +38,7 @@ pub enum Measure {
     Smt,
     /// A system call.
     SystemCall,
-    /// Waking nobody.
+    /// A wake without sleepers.
     FutexWake,
     /// Waiting for a value that is another one already.
     FutexWait,
@@ -146,7 +146,7 @@ impl Measure {
             Self::Fence => "stores with a full fence, less stores",
             Self::Smt => "arithmetic beside a busy sibling, in relation to alone",
             Self::SystemCall => "getppid",
-            Self::FutexWake => "FUTEX_WAKE of nobody",
+            Self::FutexWake => "FUTEX_WAKE without sleepers",
             Self::FutexWait => "FUTEX_WAIT for another value",
             Self::WakeSame => "FUTEX_WAKE of a SCHED_BATCH thread on the same CPU, in turns",
             Self::WakeOther => "FUTEX_WAKE of a thread on another CPU, idle for 20 µs",

@@ -92,7 +92,7 @@ impl Calibration {
                 }
                 watcher.starting(round, measure);
                 let value = measure.take(cpus);
-                // Whoever watches runs where it likes.
+                // The watching thread runs anywhere.
                 sched_setaffinity(None, &allowed).map_err(Trouble::refused("give up the one CPU"))?;
                 if let Some(value) = value? {
                     calibration.values.entry(measure).or_default().push(value);

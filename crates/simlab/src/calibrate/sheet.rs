@@ -11,7 +11,7 @@ use super::{Calibration, Cpus, Measure, kernel};
 /// How far single transfers and calls differ, and why.
 const SPREAD: f64 = 0.2;
 const NO_STEP: &str =
-    "a guess, so that nothing falls into step: nobody seems to have published how far single ones differ";
+    "a guess, so that nothing falls into step: no published figure was found for the spread of single ones";
 
 /// Parts of the machine file that the measured machine gets.
 struct Draft<'a> {
@@ -228,8 +228,9 @@ impl Draft<'_> {
         let wake = (self.of(Measure::WakeSame) - call - futex - clock).max(0.0);
         self.put_measure("kernel", "syscall", Measure::SystemCall, (100.0, "a guess"));
         let waking = rounded(self.of(Measure::FutexWake));
-        let less =
-            format!(", less `syscall` and its bucket's lock (2 × `rmw`); waking nobody takes {waking} ns");
+        let less = format!(
+            ", less `syscall` and its bucket's lock (2 × `rmw`); a wake without sleepers takes {waking} ns"
+        );
         self.put_ns("kernel", "futex", futex, self.derived(Measure::FutexWait, &less));
         let buckets = kernel::futex_buckets(cpus.places.len());
         self.put("kernel", "futex_buckets", Quantity::Number(buckets.value), buckets.source);

@@ -20,7 +20,7 @@ struct Weighed {
 const KNOWN: f64 = 0.75;
 
 /// How much a run weighs, before anything is known about its lock. The square root is between those workloads whose threads do
-/// their own work most of the time (all of them cost something) and those in which they wait for one lock (who waits costs
+/// their own work most of the time (all of them cost something) and those in which they wait for one lock (a waiter costs
 /// little); in the sweeps above it is right within 20 % from 2 to 128 threads for the sum over all locks of `hot-lock`.
 #[must_use]
 pub fn weight(setting: &Setting) -> f64 {

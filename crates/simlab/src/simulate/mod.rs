@@ -15,5 +15,5 @@ pub mod summary;
 pub mod sweep;
 pub mod weak;
 
-/// Exported, so that who uses this needs no version of its own.
+/// Exported, so that a user of this needs no version of its own.
 pub use spinpark_sim as sim;

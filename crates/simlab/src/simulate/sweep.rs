@@ -144,7 +144,7 @@ mod tests {
             assert!(cell.locks.iter().all(|lock| lock.summary.seeds == [3, 4]));
             assert!(cell.locks.iter().any(|lock| lock.of_best == 1.0 && !lock.is_below));
         }
-        // Whoever is far behind somewhere is marked there, and nobody else.
+        // A lock that is far behind somewhere is marked there, and no other.
         let of_all = || cells.iter().flat_map(|cell| &cell.locks);
         assert!(
             of_all().any(|lock| lock.is_below),

@@ -14,7 +14,7 @@ pub(crate) struct Counted<P>(PhantomData<P>);
 /// Words that are told apart.
 const WORDS: usize = 16;
 
-/// The calls on one word; address 0: nobody's yet.
+/// The calls on one word; address 0: of no word yet.
 #[derive(Debug)]
 struct Word {
     address: AtomicUsize,

@@ -13,7 +13,7 @@ const OF_2003: [(&str, &str, &str); 3] = [
     ("wake-op", "condvar-2003-wake-op", "the same, with the unlock in the kernel (FUTEX_WAKE_OP)"),
 ];
 
-/// What is measured unless somebody says otherwise. The first one is the baseline.
+/// What is measured by default. The first one is the baseline.
 pub const DEFAULT: &str = "orig,requeue,wake-op,glibc,std,parking_lot,spinpark,drop-in";
 
 /// The targets that `words` mean.
@@ -78,8 +78,8 @@ mod tests {
     #[test]
     fn what_cannot_be_used() {
         assert!(words("orig,glibc,orig").unwrap_err().contains("`orig` twice"));
-        let said = words("nobody").unwrap_err();
-        assert!(said.contains("`nobody`") && said.contains("wake-op"), "{said}");
+        let said = words("no-such").unwrap_err();
+        assert!(said.contains("`no-such`") && said.contains("wake-op"), "{said}");
         assert!(words("glibc-recorded-off").unwrap_err().contains("`bench profiler` only"));
         assert!(words("onetbb").unwrap_err().contains("no condition variable"));
     }

@@ -70,7 +70,7 @@ static COLUMNS: [Column; 5] = [
 #[must_use]
 pub fn cells(setting: &Setting, cpus: &[Cpus], locks: &[Target]) -> Vec<Cell> {
     let cell = |&cpus: &Cpus| {
-        // Elsewhere than on one CPU there is nobody to run before the signaller goes on.
+        // Elsewhere than on one CPU no thread is to run before the signaller goes on.
         let waiter_first = setting.waiter_first && cpus == Cpus::One;
         let setting = Setting { cpus, waiter_first, ..setting.clone() };
         let first = if waiter_first { ", waiter first" } else { "" };

@@ -1,4 +1,4 @@
-//! Where the two threads run, and who goes first on one CPU.
+//! Where the two threads run, and which goes first on one CPU.
 
 use std::io;
 
@@ -17,7 +17,7 @@ pub enum Cpus {
     All,
 }
 
-/// Puts the calling thread where it belongs. With `lets_others`, whoever it wakes on its CPU runs at once.
+/// Puts the calling thread where it belongs. With `lets_others`, a thread that it wakes on its CPU runs at once.
 ///
 /// # Errors
 ///

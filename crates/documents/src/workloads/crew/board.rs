@@ -8,13 +8,13 @@ use rustix::thread::futex;
 
 use crate::workloads::job::Trouble;
 
-/// Nobody has started.
+/// No task has started.
 const READY: u32 = 0;
 /// Operations do not count yet.
 pub(super) const WARM_UP: u32 = 1;
 /// Operations count.
 pub(super) const COUNTED: u32 = 2;
-/// Everybody stops.
+/// All tasks stop.
 pub(super) const OVER: u32 = 3;
 
 /// The phase: read by all after each operation, written three times.
@@ -134,7 +134,7 @@ impl Board {
         self.head().phase.store(phase, Ordering::Relaxed);
     }
 
-    /// Lets everybody stop who waits or works: something has failed.
+    /// Stops all tasks, whether they wait or work: something has failed.
     pub(super) fn stop(&self) {
         self.set(OVER);
         self.wake();
@@ -147,13 +147,13 @@ impl Board {
 
 impl Drop for Board {
     fn drop(&mut self) {
-        // SAFETY: our mapping, and nobody has a reference any more.
+        // SAFETY: our mapping, and there is no reference any more.
         let _ = unsafe { rustix::mm::munmap(self.head.as_ptr().cast(), self.length) };
     }
 }
 
 impl Slot {
-    /// Says how many operations its task has done. Nobody else writes it.
+    /// Says how many operations its task has done. No other task writes it.
     #[inline]
     pub(super) fn publish(&self, operations: u64) {
         self.operations.store(operations, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! Tasks — threads or processes — that start together, are counted for a while, and stop together.
 //!
-//! Each task counts its operations on cache lines of its own, in memory that threads and processes share alike; whoever
-//! holds the stopwatch reads all counters at both ends of the counted phase. Nobody reads a clock in between.
+//! Each task counts its operations on cache lines of its own, in memory that threads and processes share alike; the thread
+//! that keeps the time reads all counters at both ends of the counted phase. No clock is read in between.
 //!
 //! ```text
 //! all are ready | warm up (a quarter) | counted | over

@@ -84,7 +84,7 @@ fn said(result: Result<(), Trouble>) -> i32 {
     }
 }
 
-/// Processes that are not reaped yet. Whoever is left is killed.
+/// Processes that are not reaped yet. Those that are left are killed.
 struct Children(Vec<Pid>);
 
 impl Children {

@@ -18,7 +18,7 @@ pub(super) fn run(
         let mut handles = Vec::new();
         for number in 0..board.slots().len() {
             let spawned = thread::Builder::new().spawn_scoped(scope, move || {
-                // Who fails stops the others.
+                // A thread that fails stops the others.
                 work(number).inspect_err(|_| board.stop())
             });
             match spawned {

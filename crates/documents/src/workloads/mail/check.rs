@@ -15,11 +15,11 @@ pub enum Wrong {
     /// The files cannot be read.
     #[error("cannot read the server's files: {0}")]
     Unreadable(#[from] io::Error),
-    /// Messages that nobody delivered.
+    /// Messages that were not delivered.
     #[error("the server left {} files in its spool, the first is {}", .0.len(), .0[0])]
     Leftovers(Vec<String>),
-    /// Somebody who got mail although nobody wrote to him.
-    #[error("the server made a mailbox `{0}`, but nobody has sent anything to it")]
+    /// A mailbox to which no mail was sent.
+    #[error("the server made a mailbox `{0}`, but no mail was sent to it")]
     Mailbox(String),
     /// Too much or too little in a mailbox.
     #[error(

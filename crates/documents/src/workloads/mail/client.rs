@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The conversation failed.
 #[derive(Debug, Error)]
 pub enum ClientError {
-    /// Nobody answers.
+    /// No answer.
     #[error("cannot connect to the mail server at {0}: {1}")]
     Connect(SocketAddr, io::Error),
     /// The connection broke, or the server is stuck.
@@ -85,7 +85,7 @@ impl<'a> Client<'a> {
         dialogue.ask("MAIL FROM:<sender@localhost>", "250")?;
         dialogue.ask(&format!("RCPT TO:<{}@localhost>", mailbox(self.number)), "250")?;
         dialogue.ask("DATA", "354")?;
-        // Nobody else writes it.
+        // No other thread writes it.
         let number = self.accepted.load(Ordering::Relaxed);
         let id = message_id(self.run, self.number, number);
         dialogue.ask(&format!("Message-ID: {id}\r\nSubject: load\r\n\r\nNothing to say.\r\n."), "250")?;
@@ -169,7 +169,7 @@ mod tests {
 
     use super::*;
 
-    /// A dialogue with somebody who says `answers`, whatever it hears.
+    /// A dialogue with a server that says `answers`, whatever it hears.
     fn with(answers: &'static str, then: impl FnOnce(Result<Dialogue, ClientError>)) {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();

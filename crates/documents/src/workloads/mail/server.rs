@@ -31,7 +31,7 @@ pub(super) const LISTENING: &str = "listening on port";
 /// If the server cannot do its work, or a process of it failed.
 pub fn serve(directory: &Path, limit: usize) -> io::Result<()> {
     require_one_thread()?;
-    // Whoever loses its parent becomes our child: nobody is overlooked at the end.
+    // An orphan becomes our child: none is overlooked at the end.
     rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1))?;
     let spool = Spool::create(directory)?;
     let listener = TcpListener::bind(("127.0.0.1", 0))?;

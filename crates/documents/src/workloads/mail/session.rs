@@ -1,12 +1,12 @@
 //! What a mail server says: one connection's state, without any input or output.
 //!
-//! The part of SMTP (RFC 5321) that mail clients need to hand over a message. Nothing is relayed and nobody is asked who
-//! they are.
+//! The part of SMTP (RFC 5321) that mail clients need to hand over a message. Nothing is relayed and there is no
+//! authentication.
 
 /// Longest name of a mailbox.
 const LONGEST_NAME: usize = 64;
 
-/// Who sends to whom.
+/// Sender and recipients.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Envelope {
     /// The sender's address; empty for a message about a failure.

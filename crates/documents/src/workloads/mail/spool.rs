@@ -86,7 +86,7 @@ impl Spool {
         Ok((Envelope { sender, mailboxes: lines.collect() }, fs::read(self.file(id, 'D'))?))
     }
 
-    /// Appends a message to the mailbox of `name`, which nobody else does at the same time.
+    /// Appends a message to the mailbox of `name`, which no other process does at the same time.
     pub(super) fn append(&self, name: &str, sender: &str, text: &[u8]) -> io::Result<()> {
         let mut message = format!("From {sender}\n").into_bytes();
         for line in text.split_inclusive(|byte| *byte == b'\n') {
@@ -97,7 +97,7 @@ impl Spool {
         }
         message.push(b'\n');
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(self.mailbox(name))?;
-        // Given back when the file is closed. The kernel queues who waits: nobody polls a lock file.
+        // Given back when the file is closed. The kernel queues waiters: no lock file is polled.
         rustix::fs::flock(&file, FlockOperation::LockExclusive)?;
         (&file).write_all(&message)
     }

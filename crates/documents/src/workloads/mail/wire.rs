@@ -10,7 +10,7 @@ const LONGEST: u64 = 1000;
 pub(super) enum Line {
     /// A line without its end.
     Text(String),
-    /// A line that nobody should send; it was skipped.
+    /// A line that a peer must not send; it was skipped.
     TooLong,
     /// The other side hung up.
     End,

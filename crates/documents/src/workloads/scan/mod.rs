@@ -118,7 +118,7 @@ struct Scanner<'a> {
     patterns: &'a AhoCorasick,
     sections: Sections,
     serial: &'a Serial,
-    /// The file that nobody has begun with.
+    /// The next file.
     next: &'a AtomicUsize,
     /// Bytes of all threads.
     bytes: &'a AtomicU64,

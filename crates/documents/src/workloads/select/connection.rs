@@ -56,7 +56,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// If nobody is there, or he is not let in.
+    /// If there is no server, or it refuses.
     pub fn open(socket: &Path, user: &str) -> std::result::Result<Self, QueryError> {
         let stream = UnixStream::connect(socket)?;
         stream.set_read_timeout(Some(PATIENCE))?;

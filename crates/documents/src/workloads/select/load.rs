@@ -108,7 +108,7 @@ impl Load {
             let work = move |number| {
                 let client = Client::new(self, number, files);
                 let client = client.and_then(|mut client| client.warm_up().map(|()| client));
-                // Everybody comes here, or the others would wait for ever.
+                // Every thread comes here, or the others would wait for ever.
                 failed.fetch_or(client.is_err(), Ordering::Relaxed);
                 if !start.pass() {
                     return Err(LoadError::Abandoned);

@@ -42,7 +42,7 @@ pub enum ServerError {
     /// It cannot be started.
     #[error("cannot start the database {}: {}", .0.display(), .1)]
     Start(PathBuf, io::Error),
-    /// Nobody could connect.
+    /// No client could connect.
     #[error("the path of the database's socket, {}, is too long; name a directory with a shorter path with --dir", .0.display())]
     Socket(PathBuf),
     /// It ended by itself.

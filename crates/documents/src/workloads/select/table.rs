@@ -1,6 +1,6 @@
 //! The table, and what is asked of it: super-smack's `http_auth`.
 //!
-//! Made up, the same in every run: the word of row `n` can be computed, so nobody keeps a list of them.
+//! Made up, the same in every run: the word of row `n` can be computed, so no list of them is kept.
 
 /// Rows, unless told otherwise: at least as many as super-smack wants.
 pub const ROWS: u64 = 90_000;

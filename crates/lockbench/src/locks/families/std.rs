@@ -1,4 +1,4 @@
-//! The locks of Rust's standard library. Nobody panics here, so nothing is ever poisoned.
+//! The locks of Rust's standard library. No section panics here, so nothing is ever poisoned.
 
 use std::sync::{Condvar as StdCondvar, LockResult, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 

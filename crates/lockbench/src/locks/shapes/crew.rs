@@ -1,6 +1,6 @@
 //! Threads that start together, are measured for a while, and stop together.
 //!
-//! With more threads than CPUs, the last thread starts long after the first, and whoever holds the stopwatch may be late
+//! With more threads than CPUs, the last thread starts long after the first, and the thread that keeps the time may be late
 //! too. So there are phases, and only operations that end in the middle one count:
 //!
 //! ```text
@@ -65,7 +65,7 @@ impl Phase {
         self.number.load(Ordering::Relaxed) == COUNTED
     }
 
-    /// Whether a wait that ends now counts: also after the end, or those who starve would not.
+    /// Whether a wait that ends now counts: also after the end, or those of starving threads would not.
     #[inline]
     pub(super) fn is_warm(&self) -> bool {
         self.number.load(Ordering::Relaxed) != WARM_UP

@@ -13,7 +13,7 @@ use crate::locks::counters::Counts;
 pub struct Outcome {
     /// Operations of all threads together, in the counted phase.
     pub(super) operations: u64,
-    /// The length of the counted phase; where nobody waits, in CPU time.
+    /// The length of the counted phase; where no thread waits, in CPU time.
     pub(super) elapsed: Duration,
     /// What the kernel counted meanwhile.
     pub(super) counts: Counts,

@@ -1,6 +1,6 @@
-//! Lock and unlock with nobody else interested: the price that every program pays.
+//! Lock and unlock, uncontended: the price that every program pays.
 //!
-//! Nobody waits here, so the thread's CPU time is the cost, and the other programs on the machine are left out of it.
+//! No thread waits here, so the thread's CPU time is the cost, and the other programs on the machine are left out of it.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ pub(super) fn mutex<M: BenchMutex>(pair: &Pair, job: &Job) -> Result<Outcome, Wr
 /// A read-write lock.
 pub(super) fn rwlock<R: BenchRwLock>(pair: &Pair, job: &Job) -> Result<Outcome, Wrong> {
     if pair.lock == Locked::Read {
-        // Nobody may write while reading; so the result is what was read, added up.
+        // No thread may write while reading; so the result is what was read, added up.
         let one = Shared::<R, u64>::new(1);
         let mut sum = 0;
         let outcome = measure(pair, job, || sum += one.read(|| (), |one| *black_box(one)))?;

@@ -8,8 +8,8 @@ pub(super) fn allowed() -> Vec<usize> {
     (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect()
 }
 
-/// Puts the calling thread on the `number`-th allowed CPU. Where that is not possible, it stays where it is: whoever
-/// starts a shape knows how many CPUs there are.
+/// Puts the calling thread on the `number`-th allowed CPU. Where that is not possible, it stays where it is: the caller
+/// knows how many CPUs there are.
 pub(super) fn on(number: usize) {
     if let Some(&cpu) = allowed().get(number) {
         let mut set = CpuSet::new();

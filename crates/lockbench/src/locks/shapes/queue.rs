@@ -15,7 +15,7 @@ struct Items {
     items: VecDeque<u64>,
     pushed: u64,
     popped: u64,
-    /// One who left; from now on, nobody waits.
+    /// A thread that left; from now on, no thread waits.
     over: bool,
 }
 

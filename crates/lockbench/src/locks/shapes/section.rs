@@ -12,7 +12,7 @@ use crate::locks::beside::Beside;
 use crate::locks::load::Section;
 use crate::locks::primitives::{BenchMutex, Guarded};
 
-/// A cache line with two counters, which are equal unless somebody else was inside as well.
+/// A cache line with two counters, which are equal unless another thread was inside as well.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(64))]
 struct Line([u64; 2]);

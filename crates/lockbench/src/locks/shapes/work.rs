@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-/// A small pseudo-random generator (xorshift64): a few instructions that nobody can predict and nobody shares.
+/// A small pseudo-random generator (xorshift64): a few instructions, unpredictable and not shared.
 #[derive(Debug)]
 pub struct Random(u64);
 

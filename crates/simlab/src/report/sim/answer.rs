@@ -176,7 +176,7 @@ pub fn weak(weak: &Weak) -> String {
             for_option(try_for_ns)
         ),
         Weak::WaitedAllAlong { try_for_ns } => format!(
-            "Somebody waited as long as the run: too short to judge fairness. --for {} may tell.",
+            "A thread waited as long as the run: too short to judge fairness. Try --for {}.",
             for_option(try_for_ns)
         ),
     }

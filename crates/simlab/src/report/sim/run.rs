@@ -166,7 +166,7 @@ fn locks(summary: &Summary, style: Style) -> String {
     for row in rows {
         all.add_row(row);
     }
-    let explanation = "free, wanted: nobody has it, and somebody waits. Of that, what its next owner is kept by: it sleeps or is being \
+    let explanation = "free, wanted: no thread has it, and one waits. Of that, what its next owner is kept by: it sleeps or is being \
                        woken; others have its CPU; cache lines are on their way; it does not look (PAUSE, back-off); its own steps.";
     format!("{}{}\n\n", text(&all), style.wrap(explanation, 2))
 }

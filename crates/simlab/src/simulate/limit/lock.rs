@@ -82,13 +82,13 @@ impl Causes {
 pub struct Lock {
     /// What the workload calls it.
     pub name: String,
-    /// Writers had it, or those who have it alone.
+    /// Writers had it, or exclusive holders.
     pub writers: f64,
     /// Readers had it.
     pub readers: f64,
     /// Its owner could go on, and had no CPU.
     pub off_cpu: f64,
-    /// Nobody had it, and somebody wanted it.
+    /// No thread had it, and one wanted it.
     pub wanted: f64,
     /// What kept them.
     pub causes: Causes,
@@ -133,7 +133,7 @@ impl Lock {
         all
     }
 
-    /// Somebody had it.
+    /// A thread had it.
     #[must_use]
     pub fn held(&self) -> f64 {
         self.writers + self.readers

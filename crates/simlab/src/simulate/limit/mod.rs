@@ -1,8 +1,8 @@
 //! What limits a run: the answer that stands above all figures.
 //!
 //! It is found from where the threads' time went. A lock limits if a good part of their time is waiting for it. Which part of it
-//! does is found from where the lock's own time went: if somebody has it for longer than it is free although somebody wants it, the
-//! sections themselves are the limit, or who must wait for a CPU inside; if not, what its next owner is kept by is.
+//! does is found from where the lock's own time went: if it is held for longer than it is free although a thread wants it, the
+//! sections themselves are the limit, or waits for a CPU inside; if not, what its next owner is kept by is.
 
 mod lock;
 
@@ -12,23 +12,23 @@ use spinpark_sim::workload::Place;
 pub use self::lock::{Causes, Lock, Mostly};
 use super::summary::Summary;
 
-/// Who waits for less than this part of its time is not limited by locks.
+/// A thread that waits for less than this part of its time is not limited by locks.
 const WAITS: f64 = 0.15;
 /// A lock at which fewer acquisitions than this find it taken is not contended.
 const CONTENDED: f64 = 0.1;
-/// A lock at which fewer find it taken does not keep anybody waiting.
+/// A lock that fewer find taken keeps no thread waiting.
 const NEVER: f64 = 0.01;
 /// With fewer moves of lines for each acquisition than this, they are not why it takes long.
 const MOVES: f64 = 0.5;
-/// The same where nobody finds the lock taken.
+/// The same where no thread finds the lock taken.
 const FEW_MOVES: f64 = 0.02;
 /// A lock that is held for this part of the time has hardly anything to gain.
 const HELD: f64 = 0.75;
 /// Owners that wait for a CPU for this part of the time of their holds are what limits.
 const OFF_CPU: f64 = 0.5;
-/// If so many acquisitions do not wait though others do, those who are awake keep the lock to themselves.
+/// If so many acquisitions do not wait though others do, the threads that are awake keep the lock to themselves.
 const BARGING: f64 = 0.8;
-/// Those who are awake keep a lock to themselves only if others sleep for this part of the time.
+/// Threads that are awake keep a lock to themselves only if others sleep for this part of the time.
 const OTHERS_SLEEP: f64 = 0.1;
 /// CPUs that are busy for this part of the time are the limit, if threads wait for them.
 const BUSY: f64 = 0.9;
@@ -174,7 +174,7 @@ impl Limit {
         let has_no_cpus = summary.utilisation >= BUSY && time.runnable >= CONTENDED;
         if let Some(place) = worst.filter(|place| waits(place) >= WAITS) {
             let limit = of_place(summary, place);
-            // The next owner is kept by nothing but a lack of CPUs; or CPUs have work enough of those who are awake. Then no lock
+            // The next owner is kept by nothing but a lack of CPUs; or CPUs have work enough of the threads that are awake. Then no lock
             // limits.
             let works = time.spinning < CONTENDED * (1.0 - time.asleep);
             let is_of_cpus = match limit {
@@ -217,7 +217,7 @@ fn of_place(summary: &Summary, place: &Place) -> Option<Limit> {
             return Some(limit);
         }
         let moves = summary.per_acquisition(summary.counts.moves());
-        // If nobody finds it taken, what an acquisition takes for long is its lines; a few that move by turns are enough.
+        // If no thread finds it taken, what an acquisition takes for long is its lines; a few that move by turns are enough.
         let least = if contended < NEVER { FEW_MOVES } else { MOVES };
         return (moves >= least).then_some(Limit::Lines { place: name, wait_ns, moves });
     }

@@ -35,7 +35,7 @@ fn limits_of_plain_cases() {
     is(64, "classic-rwsem-3.12", "readers", 64, "lines");
     is(1, "classic-mutex-nospin", "long", 8, "cpus");
     is(4, "classic-condvar-orig", "condvar-ping-pong", 2, "wake_ups");
-    // Some sleep, but those who are awake have all CPUs' time.
+    // Some sleep, but the others have all CPUs' time.
     is(2, "spinpark", "creat", 8, "cpus");
 }
 
@@ -71,7 +71,7 @@ fn what_passes_between_owners_is_told() {
     is(&drowsy, "classic-ttas", "five-lines", 8, Mostly::Pauses);
 }
 
-/// Spinners take the CPUs of those who have the lock.
+/// Spinners take the CPUs of the lock's owners.
 #[test]
 fn owners_that_are_preempted() {
     let machine = Machine::plain(2);
@@ -122,7 +122,7 @@ fn shares_of_a_lock() {
     }
 }
 
-/// At the end those who sleep are woken one by one, which takes as long as the run: that is no time in which the lock
+/// At the end sleepers are woken one by one, which takes as long as the run: that is no time in which the lock
 /// could have been held.
 #[test]
 fn what_comes_after_the_run_is_in_no_share() {
@@ -146,7 +146,7 @@ fn what_comes_after_the_run_is_in_no_share() {
     }
 }
 
-/// Where there is nothing but a lock to sleep on, it is said; and nobody is awake alone if nobody sleeps.
+/// Where there is nothing but a lock to sleep on, it is said; and no thread is awake alone if none sleeps.
 #[test]
 fn sleep_has_a_reason() {
     let limit = |machine: &str, lock: &str, threads, for_ns| {

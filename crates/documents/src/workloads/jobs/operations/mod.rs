@@ -22,7 +22,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use super::mix::Mix;
 use crate::workloads::job::Trouble;
 
-/// Who does an operation: a user, in a directory of its own, which is the current one.
+/// The user that does an operation, in a directory of its own, which is the current one.
 #[derive(Debug)]
 pub struct Context {
     /// The user's directory.

@@ -16,7 +16,7 @@ const KB: isize = 1024;
 ///
 /// # Safety
 ///
-/// Nobody else moves it meanwhile, and what is cut off is not used.
+/// No other thread moves it meanwhile, and what is cut off is not used.
 unsafe fn sbrk(bytes: isize) -> Result<*mut u8, Trouble> {
     // SAFETY: as the caller promises.
     let old = unsafe { libc::sbrk(bytes) };
@@ -136,7 +136,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: our mapping; nobody has a reference into it.
+        // SAFETY: our mapping; there is no reference into it.
         let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.length) };
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn fifo(context: &mut Context) -> Result<(), Trouble> {
     let path = context.path("fifo");
     rustix::fs::mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
         .map_err(Trouble::failed("cannot make a named pipe"))?;
-    // Open for both, so that nobody waits for the other end.
+    // Open for both, so that no end waits for the other.
     let open = std::fs::File::options().read(true).write(true).open(&path);
     let mut both = open.map_err(Trouble::failed("cannot open a named pipe"))?;
     let mut other = both.try_clone().map_err(Trouble::failed("cannot open a named pipe twice"))?;
