@@ -6,7 +6,7 @@
 
 gdb loads it by itself if it lies beside the library in a directory of its auto-load safe path. It works on core dumps as well,
 reads memory only, and leaves objects alone that are glibc's (process-shared, robust, priority-inheriting), and processes without
-the drop-in. It believes that the drop-in is active: with SPINPARK_DISABLE=1 the objects are glibc's.
+the drop-in. With SPINPARK_DISABLE=1 in the process' environment, all objects are glibc's.
 """
 
 import gdb
@@ -33,6 +33,21 @@ def number(address, size):
 
 def is_loaded():
     return any("libspinpark_preload" in (objfile.filename or "") for objfile in gdb.objfiles())
+
+
+def is_disabled():
+    """Whether the drop-in passes every call to glibc: the library has no symbols to ask, its environment tells."""
+    wanted = b"SPINPARK_DISABLE="
+    try:
+        at = number(int(gdb.parse_and_eval("(unsigned long) &environ")), 8)
+        while at and (variable := number(at, 8)):
+            memory = bytes(gdb.selected_inferior().read_memory(variable, len(wanted) + 1))
+            if memory.startswith(wanted):
+                return memory[-1:] not in (b"\0", b"0")
+            at += 8
+    except gdb.error:
+        pass
+    return False
 
 
 def thread(token):
@@ -126,7 +141,7 @@ def look_up(value):
     while kind.name not in KINDS and kind.code == gdb.TYPE_CODE_TYPEDEF:
         kind = kind.target().unqualified()
     show = KINDS.get(kind.name)
-    if show is None or value.address is None or not is_loaded():
+    if show is None or value.address is None or not is_loaded() or is_disabled():
         return None
     try:
         text = show(int(value.address))

@@ -204,9 +204,9 @@ impl Mutex {
         Ok(depth)
     }
 
-    /// No read-modify-write: the calling thread holds the mutex.
+    /// No read-modify-write: the calling thread holds the mutex. Not below 0: a program may initialise the mutex anew meanwhile.
     fn count_waiter(&self, change: i32) {
-        self.waiters.store(self.waiters.load(Relaxed).wrapping_add_signed(change), Relaxed);
+        self.waiters.store(self.waiters.load(Relaxed).saturating_add_signed(change), Relaxed);
     }
 
     /// After the wait, with the mutex held again.
