@@ -7,8 +7,9 @@
 //! | 0     | `WAITERS`  | the queue is not empty                          | only under the queue lock                   |
 //! | 1     | `WAKING`   | one waiter was woken and has not settled yet    | set under the queue lock; cleared by that   |
 //! |       |            |                                                 | waiter as it acquires, queues or leaves     |
-//! | 2     | `HANDOFF`  | the head starved: the next release hands over   | only under the queue lock                   |
+//! | 2     | `HANDOFF`  | the head starved: the release that makes room hands over | only under the queue lock          |
 //! | 3     | `TIMED`    | the head was woken before, lost, and times itself | only under the queue lock                 |
+//! | 2 + 3 | *a pause*  | the same, and readers come in meanwhile ([`demand`](crate::core)) | only under the queue lock |
 //! | 4     | `SPINNER`  | somebody spins, so that waiters need no wake    | a spinner that sees waiters, and as it ends |
 //! | 5     | `SLOTS`    | readers may be in slots (read-write locks: see [`gate`](crate::gate)) | under the queue lock     |
 //! | 6     | `WRITER`   | held for writing (a mutex is always so held)    | who acquires; who releases                  |
@@ -95,6 +96,11 @@ pub(crate) const fn is_timed(word: u32) -> bool {
     word & TIMED != 0
 }
 
+/// Whether the head demands that new readers wait for it. In a pause they need not (H3 in `core`).
+pub(crate) const fn keeps_readers_out(word: u32) -> bool {
+    word & (HANDOFF | TIMED) == HANDOFF
+}
+
 pub(crate) const fn has_spinner(word: u32) -> bool {
     word & SPINNER != 0
 }
@@ -159,17 +165,18 @@ pub(crate) const fn fits(word: u32, want: Want) -> bool {
 /// Whether a thread that is not in the queue may take the lock now: there is room, and nobody who waits is owed it.
 pub(crate) const fn admits(word: u32, want: Want) -> bool {
     let owed = match want {
-        Want::Read | Want::Upgradable => HANDOFF,
-        Want::ReadBehindWaiters => HANDOFF | WAITERS | WAKING,
+        Want::Read | Want::Upgradable => keeps_readers_out(word),
+        Want::ReadBehindWaiters => word & (HANDOFF | WAITERS | WAKING) != 0,
         // Exclusive holds need an empty lock, and a lock with HANDOFF is never empty (invariant H1 in `core`).
-        Want::ReadAgain | Want::Write | Want::Upgrade => 0,
+        Want::ReadAgain | Want::Write | Want::Upgrade => false,
     };
-    fits(word, want) && word & owed == 0
+    fits(word, want) && !owed
 }
 
-/// Whether a reader that comes now delays no writer: it is admitted, and no writer waits awake for the readers to go.
+/// Whether a reader that comes now delays no writer: it is admitted, and no writer has starved or waits awake for the readers to
+/// go.
 pub(crate) const fn invites(word: u32, want: Want) -> bool {
-    admits(word, want) && !has_spinner(word)
+    word & (HANDOFF | SPINNER) == 0 && admits(word, want)
 }
 
 /// The word after `token` took what it wants; `fits(word, want)`.
@@ -241,10 +248,11 @@ pub(crate) const fn released(word: u32, release: Release) -> u32 {
 ///
 /// Not if nobody waits; nor if readers stay and the head keeps its own time; nor if somebody who is awake will look:
 /// the woken waiter, or a spinner while the head keeps its own time (document 002: one waker). A head that starved is
-/// served whatever spins. A head that does not keep its time yet is looked at also when readers stay: else a stream of
-/// readers whose holds overlap would never wake a writer.
+/// served whatever spins. A head that neither keeps its time nor has starved is looked at also when readers stay: else a stream
+/// of readers whose holds overlap would never wake a writer.
 pub(crate) const fn must_look(word: u32, after: u32, release: Release, returns: bool) -> bool {
-    let opens = readers(after) == 0 || matches!(release, Release::Upgradable) || !is_timed(word);
+    let opens =
+        readers(after) == 0 || matches!(release, Release::Upgradable) || word & (TIMED | HANDOFF) == 0;
     let somebody_will = is_waking(word) || (is_timed(word) && (has_spinner(word) || returns));
     has_waiters(word) && opens && (wants_handoff(word) || !somebody_will)
 }

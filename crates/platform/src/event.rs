@@ -26,6 +26,8 @@ pub enum Event {
     MovedWaiter,
     /// A signal left it to its own thread's release of the mutex to wake the waiter.
     DeferredWake,
+    /// A waiter that had asked for a hand-off let in the readers that it had kept out.
+    WithdrewDemand,
     /// A wait ended at its deadline.
     TimedOut,
     /// A reader opened a lock's slots.

@@ -35,7 +35,7 @@ pub struct Counts {
 }
 
 /// What locks report, with the names that they have in JSON.
-pub const EVENTS: [(Event, &str); 14] = [
+pub const EVENTS: [(Event, &str); 15] = [
     (Event::SpinAcquired, "spin_acquired"),
     (Event::SpinLeftOwnerChanged, "spin_left_owner_changed"),
     (Event::SpinLeftOffCpu, "spin_left_off_cpu"),
@@ -45,6 +45,7 @@ pub const EVENTS: [(Event, &str); 14] = [
     (Event::GrantedReaders, "granted_readers"),
     (Event::HandedOff, "handed_off"),
     (Event::DemandedHandoff, "demanded_handoff"),
+    (Event::WithdrewDemand, "withdrew_demand"),
     (Event::MovedWaiter, "moved_waiter"),
     (Event::TimedOut, "timed_out"),
     (Event::OpenedSlots, "opened_slots"),
@@ -121,6 +122,7 @@ pub(crate) fn index(event: Event) -> usize {
         Event::OpenedSlots => 11,
         Event::ClosedSlots => 12,
         Event::DeferredWake => 13,
+        Event::WithdrewDemand => 14,
         _ => KINDS - 1,
     }
 }

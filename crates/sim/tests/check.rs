@@ -52,6 +52,7 @@ families! {
     rwlock_freed 3_000 [GrantedReaders OpenedSlots ClosedSlots],
     rwlock_helper 1_500 [DemandedHandoff],
     rwlock_patience 100 [Parked DemandedHandoff],
+    rwlock_dependent_patience 40 [DemandedHandoff WithdrewDemand HandedOff],
     rwsem 3_000 [SpinAcquired GrantedReaders],
     condvar 4_000 [MovedWaiter DeferredWake TimedOut HandedOff],
     condvar_tight 3_000 [MovedWaiter],

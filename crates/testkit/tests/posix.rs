@@ -55,6 +55,7 @@ programs! {
     rwlock_timed_storm [spinpark] = "rwlock_timed" "storm";
     rwlock_policy [glibc spinpark];
     rwlock_dependent_readers [glibc spinpark];
+    rwlock_dependent_load [glibc spinpark];
     rwlock_given_back [glibc spinpark];
     rwlock_handlers [glibc spinpark];
     rwlock_pshared [glibc spinpark disabled];

@@ -5,7 +5,7 @@ use loom::thread;
 use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock, WaitResult, Waiter};
 use spinpark_platform::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use spinpark_platform::{Platform, Wait};
-use spinpark_verify::platform::{Fault, Kind, Loom, Op, advance};
+use spinpark_verify::platform::{Fault, Kind, Loom, NEVER, Op, advance, lead_in};
 use spinpark_verify::{Guarded, Model, Mortal, Shared, join_all, rejected};
 
 const WAITERS: u64 = 1;
@@ -216,6 +216,36 @@ fn rwlock_demand_is_not_recorded() {
             stream.join().unwrap();
             shared.lock.unlock_read();
             writer.join().unwrap();
+        });
+    });
+}
+
+/// H3: a writer withdraws its demand and lets in the reader behind it, but does not count it.
+#[test]
+fn rwlock_withdrawal_does_not_count_the_reader() {
+    type Lock = RawRwLock<Loom<0, 0, NEVER, { u32::MAX }, 1>>;
+    let withdraws = |op: &Op| {
+        op.is(Kind::CompareExchangeWeak, AcqRel)
+            && op.value & (u64::from(TIMED) | HANDOFF) == u64::from(TIMED) | HANDOFF
+            && op.value >> 8 == 2
+    };
+    rejected("rwlock_withdrawal_does_not_count_the_reader", "attempt to subtract with overflow", || {
+        Model::new().moving_clock().preemptions(1).fault(Fault::NoWrite(withdraws)).check(|| {
+            let shared = Shared::new(Lock::new());
+            let (writer, helper) = lead_in(|| {
+                shared.lock.read(Preference::Readers);
+                let writer = shared.spawn(Shared::write);
+                thread::yield_now(); // it queues
+                shared.lock.read(Preference::Readers);
+                shared.lock.unlock_read();
+                thread::yield_now(); // it demands the lock
+                let helper = shared.spawn(|shared| shared.read(Preference::Readers));
+                thread::yield_now(); // it queues
+                (writer, helper)
+            });
+            advance(1);
+            shared.lock.unlock_read();
+            join_all([writer, helper]);
         });
     });
 }

@@ -7,9 +7,9 @@ use loom::sync::atomic::AtomicU32;
 use loom::thread;
 use spinpark_locks::{Preference, RawRwLock};
 use spinpark_platform::Event::{
-    DemandedHandoff, GrantedReaders, HandedOff, Parked, SpinLeftBudget, TimedOut, WokeHead,
+    DemandedHandoff, GrantedReaders, HandedOff, Parked, SpinLeftBudget, TimedOut, WithdrewDemand, WokeHead,
 };
-use spinpark_verify::platform::{Loom, advance};
+use spinpark_verify::platform::{Loom, NEVER, advance, lead_in};
 use spinpark_verify::{Model, Mortal, Shared, after, join_all};
 
 const READERS: Preference = Preference::Readers;
@@ -292,4 +292,33 @@ fn the_last_one_out_frees_the_lock() {
             })
             .reaches(&[GrantedReaders, WokeHead]);
     }
+}
+
+/// H3: a writer's demand ends before its helper's patience does, so the helper comes in, and the reader that waits for it leaves.
+/// The writer, which is promised the lock, is handed it then.
+#[test]
+fn a_demand_is_withdrawn_for_a_reader_that_another_one_waits_for() {
+    type Lock = RawRwLock<Loom<0, 0, NEVER, { u32::MAX }, 1>>;
+    Model::new()
+        .preemptions(1)
+        .moving_clock()
+        .check(|| {
+            let shared = Shared::new(Lock::new());
+            let (writer, helper) = lead_in(|| {
+                shared.lock.read(READERS);
+                let writer = shared.spawn(Shared::write);
+                thread::yield_now(); // it queues
+                shared.lock.read(READERS);
+                shared.lock.unlock_read();
+                thread::yield_now(); // it is told that it is passed, and demands the lock
+                let helper = shared.spawn(|shared| shared.read(READERS));
+                thread::yield_now(); // it queues
+                (writer, helper)
+            });
+            advance(1);
+            helper.join().unwrap();
+            shared.lock.unlock_read();
+            writer.join().unwrap();
+        })
+        .reaches(&[DemandedHandoff, WithdrewDemand, HandedOff]);
 }

@@ -125,7 +125,7 @@ impl<P: Platform> LockCore<P> {
                         return self.give_up(node.want, node.token, Credit::Waking);
                     }
                     patience = match (apart, starved) {
-                        (_, true) => patience.until_told(),
+                        (_, true) => patience,
                         (true, false) => patience.lets_owner_go_on::<P>(),
                         (false, false) => patience.until_starved(),
                     };
@@ -136,10 +136,15 @@ impl<P: Platform> LockCore<P> {
                 Notice::TimedOut if patience.is_told() || is_past::<P>(deadline) => {
                     return self.time_out(node, patience);
                 }
+                Notice::TimedOut if patience.is_demanding() => {
+                    self.consider_demand(node, &mut patience);
+                    Joined::Queued
+                }
                 Notice::TimedOut if patience.is_over::<P>() => {
-                    // A reader asks again and again.
-                    patience = Patience::on_arrival::<P>(node.want);
                     hands_over = node.want != Want::Read;
+                    if !hands_over {
+                        patience = Patience::on_arrival::<P>(node.want); // a reader asks again and again
+                    }
                     self.look_in(node, true)
                 }
                 Notice::TimedOut if patience.looks_early() => {
@@ -150,7 +155,10 @@ impl<P: Platform> LockCore<P> {
             };
             match joined {
                 Joined::Acquired => return true,
-                Joined::Queued if hands_over => Self::await_hand_over(node),
+                Joined::Queued if hands_over => {
+                    patience.demands::<P>(self.peek());
+                    Self::await_hand_over(node);
+                }
                 Joined::Queued => {}
                 Joined::Gated => unreachable!("G3: the gate is shut while an exclusive waiter is about"),
             }

@@ -42,7 +42,7 @@
 //!   that leans on a timer, and only on two CPUs, for a head that keeps apart: a release whose thread comes back at once
 //!   leaves it asleep, one whose thread waits for something else next (`WriteToWait`) wakes it.
 //! - **L2** (no starvation) A head that others may pass is `TIMED`, or `WAKING`, or the next release wakes it to time
-//!   itself. So it demands the lock `starvation_ns` after that.
+//!   itself. So it demands the lock `starvation_ns` after that; of readers, again and again (H3).
 //! - **D1** (no lost signal) A waiter is deferred only by the lock's writer, under the queue lock, and only if there are no flags, or
 //!   the head is deferred and `WAKING` is not set. While the writer holds the lock, no look sets `WAKING`, and `TIMED` is not set beside a
 //!   deferred head. So the writer's release looks (`must_look`). A look that finds a deferred head beside a free lock tells all that are
@@ -50,6 +50,8 @@
 //!   A deferred waiter has no deadline; it is told or handed the lock, never woken (`WAKING` is not set for it).
 //! - **H1** `HANDOFF` is set only while the lock is held, and a release that would leave the lock empty with `HANDOFF`
 //!   set hands over instead. So an exclusive lock with `HANDOFF` never looks free to others.
+//! - **H3** (dependent readers) `HANDOFF` keeps new readers out, unless `TIMED` is set beside it. A waiter that demands the lock of
+//!   readers ends its demand by itself, and the readers that it kept out come in: see [`demand`].
 //! - **H2** (exit rule) A hand-off clears `HANDOFF` and `TIMED`; only a head that was woken after that, lost, and has
 //!   been losing for `starvation_ns` sets it again (or a fair release does). An upgrade, which goes before everyone
 //!   because everyone waits for its thread, leaves `HANDOFF` for the waiter behind it.
@@ -82,7 +84,7 @@
 //! |-------------------------------|---------|-------------------|------------------------------------------------------|
 //! | acquire (T1, T2, T3, T7): CAS | Acquire | release           | the critical sections before this one                |
 //! | release (T5): CAS, store      | Release | acquire           | this critical section                                |
-//! | grant, hand over (T6): CAS    | AcqRel  | releases; acquire | other readers' sections reach the grantee through    |
+//! | grant, hand over (T6, H3): CAS | AcqRel | releases; acquire | other readers' sections reach the grantee through    |
 //! |                               |         |                   | this thread, then through the node's notification    |
 //! | announce a spinner (T2): CAS  | Relaxed | –                 | a count, no data                                     |
 //! | queue (T3), leave (T9): CAS   | Release | release's load    | who sees `WAITERS` must find the queue lock taken by |
@@ -96,6 +98,7 @@
 //! threads; the POSIX programs of `testkit`.
 
 mod acquire;
+mod demand;
 mod patience;
 mod queued;
 mod release;
@@ -305,6 +308,7 @@ impl<P: Platform> LockCore<P> {
         let queue = self.lock_queue();
         if queue.head().is_some() {
             self.word().fetch_or(word::HANDOFF, ReleaseOrder); // H1: the caller holds the lock
+            self.word().fetch_and(!word::TIMED, Relaxed); // H3: no reader is to come in before its release
         }
     }
 

@@ -2,7 +2,7 @@
 
 use spinpark_platform::{Clock, Deadline, Platform, Wait};
 
-use crate::word::Want;
+use crate::word::{self, Want};
 
 /// The times of one wait, ns on the monotonic clock.
 #[derive(Clone, Copy)]
@@ -13,7 +13,15 @@ pub(super) struct Patience {
     look: u64,
     /// How long it has let the owner go on the last time; 0: it has not.
     span: u64,
+    /// How long it keeps readers out before it looks what that has come to; 0: it has not done so. See [`demand`](super::demand).
+    demand: u64,
+    /// It demands the lock of so many readers.
+    of: Option<u32>,
 }
+
+/// A pause between two demands is so many times as long as the last part of the first one: readers that depend on each other go on for
+/// three quarters of the time.
+const PAUSE: u64 = 3;
 
 impl Patience {
     /// Of a waiter that has just arrived. A reader keeps its time from the start, others sleep until they are woken.
@@ -22,7 +30,7 @@ impl Patience {
         let reader = want == Want::Read;
         let patience = if reader { P::TUNING.reader_patience_ns } else { P::TUNING.starvation_ns };
         let end = P::now(Clock::Monotonic).saturating_add(patience);
-        Self { end, look: if reader { end } else { u64::MAX }, span: 0 }
+        Self { end, look: if reader { end } else { u64::MAX }, span: 0, demand: 0, of: None }
     }
 
     /// Sleeps until it has starved. As the head of the queue that lost (`TIMED`).
@@ -32,7 +40,42 @@ impl Patience {
 
     /// Sleeps until it is woken or handed the lock.
     pub(super) fn until_told(self) -> Self {
-        Self { look: u64::MAX, ..self }
+        Self { look: u64::MAX, of: None, ..self }
+    }
+
+    /// Has just demanded the lock, whose word is `seen`. A writer is to release it soon, whatever readers do.
+    #[inline(never)]
+    pub(super) fn demands<P: Platform>(&mut self, seen: u32) {
+        if word::is_write_held(seen) {
+            *self = self.until_told();
+            return;
+        }
+        self.demand = self.demand.max(P::TUNING.demand_ns);
+        self.of = Some(word::readers(seen));
+        self.look = P::now(Clock::Monotonic).saturating_add(self.demand);
+    }
+
+    pub(super) fn is_demanding(self) -> bool {
+        self.of.is_some()
+    }
+
+    /// Whether some of the readers of which it demands the lock have left, if `inside` are left.
+    pub(super) fn has_made_way(&self, inside: u32) -> bool {
+        self.of.is_some_and(|of| inside < of)
+    }
+
+    /// Ends its demand. The next one is longer, but no longer than readers put up with it.
+    ///
+    /// Returns for how long it was one.
+    pub(super) fn ends_demand<P: Platform>(&mut self) -> u64 {
+        self.of = None;
+        let longer = self.demand.saturating_mul(2).min(P::TUNING.reader_patience_ns);
+        core::mem::replace(&mut self.demand, longer)
+    }
+
+    /// Makes no demand for some time after one that lasted for `span`.
+    pub(super) fn pauses<P: Platform>(&mut self, span: u64) {
+        self.look = P::now(Clock::Monotonic).saturating_add(span.saturating_mul(PAUSE));
     }
 
     /// Lets the owner go on for a while, and for twice as long each time, but not beyond the end: so that a lock that falls
@@ -43,7 +86,7 @@ impl Patience {
         let span = if self.span == 0 { P::TUNING.nap_ns } else { self.span.saturating_mul(2) };
         // Once only: a waiter that is woken often must not put off its demand each time.
         let end = if self.span == 0 { self.end.max(now.saturating_add(P::TUNING.nap_ns)) } else { self.end };
-        Self { end, look: end.min(now.saturating_add(span)), span }
+        Self { end, look: end.min(now.saturating_add(span)), span, ..self }
     }
 
     /// Whether it looks before it has starved.
@@ -79,6 +122,6 @@ impl Patience {
     }
 
     pub(super) fn is_over<P: Platform>(self) -> bool {
-        P::now(Clock::Monotonic) >= self.end
+        self.demand > 0 || P::now(Clock::Monotonic) >= self.end
     }
 }

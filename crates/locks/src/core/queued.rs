@@ -34,6 +34,8 @@ impl<P: Platform> LockCore<P> {
         flags: u32,
     ) -> Joined {
         let fenced = queue.is_some_and(|queue| queue.had_attention());
+        // H3: beside `TIMED`, a demand would be a pause.
+        let ends = if flags & word::HANDOFF == 0 { 0 } else { word::TIMED };
         let mut seen = self.peek();
         let mut credit = credit;
         loop {
@@ -45,7 +47,7 @@ impl<P: Platform> LockCore<P> {
             } else if free {
                 (word::taken(rest, want, token), Acquire)
             } else {
-                (rest | flags, ReleaseOrder)
+                (rest & !ends | flags, ReleaseOrder)
             };
             match self.word().compare_exchange_weak(seen, new, order, Relaxed) {
                 Ok(_) if gated => return Joined::Gated,
@@ -88,14 +90,17 @@ impl<P: Platform> LockCore<P> {
         (joined, timed)
     }
 
-    /// T8: the woken waiter lost to a running thread: back to the head, with a timer, and with a demand if `starved`.
+    /// T8: the woken waiter lost to a running thread: back to the head, with a timer, or with a demand if `starved`.
     pub(super) fn rejoin(&self, node: &WaitNode<P>, starved: bool) -> Joined {
         let mut queue = self.lock_queue();
         // An upgrade that came meanwhile stays first: this waiter waits for its thread's hold.
         let second =
             node.want != Want::Upgrade && queue.head().is_some_and(|head| head.want == Want::Upgrade);
-        let timed = if second { 0 } else { word::TIMED };
-        let heads = if starved { timed | word::HANDOFF } else { timed };
+        let heads = match (starved, second) {
+            (true, _) => word::HANDOFF,
+            (false, false) => word::TIMED,
+            (false, true) => 0,
+        };
         let joined =
             self.acquire_or_mark(Some(&queue), node.want, node.token, Credit::Waking, word::WAITERS | heads);
         if let Joined::Queued = joined {
@@ -129,9 +134,8 @@ impl<P: Platform> LockCore<P> {
 
     /// The waiter looks by itself: it takes the lock, or, if its patience is over, `demands` it.
     ///
-    /// A reader demands nothing, but now comes in beside other readers whatever writer is owed the lock: one of those
-    /// readers may be waiting for this one (a thread that reads in parallel with helpers and joins them). glibc's
-    /// default kind promises that this works; the writer loses `reader_patience_ns` by it.
+    /// A reader demands nothing, but now comes in beside other readers whatever writer is owed the lock: one of those readers may be
+    /// waiting for this one, and the writer has not let it in by itself (H3): its thread does not run, perhaps.
     pub(super) fn look_in(&self, node: &WaitNode<P>, demands: bool) -> Joined {
         let mut queue = self.lock_queue();
         let was_head = queue.head().is_some_and(|head| core::ptr::eq(head, node));

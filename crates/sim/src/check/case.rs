@@ -30,6 +30,7 @@ impl Tuned for Hasty {
         close_gap_ns: 1,
         apart_gap_ns: 1,
         starvation_ns: 0,
+        demand_ns: 10_000,
         nap_ns: 0,
         pass_ns: 0,
         reader_patience_ns: 20_000,
@@ -53,6 +54,7 @@ impl Tuned for Spinning {
         close_gap_ns: 20,
         apart_gap_ns: 20,
         starvation_ns: 100_000,
+        demand_ns: 400_000,
         reader_patience_ns: 1_000_000,
         ..Tuning::LINUX
     };
@@ -70,6 +72,7 @@ impl Tuned for Short {
         company_spin_ns: 500,
         oracle_ns: 100,
         starvation_ns: 10_000,
+        demand_ns: 20_000,
         nap_ns: 1_000,
         reader_patience_ns: 50_000,
         queue_polls: 2,

@@ -68,7 +68,7 @@ pub struct Swept {
 }
 
 /// What is counted.
-const EVENTS: [Event; 14] = [
+const EVENTS: [Event; 15] = [
     Event::SpinAcquired,
     Event::SpinLeftOwnerChanged,
     Event::SpinLeftOffCpu,
@@ -78,6 +78,7 @@ const EVENTS: [Event; 14] = [
     Event::GrantedReaders,
     Event::HandedOff,
     Event::DemandedHandoff,
+    Event::WithdrewDemand,
     Event::MovedWaiter,
     Event::DeferredWake,
     Event::TimedOut,

@@ -36,6 +36,6 @@ pub use guard::{Guard, Hold};
 pub use line::Line;
 pub use memory::Mortal;
 pub use program::Program;
-pub use programs::{Monitor, families, order_of, patience_with, tokens_of_2003};
+pub use programs::{Monitor, dependent_with, families, order_of, patience_with, tokens_of_2003};
 pub use replay::seeds;
 pub(crate) use state::{Checks, note_event, note_order};

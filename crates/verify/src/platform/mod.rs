@@ -38,13 +38,14 @@ pub const NEVER: u64 = u64::MAX;
 ///
 /// `STARVATION_NS`: 0 lets every waiter that lost once demand a hand-off; 1 only after the model has moved the clock.
 /// `SPIN_NS`: how many polls a spinning phase has after the first one; each takes 1 ns, for its thread only.
-/// `READER_PATIENCE_NS`: as it says. `READS_BEFORE_SLOTS`: after so many reads a read-write lock opens its gate.
+/// `READER_PATIENCE_NS`, `DEMAND_NS`: as they say. `READS_BEFORE_SLOTS`: after so many reads a read-write lock opens its gate.
 #[derive(Debug)]
 pub enum Loom<
     const STARVATION_NS: u64 = 1,
     const SPIN_NS: u64 = 0,
     const READER_PATIENCE_NS: u64 = NEVER,
     const READS_BEFORE_SLOTS: u32 = { u32::MAX },
+    const DEMAND_NS: u64 = NEVER,
 > {}
 
 impl<
@@ -52,7 +53,8 @@ impl<
     const SPIN_NS: u64,
     const READER_PATIENCE_NS: u64,
     const READS_BEFORE_SLOTS: u32,
-> Platform for Loom<STARVATION_NS, SPIN_NS, READER_PATIENCE_NS, READS_BEFORE_SLOTS>
+    const DEMAND_NS: u64,
+> Platform for Loom<STARVATION_NS, SPIN_NS, READER_PATIENCE_NS, READS_BEFORE_SLOTS, DEMAND_NS>
 {
     type AtomicU32 = AtomicU32;
     type AtomicPtr<T> = AtomicPtr<T>;
@@ -66,6 +68,7 @@ impl<
         apart_gap_ns: 1,
         oracle_ns: 1,
         starvation_ns: STARVATION_NS,
+        demand_ns: DEMAND_NS,
         nap_ns: 1, // asleep only on request: of more than two CPUs, or of a waiter that lets its owner go on
         pass_ns: 1,
         reader_patience_ns: READER_PATIENCE_NS,

@@ -2,6 +2,7 @@
 
 mod condvar;
 mod condvar_2003;
+mod dependent;
 mod mutex;
 mod order;
 mod owed;
@@ -13,6 +14,7 @@ mod subject;
 
 use super::checker::Family;
 pub use condvar_2003::tokens_with as tokens_of_2003;
+pub use dependent::dependent_with;
 pub use order::{Monitor, order_of};
 pub use patience::patience_with;
 
@@ -25,6 +27,7 @@ const FAMILIES: &[Family] = &[
     Family { name: "rwlock_freed", build: rwlock::freed },
     Family { name: "rwlock_helper", build: rwlock::helper },
     Family { name: "rwlock_patience", build: patience::rwlock },
+    Family { name: "rwlock_dependent_patience", build: dependent::ours },
     Family { name: "rwsem", build: rwsem::any },
     Family { name: "condvar", build: condvar::tokens },
     Family { name: "condvar_tight", build: condvar::tight },

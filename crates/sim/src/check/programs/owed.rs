@@ -33,6 +33,11 @@ impl Owed {
         }
     }
 
+    /// The demand was withdrawn: there is one at a time.
+    pub(super) fn withdrawn(&self) {
+        self.demands.borrow_mut().clear();
+    }
+
     /// The latest demand that is not met.
     pub(super) fn latest(&self) -> Option<u64> {
         self.demands.borrow().iter().map(|&(_, demand, _)| demand).max()

@@ -46,10 +46,10 @@ impl<T: Tuned> Guarded<T> {
         ));
         let owed = Rc::new(Owed::default());
         let told = Rc::clone(&owed);
-        program.on_event(move |thread, event| {
-            if event == Event::DemandedHandoff {
-                told.demanded(thread);
-            }
+        program.on_event(move |thread, event| match event {
+            Event::DemandedHandoff => told.demanded(thread),
+            Event::WithdrewDemand => told.withdrawn(),
+            _ => {}
         });
         Self { lock, guard: Rc::new(Guard::new()), owed, preference, reads }
     }

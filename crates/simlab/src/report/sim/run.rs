@@ -178,7 +178,7 @@ fn times(lock: &Lock) -> [String; 8] {
 }
 
 /// What becomes of acquisitions that find the lock taken, in the words of tables.
-const OUTCOMES: [(Event, &str); 14] = [
+const OUTCOMES: [(Event, &str); 15] = [
     (Event::SpinAcquired, "got it spinning"),
     (Event::SpinLeftOwnerChanged, "left the spin: owner changed"),
     (Event::SpinLeftOffCpu, "left the spin: owner off its CPU"),
@@ -188,6 +188,7 @@ const OUTCOMES: [(Event, &str); 14] = [
     (Event::GrantedReaders, "a release let readers in"),
     (Event::HandedOff, "was handed over"),
     (Event::DemandedHandoff, "a waiter asked for a hand-over"),
+    (Event::WithdrewDemand, "a waiter let readers pass again"),
     (Event::MovedWaiter, "a signal moved a waiter"),
     (Event::DeferredWake, "a signal left the wake to the release"),
     (Event::TimedOut, "a wait timed out"),

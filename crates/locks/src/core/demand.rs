@@ -1,0 +1,69 @@
+//! How long a starved waiter keeps readers out: a demand over readers has pauses.
+//!
+//! Gives: a writer gets its turn past independent readers whose holds overlap; and yet readers that depend on each other (one
+//! holds the lock for reading and waits for another thread's read, as in a parallel loop under a read lock) lose about a quarter of the time.
+//! glibc's default kind promises that those go on. Does not give: a bound on the writer's wait while dependent readers hold the lock;
+//! as on glibc, it then waits until they leave it, and is handed it.
+//!
+//! A demand (`HANDOFF`) keeps new readers out. If one inside waits for them, none leaves and the lock never becomes free by it; no lock can
+//! tell such readers from slow ones. So the waiter looks at its demand after `demand_ns`. If some of the readers have left since, or
+//! if it keeps no reader out, the demand goes on for as long as it has lasted. Else comes a *pause* (`HANDOFF` with `TIMED`): the
+//! readers that it has kept out come in, and others after them, for three times as long. The demand after that lasts twice as long as this
+//! one, up to `reader_patience_ns`: readers that hold the lock for a time `h` delay the writer by about `4h` at most.
+//!
+//! In a pause the release that leaves the lock free hands it over (H1), so a free lock never waits for the pause to end.
+//!
+//! - **H3** A waiter that demands the lock of readers looks at its demand by itself, and so does one in a pause. So neither lasts.
+//!   (If its thread does not run, a reader that has waited for `reader_patience_ns` comes in by itself.)
+
+use spinpark_platform::{AtomicU32, Event, Ordering::AcqRel, Ordering::Relaxed, Platform};
+
+use super::patience::Patience;
+use super::LockCore;
+use crate::queue::{WaitNode, GRANTED};
+use crate::word::{self, Want};
+
+impl<P: Platform> LockCore<P> {
+    /// H3: the waiter of `node`, which demands the lock of readers, goes on with that or lets in those that it keeps out.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn consider_demand(&self, node: &WaitNode<P>, patience: &mut Patience) {
+        let mut queue = self.lock_queue();
+        let is_kept_out = |node: &WaitNode<P>| matches!(node.want, Want::Read | Want::ReadAgain);
+        let kept_out = queue.iter().filter(|&node| is_kept_out(node)).count() as u32;
+        let mut seen = self.peek();
+        let let_in = loop {
+            let inside = word::readers(seen);
+            let count = kept_out.min(word::MAX_READERS.saturating_sub(inside));
+            // A writer that holds the lock hands it over whatever readers do. A waiter that was popped just now is told at once.
+            if count == 0
+                || patience.has_made_way(inside)
+                || word::is_write_held(seen)
+                || !queue.is_linked(node)
+            {
+                drop(queue);
+                patience.ends_demand::<P>();
+                patience.demands::<P>(seen);
+                return;
+            }
+            // H1: the lock is held; if it is not demanded, an upgrade that is the head has made a pause.
+            let pauses = if word::wants_handoff(seen) { word::TIMED } else { 0 };
+            match self.word().compare_exchange_weak(
+                seen,
+                (seen | pauses) + count * word::UNIT,
+                AcqRel,
+                Relaxed,
+            ) {
+                Ok(_) => {
+                    P::event(Event::WithdrewDemand);
+                    break queue.pop_some(count, is_kept_out);
+                }
+                Err(now) => seen = now,
+            }
+        };
+        drop(queue);
+        let_in.notify_all(GRANTED);
+        let span = patience.ends_demand::<P>();
+        patience.pauses::<P>(span);
+    }
+}
