@@ -96,11 +96,6 @@ pub(crate) const fn is_timed(word: u32) -> bool {
     word & TIMED != 0
 }
 
-/// Whether the head demands that new readers wait for it. In a pause they need not (H3 in `core`).
-pub(crate) const fn keeps_readers_out(word: u32) -> bool {
-    word & (HANDOFF | TIMED) == HANDOFF
-}
-
 pub(crate) const fn has_spinner(word: u32) -> bool {
     word & SPINNER != 0
 }
@@ -162,21 +157,27 @@ pub(crate) const fn fits(word: u32, want: Want) -> bool {
     }
 }
 
-/// Whether a thread that is not in the queue may take the lock now: there is room, and nobody who waits is owed it.
-pub(crate) const fn admits(word: u32, want: Want) -> bool {
-    let owed = match want {
-        Want::Read | Want::Upgradable => keeps_readers_out(word),
-        Want::ReadBehindWaiters => word & (HANDOFF | WAITERS | WAKING) != 0,
+/// The flags that keep a thread out that is not in the queue: the lock is owed to a thread that waits.
+const fn owed(want: Want) -> u32 {
+    match want {
+        Want::Read | Want::Upgradable => HANDOFF,
+        Want::ReadBehindWaiters => HANDOFF | WAITERS | WAKING,
         // Exclusive holds need an empty lock, and a lock with HANDOFF is never empty (invariant H1 in `core`).
-        Want::ReadAgain | Want::Write | Want::Upgrade => false,
-    };
-    fits(word, want) && !owed
+        Want::ReadAgain | Want::Write | Want::Upgrade => 0,
+    }
+}
+
+/// Whether a thread that is not in the queue may take the lock now: there is room, and nobody who waits is owed it, or the head makes
+/// a pause (H3 in `core`).
+pub(crate) const fn admits(word: u32, want: Want) -> bool {
+    let paused = if is_timed(word) { HANDOFF } else { 0 };
+    fits(word, want) && word & owed(want) & !paused == 0
 }
 
 /// Whether a reader that comes now delays no writer: it is admitted, and no writer has starved or waits awake for the readers to
 /// go.
 pub(crate) const fn invites(word: u32, want: Want) -> bool {
-    word & (HANDOFF | SPINNER) == 0 && admits(word, want)
+    fits(word, want) && word & (owed(want) | HANDOFF | SPINNER) == 0
 }
 
 /// The word after `token` took what it wants; `fits(word, want)`.
@@ -326,6 +327,30 @@ mod tests {
     fn readers_stop_at_the_last_count() {
         assert!(fits((MAX_READERS - 1) * UNIT, Want::Read));
         assert!(!fits(MAX_READERS * UNIT, Want::Read));
+    }
+
+    #[test]
+    fn a_starved_head_is_handed_the_lock_whatever_spins_or_returns() {
+        for word in words().filter(|&word| has_waiters(word) && wants_handoff(word)) {
+            for (release, holds) in [
+                (Release::Write, is_write_held(word)),
+                (Release::Read, readers(word) > 0),
+                (Release::Upgradable, is_upgradable_held(word)),
+            ] {
+                let after = || released(word, release);
+                if holds && !is_held(after()) {
+                    assert!(must_look(word, after(), release, true), "{word:#x} {release:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn readers_come_in_beside_a_starved_head_only_in_a_pause() {
+        for word in words().filter(|&word| has_waiters(word) && wants_handoff(word)) {
+            assert_eq!(admits(word, Want::Read), fits(word, Want::Read) && is_timed(word), "{word:#x}");
+            assert!(!admits(word, Want::ReadBehindWaiters) && !invites(word, Want::Read), "{word:#x}");
+        }
     }
 
     #[test]

@@ -48,7 +48,7 @@ families! {
     mutex_tight 4_000 [Parked WokeHead],
     mutex_freed 4_000 [Parked HandedOff],
     mutex_patience 100 [Parked],
-    rwlock 8_000 [GrantedReaders HandedOff DemandedHandoff TimedOut OpenedSlots ClosedSlots],
+    rwlock 8_000 [GrantedReaders HandedOff DemandedHandoff WithdrewDemand TimedOut OpenedSlots ClosedSlots],
     rwlock_freed 3_000 [GrantedReaders OpenedSlots ClosedSlots],
     rwlock_helper 1_500 [DemandedHandoff],
     rwlock_patience 100 [Parked DemandedHandoff],

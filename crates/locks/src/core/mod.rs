@@ -307,8 +307,10 @@ impl<P: Platform> LockCore<P> {
     fn demand_for_head(&self) {
         let queue = self.lock_queue();
         if queue.head().is_some() {
-            self.word().fetch_or(word::HANDOFF, ReleaseOrder); // H1: the caller holds the lock
-            self.word().fetch_and(!word::TIMED, Relaxed); // H3: no reader is to come in before its release
+            let before = self.word().fetch_or(word::HANDOFF, ReleaseOrder); // H1: the caller holds the lock
+            if word::is_timed(before) {
+                self.word().fetch_and(!word::TIMED, Relaxed); // H3: no reader is to come in before its release
+            }
         }
     }
 
