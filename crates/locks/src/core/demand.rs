@@ -9,7 +9,7 @@
 //! tell such readers from slow ones. So the waiter looks at its demand after `demand_ns`. If some of the readers have left since, or
 //! if it keeps no reader out, the demand goes on for as long as it has lasted. Else comes a *pause* (`HANDOFF` with `TIMED`): the
 //! readers that it has kept out come in, and others after them, for three times as long. The demand after that lasts twice as long as this
-//! one, up to `reader_patience_ns`: readers that hold the lock for a time `h` delay the writer by about `4h` at most.
+//! one, up to `reader_patience_ns`: readers that hold the lock for a time `h`, up to that, delay the writer by less than `9h`.
 //!
 //! In a pause the release that leaves the lock free hands it over (H1), so a free lock never waits for the pause to end.
 //!
