@@ -138,10 +138,11 @@ pub(crate) const ANY: u32 = u32::MAX;
 ///
 /// The clock of another thread of the process stands still while that thread is off the CPU. It costs 0.1 to 0.2 µs,
 /// which a spinner that waits anyway can spare. A sandbox may forbid it, and `owner` may be a thread of another
-/// process (a parent's, from before a fork): then nothing is known.
+/// process (a parent's, from before a fork): then nothing is known. `owner` is 0 if readers hold the lock.
 pub(crate) fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
-    if is_confined() || is_single_threaded() {
-        return OnCpu::Unknown;
+    if owner == 0 || is_confined() || is_single_threaded() {
+        // A real-time thread would keep its CPU from lower-priority owners for as long as it spins.
+        return if crate::policy::is_realtime() { OnCpu::Off } else { OnCpu::Unknown };
     }
     // MAKE_THREAD_CPUCLOCK(owner, CPUCLOCK_SCHED) of the kernel's posix-timers.h.
     let clock = (!owner << 3 | 6) as i32;

@@ -16,6 +16,7 @@ mod generation;
 mod memory;
 mod observer;
 mod permanent;
+mod policy;
 mod quota;
 pub mod raw;
 mod rseq;
@@ -145,7 +146,8 @@ impl Platform for Linux {
     }
 
     fn can_spin(kind: Spin) -> bool {
-        cpu::count() > 1 && thread::habits().spins_pay(kind)
+        // A real-time thread may have the very CPU that the other one needs: it spins only while it can ask whether that runs.
+        cpu::count() > 1 && (kind == Spin::Lock || !policy::is_realtime()) && thread::habits().spins_pay(kind)
     }
 
     fn spun(kind: Spin, paid: bool) {
@@ -193,9 +195,15 @@ impl Platform for Linux {
     }
 
     fn passed_woken() {
-        if thread::habits().has_passed_for_long(|| clock::now(Clock::Monotonic)) && !sandbox::is_confined() {
+        // A yield hands the CPU to threads of the same real-time priority only, and a deadline thread's budget to none.
+        let late = thread::habits().has_passed_for_long(|| clock::now(Clock::Monotonic));
+        if late && !sandbox::is_confined() && !policy::ask() {
             raw::yield_now();
         }
+    }
+
+    fn priority() -> u8 {
+        policy::priority()
     }
 
     #[inline(always)]

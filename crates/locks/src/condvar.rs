@@ -1,4 +1,4 @@
-//! A condition variable: a FIFO queue. A signal wakes its waiter, which then locks the mutex as any thread; or, if the calling
+//! A condition variable: a queue, by real-time priority and then FIFO. A signal wakes its waiter, which then locks the mutex as any thread; or, if the calling
 //! thread holds the mutex and will wait for something itself soon, it leaves that to the release of the mutex. Where both
 //! can use only the same CPU, it *moves* the waiter to the mutex' queue instead, asleep as it is, until its turn comes.
 //!
@@ -10,7 +10,7 @@
 //! it waits for the waiter's work. `docs/tuning.md` ("Wake, move or leave it to the release") has the planes of queues that
 //! decided it.
 //!
-//! Gives: FIFO order among waiters; no lost and no stolen wake-up (a signal picks its waiter under the queue lock, so
+//! Gives: that order among waiters; no lost and no stolen wake-up (a signal picks its waiter under the queue lock, so
 //! glibc's bug 25847 cannot arise); the variable may be destroyed right after a broadcast: a waiter that was signalled does not
 //! touch it, unless it holds a reference, for which destruction waits (C4). Does not give: freedom from spurious wake-ups (a
 //! cancelled waiter that had been signalled passes the signal on, perhaps to one too many).
@@ -173,7 +173,7 @@ impl<P: Platform> RawCondvar<P> {
     /// [`finish`](Self::finish). The waiter stays where it is until then.
     pub fn enqueue(&self, waiter: &Waiter<P>) {
         let mut queue = self.lock_queue();
-        queue.push_back(&waiter.node);
+        queue.push(&waiter.node);
         self.queue.word.fetch_add(1, Relaxed);
     }
 
@@ -210,7 +210,7 @@ impl<P: Platform> RawCondvar<P> {
         }
     }
 
-    /// Ends the wait of the longest waiter; returns whether there was one.
+    /// Ends the wait of the longest waiter of the highest priority; returns whether there was one.
     #[inline]
     pub fn signal(&self) -> bool {
         self.has_waiters() && self.signal_slow(false) > 0
@@ -258,7 +258,7 @@ impl<P: Platform> RawCondvar<P> {
         count
     }
 
-    /// Pops the oldest waiter that has not given up, or all of them.
+    /// Pops the first waiter that has not given up, or all of them.
     fn claim(&self, queue: &mut QueueGuard<'_, P>, all: bool) -> (Chain<P>, u32) {
         let waiting = |node: &&WaitNode<P>| node.claim.load(Relaxed) == WAITING;
         // A broadcast leaves no waiter; a signal perhaps.

@@ -8,8 +8,10 @@
 //! | 1     | `WAKING`   | one waiter was woken and has not settled yet    | set under the queue lock; cleared by that   |
 //! |       |            |                                                 | waiter as it acquires, queues or leaves     |
 //! | 2     | `HANDOFF`  | the head starved: the release that makes room hands over | only under the queue lock          |
-//! | 3     | `TIMED`    | the head was woken before, lost, and times itself | only under the queue lock                 |
-//! | 2 + 3 | *a pause*  | the same, and readers come in meanwhile ([`demand`](crate::core)) | only under the queue lock |
+//! | 3     | `TIMED`    | alone: the head was woken before, lost, and times | only under the queue lock; cleared with   |
+//! |       |            | itself; beside `WAKING`: the head is a real-time  | `WAKING`                                  |
+//! |       |            | waiter, woken all the same (*urgent*)             |                                           |
+//! | 2 + 3 | *a pause*  | as 2, and readers come in meanwhile (`core/demand.rs`); not beside `WAKING` | only under the queue lock |
 //! | 4     | `SPINNER`  | somebody spins, so that waiters need no wake    | a spinner that sees waiters, and as it ends |
 //! | 5     | `SLOTS`    | readers may be in slots (read-write locks: see [`gate`](crate::gate)) | under the queue lock     |
 //! | 6     | `WRITER`   | held for writing (a mutex is always so held)    | who acquires; who releases                  |
@@ -93,7 +95,22 @@ pub(crate) const fn wants_handoff(word: u32) -> bool {
 }
 
 pub(crate) const fn is_timed(word: u32) -> bool {
-    word & TIMED != 0
+    word & (TIMED | WAKING) == TIMED
+}
+
+/// Whether the head is a real-time waiter that is to be woken although another waiter is on its way.
+pub(crate) const fn is_urgent(word: u32) -> bool {
+    word & (TIMED | WAKING) == TIMED | WAKING
+}
+
+/// The flags as they are for a head that is a `realtime` waiter, or is not (U1 in `core`): a real-time waiter needs no `TIMED` of its
+/// own, since it keeps its time from the start and is woken by each release.
+pub(crate) const fn led_by(word: u32, realtime: bool) -> u32 {
+    match (realtime, is_waking(word)) {
+        (true, true) => word | TIMED,
+        (true, false) | (false, true) => word & !TIMED,
+        (false, false) => word,
+    }
 }
 
 pub(crate) const fn has_spinner(word: u32) -> bool {
@@ -206,7 +223,8 @@ pub(crate) const fn retire(word: u32, credit: Credit) -> u32 {
     match credit {
         Credit::None => word,
         Credit::Spinner => word & !SPINNER,
-        Credit::Waking => word & !WAKING,
+        Credit::Waking if is_waking(word) => word & !(WAKING | TIMED),
+        Credit::Waking => word,
     }
 }
 
@@ -254,8 +272,13 @@ pub(crate) const fn released(word: u32, release: Release) -> u32 {
 pub(crate) const fn must_look(word: u32, after: u32, release: Release, returns: bool) -> bool {
     let opens =
         readers(after) == 0 || matches!(release, Release::Upgradable) || word & (TIMED | HANDOFF) == 0;
-    let somebody_will = is_waking(word) || (is_timed(word) && (has_spinner(word) || returns));
-    has_waiters(word) && opens && (wants_handoff(word) || !somebody_will)
+    has_waiters(word) && opens && (wants_handoff(word) || !is_left_to_others(word, returns))
+}
+
+/// Whether a head that did not starve is left to a thread that is awake: the woken waiter, or a spinner or the releasing thread while
+/// the head keeps its own time. Not a real-time head.
+pub(crate) const fn is_left_to_others(word: u32, returns: bool) -> bool {
+    (is_waking(word) && !is_urgent(word)) || (is_timed(word) && (has_spinner(word) || returns))
 }
 
 #[cfg(test)]
@@ -351,6 +374,19 @@ mod tests {
             assert_eq!(admits(word, Want::Read), fits(word, Want::Read) && is_timed(word), "{word:#x}");
             assert!(!admits(word, Want::ReadBehindWaiters) && !invites(word, Want::Read), "{word:#x}");
         }
+    }
+
+    #[test]
+    fn a_release_looks_past_a_woken_waiter_for_an_urgent_head_only() {
+        for word in words().filter(|&word| is_waking(word)) {
+            let urgent = led_by(word, true);
+            assert!(is_urgent(urgent) && !is_timed(urgent), "{word:#x}");
+            assert!(!is_urgent(led_by(word, false)), "{word:#x}");
+            assert_eq!(retire(urgent, Credit::Waking) & (WAKING | TIMED), 0, "{word:#x}");
+        }
+        let held = WAITERS | WAKING | write_hold(1);
+        let looks = |word| must_look(word, released(word, Release::Write), Release::Write, false);
+        assert!(!looks(held) && looks(led_by(held, true)));
     }
 
     #[test]

@@ -34,4 +34,6 @@ pub enum Event {
     OpenedSlots,
     /// A writer closed a lock's slots and counted who was in them.
     ClosedSlots,
+    /// A release woke a real-time waiter beside one that was woken before and has not come yet.
+    WokeBeside,
 }

@@ -28,6 +28,9 @@ pub use time::{Clock, Deadline, NS_PER_MS, NS_PER_SEC, NS_PER_US};
 pub use tuning::{SpinLocks, Tuning};
 pub use wake_op::{Comparison, Operand, WakeOp, WordOp};
 
+/// The highest [`Platform::priority`]: Linux' 99, and one above it.
+pub const HIGHEST_PRIORITY: u8 = 100;
+
 /// How a futex wait ended.
 ///
 /// There is no `Interrupted`: a signal handler that ran is reported as [`Wait::Woken`], because every waiter must
@@ -299,6 +302,13 @@ pub trait Platform: Sized + Send + Sync + 'static {
         true
     }
 
+    /// The real-time priority of the calling thread, which is about to wait: waiters of a higher one go first. Up to
+    /// [`HIGHEST_PRIORITY`]; 0: it has none. May ask the kernel. 0 is always a safe answer: it costs the order.
+    #[inline(always)]
+    fn priority() -> u8 {
+        0
+    }
+
     /// A name for the calling thread: not 0, below 2^24, different from that of every living thread of the process.
     fn thread_token() -> u32;
 
@@ -307,7 +317,7 @@ pub trait Platform: Sized + Send + Sync + 'static {
     fn generation() -> u32;
 
     /// Asks whether the thread named `owner` runs. `sample` carries what this platform remembers between two
-    /// questions about the same owner; 0 means that this is the first one.
+    /// questions about the same owner; 0 means that this is the first one. An `owner` of 0 is one that the lock does not name.
     fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu;
 
     /// Notes that the calling thread holds one more read lock on the object at `lock`.

@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use spinpark_platform::HIGHEST_PRIORITY;
+
 use crate::engine::recent::Delay;
 use crate::engine::run::{is_inside, is_stopped, suspend, world};
 use crate::engine::thread::{State, ThreadId};
@@ -259,6 +261,16 @@ pub fn interrupt_others() {
 #[must_use]
 pub fn random(bound: u64) -> u64 {
     if is_inside() { world(|world| world.rng.u64(0..bound.max(1))) } else { 0 }
+}
+
+/// A real-time priority, or none (0) as often.
+pub(crate) fn random_priority() -> u8 {
+    [0, 0, 0, 1, 2, HIGHEST_PRIORITY][random(6) as usize]
+}
+
+/// Gives the calling thread a real-time priority; 0: none. Locks put their waiters in order by it; the scheduler does not heed it.
+pub(crate) fn set_priority(priority: u8) {
+    world(|world| world.threads[world.running].local.priority = Some(priority));
 }
 
 /// Starts a thread.

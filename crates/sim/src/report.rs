@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use spinpark_platform::Event;
 
 /// How many kinds of [`Event`] there are room for.
-pub(crate) const KINDS: usize = 16;
+pub(crate) const KINDS: usize = 17;
 
 /// Counts of a whole run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ pub struct Counts {
 }
 
 /// What locks report, with the names that they have in JSON.
-pub const EVENTS: [(Event, &str); 15] = [
+pub const EVENTS: [(Event, &str); 16] = [
     (Event::SpinAcquired, "spin_acquired"),
     (Event::SpinLeftOwnerChanged, "spin_left_owner_changed"),
     (Event::SpinLeftOffCpu, "spin_left_off_cpu"),
@@ -51,6 +51,7 @@ pub const EVENTS: [(Event, &str); 15] = [
     (Event::OpenedSlots, "opened_slots"),
     (Event::ClosedSlots, "closed_slots"),
     (Event::DeferredWake, "deferred_wake"),
+    (Event::WokeBeside, "woke_beside"),
 ];
 
 /// The counts of locks' events, by name.
@@ -123,6 +124,7 @@ pub(crate) fn index(event: Event) -> usize {
         Event::ClosedSlots => 12,
         Event::DeferredWake => 13,
         Event::WithdrewDemand => 14,
+        Event::WokeBeside => 15,
         _ => KINDS - 1,
     }
 }

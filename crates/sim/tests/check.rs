@@ -45,7 +45,7 @@ macro_rules! families {
 
 families! {
     mutex 8_000 [SpinAcquired SpinLeftOffCpu SpinLeftBudget Parked WokeHead HandedOff DemandedHandoff TimedOut],
-    mutex_tight 4_000 [Parked WokeHead],
+    mutex_tight 4_000 [Parked WokeHead WokeBeside],
     mutex_freed 4_000 [Parked HandedOff],
     mutex_patience 100 [Parked],
     rwlock 8_000 [GrantedReaders HandedOff DemandedHandoff WithdrewDemand TimedOut OpenedSlots ClosedSlots],

@@ -231,7 +231,7 @@ static void child(void)
 
 static void forked(void)
 {
-    static const int calls[] = {SYS_membarrier, SYS_sched_getaffinity, SYS_sched_yield, SYS_gettid};
+    static const int calls[] = {SYS_membarrier, SYS_sched_getaffinity, SYS_sched_getattr, SYS_sched_yield, SYS_gettid};
     begin();
     for (size_t i = 0; i < COUNT(calls); i++)
         decide(calls[i], SECCOMP_RET_KILL_PROCESS);

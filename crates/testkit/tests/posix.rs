@@ -49,6 +49,10 @@ programs! {
     // glibc loses count; see the program.
     mutex_initialised_anew [spinpark] = "mutex_destroy_waited" "anew";
 
+    realtime_order [glibc spinpark] = "realtime" "order";
+    realtime_beside [glibc spinpark] = "realtime" "beside";
+    realtime_deadline [glibc spinpark] = "realtime" "deadline";
+
     rwlock_basic [glibc spinpark disabled];
     rwlock_timed [glibc spinpark];
     // glibc's readers may spin for ever here; see the program.

@@ -66,8 +66,8 @@ impl<P: Platform> LockCore<P> {
         }
         let node = WaitNode::new(want, token, core::ptr::null());
         P::queues();
-        let patience = Patience::on_arrival::<P>(want);
-        let (joined, timed) = self.join(&node, credit, apart);
+        let patience = Self::patience(&node);
+        let (joined, timed) = self.join(&node, credit, apart && !node.is_realtime());
         match joined {
             Joined::Acquired => {
                 self.time_turn(want, false);
@@ -75,7 +75,7 @@ impl<P: Platform> LockCore<P> {
             }
             Joined::Queued => {
                 let patience = if timed { patience.lets_owner_go_on::<P>() } else { patience };
-                Outcome::of(self.wait_in_queue(&node, patience, deadline))
+                self.wait_in_queue(&node, patience, deadline)
             }
             Joined::Gated => Outcome::Gated,
         }
@@ -95,34 +95,50 @@ impl<P: Platform> LockCore<P> {
     ///
     /// Also the end of every wait on a condition variable whose waiter was moved here.
     pub(crate) fn wait_queued(&self, node: &WaitNode<P>, deadline: Option<Deadline>) -> bool {
-        self.wait_in_queue(node, Patience::on_arrival::<P>(node.want), deadline)
+        self.wait_in_queue(node, Self::patience(node), deadline) == Outcome::Acquired
     }
 
-    fn wait_in_queue(&self, node: &WaitNode<P>, patience: Patience, deadline: Option<Deadline>) -> bool {
-        let acquired = self.wait_for_turn(node, patience, deadline);
-        if acquired {
+    /// A real-time waiter keeps its time from the start, until it demands the lock.
+    fn patience(node: &WaitNode<P>) -> Patience {
+        let patience = Patience::on_arrival::<P>(node.want);
+        if node.is_realtime() {
+            patience.until_starved()
+        } else {
+            patience
+        }
+    }
+
+    fn wait_in_queue(&self, node: &WaitNode<P>, patience: Patience, deadline: Option<Deadline>) -> Outcome {
+        let outcome = self.wait_for_turn(node, patience, deadline);
+        if outcome == Outcome::Acquired {
             self.time_turn(node.want, true);
         }
-        acquired
+        outcome
     }
 
-    fn wait_for_turn(&self, node: &WaitNode<P>, mut patience: Patience, deadline: Option<Deadline>) -> bool {
+    fn wait_for_turn(
+        &self,
+        node: &WaitNode<P>,
+        mut patience: Patience,
+        deadline: Option<Deadline>,
+    ) -> Outcome {
         loop {
             let mut hands_over = false;
             let joined = match self.sleep_on(node, patience, deadline) {
-                Notice::Granted => return true,
-                Notice::Released => {
-                    return self.acquire(node.want, node.token, deadline) == Outcome::Acquired;
-                }
-                Notice::Woken => {
-                    // T7: this thread is the one for which WAKING is set.
-                    let apart = self.keeps_apart(node.want);
-                    let starved = patience.is_over::<P>() && (!apart || patience.looks_early());
-                    if let Spun::Acquired = self.contend(node, starved, apart, deadline) {
-                        return true;
+                Notice::Granted => return Outcome::Acquired,
+                Notice::Released => return self.acquire(node.want, node.token, deadline),
+                notice @ (Notice::Woken | Notice::Beside) => {
+                    // T7: this thread is the one for which WAKING is set, or T12: one beside that.
+                    let credit = if notice == Notice::Woken { Credit::Waking } else { Credit::None };
+                    let apart = !node.is_realtime() && self.keeps_apart(node.want);
+                    // A stream of readers passes a real-time writer once.
+                    let passed = node.is_realtime() && word::readers(self.peek()) > 0;
+                    let starved = passed || patience.is_over::<P>() && (!apart || patience.looks_early());
+                    if let Spun::Acquired = self.contend(node, credit, starved, apart, deadline) {
+                        return Outcome::Acquired;
                     }
                     if is_past::<P>(deadline) {
-                        return self.give_up(node.want, node.token, Credit::Waking);
+                        return Outcome::of(self.give_up(node.want, node.token, credit));
                     }
                     patience = match (apart, starved) {
                         (_, true) => patience,
@@ -130,11 +146,11 @@ impl<P: Platform> LockCore<P> {
                         (false, false) => patience.until_starved(),
                     };
                     hands_over = starved;
-                    self.rejoin(node, starved)
+                    self.rejoin(node, credit, starved)
                 }
                 // Nothing but the deadline ends a sleep without a look: what the kernel says of its clock is not asked again.
                 Notice::TimedOut if patience.is_told() || is_past::<P>(deadline) => {
-                    return self.time_out(node, patience);
+                    return Outcome::of(self.time_out(node, patience));
                 }
                 Notice::TimedOut if patience.is_demanding() => {
                     self.consider_demand(node, &mut patience);
@@ -154,13 +170,14 @@ impl<P: Platform> LockCore<P> {
                 Notice::TimedOut => Joined::Queued, // the two clocks disagree by a little
             };
             match joined {
-                Joined::Acquired => return true,
+                Joined::Acquired => return Outcome::Acquired,
                 Joined::Queued if hands_over => {
                     patience.demands::<P>(self.peek());
                     Self::await_hand_over(node);
                 }
                 Joined::Queued => {}
-                Joined::Gated => unreachable!("G3: the gate is shut while an exclusive waiter is about"),
+                // G3: only of a waiter that was woken beside another, and was in no flag meanwhile.
+                Joined::Gated => return Outcome::Gated,
             }
         }
     }
@@ -182,7 +199,19 @@ impl<P: Platform> LockCore<P> {
     ///
     /// With CPUs to spare it keeps the lock busy if no other thread does, and else lets the owner go on for a moment, if it
     /// has starved, or others wait behind it.
-    fn contend(&self, node: &WaitNode<P>, starved: bool, apart: bool, deadline: Option<Deadline>) -> Spun {
+    ///
+    /// A real-time waiter looks once: its CPU may be the owner's.
+    fn contend(
+        &self,
+        node: &WaitNode<P>,
+        credit: Credit,
+        starved: bool,
+        apart: bool,
+        deadline: Option<Deadline>,
+    ) -> Spun {
+        if node.is_realtime() {
+            return self.poll(node.want, node.token, credit, false, deadline);
+        }
         let spare = has_cpus_to_spare::<P>();
         if spare {
             let seen = self.peek();
@@ -193,7 +222,7 @@ impl<P: Platform> LockCore<P> {
             }
         }
         let patient = !(apart || spare && starved);
-        self.poll(node.want, node.token, Credit::Waking, patient, deadline)
+        self.poll(node.want, node.token, credit, patient, deadline)
     }
 
     /// T8: the next release hands the lock over: mostly in no time, so a sleep would only delay everybody.
@@ -214,6 +243,7 @@ impl<P: Platform> LockCore<P> {
         match self.sleep_on(node, patience.until_told(), None) {
             Notice::Granted => true,
             Notice::Woken => self.give_up(node.want, node.token, Credit::Waking),
+            Notice::Beside => self.give_up(node.want, node.token, Credit::None),
             Notice::Released | Notice::TimedOut => false,
         }
     }

@@ -32,7 +32,7 @@ impl<P: Platform> LockCore<P> {
         let is_kept_out = |node: &WaitNode<P>| matches!(node.want, Want::Read | Want::ReadAgain);
         let kept_out = queue.iter().filter(|&node| is_kept_out(node)).count() as u32;
         let mut seen = self.peek();
-        let let_in = loop {
+        let (let_in, goes_on) = loop {
             let inside = word::readers(seen);
             let count = kept_out.min(word::MAX_READERS.saturating_sub(inside));
             // A writer that holds the lock hands it over whatever readers do. A waiter that was popped just now is told at once.
@@ -46,8 +46,10 @@ impl<P: Platform> LockCore<P> {
                 patience.demands::<P>(seen);
                 return;
             }
-            // H1: the lock is held; if it is not demanded, an upgrade that is the head has made a pause.
-            let pauses = if word::wants_handoff(seen) { word::TIMED } else { 0 };
+            // H1: the lock is held; if it is not demanded, an upgrade that is the head has made a pause. Beside a woken waiter, `TIMED` is
+            // not that (U1): this demand goes on, but for the readers that it has kept out.
+            let goes_on = word::wants_handoff(seen) && word::is_waking(seen);
+            let pauses = if word::wants_handoff(seen) && !goes_on { word::TIMED } else { 0 };
             match self.word().compare_exchange_weak(
                 seen,
                 (seen | pauses) + count * word::UNIT,
@@ -56,7 +58,7 @@ impl<P: Platform> LockCore<P> {
             ) {
                 Ok(_) => {
                     P::event(Event::WithdrewDemand);
-                    break queue.pop_some(count, is_kept_out);
+                    break (queue.pop_some(count, is_kept_out), goes_on);
                 }
                 Err(now) => seen = now,
             }
@@ -64,6 +66,10 @@ impl<P: Platform> LockCore<P> {
         drop(queue);
         let_in.notify_all(GRANTED);
         let span = patience.ends_demand::<P>();
-        patience.pauses::<P>(span);
+        if goes_on {
+            patience.demands::<P>(self.peek());
+        } else {
+            patience.pauses::<P>(span);
+        }
     }
 }

@@ -5,8 +5,9 @@
 //!
 //! Gives: mutual exclusion as `fits` says; every waiter is let in or told within a bounded number of releases and
 //! about half a millisecond per waiter ahead of it; a release never touches the lock after the step that lets another thread
-//! else in, so that one may free it. Does not give: FIFO order (a running thread may take the lock before a sleeping
-//! one, for at most `starvation_ns` per waiter).
+//! else in, so that one may free it. Waiters of a higher real-time priority are let in first (Q6 in `queue`); the bound above is
+//! for those of the highest that waits. Does not give: FIFO order (a running thread may take the lock before a sleeping
+//! one, for at most `starvation_ns` per waiter); priority inheritance.
 //!
 //! # Transitions
 //!
@@ -31,21 +32,30 @@
 //! T11: a thread leaves its call by unwinding, in a sleep ([`Platform::sleep_or`]): as T9 if it is linked or woken; one that is
 //! being told awaits that. It gives up the lock if that came first.
 //!
+//! T12: a real-time head is woken *beside* a waiter that was woken before and has not come, for which `WAKING` stays: that one may
+//! be kept from its CPU by real-time threads. The real-time waiter owes nothing: it acquires, queues again or leaves.
+//!
 //! # Invariants
 //!
 //! - **W1** With the queue lock free, `WAITERS` is set if and only if the list is not empty.
 //! - **L1** (no lost wake-up) With the queue lock free: if `WAITERS` is set then there is no room for the head beside
-//!   the present holds, or `WAKING` is set, or the head is `TIMED` and a spinner is counted, or the head is `TIMED` and
+//!   the present holds, or `WAKING` is set (and the head is urgent, if it is a real-time waiter: U1), or the head is `TIMED` and a spinner is counted, or the head is `TIMED` and
 //!   looks by itself within its span ([`patience`]). A thread that ends the last of
 //!   these conditions looks at the queue: a release (`must_look`), an upgradable holder that came in (readers have room
 //!   beside it), and a thread that retires its credit without acquiring (T3, T4, T8, T9). The last condition is the only one
 //!   that leans on a timer, and only on two CPUs, for a head that keeps apart: a release whose thread comes back at once
 //!   leaves it asleep, one whose thread waits for something else next (`WriteToWait`) wakes it.
 //! - **L2** (no starvation) A head that others may pass is `TIMED`, or `WAKING`, or the next release wakes it to time
-//!   itself. So it demands the lock `starvation_ns` after that; of readers, again and again (H3).
+//!   itself. So it demands the lock `starvation_ns` after that; of readers, again and again (H3). A real-time waiter times itself from its
+//!   arrival, and also demands the lock once readers have passed it. A demand is the head's, whichever waiter made it: a real-time waiter
+//!   that comes later has it.
+//! - **U1** With the queue lock free and `WAITERS` set: `TIMED` is set beside `WAKING` if and only if the head is a real-time waiter (it is
+//!   *urgent*), and never for it alone. Each look sees to that (`led_by`), and each change of the list is followed by one. A thread
+//!   that retires `WAKING` clears both in one step. So a release past a woken waiter looks at the queue for an urgent head, and only
+//!   for that; and a real-time head is left to no spinner.
 //! - **D1** (no lost signal) A waiter is deferred only by the lock's writer, under the queue lock, and only if there are no flags, or
 //!   the head is deferred and `WAKING` is not set. While the writer holds the lock, no look sets `WAKING`, and `TIMED` is not set beside a
-//!   deferred head. So the writer's release looks (`must_look`). A look that finds a deferred head beside a free lock tells all that are
+//!   deferred head, nor a real-time one that comes before that. So the writer's release looks (`must_look`). A look that finds a deferred head beside a free lock tells all that are
 //!   deferred, unless a fair release has promised the lock to the head: that is handed it, and the others are told by a later look.
 //!   A deferred waiter has no deadline; it is told or handed the lock, never woken (`WAKING` is not set for it).
 //! - **H1** `HANDOFF` is set only while the lock is held, and a release that would leave the lock empty with `HANDOFF`

@@ -66,7 +66,7 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// T3: queues behind all others; an upgrade before all others, who wait for its thread's own hold.
+    /// T3: queues behind all others of its rank; an upgrade before all others, who wait for its thread's own hold.
     ///
     /// One that keeps `apart` and is the first keeps its own time at once (`TIMED`), so that the next release need not wake it.
     /// Returns whether that is so.
@@ -78,11 +78,9 @@ impl<P: Platform> LockCore<P> {
         let joined = self.acquire_or_mark(Some(&queue), node.want, node.token, credit, flags);
         if let Joined::Queued = joined {
             if node.want == Want::Upgrade {
-                self.word().fetch_and(!word::TIMED, Relaxed); // of the head before it
-                queue.push_front(node);
-            } else {
-                queue.push_back(node);
+                self.word().fetch_and(!word::TIMED, Relaxed); // of the head before it; U1: of a real-time head, too
             }
+            queue.push(node);
         }
         if !matches!(joined, Joined::Acquired) {
             self.look_and_tell(queue); // L1: the credit may have been what the head relied on
@@ -91,25 +89,19 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// T8: the woken waiter lost to a running thread: back to the head, with a timer, or with a demand if `starved`.
-    pub(super) fn rejoin(&self, node: &WaitNode<P>, starved: bool) -> Joined {
+    pub(super) fn rejoin(&self, node: &WaitNode<P>, credit: Credit, starved: bool) -> Joined {
         let mut queue = self.lock_queue();
-        // An upgrade that came meanwhile stays first: this waiter waits for its thread's hold.
-        let second =
-            node.want != Want::Upgrade && queue.head().is_some_and(|head| head.want == Want::Upgrade);
-        let heads = match (starved, second) {
+        // An upgrade that came meanwhile stays first (this waiter waits for its thread's hold), and so does a real-time waiter.
+        let first = queue.would_lead(node) && !node.is_realtime();
+        let heads = match (starved, first) {
             (true, _) => word::HANDOFF,
-            (false, false) => word::TIMED,
-            (false, true) => 0,
+            (false, true) => word::TIMED,
+            (false, false) => 0,
         };
-        let joined =
-            self.acquire_or_mark(Some(&queue), node.want, node.token, Credit::Waking, word::WAITERS | heads);
+        let joined = self.acquire_or_mark(Some(&queue), node.want, node.token, credit, word::WAITERS | heads);
         if let Joined::Queued = joined {
             node.reset();
-            if second {
-                queue.push_second(node);
-            } else {
-                queue.push_front(node);
-            }
+            queue.push_again(node);
             if heads & word::HANDOFF != 0 {
                 P::event(Event::DemandedHandoff);
             }

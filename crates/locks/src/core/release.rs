@@ -5,6 +5,7 @@
 //!                B  in one compare-exchange, release and: grant the lock to all readers at the head
 //!                                                         or hand it over to a head that starved
 //!                                                         or set WAKING for a head that sleeps
+//!                                                         or wake a real-time head beside WAKING (T12)
 //!                                                         or end the waits that the holder has signalled
 //!                                                         or leave it to those who are awake
 //!                   and pop whom that concerns; then look again, without the release
@@ -23,7 +24,7 @@ use spinpark_platform::{
 
 use super::spin::has_no_cpu_to_spare;
 use super::LockCore;
-use crate::queue::{Chain, QueueGuard, WaitNode, GRANTED, RELEASED, WOKEN};
+use crate::queue::{Chain, QueueGuard, WaitNode, BESIDE, GRANTED, RELEASED, WOKEN};
 use crate::word::{self, Release, Want};
 
 /// How far one release looks for readers to let in (rwsem's number): its own thread has work to do, and others wait
@@ -36,6 +37,8 @@ pub(super) struct Look<P: Platform> {
     granted: Chain<P>,
     /// This one is to contend for the lock.
     woken: Chain<P>,
+    /// So is this real-time one, beside another.
+    beside: Chain<P>,
     /// These were signalled by the lock's holder: they lock it as any thread.
     told: Chain<P>,
     /// The release was made on the way. Not if the queue was empty.
@@ -47,6 +50,7 @@ impl<P: Platform> Look<P> {
     pub(super) fn deliver(self) {
         self.granted.notify_all(GRANTED);
         self.woken.notify_all(WOKEN);
+        self.beside.notify_all(BESIDE);
         self.told.notify_all(RELEASED);
     }
 }
@@ -129,15 +133,21 @@ impl<P: Platform> LockCore<P> {
     /// now) and nobody else will see to it; then the next one. Leaves `WAITERS` right for what is queued (W1).
     pub(super) fn look(&self, queue: &mut QueueGuard<'_, P>, release: Option<Release>) -> Look<P> {
         let mut release = release;
-        let mut look =
-            Look { granted: Chain::new(), woken: Chain::new(), told: Chain::new(), released: false };
+        let mut look = Look {
+            granted: Chain::new(),
+            woken: Chain::new(),
+            beside: Chain::new(),
+            told: Chain::new(),
+            released: false,
+        };
         let mut seen = self.peek();
         loop {
             let returns = release.is_some_and(|release| self.returns(seen, release));
             let Some(plan) = Plan::choose(seen, release, returns, queue) else { break };
             // A reader that leaves and one that comes in for it make no difference to the word, and are to be made all the same.
-            // To tell waiters makes no difference to it either, if others stay.
-            if plan.word == seen && release.is_none() && !matches!(plan.action, Action::Tell) {
+            // To tell waiters, or wake one beside another, makes no difference to it either, if others stay.
+            let pops = matches!(plan.action, Action::Tell | Action::WakeBeside);
+            if plan.word == seen && release.is_none() && !pops {
                 break; // nothing to do, and nothing left to release
             }
             if let Err(now) = self.word().compare_exchange_weak(seen, plan.word, AcqRel, Relaxed) {
@@ -145,10 +155,14 @@ impl<P: Platform> LockCore<P> {
                 continue;
             }
             let before = core::mem::replace(&mut seen, plan.word);
+            // Those behind it come after a real-time waiter: who settles `WAKING` looks again.
+            let is_last = matches!(plan.action, Action::Wake | Action::WakeBeside)
+                && queue.head().is_some_and(WaitNode::is_realtime);
             look.released |= release.take().is_some();
             match plan.action {
                 Action::Nothing => {}
                 Action::Wake => look.woken.append(plan.pop(queue)),
+                Action::WakeBeside => look.beside.append(plan.pop(queue)),
                 Action::Tell => look.told.append(plan.pop(queue)),
                 Action::Grant(_) | Action::HandOver => look.granted.append(plan.pop(queue)),
             }
@@ -159,6 +173,9 @@ impl<P: Platform> LockCore<P> {
             {
                 P::heavy_fence(); // A1
                 seen = self.peek();
+            }
+            if is_last {
+                break;
             }
         }
         look
@@ -178,6 +195,8 @@ enum Action {
     Grant(u32),
     HandOver,
     Wake,
+    /// Wakes a real-time head, for which `WAKING` does not stand.
+    WakeBeside,
     /// Ends the waits of those that the holder has signalled.
     Tell,
 }
@@ -191,11 +210,13 @@ impl Plan {
         queue: &QueueGuard<'_, P>,
     ) -> Option<Self> {
         let head = queue.head()?;
+        let realtime = head.is_realtime();
+        let seen = word::led_by(seen, realtime); // U1
         let after = release.map_or(seen, |release| word::released(seen, release));
-        let more = queue.iter().nth(1).is_some();
+        let next = queue.iter().nth(1);
         let nothing = Self { word: after | word::WAITERS, action: Action::Nothing };
         let wake = || Self {
-            word: Self::without_head(after, head.want, more) & !word::HANDOFF | word::WAKING,
+            word: Self::without_head(after & !word::HANDOFF | word::WAKING, head.want, next),
             action: Action::Wake,
         };
         if !word::fits(after, head.want) {
@@ -206,37 +227,43 @@ impl Plan {
         }
         // A fair release has promised the lock to the head.
         if head.is_deferred() && !word::wants_handoff(seen) {
-            let others = queue.iter().any(|node| !node.is_deferred());
+            let others = queue.iter().find(|node| !node.is_deferred());
             return Some(Self { word: Self::without_head(after, head.want, others), action: Action::Tell });
         }
         if head.want.is_read() {
-            if head.want == Want::ReadBehindWaiters && word::is_waking(seen) {
+            if head.want == Want::ReadBehindWaiters && word::is_waking(seen) && !realtime {
                 return Some(nothing); // behind the woken one, who looks here when it has settled
             }
             let room = word::MAX_READERS.saturating_sub(word::readers(after));
-            let near = || queue.iter().take(READERS_PER_GRANT);
+            // A real-time reader came before writers that have waited longer: it does not take the readers behind them along.
+            let last = |node: &&WaitNode<P>| !realtime || node.want.is_read();
+            let near = || queue.iter().take(READERS_PER_GRANT).take_while(last);
             let count = room.min(near().filter(|node| node.want.is_read()).count() as u32);
-            let others = queue.iter().nth(count as usize).is_some();
+            let others = queue.iter().nth(count as usize); // real-time, only if all before it are let in
             let word = Self::without_head(after, head.want, others) + count * word::UNIT;
             return Some(Self { word, action: Action::Grant(count) });
         }
         if word::wants_handoff(seen) {
-            let rest = Self::without_head(after, head.want, more);
+            let rest = Self::without_head(after, head.want, next);
             return Some(Self { word: word::taken(rest, head.want, head.token), action: Action::HandOver });
         }
-        let somebody_will =
-            word::is_waking(seen) || (word::is_timed(seen) && (word::has_spinner(seen) || returns));
-        Some(if somebody_will { nothing } else { wake() })
+        Some(match word::is_left_to_others(seen, returns) {
+            true => nothing,
+            false if !word::is_waking(seen) => wake(),
+            false => Self { word: Self::without_head(after, head.want, next), action: Action::WakeBeside },
+        })
     }
 
-    /// The word once the head has gone: its own two flags are cleared (H2), `WAITERS` as the queue will be (W1).
+    /// The word once the head has gone: its own two flags are cleared (H2), `WAITERS` as the queue will be (W1), urgent as `next`
+    /// is (U1).
     ///
     /// An upgrade that went before everyone passes a demand on: it may have been that of the waiter behind it (L2).
-    fn without_head(word: u32, head: Want, more: bool) -> u32 {
-        match (more, head) {
-            (false, _) => word & !(word::HANDOFF | word::TIMED | word::WAITERS),
-            (true, Want::Upgrade) => word & !word::TIMED | word::WAITERS,
-            (true, _) => word & !(word::HANDOFF | word::TIMED) | word::WAITERS,
+    fn without_head<P: Platform>(word: u32, head: Want, next: Option<&WaitNode<P>>) -> u32 {
+        let word = word & !word::TIMED;
+        match (next, head) {
+            (None, _) => word & !(word::HANDOFF | word::WAITERS),
+            (Some(next), Want::Upgrade) => word::led_by(word | word::WAITERS, next.is_realtime()),
+            (Some(next), _) => word::led_by(word & !word::HANDOFF | word::WAITERS, next.is_realtime()),
         }
     }
 
@@ -247,6 +274,7 @@ impl Plan {
             Action::Grant(count) => (count, Event::GrantedReaders),
             Action::HandOver => (1, Event::HandedOff),
             Action::Wake => (1, Event::WokeHead),
+            Action::WakeBeside => (1, Event::WokeBeside),
             Action::Tell => return queue.pop_some(u32::MAX, WaitNode::is_deferred),
         };
         P::event(event);

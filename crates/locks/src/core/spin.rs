@@ -248,6 +248,6 @@ impl<P: Platform> Budget<P> {
             self.asked = owner;
             self.sample = 0;
         }
-        owner != 0 && P::owner_on_cpu(owner, &mut self.sample) == OnCpu::Off
+        P::owner_on_cpu(owner, &mut self.sample) == OnCpu::Off
     }
 }

@@ -197,13 +197,13 @@ impl<'a, P: Platform> QueueGuard<'a, P> {
         self.queue.head.with_mut(|head| unsafe { *head = node });
     }
 
-    /// The oldest waiter.
+    /// The first waiter.
     pub(crate) fn head(&self) -> Option<&WaitNode<P>> {
         // SAFETY: Q3: a linked node is alive, and only this guard can unlink it.
         unsafe { self.head_ptr().as_ref() }
     }
 
-    /// Every waiter, oldest first.
+    /// Every waiter, in the order in which they are served.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &WaitNode<P>> + '_ {
         let first = self.head_ptr();
         let mut next = first;
@@ -216,49 +216,43 @@ impl<'a, P: Platform> QueueGuard<'a, P> {
         })
     }
 
-    /// Appends `node` as the youngest waiter.
-    pub(crate) fn push_back(&mut self, node: &WaitNode<P>) {
+    /// Links `node` behind all of its rank.
+    pub(crate) fn push(&mut self, node: &WaitNode<P>) {
+        // Without a walk, if it has none: those of no rank come last.
+        let next = if node.rank == 0 { None } else { self.iter().find(|other| other.rank < node.rank) };
+        self.link(node, next);
+    }
+
+    /// Links `node`, which was woken and lost, before all of its rank.
+    pub(crate) fn push_again(&mut self, node: &WaitNode<P>) {
+        self.link(node, self.iter().find(|other| other.rank <= node.rank));
+    }
+
+    /// Whether [`QueueGuard::push_again`] would make `node` the head.
+    pub(crate) fn would_lead(&self, node: &WaitNode<P>) -> bool {
+        self.head().is_none_or(|head| head.rank <= node.rank)
+    }
+
+    /// Links `node` before `next`; at the end if that is `None`.
+    fn link(&self, node: &WaitNode<P>, next: Option<&WaitNode<P>>) {
         debug_assert!(!node.is_linked(), "Q2: a node is in one list at most");
         node.set_linked(true);
         let me: *const WaitNode<P> = node;
-        match self.head() {
-            None => {
-                node.set_links(Links { next: me, prev: me });
-                self.set_head(me);
-            }
-            Some(head) => {
-                let first: *const WaitNode<P> = head;
-                let last = head.links().prev;
-                node.set_links(Links { next: first, prev: last });
-                // SAFETY: Q3: `last` is linked (it may be `head` itself), so it is alive.
-                let tail = unsafe { &*last };
-                tail.update_links(|links| links.next = me);
-                head.update_links(|links| links.prev = me);
-            }
+        let Some(head) = self.head() else {
+            node.set_links(Links { next: me, prev: me });
+            self.set_head(me);
+            return;
+        };
+        let after = next.unwrap_or(head); // the list is circular: its end is one step before its head
+        let last = after.links().prev;
+        node.set_links(Links { next: after, prev: last });
+        // SAFETY: Q3: `last` is linked (it may be `after` itself), so it is alive.
+        let before = unsafe { &*last };
+        before.update_links(|links| links.next = me);
+        after.update_links(|links| links.prev = me);
+        if next.is_some_and(|next| core::ptr::eq(next, head)) {
+            self.set_head(me);
         }
-    }
-
-    /// Puts `node` in front of all others: the oldest waiter again.
-    pub(crate) fn push_front(&mut self, node: &WaitNode<P>) {
-        self.push_back(node);
-        self.set_head(node); // the list is circular: its youngest place is one step before its oldest
-    }
-
-    /// Puts `node` right behind the oldest waiter.
-    pub(crate) fn push_second(&mut self, node: &WaitNode<P>) {
-        let first = self.head_ptr();
-        self.push_front(node);
-        if !first.is_null() {
-            self.rotate_back(first);
-        }
-    }
-
-    /// Makes `first`, which is second, the oldest again.
-    fn rotate_back(&mut self, first: *const WaitNode<P>) {
-        // SAFETY: Q3: the caller found it linked under this guard.
-        let first = unsafe { &*first };
-        self.remove(first);
-        self.push_front(first);
     }
 
     /// Whether `node` is in the list; if not, it is out or popped.
@@ -291,7 +285,7 @@ impl<'a, P: Platform> QueueGuard<'a, P> {
         true
     }
 
-    /// Takes up to `count` nodes that are `wanted` out of the list, oldest first, for the caller to notify (Q2). One walk.
+    /// Takes up to `count` nodes that are `wanted` out of the list, in its order, for the caller to notify (Q2). One walk.
     #[inline(never)]
     pub(crate) fn pop_some(&mut self, count: u32, wanted: impl Fn(&WaitNode<P>) -> bool) -> Chain<P> {
         let mut popped = Chain::new();

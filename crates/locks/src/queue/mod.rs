@@ -1,4 +1,4 @@
-//! The wait queue: a FIFO list of waiters, on the waiters' own stacks, under a small lock of its own.
+//! The wait queue: a list of waiters, by real-time priority and then FIFO, on the waiters' own stacks, under a small lock of its own.
 //!
 //! Origin: the intrusive lists of `kernel/locking` and nsync; nothing is allocated. Sixteen bytes: a word that belongs
 //! to whoever owns the queue (a lock, a condition variable), the queue lock, the head. Zero is empty and unlocked.
@@ -13,13 +13,15 @@
 //! - **Q4** A notification is the popper's last access to the node; the wake that follows uses its address as a key.
 //! - **Q5** In a forked child the list and the lock are those of threads that do not exist there: who locks the queue
 //!   and finds an older generation empties it (see [`lock`]).
+//! - **Q6** The list is sorted by rank (the real-time priority, [`Platform::priority`], of the thread as it queued; an upgrade is
+//!   before all): higher first. Within a rank, it is FIFO, but for a waiter that was woken and lost: that is the first again.
 
 mod lock;
 mod node;
 
 pub(crate) use lock::{QueueGuard, BUSY};
 pub use node::WaitNode;
-pub(crate) use node::{Chain, Notice, GRANTED, RELEASED, WOKEN};
+pub(crate) use node::{Chain, Notice, BESIDE, GRANTED, RELEASED, WOKEN};
 
 use spinpark_platform::{AtomicU32, Cell, Platform};
 
@@ -29,7 +31,7 @@ pub struct WaitQueue<P: Platform> {
     /// Belongs to the owner of the queue, not to the queue.
     pub(crate) word: P::AtomicU32,
     lock: P::AtomicU32,
-    /// The oldest waiter, or null. The list is circular: the tail is `head.prev`.
+    /// The first waiter, or null. The list is circular: the tail is `head.prev`.
     head: P::Cell<*const WaitNode<P>>,
 }
 

@@ -9,6 +9,7 @@
 //! | `WOKEN`    | popped: awake on the lock's behalf (`WAKING`)           | the waiter, when it queues again         |
 //! | `GRANTED`  | popped: holds the lock already                          | –                                        |
 //! | `RELEASED` | popped: the wait on a condition variable is over        | –                                        |
+//! | `BESIDE`   | popped: awake beside the one for which `WAKING` is set  | the waiter, when it queues again         |
 //!
 //! # Orderings
 //!
@@ -25,7 +26,7 @@ use core::ptr;
 
 use spinpark_platform::{
     AtomicU32, Cell, Clock, Deadline, Event, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
-    Platform, Wait,
+    Platform, Wait, HIGHEST_PRIORITY,
 };
 
 use super::WaitQueue;
@@ -40,12 +41,20 @@ pub(crate) const WOKEN: u32 = 2;
 pub(crate) const GRANTED: u32 = 3;
 /// The waiter is awake and owes nothing.
 pub(crate) const RELEASED: u32 = 4;
+/// The waiter is awake and owes nothing; it queues again if the lock is not to be had.
+pub(crate) const BESIDE: u32 = 5;
+
+/// The rank of an upgrade: all others wait for its thread's own hold.
+const FIRST: u8 = u8::MAX;
+const _: () = assert!(HIGHEST_PRIORITY < FIRST, "an upgrade goes before real-time waiters");
 
 /// How a wait on a node ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Notice {
     /// `WAKING` is set for this thread: it tries to take the lock.
     Woken,
+    /// A real-time waiter: it tries to take the lock beside the thread for which `WAKING` is set.
+    Beside,
     /// The lock is this thread's.
     Granted,
     /// Signalled, with nothing held and nothing owed.
@@ -87,6 +96,8 @@ pub struct WaitNode<P: Platform> {
     pub(crate) token: u32,
     /// What the thread waits for.
     pub(crate) want: Want,
+    /// Its place in a list: those of a higher one are before it. The thread's real-time priority, or [`FIRST`].
+    pub(super) rank: u8,
     /// Condition variables: whether a signal or the waiter itself ends the wait; see `condvar`.
     pub(crate) claim: P::AtomicU32,
     /// Condition variables: the queue of the mutex that the waiter moves to, or null if it just wakes.
@@ -115,6 +126,7 @@ impl<P: Platform> WaitNode<P> {
             links: Cell::new(Links::OUT),
             linked: Cell::new(false),
             want,
+            rank: if let Want::Upgrade = want { FIRST } else { P::priority() },
             token,
             claim: AtomicU32::new(0),
             mutex,
@@ -133,6 +145,11 @@ impl<P: Platform> WaitNode<P> {
     pub(super) fn set_links(&self, new: Links<P>) {
         // SAFETY: Q1, Q2: as above.
         self.links.with_mut(|links| unsafe { *links = new });
+    }
+
+    /// Whether the thread is a real-time one, which lower-priority threads are not to delay. An upgrade goes first anyway.
+    pub(crate) fn is_realtime(&self) -> bool {
+        (1..FIRST).contains(&self.rank)
     }
 
     pub(super) fn is_linked(&self) -> bool {
@@ -174,6 +191,7 @@ impl<P: Platform> WaitNode<P> {
             WOKEN => Some(Notice::Woken),
             GRANTED => Some(Notice::Granted),
             RELEASED => Some(Notice::Released),
+            BESIDE => Some(Notice::Beside),
             _ => None,
         }
     }
@@ -236,14 +254,14 @@ impl<P: Platform> Popped<P> {
         unsafe { &*self.0 }
     }
 
-    /// Links the waiter into `queue` as its youngest, asleep or awake as it is (Q2: the list owns it then). `deferred`: the next
+    /// Links the waiter into `queue` behind all of its rank, asleep or awake as it is (Q2: the list owns it then). `deferred`: the next
     /// release ends its wait.
     pub(crate) fn move_to(self, queue: &mut super::QueueGuard<'_, P>, deferred: bool) {
         // SAFETY: Q2: the popped node is the caller's.
         self.node().deferred.with_mut(|it| unsafe { *it = deferred });
         // SAFETY: Q1: `queue` is locked.
         self.node().moved.with_mut(|it| unsafe { *it = true });
-        queue.push_back(self.node());
+        queue.push(self.node());
     }
 
     /// Tells the waiter `state` and wakes it if it sleeps.

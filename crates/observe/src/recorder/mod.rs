@@ -191,8 +191,8 @@ impl Recorder {
     pub fn end_release(&self) -> bool {
         let local = own::here();
         local.letting.set(0);
-        let woke =
-            1 << Event::WokeHead as u32 | 1 << Event::GrantedReaders as u32 | 1 << Event::HandedOff as u32;
+        let woke = [Event::WokeHead, Event::WokeBeside, Event::GrantedReaders, Event::HandedOff];
+        let woke = woke.into_iter().fold(0, |bits, event| bits | 1 << event as u32);
         local.events.replace(0) & woke != 0
     }
 

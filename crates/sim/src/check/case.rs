@@ -139,6 +139,8 @@ pub(crate) struct Case {
     pub(crate) constants: Constants,
     pub(crate) chaos: Chaos,
     pub(crate) without_steps: bool,
+    /// Threads have real-time priorities, at random at each wait where constants guess: then nothing bounds a wait.
+    pub(crate) realtime: bool,
     /// For the program.
     pub(crate) rng: fastrand::Rng,
 }
@@ -155,7 +157,8 @@ impl Case {
         let constants = Constants::ALL[rng.usize(0..Constants::ALL.len())];
         let chaos = chaos(&mut rng, threads * rounds);
         let without_steps = rng.u32(0..5) == 0;
-        Self { seed, threads, rounds, machine, constants, chaos, without_steps, rng }
+        let realtime = seed % 3 == 0;
+        Self { seed, threads, rounds, machine, constants, chaos, without_steps, realtime, rng }
     }
 }
 

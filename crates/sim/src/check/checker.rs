@@ -68,13 +68,14 @@ pub struct Swept {
 }
 
 /// What is counted.
-const EVENTS: [Event; 15] = [
+const EVENTS: [Event; 16] = [
     Event::SpinAcquired,
     Event::SpinLeftOwnerChanged,
     Event::SpinLeftOffCpu,
     Event::SpinLeftBudget,
     Event::Parked,
     Event::WokeHead,
+    Event::WokeBeside,
     Event::GrantedReaders,
     Event::HandedOff,
     Event::DemandedHandoff,

@@ -38,4 +38,4 @@ pub use memory::Mortal;
 pub use program::Program;
 pub use programs::{Monitor, dependent_with, families, order_of, patience_with, tokens_of_2003};
 pub use replay::seeds;
-pub(crate) use state::{Checks, note_event, note_order};
+pub(crate) use state::{Checks, has_priorities, note_event, note_order};

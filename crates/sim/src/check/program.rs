@@ -119,7 +119,8 @@ impl Program {
     }
 
     pub(crate) fn run(self, record: Record) -> Ran {
-        let Self { case, checks, threads, after, about, most_steps } = self;
+        let Self { case, mut checks, threads, after, about, most_steps } = self;
+        checks.realtime = case.realtime;
         let about = format!("{about}\n{case}");
         let mut simulation = Simulation::new(&case.machine)
             .seed(case.seed)

@@ -34,6 +34,8 @@ pub(crate) type OnEvent = Rc<dyn Fn(u32, Event)>;
 #[derive(Default)]
 pub(crate) struct Checks {
     pub(crate) faults: Faults,
+    /// See [`Case`](super::case::Case).
+    pub(crate) realtime: bool,
     gone: Vec<Range<usize>>,
     named: Vec<Named>,
     on_event: Option<OnEvent>,
@@ -135,6 +137,13 @@ fn checks(act: impl FnOnce(&mut Checks, u32)) {
             }
         });
     }
+}
+
+/// Whether threads have real-time priorities in this run.
+pub(crate) fn has_priorities() -> bool {
+    let mut has = false;
+    checks(|checks, _| has = checks.realtime);
+    has
 }
 
 /// The running thread gives back this memory.

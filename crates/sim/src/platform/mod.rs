@@ -32,8 +32,8 @@ pub trait Tuned: Debug + Send + Sync + 'static {
     const TUNING: Tuning;
     /// After so many reads for each CPU a read-write lock's readers use slots.
     const READS_PER_CPU: u32 = 128;
-    /// Questions whose answers only speed may rest on (whether a thread is bound to a CPU, whether it will wait after a signal)
-    /// are answered at random.
+    /// Questions whose answers only speed or order may rest on (whether a thread is bound to a CPU, whether it will wait after a
+    /// signal, its priority) are answered at random.
     const GUESSES: bool = false;
 }
 
@@ -56,6 +56,8 @@ pub struct Sim<T: Tuned = LinuxTuning>(PhantomData<T>);
 #[derive(Debug, Default)]
 pub(crate) struct Local {
     habits: Habits,
+    /// Its real-time priority, if that has been set.
+    pub(crate) priority: Option<u8>,
     read: Vec<Held>,
     /// What it last wrote by a compare-exchange, and the same until the first load after a heavy fence: for a fault.
     written: u32,
@@ -254,6 +256,13 @@ impl<T: Tuned> Platform for Sim<T> {
         }
     }
 
+    fn priority() -> u8 {
+        let given = is_inside().then(|| world(|world| world.threads[world.running].local.priority)).flatten();
+        given.unwrap_or_else(|| {
+            if T::GUESSES && crate::check::has_priorities() { here::random_priority() } else { 0 }
+        })
+    }
+
     fn thread_token() -> u32 {
         if is_inside() { world(|world| world.running.0 + 1) } else { u32::MAX >> 8 }
     }
@@ -263,7 +272,7 @@ impl<T: Tuned> Platform for Sim<T> {
     }
 
     fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
-        calls::owner_on_cpu(owner, sample)
+        if owner == 0 { OnCpu::Unknown } else { calls::owner_on_cpu(owner, sample) }
     }
 
     fn read_acquired(lock: usize) {

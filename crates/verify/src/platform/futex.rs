@@ -78,6 +78,7 @@ pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) 
     loop {
         thread::park();
         if let Some(outcome) = outcome.get() {
+            world.hold_back();
             return outcome;
         }
     }

@@ -17,7 +17,9 @@ mod world;
 pub use atomic::{AtomicPtr, AtomicU32};
 pub use cell::Cell;
 pub use spinpark_sim::check::{Fault, Faults, Kind, Op};
-pub use world::{Config, advance, lead_in, leave_next_sleep, lose_full_fences, set_back};
+pub use world::{
+    Config, advance, come_late, lead_in, leave_next_sleep, let_come, lose_full_fences, set_back, set_priority,
+};
 pub(crate) use world::{begin, take_noted};
 
 use loom::thread;
@@ -191,6 +193,10 @@ impl<
         world().config.can_spin
     }
 
+    fn priority() -> u8 {
+        world().local(|local| local.priority)
+    }
+
     fn thread_token() -> u32 {
         world().local(|local| local.token)
     }
@@ -199,8 +205,8 @@ impl<
         0
     }
 
-    fn owner_on_cpu(_: u32, _: &mut u64) -> OnCpu {
-        world().config.oracle
+    fn owner_on_cpu(owner: u32, _: &mut u64) -> OnCpu {
+        if owner == 0 { OnCpu::Unknown } else { world().config.oracle }
     }
 
     fn read_acquired(lock: usize) {

@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use loom::sync::atomic::AtomicU32;
-use loom::thread::{self, ThreadId};
+use loom::thread::{self, Thread, ThreadId};
 use spinpark_platform::{Clock, Event, OnCpu, Ordering::Relaxed};
 
 use super::EPOCH_NS;
@@ -71,6 +71,26 @@ pub fn leave_next_sleep() {
     world().local(|local| local.leaves = true);
 }
 
+/// Gives the calling thread a real-time priority.
+pub fn set_priority(priority: u8) {
+    world().local(|local| local.priority = priority);
+}
+
+/// The calling thread does not run on from its next sleep, once that has ended, before [`let_come`].
+pub fn come_late() {
+    world().local(|local| local.comes_late = true);
+}
+
+/// Lets the threads run on that [`come_late`] holds back.
+pub fn let_come() {
+    let world = world();
+    world.step([&world.clock]);
+    world.lets_come.set(true);
+    for thread in world.held_back.take() {
+        thread.unpark();
+    }
+}
+
 /// What a thread of a model remembers.
 pub(super) struct Local {
     id: ThreadId,
@@ -84,6 +104,10 @@ pub(super) struct Local {
     /// a fault wants it.
     pub(super) written: u32,
     pub(super) after_fence: Option<u32>,
+    /// Whether it is held back after its next sleep.
+    comes_late: bool,
+    /// Its real-time priority.
+    pub(super) priority: u8,
     /// The time that it has spun away, ns.
     pub(super) spun: u64,
     /// Whether its full fences do nothing.
@@ -102,6 +126,8 @@ pub(super) struct World {
     /// How far the wall clock has been set back.
     behind: Cell<u64>,
     is_leading_in: Cell<bool>,
+    lets_come: Cell<bool>,
+    held_back: RefCell<Vec<Thread>>,
     locals: RefCell<Vec<Local>>,
     /// Stands for the clock.
     clock: AtomicU32,
@@ -144,6 +170,8 @@ pub(crate) fn begin(config: Config) {
         now: Cell::new(EPOCH_NS),
         behind: Cell::new(0),
         is_leading_in: Cell::new(false),
+        lets_come: Cell::new(false),
+        held_back: RefCell::default(),
         locals: RefCell::default(),
         clock: AtomicU32::new(0),
         buses: std::array::from_fn(|_| AtomicU32::new(0)),
@@ -200,6 +228,17 @@ impl World {
         }
         for object in objects {
             self.undivided(|| touch(object));
+        }
+    }
+
+    /// Holds the calling thread back, if it comes late.
+    pub(super) fn hold_back(&self) {
+        if self.local(|local| std::mem::take(&mut local.comes_late)) {
+            self.step([&self.clock]);
+            while !self.lets_come.get() {
+                self.held_back.borrow_mut().push(thread::current());
+                thread::park();
+            }
         }
     }
 
@@ -261,6 +300,8 @@ impl World {
                 has_aborted: false,
                 written: 0,
                 after_fence: None,
+                comes_late: false,
+                priority: 0,
                 spun: 0,
                 loses_full_fences: false,
             });

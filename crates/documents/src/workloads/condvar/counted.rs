@@ -199,6 +199,10 @@ impl<P: Platform> Platform for Counted<P> {
         P::passed_woken();
     }
 
+    fn priority() -> u8 {
+        P::priority()
+    }
+
     fn thread_token() -> u32 {
         P::thread_token()
     }

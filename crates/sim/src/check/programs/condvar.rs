@@ -216,6 +216,8 @@ pub(super) fn tight(program: &mut Program) {
 }
 
 impl<T: Tuned> Monitor for Pair<T> {
+    const BY_PRIORITY: bool = true;
+
     fn lock(&self) {
         self.lock();
     }

@@ -10,6 +10,9 @@ use crate::here;
 
 /// A mutex with a condition variable.
 pub trait Monitor: Clone + 'static {
+    /// Waiters of a higher real-time priority come first.
+    const BY_PRIORITY: bool = false;
+
     /// Comes in.
     fn lock(&self);
 
@@ -27,9 +30,9 @@ pub trait Monitor: Clone + 'static {
 }
 
 /// All threads but one wait again and again; that one signals and broadcasts, with the mutex. Then the waits that end are those
-/// that have lasted longest.
-pub fn order_of(program: &mut Program, monitor: impl Monitor) {
-    let line = Rc::new(RefCell::new(VecDeque::new()));
+/// that have lasted longest, of the highest priority.
+pub fn order_of<M: Monitor>(program: &mut Program, monitor: M) {
+    let line = Rc::new(RefCell::new(VecDeque::<(u32, u8)>::new()));
     let told = Rc::new(RefCell::new(Vec::new()));
     let ended = Rc::new(Cell::new(0));
     let (waiters, rounds) = (program.threads() - 1, program.rounds());
@@ -39,8 +42,12 @@ pub fn order_of(program: &mut Program, monitor: impl Monitor) {
         program.thread(move || {
             let me = here::thread().number();
             for _ in 0..rounds {
+                let priority = if M::BY_PRIORITY { here::random_priority() } else { 0 };
+                here::set_priority(priority);
                 monitor.lock();
-                line.borrow_mut().push_back(me);
+                let behind = line.borrow().iter().position(|other| other.1 < priority);
+                let place = behind.unwrap_or(line.borrow().len());
+                line.borrow_mut().insert(place, (me, priority));
                 monitor.wait();
                 let mine = told.borrow().iter().position(|&thread| thread == me);
                 match mine {
@@ -59,7 +66,7 @@ pub fn order_of(program: &mut Program, monitor: impl Monitor) {
             monitor.lock();
             let all = here::random(4) == 0;
             let count = if all { line.borrow().len() } else { line.borrow().len().min(1) };
-            told.borrow_mut().extend(line.borrow_mut().drain(..count));
+            told.borrow_mut().extend(line.borrow_mut().drain(..count).map(|(thread, _)| thread));
             let signalled = if all { monitor.broadcast() as usize } else { usize::from(monitor.signal()) };
             if signalled != count {
                 here::fail(format!("{signalled} waits were ended, not {count}"));

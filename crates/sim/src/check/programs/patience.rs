@@ -36,6 +36,7 @@ fn fair(program: &mut Program) -> u32 {
     let threads = program.threads().min(8);
     program.case.machine = Machine::plain(threads);
     program.case.chaos = Chaos::default();
+    program.case.realtime = false;
     program.most_steps(50_000_000);
     threads
 }

@@ -1,0 +1,72 @@
+//! The calling thread's scheduling policy, as far as locks care: real-time threads go first among waiters, and keep their CPU from
+//! nobody else's owner by spinning.
+//!
+//! Anyone may change it at any time: the thread, another one, or another process (`chrt`, RealtimeKit). So the kernel is asked, as a
+//! thread is about to wait: at its first wait, then at most once a tick of the clock (1 to 10 ms); at each, once a thread of the process
+//! was found to be a real-time one. A tick is a load from the vDSO's page, a question 0.1 µs.
+
+use core::mem;
+use core::ptr;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use spinpark_platform::HIGHEST_PRIORITY;
+
+use crate::clock;
+use crate::sandbox::is_confined;
+use crate::single::is_single_threaded;
+use crate::syscall::call6;
+
+/// All zero in a new thread.
+#[repr(C)]
+struct Local {
+    /// The tick of the last question.
+    asked: u64,
+    priority: u8,
+}
+
+crate::thread_block!(fn local() -> *mut Local = "spinpark_0_1_policy");
+
+/// Whether a thread of this process was a real-time one.
+static SEEN: AtomicBool = AtomicBool::new(false);
+
+/// Whether the calling thread was a real-time one at the last question.
+pub(crate) fn is_realtime() -> bool {
+    // SAFETY: the block belongs to this thread.
+    unsafe { (*local()).priority != 0 }
+}
+
+/// The priority of the calling thread, which is about to wait.
+pub(crate) fn priority() -> u8 {
+    let tick = clock::tick();
+    // SAFETY: the block belongs to this thread.
+    let asked = unsafe { mem::replace(&mut (*local()).asked, tick) };
+    if asked != tick || SEEN.load(Relaxed) {
+        ask();
+    }
+    // SAFETY: the block belongs to this thread.
+    unsafe { (*local()).priority }
+}
+
+/// Asks the kernel, if that is allowed; returns whether the calling thread is a real-time one.
+#[cold]
+#[inline(never)]
+pub(crate) fn ask() -> bool {
+    if !is_confined() && !is_single_threaded() {
+        // `struct sched_attr` of Linux 3.14: size, policy, flags (64 bits), nice, priority, and three numbers of 64 bits.
+        let mut attributes = [0_u32; 12];
+        let size = mem::size_of_val(&attributes);
+        // SAFETY: the kernel writes at most so many bytes. If it fails, all stays 0, which is the usual policy.
+        unsafe { call6(libc::SYS_sched_getattr, [0, ptr::addr_of_mut!(attributes) as usize, size, 0, 0, 0]) };
+        let priority = match attributes[1] as i32 {
+            libc::SCHED_FIFO | libc::SCHED_RR => attributes[5] as u8,
+            libc::SCHED_DEADLINE => HIGHEST_PRIORITY,
+            _ => 0,
+        };
+        // SAFETY: the block belongs to this thread.
+        unsafe { (*local()).priority = priority };
+        if priority != 0 {
+            SEEN.store(true, Relaxed);
+        }
+    }
+    is_realtime()
+}
