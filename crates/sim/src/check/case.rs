@@ -157,7 +157,7 @@ impl Case {
         let constants = Constants::ALL[rng.usize(0..Constants::ALL.len())];
         let chaos = chaos(&mut rng, threads * rounds);
         let without_steps = rng.u32(0..5) == 0;
-        let realtime = seed % 3 == 0;
+        let realtime = seed.is_multiple_of(3);
         Self { seed, threads, rounds, machine, constants, chaos, without_steps, realtime, rng }
     }
 }
