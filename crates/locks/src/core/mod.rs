@@ -39,8 +39,8 @@
 //!
 //! - **W1** With the queue lock free, `WAITERS` is set if and only if the list is not empty.
 //! - **L1** (no lost wake-up) With the queue lock free: if `WAITERS` is set then there is no room for the head beside
-//!   the present holds, or `WAKING` is set (and the head is urgent, if it is a real-time waiter: U1), or the head is `TIMED` and a spinner is counted, or the head is `TIMED` and
-//!   looks by itself within its span ([`patience`]). A thread that ends the last of
+//!   the present holds, or `WAKING` is set (and the head is urgent, if it is a real-time waiter: U1), or the head is `TIMED`
+//!   and a spinner is counted, or the head is `TIMED` and looks by itself within its span ([`patience`]). A thread that ends the last of
 //!   these conditions looks at the queue: a release (`must_look`), an upgradable holder that came in (readers have room
 //!   beside it), and a thread that retires its credit without acquiring (T3, T4, T8, T9). The last condition is the only one
 //!   that leans on a timer, and only on two CPUs, for a head that keeps apart: a release whose thread comes back at once
@@ -55,8 +55,8 @@
 //!   for that; and a real-time head is left to no spinner.
 //! - **D1** (no lost signal) A waiter is deferred only by the lock's writer, under the queue lock, and only if there are no flags, or
 //!   the head is deferred and `WAKING` is not set. While the writer holds the lock, no look sets `WAKING`, and `TIMED` is not set beside a
-//!   deferred head, nor a real-time one that comes before that. So the writer's release looks (`must_look`). A look that finds a deferred head beside a free lock tells all that are
-//!   deferred, unless a fair release has promised the lock to the head: that is handed it, and the others are told by a later look.
+//!   deferred head, nor a real-time one that comes before that. So the writer's release looks (`must_look`). A look that finds a
+//!   deferred head beside a free lock tells all that are deferred, unless a fair release has promised the lock to the head: that is handed it, and the others are told by a later look.
 //!   A deferred waiter has no deadline; it is told or handed the lock, never woken (`WAKING` is not set for it).
 //! - **H1** `HANDOFF` is set only while the lock is held, and a release that would leave the lock empty with `HANDOFF`
 //!   set hands over instead. So an exclusive lock with `HANDOFF` never looks free to others.

@@ -173,8 +173,7 @@ impl<P: Platform> LockCore<P> {
             {
                 P::heavy_fence(); // A1
                 seen = self.peek();
-            }
-            if is_last {
+            } else if is_last {
                 break;
             }
         }
