@@ -2,9 +2,24 @@
 
 use core::ffi::{c_char, CStr};
 
+use crate::symbol::{lookup, Scope};
+
 extern "C" {
     /// The environment; null before libc has been initialised.
     static environ: *const *const c_char;
+}
+
+/// The environment, also in a program's `.preinit_array` (ThreadSanitizer), which runs before libc has been initialised.
+fn entries() -> *const *const c_char {
+    // SAFETY: read before threads exist, or as racily as any `getenv`.
+    let known = unsafe { environ };
+    if !known.is_null() {
+        return known;
+    }
+    let end: *const *const usize = lookup(Scope::All, c"__libc_stack_end").cast_const().cast();
+    // SAFETY: null, or glibc's pointer to where the kernel put the number of arguments, the arguments, a null, and the
+    // environment.
+    unsafe { end.as_ref().map_or(known, |&count| count.add(*count + 2).cast()) }
 }
 
 /// The value of the environment variable `name`.
@@ -17,8 +32,7 @@ pub fn variable(name: &CStr) -> Option<&'static CStr> {
         return None;
     }
     let name = name.to_bytes();
-    // SAFETY: read before threads exist, or as racily as any `getenv`.
-    let mut entry = unsafe { environ };
+    let mut entry = entries();
     while !entry.is_null() {
         // SAFETY: `environ` is an array of C strings with a null at its end.
         let text = unsafe { *entry };
@@ -40,6 +54,7 @@ pub fn variable(name: &CStr) -> Option<&'static CStr> {
 
 /// Whether the variable is there and neither empty nor 0.
 #[must_use]
+#[inline(never)] // for the drop-in's size
 pub fn is_on(name: &CStr) -> bool {
     variable(name).is_some_and(|value| !matches!(value.to_bytes(), b"" | b"0"))
 }

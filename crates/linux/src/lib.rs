@@ -27,6 +27,7 @@ mod slots;
 mod symbol;
 mod syscall;
 mod thread;
+mod tools;
 mod vdso;
 
 use core::sync::atomic::{self, AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -45,6 +46,7 @@ pub use sleep::{sleep_by, Sleep};
 pub use symbol::{lookup, lookup_version, Library, Scope};
 use thread::Reads;
 pub use thread::{call, known_token, set_call, take_over_fork_handler, CANCELLABLE, QUEUED};
+pub use tools::race_detector;
 
 /// This machine: Linux, with everything private to the process.
 pub enum Linux {}

@@ -8,11 +8,12 @@ use core::{mem, ptr};
 
 type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 type Dlvsym = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
+type Init = unsafe extern "C" fn();
 
 // Weak, and by their oldest version: before glibc 2.34 they live in libdl, which the drop-in asks for.
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 core::arch::global_asm!(".symver dlsym, dlsym@GLIBC_2.2.5", ".symver dlvsym, dlvsym@GLIBC_2.2.5");
-core::arch::global_asm!(".weak dlsym", ".weak dlvsym");
+core::arch::global_asm!(".weak dlsym", ".weak dlvsym", ".weak __tsan_init");
 
 /// Defines a function that returns the address of a weak symbol: from the GOT, where it is 0 if nobody defines it.
 macro_rules! weak {
@@ -41,6 +42,12 @@ macro_rules! weak {
 weak! {
     dlsym: Dlsym;
     dlvsym: Dlvsym;
+    __tsan_init: Init;
+}
+
+/// Whether ThreadSanitizer is in the process. Not by `dlsym`, which allocates to report that there is none.
+pub(crate) fn has_thread_sanitizer() -> bool {
+    __tsan_init().is_some()
 }
 
 /// Where a symbol is looked for.

@@ -41,12 +41,14 @@ pub(crate) fn forget_error() {
     }
 }
 
-/// Condition variables by version, the one that has had its present layout since 2.3.2: `dlsym(RTLD_NEXT)` finds the older
-/// before glibc 2.36 (BZ 14932). Clockwait has always had one layout, and no such version.
+/// `dlsym(RTLD_NEXT)` finds glibc's older condition variables before 2.36 (BZ 14932): then the version is named that has had its
+/// present layout since 2.3.2. Not always: a library between that intercepts them (ThreadSanitizer's) exports no version, and
+/// `dlvsym` passes it by. Clockwait has always had one layout.
 fn find(name: &CStr) -> *mut c_void {
+    let found = lookup(Scope::Next, name);
     let is_double = name.to_bytes().starts_with(b"pthread_cond_") && name != c"pthread_cond_clockwait";
-    let versioned = if is_double { lookup_version(name, c"GLIBC_2.3.2") } else { ptr::null_mut() };
-    if versioned.is_null() { lookup(Scope::Next, name) } else { versioned }
+    let is_older = is_double && found == lookup_version(name, c"GLIBC_2.2.5");
+    if is_older { lookup_version(name, c"GLIBC_2.3.2") } else { found }
 }
 
 /// The address of a function; null if there is none.

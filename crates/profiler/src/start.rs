@@ -14,6 +14,7 @@
 //! | `SPINPARK_PROFILE_DETAIL` | `off`, `contended` (the default), `sampled` or `full`                            |
 //! | `SPINPARK_PROFILE_MAX_SIZE` | what all files in the directory may have on the disk, bytes                      |
 //! | `SPINPARK_PROFILE_PARENT` | a child of this process creates its file at the start                             |
+//! | `SPINPARK_FORCE=1`        | records even under a race detector, which then reports the recorder's own tables    |
 
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int, c_void};
@@ -22,7 +23,7 @@ use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64};
 
-use spinpark_linux::{Scope, lookup, raw, variable};
+use spinpark_linux::{Scope, is_on, lookup, race_detector, raw, variable};
 use spinpark_observe::format::{Detail, Locks};
 use spinpark_observe::recorder::{Failure, MOST, Recorder, Settings};
 
@@ -91,7 +92,18 @@ extern "C" fn initialise() {
     let errno = unsafe { *at };
     first_call(0);
     if let Some(directory) = variable(c"SPINPARK_PROFILE_DIR") {
-        begin(directory);
+        match race_detector() {
+            Some(detector) if !is_on(c"SPINPARK_FORCE") => {
+                for text in [
+                    "spinpark: nothing is recorded: ",
+                    detector,
+                    " would report the recorder (SPINPARK_FORCE=1: on)\n",
+                ] {
+                    raw::write(libc::STDERR_FILENO, text.as_bytes());
+                }
+            }
+            _ => begin(directory),
+        }
     }
     next::forget_error();
     // SAFETY: as above.

@@ -3,16 +3,18 @@
 //! | variable             | effect                                                                              |
 //! |----------------------|-------------------------------------------------------------------------------------|
 //! | `SPINPARK_DISABLE=1` | every call goes to glibc: the honest baseline, with the same interposition           |
+//! | `SPINPARK_FORCE=1`   | ours even under a race detector (see `tools` in the linux crate)                      |
 //! | `SPINPARK_RSEQ=0`    | no restartable sequences: see `rseq` in the linux crate                             |
 //! | `SPINPARK_VERBOSE=1` | one line on stderr at the start of the process                                      |
 //! | `SPINPARK_REPORT=F`  | appends `loaded PID` to the file F at the start of the process, `used PID` at the   |
-//! |                      | first call of a lock function; `spinpark compare` reads it                          |
+//! |                      | first call of a lock function; `off PID` before, under a race detector;             |
+//! |                      | `spinpark compare` reads it                                                         |
 //!
 //! Read once, at the first call or in the drop-in's initialiser, whichever comes first.
 
 use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};
 
-use spinpark_linux::{Linux, is_on, variable};
+use spinpark_linux::{Linux, is_on, race_detector, variable};
 use spinpark_platform::Platform;
 
 use crate::{cancel, cond, fork, real};
@@ -94,7 +96,9 @@ pub fn start() {
     if MODE.load(Relaxed) != UNKNOWN {
         return;
     }
-    let disabled = is_on(c"SPINPARK_DISABLE");
+    let chosen = is_on(c"SPINPARK_DISABLE");
+    let detector = if chosen || is_on(c"SPINPARK_FORCE") { None } else { race_detector() };
+    let disabled = chosen || detector.is_some();
     let reported = variable(c"SPINPARK_REPORT").is_some();
     decide(match (disabled, reported) {
         (false, false) => OURS,
@@ -111,6 +115,15 @@ pub fn start() {
     }
     if reported {
         report("loaded");
+    }
+    if let Some(detector) = detector {
+        if reported {
+            report("off");
+        }
+        let mut line = Line::new();
+        line.text("spinpark: off in process ").number(process()).text(": ").text(detector);
+        line.text(" cannot see its locks (SPINPARK_FORCE=1: on)\n");
+        line.write_to(libc::STDERR_FILENO);
     }
     if is_on(c"SPINPARK_VERBOSE") {
         let what = if disabled { "disabled: every call goes to glibc" } else { "active" };
@@ -152,6 +165,7 @@ impl Line {
         Self { bytes: [0; 128], length: 0 }
     }
 
+    #[inline(never)] // for the drop-in's size
     fn text(&mut self, text: &str) -> &mut Self {
         for &byte in text.as_bytes() {
             if let Some(free) = self.bytes.get_mut(self.length) {

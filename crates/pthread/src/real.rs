@@ -18,18 +18,16 @@ use crate::fork::Handler;
 
 /// Looks `name` up in the libraries after this one, and in a libpthread that they do not see; null if there is none.
 ///
-/// Condition variables by version, the one that has had its present layout since 2.3.2 (clockwait, and architectures that
-/// came later, have one only): `dlsym(RTLD_NEXT)` finds the older before glibc 2.36 (BZ 14932).
+/// `dlsym(RTLD_NEXT)` finds glibc's older condition variables before 2.36 (BZ 14932): then the version is named that has had its
+/// present layout since 2.3.2 (clockwait, and architectures that came later, have one only). Not always: a library between
+/// that intercepts them (ThreadSanitizer's) exports no version, and `dlvsym` passes it by.
 #[inline(never)] // for the drop-in's size
 fn next(name: &CStr) -> *mut c_void {
-    let versioned = if name.to_bytes().starts_with(b"pthread_cond_") {
-        lookup_version(name, c"GLIBC_2.3.2")
-    } else {
-        ptr::null_mut()
-    };
-    let found = if versioned.is_null() { lookup(Scope::Next, name) } else { versioned };
+    let found = lookup(Scope::Next, name);
     if !found.is_null() {
-        return found;
+        let is_older =
+            name.to_bytes().starts_with(b"pthread_cond_") && found == lookup_version(name, c"GLIBC_2.2.5");
+        return if is_older { lookup_version(name, c"GLIBC_2.3.2") } else { found };
     }
     Library::loaded(c"libpthread.so.0").map_or(ptr::null_mut(), |library| library.lookup(name))
 }

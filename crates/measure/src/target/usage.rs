@@ -1,7 +1,7 @@
 //! What the drop-in reports about a run: which processes loaded it, and which of them ever took a lock.
 //!
 //! If `SPINPARK_REPORT` names a file, the drop-in appends `loaded <pid>` when a process starts, and `used <pid>` at the
-//! first lock call of that process. This is the only reliable answer to "does it use pthread locks": symbol tables know
+//! first lock call of that process; before that `off <pid>`, if it left all to glibc because of a race detector. This is the only reliable answer to "does it use pthread locks": symbol tables know
 //! nothing about libraries that are loaded later, or about a child process.
 
 use std::fs;
@@ -20,6 +20,8 @@ pub struct Usage {
     pub loaded: usize,
     /// How many called a lock function.
     pub used: usize,
+    /// How many of these left all to glibc: a race detector would not have seen the drop-in's locks.
+    pub off: usize,
 }
 
 /// Nothing that could differ.
@@ -35,6 +37,11 @@ pub enum NoUse {
         "the program uses no pthread locks (no mutex, rwlock or condition variable was touched in the whole run)\nThere is nothing to compare. Programs with locks of their own do not change: Go, Rust's std::sync, Java's synchronized; for Rust, use the spinpark crate"
     )]
     NotUsed,
+    /// It switched itself off.
+    #[error(
+        "the drop-in was off: the program runs under a race detector (ThreadSanitizer, Helgrind or DRD), which cannot see its locks\nThere is nothing to compare. Measure a build without it, or set SPINPARK_FORCE=1 and ignore what it reports"
+    )]
+    Off,
 }
 
 impl Usage {
@@ -48,8 +55,12 @@ impl Usage {
     }
 
     fn parse(text: &str) -> Self {
-        let count = |word: &str| text.lines().filter(|line| line.split(' ').next() == Some(word)).count();
-        Self { loaded: count("loaded"), used: count("used") }
+        let of = |word: &str| -> Vec<&str> {
+            text.lines().filter_map(|line| line.strip_prefix(word)?.strip_prefix(' ')).collect()
+        };
+        let (used, off) = (of("used"), of("off"));
+        let off = used.iter().filter(|process| off.contains(process)).count();
+        Self { loaded: of("loaded").len(), used: used.len(), off }
     }
 
     /// Checks that there is something to compare. `output` is what the run printed.
@@ -61,6 +72,7 @@ impl Usage {
         match self {
             Self { loaded: 0, .. } => Err(NoUse::NotLoaded(Tail::of(output))),
             Self { used: 0, .. } => Err(NoUse::NotUsed),
+            Self { used, off, .. } if used == off => Err(NoUse::Off),
             _ => Ok(()),
         }
     }
@@ -73,7 +85,10 @@ mod tests {
     #[test]
     fn counts_processes() {
         let usage = Usage::parse("loaded 10\nloaded 11\nused 11\n");
-        assert_eq!(usage, Usage { loaded: 2, used: 1 });
+        assert_eq!(usage, Usage { loaded: 2, used: 1, off: 0 });
+        assert!(usage.check("").is_ok());
+        let usage = Usage::parse("loaded 10\noff 10\nloaded 11\nused 11\nused 10\n");
+        assert_eq!(usage, Usage { loaded: 2, used: 2, off: 1 });
         assert!(usage.check("").is_ok());
     }
 
@@ -81,5 +96,7 @@ mod tests {
     fn nothing_to_compare() {
         assert!(matches!(Usage::parse("").check(""), Err(NoUse::NotLoaded(_))));
         assert!(matches!(Usage::parse("loaded 1\n").check(""), Err(NoUse::NotUsed)));
+        assert!(matches!(Usage::parse("loaded 1\noff 1\n").check(""), Err(NoUse::NotUsed)));
+        assert!(matches!(Usage::parse("loaded 1\noff 1\nused 1\n").check(""), Err(NoUse::Off)));
     }
 }
