@@ -17,9 +17,12 @@ fn entries() -> *const *const c_char {
         return known;
     }
     let end: *const *const usize = lookup(Scope::All, c"__libc_stack_end").cast_const().cast();
-    // SAFETY: null, or glibc's pointer to where the kernel put the number of arguments, the arguments, a null, and the
-    // environment.
-    unsafe { end.as_ref().map_or(known, |&count| count.add(*count + 2).cast()) }
+    // SAFETY: null, or glibc's pointer to where the kernel has put the number of arguments.
+    let Some(&count) = (unsafe { end.as_ref() }) else { return known };
+    // SAFETY: as above.
+    let arguments = unsafe { *count };
+    // SAFETY: behind it are the arguments, a null, and the environment.
+    unsafe { count.add(arguments + 2).cast() }
 }
 
 /// The value of the environment variable `name`.

@@ -69,6 +69,7 @@ impl Platform for Linux {
     }
 
     fn futex_wait_for(word: &atomic::AtomicU32, expected: u32, span: u64) -> Wait {
+        thread::sleeps();
         futex::wait_for(word, expected, span)
     }
 

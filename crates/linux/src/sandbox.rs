@@ -25,6 +25,7 @@ pub(crate) fn is_confined() -> bool {
 /// and its children. In a process with threads it takes a millisecond. The drop-in calls it by itself where a program announces a
 /// filter through `prctl`.
 #[cold]
+#[inline(never)] // for the drop-in's size
 pub fn before_filter() {
     if CONFINED.swap(true, Relaxed) || !crate::STARTED.load(Relaxed) {
         return;

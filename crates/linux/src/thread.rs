@@ -195,6 +195,7 @@ pub(crate) fn place() -> u32 {
 const WANTED: u32 = u32::MAX;
 
 /// Before the calling thread sleeps: questions that are not to be asked with a lock held.
+#[inline(never)] // for the drop-in's size
 pub(crate) fn sleeps() {
     /// One sleep in so many looks at the clock.
     const FEW: u32 = 16;

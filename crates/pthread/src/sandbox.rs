@@ -14,11 +14,18 @@ use crate::{mode, real};
 /// As Linux has it.
 pub unsafe fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int {
     // Without a filter, it is the question whether the kernel knows them (Chromium).
-    let announces = option == libc::PR_SET_NO_NEW_PRIVS || (option == libc::PR_SET_SECCOMP && b != 0);
-    if announces {
+    let filters = option == libc::PR_SET_SECCOMP && b != 0;
+    let announces = option == libc::PR_SET_NO_NEW_PRIVS;
+    if filters || announces {
         mode::start(); // which asks what cannot be asked later
+    }
+    if filters {
         spinpark_linux::before_filter();
     }
     // SAFETY: the caller's arguments; those that it did not pass are not looked at.
-    unsafe { real::prctl(option, a, b, c, d) }
+    let result = unsafe { real::prctl(option, a, b, c, d) };
+    if announces && result == 0 {
+        spinpark_linux::before_filter(); // one that failed has changed nothing
+    }
+    result
 }

@@ -4,6 +4,7 @@
  *   waits     one thread that waits for what only time can end: futex, and the clock where the vDSO does not have it
  *   child     as single, in the child of a process with threads
  *   forked    a filter without membarrier and the scheduler's calls, then children that only leave, or lock first
+ *   refused   a prctl that fails announces nothing: releases go on as before
  *   threads   threads contend, before and after the filter, which allows what glibc's locks and threads call
  */
 #include "check.h"
@@ -247,12 +248,51 @@ static void forked(void)
     }
 }
 
+/* ---- announcements ------------------------------------------------------------------------------------- */
+
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+extern const unsigned __rseq_size __attribute__((weak));
+
+/* Whether releases are restartable sequences: one leaves its descriptor in the thread's area, until the thread is preempted. */
+static bool is_restartable(void)
+{
+    if (!on_spinpark() || !&__rseq_size || __rseq_size == 0)
+        return false;
+    uint64_t *descriptor = (uint64_t *)((char *)__builtin_thread_pointer() + __rseq_offset + 8);
+    int armed = 0;
+    for (int i = 0; i < 1000; i++) {
+        *(volatile uint64_t *)descriptor = 0;
+        OK(pthread_mutex_lock(&mutex));
+        OK(pthread_mutex_unlock(&mutex));
+        armed += *(volatile uint64_t *)descriptor != 0;
+    }
+    return armed != 0;
+}
+
+static void *refuse(void *arg)
+{
+    bool before = is_restartable();
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 2, 0, 0, 0) == -1 && errno == EINVAL);
+    errno = 0;
+    CHECK(is_restartable() == before);
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    CHECK(!is_restartable());
+    return arg;
+}
+
+static void refused(void)
+{
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, refuse, NULL) == 0);
+    OK(pthread_join(thread, NULL));
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*body)(void);
-    } modes[] = {{"single", single}, {"waits", waits}, {"child", child}, {"forked", forked}, {"threads", threads}};
+    } modes[] = {{"single", single}, {"waits", waits}, {"child", child}, {"forked", forked}, {"refused", refused}, {"threads", threads}};
     for (int i = 0; i < 4; i++)
         mutex_make(&mutexes[i], &MUTEX_KINDS[i]);
     for (size_t i = 0; i < COUNT(modes); i++)
@@ -260,6 +300,6 @@ int main(int argc, char **argv)
             modes[i].body();
             return 0;
         }
-    fputs("usage: sandbox single|waits|child|forked|threads\n", stderr);
+    fputs("usage: sandbox single|waits|child|forked|refused|threads\n", stderr);
     return 1;
 }

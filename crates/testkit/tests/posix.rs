@@ -99,6 +99,7 @@ programs! {
     sandbox_waits [glibc spinpark disabled] = "sandbox" "waits";
     sandbox_child [glibc spinpark disabled] = "sandbox" "child";
     sandbox_forked [glibc spinpark disabled] = "sandbox" "forked";
+    sandbox_refused [glibc spinpark disabled] = "sandbox" "refused";
     sandbox_threads [glibc spinpark disabled] = "sandbox" "threads";
 
     free_after_unlock [glibc spinpark];
@@ -112,6 +113,8 @@ programs! {
     stress_2 [glibc spinpark] = "stress" "2";
     stress_16 [glibc spinpark] = "stress" "16";
     stress_256 [glibc spinpark] = "stress" "256";
+    // For longer: ci/soak.sh.
+    soak [spinpark] = "soak" "1" "2";
 }
 
 mod before_main {
