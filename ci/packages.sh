@@ -30,7 +30,11 @@ packages=(
     faketime
     gdb
     golang-go
+    heaptrack
+    libeatmydata1
     libjemalloc2
+    libmimalloc2.0
+    libtcmalloc-minimal4
     valgrind
 )
 
