@@ -86,6 +86,7 @@ programs! {
     c11 [glibc spinpark disabled];
     aliases [glibc spinpark disabled];
     layout [glibc spinpark];
+    no_allocation [glibc spinpark disabled];
     symbols [glibc spinpark disabled];
 
     fork_locks [glibc spinpark disabled];
