@@ -45,6 +45,9 @@
 //! - **C5** A destroyer may hold the mutex, so it waits for no thread that sleeps in the mutex' queue: with no waiter left in this
 //!   queue a signal need not be passed on, so the thread that takes the last one out ends the references of the waiters
 //!   in the mutex' queue. It finds them: a waiter with a reference is linked there before this queue is unlocked.
+//! - **C6** A signal whose result is not asked for does not wait for a thread that has the queue locked: in one step it leaves itself to that thread, which makes it
+//!   before it unlocks. So it goes to a waiter that was linked then, or to that thread itself, and not to a later one. The step is the
+//!   signaller's last access to the variable. The waiter is woken, never moved or deferred.
 //!
 //! # Orderings
 //!
@@ -59,7 +62,9 @@
 //! Checked by: loom models with signal, broadcast and timeout against each other, and mutants; native stress; the
 //! cancellation, destruction and lost-wake-up programs of `testkit`.
 
+mod guard;
 mod refs;
+mod way;
 
 pub use refs::WaiterRefs;
 
@@ -67,10 +72,12 @@ use ::core::cell::Cell;
 
 use spinpark_platform::{AtomicU32, Deadline, Event, Ordering::Relaxed, Platform, Spin, Wait};
 
-use crate::core::LockCore;
+use guard::Guard;
+use way::Way;
+
 use crate::mutex::RawMutex;
-use crate::queue::{Chain, Notice, QueueGuard, WaitNode, WaitQueue, RELEASED};
-use crate::word::{self, Want};
+use crate::queue::{Ask, Chain, Notice, QueueGuard, WaitNode, WaitQueue, RELEASED};
+use crate::word::Want;
 
 const WAITING: u32 = 0;
 const SIGNALLED: u32 = 1;
@@ -204,25 +211,35 @@ impl<P: Platform> RawCondvar<P> {
     pub fn settle(&self, waiter: &Waiter<P>, is_cancelled: bool) {
         if let Some(refs) = Self::end_reference(&waiter.node) {
             if is_cancelled {
-                self.signal();
+                self.send(false);
             }
             refs.drop_one();
         }
     }
 
-    /// Ends the wait of the longest waiter of the highest priority; returns whether there was one.
+    /// Ends the wait of the longest waiter of the highest priority; returns whether there was one. May wait for another thread that is in
+    /// the queue.
     #[inline]
     pub fn signal(&self) -> bool {
         self.has_waiters() && self.signal_slow(false) > 0
     }
 
-    /// Ends the wait of everyone who waits now; returns how many.
+    /// Ends the wait of everyone who waits now; returns how many. May wait for another thread that is in the queue.
     #[inline]
     pub fn broadcast(&self) -> u32 {
         if self.has_waiters() {
             self.signal_slow(true)
         } else {
             0
+        }
+    }
+
+    /// [`signal`](Self::signal), or, if for `all`, [`broadcast`](Self::broadcast), without a wait: a thread that is in the queue does it
+    /// then (C6).
+    #[inline]
+    pub fn send(&self, all: bool) {
+        if self.has_waiters() {
+            self.send_slow(all);
         }
     }
 
@@ -251,7 +268,19 @@ impl<P: Platform> RawCondvar<P> {
     #[cold]
     #[inline(never)]
     fn signal_slow(&self, all: bool) -> u32 {
-        let mut queue = self.lock_queue();
+        self.signal_in(self.lock_queue(), all)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn send_slow(&self, all: bool) {
+        if let Some(queue) = self.queue.lock_or(if all { Ask::Service } else { Ask::Signal }) {
+            self.signal_in(self.guard(queue), all);
+        }
+    }
+
+    fn signal_in(&self, queue: Guard<'_, P>, all: bool) -> u32 {
+        let mut queue = queue;
         let (waiters, count) = self.claim(&mut queue, all);
         let refers = waiters.first().is_some_and(|first| first.claim.load(Relaxed) == SIGNALLED_REF);
         Self::send_on(waiters, refers.then_some(queue));
@@ -313,7 +342,7 @@ impl<P: Platform> RawCondvar<P> {
     ///
     /// The condition variable is not touched any more, but to unlock its `queue` if that is still locked (C5): a waiter
     /// that has been served may destroy it.
-    fn send_on(mut waiters: Chain<P>, mut queue: Option<QueueGuard<'_, P>>) {
+    fn send_on(mut waiters: Chain<P>, mut queue: Option<Guard<'_, P>>) {
         let mut defers = None;
         let mut next = waiters.pop();
         while let Some(first) = next.take() {
@@ -341,49 +370,16 @@ impl<P: Platform> RawCondvar<P> {
         }
     }
 
-    /// The mutex that a popped waiter takes back.
-    #[allow(unsafe_code)] // waiters remember their mutexes as pointers
-    fn mutex_of<'a>(waiter: &WaitNode<P>) -> Option<&'a LockCore<P>> {
-        let queue = waiter.mutex;
-        // SAFETY: the pointer came from a `LockCore` in `with_mutex`, and a waiter that has not been told yet is going to take
-        // that mutex back, so its mutex is alive (Q3).
-        (!queue.is_null()).then(|| unsafe { LockCore::from_queue_ptr(queue) })
+    fn lock_queue(&self) -> Guard<'_, P> {
+        self.guard(self.queue.lock())
     }
 
-    /// How to go on with a waiter. `defers`: what was found out for those before it.
-    #[inline(never)]
-    fn way_to(waiter: &WaitNode<P>, defers: &mut Option<bool>) -> Way {
-        let Some(mutex) = Self::mutex_of(waiter) else { return Way::Wake };
-        // It cannot run before the calling thread leaves its CPU, as far as is known.
-        if P::cpus() == 1 || (waiter.only_cpu.is_some() && waiter.only_cpu == P::only_cpu()) {
-            return Way::Move;
-        }
-        let holds = || word::owner(mutex.peek()) == P::thread_token();
-        if holds() && *defers.get_or_insert_with(|| P::waits_next(mutex.key())) {
-            Way::Defer
-        } else {
-            Way::Wake
-        }
-    }
-
-    fn lock_queue(&self) -> QueueGuard<'_, P> {
-        let guard = self.queue.lock();
-        if guard.was_inherited() {
+    fn guard<'a>(&'a self, queue: QueueGuard<'a, P>) -> Guard<'a, P> {
+        if queue.was_inherited() {
             self.queue.word.store(0, Relaxed); // Q5: the waiters are the parent's
         }
-        guard
+        Guard { condvar: self, queue }
     }
-}
-
-/// What a signal does with a waiter.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
-    /// Wakes it.
-    Wake,
-    /// Leaves that to the calling thread's release of the mutex.
-    Defer,
-    /// Leaves it asleep until the mutex is its own.
-    Move,
 }
 
 impl<P: Platform> Default for RawCondvar<P> {

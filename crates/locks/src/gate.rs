@@ -56,6 +56,7 @@ use spinpark_platform::{
 };
 
 use crate::core::LockCore;
+use crate::queue::Ask;
 use crate::word::{self, UNIT};
 
 /// In `calm`: a writer holds the lock.
@@ -119,7 +120,7 @@ impl<P: Platform> Gate<P> {
             self.calm.store(0, Relaxed); // asks again after as many reads
             return;
         }
-        let queue = core.lock_queue();
+        let Some(queue) = core.lock_queue_or(Ask::Nothing) else { return };
         let mut seen = core.peek();
         if word::may_open_gate(seen) {
             P::slots_move(table, lock); // G6
@@ -137,11 +138,13 @@ impl<P: Platform> Gate<P> {
         drop(queue);
     }
 
-    /// G2: shuts the gate, if it is open, and counts in the word who is in slots of the lock at `lock`.
+    /// G2: shuts the gate, if it is open, and counts in the word who is in slots of the lock at `lock`. Nothing is done if it only
+    /// `tries` and another thread has the queue locked.
     #[cold]
     #[inline(never)]
-    pub(crate) fn close(&self, core: &LockCore<P>, lock: usize) {
-        let queue = core.lock_queue();
+    pub(crate) fn close(&self, core: &LockCore<P>, lock: usize, tries: bool) {
+        let queue = if tries { core.lock_queue_or(Ask::Nothing) } else { Some(core.lock_queue()) };
+        let Some(queue) = queue else { return };
         if word::has_slots(core.peek()) {
             let table = match self.open.load(Relaxed) {
                 0 => P::slot_table(), // G6

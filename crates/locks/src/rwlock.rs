@@ -179,7 +179,7 @@ impl<P: Platform> RawRwLock<P> {
     /// Releases the read lock of another thread, which is in a slot: POSIX leaves that undefined, glibc lets it pass.
     #[cold]
     fn unlock_anothers(&self) -> bool {
-        self.gate.close(&self.core, self.key());
+        self.gate.close(&self.core, self.key(), false);
         let held = word::readers(self.core.peek()) > 0;
         if held {
             self.release_counted();
@@ -255,7 +255,7 @@ impl<P: Platform> RawRwLock<P> {
                 }
                 Outcome::TimedOut if !word::has_slots(self.core.peek()) => return false,
                 // At the deadline, too: the lock may be free.
-                Outcome::TimedOut | Outcome::Gated => self.gate.close(&self.core, self.key()),
+                Outcome::TimedOut | Outcome::Gated => self.gate.close(&self.core, self.key(), false),
             }
         }
     }
@@ -278,7 +278,7 @@ impl<P: Platform> RawRwLock<P> {
 
     fn try_alone(&self, want: Want, token: u32) -> bool {
         if word::has_slots(self.core.peek()) {
-            self.gate.close(&self.core, self.key());
+            self.gate.close(&self.core, self.key(), true);
         }
         let acquired = self.core.try_acquire(want, token);
         if acquired {

@@ -179,15 +179,16 @@ const fn owed(want: Want) -> u32 {
     match want {
         Want::Read | Want::Upgradable => HANDOFF,
         Want::ReadBehindWaiters => HANDOFF | WAITERS | WAKING,
-        // Exclusive holds need an empty lock, and a lock with HANDOFF is never empty (invariant H1 in `core`).
-        Want::ReadAgain | Want::Write | Want::Upgrade => 0,
+        // An empty lock with HANDOFF is about to be handed over (H1 in `core`).
+        Want::Write => HANDOFF,
+        Want::ReadAgain | Want::Upgrade => 0,
     }
 }
 
 /// Whether a thread that is not in the queue may take the lock now: there is room, and nobody who waits is owed it, or the head makes
 /// a pause (H3 in `core`).
 pub(crate) const fn admits(word: u32, want: Want) -> bool {
-    let paused = if is_timed(word) { HANDOFF } else { 0 };
+    let paused = if is_timed(word) && !want.is_exclusive() { HANDOFF } else { 0 };
     fits(word, want) && word & owed(want) & !paused == 0
 }
 

@@ -313,7 +313,7 @@ pub trait Platform: Sized + Send + Sync + 'static {
     fn thread_token() -> u32;
 
     /// Changes in a child that was forked: wait queues of an older generation belong to threads that do not exist
-    /// here. Below 2^29, 0 in the first process.
+    /// here. Below 2^22, 0 in the first process.
     fn generation() -> u32;
 
     /// Asks whether the thread named `owner` runs. `sample` carries what this platform remembers between two

@@ -367,7 +367,7 @@ pub unsafe fn signal(cond: *mut pthread_cond_t) -> c_int {
     // SAFETY: the caller's condition variable.
     let this = unsafe { Cond::at(cond) };
     if this.is_ours() {
-        this.raw.signal();
+        this.raw.send(false);
         return 0;
     }
     // SAFETY: the caller's condition variable.
@@ -384,7 +384,7 @@ pub unsafe fn broadcast(cond: *mut pthread_cond_t) -> c_int {
     // SAFETY: the caller's condition variable.
     let this = unsafe { Cond::at(cond) };
     if this.is_ours() {
-        this.raw.broadcast();
+        this.raw.send(true);
         return 0;
     }
     // SAFETY: the caller's condition variable.

@@ -95,6 +95,7 @@ programs! {
     // glibc's read-write locks and condition variables cannot do this; see the program.
     fork_phantoms [spinpark];
     signals [glibc spinpark];
+    stopped_threads [glibc spinpark];
     late_sandbox [glibc spinpark];
     sandbox_single [glibc spinpark disabled] = "sandbox" "single";
     sandbox_waits [glibc spinpark disabled] = "sandbox" "waits";

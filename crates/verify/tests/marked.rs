@@ -168,7 +168,7 @@ fn marked_once(model: Model) {
 #[test]
 fn attention_ends_with_a_waiter_left() {
     rejected("attention_ends_with_a_waiter_left", LOST_WAKE_UP, || {
-        let unlocks = |op: &Op| op.is(Kind::Swap, Releases) && op.value == u64::from(ATTENTION);
+        let unlocks = |op: &Op| op.is(Kind::CompareExchange, Releases) && op.value == u64::from(ATTENTION);
         marked_twice(Model::new().stays_contended().fault(Fault::Clears(unlocks)).preemptions(3));
     });
 }

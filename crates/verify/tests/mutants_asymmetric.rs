@@ -120,7 +120,7 @@ fn a_fence_between_the_queue_lock_and_the_mark() {
 #[test]
 fn the_queue_is_unlocked_without_attention() {
     rejected("the_queue_is_unlocked_without_attention", LOST_WAKE_UP, || {
-        let unlocks = |op: &Op| op.is(Kind::Swap, Release) && op.value == u64::from(ATTENTION);
+        let unlocks = |op: &Op| op.is(Kind::CompareExchange, Release) && op.value == u64::from(ATTENTION);
         a_release_against_a_waiter(Model::new().fault(Fault::Clears(unlocks)));
     });
 }

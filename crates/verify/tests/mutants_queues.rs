@@ -64,7 +64,7 @@ fn mutant_wakes_before_it_unlocks() {
 #[test]
 fn mutant_queue_unlock_without_release() {
     rejected("mutant_queue_unlock_without_release", "Causality violation", || {
-        let unlock = Fault::Relaxed(|op| op.is(Kind::Swap, Release) && op.value == 0);
+        let unlock = Fault::Relaxed(|op| op.is(Kind::CompareExchange, Release) && op.value == 0);
         queue_lock(queue_lock::Error::None, 2, 2, unlock);
     });
 }

@@ -59,7 +59,8 @@
 //!   deferred head beside a free lock tells all that are deferred, unless a fair release has promised the lock to the head: that is handed it, and the others are told by a later look.
 //!   A deferred waiter has no deadline; it is told or handed the lock, never woken (`WAKING` is not set for it).
 //! - **H1** `HANDOFF` is set only while the lock is held, and a release that would leave the lock empty with `HANDOFF`
-//!   set hands over instead. So an exclusive lock with `HANDOFF` never looks free to others.
+//!   set hands over instead, or leaves that to the thread that has the queue locked (V1). Until then the lock is empty, and
+//!   `word::admits` keeps it for the head. If that thread is stopped, no thread gets the lock before it goes on.
 //! - **H3** (dependent readers) `HANDOFF` keeps new readers out, unless `TIMED` is set beside it. A waiter that demands the lock of
 //!   readers ends its demand by itself, and the readers that it kept out come in: see [`demand`].
 //! - **H2** (exit rule) A hand-off clears `HANDOFF` and `TIMED`; only a head that was woken after that, lost, and has
@@ -67,6 +68,14 @@
 //!   because everyone waits for its thread, leaves `HANDOFF` for the waiter behind it.
 //! - **R1** (free after unlock) A release that leaves the lock to whoever comes is the last access to it, or is made under
 //!   the lock of a queue that is not empty: see [`release`].
+//! - **V1** (no release waits for a waiter) A thread that has the queue locked may be stopped, or wait for a fence. A release that has
+//!   to look at the queue locks it or, in one compare-exchange of the queue lock's word, *pins* it and asks its holder to look. It then
+//!   drops its hold and unpins: its last access. The holder does not unlock while there are pins, and looks after the
+//!   last of them has gone, before it unlocks. So the look comes after the release (L1), and the lock is alive at the unpin (R1): the
+//!   holder is inside a call that keeps it alive until the unlock (itself, by a hold, or by a waiter that is queued or not told yet).
+//!   Between pin and unpin a thread waits for nothing. A thread that keeps the lock alive anyway asks without a pin
+//!   (`look_now`). A fair release waits, to demand the lock for the head. What is not worth a wait is left out: a move of waiters
+//!   ([`absorb`](LockCore::absorb)), a gate that opens. A reader that wakes a head to time itself (L2) leaves that to the next one.
 //! - **M1** Every change of the word in a process with threads is a read-modify-write, but for a writer's release. So an
 //!   acquire reads from the last writer's release or from its release sequence, to which every later release belongs.
 //! - **A1** (asymmetric release) A writer releases by a plain store if the queue lock's word shows neither a locked queue nor
@@ -84,9 +93,9 @@
 //!   whom a release would wake. A writer's release may wipe it out (A1), and then others may set and clear it: it is a hint;
 //!   who clears it without acquiring looks at the queue (L1).
 //! - **A3** A writer that finds `ATTENTION` but no flags may clear it ([`Platform::ends_contended`] says when), then releases by
-//!   a read-modify-write, which fails if a waiter marked the lock meanwhile; the writer then locks the queue, which restores
-//!   it, before it releases. (The slow release need not lock the queue: it may leave a `TIMED` waiter asleep.) No other
-//!   thread can release in between.
+//!   a read-modify-write, which fails if a waiter marked the lock meanwhile; the writer then restores it before it
+//!   releases, unless the queue is locked: its holder does so as it unlocks. (The slow release need not lock the queue: it may
+//!   leave a `TIMED` waiter asleep.) No other thread can release in between.
 //!
 //! # Orderings
 //!
@@ -109,6 +118,7 @@
 
 mod acquire;
 mod demand;
+mod guard;
 mod patience;
 mod queued;
 mod release;
@@ -116,13 +126,13 @@ mod spin;
 
 pub(crate) use acquire::Outcome;
 
-use ::core::ops::{Deref, DerefMut};
-
 use spinpark_platform::{
     AtomicU32, Deadline, Ordering::Acquire, Ordering::Relaxed, Ordering::Release as ReleaseOrder, Platform,
 };
 
-use crate::queue::{QueueGuard, WaitQueue, BUSY};
+use guard::Guard;
+
+use crate::queue::{Ask, QueueGuard, WaitQueue, BUSY};
 use crate::word::{self, Release, Want};
 
 /// A lock word with its queue: all state of a mutex or a read-write lock, 16 bytes.
@@ -235,7 +245,7 @@ impl<P: Platform> LockCore<P> {
                 return;
             }
             // A3: a waiter has marked the lock meanwhile, and this release may leave it asleep.
-            drop(self.lock_queue());
+            self.queue.restore_attention();
             self.release_slow(release);
             return;
         }
@@ -298,7 +308,9 @@ impl<P: Platform> LockCore<P> {
     /// queue leaves it too. A3 clears it.
     pub(crate) fn draw_attention(&self) {
         if !word::is_marked(self.peek()) {
-            self.lock_queue().draws_attention = true;
+            if let Some(mut queue) = self.lock_queue_or(Ask::Nothing) {
+                queue.draws_attention = true;
+            }
         }
     }
 
@@ -333,49 +345,28 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
+    /// Another thread of this process that has the queue locked has adopted it, or does so before anything else.
     #[cold]
     #[inline(never)]
     fn adopt_slow(&self) {
-        drop(self.lock_queue());
+        drop(self.lock_queue_or(Ask::Nothing));
     }
 
     /// Locks the queue, and makes the word agree with it if it was the parent's.
     pub(crate) fn lock_queue(&self) -> Guard<'_, P> {
-        let queue = self.queue.lock();
+        self.guard(self.queue.lock())
+    }
+
+    /// As [`LockCore::lock_queue`]; or leaves `ask` to the thread that has the queue locked.
+    pub(crate) fn lock_queue_or(&self, ask: Ask) -> Option<Guard<'_, P>> {
+        self.queue.lock_or(ask).map(|queue| self.guard(queue))
+    }
+
+    fn guard<'a>(&'a self, queue: QueueGuard<'a, P>) -> Guard<'a, P> {
         if queue.was_inherited() {
             self.word().fetch_and(!word::FLAGS, Relaxed);
         }
         Guard { core: self, queue, draws_attention: false }
-    }
-}
-
-/// The locked queue of a lock. Dropping it unlocks, and says whether releases have to look (A1).
-pub(crate) struct Guard<'a, P: Platform> {
-    core: &'a LockCore<P>,
-    queue: QueueGuard<'a, P>,
-    /// Releases have to look, marked or not.
-    draws_attention: bool,
-}
-
-impl<'a, P: Platform> Deref for Guard<'a, P> {
-    type Target = QueueGuard<'a, P>;
-
-    fn deref(&self) -> &Self::Target {
-        &self.queue
-    }
-}
-
-impl<P: Platform> DerefMut for Guard<'_, P> {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.queue
-    }
-}
-
-impl<P: Platform> Drop for Guard<'_, P> {
-    fn drop(&mut self) {
-        let attention =
-            self.draws_attention || self.queue.had_attention() || word::is_marked(self.core.peek());
-        self.queue.set_attention(attention);
     }
 }
 

@@ -8,7 +8,7 @@ use spinpark_platform::{
 };
 
 use super::{Guard, LockCore};
-use crate::queue::WaitNode;
+use crate::queue::{Ask, WaitNode};
 use crate::word::{self, Credit, Want};
 
 /// How an attempt to queue ended.
@@ -117,11 +117,14 @@ impl<P: Platform> LockCore<P> {
         look.deliver();
     }
 
-    /// [`LockCore::look_and_tell`], for a caller that keeps the lock alive: it holds it, or waits for it.
+    /// [`LockCore::look_and_tell`], or leaves that to the thread that has the queue locked (V1). For a caller that keeps the lock
+    /// alive: it holds it, or waits for it.
     #[cold]
     #[inline(never)]
     pub(crate) fn look_now(&self) {
-        self.look_and_tell(self.lock_queue());
+        if let Some(queue) = self.lock_queue_or(Ask::Service) {
+            self.look_and_tell(queue);
+        }
     }
 
     /// The waiter looks by itself: it takes the lock, or, if its patience is over, `demands` it.

@@ -13,6 +13,15 @@
 //!                D  notify whoever was popped
 //! ```
 //!
+//! If another thread has the queue locked, the release leaves steps B (but for letting go), C and D to that thread (V1):
+//!
+//! ```text
+//! release_pinned:  1  pin the queue and ask its holder to look; fails if the queue is unlocked meanwhile: then A
+//!                  2  let go
+//!                  3  unpin: the last access
+//! holder:          4  wait until there are no pins; look; unlock, unless asked again
+//! ```
+//!
 //! The queue lock is unlocked *after* the release (C after B). That is no access to a lock that might be gone (R1): in
 //! B the queue is not empty, and whoever is in it, or was popped from it, is still inside a call on this lock and
 //! cannot get out of it before C (who is queued, because leaving takes the queue lock) or D (who was popped).
@@ -24,7 +33,7 @@ use spinpark_platform::{
 
 use super::spin::has_no_cpu_to_spare;
 use super::LockCore;
-use crate::queue::{Chain, QueueGuard, WaitNode, BESIDE, GRANTED, RELEASED, WOKEN};
+use crate::queue::{Ask, Chain, QueueGuard, WaitNode, BESIDE, GRANTED, RELEASED, WOKEN};
 use crate::word::{self, Release, Want};
 
 /// How far one release looks for readers to let in (rwsem's number): its own thread has work to do, and others wait
@@ -46,6 +55,24 @@ pub(super) struct Look<P: Platform> {
 }
 
 impl<P: Platform> Look<P> {
+    pub(super) const fn new() -> Self {
+        Self {
+            granted: Chain::new(),
+            woken: Chain::new(),
+            beside: Chain::new(),
+            told: Chain::new(),
+            released: false,
+        }
+    }
+
+    /// Adds the waiters that `later`, a look without a release, has popped.
+    pub(super) fn append(&mut self, later: Self) {
+        self.granted.append(later.granted);
+        self.woken.append(later.woken);
+        self.beside.append(later.beside);
+        self.told.append(later.told);
+    }
+
     /// D: tells everyone whom the look popped. The queue is unlocked.
     pub(super) fn deliver(self) {
         self.granted.notify_all(GRANTED);
@@ -65,7 +92,9 @@ impl<P: Platform> LockCore<P> {
             let seen = self.word().load(Acquire);
             let after = word::released(seen, release);
             if word::must_look(seen, after, release, self.returns(seen, release)) {
-                let mut queue = self.lock_queue(); // A
+                let Some(mut queue) = self.lock_queue_or(Ask::ServicePinned) else {
+                    return self.release_pinned(release, seen);
+                }; // A
                 let look = self.look(&mut queue, Some(release)); // B
                 drop(queue); // C
                 let released = look.released;
@@ -76,6 +105,21 @@ impl<P: Platform> LockCore<P> {
             } else if self.word().compare_exchange_weak(seen, after, ReleaseOrder, Relaxed).is_ok() {
                 return; // the last access
             }
+        }
+    }
+
+    /// V1: releases, whatever the word is by now, and leaves the look to the thread that has the queue locked.
+    fn release_pinned(&self, release: Release, seen: u32) {
+        let generation = P::generation();
+        let mut seen = seen;
+        while let Err(now) =
+            self.word().compare_exchange_weak(seen, word::released(seen, release), ReleaseOrder, Relaxed)
+        {
+            seen = now;
+        }
+        // A handler may have forked meanwhile: the pin is the parent's.
+        if P::generation() == generation {
+            self.queue().unpin(); // the last access
         }
     }
 
@@ -103,14 +147,15 @@ impl<P: Platform> LockCore<P> {
     /// Takes over waiters that were popped from a condition variable's queue: they sleep on, in this queue.
     ///
     /// `defers`: the calling thread holds the lock, and its release is to end their waits. Those whom it gives back are to be
-    /// told by the caller: others queue already, and would be served before them.
+    /// told by the caller: others queue already, and would be served before them; or another thread has the queue locked, for
+    /// which a signal does not wait.
     ///
     /// Nothing here is touched after the queue lock is released and before the notification: as soon as they are all
     /// served, the last of them may free the lock.
     #[cold]
     #[inline(never)]
     pub(crate) fn absorb(&self, mut waiters: Chain<P>, defers: bool) -> Chain<P> {
-        let mut queue = self.lock_queue();
+        let Some(mut queue) = self.lock_queue_or(Ask::Nothing) else { return waiters };
         let calm = match queue.head() {
             None => self.peek() & word::FLAGS == 0,
             // Beside a woken waiter (after a fair release) the next release would leave the queue to that one.
@@ -133,13 +178,7 @@ impl<P: Platform> LockCore<P> {
     /// now) and nobody else will see to it; then the next one. Leaves `WAITERS` right for what is queued (W1).
     pub(super) fn look(&self, queue: &mut QueueGuard<'_, P>, release: Option<Release>) -> Look<P> {
         let mut release = release;
-        let mut look = Look {
-            granted: Chain::new(),
-            woken: Chain::new(),
-            beside: Chain::new(),
-            told: Chain::new(),
-            released: false,
-        };
+        let mut look = Look::new();
         let mut seen = self.peek();
         loop {
             let returns = release.is_some_and(|release| self.returns(seen, release));

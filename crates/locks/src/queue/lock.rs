@@ -1,4 +1,4 @@
-//! The queue lock and what can be done under it.
+//! The queue lock.
 //!
 //! A three-state futex lock (Drepper, "Futexes Are Tricky", mutex 3) that is held for a few dozen instructions. It
 //! spins a little and then sleeps, so a preempted or low-priority holder never makes others burn their slice.
@@ -14,7 +14,14 @@
 //! Bit 2, `ATTENTION`, belongs to the owner of the queue, who sets it as the guard is dropped. See A1 in
 //! [`core`](crate::core).
 //!
-//! Bits 3–31 are the process generation of the last holder. A thread that finds an older one lives in a forked child:
+//! Bit 4, `ASKED`, and bits 5–9, `PINS`, are set only while the queue is locked, by threads that do not wait for the holder:
+//!
+//! - `ASKED`: the holder services the queue once more before it unlocks.
+//! - `PINS`: the number of threads that have asked and are about to change the owner's word. The holder waits for
+//!   them before it services the queue and unlocks; until then it keeps the memory alive for them (V1 in [`core`](crate::core)).
+//!   In a condition variable's queue: the number of signals that are left to the holder, and `ASKED` is a broadcast.
+//!
+//! Bits 10–31 are the process generation of the last holder. A thread that finds another one lives in a forked child:
 //! holder and waiters are threads of the parent, so it takes the lock over and empties the list.
 //!
 //! # Orderings
@@ -23,7 +30,10 @@
 //! |--------------------|---------|------------------|-------------------------------------------------------------|
 //! | lock: CAS          | Acquire | unlock           | the list as the last holder left it                         |
 //! | mark `QUEUED`: CAS | Relaxed | –                | only tells the holder to wake; the sleeper checks the value |
-//! | unlock: swap       | Release | lock, is current | publishes the list, and the word that goes with it          |
+//! | unlock: CAS        | Release | lock, is current | publishes the list, and the word that goes with it          |
+//! | ask, pin: CAS      | Release | is asked         | the holder's service sees what the asking thread wrote      |
+//! | unpin: sub         | Release | is asked         | as above, and the release that was made meanwhile           |
+//! | is asked: CAS      | Acquire | ask, unpin       | as above                                                    |
 //! | is current: load   | Acquire | unlock           | flags set after it must not be wiped by the adoption        |
 //!
 //! Checked by: `verify` (every model of a lock runs through it; its own model has the mutant that re-locks with
@@ -31,27 +41,57 @@
 
 use core::marker::PhantomData;
 
-use spinpark_platform::{AtomicU32, Cell, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform};
+use spinpark_platform::{AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform};
 
-use super::node::{Chain, Links, Popped, WaitNode};
 use super::WaitQueue;
 
 const LOCKED: u32 = 1;
 const QUEUED: u32 = 2;
 const ATTENTION: u32 = 4;
-const GENERATION_SHIFT: u32 = 3;
-const STATE: u32 = LOCKED | QUEUED | ATTENTION;
+// Bit 3 is not used.
+const ASKED: u32 = 16;
+const PIN: u32 = 32;
+const PINS: u32 = 0x1f * PIN;
+const GENERATION_SHIFT: u32 = 10;
+const STATE: u32 = (1 << GENERATION_SHIFT) - 1;
 /// Either says that the queue is or may be somebody's business.
 pub(crate) const BUSY: u32 = LOCKED | ATTENTION;
 
-/// The locked queue. Dropping it unlocks.
+/// What a thread that finds the queue locked leaves to the holder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// Nothing.
+    Nothing,
+    /// To service the queue; of a condition variable: to broadcast.
+    Service,
+    /// To service the queue, not before the calling thread [unpins](WaitQueue::unpin) it.
+    ServicePinned,
+    /// Of a condition variable: to signal.
+    Signal,
+}
+
+/// What other threads have asked the holder for.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked(u32);
+
+impl Asked {
+    /// Of a condition variable: how many signals, or `u32::MAX` for a broadcast.
+    pub(crate) fn signals(self) -> u32 {
+        if self.0 & ASKED != 0 {
+            u32::MAX
+        } else {
+            (self.0 & PINS) / PIN
+        }
+    }
+}
+
+/// The locked queue. Its holder unlocks it by [`QueueGuard::unlock`].
+#[must_use = "the queue stays locked"]
 pub(crate) struct QueueGuard<'a, P: Platform> {
-    queue: &'a WaitQueue<P>,
+    pub(super) queue: &'a WaitQueue<P>,
     inherited: bool,
     /// Whether `ATTENTION` was set when the queue was locked.
     had_attention: bool,
-    /// Whether to leave `ATTENTION` set.
-    attention: bool,
     /// The guard stays on its thread.
     not_send: PhantomData<*const ()>,
 }
@@ -104,6 +144,59 @@ impl<P: Platform> WaitQueue<P> {
         }
     }
 
+    /// Restores `ATTENTION`, for the holder of the lock that has cleared it too early. A thread that has the queue locked does so as
+    /// it unlocks.
+    #[cold]
+    pub(crate) fn restore_attention(&self) {
+        let mut seen = self.lock.load(Relaxed);
+        while seen & BUSY == 0 {
+            // Relaxed: as in `begin_attention`.
+            match self.lock.compare_exchange(seen, seen | ATTENTION, Relaxed, Relaxed) {
+                Ok(_) => return,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Locks the queue, or, if another thread has it locked, leaves `ask` to that thread, in one step, and returns `None`. Does
+    /// not wait for it.
+    #[inline(never)] // for the drop-in's size
+    pub(crate) fn lock_or(&self, ask: Ask) -> Option<QueueGuard<'_, P>> {
+        let generation = P::generation() << GENERATION_SHIFT;
+        let mut seen = self.lock.load(Relaxed);
+        loop {
+            let inherited = seen & !STATE != generation;
+            let is_free = seen & LOCKED == 0 || inherited;
+            let (new, order) = match ask {
+                _ if is_free => (generation | LOCKED, Acquire),
+                Ask::Nothing => return None,
+                Ask::Signal if seen & PINS != PINS => (seen + PIN, Release),
+                Ask::Service | Ask::Signal => (seen | ASKED, Release),
+                // More threads than can be counted are in the middle of a release.
+                Ask::ServicePinned if seen & PINS == PINS => {
+                    P::spin_hint();
+                    seen = self.lock.load(Relaxed);
+                    continue;
+                }
+                Ask::ServicePinned => ((seen | ASKED) + PIN, Release),
+            };
+            // Also where it changes nothing: it sees to it that the holder has not unlocked.
+            match self.lock.compare_exchange(seen, new, order, Relaxed) {
+                Ok(_) => return is_free.then(|| self.enter(seen, inherited)),
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Lets the holder go on for which [`Ask::ServicePinned`] was left. The caller's last access to the queue.
+    pub(crate) fn unpin(&self) {
+        let key: *const P::AtomicU32 = &self.lock; // taken before: the queue may die after it
+        let seen = self.lock.fetch_sub(PIN, Release);
+        if seen & (PINS | QUEUED) == PIN | QUEUED {
+            P::futex_wake(key, u32::MAX); // the holder, which may sleep among those that want the queue
+        }
+    }
+
     /// Locks the queue.
     pub(crate) fn lock(&self) -> QueueGuard<'_, P> {
         let generation = P::generation() << GENERATION_SHIFT;
@@ -144,23 +237,11 @@ impl<P: Platform> WaitQueue<P> {
     /// The guard of a queue whose lock word held `seen` before it was locked.
     fn enter(&self, seen: u32, inherited: bool) -> QueueGuard<'_, P> {
         let had_attention = seen & ATTENTION != 0 && !inherited;
-        let guard =
-            QueueGuard { queue: self, inherited, had_attention, attention: false, not_send: PhantomData };
+        let guard = QueueGuard { queue: self, inherited, had_attention, not_send: PhantomData };
         if inherited {
             guard.set_head(core::ptr::null()); // Q5
         }
         guard
-    }
-}
-
-impl<P: Platform> Drop for QueueGuard<'_, P> {
-    fn drop(&mut self) {
-        let key: *const P::AtomicU32 = &self.queue.lock; // taken before the unlock: the queue may die after it
-        let attention = if self.attention { ATTENTION } else { 0 };
-        let free = P::generation() << GENERATION_SHIFT | attention;
-        if self.queue.lock.swap(free, Release) & QUEUED != 0 {
-            wake_one::<P>(key);
-        }
     }
 }
 
@@ -170,7 +251,7 @@ fn wake_one<P: Platform>(key: *const P::AtomicU32) {
     P::futex_wake(key, 1);
 }
 
-impl<'a, P: Platform> QueueGuard<'a, P> {
+impl<P: Platform> QueueGuard<'_, P> {
     /// Whether this process found the queue as its parent had left it at the fork: the list was emptied just now, and
     /// what the owner's word says about waiters is wrong.
     pub(crate) fn was_inherited(&self) -> bool {
@@ -182,138 +263,38 @@ impl<'a, P: Platform> QueueGuard<'a, P> {
         self.had_attention
     }
 
-    /// Says whether `ATTENTION` is to be set when the queue is unlocked. Not, if nobody says so.
-    pub(crate) fn set_attention(&mut self, attention: bool) {
-        self.attention = attention;
-    }
-
-    fn head_ptr(&self) -> *const WaitNode<P> {
-        // SAFETY: Q1: this guard holds the queue lock.
-        self.queue.head.with(|head| unsafe { *head })
-    }
-
-    fn set_head(&self, node: *const WaitNode<P>) {
-        // SAFETY: Q1: this guard holds the queue lock.
-        self.queue.head.with_mut(|head| unsafe { *head = node });
-    }
-
-    /// The first waiter.
-    pub(crate) fn head(&self) -> Option<&WaitNode<P>> {
-        // SAFETY: Q3: a linked node is alive, and only this guard can unlink it.
-        unsafe { self.head_ptr().as_ref() }
-    }
-
-    /// Every waiter, in the order in which they are served.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &WaitNode<P>> + '_ {
-        let first = self.head_ptr();
-        let mut next = first;
-        core::iter::from_fn(move || {
-            // SAFETY: Q3, as in `head`.
-            let node = unsafe { next.as_ref() }?;
-            let after = node.links().next;
-            next = if after == first { core::ptr::null() } else { after };
-            Some(node)
-        })
-    }
-
-    /// Links `node` behind all of its rank.
-    pub(crate) fn push(&mut self, node: &WaitNode<P>) {
-        // Without a walk, if it has none: those of no rank come last.
-        let next = if node.rank == 0 { None } else { self.iter().find(|other| other.rank < node.rank) };
-        self.link(node, next);
-    }
-
-    /// Links `node`, which was woken and lost, before all of its rank.
-    pub(crate) fn push_again(&mut self, node: &WaitNode<P>) {
-        self.link(node, self.iter().find(|other| other.rank <= node.rank));
-    }
-
-    /// Whether [`QueueGuard::push_again`] would make `node` the head.
-    pub(crate) fn would_lead(&self, node: &WaitNode<P>) -> bool {
-        self.head().is_none_or(|head| head.rank <= node.rank)
-    }
-
-    /// Links `node` before `next`; at the end if that is `None`.
-    fn link(&self, node: &WaitNode<P>, next: Option<&WaitNode<P>>) {
-        debug_assert!(!node.is_linked(), "Q2: a node is in one list at most");
-        node.set_linked(true);
-        let me: *const WaitNode<P> = node;
-        let Some(head) = self.head() else {
-            node.set_links(Links { next: me, prev: me });
-            self.set_head(me);
-            return;
-        };
-        let after = next.unwrap_or(head); // the list is circular: its end is one step before its head
-        let last = after.links().prev;
-        node.set_links(Links { next: after, prev: last });
-        // SAFETY: Q3: `last` is linked (it may be `after` itself), so it is alive.
-        let before = unsafe { &*last };
-        before.update_links(|links| links.next = me);
-        after.update_links(|links| links.prev = me);
-        if next.is_some_and(|next| core::ptr::eq(next, head)) {
-            self.set_head(me);
-        }
-    }
-
-    /// Whether `node` is in the list; if not, it is out or popped.
-    pub(crate) fn is_linked(&self, node: &WaitNode<P>) -> bool {
-        node.is_linked()
-    }
-
-    /// Takes `node` out; `false` if it is not linked (somebody has popped it and will notify it).
-    pub(crate) fn remove(&mut self, node: &WaitNode<P>) -> bool {
-        if !node.is_linked() {
-            return false;
-        }
-        node.set_linked(false);
-        let links = node.links();
-        let me: *const WaitNode<P> = node;
-        if links.next == me {
-            self.set_head(core::ptr::null());
-        } else {
-            // SAFETY: Q3: the neighbours of a linked node are linked, so they are alive.
-            let next = unsafe { &*links.next };
-            // SAFETY: as above.
-            let prev = unsafe { &*links.prev };
-            next.update_links(|it| it.prev = links.prev);
-            prev.update_links(|it| it.next = links.next);
-            if self.head_ptr() == me {
-                self.set_head(links.next);
+    /// Unlocks, with or without `ATTENTION`, and returns `None`; the holder then drops the guard. Or, with the queue still locked,
+    /// returns what other threads have asked the holder for: it does that, and tries again. `waits`: pins are to be waited for.
+    pub(crate) fn unlock(&self, attention: bool, waits: bool) -> Option<Asked> {
+        let queue = self.queue;
+        let key: *const P::AtomicU32 = &queue.lock; // taken before the unlock: the queue may die after it
+        let generation = P::generation() << GENERATION_SHIFT;
+        let free = if attention { generation | ATTENTION } else { generation };
+        let mut polls = P::TUNING.queue_polls;
+        let mut seen = generation | LOCKED; // the usual value: no load is needed
+        loop {
+            // In a forked child, threads of the parent may have asked.
+            let asked = seen & (ASKED | PINS) != 0 && seen & !STATE == generation;
+            if asked && waits && seen & PINS != 0 {
+                if polls > 0 {
+                    polls -= 1;
+                    P::spin_hint();
+                    seen = queue.lock.load(Relaxed);
+                } else {
+                    seen = queue.sleep(seen);
+                }
+                continue;
+            }
+            let (new, order) = if asked { (seen & !(ASKED | PINS), Acquire) } else { (free, Release) };
+            match queue.lock.compare_exchange(seen, new, order, Relaxed) {
+                Ok(_) if asked => return Some(Asked(seen)),
+                Ok(_) => break,
+                Err(now) => seen = now,
             }
         }
-        node.set_links(Links::OUT);
-        true
-    }
-
-    /// Takes up to `count` nodes that are `wanted` out of the list, in its order, for the caller to notify (Q2). One walk.
-    #[inline(never)]
-    pub(crate) fn pop_some(&mut self, count: u32, wanted: impl Fn(&WaitNode<P>) -> bool) -> Chain<P> {
-        let mut popped = Chain::new();
-        let Some(last) = self.head().map(|head| head.links().prev) else { return popped };
-        let mut at = self.head_ptr();
-        let mut left = count;
-        while left > 0 {
-            // SAFETY: Q3: `at` is linked: it was the head, or the next of a linked node, and has not been popped.
-            let node = unsafe { &*at };
-            let (next, done) = (node.links().next, at == last);
-            if wanted(node) {
-                popped.push(self.pop(at));
-                left -= 1;
-            }
-            if done {
-                break;
-            }
-            at = next;
+        if seen & QUEUED != 0 {
+            wake_one::<P>(key);
         }
-        popped
-    }
-
-    /// Takes `node`, which is linked, out of the list for the caller to notify (Q2).
-    pub(crate) fn pop(&mut self, node: *const WaitNode<P>) -> Popped<P> {
-        // SAFETY: Q3: the caller found `node` in this list under this guard.
-        let found = unsafe { &*node };
-        let was_linked = self.remove(found);
-        debug_assert!(was_linked, "Q2: only a linked node can be popped");
-        Popped::new(node)
+        None
     }
 }

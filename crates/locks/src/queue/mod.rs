@@ -16,10 +16,11 @@
 //! - **Q6** The list is sorted by rank (the real-time priority, [`Platform::priority`], of the thread as it queued; an upgrade is
 //!   before all): higher first. Within a rank, it is FIFO, but for a waiter that was woken and lost: that is the first again.
 
+mod list;
 mod lock;
 mod node;
 
-pub(crate) use lock::{QueueGuard, BUSY};
+pub(crate) use lock::{Ask, QueueGuard, BUSY};
 pub use node::WaitNode;
 pub(crate) use node::{Chain, Notice, BESIDE, GRANTED, RELEASED, WOKEN};
 

@@ -36,7 +36,9 @@ fn queue(value: u32) -> String {
         _ => "QUEUED",
     };
     let attention = if value & 4 != 0 { " ATTENTION" } else { "" };
-    format!("[{state}{attention}]")
+    let asked = if value & 16 != 0 { " ASKED" } else { "" };
+    let pins = if value >> 5 & 0x1f != 0 { " PINNED" } else { "" };
+    format!("[{state}{attention}{asked}{pins}]")
 }
 
 fn gate(value: u32) -> String {
@@ -92,5 +94,6 @@ mod tests {
         assert_eq!(word(3 << 8 | 1 << 6 | 1), "[held by 2; WAITERS]");
         assert_eq!(word(2 << 8 | 1 << 7 | 1 << 5), "[upgradable, 2 readers; SLOTS]");
         assert_eq!(queue(7), "[LOCKED QUEUED ATTENTION]");
+        assert_eq!(queue(49), "[LOCKED ASKED PINNED]");
     }
 }

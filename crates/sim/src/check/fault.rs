@@ -74,9 +74,13 @@ pub enum Fault {
     NoCompare,
     /// A compare-exchange for which this holds (of what it would write) reports success without having written.
     NoWrite(fn(&Op) -> bool),
+    /// A compare-exchange for which this holds fails.
+    Refused(fn(&Op) -> bool),
+    /// These bits are left out of what a compare-exchange writes, or a subtraction takes away. (Only on loom's machine.)
+    Without(fn(&Op) -> u32),
     /// A compare-exchange for which this holds stores without comparing.
     Blind(fn(&Op) -> bool),
-    /// A swap for which this holds writes 0.
+    /// A swap or a compare-exchange for which this holds writes 0.
     Clears(fn(&Op) -> bool),
     /// A compare-exchange to acquire, which may fail for no reason, overlooks that these bits have changed. (Only on loom's machine.)
     Overlooked(u32),
@@ -124,6 +128,19 @@ impl Faults {
     /// Whether the heavy fence happens before it.
     pub fn fences_before(&self, op: Op) -> bool {
         self.any(|fault| matches!(fault, Fault::FenceBefore(is_preceded) if is_preceded(&op)))
+    }
+
+    /// Whether it fails.
+    pub fn refuses(&self, op: Op) -> bool {
+        self.any(|fault| matches!(fault, Fault::Refused(is_refused) if is_refused(&op)))
+    }
+
+    /// The bits that are left out of it.
+    pub fn left_out(&self, op: Op) -> u32 {
+        self.0.iter().fold(0, |bits, fault| match fault {
+            Fault::Without(left_out) => bits | left_out(&op),
+            _ => bits,
+        })
     }
 
     /// Whether it stores without comparing.

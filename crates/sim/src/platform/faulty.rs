@@ -56,6 +56,9 @@ pub(super) fn exchange(word: &AtomicU32, op: Op, current: u32, new: u32) -> Resu
     if faults.skips(op) {
         return Ok(current);
     }
+    if faults.refuses(op) {
+        return word.exchange(current, current).and_then(Err);
+    }
     if faults.blinds(op) {
         spinpark_platform::AtomicU32::store(word, new, op.order);
         return Ok(current);
@@ -66,6 +69,7 @@ pub(super) fn exchange(word: &AtomicU32, op: Op, current: u32, new: u32) -> Resu
         spinpark_platform::AtomicU32::fetch_add(word, new - first, op.order);
         return Ok(current);
     }
+    let new = if faults.clears(op) { 0 } else { new };
     word.exchange(current, new | current & faults.kept())
 }
 

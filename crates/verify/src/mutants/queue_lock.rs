@@ -57,16 +57,24 @@ impl<P: Platform> QueueLock<P> {
         self.state.load(Relaxed)
     }
 
-    /// As the drop of `QueueGuard`.
+    /// As `QueueGuard::unlock`.
     pub fn unlock(&self) {
         let key: *const P::AtomicU32 = &self.state;
         if self.error == Error::WakesBeforeUnlock {
             if self.state.load(Relaxed) & QUEUED != 0 {
                 P::futex_wake(key, 1);
             }
-            self.state.swap(0, Release);
-        } else if self.state.swap(0, Release) & QUEUED != 0 {
+            self.free();
+        } else if self.free() & QUEUED != 0 {
             P::futex_wake(key, 1);
         }
+    }
+
+    fn free(&self) -> u32 {
+        let mut seen = LOCKED;
+        while let Err(now) = self.state.compare_exchange(seen, 0, Release, Relaxed) {
+            seen = now;
+        }
+        seen
     }
 }

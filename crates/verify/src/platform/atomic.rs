@@ -24,8 +24,16 @@ struct Life {
 }
 
 impl Life {
-    /// Before every operation. `false`: the execution has failed and unwinds, so nothing may be done any more.
+    /// Before every operation of a thread. `false`: the execution has failed and unwinds, so nothing may be done any more.
     fn check(&self) -> bool {
+        let goes_on = self.is_in_use();
+        if goes_on {
+            world().stop_here();
+        }
+        goes_on
+    }
+
+    fn is_in_use(&self) -> bool {
         if std::thread::panicking() {
             return false;
         }
@@ -55,7 +63,7 @@ pub struct AtomicU32 {
 impl AtomicU32 {
     /// The newest value, as the kernel reads it: an access to the word that orders nothing.
     pub(super) fn newest(&self) -> u32 {
-        if !self.life.check() {
+        if !self.life.is_in_use() {
             return 0;
         }
         self.value.compare_exchange(IMPOSSIBLE, IMPOSSIBLE, Relaxed, Relaxed).unwrap_or_else(|value| value)
@@ -77,6 +85,9 @@ impl AtomicU32 {
         if faults.skips(op) {
             return Ok(current);
         }
+        if faults.refuses(op) {
+            return Err(self.newest());
+        }
         if faults.blinds(op) {
             seam::AtomicU32::store(self, new, orders[0]);
             return Ok(current);
@@ -87,6 +98,7 @@ impl AtomicU32 {
             self.value.fetch_add(new - first, faults.order(op));
             return Ok(current);
         }
+        let new = if faults.clears(op) { 0 } else { new & !faults.left_out(op) };
         let new = new | current & faults.kept();
         match self.value.compare_exchange(current, new, faults.order(op), orders[1]) {
             Err(now)
@@ -172,7 +184,16 @@ impl seam::AtomicU32 for AtomicU32 {
         self.value.fetch_and(value | world().config.faults.kept(), order(Kind::FetchAnd, with, value))
     }
 
-    read_modify_write!(fetch_add FetchAdd, fetch_sub FetchSub, fetch_or FetchOr);
+    fn fetch_sub(&self, value: u32, with: Ordering) -> u32 {
+        if !self.life.check() {
+            return 0;
+        }
+        let op = Op { kind: Kind::FetchSub, order: with, value: value.into(), pointer: false };
+        let faults = world().config.faults;
+        self.value.fetch_sub(value & !faults.left_out(op), faults.order(op))
+    }
+
+    read_modify_write!(fetch_add FetchAdd, fetch_or FetchOr);
 }
 
 impl Drop for AtomicU32 {

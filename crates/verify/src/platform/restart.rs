@@ -54,7 +54,9 @@ pub(super) fn step<R>(body: impl FnOnce(usize) -> R) -> R {
     let world = world();
     let me = world.local(|local| local.token) as usize - 1;
     let step = world.steps[me].lock().expect("no step panics");
+    let stops_after = world.local(|local| local.stops_after.take());
     let result = body(me);
+    world.local(|local| local.stops_after = stops_after);
     drop(step);
     result
 }

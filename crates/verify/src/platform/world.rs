@@ -7,6 +7,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use loom::sync::Mutex;
 use loom::sync::atomic::AtomicU32;
 use loom::thread::{self, Thread, ThreadId};
 use spinpark_platform::{Clock, Event, OnCpu, Ordering::Relaxed};
@@ -112,6 +113,8 @@ pub(super) struct Local {
     pub(super) spun: u64,
     /// Whether its full fences do nothing.
     pub(super) loses_full_fences: bool,
+    /// It stops before its next accesses but so many.
+    pub(super) stops_after: Option<u32>,
 }
 
 /// How many futex addresses are told apart by the reduction; more share.
@@ -129,6 +132,8 @@ pub(super) struct World {
     lets_come: Cell<bool>,
     held_back: RefCell<Vec<Thread>>,
     locals: RefCell<Vec<Local>>,
+    /// Held while threads that stop stay so.
+    stop: Mutex<()>,
     /// Stands for the clock.
     clock: AtomicU32,
     /// Stand for the kernel's queues, by address in order of first use.
@@ -173,6 +178,7 @@ pub(crate) fn begin(config: Config) {
         lets_come: Cell::new(false),
         held_back: RefCell::default(),
         locals: RefCell::default(),
+        stop: Mutex::new(()),
         clock: AtomicU32::new(0),
         buses: std::array::from_fn(|_| AtomicU32::new(0)),
         addresses: RefCell::default(),
@@ -201,6 +207,20 @@ pub fn set_back(ns: u64) {
 /// each pair of fences.
 pub fn lose_full_fences() {
     world().local(|local| local.loses_full_fences = true);
+}
+
+/// Runs `body` while every thread that stops stays stopped; afterwards they go on.
+pub fn while_stopped<R>(body: impl FnOnce() -> R) -> R {
+    let world = world();
+    let stopped = world.stop.lock().expect("no model panics here");
+    let result = body();
+    drop(stopped);
+    result
+}
+
+/// The calling thread stops once, after so many more accesses to words of locks and nodes.
+pub fn stop_after(accesses: u32) {
+    world().local(|local| local.stops_after = Some(accesses));
 }
 
 /// Runs `path`, and what other threads do meanwhile, in one order only: the way to the place that a model is about.
@@ -239,6 +259,21 @@ impl World {
                 self.held_back.borrow_mut().push(thread::current());
                 thread::park();
             }
+        }
+    }
+
+    /// Before each access to a word outside of a restartable step (in which a stopped thread would start again).
+    pub(super) fn stop_here(&self) {
+        let stops = self.local(|local| match &mut local.stops_after {
+            Some(0) => local.stops_after.take().is_some(),
+            Some(left) => {
+                *left -= 1;
+                false
+            }
+            None => false,
+        });
+        if stops {
+            drop(self.stop.lock());
         }
     }
 
@@ -304,6 +339,7 @@ impl World {
                 priority: 0,
                 spun: 0,
                 loses_full_fences: false,
+                stops_after: None,
             });
             locals.len() - 1
         });

@@ -56,7 +56,7 @@ fn a_fence_between_the_queue_lock_and_the_mark() {
 
 #[test]
 fn the_queue_is_unlocked_without_attention() {
-    let unlocks = |op: &Op| op.is(Kind::Swap, Release) && op.value == u64::from(ATTENTION);
+    let unlocks = |op: &Op| op.is(Kind::CompareExchange, Release) && op.value == u64::from(ATTENTION);
     rejected(Checker::new(family("mutex_tight")).fault(Fault::Clears(unlocks)), hangs);
 }
 

@@ -1,0 +1,138 @@
+//! The list of waiters: what can be done under the queue lock.
+
+use spinpark_platform::{Cell, Platform};
+
+use super::lock::QueueGuard;
+use super::node::{Chain, Links, Popped, WaitNode};
+
+impl<P: Platform> QueueGuard<'_, P> {
+    fn head_ptr(&self) -> *const WaitNode<P> {
+        // SAFETY: Q1: this guard holds the queue lock.
+        self.queue.head.with(|head| unsafe { *head })
+    }
+
+    pub(super) fn set_head(&self, node: *const WaitNode<P>) {
+        // SAFETY: Q1: this guard holds the queue lock.
+        self.queue.head.with_mut(|head| unsafe { *head = node });
+    }
+
+    /// The first waiter.
+    pub(crate) fn head(&self) -> Option<&WaitNode<P>> {
+        // SAFETY: Q3: a linked node is alive, and only this guard can unlink it.
+        unsafe { self.head_ptr().as_ref() }
+    }
+
+    /// Every waiter, in the order in which they are served.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &WaitNode<P>> + '_ {
+        let first = self.head_ptr();
+        let mut next = first;
+        core::iter::from_fn(move || {
+            // SAFETY: Q3, as in `head`.
+            let node = unsafe { next.as_ref() }?;
+            let after = node.links().next;
+            next = if after == first { core::ptr::null() } else { after };
+            Some(node)
+        })
+    }
+
+    /// Links `node` behind all of its rank.
+    pub(crate) fn push(&mut self, node: &WaitNode<P>) {
+        // Without a walk, if it has none: those of no rank come last.
+        let next = if node.rank == 0 { None } else { self.iter().find(|other| other.rank < node.rank) };
+        self.link(node, next);
+    }
+
+    /// Links `node`, which was woken and lost, before all of its rank.
+    pub(crate) fn push_again(&mut self, node: &WaitNode<P>) {
+        self.link(node, self.iter().find(|other| other.rank <= node.rank));
+    }
+
+    /// Whether [`QueueGuard::push_again`] would make `node` the head.
+    pub(crate) fn would_lead(&self, node: &WaitNode<P>) -> bool {
+        self.head().is_none_or(|head| head.rank <= node.rank)
+    }
+
+    /// Links `node` before `next`; at the end if that is `None`.
+    fn link(&self, node: &WaitNode<P>, next: Option<&WaitNode<P>>) {
+        debug_assert!(!node.is_linked(), "Q2: a node is in one list at most");
+        node.set_linked(true);
+        let me: *const WaitNode<P> = node;
+        let Some(head) = self.head() else {
+            node.set_links(Links { next: me, prev: me });
+            self.set_head(me);
+            return;
+        };
+        let after = next.unwrap_or(head); // the list is circular: its end is one step before its head
+        let last = after.links().prev;
+        node.set_links(Links { next: after, prev: last });
+        // SAFETY: Q3: `last` is linked (it may be `after` itself), so it is alive.
+        let before = unsafe { &*last };
+        before.update_links(|links| links.next = me);
+        after.update_links(|links| links.prev = me);
+        if next.is_some_and(|next| core::ptr::eq(next, head)) {
+            self.set_head(me);
+        }
+    }
+
+    /// Whether `node` is in the list; if not, it is out or popped.
+    pub(crate) fn is_linked(&self, node: &WaitNode<P>) -> bool {
+        node.is_linked()
+    }
+
+    /// Takes `node` out; `false` if it is not linked (somebody has popped it and will notify it).
+    pub(crate) fn remove(&mut self, node: &WaitNode<P>) -> bool {
+        if !node.is_linked() {
+            return false;
+        }
+        node.set_linked(false);
+        let links = node.links();
+        let me: *const WaitNode<P> = node;
+        if links.next == me {
+            self.set_head(core::ptr::null());
+        } else {
+            // SAFETY: Q3: the neighbours of a linked node are linked, so they are alive.
+            let next = unsafe { &*links.next };
+            // SAFETY: as above.
+            let prev = unsafe { &*links.prev };
+            next.update_links(|it| it.prev = links.prev);
+            prev.update_links(|it| it.next = links.next);
+            if self.head_ptr() == me {
+                self.set_head(links.next);
+            }
+        }
+        node.set_links(Links::OUT);
+        true
+    }
+
+    /// Takes up to `count` nodes that are `wanted` out of the list, in its order, for the caller to notify (Q2). One walk.
+    #[inline(never)]
+    pub(crate) fn pop_some(&mut self, count: u32, wanted: impl Fn(&WaitNode<P>) -> bool) -> Chain<P> {
+        let mut popped = Chain::new();
+        let Some(last) = self.head().map(|head| head.links().prev) else { return popped };
+        let mut at = self.head_ptr();
+        let mut left = count;
+        while left > 0 {
+            // SAFETY: Q3: `at` is linked: it was the head, or the next of a linked node, and has not been popped.
+            let node = unsafe { &*at };
+            let (next, done) = (node.links().next, at == last);
+            if wanted(node) {
+                popped.push(self.pop(at));
+                left -= 1;
+            }
+            if done {
+                break;
+            }
+            at = next;
+        }
+        popped
+    }
+
+    /// Takes `node`, which is linked, out of the list for the caller to notify (Q2).
+    pub(crate) fn pop(&mut self, node: *const WaitNode<P>) -> Popped<P> {
+        // SAFETY: Q3: the caller found `node` in this list under this guard.
+        let found = unsafe { &*node };
+        let was_linked = self.remove(found);
+        debug_assert!(was_linked, "Q2: only a linked node can be popped");
+        Popped::new(node)
+    }
+}
