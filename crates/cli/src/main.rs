@@ -6,6 +6,7 @@ mod say;
 mod cli;
 mod commands;
 mod exit;
+mod libraries;
 mod progress;
 mod session;
 mod tips;
@@ -28,6 +29,9 @@ fn main() -> ExitCode {
         Command::ProfileCost => commands::profile::calibrate(),
         Command::Bench(bench) => commands::bench::run(&bench),
         Command::Sim(sim) => commands::sim::run(&sim),
+        Command::Libraries(libraries) => commands::libraries::run(&libraries),
+        Command::Completions(completions) => commands::documentation::completions(&completions),
+        Command::Man(man) => commands::documentation::man(&man),
         Command::Demo(demo) => commands::demo::run(&demo),
         Command::Worker(worker) => commands::worker::run(&worker),
         Command::WorkloadWorker(worker) => commands::worker::run_workload(&worker),

@@ -1,9 +1,9 @@
-//! What is wrong with a command line, without tips that nobody can follow: commands that are not shown are ours alone.
+//! What is wrong with a command line, without tips that nobody can follow: internal commands are ours alone.
 
+use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
-use clap::{CommandFactory, Parser};
 
-use crate::cli::Cli;
+use crate::cli::{Cli, is_internal};
 
 /// The command line; ends the process if it makes no sense, or help was wanted.
 pub(crate) fn parse() -> Cli {
@@ -13,11 +13,7 @@ pub(crate) fn parse() -> Cli {
 /// The error, with tips about commands for everybody only.
 fn public(mut error: clap::Error) -> clap::Error {
     if let Some(ContextValue::Strings(tips)) = error.remove(ContextKind::SuggestedSubcommand) {
-        let command = Cli::command();
-        let is_hidden = |tip: &String| {
-            command.get_subcommands().any(|command| command.is_hide_set() && command.get_name() == tip)
-        };
-        let tips: Vec<String> = tips.into_iter().filter(|tip| !is_hidden(tip)).collect();
+        let tips: Vec<String> = tips.into_iter().filter(|tip| !is_internal(tip)).collect();
         if !tips.is_empty() {
             error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(tips));
         }

@@ -1,6 +1,7 @@
 //! The command line: names, help, examples. No logic.
 
 mod bench;
+mod documentation;
 mod documents;
 mod grid;
 mod native;
@@ -16,6 +17,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use spinpark_measure::arm::Baseline;
 
 pub(crate) use self::bench::{Bench, Locks, Show};
+pub(crate) use self::documentation::{Completions, Libraries, Man, is_internal, public};
 pub(crate) use self::documents::Documents;
 pub(crate) use self::grid::{Grid, GridShown};
 pub(crate) use self::native::Native;
@@ -42,9 +44,14 @@ Exit status:
   `spinpark run` exits as the program does, or with 127 (not found), 126 (not executable), 125
 
 Environment:
-  SPINPARK_PRELOAD   path of libspinpark_preload.so, if it is not found by itself
+  SPINPARK_PRELOAD   path of libspinpark_preload.so, instead of the one in this command
   SPINPARK_PROFILER  path of libspinpark_profiler.so, likewise
-  NO_COLOR           no colours in tables";
+  NO_COLOR           no colours in tables
+
+More commands:
+  spinpark libraries             which libraries are preloaded, and from where
+  spinpark completions bash      completions for a shell
+  spinpark man DIRECTORY         manual pages";
 
 /// Better locks for threaded programs: try them without a rebuild.
 ///
@@ -69,6 +76,12 @@ pub(crate) enum Command {
     Bench(Bench),
     #[command(subcommand)]
     Sim(Sim),
+    #[command(hide = true)]
+    Libraries(Libraries),
+    #[command(hide = true)]
+    Completions(Completions),
+    #[command(hide = true)]
+    Man(Man),
     #[command(name = "__demo", hide = true)]
     Demo(Demo),
     #[command(name = "__profile-cost", hide = true)]

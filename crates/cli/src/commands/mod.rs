@@ -4,6 +4,8 @@ pub(crate) mod bench;
 pub(crate) mod calibrate;
 pub(crate) mod compare;
 pub(crate) mod demo;
+pub(crate) mod documentation;
+pub(crate) mod libraries;
 pub(crate) mod native;
 pub(crate) mod prepare;
 pub(crate) mod profile;

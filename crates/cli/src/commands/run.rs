@@ -6,15 +6,16 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, anyhow};
 use spinpark_measure::arm::{prepend, without_drop_in};
-use spinpark_measure::target::{DropIn, Target};
+use spinpark_measure::target::{Library, Target};
 
 use crate::cli::Run;
+use crate::libraries;
 
 /// Does not come back, unless the program cannot be run.
 pub(crate) fn run(run: &Run) -> anyhow::Result<ExitCode> {
     let (name, args) = run.program.split_first().ok_or_else(|| anyhow!("name a program to run"))?;
     let target = Target::find(name)?;
-    let drop_in = DropIn::find()?;
+    let drop_in = libraries::find(Library::DropIn)?;
     drop_in.check_machine(target.machine)?;
     let inherited = without_drop_in(&env::var_os("LD_PRELOAD").unwrap_or_default());
     let mut command = Command::new(&target.path);

@@ -58,6 +58,8 @@ pub(crate) fn waits() -> PathBuf {
 pub(crate) fn spinpark<const N: usize>(args: [&str; N]) -> Command {
     let mut command = Command::new(cargo_bin!("spinpark"));
     command.args(args).env("SPINPARK_PRELOAD", drop_in());
+    // What the command writes for itself does not go to the developer's home.
+    command.env("XDG_CACHE_HOME", directory().join("cache"));
     for variable in ["LD_PRELOAD", "SPINPARK_VERBOSE", "SPINPARK_DISABLE", "COLUMNS"] {
         command.env_remove(variable);
     }

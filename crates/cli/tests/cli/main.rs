@@ -13,6 +13,7 @@ mod documents;
 mod fixtures;
 mod grid;
 mod interrupt;
+mod libraries;
 mod mail;
 mod profile;
 mod profile_stuck;

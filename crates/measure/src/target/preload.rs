@@ -1,9 +1,9 @@
-//! Finding the libraries that are put in front of programs, without asking the user where they are.
+//! The libraries that are put in front of programs.
 
 use std::env;
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use thiserror::Error;
 
@@ -57,18 +57,12 @@ pub struct DropIn {
     machine: Machine,
 }
 
-/// No library, or not a usable one.
+/// Not a usable library.
 #[derive(Debug, Error)]
 pub enum DropInError {
-    /// Nowhere.
-    #[error(
-        "cannot find the {0} {file}; looked for\n{places}\nIn the source tree, run `cargo build --release`; elsewhere, set {variable} to its path",
-        file = .0.file(), places = list(.1), variable = .0.variable()
-    )]
-    NotFound(Library, Vec<PathBuf>),
     /// The variable points to nothing.
     #[error(
-        "{variable} is {path}, but {error}\nSet it to the path of {file}, or unset it to search for the {library}",
+        "{variable} is {path}, but {error}\nSet it to the path of {file}, or unset it to use the {library} of this command",
         variable = .library.variable(), path = .path.display(), file = .library.file()
     )]
     Variable {
@@ -108,43 +102,29 @@ pub enum DropInError {
     },
 }
 
-fn list(paths: &[PathBuf]) -> String {
-    paths.iter().map(|path| format!("  {}", path.display())).collect::<Vec<_>>().join("\n")
-}
-
 impl DropIn {
-    /// Finds the drop-in: where its variable says, or near the executable.
+    /// The library that its variable names; none if the variable is not set.
     ///
     /// # Errors
     ///
-    /// If there is none, or it is not a library.
-    pub fn find() -> Result<Self, DropInError> {
-        Self::find_library(Library::DropIn)
+    /// If what it names is not there, or not a library.
+    pub fn named(library: Library) -> Result<Option<Self>, DropInError> {
+        let Some(path) = env::var_os(library.variable()).filter(|value| !value.is_empty()).map(PathBuf::from)
+        else {
+            return Ok(None);
+        };
+        match path.canonicalize() {
+            Ok(path) => Self::open(library, path).map(Some),
+            Err(error) => Err(DropInError::Variable { library, path, error }),
+        }
     }
 
-    /// Finds a library: where its variable says, or near the executable.
+    /// The library at this absolute path.
     ///
     /// # Errors
     ///
-    /// If there is none, or it is not a library.
-    pub fn find_library(library: Library) -> Result<Self, DropInError> {
-        if let Some(path) =
-            env::var_os(library.variable()).filter(|value| !value.is_empty()).map(PathBuf::from)
-        {
-            return match path.canonicalize() {
-                Ok(path) => Self::open(library, path),
-                Err(error) => Err(DropInError::Variable { library, path, error }),
-            };
-        }
-        let executable = env::current_exe().and_then(|path| path.canonicalize()).unwrap_or_default();
-        let places = places(&executable, library.file());
-        match places.iter().find(|place| place.is_file()) {
-            Some(place) => Self::open(library, place.clone()),
-            None => Err(DropInError::NotFound(library, places)),
-        }
-    }
-
-    fn open(library: Library, path: PathBuf) -> Result<Self, DropInError> {
+    /// If it is not a library, or `LD_PRELOAD` cannot name it.
+    pub fn open(library: Library, path: PathBuf) -> Result<Self, DropInError> {
         if path.to_string_lossy().contains([' ', ':', '\t']) {
             return Err(DropInError::Path(library, path));
         }
@@ -180,53 +160,9 @@ impl DropIn {
     }
 }
 
-/// Where to look, in order: beside the executable, in the installation, in the build tree.
-fn places(executable: &Path, file: &str) -> Vec<PathBuf> {
-    let Some(here) = executable.parent() else { return Vec::new() };
-    let mut directories = vec![here.to_path_buf()];
-    if let Some(up) = here.parent() {
-        directories.push(up.join("lib"));
-        directories.push(up.join("lib/spinpark"));
-    }
-    // `target/debug` and `target/debug/deps`: the other profile may have been built.
-    let profile = if here.ends_with("deps") { here.parent() } else { Some(here) };
-    if let (Some(profile), Some(target)) = (profile, profile.and_then(Path::parent)) {
-        if profile != here {
-            directories.push(profile.to_path_buf());
-        }
-        if profile.ends_with("debug") || profile.ends_with("release") {
-            directories.push(target.join("release"));
-            directories.push(target.join("debug"));
-        }
-    }
-    let mut places: Vec<PathBuf> = directories.iter().map(|directory| directory.join(file)).collect();
-    places.dedup();
-    places
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn directories(executable: &str) -> Vec<String> {
-        let places = places(Path::new(executable), DROP_IN);
-        places.iter().map(|place| place.parent().unwrap().display().to_string()).collect()
-    }
-
-    #[test]
-    fn installed() {
-        assert_eq!(directories("/usr/bin/spinpark"), ["/usr/bin", "/usr/lib", "/usr/lib/spinpark"]);
-    }
-
-    #[test]
-    fn in_the_build_tree() {
-        let debug = directories("/t/debug/spinpark");
-        assert_eq!(debug[0], "/t/debug");
-        assert!(debug.contains(&"/t/release".into()));
-        let test = directories("/t/debug/deps/cli-0123");
-        assert_eq!(test[0], "/t/debug/deps");
-        assert!(test.contains(&"/t/debug".into()) && test.contains(&"/t/release".into()));
-    }
 
     fn open(path: impl Into<PathBuf>) -> Result<DropIn, DropInError> {
         DropIn::open(Library::DropIn, path.into())

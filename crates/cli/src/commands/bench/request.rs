@@ -21,6 +21,7 @@ use spinpark_measure::target::{DropIn, Library, Target};
 
 use super::output::Destinations;
 use crate::cli::Locks;
+use crate::libraries;
 use crate::say::Say;
 
 /// The numbers of threads of `--quick`.
@@ -70,7 +71,7 @@ impl Request {
             select(&definitions, of_preset, &wish, &peers, allowed_cpus()).map_err(anyhow::Error::msg)?;
         needs(&selected).check(None)?;
         let find = |library| -> anyhow::Result<DropIn> {
-            let found = DropIn::find_library(library)?;
+            let found = libraries::find(library)?;
             found.check_machine(Target::find(own.as_os_str())?.machine)?;
             Ok(found)
         };

@@ -13,10 +13,11 @@ use spinpark_measure::launch::{OwnNumber, Program};
 use spinpark_measure::metric::OutputMetric;
 use spinpark_measure::report::Printed;
 use spinpark_measure::report::json::Output;
-use spinpark_measure::target::{DropIn, Target};
+use spinpark_measure::target::{DropIn, Library, Target};
 
 use super::DEMO_OPERATIONS;
 use crate::cli::Compare;
+use crate::libraries;
 use crate::say::Say;
 
 /// A request that can be carried out.
@@ -51,7 +52,7 @@ impl Request {
         };
         let (number, printed) = number(compare, is_demo)?;
         let target = Target::find(&name)?;
-        let drop_in = DropIn::find()?;
+        let drop_in = libraries::find(Library::DropIn)?;
         drop_in.check_machine(target.machine)?;
         let baseline = compare.baseline.into();
         let environments = Environments::new(&drop_in.path, env::var_os("LD_PRELOAD"), baseline);

@@ -15,10 +15,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use spinpark_measure::arm::{prepend, without_drop_in};
 use spinpark_measure::failure::in_words;
-use spinpark_measure::target::{DropIn, Library, Target};
+use spinpark_measure::target::{Library, Target};
 use spinpark_profile::units::time;
 
 use crate::cli::{DetailChoice, LocksChoice};
+use crate::libraries;
 
 /// How long a program may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(10);
@@ -50,7 +51,7 @@ impl Launch {
         let target = Target::find(name)?;
         let mut preload = without_drop_in(&env::var_os("LD_PRELOAD").unwrap_or_default());
         let mut put_before = |library| -> anyhow::Result<()> {
-            let library = DropIn::find_library(library)?;
+            let library = libraries::find(library)?;
             library.check_machine(target.machine)?;
             preload = prepend(&library.path, &preload);
             Ok(())

@@ -22,6 +22,7 @@ use spinpark_measure::target::{DropIn, Library};
 
 use super::super::request::{command, wake_ups_s};
 use crate::cli::{Grid, GridShown};
+use crate::libraries;
 use crate::say::Say;
 
 /// A request that can be carried out.
@@ -62,7 +63,7 @@ impl Request {
         let threads = all.iter().map(GridCell::threads).max().unwrap_or_default() as u64;
         Needs { processes: threads, threads, ..Needs::default() }.check(None)?;
         let find = |library| -> anyhow::Result<DropIn> {
-            let found = DropIn::find_library(library)?;
+            let found = libraries::find(library)?;
             found.check_machine(spinpark_measure::target::Target::find(own.as_os_str())?.machine)?;
             Ok(found)
         };

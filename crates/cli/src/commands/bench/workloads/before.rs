@@ -10,8 +10,9 @@ use spinpark_documents::workloads::experiment::{Arm, Cell, Measured};
 use spinpark_documents::workloads::runner::Runner;
 use spinpark_measure::rounds::{Cell as _, Plan};
 use spinpark_measure::target::usage::Usage;
-use spinpark_measure::target::{DropIn, Target};
+use spinpark_measure::target::{DropIn, Library, Target};
 
+use crate::libraries;
 use crate::progress::{Progress, about};
 use crate::say::Say;
 
@@ -41,7 +42,7 @@ impl Before {
         if !locks.any(|lock| lock.preload) {
             return Ok(None);
         }
-        let drop_in = DropIn::find()?;
+        let drop_in = libraries::find(Library::DropIn)?;
         drop_in.check_machine(Target::find(own.as_os_str())?.machine)?;
         Ok(Some(drop_in))
     }

@@ -13,11 +13,12 @@ use spinpark_lockbench::locks::definitions::{Definitions, Target};
 use spinpark_lockbench::locks::selection::twice;
 use spinpark_lockbench::locks::targets;
 use spinpark_measure::arm::{prepend, without_drop_in};
-use spinpark_measure::target::{self, DropIn};
+use spinpark_measure::target::{self, Library};
 
 use super::before::Before;
 use super::experiment::Experiment;
 use crate::cli::{Mail, Select};
+use crate::libraries;
 
 /// A mail server that takes longer to answer is not there.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -50,7 +51,8 @@ pub(crate) fn select(select: &Select) -> anyhow::Result<Experiment<'_>> {
     let programs = Programs::find()?;
     let locks = locks(&select.lock)?;
     let server = target::Target::find(programs.server.as_os_str())?;
-    let drop_in = locks.iter().any(|lock| lock.preload).then(DropIn::find).transpose()?;
+    let drop_in =
+        locks.iter().any(|lock| lock.preload).then(|| libraries::find(Library::DropIn)).transpose()?;
     if let Some(drop_in) = &drop_in {
         drop_in.check_machine(server.machine)?;
     }

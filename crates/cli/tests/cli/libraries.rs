@@ -1,0 +1,194 @@
+//! The command is one file: it carries the libraries that it preloads, wherever it is moved.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use assert_cmd::cargo::cargo_bin;
+use tempfile::TempDir;
+
+use crate::fixtures::{program, said};
+
+const DROP_IN: &str = "libspinpark_preload.so";
+
+/// A copy of the command, alone in a directory, and a home.
+struct Moved {
+    directory: TempDir,
+}
+
+impl Moved {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        for name in ["prefix", "prefix/bin", "home", "tmp"] {
+            fs::create_dir(directory.path().join(name)).unwrap();
+            fs::set_permissions(directory.path().join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let moved = Self { directory };
+        fs::copy(cargo_bin!("spinpark"), moved.path("prefix/bin/spinpark")).unwrap();
+        moved
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.directory.path().canonicalize().unwrap().join(path)
+    }
+
+    /// Sets nothing but the home; no other place is open.
+    fn environment<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        for variable in
+            ["XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "SPINPARK_PRELOAD", "SPINPARK_PROFILER", "LD_PRELOAD"]
+        {
+            command.env_remove(variable);
+        }
+        command.env("HOME", self.path("home")).env("TMPDIR", self.path("tmp"))
+    }
+
+    fn command<const N: usize>(&self, args: [&str; N]) -> Command {
+        let mut command = Command::new(self.path("prefix/bin/spinpark"));
+        self.environment(command.args(args));
+        command
+    }
+
+    /// The drop-in that a program gets.
+    fn preloaded(&self) -> PathBuf {
+        let result = said(&mut self.command(["run", "sh", "-c", "echo $LD_PRELOAD"]));
+        result.succeeds(&[DROP_IN]);
+        assert_eq!(result.stderr, "");
+        PathBuf::from(result.stdout.trim())
+    }
+
+    /// Runs a script as root in mount and other namespaces of its own; `$0` is the command. `None` if that is not allowed.
+    fn with_mounts(&self, script: &str) -> Option<crate::fixtures::Said> {
+        let mut is_allowed = Command::new("unshare");
+        is_allowed.args(["--mount", "mount", "-t", "tmpfs", "none"]).arg(self.path("home"));
+        if !is_allowed.stderr(Stdio::null()).status().is_ok_and(|status| status.success()) {
+            eprintln!("skipped: this process cannot mount file systems in a namespace of its own");
+            return None;
+        }
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-ec", script]).arg(self.path("prefix/bin/spinpark"));
+        Some(said(self.environment(&mut command)))
+    }
+}
+
+#[test]
+fn a_moved_command_works() {
+    let moved = Moved::new();
+    let path = moved.preloaded();
+    assert!(path.starts_with(moved.path("home/.cache/spinpark")), "{}", path.display());
+    // It is the real one, and it is loaded.
+    let mut run = moved.command(["run", "--"]);
+    let result = said(run.arg(program()).env("SPINPARK_VERBOSE", "1"));
+    assert!(result.stderr.starts_with("spinpark: active"), "{result:?}");
+    let mut profile = moved.command(["profile", "--"]);
+    profile.current_dir(moved.path("home")); // for the recording
+    said(profile.arg(crate::fixtures::waits())).fails(0, &["glibc's locks", "All waiting is on"]);
+    said(&mut moved.command(["libraries"]))
+        .succeeds(&["libspinpark_preload.so (carried", "libspinpark_profiler.so (carried"]);
+}
+
+#[test]
+fn installed_libraries_are_used_if_they_are_the_same() {
+    let moved = Moved::new();
+    let lib = moved.path("prefix/lib");
+    said(moved.command(["libraries", "--to"]).arg(&lib)).succeeds(&["lib/libspinpark_profiler.so"]);
+    fs::set_permissions(&lib, fs::Permissions::from_mode(0o755)).unwrap();
+    let installed = lib.join(DROP_IN);
+    fs::set_permissions(&installed, fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(moved.preloaded(), installed);
+    assert!(!moved.path("home/.cache").exists());
+    // Another version, or a stranger's.
+    fs::copy(crate::fixtures::drop_in(), &installed).unwrap();
+    assert!(moved.preloaded().starts_with(moved.path("home/.cache")));
+    said(&mut moved.command(["libraries"])).succeeds(&["not used", "not the library of this command"]);
+    // The variable comes first.
+    let result =
+        said(moved.command(["run", "sh", "-c", "echo $LD_PRELOAD"]).env("SPINPARK_PRELOAD", &installed));
+    assert_eq!(result.stdout.trim(), installed.to_str().unwrap());
+}
+
+#[test]
+fn first_starts_at_once() {
+    let moved = Moved::new();
+    let start = || moved.command(["run", "sh", "-c", "echo $LD_PRELOAD"]).stdout(Stdio::piped()).spawn();
+    let children: Vec<_> = (0..8).map(|_| start().unwrap()).collect();
+    let mut paths: Vec<_> =
+        children.into_iter().map(|child| child.wait_with_output().unwrap().stdout).collect();
+    paths.dedup();
+    assert_eq!(paths.len(), 1, "{paths:?}");
+    let path = PathBuf::from(String::from_utf8(paths.remove(0)).unwrap().trim());
+    assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+}
+
+#[test]
+fn no_home() {
+    let moved = Moved::new();
+    let found = |home: &str| {
+        let mut command = moved.command(["libraries"]);
+        said(command.env("HOME", home)).stdout
+    };
+    for home in ["", "relative", "/no/such/home"] {
+        let text = found(home);
+        assert!(text.contains("/tmp/spinpark-") && text.contains("(carried"), "{home}: {text}");
+    }
+    assert!(found("/no/such/home").contains("not used: /no/such/home: No such file"));
+}
+
+#[test]
+fn a_read_only_home() {
+    let moved = Moved::new();
+    let Some(result) =
+        moved.with_mounts("mount -t tmpfs none \"$HOME\"; mount -o remount,ro \"$HOME\"; \"$0\" libraries")
+    else {
+        return;
+    };
+    result.succeeds(&["tmp/spinpark-0/", "not used", "home/.cache: Read-only file system"]);
+}
+
+#[test]
+fn a_full_disk() {
+    let moved = Moved::new();
+    // One page has room for no library.
+    let Some(result) = moved.with_mounts(
+        "mount -t tmpfs -o size=4k none \"$HOME\"; \"$0\" libraries; find \"$HOME\" -name '.lib*'",
+    ) else {
+        return;
+    };
+    result.succeeds(&["tmp/spinpark-0/", "not used", "No space left on device"]);
+    assert!(!result.stdout.contains("/.lib"), "nothing is left there: {}", result.stdout);
+    let Some(result) = moved.with_mounts("mount -t tmpfs -o size=512k none \"$HOME\"; \"$0\" libraries")
+    else {
+        return;
+    };
+    assert!(!result.stdout.contains("not used"), "{result:?}");
+}
+
+#[test]
+fn a_mount_without_exec() {
+    let moved = Moved::new();
+    let Some(result) = moved.with_mounts("mount -t tmpfs -o noexec none \"$HOME\"; \"$0\" libraries") else {
+        return;
+    };
+    result.succeeds(&[
+        "tmp/spinpark-0/",
+        "not used",
+        "programs cannot load code from there (mounted noexec?)",
+    ]);
+    // The loader agrees: the drop-in from there is not loaded. And where it is complete already, it is still not used.
+    let mounted = "mount -t tmpfs none \"$HOME\"; \"$0\" libraries; mount -o remount,noexec \"$HOME\"; \"$0\" libraries";
+    let Some(result) = moved.with_mounts(mounted) else { return };
+    result.succeeds(&["home/.cache/spinpark/", "tmp/spinpark-0/", "mounted noexec?"]);
+}
+
+#[test]
+fn no_place_at_all() {
+    let moved = Moved::new();
+    let everywhere = "for place in \"$HOME\" \"$TMPDIR\" /tmp; do mount -t tmpfs -o noexec none \"$place\"; done; \
+                      exec /proc/self/fd/9 run true";
+    let script = format!("exec 9< \"$0\"; {everywhere}");
+    let Some(result) = moved.with_mounts(&script) else { return };
+    result.fails(
+        125,
+        &["no directory is fit for libspinpark_preload.so", "spinpark libraries --to", "SPINPARK_PRELOAD"],
+    );
+}
