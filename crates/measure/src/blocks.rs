@@ -1,4 +1,4 @@
-//! The order of runs: blocks that hold every arm once, shuffled.
+//! The order of runs: rounds over cells, and in each cell a block that holds every arm once, both shuffled.
 //!
 //! A slow drift of the machine (heat, a neighbour) then meets every arm alike, and no arm is always the first or always
 //! follows the same other arm.
@@ -9,6 +9,8 @@ use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use crate::arm::Arm;
+use crate::failure::RunError;
+use crate::measure::End;
 
 /// The longest meaningless environment, in bytes: one page, since the stack moves by as much.
 const MAX_PADDING: usize = 4096;
@@ -26,33 +28,47 @@ pub struct Plan {
     pub padding: usize,
 }
 
-/// Makes blocks, always the same ones for the same seed.
-#[derive(Debug, Clone)]
-pub struct Scheduler {
-    rng: Xoshiro256PlusPlus,
-    next: usize,
+/// A run's place in the experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place<A> {
+    /// The round, from 0.
+    pub(crate) round: usize,
+    /// The place in the block, from 0.
+    pub(crate) order: usize,
+    /// Which arm.
+    pub(crate) arm: A,
+    /// Bytes of environment that mean nothing.
+    pub(crate) padding: usize,
 }
 
-impl Scheduler {
-    /// A scheduler for `seed`.
-    #[must_use]
-    pub fn new(seed: u64) -> Self {
-        Self { rng: Xoshiro256PlusPlus::seed_from_u64(seed), next: 0 }
+/// Makes `rounds` rounds over `cells`, always in the same order for the same seed: in each round a block of every cell, cells
+/// and blocks in shuffled order. `arms` are those of a cell; `run` makes one run.
+pub(crate) fn each_run<C, A>(
+    cells: &mut [C],
+    rounds: usize,
+    seed: u64,
+    arms: impl Fn(&C) -> Vec<A>,
+    mut run: impl FnMut(&mut C, Place<A>) -> Result<(), RunError>,
+) -> End {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut cell_order: Vec<usize> = (0..cells.len()).collect();
+    for round in 0..rounds {
+        cell_order.shuffle(&mut rng);
+        for &cell in &cell_order {
+            let mut arms = arms(&cells[cell]);
+            arms.shuffle(&mut rng);
+            let places = arms.into_iter().enumerate().map(|(order, arm)| {
+                let padding = rng.random_range(0..MAX_PADDING);
+                Place { round, order, arm, padding }
+            });
+            for place in places.collect::<Vec<_>>() {
+                if let Err(error) = run(&mut cells[cell], place) {
+                    return End::from_error(error);
+                }
+            }
+        }
     }
-
-    /// The next block.
-    pub fn block(&mut self) -> [Plan; 3] {
-        let mut arms = Arm::ALL;
-        arms.shuffle(&mut self.rng);
-        let block = self.next;
-        self.next += 1;
-        let mut order = 0;
-        arms.map(|arm| {
-            let plan = Plan { block, order, arm, padding: self.rng.random_range(0..MAX_PADDING) };
-            order += 1;
-            plan
-        })
-    }
+    End::Complete
 }
 
 #[cfg(test)]
@@ -61,32 +77,43 @@ mod tests {
 
     use super::*;
 
+    /// The blocks of one cell.
+    fn blocks(seed: u64, rounds: usize) -> Vec<Vec<Place<Arm>>> {
+        let mut cells = [Vec::new()];
+        let end = each_run(
+            &mut cells,
+            rounds,
+            seed,
+            |_| Arm::ALL.to_vec(),
+            |places, place| {
+                places.push(place);
+                Ok(())
+            },
+        );
+        assert!(matches!(end, End::Complete));
+        cells[0].chunks(Arm::ALL.len()).map(<[_]>::to_vec).collect()
+    }
+
     #[test]
     fn every_block_has_every_arm_once() {
-        let mut scheduler = Scheduler::new(1);
-        for number in 0..50 {
-            let block = scheduler.block();
+        for (number, block) in blocks(1, 50).iter().enumerate() {
             assert_eq!(block.iter().map(|plan| plan.arm).collect::<HashSet<_>>().len(), 3);
             assert!(
-                block.iter().enumerate().all(|(place, plan)| plan.order == place && plan.block == number)
+                block.iter().enumerate().all(|(place, plan)| plan.order == place && plan.round == number)
             );
         }
     }
 
     #[test]
     fn the_seed_decides() {
-        let plans = |seed| {
-            let mut scheduler = Scheduler::new(seed);
-            (0..20).flat_map(|_| scheduler.block()).collect::<Vec<_>>()
-        };
-        assert_eq!(plans(5), plans(5));
-        assert_ne!(plans(5), plans(6));
+        assert_eq!(blocks(5, 20), blocks(5, 20));
+        assert_ne!(blocks(5, 20), blocks(6, 20));
     }
 
     #[test]
     fn every_order_occurs() {
-        let mut scheduler = Scheduler::new(9);
-        let orders: HashSet<_> = (0..200).map(|_| scheduler.block().map(|plan| plan.arm)).collect();
+        let of = |block: &Vec<Place<Arm>>| block.iter().map(|plan| plan.arm).collect::<Vec<_>>();
+        let orders: HashSet<_> = blocks(9, 200).iter().map(of).collect();
         assert_eq!(orders.len(), 6);
     }
 }

@@ -4,7 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::blocks::{Plan, Scheduler};
+use crate::arm::Arm;
+use crate::blocks::{Place, Plan, each_run};
 use crate::failure::RunError;
 use crate::sample::Sample;
 
@@ -86,32 +87,22 @@ pub fn measure(
     executor: &mut dyn Executor,
     observer: &mut dyn Observer,
 ) -> Measurement {
-    let mut scheduler = Scheduler::new(seed);
-    let mut runs = Vec::with_capacity(rounds * 3);
-    for _ in 0..rounds {
-        if let Err(error) = measure_block(&mut scheduler, executor, observer, &mut runs) {
-            return Measurement { runs, end: End::from_error(error) };
-        }
-    }
-    Measurement { runs, end: End::Complete }
-}
-
-/// Runs one block and appends to `runs`.
-///
-/// # Errors
-///
-/// The first error of a run; the runs before it are kept.
-pub fn measure_block(
-    scheduler: &mut Scheduler,
-    executor: &mut dyn Executor,
-    observer: &mut dyn Observer,
-    runs: &mut Vec<Run>,
-) -> Result<(), RunError> {
-    for plan in scheduler.block() {
-        observer.starting(&plan);
-        let run = Run { plan, sample: executor.execute(&plan)? };
-        observer.finished(&run);
-        runs.push(run);
-    }
-    Ok(())
+    let mut cells = [Vec::with_capacity(rounds * Arm::ALL.len())];
+    let end = each_run(
+        &mut cells,
+        rounds,
+        seed,
+        |_| Arm::ALL.to_vec(),
+        |runs, place| {
+            let Place { round: block, order, arm, padding } = place;
+            let plan = Plan { block, order, arm, padding };
+            observer.starting(&plan);
+            let run = Run { plan, sample: executor.execute(&plan)? };
+            observer.finished(&run);
+            runs.push(run);
+            Ok(())
+        },
+    );
+    let [runs] = cells;
+    Measurement { runs, end }
 }

@@ -3,17 +3,11 @@
 //! A round visits all cells in shuffled order and runs one block in each: what disturbs for a minute then disturbs one
 //! round of every cell, rather than every round of one cell.
 
-use rand::RngExt;
-use rand::SeedableRng;
-use rand::rngs::Xoshiro256PlusPlus;
-use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
+use crate::blocks::{Place, each_run};
 use crate::failure::RunError;
 use crate::measure::End;
-
-/// The longest meaningless environment, in bytes: one page, since the stack moves by as much.
-const MAX_PADDING: usize = 4096;
 
 /// Which run it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,29 +47,19 @@ pub type MakeRun<'a, C> = &'a mut dyn FnMut(&C, &Plan) -> Result<<C as Cell>::Re
 
 /// Makes `rounds` rounds over `cells`; `run` makes one run.
 pub fn measure<C: Cell>(mut cells: Vec<C>, rounds: usize, seed: u64, run: MakeRun<'_, C>) -> (Vec<C>, End) {
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let mut order: Vec<usize> = (0..cells.len()).collect();
-    for round in 0..rounds {
-        order.shuffle(&mut rng);
-        for &index in &order {
-            for plan in block(&cells[index].arms(), round, &mut rng) {
-                match run(&cells[index], &plan) {
-                    Ok(report) => cells[index].add(plan, report),
-                    Err(error) => return (cells, End::from_error(error)),
-                }
-            }
-        }
-    }
-    (cells, End::Complete)
+    let end = each_run(&mut cells, rounds, seed, arms_and_baseline, |cell, place| {
+        let Place { round, order, arm: (target, again), padding } = place;
+        let plan = Plan { round, order, target, again, padding };
+        let report = run(cell, &plan)?;
+        cell.add(plan, report);
+        Ok(())
+    });
+    (cells, end)
 }
 
-fn block(arms: &[String], round: usize, rng: &mut Xoshiro256PlusPlus) -> Vec<Plan> {
-    let again = arms.first().map(|baseline| (baseline, true));
-    let mut arms: Vec<_> = arms.iter().map(|arm| (arm, false)).chain(again).collect();
-    arms.shuffle(rng);
-    let plans = arms.into_iter().enumerate().map(|(order, (arm, again))| {
-        let padding = rng.random_range(0..MAX_PADDING);
-        Plan { round, order, target: arm.clone(), again, padding }
-    });
-    plans.collect()
+/// The arms of a cell, and the baseline again.
+fn arms_and_baseline<C: Cell>(cell: &C) -> Vec<(String, bool)> {
+    let arms = cell.arms();
+    let again = arms.first().map(|baseline| (baseline.clone(), true));
+    arms.iter().map(|arm| (arm.clone(), false)).chain(again).collect()
 }
