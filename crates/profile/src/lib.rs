@@ -33,8 +33,6 @@ pub mod pprof;
 pub mod read;
 pub mod stuck;
 pub mod symbols;
-#[doc(hidden)]
-pub mod testing;
 pub mod text;
 pub mod units;
 pub mod unnamed;

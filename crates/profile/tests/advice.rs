@@ -2,8 +2,8 @@
 
 use spinpark_profile::answer::answer;
 use spinpark_profile::model::{Detail, LocksOf, Module, Profile, Role};
-use spinpark_profile::testing::{named, relabel, store};
 use spinpark_profile::text::{self, Style};
+use spinpark_testkit::recordings::{named, relabel, store};
 
 fn profile() -> Profile {
     let scratch = tempfile::tempdir().expect("scratch space");

@@ -6,8 +6,8 @@ use spinpark_profile::classes::by_class;
 use spinpark_profile::model::Profile;
 use spinpark_profile::read::{Recording, profile};
 use spinpark_profile::symbols::Symbols;
-use spinpark_profile::testing::Builder;
 use spinpark_profile::text::{Style, held_waits};
+use spinpark_testkit::recordings::Builder;
 
 const MS: u64 = 1_000_000;
 

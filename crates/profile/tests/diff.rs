@@ -2,8 +2,8 @@
 
 use spinpark_profile::diff::{self, Diff, LockChange};
 use spinpark_profile::model::{Frame, Kind, Lock, Module, Place, Profile, Role, Site};
-use spinpark_profile::testing::{named, relabel, store};
 use spinpark_profile::text;
+use spinpark_testkit::recordings::{named, relabel, store};
 
 fn profile() -> Profile {
     let scratch = tempfile::tempdir().expect("scratch space");

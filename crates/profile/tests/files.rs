@@ -12,8 +12,8 @@ use spinpark_profile::model::{Module, Profile};
 use spinpark_profile::pprof::{self, Message};
 use spinpark_profile::read::ReadError;
 use spinpark_profile::symbols::Symbols;
-use spinpark_profile::testing::{Builder, named, store};
 use spinpark_profile::warnings::Warning;
+use spinpark_testkit::recordings::{Builder, named, store};
 
 fn profile() -> Profile {
     let scratch = tempfile::tempdir().expect("scratch space");

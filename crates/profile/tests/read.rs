@@ -10,7 +10,7 @@ use spinpark_profile::folded::{Options, folded};
 use spinpark_profile::model::{self, Ended, Profile};
 use spinpark_profile::read::{ReadError, Recording, directory, profile};
 use spinpark_profile::symbols::Symbols;
-use spinpark_profile::testing::{Builder, named, store};
+use spinpark_testkit::recordings::{Builder, named, store};
 
 fn read(file: Builder) -> Profile {
     let scratch = tempfile::tempdir().expect("scratch space");

@@ -3,9 +3,9 @@
 use spinpark_profile::answer::{Answer, answer};
 use spinpark_profile::classes::by_class;
 use spinpark_profile::model::{Cost, Detail, Ended, Frame, Kind, Lock, Profile, Role};
-use spinpark_profile::testing::{named, store};
 use spinpark_profile::text::{self, Style};
 use spinpark_profile::warnings::Warning;
+use spinpark_testkit::recordings::{named, store};
 
 fn profile() -> Profile {
     let scratch = tempfile::tempdir().expect("scratch space");

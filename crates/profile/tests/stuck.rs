@@ -7,7 +7,7 @@ use spinpark_profile::model::{self, Profile};
 use spinpark_profile::read::{Recording, note_end, profile};
 use spinpark_profile::stuck::stuck;
 use spinpark_profile::symbols::Symbols;
-use spinpark_profile::testing::Builder;
+use spinpark_testkit::recordings::Builder;
 
 const S: u64 = 1_000_000_000;
 

@@ -17,6 +17,7 @@ mod compile;
 mod dropin;
 pub mod profiled;
 pub mod programs;
+pub mod recordings;
 mod run;
 
 pub use compile::{compile_c, scratch_dir};

@@ -14,6 +14,7 @@ use spinpark_observe::format::{
     MAGIC, NONE, PairStats, REGIONS, Role, SEGMENT_BYTES, Segment, SiteStats, Stack, Thread, VERSION,
     Waiting,
 };
+use spinpark_profile::read::EXTENSION;
 
 pub use self::store::{named, relabel, store};
 
@@ -298,7 +299,7 @@ impl Builder {
     /// # Errors
     /// As the system has them.
     pub fn write(self, directory: &Path) -> io::Result<PathBuf> {
-        let path = directory.join(format!("{}.{}", self.header.pid, crate::read::EXTENSION));
+        let path = directory.join(format!("{}.{}", self.header.pid, EXTENSION));
         fs::write(&path, self.bytes())?;
         Ok(path)
     }

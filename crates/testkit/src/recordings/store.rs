@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use spinpark_observe::format::{Detail, Held, Kind, LockStats, NONE, Outcome, Role, SiteStats};
+use spinpark_profile::model::{Frame, Profile};
+use spinpark_profile::read::{Recording, profile};
+use spinpark_profile::symbols::Symbols;
 
 use super::Builder;
-use crate::model::{Frame, Profile};
-use crate::read::{Recording, profile};
-use crate::symbols::Symbols;
 
 const MS: u64 = 1_000_000;
 
