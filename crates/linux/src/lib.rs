@@ -131,7 +131,7 @@ impl Platform for Linux {
 
     fn spin_for(span: u64) {
         let end = clock::now(Clock::Monotonic).saturating_add(span);
-        // A look at the clock takes more than 1 ns: the bound is for one that somebody has stopped.
+        // A look at the clock takes more than 1 ns: the bound is for a clock that was stopped.
         for _ in 0..span {
             if clock::now(Clock::Monotonic) >= end {
                 break;

@@ -1,4 +1,4 @@
-//! Who is told what locks' slow paths do: a profiler, if one is there.
+//! The observer of locks' slow paths: a profiler, if one is there.
 //!
 //! A load and a branch per event, on slow paths only: fast paths have no events.
 

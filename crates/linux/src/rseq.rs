@@ -38,8 +38,8 @@
 //! processors than x86-64, a release is a compare-exchange and a heavy fence is nothing. One load and a predictable
 //! branch tell.
 //!
-//! - **S1** While `AREA` is not 0, the barrier is registered. So who sees 0 *after* it has written its mark needs no
-//!   fence: whoever reads `AREA` later, and finds it set, reads the mark as well.
+//! - **S1** While `AREA` is not 0, the barrier is registered. So a thread that sees 0 *after* it has written its mark needs no
+//!   fence: a thread that reads `AREA` later, and finds it set, reads the mark as well.
 //! - **S2** glibc ends the process if it cannot register a new thread, so every thread of a process with `AREA` set is
 //!   registered. (A child of `vfork` is not, and may not use locks.)
 //! - **S3** A sandbox may forbid the barrier later. One that announces itself ([`sandbox`](crate::sandbox)) has `AREA` cleared
@@ -148,7 +148,7 @@ pub(crate) fn heavy_fence() {
         retire();
     }
     let end = GRACE_END.load(SeqCst);
-    // Shorter, if a signal handler runs; but not for ever, if somebody has stopped the clock.
+    // Shorter, if a signal handler runs; but not for ever, if the clock was stopped.
     for _ in 0..MOST_NAPS {
         let left = end.saturating_sub(now(Clock::Monotonic));
         if left == 0 {
@@ -201,7 +201,7 @@ macro_rules! step {
             "je 5f",
             "mov qword ptr fs:[{area} + 8], {result}",
             "5:",
-            "cmp qword ptr [rip + {state}], 0", // S3: still in use, also for who stood before the step for long
+            "cmp qword ptr [rip + {state}], 0", // S3: still in use, also if the thread stood before the step for long
             "je 9f",
             $($line,)+
             "4:",

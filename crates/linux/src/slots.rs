@@ -11,12 +11,12 @@
 //! | 0         | of a line that is not in use                              | the kernel, which maps zeros                   |
 //! | `FREE`    | of a line in use                                          | the first reader of a CPU; each slot's owner   |
 //! | address   | a thread reads the lock at this address                   | the thread, if the lock's gate is open         |
-//! | + `MOVED` | that reader is counted in the lock itself by now          | who has closed the gate, under its queue lock  |
+//! | + `MOVED` | that reader is counted in the lock itself by now          | the closer of the gate, under its queue lock   |
 //!
 //! # Invariants
 //!
 //! - **T1** Of the steps that claim a slot of a line, one runs at a time: on the line's CPU, restarted if interrupted.
-//! - **T2** A slot that is not free is written by its owner, or by who holds the queue lock of its lock and has closed
+//! - **T2** A slot that is not free is written by its owner, or by the holder of its lock's queue lock that has closed
 //!   the gate and fenced: no step that saw the gate open is on its way then.
 //! - **T4** (signal handlers) A handler that reads locks may run between any two instructions here. It leaves the thread's memory
 //!   of read locks as it finds it, from its end on, so an entry is in that memory before its slot is claimed, and has no slot
@@ -225,7 +225,7 @@ pub(crate) fn move_readers(name: u32, lock: usize) {
     });
 }
 
-/// Frees the slots of all readers but those of the surviving thread: they do not exist here, and nobody would ever give
+/// Frees the slots of all readers but those of the surviving thread: they do not exist here, and would never give
 /// back their slots.
 pub(crate) fn in_forked_child() {
     let own = Reads::of_this_thread();

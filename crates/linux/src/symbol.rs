@@ -15,7 +15,7 @@ type Init = unsafe extern "C" fn();
 core::arch::global_asm!(".symver dlsym, dlsym@GLIBC_2.2.5", ".symver dlvsym, dlvsym@GLIBC_2.2.5");
 core::arch::global_asm!(".weak dlsym", ".weak dlvsym", ".weak __tsan_init");
 
-/// Defines a function that returns the address of a weak symbol: from the GOT, where it is 0 if nobody defines it.
+/// Defines a function that returns the address of a weak symbol: from the GOT, where it is 0 if it is not defined.
 macro_rules! weak {
     ($($name:ident: $type:ty;)*) => {$(
         fn $name() -> Option<$type> {
@@ -68,7 +68,7 @@ pub fn lookup(scope: Scope, name: &CStr) -> *mut c_void {
     };
     match dlsym() {
         // SAFETY: a handle and a C string, as dlsym wants them. The result is used after the call, so this is not a
-        // tail call, which RTLD_NEXT (it looks at its return address) would take for a call by somebody else.
+        // tail call, which RTLD_NEXT (it looks at its return address) would take for a call by another library.
         Some(dlsym) => core::hint::black_box(unsafe { dlsym(handle, name.as_ptr()) }),
         None => ptr::null_mut(),
     }

@@ -111,7 +111,7 @@ pub(crate) fn token() -> u32 {
     }
 }
 
-/// The function that must run first in every forked child. Whoever takes it registers it; otherwise a thread's first
+/// The function that must run first in every forked child. A caller that takes it registers it; otherwise a thread's first
 /// lock operation does, which is too late for handlers that were registered before it and use locks.
 pub fn take_over_fork_handler() -> unsafe extern "C" fn() {
     FORK_HANDLER.store(true, Relaxed);
@@ -212,10 +212,10 @@ pub(crate) fn sleeps() {
     }
 }
 
-/// What the calling thread has learnt about spinning. The reference is for one call: nobody else in this thread may ask
+/// What the calling thread has learnt about spinning. The reference is for one call: no other call in this thread may ask
 /// meanwhile.
 pub(crate) fn habits<'a>() -> &'a mut Habits {
-    // SAFETY: the block belongs to this thread, and the caller is done with the reference before anybody else in
+    // SAFETY: the block belongs to this thread, and the caller is done with the reference before any other code in
     // this thread asks for it.
     unsafe { &mut (*local()).habits }
 }
@@ -223,7 +223,7 @@ pub(crate) fn habits<'a>() -> &'a mut Habits {
 impl Reads {
     #[inline(always)]
     pub(crate) fn of_this_thread<'a>() -> &'a mut Self {
-        // SAFETY: the block belongs to this thread, and the caller is done with the reference before anybody else in
+        // SAFETY: the block belongs to this thread, and the caller is done with the reference before any other code in
         // this thread asks for it.
         unsafe { &mut (*local()).reads }
     }

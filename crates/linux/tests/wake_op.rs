@@ -1,4 +1,4 @@
-//! `FUTEX_WAKE_OP` and `FUTEX_REQUEUE` as this kernel has them: the number that is left in the word, and who woke up.
+//! `FUTEX_WAKE_OP` and `FUTEX_REQUEUE` as this kernel has them: the number that is left in the word, and which threads woke up.
 //!
 //! For each of the five operations, plain and shifted, each comparison, and both outcomes of it: one thread sleeps on
 //! the first word and one on the second. Nothing here waits for time to pass: a thread is known to sleep because the
@@ -17,7 +17,7 @@ fn sleepers(word: &AtomicU32) -> u32 {
     Linux::futex_requeue(word, None, 0, word, u32::MAX).expect("this kernel can requeue")
 }
 
-/// A thread that sleeps on `word`, which holds `value`, until somebody wakes it.
+/// A thread that sleeps on `word`, which holds `value`, until it is woken.
 fn sleeper(word: &Arc<AtomicU32>, value: u32) -> JoinHandle<()> {
     let theirs = Arc::clone(word);
     let before = sleepers(word);
@@ -41,11 +41,7 @@ fn check(op: WakeOp, old: u32) {
     assert_eq!(second.load(Relaxed), left, "{op:?} on {old:#x}");
     assert_eq!(first.load(Relaxed), 7, "the first word is not touched");
     assert_eq!(woken, 1 + u32::from(is_met), "{op:?} on {old:#x}");
-    assert_eq!(
-        sleepers(&first),
-        0,
-        "{op:?} on {old:#x}: whoever sleeps on the first word is woken in any case"
-    );
+    assert_eq!(sleepers(&first), 0, "{op:?} on {old:#x}: a sleeper on the first word is woken in any case");
     let slept_on = Linux::futex_wake(&*second, 1);
     assert_eq!(slept_on, u32::from(!is_met), "{op:?} on {old:#x}: the second word's sleeper");
     threads.into_iter().for_each(|thread| thread.join().unwrap());
@@ -149,7 +145,7 @@ fn the_counts_are_limits() {
     }
 }
 
-/// Who is moved sleeps on, and hears the other word.
+/// A moved thread sleeps on, and hears the other word.
 #[test]
 fn sleepers_are_moved() {
     for expected in [None, Some(1)] {

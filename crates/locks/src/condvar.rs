@@ -20,7 +20,7 @@
 //! `word` counts the waiters that are linked; changed only under the queue lock, read outside it as a hint. Each node
 //! has a `claim`:
 //!
-//! | claim           | meaning                                | who leaves it                                    |
+//! | claim           | meaning                                | left by                                          |
 //! |-----------------|----------------------------------------|--------------------------------------------------|
 //! | `WAITING`       | linked in this queue                   | a signal, under the queue lock, to one of the    |
 //! |                 |                                        | next two; the waiter itself, at its deadline or  |
@@ -128,7 +128,7 @@ impl<P: Platform> Waiter<P> {
     /// Sleeps until signalled or until `deadline`, through `sleep` (the platform's wait, or a cancellation point).
     ///
     /// Stays awake for a moment first, if that has paid lately: threads that hand work back and forth answer each other
-    /// faster than the kernel wakes anybody.
+    /// faster than the kernel wakes a thread.
     ///
     /// Returns when there is something to [`finish`](RawCondvar::finish).
     pub fn sleep(
@@ -243,13 +243,13 @@ impl<P: Platform> RawCondvar<P> {
         }
     }
 
-    /// Whether anybody waits; a hint unless the caller holds the waiters' mutex.
+    /// Whether there are waiters; a hint unless the caller holds the waiters' mutex.
     #[inline]
     pub fn has_waiters(&self) -> bool {
         self.queue.word.load(Relaxed) != 0
     }
 
-    /// Whether no waiter is linked and nobody is at work in the queue: the memory may go.
+    /// Whether no waiter is linked and no thread is at work in the queue: the memory may go.
     pub fn is_idle(&self) -> bool {
         self.lock_queue().head().is_none()
     }
@@ -260,7 +260,7 @@ impl<P: Platform> RawCondvar<P> {
         queue.head().is_none() && !refs.any()
     }
 
-    /// Whether some waiter is linked that nobody has signalled and that has not given up.
+    /// Whether a waiter is linked that has neither been signalled nor given up.
     pub fn is_waited_on(&self) -> bool {
         self.lock_queue().iter().any(|node| node.claim.load(Relaxed) == WAITING)
     }

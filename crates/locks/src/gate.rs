@@ -14,7 +14,7 @@
 //! |---------------------|-----------------|----------------------------------------------------------------------------|
 //! | 0                   | 0               | closed: readers are counted in the word                                    |
 //! | 1                   | a table's name  | open: readers may be in that table's slots, and in the word's count        |
-//! | 1                   | 0               | being opened, or being closed: by who holds the queue lock                 |
+//! | 1                   | 0               | being opened, or being closed: by the holder of the queue lock             |
 //!
 //! `SLOTS` keeps writers out (`word::fits`); upgradable holders and readers do not mind it.
 //!
@@ -24,20 +24,20 @@
 //! # Invariants
 //!
 //! - **G1** Both change only under the queue lock. `SLOTS` is set only on a word without flags and without a writer.
-//! - **G2** A reader is in exactly one place: in a slot that names the lock, or in the count. Who closes the gate moves
-//!   each from the first to the second: it shuts `open`, fences (from then on nobody enters, and nobody leaves in
+//! - **G2** A reader is in exactly one place: in a slot that names the lock, or in the count. A thread that closes the gate
+//!   moves each from the first to the second: it shuts `open`, fences (from then on no reader enters, and none leaves in
 //!   passing), counts the slots, adds that number to the count as it clears `SLOTS`, and marks the slots as moved, all
 //!   under the queue lock. A reader that finds the gate shut looks under the queue lock where it is. A marked slot stays
 //!   taken until its reader comes, so the gate may have been opened again by then.
 //! - **G3** (no lost wake-up) No thread that wants the lock alone waits in the queue while `SLOTS` is set: it closes the
-//!   gate before it queues, and G1 keeps the gate shut while flags are set. So nobody waits for a reader in a slot.
+//!   gate before it queues, and G1 keeps the gate shut while flags are set. So no thread waits for a reader in a slot.
 //! - **G4** (free after unlock) Leaving a slot in passing touches nothing after the store. Leaving one under the queue lock
 //!   does (the unlock): a writer cannot have got in, because it must close the gate first, which takes the queue lock.
-//! - **G5** `calm` is written only by who holds the lock, and by who closes the gate while `SLOTS` keeps writers out. So a
+//! - **G5** `calm` is written only by holders of the lock, and by the thread that closes the gate while `SLOTS` keeps writers out. So a
 //!   writer finds it as it left it.
-//! - **G6** (fork) A child may find a gate that a thread of its parent was just closing. `SLOTS` without `open`: nobody was
-//!   counted yet; who closes the gate next does all of it. No `SLOTS`, but a slot that is not marked: its reader is
-//!   counted, and who opens the gate next marks it first. (Readers that are no threads of the child are in no slots: the
+//! - **G6** (fork) A child may find a gate that a thread of its parent was just closing. `SLOTS` without `open`: no reader was
+//!   counted yet; the thread that closes the gate next does all of it. No `SLOTS`, but a slot that is not marked: its reader is
+//!   counted, and the thread that opens the gate next marks it first. (Readers that are no threads of the child are in no slots: the
 //!   platform sees to that.)
 //!
 //! # Orderings
@@ -47,7 +47,7 @@
 //! | open: store of the name   | Release | enter            | the opener, a reader, comes after every earlier writer      |
 //! | enter: step               | Acquire | open             | as above                                                    |
 //! | leave: step               | Release | fence, move      | the reader's section comes before the writer's              |
-//! | close: clear `SLOTS`, CAS | AcqRel  | writer's acquire | as above, for the writer that gets in, whoever closed       |
+//! | close: clear `SLOTS`, CAS | AcqRel  | writer's acquire | as above, for the writer that gets in, whichever closed     |
 //!
 //! Checked by: `verify` (models with mutants: no fence, no move, a count that is added too late), native stress.
 
@@ -111,7 +111,7 @@ impl<P: Platform> Gate<P> {
         self.calm.load(Relaxed) == WRITING
     }
 
-    /// By a reader. Not while somebody waits: the next read tries again.
+    /// By a reader. Not while there are waiters: the next read tries again.
     #[cold]
     #[inline(never)]
     fn open(&self, core: &LockCore<P>, lock: usize) {

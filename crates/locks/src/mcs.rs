@@ -9,10 +9,10 @@
 //!
 //! # State
 //!
-//! | place         | value    | meaning                    | who writes                                     |
+//! | place         | value    | meaning                    | written by                                     |
 //! |---------------|----------|----------------------------|------------------------------------------------|
 //! | `tail`        | null     | unlocked                   | the last holder, by CAS from its own node      |
-//! | `tail`        | a node   | the youngest in line       | who comes, by swap                             |
+//! | `tail`        | a node   | the youngest in line       | an arriving thread, by swap                    |
 //! | `node.next`   | null     | no successor known yet     | its thread, before it is in `tail`             |
 //! | `node.next`   | a node   | the successor              | the successor, once                            |
 //! | `node.locked` | 0 / 1    | must wait / may enter      | its thread 0, before; its predecessor 1, once  |
@@ -118,7 +118,7 @@ impl<P: Platform> McsLock<P> {
         }
     }
 
-    /// Acquires if nobody holds the lock or waits for it.
+    /// Acquires if the lock is free and has no waiters.
     ///
     /// # Safety
     ///
@@ -148,7 +148,7 @@ impl<P: Platform> McsLock<P> {
             if self.tail.compare_exchange(node.as_ptr(), ptr::null_mut(), Release, Relaxed).is_ok() {
                 return;
             }
-            // Somebody is in `tail` behind this node and about to link itself.
+            // A successor is in `tail` and about to link itself.
             loop {
                 next = me.next.load(Acquire);
                 if !next.is_null() {

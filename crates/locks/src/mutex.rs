@@ -4,7 +4,7 @@
 //! changes). State, transitions, invariants and orderings: [`core`](crate::core) and [`word`](crate::word).
 //!
 //! Fast paths: `lock` is one compare-exchange (Acquire) of 0; `unlock` is a plain store (Release) after a look at the
-//! queue lock's word, the last access to the lock, made safe by those who wait (A1). Where they fail, the word that they saw is what the
+//! queue lock's word, the last access to the lock, made safe by the waiters (A1). Where they fail, the word that they saw is what the
 //! slower paths start from (document 002: no compare-exchange that is known to fail).
 
 use spinpark_platform::{AtomicU32, Deadline, Ordering::Relaxed, Platform};
@@ -65,18 +65,18 @@ impl<P: Platform> RawMutex<P> {
         self.core.acquire(Want::Write, P::thread_token(), deadline) == Outcome::Acquired
     }
 
-    /// The token of who holds the mutex, or 0; a hint as soon as it is returned.
+    /// The owner's token, or 0; a hint as soon as it is returned.
     pub fn owner(&self) -> u32 {
         word::owner(self.core.peek())
     }
 
-    /// Makes the calling thread, which holds the mutex, release it by [`RawMutex::unlock_busy`], for who observes that. A
+    /// Makes the calling thread, which holds the mutex, release it by [`RawMutex::unlock_busy`], for an observer. A
     /// hint: a waiter that leaves at its deadline may end it.
     pub fn draw_attention(&self) {
         self.core.draw_attention();
     }
 
-    /// Releases. Release ordering; the mutex is not touched after the step that lets somebody else in.
+    /// Releases. Release ordering; the mutex is not touched after the step that lets another thread in.
     ///
     /// The mutex is held, by the calling thread. If it is another's (POSIX leaves that undefined, and glibc lets it pass for
     /// normal mutexes), that one must not signal a waiter of this mutex meanwhile: it would rely on its own release.
@@ -93,7 +93,7 @@ impl<P: Platform> RawMutex<P> {
         }
     }
 
-    /// [`RawMutex::unlock`] of a mutex that nobody waits for; on `false` nothing was done, and
+    /// [`RawMutex::unlock`] of a mutex without waiters; on `false` nothing was done, and
     /// [`RawMutex::unlock_busy`] remains.
     #[inline]
     pub fn unlock_calm(&self) -> bool {
@@ -111,7 +111,7 @@ impl<P: Platform> RawMutex<P> {
         self.core.release_fair(Release::Write);
     }
 
-    /// Whether anybody holds the mutex; a hint as soon as it is returned.
+    /// Whether the mutex is held; a hint as soon as it is returned.
     #[inline]
     pub fn is_locked(&self) -> bool {
         word::is_held(self.core.peek())
@@ -123,7 +123,7 @@ impl<P: Platform> RawMutex<P> {
         self.core.enter_calm(token) || self.core.try_acquire(Want::Write, token)
     }
 
-    /// `try_lock_as` of a mutex that nobody waits for; `false` says nothing.
+    /// `try_lock_as` of a mutex without waiters; `false` says nothing.
     #[inline]
     pub fn try_lock_calm(&self, token: u32) -> bool {
         self.core.enter_calm(token)
@@ -139,7 +139,7 @@ impl<P: Platform> RawMutex<P> {
         free
     }
 
-    /// `unlock`, of a mutex that nobody waits for, without an atomic read-modify-write, for a process that has this one thread only; `false` if the word
+    /// `unlock`, of a mutex without waiters, without an atomic read-modify-write, for a process that has this one thread only; `false` if the word
     /// has flags (inherited in a fork), which [`RawMutex::unlock`] sorts out.
     #[inline]
     pub fn unlock_alone(&self) -> bool {

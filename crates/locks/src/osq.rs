@@ -36,7 +36,7 @@
 //! | `tail` swap              | AcqRel  | swap, `tail` CAS    | this slot's init before a successor links itself    |
 //! | `prev.next` store        | Release | `next` swap         | this slot's `prev` and `head` before its neighbours |
 //! |                          |         |                     | touch it                                            |
-//! | step A: CAS              | AcqRel  | `next` store, swap  | whoever takes a link owns it                        |
+//! | step A: CAS              | AcqRel  | `next` store, swap  | a thread that takes a link owns it                  |
 //! | step B, unlock: swap, CAS| AcqRel  | as above            | as above                                            |
 //! | step C: `prev`, `next`   | Release | step A loads, swaps | as above                                            |
 //! | pass on: `head` store    | Release | wait: load          | what the head did before it left                    |
@@ -86,7 +86,7 @@ impl<P: Platform, const N: usize> Osq<P, N> {
         &self.slots[number as usize - 1]
     }
 
-    /// Whether anybody spins here; a hint.
+    /// Whether a thread spins here; a hint.
     pub fn is_empty(&self) -> bool {
         self.tail.load(Relaxed) == NONE
     }

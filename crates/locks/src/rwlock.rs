@@ -24,13 +24,13 @@ use crate::core::{LockCore, Outcome};
 use crate::gate::Gate;
 use crate::word::{self, Release, Want};
 
-/// How a lock treats readers that come while somebody waits.
+/// How a lock treats readers that come while there are waiters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Preference {
     /// Readers join readers until a writer starves.
     #[default]
     Readers,
-    /// Readers wait behind whoever waits.
+    /// Readers wait behind all waiters.
     Writers,
 }
 
@@ -157,7 +157,7 @@ impl<P: Platform> RawRwLock<P> {
         !counted
     }
 
-    /// Releases a lock that the caller holds without knowing how; `false` if nobody holds it.
+    /// Releases a lock that the caller holds without knowing how; `false` if it is free.
     #[inline]
     pub fn unlock_any(&self) -> bool {
         if self.gate.is_writing() {
@@ -198,7 +198,7 @@ impl<P: Platform> RawRwLock<P> {
         word::readers(self.core.peek()) >= word::MAX_READERS
     }
 
-    /// Releases a read lock. Release ordering; the lock is not touched after the step that lets somebody else in.
+    /// Releases a read lock. Release ordering; the lock is not touched after the step that lets another thread in.
     #[inline]
     pub fn unlock_read(&self) {
         if !self.leave_slot() {
@@ -229,7 +229,7 @@ impl<P: Platform> RawRwLock<P> {
         }
     }
 
-    /// `try_write` of a lock that nobody waits for; `false` says nothing.
+    /// `try_write` of a lock without waiters; `false` says nothing.
     #[inline]
     pub fn try_write_calm(&self) -> bool {
         let acquired = self.core.enter_calm(P::thread_token());
@@ -260,7 +260,7 @@ impl<P: Platform> RawRwLock<P> {
         }
     }
 
-    /// Acquires for writing if nobody holds the lock. Acquire ordering on success.
+    /// Acquires for writing if the lock is free. Acquire ordering on success.
     #[inline]
     pub fn try_write(&self) -> bool {
         self.try_write_as(P::thread_token())
@@ -294,7 +294,7 @@ impl<P: Platform> RawRwLock<P> {
         self.core.release_write();
     }
 
-    /// [`RawRwLock::unlock_write`] of a lock that nobody waits for; on `false` the lock is held still, and
+    /// [`RawRwLock::unlock_write`] of a lock without waiters; on `false` the lock is held still, and
     /// [`RawRwLock::unlock_write_busy`] remains.
     #[inline]
     pub fn unlock_write_calm(&self) -> bool {
@@ -312,13 +312,13 @@ impl<P: Platform> RawRwLock<P> {
         word::owner(self.core.peek())
     }
 
-    /// Makes the calling thread, which holds the lock for writing, release it by [`RawRwLock::unlock_write_busy`], for who
-    /// observes that. A hint: a waiter that leaves at its deadline may end it.
+    /// Makes the calling thread, which holds the lock for writing, release it by [`RawRwLock::unlock_write_busy`], for an
+    /// observer. A hint: a waiter that leaves at its deadline may end it.
     pub fn draw_attention(&self) {
         self.core.draw_attention();
     }
 
-    /// Releases a read lock, to the longest waiter if nobody else holds the lock.
+    /// Releases a read lock, to the longest waiter if there is no other holder.
     pub fn unlock_read_fair(&self) {
         if !self.leave_slot() {
             P::read_released(self.key());
@@ -332,20 +332,20 @@ impl<P: Platform> RawRwLock<P> {
         self.core.release_fair(Release::Write);
     }
 
-    /// Whether anybody holds the lock, in any way; a hint as soon as it is returned.
+    /// Whether the lock is held, in any way; a hint as soon as it is returned.
     #[inline]
     pub fn is_locked(&self) -> bool {
         let seen = self.core.peek();
         word::is_held(seen) || (word::has_slots(seen) && self.gate.has_readers(self.key()))
     }
 
-    /// Whether a writer holds the lock; certain for the writer itself and for whoever reads.
+    /// Whether a writer holds the lock; certain for the writer itself and for readers.
     #[inline]
     pub fn is_write_locked(&self) -> bool {
         word::is_write_held(self.core.peek())
     }
 
-    /// Whether the calling thread holds the lock for writing. Certain: nobody else can make it so.
+    /// Whether the calling thread holds the lock for writing. Certain: no other thread can make it so.
     #[inline]
     pub fn is_write_locked_by_me(&self) -> bool {
         let word = self.core.peek();

@@ -1,4 +1,4 @@
-//! The lock word: 32 bits that say who holds a lock and who looks after its queue. Pure functions on values.
+//! The lock word: 32 bits for a lock's holders and for the state of its queue. Pure functions on values.
 //!
 //! # State
 //!
@@ -12,14 +12,14 @@
 //! |       |            | itself; beside `WAKING`: the head is a real-time  | `WAKING`                                  |
 //! |       |            | waiter, woken all the same (*urgent*)             |                                           |
 //! | 2 + 3 | *a pause*  | as 2, and readers come in meanwhile (`core/demand.rs`); not beside `WAKING` | only under the queue lock |
-//! | 4     | `SPINNER`  | somebody spins, so that waiters need no wake    | a spinner that sees waiters, and as it ends |
+//! | 4     | `SPINNER`  | a thread spins, so that waiters need no wake    | a spinner that sees waiters, and as it ends |
 //! | 5     | `SLOTS`    | readers may be in slots (read-write locks: see [`gate`](crate::gate)) | under the queue lock     |
-//! | 6     | `WRITER`   | held for writing (a mutex is always so held)    | who acquires; who releases                  |
-//! | 7     | `UPGRADE`  | held upgradably, beside readers                 | who acquires; who releases or upgrades      |
-//! | 8–31  | count      | `WRITER`: the owner's token; else readers       | who acquires; who releases                  |
+//! | 6     | `WRITER`   | held for writing (a mutex is always so held)    | an acquisition; a release                   |
+//! | 7     | `UPGRADE`  | held upgradably, beside readers                 | an acquisition; a release or an upgrade     |
+//! | 8–31  | count      | `WRITER`: the owner's token; else readers       | an acquisition; a release                   |
 //!
-//! Zero is unlocked with nobody about. `WRITER` excludes `UPGRADE`, and `WRITER` implies a count (the owner's token)
-//! that is not 0. Bits 0–4 are *flags*: they only say who will look after the queue. Bits 6–31 are the *hold*.
+//! Zero is unlocked, without waiters. `WRITER` excludes `UPGRADE`, and `WRITER` implies a count (the owner's token)
+//! that is not 0. Bits 0–4 are *flags*: they only say which thread will look after the queue. Bits 6–31 are the *hold*.
 
 /// The queue is not empty.
 pub(crate) const WAITERS: u32 = 1;
@@ -29,7 +29,7 @@ pub(crate) const WAKING: u32 = 1 << 1;
 pub(crate) const HANDOFF: u32 = 1 << 2;
 /// The head of the queue has been woken before and sleeps with a timer of its own.
 pub(crate) const TIMED: u32 = 1 << 3;
-/// Somebody spins. A hint: a release that wipes it out costs a wake-up at most, see A2 in `core`.
+/// A thread spins. A hint: a release that wipes it out costs a wake-up at most, see A2 in `core`.
 pub(crate) const SPINNER: u32 = 1 << 4;
 /// Readers may be in slots.
 pub(crate) const SLOTS: u32 = 1 << 5;
@@ -61,7 +61,7 @@ pub(crate) enum Want {
     Read,
     /// As `Read`, by a thread that may hold a read lock already: never waits behind a writer that waits.
     ReadAgain,
-    /// As `Read`, of a lock that prefers writers: waits behind whoever waits.
+    /// As `Read`, of a lock that prefers writers: waits behind all waiters.
     ReadBehindWaiters,
     /// Alone.
     Write,
@@ -72,7 +72,7 @@ pub(crate) enum Want {
 }
 
 impl Want {
-    /// Whether nobody else may hold the lock.
+    /// Whether no other thread may hold the lock.
     pub(crate) const fn is_exclusive(self) -> bool {
         matches!(self, Self::Write | Self::Upgrade)
     }
@@ -152,7 +152,7 @@ pub(crate) const fn has_slots(word: u32) -> bool {
     word & SLOTS != 0
 }
 
-/// Whether the gate may be opened: it is shut, nobody waits, and no writer holds the lock (G1 in `gate`).
+/// Whether the gate may be opened: it is shut, there are no waiters, and no writer holds the lock (G1 in `gate`).
 pub(crate) const fn may_open_gate(word: u32) -> bool {
     word & (FLAGS | SLOTS | WRITER) == 0
 }
@@ -162,7 +162,7 @@ pub(crate) const fn write_hold(token: u32) -> u32 {
     token << COUNT_SHIFT | WRITER
 }
 
-/// Whether the present holds leave room for `want`, whoever waits.
+/// Whether the present holds leave room for `want`, whichever threads wait.
 pub(crate) const fn fits(word: u32, want: Want) -> bool {
     match want {
         Want::Read | Want::ReadAgain | Want::ReadBehindWaiters => {
@@ -185,7 +185,7 @@ const fn owed(want: Want) -> u32 {
     }
 }
 
-/// Whether a thread that is not in the queue may take the lock now: there is room, and nobody who waits is owed it, or the head makes
+/// Whether a thread that is not in the queue may take the lock now: there is room, and no waiter is owed it, or the head makes
 /// a pause (H3 in `core`).
 pub(crate) const fn admits(word: u32, want: Want) -> bool {
     let paused = if is_timed(word) && !want.is_exclusive() { HANDOFF } else { 0 };
@@ -266,7 +266,7 @@ pub(crate) const fn released(word: u32, release: Release) -> u32 {
 ///
 /// `returns`: the releasing thread is about to acquire the lock again, as it has done lately.
 ///
-/// Not if nobody waits; nor if readers stay and the head keeps its own time; nor if somebody who is awake will look:
+/// Not if there are no waiters; nor if readers stay and the head keeps its own time; nor if a thread that is awake will look:
 /// the woken waiter, or a spinner while the head keeps its own time (document 002: one waker). A head that starved is
 /// served whatever spins. A head that neither keeps its time nor has starved is looked at also when readers stay: else a stream
 /// of readers whose holds overlap would never wake a writer.
@@ -307,7 +307,10 @@ mod tests {
                     let new = taken(word, want, 7);
                     assert_eq!(new & (FLAGS | SLOTS), word & (FLAGS | SLOTS), "{word:#x} {want:?}");
                     assert_ne!(new & HOLD, word & HOLD, "{word:#x} {want:?}");
-                    assert!(!fits(new, Want::Write), "{word:#x} {want:?}: a writer gets in beside somebody");
+                    assert!(
+                        !fits(new, Want::Write),
+                        "{word:#x} {want:?}: a writer gets in beside another holder"
+                    );
                 }
             }
         }

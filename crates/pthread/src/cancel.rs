@@ -8,7 +8,7 @@
 //! One thing more is needed. `pthread_cancel` looks at the target's type and then sends a signal; if the target was
 //! woken in between, it leaves its wait with a signal of the condition variable used up, and is reported as cancelled
 //! when the late signal arrives at its exit. (glibc's own waits look at a private flag for this.) So [`cancel`] counts
-//! the calls that are under way, and who leaves a wait meanwhile waits for them and for their effect, with the handler
+//! the calls that are under way, and a thread that leaves a wait meanwhile waits for them and for their effect, with the handler
 //! still in place.
 
 use core::ffi::{c_int, c_void};
@@ -38,7 +38,7 @@ static BEGUN: AtomicU32 = AtomicU32::new(0);
 static UNDER_WAY: AtomicU64 = AtomicU64::new(0);
 
 /// How long a waiter waits for cancellations that are under way, in steps of [`STEP_NS`]: a canceller needs
-/// microseconds, unless it is off the CPU. Bounded, so that a flood of cancellations cannot hold anybody up.
+/// microseconds, unless it is off the CPU. Bounded, so that a flood of cancellations cannot hold a thread up.
 const STEPS: u32 = 400;
 const STEP_NS: u64 = 50_000;
 

@@ -1,7 +1,7 @@
 //! Fork: our handler runs first in the child, before any of the program's handlers uses a lock.
 //!
 //! Child handlers run in the order in which they were registered, and the textbook use (lock in the parent, unlock in
-//! the child) is a lock operation in the child. So the drop-in also intercepts the registration: whoever comes first,
+//! the child) is a lock operation in the child. So the drop-in also intercepts the registration: whichever comes first,
 //! ours is registered before.
 
 use core::ffi::{c_int, c_void};

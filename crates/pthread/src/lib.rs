@@ -10,7 +10,7 @@
 //! | [`glibcs`] | the calls for robust and priority-protected mutexes                            |
 //! | [`rwlock`] | `pthread_rwlock_*`                                                           |
 //! | [`cond`]   | `pthread_cond_*`, a cancellation point                                       |
-//! | [`cancel`] | `pthread_cancel`, counted: a cancelled waiter must lose nobody's signal       |
+//! | [`cancel`] | `pthread_cancel`, counted: a cancelled waiter must lose no other's signal     |
 //! | [`fork`]   | `__register_atfork`: our handler comes first                                 |
 //! | [`sandbox`]| `prctl`: a seccomp filter is about to come                                  |
 //! | [`c11`]    | `mtx_*`, `cnd_*`                                                             |

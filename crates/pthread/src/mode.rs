@@ -138,7 +138,7 @@ pub fn start() {
     }
 }
 
-/// Appends `what` and the process id to the report file. A file that cannot be opened is nobody's business here.
+/// Appends `what` and the process id to the report file. A file that cannot be opened is ignored.
 fn report(what: &str) {
     let Some(path) = variable(c"SPINPARK_REPORT") else { return };
     let mut line = Line::new();

@@ -45,7 +45,7 @@ pub(crate) struct Mutex {
     kind: AtomicU32,
     /// How often a recursive mutex is held beyond the first time; only its owner reads and writes it.
     depth: AtomicU32,
-    /// Recursive and error checking: the token of the thread that holds it, 0 while nobody does. Written by the owner
+    /// Recursive and error checking: the token of the thread that holds it, 0 while it is free. Written by the owner
     /// only, so its own is certain. (The lock word has it too; but a load of what a read-modify-write has just written
     /// costs 5 ns.)
     owner: AtomicU32,
@@ -380,7 +380,7 @@ pub unsafe fn unlock(mutex: *mut pthread_mutex_t) -> c_int {
     unsafe { unlock_elsewhere(mutex) }
 }
 
-/// Any other kind than the default, a mutex that somebody waits for, a process that has not decided yet.
+/// Any other kind than the default, a mutex with waiters, a process that has not decided yet.
 ///
 /// # Safety
 ///

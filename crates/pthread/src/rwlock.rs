@@ -213,7 +213,7 @@ pub unsafe fn write(rwlock: *mut pthread_rwlock_t) -> c_int {
     unsafe { write_elsewhere(rwlock) }
 }
 
-/// `pthread_rwlock_unlock`: EPERM if nobody holds it.
+/// `pthread_rwlock_unlock`: EPERM if it is free.
 ///
 /// # Safety
 ///

@@ -101,7 +101,7 @@ static inline const char *error_name(int error)
             pause();                                                                                           \
     } while (0)
 
-/* The harness has its own watchdog; this one serves whoever runs a program by hand. */
+/* The harness has its own watchdog; this one is for a program that is run by hand. */
 __attribute__((constructor)) static void watchdog(void)
 {
     if (!getenv("SPINPARK_TEST_ARM"))

@@ -1,6 +1,6 @@
 /* Condition variables with every kind of mutex, private and process-shared in every combination:
  *  - a wait releases the mutex and holds it again when it returns; signal wakes one, broadcast all;
- *  - a signal that nobody waits for is forgotten;
+ *  - a signal without waiters is forgotten;
  *  - EPERM, and no wait, if an errorcheck mutex is not owned (glibc: recursive and robust ones as well);
  *  - static initialiser, zeroed memory, destroy and initialise again. */
 #include "check.h"

@@ -1,5 +1,5 @@
 /* Every wait on a condition variable is a cancellation point (deferred cancellation):
- *  - the mutex is held again when the clean-up handlers run, whoever holds it at the moment of the cancellation;
+ *  - the mutex is held again when the clean-up handlers run, whichever thread holds it at the moment of the cancellation;
  *  - a cancelled waiter consumes no signal that another waiter could have had;
  *  - a cancellation that is pending before the wait is acted upon; a disabled one is not, however long the wait;
  *  - who remains in the queue is woken as if the cancelled one had never been there. */
@@ -110,7 +110,7 @@ static void cancelled_while_waiting(const struct mutex_kind *kind, int way)
     CHECK(join_soon(&thread, "a waiter cancelled at once") == PTHREAD_CANCELED);
     OK(other_trylock(&mutex));
 
-    /* While somebody else holds the mutex. */
+    /* While another thread holds the mutex. */
     atomic_store(&handled, 0);
     start(&thread, waiter, &job);
     until_waiting(1);

@@ -2,7 +2,7 @@
  *  - a condition variable may be destroyed, and its memory reused, as soon as all waiters have been woken, while
  *    they are still on their way out;
  *  - the last waiter to come out may destroy the mutex and the condition variable and free both;
- *  - a mutex may be destroyed as soon as it is unlocked and nobody will lock it again. */
+ *  - a mutex may be destroyed as soon as it is unlocked and will not be locked again. */
 #include "check.h"
 
 enum { WAITERS = 4, ROUNDS = 1500 };

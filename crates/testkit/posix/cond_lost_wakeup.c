@@ -1,11 +1,11 @@
 /* No wake-up is lost, and none is stolen.
  *
  * 1. A lock made of a condition variable ("master lock", as in some language runtimes): every release signals one
- *    waiter. One lost signal stops everybody.
+ *    waiter. One lost signal stops all threads.
  * 2. Tokens: a token is posted only while enough untimed waiters wait, with exactly one signal; a waiter that
- *    returns ETIMEDOUT takes no token. POSIX: a timed wait that fails consumes no signal if somebody else waits. So
+ *    returns ETIMEDOUT takes no token. POSIX: a timed wait that fails consumes no signal if another thread waits. So
  *    every token is taken.
- * 3. Barriers by broadcast, reused at once: everybody passes every generation.
+ * 3. Barriers by broadcast, reused at once: every thread passes every generation.
  *
  * glibc before 2.41 can lose a wake-up in 1 and 2 (bug 25847): there a stop is reported, not failed. */
 #include "check.h"

@@ -3,7 +3,7 @@
  *   no-rseq        no rseq, no membarrier, no other thread's CPU clock (as under strict seccomp filters)
  *   plain-futex    only FUTEX_WAIT, FUTEX_WAKE and FUTEX_WAIT_BITSET; no other futex call
  *   one-cpu        bound to one CPU
- *   fifo           real-time priority, on one CPU: who spins without end starves the owner
+ *   fifo           real-time priority, on one CPU: a thread that spins without end starves the owner
  * Exit status 77 says that the restriction is not available here. */
 #include <errno.h>
 #include <linux/audit.h>

@@ -1,6 +1,6 @@
 /* The discipline that pthread_atfork was made for: prepare takes the locks, parent and child release them. Under
  * load, many times; the child then uses the locks with threads of its own. And a storm of forks without handlers
- * from a process whose threads never stop locking: the child uses only what nobody held.
+ * from a process whose threads never stop locking: the child uses only what was not held.
  *
  * The read-write lock takes part on the drop-in's own locks only: glibc knows its writer by the thread id, which is
  * another one in the child, and hands it to a writer that waited at the moment of the fork and does not exist there. */

@@ -76,7 +76,7 @@ static void round_of(int waiters, bool hold_mutex)
     }
     if (hold_mutex) {
         OK(pthread_mutex_lock(&mutex));
-        /* Perhaps moved to the mutex' queue: the mutex is handed to somebody who is not there. */
+        /* Perhaps moved to the mutex' queue: the mutex is handed to a thread that is not there. */
         OK(pthread_cond_signal(&cond));
     }
     pid_t child = fork_checked();

@@ -1,4 +1,4 @@
-/* An unlock does not touch the lock after its release: whoever gets the lock next may free or unmap it.
+/* An unlock does not touch the lock after its release: the next owner may free or unmap it.
  *
  * The classic: an object with a reference count guarded by its own lock; the last one out unmaps it. A late access
  * is a segmentation fault. For mutexes of each plain kind, with lock, trylock and timed calls, two to four threads;

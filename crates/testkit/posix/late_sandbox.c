@@ -52,7 +52,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* One that signals for ever, so that nobody waits for a signal alone. */
+/* One that signals for ever, so that no thread waits for a signal alone. */
 static void *signals(void *arg)
 {
     (void)arg;

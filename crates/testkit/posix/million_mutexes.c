@@ -1,6 +1,6 @@
 /* A million mutexes: zeroed memory used without any init, and initialised ones; all held at the same time by one
- * thread; taken at random by four. Then read-write locks and condition variables by the hundred thousand. Whoever
- * keeps state outside the objects runs out here. */
+ * thread; taken at random by four. Then read-write locks and condition variables by the hundred thousand. A library
+ * that keeps state outside the objects runs out here. */
 #include "check.h"
 
 enum { COUNT_MUTEXES = 1000000, COUNT_OTHERS = 100000, THREADS = 4, PICKS = 200000 };

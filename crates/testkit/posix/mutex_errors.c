@@ -1,5 +1,5 @@
 /* Errors that do not depend on time or on other threads:
- *  - EPERM from unlocking an errorcheck or recursive mutex that nobody, or somebody else, has locked;
+ *  - EPERM from unlocking an errorcheck or recursive mutex that is free, or locked by another thread;
  *  - EDEADLK and EBUSY for the owner; none of them changes the state;
  *  - EINVAL from consistent and the priority-ceiling calls on a mutex that is not of that kind;
  *  - EINVAL from unknown attribute values; attributes read back as set. */

@@ -1,4 +1,4 @@
-/* Robust mutexes: who locks after the owner died gets EOWNERDEAD and the lock; consistent repairs it; without that
+/* Robust mutexes: a thread that locks after the owner died gets EOWNERDEAD and the lock; consistent repairs it; without that
  * an unlock makes it ENOTRECOVERABLE for good. For each type, each way to lock, threads and processes. */
 #include "check.h"
 

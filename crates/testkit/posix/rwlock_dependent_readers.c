@@ -1,5 +1,5 @@
 /* The default kind prefers readers: a new reader comes in although writers wait, however long they have been waiting.
- * A program may rely on it: who holds the read lock may wait for another thread that reads under the same lock (a
+ * A program may rely on it: a reader may wait for another thread that reads under the same lock (a
  * parallel loop under a read lock, for example). A lock that makes new readers wait for a starving writer until the
  * readers are gone deadlocks here; it may delay them, but not for ever. */
 #include "check.h"

@@ -1,4 +1,4 @@
-/* Who goes first.
+/* Which thread goes first.
  *  - Default kind: a reader may read again although a writer waits, however long that has been waiting.
  *  - Default kind: a stream of overlapping readers does not keep a writer out for ever. glibc does not promise
  *    this (it prefers readers), so there it is only reported.
@@ -80,7 +80,7 @@ static void *busy_writer(void *arg)
     return (void *)rounds;
 }
 
-/* Recursive readers against busy writers: nobody may deadlock. */
+/* Recursive readers against busy writers: none may deadlock. */
 static void recursion_under_load(void)
 {
     struct thread threads[4];

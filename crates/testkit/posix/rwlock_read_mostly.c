@@ -91,7 +91,7 @@ static void *writer(void *arg)
 static pthread_rwlock_t *shared;
 static atomic_int users;
 
-/* Counts while it holds the lock; who counts to zero is alone once it has got the lock again. */
+/* Counts while it holds the lock; the thread that counts to zero is alone once it has got the lock again. */
 static void *last_one_frees(void *arg)
 {
     bool write = arg != NULL;

@@ -2,11 +2,11 @@
  *  - ETIMEDOUT not before the deadline, for deadlines in the past as well; EINVAL for tv_nsec out of range while
  *    the lock is held, and for an unknown clock; the far end of time_t means waiting;
  *  - a free lock is acquired whatever the deadline;
- *  - whoever gave up leaves no trace: others get in as if it had never waited.
+ *  - a waiter that gave up leaves no trace: others get in as if it had never waited.
  *
- * With the argument "storm": threads with deadlines of some microseconds, for reading and writing. Nobody gets in beside a
- * writer, and everybody comes to an end. That is more than glibc can: all threads of this part have been found in its
- * lock, spinning for a hand-over that nobody was to make, minutes after their deadlines (in 2.36 a reader whose time is
+ * With the argument "storm": threads with deadlines of some microseconds, for reading and writing. No thread gets in beside a
+ * writer, and each comes to an end. That is more than glibc can: all threads of this part have been found in its
+ * lock, spinning for a hand-over that was not to come, minutes after their deadlines (in 2.36 a reader whose time is
  * over while a writer hands over waits for that without a look at the clock). */
 #include "check.h"
 

@@ -1,4 +1,4 @@
-/* Who answers: with the drop-in, the usual and the versioned names lead into it, except the GLIBC_2.2.5 forms of the
+/* Which library answers: with the drop-in, the usual and the versioned names lead into it, except the GLIBC_2.2.5 forms of the
  * condition variable, whose objects look different and which stay libc's; without it, everything is libc's. */
 #include "check.h"
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /* Locks and the end of threads:
  *  - destructors of thread-specific data may lock and wait;
  *  - a thread that ends with a normal mutex or a read-write lock held leaves it held: others time out on it (and do
- *    not spin for an owner that is gone), and wait until somebody else releases it;
+ *    not spin for an owner that is gone), and wait until another thread releases it;
  *  - the main thread may end by pthread_exit while others go on. */
 #include "check.h"
 

@@ -1,5 +1,5 @@
-/* Threads that only try, beside threads that lock: a try returns 0 or EBUSY at once, never blocks, never wakes
- * nobody for ever; who locks gets in. */
+/* Threads that only try, beside threads that lock: a try returns 0 or EBUSY at once, and never blocks;
+ * threads that lock get in. */
 #include "check.h"
 
 static pthread_mutex_t mutex;
@@ -79,7 +79,7 @@ int main(void)
         while (atomic_load(&locked_rounds) < 100) {
             sleep_ms(5);
             if (now_ns(CLOCK_MONOTONIC) > limit)
-                STUCK("those who lock get nowhere beside those who try");
+                STUCK("threads that lock get nowhere beside threads that try");
         }
         atomic_store(&stop, true);
         for (int i = 0; i < 6; i++)

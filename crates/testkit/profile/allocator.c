@@ -1,5 +1,5 @@
 /* A program whose allocator uses a mutex, as some do: the first lock of the process is taken inside malloc, and so is each
- * that comes while somebody looks libraries up. */
+ * that comes while libraries are looked up. */
 #include "truth.h"
 #include <dlfcn.h>
 

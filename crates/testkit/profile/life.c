@@ -131,7 +131,7 @@ static void scene_large(void)
     say(120001);
 }
 
-/* Waits until somebody has had a look, which is a file with this name. */
+/* Waits until the test has had a look, which is a file with this name. */
 static void scene_looked_at(const char *file)
 {
     int times = 0;

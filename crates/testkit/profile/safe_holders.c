@@ -1,4 +1,4 @@
-/* Who holds a lock is told from equal frames, or no more. */
+/* A lock's holder is told from equal frames, or no more. */
 #include "safe.h"
 
 enum { ROUNDS = 40 };
@@ -38,7 +38,7 @@ static void *serves(void *argument)
     return NULL;
 }
 
-/* A function of the program's own locks: those who call it do so from equal frames. All wait for `slow`. */
+/* A function of the program's own locks: its callers have equal frames. All wait for `slow`. */
 static void scene_wrapper(void)
 {
     pthread_t thread;

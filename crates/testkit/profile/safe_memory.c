@@ -1,7 +1,7 @@
 /* Locks of other processes, where another lock was, in memory that is locked itself; and a time that is none. */
 #include "safe.h"
 
-/* Mutexes of processes, which nobody waits for. */
+/* Mutexes of processes, which are never waited for. */
 static void scene_shared_mutexes(void)
 {
     static const int types[] = {PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK};

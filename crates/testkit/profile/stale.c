@@ -1,5 +1,5 @@
-/* Locks that are let go without the recorder, or by another thread than the one that took them: who is noted to hold them does
- * not. Where it looks like a circle, two threads wait, not for each other; then the program is killed. */
+/* Locks that are let go without the recorder, or by another thread than the one that took them: their noted holders do not
+ * hold them. Where it looks like a circle, two threads wait, not for each other; then the program is killed. */
 #include "truth.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
@@ -36,7 +36,7 @@ static void *kills(void *argument)
     return argument;
 }
 
-/* Whoever calls this had the mutex, and has it no more. It waits for the second lock, whose owner waits for the mutex. */
+/* The caller had the mutex, and has it no more. It waits for the second lock, whose owner waits for the mutex. */
 static void look_like_a_circle(void)
 {
     int now = atomic_load(&turn);
@@ -94,7 +94,7 @@ static void set_detail(uint32_t detail, const char *file, off_t at)
     OK(pthread_mutex_init(&looks, NULL));
 }
 
-/* The detail becomes `contended` while a lock is held that nobody has waited for: its release is not seen. */
+/* The detail becomes `contended` while a lock is held that was never waited for: its release is not seen. */
 static void scene_less_detail(const char *file, off_t at)
 {
     OK(pthread_mutex_lock(&mutex));

@@ -1,5 +1,5 @@
 /* Registers unwind tables, as just-in-time compilers do, and unwinds in many threads: then the unwinder of GCC 12 and before
-   takes a mutex each time, and whoever watches that must not unwind meanwhile. */
+   takes a mutex each time, and a watcher of that must not unwind meanwhile. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>

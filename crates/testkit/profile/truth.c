@@ -244,7 +244,7 @@ static void scene_nested(void)
     truth_print(&outside, "write", &outer);
 }
 
-/* Somebody holds `mutex`; another one waits for it, and has `outer`, for which a third one waits. */
+/* A thread holds `mutex`; another one waits for it, and has `outer`, for which a third one waits. */
 static void *waits_with_outer(void *argument)
 {
     (void)argument;
@@ -410,7 +410,7 @@ static void scene_short_threads(void)
     truth_print(&writing, "write", &mutex);
 }
 
-/* Holds of two lengths, which only samples know. Whoever is preempted while it holds the lock, holds it for long. */
+/* Holds of two lengths, which only samples know. A thread that is preempted while it holds the lock, holds it for long. */
 static void scene_samples(void)
 {
     uint32_t seed = 1;

@@ -4,7 +4,7 @@
  * around its calls. It prints:
  *
  *   lock ROLE ADDRESS ACQUISITIONS CONTENDED FAILED WAITED LONGEST HELD HOLDS     times in ns
- *   function NAME ADDRESS                                                        where somebody calls from
+ *   function NAME ADDRESS                                                        where a thread calls from
  */
 #pragma once
 #include "../posix/check.h"
@@ -86,7 +86,7 @@ static inline void about_to_block(void)
     atomic_store(&blocker, (int)syscall(SYS_gettid));
 }
 
-/* Waits until that thread sleeps; it stays asleep, since whoever waits for it here has what it waits for. */
+/* Waits until that thread sleeps; it stays asleep, since the caller has what it waits for. */
 static inline void await_blocked(void)
 {
     int thread;

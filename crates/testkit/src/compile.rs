@@ -55,7 +55,7 @@ pub fn compile_c(source: impl AsRef<Path>, flags: &[&str]) -> PathBuf {
         output.status,
         String::from_utf8_lossy(&output.stderr),
     );
-    // Who comes second leaves the first one's in place: it may run already, and a profile of it knows the file by its age.
+    // The second one leaves the first one's in place: it may run already, and a profile of it knows the file by its age.
     if let Err(error) = unfinished.persist_noclobber(&program) {
         assert_eq!(error.error.kind(), std::io::ErrorKind::AlreadyExists, "{}", error.error);
     }

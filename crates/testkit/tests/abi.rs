@@ -191,7 +191,7 @@ fn has_no_text_relocations_and_no_executable_stack() {
     }
 }
 
-/// The kernel keeps pointers into it, whoever opens and closes it.
+/// The kernel keeps pointers into it, however often it is opened and closed.
 #[test]
 fn stays_loaded() {
     let mut flags = Library::dropin().dynamic().into_iter().filter(|(tag, _)| *tag == DT_FLAGS_1);

@@ -82,7 +82,7 @@ impl Scene {
             assert_eq!((found.contended, found.waits), (truth.contended, truth.contended), "{context}");
             assert_eq!(found.outcomes[..5].iter().sum::<u64>(), found.contended, "{context}");
             let sure = if truth.role == Role::Back { 0.0 } else { HOLD * truth.contended as f64 };
-            // Who signals may be kept waiting for a CPU between its account and the signal: that is the next one's time.
+            // The signaller may be kept waiting for a CPU between its account and the signal: that is the next one's time.
             let more =
                 self.truths.iter().filter(|more| truth.role == Role::Signal && more.role == Role::Back);
             let most = truth.waited + more.map(|more| more.waited).sum::<f64>();
@@ -104,7 +104,7 @@ impl Scene {
         place.map_or("unknown".into(), |place| self.profile.places[place].label())
     }
 
-    /// Who waited for whom for a lock, by what they are called, and how often.
+    /// Pairs of waiter and holder of a lock, by their names, and how often.
     fn pairs(&self, label: &str) -> Vec<(String, String, u64)> {
         let lock = self.profile.locks.iter().find(|lock| lock.label == label);
         let lock = lock.unwrap_or_else(|| panic!("{label} in {:?}", self.profile.locks));
@@ -188,7 +188,7 @@ fn a_forked_child_has_its_own_file() {
     }
 }
 
-/// Releases that nobody saw leave no false holders, and so no false deadlocks.
+/// Releases that were not seen leave no false holders, and so no false deadlocks.
 #[test]
 fn releases_that_are_not_seen() {
     for scene in ["unseen-mutex", "unseen-rwlock"] {

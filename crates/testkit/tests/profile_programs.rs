@@ -139,7 +139,7 @@ fn mariadb() {
         if arm == Arm::Glibc {
             server.prepare();
         }
-        // Whether somebody has to wait there is a matter of luck, which is tried a few times.
+        // Whether a thread has to wait there is a matter of luck, which is tried a few times.
         let is_seen = || {
             let loaded = json::load(directory.path(), &mut Symbols::new()).expect("a recording");
             loaded.profiles.iter().any(|profile| has_place(profile, "tc_acquire_table"))
@@ -153,7 +153,7 @@ fn mariadb() {
         server.shut_down();
         let profile = only_profile(directory.path());
         assert!(profile.locks.iter().any(|lock| lock.lock_wait() > 0), "eight clients wait");
-        assert!(has_place(&profile, "tc_acquire_table"), "its table cache is used by everybody");
+        assert!(has_place(&profile, "tc_acquire_table"), "its table cache is used by all clients");
         read_by_go(&profile);
     }
 }

@@ -155,7 +155,7 @@ scenes! {
         scene.check_pair(Role::Write);
         let found = scene.use_of(&scene.truths[0]);
         assert_eq!((found.longest_queue, found.held_after_wait.count), (1, 20));
-        // Who held it slept meanwhile, longer than anybody spins.
+        // Its holder slept meanwhile, longer than any thread spins.
         let slept = found.outcomes[Outcome::Parked as usize] + found.outcomes[Outcome::HandedOver as usize];
         assert_eq!(slept, 20, "{found:?}");
         assert_eq!(scene.recording.locks_of, u32::from(arm == Arm::Spinpark));
@@ -194,11 +194,11 @@ scenes! {
         let [(which, (count, waited, made))] = found[..] else { panic!("{found:?}") };
         assert_eq!((*which, Some(*count)), (key, inner.contended));
         assert_near("with another lock held", *waited, inner.waited, 0.05);
-        // Nobody waited for it at the beginning, one at the end.
+        // No thread waited for it at the beginning, one at the end.
         assert_near("others meanwhile", *made, inner.waited / 2.0, 0.05);
     };
     chain_contended = "chain", "contended", |scene, _| {
-        // The first time nobody had waited for the outer one.
+        // The first time no thread had waited for the outer one.
         let counts: Vec<u64> = scene.recording.held_waits.values().map(|waits| waits.0).collect();
         assert!(counts == [19] || counts == [20], "{counts:?}");
     };
@@ -223,14 +223,14 @@ scenes! {
         // Some of the last ones may just be ending.
         assert!(scene.recording.ended > 0 && scene.recording.ended <= scene.recording.threads.len());
     };
-    // Contended: waits and pairs as in full; what nobody waits for is not seen.
+    // Contended: waits and pairs as in full; what is not waited for is not seen.
     contended = "mutex", "contended", |scene, _| {
         let (truth, found) = (&scene.truths[0], scene.use_of(&scene.truths[0]));
         assert_eq!(Some(found.contended), truth.contended);
         assert_near("waits", found.waited, truth.waited, 0.05);
         assert_near("longest wait", found.longest_wait, truth.longest, 0.05);
         assert_eq!(found.held_after_wait.count, 20);
-        // The first holder took it when nobody had waited for it.
+        // The first holder took it before the first wait for it.
         assert_eq!(found.acquisitions, truth.acquisitions - 1);
         let unknown: u64 =
             scene.recording.pairs.iter().filter(|(pair, _)| pair.3 == NONE).map(|(_, pair)| pair.0).sum();

@@ -185,7 +185,7 @@ fn without_realtime<R: Send>(load: impl FnOnce() -> R + Send) -> R {
     use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
     std::thread::scope(|scope| {
         let load = || {
-            // Refused to those who do not have the privilege in the first place.
+            // Refused to a user without the privilege.
             let _ = remove_capability_from_bounding_set(CapabilitySet::SYS_NICE);
             load()
         };

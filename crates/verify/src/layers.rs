@@ -29,13 +29,13 @@ pub const LAYERS: &[(&str, u32)] = &[
     ("spinpark-testkit", TESTKIT),
 ];
 
-/// The layer of what is only for tests: above everything, and nobody's dependency.
+/// The layer of what is only for tests: above everything, and no crate's dependency.
 const TESTKIT: u32 = u32::MAX;
 
 /// A dependency of one crate of ours on another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// Who depends.
+    /// The crate that depends.
     pub from: String,
     /// On whom.
     pub to: String,

@@ -47,9 +47,9 @@ impl<P: Platform> Shared<RawMutex<P>> {
         }
     }
 
-    /// Everybody else is done: the mutex is free, and no flag was left behind. Returns the sum.
+    /// All others are done: the mutex is free, and no flag was left behind. Returns the sum.
     pub fn finish(&self) -> u32 {
-        assert!(self.lock.try_lock(), "held by nobody");
+        assert!(self.lock.try_lock(), "it is free");
         let sum = self.data.get();
         assert!(self.lock.unlock_alone(), "a flag was left behind");
         sum

@@ -1,4 +1,4 @@
-//! Models of the asymmetric release: a writer's plain store against whoever marks the lock (invariants A1 to A3).
+//! Models of the asymmetric release: a writer's plain store against a thread that marks the lock (invariants A1 to A3).
 //!
 //! Each runs on three machines: one with restartable steps, one on which the first step of each thread is aborted, and
 //! one without them, on which a release is a compare-exchange and the fence does nothing.
@@ -82,7 +82,7 @@ fn a_release_against_a_timed_waiter() {
     });
 }
 
-/// A3: the queue has asked for attention, there are no flags, and somebody marks the lock as its writer releases it.
+/// A3: the queue has asked for attention, there are no flags, and a thread marks the lock as its writer releases it.
 fn attention_ends<const OTHERS: usize>() {
     let shared = Shared::new(Mutex::<1>::new());
     let holder = lead_in(|| {
@@ -260,7 +260,7 @@ fn a_writers_release_against_a_reader() {
     check(model.preemptions(2), &[GrantedReaders], || two_writes_and_a_read(Preference::Writers));
 }
 
-/// Who upgrades held the lock while others could mark it without a fence.
+/// An upgrader held the lock while others could mark it without a fence.
 #[test]
 fn the_release_of_an_upgrade_against_a_writer() {
     check(Model::new().preemptions(3), &[Parked, WokeHead], || {

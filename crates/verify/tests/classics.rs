@@ -24,7 +24,7 @@ fn sections<L: RawLock + 'static>(threads: u32) {
     let others: Vec<_> = (1..threads).map(|_| shared.spawn(section)).collect();
     section(&shared);
     join_all(others);
-    assert!(shared.lock.try_lock(), "held by nobody");
+    assert!(shared.lock.try_lock(), "it is free");
     assert_eq!(shared.data.get(), threads);
 }
 
@@ -84,7 +84,7 @@ fn mcs_with_patches_6_and_7() {
     Model::new().two_may_spin().check(|| mcs::<mcs::Corrected>(3));
 }
 
-/// Patch 6 takes away a store that nobody needs: with it, the lock is right as well.
+/// Patch 6 takes away a store that is not needed: with it, the lock is right as well.
 #[test]
 fn mcs_without_patch_6() {
     Model::new().preemptions(5).check(|| mcs::<mcs::Patches<false, true, true>>(2));
@@ -124,7 +124,7 @@ fn two_on_a_turnstile() {
     sleep.spurious().check(|| mtx::<Absent>(2));
 }
 
-/// With two asleep, a release leaves the lock free and contested, and whoever comes claims it.
+/// With two asleep, a release leaves the lock free and contested, and the next thread that comes claims it.
 #[test]
 fn three_on_a_turnstile() {
     Model::new().two_may_spin().oracle(OnCpu::Off).check(|| mtx::<Absent>(3)).reaches(&[Event::Parked]);

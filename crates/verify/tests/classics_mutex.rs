@@ -23,7 +23,7 @@ fn sections<S: Spinning>(threads: u32) {
     let others: Vec<_> = (1..threads).map(|_| shared.spawn(section)).collect();
     section(&shared);
     join_all(others);
-    assert!(shared.lock.try_lock(), "held by nobody");
+    assert!(shared.lock.try_lock(), "it is free");
     assert_eq!(shared.data.get(), threads);
 }
 
@@ -42,7 +42,7 @@ fn two_that_wake_for_nothing() {
     Model::new().preemptions(5).spurious().check(|| sections::<NoSpin>(2));
 }
 
-/// The old rule: nobody leaves while owners run, so nobody sleeps but through the window.
+/// The old rule: no spinner leaves while owners run, so none sleeps but through the window.
 #[test]
 fn two_that_spin_on() {
     let spin = Model::new().preemptions(5).oracle(OnCpu::Running);
@@ -124,7 +124,7 @@ fn mutant_relaxed_unlock() {
     });
 }
 
-/// A release that takes nobody in by its addition publishes by its store.
+/// A release whose addition lets no thread in publishes by its store.
 #[test]
 fn mutant_relaxed_slow_unlock() {
     rejected("mutant_relaxed_slow_unlock", "Causality violation", || {

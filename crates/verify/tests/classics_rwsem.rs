@@ -46,7 +46,7 @@ fn threads<S: Series>(letters: &'static str) {
     let others: Vec<_> = letters.map(|letter| shared.spawn(move |shared| act(letter, shared))).collect();
     act(mine, &shared);
     join_all(others);
-    assert!(shared.lock.try_write(), "held by nobody");
+    assert!(shared.lock.try_write(), "it is free");
     shared.lock.unlock_write();
 }
 
@@ -100,7 +100,7 @@ fn spinners() {
     spin.three_may_spin().check(|| threads::<Full>("wwr"));
 }
 
-/// Each switch on its own, at least where nobody spins.
+/// Each switch on its own, at least where no thread spins.
 #[test]
 fn each_patch_alone() {
     asleep().preemptions(2).check(|| threads::<Patches<true, false, false, false, false, false>>("wr"));

@@ -73,7 +73,7 @@ impl Shared {
         }
     }
 
-    /// Two threads wait, and one signal is sent. Whoever got it passes it on, so both end, unless the signal is lost.
+    /// Two threads wait, and one signal is sent. The thread that got it passes it on, so both end, unless the signal is lost.
     fn one_signal_for_two(self: &Arc<Self>, first: impl FnOnce(&Self) -> WaitResult + 'static) {
         let waiters = [
             self.spawn(move |shared| shared.wait_once(first)),
@@ -313,7 +313,7 @@ fn destroyed_right_after_a_broadcast(waiters: u32, cancels: bool) {
     mutex.lock();
     go.add();
     condvar.broadcast();
-    // Whoever has given up at this moment is still to unlink itself (C3).
+    // A thread that has given up at this moment is still to unlink itself (C3).
     while !condvar.is_idle() {
         thread::yield_now();
     }

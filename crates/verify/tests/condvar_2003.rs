@@ -131,7 +131,7 @@ fn a_timeout_against_a_signal<S: Signalling>() {
         .reaches(&[TimedOut]);
 }
 
-/// One signal, two waiters of which one gives up: whoever does not time out has the signal.
+/// One signal, two waiters of which one gives up: the one that does not time out has the signal.
 fn a_timeout_loses_no_signal<S: Signalling>() {
     Model::new().moving_clock().preemptions(2).check(|| {
         let shared = Shared::<S>::new();
@@ -139,7 +139,7 @@ fn a_timeout_loses_no_signal<S: Signalling>() {
         let clock = thread::spawn(|| advance(1));
         shared.mutex.lock();
         let result = shared.condvar.wait(&shared.mutex, Some(after(1)));
-        assert_eq!(result, WaitResult::TimedOut, "nobody has signalled");
+        assert_eq!(result, WaitResult::TimedOut, "there was no signal");
         shared.tokens.add();
         shared.condvar.signal();
         shared.mutex.unlock();
@@ -198,8 +198,8 @@ models!(orig, Orig, &[Parked]);
 models!(requeue, Requeue, &[Parked, MovedWaiter]);
 models!(wake_by_op, WakeByOp, &[Parked]);
 
-/// The document's known-bad variant: who was moved to the internal lock takes it unmarked, and whoever sleeps there
-/// beside it is forgotten.
+/// The document's known-bad variant: a waiter moved to the internal lock takes it unmarked, and a sleeper beside it
+/// is forgotten.
 #[test]
 fn mutant_plain_requeue() {
     rejected("mutant_plain_requeue", "deadlock", || {

@@ -70,7 +70,7 @@ impl<S: Signalling> Store<S> {
 
     fn put(&self, number: u64) {
         let change = |tokens: &mut Tokens| {
-            assert_eq!(tokens.put, tokens.again, "somebody else is inside");
+            assert_eq!(tokens.put, tokens.again, "another thread is inside");
             tokens.put += 1;
             tokens.there += 1;
             std::hint::black_box(&mut *tokens).again += 1;

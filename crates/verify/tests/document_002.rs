@@ -47,7 +47,7 @@ fn a_holder_a_sleeper_and<S: Series>(model: Model, thief: Thief) {
     });
 }
 
-/// Nobody spins, whatever the series says.
+/// No thread spins, whatever the series says.
 fn asleep() -> Model {
     Model::new().two_may_spin().oracle(OnCpu::Off)
 }
@@ -87,7 +87,7 @@ fn patch_8_cleared_before_the_release_the_owner_is_right() {
     the_holder_is_the_owner::<Full>();
 }
 
-/// Cleared after it, the next writer's owner is erased, and nobody spins on that writer: the price in speed.
+/// Cleared after it, the next writer's owner is erased, and no thread spins on that writer: the price in speed.
 #[test]
 fn patch_8_as_sent_erases_the_next_owner() {
     rejected("patch_8_as_sent_erases_the_next_owner", "the owner is not who holds it", || {
@@ -123,7 +123,7 @@ fn patch_8_as_sent_touches_what_may_be_gone() {
     });
 }
 
-/// Patch 9 as sent loses a wake-up: a writer sleeps, the semaphore is free, and nobody is left to wake it.
+/// Patch 9 as sent loses a wake-up: a writer sleeps, the semaphore is free, and no thread is left to wake it.
 #[test]
 fn patch_9_as_sent_loses_a_wake_up() {
     rejected("patch_9_as_sent_loses_a_wake_up", "deadlock", || {

@@ -6,8 +6,8 @@
 //! | the same, under the list's lock                 | patch 9  | `mutant_a_woken_writer_looks_without_its_fence`       |
 //! | a release, before it reads `wakeup`             | patch 9  | `mutant_a_release_reads_the_flag_without_its_fence`,  |
 //! |                                                 |          | and its twin beside a reader                          |
-//! | who lets readers in, before it reads the count  | 4 and 9  | `mutant_readers_are_let_in_without_its_fence`         |
-//! | who wakes a writer, after it changed the count  | 3.12     | nobody here: see `docs/verification.md`               |
+//! | a thread that lets readers in, before the count | 4 and 9  | `mutant_readers_are_let_in_without_its_fence`         |
+//! | a waker of a writer, after it changed the count | 3.12     | none here: see `docs/verification.md`               |
 
 use spinpark_classics::RawRwLock;
 use spinpark_classics::rwsem_2013::{Full, NoSpin, Rwsem, Series, Vanilla};
@@ -15,7 +15,7 @@ use spinpark_platform::OnCpu;
 use spinpark_verify::platform::{Loom, lose_full_fences};
 use spinpark_verify::{Model, Shared, rejected};
 
-/// Who has no full fences.
+/// Where full fences are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Without {
     Nobody,
@@ -24,7 +24,7 @@ enum Without {
     Thief,
 }
 
-/// Somebody holds the semaphore for writing and releases it. Somebody sleeps in line. Somebody comes when it is free, or
+/// A writer holds the semaphore and releases it. A second thread sleeps in the queue. A third comes when it is free, or
 /// never, and releases it as well.
 fn model<S: Series>(sleeps: fn(&Shared<Rwsem<Loom, S>>), without: Without) {
     let lose = move |who| {
@@ -92,7 +92,7 @@ fn mutant_a_woken_writer_looks_without_its_fence() {
     });
 }
 
-/// S4: it reads the flag before its own release is seen. Nobody else has a fence that matters in this thread.
+/// S4: it reads the flag before its own release is seen. No other fence matters in this thread.
 #[test]
 fn mutant_a_release_reads_the_flag_without_its_fence() {
     rejected("mutant_a_release_reads_the_flag_without_its_fence", "deadlock", || {

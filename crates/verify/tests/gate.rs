@@ -84,7 +84,7 @@ fn a_read_against_a_write(model: Model) {
         let reader = shared.spawn(read);
         write(&shared);
         join_all([reader]);
-        assert!(shared.lock.try_write(), "nobody is left");
+        assert!(shared.lock.try_write(), "all readers have left");
     };
     model.check(body).reaches(&[OpenedSlots, ClosedSlots, Parked]);
 }
@@ -135,7 +135,7 @@ fn two_writes_against_a_read(model: Model) -> Checked {
         ];
         write(&shared);
         join_all(others);
-        assert!(shared.lock.try_write(), "nobody is left");
+        assert!(shared.lock.try_write(), "all readers have left");
     })
 }
 
@@ -159,7 +159,7 @@ fn a_reader_recurses_while_a_writer_closes_the_gate() {
     Model::new().check(body).reaches(&[ClosedSlots, Parked]);
 }
 
-/// G2: the slot stays marked, whoever opens the gate meanwhile.
+/// G2: the slot stays marked, whichever thread opens the gate meanwhile.
 #[test]
 fn the_gate_opens_again_behind_a_reader_that_was_moved() {
     let body = || {
@@ -202,7 +202,7 @@ fn a_writer_with_a_deadline() {
         let writer = shared.spawn(|shared| shared.timed_write(1));
         advance(2);
         join_all([reader, writer]);
-        assert!(shared.lock.try_write(), "nobody is left");
+        assert!(shared.lock.try_write(), "all readers have left");
     };
     Model::new().moving_clock().check(body).reaches(&[ClosedSlots, TimedOut]);
 }
@@ -235,12 +235,12 @@ fn a_slot_is_given_back_before_an_upgradable_hold() {
         });
         write(&shared);
         join_all([reader]);
-        assert!(shared.lock.try_write(), "nobody is left");
+        assert!(shared.lock.try_write(), "all readers have left");
     };
     Model::new().preemptions(1).check(body).reaches(&[ClosedSlots, Parked]);
 }
 
-/// G4: a writer comes in as a reader leaves its slot; who is last gets the lock once more, alone, and frees it.
+/// G4: a writer comes in as a reader leaves its slot; the last thread gets the lock once more, alone, and frees it.
 fn last_one_frees() {
     let lock = Mortal::new(Lock::new());
     let users = Mortal::new(AtomicU32::new(2));
@@ -249,7 +249,7 @@ fn last_one_frees() {
         lock.unlock_read();
     });
     let leave = move |unlock: fn(&Lock)| {
-        // Counted while the lock is held; who counts to zero is alone once it has got the lock again.
+        // Counted while the lock is held; the thread that counts to zero is alone once it has got the lock again.
         let is_last = users.fetch_sub(1, Relaxed) == 1;
         unlock(&lock);
         if is_last {
@@ -292,7 +292,7 @@ fn mutant_readers_are_not_moved() {
     mutant("mutant_readers_are_not_moved", "subtract with overflow", Fault::NotMoved);
 }
 
-/// The reader gives up a count that nobody took.
+/// The reader gives up a count that was not taken.
 #[test]
 fn mutant_readers_are_moved_but_not_counted() {
     mutant("mutant_readers_are_moved_but_not_counted", "subtract with overflow", Fault::NotCounted);

@@ -53,7 +53,7 @@ fn an_end_of_attention_against_a_waiter(model: Model) {
     });
 }
 
-/// Somebody who does not hold the mutex moves a waiter to it, and so marks it, as its owner releases it.
+/// A thread that does not hold the mutex moves a waiter to it, and so marks it, as its owner releases it.
 fn a_release_against_a_signal(model: Model) {
     model.preemptions(3).check(|| {
         let shared = Shared::new((RawMutex::<Loom>::new(), RawCondvar::<Loom>::new()));
@@ -86,7 +86,7 @@ fn no_fence() {
     rejected("no_fence", LOST_WAKE_UP, || a_release_against_a_waiter(Model::new().fault(Fault::NoFence)));
 }
 
-/// The mark is wiped out, and nobody notices. (A thread that queues looks twice: after the fence, and for the head.)
+/// The mark is wiped out, and no thread notices. (A thread that queues looks twice: after the fence, and for the head.)
 #[test]
 fn no_look_after_the_fence() {
     rejected("no_look_after_the_fence", LOST_WAKE_UP, || {

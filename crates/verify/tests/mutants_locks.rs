@@ -68,7 +68,7 @@ fn mutex_sleeps_without_comparing() {
 /// W1: a waiter queues without its mark in the word, so the release does not look.
 #[test]
 fn mutex_queues_without_mark() {
-    // Whoever looks at the queue would put the mark right (AcqRel): that is forgotten as well.
+    // A thread that looks at the queue would put the mark right (AcqRel): that is forgotten as well.
     let mark = |op: &Op| {
         op.kind == Kind::CompareExchangeWeak
             && matches!(op.order, Release | AcqRel)
@@ -119,7 +119,7 @@ fn mutex_leaves_a_flag_behind() {
     });
 }
 
-/// R1: a release that looks at the mutex once more, after somebody else was let in.
+/// R1: a release that looks at the mutex once more, after another thread was let in.
 #[test]
 fn mutex_release_looks_back() {
     rejected("mutex_release_looks_back", RACE, || {
@@ -295,7 +295,7 @@ fn condvar_gives_up_without_claim() {
     rejected("condvar_gives_up_without_claim", RACE, || {
         Model::new().fault(Fault::NoWrite(claim)).check(|| {
             let shared = Shared::new(pair());
-            // Whoever is signalled signals the other one; `cancels` gives up instead of sleeping.
+            // The signalled thread signals the other one; `cancels` gives up instead of sleeping.
             let wait = |shared: &Shared<Pair>, cancels: bool| {
                 let Pair { mutex, condvar } = &shared.lock;
                 mutex.lock();
@@ -328,7 +328,7 @@ fn condvar_gives_up_without_claim() {
     });
 }
 
-/// C3: the variable is destroyed right after the broadcast, with somebody who gave up still at work in it.
+/// C3: the variable is destroyed right after the broadcast, with a thread that gave up still at work in it.
 #[test]
 fn condvar_destroyed_while_not_idle() {
     rejected("condvar_destroyed_while_not_idle", RACE, || {

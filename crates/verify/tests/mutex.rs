@@ -204,7 +204,7 @@ fn a_deadline_that_has_passed() {
         .reaches(&[TimedOut]);
 }
 
-/// Whoever counts the users to zero knows that nobody else will lock, and frees the mutex right after its own unlock.
+/// The thread that counts the users to zero knows that no other will lock, and frees the mutex right after its own unlock.
 fn last_one_frees<const STARVATION_NS: u64, const SPIN_NS: u64>(threads: u32) {
     let mutex = Mortal::new(RawMutex::<Loom<STARVATION_NS, SPIN_NS>>::new());
     let users = Mortal::new(AtomicU32::new(threads));

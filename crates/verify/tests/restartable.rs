@@ -222,14 +222,14 @@ impl Gated {
                 SlotLeft::Left => {}
                 SlotLeft::Closed => self.with_count(|count| {
                     let counted = Linux::slot_take_back(self.key());
-                    *count = count.checked_sub(u32::from(counted)).expect("who is moved is counted");
+                    *count = count.checked_sub(u32::from(counted)).expect("a moved reader is counted");
                 }),
                 SlotLeft::Counted => unreachable!("it is in a slot"),
             }
         }
     }
 
-    /// Shuts the gate, waits for those who were inside, writes, and opens it again. Returns how many were inside.
+    /// Shuts the gate, waits for the readers inside, writes, and opens it again. Returns how many were inside.
     fn write(&self, table: u32) -> u32 {
         let moved = self.with_count(|count| {
             self.gate.store(0, Relaxed);
@@ -241,14 +241,14 @@ impl Gated {
         });
         let start = Instant::now();
         while self.with_count(|count| *count > 0) {
-            assert!(start.elapsed() < Duration::from_secs(60), "somebody left in passing after the fence");
+            assert!(start.elapsed() < Duration::from_secs(60), "a reader left in passing after the fence");
             thread::yield_now();
         }
         let [first, second] = &self.data;
         first.fetch_add(1, AcqRel);
         (0..20).for_each(|_| core::hint::spin_loop());
         second.fetch_add(1, AcqRel);
-        assert_eq!(Linux::slots_count(table, self.key()), 0, "somebody entered after the fence");
+        assert_eq!(Linux::slots_count(table, self.key()), 0, "a reader entered after the fence");
         self.with_count(|_| self.gate.store(table, Release));
         (0..200).for_each(|_| core::hint::spin_loop()); // readers need a moment with an open gate
         moved

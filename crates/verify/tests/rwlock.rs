@@ -273,7 +273,7 @@ fn the_last_one_out_frees_the_lock() {
                     } else {
                         lock.write();
                     }
-                    // Counted while the lock is held; who counts to zero is alone once it has got the lock again.
+                    // Counted while the lock is held; the thread that counts to zero is alone once it has got the lock again.
                     let is_last = users.fetch_sub(1, Relaxed) == 1;
                     if reads {
                         lock.unlock_read();

@@ -20,7 +20,7 @@ fn rwlock<const STARVATION_NS: u64>() -> Arc<Shared<RawRwLock<Loom<STARVATION_NS
     Shared::new(RawRwLock::new())
 }
 
-/// Runs `step` and then whoever can run, until they sleep.
+/// Runs `step` and then all threads that can run, until they sleep.
 fn and_others(step: impl FnOnce()) {
     step();
     yield_now();
@@ -204,7 +204,7 @@ fn a_spinner_that_is_not_admitted_wakes_the_head() {
 }
 
 /// A reader leaves, and one that had waited behind a writer comes in for it: the word stays as it is, and both are made. (A
-/// release that took that for nothing to do would try again until the writer, who gives up, has looked at the queue.)
+/// release that took that for nothing to do would try again until the writer, which gives up, has looked at the queue.)
 #[test]
 fn a_reader_leaves_as_another_comes_in_for_it() {
     Model::new()
@@ -221,7 +221,7 @@ fn a_reader_leaves_as_another_comes_in_for_it() {
                 let reader = shared.spawn(|shared| shared.read(WRITERS));
                 yield_now(); // behind it
                 let last = shared.spawn(Shared::write);
-                yield_now(); // behind both, so that somebody waits before and after
+                yield_now(); // behind both, so that one thread waits before and another after
                 shared.lock.unlock_read(); // the writer is woken: it is told that it is passed
                 advance(1);
                 [writer, reader, last]

@@ -18,7 +18,7 @@ enum Step {
 }
 use Step::{Meet, Retire};
 
-/// Runs `before`, then what the threads do; each number that somebody was told must be the one that is found.
+/// Runs `before`, then what the threads do; each number that a thread was told must be the one that is found.
 fn run(error: Error, before: &[Step], threads: &[&'static [Step]]) {
     let table = Rc::new(Table::new(error));
     let steps = |table: &Table, steps: &[Step]| {
@@ -131,7 +131,7 @@ fn mutant_exchange_without_release() {
     });
 }
 
-/// Who has the number does not have the record.
+/// A thread that has the number does not have the record.
 #[test]
 fn mutant_look_without_acquire() {
     rejected("mutant_look_without_acquire", "Causality violation", || {

@@ -131,7 +131,7 @@ pub fn identity(file: i32) -> Option<(u64, u64)> {
     (result == 0).then_some((stat.st_dev, stat.st_ino))
 }
 
-/// Maps the first `length` bytes of a file, shared with all who do; nobody can touch them before [`open_mapping`].
+/// Maps the first `length` bytes of a file, shared with all that do; no access is possible before [`open_mapping`].
 #[must_use]
 pub fn map_file(file: i32, length: usize) -> Option<NonNull<u8>> {
     map(length, libc::PROT_NONE, libc::MAP_SHARED | libc::MAP_NORESERVE, file)
@@ -166,7 +166,7 @@ fn map(length: usize, access: i32, flags: i32, file: i32) -> Option<NonNull<u8>>
 ///
 /// # Safety
 ///
-/// Nobody uses it any more.
+/// It is not used any more.
 pub unsafe fn unmap(start: NonNull<u8>, length: usize) {
     // SAFETY: the caller's promise.
     unsafe { call6(libc::SYS_munmap, [start.as_ptr() as usize, length, 0, 0, 0, 0]) };

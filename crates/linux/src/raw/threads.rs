@@ -1,4 +1,4 @@
-//! Threads and processes: who they are, and whether they still are.
+//! Threads and processes: their numbers, and whether they still exist.
 
 use core::mem::MaybeUninit;
 

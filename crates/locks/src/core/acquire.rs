@@ -16,7 +16,7 @@ pub(crate) enum Outcome {
     Acquired,
     /// The deadline passed.
     TimedOut,
-    /// Readers may be in slots, and the lock is wanted alone: who wants it shuts the gate and tries again (G3 in
+    /// Readers may be in slots, and the lock is wanted alone: the thread that wants it shuts the gate and tries again (G3 in
     /// [`gate`](crate::gate)).
     Gated,
 }
@@ -225,7 +225,7 @@ impl<P: Platform> LockCore<P> {
         self.poll(node.want, node.token, credit, patient, deadline)
     }
 
-    /// T8: the next release hands the lock over: mostly in no time, so a sleep would only delay everybody.
+    /// T8: the next release hands the lock over: mostly in no time, so a sleep would only delay all waiters.
     fn await_hand_over(node: &WaitNode<P>) {
         if P::can_spin(Spin::HandOver) {
             let told = node.watch(P::TUNING.spin_ns);

@@ -66,7 +66,7 @@
 //! - **H2** (exit rule) A hand-off clears `HANDOFF` and `TIMED`; only a head that was woken after that, lost, and has
 //!   been losing for `starvation_ns` sets it again (or a fair release does). An upgrade, which goes before everyone
 //!   because everyone waits for its thread, leaves `HANDOFF` for the waiter behind it.
-//! - **R1** (free after unlock) A release that leaves the lock to whoever comes is the last access to it, or is made under
+//! - **R1** (free after unlock) A release that leaves the lock free is the last access to it, or is made under
 //!   the lock of a queue that is not empty: see [`release`].
 //! - **V1** (no release waits for a waiter) A thread that has the queue locked may be stopped, or wait for a fence. A release that has
 //!   to look at the queue locks it or, in one compare-exchange of the queue lock's word, *pins* it and asks its holder to look. It then
@@ -89,9 +89,9 @@
 //!   the queue needs no fence: since the fence of A1, or since the lock's holder set it
 //!   (`begin_attention`, or the mark of `absorb`: no other thread can have been releasing then), no plain
 //!   store has been under way. A queue inherited in a fork counts as one without it.
-//! - **A2** A spinner sets `SPINNER` without a fence, and only beside `WAITERS` or readers: with nobody queued there is nobody
-//!   whom a release would wake. A writer's release may wipe it out (A1), and then others may set and clear it: it is a hint;
-//!   who clears it without acquiring looks at the queue (L1).
+//! - **A2** A spinner sets `SPINNER` without a fence, and only beside `WAITERS` or readers: with an empty queue there is no waiter
+//!   that a release would wake. A writer's release may wipe it out (A1), and then others may set and clear it: it is a hint;
+//!   a thread that clears it without acquiring looks at the queue (L1).
 //! - **A3** A writer that finds `ATTENTION` but no flags may clear it ([`Platform::ends_contended`] says when), then releases by
 //!   a read-modify-write, which fails if a waiter marked the lock meanwhile; the writer then restores it before it
 //!   releases, unless the queue is locked: its holder does so as it unlocks. (The slow release need not lock the queue: it may
@@ -106,7 +106,7 @@
 //! | grant, hand over (T6, H3): CAS | AcqRel | releases; acquire | other readers' sections reach the grantee through    |
 //! |                               |         |                   | this thread, then through the node's notification    |
 //! | announce a spinner (T2): CAS  | Relaxed | –                 | a count, no data                                     |
-//! | queue (T3), leave (T9): CAS   | Release | release's load    | who sees `WAITERS` must find the queue lock taken by |
+//! | queue (T3), leave (T9): CAS   | Release | release's load    | a thread that sees `WAITERS` must find the queue lock taken by |
 //! |                               |         |                   | the thread that set it, not free before it           |
 //! | release looks: load           | Acquire | queue             | as above                                             |
 //! | poll (T2, T7): load           | Relaxed | –                 | only decides whether to try the CAS                  |
@@ -200,21 +200,21 @@ impl<P: Platform> LockCore<P> {
         false
     }
 
-    /// T1 for an exclusive hold, guessing the word: only if the queue is nobody's business, because a compare-exchange that
+    /// T1 for an exclusive hold, guessing the word: only if the queue is uncontended, because a compare-exchange that
     /// fails costs as much as one that does not. `false` says nothing.
     #[inline]
     pub(crate) fn enter_calm(&self, token: u32) -> bool {
         self.queue.is_calm() && self.enter_free(word::write_hold(token)).is_ok()
     }
 
-    /// T1 on a lock that nobody holds or waits for. A compare-exchange with no load before it: the load would have to
+    /// T1 on a lock without holders and waiters. A compare-exchange with no load before it: the load would have to
     /// wait for the read-modify-write of the release before, 5 cycles or more of a pair's 40.
     #[inline]
     pub(crate) fn enter_free(&self, new: u32) -> Result<u32, u32> {
         self.word().compare_exchange(0, new, Acquire, Relaxed)
     }
 
-    /// T5 by the writer, who is probably the calling thread (A1).
+    /// T5 by the writer, probably the calling thread (A1).
     #[inline]
     pub(crate) fn release_write(&self) {
         if !self.release_calm() {
@@ -222,7 +222,7 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// T5 by the writer of a lock whose queue is nobody's business; on `false` nothing was done.
+    /// T5 by the writer of a lock whose queue is uncontended; on `false` nothing was done.
     #[inline]
     pub(crate) fn release_calm(&self) -> bool {
         P::release_unless::<BUSY>(
@@ -232,7 +232,7 @@ impl<P: Platform> LockCore<P> {
         )
     }
 
-    /// T5 by the writer, of a lock that somebody waits for, or waited for before this.
+    /// T5 by the writer, of a lock that has, or lately had, waiters.
     #[cold]
     #[inline(never)]
     pub(crate) fn release_busy(&self, release: Release) {
@@ -301,7 +301,7 @@ impl<P: Platform> LockCore<P> {
         released
     }
 
-    /// Makes the writer, which is the calling thread, release by [`LockCore::release_busy`], for who observes it. A hint: a
+    /// Makes the writer, which is the calling thread, release by [`LockCore::release_busy`], for an observer. A hint: a
     /// waiter that leaves at its deadline may end it.
     ///
     /// `ATTENTION` without a mark is nothing new: a waiter that leaves between the look at the word and the unlock of the

@@ -17,7 +17,7 @@ pub(super) enum Joined {
     Acquired,
     /// The node is linked.
     Queued,
-    /// G3: nobody may queue for an exclusive hold while readers may be in slots. The node is out.
+    /// G3: no thread may queue for an exclusive hold while readers may be in slots. The node is out.
     Gated,
 }
 
@@ -110,7 +110,7 @@ impl<P: Platform> LockCore<P> {
         joined
     }
 
-    /// Lets in or wakes whoever can come in beside the present holders, and unlocks the queue.
+    /// Lets in or wakes waiters that can come in beside the present holders, and unlocks the queue.
     fn look_and_tell(&self, mut queue: Guard<'_, P>) {
         let look = self.look(&mut queue, None);
         drop(queue);
@@ -143,7 +143,7 @@ impl<P: Platform> LockCore<P> {
         let joined = self.acquire_or_mark(Some(&queue), want, node.token, Credit::None, demand);
         match joined {
             Joined::Queued if demand != 0 => P::event(Event::DemandedHandoff),
-            // G3: there is no gate for who is in the queue.
+            // G3: there is no gate for a thread in the queue.
             Joined::Queued | Joined::Gated => {}
             Joined::Acquired => {
                 queue.remove(node);

@@ -7,10 +7,10 @@
 //!                                                         or set WAKING for a head that sleeps
 //!                                                         or wake a real-time head beside WAKING (T12)
 //!                                                         or end the waits that the holder has signalled
-//!                                                         or leave it to those who are awake
+//!                                                         or leave it to threads that are awake
 //!                   and pop whom that concerns; then look again, without the release
 //!                C  unlock the queue
-//!                D  notify whoever was popped
+//!                D  notify the dequeued waiters
 //! ```
 //!
 //! If another thread has the queue locked, the release leaves steps B (but for letting go), C and D to that thread (V1):
@@ -23,8 +23,8 @@
 //! ```
 //!
 //! The queue lock is unlocked *after* the release (C after B). That is no access to a lock that might be gone (R1): in
-//! B the queue is not empty, and whoever is in it, or was popped from it, is still inside a call on this lock and
-//! cannot get out of it before C (who is queued, because leaving takes the queue lock) or D (who was popped).
+//! B the queue is not empty, and a thread that is in it, or was popped from it, is still inside a call on this lock and
+//! cannot get out of it before C (if it is queued, because leaving takes the queue lock) or D (if it was popped).
 
 use spinpark_platform::{
     AtomicU32, Event, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
@@ -174,8 +174,8 @@ impl<P: Platform> LockCore<P> {
         waiters
     }
 
-    /// B: lets in, or wakes, whoever is at the head of the queue, if there is room after `release` (or, without one,
-    /// now) and nobody else will see to it; then the next one. Leaves `WAITERS` right for what is queued (W1).
+    /// B: lets in, or wakes, the head of the queue, if there is room after `release` (or, without one,
+    /// now) and no other thread will see to it; then the next one. Leaves `WAITERS` right for what is queued (W1).
     pub(super) fn look(&self, queue: &mut QueueGuard<'_, P>, release: Option<Release>) -> Look<P> {
         let mut release = release;
         let mut look = Look::new();
@@ -194,7 +194,7 @@ impl<P: Platform> LockCore<P> {
                 continue;
             }
             let before = core::mem::replace(&mut seen, plan.word);
-            // Those behind it come after a real-time waiter: who settles `WAKING` looks again.
+            // Those behind it come after a real-time waiter: the thread that settles `WAKING` looks again.
             let is_last = matches!(plan.action, Action::Wake | Action::WakeBeside)
                 && queue.head().is_some_and(WaitNode::is_realtime);
             look.released |= release.take().is_some();

@@ -35,7 +35,7 @@ pub(super) enum Spun {
 
 impl<P: Platform> LockCore<P> {
     /// T2: spins. While others are queued, as the only one that has announced itself in the word, so that releases wake
-    /// nobody meanwhile; with nobody queued and a writer inside there is nobody to wake, and nothing is written.
+    /// no waiter meanwhile; with an empty queue and a writer inside there is none to wake, and nothing is written.
     pub(super) fn spin(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Spun {
         if !P::can_spin(Spin::Lock) || Self::is_in_vain(self.peek(), want, Credit::None) {
             return Spun::Stopped(Credit::None);
@@ -95,7 +95,7 @@ impl<P: Platform> LockCore<P> {
         let mut credit = credit;
         let mut budget = Budget::<P>::start(self.key(), want, deadline);
         let acquired = self.poll_for_a_time(want, token, &mut credit, &mut budget);
-        // Who has left it to others to keep the lock busy has not learnt what a spin is worth.
+        // A thread that has left it to others to keep the lock busy has not learnt what a spin is worth.
         if acquired || credit != Credit::None || !has_cpus_to_spare::<P>() {
             // Time that was up says nothing: to sleep and be woken costs more than such a spin. An owner that is off its CPU
             // may be one that yields inside its sections.
@@ -119,7 +119,7 @@ impl<P: Platform> LockCore<P> {
             } else if Self::is_in_vain(seen, want, *credit) {
                 break;
             }
-            // Beside readers, who would else open the gate again and again (G1 in `gate`), and never let a writer queue.
+            // Beside readers, which would else open the gate again and again (G1 in `gate`), and never let a writer queue.
             if *credit == Credit::None && (word::has_waiters(seen) || word::readers(seen) > 0) {
                 if word::has_spinner(seen) {
                     budget.keep_company();
@@ -135,7 +135,7 @@ impl<P: Platform> LockCore<P> {
         false
     }
 
-    /// Says in the word that somebody spins. A2: the word is marked, or readers hold the lock.
+    /// Says in the word that a thread spins. A2: the word is marked, or readers hold the lock.
     fn announce(&self, seen: u32) -> bool {
         self.word().compare_exchange(seen, seen | word::SPINNER, Relaxed, Relaxed).is_ok()
     }
@@ -212,7 +212,7 @@ impl<P: Platform> Budget<P> {
     ///
     /// Each poll takes the owner's cache line away from it, and each success moves the lock and all that it protects
     /// to another CPU. Where threads come back for the lock faster than it can move, one that leaves the owner alone for
-    /// many of its turns costs everybody less than one that takes the first chance (document 004: back-off); elsewhere,
+    /// many of its turns costs all threads less than one that takes the first chance (document 004: back-off); elsewhere,
     /// to stay away is to leave a free lock idle. The platform tells which it is.
     fn wait(&mut self, owner: u32) -> bool {
         let gap = match self.pace {

@@ -79,7 +79,7 @@ impl<P: Platform> QueueGuard<'_, P> {
         node.is_linked()
     }
 
-    /// Takes `node` out; `false` if it is not linked (somebody has popped it and will notify it).
+    /// Takes `node` out; `false` if it is not linked (another thread has popped it and will notify it).
     pub(crate) fn remove(&mut self, node: &WaitNode<P>) -> bool {
         if !node.is_linked() {
             return false;

@@ -5,10 +5,10 @@
 //!
 //! # State
 //!
-//! | value of bits 0–1 | name        | held? | sleepers? | who may leave it                                    |
+//! | value of bits 0–1 | name        | held? | sleepers? | left by                                             |
 //! |-------------------|-------------|-------|-----------|-----------------------------------------------------|
-//! | 0                 | –           | no    | no        | anybody, to `LOCKED`                                |
-//! | 1                 | `LOCKED`    | yes   | no        | the holder; anybody, to 3                           |
+//! | 0                 | –           | no    | no        | any thread, to `LOCKED`                             |
+//! | 1                 | `LOCKED`    | yes   | no        | the holder; any thread, to 3                        |
 //! | 3                 | + `QUEUED`  | yes   | perhaps   | the holder, which then wakes one                    |
 //!
 //! Bit 2, `ATTENTION`, belongs to the owner of the queue, who sets it as the guard is dropped. See A1 in
@@ -54,7 +54,7 @@ const PIN: u32 = 32;
 const PINS: u32 = 0x1f * PIN;
 const GENERATION_SHIFT: u32 = 10;
 const STATE: u32 = (1 << GENERATION_SHIFT) - 1;
-/// Either says that the queue is or may be somebody's business.
+/// Either says that the queue is or may be contended.
 pub(crate) const BUSY: u32 = LOCKED | ATTENTION;
 
 /// What a thread that finds the queue locked leaves to the holder.
@@ -100,7 +100,7 @@ impl<P: Platform> WaitQueue<P> {
     /// Whether the queue is known to be this process' own, not its parent's from before a fork.
     ///
     /// In a forked child a locked queue is not known to be: its holder may be the thread that is about to make the
-    /// owner's word right. `false` is always safe; who gets it locks the queue once.
+    /// owner's word right. `false` is always safe; a caller that gets it locks the queue once.
     #[inline]
     pub(crate) fn is_current(&self) -> bool {
         let generation = P::generation();
@@ -108,13 +108,13 @@ impl<P: Platform> WaitQueue<P> {
         seen >> GENERATION_SHIFT == generation && (generation == 0 || seen & LOCKED == 0)
     }
 
-    /// The word whose bits [`BUSY`] say that the queue is or may be somebody's business.
+    /// The word whose bits [`BUSY`] say that the queue is or may be contended.
     #[inline]
     pub(crate) fn guard_word(&self) -> &P::AtomicU32 {
         &self.lock
     }
 
-    /// Whether the queue is nobody's business; a hint.
+    /// Whether the queue is uncontended; a hint.
     #[inline]
     pub(crate) fn is_calm(&self) -> bool {
         self.lock.load(Relaxed) & BUSY == 0
@@ -216,7 +216,7 @@ impl<P: Platform> WaitQueue<P> {
                 seen = self.lock.load(Relaxed);
             } else {
                 seen = self.sleep(seen);
-                // Others may sleep beside us: whoever has slept owes them a wake (a woken waiter that re-locks with
+                // Others may sleep beside us: a thread that has slept owes them a wake (a woken waiter that re-locks with
                 // the uncontended value loses one).
                 mine = generation | LOCKED | QUEUED;
             }

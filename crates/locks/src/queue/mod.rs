@@ -1,7 +1,7 @@
 //! The wait queue: a list of waiters, by real-time priority and then FIFO, on the waiters' own stacks, under a small lock of its own.
 //!
 //! Origin: the intrusive lists of `kernel/locking` and nsync; nothing is allocated. Sixteen bytes: a word that belongs
-//! to whoever owns the queue (a lock, a condition variable), the queue lock, the head. Zero is empty and unlocked.
+//! to the queue's owner (a lock, a condition variable), the queue lock, the head. Zero is empty and unlocked.
 //!
 //! # Invariants
 //!
@@ -11,8 +11,8 @@
 //! - **Q3** A thread whose node is linked or popped does not return from its wait: it first unlinks the node itself,
 //!   under the queue lock, or it is notified. So a linked or popped node is alive.
 //! - **Q4** A notification is the popper's last access to the node; the wake that follows uses its address as a key.
-//! - **Q5** In a forked child the list and the lock are those of threads that do not exist there: who locks the queue
-//!   and finds an older generation empties it (see [`lock`]).
+//! - **Q5** In a forked child the list and the lock are those of threads that do not exist there: a thread that locks
+//!   the queue and finds an older generation empties it (see [`lock`]).
 //! - **Q6** The list is sorted by rank (the real-time priority, [`Platform::priority`], of the thread as it queued; an upgrade is
 //!   before all): higher first. Within a rank, it is FIFO, but for a waiter that was woken and lost: that is the first again.
 

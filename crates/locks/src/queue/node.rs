@@ -2,7 +2,7 @@
 //!
 //! # State of `state` (the word that the waiter sleeps on)
 //!
-//! | value      | meaning                                                 | who leaves it                            |
+//! | value      | meaning                                                 | left by                                  |
 //! |------------|---------------------------------------------------------|------------------------------------------|
 //! | `QUEUED`   | waits, awake                                            | the waiter to `PARKED`; the popper       |
 //! | `PARKED`   | waits, asleep or about to sleep                         | the popper                               |
@@ -197,7 +197,7 @@ impl<P: Platform> WaitNode<P> {
     }
 
     /// Waits awake for at most `span` ns to be told something; returns whether it was. Polls this node only, whose line
-    /// nobody else reads.
+    /// no other thread reads.
     pub(crate) fn watch(&self, span: u64) -> bool {
         let end = P::now(Clock::Monotonic).saturating_add(span);
         loop {

@@ -1,6 +1,6 @@
 //! Upgradable holds, and the ways from one hold to another.
 //!
-//! Who holds a lock upgradably is beside readers, but alone among the upgradable: so there is never a second one that waits for
+//! An upgradable holder is beside readers, but alone among the upgradable: so there is never a second one that waits for
 //! the first one to leave as it wants to be alone.
 
 use spinpark_platform::{Deadline, Platform};
@@ -22,7 +22,7 @@ impl<P: Platform> RawRwLock<P> {
         self.note_upgradable(self.core.try_acquire(Want::Upgradable, P::thread_token()))
     }
 
-    /// Who holds the lock upgradably may read it as well, also while a writer waits.
+    /// An upgradable holder may read the lock as well, also while a writer waits.
     fn note_upgradable(&self, acquired: bool) -> bool {
         if acquired {
             P::read_acquired(self.key());
@@ -72,7 +72,7 @@ impl<P: Platform> RawRwLock<P> {
         self.core.downgrade(|word| (word & !UPGRADE) + UNIT);
     }
 
-    /// Releases an upgradable lock, to the longest waiter if nobody else holds the lock.
+    /// Releases an upgradable lock, to the longest waiter if there is no other holder.
     pub fn unlock_upgradable_fair(&self) {
         P::read_released(self.key());
         self.core.release_fair(Release::Upgradable);

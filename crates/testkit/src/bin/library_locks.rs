@@ -1,7 +1,7 @@
 //! A program whose use of the Rust library's locks is known: it prints what it measured itself. Its recording goes where
 //! `SPINPARK_PROFILE_DIR` says.
 //!
-//! `lock ROLE ADDRESS CONTENDED WAITED HELD`: who had to wait, times in ns; `HELD` by those.
+//! `lock ROLE ADDRESS CONTENDED WAITED HELD`: threads that had to wait, times in ns; `HELD` by those.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -189,7 +189,7 @@ fn condvar() {
     let signalled = rounds(
         |waiting| {
             let_come(waiting);
-            // Whoever is woken may run much later: that is not waiting for a signal.
+            // A woken thread may run much later: that is not waiting for a signal.
             *signalled_at.lock() = Some(Instant::now());
             changed.notify_one();
         },
@@ -202,16 +202,16 @@ fn condvar() {
             let signal = signal.take().expect("a signal");
             truth.waited += signal - start;
             truth.contended += 1;
-            let mut back = back.lock().expect("nobody panicked");
+            let mut back = back.lock().expect("no thread panicked");
             back.waited += end - signal;
             back.contended += 1;
         },
     );
     signalled.print("signal", &changed);
-    back.into_inner().expect("nobody panicked").print("back", &changed);
+    back.into_inner().expect("no thread panicked").print("back", &changed);
 }
 
-/// Who had to wait for a queue's mutex waits for a signal with it; and once with another one held besides.
+/// A thread that had to wait for a queue's mutex waits for a signal with it; and once with another one held besides.
 fn queue() {
     let (queue, ready) = (Mutex::new(()), Condvar::new());
     let book = Mutex::new(());
@@ -241,7 +241,7 @@ fn holding(mutex: &Mutex<()>) -> impl Fn(&Waiting) + '_ {
     }
 }
 
-/// Many threads and a lock that everybody wants: times are not known, but nobody's is lost.
+/// Many threads and a lock that all of them want: times are not known, but none is lost.
 fn crowd() {
     let (total, table, changed) = (Mutex::new(0_u64), RwLock::new(0_u64), Condvar::new());
     thread::scope(|scope| {
@@ -310,7 +310,7 @@ static OTHER: Mutex<u32> = Mutex::new(0);
 static STAGE: AtomicU32 = AtomicU32::new(0);
 static WAITING: Waiting = Waiting(AtomicU32::new(0));
 
-/// Waits for a lock, so that it is noted as its holder, and lets it go fast, which nobody sees: a waiter has given up.
+/// Waits for a lock, so that it is noted as its holder, and releases it by the fast path, which is not seen: a waiter has given up.
 fn hold_and_let_go_unseen<G>(
     lock: impl Fn() -> G + Send + Copy + 'static,
     give_up: impl FnOnce() + Send + 'static,
@@ -379,7 +379,7 @@ fn unseen_rwlock() {
     });
     let held = TABLE.write();
     STAGE.store(0, SeqCst);
-    // Who waits first is let in, and keeps it.
+    // The first waiter is let in, and keeps it.
     thread::spawn(|| {
         WAITING.announce();
         let _held = TABLE.write();

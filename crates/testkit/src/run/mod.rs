@@ -108,7 +108,7 @@ impl Run {
         let [stdout, stderr, mut stdin] = [(); 3].map(|()| tempfile::tempfile().expect("a temporary file"));
         stdin.write_all(&self.input).and_then(|()| stdin.rewind()).expect("a temporary file is writable");
         self.arm.apply(&mut self.command, self.is_profiled);
-        // Files, not pipes: nobody has to drain them, and a stray grandchild cannot keep a reader waiting.
+        // Files, not pipes: they need not be drained, and a stray grandchild cannot keep a reader waiting.
         let clone = |file: &File| Stdio::from(file.try_clone().expect("a file descriptor"));
         self.command.process_group(0).stdin(stdin).stdout(clone(&stdout)).stderr(clone(&stderr));
         let child = start_patiently(&mut self.command)

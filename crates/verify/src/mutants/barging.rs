@@ -3,7 +3,7 @@
 use spinpark_locks::McsLock;
 use spinpark_platform::{AtomicU32 as _, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform};
 
-/// Who comes while the lock is free takes it, whoever waits in line.
+/// A thread that comes while the lock is free takes it, past the queue.
 pub struct BargingLock<P: Platform> {
     line: McsLock<P>,
     held: P::AtomicU32,

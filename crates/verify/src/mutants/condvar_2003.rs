@@ -18,7 +18,7 @@ impl Signalling for PlainRequeue {
     }
 }
 
-/// The kernel unlocks, and never wakes whoever sleeps on the internal lock.
+/// The kernel unlocks, and never wakes a sleeper on the internal lock.
 #[derive(Clone, Copy, Debug)]
 pub enum Forgetful {}
 

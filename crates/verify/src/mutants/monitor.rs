@@ -19,7 +19,7 @@ pub enum Error {
     OneTooFew,
 }
 
-/// The mutex, and the variable. All but `lock` are for who has the mutex.
+/// The mutex, and the variable. All but `lock` are for the mutex' owner.
 pub struct Monitor<P: Platform> {
     mutex: RawMutex<P>,
     places: [RawCondvar<P>; 64],
@@ -29,7 +29,7 @@ pub struct Monitor<P: Platform> {
 }
 
 impl<P: Platform> Monitor<P> {
-    /// Nobody waits.
+    /// No waiters.
     pub fn new(error: Error) -> Self {
         let places = std::array::from_fn(|_| RawCondvar::new());
         Self { mutex: RawMutex::new(), places, line: RefCell::default(), error }

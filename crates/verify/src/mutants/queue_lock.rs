@@ -10,7 +10,7 @@ const QUEUED: u32 = 2;
 pub enum Error {
     /// Nothing.
     None,
-    /// Who has slept locks with the uncontended value: others who sleep are forgotten.
+    /// A thread that has slept locks with the uncontended value: other sleepers are forgotten.
     RelocksUncontended,
     /// A sleeper does not tell the holder that it sleeps.
     SleepsUnmarked,

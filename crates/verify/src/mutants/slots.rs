@@ -13,9 +13,9 @@ pub enum Error {
     None,
     /// Nothing, in the copy that has the other errors.
     Copied,
-    /// Who loses a slot looks at the winner's record without having it (no Acquire in a failed exchange).
+    /// A thread that loses a slot looks at the winner's record without having it (no Acquire in a failed exchange).
     LosesBlindly,
-    /// Who loses a slot goes on to the next one (T1).
+    /// A thread that loses a slot goes on to the next one (T1).
     GoesOn,
     /// A retired record's slot is used again for any key (T1).
     TakesAnyRetired,
@@ -54,7 +54,7 @@ impl<P: Platform, const SLOTS: usize, const RECORDS: usize> Table<P, SLOTS, RECO
 
     fn look(&self, number: u32, key: u32) -> Look<u32> {
         let record = self.record(number);
-        // SAFETY: a number is in a slot after its record was written, which nobody does again: that is what is checked.
+        // SAFETY: a number is in a slot after its record was written, which is not done again: that is what is checked.
         let is_it = record.key.with(|its| unsafe { *its }) == key;
         match (is_it, record.retired.load(Relaxed)) {
             (false, _) => Look::Other,
@@ -138,14 +138,14 @@ impl<P: Platform, const SLOTS: usize, const RECORDS: usize> Table<P, SLOTS, RECO
         }
     }
 
-    /// Everybody is done, and was told these numbers for these keys. What is wrong: a number that lives is what everybody
-    /// finds now, so no key has two.
+    /// All threads are done, and were told these numbers for these keys. What is wrong: a number that lives is what all
+    /// threads find now, so no key has two.
     pub fn check(&self, told: &[(u32, u32)]) -> Result<(), String> {
         for (key, number) in told {
             if self.record(*number).retired.load(Relaxed) == 0 && self.find(*key) != Some(*number) {
                 let found = self.find(*key);
                 return Err(format!(
-                    "key {key}: somebody was told {number}, which lives; found is {found:?}"
+                    "key {key}: a thread was told {number}, which lives; found is {found:?}"
                 ));
             }
         }

@@ -1,6 +1,6 @@
 //! The futex: a FIFO queue per address. The comparison and the start of the sleep are one step.
 //!
-//! A sleeper is parked, so an execution in which everybody sleeps ends as loom's "deadlock" report: that is what a
+//! A sleeper is parked, so an execution in which all threads sleep ends as loom's "deadlock" report: that is what a
 //! lost wake-up looks like. Loom's `unpark` orders memory, which the contract does not promise; the orderings of the
 //! locks are checked by the executions in which the waiter finds its word changed and does not sleep.
 
@@ -31,7 +31,7 @@ impl Sleeper {
     }
 }
 
-/// Everybody who sleeps, oldest first.
+/// All sleepers, oldest first.
 #[derive(Default)]
 pub(super) struct Sleepers(RefCell<Vec<Sleeper>>);
 

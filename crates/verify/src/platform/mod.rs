@@ -159,7 +159,7 @@ impl<
 
     fn spin_hint() -> u32 {
         if std::thread::panicking() {
-            // A destructor spins while a failed execution unwinds: nobody is left to end that. The reason is out.
+            // A destructor spins while a failed execution unwinds: no thread is left to end that. The reason is out.
             std::process::abort();
         }
         thread::yield_now();

@@ -39,7 +39,7 @@ pub(super) fn table_name() -> u32 {
 }
 
 pub(super) fn enter(gate: &AtomicU32, lock: usize) -> bool {
-    // A gate that was never opened costs no exploration: nobody else can have closed it.
+    // A gate that was never opened costs no exploration: no other thread can have closed it.
     if !world().config.restartable || std::thread::panicking() || gate.load(Relaxed) != TABLE {
         return false;
     }

@@ -23,7 +23,7 @@ use spinpark_sim::check::Faults;
 pub struct Config {
     /// Whether lock cores spin.
     pub can_spin: bool,
-    /// Whether the scheduler wants every CPU for somebody else.
+    /// Whether the scheduler wants every CPU for other threads.
     pub need_resched: bool,
     /// What is said about every owner.
     pub oracle: OnCpu,

@@ -78,7 +78,7 @@ impl<M: Machine> Contract<M> {
     /// A wake of one wakes one at most, and says whether it did.
     pub(crate) fn wakes_are_counted() {
         let words = Arc::new([Word::<M>::new(0), Word::<M>::new(0)]);
-        assert_eq!(M::P::futex_wake(&words[0], u32::MAX), 0, "nobody sleeps");
+        assert_eq!(M::P::futex_wake(&words[0], u32::MAX), 0, "no thread sleeps");
         let waiter = {
             let words = Arc::clone(&words);
             M::spawn(move || {
@@ -87,11 +87,11 @@ impl<M: Machine> Contract<M> {
                 }
             })
         };
-        assert_eq!(M::P::futex_wake(&words[1], u32::MAX), 0, "nobody sleeps on this word");
+        assert_eq!(M::P::futex_wake(&words[1], u32::MAX), 0, "no thread sleeps on this word");
         words[0].store(1, Release);
         assert!(M::P::futex_wake(&words[0], u32::MAX) <= 1);
         M::join(waiter);
-        assert_eq!(M::P::futex_wake(&words[0], u32::MAX), 0, "nobody sleeps any more");
+        assert_eq!(M::P::futex_wake(&words[0], u32::MAX), 0, "no thread sleeps any more");
     }
 
     /// A key is never dereferenced.
@@ -114,7 +114,7 @@ impl<M: Machine> Contract<M> {
         (words, thread)
     }
 
-    /// Who is moved is reached through the other word, and through that only; who is not asleep yet, is not moved.
+    /// A moved thread is reached through the other word, and through that only; one that is not asleep yet is not moved.
     pub(crate) fn a_sleeper_is_moved() {
         for expected in [None, Some(0)] {
             let (words, sleeper) = Self::sleeper_on_the_first();
@@ -135,7 +135,7 @@ impl<M: Machine> Contract<M> {
     pub(crate) fn a_move_compares() {
         let words = [Word::<M>::new(3), Word::<M>::new(0)];
         assert_eq!(M::P::futex_requeue(&words[0], Some(2), 1, &words[1], 1), None);
-        assert_eq!(M::P::futex_requeue(&words[0], Some(3), 1, &words[1], 1), Some(0), "nobody sleeps");
+        assert_eq!(M::P::futex_requeue(&words[0], Some(3), 1, &words[1], 1), Some(0), "no thread sleeps");
     }
 
     pub(crate) fn an_operation_comes_with_a_wake() {
@@ -149,7 +149,7 @@ impl<M: Machine> Contract<M> {
         M::join(sleeper);
     }
 
-    /// The second word's sleeper is woken if the condition holds of the old value; otherwise nobody knows of it.
+    /// The second word's sleeper is woken if the condition holds of the old value; otherwise it sleeps on.
     pub(crate) fn an_operation_wakes_on_its_word_if_its_condition_holds() {
         for holds in [true, false] {
             let words = Arc::new([Word::<M>::new(0), Word::<M>::new(2)]);
@@ -167,7 +167,7 @@ impl<M: Machine> Contract<M> {
                 M::P::futex_wake_op(&words[0], 1, &words[1], op, 1).expect("a machine here can do it");
             assert_eq!(words[1].load(Relaxed), 0);
             if !holds {
-                assert_eq!(woken, 0, "nobody sleeps on the first word");
+                assert_eq!(woken, 0, "no thread sleeps on the first word");
                 M::P::futex_wake(&words[1], 1);
             }
             M::join(sleeper);

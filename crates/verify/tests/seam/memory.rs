@@ -47,7 +47,7 @@ impl<M: Machine> Contract<M> {
                 assert_eq!(published.1.with(|cell| unsafe { *cell }), 7);
             })
         };
-        // SAFETY: the word is 0, so nobody reads yet.
+        // SAFETY: the word is 0, so no thread reads yet.
         published.1.with_mut(|cell| unsafe { *cell = 7 });
         published.0.store(1, Release);
         M::join(reader);
@@ -72,7 +72,7 @@ impl<M: Machine> Contract<M> {
         }
     }
 
-    /// What the holder wrote can be read by who finds the word released.
+    /// What the holder wrote can be read by a thread that finds the word released.
     pub(crate) fn a_release_publishes() {
         let words = Arc::new([Word::<M>::new(0), Word::<M>::new(1), Word::<M>::new(0)]);
         let reader = {
@@ -91,7 +91,7 @@ impl<M: Machine> Contract<M> {
         M::join(reader);
     }
 
-    /// Who sets a bit of the guard, writes to the word and fences is not wiped out any more.
+    /// A thread that sets a bit of the guard, writes to the word and fences is not wiped out any more.
     pub(crate) fn nothing_is_stored_after_a_heavy_fence() {
         let words = Arc::new([Word::<M>::new(0), Word::<M>::new(1)]);
         let other = {
@@ -125,6 +125,6 @@ impl<M: Machine> Contract<M> {
         };
         let mine = cross(&words, 0);
         M::join(other);
-        assert!(mine + seen.load(Relaxed) > 0, "nobody saw anything");
+        assert!(mine + seen.load(Relaxed) > 0, "no thread saw anything");
     }
 }

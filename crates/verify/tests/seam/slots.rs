@@ -92,8 +92,8 @@ impl<M: Machine> Contract<M> {
         assert!(!M::P::may_hold_read(64));
     }
 
-    /// Who has shut the gate and fenced finds each reader that came in and has not left, and nobody comes or leaves in
-    /// passing any more.
+    /// A thread that has shut the gate and fenced finds each reader that came in and has not left, and none comes or
+    /// leaves in passing any more.
     pub(crate) fn no_reader_comes_or_leaves_after_a_heavy_fence() {
         let Some((gate, lock)) = Self::gate() else { return };
         let words = Arc::new([Word::<M>::new(0), Word::<M>::new(0)]);

@@ -14,7 +14,7 @@ impl<M: Machine> Contract<M> {
             assert!(token != mine && token != 0 && token < 1 << 24);
         });
         M::join(other);
-        assert_eq!(M::P::generation(), 0, "nobody has forked");
+        assert_eq!(M::P::generation(), 0, "there was no fork");
     }
 
     /// `false` is certain; `true` is allowed when more locks are held than a platform remembers.

@@ -24,7 +24,7 @@ fn no_fence() {
     rejected(Checker::new(family("mutex_tight")).fault(Fault::NoFence), hangs);
 }
 
-/// The mark is wiped out, and nobody notices. (A thread that queues looks twice: after the fence, and for the head.)
+/// The mark is wiped out, and no thread notices. (A thread that queues looks twice: after the fence, and for the head.)
 #[test]
 fn no_look_after_the_fence() {
     rejected(Checker::new(family("condvar_tight")).fault(Fault::NoLook), never_ends);

@@ -66,7 +66,7 @@ fn a_waiter_queues_after_the_unlock() {
     rejected(Checker::new(Family { name: "a_waiter_queues_after_the_unlock", build }), hangs);
 }
 
-/// C3: the variable is destroyed right after the broadcast, with somebody who gave up still at work in it.
+/// C3: the variable is destroyed right after the broadcast, with a thread that gave up still at work in it.
 #[test]
 fn destroyed_while_it_is_not_idle() {
     let build = |program: &mut Program| {
@@ -151,7 +151,7 @@ fn the_copy_with_its_order_is_right() {
     accepted(Family { name: "waits", build: |program| waits(program, monitor::Error::None) });
 }
 
-/// Document 003's: who was moved to the internal lock takes it without the mark.
+/// Document 003's: a waiter moved to the internal lock takes it without the mark.
 #[test]
 fn a_moved_waiter_takes_the_lock_without_the_mark() {
     let build = |program: &mut Program| tokens_of_2003::<PlainRequeue>(program, "plain requeue");

@@ -32,7 +32,7 @@ fn a_waiter_queues_without_its_mark() {
     rejected(mutant, never_ends);
 }
 
-/// R1: a release that looks at the mutex once more, after somebody else was let in.
+/// R1: a release that looks at the mutex once more, after another thread was let in.
 #[test]
 fn a_release_looks_back() {
     let build = |program: &mut Program| {
@@ -58,7 +58,7 @@ fn a_release_looks_back() {
     rejected(Checker::new(Family { name: "a_release_looks_back", build }), uses_what_is_gone);
 }
 
-/// A lock that thread 0 gets only if nobody else wants it.
+/// A lock that thread 0 gets only if no other wants it.
 #[derive(Default)]
 struct Favour {
     taken: Cell<bool>,

@@ -50,7 +50,7 @@ fn readers_are_counted_too_late() {
     rejected(Checker::new(family("rwlock")).fault(Fault::InTwo(closes)), lets_two_in);
 }
 
-/// The head of the queue goes, and its timer's flag stays: it costs nobody anything, until nobody is there any more.
+/// The head of the queue goes, and its timer's flag stays: it costs nothing, until no thread is there any more.
 #[test]
 fn a_flag_is_left_behind() {
     for name in ["mutex", "mutex_tight", "rwlock"] {

@@ -10,7 +10,7 @@ use spinpark_sim::{Sim, here};
 
 use super::harness::{accepted, hangs, rejected, uses_what_is_gone};
 
-/// Patch 9 as sent: a release that sees `wakeup` set leaves the waking to somebody else.
+/// Patch 9 as sent: a release that sees `wakeup` set leaves the waking to another.
 #[test]
 fn patch_9_as_sent_loses_wake_ups() {
     type Patch9 = Patches<false, false, false, false, false, true>;
