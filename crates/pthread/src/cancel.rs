@@ -149,7 +149,7 @@ fn end(call: &mut Call) {
     }
 }
 
-const LEFT: &[u8] = b"spinpark: A signal handler left a lock function (by pthread_exit or siglongjmp) in the middle of its work.\n";
+const LEFT: &[u8] = b"spinpark: A signal handler left a lock call.\n";
 
 /// The thread has left the call by unwinding.
 unsafe extern "C" fn left(argument: *mut c_void) {

@@ -121,12 +121,12 @@ pub fn start() {
             report("off");
         }
         let mut line = Line::new();
-        line.text("spinpark: off in process ").number(process()).text(": ").text(detector);
+        line.text("spinpark: off: ").text(detector);
         line.text(" cannot see its locks (SPINPARK_FORCE=1: on)\n");
         line.write_to(libc::STDERR_FILENO);
     }
     if is_on(c"SPINPARK_VERBOSE") {
-        let what = if disabled { "disabled: every call goes to glibc" } else { "active" };
+        let what = if disabled { "disabled: calls go to glibc" } else { "active" };
         let mut line = Line::new();
         line.text("spinpark: ").text(what).text(" (version ").text(env!("CARGO_PKG_VERSION")).text(", pid ");
         line.number(process());

@@ -8,7 +8,7 @@ use spinpark_testkit::{Arm, Run, compile_c, find_program};
 /// What preloading adds to a run.
 const LIBRARIES: [(Arm, bool); 3] = [(Arm::Spinpark, false), (Arm::Glibc, true), (Arm::Spinpark, true)];
 /// What the drop-in and the recorder say.
-const OFF: &str = "spinpark: off in process";
+const OFF: &str = "spinpark: off: ";
 const NOTHING: &str = "spinpark: nothing is recorded";
 
 /// A command in front of the program, or nothing.
