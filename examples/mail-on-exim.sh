@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# `spinpark bench mail` against the real server of document 002's benchmark: exim, as Debian packages it, with its
+# `spinpark documents mail` against the real server of document 002's benchmark: exim, as Debian packages it, with its
 # configuration, spool, logs and mailboxes in a directory of its own, on a port of the loopback interface. Nothing of the
-# system is changed, and no mail leaves it. Arguments go to `spinpark bench mail`:
+# system is changed, and no mail leaves it. Arguments go to `spinpark documents mail`:
 #
-#   examples/mail-on-exim.sh --clients 1,2,4 --seconds 5
+#   examples/mail-on-exim.sh --clients 1,2,4 --duration 5s
 #
 # It needs exim4 (apt install exim4-daemon-light) and, next to this source tree or on PATH, spinpark. PORT=2525 chooses
 # the port. Root becomes `nobody` for the server, since exim refuses to deliver as root.
@@ -98,7 +98,7 @@ for ((try = 0; ; try++)); do
 done
 
 status=0
-"$spinpark" bench mail --server "127.0.0.1:$PORT" "$@" || status=$?
+"$spinpark" documents mail --server "127.0.0.1:$PORT" "$@" || status=$?
 
 # What exim has accepted it still has to deliver.
 for ((try = 0; try < 600; try++)); do

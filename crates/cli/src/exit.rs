@@ -9,7 +9,7 @@ use spinpark_measure::target::Blocker;
 /// The program under test failed, or did not print its number; or a bound does not hold, if that was asked.
 pub(crate) const FAILED: u8 = 1;
 /// What was asked for cannot be done. clap exits with the same code.
-const BAD_INPUT: u8 = 2;
+pub(crate) const BAD_INPUT: u8 = 2;
 /// Ctrl-C, as a shell reports it.
 pub(crate) const INTERRUPTED: u8 = 130;
 

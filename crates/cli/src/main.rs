@@ -8,6 +8,7 @@ mod commands;
 mod exit;
 mod libraries;
 mod progress;
+mod renamed;
 mod session;
 mod tips;
 
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         Command::ProfileCost => commands::profile::calibrate(),
         Command::Bench(bench) => commands::bench::run(&bench),
         Command::Sim(sim) => commands::sim::run(&sim),
+        Command::Documents(documents) => commands::documents::run(&documents),
         Command::Libraries(libraries) => commands::libraries::run(&libraries),
         Command::Completions(completions) => commands::documentation::completions(&completions),
         Command::Man(man) => commands::documentation::man(&man),

@@ -84,7 +84,7 @@ impl Progress {
         Self { bar, start: Instant::now(), runs: 0, expected: Mutex::new(None), lines: Mutex::default() }
     }
 
-    /// Of a free bar: how far it is, from 0 to 1, and what stands beside it. If nobody sees the bar, that is a line on standard
+    /// Of a free bar: how far it is, from 0 to 1, and what stands beside it. If the bar is not shown, that is a line on standard
     /// error every half minute.
     pub(crate) fn at(&self, part: f64, what: String) {
         let is_due = || {
@@ -130,7 +130,7 @@ pub(crate) fn about(seconds: f64) -> String {
     }
 }
 
-/// Standard error, if somebody sees it. indicatif's own target hides the bar if `NO_COLOR` is set, but a bar is no
+/// Standard error, if it is a terminal. indicatif's own target hides the bar if `NO_COLOR` is set, but a bar is no
 /// colour.
 fn draw_target() -> ProgressDrawTarget {
     const REDRAWS_PER_SECOND: u8 = 20;

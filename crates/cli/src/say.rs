@@ -17,7 +17,7 @@ pub(crate) struct Say {
 }
 
 impl Say {
-    /// Prints a line, or several. Nobody may be there to read them any more (`| head`): that is fine. Whatever else fails
+    /// Prints a line, or several. The reader may have gone (`| head`): that is no error. Whatever else fails
     /// (a full disk) is remembered for [`check`].
     pub(crate) fn line(self, text: impl Display) {
         let written = if self.on_stderr {
@@ -35,14 +35,14 @@ impl Say {
     }
 }
 
-/// Prints a line to standard error, as `eprintln` does; but nobody may be there to read it (`2>&1 | head`), and that is fine.
+/// Prints a line to standard error, as `eprintln` does; but the reader may have gone (`2>&1 | head`), which is no error.
 macro_rules! note {
     ($($text:tt)*) => {
         $crate::say::note(format_args!("{}\n", format_args!($($text)*)))
     };
 }
 
-/// Prints to standard error, if somebody reads that.
+/// Prints to standard error, if it has a reader.
 pub(crate) fn note(text: std::fmt::Arguments<'_>) {
     let _ = io::stderr().lock().write_fmt(text);
 }

@@ -1,16 +1,34 @@
-//! What is wrong with a command line, without tips that nobody can follow: internal commands are ours alone.
+//! What is wrong with a command line: new names for old ones, and no tips about commands that are not shown.
 
-use clap::Parser;
-use clap::error::{ContextKind, ContextValue};
+use std::process::exit;
 
-use crate::cli::{Cli, is_internal};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, FromArgMatches};
+
+use crate::cli::{self, Cli, is_internal};
+use crate::exit::BAD_INPUT;
+use crate::renamed;
 
 /// The command line; ends the process if it makes no sense, or help was wanted.
 pub(crate) fn parse() -> Cli {
-    Cli::try_parse().unwrap_or_else(|error| public(error).exit())
+    let words: Vec<_> = std::env::args_os().collect();
+    let parsed = cli::command().try_get_matches_from(&words).and_then(|found| Cli::from_arg_matches(&found));
+    let mut cli = parsed.unwrap_or_else(|error| {
+        let words: Vec<String> =
+            words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+        if let Some(sentence) = renamed::sentence(&Cli::command(), &error, &words) {
+            note!("spinpark: {sentence}");
+            exit(BAD_INPUT.into());
+        }
+        public(error).exit()
+    });
+    if let Err(conflict) = cli.apply_formats() {
+        Cli::command().error(ErrorKind::ArgumentConflict, conflict).exit();
+    }
+    cli
 }
 
-/// The error, with tips about commands for everybody only.
+/// The error, with tips about shown commands only.
 fn public(mut error: clap::Error) -> clap::Error {
     if let Some(ContextValue::Strings(tips)) = error.remove(ContextKind::SuggestedSubcommand) {
         let tips: Vec<String> = tips.into_iter().filter(|tip| !is_internal(tip)).collect();
@@ -23,6 +41,8 @@ fn public(mut error: clap::Error) -> clap::Error {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
 
     #[test]

@@ -117,7 +117,7 @@ fn hot_lock() -> What {
         format: locks::document::FORMAT.to_owned(),
         schema: locks::document::SCHEMA,
         end: end.name().to_owned(),
-        command: String::from("spinpark bench mtx"),
+        command: String::from("spinpark documents mtx"),
         rounds: 8,
         millis: 40,
         seed: SEED,
@@ -158,7 +158,7 @@ fn outcomes(definition: &Definition) -> Vec<Outcome> {
     let of = |run: &Run| Outcome {
         name: run.name.clone(),
         title: run.title.clone(),
-        command: format!("spinpark bench {}", run.words(true, None).join(" ")),
+        command: format!("spinpark documents {}", run.words(true, None).join(" ")),
         what: what(run),
         failure: None,
         warnings: if run.name == "creat" { vec![Warning::DebugBuild] } else { Vec::new() },
@@ -174,7 +174,7 @@ fn page() -> (Page, Vec<Vec<Outcome>>) {
         .map(|((number, document), outcomes)| page::section(number, document, outcomes, &environment()));
     let page = Page {
         environment: environment(),
-        command: String::from("spinpark bench documents --quick"),
+        command: String::from("spinpark documents run --quick"),
         end: String::from("complete"),
         is_quick: true,
         documents: sections.collect(),

@@ -143,7 +143,7 @@ fn a_document_can_be_read_again() {
         format: FORMAT.to_owned(),
         schema: SCHEMA,
         end: String::from("complete"),
-        command: String::from("spinpark bench mmap"),
+        command: String::from("spinpark documents mmap"),
         workload: String::from("mmap"),
         figure: mmap::WORKLOAD.figure.header(),
         rounds: 6,

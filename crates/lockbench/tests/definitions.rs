@@ -53,7 +53,7 @@ fn bounds_belong_to_a_preset() {
     }
     assert_eq!(selections.len(), 5);
     let none = Definitions::built_in().unwrap().keep_bounds_of("mtx").unwrap_err();
-    assert!(none.contains("`bench mtx` has no bounds; there are some for: locks, profiler"), "{none}");
+    assert!(none.contains("the preset `mtx` has no bounds; there are some for: locks, profiler"), "{none}");
 }
 
 /// Each detail of the recorder, in front of each of the two kinds of pthread locks, and nothing else that differs.
@@ -112,7 +112,7 @@ fn bad_files_are_refused_with_the_line() {
         (&format!("{shape}load.section = {{ lines = 100 }}\n"), &["my.toml: shape `x`: `lines` is 100"]),
         (
             "[[target]]\nname = \"x\"\nabout = \"y\"\nside = \"classic\"\nfamily = \"std\"\nvaries = \"none\"\n",
-            &["target `x`: there is no target `none`"],
+            &["target `x`: there is no implementation `none`"],
         ),
         (
             "[[target]]\nname = \"x\"\nabout = \"y\"\nside = \"control\"\nfamily = \"std\"\nprofile = \"full\"\n",
@@ -124,7 +124,7 @@ fn bad_files_are_refused_with_the_line() {
         ),
         (
             "[[preset]]\nname = \"x\"\ntargets = [\"none\"]\ncells = []\n",
-            &["preset `x`: there is no target `none`"],
+            &["preset `x`: there is no implementation `none`"],
         ),
     ] {
         let error = error(text);

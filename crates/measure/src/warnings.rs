@@ -184,7 +184,7 @@ impl fmt::Display for Warning {
             ),
             Self::FewOperations { cells } => write!(
                 f,
-                "Fewer than {FEW_OPERATIONS} operations in a run ({}): use a larger --millis there.",
+                "Fewer than {FEW_OPERATIONS} operations in a run ({}): use a longer --duration there.",
                 some(cells)
             ),
             Self::NoOperations { runs } => write!(
@@ -199,7 +199,7 @@ impl fmt::Display for Warning {
             ),
             Self::WaitsAsLongAsRuns { cells } => write!(
                 f,
-                "A thread waited for at least half the run ({}); longer waits are cut off. Use a larger --millis.",
+                "A thread waited for at least half the run ({}); longer waits are cut off. Use a longer --duration.",
                 some(cells)
             ),
             Self::NoisyCells { noisy, cells } => write!(

@@ -360,7 +360,7 @@ fn a_sweep_marks_who_leaves_threads_behind() {
     cells[1].locks[0].summary.places[0].longest_wait_ns = 2e7;
     let short = sweep::render(&cells, false, Style::PLAIN);
     assert!(short.contains("9.10 M!") && short.contains("too short to judge fairness"), "{short}");
-    assert!(short.contains("--for 200ms."), "{short}");
+    assert!(short.contains("--duration 200ms."), "{short}");
 }
 
 #[test]

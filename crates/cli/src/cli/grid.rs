@@ -1,56 +1,62 @@
 //! The command line of `spinpark bench grid`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use spinpark_lockbench::grid::figure::{Against, Figure};
+use spinpark_measure::report::json::Output;
+
+use super::format::{self, Format};
+use super::units::whole_ms;
 
 const EXAMPLES: &str = "\
 Examples:
   spinpark bench grid --quick                        a thinned grid, some minutes
   spinpark bench grid --plane mutex --threads 2,16   one plane, two numbers of threads
   spinpark bench grid --plane mutex --threads 2 --section 100,200 --outside 0,100,200 --rounds 15
-  spinpark bench grid --plane queue --target glibc,parking_lot,drop-in --no-waits
+  spinpark bench grid --plane queue --locks glibc,parking_lot,drop-in --no-waits
   spinpark bench grid --bounds --check               judge the planes; exit with 1 unless all bounds hold
   spinpark bench grid --json grid.json --html grid.html
   spinpark bench show grid.json --figure cpu --against glibc
 
 docs/grid.md says how to read it.";
 
-/// Locks over planes of parameters, as heat maps
+/// Measure implementations over planes of parameters, as heat maps
 ///
-/// Planes are section × outside × threads for a mutex (and four variations), the same × writes for a read-write lock, bounded
-/// queues, and threads that hand work over. Each cell runs every target, in shuffled rounds over all cells. The heat map shows ours ÷ the
-/// best peer of each cell.
+/// Planes are section × outside × threads for a mutex (and four variations), the same × writes for a read-write lock,
+/// bounded queues, and threads that hand work over. Each cell runs every implementation, in shuffled rounds over all cells.
+/// The heat map shows ours ÷ the best peer of each cell.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct Grid {
     /// Only these planes: mutex, mutex-exponential, mutex-five-lines, mutex-eight-locks, mutex-bursts, rwlock, queue, handoff
     #[arg(short, long = "plane", value_name = "NAME", num_args = 1.., value_delimiter = ',')]
     pub(crate) planes: Vec<String>,
 
-    /// Only these targets; the first one runs twice per round, which shows the noise. NAME+VARIABLE=VALUE is a target with an
-    /// environment variable
-    #[arg(short, long = "target", visible_alias = "targets", value_name = "NAME", num_args = 1.., value_delimiter = ',')]
-    pub(crate) targets: Vec<String>,
+    /// Only these implementations; NAME+VARIABLE=VALUE sets an environment variable
+    ///
+    /// The first one runs twice per round, which shows the noise.
+    #[arg(short, long, value_name = "NAME", num_args = 1.., value_delimiter = ',')]
+    pub(crate) locks: Vec<String>,
 
-    /// These numbers of threads (not of queues)
+    /// Numbers of threads (not for queues)
     #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',')]
     pub(crate) threads: Vec<usize>,
 
-    /// These lengths of the section, in iterations of about 2 ns
+    /// Lengths of the section, in iterations of about 2 ns
     #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',')]
     pub(crate) section: Vec<u32>,
 
-    /// These lengths of the work outside, in iterations
+    /// Lengths of the work outside the section, in iterations of about 2 ns
     #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',')]
     pub(crate) outside: Vec<u32>,
 
-    /// These writes in a thousand operations of a read-write lock
+    /// Writes in a thousand operations of a read-write lock
     #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',')]
     pub(crate) writes: Vec<u16>,
 
-    /// This work on an item of a queue, and between hand-overs, in iterations
+    /// Work on an item of a queue, and between hand-overs, in iterations of about 2 ns
     #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',')]
     pub(crate) work: Vec<u32>,
 
@@ -58,9 +64,9 @@ pub(crate) struct Grid {
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) rounds: Option<u64>,
 
-    /// Length of the counted phase of a run, in milliseconds; longer with many threads [default: 50; --quick 30]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=60_000))]
-    pub(crate) millis: Option<u64>,
+    /// Length of a measured run; longer with many threads [default: 50ms; --quick 30ms]
+    #[arg(long, value_name = "TIME", value_parser = whole_ms("60s"))]
+    pub(crate) duration: Option<Duration>,
 
     /// A thinned grid, fewer and shorter rounds: a first look
     #[arg(long)]
@@ -81,27 +87,29 @@ pub(crate) struct Grid {
     #[arg(long, requires = "bounds")]
     pub(crate) check: bool,
 
-    /// Write all data to this file. Without a file, or with `-`: to standard output, and the tables to standard error
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    /// What standard output gets [default: table]
+    #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json, Format::Csv]))]
+    pub(crate) format: Option<Format>,
+
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", help = format::JSON)]
     pub(crate) json: Option<PathBuf>,
 
-    /// Write a dated record, `DATE-CPU-grid.json`, into this directory
-    #[arg(long, value_name = "DIRECTORY", num_args = 0..=1, default_missing_value = "records")]
+    /// Write a dated record, `DATE-CPU-grid.json`, into this directory [without a value: records]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "records")]
     pub(crate) record: Option<PathBuf>,
 
-    /// Repeat the order of runs of an earlier benchmark; otherwise it is random, and printed
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help = format::SEED)]
     pub(crate) seed: Option<u64>,
 }
 
 /// How a grid is shown.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct GridShown {
     /// The figure of a grid: throughput, cpu, wait-p999, longest-wait, futex, switches, ideal [default: throughput]
     #[arg(long, value_name = "NAME")]
     pub(crate) figure: Option<Figure>,
 
-    /// What ours is divided by in a grid: best (the best peer of each cell), glibc, ideal, or any target [default: best]
+    /// What ours is divided by: best (of the peers in each cell), glibc, ideal, or any implementation [default: best]
     #[arg(long, value_name = "NAME")]
     pub(crate) against: Option<String>,
 
@@ -109,7 +117,7 @@ pub(crate) struct GridShown {
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 
-    /// Write the figures of a grid to this file, a line per cell and target
+    /// Write the figures of a grid to this file, a line per cell and implementation
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
 }
@@ -118,6 +126,11 @@ impl GridShown {
     /// Whether an option was given.
     pub(crate) fn is_given(&self) -> bool {
         self.figure.is_some() || self.against.is_some() || self.html.is_some() || self.csv.is_some()
+    }
+
+    /// Whether a file is standard output.
+    pub(crate) fn takes_stdout(&self) -> bool {
+        [&self.html, &self.csv].into_iter().flatten().any(|path| Output::is_stdout(path))
     }
 
     /// What is asked for.

@@ -3,42 +3,51 @@
 mod bench;
 mod documentation;
 mod documents;
+mod format;
 mod grid;
+mod help;
 mod native;
 mod profile;
 mod programs;
 mod sim;
+#[cfg(test)]
+mod tests;
+mod units;
 mod workloads;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use spinpark_measure::arm::Baseline;
 
-pub(crate) use self::bench::{Bench, Locks, Show};
+pub(crate) use self::bench::{Bench, Locks, PresetChoice, Show};
 pub(crate) use self::documentation::{Completions, Libraries, Man, is_internal, public};
-pub(crate) use self::documents::Documents;
+pub(crate) use self::documents::{Documents, DocumentsRun};
+pub(crate) use self::format::Format;
 pub(crate) use self::grid::{Grid, GridShown};
+pub(crate) use self::help::command;
 pub(crate) use self::native::Native;
 pub(crate) use self::profile::{DetailChoice, Diff, LocksChoice, Profile, Report, Showing, Top, ViewChoice};
 pub(crate) use self::programs::{Mail, MailServer, Select};
 pub(crate) use self::sim::{Calibrate, ShowMachine, Sim, SimRun, Sweep, Tables};
+pub(crate) use self::units::{millis, nanos};
 pub(crate) use self::workloads::{Common, Condvar, Creat, Faults, Jobs, Mmap, Scan, WorkloadWorker};
 
 const EXAMPLES: &str = "\
 Examples:
   spinpark                                    the demonstration: under a minute
-  spinpark profile -- ./server-test 1000      which lock does it wait for, and who holds it?
+  spinpark profile -- ./server-test 1000      which lock does it wait for, and which thread holds it?
   spinpark compare -- ./server-test 1000      would better locks make this faster?
   spinpark run -- ./server-test 1000          run it on spinpark's locks
-  spinpark bench locks --quick                lock by lock, against everybody else's
+  spinpark bench locks --quick                locks side by side: spinpark's, glibc's, parking_lot's …
   spinpark sim run                            a lock on a simulated machine of 64 cores
 
 Exit status:
   0    done
   1    the program under test failed, or did not print its number; with --check, a bound does not hold
-  2    the request cannot be carried out: usage, program, drop-in
+  2    invalid usage, unusable program, or drop-in not found
   130  interrupted; what was measured so far was printed
   `spinpark profile` exits as the program does
   `spinpark run` exits as the program does, or with 127 (not found), 126 (not executable), 125
@@ -58,7 +67,7 @@ More commands:
 /// spinpark puts its own mutexes, rwlocks and condition variables in front of glibc's, in a program as it is, and
 /// measures whether that makes a difference. Without a subcommand, it demonstrates that on a program of its own.
 #[derive(Debug, Parser)]
-#[command(name = "spinpark", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "spinpark", version, after_long_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -66,16 +75,18 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Run(Run),
-    Compare(Box<Compare>),
     Profile(Box<Profile>),
     Report(Report),
     Diff(Diff),
     Top(Top),
+    Compare(Box<Compare>),
+    Run(Run),
     #[command(subcommand)]
     Bench(Bench),
     #[command(subcommand)]
     Sim(Sim),
+    #[command(subcommand)]
+    Documents(Documents),
     #[command(hide = true)]
     Libraries(Libraries),
     #[command(hide = true)]
@@ -94,18 +105,25 @@ pub(crate) enum Command {
     MailServer(MailServer),
 }
 
+impl Cli {
+    /// Makes `--format json` what `--json` is.
+    pub(crate) fn apply_formats(&mut self) -> Result<(), String> {
+        self.command.as_mut().map_or(Ok(()), Command::apply_formats)
+    }
+}
+
 const RUN_EXAMPLES: &str = "\
 Examples:
   spinpark run -- ./server --port 8080
-  SPINPARK_VERBOSE=1 spinpark run -- ./server      the drop-in says on stderr that it is active
-  SPINPARK_DISABLE=1 spinpark run -- ./server      it is loaded, but glibc's locks do the work";
+  SPINPARK_VERBOSE=1 spinpark run -- ./server      the drop-in reports on stderr that it is active
+  SPINPARK_DISABLE=1 spinpark run -- ./server      it is loaded, but glibc's locks are used";
 
 /// Run a program on spinpark's locks
 ///
 /// Sets LD_PRELOAD and becomes the program: same process, same terminal, its exit status. An LD_PRELOAD that is set
 /// already stays in effect.
 #[derive(Debug, Args)]
-#[command(after_help = RUN_EXAMPLES)]
+#[command(after_long_help = RUN_EXAMPLES)]
 pub(crate) struct Run {
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROG")]
@@ -128,15 +146,16 @@ Each run is a fresh process. A round runs the program on glibc's locks, on glibc
 ///
 /// Without a program, a bundled demonstration is compared.
 #[derive(Debug, Args)]
-#[command(after_help = COMPARE_EXAMPLES)]
+#[command(after_long_help = COMPARE_EXAMPLES)]
 pub(crate) struct Compare {
     /// Rounds to measure, three runs each; at least 6
     #[arg(short, long, value_name = "N", default_value_t = 10)]
     pub(crate) rounds: usize,
 
-    /// Compare a number that the program prints: group 1 of the last match of this regular expression in its standard
-    /// output and standard error. ^ and $ match at line ends
-    #[arg(short, long, value_name = "REGEX")]
+    /// Compare a number that the program prints: group 1 of the last match of this regular expression
+    ///
+    /// It is looked for in the program's standard output and standard error. ^ and $ match at line ends.
+    #[arg(long, value_name = "REGEX")]
     pub(crate) metric_from_output: Option<String>,
 
     /// That number is better when it is larger (throughput); otherwise smaller is better (time)
@@ -147,20 +166,22 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "UNIT", requires = "metric_from_output")]
     pub(crate) unit: Option<String>,
 
-    /// What the glibc arms run
+    /// What the two glibc variants run
     #[arg(long, value_enum, default_value_t = BaselineChoice::Glibc)]
     pub(crate) baseline: BaselineChoice,
 
-    /// Write all data to this file: every run, the environment, the statistics. Without a file (`--json -- PROG`), or
-    /// with `-`: to standard output, and the table to standard error
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    /// What standard output gets [default: table]
+    #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json]))]
+    pub(crate) format: Option<Format>,
+
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", help = format::JSON)]
     pub(crate) json: Option<PathBuf>,
 
-    /// Give up on a run that takes longer than this many seconds
-    #[arg(long, value_name = "SECONDS")]
-    pub(crate) timeout: Option<f64>,
+    /// Give up on a run that takes longer than this: 500ms, 10s, 2min
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    pub(crate) timeout: Option<Duration>,
 
-    /// Standard input of each run; otherwise there is none
+    /// Standard input of each run [default: none]
     #[arg(long, value_name = "FILE")]
     pub(crate) input: Option<PathBuf>,
 
@@ -168,8 +189,7 @@ pub(crate) struct Compare {
     #[arg(short, long)]
     pub(crate) ignore_failure: bool,
 
-    /// Repeat the order of runs of an earlier comparison; otherwise it is random, and printed
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help = format::SEED)]
     pub(crate) seed: Option<u64>,
 
     /// The program and its arguments; none for the demonstration
@@ -190,12 +210,12 @@ impl Compare {
     }
 }
 
-/// What the glibc arms run.
+/// What the glibc variants run.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum BaselineChoice {
     /// The program as it is: what its users run today
     Glibc,
-    /// The drop-in passes every call to glibc: all arms pay the same for interposition
+    /// The drop-in passes every call to glibc: all variants pay the same for interposition
     Disabled,
 }
 

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::format::{self, Format};
+
 const EXAMPLES: &str = "\
 Examples:
   spinpark sim native                         how far the simulator is from this machine, in a few minutes
@@ -19,30 +21,33 @@ Exit status 1: a bound is missed.";
 /// the simulator, in 1, 2 and 4 threads on 1 and 2 CPUs, and prints both throughputs and how far they are apart. Let nothing
 /// else run meanwhile.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct Native {
-    /// The machine to simulate: a file, or a name that `spinpark sim list` shows; otherwise this one is measured
-    #[arg(long, value_name = "FILE")]
+    /// The machine to simulate: a file, or a name of `spinpark sim list` [default: this one is measured]
+    #[arg(short, long, value_name = "NAME")]
     pub(crate) machine: Option<String>,
 
     /// Fewer and shorter runs: a minute, and less sure
     #[arg(long)]
     pub(crate) quick: bool,
 
-    /// How often each case runs here; its figure is the median [default: 5; with --quick, 3]
+    /// Rounds: how often each case runs here; its figure is the median [default: 5; --quick 3]
     #[arg(short, long, value_name = "N",
           value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1000))]
     pub(crate) rounds: Option<usize>,
 
-    /// Only these shapes
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    pub(crate) shape: Vec<String>,
+    /// Only these workloads
+    #[arg(short, long = "workload", value_name = "NAME", value_delimiter = ',')]
+    pub(crate) workloads: Vec<String>,
 
-    /// Take what was measured here from a file that --json wrote, instead of measuring
+    /// Take the measurements of a file that --json wrote
     #[arg(long, value_name = "FILE")]
     pub(crate) measured: Option<PathBuf>,
 
-    /// Write all data to this file; without a file, or with `-`: to standard output, and the table to standard error
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    /// What standard output gets [default: table]
+    #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json]))]
+    pub(crate) format: Option<Format>,
+
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", help = format::JSON)]
     pub(crate) json: Option<PathBuf>,
 }

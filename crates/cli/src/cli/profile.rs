@@ -6,43 +6,47 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use super::format::{self, Format};
+use super::units::{duration, size};
+
 const PROFILE_EXAMPLES: &str = "\
 Examples:
-  spinpark profile -- ./server --port 8080          which lock it waits for, and who holds it
+  spinpark profile -- ./server --port 8080          which lock it waits for, and which thread holds it
   spinpark profile --html report.html -- ./job      the same as a page to click through
   spinpark profile --detail full -- ./job           every acquisition counted and timed: exact, and slower
-  spinpark profile --locks spinpark -- ./job        on spinpark's locks, with what became of each wait
-  spinpark profile --for 10s -- ./server            ends the server after ten seconds
+  spinpark profile --locks spinpark -- ./job        on spinpark's locks, with how each wait ended
+  spinpark profile --duration 10s -- ./server       ends the server after ten seconds
   spinpark profile --overhead -- ./job              what recording costs on this very program
 
 The program runs as it would without us: same terminal, same input. The report goes to standard error, so that the program's own output stays what it is; the exit status is the program's. What was recorded is kept in a directory, also if the program is killed; `spinpark report DIR` shows it again.";
 
-/// Find out which locks a program waits for, and who holds them
+/// Find out which locks a program waits for, and which threads hold them
 ///
 /// No rebuild, no privileges: a library in front of glibc's (or spinpark's) locks counts in tables of its own. Mutexes,
 /// read-write locks and condition variables of pthreads and C11.
 #[derive(Debug, Args)]
-#[command(after_help = PROFILE_EXAMPLES)]
+#[command(after_long_help = PROFILE_EXAMPLES)]
 pub(crate) struct Profile {
-    /// Whose locks the program uses
+    /// The locks that the program uses
     #[arg(long, value_enum, default_value_t = LocksChoice::Glibc)]
     pub(crate) locks: LocksChoice,
 
-    /// How much is recorded
+    /// What the recorder counts and times
     #[arg(long, value_enum, default_value_t = DetailChoice::Contended)]
     pub(crate) detail: DetailChoice,
 
-    /// Where the recording is kept; otherwise ./spinpark-profile, or -2, -3 … if that is there already
+    /// Where the recording is kept [default: ./spinpark-profile, or -2, -3 … if that is there already]
     #[arg(short, long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
 
     /// End the program after this time (SIGTERM, and SIGKILL ten seconds later): 500ms, 10s, 2min
-    #[arg(long = "for", value_name = "TIME", value_parser = parse_time)]
-    pub(crate) time: Option<Duration>,
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) duration: Option<Duration>,
 
-    /// Room on the disk for the recording, of all processes together: 64MiB, 1GiB. What does not fit is not recorded; processes
-    /// that have not waited come last
-    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = parse_size)]
+    /// Room on the disk for the recording of all processes together: 64MiB, 1GiB
+    ///
+    /// What does not fit is not recorded; processes that have not waited come last.
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size)]
     pub(crate) max_size: u64,
 
     /// Measure what recording costs: run the program without it, and with each detail, in shuffled rounds
@@ -64,15 +68,15 @@ pub(crate) struct Profile {
 const REPORT_EXAMPLES: &str = "\
 Examples:
   spinpark report spinpark-profile                       what `profile` printed
-  spinpark report spinpark-profile --view blocking       who waits for whom
+  spinpark report spinpark-profile --view blocking       which threads wait for which
   spinpark report spinpark-profile --html report.html    a page with tables, histograms and a flame graph
   spinpark report spinpark-profile --folded | flamegraph.pl > waits.svg
   spinpark report spinpark-profile --pprof waits.pb.gz
   go tool pprof -http : -tagleaf lock waits.pb.gz        which lock, below the functions that wait for it";
 
-/// Show a recorded profile again, or turn it into something for other tools
+/// Show a recorded profile again, or convert it for other tools
 #[derive(Debug, Args)]
-#[command(after_help = REPORT_EXAMPLES)]
+#[command(after_long_help = REPORT_EXAMPLES)]
 pub(crate) struct Report {
     /// What `spinpark profile` wrote: a directory, or one file of it
     #[arg(value_name = "DIR")]
@@ -91,9 +95,9 @@ pub(crate) struct Showing {
 
     /// Rows in each table
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
-    pub(crate) top: usize,
+    pub(crate) rows: usize,
 
-    /// Only this process; otherwise the one that waited most
+    /// Only this process [default: the one that waited most]
     #[arg(long, value_name = "PID")]
     pub(crate) process: Option<u32>,
 
@@ -101,12 +105,16 @@ pub(crate) struct Showing {
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 
-    /// Write all of it as JSON; without a file, or with `-`: to standard output, instead of tables
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    /// What standard output gets [default: table]
+    #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json]))]
+    pub(crate) format: Option<Format>,
+
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", help = format::JSON_ONLY)]
     pub(crate) json: Option<PathBuf>,
 
-    /// Write the stacks of waiters, folded, each with its lock and the µs waited: for flame graphs. Without a file: to standard
-    /// output
+    /// Write folded stacks of waiters for flame graphs; without a file: to standard output
+    ///
+    /// Each stack has its lock and the time waited in µs.
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) folded: Option<PathBuf>,
 
@@ -117,13 +125,13 @@ pub(crate) struct Showing {
 
 const DIFF_EXAMPLES: &str = "\
 Examples:
-  spinpark profile --out before -- ./job
-  spinpark profile --out after -- ./job-with-two-locks
+  spinpark profile --output before -- ./job
+  spinpark profile --output after -- ./job-with-two-locks
   spinpark diff before after";
 
 /// Compare two profiles, lock by lock
 #[derive(Debug, Args)]
-#[command(after_help = DIFF_EXAMPLES)]
+#[command(after_long_help = DIFF_EXAMPLES)]
 pub(crate) struct Diff {
     /// The first recording
     #[arg(value_name = "BEFORE")]
@@ -135,10 +143,13 @@ pub(crate) struct Diff {
 
     /// Rows in each table
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
-    pub(crate) top: usize,
+    pub(crate) rows: usize,
 
-    /// Write it as JSON; without a file, or with `-`: to standard output, instead of tables
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    /// What standard output gets [default: table]
+    #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json]))]
+    pub(crate) format: Option<Format>,
+
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", help = format::JSON_ONLY)]
     pub(crate) json: Option<PathBuf>,
 }
 
@@ -146,7 +157,7 @@ const TOP_EXAMPLES: &str = "\
 Examples:
   spinpark top -- ./server              starts it, and shows once a second where it waits
   spinpark top 4711                     a process that `spinpark profile` or `spinpark top` has started
-  spinpark top --once 4711              one look, for scripts
+  spinpark top --once 4711              one update, for scripts
 
 Ctrl-C ends a program that was started so, too.";
 
@@ -155,21 +166,21 @@ Ctrl-C ends a program that was started so, too.";
 /// The program keeps its tables in a file that is mapped, so watching needs no privileges and does not stop it. It must have
 /// been started by `spinpark profile`, `spinpark top`, or with the profiler in LD_PRELOAD.
 #[derive(Debug, Args)]
-#[command(after_help = TOP_EXAMPLES)]
+#[command(after_long_help = TOP_EXAMPLES)]
 pub(crate) struct Top {
-    /// Time between two looks: 500ms, 1s
-    #[arg(short, long, value_name = "TIME", default_value = "1s", value_parser = parse_time)]
+    /// Time between two updates: 500ms, 1s
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration)]
     pub(crate) interval: Duration,
 
-    /// So many looks; otherwise until the program ends
+    /// So many updates [default: until the program ends]
     #[arg(long, value_name = "N")]
     pub(crate) looks: Option<u64>,
 
-    /// One look, as plain text
+    /// One update, as plain text
     #[arg(long, conflicts_with = "looks")]
     pub(crate) once: bool,
 
-    /// Whose locks a program that is started uses
+    /// The locks that a program that is started uses
     #[arg(long, value_enum, default_value_t = LocksChoice::Glibc)]
     pub(crate) locks: LocksChoice,
 
@@ -186,7 +197,7 @@ pub(crate) struct Top {
     pub(crate) program: Vec<OsString>,
 }
 
-/// Whose locks.
+/// Which locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LocksChoice {
     /// The program's own, as it is
@@ -200,11 +211,11 @@ pub(crate) enum LocksChoice {
 pub(crate) enum DetailChoice {
     /// Nothing: the recorder is there and lets every call through
     Off,
-    /// Waits, who caused them, and for how long locks were held that somebody has waited for
+    /// Waits, the threads that caused them, and how long contended locks were held
     Contended,
-    /// Besides, how often each lock is taken, and for how long by samples
+    /// As contended, with how often each lock is taken, and samples of how long it is held
     Sampled,
-    /// Every acquisition, counted and timed, at its place
+    /// Every acquisition, counted and timed by call site
     Full,
 }
 
@@ -223,88 +234,22 @@ impl DetailChoice {
 /// What a table is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ViewChoice {
-    /// The answer, the locks, who blocks whom
+    /// The summary, the locks, which threads block which
     Summary,
     /// Lock by lock
     Locks,
-    /// Locks that were created at the same place, read as one
+    /// Locks with the same creation site, added up
     Classes,
-    /// Who waits for whom
+    /// Which threads wait for which
     Blocking,
-    /// Who waits with another lock held
+    /// Waits with another lock held
     HeldWaits,
-    /// Place by place
+    /// Call site by call site
     Sites,
-    /// Place by place, with the columns of FreeBSD's LOCK_PROFILING
+    /// Call site by call site, with the columns of FreeBSD's LOCK_PROFILING
     Freebsd,
     /// Condition variables
     Condvars,
-    /// What became of those who had to wait
+    /// How waits ended
     Outcomes,
-}
-
-/// `500ms`, `10s`, `2min`; a number alone is seconds.
-fn parse_time(text: &str) -> Result<Duration, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let seconds = match unit.trim() {
-        "ms" => 1e-3,
-        "" | "s" => 1.0,
-        "min" | "m" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(format!("`{unit}` is no unit of time here; use ms, s, min or h, as in 10s")),
-    };
-    let number: f64 = number.parse().map_err(|_| "a number and a unit are needed, as in 10s".to_owned())?;
-    Duration::try_from_secs_f64(number * seconds)
-        .ok()
-        .filter(|time| !time.is_zero())
-        .ok_or_else(|| "the time must be longer than 0".to_owned())
-}
-
-/// The smallest bound: less has no room for one process.
-const LEAST_SIZE: u64 = 1 << 20;
-
-/// `64MiB`, `1GiB`; a number alone is bytes.
-fn parse_size(text: &str) -> Result<u64, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let unit = match unit.trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 1.0,
-        "k" | "kb" | "kib" => 1024.0,
-        "m" | "mb" | "mib" => 1024.0 * 1024.0,
-        "g" | "gb" | "gib" => 1024.0 * 1024.0 * 1024.0,
-        other => return Err(format!("`{other}` is no unit of size here; use KiB, MiB or GiB, as in 64MiB")),
-    };
-    let number: f64 = number.parse().map_err(|_| "a number and a unit are needed, as in 64MiB".to_owned())?;
-    let size = number * unit;
-    if size < LEAST_SIZE as f64 {
-        return Err("less than 1MiB has no room for one process".to_owned());
-    }
-    Ok(size.min(u64::MAX as f64 / 4.0) as u64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times() {
-        assert_eq!(parse_time("500ms"), Ok(Duration::from_millis(500)));
-        assert_eq!(parse_time("10s"), Ok(Duration::from_secs(10)));
-        assert_eq!(parse_time("1.5"), Ok(Duration::from_millis(1500)));
-        assert_eq!(parse_time("2min"), Ok(Duration::from_secs(120)));
-        for bad in ["", "s", "10 parsecs", "0s", "-1s", "1e400s"] {
-            assert!(parse_time(bad).is_err(), "{bad}");
-        }
-    }
-    #[test]
-    fn sizes() {
-        assert_eq!(parse_size("64MiB"), Ok(64 << 20));
-        assert_eq!(parse_size("1.5g"), Ok(3 << 29));
-        assert_eq!(parse_size("2048 kb"), Ok(2 << 20));
-        assert_eq!(parse_size("1048576"), Ok(1 << 20));
-        for bad in ["", "MiB", "10 sacks", "0", "-1MiB", "1KiB"] {
-            assert!(parse_size(bad).is_err(), "{bad}");
-        }
-    }
 }

@@ -1,18 +1,20 @@
-//! The command line of workloads that are programs with clients: `spinpark bench mail` and `select`.
+//! The command line of workloads that are programs with clients: `spinpark documents mail` and `select`.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use spinpark_documents::workloads::select::ROWS;
 
+use super::units::whole_ms;
 use super::workloads::Common;
 
 const MAIL_EXAMPLES: &str = "\
 Examples:
-  spinpark bench mail                                     our server, 1 to 8 clients
-  spinpark bench mail --clients 1,2,4,8,16,32,48 --seconds 15    as long as the original, up to its 48 cores
-  spinpark bench mail --server localhost:2525             a mail server of yours: it gets a lot of mail for user0@localhost …
+  spinpark documents mail                                     our server, 1 to 8 clients
+  spinpark documents mail --clients 1,2,4,8,16,32,48 --duration 15s   as long as the original, up to its 48 cores
+  spinpark documents mail --server localhost:2525             a mail server of yours: it gets a lot of mail for user0@localhost …
   examples/mail-on-exim.sh --clients 4                    exim, in a directory of its own";
 
 /// Clients that hand over mail to a server that forks for everything
@@ -21,38 +23,26 @@ Examples:
 /// write to a mailbox. In the end, each message must be in one mailbox, once. What it stresses is the kernel: fork, exit,
 /// and directories that all share.
 #[derive(Debug, Args)]
-#[command(after_help = MAIL_EXAMPLES)]
+#[command(after_long_help = MAIL_EXAMPLES)]
 pub(crate) struct Mail {
     /// Numbers of clients
-    #[arg(short = 'c', long, visible_aliases = ["clients", "tasks"], value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 4, 8])]
+    #[arg(short = 'c', long = "clients", value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 4, 8])]
     pub(crate) threads: Vec<usize>,
 
-    /// Send to this server instead. Nobody checks then what becomes of the mail
+    /// Send to this server instead; what becomes of the mail is not checked then
     #[arg(long, value_name = "HOST:PORT", value_parser = address)]
     pub(crate) server: Option<SocketAddr>,
 
     /// Where directories for spool and mailboxes are made [default: a tmpfs]
-    #[arg(long, value_name = "DIRECTORY")]
+    #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 
-    /// Length of the counted phase of a run, in milliseconds; a warm-up of a quarter comes before [default: 1000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=600_000), conflicts_with = "seconds")]
-    pub(crate) millis: Option<u64>,
-
-    /// The same in seconds
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=600))]
-    pub(crate) seconds: Option<u64>,
+    /// Length of a measured run; a warm-up of a quarter comes before
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = whole_ms("10min"))]
+    pub(crate) duration: Duration,
 
     #[command(flatten)]
     pub(crate) common: Common,
-}
-
-impl Mail {
-    /// Length of the counted phase.
-    pub(crate) fn millis(&self) -> u64 {
-        const DEFAULT: u64 = 1_000;
-        self.seconds.map(|seconds| seconds * 1_000).or(self.millis).unwrap_or(DEFAULT)
-    }
 }
 
 /// The first address that a name means.
@@ -63,11 +53,11 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 
 const SELECT_EXAMPLES: &str = "\
 Examples:
-  spinpark bench select                                   glibc's locks and ours, 1 to 20 clients
-  spinpark bench select --clients 10 --repeat 20          more rounds, narrower intervals
-  spinpark bench select --update                          a select and an update per round
-  spinpark bench select --lock drop-in-disabled,drop-in   glibc pays for interposition, too
-  spinpark bench select --server-option=--innodb-buffer-pool-size=1G --rows 2000000";
+  spinpark documents select                                   glibc's locks and ours, 1 to 20 clients
+  spinpark documents select --clients 10 --rounds 20          more rounds, narrower intervals
+  spinpark documents select --update                          a select and an update per round
+  spinpark documents select --locks drop-in-disabled,drop-in   glibc pays for interposition, too
+  spinpark documents select --server-option=--innodb-buffer-pool-size=1G --table-rows 2000000";
 
 /// Clients that ask MariaDB for rows: glibc's locks and ours inside the server
 ///
@@ -75,34 +65,34 @@ Examples:
 /// and checks every row. The server is the installed one (Debian's mariadb-server), started for each run in a private
 /// directory, without a port, by you; it has nothing to do with a database that is running on this system.
 #[derive(Debug, Args)]
-#[command(after_help = SELECT_EXAMPLES)]
+#[command(after_long_help = SELECT_EXAMPLES)]
 pub(crate) struct Select {
     /// Numbers of clients
-    #[arg(short = 'c', long, visible_aliases = ["clients", "tasks"], value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 4, 10, 20])]
+    #[arg(short = 'c', long = "clients", value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 4, 10, 20])]
     pub(crate) threads: Vec<usize>,
 
     /// Rounds of two queries that each client makes in a run (super-smack's second number)
     #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub(crate) per_client: u64,
 
-    /// Rows of the table
-    #[arg(long, value_name = "N", default_value_t = ROWS, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    /// Rows of the database's table
+    #[arg(long = "table-rows", value_name = "N", default_value_t = ROWS, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub(crate) rows: u64,
 
     /// In each round a select and an update, not two selects (super-smack's update-select)
     #[arg(long)]
     pub(crate) update: bool,
 
-    /// Whose locks the server has: glibc, drop-in, drop-in-disabled; NAME+VARIABLE=VALUE is one with a variable
+    /// Implementations in the server: glibc, drop-in, drop-in-disabled; NAME+VARIABLE=VALUE sets a variable
     #[arg(short, long, value_name = "NAME", num_args = 1.., value_delimiter = ',', default_value = "glibc,drop-in")]
-    pub(crate) lock: Vec<String>,
+    pub(crate) locks: Vec<String>,
 
-    /// An option of the server, such as --server-option=--thread-handling=pool-of-threads; may be given several times
+    /// An option of the server, as in --server-option=--thread-handling=pool-of-threads; may be repeated
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
     pub(crate) server_option: Vec<String>,
 
     /// Where directories for the database are made [default: a tmpfs]
-    #[arg(long, value_name = "DIRECTORY")]
+    #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 
     #[command(flatten)]

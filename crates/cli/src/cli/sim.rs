@@ -1,34 +1,45 @@
 //! The command line of `spinpark sim`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, Subcommand};
 
+use super::format::{self, Format};
+use super::units::between;
+
 const SIM_EXAMPLES: &str = "\
 Examples:
   spinpark sim list                                  machines, locks, workloads, tables
-  spinpark sim run --machine westmere-ex-40 --lock classic-rwsem-3.12 --workload mixed-10 --threads 40
-  spinpark sim sweep --machine big-512 --lock spinpark,classic-mutex-fixed --threads 1,8,64,512,2048
+  spinpark sim run --machine westmere-ex-40 --locks classic-rwsem-3.12 --workload mixed-10 --threads 40
+  spinpark sim sweep --machine big-512 --locks spinpark,classic-mutex-fixed --threads 1,8,64,512,2048
   spinpark sim tables --quick                        the four documents' tables, published beside simulated
   spinpark sim machine westmere-ex-40                every figure of a machine, and where it comes from
-  spinpark sim calibrate --out mine.toml             this machine as a file
+  spinpark sim calibrate --output mine.toml             this machine as a file
   spinpark sim native                                how far the simulator is from this machine
+
+Two more commands check the simulator against this machine; `--help` describes each:
+  spinpark sim calibrate   measures this machine, and writes a machine file
+  spinpark sim native      compares simulated and measured throughput
 
 The simulator runs the very same lock sources as the library, on a machine of which each figure has a source. Its results are
 those of the model: docs/sim.md says what it can show and what it cannot.";
 
 /// Simulate a machine with many cores, and locks on it
 #[derive(Debug, Subcommand)]
-#[command(after_help = SIM_EXAMPLES)]
+#[command(after_long_help = SIM_EXAMPLES)]
 pub(crate) enum Sim {
     /// List machines, locks, workloads and tables
+    #[command(after_long_help = "Examples:\n  spinpark sim list")]
     List,
     Machine(ShowMachine),
     Run(Box<SimRun>),
     Sweep(Box<Sweep>),
     Tables(Tables),
+    #[command(hide = true)]
     Calibrate(Calibrate),
+    #[command(hide = true)]
     Native(super::Native),
 }
 
@@ -41,37 +52,40 @@ Examples:
 
 /// Show a machine: every figure, and where it comes from
 #[derive(Debug, Args)]
-#[command(after_help = MACHINE_EXAMPLES)]
+#[command(after_long_help = MACHINE_EXAMPLES)]
 pub(crate) struct ShowMachine {
     /// A machine of `spinpark sim list`, a file, or plain-N; NAME:N is its first N CPUs
     #[arg(value_name = "NAME|FILE")]
     pub(crate) machine: String,
 
-    /// Write all of it as JSON to this file. `-`, or no file, is standard output
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    /// What standard output gets [default: table]
+    #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json]))]
+    pub(crate) format: Option<Format>,
+
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", help = format::JSON_ONLY)]
     pub(crate) json: Option<PathBuf>,
 }
 
 const RUN_EXAMPLES: &str = "\
 Examples:
   spinpark sim run                                   ours, on a hot lock, on 64 cores
-  spinpark sim run --machine core2-4 --lock classic-mutex-2.6.34 --threads 16
-  spinpark sim run --workload mixed-10 --threads 256 --for 100ms --repeat 20
+  spinpark sim run --machine core2-4 --locks classic-mutex-2.6.34 --threads 16
+  spinpark sim run --workload mixed-10 --threads 256 --duration 100ms --seeds 20
   spinpark sim run --machine big-512:64 --trace run.json    64 of 512 CPUs; open run.json in https://ui.perfetto.dev
-  spinpark sim run --seed 7 --repeat 1 --json
+  spinpark sim run --seed 7 --seeds 1 --json
 
 The same request prints the same bytes: a seed decides everything. How fast the simulator was goes to standard error.";
 
-/// Simulate one lock under one workload: what limits, who waits where, for how long
+/// Simulate one lock under one workload: the bottleneck, where threads wait, for how long
 #[derive(Debug, Args)]
-#[command(after_help = RUN_EXAMPLES)]
+#[command(after_long_help = RUN_EXAMPLES)]
 pub(crate) struct SimRun {
     /// The machine: a name of `spinpark sim list`, a file, or plain-N; NAME:N uses its first N CPUs
     #[arg(short, long, value_name = "NAME", default_value = "big-512:64")]
     pub(crate) machine: String,
 
     /// The lock
-    #[arg(short, long, value_name = "NAME", default_value = "spinpark", value_parser = one_name)]
+    #[arg(short, long = "locks", value_name = "NAME", default_value = "spinpark", value_parser = one_name)]
     pub(crate) lock: String,
 
     /// The workload
@@ -87,26 +101,29 @@ pub(crate) struct SimRun {
     pub(crate) seed: u64,
 
     /// Virtual time of a run: 500us, 20ms, 1s
-    #[arg(long = "for", value_name = "TIME", default_value = "20ms", value_parser = duration)]
-    pub(crate) for_ns: u64,
+    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = between("1ns", "1000s"))]
+    pub(crate) duration: Duration,
 
-    /// How many seeds
-    #[arg(short, long, value_name = "N", default_value_t = 5, value_parser = repeats())]
-    pub(crate) repeat: usize,
+    /// Number of seeds, which is how often everything runs
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = repeats())]
+    pub(crate) seeds: usize,
 
     /// Write a timeline of the first seed to this file, for https://ui.perfetto.dev: CPUs, waits and holds
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
 
-    /// Write all data to this file. `-`, or no file, is standard output; nothing else goes there then
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    /// What standard output gets [default: table]
+    #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json]))]
+    pub(crate) format: Option<Format>,
+
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", help = format::JSON)]
     pub(crate) json: Option<PathBuf>,
 }
 
 const SWEEP_EXAMPLES: &str = "\
 Examples:
   spinpark sim sweep --machine big-512:64 --threads 1,4,16,64,256
-  spinpark sim sweep --machine core2-4,westmere-12 --lock classic-mutex-2.6.34,classic-mutex-fixed --details
+  spinpark sim sweep --machine core2-4,westmere-12 --locks classic-mutex-2.6.34,classic-mutex-fixed --details
   spinpark sim sweep --workload mixed-1,mixed-10 --html sweep.html --csv sweep.csv
 
 Runs go side by side on all CPUs, the longest ones first. A lock is marked if it is below the best one of its cell by more than
@@ -114,7 +131,7 @@ the seeds' spread.";
 
 /// Simulate many locks at many numbers of threads
 #[derive(Debug, Args)]
-#[command(after_help = SWEEP_EXAMPLES)]
+#[command(after_long_help = SWEEP_EXAMPLES)]
 pub(crate) struct Sweep {
     /// Machines
     #[arg(short, long = "machine", value_name = "NAME", num_args = 1.., value_delimiter = ',',
@@ -122,7 +139,7 @@ pub(crate) struct Sweep {
     pub(crate) machines: Vec<String>,
 
     /// Locks [default: all that the workload can use]
-    #[arg(short, long = "lock", value_name = "NAME", num_args = 1.., value_delimiter = ',')]
+    #[arg(short, long, value_name = "NAME", num_args = 1.., value_delimiter = ',')]
     pub(crate) locks: Vec<String>,
 
     /// Workloads
@@ -139,19 +156,22 @@ pub(crate) struct Sweep {
     pub(crate) seed: u64,
 
     /// Virtual time of a run: 500us, 20ms, 1s
-    #[arg(long = "for", value_name = "TIME", default_value = "20ms", value_parser = duration)]
-    pub(crate) for_ns: u64,
+    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = between("1ns", "1000s"))]
+    pub(crate) duration: Duration,
 
-    /// How many seeds
-    #[arg(short, long, value_name = "N", default_value_t = 3, value_parser = repeats())]
-    pub(crate) repeat: usize,
+    /// Number of seeds, which is how often everything runs
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = repeats())]
+    pub(crate) seeds: usize,
 
     /// What limits, waits, fairness, cache lines and CPUs besides throughput
     #[arg(long)]
     pub(crate) details: bool,
 
-    /// Write all data to this file. `-`, or no file, is standard output; nothing else goes there then
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    /// What standard output gets [default: table]
+    #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json, Format::Csv]))]
+    pub(crate) format: Option<Format>,
+
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", help = format::JSON)]
     pub(crate) json: Option<PathBuf>,
 
     /// Write a row for each lock of each cell to this file
@@ -163,7 +183,7 @@ pub(crate) struct Sweep {
     pub(crate) html: Option<PathBuf>,
 
     /// Draw a plot (SVG) for each machine and workload into this directory
-    #[arg(long, value_name = "DIRECTORY")]
+    #[arg(long, value_name = "DIR")]
     pub(crate) plots: Option<PathBuf>,
 }
 
@@ -182,7 +202,7 @@ Exits with 1 if a bound is missed; the missed ones are listed at the end. With -
 
 /// The four documents' tables: published beside simulated
 #[derive(Debug, Args)]
-#[command(after_help = TABLES_EXAMPLES)]
+#[command(after_long_help = TABLES_EXAMPLES)]
 pub(crate) struct Tables {
     /// Tables of `spinpark sim list`, or documents (001); all, if none is named
     #[arg(value_name = "NAME")]
@@ -192,8 +212,11 @@ pub(crate) struct Tables {
     #[arg(long)]
     pub(crate) quick: bool,
 
-    /// Write all data to this file. `-`, or no file, is standard output; nothing else goes there then
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    /// What standard output gets [default: table]
+    #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json]))]
+    pub(crate) format: Option<Format>,
+
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", help = format::JSON)]
     pub(crate) json: Option<PathBuf>,
 
     /// Write the tables to this HTML file, which needs nothing else
@@ -205,7 +228,7 @@ fn repeats() -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(1..=100_000)
 }
 
-/// A run has one of each; who asks for several wants a sweep.
+/// A run has one of each; several are for a sweep.
 fn one_name(text: &str) -> Result<String, String> {
     if text.contains(',') {
         return Err(String::from("`sim run` takes one; `spinpark sim sweep` takes several"));
@@ -221,29 +244,10 @@ fn threads(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| String::from("write a number of threads, as in 64"))
 }
 
-/// `20ms` in nanoseconds.
-fn duration(text: &str) -> Result<u64, String> {
-    const LONGEST_NS: f64 = 1e12;
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let ns = match unit.trim() {
-        "ns" => 1.0,
-        "us" | "µs" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        _ => return Err(String::from("write a number with its unit: ns, us, ms or s, as in 20ms")),
-    };
-    let number: f64 = number.parse().map_err(|_| format!("`{number}` is not a number, as in 20ms"))?;
-    match number * ns {
-        ns if (1.0..=LONGEST_NS).contains(&ns) => Ok(ns as u64),
-        _ => Err(String::from("a run takes 1ns at least and 1000s at most")),
-    }
-}
-
 const CALIBRATE_EXAMPLES: &str = "\
 Examples:
-  spinpark sim calibrate --out mine.toml             measure this machine, in about a minute
-  spinpark sim calibrate --rounds 15 --out mine.toml    where others compute too
+  spinpark sim calibrate --output mine.toml             measure this machine, in about a minute
+  spinpark sim calibrate --rounds 15 --output mine.toml    on a machine that is not idle
   taskset -c 0-7 spinpark sim calibrate              only these CPUs, the file on standard output
 
 Figures that no program can measure are taken from what the kernel says or is known for, and say so.";
@@ -253,32 +257,18 @@ Figures that no program can measure are taken from what the kernel says or is kn
 /// Measures primitives (cache misses, system calls, wake-ups, switches …), never locks: what the simulator says about locks
 /// on this machine is a prediction. Let nothing else run meanwhile.
 #[derive(Debug, Args)]
-#[command(after_help = CALIBRATE_EXAMPLES)]
+#[command(after_long_help = CALIBRATE_EXAMPLES)]
 pub(crate) struct Calibrate {
     /// The machine file to write; without it, it goes to standard output
     #[arg(short, long, value_name = "FILE")]
-    pub(crate) out: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
 
     /// The machine's name in the file [default: that of the file, or `mine`]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
 
-    /// How often everything is measured; each figure is the median
+    /// Rounds: how often everything is measured; each figure is the median
     #[arg(short, long, value_name = "N", default_value_t = 5,
           value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
     pub(crate) rounds: usize,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::duration;
-
-    #[test]
-    fn times() {
-        let known = ["200ms", "1s", "1.5us", "3 ns", "2µs"].map(|text| duration(text).unwrap());
-        assert_eq!(known, [200_000_000, 1_000_000_000, 1_500, 3, 2_000]);
-        for text in ["", "20", "ms", "1h", "0ms", "1.2.3ms", "5000s", "-1ms"] {
-            assert!(duration(text).is_err(), "{text}");
-        }
-    }
 }

@@ -1,6 +1,7 @@
-//! The command line of `spinpark bench WORKLOAD`.
+//! The command line of `spinpark documents WORKLOAD`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use serde::de::DeserializeOwned;
@@ -12,48 +13,48 @@ use spinpark_documents::workloads::mmap::Touch;
 use spinpark_documents::workloads::serial::Sections;
 use spinpark_lockbench::locks::load::Signal;
 
+use super::format::{self, Format};
+use super::units::{millis, whole_ms};
+
 /// What every workload takes.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
     /// Rounds over all cells; 6 or more for intervals and verdicts
-    #[arg(short, long, visible_alias = "rounds", value_name = "N", default_value_t = 10,
+    #[arg(short, long, value_name = "N", default_value_t = 10,
           value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
-    pub(crate) repeat: usize,
+    pub(crate) rounds: usize,
 
-    /// The arm that others are compared with; it runs twice per round [default: the first one]
-    #[arg(long, value_name = "ARM")]
+    /// The variant that others are compared with; it runs twice per round [default: the first one]
+    #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
 
-    /// What operations cost, how evenly tasks were served, and more
+    /// Print what operations cost, how evenly tasks were served, and more
     #[arg(long)]
     pub(crate) details: bool,
 
-    /// Write all data to this file. Without a file, or with `-`: to standard output, and the tables to standard error
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    /// What standard output gets [default: table]
+    #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json]))]
+    pub(crate) format: Option<Format>,
+
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", help = format::JSON)]
     pub(crate) json: Option<PathBuf>,
 
-    /// Repeat the order of runs of an earlier benchmark; otherwise it is random, and printed
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help = format::SEED)]
     pub(crate) seed: Option<u64>,
 }
 
 /// How long a run counts.
 #[derive(Debug, Args)]
 pub(crate) struct Length {
-    /// Length of the counted phase of a run, in milliseconds [default: 200]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=600_000), conflicts_with = "seconds")]
-    pub(crate) millis: Option<u64>,
-
-    /// The same in seconds
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=600))]
-    pub(crate) seconds: Option<u64>,
+    /// Length of a measured run
+    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = whole_ms("10min"))]
+    pub(crate) duration: Duration,
 }
 
 impl Length {
     /// In milliseconds.
     pub(crate) fn millis(&self) -> u64 {
-        const DEFAULT: u64 = 200;
-        self.seconds.map(|seconds| seconds * 1000).or(self.millis).unwrap_or(DEFAULT)
+        millis(self.duration)
     }
 }
 
@@ -71,21 +72,21 @@ fn number_of_tasks(word: &str) -> Result<usize, String> {
     })
 }
 
-const LOCKS: &str = "Whose mutexes: a target of `bench list`, or a family";
+const LOCKS: &str = "Implementations of the mutex: names of `bench list`";
 
 const MMAP_EXAMPLES: &str = "\
 Examples:
-  spinpark bench mmap                                         the documents' tables, glibc's mutex and ours
-  spinpark bench mmap --touch all --threads 1,2,4 --lock glibc,std,parking_lot,usync,spinpark
-  spinpark bench mmap --serialize none,iteration,calls --touch none
-  spinpark bench mmap --serialize iteration --lock glibc,drop-in    a lock against another";
+  spinpark documents mmap                                         the documents' tables, glibc's mutex and ours
+  spinpark documents mmap --touch all --threads 1,2,4 --locks glibc,std,parking_lot,usync,spinpark
+  spinpark documents mmap --serialize none,iteration,calls --touch none
+  spinpark documents mmap --serialize iteration --locks glibc,drop-in    a lock against another";
 
 /// Threads that map 1 MB, write to it or not, and unmap it: plain or under a mutex
 ///
 /// Document 002: is a mutex around the kernel's own lock faster? The columns are the documents': means, standard
 /// deviations in %, and the change against the plain variant.
 #[derive(Debug, Args)]
-#[command(after_help = MMAP_EXAMPLES)]
+#[command(after_long_help = MMAP_EXAMPLES)]
 pub(crate) struct Mmap {
     /// Numbers of threads
     #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 3, 4, 5, 10, 20, 40])]
@@ -100,7 +101,7 @@ pub(crate) struct Mmap {
     pub(crate) serialize: Vec<Sections>,
 
     #[arg(short, long, value_name = "NAME", num_args = 1.., value_delimiter = ',', default_value = "glibc,spinpark", help = LOCKS)]
-    pub(crate) lock: Vec<String>,
+    pub(crate) locks: Vec<String>,
 
     #[command(flatten)]
     pub(crate) length: Length,
@@ -111,19 +112,19 @@ pub(crate) struct Mmap {
 
 const CREAT_EXAMPLES: &str = "\
 Examples:
-  spinpark bench creat                                        processes and threads, 1 to 256 of them
-  spinpark bench creat --threads 256 --as processes --seconds 10    as in document 001: V 256 10
-  spinpark bench creat --unlink --as threads --lock none,glibc,spinpark";
+  spinpark documents creat                                        processes and threads, 1 to 256 of them
+  spinpark documents creat --threads 256 --as processes --duration 10s   as in document 001: V 256 10
+  spinpark documents creat --unlink --as threads --locks none,glibc,spinpark";
 
 /// Tasks that create and close a file of their own, all in one directory
 ///
-/// Document 001's test of the kernel's mutex. Whoever creates a name takes the directory's lock; --lock adds one of ours
-/// or our peers' around it.
+/// Document 001's test of the kernel's mutex. A task that creates a name takes the directory's lock; --locks adds one of
+/// ours or our peers' around it.
 #[derive(Debug, Args)]
-#[command(after_help = CREAT_EXAMPLES)]
+#[command(after_long_help = CREAT_EXAMPLES)]
 pub(crate) struct Creat {
     /// Numbers of tasks
-    #[arg(long, visible_alias = "tasks", value_parser = number_of_tasks, value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 16, 64, 256])]
+    #[arg(long, value_parser = number_of_tasks, value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 16, 64, 256])]
     pub(crate) threads: Vec<usize>,
 
     /// What tasks are: processes, threads, or both to be compared
@@ -134,9 +135,9 @@ pub(crate) struct Creat {
     #[arg(long)]
     pub(crate) unlink: bool,
 
-    /// Mutexes around it, for threads: none, a target of `bench list`, or a family
+    /// Implementations of a mutex around it, for threads: none, or names of `bench list`
     #[arg(short, long, value_name = "NAME", num_args = 1.., value_delimiter = ',', default_value = "none")]
-    pub(crate) lock: Vec<String>,
+    pub(crate) locks: Vec<String>,
 
     #[command(flatten)]
     pub(crate) place: Dir,
@@ -150,16 +151,16 @@ pub(crate) struct Creat {
 
 const FAULTS_EXAMPLES: &str = "\
 Examples:
-  spinpark bench faults                                       private memory, threads against processes
-  spinpark bench faults --kind private,file-private,file-shared --threads 1,2,4
-  spinpark bench faults --size 128 --as threads            as page_fault1 of will-it-scale";
+  spinpark documents faults                                       private memory, threads against processes
+  spinpark documents faults --kind private,file-private,file-shared --threads 1,2,4
+  spinpark documents faults --size 128 --as threads            as page_fault1 of will-it-scale";
 
 /// Tasks that write to each page of a fresh mapping: page faults per second
 #[derive(Debug, Args)]
-#[command(after_help = FAULTS_EXAMPLES)]
+#[command(after_long_help = FAULTS_EXAMPLES)]
 pub(crate) struct Faults {
     /// Numbers of tasks
-    #[arg(long, visible_alias = "tasks", value_parser = number_of_tasks, value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 4, 10, 40])]
+    #[arg(long, value_parser = number_of_tasks, value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 4, 10, 40])]
     pub(crate) threads: Vec<usize>,
 
     /// What is mapped: private, shared (memory); file-private (copied on write), file-shared
@@ -186,21 +187,21 @@ pub(crate) struct Faults {
 
 const SCAN_EXAMPLES: &str = "\
 Examples:
-  spinpark bench scan                                         a thread per CPU over a tree that is made
-  spinpark bench scan --tree /usr/share/doc --threads 2,8     a tree of yours, only read
-  spinpark bench scan --serialize none,iteration,calls --lock glibc,std,spinpark";
+  spinpark documents scan                                         a thread per CPU over a tree that is made
+  spinpark documents scan --tree /usr/share/doc --threads 2,8     a tree of yours, only read
+  spinpark documents scan --serialize none,iteration,calls --locks glibc,std,spinpark";
 
 /// Threads that open, map, search and unmap files: a virus scanner
 ///
 /// The tree that is made has a signature in every seventh file, and a run fails if it does not find exactly these.
 #[derive(Debug, Args)]
-#[command(after_help = SCAN_EXAMPLES)]
+#[command(after_long_help = SCAN_EXAMPLES)]
 pub(crate) struct Scan {
     /// Numbers of threads [default: one per CPU]
     #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',')]
     pub(crate) threads: Vec<usize>,
 
-    /// Scan this tree instead of one that is made. It is only read; nobody should write to it meanwhile
+    /// Scan this tree instead of one that is made. It is only read; no other program may write to it meanwhile
     #[arg(long, value_name = "DIR")]
     pub(crate) tree: Option<PathBuf>,
 
@@ -209,7 +210,7 @@ pub(crate) struct Scan {
     pub(crate) serialize: Vec<Sections>,
 
     #[arg(short, long, value_name = "NAME", num_args = 1.., value_delimiter = ',', default_value = "glibc,spinpark", help = LOCKS)]
-    pub(crate) lock: Vec<String>,
+    pub(crate) locks: Vec<String>,
 
     #[command(flatten)]
     pub(crate) place: Dir,
@@ -223,24 +224,24 @@ pub(crate) struct Scan {
 
 const JOBS_EXAMPLES: &str = "\
 Examples:
-  spinpark bench jobs                                         the mix fserver, 1 to 16 users
-  spinpark bench jobs --mix alltests,shared --threads 1,2,4 --details    and what the time goes to
-  spinpark bench jobs --mix disk --dir /var/tmp --no-sync     on a disk, without waiting for it
-  spinpark bench jobs --mix fserver --file-size 10 --pool-size 20 --threads 64    sizes in MB";
+  spinpark documents jobs                                         the mix fserver, 1 to 16 users
+  spinpark documents jobs --mix alltests,shared --users 1,2,4 --details    and what the time goes to
+  spinpark documents jobs --mix disk --dir /var/tmp --no-sync     on a disk, without waiting for it
+  spinpark documents jobs --mix fserver --file-size 10 --pool-size 20 --users 64    sizes in MB";
 
 /// Users that do small jobs of many kinds, in mixes with published weights: jobs per minute
 ///
 /// The multi-user benchmark of documents 001 and 002, with operations of our own. Each user is a process that does its jobs
 /// in an order of its own. Mixes: fserver, alltests, custom, disk, high_systime, shared, short.
 #[derive(Debug, Args)]
-#[command(after_help = JOBS_EXAMPLES)]
+#[command(after_long_help = JOBS_EXAMPLES)]
 pub(crate) struct Jobs {
     /// Which mixes
     #[arg(long, value_name = "MIX", num_args = 1.., value_delimiter = ',', default_value = "fserver")]
     pub(crate) mix: Vec<String>,
 
     /// Numbers of users
-    #[arg(long, visible_aliases = ["tasks", "users"], value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16])]
+    #[arg(long = "users", value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16])]
     pub(crate) threads: Vec<usize>,
 
     /// Jobs of a user. Every operation of the mix is done at least once
@@ -268,10 +269,10 @@ pub(crate) struct Jobs {
 
 const CONDVAR_EXAMPLES: &str = "\
 Examples:
-  spinpark bench condvar                                 on one CPU, as the document, and on all
-  spinpark bench condvar --cpus one --waiter-first       the document's order of events
-  spinpark bench condvar --lock orig,wake-op,drop-in --repeat 30
-  spinpark bench condvar --signal under-lock --lock glibc,parking_lot,spinpark";
+  spinpark documents condvar                                 on one CPU, as the document, and on all
+  spinpark documents condvar --cpus one --waiter-first       the document's order of events
+  spinpark documents condvar --locks orig,wake-op,drop-in --rounds 30
+  spinpark documents condvar --signal under-lock --locks glibc,parking_lot,spinpark";
 
 /// A signaller and a waiter that take turns: what a signal of a condition variable costs
 ///
@@ -279,11 +280,11 @@ Examples:
 /// with the unlock in the kernel by FUTEX_WAKE_OP (wake-op), beside those of today. The columns are the document's, real,
 /// user and system time, with futex calls and context switches per signal.
 #[derive(Debug, Args)]
-#[command(after_help = CONDVAR_EXAMPLES)]
+#[command(after_long_help = CONDVAR_EXAMPLES)]
 pub(crate) struct Condvar {
-    /// Whose condition variables: orig, requeue, wake-op, or a target of `bench list`
+    /// Implementations of the condition variable: orig, requeue, wake-op, or names of `bench list`
     #[arg(short, long, value_name = "NAME", num_args = 1.., value_delimiter = ',', default_value = condvar::locks::DEFAULT)]
-    pub(crate) lock: Vec<String>,
+    pub(crate) locks: Vec<String>,
 
     /// Where the two threads run: one (both on the same CPU), all (where the kernel puts them)
     #[arg(long, value_name = "WHERE", num_args = 1.., value_delimiter = ',', value_parser = named::<Cpus>, default_value = "one,all")]
@@ -297,8 +298,10 @@ pub(crate) struct Condvar {
     #[arg(long, value_name = "WHERE", value_parser = named::<Signal>, default_value = "after-unlock")]
     pub(crate) signal: Signal,
 
-    /// On one CPU, the woken waiter runs at once, as on the document's machine: the signaller is in the class SCHED_IDLE.
-    /// Without it, the kernel decides who runs, and mostly decides the same
+    /// On one CPU, run the woken waiter at once, as on the document's machine
+    ///
+    /// The signaller is then in the class SCHED_IDLE. Without this option, the kernel decides which thread runs, and
+    /// in most cases decides the same.
     #[arg(long)]
     pub(crate) waiter_first: bool,
 
@@ -309,7 +312,7 @@ pub(crate) struct Condvar {
 /// Where files go.
 #[derive(Debug, Args)]
 pub(crate) struct Dir {
-    /// Make the private directory for files here; it is removed afterwards [default: a tmpfs, such as /dev/shm]
+    /// Make the private directory for files here, and remove it afterwards [default: a tmpfs, such as /dev/shm]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 }

@@ -19,14 +19,14 @@ const MOST_OTHERS: f64 = 5.0;
 /// Measures, and writes the file.
 pub(crate) fn run(calibrate: &Calibrate) -> anyhow::Result<ExitCode> {
     // Before anything is measured.
-    let out = calibrate.out.as_deref().map(Output::open).transpose()?;
+    let out = calibrate.output.as_deref().map(Output::open).transpose()?;
     if cfg!(debug_assertions) {
         bail!("this is a debug build, in which single instructions cannot be measured\nBuild with --release");
     }
     let cpus = Cpus::read()?;
     let session = Session::start(None)?;
     let name = calibrate.name.clone().or_else(|| {
-        let stem = calibrate.out.as_ref()?.file_stem()?;
+        let stem = calibrate.output.as_ref()?.file_stem()?;
         Some(stem.to_string_lossy().into_owned())
     });
     let mut watcher = Bar::new(calibrate.rounds, Arc::clone(&session.interrupt));
@@ -36,7 +36,7 @@ pub(crate) fn run(calibrate: &Calibrate) -> anyhow::Result<ExitCode> {
     };
     drop(watcher);
     let sheet = sheet::sheet(&calibration, &cpus, &session.environment, name.as_deref().unwrap_or("mine"));
-    match (out, &calibrate.out) {
+    match (out, &calibrate.output) {
         (Some(out), Some(path)) => {
             out.write_plain(&sheet.to_string())?;
             note!("{} is written. Read it: each figure says how it was measured.", path.display());

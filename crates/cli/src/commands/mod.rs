@@ -5,6 +5,7 @@ pub(crate) mod calibrate;
 pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod documentation;
+pub(crate) mod documents;
 pub(crate) mod libraries;
 pub(crate) mod native;
 pub(crate) mod prepare;

@@ -77,7 +77,7 @@ struct Measured {
 /// Measures, simulates, compares.
 pub(crate) fn run(native: &Native) -> anyhow::Result<ExitCode> {
     if cfg!(debug_assertions) {
-        bail!("this is a debug build, whose locks are not what anybody uses\nBuild with --release");
+        bail!("this is a debug build, whose locks are slower than those in use\nBuild with --release");
     }
     let cpus = Cpus::read()?;
     let cases = cases(native, &cpus)?;
@@ -130,12 +130,12 @@ pub(crate) fn run(native: &Native) -> anyhow::Result<ExitCode> {
 
 fn cases(native: &Native, cpus: &Cpus) -> anyhow::Result<Vec<Case>> {
     let known = accuracy::cases::SHAPES;
-    if let Some(unknown) = native.shape.iter().find(|name| !known.contains(&name.as_str())) {
-        bail!("`{unknown}` is no shape that both sides have\nThere are: {}", known.join(", "));
+    if let Some(unknown) = native.workloads.iter().find(|name| !known.contains(&name.as_str())) {
+        bail!("`{unknown}` is not available on both sides\nThere are: {}", known.join(", "));
     }
     let definitions = Definitions::built_in().map_err(anyhow::Error::msg)?;
     let mut cases = accuracy::cases(&definitions, cpus.places.len()).map_err(anyhow::Error::msg)?;
-    cases.retain(|case| native.shape.is_empty() || native.shape.contains(&case.shape));
+    cases.retain(|case| native.workloads.is_empty() || native.workloads.contains(&case.shape));
     Ok(cases)
 }
 

@@ -1,5 +1,5 @@
 //! `spinpark __bench-worker` and `__workload-worker`: one shape on one family's locks, or one arm of a workload, in a
-//! process of its own; `__mail-server`: the server of `bench mail`.
+//! process of its own; `__mail-server`: the server of `documents mail`.
 
 use std::process::ExitCode;
 

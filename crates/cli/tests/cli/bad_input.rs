@@ -55,14 +55,14 @@ fn statically_linked() {
         .fails(2, &["is a script, and its interpreter cannot be used", "is statically linked"]);
 }
 
-/// A shell script whose only work is done by a static program: the shell loads the drop-in, but nobody locks.
+/// A shell script whose only work is done by a static program: the shell loads the drop-in, but no process locks.
 #[test]
 fn no_process_uses_locks() {
     compare(&program(), &["no-locks"]).fails(2, &["uses no pthread locks", "Go, Rust's std::sync"]);
     compare(Path::new("sh"), &["-c", "exit 0"]).fails(2, &["uses no pthread locks"]);
 }
 
-/// `env -i` would start a process without the drop-in; a program that is loaded by nobody is told apart from one that
+/// `env -i` would start a process without the drop-in; a drop-in that no process loads is told apart from one that
 /// does not lock.
 #[test]
 fn drop_in_is_not_loaded() {
@@ -133,7 +133,7 @@ fn program_fails_half_way() {
 #[test]
 fn program_takes_too_long() {
     let log = tempfile::NamedTempFile::new().unwrap();
-    let mut command = spinpark(["compare", "--timeout", "0.2", "--"]);
+    let mut command = spinpark(["compare", "--timeout", "200ms", "--"]);
     let result = said(command.arg(program()).args(["hang-in-run", log.path().to_str().unwrap(), "1"]));
     result.fails(1, &["`glibc`: the program still ran after 0.2 s"]);
 }
@@ -157,11 +157,34 @@ fn options_that_need_another() {
     said(&mut spinpark(["compare", "--no-such-option", "x"])).fails(2, &["--no-such-option"]);
 }
 
+/// One sentence, and nothing else.
+#[test]
+fn old_names() {
+    for (args, sentence) in [
+        (
+            &["bench", "creat", "--threads", "2"][..],
+            "`spinpark bench creat` is now `spinpark documents creat`",
+        ),
+        (&["bench", "documents"], "`spinpark bench documents` is now `spinpark documents run`"),
+        (&["bench", "pthread"], "`spinpark bench pthread` is now `spinpark bench locks --preset pthread`"),
+        (&["bench", "locks", "--target", "std"], "`--target` of `spinpark bench locks` is now `--locks A,B`"),
+        (
+            &["profile", "--for", "1s", "true"],
+            "`--for` of `spinpark profile` is now `--duration TIME`, with a unit: 10s",
+        ),
+    ] {
+        let result = said(spinpark([]).args(args));
+        result.fails(2, &[]);
+        assert_eq!((&*result.stderr, &*result.stdout), (&*format!("spinpark: {sentence}\n"), ""));
+    }
+}
+
 #[test]
 fn too_few_rounds() {
     said(spinpark(["compare", "--rounds", "5"]).arg(program()))
         .fails(2, &["--rounds 5 is too few", "Use --rounds 6"]);
-    said(&mut spinpark(["bench", "pthread", "--rounds", "1"])).fails(2, &["--rounds 1 is too few"]);
+    said(&mut spinpark(["bench", "locks", "--preset", "pthread", "--rounds", "1"]))
+        .fails(2, &["--rounds 1 is too few"]);
 }
 
 #[test]
@@ -211,12 +234,12 @@ fn drop_in_in_a_path_that_the_variable_cannot_hold() {
         .fails(2, &["contains a blank or a colon"]);
 }
 
-/// With too little address space for the threads, nobody hangs or panics: the command says so before it starts one.
+/// With too little address space for the threads, nothing hangs or panics: the command says so before it starts one.
 #[test]
 fn limits_are_checked_before_anything_starts() {
-    for bench in ["locks --shape saturated --target glibc,std", "mmap"] {
+    for bench in ["bench locks --workload saturated --locks glibc,std", "documents mmap"] {
         let own = spinpark([]).get_program().to_owned();
-        let line = format!("ulimit -v 700000; \"$0\" bench {bench} --threads 256 --millis 5");
+        let line = format!("ulimit -v 700000; \"$0\" {bench} --threads 256 --duration 5ms");
         let mut command = std::process::Command::new("sh");
         command.arg("-c").arg(line).arg(own).env("SPINPARK_PRELOAD", crate::fixtures::drop_in());
         said(&mut command).fails(2, &["of address space", "684 MiB are available", "ulimit -v"]);

@@ -15,12 +15,14 @@ fn two_targets() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let mut command = spinpark([
         "bench",
+        "locks",
+        "--preset",
         "pthread",
         "--rounds",
         "6",
-        "--millis",
-        "5",
-        "--shape",
+        "--duration",
+        "5ms",
+        "--workload",
         "pair-threaded",
         "readers",
     ]);
@@ -43,17 +45,17 @@ fn two_targets() {
     assert!(document["results"][0]["targets"][1]["ratio"]["median"].as_f64().unwrap() > 0.0);
 
     said(spinpark(["bench", "show"]).arg(file.path())).succeeds(&["pair-threaded", "drop-in ÷ glibc"]);
-    said(spinpark(["bench", "show", "--markdown"]).arg(file.path())).succeeds(&[
+    said(spinpark(["bench", "show", "--format", "markdown"]).arg(file.path())).succeeds(&[
         "| pair-threaded | 1 |",
-        "`spinpark bench pthread --rounds 6 --millis 5 --shape pair-threaded readers",
+        "`spinpark bench locks --preset pthread --rounds 6 --duration 5ms --workload pair-threaded readers",
     ]);
 }
 
 #[test]
 fn many_targets_with_plots_and_a_record() {
     let directory = tempfile::tempdir().unwrap();
-    let mut command = spinpark(["bench", "locks", "--rounds", "6", "--millis", "5", "--threads", "2,3"]);
-    command.args(["--shape", "saturated", "--target", "glibc,std,spinpark,drop-in+SOME=thing"]);
+    let mut command = spinpark(["bench", "locks", "--rounds", "6", "--duration", "5ms", "--threads", "2,3"]);
+    command.args(["--workload", "saturated", "--locks", "glibc,std,spinpark,drop-in+SOME=thing"]);
     let result =
         said(command.current_dir(directory.path()).args(["--plots", "plots", "--record", "--details"]));
     result.succeeds(&["2 cells × 6 rounds", "Jain index", "futex", "drop-in+SOME=thing", "longest gap"]);
@@ -67,8 +69,8 @@ fn many_targets_with_plots_and_a_record() {
 
 #[test]
 fn json_on_standard_output_is_nothing_but_json() {
-    let mut command = spinpark(["bench", "locks", "--rounds", "6", "--millis", "2", "--json", "-"]);
-    let result = said(command.args(["--shape", "pair-single", "--target", "std", "usync"]));
+    let mut command = spinpark(["bench", "locks", "--rounds", "6", "--duration", "2ms", "--json", "-"]);
+    let result = said(command.args(["--workload", "pair-single", "--locks", "std", "usync"]));
     result.succeeds(&[]);
     let document: Value = serde_json::from_str(&result.stdout).unwrap();
     assert_eq!(document["end"], "complete");
@@ -80,8 +82,8 @@ fn json_on_standard_output_is_nothing_but_json() {
 fn interrupted() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let mut command =
-        spinpark(["bench", "locks", "--rounds", "100000", "--millis", "2", "--shape", "pair-single"]);
-    command.args(["--target", "std", "usync", "--json"]).arg(file.path());
+        spinpark(["bench", "locks", "--rounds", "100000", "--duration", "2ms", "--workload", "pair-single"]);
+    command.args(["--locks", "std", "usync", "--json"]).arg(file.path());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let mut text = String::new();
@@ -106,7 +108,7 @@ fn bounds_and_check() {
              against = \"std\"\nat_most = {limit:?}\n"
         );
         fs::write(file.path(), text).unwrap();
-        let mut command = spinpark(["bench", "locks", "--bounds", "--rounds", "6", "--millis", "2"]);
+        let mut command = spinpark(["bench", "locks", "--bounds", "--rounds", "6", "--duration", "2ms"]);
         command.arg("--definition").arg(file.path());
         command
     };
@@ -120,8 +122,19 @@ fn bounds_and_check() {
 #[test]
 fn mtx_says_what_each_ingredient_does() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let mut command = spinpark(["bench", "mtx", "--rounds", "6", "--millis", "5", "--threads", "1,2"]);
-    command.args(["--target", "classic-mtx,classic-mtx-counter,classic-mtx-backoff", "--json"]);
+    let mut command = spinpark([
+        "bench",
+        "locks",
+        "--preset",
+        "mtx",
+        "--rounds",
+        "6",
+        "--duration",
+        "5ms",
+        "--threads",
+        "1,2",
+    ]);
+    command.args(["--locks", "classic-mtx,classic-mtx-counter,classic-mtx-backoff", "--json"]);
     said(command.arg(file.path())).succeeds(&[
         "2 cells × 6 rounds",
         "hot-lock",
@@ -129,7 +142,7 @@ fn mtx_says_what_each_ingredient_does() {
         "backoff",
         "noise",
     ]);
-    let again = said(spinpark(["bench", "show", "--markdown"]).arg(file.path()));
+    let again = said(spinpark(["bench", "show", "--format", "markdown"]).arg(file.path()));
     again.succeeds(&["| counter | 2 |", "| variant | threads |"]);
     // No word if nothing happened in a run: the machine may be busy.
     let words = ["effect", "none", "undecided", "–"];
@@ -144,7 +157,8 @@ fn mtx_says_what_each_ingredient_does() {
 
 /// The command with the real libraries, and an empty directory for its temporary files.
 fn profiler_bench<const N: usize>(directory: &Path, options: [&str; N]) -> Command {
-    let mut command = spinpark(["bench", "profiler", "--rounds", "6", "--millis", "5"]);
+    let mut command =
+        spinpark(["bench", "locks", "--preset", "profiler", "--rounds", "6", "--duration", "5ms"]);
     command.args(options).env("TMPDIR", directory);
     command.env("SPINPARK_PRELOAD", dropin()).env("SPINPARK_PROFILER", profiler());
     command
@@ -155,7 +169,7 @@ fn profiler_bench<const N: usize>(directory: &Path, options: [&str; N]) -> Comma
 fn profiler_says_what_each_detail_costs() {
     let directory = tempfile::tempdir().unwrap();
     let file = tempfile::NamedTempFile::new().unwrap();
-    let mut command = profiler_bench(directory.path(), ["--shape", "pair-threaded,saturated", "--json"]);
+    let mut command = profiler_bench(directory.path(), ["--workload", "pair-threaded,saturated", "--json"]);
     said(command.arg(file.path())).succeeds(&[
         "3 cells × 6 rounds: 108 runs of 5 ms",
         "recorded-off",
@@ -172,7 +186,7 @@ fn profiler_says_what_each_detail_costs() {
         profiles,
         [&Value::Null, &"off".into(), &"contended".into(), &"sampled".into(), &"full".into()]
     );
-    said(spinpark(["bench", "show", "--markdown"]).arg(file.path()))
+    said(spinpark(["bench", "show", "--format", "markdown"]).arg(file.path()))
         .succeeds(&["| recorded-full | 1 |", "| recorded-contended | 16"]);
 }
 
@@ -180,9 +194,9 @@ fn profiler_says_what_each_detail_costs() {
 #[test]
 fn profiler_over_the_drop_in() {
     let directory = tempfile::tempdir().unwrap();
-    let options = ["--baseline", "drop-in", "--target", "drop-in,drop-in-recorded-contended"];
+    let options = ["--baseline", "drop-in", "--locks", "drop-in,drop-in-recorded-contended"];
     let mut command = profiler_bench(directory.path(), options);
-    said(command.args(["--shape", "read-pair"]))
+    said(command.args(["--workload", "read-pair"]))
         .succeeds(&["1 cell × 6 rounds: 18 runs", "recorded-contended"]);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
@@ -192,28 +206,28 @@ fn profiler_over_the_drop_in() {
 fn profiler_without_a_recorder() {
     let directory = tempfile::tempdir().unwrap();
     let with = |library: &Path| {
-        let mut command = profiler_bench(directory.path(), ["--shape", "pair-threaded"]);
+        let mut command = profiler_bench(directory.path(), ["--workload", "pair-threaded"]);
         said(command.env("SPINPARK_PROFILER", library))
     };
     with(Path::new("/no/such/library.so"))
         .fails(2, &["SPINPARK_PROFILER is /no/such/library.so", "profiler"]);
     with(&drop_in()).fails(1, &["glibc-recorded-off", "the recorder recorded nothing", "SPINPARK_PROFILER"]);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
-    let mut command = profiler_bench(Path::new("/no/such/directory"), ["--shape", "pair-threaded"]);
+    let mut command = profiler_bench(Path::new("/no/such/directory"), ["--workload", "pair-threaded"]);
     said(&mut command).fails(1, &["cannot make a temporary directory", "TMPDIR"]);
 }
 
-/// The goals of recording are judged by this command, those of the locks by the other, and nobody else has any.
+/// The goals of recording are judged by this command, those of the locks by the other, and no other preset has any.
 #[test]
 fn profiler_has_bounds_of_its_own() {
     let directory = tempfile::tempdir().unwrap();
-    let options = ["--bounds", "--shape", "pair-threaded", "--target", "glibc,glibc-recorded-off"];
+    let options = ["--bounds", "--workload", "pair-threaded", "--locks", "glibc,glibc-recorded-off"];
     let result = said(&mut profiler_bench(directory.path(), options));
     result.succeeds(&["1 cell × 6 rounds", "glibc-recorded-off: mutex", "≤ 1.03", "≤ 3.00", "not measured"]);
     assert!(!result.stdout.contains("spinpark:"), "{}", result.stdout);
-    said(&mut spinpark(["bench", "mtx", "--bounds"]))
-        .fails(2, &["`bench mtx` has no bounds; there are some for: locks, profiler"]);
-    said(&mut spinpark(["bench", "mmap", "--lock", "glibc-recorded-off"])).fails(2, &["--overhead"]);
+    said(&mut spinpark(["bench", "locks", "--preset", "mtx", "--bounds"]))
+        .fails(2, &["the preset `mtx` has no bounds; there are some for: locks, profiler"]);
+    said(&mut spinpark(["documents", "mmap", "--locks", "glibc-recorded-off"])).fails(2, &["--overhead"]);
 }
 
 #[test]
@@ -228,21 +242,21 @@ fn the_list_names_everything() {
         "drop-in-recorded-sampled",
         "classic-rwsem-full",
         "abseil",
-        "6 by `spinpark bench profiler --bounds`",
+        "6 by `spinpark bench locks --preset profiler --bounds`",
     ]);
 }
 
 #[test]
 fn bad_requests() {
     for (args, words) in [
-        (&["--shape", "round"][..], &["no shape `round`", "pair-single"][..]),
-        (&["--target", "nobody"], &["no target `nobody`", "glibc"]),
-        (&["--target", "glibc+X"], &["`X` in the target"]),
-        (&["--shape", "saturated", "--threads", "0"], &["threads is 0"]),
+        (&["--workload", "round"][..], &["no workload `round`", "pair-single"][..]),
+        (&["--locks", "no-such-lock"], &["no implementation `no-such-lock`", "glibc"]),
+        (&["--locks", "glibc+X"], &["`X` in the target"]),
+        (&["--workload", "saturated", "--threads", "0"], &["threads is 0"]),
         (&["--rounds", "5"], &["--rounds 5 is too few"]),
         (&["--check"], &["--bounds"]),
         (&["--definition", "/no/such/file.toml"], &["cannot read /no/such/file.toml"]),
-        (&["--shape", "pair-single", "--json", "/no/such/directory/x.json"], &["cannot write"]),
+        (&["--workload", "pair-single", "--json", "/no/such/directory/x.json"], &["cannot write"]),
     ] {
         said(spinpark(["bench", "locks"]).args(args)).fails(2, words);
     }

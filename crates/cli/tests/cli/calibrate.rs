@@ -8,7 +8,7 @@ use crate::fixtures::{said, spinpark};
 fn a_debug_build_is_refused_and_a_release_build_measures() {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().join("here.toml");
-    let result = said(spinpark(["sim", "calibrate", "--rounds", "1", "--out"]).arg(&out));
+    let result = said(spinpark(["sim", "calibrate", "--rounds", "1", "--output"]).arg(&out));
     if cfg!(debug_assertions) {
         result.fails(2, &["debug build", "Build with --release"]);
         return;

@@ -1,4 +1,4 @@
-//! `spinpark bench condvar`.
+//! `spinpark documents condvar`.
 
 use std::fs;
 
@@ -24,14 +24,14 @@ fn calls_per_signal(family: &str) -> (f64, f64) {
 }
 
 /// Document 003's point. The waiter's sleep and the wake, in one variant both at once; a waiter that finds the internal
-/// lock taken sleeps there (1), is woken (1), and leaves with a wake for whoever else may sleep (1); one that was moved
+/// lock taken sleeps there (1), is woken (1), and leaves with a wake for other threads that may sleep (1); one that was moved
 /// there is woken by the unlock (1) and leaves in the same way (1).
 #[test]
 fn futex_calls_of_the_documents_variants() {
     for (family, expected) in
         [("condvar-2003-orig", 5.0), ("condvar-2003-requeue", 4.0), ("condvar-2003-wake-op", 2.0)]
     {
-        // One more for the mutex: whoever comes from a wait takes it with the mark, so its release wakes, for nothing.
+        // One more for the mutex: a thread that comes from a wait takes it with the mark, so its release wakes, for nothing.
         let is_as_expected = |&(on_condvar, all): &(f64, f64)| {
             (on_condvar - expected).abs() < 0.4 && (all - expected - 1.0).abs() < 0.4
         };
@@ -50,8 +50,8 @@ fn futex_calls_of_the_documents_variants() {
 #[test]
 fn tables_and_json() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let mut command = spinpark(["bench", "condvar", "--repeat", "6", "--iterations", "300"]);
-    command.args(["--lock", "orig,wake-op,std,drop-in", "--waiter-first", "--json"]).arg(file.path());
+    let mut command = spinpark(["documents", "condvar", "--rounds", "6", "--iterations", "300"]);
+    command.args(["--locks", "orig,wake-op,std,drop-in", "--waiter-first", "--json"]).arg(file.path());
     said(&mut command).succeeds(&[
         "2 cells × 6 rounds",
         "condvar, one CPU, waiter first:",
@@ -75,9 +75,9 @@ fn tables_and_json() {
 
 #[test]
 fn what_cannot_be_done() {
-    let refused = |args: [&str; 2]| said(spinpark(["bench", "condvar", "--repeat", "6"]).args(args));
-    refused(["--lock", "nobody"]).fails(2, &["`nobody`", "wake-op"]);
-    refused(["--lock", "onetbb"]).fails(2, &["no condition variable"]);
+    let refused = |args: [&str; 2]| said(spinpark(["documents", "condvar", "--rounds", "6"]).args(args));
+    refused(["--locks", "no-such-lock"]).fails(2, &["`no-such-lock`", "wake-op"]);
+    refused(["--locks", "onetbb"]).fails(2, &["no condition variable"]);
     refused(["--cpus", "three"]).fails(2, &["three", "one"]);
     refused(["--iterations", "0"]).fails(2, &["0"]);
 }

@@ -95,7 +95,7 @@ pub(crate) fn said(command: &mut Command) -> Said {
             output => return output.unwrap().into(),
         }
     }
-    panic!("{command:?} cannot be executed: somebody still writes to it");
+    panic!("{command:?} cannot be executed: another process still writes to it");
 }
 
 impl Said {

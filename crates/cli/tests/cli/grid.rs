@@ -22,8 +22,8 @@ fn every_plane_once() {
     let directory = tempfile::tempdir().unwrap();
     let file = |name: &str| directory.path().join(name);
     let mut command =
-        spinpark(["bench", "grid", "--quick", "--rounds", "1", "--millis", "1", "--threads", "2"]);
-    command.args(["--target", "glibc,parking_lot,spinpark,drop-in", "--work", "0", "--section", "0,30"]);
+        spinpark(["bench", "grid", "--quick", "--rounds", "1", "--duration", "1ms", "--threads", "2"]);
+    command.args(["--locks", "glibc,parking_lot,spinpark,drop-in", "--work", "0", "--section", "0,30"]);
     command.arg("--json").arg(file("grid.json")).arg("--html").arg(file("grid.html"));
     let result = said(command.arg("--csv").arg(file("grid.csv")).arg("--record").arg(directory.path()));
     result.succeeds(&[
@@ -76,8 +76,8 @@ fn every_plane_once() {
 #[test]
 fn other_points_than_those_of_the_plane() {
     let mut command = spinpark(["bench", "grid", "--plane", "rwlock", "--threads", "2", "--section", "7"]);
-    command.args(["--outside", "5,6", "--writes", "250", "--rounds", "6", "--millis", "1", "--no-waits"]);
-    let result = said(command.args(["--target", "glibc", "drop-in", "--json"]));
+    command.args(["--outside", "5,6", "--writes", "250", "--rounds", "6", "--duration", "1ms", "--no-waits"]);
+    let result = said(command.args(["--locks", "glibc", "drop-in", "--json"]));
     result.succeeds(&[]);
     let document: Value = serde_json::from_str(&result.stdout).unwrap();
     let cells = document["cells"].as_array().unwrap();
@@ -99,9 +99,9 @@ fn bounds_and_check() {
         "0",
         "--rounds",
         "1",
-        "--millis",
-        "1",
-        "--target",
+        "--duration",
+        "1ms",
+        "--locks",
         "glibc,spinpark",
         "--bounds",
     ]);
@@ -126,9 +126,9 @@ fn interrupted() {
         "0",
         "--rounds",
         "1000",
-        "--millis",
-        "20",
-        "--target",
+        "--duration",
+        "20ms",
+        "--locks",
         "glibc,spinpark",
         "--json",
     ]);
@@ -152,10 +152,10 @@ fn what_it_refuses() {
     let fails = |args: &[&str], words: &[&str]| said(spinpark(["bench", "grid"]).args(args)).fails(2, words);
     fails(&["--plane", "spinlock"], &["no plane `spinlock`", "there are: mutex, "]);
     fails(&["--plane", "mutex,mutex"], &["--plane names `mutex` twice"]);
-    fails(&["--target", "none"], &["no target `none`"]);
-    fails(&["--target", "glibc,std"], &["none of the targets is ours", "spinpark or drop-in"]);
+    fails(&["--locks", "none"], &["no implementation `none`"]);
+    fails(&["--locks", "glibc,std"], &["none of the implementations is ours", "spinpark or drop-in"]);
     fails(
-        &["--plane", "rwlock", "--target", "glibc-adaptive"],
+        &["--plane", "rwlock", "--locks", "glibc-adaptive"],
         &["nothing is left to measure", "no read-write lock"],
     );
     fails(&["--plane", "queue", "--threads", "2"], &["--threads is for the planes mutex,", "leave it out"]);
@@ -165,10 +165,10 @@ fn what_it_refuses() {
     fails(&["--figure", "speed"], &["no figure `speed`", "throughput, cpu"]);
     fails(&["--figure", "cpu", "--against", "ideal"], &["only throughput has an ideal"]);
     fails(
-        &["--against", "usync", "--target", "glibc,spinpark"],
-        &["--against usync", "not measured", "--target"],
+        &["--against", "usync", "--locks", "glibc,spinpark"],
+        &["--against usync", "not measured", "--locks"],
     );
-    fails(&["--against", "none"], &["no target `none`"]);
+    fails(&["--against", "none"], &["no implementation `none`"]);
     fails(&["--no-waits", "--figure", "longest-wait"], &["--no-waits"]);
     fails(&["--no-waits", "--bounds"], &["--bounds", "--no-waits"]);
     fails(&["--html", "/no/such/file.html"], &["cannot write /no/such/file.html"]);

@@ -1,4 +1,4 @@
-//! `spinpark bench mail`.
+//! `spinpark documents mail`.
 
 use std::fs;
 use std::net::TcpListener;
@@ -14,7 +14,8 @@ use crate::traces::{assert_none, signalled, wait_for_the_end};
 #[test]
 fn everything_is_delivered_and_nothing_is_left() {
     let directory = tempfile::tempdir().unwrap();
-    let mut command = spinpark(["bench", "mail", "--clients", "1,3", "--repeat", "2", "--millis", "300"]);
+    let mut command =
+        spinpark(["documents", "mail", "--clients", "1,3", "--rounds", "2", "--duration", "300ms"]);
     let result = said(command.arg("--dir").arg(directory.path()).arg("--json"));
     result.succeeds(&[]);
     assert!(result.stderr.contains("messages/s"), "{}", result.stderr);
@@ -33,7 +34,8 @@ fn everything_is_delivered_and_nothing_is_left() {
 #[test]
 fn interrupted() {
     let directory = tempfile::tempdir().unwrap();
-    let mut command = spinpark(["bench", "mail", "--clients", "2", "--repeat", "1000", "--seconds", "100"]);
+    let mut command =
+        spinpark(["documents", "mail", "--clients", "2", "--rounds", "1000", "--duration", "100s"]);
     let result = signalled(command.arg("--dir").arg(directory.path()), "INT", directory.path());
     assert_eq!(result.code, Some(130), "{result:?}");
     assert_none(directory.path());
@@ -43,7 +45,7 @@ fn interrupted() {
 #[test]
 fn killed() {
     let directory = tempfile::tempdir().unwrap();
-    let mut command = spinpark(["bench", "mail", "--clients", "2", "--seconds", "100"]);
+    let mut command = spinpark(["documents", "mail", "--clients", "2", "--duration", "100s"]);
     let result = signalled(command.arg("--dir").arg(directory.path()), "KILL", directory.path());
     assert_eq!(result.code, None, "{result:?}");
     wait_for_the_end(directory.path());
@@ -51,19 +53,19 @@ fn killed() {
 
 #[test]
 fn bad_requests() {
-    // A port that nobody listens on: it was free, and connections to it are not what makes it busy.
+    // A port without a listener: it was free, and connections to it are not what makes it busy.
     let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
     for (args, code, words) in [
         (&["--server", "localhost"][..], 2, &["HOST:PORT"][..]),
         (
             &["--server", &format!("127.0.0.1:{port}")],
             2,
-            &["--server 127.0.0.1", "nobody answers", "refused"],
+            &["--server 127.0.0.1", "there is no answer", "refused"],
         ),
         (&["--clients", "0"], 2, &["number of clients must be between 1"]),
         (&["--dir", "/no/such/directory"], 2, &["--dir /no/such/directory"]),
     ] {
-        said(spinpark(["bench", "mail", "--repeat", "1"]).args(args)).fails(code, words);
+        said(spinpark(["documents", "mail", "--rounds", "1"]).args(args)).fails(code, words);
     }
 }
 
@@ -77,7 +79,7 @@ fn exim() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/mail-on-exim.sh");
     let mut command = Command::new(script);
     command.env("SPINPARK", cargo_bin!("spinpark")).env("PORT", port.to_string());
-    let result = said(command.args(["--clients", "2", "--repeat", "1", "--millis", "500"]));
+    let result = said(command.args(["--clients", "2", "--rounds", "1", "--duration", "500ms"]));
     result.succeeds(&["messages/s", "yours", "exim accepted"]);
     let left = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
     let left: Vec<_> = left.filter(|entry| entry.file_name().to_string_lossy().contains("exim")).collect();

@@ -10,8 +10,8 @@ use crate::profile::recording;
 /// The program that waits, ended after a while, and its report as JSON.
 fn ended(directory: &Path, locks: &str, detail: &str, what: &str) -> (Said, Value) {
     let name = format!("{what}-{locks}-{detail}");
-    let mut command = recording(directory, ["profile", "--for", "700ms", "--html", "x.html"]);
-    command.args(["--locks", locks, "--detail", detail, "--out", &name, "--"]).arg(waits()).arg(what);
+    let mut command = recording(directory, ["profile", "--duration", "700ms", "--html", "x.html"]);
+    command.args(["--locks", locks, "--detail", detail, "--output", &name, "--"]).arg(waits()).arg(what);
     let result = said(&mut command);
     assert_eq!(result.code, Some(128 + 15), "{result:#?}");
     let json = said(recording(directory, ["report"]).args([&name, "--json"]));
@@ -104,7 +104,7 @@ fn top_shows_it_live() {
 #[test]
 fn all_recordings_of_a_process() {
     let directory = tempfile::tempdir().expect("a directory");
-    let mut command = recording(directory.path(), ["profile", "--out", "two", "--"]);
+    let mut command = recording(directory.path(), ["profile", "--output", "two", "--"]);
     let result = said(command.arg(waits()).arg("become"));
     assert_eq!(result.code, Some(0), "{result:#?}");
     // The one that is not shown is said to be there, though it has the same number.

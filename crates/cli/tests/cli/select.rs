@@ -1,4 +1,4 @@
-//! `spinpark bench select`.
+//! `spinpark documents select`.
 
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ fn turn() -> Option<MutexGuard<'static, ()>> {
 
 /// A small benchmark, with its files in a directory that is short enough for a socket.
 fn select(directory: &TempDir, args: &[&str]) -> Command {
-    let mut command = spinpark(["bench", "select", "--rows", "2500"]);
+    let mut command = spinpark(["documents", "select", "--table-rows", "2500"]);
     command.args(args).arg("--dir").arg(directory.path());
     command
 }
@@ -28,7 +28,7 @@ fn select(directory: &TempDir, args: &[&str]) -> Command {
 fn two_selects_on_glibc_and_on_the_drop_in() {
     let Some(_turn) = turn() else { return };
     let directory = tempfile::tempdir().unwrap();
-    let args = ["--clients", "3", "--per-client", "50", "--repeat", "1", "--json"];
+    let args = ["--clients", "3", "--per-client", "50", "--rounds", "1", "--json"];
     let result = said(&mut select(&directory, &args));
     result.succeeds(&[]);
     for word in ["queries/s", "glibc", "drop-in", "longest", "ratio"] {
@@ -50,7 +50,7 @@ fn two_selects_on_glibc_and_on_the_drop_in() {
 fn updates_with_an_option_of_the_server() {
     let Some(_turn) = turn() else { return };
     let directory = tempfile::tempdir().unwrap();
-    let args = ["--update", "--clients", "2", "--per-client", "20", "--repeat", "1", "--lock", "glibc"];
+    let args = ["--update", "--clients", "2", "--per-client", "20", "--rounds", "1", "--locks", "glibc"];
     let option = "--server-option=--default-storage-engine=Aria";
     said(select(&directory, &args).arg(option)).succeeds(&["a select and an update", "queries/s"]);
     assert_none(directory.path());
@@ -60,7 +60,7 @@ fn updates_with_an_option_of_the_server() {
 fn a_server_that_does_not_start_says_why() {
     let Some(_turn) = turn() else { return };
     let directory = tempfile::tempdir().unwrap();
-    let result = said(&mut select(&directory, &["--server-option=--no-such-option", "--repeat", "1"]));
+    let result = said(&mut select(&directory, &["--server-option=--no-such-option", "--rounds", "1"]));
     result.fails(1, &["the database exited with status", "no-such-option"]);
     assert_none(directory.path());
 }
@@ -91,22 +91,22 @@ fn killed() {
 fn bad_requests() {
     if !installed(&[MARIADBD, MARIADB_INSTALL_DB]) {
         let words = ["mariadbd is not installed", "apt install --no-install-recommends mariadb-server"];
-        return said(&mut spinpark(["bench", "select"])).fails(2, &words);
+        return said(&mut spinpark(["documents", "select"])).fails(2, &words);
     }
     let long = tempfile::Builder::new().prefix(&"x".repeat(100)).tempdir().unwrap();
     for (args, words) in [
-        (&["--lock", "parking_lot"][..], &["pthread locks only", "drop-in-disabled"][..]),
-        (&["--lock", "nobody"], &["nobody", "glibc"]),
+        (&["--locks", "parking_lot"][..], &["pthread locks only", "drop-in-disabled"][..]),
+        (&["--locks", "no-such-lock"], &["no-such-lock", "glibc"]),
         (&["--clients", "100000"], &["number of clients must be between 1"]),
         (&["--clients", "0"], &["number of clients must be between 1"]),
-        (&["--rows", "0"], &["--rows"]),
+        (&["--table-rows", "0"], &["--table-rows"]),
         (&["--dir", "/no/such/directory"], &["--dir /no/such/directory"]),
         (&["--dir", long.path().to_str().unwrap()], &["is too long", "--dir"]),
     ] {
-        said(spinpark(["bench", "select", "--repeat", "1"]).args(args)).fails(2, words);
+        said(spinpark(["documents", "select", "--rounds", "1"]).args(args)).fails(2, words);
     }
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -n 100; exec \"$@\"", "sh"]).arg(cargo_bin!("spinpark"));
-    command.args(["bench", "select", "--clients", "20", "--lock", "glibc"]);
+    command.args(["documents", "select", "--clients", "20", "--locks", "glibc"]);
     said(&mut command).fails(2, &["this needs", "file descriptors", "ulimit -n"]);
 }

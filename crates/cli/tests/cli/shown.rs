@@ -30,7 +30,7 @@ fn a_comparison() {
 #[test]
 fn a_report_of_documents() {
     let directory = tempfile::tempdir().unwrap();
-    let mut command = spinpark(["bench", "documents", "--only", "003", "--quick", "--repeat", "1", "--out"]);
+    let mut command = spinpark(["documents", "run", "--only", "003", "--quick", "--rounds", "1", "--output"]);
     said(command.arg(directory.path())).succeeds(&["documents.json"]);
     let again = said(spinpark(["bench", "show"]).arg(directory.path().join("documents.json")));
     again.succeeds(&["# The four documents"]);
@@ -57,13 +57,40 @@ fn json_without_a_file() {
     let compared = said(command.arg(program()));
     assert_eq!(parsed(&compared.stdout)["format"], "spinpark compare");
     assert!(compared.stderr.contains("wall time"), "{}", compared.stderr);
-    let locks =
-        ["bench", "locks", "--shape", "pair-single", "--target", "glibc,std", "--millis", "5", "--json"];
+    let locks = [
+        "bench",
+        "locks",
+        "--workload",
+        "pair-single",
+        "--locks",
+        "glibc,std",
+        "--duration",
+        "5ms",
+        "--json",
+    ];
     let measured = said(&mut spinpark(locks));
     assert_eq!(parsed(&measured.stdout)["format"], "spinpark bench locks");
-    let mmap = ["bench", "mmap", "--threads", "1", "--repeat", "1", "--millis", "5", "--json"];
+    let mmap = ["documents", "mmap", "--threads", "1", "--rounds", "1", "--duration", "5ms", "--json"];
     assert_eq!(parsed(&said(&mut spinpark(mmap)).stdout)["format"], "spinpark bench workload");
     said(spinpark(["compare", "--json"]).arg(program())).fails(2, &["it is a program", "--json -- PROGRAM"]);
+}
+
+/// `--format` chooses what standard output gets; `--json FILE` and `--csv FILE` write besides.
+#[test]
+fn formats() {
+    let sim = ["sim", "sweep", "--machine", "plain-2", "--threads", "2", "--locks", "spinpark"];
+    let sim = || {
+        let mut command = spinpark(sim);
+        command.args(["--duration", "50us", "--seeds", "1"]);
+        command
+    };
+    let json = said(sim().args(["--format", "json"]));
+    assert_eq!(serde_json::from_str::<Value>(&json.stdout).unwrap()["format"], "spinpark sim sweep");
+    let csv = said(sim().args(["--format", "csv"]));
+    assert_eq!((csv.code, csv.stdout.lines().count()), (Some(0), 2), "{csv:#?}");
+    said(sim().args(["--format", "table"])).succeeds(&["operations/s by threads"]);
+    said(sim().args(["--format", "markdown"])).fails(2, &["table, json, csv"]);
+    said(sim().args(["--format", "json", "--json", "x.json"])).fails(2, &["leave one of them out"]);
 }
 
 /// What cannot be printed is an error, not silence.
@@ -79,10 +106,11 @@ fn a_full_disk() {
 
 #[test]
 fn what_is_not_as_asked_is_said() {
-    let locks = ["bench", "locks", "--target", "glibc,std", "--millis", "5", "--threads", "2", "--shape"];
+    let locks =
+        ["bench", "locks", "--locks", "glibc,std", "--duration", "5ms", "--threads", "2", "--workload"];
     let fixed = said(spinpark(locks).arg("pair-single"));
     fixed.succeeds(&["--threads 2 does not apply to pair-single, which runs with 1"]);
     assert!(fixed.stdout.lines().all(|line| line.chars().count() <= 100), "{}", fixed.stdout);
-    let twice = ["bench", "locks", "--shape", "pair-single", "--target", "std,std"];
-    said(&mut spinpark(twice)).fails(2, &["--target names `std` twice"]);
+    let twice = ["bench", "locks", "--workload", "pair-single", "--locks", "std,std"];
+    said(&mut spinpark(twice)).fails(2, &["--locks names `std` twice"]);
 }

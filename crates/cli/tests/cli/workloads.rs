@@ -1,4 +1,4 @@
-//! `spinpark bench WORKLOAD`: each runs, checks its result, says what it found, and leaves nothing behind.
+//! `spinpark documents WORKLOAD`: each runs, checks its result, says what it found, and leaves nothing behind.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -16,8 +16,8 @@ use crate::fixtures::{Said, said, spinpark};
 fn run(args: &[&str], words: &[&str]) -> Value {
     let place = tempfile::tempdir().unwrap();
     let json = tempfile::NamedTempFile::new().unwrap();
-    let mut command = spinpark(["bench"]);
-    command.args(args).args(["--repeat", "2", "--details", "--json"]).arg(json.path());
+    let mut command = spinpark(["documents"]);
+    command.args(args).args(["--rounds", "2", "--details", "--json"]).arg(json.path());
     if args[0] != "mmap" {
         command.arg("--dir").arg(place.path());
     }
@@ -41,7 +41,7 @@ fn assert_empty(directory: &Path) {
 
 #[test]
 fn creat() {
-    let args = ["creat", "--threads", "1,2", "--millis", "50", "--unlink", "--lock", "none,std"];
+    let args = ["creat", "--threads", "1,2", "--duration", "50ms", "--unlink", "--locks", "none,std"];
     let document = run(&args, &["2 cells × 2 rounds", "processes", "threads std", "ops/s", "Jain"]);
     assert_eq!(document["cells"].as_array().unwrap().len(), 2);
     assert_eq!(document["cells"][0]["runs"].as_array().unwrap().len(), 2 * 4);
@@ -50,13 +50,13 @@ fn creat() {
 
 #[test]
 fn creat_keeps_its_files_until_the_end() {
-    let args = ["creat", "--threads", "3", "--millis", "50", "--as", "processes"];
+    let args = ["creat", "--threads", "3", "--duration", "50ms", "--as", "processes"];
     run(&args, &["files kept", "processes"]);
 }
 
 #[test]
 fn mmap() {
-    let args = ["mmap", "--threads", "2", "--millis", "50", "--serialize", "none,iteration,calls"];
+    let args = ["mmap", "--threads", "2", "--duration", "50ms", "--serialize", "none,iteration,calls"];
     let document = run(&args, &["untouched", "touched", "mutex glibc", "calls spinpark", "change"]);
     let arms = document["results"][0]["arms"].as_array().unwrap();
     assert_eq!(arms.len(), 5);
@@ -66,14 +66,23 @@ fn mmap() {
 #[test]
 fn faults() {
     let kinds = "private,shared,file-private,file-shared";
-    let args = ["faults", "--threads", "2", "--millis", "50", "--size", "1", "--kind", kinds];
+    let args = ["faults", "--threads", "2", "--duration", "50ms", "--size", "1", "--kind", kinds];
     run(&args, &["file-private", "file-shared", "faults/s", "threads"]);
 }
 
 #[test]
 fn scan() {
-    let args =
-        ["scan", "--threads", "2", "--millis", "50", "--lock", "spinpark", "--baseline", "calls spinpark"];
+    let args = [
+        "scan",
+        "--threads",
+        "2",
+        "--duration",
+        "50ms",
+        "--locks",
+        "spinpark",
+        "--baseline",
+        "calls spinpark",
+    ];
     let document = run(&args, &["calls spinpark", "files/s", "bytes/s"]);
     assert_eq!(document["results"][0]["arms"][0]["arm"], "calls spinpark");
 }
@@ -83,7 +92,7 @@ fn scan_reads_a_tree_and_leaves_it_as_it_is() {
     let tree = tempfile::tempdir().unwrap();
     fs::write(tree.path().join("file"), "text").unwrap();
     let path = tree.path().to_str().unwrap();
-    run(&["scan", "--threads", "2", "--millis", "50", "--tree", path, "--serialize", "none"], &["plain"]);
+    run(&["scan", "--threads", "2", "--duration", "50ms", "--tree", path, "--serialize", "none"], &["plain"]);
     assert_eq!(fs::read_to_string(tree.path().join("file")).unwrap(), "text");
 }
 
@@ -92,16 +101,18 @@ fn scan_reads_a_tree_and_leaves_it_as_it_is() {
 fn shown_again() {
     let json = tempfile::NamedTempFile::new().unwrap();
     let mut command =
-        spinpark(["bench", "mmap", "--threads", "1", "--millis", "10", "--repeat", "1", "--json"]);
+        spinpark(["documents", "mmap", "--threads", "1", "--duration", "10ms", "--rounds", "1", "--json"]);
     said(command.arg(json.path())).succeeds(&["mutex spinpark"]);
-    said(spinpark(["bench", "show"]).arg(json.path())).succeeds(&["mmap, touched:", "mutex spinpark"]);
-    said(spinpark(["bench", "show", "--markdown"]).arg(json.path())).fails(2, &["leave them out"]);
+    for group in ["bench", "documents"] {
+        said(spinpark([group, "show"]).arg(json.path())).succeeds(&["mmap, touched:", "mutex spinpark"]);
+    }
+    said(spinpark(["bench", "show", "--format", "markdown"]).arg(json.path())).fails(2, &["leave them out"]);
 }
 
 /// Every operation of every mix that needs no special file system.
 #[test]
 fn jobs() {
-    let args = ["jobs", "--mix", "alltests", "--tasks", "2", "--jobs", "1", "--file-size", "0"];
+    let args = ["jobs", "--mix", "alltests", "--users", "2", "--jobs", "1", "--file-size", "0"];
     let document =
         run(&args, &["alltests", "jobs/min", "jobs/user", "share of time", "tcp_test", "fork_test"]);
     let first = &document["cells"][0]["runs"][0];
@@ -120,8 +131,8 @@ struct Started {
 
 fn start(args: &[&str]) -> Started {
     let (place, json) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
-    let mut command = spinpark(["bench"]);
-    command.args(args).args(["--repeat", "1000", "--dir"]).arg(place.path()).arg("--json").arg(json.path());
+    let mut command = spinpark(["documents"]);
+    command.args(args).args(["--rounds", "1000", "--dir"]).arg(place.path()).arg("--json").arg(json.path());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
@@ -171,10 +182,10 @@ impl Started {
 #[test]
 fn interrupted() {
     for args in [
-        &["creat", "--threads", "4", "--millis", "200"][..],
-        &["faults", "--threads", "2", "--kind", "file-shared", "--millis", "200"],
-        &["scan", "--threads", "2", "--millis", "200"],
-        &["jobs", "--mix", "fserver", "--tasks", "2"],
+        &["creat", "--threads", "4", "--duration", "200ms"][..],
+        &["faults", "--threads", "2", "--kind", "file-shared", "--duration", "200ms"],
+        &["scan", "--threads", "2", "--duration", "200ms"],
+        &["jobs", "--mix", "fserver", "--users", "2"],
     ] {
         let mut started = start(args);
         signal("INT", started.child.id());
@@ -189,7 +200,7 @@ fn interrupted() {
 /// A worker that dies takes its files along, and is no result.
 #[test]
 fn a_killed_worker_leaves_nothing() {
-    let mut started = start(&["creat", "--threads", "4", "--as", "processes", "--seconds", "100"]);
+    let mut started = start(&["creat", "--threads", "4", "--as", "processes", "--duration", "100s"]);
     wait_until("a worker runs", || started.worker().is_some());
     signal("KILL", started.worker().unwrap());
     started.end().fails(1, &["creat files kept × 4, target `processes`", "was killed by SIGKILL"]);
@@ -198,7 +209,7 @@ fn a_killed_worker_leaves_nothing() {
 
 #[test]
 fn the_list_names_all_workloads_with_their_documents() {
-    said(&mut spinpark(["bench", "list"])).succeeds(&[
+    said(&mut spinpark(["documents", "list"])).succeeds(&[
         "creat",
         "test-mutex",
         "mmap",
@@ -215,15 +226,15 @@ fn the_list_names_all_workloads_with_their_documents() {
 fn bad_requests() {
     for (args, words) in [
         (&["mmap", "--touch", "some"][..], &["unknown variant `some`", "`none` or `all`"][..]),
-        (&["mmap", "--lock", "nobody"], &["no target `nobody`", "glibc"]),
-        (&["mmap", "--lock", "none", "--serialize", "iteration"], &["--lock"]),
+        (&["mmap", "--locks", "no-such-lock"], &["no implementation `no-such-lock`", "glibc"]),
+        (&["mmap", "--locks", "none", "--serialize", "iteration"], &["--locks"]),
         (&["mmap", "--threads", "0"], &["threads must be between 1 and 4096"]),
         (&["mmap", "--threads", "2,2"], &["`untouched × 2` twice"]),
-        (&["mmap", "--lock", "glibc,glibc"], &["--lock names `glibc` twice", "the baseline runs twice"]),
-        (&["creat", "--tasks", "processes"], &["use --as processes"]),
+        (&["mmap", "--locks", "glibc,glibc"], &["--lock names `glibc` twice", "the baseline runs twice"]),
+        (&["creat", "--threads", "processes"], &["use --as processes"]),
         (&["condvar", "--cpus", "all", "--waiter-first"], &["--cpus one"]),
         (&["mmap", "--baseline", "x"], &["no arm `x`", "plain"]),
-        (&["creat", "--as", "processes", "--lock", "std"], &["processes do not share a mutex"]),
+        (&["creat", "--as", "processes", "--locks", "std"], &["processes do not share a mutex"]),
         (&["creat", "--dir", "/no/such/directory"], &["--dir /no/such/directory", "Name a directory"]),
         (&["creat", "--dir", "/proc"], &["cannot write to --dir /proc"]),
         (&["faults", "--size", "65536", "--threads", "4096"], &["of memory", "fewer tasks"]),
@@ -231,10 +242,10 @@ fn bad_requests() {
         (&["jobs", "--mix", "nothing"], &["no mix `nothing`", "fserver"]),
         (&["jobs", "--file-size", "100000000"], &["available", "smaller files"]),
     ] {
-        said(spinpark(["bench"]).args(args)).fails(2, words);
+        said(spinpark(["documents"]).args(args)).fails(2, words);
     }
     let empty = tempfile::tempdir().unwrap();
-    let mut command = spinpark(["bench", "scan", "--repeat", "1", "--tree"]);
+    let mut command = spinpark(["documents", "scan", "--rounds", "1", "--tree"]);
     said(command.arg(empty.path())).fails(2, &["--tree: there is no file to scan"]);
 }
 

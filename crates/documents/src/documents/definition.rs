@@ -50,7 +50,7 @@ pub struct Note {
     pub before: Option<[u32; 2]>,
 }
 
-/// A command line of `spinpark bench`.
+/// A command line of `spinpark documents`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
@@ -73,13 +73,13 @@ pub struct Run {
 }
 
 impl Run {
-    /// The words after `spinpark bench`, with another number of rounds if there is one.
+    /// The words after `spinpark documents`, with another number of rounds if there is one.
     #[must_use]
     pub fn words(&self, is_quick: bool, rounds: Option<usize>) -> Vec<String> {
         let length = if is_quick { &self.quick } else { &self.full };
         let words = self.command.split_whitespace().chain(length.split_whitespace());
         let mut words: Vec<String> = words.map(str::to_owned).collect();
-        let place = words.iter().position(|word| word == "--repeat" || word == "--rounds");
+        let place = words.iter().position(|word| word == "--rounds");
         if let (Some(rounds), Some(value)) = (rounds, place.and_then(|place| words.get_mut(place + 1))) {
             *value = rounds.to_string();
         }
@@ -104,7 +104,7 @@ pub struct Table {
     /// Headers of published columns, where their names do not say enough.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// What a reader of it must know.
+    /// What a reader must know about it.
     #[serde(default)]
     pub note: Option<String>,
     /// Said where a row needs more CPUs than there are; `{cpus}` is their number.

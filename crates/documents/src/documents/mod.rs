@@ -1,4 +1,4 @@
-//! `spinpark bench documents`: the tables of the four documents beside what this machine measures.
+//! `spinpark documents run`: the tables of the four documents beside what this machine measures.
 //!
 //! | what | where |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | a published number's counterpart | [`counterpart`] |
 //! | the report, before it is Markdown or HTML | [`page`] |
 //!
-//! A run is a command line of `spinpark bench`, so each figure of a report can be measured again by itself. The published
+//! A run is a command line of `spinpark documents`, so each figure of a report can be measured again by itself. The published
 //! tables are those of [`workloads::documents`](crate::workloads::documents).
 
 pub mod counterpart;

@@ -24,7 +24,7 @@ pub static WORKLOAD: Workload = Workload {
     name: "creat",
     about: "create and close a file of one's own, all in one directory",
     source: "001: Ingo Molnar's test-mutex, workload V",
-    variants: "--unlink, --as processes|threads, --lock for threads",
+    variants: "--unlink, --as processes|threads, --locks for threads",
     tasks: "tasks",
     rungs: &[1, 2, 16, 64, 256],
     figure: Figure::PerSecond("ops"),
@@ -71,7 +71,7 @@ pub fn cells(
     }
     if arms.is_empty() {
         return Err(String::from(
-            "processes do not share a mutex\nUse --as threads with --lock, or --lock none for processes",
+            "processes do not share a mutex\nUse --as threads with --locks, or --locks none for processes",
         ));
     }
     let cell = |&tasks: &usize| Cell {

@@ -19,7 +19,7 @@ pub fn parse(words: &[String]) -> Result<Vec<Option<Target>>, String> {
     for word in words {
         let target = if word == NONE { None } else { Some(target(&definitions, word)?) };
         if found.contains(&target) {
-            return Err(twice("--lock", word));
+            return Err(twice("--locks", word));
         }
         found.push(target);
     }
@@ -72,7 +72,7 @@ mod tests {
     fn what_cannot_be_used() {
         assert!(words(&["glibc", "none", "glibc"]).unwrap_err().contains("`glibc` twice"));
         assert!(words(&["no-such"]).unwrap_err().contains("there are: glibc"));
-        assert!(words(&["drop-in-recorded-off"]).unwrap_err().contains("`bench profiler` only"));
+        assert!(words(&["drop-in-recorded-off"]).unwrap_err().contains("`bench locks` only"));
         assert!(words(&["abseil"]).unwrap_err().contains("workloads cannot use them"));
     }
 

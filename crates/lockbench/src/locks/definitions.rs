@@ -341,7 +341,7 @@ impl Definitions {
         if self.bounds.is_empty() {
             let others = others.into_iter().collect::<Vec<_>>().join(", ");
             return Err(format!(
-                "`bench {preset}` has no bounds; there are some for: {others}\n\
+                "the preset `{preset}` has no bounds; there are some for: {others}\n\
                  A bound in a definition file belongs to `locks`, unless it says `preset = \"{preset}\"`"
             ));
         }
@@ -354,7 +354,7 @@ impl Definitions {
     ///
     /// A sentence that says which there are.
     pub fn shape(&self, name: &str) -> Result<&Shape, String> {
-        find(&self.shapes, name, "shape", |shape| &shape.name)
+        find(&self.shapes, name, "workload", |shape| &shape.name)
     }
 
     /// The preset of that name.
@@ -372,7 +372,7 @@ impl Definitions {
     ///
     /// A sentence that says which there are.
     pub fn target(&self, name: &str) -> Result<&Target, String> {
-        find(&self.targets, name, "target", |target| &target.name)
+        find(&self.targets, name, "implementation", |target| &target.name)
     }
 }
 

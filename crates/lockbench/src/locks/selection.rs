@@ -66,8 +66,8 @@ pub fn select(
     peers: &Peers,
     cpus: usize,
 ) -> Result<Selected, String> {
-    once("--shape", &wish.shapes)?;
-    once("--target", &wish.targets)?;
+    once("--workload", &wish.shapes)?;
+    once("--locks", &wish.targets)?;
     once("--threads", &wish.threads)?;
     let targets = targets_of(definitions, preset, wish)?;
     let mut notes = Vec::new();
@@ -109,7 +109,7 @@ fn nothing_left(cells: &[Cell]) -> String {
     };
     let reasons: Vec<String> =
         cell.skipped.iter().map(|Skipped { target, why }| format!("{target}: {why}")).collect();
-    format!("nothing is left to measure; no target can run `{}`\n{}", cell.shape, reasons.join("\n"))
+    format!("nothing is left to measure; no implementation can run `{}`\n{}", cell.shape, reasons.join("\n"))
 }
 
 fn targets_of(definitions: &Definitions, preset: &Preset, wish: &Wish) -> Result<Vec<Target>, String> {

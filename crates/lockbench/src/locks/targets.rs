@@ -35,7 +35,7 @@ pub fn not_recorded(target: Target) -> Result<Target, String> {
     match target.profile {
         None => Ok(target),
         Some(_) => Err(format!(
-            "`{}` is a target of `bench locks` and `bench profiler` only\n\
+            "`{}` is an implementation of `bench locks` only\n\
              What recording costs a program is measured by `spinpark profile --overhead -- PROGRAM`",
             target.name
         )),

@@ -26,8 +26,13 @@ fn two_targets_are_a_row_per_cell() {
     assert_eq!(names, two);
     let waits = pairwise::render_waits(&results, Style::PLAIN).unwrap();
     insta::assert_snapshot!(pairwise::render(&results, names, 2, Style::PLAIN) + &waits);
-    let markdown =
-        markdown::render(&results, &[], None, &environment(), "spinpark bench pthread --shape saturated");
+    let markdown = markdown::render(
+        &results,
+        &[],
+        None,
+        &environment(),
+        "spinpark bench locks --preset pthread --workload saturated",
+    );
     insta::assert_snapshot!("two_targets_in_markdown", markdown);
 }
 
@@ -89,7 +94,8 @@ fn variants_have_an_effect_or_none() {
     let width = text.lines().map(|line| line.chars().count()).max().unwrap();
     assert!(width <= 100, "{text}");
     insta::assert_snapshot!("variants", text);
-    let markdown = markdown::render(&results[..1], &[], Some(names[0]), &environment(), "spinpark bench mtx");
+    let markdown =
+        markdown::render(&results[..1], &[], Some(names[0]), &environment(), "spinpark documents mtx");
     insta::assert_snapshot!("variants_in_markdown", markdown);
 }
 

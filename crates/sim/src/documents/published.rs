@@ -1,4 +1,4 @@
-//! The documents' own figures: the tables that `spinpark bench documents` has too, from the same files.
+//! The documents' own figures: the tables that `spinpark documents` has too, from the same files.
 
 macro_rules! table {
     ($name:literal) => {

@@ -43,7 +43,7 @@ pub enum MachineError {
     },
     /// The file cannot be read.
     #[error(
-        "cannot read the machine file {file}: {error}. Write the path of a file that `spinpark sim calibrate --out` has \
+        "cannot read the machine file {file}: {error}. Write the path of a file that `spinpark sim calibrate --output` has \
          written, or a machine by its name: {known}, or plain-N, of N cores"
     )]
     Unreadable {

@@ -1,6 +1,6 @@
 //! Document 003's benchmark: a signaller and a waiter in strict alternation under one mutex, on one CPU.
 //!
-//! As `spinpark bench condvar`: two condition variables, one for each direction, and each signal is made after the mutex
+//! As `spinpark documents condvar`: two condition variables, one for each direction, and each signal is made after the mutex
 //! is given up, or under it.
 
 use std::cell::Cell;

@@ -135,15 +135,15 @@ impl Setting {
 fn other_kind(name: &str) -> Option<String> {
     let is_lock = || locks().iter().any(|lock| lock.name == name);
     let is_workload = || workloads().iter().any(|workload| workload.name == name);
-    let option = if is_lock() {
-        "lock"
+    let (kind, option) = if is_lock() {
+        ("lock", "--locks")
     } else if is_workload() {
-        "workload"
+        ("workload", "--workload")
     } else {
         Machine::choose(name).ok()?;
-        "machine"
+        ("machine", "--machine")
     };
-    Some(format!(": that is a {option}: --{option} {name}"))
+    Some(format!(": that is a {kind}: {option} {name}"))
 }
 
 /// What to say if a lock is asked for that is not written over the seam, so that the simulator cannot run it.
@@ -288,7 +288,7 @@ mod tests {
         };
         assert!(said("plain-8", "long").contains("that is a machine: --machine plain-8"));
         assert!(said("mixed-10", "long").contains("that is a workload: --workload mixed-10"));
-        assert!(said("spinpark", "classic-tas").contains("that is a lock: --lock classic-tas"));
+        assert!(said("spinpark", "classic-tas").contains("that is a lock: --locks classic-tas"));
         assert!(said("sinpark", "long").contains("did you mean \"spinpark\"?"));
     }
 }

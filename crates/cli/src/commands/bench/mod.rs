@@ -1,17 +1,14 @@
 //! `spinpark bench`: locks by themselves, one shape of contention at a time.
 
-mod documents;
 mod grid;
 mod output;
 mod request;
 mod show;
-mod workloads;
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use spinpark_documents::report::workloads::list as workload_list;
 use spinpark_lockbench::grid::definition::Grid as Planes;
 use spinpark_lockbench::locks::bounds::{self, Judgement};
 use spinpark_lockbench::locks::definitions::{Definitions, Preset};
@@ -32,9 +29,9 @@ use spinpark_measure::target::usage::Usage;
 use spinpark_measure::warnings::{self, Warning};
 
 use self::output::Findings;
-use self::request::Request;
-pub(crate) use self::request::command;
-use crate::cli::{Bench, Locks};
+pub(crate) use self::request::{Request, command};
+pub(crate) use self::show::run as show;
+use crate::cli::{Bench, Format, Locks, PresetChoice};
 use crate::exit;
 use crate::progress::{Progress, about};
 use crate::say::{self, Say};
@@ -44,20 +41,8 @@ use crate::session::{Session, check_rounds};
 pub(crate) fn run(bench: &Bench) -> anyhow::Result<ExitCode> {
     match bench {
         Bench::List(list) => print_list(list.definition.as_deref()),
-        Bench::Locks(locks) => measure_locks(locks, "locks"),
+        Bench::Locks(bench) => measure_locks(&bench.locks, bench.preset),
         Bench::Grid(wanted) => grid::run(wanted),
-        Bench::Pthread(locks) => measure_locks(locks, "pthread"),
-        Bench::Mtx(locks) => measure_locks(locks, "mtx"),
-        Bench::Profiler(locks) => measure_locks(locks, "profiler"),
-        Bench::Creat(creat) => workloads::measure(&creat.common, workloads::creat(creat)?),
-        Bench::Mmap(mmap) => workloads::measure(&mmap.common, workloads::mmap(mmap)?),
-        Bench::Faults(faults) => workloads::measure(&faults.common, workloads::faults(faults)?),
-        Bench::Scan(scan) => workloads::measure(&scan.common, workloads::scan(scan)?),
-        Bench::Jobs(jobs) => workloads::measure(&jobs.common, workloads::jobs(jobs)?),
-        Bench::Condvar(condvar) => workloads::measure(&condvar.common, workloads::condvar(condvar)?),
-        Bench::Mail(mail) => workloads::measure(&mail.common, workloads::mail(mail)?),
-        Bench::Select(select) => workloads::measure(&select.common, workloads::select(select)?),
-        Bench::Documents(wanted) => documents::run(wanted),
         Bench::Show(show) => show::run(show),
     }
 }
@@ -69,17 +54,18 @@ fn print_list(definition: Option<&std::path::Path>) -> anyhow::Result<ExitCode> 
     let say = Say { on_stderr: false };
     let count = |preset: &Preset| {
         let count = definitions.bounds.iter().filter(|bound| bound.preset == preset.name).count();
-        (count > 0).then(|| format!("{count} by `spinpark bench {} --bounds`", preset.name))
+        let option =
+            if preset.name == "locks" { String::new() } else { format!(" --preset {}", preset.name) };
+        (count > 0).then(|| format!("{count} by `spinpark bench locks{option} --bounds`"))
     };
     let counts: Vec<String> = definitions.presets.iter().filter_map(count).collect();
     say.line(format_args!("{list}\nBounds judged: {}.\n", counts.join(", ")));
     say.line(lines::planes_of(&Planes::built_in(&definitions)?));
-    say.line(workload_list::render());
     Ok(ExitCode::SUCCESS)
 }
 
 /// Checks the request, measures, reports.
-fn measure_locks(locks: &Locks, preset: &str) -> anyhow::Result<ExitCode> {
+pub(crate) fn measure_locks(locks: &Locks, preset: PresetChoice) -> anyhow::Result<ExitCode> {
     let request = Request::new(locks, preset)?;
     check_rounds(request.rounds)?;
     let destinations = request.destinations(locks)?;
@@ -89,7 +75,7 @@ fn measure_locks(locks: &Locks, preset: &str) -> anyhow::Result<ExitCode> {
     let mut progress = Progress::new(request.runs(), Some(request.seconds()));
     let (findings, noise, end) = measure_request(&request, &session, &mut progress)?;
     drop(progress);
-    findings.print(request.say, locks.markdown, locks.details, Style::of_stdout());
+    findings.print(request.say, locks.format == Some(Format::Markdown), locks.details, Style::of_stdout());
     findings.write(destinations, &noise)?;
     let missed = findings.bounds.iter().any(|bound| bound.judgement != Judgement::Holds);
     match end {
@@ -99,7 +85,7 @@ fn measure_locks(locks: &Locks, preset: &str) -> anyhow::Result<ExitCode> {
 }
 
 /// Measures, and draws conclusions.
-fn measure_request(
+pub(crate) fn measure_request(
     request: &Request,
     session: &Session,
     progress: &mut Progress,

@@ -25,11 +25,11 @@ pub(super) struct Destinations {
 }
 
 /// A record, and what follows from it.
-pub(super) struct Findings {
-    pub(super) record: Record,
-    pub(super) results: Vec<CellResult>,
-    pub(super) bounds: Vec<BoundResult>,
-    pub(super) warnings: Vec<Warning>,
+pub(crate) struct Findings {
+    pub(crate) record: Record,
+    pub(crate) results: Vec<CellResult>,
+    pub(crate) bounds: Vec<BoundResult>,
+    pub(crate) warnings: Vec<Warning>,
 }
 
 impl Findings {

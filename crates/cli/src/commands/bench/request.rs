@@ -20,7 +20,7 @@ use spinpark_measure::rounds::Cell as _;
 use spinpark_measure::target::{DropIn, Library, Target};
 
 use super::output::Destinations;
-use crate::cli::Locks;
+use crate::cli::{Locks, PresetChoice, millis};
 use crate::libraries;
 use crate::say::Say;
 
@@ -28,7 +28,7 @@ use crate::say::Say;
 const QUICK_THREADS: [usize; 4] = [1, 2, 10, 64];
 
 /// A request that can be carried out.
-pub(super) struct Request {
+pub(crate) struct Request {
     pub(super) definitions: Definitions,
     pub(super) selected: Selected,
     pub(super) peers: Peers,
@@ -36,7 +36,7 @@ pub(super) struct Request {
     pub(super) millis: u64,
     pub(super) is_bounds: bool,
     /// The command line, as a shell would take it.
-    pub(super) command: String,
+    pub(crate) command: String,
     pub(super) say: Say,
     /// What is not as it was asked for.
     pub(super) notes: Vec<String>,
@@ -58,15 +58,15 @@ pub(super) fn definitions(file: Option<&Path>) -> anyhow::Result<(Definitions, V
 
 impl Request {
     /// Checks it all.
-    pub(super) fn new(locks: &Locks, preset: &str) -> anyhow::Result<Self> {
+    pub(crate) fn new(locks: &Locks, preset: PresetChoice) -> anyhow::Result<Self> {
         let (mut definitions, file_shapes) = definitions(locks.definition.as_deref())?;
         if locks.bounds {
-            definitions.keep_bounds_of(preset).map_err(anyhow::Error::msg)?;
+            definitions.keep_bounds_of(preset.name()).map_err(anyhow::Error::msg)?;
         }
         let own = env::current_exe().context("cannot find out where this command itself is")?;
         let peers = Peers::find(&own);
         let wish = wish(locks, file_shapes);
-        let of_preset = definitions.preset(preset).map_err(anyhow::Error::msg)?;
+        let of_preset = definitions.preset(preset.name()).map_err(anyhow::Error::msg)?;
         let selected =
             select(&definitions, of_preset, &wish, &peers, allowed_cpus()).map_err(anyhow::Error::msg)?;
         needs(&selected).check(None)?;
@@ -81,23 +81,23 @@ impl Request {
             is_needed(|target| target.profile.is_some()).then(|| find(Library::Profiler)).transpose()?;
         let default_millis = match preset {
             _ if locks.quick => 40,
-            "pthread" | "profiler" => 200,
+            PresetChoice::Pthread | PresetChoice::Profiler => 200,
             _ if locks.bounds => 200,
             _ => 100,
         };
         let default_rounds = match preset {
             _ if locks.quick => 6,
-            "locks" => 7,
+            PresetChoice::Locks => 7,
             _ => 15,
         };
-        // The numbers of --quick are ours, and nobody asked for them.
+        // The numbers of --quick are ours, not the user's.
         let notes = if locks.threads.is_empty() { Vec::new() } else { selected.notes.clone() };
         Ok(Self {
             notes,
             selected,
             peers,
             rounds: locks.rounds.unwrap_or(default_rounds),
-            millis: locks.millis.unwrap_or(default_millis),
+            millis: locks.duration.map_or(default_millis, millis),
             is_bounds: locks.bounds,
             command: command(env::args_os().skip(1)),
             say: Say { on_stderr: locks.json.as_deref().is_some_and(Output::is_stdout) },
@@ -130,7 +130,7 @@ impl Request {
     }
 
     /// How many runs there will be, with those that count futex calls.
-    pub(super) fn runs(&self) -> usize {
+    pub(crate) fn runs(&self) -> usize {
         self.cells().iter().map(|cell| self.runs_of(cell)).sum()
     }
 
@@ -139,7 +139,7 @@ impl Request {
     }
 
     /// About how long all of it takes, in seconds.
-    pub(super) fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         // Warm-up and the counted phase, twice where waits are timed; the process itself.
         let of_cell = |cell: &Measured| {
             let phases = if cell.cell.load.has_waits() { 2.5 } else { 1.0 };
@@ -186,7 +186,7 @@ impl Request {
     }
 }
 
-/// How late whoever holds the stopwatch wakes up twice among so many threads, in seconds: a turn of the scheduler for each
+/// How late the timing thread wakes up twice among so many threads, in seconds: a turn of the scheduler for each
 /// of those before it on its CPU.
 pub(super) fn wake_ups_s(threads: usize) -> f64 {
     const TURN_S: f64 = 0.002;
@@ -207,8 +207,8 @@ fn wish(locks: &Locks, file_shapes: Vec<String>) -> Wish {
         (threads, _) => threads.to_vec(),
     };
     Wish {
-        shapes: if locks.shapes.is_empty() { file_shapes } else { locks.shapes.clone() },
-        targets: locks.targets.clone(),
+        shapes: if locks.workloads.is_empty() { file_shapes } else { locks.workloads.clone() },
+        targets: locks.locks.clone(),
         threads,
         baseline: locks.baseline.clone(),
         bounds: locks.bounds,
@@ -235,8 +235,8 @@ mod tests {
 
     #[test]
     fn the_command_can_be_pasted() {
-        let args = ["bench", "locks", "--shape", "a b", "--target", "drop-in+A=1", "", "it's"];
+        let args = ["bench", "locks", "--workload", "a b", "--locks", "drop-in+A=1", "", "it's"];
         let command = command(args.into_iter().map(OsString::from));
-        assert_eq!(command, "spinpark bench locks --shape 'a b' --target drop-in+A=1 '' 'it'\\''s'");
+        assert_eq!(command, "spinpark bench locks --workload 'a b' --locks drop-in+A=1 '' 'it'\\''s'");
     }
 }

@@ -14,14 +14,14 @@ use spinpark_measure::report::reading::{self, Header};
 use spinpark_measure::report::{Style, compare_table};
 
 use super::super::compare;
-use super::workloads;
-use crate::cli::Show;
+use crate::cli::{Format, Show};
+use crate::commands::documents::workloads;
 use crate::say::Say;
 
-const SAY: Say = Say { on_stderr: false };
+const STDOUT: Say = Say { on_stderr: false };
 
 /// Reads the runs, draws all conclusions again, and prints them.
-pub(super) fn run(show: &Show) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(show: &Show) -> anyhow::Result<ExitCode> {
     let file = show.file.display();
     let text = fs::read_to_string(&show.file).with_context(|| format!("cannot read {file}"))?;
     let is = |what: String| anyhow!("{file} is {what}");
@@ -30,12 +30,12 @@ pub(super) fn run(show: &Show) -> anyhow::Result<ExitCode> {
         refuse_options(show, &header.format)?;
     }
     if header.format != of_grid::FORMAT && show.grid.is_given() {
-        bail!("--figure, --against, --html and --csv are for files of `bench grid`; leave them out");
+        bail!("--figure, --against, --html and CSV are for files of `bench grid`; leave them out");
     }
     match header.format.as_str() {
-        of_grid::FORMAT => super::grid::show(&text, &file.to_string(), &show.grid, SAY)?,
-        of_compare::FORMAT => compare::report::show(&text, SAY).map_err(is)?,
-        of_documents::FORMAT => SAY.line(markdown::render(&read::parse(&text).map_err(is)?)),
+        of_grid::FORMAT => super::grid::show(&text, &file.to_string(), &show.grid)?,
+        of_compare::FORMAT => compare::report::show(&text, STDOUT).map_err(is)?,
+        of_documents::FORMAT => STDOUT.line(markdown::render(&read::parse(&text).map_err(is)?)),
         of_workloads::FORMAT => {
             let record = of_workloads::Record::parse(&text).map_err(is)?;
             workloads::show(&record, show)?;
@@ -47,10 +47,14 @@ pub(super) fn run(show: &Show) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn is_markdown(show: &Show) -> bool {
+    show.format == Some(Format::Markdown)
+}
+
 fn refuse_options(show: &Show, format: &str) -> anyhow::Result<()> {
     let is_document = format == of_documents::FORMAT;
-    if (show.markdown && !is_document) || show.plots.is_some() {
-        bail!("--markdown and --plots are for files of `bench locks`; leave them out");
+    if (is_markdown(show) && !is_document) || show.plots.is_some() {
+        bail!("--format markdown and --plots are for files of `bench locks`; leave them out");
     }
     if show.details && format != of_workloads::FORMAT {
         bail!("--details is for files of `bench locks` and of workloads; leave it out");
@@ -67,7 +71,7 @@ fn locks(text: &str, show: &Show) -> anyhow::Result<()> {
     let is_bounds = !definitions.bounds.is_empty();
     let mut findings = super::findings(&definitions, record, is_bounds)?;
     findings.warnings = reading::warnings(text);
-    findings.print(SAY, show.markdown, show.details, Style::of_stdout());
+    findings.print(STDOUT, is_markdown(show), show.details, Style::of_stdout());
     if let Some(directory) = &show.plots {
         fs::create_dir_all(directory)
             .with_context(|| format!("cannot create the directory {}", directory.display()))?;

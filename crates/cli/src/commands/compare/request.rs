@@ -4,7 +4,6 @@ use std::env;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::{Context, bail};
 use spinpark_lockbench::demo::LABEL;
@@ -101,7 +100,6 @@ fn program(compare: &Compare, path: PathBuf, args: Vec<OsString>) -> anyhow::Res
     if let Some(input) = &compare.input {
         File::open(input).with_context(|| format!("--input: cannot read {}", input.display()))?;
     }
-    let timeout = compare.timeout.map(Duration::try_from_secs_f64).transpose();
-    let timeout = timeout.context("--timeout is not a number of seconds")?;
+    let timeout = compare.timeout;
     Ok(Program { path, args, input: compare.input.clone(), timeout, ignore_failure: compare.ignore_failure })
 }

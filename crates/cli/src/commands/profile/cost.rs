@@ -1,7 +1,7 @@
 //! What recording costs, without running the program again: cost of an event × events.
 //!
 //! The cost of an event is measured on this machine, with the recorder in front of the same locks: a process of ours locks a
-//! mutex that nobody else wants (an acquisition), and one that is held, with a deadline that is over (a wait that ends at
+//! mutex that no other thread wants (an acquisition), and one that is held, with a deadline that is over (a wait that ends at
 //! once). What that takes with the recorder, less what it takes without it, is the cost.
 
 use std::env;
@@ -65,7 +65,7 @@ pub(crate) fn estimate(costs: Costs, profile: &Profile) -> Option<Cost> {
     let share = cost / time;
     let rest = match profile.detail {
         Detail::Contended => {
-            " Acquisitions of locks that nobody has waited for are not counted, and cost as much each."
+            " Acquisitions of locks that no thread has waited for are not counted, and cost as much each."
         }
         _ => "",
     };

@@ -11,7 +11,7 @@ use spinpark_profile::read::ROOM_FILE;
 
 /// The directory if none is named.
 const NAME: &str = "spinpark-profile";
-/// So many are kept before somebody should tidy up.
+/// So many are kept before some should be removed.
 const MOST: u32 = 1000;
 
 /// Makes a directory: `wanted`, or one with a name of ours that is not taken.
@@ -47,11 +47,11 @@ fn fresh() -> anyhow::Result<PathBuf> {
             Ok(()) => return Ok(name),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => {
-                bail!("cannot make the directory {} here: {error}\nName one with --out", name.display())
+                bail!("cannot make the directory {} here: {error}\nName one with --output", name.display())
             }
         }
     }
-    bail!("there are {MOST} recordings here already; remove some, or name a directory with --out")
+    bail!("there are {MOST} recordings here already; remove some, or name a directory with --output")
 }
 
 /// Removes a directory in which nothing was recorded.

@@ -33,14 +33,14 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
     let say = Say { on_stderr: true };
     slips::note::<Profile>("profile", &profile.program).into_iter().for_each(|note| say.line(note));
     let shower = Shower::new(&profile.show, true)?;
-    let directory = directory::create(profile.out.as_deref())?;
+    let directory = directory::create(profile.output.as_deref())?;
     let begun = (|| {
         let measured = profile.overhead.then(|| overhead::measure(&launch, profile)).transpose()?;
         Ok((measured, launch.start(&directory)?))
     })();
     let (measured, mut running) =
         begun.inspect_err(|_: &anyhow::Error| directory::remove_if_empty(&directory))?;
-    let status = running.wait_for_end(profile.time).context("cannot wait for the program")?;
+    let status = running.wait_for_end(profile.duration).context("cannot wait for the program")?;
     // Without it, the recording ends with the last sign of life.
     let _ = note_end(&directory, running.id());
     if !status.success() && !running.was_asked() {
@@ -141,7 +141,7 @@ pub(crate) fn diff(diff: &Diff) -> anyhow::Result<ExitCode> {
         output.write(&compared)?;
     }
     if !is_taken {
-        let style = text::Style { rows: diff.top, ..text::Style::of_stdout() };
+        let style = text::Style { rows: diff.rows, ..text::Style::of_stdout() };
         Say { on_stderr: false }.line(comparison::text(&compared, before, after, style));
     }
     Ok(ExitCode::SUCCESS)

@@ -69,7 +69,7 @@ pub(crate) fn measure(launch: &Launch, profile: &Profile) -> anyhow::Result<Cost
             command
                 .stdin(Stdio::null())
                 .env("SPINPARK_RANDOMIZED_ENVIRONMENT_OFFSET", "X".repeat(rng.random_range(0..PADDING)));
-            let finished = match process::run(&mut command, profile.time, &session.interrupt) {
+            let finished = match process::run(&mut command, profile.duration, &session.interrupt) {
                 Err(ProcessError::Interrupted) => break 'rounds,
                 finished => finished?,
             };

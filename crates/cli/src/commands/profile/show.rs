@@ -113,7 +113,7 @@ impl<'a> Shower<'a> {
                 true => Style::of(&io::stderr()),
                 false => Style::of_stdout(),
             };
-            let style = Style { rows: self.showing.top, ..style };
+            let style = Style { rows: self.showing.rows, ..style };
             for (number, profile) in shown.iter().enumerate() {
                 if shown.len() > 1 {
                     let which = format!("Recording {} of {} of process", number + 1, shown.len());
@@ -189,7 +189,7 @@ fn processes(profiles: &[Profile]) -> String {
     }
 }
 
-/// Who reads may have gone.
+/// The reader of standard output may have gone.
 fn closed(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
 }

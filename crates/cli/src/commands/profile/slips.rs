@@ -1,4 +1,4 @@
-//! What somebody may have meant otherwise: options of ours after the program, which are the program's there; and the number of
+//! What may have been meant otherwise: options of ours after the program, which are the program's there; and the number of
 //! a process where a program is wanted.
 
 use std::env;
@@ -39,7 +39,7 @@ fn said<A: Args>(command: &str, program: &[OsString]) -> Option<String> {
         known.get_arguments().any(|argument| argument.get_long() == Some(name)).then(|| option.to_owned())
     };
     let (name, arguments) = program.split_first()?;
-    // What follows a `--` of the program's is no option of anybody.
+    // What follows a `--` of the program's is no option of ours.
     let words = arguments.iter().take_while(|word| *word != "--").filter_map(|word| word.to_str());
     let mut ours: Vec<String> = Vec::new();
     for option in words.filter_map(is_ours) {

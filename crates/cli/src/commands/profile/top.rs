@@ -63,7 +63,7 @@ fn recording_of(pid: u32) -> anyhow::Result<PathBuf> {
         ),
         Err(error) => {
             let advice = match rustix::process::geteuid().is_root() {
-                true => "Even the superuser may not here: look from outside of this container",
+                true => "Not permitted even as root: run it outside of the container",
                 false => "It is another user's; ask that user, or be root",
             };
             bail!("cannot look at process {pid}: {error}\n{advice}")

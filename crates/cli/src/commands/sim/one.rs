@@ -15,7 +15,7 @@ use spinpark_simlab::simulate::sim::{Record, perfetto};
 use spinpark_simlab::simulate::summary::Summary;
 
 use super::{counted, distinct, many, stop_on_ctrl_c};
-use crate::cli::SimRun;
+use crate::cli::{SimRun, nanos};
 use crate::commands::bench::command;
 use crate::say::Say;
 
@@ -57,12 +57,12 @@ fn settings(wanted: &SimRun, machine: &Machine) -> Vec<Setting> {
         let slices = if wanted.trace.is_some() && number == 0 { perfetto::MOST_SLICES } else { 0 };
         Setting {
             seed: wanted.seed.wrapping_add(number as u64),
-            for_ns: wanted.for_ns,
+            for_ns: nanos(wanted.duration),
             record: Record { slices, ..Record::default() },
             ..first.clone()
         }
     };
-    (0..wanted.repeat).map(one).collect()
+    (0..wanted.seeds).map(one).collect()
 }
 
 fn intro(wanted: &SimRun, first: &Setting) -> String {
@@ -73,8 +73,8 @@ fn intro(wanted: &SimRun, first: &Setting) -> String {
         counted(first.machine.cpus() as usize, "CPU"),
         first.workload,
         counted(first.threads as usize, "thread"),
-        counted(wanted.repeat, "run"),
-        units::seconds(wanted.for_ns as f64 * 1e-9),
+        counted(wanted.seeds, "run"),
+        units::seconds(wanted.duration.as_secs_f64()),
         wanted.seed
     )
 }
@@ -86,8 +86,9 @@ fn write_trace(path: &Path, file: Output, report: &Report) -> anyhow::Result<()>
     note!("Timeline: {} (open it in https://ui.perfetto.dev)", path.display());
     if report.outcome.slices_cut > 0 {
         let cut = units::number(report.outcome.slices_cut as f64);
-        let line =
-            format!("It is cut: {cut} later slices are left out. A shorter --for, or fewer threads, fits.");
+        let line = format!(
+            "It is cut: {cut} later slices are left out. A shorter --duration, or fewer threads, fits."
+        );
         note!("{}", Style::of_terminal().wrap(&line, 2));
     }
     Ok(())

@@ -15,7 +15,7 @@ use spinpark_simlab::simulate::sim::workload::{Setting, SettingError};
 use spinpark_simlab::simulate::sweep::{Cell, Ladder, cells};
 
 use super::{End, counted, distinct, many, stop_on_ctrl_c};
-use crate::cli::Sweep;
+use crate::cli::{Sweep, nanos};
 use crate::commands::bench::command;
 use crate::say::Say;
 
@@ -97,8 +97,8 @@ fn ladder(wanted: &Sweep) -> anyhow::Result<Ladder> {
         workloads: unique(&wanted.workloads),
         locks: unique(&wanted.locks),
         threads,
-        seeds: (0..wanted.repeat as u64).map(|number| wanted.seed.wrapping_add(number)).collect(),
-        for_ns: wanted.for_ns,
+        seeds: (0..wanted.seeds as u64).map(|number| wanted.seed.wrapping_add(number)).collect(),
+        for_ns: nanos(wanted.duration),
     };
     if ladder.locks.is_empty() {
         ladder.locks = fitting(&ladder)?;

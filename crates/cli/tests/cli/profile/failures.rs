@@ -47,7 +47,7 @@ fn options_after_the_program() {
     }
 }
 
-/// A program that its loader gives up, before anybody can record.
+/// A program that its loader gives up, before the recorder can start.
 #[test]
 fn a_program_that_dies_at_once() {
     let directory = tempfile::tempdir().unwrap();
@@ -72,7 +72,7 @@ fn a_program_that_dies_at_once() {
 fn recordings_that_cannot_be_read() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
-    assert_eq!(profile(directory.path(), &["--out", "good"], &["briefly"]).code, Some(0));
+    assert_eq!(profile(directory.path(), &["--output", "good"], &["briefly"]).code, Some(0));
     let report = |path: &str| said(&mut recording(directory.path(), ["report", path]));
     let file = entries(&at("good")).into_iter().find(|name| name.ends_with(".spinprof")).unwrap();
     let bytes = {
@@ -118,7 +118,7 @@ fn a_directory_that_is_closed() {
     said(&mut recording(directory.path(), ["report", "closed"]))
         .fails(2, &["cannot read", "Permission denied"]);
     let result = said(recording(&closed, ["profile", "--"]).arg(waits()));
-    result.fails(2, &["cannot make the directory", "--out"]);
+    result.fails(2, &["cannot make the directory", "--output"]);
 }
 
 /// A disk with room for nothing: the program does not notice, and the report says that numbers are too low.
@@ -132,7 +132,7 @@ fn a_full_disk() {
         eprintln!("skipped a_full_disk: only the superuser can make a small one");
         return;
     }
-    let result = profile(directory.path(), &["--out", "disk/one", "--detail", "full"], &["all"]);
+    let result = profile(directory.path(), &["--output", "disk/one", "--detail", "full"], &["all"]);
     let again = said(&mut recording(directory.path(), ["report", "disk/one"]));
     assert!(Command::new("umount").arg("-l").arg(&disk).status().unwrap().success());
     assert_eq!((result.code, result.stdout.as_str()), (Some(0), "stored\n"), "{result:#?}");

@@ -22,7 +22,7 @@ fn forks(directory: &Path, options: &[&str], scene: &str) -> Said {
 #[test]
 fn children_that_never_wait_leave_nothing() {
     let directory = tempfile::tempdir().unwrap();
-    let result = forks(directory.path(), &["--out", "kept"], "idle");
+    let result = forks(directory.path(), &["--output", "kept"], "idle");
     assert_eq!(result.code, Some(0), "{result:#?}");
     let files = recordings(&directory.path().join("kept"));
     assert_eq!(files.len(), 1, "{files:?}");
@@ -33,7 +33,7 @@ fn children_that_never_wait_leave_nothing() {
 fn a_bound() {
     let directory = tempfile::tempdir().unwrap();
     let kept = directory.path().join("kept");
-    let result = forks(directory.path(), &["--out", "kept", "--max-size", "1MiB"], "crowd");
+    let result = forks(directory.path(), &["--output", "kept", "--max-size", "1MiB"], "crowd");
     assert_eq!(result.code, Some(0), "{result:#?}");
     let says = "processes were not recorded: the recording would have exceeded 1 MiB (`--max-size`).";
     assert!(flat(&result.stderr).contains(says), "{}", result.stderr);

@@ -1,4 +1,4 @@
-//! `spinpark profile`: which lock a program waits for, and who holds it.
+//! `spinpark profile`: which lock a program waits for, and which thread holds it.
 
 mod ends;
 mod failures;
@@ -52,7 +52,7 @@ fn names_the_lock_and_who_holds_it() {
     let directory = tempfile::tempdir().unwrap();
     for locks in ["glibc", "spinpark"] {
         let result =
-            profile(directory.path(), &["--locks", locks, "--detail", "full", "--out", locks], &["store"]);
+            profile(directory.path(), &["--locks", locks, "--detail", "full", "--output", locks], &["store"]);
         assert_eq!(result.code, Some(0), "{result:#?}");
         assert_eq!(result.stdout, "stored\n", "the program's own output, and nothing else");
         let one_line = flat(&result.stderr);
@@ -90,27 +90,27 @@ fn directories() {
     assert_eq!(entries(directory.path()), ["spinpark-profile", "spinpark-profile-2", "spinpark-profile-3"]);
     assert!(entries(&directory.path().join("spinpark-profile-2")).contains(&"profile.json".to_owned()));
     // Not into one that has something in it: nothing runs.
-    let result = profile(directory.path(), &["--out", "spinpark-profile"], &["briefly"]);
+    let result = profile(directory.path(), &["--output", "spinpark-profile"], &["briefly"]);
     result.fails(2, &["is not empty", "name another directory"]);
     assert_eq!(result.stdout, "");
     // An empty one, or one that has to be made, is fine.
     fs::create_dir(directory.path().join("empty")).unwrap();
     for name in ["empty", "new/one"] {
-        assert_eq!(profile(directory.path(), &["--out", name], &["briefly"]).code, Some(0));
+        assert_eq!(profile(directory.path(), &["--output", name], &["briefly"]).code, Some(0));
     }
-    profile(directory.path(), &["--out", "/proc/here"], &["briefly"])
+    profile(directory.path(), &["--output", "/proc/here"], &["briefly"])
         .fails(2, &["cannot make the directory /proc/here"]);
 }
 
 #[test]
 fn for_a_time() {
     let directory = tempfile::tempdir().unwrap();
-    let result = profile(directory.path(), &["--for", "700ms"], &["forever"]);
+    let result = profile(directory.path(), &["--duration", "700ms"], &["forever"]);
     assert_eq!((result.code, result.stdout.as_str()), (Some(128 + 15), "ready\n"), "{result:#?}");
     assert!(result.stderr.contains("`cache_lock`"), "{}", result.stderr);
     assert!(!result.stderr.contains("SIGTERM"), "that was the request: {}", result.stderr);
     assert!(flat(&result.stderr).contains("ended after 700 ms, as asked"), "{}", result.stderr);
-    profile(directory.path(), &["--for", "soon"], &["forever"])
+    profile(directory.path(), &["--duration", "soon"], &["forever"])
         .fails(2, &["`soon` is no unit of time", "10s"]);
 }
 
@@ -153,7 +153,7 @@ fn data_on_standard_output() {
     assert_eq!(result.code, Some(0), "{result:#?}");
     let result = profile(
         directory.path(),
-        &["--out", "one", "--json", "x.json", "--folded", "x.folded"],
+        &["--output", "one", "--json", "x.json", "--folded", "x.folded"],
         &["briefly"],
     );
     assert_eq!(result.stdout, "stored\n", "{result:#?}");
@@ -179,7 +179,7 @@ fn data_on_standard_output() {
     let pprof = recording(directory.path(), ["report", "one", "--pprof", "-"]).output().unwrap();
     assert_eq!((pprof.status.code(), &pprof.stdout[..2]), (Some(0), &[0x1f, 0x8b][..]));
     assert!(!directory.path().join("-").exists());
-    // Nobody reads it.
+    // It has no reader.
     for option in ["--json", "--folded", "--html=-", "--pprof=-"] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
@@ -203,7 +203,7 @@ fn files_for_others() {
     assert!(page.to_ascii_lowercase().starts_with("<!doctype html>") && page.contains("cache_lock"));
     assert_eq!(fs::read(directory.path().join("x.pb.gz")).unwrap()[..2], [0x1f, 0x8b]);
     // A name that cannot be written is known before anything runs, and leaves nothing.
-    let result = profile(directory.path(), &["--out", "not", "--html", "/no/such/x.html"], &["briefly"]);
+    let result = profile(directory.path(), &["--output", "not", "--html", "/no/such/x.html"], &["briefly"]);
     result.fails(2, &["cannot write /no/such/x.html"]);
     assert!(result.stdout.is_empty() && !directory.path().join("not").exists());
 }
@@ -211,7 +211,7 @@ fn files_for_others() {
 #[test]
 fn report_shows_it_again() {
     let directory = tempfile::tempdir().unwrap();
-    let result = profile(directory.path(), &["--out", "all", "--detail", "full"], &["all"]);
+    let result = profile(directory.path(), &["--output", "all", "--detail", "full"], &["all"]);
     assert_eq!(result.code, Some(0), "{result:#?}");
     let report = |args: &[&str]| said(recording(directory.path(), ["report", "all"]).args(args));
     let again = report(&[]);
@@ -248,7 +248,7 @@ fn report_shows_it_again() {
 #[test]
 fn processes() {
     let directory = tempfile::tempdir().unwrap();
-    let result = profile(directory.path(), &["--out", "family"], &["family"]);
+    let result = profile(directory.path(), &["--output", "family"], &["family"]);
     assert_eq!(result.code, Some(0), "{result:#?}");
     assert!(flat(&result.stderr).contains("Other processes waited less"), "{}", result.stderr);
     let json = said(&mut recording(directory.path(), ["report", "family", "--json"]));
@@ -268,7 +268,7 @@ fn processes() {
         ],
     );
     // A program that has run is not lost because of a slip.
-    let result = profile(directory.path(), &["--out", "again", "--process", "1"], &["family"]);
+    let result = profile(directory.path(), &["--output", "again", "--process", "1"], &["family"]);
     assert_eq!(result.code, Some(0), "{result:#?}");
     for words in
         ["no process with the number 1 is in the recording", "this is process ", "`cache_lock`", "Kept in"]
@@ -281,11 +281,11 @@ fn processes() {
 fn diff() {
     let directory = tempfile::tempdir().unwrap();
     for (name, what) in [("before", "store"), ("after", "briefly")] {
-        assert_eq!(profile(directory.path(), &["--out", name], &[what]).code, Some(0));
+        assert_eq!(profile(directory.path(), &["--output", name], &[what]).code, Some(0));
     }
     let diff = |args: &[&str]| said(recording(directory.path(), ["diff", "before", "after"]).args(args));
     diff(&[]).succeeds(&["Threads waited", "instead of", "cache_lock", "Held: time held in all"]);
-    assert_eq!(profile(directory.path(), &["--out", "off", "--detail", "off"], &["store"]).code, Some(0));
+    assert_eq!(profile(directory.path(), &["--output", "off", "--detail", "off"], &["store"]).code, Some(0));
     said(&mut recording(directory.path(), ["diff", "before", "off"]))
         .fails(2, &["off was recorded with `--detail off`", "Record it again"]);
     let json: Value = serde_json::from_str(&diff(&["--json"]).stdout).unwrap();
@@ -312,7 +312,7 @@ fn what_it_costs_the_program_itself() {
     profile(directory.path(), &["--overhead", "--rounds", "2"], &["store"])
         .fails(2, &["--rounds 2 is too few"]);
     // What fails is not measured, and leaves nothing.
-    let result = profile(directory.path(), &["--out", "none", "--overhead"], &["store", "3"]);
+    let result = profile(directory.path(), &["--output", "none", "--overhead"], &["store", "3"]);
     assert!(result.stderr.contains("exited with status 3"), "{result:#?}");
     assert!(!directory.path().join("none").exists(), "nothing was recorded");
 }

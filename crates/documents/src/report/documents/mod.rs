@@ -1,4 +1,4 @@
-//! The report of `spinpark bench documents`: Markdown, HTML, JSON.
+//! The report of `spinpark documents run`: Markdown, HTML, JSON.
 
 pub mod html;
 pub mod json;

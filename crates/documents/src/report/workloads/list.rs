@@ -7,7 +7,7 @@ use crate::workloads::WORKLOADS;
 /// All of them: what tasks do, the document that each comes from, numbers of tasks, options.
 #[must_use]
 pub fn render() -> String {
-    let mut text = String::from("Workloads of the four documents, `spinpark bench NAME`:\n");
+    let mut text = String::from("Workloads of the four documents, `spinpark documents NAME`:\n");
     for workload in WORKLOADS {
         let rungs: Vec<String> = workload.rungs.iter().map(usize::to_string).collect();
         let rungs = if rungs.is_empty() { String::from("one per CPU") } else { rungs.join(" ") };

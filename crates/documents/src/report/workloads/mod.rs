@@ -1,4 +1,4 @@
-//! The result of `spinpark bench WORKLOAD`: tables and JSON.
+//! The result of `spinpark documents WORKLOAD`: tables and JSON.
 
 pub mod breakdown;
 pub mod condvar;

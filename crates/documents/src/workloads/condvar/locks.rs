@@ -27,7 +27,7 @@ pub fn parse(words: &[String]) -> Result<Vec<Target>, String> {
     for word in words {
         let target = target(&definitions, word)?;
         if found.contains(&target) {
-            return Err(twice("--lock", word));
+            return Err(twice("--locks", word));
         }
         found.push(target);
     }
@@ -80,7 +80,7 @@ mod tests {
         assert!(words("orig,glibc,orig").unwrap_err().contains("`orig` twice"));
         let said = words("no-such").unwrap_err();
         assert!(said.contains("`no-such`") && said.contains("wake-op"), "{said}");
-        assert!(words("glibc-recorded-off").unwrap_err().contains("`bench profiler` only"));
+        assert!(words("glibc-recorded-off").unwrap_err().contains("`bench locks` only"));
         assert!(words("onetbb").unwrap_err().contains("no condition variable"));
     }
 }

@@ -1,4 +1,4 @@
-//! `spinpark bench mail`: document 002's exim benchmark, in a form of our own.
+//! `spinpark documents mail`: document 002's exim benchmark, in a form of our own.
 //!
 //! Clients hand over mail, ten messages per connection, as fast as they can; a server that starts a process for each
 //! connection, each delivery and each write to a mailbox puts it into one directory and delivers it to others. The load

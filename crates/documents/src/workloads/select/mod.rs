@@ -1,4 +1,4 @@
-//! `spinpark bench select`: document 004's super-smack benchmark against a real database.
+//! `spinpark documents select`: document 004's super-smack benchmark against a real database.
 //!
 //! Clients ask MariaDB for rows of one table, by key, over a socket; what is compared is the locks *inside the server*.
 //! The server is the one of the system's package, started for this benchmark alone: in a private directory, without a
@@ -36,7 +36,7 @@ pub static WORKLOAD: Workload = Workload {
     name: "select",
     about: "clients ask MariaDB for rows by key; glibc's locks and ours inside the server",
     source: "004: MySQL with super-smack's select-key, and its update-select",
-    variants: "--update, --rows, --server-option",
+    variants: "--update, --table-rows, --server-option",
     tasks: "clients",
     rungs: &[1, 4, 10, 20],
     figure: Figure::PerSecond("queries"),

@@ -44,7 +44,7 @@ pub fn sentence(limit: &Limit) -> String {
     match limit {
         Limit::Failure { seed, what } => format!("The run with seed {seed} failed: {what}."),
         Limit::TooShort { for_ns } => format!(
-            "Too short: no operation ended within {}. A longer --for says what limits.",
+            "Too short: no operation ended within {}. A longer --duration says what limits.",
             ns(*for_ns as f64)
         ),
         Limit::Held { place, held, readers, contended, wait_ns, wanted, mostly, causes } => format!(
@@ -166,17 +166,17 @@ fn why(mostly: Mostly, causes: &Causes) -> String {
 pub fn weak(weak: &Weak) -> String {
     match *weak {
         Weak::FewOperations { operations, try_for_ns } => format!(
-            "Few operations: {} in a run, so all figures are rough. --for {} gives more.",
+            "Few operations: {} in a run, so all figures are rough. --duration {} gives more.",
             number(operations),
             for_option(try_for_ns)
         ),
         Weak::FewOfEachThread { operations, try_for_ns } => format!(
-            "Few operations of each thread: {} in a run, so fairness and the longest waits are chance. --for {} gives more.",
+            "Few operations of each thread: {} in a run, so fairness and the longest waits are chance. --duration {} gives more.",
             number(operations),
             for_option(try_for_ns)
         ),
         Weak::WaitedAllAlong { try_for_ns } => format!(
-            "A thread waited as long as the run: too short to judge fairness. Try --for {}.",
+            "A thread waited as long as the run: too short to judge fairness. Try --duration {}.",
             for_option(try_for_ns)
         ),
     }

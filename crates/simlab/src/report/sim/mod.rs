@@ -39,7 +39,7 @@ fn ns(value: f64) -> String {
     units::seconds(value * 1e-9)
 }
 
-/// A time as `--for` takes it: `20ms`.
+/// A time as `--duration` takes it: `20ms`.
 fn for_option(ns: u64) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
     let unit = units.into_iter().find(|(unit, _)| ns >= *unit && ns.is_multiple_of(*unit));

@@ -169,7 +169,7 @@ pub fn legend(cells: &[Cell]) -> Vec<String> {
         out.push(String::from(if seeds > 1 {
             "▼ below the best lock by more than the seeds' spread: its best seed is worse than the best lock's worst one."
         } else {
-            "▼ below the best lock, by one seed only: --repeat says what is chance."
+            "▼ below the best lock, by one seed only: --seeds says what is chance."
         }));
     }
     if locks().any(|lock| lock.is_unfair()) {
@@ -208,7 +208,7 @@ fn weak(cells: &[Cell]) -> Vec<String> {
         let longest = of.iter().map(|(_, _, try_for_ns)| *try_for_ns).max()?;
         let at = format!("{} in {} at {}", summary.lock, summary.workload, summary.threads);
         Some(format!(
-            "{begin} in {} of {count} cells ({at}: {}): {end} Try --for {}.",
+            "{begin} in {} of {count} cells ({at}: {}): {end} Try --duration {}.",
             of.len(),
             number(*operations),
             for_option(longest)
@@ -217,7 +217,7 @@ fn weak(cells: &[Cell]) -> Vec<String> {
     let longest = all().filter_map(waited).max();
     let all_along = longest.map(|try_for_ns| {
         format!(
-            "Someone waited as long as the run: too short to judge fairness there. Try --for {}.",
+            "A thread waited as long as the run: too short to judge fairness there. Try --duration {}.",
             for_option(try_for_ns)
         )
     });

@@ -57,10 +57,11 @@ pub(super) fn run(grid: &Grid) -> anyhow::Result<ExitCode> {
 }
 
 /// Prints an earlier result again.
-pub(super) fn show(text: &str, file: &str, wanted: &GridShown, say: Say) -> anyhow::Result<()> {
+pub(super) fn show(text: &str, file: &str, wanted: &GridShown) -> anyhow::Result<()> {
     let record = Record::parse(text).map_err(|what| anyhow!("{file} is {what}"))?;
     let shown = request::shown(wanted)?;
     let pages = Pages::open(wanted)?;
+    let say = Say { on_stderr: wanted.takes_stdout() };
     let mut findings = Findings::new(record);
     findings.warnings = reading::warnings(text);
     findings.print(say, &shown, Style::of_stdout());

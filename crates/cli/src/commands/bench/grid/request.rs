@@ -21,7 +21,7 @@ use spinpark_measure::rounds::Cell as _;
 use spinpark_measure::target::{DropIn, Library};
 
 use super::super::request::{command, wake_ups_s};
-use crate::cli::{Grid, GridShown};
+use crate::cli::{Grid, GridShown, millis};
 use crate::libraries;
 use crate::say::Say;
 
@@ -77,11 +77,13 @@ impl Request {
             cells: all,
             peers,
             rounds: grid.rounds.map_or(default_rounds, |rounds| rounds as usize),
-            millis: grid.millis.unwrap_or(if grid.quick { 30 } else { 50 }),
+            millis: grid.duration.map_or(if grid.quick { 30 } else { 50 }, millis),
             untimed: grid.no_waits,
             counts_futex_calls: spinpark_lockbench::locks::counters::obstacle().is_none(),
             command: command(env::args_os().skip(1)),
-            say: Say { on_stderr: grid.json.as_deref().is_some_and(Output::is_stdout) },
+            say: Say {
+                on_stderr: grid.shown.takes_stdout() || grid.json.as_deref().is_some_and(Output::is_stdout),
+            },
             own,
             drop_in,
         })
@@ -159,14 +161,14 @@ fn check_shown(grid: &Grid, targets: &[Target], definitions: &Definitions) -> an
         && !targets.iter().any(|target| target.name == *name)
     {
         parse(definitions, name).map_err(anyhow::Error::msg)?;
-        bail!("--against {name}: that target is not measured\nName it with --target as well");
+        bail!("--against {name}: that target is not measured\nName it with --locks as well");
     }
     Ok(())
 }
 
 fn targets(grid: &Grid, definition: &Definition, definitions: &Definitions) -> Result<Vec<Target>, String> {
-    once("--target", &grid.targets)?;
-    let names = if grid.targets.is_empty() { &definition.targets } else { &grid.targets };
+    once("--locks", &grid.locks)?;
+    let names = if grid.locks.is_empty() { &definition.targets } else { &grid.locks };
     names.iter().map(|name| not_recorded(parse(definitions, name)?)).collect()
 }
 
@@ -226,7 +228,7 @@ fn check_cells(cells: &[GridCell], targets: &[Target]) -> anyhow::Result<()> {
     }
     if !targets.iter().any(|target| target.side == Side::Ours) {
         bail!(
-            "none of the targets is ours, so there is nothing to compare with peers\nAdd spinpark or drop-in to --target"
+            "none of the implementations is ours, so there is nothing to compare with peers\nAdd spinpark or drop-in to --locks"
         );
     }
     Ok(())

@@ -20,17 +20,17 @@ use spinpark_measure::report::wrap;
 use spinpark_measure::rounds::{self, Cell as _};
 use spinpark_measure::target::DropIn;
 
-use super::super::request::command;
 use super::before::Before;
 use super::outcome::Outcome;
 use crate::cli::Common;
+use crate::commands::bench::command;
 use crate::exit;
 use crate::progress::{Progress, about};
 use crate::say::{self, Say};
 use crate::session::Session;
 
 /// What is to be measured.
-pub(in super::super) struct Experiment<'a> {
+pub(in crate::commands) struct Experiment<'a> {
     pub(super) workload: &'static Workload,
     pub(super) cells: Vec<Cell>,
     /// Length of a counted phase.
@@ -42,7 +42,7 @@ pub(in super::super) struct Experiment<'a> {
 }
 
 /// Checks the request, measures, reports.
-pub(in super::super) fn measure(common: &Common, experiment: Experiment<'_>) -> anyhow::Result<ExitCode> {
+pub(in crate::commands) fn measure(common: &Common, experiment: Experiment<'_>) -> anyhow::Result<ExitCode> {
     let prepared = Prepared::new(common, experiment)?;
     let json = common.json.as_deref().map(Output::open).transpose()?;
     let say = Say { on_stderr: common.json.as_deref().is_some_and(Output::is_stdout) };
@@ -57,7 +57,7 @@ pub(in super::super) fn measure(common: &Common, experiment: Experiment<'_>) -> 
 }
 
 /// An experiment that can be carried out.
-pub(in super::super) struct Prepared {
+pub(in crate::commands) struct Prepared {
     workload: &'static Workload,
     rounds: usize,
     cells: Vec<Measured>,
@@ -70,7 +70,7 @@ pub(in super::super) struct Prepared {
 
 impl Prepared {
     /// Checks it all.
-    pub(in super::super) fn new(common: &Common, experiment: Experiment<'_>) -> anyhow::Result<Self> {
+    pub(in crate::commands) fn new(common: &Common, experiment: Experiment<'_>) -> anyhow::Result<Self> {
         let Experiment { workload, mut cells, millis, dir, before } = experiment;
         check(workload, common, &mut cells)?;
         let place = workload.uses_directory.then(|| Place::find(dir)).transpose()?;
@@ -79,16 +79,16 @@ impl Prepared {
         let own = env::current_exe().context("cannot find out where this command itself is")?;
         let drop_in = before.drop_in(&cells, &own)?;
         let cells = cells.into_iter().map(Measured::new).collect();
-        Ok(Self { workload, rounds: common.repeat, cells, millis, place, own, drop_in, before })
+        Ok(Self { workload, rounds: common.rounds, cells, millis, place, own, drop_in, before })
     }
 
     /// How many runs there will be.
-    pub(in super::super) fn runs(&self) -> usize {
+    pub(in crate::commands) fn runs(&self) -> usize {
         self.cells.iter().map(Measured::runs_per_round).sum::<usize>() * self.rounds
     }
 
     /// How long all of it takes, in seconds; none where runs do a fixed amount of work.
-    pub(in super::super) fn seconds(&self) -> Option<f64> {
+    pub(in crate::commands) fn seconds(&self) -> Option<f64> {
         // Warm-up and the counted phase; the process itself.
         let run = self.millis as f64 * 1.25 / 1e3 + 0.02;
         (self.millis > 0).then(|| self.runs() as f64 * run)
@@ -96,7 +96,7 @@ impl Prepared {
 
     /// Measures. `command` is what does the same again. With `say`, a first run of each cell tells how long all of it takes,
     /// where nothing else does.
-    pub(in super::super) fn measure(
+    pub(in crate::commands) fn measure(
         self,
         session: &Session,
         command: String,
@@ -187,7 +187,7 @@ fn check(workload: &Workload, common: &Common, cells: &mut [Cell]) -> anyhow::Re
         once("an option", &arms).map_err(anyhow::Error::msg)?;
     }
     if cells.iter().all(|cell| cell.arms.is_empty()) {
-        bail!("nothing is left to measure: sections of a mutex need a --lock");
+        bail!("nothing is left to measure: sections of a mutex need --locks");
     }
     if let Some(baseline) = &common.baseline {
         cells.iter_mut().try_for_each(|cell| cell.set_baseline(baseline)).map_err(anyhow::Error::msg)?;

@@ -1,4 +1,4 @@
-//! `spinpark bench WORKLOAD`: from the command line to cells, and from there on the same for all.
+//! `spinpark documents WORKLOAD`: from the command line to cells, and from there on the same for all.
 
 mod before;
 mod experiment;
@@ -22,9 +22,9 @@ pub(super) use self::programs::{mail, select};
 use crate::cli::{Condvar, Creat, Faults, Jobs, Mmap, Scan, Show};
 use crate::say::Say;
 
-/// `spinpark bench mmap`.
+/// `spinpark documents mmap`.
 pub(super) fn mmap(mmap: &Mmap) -> anyhow::Result<Experiment<'_>> {
-    let cells = workloads::mmap::cells(&mmap.touch, &mmap.serialize, &locks(&mmap.lock)?, &mmap.threads);
+    let cells = workloads::mmap::cells(&mmap.touch, &mmap.serialize, &locks(&mmap.locks)?, &mmap.threads);
     Ok(Experiment {
         workload: &workloads::mmap::WORKLOAD,
         cells,
@@ -34,23 +34,23 @@ pub(super) fn mmap(mmap: &Mmap) -> anyhow::Result<Experiment<'_>> {
     })
 }
 
-/// `spinpark bench creat`.
+/// `spinpark documents creat`.
 pub(super) fn creat(creat: &Creat) -> anyhow::Result<Experiment<'_>> {
-    let locks = workloads::locks::parse(&creat.lock).map_err(anyhow::Error::msg)?;
+    let locks = workloads::locks::parse(&creat.locks).map_err(anyhow::Error::msg)?;
     let cells = workloads::creat::cells(&creat.kinds, creat.unlink, &locks, &creat.threads);
     let cells = cells.map_err(anyhow::Error::msg)?;
     let (workload, millis) = (&workloads::creat::WORKLOAD, creat.length.millis());
     Ok(Experiment { workload, cells, millis, dir: creat.place.dir.as_deref(), before: Before::default() })
 }
 
-/// `spinpark bench faults`.
+/// `spinpark documents faults`.
 pub(super) fn faults(faults: &Faults) -> anyhow::Result<Experiment<'_>> {
     let cells = workloads::faults::cells(&faults.kind, &faults.kinds, faults.size << 20, &faults.threads);
     let (workload, millis) = (&workloads::faults::WORKLOAD, faults.length.millis());
     Ok(Experiment { workload, cells, millis, dir: faults.place.dir.as_deref(), before: Before::default() })
 }
 
-/// `spinpark bench scan`.
+/// `spinpark documents scan`.
 pub(super) fn scan(scan: &Scan) -> anyhow::Result<Experiment<'_>> {
     let tree = scan
         .tree
@@ -61,12 +61,12 @@ pub(super) fn scan(scan: &Scan) -> anyhow::Result<Experiment<'_>> {
         workloads::scan::check(tree).context("--tree")?;
     }
     let threads = if scan.threads.is_empty() { vec![allowed_cpus()] } else { scan.threads.clone() };
-    let cells = workloads::scan::cells(tree, &scan.serialize, &locks(&scan.lock)?, &threads);
+    let cells = workloads::scan::cells(tree, &scan.serialize, &locks(&scan.locks)?, &threads);
     let (workload, millis) = (&workloads::scan::WORKLOAD, scan.length.millis());
     Ok(Experiment { workload, cells, millis, dir: scan.place.dir.as_deref(), before: Before::default() })
 }
 
-/// `spinpark bench jobs`.
+/// `spinpark documents jobs`.
 pub(super) fn jobs(jobs: &Jobs) -> anyhow::Result<Experiment<'_>> {
     let wish = workloads::jobs::Wish {
         mixes: jobs.mix.clone(),
@@ -83,8 +83,8 @@ pub(super) fn jobs(jobs: &Jobs) -> anyhow::Result<Experiment<'_>> {
     Ok(Experiment { workload: &workloads::jobs::WORKLOAD, cells, millis: 0, dir, before: Before::default() })
 }
 
-/// `spinpark bench show` of a workload's file.
-pub(super) fn show(record: &Record, show: &Show) -> anyhow::Result<()> {
+/// `spinpark documents show` of a workload's file.
+pub(in crate::commands) fn show(record: &Record, show: &Show) -> anyhow::Result<()> {
     let workload = workloads::by_name(&record.workload)
         .with_context(|| format!("this command has no workload `{}`", record.workload))?;
     outcome::print(
@@ -97,7 +97,7 @@ pub(super) fn show(record: &Record, show: &Show) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `spinpark bench condvar`.
+/// `spinpark documents condvar`.
 pub(super) fn condvar(condvar: &Condvar) -> anyhow::Result<Experiment<'_>> {
     if condvar.waiter_first && !condvar.cpus.contains(&Cpus::One) {
         bail!(
@@ -107,7 +107,7 @@ pub(super) fn condvar(condvar: &Condvar) -> anyhow::Result<Experiment<'_>> {
     if condvar.waiter_first && condvar.cpus.contains(&Cpus::All) {
         note!("--waiter-first applies to one CPU; on all CPUs it makes no difference and is left out.");
     }
-    let locks = workloads::condvar::locks::parse(&condvar.lock).map_err(anyhow::Error::msg)?;
+    let locks = workloads::condvar::locks::parse(&condvar.locks).map_err(anyhow::Error::msg)?;
     let setting = Setting {
         iterations: condvar.iterations,
         cpus: Cpus::One,

@@ -15,12 +15,12 @@ use spinpark_measure::warnings::{self, Warning};
 use crate::say::Say;
 
 /// A record, and what follows from it.
-pub(in super::super) struct Outcome {
-    pub(in super::super) workload: &'static Workload,
-    pub(in super::super) record: Record,
-    pub(in super::super) results: Vec<CellResult>,
-    pub(in super::super) noise: Noise,
-    pub(in super::super) warnings: Vec<Warning>,
+pub(in crate::commands) struct Outcome {
+    pub(in crate::commands) workload: &'static Workload,
+    pub(in crate::commands) record: Record,
+    pub(in crate::commands) results: Vec<CellResult>,
+    pub(in crate::commands) noise: Noise,
+    pub(in crate::commands) warnings: Vec<Warning>,
 }
 
 impl Outcome {

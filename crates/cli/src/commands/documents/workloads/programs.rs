@@ -17,7 +17,7 @@ use spinpark_measure::target::{self, Library};
 
 use super::before::Before;
 use super::experiment::Experiment;
-use crate::cli::{Mail, Select};
+use crate::cli::{Mail, Select, millis};
 use crate::libraries;
 
 /// A mail server that takes longer to answer is not there.
@@ -26,17 +26,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The family of locks that every program has.
 const FAMILY: &str = "pthread";
 
-/// `spinpark bench mail`.
+/// `spinpark documents mail`.
 pub(crate) fn mail(mail: &Mail) -> anyhow::Result<Experiment<'_>> {
     if let Some(server) = mail.server {
         let answers = TcpStream::connect_timeout(&server, PATIENCE);
         answers.with_context(|| {
-            format!(
-                "--server {server}: nobody answers there; start the mail server first, or check HOST:PORT"
-            )
+            format!("--server {server}: there is no answer; start the mail server first, or check HOST:PORT")
         })?;
     }
-    let millis = mail.millis();
+    let millis = millis(mail.duration);
     Ok(Experiment {
         workload: &mail_workload::WORKLOAD,
         cells: mail_workload::cells(mail.server, &mail.threads, millis),
@@ -46,10 +44,10 @@ pub(crate) fn mail(mail: &Mail) -> anyhow::Result<Experiment<'_>> {
     })
 }
 
-/// `spinpark bench select`.
+/// `spinpark documents select`.
 pub(crate) fn select(select: &Select) -> anyhow::Result<Experiment<'_>> {
     let programs = Programs::find()?;
-    let locks = locks(&select.lock)?;
+    let locks = locks(&select.locks)?;
     let server = target::Target::find(programs.server.as_os_str())?;
     let drop_in =
         locks.iter().any(|lock| lock.preload).then(|| libraries::find(Library::DropIn)).transpose()?;
@@ -79,7 +77,7 @@ pub(crate) fn select(select: &Select) -> anyhow::Result<Experiment<'_>> {
         // The directories of runs are beside it, with names as long as this one's.
         return Err(ServerError::Socket(files.socket()).into());
     }
-    // Who sets variables knows what they do to the drop-in's report.
+    // An implementation with variables of its own may not write the drop-in's report.
     let trial = locks.iter().find(|lock| lock.preload && lock.env.is_empty()).map(|lock| lock.name.clone());
     let cells = wish.cells(&programs, template.path(), preload);
     let first = Some(wish.preparation(&programs, template.path()));
@@ -101,12 +99,12 @@ fn locks(words: &[String]) -> anyhow::Result<Vec<Target>> {
         let target = target.map_err(anyhow::Error::msg)?;
         if target.family != FAMILY {
             bail!(
-                "--lock {word}: a program as it is has pthread locks only\n\
+                "--locks {word}: a program as it is has pthread locks only\n\
                  Use glibc, drop-in, drop-in-disabled, or one of them with +VARIABLE=VALUE"
             );
         }
         if locks.contains(&target) {
-            bail!(twice("--lock", word));
+            bail!(twice("--locks", word));
         }
         locks.push(target);
     }

@@ -21,7 +21,7 @@ const MANY_ROUNDS: usize = 4;
 
 /// What a workload needs that its cells do not say.
 #[derive(Default)]
-pub(in super::super) struct Before {
+pub(in crate::commands) struct Before {
     /// Its arms make what all others need.
     pub(super) first: Option<Cell>,
     /// The drop-in, if not the workers have it but programs that they start.

@@ -10,10 +10,9 @@ use spinpark_measure::failure::RunError;
 use spinpark_measure::measure::End;
 use spinpark_measure::warnings::Warning;
 
-use super::super::measure_request;
-use super::super::request::{Request, command};
 use super::super::workloads::{self, Prepared};
-use crate::cli::{Bench, Cli, Command};
+use crate::cli::{Cli, Command, Documents, PresetChoice};
+use crate::commands::bench::{Request, command, measure_request};
 use crate::exit::in_full;
 use crate::progress::Progress;
 use crate::session::Session;
@@ -39,7 +38,7 @@ impl Part {
     /// Checks all of it.
     pub(super) fn new(run: &Run, is_quick: bool, rounds: Option<usize>) -> Self {
         let words = run.words(is_quick, rounds);
-        let all = std::iter::once("bench").chain(words.iter().map(String::as_str)).map(OsString::from);
+        let all = std::iter::once("documents").chain(words.iter().map(String::as_str)).map(OsString::from);
         let command = command(all.clone());
         let prepared = prepare(all);
         Self { run: run.clone(), is_quick, command, prepared }
@@ -127,17 +126,19 @@ fn prepare(words: impl Iterator<Item = OsString>) -> anyhow::Result<Ready> {
         let text = error.to_string();
         anyhow!("{}", text.lines().next().unwrap_or_default().trim_start_matches("error: "))
     })?;
-    let Some(Command::Bench(bench)) = parsed.command else { bail!("this is no benchmark") };
-    let (common, experiment) = match &bench {
-        Bench::Mtx(locks) => return Ok(Ready::Locks(Box::new(Request::new(locks, "mtx")?))),
-        Bench::Creat(creat) => (&creat.common, workloads::creat(creat)?),
-        Bench::Mmap(mmap) => (&mmap.common, workloads::mmap(mmap)?),
-        Bench::Faults(faults) => (&faults.common, workloads::faults(faults)?),
-        Bench::Scan(scan) => (&scan.common, workloads::scan(scan)?),
-        Bench::Jobs(jobs) => (&jobs.common, workloads::jobs(jobs)?),
-        Bench::Mail(mail) => (&mail.common, workloads::mail(mail)?),
-        Bench::Condvar(condvar) => (&condvar.common, workloads::condvar(condvar)?),
-        Bench::Select(select) => (&select.common, workloads::select(select)?),
+    let Some(Command::Documents(documents)) = parsed.command else { bail!("this is no workload") };
+    let (common, experiment) = match &documents {
+        Documents::Mtx(locks) => {
+            return Ok(Ready::Locks(Box::new(Request::new(locks, PresetChoice::Mtx)?)));
+        }
+        Documents::Creat(creat) => (&creat.common, workloads::creat(creat)?),
+        Documents::Mmap(mmap) => (&mmap.common, workloads::mmap(mmap)?),
+        Documents::Faults(faults) => (&faults.common, workloads::faults(faults)?),
+        Documents::Scan(scan) => (&scan.common, workloads::scan(scan)?),
+        Documents::Jobs(jobs) => (&jobs.common, workloads::jobs(jobs)?),
+        Documents::Mail(mail) => (&mail.common, workloads::mail(mail)?),
+        Documents::Condvar(condvar) => (&condvar.common, workloads::condvar(condvar)?),
+        Documents::Select(select) => (&select.common, workloads::select(select)?),
         _ => bail!("this is no workload"),
     };
     Ok(Ready::Workload(Box::new(Prepared::new(common, experiment)?)))
@@ -154,7 +155,7 @@ mod tests {
         for (number, document) in documents(&[]).unwrap() {
             for (run, is_quick) in document.runs.iter().flat_map(|run| [(run, true), (run, false)]) {
                 let words = run.words(is_quick, None);
-                let all = ["spinpark", "bench"].into_iter().chain(words.iter().map(String::as_str));
+                let all = ["spinpark", "documents"].into_iter().chain(words.iter().map(String::as_str));
                 Cli::try_parse_from(all).unwrap_or_else(|error| panic!("{number}: {words:?}: {error}"));
             }
         }

@@ -1,4 +1,4 @@
-//! `spinpark bench documents`: many workloads, one report.
+//! `spinpark documents run`: many workloads, one report.
 
 mod files;
 mod part;
@@ -14,8 +14,8 @@ use spinpark_measure::report::wrap;
 
 use self::files::Files;
 use self::part::Part;
-use super::request::command;
-use crate::cli::Documents;
+use crate::cli::DocumentsRun;
+use crate::commands::bench::command;
 use crate::exit;
 use crate::progress::{Progress, about};
 use crate::say::{self, Say};
@@ -29,13 +29,13 @@ struct Planned {
 }
 
 /// Checks all parts, measures one after the other, writes the report.
-pub(super) fn run(wanted: &Documents) -> anyhow::Result<ExitCode> {
+pub(super) fn run(wanted: &DocumentsRun) -> anyhow::Result<ExitCode> {
     let documents = definition::documents(&wanted.only)?;
     let files = Files::open(wanted)?;
     let say = Say { on_stderr: wanted.json.as_deref().is_some_and(Output::is_stdout) };
     let session = Session::start(wanted.seed)?;
     let plan = |(number, definition): (&'static str, Definition)| {
-        let part = |run| Part::new(run, wanted.quick, wanted.repeat);
+        let part = |run| Part::new(run, wanted.quick, wanted.rounds);
         let parts = definition.runs.iter().map(part).collect();
         Planned { number, definition, parts }
     };

@@ -9,7 +9,7 @@ use spinpark_documents::report::documents::json::Document;
 use spinpark_documents::report::documents::{html, markdown};
 use spinpark_measure::report::json::Output;
 
-use crate::cli::Documents;
+use crate::cli::{DocumentsRun, Format};
 use crate::say::Say;
 
 /// Files that are known to be writable.
@@ -23,14 +23,14 @@ pub(super) struct Files {
 
 impl Files {
     /// Opens them all.
-    pub(super) fn open(wanted: &Documents) -> anyhow::Result<Self> {
-        if let Some(directory) = &wanted.out {
+    pub(super) fn open(wanted: &DocumentsRun) -> anyhow::Result<Self> {
+        if let Some(directory) = &wanted.output {
             let made = fs::create_dir_all(directory);
             made.with_context(|| format!("cannot create the directory {}", directory.display()))?;
         }
         let mut names = Vec::new();
         let mut open = |name: &str, file: &Option<std::path::PathBuf>| {
-            let in_directory = wanted.out.as_ref().map(|directory| directory.join(name));
+            let in_directory = wanted.output.as_ref().map(|directory| directory.join(name));
             let all = in_directory.iter().chain(file);
             all.map(|path| {
                 if !Output::is_stdout(path) {
@@ -40,7 +40,8 @@ impl Files {
             })
             .collect::<Result<Vec<Output>, _>>()
         };
-        let markdown = open("documents.md", &wanted.markdown)?;
+        let stdout = (wanted.format == Some(Format::Markdown)).then(|| "-".into());
+        let markdown = open("documents.md", &stdout)?;
         let html = open("documents.html", &wanted.html)?;
         let json = open("documents.json", &wanted.json)?;
         Ok(Self { markdown, html, json, names })
