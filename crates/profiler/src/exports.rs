@@ -238,7 +238,7 @@ pub(crate) fn install(detail: Detail) {
     for (number, (slot, forms)) in table().iter().zip(FORMS).enumerate() {
         let ours = forms.0[detail as usize].map_or(core::ptr::null_mut(), |ours| ours as *mut c_void);
         let next = next::address(number);
-        // What the next library does not have is not called by anybody who started.
+        // What the next library does not have is not called by a program that started.
         let ours = if next.is_null() { core::ptr::null_mut() } else { ours };
         slot.store(if ours.is_null() { next } else { ours }, Relaxed);
     }

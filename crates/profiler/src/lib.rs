@@ -1,4 +1,4 @@
-//! The recorder as a library to preload, `libspinpark_profiler.so`: it watches the program's pthread locks, whoever
+//! The recorder as a library to preload, `libspinpark_profiler.so`: it watches the program's pthread locks, whichever library
 //! implements them.
 //!
 //! ```text
@@ -16,10 +16,10 @@
 //! A lock is tried before it is locked: what fails with EBUSY is a contended acquisition, and the counts are exact by
 //! construction. What a mutex that checks for errors answers to a try is either what it would answer to a lock, or EBUSY, and
 //! then it is asked to lock. It costs one more atomic operation per contended acquisition: both implementations let a thread
-//! that comes by take a free mutex before those who sleep.
+//! that comes by take a free mutex before sleepers.
 //!
 //! glibc's try is 2 ns slower than its lock, a seventh of a pair. So with the details `contended` and `sampled` a mutex that
-//! nobody has waited for, and that looks free, is locked without a try. If it is taken in the nanosecond between the look and
+//! was never waited for, and that looks free, is locked without a try. If it is taken in the nanosecond between the look and
 //! the lock, that wait is not seen; the next one is, and from then on all are.
 #![no_std]
 

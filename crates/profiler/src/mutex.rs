@@ -31,7 +31,7 @@ fn word(mutex: usize, at: usize) -> u32 {
     unsafe { (mutex as *const u32).wrapping_add(at).read_volatile() }
 }
 
-/// Whether a mutex is glibc's, whoever implements the others.
+/// Whether a mutex is glibc's, whichever library implements the others.
 #[inline(always)]
 pub(crate) fn is_special(mutex: usize) -> bool {
     word(mutex, KIND_AT) & SPECIAL != 0
@@ -65,7 +65,7 @@ pub(crate) fn looks_free(mutex: usize) -> bool {
     word(mutex, LOOK_AT.load(Relaxed) / 4) == 0
 }
 
-/// The thread id of the owner of a mutex; 0 if nobody has it, or just gets it or lets it go.
+/// The thread id of the owner of a mutex; 0 if it is free, or is just being taken or released.
 pub(crate) fn owner(mutex: usize) -> u32 {
     if word(mutex, KIND_AT) & WITH_OWNER != 0 {
         // The other word is none's while a robust one is being repaired.
@@ -97,7 +97,7 @@ pub(crate) fn call(address: usize, site: Site) -> Call {
 
 const LOCK: Way = way(Function::pthread_mutex_lock);
 
-/// `pthread_mutex_lock` with the detail `contended`, by hand: [`watch::lock`] for a mutex that nobody has waited for. What is
+/// `pthread_mutex_lock` with the detail `contended`, by hand: [`watch::lock`] for a mutex that was never waited for. What is
 /// called then finds stack and frame pointer as they were.
 ///
 /// # Safety
@@ -161,7 +161,7 @@ unsafe extern "C" fn wait_contended(mutex: usize, b: usize, c: usize, d: usize, 
     unsafe { watch::wait::<CONTENDED>(&LOCK, [mutex, b, c, d], call(mutex, site)) }
 }
 
-/// `pthread_mutex_lock` with the detail `sampled`: [`watch::lock`] for a mutex that looks free and that nobody has waited for,
+/// `pthread_mutex_lock` with the detail `sampled`: [`watch::lock`] for a mutex that looks free and was never waited for,
 /// without what it keeps for the others.
 ///
 /// # Safety

@@ -12,7 +12,7 @@ use crate::exports::{COUNT, Function, NAMES};
 /// Their addresses.
 pub(crate) static NEXT: [AtomicPtr<c_void>; COUNT] = [const { AtomicPtr::new(ptr::null_mut()) }; COUNT];
 
-/// Any function of the table: who has fewer arguments does not look at the others.
+/// Any function of the table: one with fewer arguments does not look at the others.
 type Call = unsafe extern "C" fn(usize, usize, usize, usize) -> c_int;
 
 /// Looks all of them up in the libraries after this one. What is not there makes the loader allocate a message, and the

@@ -24,7 +24,7 @@ pub(crate) fn start() {
     }
 }
 
-/// Whether the process has one thread: nobody can wait for anybody.
+/// Whether the process has one thread: no thread can wait for another.
 #[inline(always)]
 pub(crate) fn is_alone() -> bool {
     // SAFETY: points to a byte of this library or of libc, neither of which is unloaded while it runs.
