@@ -1,8 +1,8 @@
-//! The answer, in sentences: which lock matters, who holds it while who waits, and whether waiting matters at all.
+//! The summary, in sentences: which lock matters, which function holds it, which one waits, and whether waiting matters.
 //!
-//! Waiting for a signal of a condition variable is not waiting for a lock: a thread without work waits for work. It is said
-//! apart, and no share has it in it. Nor has any the way back: it begins with the signal, so what looks like waiting for the
-//! mutex may be a thread that had no CPU yet.
+//! Waiting for a signal of a condition variable is not waiting for a lock: a thread without work waits for work. It has its own
+//! sentence, and no share includes it. Nor does any share include returns from condition variables: they begin with the signal,
+//! so what looks like waiting for the mutex may be a thread without a CPU.
 
 use std::collections::BTreeMap;
 
@@ -13,21 +13,21 @@ use crate::text::fit;
 use crate::units::{count, percent, time};
 use crate::{chain, late, stuck, unnamed};
 
-/// With less of the threads' time than this, waiting is not what makes a program slow.
+/// Waiting is not what makes a program slow below this share of the threads' time,
 const SMALL_SHARE: f64 = 0.02;
-/// And with fewer threads waiting than this, on average. Besides, because the time of threads that ended is not quite known.
+/// and below this average number of waiting threads. Both are checked, because the time of threads that ended is not exact.
 const SMALL_WAITERS: f64 = 0.05;
-/// The way back from condition variables is said if it is more than this part of all waiting, without that for signals.
+/// Returns from condition variables are reported above this share of all waiting, without that for signals.
 const BACK: f64 = 0.1;
-/// A holder or waiter with less of a lock's waiting than this is not the one to name.
+/// A holder or waiter with a smaller share of a lock's waiting than this is not named.
 const NAMED: f64 = 0.25;
 
-/// The answer.
+/// The summary.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// One sentence.
+    /// One or two sentences.
     pub headline: String,
-    /// What belongs to it: how much waiting there was, who waited, what was left out. Whole sentences.
+    /// How much waiting there was, which threads waited, and what was left out: whole sentences.
     pub details: Vec<String>,
     /// Time waited for locks ([`Profile::lock_wait`]) ÷ time of all threads ([`Thread::time`](crate::model::Thread::time)),
     /// 0 to 1.
@@ -40,7 +40,7 @@ pub struct Answer {
     pub lock: Option<u32>,
 }
 
-/// The answer of a profile.
+/// The summary of a profile.
 #[must_use]
 pub fn answer(profile: &Profile) -> Answer {
     let waited = profile.lock_wait();
@@ -52,7 +52,7 @@ pub fn answer(profile: &Profile) -> Answer {
         of(profile.thread_time()) < SMALL_SHARE && of(profile.duration) < SMALL_WAITERS
     };
     let is_small = is_little(waited);
-    // It may be locks after all.
+    // Returns from condition variables may be contention, too.
     let is_back_first = is_small && !is_little(profile.waited());
     let top = profile.locks.first().filter(|lock| lock.lock_wait() > 0);
 
@@ -67,23 +67,20 @@ pub fn answer(profile: &Profile) -> Answer {
             details.extend(top.map(|top| blame(profile, top, waited)));
             back_first(profile)
         }
-        None => nobody(profile),
+        None => no_waits(profile),
         Some(top) => {
             let sentence = blame(profile, top, waited);
             if is_small {
                 let how_much = amount(profile, waited, share_of_time, waiters);
                 details.push(sentence);
-                format!("Waiting for locks is not what makes this program slow: {how_much}.")
+                format!("Waiting for locks is not what makes this program slow: threads waited {how_much}.")
             } else {
-                details.push(format!(
-                    "Threads waited for locks {}.",
-                    amount(profile, waited, share_of_time, waiters)
-                ));
+                details.push(format!("Threads waited {}.", amount(profile, waited, share_of_time, waiters)));
                 sentence
             }
         }
     };
-    // What did not move any more comes before everything else.
+    // Threads that were stuck come before everything else.
     let (headline, rest) = match first {
         None => (headline, stuck),
         Some(first) => {
@@ -96,7 +93,7 @@ pub fn answer(profile: &Profile) -> Answer {
     };
     details.extend(rest);
     if let Some(top) = top {
-        // Of what the sentence about blame is about.
+        // The same lock or class that the sentence about blame names.
         let classes = leading_class(profile, top, waited);
         let (of, what) = classes.as_ref().map_or((profile, top), |classes| (classes, &classes.locks[0]));
         let inner = chain::inner(of, what).filter(|_| !is_small);
@@ -111,7 +108,7 @@ pub fn answer(profile: &Profile) -> Answer {
     let signals = profile.signal_wait();
     if signals > 0 {
         details.push(format!(
-            "Besides, threads waited {} for signals of condition variables: for work, or for what such a variable guards (a pool, a semaphore).",
+            "Threads also waited {} for signals of condition variables: for work, or for a resource (a pool, a semaphore).",
             time(signals as f64)
         ));
     }
@@ -126,42 +123,41 @@ pub fn answer(profile: &Profile) -> Answer {
     Answer { headline, details, share_of_time, waiters, is_small, lock: top.map(|lock| lock.id) }
 }
 
-/// The way back from condition variables, in one sentence.
+/// Returns from condition variables, in two sentences.
 fn back(profile: &Profile) -> Option<String> {
     let (back, all) = (profile.back_wait(), profile.waited());
-    let more = if back < all { " more" } else { "" };
+    let another = if back < all { "another " } else { "" };
     let time = time(back as f64);
     (back as f64 > BACK * all as f64)
-        .then(|| format!("Getting back from condition variables took {time}{more}: {BACK_BECAUSE}."))
+        .then(|| format!("Returning from condition variables took {another}{time}: {BACK_BECAUSE}"))
 }
 
-/// The same where hardly anything else was waited for.
+/// The same where threads waited little for locks.
 fn back_first(profile: &Profile) -> String {
     let little = match (profile.lock_wait(), profile.is_partial()) {
-        (0, true) => "No wait for locks was recorded, though not everything could be;",
+        (0, true) => "No wait for a lock was recorded, but records are missing;",
         (0, false) => "No thread waited for locks, but",
         _ => "Threads waited little for locks, but",
     };
     let back = profile.back_wait();
     let share = percent((back as f64 / profile.thread_time().max(1) as f64).min(1.0));
     format!(
-        "{little} getting back from condition variables took {}, {share} of the threads' time: {BACK_BECAUSE}.",
+        "{little} returning from condition variables took {}, {share} of the threads' time: {BACK_BECAUSE}",
         time(back as f64)
     )
 }
 
-const BACK_BECAUSE: &str =
-    "mutexes were wanted again, or the wake-up was late; the recorder cannot tell these apart";
+const BACK_BECAUSE: &str = "the mutex was contended, or threads woke late. The recorder cannot tell which.";
 
-/// Good news; if it is.
-fn nobody(profile: &Profile) -> String {
+/// No wait was recorded: good news only if no records are missing.
+fn no_waits(profile: &Profile) -> String {
     let lock = match profile.locks_of {
         LocksOf::Library => "lock of the library",
         _ => "pthread lock",
     };
     match (profile.is_partial(), profile.ended) {
         (true, _) => {
-            format!("Nothing is known: no wait for a {lock} was recorded, but not everything could be.")
+            format!("Nothing is known: no wait for a {lock} was recorded, but records are missing.")
         }
         (_, Ended::Running) => format!("No thread has waited for a {lock} so far."),
         _ => format!("No thread waited for a {lock}: these are not what makes this program slow."),
@@ -172,36 +168,36 @@ fn nobody(profile: &Profile) -> String {
 fn nothing(profile: &Profile) -> String {
     let reason = match (profile.detail, profile.locks_of) {
         (Detail::Off, _) => "recording was off",
-        _ if profile.is_partial() => return nobody(profile),
-        (Detail::Contended, LocksOf::Library) => return nobody(profile),
+        _ if profile.is_partial() => return no_waits(profile),
+        (Detail::Contended, LocksOf::Library) => return no_waits(profile),
         (Detail::Contended, _) => {
-            return nobody(profile)
-                + " Others are not seen, and nothing is known of them: those of Rust's std and Go, and a program's own.";
+            return no_waits(profile)
+                + " Other locks are not recorded: those of Rust's std and Go, and the program's own.";
         }
-        (_, LocksOf::Library) => "no lock of the library was used while it was recorded",
+        (_, LocksOf::Library) => "no lock of the library was used during the recording",
         _ => {
-            "the program called no pthread lock: it has none, or has its own, like Go and Rust's std, or is \
+            "the program called no pthread lock. It has none, has locks of its own (like Go and Rust's std), or is \
              statically linked"
         }
     };
     let so_far = if profile.ended == Ended::Running { " so far" } else { "" };
-    format!("There is nothing to see{so_far}: {reason}.")
+    format!("Nothing was recorded{so_far}: {reason}.")
 }
 
-/// `1.23 s in all, 34 % of the time of 8 threads; on average 2.7 of them waited`.
+/// `1.23 s for locks, 34 % of the time of 8 threads; 2.7 were waiting on average`.
 fn amount(profile: &Profile, waited: u64, share: f64, waiters: f64) -> String {
     let threads: u32 = profile.threads.iter().map(|thread| thread.users).sum();
     let waiting = match waiters {
-        waiters if waiters < 0.005 => String::from("hardly ever one"),
-        waiters if waiters < 9.95 => format!("on average {}", shown(waiters)),
-        waiters => format!("on average {waiters:.0}"),
+        waiters if waiters < 0.005 => String::from("fewer than 0.005"),
+        waiters if waiters < 9.95 => shown(waiters),
+        waiters => format!("{waiters:.0}"),
     };
     let time = time(waited as f64);
     match threads {
-        0 => format!("for {time} in all"),
-        1 => format!("for {time} in all, {} of the time of one thread", percent(share)),
+        0 => format!("{time} for locks"),
+        1 => format!("{time} for locks, {} of the time of one thread", percent(share)),
         threads => format!(
-            "for {time} in all, {} of the time of {} threads; {waiting} of them waited at a time",
+            "{time} for locks, {} of the time of {} threads; {waiting} were waiting on average",
             percent(share),
             count(u64::from(threads))
         ),
@@ -231,10 +227,10 @@ fn blame(profile: &Profile, top: &Lock, waited: u64) -> String {
             top.kind.noun()
         ),
     };
-    format!("{start}{}.", who(profile, top))
+    format!("{start}{}.", holder_and_waiter(profile, top))
 }
 
-/// The profile by classes, if locks that are made or named together lead, where no single one does.
+/// The profile by classes, if locks that are created or named together lead, where no single one does.
 fn leading_class(profile: &Profile, top: &Lock, waited: u64) -> Option<Profile> {
     if top.lock_wait() as f64 >= 0.5 * waited as f64 {
         return None;
@@ -242,14 +238,14 @@ fn leading_class(profile: &Profile, top: &Lock, waited: u64) -> Option<Profile> 
     Some(by_class(profile)).filter(|classes| blame_class(classes, waited).is_some())
 }
 
-/// `75 % of all waiting is on the 16 locks of `shard`, …`: if locks that are made or named together lead, where no single one does.
+/// `75 % of all waiting is on the 16 locks of `shard`, …`: if locks that are created or named together lead, and no single one does.
 fn blame_class(classes: &Profile, waited: u64) -> Option<String> {
     let top = classes.locks.first()?;
     let share = top.lock_wait() as f64 / waited as f64;
     let class = class(top)?;
     let share = if share == 1.0 { String::from("All") } else { format!("{} of all", percent(share)) };
     (top.lock_wait() as f64 >= 0.5 * waited as f64)
-        .then(|| format!("{share} waiting is on {class}{}.", who(classes, top)))
+        .then(|| format!("{share} waiting is on {class}{}.", holder_and_waiter(classes, top)))
 }
 
 /// `the 16 locks of `shard``, if this is a class of several.
@@ -261,7 +257,7 @@ pub(crate) fn class(lock: &Lock) -> Option<String> {
 }
 
 /// `, held by `store_update` while `flush` waits`.
-fn who(profile: &Profile, top: &Lock) -> String {
+fn holder_and_waiter(profile: &Profile, top: &Lock) -> String {
     let names = Names::of(&profile.places);
     let most_by = |place: fn(&crate::model::Pair) -> Option<PlaceId>, name: &dyn Fn(PlaceId) -> String| {
         let mut sums: BTreeMap<String, u64> = BTreeMap::new();
@@ -279,7 +275,7 @@ fn who(profile: &Profile, top: &Lock) -> String {
         let function = profile.places.get(place).map(crate::model::Place::function);
         fit(function.as_deref().unwrap_or("?"), LONGEST)
     };
-    // Who calls a wrapper says more than the wrapper; but not if that is everybody.
+    // The callers of a wrapper say more than the wrapper, unless it has many.
     let most = |place| most_by(place, &|place| names.in_sentence(place)).or_else(|| most_by(place, &plain));
     let part = |share: f64| if share < 0.75 { format!(" ({})", percent(share)) } else { String::new() };
     match (most(|pair| pair.holder), most(|pair| Some(pair.waiter))) {
@@ -289,7 +285,9 @@ fn who(profile: &Profile, top: &Lock) -> String {
         (Some((holder, held)), Some((waiter, waited))) => {
             format!(", held by `{holder}`{} while `{waiter}` waits{}", part(held), part(waited))
         }
-        (Some((holder, held)), None) => format!(", held by `{holder}`{} while others wait", part(held)),
+        (Some((holder, held)), None) => {
+            format!(", held by `{holder}`{} while other threads wait", part(held))
+        }
         (None, Some((waiter, waited))) => format!("; `{waiter}` waits for it{}", part(waited)),
         (None, None) => String::new(),
     }
@@ -302,7 +300,7 @@ pub(crate) fn named(lock: &Lock) -> String {
     let label = without.unwrap_or(&lock.label);
     match label.split_once(' ') {
         Some((word @ ("of" | "in"), place)) => {
-            let word = if word == "of" { "made by" } else { "used in" };
+            let word = if word == "of" { "created by" } else { "used in" };
             let (function, line) = place
                 .split_once(" (")
                 .map_or((place, String::new()), |(function, line)| (function, format!(" ({line}")));
@@ -321,13 +319,13 @@ fn roles(top: &Lock) -> Option<String> {
     let of = |role: Role| top.role(role).map_or((0, 0), |stats| (stats.wait.total, stats.contended));
     let (readers, writers) = (of(Role::Read), of(Role::Write));
     let all = (readers.0 + writers.0) as f64;
-    let part = |who: &str, (total, waits): (u64, u64)| {
-        format!("{who} waited {} ({} waits)", percent(total as f64 / all), count(waits))
+    let part = |role: &str, (total, waits): (u64, u64)| {
+        format!("{role} waited {} ({} waits)", percent(total as f64 / all), count(waits))
     };
     Some(format!("Of this, {}, {}.", part("readers", readers), part("writers", writers)))
 }
 
-/// How many other locks share most of the waiting.
+/// How many locks have most of the waiting.
 fn others(profile: &Profile, waited: u64) -> Option<String> {
     let waits: Vec<u64> = profile.locks.iter().map(Lock::lock_wait).filter(|wait| *wait > 0).collect();
     if waits.len() < 2 || waits[0] as f64 >= 0.8 * waited as f64 {
@@ -340,12 +338,12 @@ fn others(profile: &Profile, waited: u64) -> Option<String> {
         is_needed
     };
     let most = waits.iter().take_while(is_needed).count();
-    // That all locks have all of it says nothing.
+    // "All locks have all of the waiting" says nothing.
     if most == waits.len() {
         return None;
     }
     Some(format!(
-        "{most} of {} locks that were waited for have {} of it.",
+        "{most} of {} contended locks have {} of all waiting.",
         count(waits.len() as u64),
         percent(waits[..most].iter().sum::<u64>() as f64 / waited as f64)
     ))

@@ -1,4 +1,4 @@
-//! What the holder of a lock waits for itself: that comes first, in sentences.
+//! What the holder of a lock was itself blocked on, in sentences: fix that first.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -7,19 +7,19 @@ use crate::answer::{class, named};
 use crate::model::{HeldWait, Kind, Lock, Profile, Role};
 use crate::units::{percent, time};
 
-/// It is said if holders waited for at least this part of the time for which others waited for the lock.
+/// Reported if holders were blocked for at least this share of the time that others waited for the lock.
 const SAID: f64 = 0.1;
-/// What they waited for comes first if it is at least this part.
+/// What blocked them is to be fixed first if it is at least this share.
 const FIRST: f64 = 0.5;
-/// Another lock is named besides if it has at least this part of the first one's.
+/// A second lock is named if it has at least this share of the first one's time.
 const BESIDES: f64 = 0.5;
 
-/// `For about 82 % of the time that threads waited for the mutex `table`, who held it waited for the mutex `log` (820 ms): …`
+/// `For about 82 % of the time that threads waited for the mutex `table`, its holder was blocked on the mutex `log` (820 ms); …`
 pub(crate) fn inner(profile: &Profile, top: &Lock) -> Option<String> {
-    // What its holders waited for: others' waiting meanwhile, and their own.
+    // By what its holders waited for: others' waiting meanwhile, and their own.
     let mut sums: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for waits in profile.held_waits.iter().filter(|waits| waits.outer == top.id && waits.lock != top.id) {
-        // The way back from a condition variable is no wait for a signal, and may be none for a lock.
+        // A return from a condition variable is no wait for a signal, and perhaps none for a lock.
         if waits.role.is_lock() || waits.role == Role::Signal {
             let (made, waited) = sums.entry(waits.lock).or_default();
             *made += waits.made_wait;
@@ -39,13 +39,14 @@ pub(crate) fn inner(profile: &Profile, top: &Lock) -> Option<String> {
     if part < SAID || is_deadlock {
         return None;
     }
+    let is_signal = |lock: &Lock| lock.kind == Kind::Condvar;
     inner.retain(|(lock, made, _)| {
-        let is_alike = (lock.kind == Kind::Condvar) == (first.kind == Kind::Condvar);
+        let is_alike = is_signal(lock) == is_signal(first);
         is_alike && *made as f64 >= BESIDES * most as f64
     });
     inner.truncate(2);
     let named_inner = |(lock, _, waited): &(&Lock, u64, u64)| {
-        let signal = if lock.kind == Kind::Condvar { "a signal of " } else { "" };
+        let signal = if is_signal(lock) { "a signal of " } else { "" };
         format!("{signal}the {} {} ({})", lock.kind.noun(), named(lock), time(*waited as f64))
     };
     let what = inner.iter().map(named_inner).collect::<Vec<_>>().join(" and ");
@@ -54,15 +55,16 @@ pub(crate) fn inner(profile: &Profile, top: &Lock) -> Option<String> {
     let is_both_ways =
         || profile.held_waits.iter().any(|other| (other.outer, other.lock) == (first.id, top.id));
     let advice = match first.kind {
-        Kind::Condvar => ": nothing should be held in such a wait but the mutex that belongs to it",
+        Kind::Condvar => ". Hold only the condvar's own mutex in such a wait",
         _ if part < FIRST || is_both_ways() => "",
-        _ if inner.len() > 1 => ": those come first",
-        _ => ": that one comes first",
+        _ if inner.len() > 1 => "; fix those first",
+        _ => "; fix that one first",
     };
-    // An estimate, by how many waited at the beginning and at the end.
-    let part = if part > 0.95 { String::from("nearly all") } else { format!("about {}", percent(part)) };
+    // An estimate, from the numbers of waiters at the beginning and at the end.
+    let part = if part > 0.95 { String::from("more than 95 %") } else { format!("about {}", percent(part)) };
+    let blocked = if is_signal(first) { "waited for" } else { "was blocked on" };
     Some(format!(
-        "For {part} of the time that threads waited for {outer}, who held it waited for {what}{advice}."
+        "For {part} of the time that threads waited for {outer}, its holder {blocked} {what}{advice}."
     ))
 }
 
@@ -75,8 +77,7 @@ pub(crate) struct Row {
     pub(crate) waits: HeldWait,
 }
 
-/// The waits with a lock held that others wanted, too, those first that made them wait longest; with deadlines and without in
-/// one row.
+/// The waits with a contended lock held, those first that blocked others longest; with deadlines and without in one row.
 pub(crate) fn rows(profile: &Profile) -> Vec<Row> {
     let label = |lock: u32| profile.lock(lock).map_or_else(|| String::from("?"), |lock| lock.label.clone());
     let is_wanted = |waits: &&HeldWait| {
@@ -96,7 +97,7 @@ pub(crate) fn rows(profile: &Profile) -> Vec<Row> {
         let wanted = label(waits.lock);
         let wanted = match waits.role {
             Role::Signal => format!("a signal of {wanted}"),
-            Role::Back | Role::Late => format!("the way back from {wanted}"),
+            Role::Back | Role::Late => format!("the return from {wanted}"),
             Role::Read => format!("{wanted}, read"),
             Role::Write => wanted,
         };
@@ -107,9 +108,9 @@ pub(crate) fn rows(profile: &Profile) -> Vec<Row> {
     rows
 }
 
-/// Two locks, each of which was waited for with the other one held, so that two threads can wait for each other.
+/// Two locks, each of which was waited for while the other one was held, so that two threads can deadlock.
 pub(crate) fn two_orders(profile: &Profile) -> Option<String> {
-    // Who has a deadline does not wait for ever.
+    // A wait with a deadline ends.
     let is_one = |waits: &&HeldWait| waits.role.is_lock() && !waits.is_timed && waits.lock != waits.outer;
     let waits = || profile.held_waits.iter().filter(is_one);
     let are_readers = |held: &HeldWait, wanted: &HeldWait| {
@@ -128,8 +129,8 @@ pub(crate) fn two_orders(profile: &Profile) -> Option<String> {
     let pair = waits().find(|one| !is_deadlock(one) && waits().any(|other| is_other_way(one, &other)))?;
     let name = |lock: u32| profile.lock(lock).map(|lock| format!("{} {}", lock.kind.noun(), named(lock)));
     Some(format!(
-        "Threads waited for the {0} with the {1} held, and the other way round: taken in two orders they can deadlock, \
-         unless something else prevents that.",
+        "Threads waited for the {0} while holding the {1}, and the other way round. Taken in two orders, they can deadlock, \
+         unless something else prevents that: take them in one order.",
         name(pair.lock)?,
         name(pair.outer)?
     ))

@@ -1,19 +1,18 @@
 //! Folded stacks of waiting: for flame graphs (inferno, FlameGraph, speedscope).
 //!
 //! A line is the frames from the outermost to the innermost, with `;` between them, a leaf that says which lock it was,
-//! `[lock: cache_lock]`, and the µs waited there. On the way back from a condition variable, where the mutex may have been wanted
-//! or the wake-up late, the frame before the leaf is `[back]`. What is no function is in brackets, as `perf`'s and bcc's tools
-//! have it.
+//! `[lock: cache_lock]`, and the µs waited there. For a return from a condition variable (the mutex was contended, or the wake-up
+//! late) the frame before the leaf is `[back]`. Frames that are not functions are in brackets, as in the output of `perf` and bcc.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
 use crate::model::{Frame, Lock, Pair, PlaceId, Profile, Role};
 
-/// What lines have besides the stack of who waited.
+/// What lines have besides the waiter's stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// A frame after the lock's with who held it: `[held by store_update]`.
+    /// A frame after the lock's with the holder: `[held by store_update]`.
     pub holder: bool,
     /// Waiting for signals of condition variables too; a frame says so: `[signal]`.
     pub signals: bool,
@@ -71,7 +70,7 @@ fn stack(profile: &Profile, place: PlaceId, lock: &Lock, role: Role) -> String {
 type Use = (u32, Role, PlaceId);
 type Pairs<'a> = HashMap<Use, Vec<&'a Pair>>;
 
-/// Who held the lock during the waits at a place, and for how long. What no pair accounts for has an unknown holder.
+/// The holders of the lock during the waits at a place, and for how long. Time in no pair has an unknown holder.
 fn holders(profile: &Profile, pairs: &Pairs<'_>, waiter: Use, all: u64) -> Vec<(String, u64)> {
     let mut rest = all;
     let mut found: Vec<(String, u64)> = Vec::new();

@@ -54,7 +54,7 @@ pub fn read(path: &Path) -> Result<Vec<Profile>, ReadError> {
         _ => ReadError::Unreadable(path.to_owned(), error),
     })?;
     let broken = |error| ReadError::Json(path.to_owned(), error);
-    // First what it is, so that another version is not an unknown field.
+    // Format and version first: another version may have unknown fields.
     let value: serde_json::Value = serde_json::from_str(&text).map_err(broken)?;
     let is_array = value.is_array();
     let starts = match serde_json::from_value(value).map_err(|_| ReadError::Foreign(path.to_owned()))? {
@@ -77,10 +77,10 @@ pub fn read(path: &Path) -> Result<Vec<Profile>, ReadError> {
     }
 }
 
-/// Writes [`FILE`] in `directory`, and returns its path. Who reads it meanwhile sees the old one.
+/// Writes [`FILE`] in `directory`, and returns its path. Readers see the old file until the new one is complete.
 ///
-/// The directory has at most `max_size` bytes on the disk then: of the profiles, those that waited most are written, as many as
-/// there is room for, and nothing if there is none. The others are read from their recordings again.
+/// The directory then has at most `max_size` bytes on the disk: the profiles that waited most are written, as many as fit, and
+/// nothing if none fits. The others are read from their recordings again.
 ///
 /// # Errors
 /// As the system has them.
@@ -98,7 +98,7 @@ pub fn save(directory: &Path, profiles: &[Profile], max_size: u64) -> io::Result
     written.map(|()| path)
 }
 
-/// What the files of a directory have on the disk, without [`FILE`].
+/// Bytes on the disk of a directory's files, without [`FILE`].
 fn bytes_in(directory: &Path) -> io::Result<u64> {
     const BLOCK: u64 = 512;
     let mut bytes = 0;
@@ -155,7 +155,7 @@ pub fn load(path: &Path, symbols: &mut Symbols) -> Result<Loaded, ReadError> {
             found.recordings
         }
         Err(ReadError::Empty(_)) if !saved.is_empty() => Vec::new(),
-        // What is there says more than what is not.
+        // The reason of a file that exists helps more than that of a missing one.
         Err(ReadError::Empty(_)) if !broken.is_empty() => return Err(broken.remove(0)),
         Err(error) => return Err(error),
     };

@@ -1,26 +1,26 @@
-//! Waiting for a lock that nobody was in.
+//! Waiting for a lock while it was free.
 //!
-//! While a lock is held, no more threads wait for it than its longest queue; so its holders account for that many times
-//! the time for which it was held, at most. What was waited beyond that passed while nobody held it: who was to have it next
-//! slept still, or had no CPU. Nothing more can be told from outside, and less than that is not said: below the bound, it may
-//! have been the same, or threads that were overtaken.
+//! While a lock is held, at most as many threads wait for it as its longest queue had. So its holders explain at most *time held
+//! × longest queue* of the waiting. For the rest the lock was free: its next owner still slept, or had no CPU. The recorder
+//! cannot tell which. Below the bound nothing is reported: the lock may have been free there too, or threads were barged past.
 //!
-//! The bound needs every hold. Of those that `contended` and `sampled` leave out, a few may be so long that they change it: a
-//! holder that loses its CPU is rare, and keeps others waiting for milliseconds. Then both are named. The library does not
-//! see who got a lock at once, so that nothing is said of its locks.
+//! The bound needs every hold. A few of those that `contended` and `sampled` leave out may be long enough to change it: a
+//! holder that loses its CPU is rare, and blocks others for milliseconds. Then the sentence names both causes. The library does
+//! not record acquisitions that succeed at once, so its locks have no such sentence.
 
 use crate::model::{Detail, Lock, LocksOf, Profile, RoleStats};
 use crate::units::{count, percent, time};
 
-/// Between getting a lock and the look at the clock, and between another look and letting it go, ns: held, and not measured.
+/// The part of a hold that is not measured, ns: from the acquisition to the first clock reading, and from the second one to the
+/// release.
 const UNMEASURED: f64 = 200.0;
-/// It is said if holders account for no more than this part of the waiting.
+/// Reported if holders explain at most this share of the waiting.
 const EXPLAINED: f64 = 0.5;
-/// Fewer waits, or holds, are chance.
+/// Fewer waits, or holds, than this may be chance.
 const FEW: u64 = 10;
 
-/// Of the lock that was waited for most: the sentence, if its holders cannot be why. What is only possible is not said where it
-/// is known already why they held it for long.
+/// For the lock that was waited for most: the sentences, if its holders explain too little of the waiting. Where the cause of
+/// long holds is known already (`are_holders_known`), a mere possibility is not reported.
 pub(crate) fn late(profile: &Profile, lock: &Lock, are_holders_known: bool) -> Option<String> {
     let roles = || lock.roles.iter().filter(|stats| stats.role.is_lock());
     let sum = |of: fn(&RoleStats) -> u64| roles().map(of).sum::<u64>();
@@ -34,7 +34,7 @@ pub(crate) fn late(profile: &Profile, lock: &Lock, are_holders_known: bool) -> O
         return None;
     }
     let threads: u64 = profile.threads.iter().map(|thread| u64::from(thread.users)).sum();
-    // With `full`, what is missing was held still at the end, when nobody waited; but somebody may have given up.
+    // With `full`, unmeasured holds had not ended when the recording did, and no thread waited then; but a wait may have timed out.
     let are_held = profile.detail == Detail::Full
         && measured + threads >= acquisitions
         && sum(|stats| stats.outcomes.timed_out) == 0;
@@ -68,19 +68,23 @@ pub(crate) fn late(profile: &Profile, lock: &Lock, are_holders_known: bool) -> O
         }
         _ => String::new(),
     };
+    let advice = match crowd.as_str() {
+        "" => "`spinpark compare` shows whether other locks help.",
+        _ => "Run fewer threads; `spinpark compare` shows whether other locks help.",
+    };
     let (explained, rest) = (time(explained), time(waited - explained));
     Some(if are_all_measured {
         format!(
-            "Its holders are not why: it was held for {} in all (and 0.2 µs more for each acquisition, which is not measured), \
-             with {at_a_time} waiting at most, which makes {explained} of waiting. For the other {rest} or more nobody was in it, and threads that were to have it were not running yet: they \
-             were woken late{slept}, or had no CPU{crowd}.",
+            "Its holders explain at most {explained} of this waiting: it was held for {} (plus 0.2 µs per acquisition, not \
+             measured), with at most {at_a_time} waiting. For the other {rest} or more, the lock was free: its next owners woke \
+             late{slept}, or had no CPU{crowd}. {advice}",
             time(held)
         )
     } else {
         format!(
-            "Holds as they were measured make {explained} of this waiting at most ({} on average, {at_a_time} waiting): for the \
-             rest either holds that were not measured were long, because holders lost their CPU{crowd}, say, or nobody was in it, \
-             and threads were woken late{slept}; `--detail full` tells which.",
+            "The measured holds explain at most {explained} of this waiting ({} on average, at most {at_a_time} waiting). Either \
+             unmeasured holds were long, for example because holders lost their CPU{crowd}, or the lock was free and threads woke \
+             late{slept}. Record with `--detail full` to find out which.",
             time(held / acquisitions as f64)
         )
     })

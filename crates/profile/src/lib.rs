@@ -3,16 +3,16 @@
 //! | module      | what it has                                                                     |
 //! |-------------|---------------------------------------------------------------------------------|
 //! | [`model`]   | a [`Profile`](model::Profile): the contract between reading and showing          |
-//! | [`names`]   | what functions and places are called                                            |
+//! | [`names`]   | names of functions and call sites                                               |
 //! | [`read`]    | recordings, `PID.spinprof`                                                       |
 //! | [`symbols`] | functions and lines                                                             |
 //! | [`json`]    | profiles as JSON; [`json::load`] reads whatever there is                         |
-//! | [`answer`]  | the answer, in sentences                                                        |
+//! | [`answer`]  | the summary, in sentences                                                       |
 //! | [`stuck`]   | waits that had not ended, in sentences                                          |
-//! | `late`      | waiting for a lock that nobody was in, in a sentence                            |
+//! | `late`      | waiting for a lock while it was free, in sentences                              |
 //! | [`unnamed`] | code without names, and what to do about it                                     |
 //! | [`classes`] | locks of one creation site as one                                               |
-//! | [`warnings`] | what a reader should know before believing the rest                            |
+//! | [`warnings`] | what to know before relying on the numbers                                     |
 //! | [`text`]    | tables for terminals                                                            |
 //! | [`diff`]    | two profiles compared                                                           |
 //! | [`folded`]  | stacks of waiting, for flame graphs                                             |

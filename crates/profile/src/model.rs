@@ -52,33 +52,33 @@ pub struct Profile {
     pub places: Vec<Place>,
     /// Files that code of places is in.
     pub modules: Vec<Module>,
-    /// Locks that were waited for or counted, those with the longest wait in all first; waiting for signals, and the way back
-    /// after it, do not count.
+    /// Locks that were waited for or counted, those with the longest total wait first; without waiting for signals, and the
+    /// returns after it.
     pub locks: Vec<Lock>,
-    /// Who waited for whom, the longest in all first; then those on the way back from condition variables ([`Role::Back`]); those
-    /// who waited for signals last.
+    /// Pairs of waiters and holders, the longest total wait first; then returns from condition variables ([`Role::Back`]); waits
+    /// for signals last.
     pub pairs: Vec<Pair>,
-    /// Waits of threads that had another lock meanwhile, in the order of `pairs`: who waits for that one waits for these,
+    /// Waits of threads that held another lock meanwhile, in the order of `pairs`: threads that want that lock wait for these,
     /// too.
     #[serde(default)]
     pub held_waits: Vec<HeldWait>,
     /// Waits that had not ended when the recording did, the longest first. They are in all numbers, as if they had ended then.
     #[serde(default)]
     pub waiting: Vec<Waiting>,
-    /// Circles of threads that waited for each other, as indices of `waiting`: each waited for what the next one had, and
-    /// the last one for what the first had.
+    /// Cycles of threads that waited for each other, as indices of `waiting`: each waited for what the next one held, and
+    /// the last one for what the first held.
     #[serde(default)]
     pub deadlocks: Vec<Vec<usize>>,
-    /// All waiting for locks over time; without waiting for signals, and the way back after it.
+    /// All waiting for locks over time; without waiting for signals, and the returns after it.
     pub strip: Strip,
     /// What did not fit into the recorder's tables: numbers may be too low.
     pub dropped: u64,
-    /// Calls that were not recorded because the recorder was at work in their thread (signal handlers).
+    /// Calls from signal handlers that were not recorded because the handler had interrupted the recorder.
     pub nested: u64,
     /// What recording cost, if it was asked for or could be estimated.
     pub cost: Option<Cost>,
-    /// What a reader should know before believing the rest: whole sentences. In JSON two arrays of them: `warnings` has all,
-    /// `losses` those that say that records are missing. If `dropped` is 0 and there are no losses, everything is there.
+    /// What to know before relying on the rest: whole sentences. In JSON two arrays of them: `warnings` has all, `losses` those
+    /// that report missing records. If `dropped` is 0 and there are no losses, no record is missing.
     #[serde(flatten, with = "crate::warnings::in_json")]
     pub warnings: Vec<Warning>,
 }
@@ -126,7 +126,7 @@ pub struct Thread {
     /// How many threads used the table.
     pub users: u32,
     /// From each one's first use of a lock on, ns: the last one's until the end of the recording, also if it had ended before,
-    /// since nobody sees when; that of others until the end of their latest wait or measured hold.
+    /// since the recorder does not see it end; others' until the end of their latest wait or measured hold.
     pub time: u64,
     /// The last one had ended before the recording did, as far as that is known: the program exited in order, or still ran
     /// when the recording was read.
@@ -138,7 +138,7 @@ pub struct Thread {
     pub waited: u64,
 }
 
-/// Where somebody called a lock function: the frames from the innermost of the program outwards.
+/// A call site of a lock function: the frames from the innermost of the program outwards.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Place {
     /// Frames; functions that were inlined come before the one that they are in.
@@ -176,13 +176,13 @@ pub struct Frame {
 pub struct Lock {
     /// Its number in the recording; unique in this profile.
     pub id: u32,
-    /// What reports call it: its name; or else what created or first used it, with a number if there are several.
+    /// Its name in reports: its own name; otherwise what created or first used it, with a number if there are several.
     pub label: String,
     /// The name that the program gave it.
     pub name: Option<String>,
     /// Its address.
     pub address: u64,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// What created it, or used it first.
     pub place: Option<PlaceId>,
@@ -208,7 +208,7 @@ pub enum Kind {
     Condvar,
 }
 
-/// What threads want of a lock; see the recorder's format.
+/// The mode in which threads want a lock; see the recorder's format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "see `spinpark_observe::format::Role`")]
@@ -225,32 +225,32 @@ pub enum Role {
 pub struct RoleStats {
     /// Which.
     pub role: Role,
-    /// So often taken; with the detail `contended`: since it was first waited for.
+    /// Number of acquisitions; with the detail `contended`: from its first wait on.
     pub acquisitions: u64,
-    /// So often it could not be taken at once.
+    /// Number of acquisitions that had to wait.
     pub contended: u64,
-    /// So often a try failed.
+    /// Number of failed tries.
     pub failed_tries: u64,
     /// Time waited.
     pub wait: Times,
     /// Time held.
     pub hold: Held,
-    /// What became of those who had to wait.
+    /// How its waits ended.
     pub outcomes: Outcomes,
-    /// Releases that woke somebody; of condition variables: signals.
+    /// Releases that woke a waiter; of condition variables: signals.
     pub wake_ups: u64,
     /// The most threads that waited at a time.
     pub longest_queue: u64,
     /// Waits over time.
     pub strip: Strip,
-    /// By place, the longest wait in all first.
+    /// By place, the longest total wait first.
     pub sites: Vec<Site>,
 }
 
 /// Lengths of time.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Times {
-    /// So many.
+    /// Their number.
     pub count: u64,
     /// Their sum.
     pub total: u64,
@@ -265,13 +265,13 @@ pub struct Times {
 pub struct Held {
     /// What was measured.
     pub measured: Times,
-    /// Time held in all: measured, or estimated from samples.
+    /// Total time held: measured, or estimated from samples.
     pub total: u64,
     /// Half the width of the 95 % interval of `total`; 0 if every acquisition was measured.
     pub total_error: u64,
 }
 
-/// What became of those who had to wait; `owner_changed`, `off_cpu` and `budget` besides.
+/// How waits ended. `owner_changed`, `off_cpu` and `budget` say why spinning ended, and count the same waits again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "see `spinpark_observe::format::Outcome`")]
 pub struct Outcomes {
@@ -293,9 +293,9 @@ pub struct Outcomes {
 pub struct Site {
     /// Where.
     pub place: PlaceId,
-    /// So often taken here; with the details `contended` and `sampled` only those that waited, or were in a sample.
+    /// Number of acquisitions here; with the details `contended` and `sampled` only those that waited, or were in a sample.
     pub acquisitions: u64,
-    /// So often it could not be taken at once.
+    /// Number of acquisitions that had to wait.
     pub contended: u64,
     /// Time waited here.
     pub wait_total: u64,
@@ -303,24 +303,24 @@ pub struct Site {
     pub wait_longest: u64,
     /// Time held when taken here, as measured.
     pub hold: Held,
-    /// So often somebody else had to wait while it was held from here (FreeBSD's `cnt_hold`).
+    /// Waits of other threads while it was held from here (FreeBSD's `cnt_hold`).
     pub blocked: u64,
     /// Time for which others waited while it was held from here.
     pub blocked_total: u64,
 }
 
-/// Who waited for whom.
+/// A waiting call site, and the one that held the lock.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Pair {
     /// [`Lock::id`].
     pub lock: u32,
-    /// What the waiter wanted.
+    /// The mode in which the waiter wanted it.
     pub role: Role,
     /// Where it waited.
     pub waiter: PlaceId,
     /// Where the holder had taken the lock, when the wait began; none if that is not known.
     pub holder: Option<PlaceId>,
-    /// So many waits.
+    /// Number of waits.
     pub count: u64,
     /// Their sum.
     pub wait_total: u64,
@@ -328,7 +328,7 @@ pub struct Pair {
     pub wait_longest: u64,
 }
 
-/// Waits with another lock held.
+/// Waits while holding another lock.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HeldWait {
     /// [`Lock::id`] of what was held: of several locks the one that most others waited for, then the one that was taken last.
@@ -337,13 +337,13 @@ pub struct HeldWait {
     pub outer_role: Role,
     /// [`Lock::id`] of what was waited for.
     pub lock: u32,
-    /// What the waiter wanted.
+    /// The mode in which the waiter wanted it.
     pub role: Role,
     /// The waits had deadlines.
     pub is_timed: bool,
-    /// [`Thread::id`] of who waited so; none if several did.
+    /// [`Thread::id`] of the waiter; none if there were several.
     pub thread: Option<u32>,
-    /// So many waits.
+    /// Number of waits.
     pub count: u64,
     /// Their sum.
     pub wait_total: u64,
@@ -362,7 +362,7 @@ impl HeldWait {
         self.wait_longest = self.wait_longest.max(other.wait_longest);
     }
 
-    /// For locks first, the longest in all first.
+    /// For locks first, the longest total first.
     pub(crate) fn order(&self) -> (u8, Reverse<u64>, Reverse<u64>) {
         (self.role.rank(), Reverse(self.wait_total), Reverse(self.count))
     }
@@ -383,11 +383,11 @@ pub struct Waiting {
     pub time: u64,
     /// It would have ended by itself, at a deadline.
     pub is_timed: bool,
-    /// Who had the lock; none if that is not known, or it is a signal.
+    /// The holder; none if that is not known, or it is a signal.
     pub holder: Option<Holder>,
 }
 
-/// Who had a lock.
+/// The holder of a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     /// [`Thread::id`]; none if that is not known.

@@ -1,4 +1,4 @@
-//! What functions and places are called where people read them: short, and not two places the same if that can be helped.
+//! Names of functions and call sites for people: short, and different for different call sites if possible.
 //!
 //! JSON, pprof and folded stacks have the names in full.
 
@@ -41,7 +41,7 @@ impl<'a> Names<'a> {
     pub fn of(places: &'a [Place]) -> Self {
         let mut names = Self { places, depths: vec![1; places.len()], wrappers: BTreeSet::new() };
         names.tell_apart((0..places.len()).collect(), 0);
-        // Whoever calls it.
+        // Any caller.
         let mut callers: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for place in places {
             let caller = place.frames.get(1).map(Frame::shown).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Waits that had not ended, in sentences: deadlocks, and who was stuck.
+//! Waits that had not ended, in sentences: deadlocks, and threads that were stuck.
 
 use std::collections::BTreeMap;
 
@@ -6,67 +6,71 @@ use crate::model::{Detail, Ended, Holder, PlaceId, Profile, Waiting};
 use crate::names::Names;
 use crate::units::{count, time};
 
-/// Threads of a circle, or groups of threads that are stuck, that a sentence names.
+/// Threads of a cycle, or groups of threads that are stuck, that a sentence names.
 const NAMED: usize = 4;
-/// Waits that had not ended lead the answer if they have more than this of all waiting for locks.
+/// The summary begins with waits that had not ended if they have more than this share of all waiting for locks,
 const MOST: f64 = 0.5;
-/// And if the longest is at least this part of the recording, or this long, ns: some wait is always going on.
+/// and if the longest is at least this share of the recording, or this long (ns): some wait is always in progress.
 const LONG_PART: f64 = 0.1;
 const LONG: u64 = 1_000_000_000;
 
-/// The first circle of threads that wait for each other: one sentence.
+/// The first cycle of threads that wait for each other: one sentence.
 #[must_use]
 pub fn deadlock(profile: &Profile) -> Option<String> {
-    let circle = profile.deadlocks.first()?;
-    let waits: Vec<&Waiting> = circle.iter().filter_map(|index| profile.waiting.get(*index)).collect();
-    if waits.len() != circle.len() || waits.is_empty() {
+    let cycle = profile.deadlocks.first()?;
+    let waits: Vec<&Waiting> = cycle.iter().filter_map(|index| profile.waiting.get(*index)).collect();
+    if waits.len() != cycle.len() || waits.is_empty() {
         return None;
     }
     let names = Names::of(&profile.places);
     let one = |wait: &&Waiting| {
-        let start =
-            format!("{} waits{} for {}", who(profile, wait.thread), site(&names, wait), what(profile, wait));
+        let start = format!(
+            "{} waits{} for {}",
+            thread(profile, wait.thread),
+            site(&names, wait),
+            what(profile, wait)
+        );
         let Some(holder) = &wait.holder else { return start };
         let place = place(&names, holder.place).map_or(String::new(), |place| format!(" in {place}"));
         match holder.thread {
-            Some(thread) if thread == wait.thread => {
+            Some(id) if id == wait.thread => {
                 let comma = if place.is_empty() { "" } else { "," };
                 format!("{start}, which it has taken itself{comma}{place}")
             }
-            Some(thread) => format!("{start}, which thread {thread} has taken{place}"),
+            Some(id) => format!("{start}, which thread {id} has taken{place}"),
             None => start,
         }
     };
     let mut parts: Vec<String> = waits.iter().take(NAMED).map(one).collect();
     if waits.len() > NAMED {
-        parts.push(format!("and so on: {} threads in a circle", waits.len()));
+        parts.push(format!("and so on: {} threads in a cycle", waits.len()));
     }
     Some(format!("Deadlock: {}.", parts.join("; ")))
 }
 
-/// What belongs to [`deadlock`]: for how long, whether there are more, and how to know more of them.
+/// The details of [`deadlock`]: for how long, whether there are more, and how to record more of them.
 #[must_use]
 pub fn of_deadlocks(profile: &Profile) -> Option<String> {
-    let circle = profile.deadlocks.first()?;
-    let waited = circle.iter().filter_map(|index| profile.waiting.get(*index)).map(|wait| wait.time).min()?;
+    let cycle = profile.deadlocks.first()?;
+    let waited = cycle.iter().filter_map(|index| profile.waiting.get(*index)).map(|wait| wait.time).min()?;
     let verb = if profile.ended == Ended::Running { "They have waited" } else { "They had waited" };
     let when = if profile.ended == Ended::Running { "so far" } else { "when the recording ended" };
     let more = match profile.deadlocks.len() - 1 {
         0 => String::new(),
-        1 => String::from(" There is another such circle."),
-        more => format!(" There are {} more such circles.", count(more as u64)),
+        1 => String::from(" There is another such cycle."),
+        more => format!(" There are {} more such cycles.", count(more as u64)),
     };
-    let circles = || profile.deadlocks.iter().flatten().filter_map(|index| profile.waiting.get(*index));
+    let cycles = || profile.deadlocks.iter().flatten().filter_map(|index| profile.waiting.get(*index));
     let is_place_known = |wait: &Waiting| wait.holder.as_ref().is_some_and(|holder| holder.place.is_some());
-    let how_to = if profile.detail == Detail::Full || circles().all(is_place_known) {
+    let how_to = if profile.detail == Detail::Full || cycles().all(is_place_known) {
         ""
     } else {
-        " `--detail full` notes where each lock was taken."
+        " `--detail full` records where each lock was taken."
     };
     Some(format!("{verb} for each other for {} {when}.{more}{how_to}", time(waited as f64)))
 }
 
-/// Who waited for locks at the end, and is in no circle: one sentence.
+/// Threads that waited for locks at the end, and are in no cycle: one sentence.
 #[must_use]
 pub fn stuck(profile: &Profile) -> Option<String> {
     let waits: Vec<&Waiting> = outside(profile).filter(|wait| wait.role.is_lock()).collect();
@@ -85,12 +89,18 @@ pub fn stuck(profile: &Profile) -> Option<String> {
     };
     let mut parts: Vec<String> = groups.iter().take(NAMED).map(one).collect();
     if groups.len() > NAMED {
-        parts.push(String::from("others elsewhere"));
+        parts.push(String::from("others at other call sites"));
     }
-    Some(format!("{}, for {}: {}.", still(profile, waits.len()), time(longest as f64), parts.join("; ")))
+    let which = if waits.len() == 1 { "" } else { "the longest " };
+    Some(format!(
+        "{}, {which}for {}: {}.",
+        still(profile, waits.len()),
+        time(longest as f64),
+        parts.join("; ")
+    ))
 }
 
-/// Whether those who are stuck are what the answer begins with.
+/// Whether the summary begins with the threads that are stuck.
 #[must_use]
 pub fn leads(profile: &Profile) -> bool {
     let waits = || outside(profile).filter(|wait| wait.role.is_lock()).map(|wait| wait.time);
@@ -99,7 +109,7 @@ pub fn leads(profile: &Profile) -> bool {
         && (longest >= LONG || longest as f64 >= LONG_PART * profile.duration as f64)
 }
 
-/// Who waited for signals at the end: one sentence. Nothing of a program that exited, since threads without work always do.
+/// Threads that waited for signals at the end: one sentence. None if the program exited: threads without work always wait.
 #[must_use]
 pub fn unsignalled(profile: &Profile) -> Option<String> {
     let waits: Vec<&Waiting> = profile.waiting.iter().filter(|wait| !wait.role.is_lock()).collect();
@@ -114,29 +124,29 @@ pub fn unsignalled(profile: &Profile) -> Option<String> {
     ))
 }
 
-/// The waits that are in no circle.
+/// The waits that are in no cycle.
 fn outside(profile: &Profile) -> impl Iterator<Item = &Waiting> {
-    let is_in = |index: usize| profile.deadlocks.iter().any(|circle| circle.contains(&index));
+    let is_in = |index: usize| profile.deadlocks.iter().any(|cycle| cycle.contains(&index));
     profile.waiting.iter().enumerate().filter(move |(index, _)| !is_in(*index)).map(|(_, wait)| wait)
 }
 
-/// `2 threads still waited when the recording ended`.
+/// `2 threads were still waiting when the recording ended`.
 fn still(profile: &Profile, threads: usize) -> String {
     let is_running = profile.ended == Ended::Running;
     match (threads, is_running) {
-        (1, false) => String::from("1 thread still waited when the recording ended"),
-        (1, true) => String::from("1 thread waits now"),
+        (1, false) => String::from("1 thread was still waiting when the recording ended"),
+        (1, true) => String::from("1 thread is waiting now"),
         (threads, false) => {
-            format!("{} threads still waited when the recording ended", count(threads as u64))
+            format!("{} threads were still waiting when the recording ended", count(threads as u64))
         }
-        (threads, true) => format!("{} threads wait now", count(threads as u64)),
+        (threads, true) => format!("{} threads are waiting now", count(threads as u64)),
     }
 }
 
 /// `thread 4242 (`worker`)`.
-pub(crate) fn who(profile: &Profile, thread: u32) -> String {
-    let name = profile.threads.iter().find(|known| known.id == thread).map_or("", |known| &known.name);
-    if name.is_empty() { format!("thread {thread}") } else { format!("thread {thread} (`{name}`)") }
+fn thread(profile: &Profile, id: u32) -> String {
+    let name = profile.threads.iter().find(|known| known.id == id).map_or("", |known| &known.name);
+    if name.is_empty() { format!("thread {id}") } else { format!("thread {id} (`{name}`)") }
 }
 
 fn place(names: &Names<'_>, place: Option<PlaceId>) -> Option<String> {
@@ -160,7 +170,7 @@ fn what(profile: &Profile, wait: &Waiting) -> String {
 fn held(profile: &Profile, names: &Names<'_>, holder: &Holder) -> String {
     match (place(names, holder.place), holder.thread) {
         (Some(place), _) => format!(", held by {place}"),
-        (None, Some(thread)) => format!(", held by {}", who(profile, thread)),
+        (None, Some(id)) => format!(", held by {}", thread(profile, id)),
         (None, None) => String::new(),
     }
 }

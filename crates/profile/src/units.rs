@@ -1,4 +1,4 @@
-//! Numbers as people read them: those of [`spinpark_show::units`], and what tables of profiles need besides.
+//! Numbers with units: those of [`spinpark_show::units`], and more for the tables of profiles.
 
 use spinpark_show::units;
 
@@ -8,7 +8,7 @@ pub fn time(ns: f64) -> String {
     if ns == ns.trunc() && ns < 1_000.0 { format!("{ns:.0} ns") } else { units::seconds(ns / 1e9) }
 }
 
-/// The same of a whole number; a dash of 0, since what did not happen took no time.
+/// The same for a whole number; a dash for 0.
 #[must_use]
 pub fn time_or_dash(ns: u64) -> String {
     if ns == 0 { String::from("–") } else { time(ns as f64) }
@@ -50,7 +50,7 @@ pub fn percent(share: f64) -> String {
         percent if percent < 0.01 => String::from("< 0.01 %"),
         percent if percent < 0.995 => format!("{percent:.2} %"),
         percent if percent < 9.95 => format!("{percent:.1} %"),
-        // All is said only of all.
+        // 100 % is exact: no rounding up to it.
         percent if (99.5..100.0).contains(&percent) => String::from("> 99 %"),
         percent => format!("{percent:.0} %"),
     }

@@ -1,16 +1,16 @@
-//! Code without names in the answer, and what to do about it.
+//! Code without names in the summary, and what to do about it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::model::{Pair, PlaceId, Profile};
 
-/// With less of the waiting than this where functions have no names, nothing is said.
+/// No hint if less than this share of the waiting is in functions without names.
 const MUCH: f64 = 0.25;
-/// So many files are named.
+/// The most files that are named.
 const FILES: usize = 2;
 
-/// How to get the names, if much of the waiting is in code that has none: one sentence.
+/// How to get the names, if much of the waiting is in code that has none: two sentences.
 #[must_use]
 pub fn hint(profile: &Profile) -> Option<String> {
     let mut all = 0;
@@ -34,15 +34,14 @@ pub fn hint(profile: &Profile) -> Option<String> {
     let more = if files.len() > FILES { " and others" } else { "" };
     let files: Vec<String> = files.iter().take(FILES).map(|(file, _)| format!("`{file}`")).collect();
     Some(format!(
-        "Functions in {}{more} have no names here, since {they_are} stripped: with {theirs} installed (`-dbgsym`, `-debuginfo`), \
-         `spinpark report DIR/{}.spinprof` looks them up again; a program of your own is to be built with -g, left unstripped, \
-         and recorded anew.",
+        "Functions in {}{more} have no names, because {they_are} stripped. Install {theirs} (`-dbgsym`, `-debuginfo`) and run \
+         `spinpark report DIR/{}.spinprof`; or build your own program with -g, unstripped, and record it again.",
         files.join(if more.is_empty() { " and " } else { ", " }),
         profile.pid
     ))
 }
 
-/// The files in which who waited, or who held the lock, has no name. Code that is in no file has none to be had.
+/// The files in which the waiting or the holding function has no name. Code outside of files cannot have one.
 fn unnamed<'a>(profile: &'a Profile, pair: &Pair) -> Vec<&'a str> {
     let file = |place: PlaceId| {
         let frame = profile.places.get(place)?.frames.first()?;

@@ -1,12 +1,12 @@
-//! What a reader should know before believing the numbers, and whether any are missing.
+//! What to know before relying on the numbers, and whether records are missing.
 
 use crate::model::Profile;
 use crate::units::count;
 
-/// A whole sentence of what kind it is. In a sentence, what stands between back quotes is code.
+/// A sentence, and its kind. Back quotes enclose code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Warning {
-    /// Records are missing: the answer could be another one.
+    /// Records are missing: the summary could be wrong.
     Loss(String),
     /// Anything else, such as names that may be wrong.
     Note(String),
@@ -28,19 +28,18 @@ impl Warning {
 }
 
 impl Profile {
-    /// Whether records are missing that could change the answer.
+    /// Whether records are missing that could change the summary.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         self.dropped > 0 || self.warnings.iter().any(Warning::is_loss)
     }
 
-    /// What was not recorded: whole sentences, to be said before the answer.
+    /// What was not recorded: whole sentences, shown before the summary.
     #[must_use]
     pub fn losses(&self) -> Vec<String> {
         let dropped = (self.dropped > 0).then(|| {
             format!(
-                "{} records did not fit (a full disk, or more locks, threads or stacks than there is room for): numbers are \
-                 too low.",
+                "{} records did not fit (a full disk, or too many locks, threads or stacks): the numbers are too low.",
                 count(self.dropped)
             )
         });

@@ -1,4 +1,4 @@
-//! What things of the model are called, and what tables ask of them.
+//! Names of the model's parts, and the sums that tables need.
 
 use std::cmp::Reverse;
 
@@ -12,27 +12,27 @@ impl Profile {
         self.locks.iter().find(|lock| lock.id == id)
     }
 
-    /// What a place is called: [`Place::label`].
+    /// The name of a call site: [`Place::label`].
     #[must_use]
     pub fn place_label(&self, place: PlaceId) -> String {
         self.places.get(place).map_or_else(|| String::from("?"), Place::label)
     }
 
-    /// Time waited for locks, ns. Waiting for a signal is not in it: a thread without work waits for work. Nor is the way back
-    /// after it, [`back_wait`](Self::back_wait).
+    /// Time waited for locks, ns. Without waiting for signals (a thread without work waits for work) and the returns after it,
+    /// [`back_wait`](Self::back_wait).
     #[must_use]
     pub fn lock_wait(&self) -> u64 {
         self.locks.iter().map(Lock::lock_wait).sum()
     }
 
-    /// Time from signals of condition variables until the waiters had their mutexes back, ns: the mutex was wanted, or the
+    /// Time from signals of condition variables until the waiters had their mutexes again, ns: the mutex was contended, or the
     /// wake-up took long.
     #[must_use]
     pub fn back_wait(&self) -> u64 {
         self.wait_in(Role::Back)
     }
 
-    /// Both, ns: by this, one process waited more than another.
+    /// Both, ns: processes are ordered by it.
     #[must_use]
     pub fn waited(&self) -> u64 {
         self.lock_wait() + self.back_wait()
@@ -57,14 +57,13 @@ impl Profile {
 }
 
 impl Lock {
-    /// Time waited for it, ns; without waiting for signals, and the way back after it.
+    /// Time waited for it, ns; without waiting for signals, and the returns after it.
     #[must_use]
     pub fn lock_wait(&self) -> u64 {
         self.roles.iter().filter(|stats| stats.role.is_lock()).map(|stats| stats.wait.total).sum()
     }
 
-    /// In which order they are: those first that were waited for longest, then those that threads took longest to get back from,
-    /// then those that were taken most.
+    /// The order of locks: longest waiting first, then the longest returns, then the most acquisitions.
     pub(crate) fn order(&self) -> impl Ord + use<> {
         let sum = |of: fn(&RoleStats) -> u64| self.roles.iter().map(of).sum::<u64>();
         let back = self.role(Role::Back).map_or(0, |stats| stats.wait.total);
@@ -77,8 +76,8 @@ impl Lock {
         self.roles.iter().find(|stats| stats.role == role)
     }
 
-    /// What created it, or used it first. If that one never waited nor made others wait, it may have used another lock, which
-    /// was at this address before and was not destroyed in a way that can be seen (`std::mutex`): then who waits most.
+    /// The call site that created it, or used it first. If the first user never waited and never blocked others, it may have used
+    /// an older lock at this address whose destruction cannot be observed (`std::mutex`): then the site that waits most.
     #[must_use]
     pub fn user(&self) -> Option<PlaceId> {
         let sites = || self.roles.iter().flat_map(|stats| &stats.sites);
@@ -90,7 +89,7 @@ impl Lock {
         }
     }
 
-    /// What it is called together with the other locks that the same place made: its label without the number.
+    /// The common name of the locks that one call site created: the label without the number.
     #[must_use]
     pub fn class(&self) -> &str {
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -132,20 +131,20 @@ impl Kind {
 }
 
 impl Role {
-    /// Whether who waits in it waits for a lock for sure: not for something to do, and not on the way back from that.
+    /// Whether a waiter in this role certainly waits for a lock: not for a signal, and not to return after one.
     #[must_use]
     pub fn is_lock(self) -> bool {
         matches!(self, Self::Write | Self::Read)
     }
 
-    /// Whether who waits in it may wait because somebody holds something: a lock, or the mutex of a condition variable. (After a
-    /// deadline it is the CPU, as a rule.)
+    /// Whether a waiter in this role may wait for a holder: of a lock, or of the mutex of a condition variable. (After a deadline
+    /// it usually waits for a CPU.)
     #[must_use]
     pub fn has_holder(self) -> bool {
         self.is_lock() || self == Self::Back
     }
 
-    /// In which order they are shown, whatever was waited: for locks, for mutexes after a signal, for the rest.
+    /// The order in tables: waits for locks, for mutexes after a signal, the rest.
     #[must_use]
     pub fn rank(self) -> u8 {
         if self.is_lock() { 0 } else { u8::from(!self.has_holder()) + 1 }
@@ -168,7 +167,7 @@ impl RoleStats {
     /// The part of acquisitions that had to wait. None if nothing was counted.
     #[must_use]
     pub fn contended_share(&self) -> Option<f64> {
-        // Who gave up did not acquire it, but tried.
+        // A wait that timed out is a try without an acquisition.
         let tries = self.acquisitions.max(self.contended);
         (tries > 0).then(|| self.contended as f64 / tries as f64)
     }

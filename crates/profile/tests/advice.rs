@@ -25,29 +25,30 @@ fn late(detail: Detail) -> Profile {
 }
 
 fn sentence(profile: &Profile) -> Option<String> {
-    let is_it = |detail: &&String| detail.contains("nobody was in it");
+    let is_it = |detail: &&String| detail.contains("lock was free");
     answer(profile).details.iter().find(is_it).cloned()
 }
 
 #[test]
-fn holders_are_not_why() {
-    // 3 × (4 ms and 400 × 200 ns) is all that holders can have to do with it.
+fn holders_do_not_explain_the_waiting() {
+    // Holders explain at most 3 × (4 ms + 400 × 200 ns).
     let said = sentence(&late(Detail::Full)).expect("it is clear");
     assert_eq!(
         said,
-        "Its holders are not why: it was held for 4.00 ms in all (and 0.2 µs more for each acquisition, which is not measured), with 3 threads waiting at most, which makes 12.2 ms of \
-         waiting. For the other 2.988 s or more nobody was in it, and threads that were to have it were not running yet: they \
-         were woken late (2.5 % of the waits slept), or had no CPU (3 threads, 2 CPUs)."
+        "Its holders explain at most 12.2 ms of this waiting: it was held for 4.00 ms (plus 0.2 µs per acquisition, not \
+         measured), with at most 3 threads waiting. For the other 2.988 s or more, the lock was free: its next owners woke late \
+         (2.5 % of the waits slept), or had no CPU (3 threads, 2 CPUs). Run fewer threads; `spinpark compare` shows whether other \
+         locks help."
     );
 }
 
 #[test]
-fn holders_may_be_why() {
+fn holders_may_explain_the_waiting() {
     // As recorded: seven seconds held.
     assert_eq!(sentence(&profile()), None);
     let changes: [fn(&mut Profile); 8] = [
         |profile| profile.locks[0].roles[0].hold.total = 600 * MS,
-        // Of the rest nothing is known.
+        // The other holds are not known.
         |profile| profile.locks[0].roles[0].hold.measured.count = 300,
         |profile| {
             profile.locks[0].roles[0].hold.measured.count = 399;
@@ -70,27 +71,27 @@ fn holders_may_be_why() {
     }
 }
 
-/// A holder that lost its CPU is in no sample, as a rule.
+/// A holder that lost its CPU is rarely in a sample.
 #[test]
-fn without_all_holds_either_may_be() {
+fn without_all_holds_both_causes_are_possible() {
     let mut profile = late(Detail::Contended);
     profile.locks[0].roles[0].hold.measured.count = 200;
     profile.locks[0].roles[0].hold.measured.total = 2 * MS;
     assert_eq!(
         sentence(&profile).expect("it is much"),
-        "Holds as they were measured make 12.2 ms of this waiting at most (10.0 µs on average, 3 threads waiting): for the rest \
-         either holds that were not measured were long, because holders lost their CPU (3 threads, 2 CPUs), say, or nobody was in \
-         it, and threads were woken late (2.5 % of the waits slept); `--detail full` tells which."
+        "The measured holds explain at most 12.2 ms of this waiting (10.0 µs on average, at most 3 threads waiting). Either \
+         unmeasured holds were long, for example because holders lost their CPU (3 threads, 2 CPUs), or the lock was free and \
+         threads woke late (2.5 % of the waits slept). Record with `--detail full` to find out which."
     );
     // All of them had waited.
     profile.locks[0].roles[0].acquisitions = 200;
-    assert!(sentence(&profile).expect("it is clear").starts_with("Its holders are not why"));
+    assert!(sentence(&profile).expect("it is clear").starts_with("Its holders explain at most"));
     // The upper end of an estimate counts.
     let mut sampled = late(Detail::Sampled);
     let hold = &mut sampled.locks[0].roles[0].hold;
     (hold.measured.count, hold.total_error) = (20, 6 * MS);
     assert!(
-        sentence(&sampled).expect("it is much").starts_with("Holds as they were measured make 30.2 ms of")
+        sentence(&sampled).expect("it is much").starts_with("The measured holds explain at most 30.2 ms of")
     );
     sampled.locks[0].roles[0].hold.total_error = 600 * MS;
     assert_eq!(sentence(&sampled), None);
@@ -117,9 +118,9 @@ fn code_without_names() {
     let mut profile = stripped();
     assert_eq!(
         hint(&profile).expect("all of it"),
-        "Functions in `a_server_with_a_rather_long_name_of_its_own` have no names here, since it is stripped: with its debug \
-         package installed (`-dbgsym`, `-debuginfo`), `spinpark report DIR/4242.spinprof` looks them up again; a program of your \
-         own is to be built with -g, left unstripped, and recorded anew."
+        "Functions in `a_server_with_a_rather_long_name_of_its_own` have no names, because it is stripped. Install its debug \
+         package (`-dbgsym`, `-debuginfo`) and run `spinpark report DIR/4242.spinprof`; or build your own program with -g, \
+         unstripped, and record it again."
     );
     // Addresses are whole, however narrow it is.
     for width in [80, 100] {

@@ -54,8 +54,8 @@ fn the_holder_waits_for_another_lock() {
     file.held_wait(thread, locks[1], Role::Write, locks[0], (4, 820 * MS, 4_100 * MS));
     let profile = read(file);
     let details = details(&profile);
-    let said = "For about 82 % of the time that threads waited for the mutex `table`, who held it waited for the mutex `log` \
-                (820 ms): that one comes first.";
+    let said = "For about 82 % of the time that threads waited for the mutex `table`, its holder was blocked on the mutex \
+                `log` (820 ms); fix that one first.";
     assert!(details.contains(said), "{details}");
     insta::assert_snapshot!(held_waits(&profile, Style::PLAIN));
     assert!(self::details(&by_class(&profile)).contains(said));
@@ -68,23 +68,23 @@ fn the_holder_waits_for_a_signal() {
     file.held_wait(thread, locks[1], Role::Signal, locks[0], (4, 500 * MS, 1_000 * MS));
     file.held_wait(thread, locks[1], Role::Back, locks[0], (4, 20 * MS, 50 * MS));
     let details = details(&read(file));
-    let said = "For about 20 % of the time that threads waited for the mutex `table`, who held it waited for a signal of the \
-                condvar `ready` (500 ms): nothing should be held in such a wait but the mutex that belongs to it.";
+    let said = "For about 20 % of the time that threads waited for the mutex `table`, its holder waited for a signal of the \
+                condvar `ready` (500 ms). Hold only the condvar's own mutex in such a wait.";
     assert!(details.contains(said), "{details}");
 }
 
-/// What others hardly waited for is in the table, and not in the answer, however long it was.
+/// A holder's wait that blocked others only briefly is in the table, and not in the summary, however long it was.
 #[test]
-fn nobody_waits_while_the_holder_does() {
+fn a_holders_wait_that_blocks_few() {
     let (mut file, thread, locks) =
         locks(&[("table", Kind::Mutex, 5_000 * MS, 1_000 * MS), ("log", Kind::Mutex, 900 * MS, 900 * MS)]);
     file.held_wait(thread, locks[1], Role::Write, locks[0], (4, 900 * MS, 30 * MS));
     let profile = read(file);
-    assert!(!details(&profile).contains("who held it"));
+    assert!(!details(&profile).contains("its holder"));
     assert!(held_waits(&profile, Style::PLAIN).contains("table"));
 }
 
-/// What is less than half of it does not come first; and two that are alike are named.
+/// Less than half of it is no advice; two locks of the same kind are named.
 #[test]
 fn the_holder_waits_for_two() {
     let said = |made: [u64; 2]| {
@@ -96,8 +96,8 @@ fn the_holder_waits_for_two() {
         details(&read(file))
     };
     let (both, one) = (said([1_600, 1_400]), said([1_600, 300]));
-    let start = "who held it waited for the mutex `log` (100 ms)";
-    assert!(both.contains(&format!("{start} and the mutex `index` (80.0 ms): those come first.")), "{both}");
+    let start = "its holder was blocked on the mutex `log` (100 ms)";
+    assert!(both.contains(&format!("{start} and the mutex `index` (80.0 ms); fix those first.")), "{both}");
     assert!(
         one.contains(&format!(
             "For about 38 % of the time that threads waited for the mutex `table`, {start}."
@@ -106,9 +106,9 @@ fn the_holder_waits_for_two() {
     );
 }
 
-/// Nobody waits for who holds a lock that nobody wants.
+/// No thread waits for the holder of an uncontended lock.
 #[test]
-fn nobody_wants_the_outer_lock() {
+fn the_outer_lock_is_uncontended() {
     let (mut file, thread, locks) =
         locks(&[("log", Kind::Mutex, 900 * MS, 900 * MS), ("ready", Kind::Condvar, 0, 0)]);
     let own = file.lock(Kind::Mutex, 0x9000, 0, false);
@@ -150,8 +150,8 @@ fn a_class_whose_holders_wait() {
     }
     file.held_wait(thread, locks[1], Role::Write, locks[0], (1, 90 * MS, 30 * MS));
     let details = details(&read(file));
-    let said = "For about 80 % of the time that threads waited for one of the 16 locks of `shard`, who held it waited for the \
-                mutex `log` (1.280 s): that one comes first.";
+    let said = "For about 80 % of the time that threads waited for one of the 16 locks of `shard`, its holder was blocked on \
+                the mutex `log` (1.280 s); fix that one first.";
     assert!(details.contains(said), "{details}");
 }
 
@@ -173,11 +173,11 @@ fn both_orders(threads: [u32; 2], kinds: [Kind; 2], roles: [[Role; 2]; 2], timed
 fn two_orders() {
     use Kind::{Mutex, RwLock};
     use Role::{Read, Write};
-    let said = "held, and the other way round: taken in two orders they can deadlock, unless";
+    let said = ", and the other way round. Taken in two orders, they can deadlock, unless";
     let mutexes = |threads, timed| both_orders(threads, [Mutex; 2], [[Write; 2]; 2], timed);
     assert!(mutexes([1, 2], 0).contains(said), "{}", mutexes([1, 2], 0));
     // Neither comes first.
-    assert!(mutexes([1, 2], 0).contains("who held it waited for the mutex `log` (200 ms). "));
+    assert!(mutexes([1, 2], 0).contains("its holder was blocked on the mutex `log` (200 ms). "));
     // One after the other, or not for ever.
     assert!(!mutexes([1, 1], 0).contains("two orders"));
     assert!(!mutexes([1, 2], HeldWaitStats::TIMED).contains("two orders"));

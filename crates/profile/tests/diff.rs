@@ -177,7 +177,7 @@ fn what_cannot_be_told_apart_is_one_row() {
     );
 }
 
-/// A lock that nobody waited for in the first run is new in the second, and the others are not.
+/// A lock that no thread waited for in the first run is new in the second, and the others are not.
 #[test]
 fn takers_tell_equal_ones_apart() {
     let take = |profile: &mut Profile, takers: &[&str]| {
@@ -205,7 +205,7 @@ fn takers_tell_equal_ones_apart() {
     assert!(diff.locks.iter().all(|lock| lock.places.0 <= 1 && lock.places.1 == 1 && !lock.is_by_order));
 }
 
-/// Who comes first may be another one in each run.
+/// The first user may differ between runs.
 #[test]
 fn first_users_may_change() {
     let mut before = locks(&[(&["price_of", "reader"], 10), (&["rebuild", "main"], 20), (&["log"], 30)]);
@@ -223,7 +223,7 @@ fn first_users_may_change() {
     let same = diff::diff(&before, &after);
     let row = (Some("mutex in price_of (x.c:10)"), "mutex in rebuild (x.c:20)", 10, 10);
     assert_eq!(rows(&same), [row]);
-    // Two that share a taker: nobody knows.
+    // Two that share a taker cannot be told apart.
     let mut other = after.locks[0].clone();
     (other.id, other.place) = (7, Some(2));
     after.locks.push(other);

@@ -28,7 +28,7 @@ fn all_of_a_recording() {
     assert_eq!((profile.ended, profile.detail), (Ended::Exited, model::Detail::Sampled));
     assert_eq!(profile.locks_of, model::LocksOf::Spinpark);
     assert_eq!(profile.warnings, []);
-    assert_eq!(profile.cpus, 2, "as recorded, not those of who reads");
+    assert_eq!(profile.cpus, 2, "as recorded, not those of the reading process");
 
     let labels: Vec<&str> = profile.locks.iter().map(|lock| lock.label.as_str()).collect();
     assert_eq!(
@@ -39,7 +39,7 @@ fn all_of_a_recording() {
             "mutex of shard_new (shard.c:21) #3",
             "mutex of shard_new (shard.c:21) #2",
             "mutex of shard_new (shard.c:21) #1",
-            // Nobody waited for it as for a lock.
+            // No thread waited for it as for a lock.
             "condvar of queue_new (queue.c:8)",
             "mutex in take (queue.c:17)",
         ]
@@ -75,7 +75,7 @@ fn all_of_a_recording() {
             (String::from("store_update (cache.c:88)"), 300_000_000, 3, 3_400_000_000),
         ]
     );
-    // Who held up the readers is a site though it never waited.
+    // The site that blocked the readers is listed though it never waited.
     let table = profile.locks[1].role(model::Role::Write).expect("it was written");
     assert_eq!(profile.place_label(table.sites[0].place), "insert (table.c:61)");
     assert_eq!(
@@ -188,7 +188,11 @@ fn a_living_program_is_running() {
     file.header().exited = 0.into();
     file.header().pid = std::process::id();
     let path = file.write(scratch.path()).expect("it is written");
-    assert_eq!(Recording::open(&path).expect("a recording").ended(), Ended::Killed, "nobody writes to it");
+    assert_eq!(
+        Recording::open(&path).expect("a recording").ended(),
+        Ended::Killed,
+        "no process writes to it"
+    );
     let file = fs::OpenOptions::new().read(true).write(true).open(&path).expect("it is ours");
     let held = memmap2::MmapOptions::new().map_raw(&file).expect("it can be mapped, as recorders do");
     assert_eq!(Recording::open(&path).expect("a recording").ended(), Ended::Running);
@@ -351,7 +355,7 @@ fn time_of_threads_that_ended() {
     let profile = read(file);
     let times: Vec<u64> = profile.threads.iter().map(|thread| thread.time).collect();
     let end = 10_000_000_000;
-    assert_eq!(times, [500 + end - 1_000, end - 4_000], "nobody knows when the first one ended");
+    assert_eq!(times, [500 + end - 1_000, end - 4_000], "the end of the first one is not known");
     assert_eq!(profile.threads.iter().map(|thread| thread.has_ended).collect::<Vec<_>>(), [true, false]);
 }
 

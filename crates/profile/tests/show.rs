@@ -106,7 +106,7 @@ fn the_answer() {
     assert!((answer.share_of_time - 3.805_015 / 29.0).abs() < 1e-6, "{}", answer.share_of_time);
 }
 
-/// The profile with so much time on the way back from its condition variable.
+/// The profile with this much time in returns from its condition variable.
 fn with_back(profile: &Profile, back: u64) -> Profile {
     let mut profile = profile.clone();
     let stats = profile.locks.iter_mut().flat_map(|lock| &mut lock.roles);
@@ -116,7 +116,7 @@ fn with_back(profile: &Profile, back: u64) -> Profile {
 }
 
 #[test]
-fn the_way_back_is_said_apart() {
+fn returns_have_a_sentence_of_their_own() {
     let plain = profile();
     let sentence = |answer: &Answer| {
         let is_it = |detail: &&String| detail.contains("condition variables took");
@@ -130,8 +130,8 @@ fn the_way_back_is_said_apart() {
     assert_eq!(answered.share_of_time, without.share_of_time);
     assert_eq!(
         sentence(&answered).expect("it is more than a tenth"),
-        "Getting back from condition variables took 5.000 s more: mutexes were wanted again, or the wake-up was late; the \
-         recorder cannot tell these apart."
+        "Returning from condition variables took another 5.000 s: the mutex was contended, or threads woke late. The recorder \
+         cannot tell which."
     );
     // As a row it is after those of locks, and has no share.
     let table = text::blocking(&with, Style::PLAIN);
@@ -140,17 +140,17 @@ fn the_way_back_is_said_apart() {
     assert!(table.find("lookup") < table.find("put"), "{table}");
 }
 
-/// It may be nothing but late wake-ups; but that locks do not matter would be too much said.
+/// It may be only late wake-ups; but the summary must not say that locks do not matter.
 #[test]
-fn a_long_way_back_may_be_locks() {
+fn long_returns_may_be_contention() {
     let mut profile = with_back(&profile(), 5_000_000_000);
     profile.locks.retain(|lock| lock.label != "cache_lock");
     let little = answer(&profile);
-    assert!(little.headline.starts_with("Threads waited little for locks, but getting back"), "{little:?}");
+    assert!(little.headline.starts_with("Threads waited little for locks, but returning"), "{little:?}");
     assert!(!little.is_small && little.headline.contains("5.000 s, 17 % of the threads' time"), "{little:?}");
     profile.locks.retain(|lock| lock.kind == Kind::Condvar);
     let none = answer(&profile);
-    assert!(none.headline.starts_with("No thread waited for locks, but getting back"), "{none:?}");
+    assert!(none.headline.starts_with("No thread waited for locks, but returning"), "{none:?}");
     assert_eq!(none.lock, None);
 }
 
@@ -179,7 +179,7 @@ fn a_little_waiting_is_said_to_be_little() {
         "{answer:?}"
     );
     assert!(
-        answer.details[0].contains("rwlock, made by `table_new` (table.c:9), held by `insert`"),
+        answer.details[0].contains("rwlock, created by `table_new` (table.c:9), held by `insert`"),
         "{answer:?}"
     );
     assert!(answer.details[1].contains("readers waited 100 %"), "{answer:?}");
@@ -200,7 +200,7 @@ fn nothing_to_see() {
     assert!(unknown.starts_with("Nothing is known"), "{unknown}");
     let warned = text::report(&profile, NARROW);
     let at = |what: &str| warned.find(what).expect(what);
-    assert!(at("7 records did not fit") < at("Nothing is known"), "before the answer: {warned}");
+    assert!(at("7 records did not fit") < at("Nothing is known"), "before the summary: {warned}");
     profile.dropped = 0;
     let report = text::report(&profile, NARROW);
     assert!(!report.contains('─'), "no tables: {report}");
@@ -218,7 +218,10 @@ fn no_lock_stands_out() {
     }
     let answer = answer(&profile);
     assert!(answer.headline.starts_with("No lock stands out: the most waiting, "), "{answer:?}");
-    assert!(answer.details.iter().any(|detail| detail.contains("9 of 14 locks")), "{answer:?}");
+    assert!(
+        answer.details.iter().any(|detail| detail.contains("9 of 14 contended locks have")),
+        "{answer:?}"
+    );
 }
 
 #[test]
@@ -233,7 +236,7 @@ fn a_class_leads() {
     }
     let answer = answer(&profile);
     assert!(answer.headline.starts_with("All waiting is on the 4 locks of `shard`"), "{answer:?}");
-    assert!(!answer.details.iter().any(|detail| detail.contains("4 of 4 locks")), "{answer:?}");
+    assert!(!answer.details.iter().any(|detail| detail.contains("4 of 4 contended locks")), "{answer:?}");
 }
 
 /// Control characters do nothing to a terminal.

@@ -81,7 +81,9 @@ fn they_count_until_the_end() {
     assert_eq!(times, [9 * S, 6 * S], "the longest first");
     let answer = answer(&profile);
     assert!(
-        answer.headline.starts_with("2 threads still waited when the recording ended, for 9.000 s"),
+        answer
+            .headline
+            .starts_with("2 threads were still waiting when the recording ended, the longest for 9.000 s"),
         "{answer:?}"
     );
     assert_eq!(by_class(&profile).waiting.len(), 2);
@@ -91,26 +93,26 @@ fn they_count_until_the_end() {
 }
 
 #[test]
-fn circles() {
-    let circles = |waits: &[Wait]| waiting(waits).deadlocks;
+fn cycles() {
+    let cycles = |waits: &[Wait]| waiting(waits).deadlocks;
     let first = Wait { lock: 1, owner: 2, is_noted: true, has: &[0], ..PLAIN };
     let second = Wait { lock: 0, since: 2 * S, owner: 1, is_noted: true, has: &[1], ..PLAIN };
-    let found = circles(&[first, second]);
+    let found = cycles(&[first, second]);
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].len(), 2);
-    // One of them would have given up.
-    assert!(circles(&[first, Wait { is_timed: true, ..second }]).is_empty());
-    // The second one has let the first one's lock go since.
-    assert!(circles(&[first, Wait { has: &[], ..second }]).is_empty());
-    // Neither lock was noted when it was taken: who had them is known from the locks.
+    // One of them would have timed out.
+    assert!(cycles(&[first, Wait { is_timed: true, ..second }]).is_empty());
+    // The second one has released the first one's lock since.
+    assert!(cycles(&[first, Wait { has: &[], ..second }]).is_empty());
+    // Neither lock was noted when it was taken: the locks themselves name their owners.
     let first = Wait { is_noted: false, has: &[], ..first };
     let second = Wait { is_noted: false, has: &[], ..second };
-    assert_eq!(circles(&[first, second]).len(), 1);
-    // But the second one let something go after the first one began to wait: that may have been it.
-    assert!(circles(&[first, Wait { unseen_release: 3 * S / 2, ..second }]).is_empty());
-    assert_eq!(circles(&[first, Wait { unseen_release: S / 2, ..second }]).len(), 1);
+    assert_eq!(cycles(&[first, second]).len(), 1);
+    // But the second one released a lock after the first one began to wait: that may have been this one.
+    assert!(cycles(&[first, Wait { unseen_release: 3 * S / 2, ..second }]).is_empty());
+    assert_eq!(cycles(&[first, Wait { unseen_release: S / 2, ..second }]).len(), 1);
     // A lock that its own thread wants again.
-    assert_eq!(circles(&[Wait { owner: 1, ..PLAIN }]), [[0]]);
+    assert_eq!(cycles(&[Wait { owner: 1, ..PLAIN }]), [[0]]);
     // Three, and one who waits for them.
     let three = [
         Wait { lock: 1, has: &[0], ..PLAIN },
@@ -118,7 +120,7 @@ fn circles() {
         Wait { lock: 0, has: &[2], ..PLAIN },
         Wait { lock: 0, has: &[3], ..PLAIN },
     ];
-    let found = circles(&three);
+    let found = cycles(&three);
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].len(), 3);
     assert!(!found[0].contains(&3));
@@ -136,7 +138,7 @@ fn sentences() {
     assert_eq!(answer.details[0], "They had waited for each other for 8.000 s when the recording ended.");
 }
 
-/// Who took a lock before anybody waited for it has not noted where, unless everything is.
+/// A thread that took a lock before it was waited for has not noted its call site, except with `full`.
 #[test]
 fn how_to_know_where_it_was_taken() {
     let mut profile =
@@ -144,10 +146,10 @@ fn how_to_know_where_it_was_taken() {
     assert!(!answer(&profile).details[0].contains("--detail"));
     profile.detail = model::Detail::Contended;
     let said = answer(&profile).details[0].clone();
-    assert!(said.ends_with(" `--detail full` notes where each lock was taken."), "{said}");
+    assert!(said.ends_with(" `--detail full` records where each lock was taken."), "{said}");
 }
 
-/// Who calls a wrapper says more than the wrapper.
+/// The callers of a wrapper say more than the wrapper.
 #[test]
 fn wrappers_have_their_callers() {
     let mut profile = waiting(&[

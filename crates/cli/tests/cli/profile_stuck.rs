@@ -69,7 +69,7 @@ fn who_never_gets_it_is_no_deadlock() {
     let directory = tempfile::tempdir().expect("a directory");
     let (result, json) = ended(directory.path(), "glibc", "full", "sleeper");
     let text = flat(&result.stderr);
-    assert!(text.contains("1 thread still waited when the recording ended, for"), "{text}");
+    assert!(text.contains("1 thread was still waiting when the recording ended, for"), "{text}");
     assert!(text.contains("in `flush` for the mutex `cache_lock`, held by `sleeper`"), "{text}");
     assert!(!text.contains("Deadlock"), "{text}");
     assert_eq!(json[0]["deadlocks"].as_array().map(Vec::len), Some(0));
@@ -83,7 +83,7 @@ fn a_signal_that_never_comes() {
         let text = flat(&result.stderr);
         assert!(text.contains("No thread waited for a pthread lock"), "{text}");
         assert!(
-            text.contains("1 thread still waited when the recording ended for a signal of a condvar"),
+            text.contains("1 thread was still waiting when the recording ended for a signal of a condvar"),
             "{text}"
         );
         assert!(text.contains("`queue_filled` in `wait_in_vain`"), "{text}");

@@ -1,7 +1,7 @@
-//! What changed between two profiles: before and after, lock by lock.
+//! The changes between two profiles, before and after, lock by lock.
 //!
-//! Which locks are the same is told by what stays when a program is edited: names, variables, the functions that make them
-//! (`same`). Locks of one creation site are one.
+//! Locks are matched by properties that survive edits: names, variables, the functions that create them (`same`). Locks of one
+//! creation site count as one.
 
 mod same;
 mod show;
@@ -33,20 +33,20 @@ pub struct Diff {
 /// A lock in two profiles.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LockChange {
-    /// What it is called, without a number: after, or before if it is not there any more.
+    /// Its name without a number: after, or before if it is gone.
     pub label: String,
-    /// What it was called before, if that was something else: its line moved, say.
+    /// Its name before, if that was another one: its line moved, for example.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label_before: Option<String>,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// What was wanted of it.
+    /// The mode in which it was wanted.
     pub role: Role,
-    /// How many locks are called so, before and after.
+    /// How many locks have this name, before and after.
     pub count: (usize, usize),
-    /// How many places make them, before and after; more than one if nobody can say which of them is which.
+    /// How many call sites create them, before and after; more than one if they cannot be told apart.
     pub places: (usize, usize),
-    /// Several are made by the same functions: that it is this one was told by the order of their lines.
+    /// Several are created by the same functions: this one was matched by the order of their lines.
     pub is_by_order: bool,
     /// The numbers.
     pub change: Change,
@@ -55,9 +55,9 @@ pub struct LockChange {
 /// Numbers before and after.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// So often taken.
+    /// Number of acquisitions.
     pub acquisitions: (u64, u64),
-    /// So often waited for.
+    /// Number of waits.
     pub contended: (u64, u64),
     /// Time waited, ns.
     pub wait: (u64, u64),
@@ -83,7 +83,7 @@ pub fn diff(before: &Profile, after: &Profile) -> Diff {
     Diff { all, durations, locks, warnings }
 }
 
-/// What is the same, by role.
+/// The changes of locks that match, by role.
 fn changes(same: &Same, before: &[Class], after: &[Class]) -> Vec<LockChange> {
     let of = |all: &'_ [Class], indices: &[usize]| -> (Option<String>, usize) {
         let label = match indices {
@@ -154,30 +154,30 @@ fn warnings(before: &Profile, after: &Profile) -> Vec<String> {
             ""
         };
         warnings.push(format!(
-            "They were recorded with different details: acquisitions and holds do not compare{note}."
+            "The recordings have different details: acquisitions and holds cannot be compared{note}."
         ));
     } else if details[0] == Detail::Contended {
         warnings.push(String::from(
-            "With the detail `contended`, acquisitions count only from the first wait on, and holds only after waits: record \
-             with `--detail sampled` to compare them.",
+            "With the detail `contended`, acquisitions are counted only from the first wait on, and holds only after waits. \
+             Record with `--detail sampled` to compare them.",
         ));
     }
     let shares = (share(before), share(after));
     let sums = (before.lock_wait(), after.lock_wait());
     if sums.0 > 0 && sums.1 > 0 && (sums.1 > sums.0) != (shares.1 > shares.0) && !is_small(sums.0, sums.1) {
         warnings.push(format!(
-            "One run had more time: as a part of the threads' time, waiting went from {} to {}.",
+            "The runs differ in thread time: waiting went from {} to {} of it.",
             percent(shares.0),
             percent(shares.1)
         ));
     }
     if before.is_partial() || after.is_partial() {
-        warnings.push(String::from("Not everything could be recorded: some numbers are too low."));
+        warnings.push(String::from("Records are missing: some numbers are too low."));
     }
     warnings
 }
 
-/// Changes that are smaller than this mean nothing with one run each.
+/// With one run each, smaller changes mean nothing.
 const SMALL: f64 = 0.2;
 
 fn is_small(before: u64, after: u64) -> bool {

@@ -1,17 +1,17 @@
 //! Which locks of two profiles are the same, although the program may have been edited in between.
 //!
-//! Addresses differ from run to run, and lines from edit to edit. What stays is looked at, the surest first; what one step
-//! has matched is no concern of the next:
+//! Addresses differ from run to run, and lines from edit to edit. These steps compare properties that survive edits, the most
+//! certain first; a matched lock is not considered again:
 //!
-//! 1. the name that the program gave the lock, or the variable that it is;
-//! 2. its place, line and all, if that is in the very same build of a file;
-//! 3. the functions that made it, or used it first, from the innermost one out: all of them; then four, three, two, and the
-//!    innermost alone, unless that is only a wrapper of locks;
-//! 4. where nobody saw it made: the functions that take it, if no other lock has any of them.
+//! 1. the name that the program gave the lock, or its variable;
+//! 2. its call site with the line, if both files are the same build;
+//! 3. the functions that created it, or used it first, from the innermost one out: all of them; then four, three, two, and the
+//!    innermost alone, unless it only wraps locks;
+//! 4. if its creation was not seen: the functions that take it, if no other lock has any of them.
 //!
-//! In each step kinds and modules must be the same. Locks that are equal in a step are told apart by the functions that take
-//! them; what is left is taken in the order of its lines, if there are as many before as after; otherwise nobody can say which
-//! is which, and all of them are one.
+//! In each step kinds and modules must be equal. Locks that match equally in a step are told apart by the functions that take
+//! them, then by the order of their lines, if there are as many before as after. Otherwise they cannot be told apart, and share
+//! one row.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,17 +25,17 @@ const CLONES: [&str; 6] = [".constprop.", ".isra.", ".part.", ".cold", ".llvm.",
 /// Locks of one class ([`Lock::class`]) of a profile, as one.
 #[derive(Debug)]
 pub(crate) struct Class {
-    /// What they did.
+    /// Their sums.
     pub(crate) lock: Lock,
-    /// What they are called.
+    /// Their common name.
     pub(crate) label: String,
-    /// So many there are.
+    /// How many they are.
     pub(crate) count: usize,
-    /// Of locks without a name of their own: what they are known by.
+    /// How locks without a name of their own are matched.
     made: Option<Made>,
 }
 
-/// Where locks were made or first used.
+/// Where locks were created or first used.
 #[derive(Debug)]
 struct Made {
     is_created: bool,
@@ -43,7 +43,7 @@ struct Made {
     build: Option<String>,
     /// The functions, from the innermost one out.
     chains: BTreeSet<Vec<String>>,
-    /// The innermost one tells nothing.
+    /// The innermost one only wraps locks.
     is_wrapper: bool,
     /// Lines, or addresses where there are none, from the innermost one out.
     order: Vec<(String, u32, u64)>,
@@ -51,7 +51,7 @@ struct Made {
     takers: BTreeSet<String>,
 }
 
-/// What is the same: indices of classes before and after. Several on each side: nobody can say which is which.
+/// Classes that match: indices before and after. Several on a side cannot be told apart.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Same {
     pub(crate) before: Vec<usize>,
@@ -60,9 +60,9 @@ pub(crate) struct Same {
     pub(crate) by_order: bool,
 }
 
-/// What is equal in a step: kind, whether it was seen made, and names.
+/// What is compared in a step: kind, whether its creation was seen, and names.
 type Key = (Kind, bool, BTreeSet<Vec<String>>);
-/// By what a class is known in a step; none if it has nothing of that.
+/// The key of a class in a step; none if it has no such property.
 type Step = dyn Fn(&Class) -> Option<Key>;
 
 /// The classes of a profile.
@@ -91,7 +91,7 @@ fn label(lock: &Lock) -> &str {
     }
 }
 
-/// Whether what it is called is its own name, not that of a place.
+/// Whether it has a name of its own, not that of a call site.
 fn is_named(lock: &Lock, label: &str) -> bool {
     let place = label.strip_prefix(lock.kind.noun());
     let is_place = place.is_some_and(|rest| [" of ", " in "].iter().any(|word| rest.starts_with(word)));
@@ -167,7 +167,7 @@ impl Class {
         self.made.as_ref().map_or(&[], |made| &made.order)
     }
 
-    /// Whether nobody saw it made.
+    /// Whether its creation was not seen.
     fn is_used_only(&self) -> bool {
         self.made.as_ref().is_some_and(|made| !made.is_created)
     }

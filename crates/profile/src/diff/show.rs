@@ -1,11 +1,11 @@
-//! The comparison for people.
+//! The comparison as text.
 
 use super::{Diff, LockChange, SMALL, is_small, share};
 use crate::model::{Detail, Kind, LocksOf, Profile};
 use crate::text::{Style, fit, render, wrap};
 use crate::units::{percent, ratio, short_count, time, time_or_dash};
 
-/// The comparison for people: a sentence, and a table.
+/// The comparison as text: a sentence, and a table.
 #[must_use]
 pub fn text(diff: &Diff, before: &Profile, after: &Profile, style: Style) -> String {
     let words = |profile: &Profile| match profile.locks_of {
@@ -15,11 +15,10 @@ pub fn text(diff: &Diff, before: &Profile, after: &Profile, style: Style) -> Str
     };
     let wait = diff.all.wait;
     let sentence = match wait {
-        (0, 0) => String::from("No thread waited for a lock in either."),
+        (0, 0) => String::from("No thread waited for a lock in either run."),
         (before, after) if before == after => String::from("Threads waited for locks just as long."),
         (before, after) if is_small(before, after) => format!(
-            "Threads waited about as long for locks: {} instead of {} ({}). One run each cannot tell changes of less than \
-             {}.",
+            "Threads waited about as long for locks: {} instead of {} ({}). One run each cannot show changes below {}.",
             time(after as f64),
             time(before as f64),
             ratio(before, after),
@@ -41,7 +40,7 @@ pub fn text(diff: &Diff, before: &Profile, after: &Profile, style: Style) -> Str
         false => format!("{}, ", fit(profile.program.rsplit('/').next().unwrap_or_default(), 40)),
     };
     let ran = format!(
-        "Before: {}{}, {}, {} of its threads' time waited; after: {}{}, {}, {}.",
+        "Before: {}{}, {}, threads waited {} of their time. After: {}{}, {}, {}.",
         name(before),
         time(diff.durations.0 as f64),
         words(before),
@@ -54,7 +53,7 @@ pub fn text(diff: &Diff, before: &Profile, after: &Profile, style: Style) -> Str
     let is_wide = style.width >= 100;
     let mut header = vec!["lock", "wait\nbefore", "\nafter", "\nratio"];
     // Runs may differ in length and threads.
-    header.extend(is_wide.then_some(["of time\nbefore", "\nafter"]).into_iter().flatten());
+    header.extend(is_wide.then_some(["share\nbefore", "\nafter"]).into_iter().flatten());
     header.extend(["waits\nbefore", "\nafter", "held\nbefore", "\nafter"]);
     let times = (before.thread_time(), after.thread_time());
     let changed = diff.locks.iter().filter(|lock| lock.role.has_holder());
@@ -82,7 +81,7 @@ pub fn text(diff: &Diff, before: &Profile, after: &Profile, style: Style) -> Str
         row
     };
     let mut parts = vec![format!("{}\n{}\n", wrap(&sentence, style.width, 0), wrap(&ran, style.width, 0))];
-    parts.push(render(style, "Locks, by the change of waiting", &header, 1, (changed, row)));
+    parts.push(render(style, "Locks, by change in waiting", &header, 1, (changed, row)));
     if !diff.locks.is_empty() {
         parts.push(wrap(&notes(diff, before, after), style.width, 2) + "\n");
     }
@@ -93,13 +92,13 @@ pub fn text(diff: &Diff, before: &Profile, after: &Profile, style: Style) -> Str
     parts.join("\n")
 }
 
-/// What the columns are.
+/// What the columns mean.
 fn notes(diff: &Diff, before: &Profile, after: &Profile) -> String {
     let of = |profile: &Profile| match profile.detail {
         Detail::Off => "nothing was recorded",
-        Detail::Contended => "only after waits",
+        Detail::Contended => "only holds after waits",
         Detail::Sampled => "estimated from samples",
-        Detail::Full => "all of it",
+        Detail::Full => "every hold",
     };
     let held = match (of(before), of(after)) {
         (before, after) if before == after => before.to_owned(),
@@ -107,29 +106,29 @@ fn notes(diff: &Diff, before: &Profile, after: &Profile) -> String {
     };
     let absent = match [before, after].iter().any(|profile| profile.detail == Detail::Contended) {
         true => {
-            " A lock that was waited for in one run only is there in the other, too, as a rule: with the detail \
-                 `contended` it is seen only when somebody waits."
+            " The detail `contended` records a lock only if a thread waits for it: a lock that is missing from a run may have \
+             been used there without waits."
         }
         false => "",
     };
     let is_there = |of: fn(&LockChange) -> bool| diff.locks.iter().any(of);
     let unclear = match is_there(|lock| lock.places.0.max(lock.places.1) > 1) {
         true => {
-            " (1, then 2): so many places of one function make them, or use them first; which is which is not known, and they \
-             are one row."
+            " (1, then 2): the number of call sites, before and after, where one function creates such locks or uses them first. \
+             They cannot be told apart and share a row."
         }
         false => "",
     };
     let by_order = match is_there(|lock| lock.is_by_order) {
         true => {
-            " Where the same functions make several locks, or use them first, they were matched in the order of their lines."
+            " Locks that the same functions create, or use first, were matched in the order of their lines."
         }
         false => "",
     };
-    format!("Held: time held in all, by all threads ({held}).{absent}{unclear}{by_order}")
+    format!("Held: total time held by all threads ({held}).{absent}{unclear}{by_order}")
 }
 
-/// As a part of the time of all threads.
+/// As a share of the time of all threads.
 fn part(time: u64, threads: u64) -> String {
     match time {
         0 => String::from("–"),

@@ -1,4 +1,4 @@
-//! The facts of the run, in words.
+//! The facts of the run, as text.
 
 use serde::Serialize;
 use spinpark_show::{date, units};
@@ -7,7 +7,7 @@ use super::span;
 use crate::model::{Cost, Detail, Ended, LocksOf, Profile};
 use crate::units::one_line;
 
-/// A fact. What stands between back quotes is code.
+/// A fact. Back quotes enclose code.
 #[derive(Serialize)]
 pub(super) struct Fact {
     name: &'static str,
@@ -41,7 +41,7 @@ pub(super) fn facts(profile: &Profile) -> Vec<Fact> {
     ];
     if profile.nested > 0 {
         let text = format!(
-            "{} calls from signal handlers, made while the recorder was at work in their thread.",
+            "{} calls from signal handlers that had interrupted the recorder.",
             units::number(profile.nested as f64)
         );
         facts.push(Fact { name: "Not recorded", text, is_warning: true });
@@ -50,13 +50,13 @@ pub(super) fn facts(profile: &Profile) -> Vec<Fact> {
 }
 
 fn code(text: &str) -> String {
-    // A back quote would end the code; there is nothing more like it.
+    // A back quote would end the code.
     format!("`{}`", text.replace('`', "'"))
 }
 
 fn cpus(count: u32) -> String {
     match count {
-        0 => String::from("a number of CPUs that is not known"),
+        0 => String::from("an unknown number of CPUs"),
         1 => String::from("1 CPU"),
         count => format!("{count} CPUs"),
     }
@@ -67,7 +67,7 @@ fn ended(profile: &Profile) -> String {
         (Ended::Running, _) => String::from("the program was still running"),
         (_, Some(known)) => format!("the program {known}"),
         (Ended::Exited, None) => String::from("the program exited"),
-        (Ended::Killed, None) => String::from("the program was killed, or became another one"),
+        (Ended::Killed, None) => String::from("the program was killed, or replaced by another one"),
     }
 }
 
@@ -83,13 +83,13 @@ fn detail(profile: &Profile) -> String {
     match profile.detail {
         Detail::Off => String::from("`off`: nothing was recorded"),
         Detail::Contended => String::from(
-            "`contended`: all waits; acquisitions are counted from a lock's first wait on, and those that had waited are timed",
+            "`contended`: all waits; acquisitions from a lock's first wait on; hold times only after waits",
         ),
         Detail::Sampled => format!(
-            "`sampled`: all waits, all acquisitions counted; one in {} of those that did not wait was timed, the rest is estimated",
+            "`sampled`: all waits and all acquisitions; hold times after waits, and of one in {} other acquisitions",
             profile.sample_every
         ),
-        Detail::Full => String::from("`full`: all waits, and every acquisition timed"),
+        Detail::Full => String::from("`full`: all waits, acquisitions and hold times"),
     }
 }
 

@@ -4,7 +4,7 @@ const ROW = 18;
 const LETTER = 6.7;
 const SVG = "http://www.w3.org/2000/svg";
 
-/** ns as people read them. */
+/** A time with its unit. */
 function span(ns) {
   const units = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]];
   const [size, unit] = units.find(([size]) => ns >= size) || [1, "ns"];
@@ -41,7 +41,7 @@ class Flame {
     this.svg = document.createElementNS(SVG, "svg");
     this.svg.setAttribute("tabindex", "0");
     this.svg.setAttribute("role", "group");
-    this.svg.setAttribute("aria-label", "flame graph; arrow keys walk, Enter zooms in, Escape out");
+    this.svg.setAttribute("aria-label", "flame graph; arrow keys move, Enter zooms in, Escape zooms out");
     this.svg.addEventListener("keydown", (event) => this.walk(event));
     this.status = element("p", { class: "status", "aria-live": "polite" });
     box.append(this.status, this.svg);

@@ -1,7 +1,7 @@
 //! Flame graphs: stacks as trees, weighted by time waited. The page's script draws them.
 //!
-//! A tree is a list of numbers, four for a node, in the order in which one walks it: depth, name, ns, waits. What is too small to be
-//! seen is left out, so that a page does not grow with the program.
+//! A tree is a list of numbers, four for a node, in depth-first order: depth, name, ns, waits. Nodes too small to be visible are
+//! left out, so that a page does not grow with the program.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::names;
 use crate::model::{Place, Profile, Role};
 
-/// What is less than this part of all is not drawn.
+/// Smaller shares than this are not drawn.
 const SMALLEST: f64 = 1.0 / 4000.0;
 
 /// What a frame is; the script knows these numbers.
@@ -33,7 +33,7 @@ pub(super) struct Flame {
 #[derive(Serialize)]
 struct Tree {
     title: &'static str,
-    /// What a wait is, in the text of a frame.
+    /// The word after a time, in the text of a frame.
     of: &'static str,
     nodes: Vec<u64>,
 }
@@ -87,10 +87,10 @@ pub(super) fn flame(profile: &Profile) -> Option<Flame> {
         holders.add(&stack, pair.wait_total, pair.count);
     }
     let trees = [
-        ("By who waited", "waited", waiters),
-        ("By who held what others waited for", "others waited", holders),
-        ("Getting back from condition variables", "took to get back", back),
-        ("Waiting for signals", "waited for signals", signals),
+        ("By waiter", "waited", waiters),
+        ("By holder", "blocked others", holders),
+        ("Returns from condition variables", "to return", back),
+        ("Waits for signals", "waited for signals", signals),
     ];
     let tree = |(title, of, root): (_, _, Node)| {
         let mut nodes = Vec::new();

@@ -1,4 +1,4 @@
-//! The table of locks: a row for what threads want of a lock, and what the row opens to.
+//! The table of locks: a row for each mode of a lock, and the details that open below it.
 
 use std::collections::HashMap;
 
@@ -9,10 +9,10 @@ use super::names::{Caption, caption};
 use crate::model::{Held, Lock, Outcomes, Pair, Profile, Role, RoleStats, Site, Times};
 use crate::names::Names;
 
-/// So many rows are shown at once, and have all their details.
+/// Rows that are shown at once, with all their details.
 pub(super) const SHOWN: usize = 200;
 
-/// So many rows there are at all: a page of 5 MB is large enough. What waited the longest is there.
+/// The most rows: a page of 5 MB is large enough. The rows with the longest waiting are kept.
 const MOST: usize = 1000;
 
 /// The most sites, and the most pairs, that a row opens to.
@@ -41,7 +41,7 @@ pub(super) struct Row {
     share: f64,
     wait: Span,
     hold: Span,
-    /// What kind of number the time held is: an estimate, or the sum of what was measured of more.
+    /// `≈` if the time held is an estimate; `≥` if not every hold was measured.
     hold_mark: &'static str,
     hold_error: u64,
     longest_queue: u64,
@@ -120,8 +120,8 @@ struct PairRow {
     longest: u64,
 }
 
-/// The rows: waits for locks, the longest in all first, then the way back from condition variables, then waits for signals; and
-/// how many are left out.
+/// The rows: waits for locks, the longest total first, then returns from condition variables, then waits for signals; and how many
+/// are left out.
 pub(super) fn rows(profile: &Profile, all: &Names<'_>) -> (Vec<Row>, usize) {
     let mut used: Vec<(&Lock, &RoleStats)> = profile
         .locks
@@ -233,14 +233,14 @@ impl Row {
 
 fn outcomes(outcomes: &Outcomes, contended: u64) -> Vec<Outcome> {
     let all = [
-        ("got it while spinning", outcomes.spun),
+        ("acquired while spinning", outcomes.spun),
         ("slept", outcomes.parked),
         ("slept, and the lock was handed over", outcomes.handed_over),
         ("timed out", outcomes.timed_out),
         ("not known whether it slept", outcomes.unknown),
         ("stopped spinning: the owner changed", outcomes.owner_changed),
-        ("stopped spinning: the owner did not run", outcomes.off_cpu),
-        ("stopped spinning: long enough", outcomes.budget),
+        ("stopped spinning: the owner was off CPU", outcomes.off_cpu),
+        ("stopped spinning: spin limit reached", outcomes.budget),
     ];
     let some = all.into_iter().filter(|(_, count)| *count > 0);
     some.map(|(name, count)| Outcome { name, count, share: share(count, contended) }).collect()

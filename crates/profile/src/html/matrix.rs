@@ -1,6 +1,6 @@
-//! Who blocks whom: sites that waited × sites that held, by time waited.
+//! Waiters and holders: sites that waited × sites that held the lock, by time waited.
 //!
-//! Stacks with the same innermost function and line are one site here. Waiting for signals is left out: nobody holds one.
+//! Stacks with the same innermost function and line are one site here. Waiting for signals is left out: it has no holder.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use super::{exact, span};
 use crate::model::Profile;
 use crate::names::Names;
 
-/// So many sites of each sort have a row or column of their own.
+/// The most waiting sites, and the most holding ones, that have a row or column of their own.
 const SITES: usize = 20;
 /// Shades of cells.
 const SHADES: f64 = 9.0;
@@ -73,10 +73,10 @@ pub(super) fn matrix(profile: &Profile) -> Option<Matrix> {
     let highest = sums.iter().flatten().map(|sum| sum.total).max().filter(|total| *total > 0)?;
     let cell = |waiter: &str, holder: &str, sum: &Sum| Cell {
         total: sum.total,
-        // The square root: half of the largest should not look like it, and a hundredth should not look like nothing.
+        // The square root: half of the largest should differ from it, and a hundredth should still be visible.
         shade: ((sum.total as f64 / highest as f64).sqrt() * SHADES).ceil() as u32,
         title: format!(
-            "{waiter} waited for {holder}: {} waits, {} in all, {} at most",
+            "{waiter} waited for {holder}: {} waits, total {}, longest {}",
             sum.count,
             exact(sum.total),
             span(sum.longest)
@@ -93,7 +93,7 @@ pub(super) fn matrix(profile: &Profile) -> Option<Matrix> {
     })
 }
 
-/// The names with the largest sums, those first; the rest is one more.
+/// The names with the largest sums, those first; the others together are one more.
 fn largest<'a>(named: impl Iterator<Item = (&'a str, u64)>) -> Vec<&'a str> {
     let mut sums: HashMap<&str, u64> = HashMap::new();
     for (name, total) in named {

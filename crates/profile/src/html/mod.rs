@@ -1,7 +1,7 @@
-//! The report as one page that needs nothing else: tables, histograms, who blocks whom, flame graphs of waiting.
+//! The report as one self-contained page: tables, histograms, a matrix of waiters and holders, flame graphs of waiting.
 //!
-//! The page asks nobody for anything: its policy forbids every request, and lets exactly one script and one style run, which it
-//! names by their hashes. So a name in the profile that looks like a script stays a name, even if it were not escaped.
+//! The page loads nothing: its policy forbids every request, and allows exactly one script and one style, by their hashes. So a
+//! name in the profile that looks like a script would not run, even if it were not escaped.
 //!
 //! | what | where |
 //! |---|---|
@@ -41,7 +41,7 @@ use crate::model::Profile;
 pub struct Shown<'a> {
     /// What was recorded.
     pub profile: &'a Profile,
-    /// What the page says first: sentences, with code between back quotes.
+    /// What the page shows first: sentences; back quotes enclose code.
     pub answer: &'a [String],
 }
 
@@ -70,7 +70,7 @@ pub fn html(shown: &[Shown<'_>]) -> Result<String, Error> {
     environment.add_filter("micro", |ns: u64| format!("{:.1}", ns as f64 / 1e3));
     let style = format!("\n{STYLE}{}", include_str!("style.css"));
     let script = format!("//<![CDATA[\n{}{}{}//]]>", SCRIPTS[0], SCRIPTS[1], SCRIPTS[2]);
-    // Where most was waited comes first: a shell that started the program did not wait.
+    // The process that waited most comes first: a shell that started the program did not wait.
     let mut shown = shown.to_vec();
     shown.sort_by_key(|shown| Reverse(shown.profile.waited()));
     let shown = shown.as_slice();

@@ -1,4 +1,4 @@
-//! What places and roles are called on the page.
+//! Names of call sites and roles on the page.
 
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ pub(super) fn function(frame: &Frame) -> String {
     frame.function.clone().unwrap_or_else(|| frame.short())
 }
 
-/// What a place is called, and what one sees on pointing at it.
+/// The name of a call site, and its tooltip.
 #[derive(Clone, Serialize)]
 pub(super) struct Caption {
     pub(super) text: String,

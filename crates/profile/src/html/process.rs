@@ -1,4 +1,4 @@
-//! Everything that the page says of one process.
+//! The page's data of one process.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ pub(super) struct Process {
     recording: Option<usize>,
     waited: u64,
     answer: Vec<String>,
-    /// What is missing, before the answer.
+    /// What is missing, shown before the summary.
     losses: Vec<String>,
     warnings: Vec<String>,
     facts: Vec<facts::Fact>,
@@ -57,9 +57,9 @@ impl Process {
             draw::sum(roles().filter(move |stats| is(stats.role)).map(|stats| &stats.strip))
         };
         let strips = [
-            ("Waiting for locks", "", strip(Role::is_lock)),
-            ("Getting back from condition variables", "", strip(|role| role == Role::Back)),
-            ("Waiting for signals", "signal", strip(|role| role == Role::Signal)),
+            ("Waits for locks", "", strip(Role::is_lock)),
+            ("Returns from condition variables", "", strip(|role| role == Role::Back)),
+            ("Waits for signals", "signal", strip(|role| role == Role::Signal)),
         ];
         let wide = |(title, class, strip): (_, _, Strip)| wide(title, class, &strip, profile.duration);
         let called = Names::of(&profile.places);

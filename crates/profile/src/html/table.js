@@ -94,7 +94,7 @@ function addOpener(body) {
   const [row, more] = body.rows;
   if (!more) return;
   more.querySelector("details").open = true;
-  const button = element("button", { type: "button", class: "opener", "aria-expanded": "false", "aria-label": "places, outcomes" });
+  const button = element("button", { type: "button", class: "opener", "aria-expanded": "false", "aria-label": "call sites, outcomes" });
   row.cells[0].prepend(button);
   row.addEventListener("click", (event) => {
     if (event.target.closest("a, input") || String(getSelection())) return;

@@ -25,7 +25,7 @@ pub(super) struct FreeBsd {
     name: String,
 }
 
-/// A row for each site of each lock, the longest wait in all first; and how many are left out.
+/// A row for each site of each lock, the longest total wait first; and how many are left out.
 pub(super) fn freebsd(profile: &Profile) -> (Vec<FreeBsd>, usize) {
     let called = Names::of(&profile.places);
     let mut rows = Vec::new();

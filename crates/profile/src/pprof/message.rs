@@ -102,7 +102,7 @@ pub struct Mapping {
     /// A string of hexadecimal digits.
     #[prost(int64, tag = "6")]
     pub build_id: i64,
-    /// Functions were looked up: nobody else has to.
+    /// Functions were looked up already.
     #[prost(bool, tag = "7")]
     pub has_functions: bool,
     /// So were files of sources.

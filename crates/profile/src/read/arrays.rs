@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::model::Kind;
 use crate::symbols::Part;
 
-/// So many locks at one distance are no chance, also if they could lie closer.
+/// This many locks at equal distances are an array, even if its elements could be smaller.
 const MANY: usize = 8;
 
 /// The numbers of the elements: by the index of each lock's `Part`. None of what may not be an element.

@@ -1,4 +1,4 @@
-//! Who made others wait: FreeBSD's `cnt_hold`, real.
+//! The sites that blocked other threads: FreeBSD's `cnt_hold`, with real numbers.
 
 use std::cmp::Reverse;
 

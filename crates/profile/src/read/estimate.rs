@@ -18,7 +18,7 @@ const WIDENED: f64 = 6.0;
 /// Measured times for which locks were held, in ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sampled {
-    /// So many.
+    /// Their number.
     pub count: u64,
     /// Their sum.
     pub total: u64,
@@ -42,7 +42,7 @@ impl Sampled {
 
     /// The sum over `number` of which these are a sample, and half of its 95 % interval.
     ///
-    /// Nothing is known from no sample: 0 ± 0. One sample says nothing of how much they differ: ± the sum itself.
+    /// Without samples nothing is known: 0 ± 0. One sample does not show how much times differ: ± the sum itself.
     #[must_use]
     pub fn estimate(&self, number: u64) -> (f64, f64) {
         let (n, all) = (self.count as f64, number as f64);

@@ -129,7 +129,7 @@ fn copy(mut file: File, length: u64) -> io::Result<MmapMut> {
     Ok(map)
 }
 
-/// Notes in the recordings of process `pid`, which was killed just now, when that was: nobody in it could.
+/// Writes the time of death into the recordings of process `pid`, which was killed just now and could not do so itself.
 ///
 /// # Errors
 /// As the system has them.
@@ -168,7 +168,7 @@ fn is_mapped_by(pid: u32, path: &Path, inode: u64) -> bool {
     let inode = inode.to_string();
     maps.lines().any(|line| {
         let mut fields = line.split_ascii_whitespace();
-        // Recorders write; who reads it, maybe we ourselves, does not.
+        // Recorders map it for writing; readers, such as this process, do not.
         let is_written = fields.nth(1).is_some_and(|permissions| permissions.starts_with("rw"));
         is_written && fields.nth(2) == Some(&inode) && line.ends_with(&*name)
     })

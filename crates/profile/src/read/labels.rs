@@ -1,7 +1,7 @@
-//! What locks are called.
+//! Names of locks.
 //!
-//! By the name that the program gave them, or else by the variable that they are, or else by what created or first used
-//! them. Where that is the same for several, they are numbered in the order in which they were met.
+//! The name that the program gave them; otherwise their variable; otherwise the function that created or first used them. Locks
+//! with equal names are numbered in the order of their records.
 
 use std::collections::HashMap;
 

@@ -26,17 +26,17 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     let mut warnings = Vec::new();
     let clock = Clock::new(header);
     if clock.is_none() {
-        let text = "The recording has no clock: times are in ticks of the CPU, not in ns.";
+        let text = "The recording has no clock: times are in CPU ticks, not in ns.";
         warnings.push(Warning::Note(text.to_owned()));
     }
     if recording.is_cut_short() {
         let path = recording.path().display();
         warnings.push(Warning::Loss(format!(
-            "{path} was cut short: what was recorded last is missing, so numbers are too low."
+            "{path} was cut short: the last records are missing, so the numbers are too low."
         )));
     }
     if header.bounded.load(Relaxed) > 0 {
-        let text = "The recording has reached its bound (`--max-size`): what came after that is missing, so numbers are too low.";
+        let text = "The recording has reached its size limit (`--max-size`): later records are missing, so the numbers are too low.";
         warnings.push(Warning::Loss(text.to_owned()));
     }
     let same = same_locks(view);
@@ -53,7 +53,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     merge.symbols.recorded(header.start_realtime);
     let mut tables = Tables::new(view, &same);
     if tables.junk > 0 {
-        let text = format!("{} records of the file make no sense and were left out.", tables.junk);
+        let text = format!("{} records of the file are damaged and were left out.", tables.junk);
         warnings.push(Warning::Loss(text));
     }
     let duration = merge.duration(recording.ended(), &tables);
@@ -97,7 +97,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         pairs,
         held_waits,
         waiting,
-        deadlocks: holders.circles(&waiters),
+        deadlocks: holders.cycles(&waiters),
         strip: whole.shown(),
         dropped: header.dropped(),
         nested: header.nested.load(Relaxed),
@@ -182,7 +182,7 @@ impl Merge<'_> {
         found
     }
 
-    /// For how long it was recorded. Of a killed program whose end nobody has noted, the last sign of life is what there is.
+    /// For how long it was recorded. If the program was killed and its end was not noted, until its last recorded event.
     fn duration(&self, ended: Ended, tables: &Tables) -> u64 {
         let header = self.view.header();
         if ended == Ended::Running {
@@ -203,8 +203,8 @@ impl Merge<'_> {
         }
     }
 
-    /// Who waited for whom: by places, the longest in all first; those on the way back from condition variables after the others,
-    /// those who waited for signals last.
+    /// Pairs of waiters and holders by place, the longest waiting first; returns from condition variables after the others, waits
+    /// for signals last.
     fn pairs(&mut self, tables: &Tables) -> Vec<Pair> {
         let mut sums: BTreeMap<(Use, PlaceId, Option<PlaceId>), PairSum> = BTreeMap::new();
         for ((which, waiter, holder), sum) in &tables.pairs {

@@ -11,9 +11,9 @@
 //! | `estimate` | time held, from samples                                             |
 //! | `merge`    | the [`Profile`](crate::model::Profile)                              |
 //! | `threads`  | how long threads were there                                         |
-//! | `waiting`  | waits that had not ended, and who waited for whom in a circle       |
-//! | `blame`    | who made others wait                                                |
-//! | `labels`   | what locks are called                                               |
+//! | `waiting`  | waits that had not ended, and cycles of them (deadlocks)            |
+//! | `blame`    | the sites that blocked other threads                                |
+//! | `labels`   | names of locks                                                      |
 
 mod arrays;
 mod blame;

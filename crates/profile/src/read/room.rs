@@ -75,7 +75,7 @@ impl Unrecorded {
         refused.into_iter().chain(failed).collect()
     }
 
-    /// Says so in a profile of that directory, and no more what it said before.
+    /// Replaces these sentences in a profile of that directory.
     pub fn tell(&self, profile: &mut Profile) {
         let is_old = |text: &str| {
             text.contains(" not recorded: ") && (text.ends_with(BOUND) || text.ends_with(FAILED))

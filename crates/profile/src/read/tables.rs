@@ -59,7 +59,7 @@ pub(super) struct SiteSum {
 /// In which role a lock was held, and whether the wait for another one had a deadline.
 pub(super) type How = (Role, bool);
 
-/// Waits with another lock held, and the tables of who waited so.
+/// Waits while holding another lock, and the waiters' tables.
 #[derive(Debug, Default)]
 pub(super) struct HeldSum {
     pub(super) waits: PairSum,
@@ -283,7 +283,7 @@ impl StripSum {
         crate::model::Strip { part: 1_000 << self.shift, waited }
     }
 
-    /// The end of the last part in which somebody waited, at its start: ns after the start.
+    /// The start of the last part with waiting: ns after the start of the recording.
     pub(super) fn until(&self) -> u64 {
         let last = self.waited.iter().rposition(|waited| *waited > 0).unwrap_or(0) as u64;
         last * (1_000 << self.shift)

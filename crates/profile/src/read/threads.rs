@@ -13,7 +13,7 @@ use crate::model::{Holder, Thread, Waiting};
 
 impl Merge<'_> {
     /// How long a table's threads were there: each from its first use of a lock, its latest one until the end of the recording.
-    /// Nobody sees when a thread ends: what it did after its latest wait or measured hold is its time, too.
+    /// The recorder does not see threads end, so time after the latest wait or measured hold counts, too.
     fn time_of(&self, table: &format::Thread, duration: u64) -> u64 {
         let since = self.clock.since_start(table.since);
         self.clock.ns(table.past.load(Relaxed)) + duration.saturating_sub(since)

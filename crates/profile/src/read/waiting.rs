@@ -1,7 +1,7 @@
-//! Waits that had not ended: counted as if they had ended with the recording, and who waited for whom then.
+//! Waits that had not ended: counted as if they had ended with the recording, and the cycles among them.
 //!
-//! A thread that waits notes what it waits for, who had that when the wait began, and what it holds itself. From the others'
-//! notes follows who has it still: a thread that waits for something cannot let go what it holds.
+//! A waiting thread notes what it waits for, the holder when the wait began, and what it holds itself. The notes of other waiting
+//! threads tell which of them still hold it: a thread cannot release a lock while it waits.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -63,7 +63,7 @@ impl Tables {
                 self.pairs.entry((which, begun.stack, begun.holder)).or_default().still_waits(*ticks);
             }
         }
-        // Now that it is known for which locks anybody waited.
+        // Only now it is known which locks were waited for.
         for Waiter { begun, role, ticks, table, .. } in waiters {
             let held = begun.holds.as_slice().iter().rev().filter_map(|hold| same.get(&hold.lock).copied());
             let outer = held.filter(|held| *held != begun.lock).find(|held| self.is_waited_for(*held));
@@ -86,7 +86,7 @@ impl Tables {
     }
 }
 
-/// Who has what others wait for.
+/// The holders of what others wait for.
 pub(super) struct Holders {
     /// By lock: waiters that hold it, and the stacks that took it.
     holders: HashMap<u32, Vec<(usize, u32)>>,
@@ -114,7 +114,7 @@ impl Holders {
         }
         let begun = &waiter.begun;
         let mut found = self.holders.get(&begun.lock).cloned().unwrap_or_default();
-        // Taken before anybody had waited for it, so not noted; and not let go since the wait began.
+        // Taken before any thread had waited for it, so not noted; and not released since the wait began.
         if let Some(index) = self.by_thread.get(&begun.owner).filter(|_| !begun.is_noted) {
             let has_it_still = waiters[*index].unseen_release <= begun.since;
             if has_it_still && found.iter().all(|(other, _)| other != index) {
@@ -124,9 +124,9 @@ impl Holders {
         found
     }
 
-    /// Circles of threads that wait for each other, as indices: each waits for what the next one has, and the last one for
-    /// what the first has. None of them ends by itself: who has a deadline is in none. A thread is in one circle at most.
-    pub(super) fn circles(&self, waiters: &[Waiter]) -> Vec<Vec<usize>> {
+    /// Cycles of threads that wait for each other, as indices: each waits for what the next one holds, and the last one for
+    /// what the first holds. None of them ends by itself: a wait with a deadline is in none. A thread is in one cycle at most.
+    pub(super) fn cycles(&self, waiters: &[Waiter]) -> Vec<Vec<usize>> {
         let next = |index: usize| -> Vec<usize> {
             let waiter = &waiters[index];
             if waiter.begun.is_timed {
@@ -134,7 +134,7 @@ impl Holders {
             }
             self.of(waiters, waiter).into_iter().map(|(holder, _)| holder).collect()
         };
-        let mut circles = Vec::new();
+        let mut cycles = Vec::new();
         let mut is_done = vec![false; waiters.len()];
         for start in 0..waiters.len() {
             // Depth first: the path from `start`, with what is left to look at of each.
@@ -155,13 +155,13 @@ impl Holders {
                 match path.iter().position(|(other, _)| *other == holder) {
                     None => path.push((holder, next(holder))),
                     Some(from) => {
-                        circles.push(path[from..].iter().map(|(index, _)| *index).collect());
+                        cycles.push(path[from..].iter().map(|(index, _)| *index).collect());
                         path.iter().for_each(|(index, _)| is_done[*index] = true);
                         path.clear();
                     }
                 }
             }
         }
-        circles
+        cycles
     }
 }

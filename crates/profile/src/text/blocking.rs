@@ -1,4 +1,4 @@
-//! Who waits for whom: sites of waiters and of holders.
+//! Call sites of waiters and of holders, in pairs.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -9,14 +9,14 @@ use crate::model::{Pair, Profile};
 use crate::names::Names;
 use crate::units::{percent, short_count, time};
 
-/// The longest pairs of waiter and holder, those on the way back from condition variables last. Waiting for signals is nobody's
-/// fault, and not in it.
+/// The pairs of waiter and holder, those with the longest waiting first, returns from condition variables last. Waiting for
+/// signals has no holder and is left out.
 #[must_use]
 pub fn blocking(profile: &Profile, style: Style) -> String {
     let names = Names::of(&profile.places);
     let holder =
         |pair: &Pair| pair.holder.map_or_else(|| String::from("not known"), |place| names.label(place));
-    // Stacks that differ only far out are one row.
+    // Stacks that differ only in outer frames share a row.
     let mut rows: Vec<(String, String, Pair)> = Vec::new();
     let mut known: HashMap<(u32, String, String), usize> = HashMap::new();
     for pair in profile.pairs.iter().filter(|pair| pair.role.has_holder()) {
@@ -36,7 +36,7 @@ pub fn blocking(profile: &Profile, style: Style) -> String {
     }
     rows.sort_by_key(|(.., pair)| (pair.role.rank(), Reverse(pair.wait_total), Reverse(pair.count)));
     let all = profile.lock_wait().max(1);
-    let header = ["waits here", "while it is\nheld from", "lock", "waits", "time", "max", "share"];
+    let header = ["waiter", "holder", "lock", "waits", "time", "max", "share"];
     let row = |(waiter, holder, pair): (String, String, Pair)| {
         vec![
             waiter,
@@ -45,7 +45,7 @@ pub fn blocking(profile: &Profile, style: Style) -> String {
             short_count(pair.count),
             time(pair.wait_total as f64),
             time(pair.wait_longest as f64),
-            // The others are no part of it.
+            // Shares are of waits for locks only.
             if pair.role.is_lock() {
                 percent(pair.wait_total as f64 / all as f64)
             } else {
@@ -53,5 +53,5 @@ pub fn blocking(profile: &Profile, style: Style) -> String {
             },
         ]
     };
-    render(style, "Who waits for whom", &header, 3, (rows.into_iter(), row))
+    render(style, "Waiters and holders", &header, 3, (rows.into_iter(), row))
 }

@@ -1,4 +1,4 @@
-//! Condition variables: waiting for work, and waiting to get the mutex back.
+//! Condition variables: waiting for signals, and for the mutex afterwards.
 
 use super::{Style, render};
 use crate::model::{Kind, Lock, Profile, Role, RoleStats, Times};
@@ -14,7 +14,7 @@ pub fn condvars(profile: &Profile, style: Style) -> String {
     header.extend(["\nmax", "for\nmutex"]);
     header.extend(is_wide.then_some("\nmean"));
     header.push("\nmax");
-    // Only if there is such a thing: the table is wide enough.
+    // The table is wide: this column only if there are such waits.
     let late = |lock: &Lock| lock.role(Role::Late).map_or(0, |stats| stats.wait.total);
     let has_late = profile.locks.iter().any(|lock| late(lock) > 0);
     header.extend(has_late.then_some("after\ntime-out"));
@@ -42,7 +42,7 @@ pub fn condvars(profile: &Profile, style: Style) -> String {
     };
     render(
         style,
-        "Condition variables: waiting for work, and for the mutex after it",
+        "Condition variables: waits for signals, and for the mutex afterwards",
         &header,
         1,
         (condvars, row_of),

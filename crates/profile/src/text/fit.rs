@@ -1,4 +1,4 @@
-//! Names in columns that are too narrow for them: what tells things apart stays.
+//! Names in columns that are too narrow for them: the parts that distinguish names stay.
 //!
 //! A label is `mutex of a::b::f (file.c:12) #2, read`, or a part of that. Whatever is cut, `#2` and `read` stay, and so do
 //! addresses in modules, `+0x1234`. The line goes first; where two names would look alike then, it stays, and more goes of
@@ -12,7 +12,7 @@ use crate::units::one_line;
 
 /// Between a function and its caller.
 const CALLED_BY: &str = " < ";
-/// Of a name there is no less, if what follows it leaves so much.
+/// A name keeps this many characters, if the text after it leaves room for them.
 const LEAST: usize = 4;
 
 /// `text` in at most `room` columns. What is longer loses its line, `(file.c:12)`, then the `mutex of` in front, then outer
@@ -76,7 +76,7 @@ fn with_line(text: &str, room: usize, shown: impl Fn(&str, &str) -> String) -> S
     squeeze(parts.name, &(line + parts.rest), room)
 }
 
-/// From where names differ on, with a little of what comes before.
+/// From the first difference between names on, with a little of the text before it.
 fn from(text: &str, common: usize, room: usize) -> String {
     const BEFORE: usize = 2;
     if columns(text) <= room {
@@ -93,7 +93,7 @@ fn from(text: &str, common: usize, room: usize) -> String {
     format!("{start}{rest}…")
 }
 
-/// So many characters at the start are the same in all.
+/// The length of the common prefix, in characters.
 fn common_start(names: &[String]) -> usize {
     let Some((first, others)) = names.split_first() else { return 0 };
     let same = |other: &String| first.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();

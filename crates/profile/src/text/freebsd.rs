@@ -1,8 +1,8 @@
 //! The columns of FreeBSD's `debug.lock.prof.stats` (LOCK_PROFILING(9)).
 //!
-//! Times are µs. As there, `wait_avg` is the time waited ÷ *all* acquisitions, and a row is a lock at a place. `cnt_lock` is
-//! how often somebody had to wait there; `cnt_hold` is how often somebody else had to wait while it was held from there,
-//! which FreeBSD documents and prints as 0.
+//! Times are µs. As there, `wait_avg` is the time waited ÷ *all* acquisitions, and a row is a lock at a call site. `cnt_lock`
+//! counts the waits at the site; `cnt_hold` counts the waits of other threads while the lock was held from the site, which
+//! FreeBSD documents and prints as 0.
 
 use super::{Style, sites};
 use crate::model::Profile;
@@ -11,7 +11,7 @@ use crate::names::Names;
 const HEADER: [&str; 10] =
     ["max", "wait_max", "total", "wait_total", "count", "avg", "wait_avg", "cnt_hold", "cnt_lock", "name"];
 
-/// All rows, the longest wait in all first: for `sort -n -k 4 -r` and the like.
+/// All rows, the longest total wait first: for `sort -n -k 4 -r` and the like.
 #[must_use]
 pub fn freebsd(profile: &Profile, style: Style) -> String {
     let names = Names::of(&profile.places);
@@ -21,7 +21,7 @@ pub fn freebsd(profile: &Profile, style: Style) -> String {
         .into_iter()
         .map(|(lock, role, site)| {
             let us = |ns: u64| (ns as f64 / 1e3).round() as u64;
-            // Who gave up was there, too.
+            // Waits that timed out are no acquisitions, but count here.
             let count = site.acquisitions.max(site.contended);
             let mean = |ns: u64, count: u64| us(ns.checked_div(count).unwrap_or(0));
             let place = names.position(site.place);
@@ -30,7 +30,7 @@ pub fn freebsd(profile: &Profile, style: Style) -> String {
                 crate::model::Role::Back => "back",
                 _ => lock.kind.noun(),
             };
-            // The kind is said already.
+            // The row has the kind already.
             let label = ["of ", "in "].iter().find_map(|word| {
                 lock.label.strip_prefix(lock.kind.noun())?.strip_prefix(' ')?.strip_prefix(word)
             });

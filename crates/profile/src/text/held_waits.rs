@@ -1,11 +1,11 @@
-//! Waits with another lock held: who wants that one waits for these, too.
+//! Waits while holding another lock: threads that want that lock wait for these, too.
 
 use super::{Style, render};
 use crate::chain;
 use crate::model::Profile;
 use crate::units::{short_count, time, time_or_dash};
 
-/// The table of waits with another lock held for which anybody ever waited; those first that made others wait longest.
+/// The table of waits while holding a contended lock; those first that blocked others longest.
 #[must_use]
 pub fn held_waits(profile: &Profile, style: Style) -> String {
     let row = |row: chain::Row| {
@@ -19,7 +19,6 @@ pub fn held_waits(profile: &Profile, style: Style) -> String {
             time_or_dash(row.waits.made_wait),
         ]
     };
-    let header =
-        ["with this lock held", "threads waited for", "waits", "time", "mean", "max", "others\nwaited"];
-    render(style, "Waits with another lock held", &header, 2, (chain::rows(profile).into_iter(), row))
+    let header = ["lock held", "lock waited for", "waits", "time", "mean", "max", "time\nblocked"];
+    render(style, "Waits while holding another lock", &header, 2, (chain::rows(profile).into_iter(), row))
 }

@@ -1,4 +1,4 @@
-//! Locks: how often taken, how long waited for, how long held.
+//! Locks: number of acquisitions, time waited, time held.
 
 use super::spark::Spark;
 use super::{Style, render};
@@ -7,7 +7,7 @@ use crate::units::{percent, short_count, time, time_or_dash};
 
 /// The table of locks; condition variables have their own.
 ///
-/// From 100 columns on it has means and histograms of waits, from 120 on the longest queue and the time held in all.
+/// From 100 columns on it has means and histograms of waits, from 120 on the longest queue and the total time held.
 #[must_use]
 pub fn locks(profile: &Profile, style: Style) -> String {
     let used: Vec<(&Lock, &RoleStats)> = profile
@@ -21,10 +21,10 @@ pub fn locks(profile: &Profile, style: Style) -> String {
     let spark = is_wide.then(|| Spark::new(waits, if is_widest { 16 } else { 12 })).flatten();
     let title = spark.map(|spark| spark.title("waits"));
 
-    let mut header = vec!["lock", "taken", "waited", "wait\nin all"];
+    let mut header = vec!["lock", "taken", "contended", "wait\ntotal"];
     header.extend(is_wide.then_some("wait\nmean"));
     header.push("wait\nmax");
-    header.extend(is_widest.then_some("held\nin all"));
+    header.extend(is_widest.then_some("held\ntotal"));
     header.extend(["held\nmean", "held\nmax"]);
     header.extend(is_widest.then_some("longest\nqueue"));
     header.extend(title.as_deref());
@@ -32,7 +32,7 @@ pub fn locks(profile: &Profile, style: Style) -> String {
         let waits = stats.wait.count > 0;
         let held = stats.hold.measured.count > 0;
         let estimate = if stats.hold.total_error > 0 { "~" } else { "" };
-        // Holds by those who got the lock at once were not measured; of the mean of all nothing is known then.
+        // Holds of threads that got the lock at once were not measured: the mean of all holds is not known.
         let is_part = is_part(stats);
         let least = if is_part { "≥ " } else { estimate };
         let mut row = vec![
@@ -67,7 +67,7 @@ pub fn locks(profile: &Profile, style: Style) -> String {
     render(style, "Locks", &header, 1, (used.into_iter(), row_of))
 }
 
-/// Whether only some of the holds were measured, and are no samples.
+/// Whether only some of the holds were measured, not chosen at random.
 fn is_part(stats: &RoleStats) -> bool {
     !stats.hold.is_estimate()
         && stats.hold.measured.count > 0
@@ -78,7 +78,7 @@ fn dash() -> String {
     String::from("–")
 }
 
-/// The label, and the role of those that have two.
+/// The label; with the role, if the lock has two.
 pub(super) fn name(lock: &Lock, role: Role) -> String {
     match lock.kind {
         Kind::RwLock => format!("{}, {}", lock.label, role.word()),

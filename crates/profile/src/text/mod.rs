@@ -2,14 +2,14 @@
 //!
 //! | module     | what it shows                                                  |
 //! |------------|----------------------------------------------------------------|
-//! | `report`   | the whole report: the answer first                              |
+//! | `report`   | the whole report: the summary first                             |
 //! | `locks`    | locks: taken, waited for, held                                  |
-//! | `blocking` | who waits for whom                                             |
-//! | `held_waits`   | waits with another lock held                                    |
-//! | `sites`    | places; FreeBSD's columns                                       |
+//! | `blocking` | waiters and holders                                            |
+//! | `held_waits` | waits while holding another lock                             |
+//! | `sites`    | call sites; FreeBSD's columns                                   |
 //! | `waiting`  | waits that had not ended                                        |
 //! | `condvars` | condition variables                                            |
-//! | `outcomes` | what became of those who had to wait                            |
+//! | `outcomes` | outcomes of waits                                               |
 //! | `spark`    | histograms in a cell                                            |
 //! | `fit`      | names in columns that are too narrow for them                    |
 
@@ -51,11 +51,11 @@ pub const WIDTH: usize = 100;
 /// How tables look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Bold is welcome.
+    /// Bold text is allowed.
     pub color: bool,
     /// The widest line.
     pub width: usize,
-    /// Rows of a table at most; what is left out is said.
+    /// Rows of a table at most; a last line counts the others.
     pub rows: usize,
 }
 
@@ -69,8 +69,8 @@ impl Style {
         Self::of(&std::io::stdout())
     }
 
-    /// As wide as the terminal, or as `COLUMNS` says if it is none, from 80 to 160 columns; bold on a terminal, unless
-    /// `NO_COLOR` is set (<https://no-color.org>) or it is a dumb one.
+    /// As wide as the terminal, or as `COLUMNS` says if there is none, from 80 to 160 columns; bold on a terminal, unless
+    /// `NO_COLOR` is set (<https://no-color.org>) or `TERM` is `dumb`.
     #[must_use]
     pub fn of(stream: &(impl AsFd + IsTerminal)) -> Self {
         let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
@@ -85,9 +85,8 @@ impl Style {
 
 /// A table under its title; nothing if it has no rows.
 ///
-/// The first `names` columns hold names, to the left; the longest of them are shortened to what the numbers leave, such that what differs looks
-/// different. What
-/// `style.rows` leaves out is counted, and not made.
+/// The first `names` columns hold names, aligned left. The longest of them are shortened to the width that the numbers leave;
+/// names that differ still look different. Rows beyond `style.rows` are counted, and not created.
 pub(crate) fn render<T>(
     style: Style,
     title: &str,
@@ -140,7 +139,7 @@ pub(crate) fn render<T>(
     format!("{title}\n{lines}{more}")
 }
 
-/// Shares `room` among columns that would like these widths: nobody gets more, and what is cut is the longest.
+/// Shares `room` among columns with these widths: no column gets more than its width, and the widest ones are cut.
 fn share(wanted: &[usize], room: usize) -> Vec<usize> {
     /// A name is not cut to less.
     const LEAST: usize = 8;

@@ -1,4 +1,4 @@
-//! What became of those who had to wait.
+//! Outcomes of waits.
 
 use std::iter;
 
@@ -6,17 +6,17 @@ use super::{Style, render};
 use crate::model::{Kind, Lock, Profile, RoleStats};
 use crate::units::short_count;
 
-/// The table of outcomes; from 100 columns on also why spinning ended. Nothing if none is known: glibc's locks do not tell.
+/// The table of outcomes; from 100 columns on also why spinning ended. Empty if none is known: glibc's locks do not report them.
 #[must_use]
 pub fn outcomes(profile: &Profile, style: Style) -> String {
     let locks = profile.locks.iter().filter(|lock| lock.kind != Kind::Condvar);
     let used = locks.flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)));
     let is_wide = style.width >= 100;
-    let mut header = vec!["lock", "waited", "spun", "parked", "handed\nover", "timed\nout", "not\nknown"];
-    header.extend(is_wide.then_some(["new\nowner", "off\nCPU", "spun\nout"]).into_iter().flatten());
+    let mut header = vec!["lock", "waits", "spun", "parked", "handed\nover", "timed\nout", "not\nknown"];
+    header.extend(is_wide.then_some(["new\nowner", "off\nCPU", "spin\nlimit"]).into_iter().flatten());
     let has_waiting =
         profile.locks.iter().flat_map(|lock| &lock.roles).any(|stats| stats.outcomes.still_waiting > 0);
-    header.extend(has_waiting.then_some("still\nwait"));
+    header.extend(has_waiting.then_some("still\nwaiting"));
     header.push("wake-\nups");
     let row = |(lock, stats): (&Lock, &RoleStats)| {
         let outcomes = &stats.outcomes;
@@ -38,7 +38,7 @@ pub fn outcomes(profile: &Profile, style: Style) -> String {
             .map(|number| if number == 0 { String::from("·") } else { short_count(number) });
         iter::once(super::locks::name(lock, stats.role)).chain(shown).collect()
     };
-    let title = if is_wide { "What became of waits, and why spinning ended" } else { "What became of waits" };
+    let title = if is_wide { "Outcomes of waits, and why spinning ended" } else { "Outcomes of waits" };
     render(style, title, &header, 1, (used.filter(|(_, stats)| is_known(stats)), row))
 }
 

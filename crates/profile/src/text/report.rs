@@ -1,11 +1,11 @@
-//! The whole report: the answer first.
+//! The whole report: the summary first.
 
 use super::{Style, blocking, condvars, held_waits, locks, outcomes, sites, waiting, wrap};
 use crate::answer::answer;
 use crate::model::{Detail, Ended, LocksOf, Profile};
 use crate::units::{count, time};
 
-/// The report of one process: what ran, the answer, tables, what the numbers leave out, and what recording cost.
+/// The report of one process: what ran, the summary, tables, what the numbers leave out, and what recording cost.
 #[must_use]
 pub fn report(profile: &Profile, style: Style) -> String {
     let mut parts = vec![head(profile, style), missing(profile, style), first(profile, style)];
@@ -67,18 +67,18 @@ fn first(profile: &Profile, style: Style) -> String {
     if details.is_empty() { bold + "\n" } else { format!("{bold}\n{}\n", wrap(&details, style.width, 0)) }
 }
 
-/// What was not recorded, before the answer: it could be another one.
+/// What was not recorded, before the summary: that could be wrong.
 fn missing(profile: &Profile, style: Style) -> String {
     profile.losses().iter().map(|text| wrap(&format!("Warning: {text}"), style.width, 2) + "\n").collect()
 }
 
-/// What a reader has to know of the numbers.
+/// What a reader must know about the numbers.
 fn notes(profile: &Profile, style: Style) -> String {
     let mut notes = Vec::new();
     if profile.detail == Detail::Contended && !profile.locks.is_empty() {
         notes.push(String::from(
-            "Counts begin when a lock was first waited for; only holds of those who had waited were measured, \
-             so that others may have been longer (≥); --detail full measures all.",
+            "Acquisitions are counted from a lock's first wait on. Only holds of threads that had waited were measured; other \
+             holds may be longer (≥). `--detail full` measures all.",
         ));
     }
     let estimated =
@@ -89,13 +89,13 @@ fn notes(profile: &Profile, style: Style) -> String {
         .fold(0.0, f64::max);
     if widest > 0.0 {
         notes.push(format!(
-            "~ times held are estimated from samples; the widest 95 % interval is ±{}.",
+            "~ hold times are estimated from samples; the widest 95 % interval is ±{}.",
             crate::units::percent(widest)
         ));
     }
     if profile.nested > 0 {
         notes.push(format!(
-            "{} calls from signal handlers were not recorded, since the recorder itself was at work in their thread.",
+            "{} calls from signal handlers were not recorded, because the handler had interrupted the recorder.",
             count(profile.nested)
         ));
     }

@@ -1,4 +1,4 @@
-//! Places in the program: waiting there, and making others wait.
+//! Call sites in the program: their waits, and the waits that they caused.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use crate::model::{Lock, Profile, Role, Site};
 use crate::names::Names;
 use crate::units::{short_count, time_or_dash};
 
-/// All sites, with their locks; those first that waited longest or made others wait longest. Without those where threads
+/// All sites, with their locks; those first that waited longest or blocked others longest. Without those where threads
 /// wait for signals.
 pub(super) fn all(profile: &Profile) -> Vec<(&Lock, Role, &Site)> {
     let mut sites: Vec<(&Lock, Role, &Site)> = profile
@@ -28,12 +28,21 @@ fn order(lock: &Lock, role: Role, site: &Site) -> impl Ord + use<> {
     (Reverse(site.wait_total.max(site.blocked_total)), Reverse(site.acquisitions), lock.id, role)
 }
 
-/// The places that waited, or that made others wait.
+/// The call sites that waited, or that blocked other threads.
 #[must_use]
 pub fn sites(profile: &Profile, style: Style) -> String {
-    let header = ["place", "lock", "waits", "wait\nin all", "wait\nmax", "held\nmax", "made\nwait", "for"];
+    let header = [
+        "call site",
+        "lock",
+        "waits",
+        "wait\ntotal",
+        "wait\nmax",
+        "held\nmax",
+        "blocked\nothers",
+        "time\nblocked",
+    ];
     let names = Names::of(&profile.places);
-    // Stacks that differ only far out are one row.
+    // Stacks that differ only in outer frames share a row.
     let mut rows: Vec<(&Lock, Role, String, Site)> = Vec::new();
     let mut known: HashMap<(u32, Role, String), usize> = HashMap::new();
     for (lock, role, site) in all(profile) {
@@ -59,5 +68,5 @@ pub fn sites(profile: &Profile, style: Style) -> String {
             time_or_dash(site.blocked_total),
         ]
     };
-    render(style, "Places", &header, 2, (rows.into_iter(), row))
+    render(style, "Call sites", &header, 2, (rows.into_iter(), row))
 }

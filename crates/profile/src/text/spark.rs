@@ -10,9 +10,9 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 pub(super) struct Spark {
     /// The first bin.
     first: usize,
-    /// So many bins are one character.
+    /// Bins per character.
     group: usize,
-    /// So many characters.
+    /// Number of characters.
     width: usize,
 }
 
@@ -34,7 +34,7 @@ impl Spark {
         format!("{what}\n{}–{}", bound(self.first), bound(end))
     }
 
-    /// A row: bars are as high as their part of the highest one; what is there has one at least.
+    /// A row: heights are relative to the highest bar; a bin that is not empty has the lowest bar at least.
     pub(super) fn row(&self, times: &Times) -> String {
         let group = |index: usize| -> u64 {
             let start = self.first + index * self.group;

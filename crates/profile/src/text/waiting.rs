@@ -5,11 +5,11 @@ use crate::model::{Ended, Profile, Role, Waiting};
 use crate::names::Names;
 use crate::units::time_or_dash;
 
-/// The table of waits that had not ended, the longest first; after a regular exit without those for signals, which threads
-/// without work wait for.
+/// The table of waits that had not ended, the longest first. After a regular exit it leaves out waits for signals: threads
+/// without work always wait for one.
 #[must_use]
 pub fn waiting(profile: &Profile, style: Style) -> String {
-    let header = ["waits here", "lock", "held from", "by\nthread", "thread", "for"];
+    let header = ["waiter", "lock", "holder", "holding\nthread", "waiting\nthread", "time"];
     let names = Names::of(&profile.places);
     let place =
         |place: Option<usize>| place.map_or_else(|| String::from("not known"), |place| names.label(place));

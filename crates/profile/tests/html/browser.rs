@@ -1,4 +1,4 @@
-//! The page in headless Chromium: it opens without a complaint, asks nobody for anything, sorts, filters, opens, zooms.
+//! The page in headless Chromium: it opens without an error, sends no request, sorts, filters, opens, zooms.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -240,7 +240,7 @@ fn the_table_of_locks_is_not_cut_off() {
     }
 }
 
-/// The policy is not only words: a foreign script does not run, and nobody is asked for anything.
+/// The policy is enforced: a foreign script does not run, and no request is sent.
 #[test]
 fn the_policy_holds() {
     let Some(chromium) = chromium() else { return };

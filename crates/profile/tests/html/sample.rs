@@ -259,7 +259,7 @@ pub(crate) fn sample() -> Profile {
         }),
         warnings: vec![
             Warning::Note(String::from("`cachesim` changed after it was recorded: functions may be wrong.")),
-            Warning::Loss(String::from("3 records of the file make no sense and were left out.")),
+            Warning::Loss(String::from("3 records of the file are damaged and were left out.")),
         ],
     }
 }

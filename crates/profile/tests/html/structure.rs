@@ -54,7 +54,7 @@ fn a_row_for_each_role_of_a_lock() {
     assert!(rows.iter().all(|row| row.len() == 16));
 }
 
-/// Not those with a lock held that nobody wanted.
+/// Not those with an uncontended lock held.
 #[test]
 fn a_row_for_what_a_holder_waits_for() {
     let page = page(&[sample::sample()]);
@@ -90,8 +90,8 @@ fn a_row_opens_to_places_outcomes_and_pairs() {
     let said = text(more);
     for part in [
         "Created: make_store (cache.cc:15).",
-        "got it while spinning 45,061 (50.0 %)",
-        "held up others",
+        "acquired while spinning 45,061 (50.0 %)",
+        "blocked others",
         "flush_all (cache.cc:77)",
     ] {
         assert!(said.contains(part), "{part}: {said}");
@@ -125,7 +125,7 @@ fn matrix_and_small_tables() {
     assert_eq!(
         first.attribute("title"),
         Some(
-            "flush_all (cache.cc:77) waited for store_update (cache.cc:120): 60000 waits, 5,400,000,000 ns in all, 2.70 ms at most"
+            "flush_all (cache.cc:77) waited for store_update (cache.cc:120): 60000 waits, total 5,400,000,000 ns, longest 2.70 ms"
         )
     );
     let condvars = rows(by_id(&document, "p0-condvars"));
@@ -137,17 +137,17 @@ fn matrix_and_small_tables() {
     assert_eq!(freebsd[0][7..9], ["45,061", "45,061"]);
 }
 
-/// What is missing could change the answer; that names may be wrong could not.
+/// Missing records could change the summary; wrong names could not.
 #[test]
-fn losses_come_before_the_answer() {
+fn losses_come_before_the_summary() {
     let page = page(&[sample::sample()]);
     let document = parse(&page);
     let process = text(by_id(&document, "p0"));
     let at = |part: &str| process.find(part).unwrap_or_else(|| panic!("no {part}"));
     let order = [
-        "the answer could be another one",
+        "the summary could be wrong",
         "12 records did not fit",
-        "make no sense",
+        "are damaged",
         "78 % of all waiting",
         "functions may be wrong",
         "Command",

@@ -64,18 +64,16 @@ pub(crate) fn estimate(costs: Costs, profile: &Profile) -> Option<Cost> {
     }
     let share = cost / time;
     let rest = match profile.detail {
-        Detail::Contended => {
-            " Acquisitions of locks that no thread has waited for are not counted, and cost as much each."
-        }
+        Detail::Contended => " Acquisitions of locks without waits are not counted; each costs as much.",
         _ => "",
     };
     let amount = |cost: f64, unit: &str, divisor: f64| match cost {
         cost if cost > 0.0 => format!("{:.2} {unit}", cost / divisor),
-        _ => String::from("too little to be measured now"),
+        _ => String::from("too little to measure"),
     };
     let says = format!(
-        "Recording cost about {:.2} % of the threads' time: {} for an acquisition, {} for a wait, as measured on this machine, \
-         times what was recorded.{rest} `--overhead` measures it on the program itself.",
+        "Recording cost about {:.2} % of the threads' time, estimated from the cost of an acquisition ({}) and of a wait ({}) on \
+         this machine.{rest} `--overhead` measures it on the program itself.",
         100.0 * share,
         amount(pair, "ns", 1.0),
         amount(wait, "µs", 1e3),

@@ -147,7 +147,7 @@ pub(crate) fn diff(diff: &Diff) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The tables of a view, or a line that says that there is nothing.
+/// The tables of a view, or a line that says why there are none.
 fn view(profile: &model::Profile, view: ViewChoice, style: text::Style) -> String {
     let shown = tables(profile, view, style);
     if !shown.is_empty() {
@@ -158,11 +158,11 @@ fn view(profile: &model::Profile, view: ViewChoice, style: text::Style) -> Strin
         _ if profile.detail == model::Detail::Off => "Nothing is known: recording was off.",
         ViewChoice::Condvars => "No thread waited for a condition variable.",
         ViewChoice::Outcomes if has_waited && profile.locks_of == LocksOf::Glibc => {
-            "What became of waits is not known: glibc's locks do not tell. `--locks spinpark` records it, and `--detail full` \
-             whether threads slept."
+            "The outcomes of waits are not known: glibc's locks do not report them. Record with `--locks spinpark`, or with \
+             `--detail full` to see whether threads slept."
         }
-        ViewChoice::Outcomes if has_waited => "What became of waits is not known.",
-        ViewChoice::HeldWaits => "No thread waited with another lock held that others wanted.",
+        ViewChoice::Outcomes if has_waited => "The outcomes of waits are not known.",
+        ViewChoice::HeldWaits => "No thread blocked while holding a contended lock.",
         ViewChoice::Blocking | ViewChoice::Outcomes => "No thread waited for a lock.",
         _ => "No lock was waited for or counted.",
     };

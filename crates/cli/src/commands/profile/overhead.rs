@@ -166,11 +166,11 @@ fn words(ratio: &Ratio, again: &Ratio, arm: Arm) -> &'static str {
     if ratio.low > floor {
         "slower"
     } else if ratio.high < 1.0 / floor {
-        "FASTER: recording changes what it measures, as in document 004; distrust this profile"
+        "FASTER: recording changes what it measures, as in document 004; do not trust this profile"
     } else if ratio.median > floor {
-        "perhaps slower: its interval reaches into the noise; more --rounds would tell"
+        "perhaps slower: the interval overlaps the noise; use more --rounds"
     } else if ratio.median < 1.0 / floor {
-        "perhaps faster: its interval reaches into the noise; more --rounds would tell"
+        "perhaps faster: the interval overlaps the noise; use more --rounds"
     } else {
         "within the noise"
     }

@@ -219,7 +219,7 @@ fn others(all: &[Profile], shown: &Profile, style: Style, say: Say) {
         let few = others[..others.len().min(8)].join(", ");
         let more = if others.len() > 8 { format!(" and {} more", others.len() - 8) } else { String::new() };
         let text = format!(
-            "This is the process that waited most. Other processes waited less: {few}{more}; `--process PID` shows one."
+            "This is the process that waited most. Other processes waited less: {few}{more}. `--process PID` shows one of them."
         );
         say.line(wrap(&text, style.width, 0));
     }

@@ -53,8 +53,8 @@ fn said<A: Args>(command: &str, program: &[OsString]) -> Option<String> {
     let name = name.to_string_lossy();
     let (was, one) = if ours.len() == 1 { ("was", "an option") } else { ("were", "options") };
     Some(format!(
-        "Note: {} {was} passed to {name}, since what comes after the program is the program's. As {one} of `spinpark {command}`, put \
-         it before: spinpark {command} {} … -- {name}. If it is meant so, `--` before the program says that.",
+        "Note: {} {was} passed to {name}, because arguments after the program belong to the program. For {one} of `spinpark \
+         {command}`, write: spinpark {command} {} … -- {name}. To omit this note, put `--` before the program.",
         ours.join(" and "),
         ours.join(" … ")
     ))

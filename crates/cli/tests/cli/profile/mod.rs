@@ -215,12 +215,12 @@ fn report_shows_it_again() {
     assert_eq!(result.code, Some(0), "{result:#?}");
     let report = |args: &[&str]| said(recording(directory.path(), ["report", "all"]).args(args));
     let again = report(&[]);
-    again.succeeds(&["`cache_lock`", "Who waits for whom", "Recording cost about"]);
+    again.succeeds(&["`cache_lock`", "Waiters and holders", "Recording cost about"]);
     for line in again.stdout.lines() {
         assert!(result.stderr.contains(line), "`{line}` was not in the first report: {}", result.stderr);
     }
     for (view, words) in [
-        ("summary", "Who waits for whom"),
+        ("summary", "Waiters and holders"),
         ("locks", "cache_lock"),
         ("classes", "cache_lock"),
         ("blocking", "store_update"),
@@ -284,7 +284,7 @@ fn diff() {
         assert_eq!(profile(directory.path(), &["--output", name], &[what]).code, Some(0));
     }
     let diff = |args: &[&str]| said(recording(directory.path(), ["diff", "before", "after"]).args(args));
-    diff(&[]).succeeds(&["Threads waited", "instead of", "cache_lock", "Held: time held in all"]);
+    diff(&[]).succeeds(&["Threads waited", "instead of", "cache_lock", "Held: total time held"]);
     assert_eq!(profile(directory.path(), &["--output", "off", "--detail", "off"], &["store"]).code, Some(0));
     said(&mut recording(directory.path(), ["diff", "before", "off"]))
         .fails(2, &["off was recorded with `--detail off`", "Record it again"]);
