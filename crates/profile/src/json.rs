@@ -111,7 +111,7 @@ fn bytes_in(directory: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// Those profiles whose text has room, the one that waited most first; in their order.
+/// The profiles whose text fits into `room`: those that waited most are chosen first. They keep their order.
 fn fitting(profiles: &[Profile], room: u64) -> Vec<Profile> {
     /// Files take whole pages, and the array has brackets.
     const BESIDES: u64 = 8192;

@@ -8,7 +8,7 @@ use crate::model::{Frame, Place, PlaceId};
 use crate::text::fit;
 use crate::words::short;
 
-/// So many frames at most tell two places apart.
+/// The most frames that a name has to tell two call sites apart.
 const MOST: usize = 4;
 
 /// Arguments of a template that are not longer stay.
@@ -25,12 +25,12 @@ const CALLED_BY: &str = " < ";
 
 /// The names of the places of a profile.
 ///
-/// A place is called by its function. Where several would be called the same, such as all that take locks by a function of the
-/// program's own, they have their callers, too: `my_mutex_lock < store`.
+/// The name of a call site is its function. If several would have the same name, such as all that take locks through a wrapper
+/// of the program's own, the callers are added: `my_mutex_lock < store`.
 #[derive(Clone, Debug)]
 pub struct Names<'a> {
     places: &'a [Place],
-    /// So many frames are shown of each.
+    /// The number of frames in each name.
     depths: Vec<usize>,
     wrappers: BTreeSet<String>,
 }

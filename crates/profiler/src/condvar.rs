@@ -1,6 +1,6 @@
 //! `pthread_cond_*`. The real wait is called: its semantics, cancellation among them, are the next implementation's.
 //!
-//! The mutex counts as let go at the call and as taken at the return: what lies between is the condition variable's.
+//! The mutex counts as released at the call and as acquired at the return: the time between is the condition variable's.
 
 use core::ffi::c_int;
 

@@ -12,7 +12,7 @@ use spinpark_observe::recorder::Site;
 
 use crate::{c11, condvar, mutex, next, rwlock, start};
 
-/// A function of ours: at most four arguments, then where it was called.
+/// A recording function: at most four arguments, then its call site.
 pub(crate) type Ours = unsafe extern "C" fn(usize, usize, usize, usize, Site) -> c_int;
 
 pub(crate) const CONTENDED: u32 = Detail::Contended as u32;
@@ -233,7 +233,7 @@ fn table() -> &'static [AtomicPtr<c_void>; FORMS.len()] {
     unsafe { &spinpark_profiler_table }
 }
 
-/// Makes every exported function do what this detail is.
+/// Switches every exported function to this detail.
 pub(crate) fn install(detail: Detail) {
     for (number, (slot, forms)) in table().iter().zip(FORMS).enumerate() {
         let ours = forms.0[detail as usize].map_or(core::ptr::null_mut(), |ours| ours as *mut c_void);

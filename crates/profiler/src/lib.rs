@@ -14,13 +14,13 @@
 //! # Try first
 //!
 //! A lock is tried before it is locked: what fails with EBUSY is a contended acquisition, and the counts are exact by
-//! construction. What a mutex that checks for errors answers to a try is either what it would answer to a lock, or EBUSY, and
-//! then it is asked to lock. It costs one more atomic operation per contended acquisition: both implementations let a thread
-//! that comes by take a free mutex before sleepers.
+//! construction. An error-checking mutex answers a try with the result of a lock, or with EBUSY; then it is locked. The try costs
+//! one more atomic operation per contended acquisition. It may overtake sleeping waiters, as a lock may: both implementations let
+//! running threads barge past them.
 //!
 //! glibc's try is 2 ns slower than its lock, a seventh of a pair. So with the details `contended` and `sampled` a mutex that
-//! was never waited for, and that looks free, is locked without a try. If it is taken in the nanosecond between the look and
-//! the lock, that wait is not seen; the next one is, and from then on all are.
+//! was never waited for, and that looks free, is locked without a try. If another thread takes it in the nanosecond between the
+//! look and the lock, that wait is not recorded; the next one is, and from then on all are.
 #![no_std]
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64")))]

@@ -1,4 +1,4 @@
-//! When what begins.
+//! When the parts of recording begin.
 //!
 //! | moment                       | what happens                                                                              |
 //! |------------------------------|-------------------------------------------------------------------------------------------|
@@ -12,7 +12,7 @@
 //! |---------------------------|---------------------------------------------------------------------------------|
 //! | `SPINPARK_PROFILE_DIR`    | the directory in which the file is created, made if need be; without it nothing is recorded |
 //! | `SPINPARK_PROFILE_DETAIL` | `off`, `contended` (the default), `sampled` or `full`                            |
-//! | `SPINPARK_PROFILE_MAX_SIZE` | what all files in the directory may have on the disk, bytes                      |
+//! | `SPINPARK_PROFILE_MAX_SIZE` | size limit of all files in the directory together, bytes                          |
 //! | `SPINPARK_PROFILE_PARENT` | a child of this process creates its file at the start                             |
 //! | `SPINPARK_FORCE=1`        | records even under a race detector, which then reports the recorder's own tables    |
 
@@ -85,7 +85,7 @@ fn look_around() {
 }
 
 extern "C" fn initialise() {
-    // What was looked up in vain is not the program's.
+    // Failed look-ups must not change the program's `errno`.
     // SAFETY: takes nothing.
     let at = unsafe { libc::__errno_location() };
     // SAFETY: this thread's errno.
@@ -136,7 +136,7 @@ fn begin(directory: &CStr) {
     locks();
     RECORDER.idle(detail);
     exports::install(detail);
-    // What is to be counted besides waits begins now; and where nothing is recorded, another process may change that in the file.
+    // Other details count more than waits from now on; with `off`, another process may change the detail in the file later.
     if is_main || detail != Detail::Contended {
         let _ = record(!is_main);
     }
@@ -162,7 +162,7 @@ fn record(is_idle: bool) -> bool {
     };
     match RECORDER.begin(&settings) {
         Ok(()) => true,
-        // There is no room for what only uses locks: its waits come first.
+        // No room for a process that only uses locks: record it from its first wait on.
         Err(Failure::Bound) if is_idle && detail != Detail::Off => {
             RECORDER.expect(Detail::Contended);
             exports::install(Detail::Contended);

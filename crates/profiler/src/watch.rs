@@ -254,7 +254,7 @@ pub(crate) unsafe fn unlock<const DETAIL: u32>(unlock: Function, call: Call) -> 
     unsafe { let_go(unlock, call) }
 }
 
-/// A lock is about to be let go by a thread that has not noted it: perhaps for the one that took it, as plain mutexes allow.
+/// A thread is about to release a lock that it has not noted: perhaps for the thread that took it, as plain mutexes allow.
 #[cold]
 #[inline(never)]
 fn let_go_for(own: &Own, call: &Call) {

@@ -83,7 +83,7 @@ pub(crate) fn classes(profile: &Profile) -> Vec<Class> {
         .collect()
 }
 
-/// Of a lock that is one class: without how many there are.
+/// The label of a class, without the number of its locks.
 fn label(lock: &Lock) -> &str {
     match lock.label.rsplit_once(" (") {
         Some((class, rest)) if rest.ends_with(" locks)") => class,
@@ -132,8 +132,8 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// What stays of a frame: the function, and the module without its version. The program may be called otherwise; code without
-/// a name is where it is.
+/// The part of a frame that survives edits: the function, and the module without its version. The program may have another name;
+/// code without symbols is compared by its offset.
 fn function(frame: &Frame, program: &str) -> String {
     let library = frame.module.split_inclusive(".so").next().unwrap_or(&frame.module);
     let module = if frame.module == program { "" } else { library };
@@ -258,7 +258,7 @@ fn apart(mut same: Same, before: &[Class], after: &[Class]) -> Vec<Same> {
     found
 }
 
-/// Those that are alike, one on each side, if each is like no other.
+/// Pairs of one class before and one after that match each other and no other class.
 fn pairs(before: &[usize], after: &[usize], are_alike: impl Fn(usize, usize) -> bool) -> Vec<(usize, usize)> {
     fn only(mut found: impl Iterator<Item = usize>) -> Option<usize> {
         found.next().filter(|_| found.next().is_none())

@@ -21,9 +21,9 @@ struct Parts {
     pairs: usize,
 }
 
-/// Of a row that is shown at once.
+/// Parts of a row that is shown at once.
 const RICH: Parts = Parts { sites: 8, pairs: 8 };
-/// Of another one.
+/// Parts of any other row.
 const POOR: Parts = Parts { sites: 2, pairs: 0 };
 
 /// A row.

@@ -104,8 +104,8 @@ impl Recording {
     }
 }
 
-/// What is in the file, from its start to its end: so that what the program adds meanwhile, which its header counts, is not
-/// missing behind an older header. The recorder claims records before it counts on them.
+/// Copies the file from its start to its end. The header is copied first, so that it does not count records that the program adds
+/// meanwhile and the copy lacks; the recorder claims records before it uses them.
 fn copy(mut file: File, length: u64) -> io::Result<MmapMut> {
     let length = usize::try_from(length).map_err(|_| io::ErrorKind::FileTooLarge)?;
     let mut map = MmapOptions::new().len(length).no_reserve_swap().map_anon()?;
@@ -135,7 +135,7 @@ fn copy(mut file: File, length: u64) -> io::Result<MmapMut> {
 /// As the system has them.
 pub fn note_end(directory: &Path, pid: u32) -> io::Result<()> {
     let now = u64::try_from(super::clock::monotonic().as_nanos()).unwrap_or(u64::MAX);
-    // Of those that it wrote after each other, because it became another program, the last one of each kind of locks.
+    // A process that called exec has several recordings: the last one of each kind of locks.
     let mut last: BTreeMap<u32, (u64, PathBuf)> = BTreeMap::new();
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();

@@ -243,7 +243,7 @@ impl PairSum {
 }
 
 impl StripSum {
-    /// So many µs, waited until `at` µs after the start.
+    /// The strip of one wait: `us` µs, ended `at` µs after the start.
     fn of_one(at: u64, us: u64) -> Self {
         let shift = (0..36).find(|shift| at >> shift < STRIP as u64).unwrap_or(36);
         let mut waited = vec![0; STRIP];

@@ -1,7 +1,7 @@
 //! Which frames are the lock's own and not the program's.
 //!
-//! A reader wants the place in the program that wanted the lock, not the wrapper around it. Wrappers are known by name: those
-//! of libraries, and methods of classes that are called as locks are and do what locks do. Not everything is cut.
+//! A reader wants the call site in the program, not the wrapper around the lock. Wrappers are known by name: those of libraries,
+//! and lock methods of classes that are named like locks. Other functions stay.
 
 use crate::model::Frame;
 use crate::words::short;

@@ -195,7 +195,7 @@ fn without_namespace(text: &str) -> Option<&str> {
 
 /// `module+0x1234 < function`, with names of modules cut, and addresses whole.
 fn addresses(chain: &str, room: usize) -> String {
-    /// Of a module's name there is no less, with a dot.
+    /// The shortest cut of a module's name, with the `…`.
     const LEAST: usize = 3;
     let frames: Vec<&str> = chain.split(CALLED_BY).collect();
     let between = CALLED_BY.len() * (frames.len() - 1);
