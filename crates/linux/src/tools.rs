@@ -16,14 +16,11 @@ pub fn race_detector() -> Option<&'static str> {
         return Some("ThreadSanitizer");
     }
     let mut rest = variable(c"LD_PRELOAD")?.to_bytes();
-    while !rest.is_empty() {
-        if rest.starts_with(b"vgpreload_helgrind") {
-            return Some("Helgrind");
+    while let [_, tail @ ..] = rest {
+        if rest.starts_with(b"vgpreload_helgrind") || rest.starts_with(b"vgpreload_drd") {
+            return Some("Valgrind");
         }
-        if rest.starts_with(b"vgpreload_drd") {
-            return Some("DRD");
-        }
-        rest = &rest[1..];
+        rest = tail;
     }
     None
 }

@@ -128,7 +128,7 @@ pub fn start() {
     if is_on(c"SPINPARK_VERBOSE") {
         let what = if disabled { "disabled: calls go to glibc" } else { "active" };
         let mut line = Line::new();
-        line.text("spinpark: ").text(what).text(" (version ").text(env!("CARGO_PKG_VERSION")).text(", pid ");
+        line.text("spinpark: ").text(what).text(concat!(" (version ", env!("CARGO_PKG_VERSION"), ", pid "));
         line.number(process());
         if !disabled {
             line.text(", CPUs ").number(Linux::cpus());

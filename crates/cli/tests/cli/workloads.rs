@@ -230,7 +230,7 @@ fn bad_requests() {
         (&["mmap", "--locks", "none", "--serialize", "iteration"], &["--locks"]),
         (&["mmap", "--threads", "0"], &["threads must be between 1 and 4096"]),
         (&["mmap", "--threads", "2,2"], &["`untouched × 2` twice"]),
-        (&["mmap", "--locks", "glibc,glibc"], &["--lock names `glibc` twice", "the baseline runs twice"]),
+        (&["mmap", "--locks", "glibc,glibc"], &["--locks names `glibc` twice", "the baseline runs twice"]),
         (&["creat", "--threads", "processes"], &["use --as processes"]),
         (&["condvar", "--cpus", "all", "--waiter-first"], &["--cpus one"]),
         (&["mmap", "--baseline", "x"], &["no arm `x`", "plain"]),
