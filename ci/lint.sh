@@ -17,6 +17,20 @@ RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 step "links"
 ci/links.sh
 
+step "words"
+if command -v python3 > /dev/null; then
+    ci/words.py
+else
+    echo "skipped: python3 is not installed"
+fi
+
+step "book"
+if command -v mdbook > /dev/null; then
+    mdbook build docs
+else
+    echo "skipped: mdbook is not installed (cargo install mdbook --locked)"
+fi
+
 step "cargo deny"
 if ! command -v cargo-deny > /dev/null; then
     echo "skipped: cargo-deny is not installed (cargo install cargo-deny --locked)"

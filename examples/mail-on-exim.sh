@@ -58,7 +58,7 @@ smtp_accept_queue_per_connection = 0
 smtp_connect_backlog = 1024
 check_spool_space = 0
 check_spool_inodes = 0
-# Ask nobody who connects.
+# No client is asked for its identity.
 host_lookup =
 helo_lookup_domains =
 rfc1413_query_timeout = 0s

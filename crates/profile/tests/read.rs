@@ -287,7 +287,7 @@ fn directories() {
     let scratch = tempfile::tempdir().expect("scratch space");
     let missing = directory(&scratch.path().join("none")).expect_err("it is not there");
     assert!(
-        matches!(missing, ReadError::Missing(_)) && missing.to_string().contains("spinpark profile --out")
+        matches!(missing, ReadError::Missing(_)) && missing.to_string().contains("spinpark profile --output")
     );
     let empty = directory(scratch.path()).expect_err("it is empty");
     assert!(matches!(empty, ReadError::Empty(_)) && empty.to_string().contains("statically linked"));

@@ -12,7 +12,7 @@ use crate::model;
 #[derive(Debug, Error)]
 pub enum ReadError {
     /// There is nothing of that name.
-    #[error("{} does not exist; `spinpark profile --out {} PROGRAM` makes a profile there", .0.display(), .0.display())]
+    #[error("{} does not exist; `spinpark profile --output {} PROGRAM` makes a profile there", .0.display(), .0.display())]
     Missing(PathBuf),
     /// The system does not let us.
     #[error("cannot read {}: {}", .0.display(), .1)]
@@ -20,7 +20,7 @@ pub enum ReadError {
     /// A directory without a profile.
     #[error(
         "there is no profile in {}: no process waited for a lock, the program never started, or it is statically linked and loads \
-         nothing; `spinpark profile --out {} PROGRAM` makes a profile there",
+         nothing; `spinpark profile --output {} PROGRAM` makes a profile there",
         .0.display(), .0.display()
     )]
     Empty(PathBuf),
