@@ -20,7 +20,7 @@ pub(crate) fn find(library: Library) -> anyhow::Result<DropIn> {
 pub(crate) fn way_out(library: Library, error: &spinpark_libraries::NoPlace) -> anyhow::Error {
     let (file, variable) = (library.file(), library.variable());
     let copy = if spinpark_libraries::version().is_some() {
-        "Copy it with `spinpark libraries --to DIRECTORY`, and set"
+        "Copy it with `spinpark libraries --to DIR`, and set"
     } else {
         "Set"
     };

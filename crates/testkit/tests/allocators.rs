@@ -53,8 +53,8 @@ fn beside(library: &str) {
     }
     let program = compile_c("posix/allocators.c", &[]);
     for ours in ours() {
-        run(preload(ours.iter().copied().chain([library.as_path()])), &[program.clone()]);
-        run(preload([library.as_path()].into_iter().chain(ours)), &[program.clone()]);
+        run(preload(ours.iter().copied().chain([library.as_path()])), std::slice::from_ref(&program));
+        run(preload([library.as_path()].into_iter().chain(ours)), std::slice::from_ref(&program));
     }
 }
 

@@ -241,7 +241,7 @@ fn all_steps(model: Model) {
 #[test]
 fn a_release_that_waits_for_the_queue() {
     rejected("a_release_that_waits_for_the_queue", LIVELOCK, || {
-        all_steps(Model::new().fault(Fault::Refused(asks)))
+        all_steps(Model::new().fault(Fault::Refused(asks)));
     });
 }
 
@@ -249,7 +249,7 @@ fn a_release_that_waits_for_the_queue() {
 #[test]
 fn a_release_asks_and_is_not_heard() {
     rejected("a_release_asks_and_is_not_heard", WAITS, || {
-        all_steps(Model::new().fault(Fault::Blind(unlocks)))
+        all_steps(Model::new().fault(Fault::Blind(unlocks)));
     });
 }
 

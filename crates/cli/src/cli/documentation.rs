@@ -13,19 +13,23 @@ use super::Cli;
 /// with the carried content beside it, in ../lib or in ../lib/spinpark; otherwise it writes what it carries to a directory
 /// that is the user's alone: in $XDG_CACHE_HOME or ~/.cache, $XDG_RUNTIME_DIR, $TMPDIR, /tmp.
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  spinpark libraries                       which files are used, and why others are not
+  spinpark libraries --to /opt/spinpark    copies both libraries there")]
 pub(crate) struct Libraries {
     /// Copy the carried libraries to this directory, for SPINPARK_PRELOAD and SPINPARK_PROFILER, or an LD_PRELOAD of your own
-    #[arg(long, value_name = "DIRECTORY")]
+    #[arg(long, value_name = "DIR")]
     pub(crate) to: Option<PathBuf>,
 }
 
 /// Print completions for a shell
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
-  spinpark completions bash > ~/.local/share/bash-completion/completions/spinpark
-  spinpark completions zsh > ~/.zfunc/_spinpark      with ~/.zfunc in fpath
-  spinpark completions fish > ~/.config/fish/completions/spinpark.fish")]
+  spinpark completions bash    redirect it to ~/.local/share/bash-completion/completions/spinpark
+  spinpark completions zsh     to ~/.zfunc/_spinpark, with ~/.zfunc in fpath
+  spinpark completions fish    to ~/.config/fish/completions/spinpark.fish")]
 pub(crate) struct Completions {
     /// The shell
     pub(crate) shell: Shell,
@@ -33,13 +37,13 @@ pub(crate) struct Completions {
 
 /// Write a manual page for each command
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   spinpark man ~/.local/share/man/man1
   man spinpark-profile")]
 pub(crate) struct Man {
     /// Where to; it is created if it is missing
-    #[arg(value_name = "DIRECTORY")]
+    #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
 }
 
@@ -59,14 +63,19 @@ pub(crate) fn public() -> Command {
     if let Some(about) = all.get_long_about() {
         public = public.long_about(about.clone());
     }
-    if let Some(help) = all.get_after_help() {
-        public = public.after_help(help.clone());
+    if let Some(help) = all.get_after_long_help() {
+        public = public.after_long_help(help.clone());
     }
     public.subcommands(
         all.get_subcommands()
             .filter(|command| !is_internal(command.get_name()))
-            .map(|command| command.clone().hide(false)),
+            .map(|command| shown(command.clone())),
     )
+}
+
+/// The command with its subcommands, none of them hidden.
+fn shown(command: Command) -> Command {
+    command.hide(false).mut_subcommands(shown)
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ Environment:
 More commands:
   spinpark libraries             which libraries are preloaded, and from where
   spinpark completions bash      completions for a shell
-  spinpark man DIRECTORY         manual pages";
+  spinpark man DIR               manual pages";
 
 /// Better locks for threaded programs: try them without a rebuild.
 ///

@@ -54,7 +54,7 @@ fn json_has_all_data() {
     assert_eq!(document["settings"]["rounds"], 7);
     assert_eq!(document["settings"]["seed"], 11);
     assert_eq!(document["settings"]["baseline"], "glibc");
-    assert_eq!(document["usage"], serde_json::json!({ "loaded": 1, "used": 1 }));
+    assert_eq!(document["usage"], serde_json::json!({ "loaded": 1, "off": 0, "used": 1 }));
     for field in ["spinpark", "kernel", "glibc", "cpu", "date"] {
         assert!(document["environment"][field].as_str().is_some_and(|text| !text.is_empty()), "{field}");
     }

@@ -111,7 +111,7 @@ fn for_a_time() {
     assert!(!result.stderr.contains("SIGTERM"), "that was the request: {}", result.stderr);
     assert!(flat(&result.stderr).contains("ended after 700 ms, as asked"), "{}", result.stderr);
     profile(directory.path(), &["--duration", "soon"], &["forever"])
-        .fails(2, &["`soon` is no unit of time", "10s"]);
+        .fails(2, &["`soon` is no unit of time", "20ms"]);
 }
 
 /// The command with a program that goes on until it is ended, in a process group of their own, once the program is ready.
@@ -291,7 +291,7 @@ fn diff() {
     let json: Value = serde_json::from_str(&diff(&["--json"]).stdout).unwrap();
     assert!(json.is_object());
     said(&mut recording(directory.path(), ["diff", "before", "nowhere"]))
-        .fails(2, &["nowhere does not exist", "spinpark profile --out nowhere"]);
+        .fails(2, &["nowhere does not exist", "spinpark profile --output nowhere"]);
 }
 
 #[test]
