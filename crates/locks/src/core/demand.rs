@@ -39,6 +39,7 @@ impl<P: Platform> LockCore<P> {
             if count == 0
                 || patience.has_made_way(inside)
                 || word::is_write_held(seen)
+                || node.is_elsewhere()
                 || !queue.is_linked(node)
             {
                 drop(queue);

@@ -88,12 +88,23 @@ impl<P: Platform> LockCore<P> {
     #[inline(never)]
     pub(crate) fn release_slow(&self, release: Release) {
         self.adopt();
+        let generation = P::generation();
         loop {
             let seen = self.word().load(Acquire);
             let after = word::released(seen, release);
             if word::must_look(seen, after, release, self.returns(seen, release)) {
-                let Some(mut queue) = self.lock_queue_or(Ask::ServicePinned) else {
-                    return self.release_pinned(release, seen);
+                // A reader that leaves others inside asks for nothing: a look without its release could do no more, the next release
+                // looks again, and a stream of such readers would keep the queue's holder from unlocking.
+                let stays = release == Release::Read && word::readers(after) > 0;
+                let ask = if stays { Ask::Nothing } else { Ask::ServicePinned };
+                let Some(mut queue) = self.lock_queue_or(ask) else {
+                    if !stays {
+                        return self.release_pinned(release, seen, generation);
+                    }
+                    if self.word().compare_exchange_weak(seen, after, ReleaseOrder, Relaxed).is_ok() {
+                        return; // the last access
+                    }
+                    continue;
                 }; // A
                 let look = self.look(&mut queue, Some(release)); // B
                 drop(queue); // C
@@ -109,8 +120,7 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// V1: releases, whatever the word is by now, and leaves the look to the thread that has the queue locked.
-    fn release_pinned(&self, release: Release, seen: u32) {
-        let generation = P::generation();
+    fn release_pinned(&self, release: Release, seen: u32, generation: u32) {
         let mut seen = seen;
         while let Err(now) =
             self.word().compare_exchange_weak(seen, word::released(seen, release), ReleaseOrder, Relaxed)
@@ -139,7 +149,13 @@ impl<P: Platform> LockCore<P> {
         while let Err(now) = self.word().compare_exchange_weak(seen, change(seen), ReleaseOrder, Relaxed) {
             seen = now;
         }
-        if word::has_waiters(seen) {
+        if word::wants_handoff(seen) {
+            // A demand of the writer's hold, which its waiter does not look at again (H3): readers of the rest would wait behind it. So the
+            // head is woken by their releases, as if it had not starved.
+            let queue = self.lock_queue();
+            self.word().fetch_and(!(word::HANDOFF | word::TIMED), ReleaseOrder);
+            self.look_and_tell(queue);
+        } else if word::has_waiters(seen) {
             self.look_now();
         }
     }
