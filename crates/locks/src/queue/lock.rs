@@ -169,7 +169,7 @@ impl<P: Platform> WaitQueue<P> {
             let is_free = seen & LOCKED == 0 || inherited;
             let (new, order) = match ask {
                 _ if is_free => (generation | LOCKED, Acquire),
-                Ask::Nothing => return None,
+                Ask::Nothing => (seen, Relaxed),
                 Ask::Signal if seen & PINS != PINS => (seen + PIN, Release),
                 Ask::Service | Ask::Signal => (seen | ASKED, Release),
                 // More threads than can be counted are in the middle of a release.
