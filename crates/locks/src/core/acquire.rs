@@ -235,7 +235,7 @@ impl<P: Platform> LockCore<P> {
 
     /// T9: the deadline has passed, or the thread leaves its call by unwinding. `true` if the lock came first.
     fn time_out(&self, node: &WaitNode<P>, patience: Patience) -> bool {
-        if self.leave(node, patience.has_demanded()) {
+        if self.leave(node) {
             P::event(Event::TimedOut);
             return false;
         }

@@ -59,11 +59,6 @@ impl Patience {
         self.of.is_some()
     }
 
-    /// Whether it has demanded the lock, now or before.
-    pub(super) fn has_demanded(self) -> bool {
-        self.demand > 0
-    }
-
     /// Whether some of the readers of which it demands the lock have left, if `inside` are left.
     pub(super) fn has_made_way(&self, inside: u32) -> bool {
         self.of.is_some_and(|of| inside < of)

@@ -112,7 +112,7 @@ impl<P: Platform> LockCore<P> {
 
     /// Lets in or wakes waiters that can come in beside the present holders, and unlocks the queue.
     #[inline(never)] // for the drop-in's size
-    pub(super) fn look_and_tell(&self, mut queue: Guard<'_, P>) {
+    fn look_and_tell(&self, mut queue: Guard<'_, P>) {
         let look = self.look(&mut queue, None);
         drop(queue);
         look.deliver();
@@ -157,16 +157,14 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// T9: leaves the queue; `false` if the node was popped already, or is being moved here, and will be notified.
-    ///
-    /// `demanded`: it has demanded the lock. Nothing is left of that, also if an upgrade is the head since: the next release wakes it.
-    pub(super) fn leave(&self, node: &WaitNode<P>, demanded: bool) -> bool {
+    pub(super) fn leave(&self, node: &WaitNode<P>) -> bool {
         let mut queue = self.lock_queue();
         let was_head = queue.head().is_some_and(|head| core::ptr::eq(head, node));
         // One that was signalled just now may still be linked in the condition variable's queue, which has its own lock.
         if node.is_elsewhere() || !queue.remove(node) {
             return false;
         }
-        self.settle_flags(queue.head().is_some(), was_head || demanded, node.want);
+        self.settle_flags(queue.head().is_some(), was_head, node.want);
         // Readers behind this one may have waited only for it.
         self.look_and_tell(queue);
         true

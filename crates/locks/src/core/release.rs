@@ -149,13 +149,7 @@ impl<P: Platform> LockCore<P> {
         while let Err(now) = self.word().compare_exchange_weak(seen, change(seen), ReleaseOrder, Relaxed) {
             seen = now;
         }
-        if word::wants_handoff(seen) {
-            // A demand of the writer's hold, which its waiter does not look at again (H3): readers of the rest would wait behind it. So the
-            // head is woken by their releases, as if it had not starved.
-            let queue = self.lock_queue();
-            self.word().fetch_and(!(word::HANDOFF | word::TIMED), ReleaseOrder);
-            self.look_and_tell(queue);
-        } else if word::has_waiters(seen) {
+        if word::has_waiters(seen) {
             self.look_now();
         }
     }
