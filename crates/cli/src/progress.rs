@@ -84,8 +84,8 @@ impl Progress {
         Self { bar, start: Instant::now(), runs: 0, expected: Mutex::new(None), lines: Mutex::default() }
     }
 
-    /// Of a free bar: how far it is, from 0 to 1, and what stands beside it. If the bar is not shown, that is a line on standard
-    /// error every half minute.
+    /// Of a free bar: how far it is, from 0 to 1, and what stands beside it. If the bar is not shown, that is a line on
+    /// standard error every half minute.
     pub(crate) fn at(&self, part: f64, what: String) {
         let is_due = || {
             let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);

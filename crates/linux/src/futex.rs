@@ -2,8 +2,8 @@
 //!
 //! Our own locks need three operations only, all as old as any kernel that glibc still supports: `FUTEX_WAIT_BITSET` (its
 //! deadline is absolute, on either clock: what a caller gave, goes to the kernel as it is), `FUTEX_WAIT` (for a time, whatever
-//! a clock shows: what the locks do by themselves) and `FUTEX_WAKE`. Older designs also move sleepers ([`requeue`]), and wake on
-//! two words at once ([`wake_op`]).
+//! a clock shows: what the locks do by themselves) and `FUTEX_WAKE`. Older designs also move sleepers ([`requeue`]), and
+//! wake on two words at once ([`wake_op`]).
 
 use core::ptr;
 use core::sync::atomic::AtomicU32;

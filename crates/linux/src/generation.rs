@@ -1,8 +1,8 @@
 //! Which process of a line of forks this is: a number that differs from the parent's in every child, however it was made.
 //!
-//! A fork handler is not run by `_Fork`, nor by a bare `clone`, nor before other handlers that use locks. So the number stands in a
-//! page that the kernel empties in a child (`MADV_WIPEONFORK`, Linux 4.14), and slow paths, which are all that ask for it,
-//! find it gone and choose the next one. Without such a page the fork handler does that.
+//! A fork handler is not run by `_Fork`, nor by a bare `clone`, nor before other handlers that use locks. So the number
+//! stands in a page that the kernel empties in a child (`MADV_WIPEONFORK`, Linux 4.14), and slow paths, which are all that
+//! ask for it, find it gone and choose the next one. Without such a page the fork handler does that.
 //!
 //! # State
 //!

@@ -1,9 +1,9 @@
-//! The calling thread's scheduling policy, as far as locks care: real-time threads go first among waiters, and keep their CPU from
-//! nobody else's owner by spinning.
+//! The calling thread's scheduling policy, as far as locks care: real-time threads go first among waiters, and do not
+//! spin on the CPU that a lock's owner may need.
 //!
-//! Anyone may change it at any time: the thread, another one, or another process (`chrt`, RealtimeKit). So the kernel is asked, as a
-//! thread is about to wait: at its first wait, then at most once a tick of the clock (1 to 10 ms); at each, once a thread of the process
-//! was found to be a real-time one. A tick is a load from the vDSO's page, a question 0.1 µs.
+//! It may change at any time: the thread, another one, or another process (`chrt`, RealtimeKit). So the kernel is asked, as a
+//! thread is about to wait: at its first wait, then at most once a tick of the clock (1 to 10 ms); at each, once a thread
+//! of the process was found to be a real-time one. A tick is a load from the vDSO's page, a question 0.1 µs.
 
 use core::mem;
 use core::ptr;

@@ -1,7 +1,7 @@
 //! The CPU time that the process' control groups allow, as a number of CPUs: a container has a quota rather than a CPU set.
 //!
-//! Read once, when the process starts, from the files of version 2 (`cpu.max`) or 1 (`cpu.cfs_quota_us`, `cpu.cfs_period_us`) of the
-//! group and of those that it is in. What cannot be read sets no bound.
+//! Read once, when the process starts, from the files of version 2 (`cpu.max`) or 1 (`cpu.cfs_quota_us`,
+//! `cpu.cfs_period_us`) of the group and of those that it is in. What cannot be read sets no bound.
 
 use core::ffi::CStr;
 

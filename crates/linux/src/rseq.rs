@@ -33,10 +33,10 @@
 //!
 //! # When it is used
 //!
-//! Decided once ([`start`]): not if `SPINPARK_RSEQ=0`, if this code may be unloaded (S4), if glibc has no registered area (before 2.35, `valgrind`,
-//! `GLIBC_TUNABLES=glibc.pthread.rseq=0`, a sandbox), or if the kernel has no such barrier. Then, and on other
-//! processors than x86-64, a release is a compare-exchange and a heavy fence is nothing. One load and a predictable
-//! branch tell.
+//! Decided once ([`start`]): not if `SPINPARK_RSEQ=0`, if this code may be unloaded (S4), if glibc has no registered area
+//! (before 2.35, `valgrind`, `GLIBC_TUNABLES=glibc.pthread.rseq=0`, a sandbox), or if the kernel has no such barrier. Then,
+//! and on other processors than x86-64, a release is a compare-exchange and a heavy fence is nothing. One load and a
+//! predictable branch tell.
 //!
 //! - **S1** While `AREA` is not 0, the barrier is registered. So a thread that sees 0 *after* it has written its mark needs no
 //!   fence: a thread that reads `AREA` later, and finds it set, reads the mark as well.
@@ -47,8 +47,8 @@
 //!   for a while, waits longer than any step that had begun takes: a thread that is preempted in it starts again, and one
 //!   that is not needs nanoseconds, or as long as interrupts and a hypervisor keep its CPU. That this is less than
 //!   `GRACE_NS` is an assumption: a hypervisor that stops one of several CPUs for longer, between a step's look and its store a
-//!   few instructions later, at the very first barrier that a sandbox forbids, breaks it. Nothing else that a sandbox is sure to
-//!   allow restarts other threads' steps, so there is no certain way.
+//!   few instructions later, at the very first barrier that a sandbox forbids, breaks it. Nothing else that a sandbox is
+//!   sure to allow restarts other threads' steps, so there is no certain way.
 //! - **S4** `AREA` is set only if this code stays mapped until the process ends ([`permanent`](crate::permanent)): the kernel
 //!   reads the descriptor of a step long after it, even in a new thread that got a dead one's area, and ends a process
 //!   whose pointer is wild.
@@ -89,8 +89,8 @@ fn register() -> bool {
     membarrier(REGISTER) == 0
 }
 
-/// The barrier; whether it was made. A process that is not registered is told so: on the kernels known, a child inherits that of
-/// its parent.
+/// The barrier; whether it was made. A process that is not registered is told so: on the kernels known, a child inherits
+/// that of its parent.
 fn barrier() -> bool {
     match membarrier(BARRIER) {
         0 => true,

@@ -1,9 +1,10 @@
 //! Whether the process has one thread: then no step of another thread is to be ended.
 //!
-//! glibc knows: it counts threads (`__nptl_nthreads`, exported for debuggers since 2.34, also down, and 1 again after a fork), and
-//! says whether there ever was a second one (`__libc_single_threaded`, 2.32). Both change before a new thread runs, and after a
-//! thread that ends has run its destructors. Older ones have no restartable sequences either, which is all that this is
-//! asked for. In a child without fork handlers the count is the parent's: not single-threaded is always a safe answer.
+//! glibc knows: it counts threads (`__nptl_nthreads`, exported for debuggers since 2.34, also down, and 1 again after a
+//! fork), and says whether there ever was a second one (`__libc_single_threaded`, 2.32). Both change before a new thread
+//! runs, and after a thread that ends has run its destructors. Older ones have no restartable sequences either, which is
+//! all that this is asked for. In a child without fork handlers the count is the parent's: not single-threaded is always a
+//! safe answer.
 
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU8, Ordering::Acquire, Ordering::Relaxed};

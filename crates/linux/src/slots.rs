@@ -1,8 +1,9 @@
 //! Reader slots: where a thread notes which lock it reads, on a cache line that no other CPU writes.
 //!
-//! One line of eight slots for each CPU, in a table that the process maps when it starts and never gives back. A slot is claimed in a restartable sequence on
-//! its own CPU, so without an atomic read-modify-write; it belongs to the claimer until that thread gives it back,
-//! wherever it runs by then. What the slots mean to a lock is in `spinpark-locks` (`gate`).
+//! One line of eight slots for each CPU, in a table that the process maps when it starts and never gives back. A slot is
+//! claimed in a restartable sequence on its own CPU, so without an atomic read-modify-write; it belongs to the claimer
+//! until that thread gives it back, wherever it runs by then. What the slots mean to a lock is in `spinpark-locks`
+//! (`gate`).
 //!
 //! # A slot
 //!
@@ -18,9 +19,10 @@
 //! - **T1** Of the steps that claim a slot of a line, one runs at a time: on the line's CPU, restarted if interrupted.
 //! - **T2** A slot that is not free is written by its owner, or by the holder of its lock's queue lock that has closed
 //!   the gate and fenced: no step that saw the gate open is on its way then.
-//! - **T4** (signal handlers) A handler that reads locks may run between any two instructions here. It leaves the thread's memory
-//!   of read locks as it finds it, from its end on, so an entry is in that memory before its slot is claimed, and has no slot
-//!   (as that of a reader that is counted) while the slot is claimed or given back: a handler never takes the entry for its own.
+//! - **T4** (signal handlers) A handler that reads locks may run between any two instructions here. It leaves the thread's
+//!   memory of read locks as it finds it, from its end on, so an entry is in that memory before its slot is claimed, and
+//!   has no slot (as that of a reader that is counted) while the slot is claimed or given back: a handler never takes the
+//!   entry for its own.
 //! - **T3** The name of a table is its address without the sixteen zeros at its end; a gate holds the name of the table in
 //!   which its readers are. Libraries that each have a copy of this code have a table each, and a reader uses a slot
 //!   only if the gate names its own.
@@ -196,8 +198,8 @@ pub(crate) fn take_back(lock: usize) -> bool {
     !in_slot
 }
 
-/// Frees the slot of a reader that was counted in its lock, and has perhaps been given back by another thread since. `false`: it
-/// was not moved.
+/// Frees the slot of a reader that was counted in its lock, and has perhaps been given back by another thread since.
+/// `false`: it was not moved.
 #[cold]
 pub(crate) fn free_if_moved(held: Held) -> bool {
     // SAFETY: a slot of a table, which is never unmapped.

@@ -179,8 +179,8 @@ unsafe extern "C" fn in_forked_child() {
     crate::slots::in_forked_child();
 }
 
-/// The only CPU that the calling thread could use when it last slept, from 1 on; [`cpu::ANY`](crate::cpu::ANY) if several, or if
-/// it has not slept since it first wanted to know.
+/// The only CPU that the calling thread could use when it last slept, from 1 on; [`cpu::ANY`](crate::cpu::ANY) if several,
+/// or if it has not slept since it first wanted to know.
 pub(crate) fn place() -> u32 {
     // SAFETY: the block belongs to this thread.
     let local = unsafe { &mut *local() };
@@ -232,7 +232,8 @@ impl Reads {
     #[inline(always)]
     pub(crate) fn add(&mut self, lock: usize) -> Option<&mut Held> {
         let held = self.held.get_mut(self.remembered as usize)?;
-        // T4 in `slots`: an entry that is not in use has no slot, and a handler that runs from here on uses those behind this one.
+        // T4 in `slots`: an entry that is not in use has no slot, and a handler that runs from here on uses those behind
+        // this one.
         self.remembered += 1;
         compiler_fence(SeqCst);
         held.lock = lock;

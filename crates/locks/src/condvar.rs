@@ -1,14 +1,15 @@
-//! A condition variable: a queue, by real-time priority and then FIFO. A signal wakes its waiter, which then locks the mutex as any thread; or, if the calling
-//! thread holds the mutex and will wait for something itself soon, it leaves that to the release of the mutex. Where both
-//! can use only the same CPU, it *moves* the waiter to the mutex' queue instead, asleep as it is, until its turn comes.
+//! A condition variable: a queue, by real-time priority and then FIFO. A signal wakes its waiter, which then locks the mutex as
+//! any thread; or, if the calling thread holds the mutex and will wait for something itself soon, it leaves that to the release
+//! of the mutex. Where both can use only the same CPU, it *moves* the waiter to the mutex' queue instead, asleep as it is,
+//! until its turn comes.
 //!
 //! Origin: wait morphing as in nsync and abseil; document 003 asked for one system call per signal. Moving needs none: the
 //! mutex' release wakes the waiter when it can run. But it puts the waiter's turn before the work of the threads that run,
 //! which then wait for it one item at a time. A waiter that is woken at once comes a little later, and until then they move
-//! hundreds of items without a sleep; on a second CPU it may find the mutex free. But one that is woken while the signaller holds
-//! the mutex finds it held: that pays where the signaller goes on, since the waiter then comes later, and costs time where
-//! it waits for the waiter's work. `docs/tuning.md` ("Wake, move or leave it to the release") has the planes of queues that
-//! decided it.
+//! hundreds of items without a sleep; on a second CPU it may find the mutex free. But one that is woken while the signaller
+//! holds the mutex finds it held: that pays where the signaller goes on, since the waiter then comes later, and costs time
+//! where it waits for the waiter's work. `docs/tuning.md` ("Wake, move or leave it to the release") has the planes of
+//! queues that decided it.
 //!
 //! Gives: that order among waiters; no lost and no stolen wake-up (a signal picks its waiter under the queue lock, so
 //! glibc's bug 25847 cannot arise); the variable may be destroyed right after a broadcast: a waiter that was signalled does not
@@ -40,13 +41,15 @@
 //!   finds it.
 //! - **C3** A `GIVEN_UP` waiter unlinks itself; signals step over it. [`RawCondvar::is_idle`] is what a destroyer
 //!   waits for.
-//! - **C4** A waiter that may pass its signal on holds a reference until it has woken up, and drops it, having passed the signal on
-//!   if it was cancelled, before it takes the mutex. A destroyer waits until there are none ([`RawCondvar::is_idle_with`]).
-//! - **C5** A destroyer may hold the mutex, so it waits for no thread that sleeps in the mutex' queue: with no waiter left in this
-//!   queue a signal need not be passed on, so the thread that takes the last one out ends the references of the waiters
-//!   in the mutex' queue. It finds them: a waiter with a reference is linked there before this queue is unlocked.
-//! - **C6** A signal whose result is not asked for does not wait for a thread that has the queue locked: in one step it leaves itself to that thread, which makes it
-//!   before it unlocks. So it goes to a waiter that was linked then, or to that thread itself, and not to a later one. The step is the
+//! - **C4** A waiter that may pass its signal on holds a reference until it has woken up, and drops it, having passed the
+//!   signal on if it was cancelled, before it takes the mutex. A destroyer waits until there are none
+//!   ([`RawCondvar::is_idle_with`]).
+//! - **C5** A destroyer may hold the mutex, so it waits for no thread that sleeps in the mutex' queue: with no waiter left
+//!   in this queue a signal need not be passed on, so the thread that takes the last one out ends the references of the
+//!   waiters in the mutex' queue. It finds them: a waiter with a reference is linked there before this queue is unlocked.
+//! - **C6** A signal whose result is not asked for does not wait for a thread that has this queue locked: in one step it leaves
+//!   itself to that thread, which makes it before it unlocks. (It may wait for the *mutex'* queue, to end references: C5.)
+//!   So it goes to a waiter that was linked then, or to that thread itself, and not to a later one. The step is the
 //!   signaller's last access to the variable. The waiter is woken, never moved or deferred.
 //!
 //! # Orderings
@@ -217,8 +220,8 @@ impl<P: Platform> RawCondvar<P> {
         }
     }
 
-    /// Ends the wait of the longest waiter of the highest priority; returns whether there was one. May wait for another thread that is in
-    /// the queue.
+    /// Ends the wait of the longest waiter of the highest priority; returns whether there was one. May wait for another
+    /// thread that is in the queue.
     #[inline]
     pub fn signal(&self) -> bool {
         self.has_waiters() && self.signal_slow(false) > 0
@@ -234,8 +237,8 @@ impl<P: Platform> RawCondvar<P> {
         }
     }
 
-    /// [`signal`](Self::signal), or, if for `all`, [`broadcast`](Self::broadcast), without a wait: a thread that is in the queue does it
-    /// then (C6).
+    /// [`signal`](Self::signal), or, if for `all`, [`broadcast`](Self::broadcast), without a wait: a thread that is in the
+    /// queue does it then (C6).
     #[inline]
     pub fn send(&self, all: bool) {
         if self.has_waiters() {

@@ -33,12 +33,12 @@
 //!   gate before it queues, and G1 keeps the gate shut while flags are set. So no thread waits for a reader in a slot.
 //! - **G4** (free after unlock) Leaving a slot in passing touches nothing after the store. Leaving one under the queue lock
 //!   does (the unlock): a writer cannot have got in, because it must close the gate first, which takes the queue lock.
-//! - **G5** `calm` is written only by holders of the lock, and by the thread that closes the gate while `SLOTS` keeps writers out. So a
-//!   writer finds it as it left it.
+//! - **G5** `calm` is written only by holders of the lock, and by the thread that closes the gate while `SLOTS` keeps
+//!   writers out. So a writer finds it as it left it.
 //! - **G6** (fork) A child may find a gate that a thread of its parent was just closing. `SLOTS` without `open`: no reader was
 //!   counted yet; the thread that closes the gate next does all of it. No `SLOTS`, but a slot that is not marked: its reader is
-//!   counted, and the thread that opens the gate next marks it first. (Readers that are no threads of the child are in no slots: the
-//!   platform sees to that.)
+//!   counted, and the thread that opens the gate next marks it first. (Readers that are no threads of the child are in no
+//!   slots: the platform sees to that.)
 //!
 //! # Orderings
 //!
@@ -138,8 +138,8 @@ impl<P: Platform> Gate<P> {
         drop(queue);
     }
 
-    /// G2: shuts the gate, if it is open, and counts in the word who is in slots of the lock at `lock`. Nothing is done if it only
-    /// `tries` and another thread has the queue locked.
+    /// G2: shuts the gate, if it is open, and counts in the word the readers in slots of the lock at `lock`. Nothing is
+    /// done if it only `tries` and another thread has the queue locked.
     #[cold]
     #[inline(never)]
     pub(crate) fn close(&self, core: &LockCore<P>, lock: usize, tries: bool) {

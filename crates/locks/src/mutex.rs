@@ -4,8 +4,8 @@
 //! changes). State, transitions, invariants and orderings: [`core`](crate::core) and [`word`](crate::word).
 //!
 //! Fast paths: `lock` is one compare-exchange (Acquire) of 0; `unlock` is a plain store (Release) after a look at the
-//! queue lock's word, the last access to the lock, made safe by the waiters (A1). Where they fail, the word that they saw is what the
-//! slower paths start from (document 002: no compare-exchange that is known to fail).
+//! queue lock's word, the last access to the lock, made safe by the waiters (A1). Where they fail, the word that they saw
+//! is what the slower paths start from (document 002: no compare-exchange that is known to fail).
 
 use spinpark_platform::{AtomicU32, Deadline, Ordering::Relaxed, Platform};
 
@@ -85,7 +85,8 @@ impl<P: Platform> RawMutex<P> {
         self.core.release_write();
     }
 
-    /// [`RawMutex::unlock`] by a thread that waits for something else next, so that a waiter is woken whatever the thread did before.
+    /// [`RawMutex::unlock`] by a thread that waits for something else next, so that a waiter is woken whatever the thread
+    /// did before.
     pub fn unlock_to_wait(&self) {
         P::releases_to_wait(self.core.key());
         if !self.core.release_calm() {
@@ -139,8 +140,8 @@ impl<P: Platform> RawMutex<P> {
         free
     }
 
-    /// `unlock`, of a mutex without waiters, without an atomic read-modify-write, for a process that has this one thread only; `false` if the word
-    /// has flags (inherited in a fork), which [`RawMutex::unlock`] sorts out.
+    /// `unlock`, of a mutex without waiters, without an atomic read-modify-write, for a process that has this one thread only;
+    /// `false` if the word has flags (inherited in a fork), which [`RawMutex::unlock`] sorts out.
     #[inline]
     pub fn unlock_alone(&self) -> bool {
         let calm = self.core.peek() & word::FLAGS == 0;

@@ -103,8 +103,8 @@ pub(crate) const fn is_urgent(word: u32) -> bool {
     word & (TIMED | WAKING) == TIMED | WAKING
 }
 
-/// The flags as they are for a head that is a `realtime` waiter, or is not (U1 in `core`): a real-time waiter needs no `TIMED` of its
-/// own, since it keeps its time from the start and is woken by each release.
+/// The flags as they are for a head that is a `realtime` waiter, or is not (U1 in `core`): a real-time waiter needs no
+/// `TIMED` of its own, since it keeps its time from the start and is woken by each release.
 pub(crate) const fn led_by(word: u32, realtime: bool) -> u32 {
     match (realtime, is_waking(word)) {
         (true, true) => word | TIMED,
@@ -192,8 +192,8 @@ pub(crate) const fn admits(word: u32, want: Want) -> bool {
     fits(word, want) && word & owed(want) & !paused == 0
 }
 
-/// Whether a reader that comes now delays no writer: it is admitted, and no writer has starved or waits awake for the readers to
-/// go.
+/// Whether a reader that comes now delays no writer: it is admitted, and no writer has starved or waits awake for the
+/// readers to go.
 pub(crate) const fn invites(word: u32, want: Want) -> bool {
     fits(word, want) && word & (owed(want) | HANDOFF | SPINNER) == 0
 }
@@ -276,8 +276,8 @@ pub(crate) const fn must_look(word: u32, after: u32, release: Release, returns: 
     has_waiters(word) && opens && (wants_handoff(word) || !is_left_to_others(word, returns))
 }
 
-/// Whether a head that did not starve is left to a thread that is awake: the woken waiter, or a spinner or the releasing thread while
-/// the head keeps its own time. Not a real-time head.
+/// Whether a head that did not starve is left to a thread that is awake: the woken waiter, or a spinner or the releasing
+/// thread while the head keeps its own time. Not a real-time head.
 pub(crate) const fn is_left_to_others(word: u32, returns: bool) -> bool {
     (is_waking(word) && !is_urgent(word)) || (is_timed(word) && (has_spinner(word) || returns))
 }

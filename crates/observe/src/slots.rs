@@ -14,9 +14,9 @@
 //!
 //! # Invariants
 //!
-//! - **T1, at most one slot is a key's.** A thread that adds a record of a key goes along the same chain as any other, to its first slot
-//!   that is empty or that key's. A slot that is not empty never gets empty, and keeps its key: so a thread that loses the exchange
-//!   finds what the winner wrote by looking at the same slot again, and not by going on.
+//! - **T1, at most one slot is a key's.** A thread that adds a record of a key goes along the same chain as any other, to
+//!   its first slot that is empty or that key's. A slot that is not empty never gets empty, and keeps its key: so a thread
+//!   that loses the exchange finds what the winner wrote by looking at the same slot again, and not by going on.
 //! - **T2, at most one record of a key lives.** It is the one in that slot: another takes its place only once it is retired.
 //! - **T3, one thread may retire a record while another replaces it.** The exchange names the number that was read, so a
 //!   record that another thread has put there meanwhile stays.

@@ -69,8 +69,8 @@ impl Habits {
         pays
     }
 
-    /// Notes whether a spin paid. One for a lock has not paid if the lock's owner was found to be off its CPU; if its time was up, that
-    /// says nothing.
+    /// Notes whether a spin paid. One for a lock has not paid if the lock's owner was found to be off its CPU; if its time
+    /// was up, that says nothing.
     pub fn spun(&mut self, kind: Spin, paid: bool) {
         let spins = self.spins(kind);
         let most = match kind {

@@ -154,9 +154,9 @@ pub trait Platform: Sized + Send + Sync + 'static {
     /// Does `op` to `second` (AcqRel ordering), wakes up to `wake` sleepers on `first`, and, if the condition of `op`
     /// holds of what `second` held before, up to `wake_second` sleepers on `second`. Returns how many were woken.
     ///
-    /// For sleepers on both words, and for a thread that compares them in [`Platform::futex_wait`], all of that is one step; for
-    /// other accesses to `second`, `op` is. `None`: nothing has happened, because this machine cannot do it; the caller
-    /// does the operation itself and makes do with [`Platform::futex_wake`].
+    /// For sleepers on both words, and for a thread that compares them in [`Platform::futex_wait`], all of that is one
+    /// step; for other accesses to `second`, `op` is. `None`: nothing has happened, because this machine cannot do it; the
+    /// caller does the operation itself and makes do with [`Platform::futex_wake`].
     ///
     /// Neither count is 0: Linux would wake one all the same. `first` is only a key. `op` is the last access to `second`,
     /// which is only a key afterwards.
@@ -223,8 +223,8 @@ pub trait Platform: Sized + Send + Sync + 'static {
         1
     }
 
-    /// The CPU that the calling thread is bound to, if it may use only one; its number is only compared. `None` is always a safe
-    /// answer.
+    /// The CPU that the calling thread is bound to, if it may use only one; its number is only compared. `None` is always a
+    /// safe answer.
     fn only_cpu() -> Option<u32> {
         None
     }
@@ -255,15 +255,15 @@ pub trait Platform: Sized + Send + Sync + 'static {
         let _ = (lock, marked);
     }
 
-    /// Whether the calling thread, which releases the lock at `lock`, comes back for it so soon that a waiter which keeps its own
-    /// time is better left asleep. `false` is always a safe answer.
+    /// Whether the calling thread, which releases the lock at `lock`, comes back for it so soon that a waiter which keeps
+    /// its own time is better left asleep. `false` is always a safe answer.
     fn returns_soon(lock: usize) -> bool {
         let _ = lock;
         false
     }
 
-    /// Whether the calling thread, which holds the lock at `lock` and signals, mostly waits for something itself soon after that.
-    /// Notes the signal. `false` is always a safe answer.
+    /// Whether the calling thread, which holds the lock at `lock` and signals, mostly waits for something itself soon after
+    /// that. Notes the signal. `false` is always a safe answer.
     fn waits_next(lock: usize) -> bool {
         let _ = lock;
         false
@@ -327,8 +327,8 @@ pub trait Platform: Sized + Send + Sync + 'static {
     fn read_released(lock: usize);
 
     /// Whether the calling thread may hold a read lock on the object at `lock`. `true` is always a safe answer;
-    /// `false` must be certain, unless a thread has given back another's read lock: for a thread that does hold one, it costs the
-    /// time of a starved writer's demand.
+    /// `false` must be certain, unless a thread has given back another's read lock: for a thread that does hold one, it
+    /// costs the time of a starved writer's demand.
     fn may_hold_read(lock: usize) -> bool;
 
     /// The most readers that can be in slots at a time.

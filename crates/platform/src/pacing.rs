@@ -1,10 +1,10 @@
 //! How long a thread holds a lock, and leaves it alone between two of its turns: learnt from its own contended turns.
 //!
 //! A waiter needs both to choose its pace. If the threads that contend for a lock take turns, each section costs a transfer of
-//! the lock and of its data to another CPU, and the time that the owner spends outside is not lost. If one of them goes on while the others stay
-//! away, it is the other way round. So turns pay where the time outside is longer than a transfer, and by more than a
-//! small part of the section. The waiter cannot see the owner's times, so it uses its own: threads that contend for one
-//! lock mostly run the same code.
+//! the lock and of its data to another CPU, and the time that the owner spends outside is not lost. If one of them goes on
+//! while the others stay away, it is the other way round. So turns pay where the time outside is longer than a transfer,
+//! and by more than a small part of the section. The waiter cannot see the owner's times, so it uses its own: threads that
+//! contend for one lock mostly run the same code.
 //!
 //! `docs/tuning.md` ("Taking turns, or one at a time") has the derivation and the planes.
 

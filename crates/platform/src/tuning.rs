@@ -29,8 +29,8 @@ pub struct Tuning {
     pub oracle_ns: u64,
     /// A waiter that is woken this long after it queued, and finds the lock taken, is handed it, ns.
     pub starvation_ns: u64,
-    /// How long a starved waiter first keeps new readers out, ns, before it looks whether those inside leave: one of them may be
-    /// waiting for a new one.
+    /// How long a starved waiter first keeps new readers out, ns, before it looks whether those inside leave: one of them
+    /// may be waiting for a new one.
     pub demand_ns: u64,
     /// A woken waiter that finds no room, and could demand the lock or has others behind it, lets the owner go on for this
     /// long first, ns: on a lock that all threads want, the turns would be too short to be worth their switches. 0: it does

@@ -238,7 +238,8 @@ fn leading_class(profile: &Profile, top: &Lock, waited: u64) -> Option<Profile> 
     Some(by_class(profile)).filter(|classes| blame_class(classes, waited).is_some())
 }
 
-/// `75 % of all waiting is on the 16 locks of `shard`, …`: if locks that are created or named together lead, and no single one does.
+/// `75 % of all waiting is on the 16 locks of `shard`, …`: if locks that are created or named together lead, and no single
+/// one does.
 fn blame_class(classes: &Profile, waited: u64) -> Option<String> {
     let top = classes.locks.first()?;
     let share = top.lock_wait() as f64 / waited as f64;

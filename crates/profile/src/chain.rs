@@ -14,7 +14,8 @@ const FIRST: f64 = 0.5;
 /// A second lock is named if it has at least this share of the first one's time.
 const BESIDES: f64 = 0.5;
 
-/// `For about 82 % of the time that threads waited for the mutex `table`, its holder was blocked on the mutex `log` (820 ms); …`
+/// `For about 82 % of the time that threads waited for the mutex `table`, its holder was blocked on the mutex `log` (820
+/// ms); …`
 pub(crate) fn inner(profile: &Profile, top: &Lock) -> Option<String> {
     // By what its holders waited for: others' waiting meanwhile, and their own.
     let mut sums: BTreeMap<u32, (u64, u64)> = BTreeMap::new();

@@ -1,8 +1,9 @@
 //! Folded stacks of waiting: for flame graphs (inferno, FlameGraph, speedscope).
 //!
 //! A line is the frames from the outermost to the innermost, with `;` between them, a leaf that says which lock it was,
-//! `[lock: cache_lock]`, and the µs waited there. For a return from a condition variable (the mutex was contended, or the wake-up
-//! late) the frame before the leaf is `[back]`. Frames that are not functions are in brackets, as in the output of `perf` and bcc.
+//! `[lock: cache_lock]`, and the µs waited there. For a return from a condition variable (the mutex was contended, or the
+//! wake-up late) the frame before the leaf is `[back]`. Frames that are not functions are in brackets, as in the output of
+//! `perf` and bcc.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;

@@ -1,8 +1,9 @@
 //! Waiting for a lock while it was free.
 //!
-//! While a lock is held, at most as many threads wait for it as its longest queue had. So its holders explain at most *time held
-//! × longest queue* of the waiting. For the rest the lock was free: its next owner still slept, or had no CPU. The recorder
-//! cannot tell which. Below the bound nothing is reported: the lock may have been free there too, or threads were barged past.
+//! While a lock is held, at most as many threads wait for it as its longest queue had. So its holders explain at most *time
+//! held × longest queue* of the waiting. For the rest the lock was free: its next owner still slept, or had no CPU. The
+//! recorder cannot tell which. Below the bound nothing is reported: the lock may have been free there too, or threads were
+//! barged past.
 //!
 //! The bound needs every hold. A few of those that `contended` and `sampled` leave out may be long enough to change it: a
 //! holder that loses its CPU is rare, and blocks others for milliseconds. Then the sentence names both causes. The library does
@@ -34,7 +35,8 @@ pub(crate) fn late(profile: &Profile, lock: &Lock, are_holders_known: bool) -> O
         return None;
     }
     let threads: u64 = profile.threads.iter().map(|thread| u64::from(thread.users)).sum();
-    // With `full`, unmeasured holds had not ended when the recording did, and no thread waited then; but a wait may have timed out.
+    // With `full`, unmeasured holds had not ended when the recording did, and no thread waited then; but a wait may have
+    // timed out.
     let are_held = profile.detail == Detail::Full
         && measured + threads >= acquisitions
         && sum(|stats| stats.outcomes.timed_out) == 0;

@@ -55,8 +55,8 @@ pub struct Profile {
     /// Locks that were waited for or counted, those with the longest total wait first; without waiting for signals, and the
     /// returns after it.
     pub locks: Vec<Lock>,
-    /// Pairs of waiters and holders, the longest total wait first; then returns from condition variables ([`Role::Back`]); waits
-    /// for signals last.
+    /// Pairs of waiters and holders, the longest total wait first; then returns from condition variables ([`Role::Back`]);
+    /// waits for signals last.
     pub pairs: Vec<Pair>,
     /// Waits of threads that held another lock meanwhile, in the order of `pairs`: threads that want that lock wait for these,
     /// too.

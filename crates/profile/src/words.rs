@@ -76,8 +76,9 @@ impl Lock {
         self.roles.iter().find(|stats| stats.role == role)
     }
 
-    /// The call site that created it, or used it first. If the first user never waited and never blocked others, it may have used
-    /// an older lock at this address whose destruction cannot be observed (`std::mutex`): then the site that waits most.
+    /// The call site that created it, or used it first. If the first user never waited and never blocked others, it may
+    /// have used an older lock at this address whose destruction cannot be observed (`std::mutex`): then the site that
+    /// waits most.
     #[must_use]
     pub fn user(&self) -> Option<PlaceId> {
         let sites = || self.roles.iter().flat_map(|stats| &stats.sites);
@@ -137,8 +138,8 @@ impl Role {
         matches!(self, Self::Write | Self::Read)
     }
 
-    /// Whether a waiter in this role may wait for a holder: of a lock, or of the mutex of a condition variable. (After a deadline
-    /// it usually waits for a CPU.)
+    /// Whether a waiter in this role may wait for a holder: of a lock, or of the mutex of a condition variable. (After a
+    /// deadline it usually waits for a CPU.)
     #[must_use]
     pub fn has_holder(self) -> bool {
         self.is_lock() || self == Self::Back

@@ -1,7 +1,7 @@
 //! A thread that is cancelled while it waits for a signal: what was counted for it is taken back.
 //!
-//! glibc unwinds such a thread and calls the clean-up handlers on the way; `_pthread_cleanup_push`, which old `pthread.h` macros
-//! used, registers one by the address of its frame, so nothing has to be caught here.
+//! glibc unwinds such a thread and calls the clean-up handlers on the way; `_pthread_cleanup_push`, which old `pthread.h`
+//! macros used, registers one by the address of its frame, so nothing has to be caught here.
 
 use core::ffi::{c_int, c_void};
 use core::mem::{self, MaybeUninit};

@@ -14,9 +14,9 @@
 //! # Try first
 //!
 //! A lock is tried before it is locked: what fails with EBUSY is a contended acquisition, and the counts are exact by
-//! construction. An error-checking mutex answers a try with the result of a lock, or with EBUSY; then it is locked. The try costs
-//! one more atomic operation per contended acquisition. It may overtake sleeping waiters, as a lock may: both implementations let
-//! running threads barge past them.
+//! construction. An error-checking mutex answers a try with the result of a lock, or with EBUSY; then it is locked. The try
+//! costs one more atomic operation per contended acquisition. It may overtake sleeping waiters, as a lock may: both
+//! implementations let running threads barge past them.
 //!
 //! glibc's try is 2 ns slower than its lock, a seventh of a pair. So with the details `contended` and `sampled` a mutex that
 //! was never waited for, and that looks free, is locked without a try. If another thread takes it in the nanosecond between the

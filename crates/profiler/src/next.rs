@@ -41,9 +41,9 @@ pub(crate) fn forget_error() {
     }
 }
 
-/// `dlsym(RTLD_NEXT)` finds glibc's older condition variables before 2.36 (BZ 14932): then the version is named that has had its
-/// present layout since 2.3.2. Not always: a library between that intercepts them (ThreadSanitizer's) exports no version, and
-/// `dlvsym` passes it by. Clockwait has always had one layout.
+/// `dlsym(RTLD_NEXT)` finds glibc's older condition variables before 2.36 (BZ 14932): then the version is named that has
+/// had its present layout since 2.3.2. Not always: a library between that intercepts them (ThreadSanitizer's) exports no
+/// version, and `dlvsym` passes it by. Clockwait has always had one layout.
 fn find(name: &CStr) -> *mut c_void {
     let found = lookup(Scope::Next, name);
     let is_double = name.to_bytes().starts_with(b"pthread_cond_") && name != c"pthread_cond_clockwait";

@@ -8,8 +8,8 @@
 //! One thing more is needed. `pthread_cancel` looks at the target's type and then sends a signal; if the target was
 //! woken in between, it leaves its wait with a signal of the condition variable used up, and is reported as cancelled
 //! when the late signal arrives at its exit. (glibc's own waits look at a private flag for this.) So [`cancel`] counts
-//! the calls that are under way, and a thread that leaves a wait meanwhile waits for them and for their effect, with the handler
-//! still in place.
+//! the calls that are under way, and a thread that leaves a wait meanwhile waits for them and for their effect, with the
+//! handler still in place.
 
 use core::ffi::{c_int, c_void};
 use core::mem::{self, MaybeUninit};
@@ -94,12 +94,13 @@ struct Call {
     outer: u32,
 }
 
-/// Runs `wait`, a wait in a lock's queue, with cancellation deferred, except in its sleeps if the thread has asked for cancellation
-/// at once: see [`sleep_in_queue`].
+/// Runs `wait`, a wait in a lock's queue, with cancellation deferred, except in its sleeps if the thread has asked for
+/// cancellation at once: see [`sleep_in_queue`].
 ///
-/// A thread may leave the call from a signal handler: by `pthread_exit`, which unwinds, or by `siglongjmp`, for which glibc mostly runs
-/// the same handlers (not if the handler's alternate stack lies in a frame of this thread). In a sleep that is as good as a cancellation. Where the thread is awake, and in the queue, or holds its
-/// lock, the process ends: another thread would follow a pointer into a stack that is gone.
+/// A thread may leave the call from a signal handler: by `pthread_exit`, which unwinds, or by `siglongjmp`, for which glibc
+/// runs the same handlers, unless the handler's alternate stack lies in a frame of this thread. In a sleep that is as good
+/// as a cancellation. Where the thread is awake, and in the queue, or holds its lock, the process ends: another thread
+/// would follow a pointer into a stack that is gone.
 pub(crate) fn deferred<R>(wait: impl FnOnce() -> R) -> R {
     within(true, wait)
 }
@@ -130,7 +131,8 @@ fn begin(call: &mut MaybeUninit<Call>, at_once: bool) {
         Buffer { routine: None, argument: ptr::null_mut(), cancel_type: 0, previous: ptr::null_mut() };
     let call: *mut Call = call.write(Call { buffer: empty, kind, outer });
     if let Some((push, _)) = push_and_pop() {
-        // SAFETY: the buffer stays in the caller's frame until `end`, or until the unwinder has left the frame. It is the first field.
+        // SAFETY: the buffer stays in the caller's frame until `end`, or until the unwinder has left the frame. It is the
+        // first field.
         unsafe { push(call.cast(), left, call.cast()) };
     }
 }
@@ -201,9 +203,9 @@ fn cancellable(sleep: &dyn Fn() -> Wait) -> Wait {
     let mut old = 0;
     let begun = BEGUN.load(Relaxed);
     let already = under_way() != 0; // one of these may see the type below, and end before the last look
-    // SAFETY: from here to the second call cancellation may act at any instruction. Between them are the system call and, now and
-    // then, a look at the CPUs, which may end anywhere. The state that the handler needs is in memory, and no frame here has
-    // anything to drop.
+    // SAFETY: from here to the second call cancellation may act at any instruction. Between them are the system call and,
+    // now and then, a look at the CPUs, which may end anywhere. The state that the handler needs is in memory, and no frame
+    // here has anything to drop.
     unsafe { pthread_setcanceltype(AT_ONCE, &raw mut old) };
     let wait = sleep();
     // SAFETY: restores what the first call returned.

@@ -1,8 +1,9 @@
 //! `pthread_cond_*`.
 //!
-//! The object (48 bytes in glibc): our 16-byte condition variable at its start; references to it of signalled waiters; `__wrefs` at glibc's place, whose two
-//! lowest bits are written by glibc's own initialiser: process-shared, and clock. Where that place is depends on glibc's
-//! version (2.41 moved it), so it is found once, by initialising a scratch object (`probe`).
+//! The object (48 bytes in glibc): our 16-byte condition variable at its start; references to it of signalled waiters;
+//! `__wrefs` at glibc's place, whose two lowest bits are written by glibc's own initialiser: process-shared, and clock.
+//! Where that place is depends on glibc's version (2.41 moved it), so it is found once, by initialising a scratch object
+//! (`probe`).
 //!
 //! # Which mutex
 //!
@@ -107,8 +108,8 @@ impl Cond {
 
     /// A process-shared object meets a private mutex: it is ours from now on, unless glibc has waiters in it.
     ///
-    /// Waiters hold their mutex here, and there may be one mutex only, so no two threads do this at a time. A signaller need not
-    /// hold it: so what glibc has counted where our queue lies is gone before the object is ours.
+    /// Waiters hold their mutex here, and there may be one mutex only, so no two threads do this at a time. A signaller
+    /// need not hold it: so what glibc has counted where our queue lies is gone before the object is ours.
     #[cold]
     fn take_over(&self) -> bool {
         let flags = self.flags().load(Relaxed);
@@ -116,8 +117,8 @@ impl Cond {
             return false;
         }
         let words = core::ptr::from_ref(self).cast::<[AtomicU32; FIRST]>();
-        // SAFETY: the object's first words, which are ours to write to: all of them are atomic or touched only under the queue's lock,
-        // and before this nothing of ours was in them.
+        // SAFETY: the object's first words, which are ours to write to: all of them are atomic or touched only under the
+        // queue's lock, and before this nothing of ours was in them.
         for word in unsafe { &*words } {
             word.store(0, Relaxed);
         }
@@ -163,7 +164,8 @@ impl<'a> Waiting<'a> {
 
     /// Ends the wait with the mutex held; an errno if the mutex has one to tell (a robust one).
     ///
-    /// A cancelled waiter's signal is passed on first: the condition variable may be destroyed by a thread that holds the mutex.
+    /// A cancelled waiter's signal is passed on first: the condition variable may be destroyed by a thread that holds the
+    /// mutex.
     fn end(&self, is_cancelled: bool) -> (WaitResult, c_int) {
         let result = self.finish(is_cancelled);
         let error = match self.ours {

@@ -189,8 +189,8 @@ impl Mutex {
         self.release()
     }
 
-    /// Before a wait on a condition variable: prepares the release of a mutex that is ours, however deep it is held, and returns
-    /// the depth, with which [`Mutex::hold_again`] restores it; or EPERM.
+    /// Before a wait on a condition variable: prepares the release of a mutex that is ours, however deep it is held, and
+    /// returns the depth, with which [`Mutex::hold_again`] restores it; or EPERM.
     pub(crate) fn check_wait(&self) -> Result<u32, c_int> {
         let mut depth = 0;
         if !self.is_plain() {
@@ -204,7 +204,8 @@ impl Mutex {
         Ok(depth)
     }
 
-    /// No read-modify-write: the calling thread holds the mutex. Not below 0: a program may initialise the mutex anew meanwhile.
+    /// No read-modify-write: the calling thread holds the mutex. Not below 0: a program may initialise the mutex anew
+    /// meanwhile.
     fn count_waiter(&self, change: i32) {
         self.waiters.store(self.waiters.load(Relaxed).saturating_add_signed(change), Relaxed);
     }

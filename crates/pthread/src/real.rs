@@ -18,9 +18,9 @@ use crate::fork::Handler;
 
 /// Looks `name` up in the libraries after this one, and in a libpthread that they do not see; null if there is none.
 ///
-/// `dlsym(RTLD_NEXT)` finds glibc's older condition variables before 2.36 (BZ 14932): then the version is named that has had its
-/// present layout since 2.3.2 (clockwait, and architectures that came later, have one only). Not always: a library between
-/// that intercepts them (ThreadSanitizer's) exports no version, and `dlvsym` passes it by.
+/// `dlsym(RTLD_NEXT)` finds glibc's older condition variables before 2.36 (BZ 14932): then the version is named that has
+/// had its present layout since 2.3.2 (clockwait, and architectures that came later, have one only). Not always: a library
+/// between that intercepts them (ThreadSanitizer's) exports no version, and `dlvsym` passes it by.
 #[inline(never)] // for the drop-in's size
 fn next(name: &CStr) -> *mut c_void {
     let found = lookup(Scope::Next, name);

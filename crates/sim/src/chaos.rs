@@ -55,7 +55,8 @@ pub struct Chaos {
     pub weak: f64,
 }
 
-/// Ranks at first are below this; those of threads that were stopped lie between this and the next; then come threads that poll.
+/// Ranks at first are below this; those of threads that were stopped lie between this and the next; then come threads that
+/// poll.
 const STOPPED: i64 = 1 << 40;
 const POLLING: i64 = 1 << 41;
 

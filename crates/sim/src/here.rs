@@ -268,7 +268,8 @@ pub(crate) fn random_priority() -> u8 {
     [0, 0, 0, 1, 2, HIGHEST_PRIORITY][random(6) as usize]
 }
 
-/// Gives the calling thread a real-time priority; 0: none. Locks put their waiters in order by it; the scheduler does not heed it.
+/// Gives the calling thread a real-time priority; 0: none. Locks put their waiters in order by it; the scheduler does not
+/// heed it.
 pub(crate) fn set_priority(priority: u8) {
     world(|world| world.threads[world.running].local.priority = Some(priority));
 }

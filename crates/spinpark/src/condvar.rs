@@ -26,12 +26,13 @@ impl WaitTimeoutResult {
 
 /// A condition variable: threads wait for a change of what a [`Mutex`](crate::Mutex) protects; 16 bytes.
 ///
-/// FIFO. A notification wakes its waiter, at once or as the calling thread releases the mutex; on one CPU it moves the waiter to the
-/// mutex' queue, without a system call. No notification is lost to a waiter that times out. Waits may end for no reason.
+/// FIFO. A notification wakes its waiter, at once or as the calling thread releases the mutex; on one CPU it moves the
+/// waiter to the mutex' queue, without a system call. No notification is lost to a waiter that times out. Waits may end for
+/// no reason.
 ///
 /// Threads may wait with different mutexes: each takes back its own (`parking_lot` panics there). The condition of
-/// [`wait_while_for`](Self::wait_while_for) and [`wait_while_until`](Self::wait_while_until) is looked at once more after the deadline,
-/// as in std: a change that came with the deadline counts (`parking_lot` does not look again).
+/// [`wait_while_for`](Self::wait_while_for) and [`wait_while_until`](Self::wait_while_until) is looked at once more after
+/// the deadline, as in std: a change that came with the deadline counts (`parking_lot` does not look again).
 ///
 /// ```
 /// use std::time::Duration;

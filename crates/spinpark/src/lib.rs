@@ -37,7 +37,8 @@
 //! # Guarantees
 //!
 //! *Ordering*: acquiring has Acquire semantics, releasing Release. *Fairness*: a running thread may take a lock before a
-//! sleeping one, but a waiter that is woken 1 ms or more after it queued is handed the lock. *Panics*: no poisoning, as in `parking_lot`.
+//! sleeping one, but a waiter that is woken 1 ms or more after it queued is handed the lock. *Panics*: no poisoning, as in
+//! `parking_lot`.
 //! *Fork*: locks work in a forked child; those that other threads held stay held, as with any lock.
 //!
 //! # Profiles

@@ -48,7 +48,7 @@ int main(void)
     if (!on_spinpark()) /* the drop-in looks things up, too */
         CHECK(errno_at_start == 0);
     if (error)
-        FAIL("an error of somebody else's: %s", error);
+        FAIL("another call's error: %s", error);
     char *memory = malloc(10);
     CHECK(memory);
     free(memory);

@@ -210,7 +210,8 @@ fn a_timeout_loses_no_signal() {
         .reaches(&[MovedWaiter]);
 }
 
-/// A cancelled waiter leaves by unwinding where it waits for its mutex, while a signal takes it out of this queue and into that one.
+/// A cancelled waiter leaves by unwinding where it waits for its mutex, while a signal takes it out of this queue and into
+/// that one.
 #[test]
 fn a_waiter_leaves_as_it_is_signalled() {
     Model::new()

@@ -1,12 +1,15 @@
-//! Models of waiters with real-time priorities: the order in which they are served, and wakes beside a waiter that was woken and does
-//! not run.
+//! Models of waiters with real-time priorities: the order in which they are served, and wakes beside a waiter that was
+//! woken and does not run.
 
 use std::sync::Arc;
 
 use loom::thread::{JoinHandle, yield_now};
 use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock};
 use spinpark_platform::Event::{DemandedHandoff, HandedOff, Parked, TimedOut, WokeBeside, WokeHead};
-use spinpark_verify::platform::{Fault, Loom, Op, advance, come_late, lead_in, let_come, set_priority};
+use spinpark_platform::{Clock, Deadline};
+use spinpark_verify::platform::{
+    EPOCH_NS, Fault, Loom, Op, advance, come_late, lead_in, let_come, set_priority,
+};
 use spinpark_verify::{Model, Shared, join_all, rejected};
 
 type Mutex = RawMutex<Loom>;
@@ -132,7 +135,8 @@ fn a_woken_waiter_comes_as_a_realtime_waiter_queues() {
     woken_comes(Model::new());
 }
 
-/// A starved waiter has been promised the lock; the real-time waiter that comes then is served first, and the other one after it.
+/// A starved waiter has been promised the lock; the real-time waiter that comes then is served first, and the other one
+/// after it.
 #[test]
 fn a_promise_yields_to_a_realtime_waiter() {
     Model::new()
@@ -260,6 +264,33 @@ fn signals_choose_by_priority() {
             join_all(waiters);
         });
     }
+}
+
+/// A signal has chosen the waiter, but not taken it out of the condition variable's queue yet, as the waiter's timer ends:
+/// a look at the mutex' queue must not take it for one that is linked there.
+#[test]
+fn a_signalled_waiter_looks_before_it_is_dequeued() {
+    Model::new()
+        .moving_clock()
+        .preemptions(2)
+        .check(|| {
+            let shared = Shared::new((HastyMutex::new(), RawCondvar::<Loom<0>>::new()));
+            let waiter = shared.spawn(|shared| {
+                set_priority(1);
+                let (mutex, condvar) = &shared.lock;
+                mutex.lock();
+                condvar.wait(mutex, Some(Deadline { clock: Clock::Monotonic, at: EPOCH_NS + 1 }));
+                mutex.unlock();
+            });
+            advance(1);
+            let (mutex, condvar) = &shared.lock;
+            mutex.lock();
+            condvar.signal();
+            mutex.unlock();
+            waiter.join().unwrap();
+            assert!(condvar.is_idle());
+        })
+        .reaches(&[TimedOut]);
 }
 
 // Mutants.

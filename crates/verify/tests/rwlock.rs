@@ -294,8 +294,8 @@ fn the_last_one_out_frees_the_lock() {
     }
 }
 
-/// H3: a writer's demand ends before its helper's patience does, so the helper comes in, and the reader that waits for it leaves.
-/// The writer, which is promised the lock, is handed it then.
+/// H3: a writer's demand ends before its helper's patience does, so the helper comes in, and the reader that waits for it
+/// leaves. The writer, which is promised the lock, is handed it then.
 #[test]
 fn a_demand_is_withdrawn_for_a_reader_that_another_one_waits_for() {
     type Lock = RawRwLock<Loom<0, 0, NEVER, { u32::MAX }, 1>>;

@@ -180,8 +180,8 @@ fn a_writer_does_not_wait_for_a_reader() {
     at_each_step(Model::new().preemptions(1), 24, a_writer_beside_a_reader);
 }
 
-/// A signal, or a broadcast, beside a thread that stops as it begins to wait, or ends its wait at its deadline; before that, another
-/// one waits, which must get what was sent.
+/// A signal, or a broadcast, beside a thread that stops as it begins to wait, or ends its wait at its deadline; before
+/// that, another one waits, which must get what was sent.
 fn a_signal_beside_a_waiter(step: u32, all: bool) {
     let shared = Shared::new(Pair::default());
     let waiter = lead_in(|| {

@@ -33,9 +33,9 @@ impl Signalling for Orig {
 
 /// The waiter is moved to the lock, and the unlock wakes it: "nptl-requeue" in document 003.
 ///
-/// The waiter is switched to once, but there are still four system calls: the signal's unlock always wakes, and so does that of a thread that
-/// comes back from a sleep, since it takes the lock with the mark (M3 of the [mutex](Mutex)). Without that mark a
-/// wake-up is lost, as the document shows.
+/// The waiter is switched to once, but there are still four system calls: the signal's unlock always wakes, and so does
+/// that of a thread that comes back from a sleep, since it takes the lock with the mark (M3 of the [mutex](Mutex)). Without
+/// that mark a wake-up is lost, as the document shows.
 #[derive(Clone, Copy, Debug)]
 pub enum Requeue {}
 

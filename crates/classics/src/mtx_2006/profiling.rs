@@ -27,9 +27,9 @@
 //! | [`Aligned`]                     | 256         | 256        | neither neighbour is on the word's line                  |
 //!
 //! Whether a neighbour is used under the lock is the program's choice. The benchmark's has a counter on each side that
-//! the owner changes (`spinpark documents mtx`), all in 24 bytes from the start of a line if nothing is enlarged or aligned. The
-//! fields are smaller than the original's, and the original's struct was larger than a line of its machine; so what
-//! [`Profiled`] alone changes there by being larger, [`Larger`] alone changes here.
+//! the owner changes (`spinpark documents mtx`), all in 24 bytes from the start of a line if nothing is enlarged or
+//! aligned. The fields are smaller than the original's, and the original's struct was larger than a line of its machine; so
+//! what [`Profiled`] alone changes there by being larger, [`Larger`] alone changes here.
 //!
 //! What stable Rust cannot say: the alignment of a *function* (the message aligned the object file; a whole program can be
 //! built with `-C llvm-args=-align-all-functions=8`), and the exact layout of a function. So [`Aligned`] aligns the

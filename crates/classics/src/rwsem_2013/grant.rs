@@ -40,14 +40,14 @@ impl<P: Platform, S: Series> Rwsem<P, S> {
         }
     }
 
-    /// Lets in, or wakes, who is at the head.
-    pub(super) fn wake_line(&self, waiters: &mut Locked<'_, P, Kind>, who: Wake) {
+    /// Lets in, or wakes, the head of the line.
+    pub(super) fn wake_line(&self, waiters: &mut Locked<'_, P, Kind>, wake: Wake) {
         match waiters.first() {
             Some(Kind::Reader) => {
                 self.end_wakeup();
-                self.grant(waiters, who);
+                self.grant(waiters, wake);
             }
-            Some(Kind::Writer) if who == Wake::Any => {
+            Some(Kind::Writer) if wake == Wake::Any => {
                 // It may be about to sleep: it says so, then looks at the count, which the caller has changed. If it does
                 // both under the list's lock, it has done so before this, or sees the change.
                 if !S::LOOKS_UNDER_LOCK {
@@ -63,8 +63,8 @@ impl<P: Platform, S: Series> Rwsem<P, S> {
     }
 
     /// Lets in the readers at the head, unless a writer was faster.
-    fn grant(&self, waiters: &mut Locked<'_, P, Kind>, who: Wake) {
-        let early = if who == Wake::BesideMe { 0 } else { ACTIVE };
+    fn grant(&self, waiters: &mut Locked<'_, P, Kind>, wake: Wake) {
+        let early = if wake == Wake::BesideMe { 0 } else { ACTIVE };
         if early != 0 && !self.reserve() {
             return;
         }

@@ -18,8 +18,8 @@
 //!
 //! - **S1** `count` has its waiting part from the first waiter's entry into the list to the last one's exit; both change
 //!   together under the list's lock.
-//! - **S2** A thread that fails on the fast path takes back what it added, and then looks, under the list's lock, whether it was the
-//!   last one active: then it lets the line in, or comes in itself.
+//! - **S2** A thread that fails on the fast path takes back what it added, and then looks, under the list's lock, whether
+//!   it was the last one active: then it lets the line in, or comes in itself.
 //! - **S3** A reader in the list is taken out by the thread that lets it in; a writer takes itself out, once it has the lock.
 //! - **S4** (patch 9) A release that leaves the waking to another one finds it before that one has cleared `wakeup`; the woken
 //!   thread looks at the count after that, under the list's lock. So it sees the release.

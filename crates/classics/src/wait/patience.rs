@@ -1,7 +1,8 @@
 //! Polling what only another running thread can change, in a bounded way.
 //!
 //! In a kernel, the holder of a spin lock cannot be preempted. Here it can, and a machine with more threads than CPUs would
-//! burn whole time slices. So a thread that has polled for 100 µs sleeps for 50, on a word that is never woken, and polls again.
+//! burn whole time slices. So a thread that has polled for 100 µs sleeps for 50, on a word that is never woken, and polls
+//! again.
 //!
 //! The rule is the same for all that poll, however often they look: it counts the time that they spend awake, not polls.
 //! Otherwise a lock with back-off would nap at another rate than one without, and a comparison of the two would compare

@@ -114,7 +114,7 @@ impl Place {
     }
 }
 
-/// An empty directory that is nobody else's. It goes with everything in it when this is dropped.
+/// An empty directory of this run alone. It goes with everything in it when this is dropped.
 #[derive(Debug)]
 pub struct PrivateDirectory(tempfile::TempDir);
 

@@ -1,20 +1,21 @@
 //! How long a starved waiter keeps readers out: a demand over readers has pauses.
 //!
 //! Gives: a writer gets its turn past independent readers whose holds overlap; and yet readers that depend on each other (one
-//! holds the lock for reading and waits for another thread's read, as in a parallel loop under a read lock) lose about a quarter of the time.
-//! glibc's default kind promises that those go on. Does not give: a bound on the writer's wait while dependent readers hold the lock;
-//! as on glibc, it then waits until they leave it, and is handed it.
+//! holds the lock for reading and waits for another thread's read, as in a parallel loop under a read lock) lose about a
+//! quarter of the time. glibc's default kind promises that those go on. Does not give: a bound on the writer's wait while
+//! dependent readers hold the lock; as on glibc, it then waits until they leave it, and is handed it.
 //!
-//! A demand (`HANDOFF`) keeps new readers out. If one inside waits for them, none leaves and the lock never becomes free by it; no lock can
-//! tell such readers from slow ones. So the waiter looks at its demand after `demand_ns`. If some of the readers have left since, or
-//! if it keeps no reader out, the demand goes on for as long as it has lasted. Else comes a *pause* (`HANDOFF` with `TIMED`): the
-//! readers that it has kept out come in, and others after them, for three times as long. The demand after that lasts twice as long as this
-//! one, up to `reader_patience_ns`: readers that hold the lock for a time `h`, up to that, delay the writer by less than `9h`.
+//! A demand (`HANDOFF`) keeps new readers out. If one inside waits for them, none leaves and the lock never becomes free by
+//! it; no lock can tell such readers from slow ones. So the waiter looks at its demand after `demand_ns`. If some of the
+//! readers have left since, or if it keeps no reader out, the demand goes on for as long as it has lasted. Else comes a
+//! *pause* (`HANDOFF` with `TIMED`): the readers that it has kept out come in, and others after them, for three times as
+//! long. The demand after that lasts twice as long as this one, up to `reader_patience_ns`: readers that hold the lock for
+//! a time `h`, up to that, delay the writer by less than `9h`.
 //!
 //! In a pause the release that leaves the lock free hands it over (H1), so a free lock never waits for the pause to end.
 //!
-//! - **H3** A waiter that demands the lock of readers looks at its demand by itself, and so does one in a pause. So neither lasts.
-//!   (If its thread does not run, a reader that has waited for `reader_patience_ns` comes in by itself.)
+//! - **H3** A waiter that demands the lock of readers looks at its demand by itself, and so does one in a pause. So neither
+//!   lasts. (If its thread does not run, a reader that has waited for `reader_patience_ns` comes in by itself.)
 
 use spinpark_platform::{AtomicU32, Event, Ordering::AcqRel, Ordering::Relaxed, Platform};
 
@@ -35,7 +36,8 @@ impl<P: Platform> LockCore<P> {
         let (let_in, goes_on) = loop {
             let inside = word::readers(seen);
             let count = kept_out.min(word::MAX_READERS.saturating_sub(inside));
-            // A writer that holds the lock hands it over whatever readers do. A waiter that was popped just now is told at once.
+            // A writer that holds the lock hands it over whatever readers do. A waiter that was popped just now is told at
+            // once.
             if count == 0
                 || patience.has_made_way(inside)
                 || word::is_write_held(seen)
@@ -47,8 +49,8 @@ impl<P: Platform> LockCore<P> {
                 patience.demands::<P>(seen);
                 return;
             }
-            // H1: the lock is held; if it is not demanded, an upgrade that is the head has made a pause. Beside a woken waiter, `TIMED` is
-            // not that (U1): this demand goes on, but for the readers that it has kept out.
+            // H1: the lock is held; if it is not demanded, an upgrade that is the head has made a pause. Beside a woken
+            // waiter, `TIMED` is not that (U1): this demand goes on, but for the readers that it has kept out.
             let goes_on = word::wants_handoff(seen) && word::is_waking(seen);
             let pauses = if word::wants_handoff(seen) && !goes_on { word::TIMED } else { 0 };
             match self.word().compare_exchange_weak(

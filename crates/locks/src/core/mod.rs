@@ -5,7 +5,7 @@
 //!
 //! Gives: mutual exclusion as `fits` says; every waiter is let in or told within a bounded number of releases and
 //! about half a millisecond per waiter ahead of it; a release never touches the lock after the step that lets another thread
-//! else in, so that one may free it. Waiters of a higher real-time priority are let in first (Q6 in `queue`); the bound above is
+//! in, so that one may free it. Waiters of a higher real-time priority are let in first (Q6 in `queue`); the bound above is
 //! for those of the highest that waits. Does not give: FIFO order (a running thread may take the lock before a sleeping
 //! one, for at most `starvation_ns` per waiter); priority inheritance.
 //!
@@ -26,76 +26,80 @@
 //! wakes.
 //!
 //! T10: a waiter of a condition variable is signalled by the lock's holder, which links it in the queue as *deferred*
-//! ([`absorb`](LockCore::absorb)). The holder's release ends its wait: the waiter then acquires as any thread (T1), unless it was
-//! handed the lock as the head (T6).
+//! ([`absorb`](LockCore::absorb)). The holder's release ends its wait: the waiter then acquires as any thread (T1), unless
+//! it was handed the lock as the head (T6).
 //!
 //! T11: a thread leaves its call by unwinding, in a sleep ([`Platform::sleep_or`]): as T9 if it is linked or woken; one that is
 //! being told awaits that. It gives up the lock if that came first.
 //!
-//! T12: a real-time head is woken *beside* a waiter that was woken before and has not come, for which `WAKING` stays: that one may
-//! be kept from its CPU by real-time threads. The real-time waiter owes nothing: it acquires, queues again or leaves.
+//! T12: a real-time head is woken *beside* a waiter that was woken before and has not come, for which `WAKING` stays: that
+//! one may be kept from its CPU by real-time threads. The real-time waiter owes nothing: it acquires, queues again or
+//! leaves.
 //!
 //! # Invariants
 //!
 //! - **W1** With the queue lock free, `WAITERS` is set if and only if the list is not empty.
 //! - **L1** (no lost wake-up) With the queue lock free: if `WAITERS` is set then there is no room for the head beside
 //!   the present holds, or `WAKING` is set (and the head is urgent, if it is a real-time waiter: U1), or the head is `TIMED`
-//!   and a spinner is counted, or the head is `TIMED` and looks by itself within its span ([`patience`]). A thread that ends the last of
-//!   these conditions looks at the queue: a release (`must_look`), an upgradable holder that came in (readers have room
-//!   beside it), and a thread that retires its credit without acquiring (T3, T4, T8, T9). The last condition is the only one
-//!   that leans on a timer, and only on two CPUs, for a head that keeps apart: a release whose thread comes back at once
-//!   leaves it asleep, one whose thread waits for something else next (`WriteToWait`) wakes it.
+//!   and a spinner is counted, or the head is `TIMED` and looks by itself within its span ([`patience`]). A thread that
+//!   ends the last of these conditions looks at the queue: a release (`must_look`), an upgradable holder that came in
+//!   (readers have room beside it), and a thread that retires its credit without acquiring (T3, T4, T8, T9). The last
+//!   condition is the only one that leans on a timer, and only on two CPUs, for a head that keeps apart: a release whose
+//!   thread comes back at once leaves it asleep, one whose thread waits for something else next (`WriteToWait`) wakes it.
 //! - **L2** (no starvation) A head that others may pass is `TIMED`, or `WAKING`, or the next release wakes it to time
-//!   itself. So it demands the lock `starvation_ns` after that; of readers, again and again (H3). A real-time waiter times itself from its
-//!   arrival, and also demands the lock once readers have passed it. A demand is the head's, whichever waiter made it: a real-time waiter
-//!   that comes later has it.
-//! - **U1** With the queue lock free and `WAITERS` set: `TIMED` is set beside `WAKING` if and only if the head is a real-time waiter (it is
-//!   *urgent*), and never for it alone. Each look sees to that (`led_by`), and each change of the list is followed by one. A thread
-//!   that retires `WAKING` clears both in one step. So a release past a woken waiter looks at the queue for an urgent head, and only
-//!   for that; and a real-time head is left to no spinner.
-//! - **D1** (no lost signal) A waiter is deferred only by the lock's writer, under the queue lock, and only if there are no flags, or
-//!   the head is deferred and `WAKING` is not set. While the writer holds the lock, no look sets `WAKING`, and `TIMED` is not set beside a
-//!   deferred head, nor a real-time one that comes before that. So the writer's release looks (`must_look`). A look that finds a
-//!   deferred head beside a free lock tells all that are deferred, unless a fair release has promised the lock to the head: that is handed it, and the others are told by a later look.
-//!   A deferred waiter has no deadline; it is told or handed the lock, never woken (`WAKING` is not set for it).
+//!   itself. So it demands the lock `starvation_ns` after that; of readers, again and again (H3). A real-time waiter times
+//!   itself from its arrival, and also demands the lock once readers have passed it. A demand is the head's, whichever
+//!   waiter made it: a real-time waiter that comes later has it.
+//! - **U1** With the queue lock free and `WAITERS` set: `TIMED` is set beside `WAKING` if and only if the head is a real-time
+//!   waiter (it is *urgent*). Without `WAKING` it is not set for a real-time head, except in a pause that the head makes (H3);
+//!   a look ends that early. Each look sees to this (`led_by`), and each change of the list is followed by one. A thread that
+//!   retires `WAKING` clears both in one step. So a release past a woken waiter looks at the queue for an urgent head, and
+//!   only for that; and a real-time head is left to no spinner.
+//! - **D1** (no lost signal) A waiter is deferred only by the lock's writer, under the queue lock, and only if there are no
+//!   flags, or the head is deferred and `WAKING` is not set. While the writer holds the lock, no look sets `WAKING`, and
+//!   `TIMED` is not set beside a deferred head, nor a real-time one that comes before that. So the writer's release looks
+//!   (`must_look`). A look that finds a deferred head beside a free lock tells all that are deferred, unless a fair release
+//!   has promised the lock to the head: that is handed it, and the others are told by a later look. A deferred waiter has
+//!   no deadline; it is told or handed the lock, never woken (`WAKING` is not set for it).
 //! - **H1** `HANDOFF` is set only while the lock is held, and a release that would leave the lock empty with `HANDOFF`
 //!   set hands over instead, or leaves that to the thread that has the queue locked (V1). Until then the lock is empty, and
 //!   `word::admits` keeps it for the head. If that thread is stopped, no thread gets the lock before it goes on.
-//! - **H3** (dependent readers) `HANDOFF` keeps new readers out, unless `TIMED` is set beside it. A waiter that demands the lock of
-//!   readers ends its demand by itself, and the readers that it kept out come in: see [`demand`].
+//! - **H3** (dependent readers) `HANDOFF` keeps new readers out, unless `TIMED` is set beside it. A waiter that demands the
+//!   lock of readers ends its demand by itself, and the readers that it kept out come in: see [`demand`].
 //! - **H2** (exit rule) A hand-off clears `HANDOFF` and `TIMED`; only a head that was woken after that, lost, and has
 //!   been losing for `starvation_ns` sets it again (or a fair release does). An upgrade, which goes before everyone
 //!   because everyone waits for its thread, leaves `HANDOFF` for the waiter behind it.
 //! - **R1** (free after unlock) A release that leaves the lock free is the last access to it, or is made under
 //!   the lock of a queue that is not empty: see [`release`].
-//! - **V1** (no release waits for a waiter) A thread that has the queue locked may be stopped, or wait for a fence. A release that has
-//!   to look at the queue locks it or, in one compare-exchange of the queue lock's word, *pins* it and asks its holder to look. It then
-//!   drops its hold and unpins: its last access. The holder does not unlock while there are pins, and looks after the
-//!   last of them has gone, before it unlocks. So the look comes after the release (L1), and the lock is alive at the unpin (R1): the
-//!   holder is inside a call that keeps it alive until the unlock (itself, by a hold, or by a waiter that is queued or not told yet).
-//!   Between pin and unpin a thread waits for nothing. A thread that keeps the lock alive anyway asks without a pin
-//!   (`look_now`). A fair release waits, to demand the lock for the head. What is not worth a wait is left out: a move of waiters
-//!   ([`absorb`](LockCore::absorb)), a gate that opens. A reader that wakes a head to time itself (L2) leaves that to the next one.
+//! - **V1** (no release waits for a waiter) A thread that has the queue locked may be stopped, or wait for a fence. A
+//!   release that has to look at the queue locks it or, in one compare-exchange of the queue lock's word, *pins* it and
+//!   asks its holder to look. It then drops its hold and unpins: its last access. The holder does not unlock while there
+//!   are pins, and looks after the last of them has gone, before it unlocks. So the look comes after the release (L1), and
+//!   the lock is alive at the unpin (R1): the holder is inside a call that keeps it alive until the unlock (itself, by a
+//!   hold, or by a waiter that is queued or not told yet). Between pin and unpin a thread waits for nothing. A thread that
+//!   keeps the lock alive anyway asks without a pin (`look_now`). A fair release waits, to demand the lock for the head.
+//!   What is not worth a wait is left out: a move of waiters ([`absorb`](LockCore::absorb)), a gate that opens. A reader
+//!   that wakes a head to time itself (L2) leaves that to the next one.
 //! - **M1** Every change of the word in a process with threads is a read-modify-write, but for a writer's release. So an
 //!   acquire reads from the last writer's release or from its release sequence, to which every later release belongs.
 //! - **A1** (asymmetric release) A writer releases by a plain store if the queue lock's word shows neither a locked queue nor
 //!   `ATTENTION`. The store wipes out what others write to the lock word between the look and the store. So a thread that
-//!   *marks* the lock (sets the first of `WAITERS` and `WAKING`) while a writer holds it does that under the queue lock, ends all
-//!   such releases by [`Platform::heavy_fence`], and looks whether its mark is still there. From then on each release sees
-//!   `LOCKED` or `ATTENTION` and is a read-modify-write: the queue is unlocked with `ATTENTION`. (`WAKING` is only ever
-//!   set while `WAITERS` is.)
+//!   *marks* the lock (sets the first of `WAITERS` and `WAKING`) while a writer holds it does that under the queue lock,
+//!   ends all such releases by [`Platform::heavy_fence`], and looks whether its mark is still there. From then on each
+//!   release sees `LOCKED` or `ATTENTION` and is a read-modify-write: the queue is unlocked with `ATTENTION`. (`WAKING` is
+//!   only ever set while `WAITERS` is.)
 //! - **A4** (the mark stays) `ATTENTION` stays when the marks have gone, until A3 clears it: a lock that was contended is so
-//!   again soon, and the fence costs as much as thousands of dearer releases. So a thread that finds `ATTENTION` set as it locks
-//!   the queue needs no fence: since the fence of A1, or since the lock's holder set it
-//!   (`begin_attention`, or the mark of `absorb`: no other thread can have been releasing then), no plain
-//!   store has been under way. A queue inherited in a fork counts as one without it.
-//! - **A2** A spinner sets `SPINNER` without a fence, and only beside `WAITERS` or readers: with an empty queue there is no waiter
-//!   that a release would wake. A writer's release may wipe it out (A1), and then others may set and clear it: it is a hint;
-//!   a thread that clears it without acquiring looks at the queue (L1).
-//! - **A3** A writer that finds `ATTENTION` but no flags may clear it ([`Platform::ends_contended`] says when), then releases by
-//!   a read-modify-write, which fails if a waiter marked the lock meanwhile; the writer then restores it before it
-//!   releases, unless the queue is locked: its holder does so as it unlocks. (The slow release need not lock the queue: it may
-//!   leave a `TIMED` waiter asleep.) No other thread can release in between.
+//!   again soon, and the fence costs as much as thousands of dearer releases. So a thread that finds `ATTENTION` set as it
+//!   locks the queue needs no fence: since the fence of A1, or since the lock's holder set it (`begin_attention`, or the
+//!   mark of `absorb`: no other thread can have been releasing then), no plain store has been under way. A queue inherited
+//!   in a fork counts as one without it.
+//! - **A2** A spinner sets `SPINNER` without a fence, and only beside `WAITERS` or readers: with an empty queue there is no
+//!   waiter that a release would wake. A writer's release may wipe it out (A1), and then others may set and clear it: it is
+//!   a hint; a thread that clears it without acquiring looks at the queue (L1).
+//! - **A3** A writer that finds `ATTENTION` but no flags may clear it ([`Platform::ends_contended`] says when), then
+//!   releases by a read-modify-write, which fails if a waiter marked the lock meanwhile; the writer then restores it before
+//!   it releases, unless the queue is locked: its holder does so as it unlocks. (The slow release need not lock the queue:
+//!   it may leave a `TIMED` waiter asleep.) No other thread can release in between.
 //!
 //! # Orderings
 //!
@@ -287,7 +291,7 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// T5 from a word that was just seen, if that is nobody else's business; on `false` nothing was done.
+    /// T5 from a word that was just seen, if no other thread needs to know; on `false` nothing was done.
     #[inline]
     pub(crate) fn release_at_once(&self, release: Release, seen: u32) -> bool {
         let after = word::released(seen, release);

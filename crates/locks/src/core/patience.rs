@@ -13,14 +13,15 @@ pub(super) struct Patience {
     look: u64,
     /// How long it has let the owner go on the last time; 0: it has not.
     span: u64,
-    /// How long it keeps readers out before it looks what that has come to; 0: it has not done so. See [`demand`](super::demand).
+    /// How long it keeps readers out before it looks what that has come to; 0: it has not done so. See
+    /// [`demand`](super::demand).
     demand: u64,
     /// It demands the lock of so many readers.
     of: Option<u32>,
 }
 
-/// A pause between two demands is so many times as long as the last part of the first one: readers that depend on each other go on for
-/// three quarters of the time.
+/// A pause between two demands is so many times as long as the last part of the first one: readers that depend on each
+/// other go on for three quarters of the time.
 const PAUSE: u64 = 3;
 
 impl Patience {
@@ -102,8 +103,8 @@ impl Patience {
     /// Sleeps on `word` until the next look, or until `deadline` if that is earlier.
     ///
     /// A deadline alone is for the kernel, as it is. A look is not put on the caller's clock, which may be set back during the
-    /// sleep: others rely on it (`TIMED`). So a deadline before the look is slept to as the time that is left; should its clock be
-    /// set ahead meanwhile, that is noticed at the look. `leave`: see [`Platform::sleep_or`].
+    /// sleep: others rely on it (`TIMED`). So a deadline before the look is slept to as the time that is left; should its
+    /// clock be set ahead meanwhile, that is noticed at the look. `leave`: see [`Platform::sleep_or`].
     #[inline(never)]
     pub(super) fn sleep<P: Platform>(
         self,

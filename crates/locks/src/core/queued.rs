@@ -66,7 +66,7 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// T3: queues behind all others of its rank; an upgrade before all others, who wait for its thread's own hold.
+    /// T3: queues behind all others of its rank; an upgrade before all others, which wait for its thread's own hold.
     ///
     /// One that keeps `apart` and is the first keeps its own time at once (`TIMED`), so that the next release need not wake it.
     /// Returns whether that is so.
@@ -118,8 +118,8 @@ impl<P: Platform> LockCore<P> {
         look.deliver();
     }
 
-    /// [`LockCore::look_and_tell`], or leaves that to the thread that has the queue locked (V1). For a caller that keeps the lock
-    /// alive: it holds it, or waits for it.
+    /// [`LockCore::look_and_tell`], or leaves that to the thread that has the queue locked (V1). For a caller that keeps
+    /// the lock alive: it holds it, or waits for it.
     #[cold]
     #[inline(never)]
     pub(crate) fn look_now(&self) {
@@ -130,8 +130,9 @@ impl<P: Platform> LockCore<P> {
 
     /// The waiter looks by itself: it takes the lock, or, if its patience is over, `demands` it.
     ///
-    /// A reader demands nothing, but now comes in beside other readers whatever writer is owed the lock: one of those readers may be
-    /// waiting for this one, and the writer has not let it in by itself (H3): its thread does not run, perhaps.
+    /// A reader demands nothing, but now comes in beside other readers whatever writer is owed the lock: one of those
+    /// readers may be waiting for this one, and the writer has not let it in by itself (H3): its thread does not run,
+    /// perhaps.
     pub(super) fn look_in(&self, node: &WaitNode<P>, demands: bool) -> Joined {
         let mut queue = self.lock_queue();
         let was_head = queue.head().is_some_and(|head| core::ptr::eq(head, node));

@@ -73,7 +73,7 @@ impl<P: Platform> Look<P> {
         self.told.append(later.told);
     }
 
-    /// D: tells everyone whom the look popped. The queue is unlocked.
+    /// D: tells the waiters that the look popped. The queue is unlocked.
     pub(super) fn deliver(self) {
         self.granted.notify_all(GRANTED);
         self.woken.notify_all(WOKEN);
@@ -93,8 +93,8 @@ impl<P: Platform> LockCore<P> {
             let seen = self.word().load(Acquire);
             let after = word::released(seen, release);
             if word::must_look(seen, after, release, self.returns(seen, release)) {
-                // A reader that leaves others inside asks for nothing: a look without its release could do no more, the next release
-                // looks again, and a stream of such readers would keep the queue's holder from unlocking.
+                // V1: a reader that leaves others inside asks for nothing. A look without its release could do no more, and the
+                // next release looks again; but the pins of a stream of such readers would keep the holder from unlocking.
                 let stays = release == Release::Read && word::readers(after) > 0;
                 let ask = if stays { Ask::Nothing } else { Ask::ServicePinned };
                 let Some(mut queue) = self.lock_queue_or(ask) else {
@@ -193,8 +193,8 @@ impl<P: Platform> LockCore<P> {
         loop {
             let returns = release.is_some_and(|release| self.returns(seen, release));
             let Some(plan) = Plan::choose(seen, release, returns, queue) else { break };
-            // A reader that leaves and one that comes in for it make no difference to the word, and are to be made all the same.
-            // To tell waiters, or wake one beside another, makes no difference to it either, if others stay.
+            // A reader that leaves and one that comes in for it make no difference to the word, and are to be made all the
+            // same. To tell waiters, or wake one beside another, makes no difference to it either, if others stay.
             let pops = matches!(plan.action, Action::Tell | Action::WakeBeside);
             if plan.word == seen && release.is_none() && !pops {
                 break; // nothing to do, and nothing left to release
@@ -302,8 +302,8 @@ impl Plan {
         })
     }
 
-    /// The word once the head has gone: its own two flags are cleared (H2), `WAITERS` as the queue will be (W1), urgent as `next`
-    /// is (U1).
+    /// The word once the head has gone: its own two flags are cleared (H2), `WAITERS` as the queue will be (W1), urgent as
+    /// `next` is (U1).
     ///
     /// An upgrade that went before everyone passes a demand on: it may have been that of the waiter behind it (L2).
     fn without_head<P: Platform>(word: u32, head: Want, next: Option<&WaitNode<P>>) -> u32 {

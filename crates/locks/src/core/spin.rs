@@ -43,8 +43,8 @@ impl<P: Platform> LockCore<P> {
         self.poll(want, token, Credit::None, true, deadline)
     }
 
-    /// Lets a writer go first that waits awake for the readers to go, if it goes soon: a stream of readers that come back at once
-    /// leaves it no moment in which to look. Not for a thread that may be one of those readers.
+    /// Lets a writer go first that waits awake for the readers to go, if it goes soon: a stream of readers that come back
+    /// at once leaves it no moment in which to look. Not for a thread that may be one of those readers.
     #[inline(never)]
     pub(crate) fn let_spinner_pass(&self) {
         let waits = |seen| word::has_spinner(seen) && !word::is_write_held(seen);
@@ -67,8 +67,8 @@ impl<P: Platform> LockCore<P> {
     /// Whether spinning for a lock in state `seen` is in vain: its readers' slots must be closed first (G3 in
     /// [`gate`](crate::gate)).
     ///
-    /// Another spinner, or a hand-off to a waiter, is no reason to sleep: both are over in a moment, and a sleep and a wake take
-    /// longer, on two CPUs as on many.
+    /// Another spinner, or a hand-off to a waiter, is no reason to sleep: both are over in a moment, and a sleep and a wake
+    /// take longer, on two CPUs as on many.
     fn is_in_vain(seen: u32, want: Want, credit: Credit) -> bool {
         credit == Credit::None && want.is_exclusive() && word::has_slots(seen) && !word::admits(seen, want)
     }

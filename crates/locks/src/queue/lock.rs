@@ -18,8 +18,9 @@
 //!
 //! - `ASKED`: the holder services the queue once more before it unlocks.
 //! - `PINS`: the number of threads that have asked and are about to change the owner's word. The holder waits for
-//!   them before it services the queue and unlocks; until then it keeps the memory alive for them (V1 in [`core`](crate::core)).
-//!   In a condition variable's queue: the number of signals that are left to the holder, and `ASKED` is a broadcast.
+//!   them before it services the queue and unlocks; until then it keeps the memory alive for them (V1 in
+//!   [`core`](crate::core)). In a condition variable's queue: the number of signals that are left to the holder, and
+//!   `ASKED` is a broadcast.
 //!
 //! Bits 10–31 are the process generation of the last holder. A thread that finds another one lives in a forked child:
 //! holder and waiters are threads of the parent, so it takes the lock over and empties the list.
@@ -32,6 +33,7 @@
 //! | mark `QUEUED`: CAS | Relaxed | –                | only tells the holder to wake; the sleeper checks the value |
 //! | unlock: CAS        | Release | lock, is current | publishes the list, and the word that goes with it          |
 //! | ask, pin: CAS      | Release | is asked         | the holder's service sees what the asking thread wrote      |
+//! | ask for nothing: CAS | Relaxed | –              | writes nothing; only proves that the queue is still locked  |
 //! | unpin: sub         | Release | is asked         | as above, and the release that was made meanwhile           |
 //! | is asked: CAS      | Acquire | ask, unpin       | as above                                                    |
 //! | is current: load   | Acquire | unlock           | flags set after it must not be wiped by the adoption        |
@@ -60,7 +62,7 @@ pub(crate) const BUSY: u32 = LOCKED | ATTENTION;
 /// What a thread that finds the queue locked leaves to the holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
-    /// Nothing.
+    /// Nothing: the caller does without.
     Nothing,
     /// To service the queue; of a condition variable: to broadcast.
     Service,
@@ -144,8 +146,8 @@ impl<P: Platform> WaitQueue<P> {
         }
     }
 
-    /// Restores `ATTENTION`, for the holder of the lock that has cleared it too early. A thread that has the queue locked does so as
-    /// it unlocks.
+    /// Restores `ATTENTION`, for the holder of the lock that has cleared it too early. A thread that has the queue locked
+    /// does so as it unlocks.
     #[cold]
     pub(crate) fn restore_attention(&self) {
         let mut seen = self.lock.load(Relaxed);
@@ -263,8 +265,9 @@ impl<P: Platform> QueueGuard<'_, P> {
         self.had_attention
     }
 
-    /// Unlocks, with or without `ATTENTION`, and returns `None`; the holder then drops the guard. Or, with the queue still locked,
-    /// returns what other threads have asked the holder for: it does that, and tries again. `waits`: pins are to be waited for.
+    /// Unlocks, with or without `ATTENTION`, and returns `None`; the holder then drops the guard. Or, with the queue still
+    /// locked, returns what other threads have asked the holder for: it does that, and tries again. `waits`: pins are to be
+    /// waited for.
     pub(crate) fn unlock(&self, attention: bool, waits: bool) -> Option<Asked> {
         let queue = self.queue;
         let key: *const P::AtomicU32 = &queue.lock; // taken before the unlock: the queue may die after it

@@ -1,4 +1,5 @@
-//! The wait queue: a list of waiters, by real-time priority and then FIFO, on the waiters' own stacks, under a small lock of its own.
+//! The wait queue: a list of waiters, by real-time priority and then FIFO, on the waiters' own stacks, under a small lock
+//! of its own.
 //!
 //! Origin: the intrusive lists of `kernel/locking` and nsync; nothing is allocated. Sixteen bytes: a word that belongs
 //! to the queue's owner (a lock, a condition variable), the queue lock, the head. Zero is empty and unlocked.
@@ -13,8 +14,9 @@
 //! - **Q4** A notification is the popper's last access to the node; the wake that follows uses its address as a key.
 //! - **Q5** In a forked child the list and the lock are those of threads that do not exist there: a thread that locks
 //!   the queue and finds an older generation empties it (see [`lock`]).
-//! - **Q6** The list is sorted by rank (the real-time priority, [`Platform::priority`], of the thread as it queued; an upgrade is
-//!   before all): higher first. Within a rank, it is FIFO, but for a waiter that was woken and lost: that is the first again.
+//! - **Q6** The list is sorted by rank (the real-time priority, [`Platform::priority`], of the thread as it queued; an
+//!   upgrade is before all): higher first. Within a rank, it is FIFO, but for a waiter that was woken and lost: that is the
+//!   first again.
 
 mod list;
 mod lock;

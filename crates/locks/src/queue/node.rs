@@ -106,8 +106,8 @@ pub struct WaitNode<P: Platform> {
     pub(crate) refs: *const WaiterRefs<P>,
     /// Condition variables: the CPU that the waiter is bound to.
     pub(crate) only_cpu: Option<u32>,
-    /// Condition variables: whether the mutex' next release is to end the wait. Written while the node is popped, read under the
-    /// queue lock.
+    /// Condition variables: whether the mutex' next release is to end the wait. Written while the node is popped, read
+    /// under the queue lock.
     deferred: P::Cell<bool>,
     /// Condition variables: whether a signal has moved the waiter to the mutex' queue. Only under that queue's lock.
     moved: P::Cell<bool>,
@@ -164,11 +164,13 @@ impl<P: Platform> WaitNode<P> {
 
     /// Whether the mutex' next release is to end the wait.
     pub(crate) fn is_deferred(&self) -> bool {
-        // SAFETY: Q1, Q2: the caller holds the queue lock; the thread that wrote this has linked the node under that lock since.
+        // SAFETY: Q1, Q2: the caller holds the queue lock; the thread that wrote this has linked the node under that lock
+        // since.
         self.deferred.with(|deferred| unsafe { *deferred })
     }
 
-    /// Whether the node is the condition variable's, or on its way from there to the queue of the mutex, whose lock the caller holds.
+    /// Whether the node is the condition variable's, or on its way from there to the queue of the mutex, whose lock the
+    /// caller holds.
     pub(crate) fn is_elsewhere(&self) -> bool {
         // SAFETY: Q1: the lock of the mutex' queue is held, under which it is written.
         !self.mutex.is_null() && !self.moved.with(|moved| unsafe { *moved })
@@ -254,8 +256,8 @@ impl<P: Platform> Popped<P> {
         unsafe { &*self.0 }
     }
 
-    /// Links the waiter into `queue` behind all of its rank, asleep or awake as it is (Q2: the list owns it then). `deferred`: the next
-    /// release ends its wait.
+    /// Links the waiter into `queue` behind all of its rank, asleep or awake as it is (Q2: the list owns it then).
+    /// `deferred`: the next release ends its wait.
     pub(crate) fn move_to(self, queue: &mut super::QueueGuard<'_, P>, deferred: bool) {
         // SAFETY: Q2: the popped node is the caller's.
         self.node().deferred.with_mut(|it| unsafe { *it = deferred });

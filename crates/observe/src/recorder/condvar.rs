@@ -1,7 +1,8 @@
 //! Condition variables: the wait for a signal, apart from the wait to get the mutex back.
 //!
-//! From outside it cannot be seen where one ends and the other begins; but the signaller knows when it signalled. A wait that ended at
-//! its deadline has waited for a signal until then. What comes after either is the way back, the wake-up included.
+//! From outside it cannot be seen where one ends and the other begins; but the signaller knows when it signalled. A wait
+//! that ended at its deadline has waited for a signal until then. What comes after either is the way back, the wake-up
+//! included.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -26,8 +27,8 @@ pub struct SignalWait {
 }
 
 impl Recorder {
-    /// The thread is about to wait for a signal; the role of the call is [`Role::Signal`]. `mutex`: one that may be noted still,
-    /// and which it lets go before it sleeps.
+    /// The thread is about to wait for a signal; the role of the call is [`Role::Signal`]. `mutex`: one that may be noted
+    /// still, and which it lets go before it sleeps.
     pub fn begin_signal_wait(
         &self,
         own: &Own,

@@ -22,8 +22,8 @@ const FEW: usize = 256;
 /// Words of a segment that entries can have.
 const WORDS: usize = (crate::format::SEGMENT_BYTES - 8) / 8;
 
-/// What an entry is about, in one number that is not 0: a kind has 2 bits, a role 3, a lock 19, and stacks 20 each, of which the
-/// highest is for [`NONE`].
+/// What an entry is about, in one number that is not 0: a kind has 2 bits, a role 3, a lock 19, and stacks 20 each, of
+/// which the highest is for [`NONE`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Key(u64);
 

@@ -3,8 +3,8 @@
 //! The table is one of [`crate::slots`]: no thread waits here for one that does not run. It cannot get full before the file
 //! has no room for records, of which there are half as many as slots, and each slot had one of its own.
 //!
-//! A record gets its kind, by which readers of the file see it, when it is in the table: from the thread that put it there, or from one
-//! that finds it earlier. Where another thread was faster it is no lock, and this thread's next one.
+//! A record gets its kind, by which readers of the file see it, when it is in the table: from the thread that put it there,
+//! or from one that finds it earlier. Where another thread was faster it is no lock, and this thread's next one.
 
 use core::ptr;
 use core::sync::atomic::AtomicU32;

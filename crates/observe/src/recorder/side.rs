@@ -19,8 +19,8 @@
 //! | `disturbed` | since when holds of it may have ended unseen      | a waiter that gives up                            |
 //!
 //! The last two are for the library's locks ([`super::library`]). A slot is found by a hash of the address, and is right as
-//! long as no two busy locks share one. It is one cache line: a waiter takes it once before and once after. A thread that neither
-//! waits nor releases to a waiter writes nothing here.
+//! long as no two busy locks share one. It is one cache line: a waiter takes it once before and once after. A thread that
+//! neither waits nor releases to a waiter writes nothing here.
 
 use core::mem::size_of;
 use core::ptr;

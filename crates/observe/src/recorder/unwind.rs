@@ -6,7 +6,8 @@
 //! waits for this one may hold: there, and without the library, the frame pointers are followed, with bounds.
 //!
 //! A stack that is not the thread's own is not unwound ([`super::bounds`]), nor any while a thread holds the unwinder's own
-//! mutex ([`super::unwinder_lock`]), nor that of a call from the unwinder, which is about to lock it: those have their caller only.
+//! mutex ([`super::unwinder_lock`]), nor that of a call from the unwinder, which is about to lock it: those have their
+//! caller only.
 //!
 //! A capture also learns *where on the stack* each return address lies. Unwinding costs microseconds, a look whether the
 //! same addresses still lie in the same places some nanoseconds: so a known stack is recognised ([`Trace::still_holds`]).

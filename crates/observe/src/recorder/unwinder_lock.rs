@@ -4,8 +4,8 @@
 //! them, and may allocate with it held. So a thread that holds it may wait for an allocator's mutex: were its stack unwound
 //! then, it would wait for itself. And one that waits while it holds an allocator's mutex would wait for the first.
 //!
-//! There is no interface that tells where that mutex is: but it is a static one, so it is in the little memory that the library writes to, and
-//! a mutex that is held looks like nothing else there.
+//! There is no interface that tells where that mutex is: but it is a static one, so it is in the little memory that the
+//! library writes to, and a mutex that is held looks like nothing else there.
 
 use core::mem::size_of;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};

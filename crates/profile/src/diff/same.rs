@@ -132,8 +132,8 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// The part of a frame that survives edits: the function, and the module without its version. The program may have another name;
-/// code without symbols is compared by its offset.
+/// The part of a frame that survives edits: the function, and the module without its version. The program may have another
+/// name; code without symbols is compared by its offset.
 fn function(frame: &Frame, program: &str) -> String {
     let library = frame.module.split_inclusive(".so").next().unwrap_or(&frame.module);
     let module = if frame.module == program { "" } else { library };

@@ -104,8 +104,8 @@ impl Recording {
     }
 }
 
-/// Copies the file from its start to its end. The header is copied first, so that it does not count records that the program adds
-/// meanwhile and the copy lacks; the recorder claims records before it uses them.
+/// Copies the file from its start to its end. The header is copied first, so that it does not count records that the
+/// program adds meanwhile and the copy lacks; the recorder claims records before it uses them.
 fn copy(mut file: File, length: u64) -> io::Result<MmapMut> {
     let length = usize::try_from(length).map_err(|_| io::ErrorKind::FileTooLarge)?;
     let mut map = MmapOptions::new().len(length).no_reserve_swap().map_anon()?;

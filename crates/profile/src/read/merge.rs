@@ -203,8 +203,8 @@ impl Merge<'_> {
         }
     }
 
-    /// Pairs of waiters and holders by place, the longest waiting first; returns from condition variables after the others, waits
-    /// for signals last.
+    /// Pairs of waiters and holders by place, the longest waiting first; returns from condition variables after the others,
+    /// waits for signals last.
     fn pairs(&mut self, tables: &Tables) -> Vec<Pair> {
         let mut sums: BTreeMap<(Use, PlaceId, Option<PlaceId>), PairSum> = BTreeMap::new();
         for ((which, waiter, holder), sum) in &tables.pairs {

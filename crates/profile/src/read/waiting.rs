@@ -1,7 +1,7 @@
 //! Waits that had not ended: counted as if they had ended with the recording, and the cycles among them.
 //!
-//! A waiting thread notes what it waits for, the holder when the wait began, and what it holds itself. The notes of other waiting
-//! threads tell which of them still hold it: a thread cannot release a lock while it waits.
+//! A waiting thread notes what it waits for, the holder when the wait began, and what it holds itself. The notes of other
+//! waiting threads tell which of them still hold it: a thread cannot release a lock while it waits.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};

@@ -1,7 +1,7 @@
 //! Which frames are the lock's own and not the program's.
 //!
-//! A reader wants the call site in the program, not the wrapper around the lock. Wrappers are known by name: those of libraries,
-//! and lock methods of classes that are named like locks. Other functions stay.
+//! A reader wants the call site in the program, not the wrapper around the lock. Wrappers are known by name: those of
+//! libraries, and lock methods of classes that are named like locks. Other functions stay.
 
 use crate::model::Frame;
 use crate::words::short;

@@ -182,7 +182,8 @@ impl Symbols {
             Err(error) => format!("{path} cannot be read ({error}): its functions have no names."),
             Ok(file) => {
                 let is_later = ns(file.mtime(), file.mtime_nsec()) > self.recorded;
-                // Packages keep the build time as modification time; but replacing a file creates a new inode, with a new change time.
+                // Packages keep the build time as modification time; but replacing a file creates a new inode, with a new
+                // change time.
                 let is_another =
                     mapping.inode != file.ino() && ns(file.ctime(), file.ctime_nsec()) > self.recorded;
                 if !is_later && !is_another && !mapping.is_deleted {

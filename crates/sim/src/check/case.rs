@@ -17,8 +17,8 @@ pub(crate) enum Constants {
     Short,
 }
 
-/// Threads neither spin nor nap; a waiter that has lost once demands the lock; a reader joins others soon; slots are used at once;
-/// signals do what they like with their waiters.
+/// Threads neither spin nor nap; a waiter that has lost once demands the lock; a reader joins others soon; slots are used
+/// at once; signals do what they like with their waiters.
 #[derive(Debug)]
 pub(crate) enum Hasty {}
 

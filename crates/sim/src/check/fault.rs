@@ -82,7 +82,8 @@ pub enum Fault {
     Blind(fn(&Op) -> bool),
     /// A swap or a compare-exchange for which this holds writes 0.
     Clears(fn(&Op) -> bool),
-    /// A compare-exchange to acquire, which may fail for no reason, overlooks that these bits have changed. (Only on loom's machine.)
+    /// A compare-exchange to acquire, which may fail for no reason, overlooks that these bits have changed. (Only on loom's
+    /// machine.)
     Overlooked(u32),
     /// A compare-exchange, or an AND, leaves these bits of what was there.
     Kept(u32),

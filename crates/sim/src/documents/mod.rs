@@ -78,7 +78,8 @@ impl Figure {
         error.filter(|error| error.is_finite())
     }
 
-    /// Whether both are on the same side of "no effect". None: nothing is published, or no effect, or the unit has no such value.
+    /// Whether both are on the same side of "no effect". None: nothing is published, or no effect, or the unit has no such
+    /// value.
     #[must_use]
     pub fn same_sign(&self) -> Option<bool> {
         let neutral = match self.unit {

@@ -32,8 +32,8 @@ pub trait Tuned: Debug + Send + Sync + 'static {
     const TUNING: Tuning;
     /// After so many reads for each CPU a read-write lock's readers use slots.
     const READS_PER_CPU: u32 = 128;
-    /// Questions whose answers only speed or order may rest on (whether a thread is bound to a CPU, whether it will wait after a
-    /// signal, its priority) are answered at random.
+    /// Questions whose answers only speed or order may rest on (whether a thread is bound to a CPU, whether it will wait
+    /// after a signal, its priority) are answered at random.
     const GUESSES: bool = false;
 }
 

@@ -77,7 +77,8 @@ fn address(slot: &AtomicUsize) -> usize {
     std::ptr::from_ref(slot).addr()
 }
 
-/// What a slot holds. The slots of a line cost one access; in a run that is checked, they are read one after the other all the same.
+/// What a slot holds. The slots of a line cost one access; in a run that is checked, they are read one after the other all
+/// the same.
 fn read(slot: &AtomicUsize) -> usize {
     if is_inside() && world(|world| world.checks.is_some()) {
         settle();

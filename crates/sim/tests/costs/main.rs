@@ -178,8 +178,8 @@ fn seen_after_store(look: fn(&AtomicU32) -> u32) -> f64 {
     seen.get() - stored.get()
 }
 
-/// A thread that looks, in its own copy of the line or by atomic operations, sees a store when the storer has got the line, and the line
-/// is back.
+/// A thread that looks, in its own copy of the line or by atomic operations, sees a store when the storer has got the line,
+/// and the line is back.
 #[test]
 fn a_store_is_not_seen_before_its_line_has_come() {
     let near = Machine::plain(2).memory.near_ns;

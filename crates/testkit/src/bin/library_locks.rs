@@ -310,7 +310,8 @@ static OTHER: Mutex<u32> = Mutex::new(0);
 static STAGE: AtomicU32 = AtomicU32::new(0);
 static WAITING: Waiting = Waiting(AtomicU32::new(0));
 
-/// Waits for a lock, so that it is noted as its holder, and releases it by the fast path, which is not seen: a waiter has given up.
+/// Waits for a lock, so that it is noted as its holder, and releases it by the fast path, which is not seen: a waiter has
+/// given up.
 fn hold_and_let_go_unseen<G>(
     lock: impl Fn() -> G + Send + Copy + 'static,
     give_up: impl FnOnce() + Send + 'static,

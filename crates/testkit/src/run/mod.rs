@@ -50,7 +50,8 @@ impl Run {
         self
     }
 
-    /// Lets the profiler watch, with files in `directory` and this detail: as `spinpark profile` does, from the program's start.
+    /// Lets the profiler watch, with files in `directory` and this detail: as `spinpark profile` does, from the program's
+    /// start.
     pub fn profiled(mut self, directory: impl AsRef<OsStr>, detail: &str) -> Run {
         self.command.env("SPINPARK_PROFILE_DIR", directory).env("SPINPARK_PROFILE_DETAIL", detail);
         self.command.env("SPINPARK_PROFILE_PARENT", std::process::id().to_string());

@@ -66,8 +66,8 @@ impl Default for Config {
     }
 }
 
-/// Has the calling thread leave its call in its next sleep in a lock's queue: it cleans up, and panics without a message, which the
-/// model catches.
+/// Has the calling thread leave its call in its next sleep in a lock's queue: it cleans up, and panics without a message,
+/// which the model catches.
 pub fn leave_next_sleep() {
     world().local(|local| local.leaves = true);
 }

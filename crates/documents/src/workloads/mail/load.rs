@@ -1,4 +1,4 @@
-//! One run: a server of ours, or somebody else's, and clients in threads of this process.
+//! One run: a server of ours, or another one, and clients in threads of this process.
 
 use std::io::{self, BufRead, BufReader};
 use std::net::SocketAddr;

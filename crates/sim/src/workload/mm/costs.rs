@@ -38,8 +38,8 @@ pub(super) const ZERO: f64 = 600.0;
 /// The program writes a page, 512 words of 8 bytes: a word per cycle, the page being in the first cache.
 pub(super) const WRITE_PAGE: f64 = 550.0;
 
-/// `munmap` under the lock, for each page that is there: its entry is cleared, its reverse map and counters are undone, it leaves
-/// the LRU and is freed. Zone and LRU locks come on top. A guess.
+/// `munmap` under the lock, for each page that is there: its entry is cleared, its reverse map and counters are undone, it
+/// leaves the LRU and is freed. Zone and LRU locks come on top. A guess.
 pub(super) const UNMAP_PAGE: f64 = 280.0;
 
 /// Pages that a CPU takes from its zone, or gives back, at a time: `pcp->batch` of a large zone.

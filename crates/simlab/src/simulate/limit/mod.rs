@@ -1,8 +1,8 @@
 //! What limits a run: the answer that stands above all figures.
 //!
-//! It is found from where the threads' time went. A lock limits if a good part of their time is waiting for it. Which part of it
-//! does is found from where the lock's own time went: if it is held for longer than it is free although a thread wants it, the
-//! sections themselves are the limit, or waits for a CPU inside; if not, what its next owner is kept by is.
+//! It is found from where the threads' time went. A lock limits if a good part of their time is waiting for it. Which part
+//! of it does is found from where the lock's own time went: if it is held for longer than it is free although a thread
+//! wants it, the sections themselves are the limit, or waits for a CPU inside; if not, what its next owner is kept by is.
 
 mod lock;
 
@@ -174,8 +174,8 @@ impl Limit {
         let has_no_cpus = summary.utilisation >= BUSY && time.runnable >= CONTENDED;
         if let Some(place) = worst.filter(|place| waits(place) >= WAITS) {
             let limit = of_place(summary, place);
-            // The next owner is kept by nothing but a lack of CPUs; or CPUs have work enough of the threads that are awake. Then no lock
-            // limits.
+            // The next owner is kept by nothing but a lack of CPUs; or CPUs have work enough of the threads that are awake.
+            // Then no lock limits.
             let works = time.spinning < CONTENDED * (1.0 - time.asleep);
             let is_of_cpus = match limit {
                 Some(Self::HandOver { mostly: Mostly::Cpus, .. }) => has_no_cpus,

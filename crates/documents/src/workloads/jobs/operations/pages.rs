@@ -61,7 +61,7 @@ pub(super) fn pages(_: &mut Context) -> Result<(), Trouble> {
         for offset in (0..4096).step_by(128) {
             // SAFETY: inside of the page that was just added.
             let byte = unsafe { page.add(offset) };
-            // SAFETY: as before, and nobody else's.
+            // SAFETY: as before, and of this thread alone.
             unsafe { byte.write_volatile(1) };
         }
     })
