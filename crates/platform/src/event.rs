@@ -36,4 +36,6 @@ pub enum Event {
     ClosedSlots,
     /// A release woke a real-time waiter beside one that was woken before and has not come yet.
     WokeBeside,
+    /// A woken waiter roused one behind it, whose turn comes later.
+    Roused,
 }

@@ -36,6 +36,11 @@ pub struct Tuning {
     /// long first, ns: on a lock that all threads want, the turns would be too short to be worth their switches. 0: it does
     /// not.
     pub nap_ns: u64,
+    /// Where CPUs are to spare, waits are not to get much longer than this, ns: the closer one comes to it, the less a woken
+    /// waiter lets the owner go on; and from a half of it, it rouses others.
+    pub longest_wait_ns: u64,
+    /// A thread that was roused this long ago, ns, or longer, may be on a CPU that sleeps deeply again.
+    pub deep_sleep_ns: u64,
     /// How long a reader lets a writer go first that waits awake, ns.
     pub pass_ns: u64,
     /// A reader that has queued for this long joins readers past a writer that is owed the lock, ns.
@@ -60,6 +65,8 @@ impl Tuning {
         starvation_ns: 500 * NS_PER_US,
         demand_ns: 500 * NS_PER_US,
         nap_ns: 100 * NS_PER_US,
+        longest_wait_ns: 4 * NS_PER_MS,
+        deep_sleep_ns: 500 * NS_PER_US,
         pass_ns: 4 * NS_PER_US,
         reader_patience_ns: 100 * NS_PER_MS,
         queue_polls: 100,

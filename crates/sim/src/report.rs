@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use spinpark_platform::Event;
 
 /// How many kinds of [`Event`] there are room for.
-pub(crate) const KINDS: usize = 17;
+pub(crate) const KINDS: usize = 18;
 
 /// Counts of a whole run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ pub struct Counts {
 }
 
 /// What locks report, with the names that they have in JSON.
-pub const EVENTS: [(Event, &str); 16] = [
+pub const EVENTS: [(Event, &str); 17] = [
     (Event::SpinAcquired, "spin_acquired"),
     (Event::SpinLeftOwnerChanged, "spin_left_owner_changed"),
     (Event::SpinLeftOffCpu, "spin_left_off_cpu"),
@@ -52,6 +52,7 @@ pub const EVENTS: [(Event, &str); 16] = [
     (Event::ClosedSlots, "closed_slots"),
     (Event::DeferredWake, "deferred_wake"),
     (Event::WokeBeside, "woke_beside"),
+    (Event::Roused, "roused"),
 ];
 
 /// The counts of locks' events, by name.
@@ -125,6 +126,7 @@ pub(crate) fn index(event: Event) -> usize {
         Event::DeferredWake => 13,
         Event::WithdrewDemand => 14,
         Event::WokeBeside => 15,
+        Event::Roused => 16,
         _ => KINDS - 1,
     }
 }

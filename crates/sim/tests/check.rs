@@ -44,7 +44,7 @@ macro_rules! families {
 }
 
 families! {
-    mutex 8_000 [SpinAcquired SpinLeftOffCpu SpinLeftBudget Parked WokeHead HandedOff DemandedHandoff TimedOut],
+    mutex 8_000 [SpinAcquired SpinLeftOffCpu SpinLeftBudget Parked WokeHead Roused HandedOff DemandedHandoff TimedOut],
     mutex_tight 4_000 [Parked WokeHead WokeBeside],
     mutex_freed 4_000 [Parked HandedOff],
     mutex_patience 100 [Parked],

@@ -131,10 +131,11 @@ impl<P: Platform> LockCore<P> {
                     // T7: this thread is the one for which WAKING is set, or T12: one beside that.
                     let credit = if notice == Notice::Woken { Credit::Waking } else { Credit::None };
                     let apart = !node.is_realtime() && self.keeps_apart(node.want);
+                    self.rouse_others(node, patience);
                     // A stream of readers passes a real-time writer once.
                     let passed = node.is_realtime() && word::readers(self.peek()) > 0;
                     let starved = passed || patience.is_over::<P>() && (!apart || patience.looks_early());
-                    if let Spun::Acquired = self.contend(node, credit, starved, apart, deadline) {
+                    if let Spun::Acquired = self.contend(node, credit, starved, apart, patience, deadline) {
                         return Outcome::Acquired;
                     }
                     if is_past::<P>(deadline) {
@@ -182,6 +183,14 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
+    /// T13: rouses waiters behind this one if it has waited for long.
+    fn rouse_others(&self, node: &WaitNode<P>, patience: Patience) {
+        let waits = node.want == Want::Write && !node.is_realtime() && word::has_waiters(self.peek());
+        if waits && has_cpus_to_spare::<P>() && patience.is_long::<P>() {
+            self.rouse(!node.was_roused(P::TUNING.deep_sleep_ns));
+        }
+    }
+
     /// Sleeps until told, until the next look, or until `deadline`.
     #[inline(never)] // for the drop-in's size
     fn sleep_on(&self, node: &WaitNode<P>, patience: Patience, deadline: Option<Deadline>) -> Notice {
@@ -207,6 +216,7 @@ impl<P: Platform> LockCore<P> {
         credit: Credit,
         starved: bool,
         apart: bool,
+        patience: Patience,
         deadline: Option<Deadline>,
     ) -> Spun {
         if node.is_realtime() {
@@ -218,7 +228,7 @@ impl<P: Platform> LockCore<P> {
             let crowd = starved || word::has_waiters(seen);
             if crowd && word::has_spinner(seen) && !word::admits(seen, node.want) {
                 let give_up = || self.give_up(node.want, node.token, Credit::Waking);
-                node.nap(deadline, &|| self.abandon(node, give_up()));
+                node.nap(patience.turn_of_others::<P>(), deadline, &|| self.abandon(node, give_up()));
             }
         }
         let patient = !(apart || spare && starved);

@@ -90,6 +90,24 @@ impl Patience {
         Self { end, look: end.min(now.saturating_add(span)), span, ..self }
     }
 
+    /// How long it has waited since it queued, ns.
+    fn waited<P: Platform>(self) -> u64 {
+        let queued = self.end.saturating_sub(P::TUNING.starvation_ns);
+        P::now(Clock::Monotonic).saturating_sub(queued)
+    }
+
+    /// T13: whether it has waited for so long that others are to be roused.
+    pub(super) fn is_long<P: Platform>(self) -> bool {
+        self.waited::<P>() >= P::TUNING.longest_wait_ns / 2
+    }
+
+    /// How long a woken waiter, with CPUs to spare, still leaves the lock to the threads that are awake, ns: less the longer
+    /// it has waited. So turns are shorter where more threads wait.
+    pub(super) fn turn_of_others<P: Platform>(self) -> u64 {
+        let left = P::TUNING.longest_wait_ns.saturating_sub(self.waited::<P>());
+        P::TUNING.nap_ns.saturating_mul(left) / P::TUNING.longest_wait_ns.max(1)
+    }
+
     /// Whether it looks before it has starved.
     pub(super) fn looks_early(self) -> bool {
         self.span > 0

@@ -8,8 +8,15 @@ use spinpark_platform::{
 };
 
 use super::{Guard, LockCore};
-use crate::queue::{Ask, WaitNode};
+use crate::queue::{Ask, Roused, WaitNode};
 use crate::word::{self, Credit, Want};
+
+/// T13: a waiter that came late rouses so many, the first ones in the queue.
+const LATE_ROUSES: usize = 8;
+/// One that did not rouses so many
+const ROUSES: usize = 2;
+/// of so many that are the first in the queue, if they have not been roused.
+const ROUSED_OF: usize = 16;
 
 /// How an attempt to queue ended.
 pub(super) enum Joined {
@@ -155,6 +162,21 @@ impl<P: Platform> LockCore<P> {
             }
         }
         joined
+    }
+
+    /// T13: rouses the first waiters of the queue: many if the woken thread that calls came `late`, else one or two more.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn rouse(&self, late: bool) {
+        let mut roused = [const { None }; LATE_ROUSES];
+        let (first, most) = if late { (LATE_ROUSES, LATE_ROUSES) } else { (ROUSED_OF, ROUSES) };
+        let queue = self.lock_queue();
+        let sleepers = queue.iter().take(first).filter(|node| node.want == Want::Write);
+        for (place, node) in roused.iter_mut().take(most).zip(sleepers.filter_map(|node| node.rouse(late))) {
+            *place = Some(node);
+        }
+        drop(queue);
+        roused.into_iter().flatten().for_each(Roused::wake);
     }
 
     /// T9: leaves the queue; `false` if the node was popped already, or is being moved here, and will be notified.

@@ -24,7 +24,7 @@ mod node;
 
 pub(crate) use lock::{Ask, QueueGuard, BUSY};
 pub use node::WaitNode;
-pub(crate) use node::{Chain, Notice, BESIDE, GRANTED, RELEASED, WOKEN};
+pub(crate) use node::{Chain, Notice, Roused, BESIDE, GRANTED, RELEASED, WOKEN};
 
 use spinpark_platform::{AtomicU32, Cell, Platform};
 

@@ -5,10 +5,11 @@
 //! | value      | meaning                                                 | left by                                  |
 //! |------------|---------------------------------------------------------|------------------------------------------|
 //! | `QUEUED`   | waits, awake                                            | the waiter to `PARKED`; the popper       |
-//! | `PARKED`   | waits, asleep or about to sleep                         | the popper                               |
+//! | `PARKED`   | waits, asleep or about to sleep                         | the popper; another waiter to `ROUSED`   |
 //! | `WOKEN`    | popped: awake on the lock's behalf (`WAKING`)           | the waiter, when it queues again         |
 //! | `GRANTED`  | popped: holds the lock already                          | –                                        |
 //! | `RELEASED` | popped: the wait on a condition variable is over        | –                                        |
+//! | `ROUSED`   | as `PARKED`; was woken ahead of its turn                | the popper                               |
 //! | `BESIDE`   | popped: awake beside the one for which `WAKING` is set  | the waiter, when it queues again         |
 //!
 //! # Orderings
@@ -35,6 +36,8 @@ use crate::word::Want;
 
 const QUEUED: u32 = 0;
 const PARKED: u32 = 1;
+/// As `PARKED`; the waiter was woken ahead of its turn.
+const ROUSED: u32 = 6;
 /// The waiter is awake and counted in `WAKING`.
 pub(crate) const WOKEN: u32 = 2;
 /// The waiter holds the lock.
@@ -96,6 +99,8 @@ pub struct WaitNode<P: Platform> {
     pub(crate) token: u32,
     /// What the thread waits for.
     pub(crate) want: Want,
+    /// When the thread last woke without having been told anything, ns on the monotonic clock. Only its own.
+    roused: P::Cell<u64>,
     /// Its place in a list: those of a higher one are before it. The thread's real-time priority, or [`FIRST`].
     pub(super) rank: u8,
     /// Condition variables: whether a signal or the waiter itself ends the wait; see `condvar`.
@@ -128,6 +133,7 @@ impl<P: Platform> WaitNode<P> {
             want,
             rank: if let Want::Upgrade = want { FIRST } else { P::priority() },
             token,
+            roused: Cell::new(0),
             claim: AtomicU32::new(0),
             mutex,
             refs: ptr::null(),
@@ -198,6 +204,23 @@ impl<P: Platform> WaitNode<P> {
         }
     }
 
+    /// T13 in `core`: has the thread woken ahead of its turn, if it sleeps; if that was done before, only `again`. The node
+    /// stays where it is: linked, in the queue whose lock the caller holds.
+    pub(crate) fn rouse(&self, again: bool) -> Option<Roused<P>> {
+        let sleeps = match self.state.compare_exchange(PARKED, ROUSED, Relaxed, Relaxed) {
+            Err(state) => again && state == ROUSED,
+            Ok(_) => true,
+        };
+        sleeps.then_some(Roused(&raw const self.state))
+    }
+
+    /// Whether the thread woke ahead of its turn, at most `span` ns ago. For the thread itself.
+    pub(crate) fn was_roused(&self, span: u64) -> bool {
+        // SAFETY: only the node's own thread uses this.
+        let roused = self.roused.with(|roused| unsafe { *roused });
+        P::now(Clock::Monotonic).saturating_sub(roused) <= span
+    }
+
     /// Waits awake for at most `span` ns to be told something; returns whether it was. Polls this node only, whose line
     /// no other thread reads.
     pub(crate) fn watch(&self, span: u64) -> bool {
@@ -213,10 +236,10 @@ impl<P: Platform> WaitNode<P> {
         }
     }
 
-    /// Sleeps for a moment although it was told: its turn may come a little later. `leave`: see [`Platform::sleep_or`].
-    pub(crate) fn nap(&self, deadline: Option<Deadline>, leave: &dyn Fn()) {
-        if P::TUNING.nap_ns > 0 && deadline.is_none() {
-            P::sleep_or(&|| P::futex_wait_for(&self.state, WOKEN, P::TUNING.nap_ns), leave);
+    /// Sleeps for a moment (ns) although it was told: its turn may come a little later. `leave`: see [`Platform::sleep_or`].
+    pub(crate) fn nap(&self, span: u64, deadline: Option<Deadline>, leave: &dyn Fn()) {
+        if span > 0 && deadline.is_none() {
+            P::sleep_or(&|| P::futex_wait_for(&self.state, WOKEN, span), leave);
         }
     }
 
@@ -232,9 +255,16 @@ impl<P: Platform> WaitNode<P> {
                 return notice;
             }
             // On failure the node is parked already (a sleep that ended early) or has been told: the loads decide.
-            let _ = self.state.compare_exchange(QUEUED, PARKED, Relaxed, Relaxed);
+            let expected = match self.state.compare_exchange(QUEUED, PARKED, Relaxed, Relaxed) {
+                Err(ROUSED) => {
+                    // SAFETY: only the node's own thread uses this.
+                    self.roused.with_mut(|roused| unsafe { *roused = P::now(Clock::Monotonic) });
+                    ROUSED
+                }
+                _ => PARKED,
+            };
             P::event(Event::Parked);
-            if sleep(&self.state, PARKED, deadline) == Wait::TimedOut {
+            if sleep(&self.state, expected, deadline) == Wait::TimedOut {
                 return self.notice().unwrap_or(Notice::TimedOut);
             }
         }
@@ -270,9 +300,21 @@ impl<P: Platform> Popped<P> {
     pub(crate) fn notify(self, state: u32) {
         let word: *const P::AtomicU32 = &self.node().state;
         // SAFETY: Q3, as in `node`. The node may be gone right after the swap (Q4).
-        if unsafe { (*word).swap(state, Release) } == PARKED {
+        if unsafe { (*word).swap(state, Release) } != QUEUED {
             P::futex_wake(word, 1);
         }
+    }
+}
+
+/// A sleeping waiter that is to be woken ahead of its turn: a key for that, as its node may be gone by then (Q4).
+pub(crate) struct Roused<P: Platform>(*const P::AtomicU32);
+
+impl<P: Platform> Roused<P> {
+    /// Wakes the thread. It sleeps again, if it has not been told meanwhile; but its CPU has left its deep sleep, and the
+    /// next wake is a fast one.
+    pub(crate) fn wake(self) {
+        P::event(Event::Roused);
+        P::futex_wake(self.0, 1);
     }
 }
 

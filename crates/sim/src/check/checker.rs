@@ -68,7 +68,7 @@ pub struct Swept {
 }
 
 /// What is counted.
-const EVENTS: [Event; 16] = [
+const EVENTS: [Event; 17] = [
     Event::SpinAcquired,
     Event::SpinLeftOwnerChanged,
     Event::SpinLeftOffCpu,
@@ -76,6 +76,7 @@ const EVENTS: [Event; 16] = [
     Event::Parked,
     Event::WokeHead,
     Event::WokeBeside,
+    Event::Roused,
     Event::GrantedReaders,
     Event::HandedOff,
     Event::DemandedHandoff,

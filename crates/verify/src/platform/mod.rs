@@ -73,6 +73,8 @@ impl<
         starvation_ns: STARVATION_NS,
         demand_ns: DEMAND_NS,
         nap_ns: 1, // asleep only on request: of more than two CPUs, or of a waiter that lets its owner go on
+        longest_wait_ns: 4,
+        deep_sleep_ns: 1,
         pass_ns: 1,
         reader_patience_ns: READER_PATIENCE_NS,
         queue_polls: 0,
