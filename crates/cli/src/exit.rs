@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
+use spinpark_measure::executable::Blocker;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::measure::End;
-use spinpark_measure::target::Blocker;
 
 /// The program under test failed, or did not print its number; or a bound does not hold, if that was asked.
 pub(crate) const FAILED: u8 = 1;

@@ -1,7 +1,7 @@
 //! The library to put in front of a program, wherever this command is.
 
 use anyhow::anyhow;
-use spinpark_measure::target::{DropIn, Library};
+use spinpark_measure::executable::{DropIn, Library};
 
 /// The library that its variable names, else the one that is installed with the command or carried by it.
 ///

@@ -143,8 +143,8 @@ fn draw_target() -> ProgressDrawTarget {
 }
 
 impl CellObserver for Progress {
-    fn starting(&mut self, cell: &CellOfLocks, target: &str) {
-        self.now(format!("{} × {}, {target}", cell.shape, cell.threads));
+    fn starting(&mut self, cell: &CellOfLocks, implementation: &str) {
+        self.now(format!("{} × {}, {implementation}", cell.workload, cell.threads));
     }
 
     fn finished(&mut self) {
@@ -154,7 +154,7 @@ impl CellObserver for Progress {
 
 impl Observer for Progress {
     fn starting(&mut self, plan: &Plan) {
-        self.now(plan.arm.name().to_owned());
+        self.now(plan.configuration.name().to_owned());
     }
 
     fn finished(&mut self, _run: &Run) {

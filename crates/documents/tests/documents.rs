@@ -7,7 +7,7 @@ use spinpark_documents::report::documents::json::Document;
 use spinpark_documents::report::documents::{html, markdown};
 use spinpark_documents::report::workloads as report;
 use spinpark_documents::workloads::documents::PUBLISHED;
-use spinpark_documents::workloads::experiment::{Arm, Cell, Measured};
+use spinpark_documents::workloads::experiment::{Cell, Configuration, Measured};
 use spinpark_documents::workloads::job::Report;
 use spinpark_documents::workloads::resources::Needs;
 use spinpark_documents::workloads::result::CellResult;
@@ -43,15 +43,26 @@ fn noise(plan: &Plan, place: usize) -> f64 {
     ((plan.round * 7 + place * 3 + usize::from(plan.again)) as f64 * 12.9898).sin()
 }
 
-/// Runs of the cells: each arm is half as fast again as the one before it.
-fn outcome(workload: &'static Workload, cells: &[(&str, usize)], arms: &[&str]) -> What {
-    let arms: Vec<Arm> = arms.iter().map(|name| Arm::new(*name, &())).collect();
+/// Runs of the cells: each configuration is half as fast again as the one before it.
+fn outcome(workload: &'static Workload, cells: &[(&str, usize)], configurations: &[&str]) -> What {
+    let configurations: Vec<Configuration> =
+        configurations.iter().map(|name| Configuration::new(*name, &())).collect();
     let cell = |&(variant, tasks): &(&str, usize)| {
         let needs = Needs::default();
-        Measured::new(Cell { variant: variant.to_owned(), tasks, arms: arms.clone(), needs })
+        Measured::new(Cell {
+            variant: variant.to_owned(),
+            tasks,
+            configurations: configurations.clone(),
+            needs,
+        })
     };
     let mut run = |measured: &Measured, plan: &Plan| -> Result<Report, RunError> {
-        let place = measured.cell.arms.iter().position(|arm| arm.name == plan.target).unwrap();
+        let place = measured
+            .cell
+            .configurations
+            .iter()
+            .position(|configuration| configuration.name == plan.configuration)
+            .unwrap();
         let speed = 1.5_f64.powi(place as i32) * (1.0 + 0.004 * noise(plan, place));
         let columns = [("user_s", 0.2), ("system_s", 0.3), ("futex_calls", 3.0)];
         let columns = columns.map(|(key, value)| (key.to_owned(), value / speed));
@@ -85,29 +96,29 @@ fn outcome(workload: &'static Workload, cells: &[(&str, usize)], arms: &[&str]) 
 /// Runs of FreeBSD's mutex: back-off needs two thirds of the time, the rest makes no difference.
 fn hot_lock() -> What {
     let definitions = Definitions::built_in().unwrap();
-    let names = definitions.preset("mtx").unwrap().targets.clone();
-    let shape = definitions.shape("hot-lock").unwrap();
+    let names = definitions.preset("mtx").unwrap().implementations.clone();
+    let workload = definitions.workload("hot-lock").unwrap();
     let cell = |threads| {
         of_locks::Measured::new(of_locks::Cell {
-            shape: shape.name.clone(),
-            load: shape.load.clone(),
+            workload: workload.name.clone(),
+            load: workload.load.clone(),
             threads,
             at_least_millis: 0,
-            targets: names.clone(),
+            implementations: names.clone(),
             skipped: Vec::new(),
         })
     };
     let (cells, end) = measure([2, 16].map(cell).to_vec(), 8, SEED, &mut |_: &of_locks::Measured, plan| {
-        let time = if plan.target.ends_with("backoff") { 100.0 } else { 150.0 };
+        let time = if plan.configuration.ends_with("backoff") { 100.0 } else { 150.0 };
         let time = time * (1.0 + 0.002 * noise(plan, 0));
-        Ok(spinpark_lockbench::locks::shapes::Report {
+        Ok(spinpark_lockbench::locks::workloads::Report {
             operations: 1_000_000,
             elapsed_s: time * 1e-3,
             ..Default::default()
         })
     });
-    let target = |name: &String| locks::document::VersionedTarget {
-        target: definitions.target(name).unwrap().clone(),
+    let implementation = |name: &String| locks::document::VersionedImplementation {
+        implementation: definitions.implementation(name).unwrap().clone(),
         version: None,
     };
     let results =
@@ -122,7 +133,7 @@ fn hot_lock() -> What {
         millis: 40,
         seed: SEED,
         environment: environment(),
-        targets: names.iter().map(target).collect(),
+        implementations: names.iter().map(implementation).collect(),
         bound_definitions: Vec::new(),
         cells,
     };
@@ -139,8 +150,9 @@ fn what(run: &Run) -> What {
         ),
         "mmap" => outcome(&workloads::mmap::WORKLOAD, &mmap, &["plain", "mutex glibc", "mutex spinpark"]),
         "mmap-classic" => {
-            let arms = ["calls classic-rwsem-3.12", "calls classic-rwsem-nospin", "calls classic-rwsem-full"];
-            outcome(&workloads::mmap::WORKLOAD, &mmap, &arms)
+            let configurations =
+                ["calls classic-rwsem-3.12", "calls classic-rwsem-nospin", "calls classic-rwsem-full"];
+            outcome(&workloads::mmap::WORKLOAD, &mmap, &configurations)
         }
         "mixes" => outcome(&workloads::jobs::WORKLOAD, &[("shared", 2), ("short", 2)], &["users"]),
         "condvar" => outcome(
@@ -248,7 +260,7 @@ fn json_has_what_each_command_would_write() {
     let creat = serde_json::to_string(&runs[0]["result"]).unwrap();
     assert_eq!(report::document::Record::parse(&creat).unwrap().cells.len(), 2);
     let mtx = serde_json::to_string(&document["documents"][3]["runs"][0]["result"]).unwrap();
-    assert_eq!(locks::document::Record::parse(&mtx).unwrap().targets.len(), 12);
+    assert_eq!(locks::document::Record::parse(&mtx).unwrap().implementations.len(), 12);
 }
 
 /// What a run measured before it failed stays, with the reason.

@@ -1,16 +1,16 @@
-//! Workloads from runs to tables, without a clock and without a process; and the ones with locks on every family.
+//! Workloads from runs to tables, without a clock and without a process; and the ones with locks on every adapter.
 
 use std::collections::BTreeMap;
 
 use spinpark_documents::report::workloads::document::{Document, FORMAT, Record, SCHEMA};
 use spinpark_documents::report::workloads::{breakdown, details, matrix, table};
-use spinpark_documents::workloads::experiment::{Arm, Cell, Measured};
+use spinpark_documents::workloads::experiment::{Cell, Configuration, Measured};
 use spinpark_documents::workloads::job::{self, Report, Request, Spread};
 use spinpark_documents::workloads::resources::Needs;
 use spinpark_documents::workloads::result::CellResult;
 use spinpark_documents::workloads::warnings;
 use spinpark_documents::workloads::{Figure, jobs, mmap};
-use spinpark_lockbench::locks::families::FAMILIES;
+use spinpark_lockbench::locks::adapters::ADAPTERS;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::measure::End;
 use spinpark_measure::report::Style;
@@ -19,8 +19,8 @@ use spinpark_measure::stats::verdict::Verdict;
 
 const SEED: u64 = 1;
 
-/// What arms can do per second, and noise that depends on the round.
-const ARMS: [(&str, f64); 4] = [
+/// What configurations can do per second, and noise that depends on the round.
+const CONFIGURATIONS: [(&str, f64); 4] = [
     ("plain", 100_000.0),
     ("mutex glibc", 60_000.0),
     ("mutex std", 101_000.0),
@@ -28,14 +28,14 @@ const ARMS: [(&str, f64); 4] = [
 ];
 
 fn cell(variant: &str, tasks: usize) -> Measured {
-    let arms = ARMS.map(|(name, _)| Arm::new(name, &())).to_vec();
-    Measured::new(Cell { variant: variant.to_owned(), tasks, arms, needs: Needs::default() })
+    let configurations = CONFIGURATIONS.map(|(name, _)| Configuration::new(name, &())).to_vec();
+    Measured::new(Cell { variant: variant.to_owned(), tasks, configurations, needs: Needs::default() })
 }
 
 fn report(cell: &Measured, plan: &Plan) -> Report {
-    let place = ARMS.iter().position(|(name, _)| *name == plan.target).unwrap();
+    let place = CONFIGURATIONS.iter().position(|(name, _)| *name == plan.configuration).unwrap();
     let x = (plan.round * 7 + place * 3 + usize::from(plan.again)) as f64;
-    let per_second = ARMS[place].1 * (1.0 + 0.005 * (x * 12.9898).sin()) / cell.cell.tasks as f64;
+    let per_second = CONFIGURATIONS[place].1 * (1.0 + 0.005 * (x * 12.9898).sin()) / cell.cell.tasks as f64;
     Report {
         operations: (per_second / 4.0) as u64,
         elapsed_s: 0.25,
@@ -64,14 +64,14 @@ fn rungs() -> Vec<Measured> {
 }
 
 #[test]
-fn every_arm_once_per_round_and_the_baseline_twice() {
+fn every_configuration_once_per_round_and_the_baseline_twice() {
     for cell in rungs() {
         for round in 0..10 {
             let runs = || cell.runs.iter().filter(move |run| run.round == round);
             assert_eq!(runs().count(), 5);
-            assert_eq!(runs().filter(|run| run.arm == "plain").count(), 2);
+            assert_eq!(runs().filter(|run| run.configuration == "plain").count(), 2);
             assert_eq!(
-                runs().filter(|run| run.again).map(|run| run.arm.as_str()).collect::<String>(),
+                runs().filter(|run| run.again).map(|run| run.configuration.as_str()).collect::<String>(),
                 "plain"
             );
         }
@@ -81,13 +81,13 @@ fn every_arm_once_per_round_and_the_baseline_twice() {
 #[test]
 fn means_deviations_and_ratios() {
     let results = results(&rungs(), mmap::WORKLOAD.figure);
-    let [plain, glibc, std, spinpark] = &results[0].arms[..] else { panic!() };
+    let [plain, glibc, std, spinpark] = &results[0].configurations[..] else { panic!() };
     assert!((plain.mean - 100_000.0).abs() < 500.0 && plain.of_means.is_none() && plain.ratio.is_none());
     assert!(plain.relative_deviation().unwrap() > 0.001 && plain.relative_deviation().unwrap() < 0.006);
     assert!((glibc.of_means.unwrap() - 0.6).abs() < 0.005 && glibc.verdict == Some(Verdict::Lower));
     assert_eq!(std.verdict, Some(Verdict::Equivalent));
     assert!((spinpark.ratio.unwrap().median - 2.5).abs() < 0.03 && spinpark.verdict == Some(Verdict::Higher));
-    assert_eq!((results[0].rounds, results[2].arms[0].spread.unwrap().jain), (10, 1.0));
+    assert_eq!((results[0].rounds, results[2].configurations[0].spread.unwrap().jain), (10, 1.0));
     // 0.05 s ÷ 25,000 operations.
     assert!((plain.user_s - 2e-6).abs() < 1e-8 && (plain.system_s - 8e-6).abs() < 1e-7);
 }
@@ -96,16 +96,16 @@ fn means_deviations_and_ratios() {
 fn time_is_better_when_it_is_less() {
     let cells = measured(vec![cell("", 2)], 8);
     let results = results(&cells, Figure::Elapsed);
-    assert!(results[0].arms.iter().all(|arm| (arm.mean - 0.25).abs() < 1e-12));
-    assert_eq!(results[0].arms[1].verdict, Some(Verdict::Equivalent));
+    assert!(results[0].configurations.iter().all(|configuration| (configuration.mean - 0.25).abs() < 1e-12));
+    assert_eq!(results[0].configurations[1].verdict, Some(Verdict::Equivalent));
 }
 
 #[test]
 fn too_few_rounds_have_means_but_no_verdict() {
     let results = results(&measured(vec![cell("", 1)], 1), mmap::WORKLOAD.figure);
-    let arm = &results[0].arms[1];
-    assert!(arm.of_means.is_some() && arm.standard_deviation.is_none());
-    assert!(arm.ratio.is_none() && arm.verdict.is_none());
+    let configuration = &results[0].configurations[1];
+    assert!(configuration.of_means.is_some() && configuration.standard_deviation.is_none());
+    assert!(configuration.ratio.is_none() && configuration.verdict.is_none());
 }
 
 #[test]
@@ -158,25 +158,28 @@ fn a_document_can_be_read_again() {
     let text = serde_json::to_string(&document).unwrap();
     let read = Record::parse(&text).unwrap();
     assert_eq!(read.cells, record.cells);
+    let with_its_keys = text.replace("\"schema\":2", "\"schema\":1").replace("\"configuration", "\"arm");
+    assert_eq!(Record::parse(&with_its_keys).unwrap().cells, record.cells, "schema 1 is read");
+    assert!(Record::parse(&text.replace("\"configuration", "\"arm")).is_err());
     assert!(Record::parse(&text.replace(FORMAT, "other")).unwrap_err().contains("a document `other`"));
 }
 
-/// Every family's mutex excludes, and the run says so by succeeding.
+/// Every adapter's mutex excludes, and the run says so by succeeding.
 #[test]
-fn mmap_on_every_family() {
-    for family in FAMILIES.iter().filter(|family| family.any_mutex.is_some()) {
+fn mmap_on_every_adapter() {
+    for adapter in ADAPTERS.iter().filter(|adapter| adapter.any_mutex.is_some()) {
         for sections in ["iteration", "calls"] {
             let request = Request {
                 workload: String::from("mmap"),
                 parameters: serde_json::json!({ "touch": "none", "sections": sections }),
                 tasks: 3,
                 millis: 20,
-                family: Some(family.name.to_owned()),
+                adapter: Some(adapter.name.to_owned()),
                 directory: None,
                 seed: SEED,
             };
-            let report = job::run(&FAMILIES, &serde_json::to_string(&request).unwrap()).unwrap();
-            assert!(report.elapsed_s >= 0.02, "{}: {report:?}", family.name);
+            let report = job::run(&ADAPTERS, &serde_json::to_string(&request).unwrap()).unwrap();
+            assert!(report.elapsed_s >= 0.02, "{}: {report:?}", adapter.name);
         }
     }
 }
@@ -184,17 +187,17 @@ fn mmap_on_every_family() {
 #[test]
 fn runs_without_operations_count_in_means_and_are_said() {
     let mut cells = rungs();
-    for run in cells[0].runs.iter_mut().filter(|run| run.arm == "plain") {
+    for run in cells[0].runs.iter_mut().filter(|run| run.configuration == "plain") {
         run.report.operations = 0;
     }
-    for run in cells[1].runs.iter_mut().filter(|run| run.arm == "mutex std" && run.round < 5) {
+    for run in cells[1].runs.iter_mut().filter(|run| run.configuration == "mutex std" && run.round < 5) {
         run.report.operations = 0;
     }
     let results = results(&cells, mmap::WORKLOAD.figure);
-    let [plain, glibc, ..] = &results[0].arms[..] else { panic!() };
+    let [plain, glibc, ..] = &results[0].configurations[..] else { panic!() };
     assert_eq!((plain.mean, plain.empty_runs, plain.runs), (0.0, 20, 20));
     assert!(glibc.mean > 0.0 && glibc.of_means.is_none() && glibc.ratio.is_none());
-    let [.., std, _] = &results[1].arms[..] else { panic!() };
+    let [.., std, _] = &results[1].configurations[..] else { panic!() };
     assert!((std.of_means.unwrap() - 0.505).abs() < 0.01 && std.empty_runs == 5);
     let said = warnings::of_workload(&mmap::WORKLOAD, &results, true, 256);
     let said: Vec<String> = said.iter().map(ToString::to_string).collect();

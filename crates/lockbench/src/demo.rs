@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use crate::pthread::{Condvar, Kind, Mutex, Protected, RwLock};
+use crate::pthread_calls::{Condvar, Kind, Mutex, Protected, RwLock};
 
 const PRODUCERS: u64 = 4;
 const CONSUMERS: u64 = 4;

@@ -2,7 +2,7 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | one shape of contention at a time | [`locks`] |
+//! | one workload of contention at a time | [`locks`] |
 //! | planes of parameters | [`grid`] |
 //! | a small server on pthread locks, for demonstration | [`demo`], [`pthread`] |
 //! | saying it | [`report`] |
@@ -10,5 +10,5 @@
 pub mod demo;
 pub mod grid;
 pub mod locks;
-pub mod pthread;
+pub mod pthread_calls;
 pub mod report;

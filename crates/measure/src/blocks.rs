@@ -1,14 +1,14 @@
-//! The order of runs: rounds over cells, and in each cell a block that holds every arm once, both shuffled.
+//! The order of runs: rounds over cells, and in each cell a block that holds every configuration once, both shuffled.
 //!
-//! A slow drift of the machine (heat, a neighbour) then meets every arm alike, and no arm is always the first or always
-//! follows the same other arm.
+//! A slow drift of the machine (heat, a neighbour) then meets every configuration alike, and no configuration is always
+//! the first or always follows the same other configuration.
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use crate::arm::Arm;
+use crate::configuration::Configuration;
 use crate::failure::RunError;
 use crate::measure::End;
 
@@ -22,8 +22,8 @@ pub struct Plan {
     pub block: usize,
     /// The place in the block, from 0.
     pub order: usize,
-    /// Which arm.
-    pub arm: Arm,
+    /// Which configuration.
+    pub configuration: Configuration,
     /// Bytes of environment that mean nothing.
     pub padding: usize,
 }
@@ -35,19 +35,19 @@ pub(crate) struct Place<A> {
     pub(crate) round: usize,
     /// The place in the block, from 0.
     pub(crate) order: usize,
-    /// Which arm.
-    pub(crate) arm: A,
+    /// Which configuration.
+    pub(crate) configuration: A,
     /// Bytes of environment that mean nothing.
     pub(crate) padding: usize,
 }
 
 /// Makes `rounds` rounds over `cells`, always in the same order for the same seed: in each round a block of every cell, cells
-/// and blocks in shuffled order. `arms` are those of a cell; `run` makes one run.
+/// and blocks in shuffled order. `configurations` are those of a cell; `run` makes one run.
 pub(crate) fn each_run<C, A>(
     cells: &mut [C],
     rounds: usize,
     seed: u64,
-    arms: impl Fn(&C) -> Vec<A>,
+    configurations: impl Fn(&C) -> Vec<A>,
     mut run: impl FnMut(&mut C, Place<A>) -> Result<(), RunError>,
 ) -> End {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -55,11 +55,11 @@ pub(crate) fn each_run<C, A>(
     for round in 0..rounds {
         cell_order.shuffle(&mut rng);
         for &cell in &cell_order {
-            let mut arms = arms(&cells[cell]);
-            arms.shuffle(&mut rng);
-            let places = arms.into_iter().enumerate().map(|(order, arm)| {
+            let mut configurations = configurations(&cells[cell]);
+            configurations.shuffle(&mut rng);
+            let places = configurations.into_iter().enumerate().map(|(order, configuration)| {
                 let padding = rng.random_range(0..MAX_PADDING);
-                Place { round, order, arm, padding }
+                Place { round, order, configuration, padding }
             });
             for place in places.collect::<Vec<_>>() {
                 if let Err(error) = run(&mut cells[cell], place) {
@@ -78,26 +78,26 @@ mod tests {
     use super::*;
 
     /// The blocks of one cell.
-    fn blocks(seed: u64, rounds: usize) -> Vec<Vec<Place<Arm>>> {
+    fn blocks(seed: u64, rounds: usize) -> Vec<Vec<Place<Configuration>>> {
         let mut cells = [Vec::new()];
         let end = each_run(
             &mut cells,
             rounds,
             seed,
-            |_| Arm::ALL.to_vec(),
+            |_| Configuration::ALL.to_vec(),
             |places, place| {
                 places.push(place);
                 Ok(())
             },
         );
         assert!(matches!(end, End::Complete));
-        cells[0].chunks(Arm::ALL.len()).map(<[_]>::to_vec).collect()
+        cells[0].chunks(Configuration::ALL.len()).map(<[_]>::to_vec).collect()
     }
 
     #[test]
-    fn every_block_has_every_arm_once() {
+    fn every_block_has_every_configuration_once() {
         for (number, block) in blocks(1, 50).iter().enumerate() {
-            assert_eq!(block.iter().map(|plan| plan.arm).collect::<HashSet<_>>().len(), 3);
+            assert_eq!(block.iter().map(|plan| plan.configuration).collect::<HashSet<_>>().len(), 3);
             assert!(
                 block.iter().enumerate().all(|(place, plan)| plan.order == place && plan.round == number)
             );
@@ -112,7 +112,9 @@ mod tests {
 
     #[test]
     fn every_order_occurs() {
-        let of = |block: &Vec<Place<Arm>>| block.iter().map(|plan| plan.arm).collect::<Vec<_>>();
+        let of = |block: &Vec<Place<Configuration>>| {
+            block.iter().map(|plan| plan.configuration).collect::<Vec<_>>()
+        };
         let orders: HashSet<_> = blocks(9, 200).iter().map(of).collect();
         assert_eq!(orders.len(), 6);
     }

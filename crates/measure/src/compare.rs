@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::arm::Arm;
+use crate::configuration::Configuration;
 use crate::measure::Run;
 use crate::sample::{Metric, Sample};
 use crate::stats::bootstrap::{MIN_BLOCKS, ratio_interval};
@@ -14,9 +14,9 @@ use crate::stats::{Ratio, median};
 pub struct Summary {
     /// Which.
     pub metric: Metric,
-    /// Median over the runs of arm `glibc`.
+    /// Median over the runs of configuration `glibc`.
     pub glibc: Option<f64>,
-    /// Median over the runs of arm `spinpark`.
+    /// Median over the runs of configuration `spinpark`.
     pub spinpark: Option<f64>,
     /// `spinpark / glibc` over blocks; none with fewer than six complete blocks, or if there is nothing to divide by.
     pub change: Option<Ratio>,
@@ -29,7 +29,7 @@ pub struct Summary {
 /// A whole comparison.
 #[derive(Debug, Clone, Serialize)]
 pub struct Comparison {
-    /// Blocks in which every arm ran.
+    /// Blocks in which every configuration ran.
     pub blocks: usize,
     /// One entry per metric; the first is the one that the comparison is about.
     pub metrics: Vec<Summary>,
@@ -71,7 +71,7 @@ impl Summary {
     }
 }
 
-/// The samples of a block, one per arm.
+/// The samples of a block, one per configuration.
 struct Block<'a> {
     glibc: &'a Sample,
     again: &'a Sample,
@@ -82,15 +82,24 @@ fn complete_blocks(runs: &[Run]) -> Vec<Block<'_>> {
     let blocks = runs.chunk_by(|a, b| a.plan.block == b.plan.block);
     blocks
         .filter_map(|block| {
-            let of = |arm| block.iter().find(|run| run.plan.arm == arm).map(|run| &run.sample);
-            Some(Block { glibc: of(Arm::Glibc)?, again: of(Arm::GlibcAgain)?, spinpark: of(Arm::Spinpark)? })
+            let of = |configuration| {
+                block.iter().find(|run| run.plan.configuration == configuration).map(|run| &run.sample)
+            };
+            Some(Block {
+                glibc: of(Configuration::Glibc)?,
+                again: of(Configuration::GlibcAgain)?,
+                spinpark: of(Configuration::Spinpark)?,
+            })
         })
         .collect()
 }
 
 fn summarise(runs: &[Run], blocks: &[Block<'_>], metric: Metric, seed: u64) -> Summary {
-    let median_of = |arm| {
-        let values = runs.iter().filter(|run| run.plan.arm == arm).filter_map(|run| metric.of(&run.sample));
+    let median_of = |configuration| {
+        let values = runs
+            .iter()
+            .filter(|run| run.plan.configuration == configuration)
+            .filter_map(|run| metric.of(&run.sample));
         median(&values.collect::<Vec<_>>())
     };
     let ratios = |new: for<'b> fn(&Block<'b>) -> &'b Sample| {
@@ -107,8 +116,8 @@ fn summarise(runs: &[Run], blocks: &[Block<'_>], metric: Metric, seed: u64) -> S
     };
     Summary {
         metric,
-        glibc: median_of(Arm::Glibc),
-        spinpark: median_of(Arm::Spinpark),
+        glibc: median_of(Configuration::Glibc),
+        spinpark: median_of(Configuration::Spinpark),
         change,
         again,
         verdict,

@@ -1,4 +1,4 @@
-//! Runs that yield no sample, in words: under which arm, what happened, and the end of the output.
+//! Runs that yield no sample, in words: under which configuration, what happened, and the end of the output.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -7,7 +7,7 @@ use std::process::ExitStatus;
 
 use thiserror::Error;
 
-use crate::arm::Arm;
+use crate::configuration::Configuration;
 use crate::metric::NoNumber;
 use crate::process::ProcessError;
 
@@ -21,42 +21,42 @@ pub enum RunError {
     #[error("cannot read the input file {}: {}", .0.display(), .1)]
     Input(PathBuf, io::Error),
     /// The process did not run to its end.
-    #[error("`{arm}`: {error}{tail}")]
+    #[error("`{configuration}`: {error}{tail}")]
     Process {
-        /// Under which arm.
-        arm: Arm,
+        /// Under which configuration.
+        configuration: Configuration,
         /// What happened.
         error: ProcessError,
         /// The end of its output.
         tail: Tail,
     },
     /// The process ended badly.
-    #[error("the program {ended} on {}{tail}\n{}", arm_in_words(*.arm), advice(*.arm))]
+    #[error("the program {ended} on {}{tail}\n{}", configuration_in_words(*.configuration), advice(*.configuration))]
     Failed {
-        /// Under which arm.
-        arm: Arm,
+        /// Under which configuration.
+        configuration: Configuration,
         /// How.
         ended: String,
         /// The end of its output.
         tail: Tail,
     },
     /// The process ended well but did not print its number.
-    #[error("{reason} (run of arm `{arm}`){tail}")]
+    #[error("{reason} (run of configuration `{configuration}`){tail}")]
     NoNumber {
-        /// Under which arm.
-        arm: Arm,
+        /// Under which configuration.
+        configuration: Configuration,
         /// What is missing.
         reason: NoNumber,
         /// The end of its output.
         tail: Tail,
     },
     /// A worker of ours did not report.
-    #[error("{cell}, target `{target}`: {what}{tail}")]
+    #[error("{cell}, configuration `{configuration}`: {what}{tail}")]
     Worker {
-        /// Which shape at how many threads.
+        /// Which workload at how many threads.
         cell: String,
-        /// Whose locks.
-        target: String,
+        /// Its name.
+        configuration: String,
         /// What happened.
         what: String,
         /// The end of its output.
@@ -65,9 +65,9 @@ pub enum RunError {
 }
 
 /// What to do about a program that ends badly.
-fn advice(arm: Arm) -> &'static str {
-    match arm {
-        Arm::Spinpark => {
+fn advice(configuration: Configuration) -> &'static str {
+    match configuration {
+        Configuration::Spinpark => {
             "If it does so only on spinpark's locks (compare `SPINPARK_DISABLE=1 spinpark run -- …`), that is a bug: \
              please report it. If this is how it always ends, use --ignore-failure"
         }
@@ -78,11 +78,11 @@ fn advice(arm: Arm) -> &'static str {
     }
 }
 
-/// An arm as part of a sentence.
-fn arm_in_words(arm: Arm) -> &'static str {
-    match arm {
-        Arm::Glibc | Arm::GlibcAgain => "glibc's locks (arm `glibc`)",
-        Arm::Spinpark => "spinpark's locks (arm `spinpark`)",
+/// A configuration as part of a sentence.
+fn configuration_in_words(configuration: Configuration) -> &'static str {
+    match configuration {
+        Configuration::Glibc | Configuration::GlibcAgain => "glibc's locks (configuration `glibc`)",
+        Configuration::Spinpark => "spinpark's locks (configuration `spinpark`)",
     }
 }
 

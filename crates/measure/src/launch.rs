@@ -1,4 +1,4 @@
-//! The executor in earnest: starts the program in the environment of an arm, and reads the sample.
+//! The executor in earnest: starts the program in the environment of a configuration, and reads the sample.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::arm::{Arm, Environments};
 use crate::blocks::Plan;
+use crate::configuration::{Configuration, Environments};
 use crate::failure::{RunError, Tail, in_words};
 use crate::measure::Executor;
 use crate::metric::OutputMetric;
@@ -57,7 +57,7 @@ pub enum OwnNumber {
     Output(OutputMetric),
 }
 
-/// Runs a program as a process, per arm.
+/// Runs a program as a process, per configuration.
 #[derive(Debug)]
 pub struct Launcher<'a> {
     program: Program,
@@ -83,14 +83,19 @@ impl<'a> Launcher<'a> {
         self.program.args = args;
     }
 
-    /// Runs `arm` once. With `report`, the drop-in says there which processes it was loaded into.
+    /// Runs `configuration` once. With `report`, the drop-in says there which processes it was loaded into.
     ///
     /// # Errors
     ///
     /// If the run yields no sample.
-    pub fn run(&self, arm: Arm, padding: usize, report: Option<&Path>) -> Result<(Sample, String), RunError> {
+    pub fn run(
+        &self,
+        configuration: Configuration,
+        padding: usize,
+        report: Option<&Path>,
+    ) -> Result<(Sample, String), RunError> {
         let mut command = self.program.command()?;
-        self.environments.apply(arm, padding, &mut command);
+        self.environments.apply(configuration, padding, &mut command);
         if let Some(report) = report {
             command.env("SPINPARK_REPORT", report);
         }
@@ -100,23 +105,27 @@ impl<'a> Launcher<'a> {
             Err(error) => {
                 let output = if let ProcessError::TimedOut { output, .. } = &error { output } else { "" };
                 let tail = Tail::of(output);
-                return Err(RunError::Process { arm, error, tail });
+                return Err(RunError::Process { configuration, error, tail });
             }
         };
-        self.check_status(arm, &finished)?;
-        let sample = self.sample(arm, &finished)?;
+        self.check_status(configuration, &finished)?;
+        let sample = self.sample(configuration, &finished)?;
         Ok((sample, finished.output))
     }
 
-    fn check_status(&self, arm: Arm, finished: &Finished) -> Result<(), RunError> {
+    fn check_status(&self, configuration: Configuration, finished: &Finished) -> Result<(), RunError> {
         let tolerated = self.program.ignore_failure && finished.status.code().is_some();
         if finished.status.success() || tolerated {
             return Ok(());
         }
-        Err(RunError::Failed { arm, ended: in_words(finished.status), tail: Tail::of(&finished.output) })
+        Err(RunError::Failed {
+            configuration,
+            ended: in_words(finished.status),
+            tail: Tail::of(&finished.output),
+        })
     }
 
-    fn sample(&self, arm: Arm, finished: &Finished) -> Result<Sample, RunError> {
+    fn sample(&self, configuration: Configuration, finished: &Finished) -> Result<Sample, RunError> {
         let mut sample = Sample {
             wall_s: finished.wall.as_secs_f64(),
             cpu_s: finished.usage.cpu.as_secs_f64(),
@@ -129,7 +138,7 @@ impl<'a> Launcher<'a> {
             OwnNumber::None => {}
             OwnNumber::Output(metric) => {
                 let number = metric.find(&finished.output).map_err(|reason| RunError::NoNumber {
-                    arm,
+                    configuration,
                     reason,
                     tail: Tail::of(&finished.output),
                 })?;
@@ -142,6 +151,6 @@ impl<'a> Launcher<'a> {
 
 impl Executor for Launcher<'_> {
     fn execute(&mut self, plan: &Plan) -> Result<Sample, RunError> {
-        self.run(plan.arm, plan.padding, None).map(|(sample, _)| sample)
+        self.run(plan.configuration, plan.padding, None).map(|(sample, _)| sample)
     }
 }

@@ -4,8 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::arm::Arm;
 use crate::blocks::{Place, Plan, each_run};
+use crate::configuration::Configuration;
 use crate::failure::RunError;
 use crate::sample::Sample;
 
@@ -87,15 +87,15 @@ pub fn measure(
     executor: &mut dyn Executor,
     observer: &mut dyn Observer,
 ) -> Measurement {
-    let mut cells = [Vec::with_capacity(rounds * Arm::ALL.len())];
+    let mut cells = [Vec::with_capacity(rounds * Configuration::ALL.len())];
     let end = each_run(
         &mut cells,
         rounds,
         seed,
-        |_| Arm::ALL.to_vec(),
+        |_| Configuration::ALL.to_vec(),
         |runs, place| {
-            let Place { round: block, order, arm, padding } = place;
-            let plan = Plan { block, order, arm, padding };
+            let Place { round: block, order, configuration, padding } = place;
+            let plan = Plan { block, order, configuration, padding };
             observer.starting(&plan);
             let run = Run { plan, sample: executor.execute(&plan)? };
             observer.finished(&run);

@@ -1,44 +1,42 @@
-//! Rounds over cells: every arm of every cell once, in shuffled order, and the baseline twice.
+//! Rounds over cells: every configuration of every cell once, in shuffled order, and the baseline twice.
 //!
 //! A round visits all cells in shuffled order and runs one block in each: what disturbs for a minute then disturbs one
 //! round of every cell, rather than every round of one cell.
-
-use serde::{Deserialize, Serialize};
 
 use crate::blocks::{Place, each_run};
 use crate::failure::RunError;
 use crate::measure::End;
 
 /// Which run it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// The round, from 0.
     pub round: usize,
     /// The place in the block, from 0.
     pub order: usize,
-    /// The target's name; in workloads, the arm's.
-    pub target: String,
+    /// The configuration's name; of `bench`, an implementation's.
+    pub configuration: String,
     /// Whether it is the baseline once more (A/A).
     pub again: bool,
     /// Bytes of environment that mean nothing.
     pub padding: usize,
 }
 
-/// Arms that are measured under the same conditions, and the runs that were made of them.
+/// Configurations that are measured under the same conditions, and the runs that were made of them.
 pub trait Cell {
     /// What a run says.
     type Report;
 
-    /// The names of the arms; the first one is the baseline.
-    fn arms(&self) -> Vec<String>;
+    /// The names of the configurations; the first one is the baseline.
+    fn configurations(&self) -> Vec<String>;
 
     /// Keeps a run.
     fn add(&mut self, plan: Plan, report: Self::Report);
 
-    /// Runs per round: every arm, and the baseline again.
+    /// Runs per round: every configuration, and the baseline again.
     fn runs_per_round(&self) -> usize {
-        let arms = self.arms().len();
-        arms + usize::from(arms > 0)
+        let configurations = self.configurations().len();
+        configurations + usize::from(configurations > 0)
     }
 }
 
@@ -47,9 +45,9 @@ pub type MakeRun<'a, C> = &'a mut dyn FnMut(&C, &Plan) -> Result<<C as Cell>::Re
 
 /// Makes `rounds` rounds over `cells`; `run` makes one run.
 pub fn measure<C: Cell>(mut cells: Vec<C>, rounds: usize, seed: u64, run: MakeRun<'_, C>) -> (Vec<C>, End) {
-    let end = each_run(&mut cells, rounds, seed, arms_and_baseline, |cell, place| {
-        let Place { round, order, arm: (target, again), padding } = place;
-        let plan = Plan { round, order, target, again, padding };
+    let end = each_run(&mut cells, rounds, seed, configurations_and_baseline, |cell, place| {
+        let Place { round, order, configuration: (configuration, again), padding } = place;
+        let plan = Plan { round, order, configuration, again, padding };
         let report = run(cell, &plan)?;
         cell.add(plan, report);
         Ok(())
@@ -57,9 +55,9 @@ pub fn measure<C: Cell>(mut cells: Vec<C>, rounds: usize, seed: u64, run: MakeRu
     (cells, end)
 }
 
-/// The arms of a cell, and the baseline again.
-fn arms_and_baseline<C: Cell>(cell: &C) -> Vec<(String, bool)> {
-    let arms = cell.arms();
-    let again = arms.first().map(|baseline| (baseline.clone(), true));
-    arms.iter().map(|arm| (arm.clone(), false)).chain(again).collect()
+/// The configurations of a cell, and the baseline again.
+fn configurations_and_baseline<C: Cell>(cell: &C) -> Vec<(String, bool)> {
+    let configurations = cell.configurations();
+    let again = configurations.first().map(|baseline| (baseline.clone(), true));
+    configurations.iter().map(|configuration| (configuration.clone(), false)).chain(again).collect()
 }

@@ -20,7 +20,7 @@ pub struct Sample {
     pub printed: Option<f64>,
 }
 
-/// What is compared between arms.
+/// What is compared between configurations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {

@@ -48,8 +48,9 @@ pub enum Warning {
         /// Rounds that might do.
         rounds: usize,
     },
-    /// The two glibc arms differ.
-    ArmsDiffer,
+    /// The two glibc configurations differ.
+    #[serde(alias = "arms_differ")]
+    BaselinesDiffer,
     /// The noise floor is above what could be called equivalent.
     NoisyRuns {
         /// As a fraction.
@@ -79,24 +80,24 @@ pub enum Warning {
     },
     /// Runs in which next to nothing happened.
     FewOperations {
-        /// The cells, "shape at threads".
+        /// The cells, "workload at threads".
         cells: Vec<String>,
     },
     /// Runs in which nothing happened.
     NoOperations {
-        /// Whose, "target in shape at threads: N of M runs".
+        /// Whose, "implementation in workload at threads: N of M runs".
         runs: Vec<String>,
     },
     /// Nothing happened in any run of a baseline.
     BaselineDidNothing {
-        /// The cells, "shape at threads".
+        /// The cells, "workload at threads".
         cells: Vec<String>,
         /// The baseline.
         baseline: String,
     },
     /// Waits as long as the run: the true ones are longer.
     WaitsAsLongAsRuns {
-        /// The cells, "shape at threads".
+        /// The cells, "workload at threads".
         cells: Vec<String>,
     },
     /// Cells whose baseline differs from itself by more than could be called equivalent.
@@ -150,9 +151,9 @@ impl fmt::Display for Warning {
                 "Undecided: the interval is ±{} wide, too much for more rounds to help; use a longer or steadier load.",
                 percent(*half_width)
             ),
-            Self::ArmsDiffer => write!(
+            Self::BaselinesDiffer => write!(
                 f,
-                "The two glibc arms differ from each other, so something drifts. Repeat on a quiet machine; trust nothing smaller than the noise floor."
+                "The two glibc configurations differ from each other, so something drifts. Repeat on a quiet machine; trust nothing smaller than the noise floor."
             ),
             Self::NoisyRuns { floor } => write!(
                 f,
@@ -239,7 +240,7 @@ fn some(cells: &[String]) -> String {
     if more == 0 { named } else { format!("{named} and {more} more") }
 }
 
-/// "target in cell: 2 of 7 runs", if there is such a run.
+/// "implementation in cell: 2 of 7 runs", if there is such a run.
 #[must_use]
 pub fn empty_runs(whose: &str, cell: &str, empty: usize, runs: usize) -> Option<String> {
     (empty > 0).then(|| format!("{whose} in {cell}: {empty} of {runs} runs"))
@@ -283,7 +284,7 @@ fn of_intervals(comparison: &Comparison) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let floor = again.reach();
     if !again.contains_one() && floor > MAX_MARGIN / 2.0 {
-        warnings.push(Warning::ArmsDiffer);
+        warnings.push(Warning::BaselinesDiffer);
     } else if floor > MAX_MARGIN {
         warnings.push(Warning::NoisyRuns { floor });
     }

@@ -1,8 +1,8 @@
 //! From samples to reports, without a clock and without a process.
 
-use spinpark_measure::arm::Arm;
 use spinpark_measure::blocks::Plan;
 use spinpark_measure::compare::Comparison;
+use spinpark_measure::configuration::Configuration;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::machine::Noise;
 use spinpark_measure::measure::{End, Executor, Measurement, Silent, measure};
@@ -30,8 +30,9 @@ impl Mock {
 
     /// A deterministic number between -1 and 1 that looks like noise.
     fn wobble(plan: &Plan) -> f64 {
-        let arm = Arm::ALL.iter().position(|arm| *arm == plan.arm).unwrap();
-        let x = (plan.block * 3 + arm) as f64;
+        let configuration =
+            Configuration::ALL.iter().position(|configuration| *configuration == plan.configuration).unwrap();
+        let x = (plan.block * 3 + configuration) as f64;
         (x * 12.9898).sin()
     }
 }
@@ -42,7 +43,7 @@ impl Executor for Mock {
             return Err(RunError::Interrupted);
         }
         self.runs += 1;
-        let factor = if plan.arm == Arm::Spinpark { self.factor } else { 1.0 };
+        let factor = if plan.configuration == Configuration::Spinpark { self.factor } else { 1.0 };
         let wall_s = self.base_s * factor * (1.0 + self.noise * Self::wobble(plan));
         Ok(Sample {
             wall_s,
@@ -115,9 +116,9 @@ fn runs_too_short_and_too_small() {
     insta::assert_snapshot!(table + &warnings);
 }
 
-/// The same program in all arms is never called faster or slower, whatever the noise.
+/// The same program in all configurations is never called faster or slower, whatever the noise.
 #[test]
-fn an_arm_against_itself_is_no_difference() {
+fn a_configuration_against_itself_is_no_difference() {
     for noise in [0.0, 0.001, 0.01, 0.05, 0.2, 0.5] {
         for rounds in [6, 10, 25] {
             let verdict = verdict(Mock::new(1.0, noise), rounds);

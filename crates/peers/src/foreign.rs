@@ -4,14 +4,14 @@ use std::alloc::Layout;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use spinpark_lockbench::locks::adapters::Adapter;
 use spinpark_lockbench::locks::any_mutex::any_mutex;
-use spinpark_lockbench::locks::families::Family;
 #[cfg(any(abseil, nsync))]
 use spinpark_lockbench::locks::primitives::{BenchCondvar, GuardOf};
 use spinpark_lockbench::locks::primitives::{BenchMutex, BenchRwLock};
 #[cfg(any(abseil, nsync))]
-use spinpark_lockbench::locks::shapes::condvar;
-use spinpark_lockbench::locks::shapes::{mutex, rwlock};
+use spinpark_lockbench::locks::workloads::condvar;
+use spinpark_lockbench::locks::workloads::{mutex, rwlock};
 
 /// Memory for an object of another language: zeroed, not moved, on cache lines of its own.
 #[derive(Debug)]
@@ -200,8 +200,8 @@ macro_rules! complete {
         rwlock!(Mutex, read, read_unlock, lock, unlock);
         condvar!();
 
-        /// This family.
-        pub(crate) const FAMILY: Family = Family {
+        /// This adapter.
+        pub(crate) const ADAPTER: Adapter = Adapter {
             name: $name,
             mutex: Some(mutex::<Mutex>),
             any_mutex: Some(any_mutex::<Mutex>),
@@ -262,8 +262,8 @@ pub(crate) mod onetbb {
     mutex!(lock);
     rwlock!(RwLock, read, read_unlock, write, write_unlock);
 
-    /// This family.
-    pub(crate) const FAMILY: Family = Family {
+    /// This adapter.
+    pub(crate) const ADAPTER: Adapter = Adapter {
         name: "onetbb",
         mutex: Some(mutex::<Mutex>),
         any_mutex: Some(any_mutex::<Mutex>),

@@ -11,18 +11,18 @@ use std::env;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use spinpark_lockbench::locks::families::Family;
+use spinpark_lockbench::locks::adapters::Adapter;
 use spinpark_lockbench::locks::worker;
 
-/// The families that were built.
-fn families() -> Vec<Family> {
+/// The adapters that were built.
+fn adapters() -> Vec<Adapter> {
     vec![
         #[cfg(abseil)]
-        foreign::abseil::FAMILY,
+        foreign::abseil::ADAPTER,
         #[cfg(nsync)]
-        foreign::nsync::FAMILY,
+        foreign::nsync::ADAPTER,
         #[cfg(onetbb)]
-        foreign::onetbb::FAMILY,
+        foreign::onetbb::ADAPTER,
     ]
 }
 
@@ -44,7 +44,7 @@ fn run() -> anyhow::Result<String> {
     let argument =
         argument.context("this program is started by `spinpark bench locks`; `--list` lists its locks")?;
     if argument == "--list" {
-        return Ok(serde_json::to_string(&listing::listing(&families()))?);
+        return Ok(serde_json::to_string(&listing::listing(&adapters()))?);
     }
-    Ok(serde_json::to_string(&worker::run(&families(), &argument)?)?)
+    Ok(serde_json::to_string(&worker::run(&adapters(), &argument)?)?)
 }

@@ -8,8 +8,8 @@ use spinpark_lockbench::grid::cells::points;
 use spinpark_lockbench::grid::definition::Grid;
 use spinpark_lockbench::locks::definitions::Definitions;
 use spinpark_lockbench::locks::peers::Listing;
-use spinpark_lockbench::locks::shapes::Report;
 use spinpark_lockbench::locks::worker::Request;
+use spinpark_lockbench::locks::workloads::Report;
 
 fn worker(argument: &str) -> Result<String, String> {
     let output = Command::new(cargo_bin!("spinpark-peers-worker")).arg(argument).output().unwrap();
@@ -31,30 +31,30 @@ fn every_peer_is_accounted_for() {
                 println!("not tested: {name}: {why}");
                 assert!(env::var_os("SPINPARK_REQUIRE_PROGRAMS").is_none(), "{name} has to be there: {why}");
             }
-            None => assert!(listing.families.contains_key(name) && !listing.primitives[name].is_empty()),
+            None => assert!(listing.adapters.contains_key(name) && !listing.primitives[name].is_empty()),
         }
     }
 }
 
-/// Every shape that a peer can run does something, and finds its own result right.
+/// Every workload that a peer can run does something, and finds its own result right.
 #[test]
-fn every_peer_runs_every_shape() {
+fn every_peer_runs_every_workload() {
     let definitions = Definitions::built_in().unwrap();
-    for (family, primitives) in listing().primitives {
-        for shape in &definitions.shapes {
-            if !primitives.iter().any(|name| name == shape.load.needs().name()) {
+    for (adapter, primitives) in listing().primitives {
+        for workload in &definitions.workloads {
+            if !primitives.iter().any(|name| name == workload.load.needs().name()) {
                 continue;
             }
             let run = |millis| {
-                let (family, load) = (family.clone(), shape.load.clone());
-                let threads = shape.threads[shape.threads.len() / 3];
+                let (adapter, load) = (adapter.clone(), workload.load.clone());
+                let threads = workload.threads[workload.threads.len() / 3];
                 let request =
-                    Request { family, load, threads, millis, count_futex_calls: false, untimed: true };
+                    Request { adapter, load, threads, millis, count_futex_calls: false, untimed: true };
                 Report::parse(&worker(&serde_json::to_string(&request).unwrap()).unwrap()).unwrap()
             };
             // Longer only where a busy machine lets nothing happen in a short time.
             let is_done = [5, 50, 500, 5_000].into_iter().any(|millis| run(millis).operations > 0);
-            assert!(is_done, "{family} does nothing in {}", shape.name);
+            assert!(is_done, "{adapter} does nothing in {}", workload.name);
         }
     }
 }
@@ -63,21 +63,21 @@ fn every_peer_runs_every_shape() {
 #[test]
 fn every_peer_runs_every_plane() {
     let grid = Grid::built_in(&Definitions::built_in().unwrap()).unwrap();
-    for (family, primitives) in listing().primitives {
+    for (adapter, primitives) in listing().primitives {
         for plane in &grid.planes {
             let point = points(plane, &plane.axes.replaced_by(&plane.quick)).unwrap().pop().unwrap();
             if !primitives.iter().any(|name| name == point.load.needs().name()) {
                 continue;
             }
             let run = |millis| {
-                let (family, load) = (family.clone(), point.load.clone());
+                let (adapter, load) = (adapter.clone(), point.load.clone());
                 let threads = point.threads;
                 let request =
-                    Request { family, load, threads, millis, count_futex_calls: false, untimed: true };
+                    Request { adapter, load, threads, millis, count_futex_calls: false, untimed: true };
                 Report::parse(&worker(&serde_json::to_string(&request).unwrap()).unwrap()).unwrap()
             };
             let is_done = [5, 50, 500, 5_000].into_iter().any(|millis| run(millis).operations > 0);
-            assert!(is_done, "{family} does nothing in {}", plane.name);
+            assert!(is_done, "{adapter} does nothing in {}", plane.name);
         }
     }
 }
@@ -85,6 +85,6 @@ fn every_peer_runs_every_plane() {
 #[test]
 fn what_it_refuses() {
     assert!(worker("nonsense").unwrap_err().contains("request cannot be read"));
-    let request = r#"{"family":"glibc","load":{"broadcast":{}},"threads":2,"millis":1}"#;
+    let request = r#"{"adapter":"glibc","load":{"broadcast":{}},"threads":2,"millis":1}"#;
     assert!(worker(request).unwrap_err().contains("no locks called `glibc`"));
 }

@@ -5,7 +5,7 @@ use spinpark_profile::answer::answer;
 use spinpark_profile::json;
 use spinpark_profile::model::{Ended, LocksOf, Profile, Role};
 use spinpark_profile::symbols::Symbols;
-use spinpark_testkit::{Arm, Run, compile_c};
+use spinpark_testkit::{Configuration, Run, compile_c};
 
 /// What the program says about a lock: it measured its times itself.
 #[derive(Debug)]
@@ -19,10 +19,14 @@ struct Truth {
     held: u64,
 }
 
-fn run(scene: &str, arm: Arm, detail: &str) -> (Profile, Vec<Truth>) {
+fn run(scene: &str, configuration: Configuration, detail: &str) -> (Profile, Vec<Truth>) {
     let directory = tempfile::tempdir().expect("a directory");
     let program = compile_c("profile/truth.c", &[]);
-    let outcome = Run::new(program).arg(scene).arm(arm).profiled(directory.path(), detail).succeed();
+    let outcome = Run::new(program)
+        .arg(scene)
+        .configuration(configuration)
+        .profiled(directory.path(), detail)
+        .succeed();
     let text = outcome.stdout_text().to_owned();
     let truths = text.lines().filter_map(|line| {
         let words: Vec<&str> = line.strip_prefix("lock ")?.split(' ').collect();
@@ -95,11 +99,12 @@ fn check_blocking(profile: &Profile, role: Role, label: &str, waits: u64) {
 
 #[test]
 fn mutexes() {
-    for arm in [Arm::Glibc, Arm::Spinpark] {
-        let (profile, truths) = run("mutex", arm, "full");
+    for configuration in [Configuration::Glibc, Configuration::Spinpark] {
+        let (profile, truths) = run("mutex", configuration, "full");
         check(&profile, &truths);
         check_blocking(&profile, Role::Write, "mutex", 20);
-        let of = if matches!(arm, Arm::Glibc) { LocksOf::Glibc } else { LocksOf::Spinpark };
+        let of =
+            if matches!(configuration, Configuration::Glibc) { LocksOf::Glibc } else { LocksOf::Spinpark };
         assert_eq!(profile.locks_of, of);
         let answer = answer(&profile);
         let expected =
@@ -110,17 +115,17 @@ fn mutexes() {
 
 #[test]
 fn readers_and_writers() {
-    let (profile, truths) = run("reader", Arm::Glibc, "full");
+    let (profile, truths) = run("reader", Configuration::Glibc, "full");
     check(&profile, &truths);
     check_blocking(&profile, Role::Read, "rwlock", 20);
-    let (profile, truths) = run("writer", Arm::Glibc, "full");
+    let (profile, truths) = run("writer", Configuration::Glibc, "full");
     check(&profile, &truths);
     check_blocking(&profile, Role::Write, "rwlock", 20);
 }
 
 #[test]
 fn condition_variables() {
-    let (profile, truths) = run("cond", Arm::Glibc, "full");
+    let (profile, truths) = run("cond", Configuration::Glibc, "full");
     for truth in truths.iter().filter(|truth| truth.role == Role::Signal) {
         assert_near("signals", profile.signal_wait(), truth.waited);
     }
@@ -132,7 +137,7 @@ fn condition_variables() {
 
 #[test]
 fn samples() {
-    let (profile, truths) = run("samples", Arm::Glibc, "sampled");
+    let (profile, truths) = run("samples", Configuration::Glibc, "sampled");
     let lock = profile.locks.iter().find(|lock| lock.address == truths[0].address).expect("it was used");
     let stats = lock.role(Role::Write).expect("it was locked");
     assert_eq!(stats.acquisitions, truths[0].acquisitions);

@@ -2,11 +2,11 @@
 //! without it.
 //!
 //! ```no_run
-//! use spinpark_testkit::{Arm, Run, compile_c};
+//! use spinpark_testkit::{Configuration, Run, compile_c};
 //!
 //! let program = compile_c("posix/mutex_errors.c", &[]);
-//! for arm in Arm::ALL {
-//!     Run::new(&program).arm(arm).succeed();
+//! for configuration in Configuration::ALL {
+//!     Run::new(&program).configuration(configuration).succeed();
 //! }
 //! ```
 //!
@@ -22,5 +22,5 @@ mod run;
 
 pub use compile::{compile_c, scratch_dir};
 pub use dropin::{dropin, profiler, workspace_root};
-pub use run::{Arm, Outcome, Run, Running};
+pub use run::{Configuration, Outcome, Run, Running};
 pub use spinpark_documents::installed::find_program;

@@ -6,19 +6,19 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use spinpark_observe::format::{Entry, Held, Kind, LockStats, RegionId, Role, View};
 
-/// Tests of `Fn(&Path, Arm)`, each with glibc's locks and with spinpark's, and with a directory to record into.
+/// Tests of `Fn(&Path, Configuration)`, each with glibc's locks and with spinpark's, and with a directory to record into.
 #[macro_export]
-macro_rules! both_arms {
+macro_rules! both_configurations {
     ($($name:ident = $body:expr;)*) => {$(
         mod $name {
             use super::*;
-            fn check(arm: $crate::Arm) {
+            fn check(configuration: $crate::Configuration) {
                 let directory = tempfile::tempdir().expect("a directory");
-                let body: fn(&std::path::Path, $crate::Arm) = $body;
-                body(directory.path(), arm);
+                let body: fn(&std::path::Path, $crate::Configuration) = $body;
+                body(directory.path(), configuration);
             }
-            #[test] fn glibc() { check($crate::Arm::Glibc); }
-            #[test] fn spinpark() { check($crate::Arm::Spinpark); }
+            #[test] fn glibc() { check($crate::Configuration::Glibc); }
+            #[test] fn spinpark() { check($crate::Configuration::Spinpark); }
         }
     )*};
 }

@@ -8,7 +8,7 @@ use object::elf::{
 };
 use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionTable, Sym, SymbolTable, VersionTable};
 use object::{LittleEndian, SymbolIndex};
-use spinpark_testkit::{Arm, Run, compile_c, dropin};
+use spinpark_testkit::{Configuration, Run, compile_c, dropin};
 
 type Header = FileHeader64<LittleEndian>;
 const LITTLE: LittleEndian = LittleEndian;
@@ -202,6 +202,10 @@ fn stays_loaded() {
 #[test]
 fn every_symbol_is_resolved_at_the_start() {
     let program = compile_c("posix/symbols.c", &[]);
-    let outcome = Run::new(program).arm(Arm::Spinpark).env("LD_BIND_NOW", "1").env("LD_WARN", "1").succeed();
+    let outcome = Run::new(program)
+        .configuration(Configuration::Spinpark)
+        .env("LD_BIND_NOW", "1")
+        .env("LD_WARN", "1")
+        .succeed();
     assert_eq!(outcome.stderr_text(), "");
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use spinpark_testkit::profiled::read_all;
-use spinpark_testkit::{Arm, Outcome, Run, compile_c};
+use spinpark_testkit::{Configuration, Outcome, Run, compile_c};
 
 /// A machine with other work to do needs several times what a quiet one does.
 const WATCHDOG: Duration = Duration::from_secs(120);
@@ -43,18 +43,24 @@ impl Mover {
         Some(Mover { library, variable: "FAKETIME", converts: true })
     }
 
-    fn run(&self, how: &str, place: Place, arm: Arm, set_up: impl FnOnce(Run) -> Run) -> Outcome {
+    fn run(
+        &self,
+        how: &str,
+        place: Place,
+        configuration: Configuration,
+        set_up: impl FnOnce(Run) -> Run,
+    ) -> Outcome {
         let preload = match place {
             Place::Before => "LD_PRELOAD=\"$1:$LD_PRELOAD\"",
             Place::Behind => "LD_PRELOAD=\"$LD_PRELOAD:$1\"",
         };
         // It converts what it is asked for: not what the drop-in in front of it serves.
-        let converts = self.converts && (arm != Arm::Spinpark || place == Place::Before);
+        let converts = self.converts && (configuration != Configuration::Spinpark || place == Place::Before);
         let run = Run::new("sh")
             .args(["-c", &format!("export {}=\"$3\"; {preload} exec \"$2\" \"$4\"", self.variable), "sh"])
             .args([&self.library, &compile_c("posix/clock_moved.c", &[])])
             .args([how, if converts { "converts" } else { "moved" }])
-            .arm(arm)
+            .configuration(configuration)
             .timeout(WATCHDOG);
         set_up(run).succeed()
     }
@@ -68,9 +74,9 @@ macro_rules! moved {
             $(mod $name {
                 use super::*;
                 const HOW: &str = $how;
-                #[test] fn glibc() { $library(HOW, Place::Before, Arm::Glibc); }
-                #[test] fn spinpark_before() { $library(HOW, Place::Behind, Arm::Spinpark); }
-                #[test] fn spinpark_behind() { $library(HOW, Place::Before, Arm::Spinpark); }
+                #[test] fn glibc() { $library(HOW, Place::Before, Configuration::Glibc); }
+                #[test] fn spinpark_before() { $library(HOW, Place::Behind, Configuration::Spinpark); }
+                #[test] fn spinpark_behind() { $library(HOW, Place::Before, Configuration::Spinpark); }
             })*
         }
     )*};
@@ -81,13 +87,13 @@ moved! {
     faketime: ahead = "+365d", behind = "-365d", frozen = "2020-02-02 02:02:02";
 }
 
-fn interposed(how: &str, place: Place, arm: Arm) {
-    Mover::ours().run(how, place, arm, |run| run);
+fn interposed(how: &str, place: Place, configuration: Configuration) {
+    Mover::ours().run(how, place, configuration, |run| run);
 }
 
-fn faketime(how: &str, place: Place, arm: Arm) {
+fn faketime(how: &str, place: Place, configuration: Configuration) {
     if let Some(mover) = Mover::faketime() {
-        mover.run(how, place, arm, |run| run);
+        mover.run(how, place, configuration, |run| run);
     }
 }
 
@@ -97,9 +103,12 @@ fn a_recording_has_the_kernel_s_time() {
     const DAY: u64 = 86_400_000_000_000;
     let clock = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos() as u64;
     for how in ["+31536000", "-31536000", "frozen"] {
-        for (place, arm) in [(Place::Before, Arm::Glibc), (Place::Behind, Arm::Spinpark)] {
+        for (place, configuration) in
+            [(Place::Before, Configuration::Glibc), (Place::Behind, Configuration::Spinpark)]
+        {
             let directory = tempfile::tempdir().expect("a directory");
-            let outcome = Mover::ours().run(how, place, arm, |run| run.profiled(directory.path(), "full"));
+            let outcome =
+                Mover::ours().run(how, place, configuration, |run| run.profiled(directory.path(), "full"));
             // Another is the shell's, which uses no locks.
             let recordings = read_all(directory.path()).into_iter().filter(|it| !it.uses.is_empty());
             let recordings: Vec<_> = recordings.collect();

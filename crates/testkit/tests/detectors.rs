@@ -3,10 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use spinpark_testkit::{Arm, Run, compile_c, find_program};
+use spinpark_testkit::{Configuration, Run, compile_c, find_program};
 
 /// What preloading adds to a run.
-const LIBRARIES: [(Arm, bool); 3] = [(Arm::Spinpark, false), (Arm::Glibc, true), (Arm::Spinpark, true)];
+const LIBRARIES: [(Configuration, bool); 3] =
+    [(Configuration::Spinpark, false), (Configuration::Glibc, true), (Configuration::Spinpark, true)];
 /// What the drop-in and the recorder say.
 const OFF: &str = "spinpark: off: ";
 const NOTHING: &str = "spinpark: nothing is recorded";
@@ -14,9 +15,9 @@ const NOTHING: &str = "spinpark: nothing is recorded";
 /// A command in front of the program, or nothing.
 type Tool<'a> = &'a [&'a str];
 
-fn run(tool: Tool<'_>, program: &Path, (arm, is_profiled): (Arm, bool)) -> Run {
+fn run(tool: Tool<'_>, program: &Path, (configuration, is_profiled): (Configuration, bool)) -> Run {
     let mut words = tool.iter().map(Path::new).chain([program]);
-    let run = Run::new(words.next().expect("a program")).args(words).arm(arm);
+    let run = Run::new(words.next().expect("a program")).args(words).configuration(configuration);
     if is_profiled { run.profiled(tempfile::tempdir().expect("a directory").keep(), "full") } else { run }
 }
 
@@ -49,16 +50,16 @@ fn sanitized(compiler: &str, sanitizer: &str) -> Option<PathBuf> {
 
 /// The tool sees the program's locks: it exits with another status else.
 fn sees_the_locks(tool: Tool<'_>, program: &Path) {
-    for libraries @ (arm, is_profiled) in LIBRARIES {
+    for libraries @ (configuration, is_profiled) in LIBRARIES {
         let outcome = run(tool, program, libraries).succeed();
         let said = outcome.stderr_text();
-        assert_eq!(said.contains(OFF), arm == Arm::Spinpark, "{}", outcome.report());
+        assert_eq!(said.contains(OFF), configuration == Configuration::Spinpark, "{}", outcome.report());
         assert_eq!(said.contains(NOTHING), is_profiled, "{}", outcome.report());
     }
     // Forced on, or switched off by the user: nothing is to be said.
     let forced =
         LIBRARIES.map(|libraries| run(tool, program, libraries).env("SPINPARK_FORCE", "1").outcome());
-    let disabled = run(tool, program, (Arm::Disabled, false)).succeed();
+    let disabled = run(tool, program, (Configuration::Disabled, false)).succeed();
     for outcome in forced.iter().chain([&disabled]) {
         assert!(!outcome.stderr_text().contains("spinpark: "), "{}", outcome.report());
     }
@@ -159,6 +160,7 @@ mod address_sanitizer {
 fn environment_is_known_before_libc() {
     let library = compile_c("posix/before_main_lib.c", &["-shared", "-fPIC"]);
     let program = compile_c("posix/before_main.c", &[library.to_str().expect("a path in UTF-8")]);
-    let outcome = Run::new(program).arm(Arm::Disabled).env("SPINPARK_VERBOSE", "1").succeed();
+    let outcome =
+        Run::new(program).configuration(Configuration::Disabled).env("SPINPARK_VERBOSE", "1").succeed();
     assert!(outcome.stderr_text().contains("spinpark: disabled"), "{}", outcome.report());
 }

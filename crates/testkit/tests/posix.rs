@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use spinpark_testkit::{Arm, Run, compile_c, dropin, find_program};
+use spinpark_testkit::{Configuration, Run, compile_c, dropin, find_program};
 
 /// A machine with other work to do needs several times what a quiet one does.
 const WATCHDOG: Duration = Duration::from_secs(300);
@@ -17,24 +17,24 @@ fn program(name: &str) -> Run {
     Run::new(compile_c(format!("posix/{name}.c"), &[])).timeout(WATCHDOG)
 }
 
-/// One module per program with one test per arm. A program may have arguments.
+/// One module per program with one test per configuration. A program may have arguments.
 macro_rules! programs {
-    ($($name:ident [$($arm:ident)*] $(= $program:literal $($arg:literal)*)?;)*) => {$(
+    ($($name:ident [$($configuration:ident)*] $(= $program:literal $($arg:literal)*)?;)*) => {$(
         mod $name {
             use super::*;
-            programs!(@arms run [$($arm)*]);
-            fn run(arm: Arm) {
+            programs!(@configurations run [$($configuration)*]);
+            fn run(configuration: Configuration) {
                 let name = [stringify!($name), $($program)?].into_iter().last().expect("a name");
                 let run = program(name);
                 $($(let run = run.arg($arg);)*)?
-                print!("{}", run.arm(arm).succeed().stdout_text());
+                print!("{}", run.configuration(configuration).succeed().stdout_text());
             }
         }
     )*};
-    (@arms $run:ident [$($arm:ident)*]) => {$( programs!(@arm $run $arm); )*};
-    (@arm $run:ident glibc) => { #[test] fn glibc() { $run(Arm::Glibc); } };
-    (@arm $run:ident spinpark) => { #[test] fn spinpark() { $run(Arm::Spinpark); } };
-    (@arm $run:ident disabled) => { #[test] fn disabled() { $run(Arm::Disabled); } };
+    (@configurations $run:ident [$($configuration:ident)*]) => {$( programs!(@configuration $run $configuration); )*};
+    (@configuration $run:ident glibc) => { #[test] fn glibc() { $run(Configuration::Glibc); } };
+    (@configuration $run:ident spinpark) => { #[test] fn spinpark() { $run(Configuration::Spinpark); } };
+    (@configuration $run:ident disabled) => { #[test] fn disabled() { $run(Configuration::Disabled); } };
 }
 
 programs! {
@@ -121,29 +121,35 @@ programs! {
 
 mod before_main {
     use super::*;
-    programs!(@arms run [glibc spinpark disabled]);
-    fn run(arm: Arm) {
+    programs!(@configurations run [glibc spinpark disabled]);
+    fn run(configuration: Configuration) {
         let library = compile_c("posix/before_main_lib.c", &["-shared", "-fPIC"]);
         let library = library.to_str().expect("a path in UTF-8");
-        Run::new(compile_c("posix/before_main.c", &[library])).timeout(WATCHDOG).arm(arm).succeed();
+        Run::new(compile_c("posix/before_main.c", &[library]))
+            .timeout(WATCHDOG)
+            .configuration(configuration)
+            .succeed();
     }
 }
 
 mod dlopen {
     use super::*;
-    programs!(@arms run [glibc spinpark disabled]);
-    fn run(arm: Arm) {
+    programs!(@configurations run [glibc spinpark disabled]);
+    fn run(configuration: Configuration) {
         let plugin = compile_c("posix/dlopen_plugin.c", &["-shared", "-fPIC"]);
-        program("dlopen").arg(plugin).arm(arm).succeed();
+        program("dlopen").arg(plugin).configuration(configuration).succeed();
     }
 }
 
 mod cxx {
     use super::*;
-    programs!(@arms run [glibc spinpark disabled]);
-    fn run(arm: Arm) {
+    programs!(@configurations run [glibc spinpark disabled]);
+    fn run(configuration: Configuration) {
         if std::env::var_os("CXX").is_some() || tool("c++").is_some() {
-            Run::new(compile_c("posix/cxx.cpp", &[])).timeout(WATCHDOG).arm(arm).succeed();
+            Run::new(compile_c("posix/cxx.cpp", &[]))
+                .timeout(WATCHDOG)
+                .configuration(configuration)
+                .succeed();
         }
     }
 }
@@ -179,7 +185,7 @@ mod under_valgrind {
         let outcome = Run::new(valgrind)
             .args(["--quiet", "--error-exitcode=9", "--fair-sched=try"])
             .arg(program)
-            .arm(Arm::Spinpark)
+            .configuration(Configuration::Spinpark)
             .timeout(WATCHDOG)
             .succeed();
         assert!(!outcome.stderr_text().contains("=="), "{}", outcome.report());
@@ -194,7 +200,7 @@ fn under_gdb() {
         let outcome = Run::new(&gdb)
             .args(["-nx", "-batch", "-ex", "set startup-with-shell off", "-ex", "run", "--args"])
             .arg(program)
-            .arm(Arm::Spinpark)
+            .configuration(Configuration::Spinpark)
             .timeout(WATCHDOG)
             .succeed();
         assert!(outcome.stdout_text().contains("exited normally"), "{}", outcome.report());
@@ -202,7 +208,7 @@ fn under_gdb() {
 }
 
 /// gdb with the drop-in's script, on a program that holds locks: runs to `look_now`, prints these objects, goes on.
-fn shown_by_gdb(gdb: PathBuf, arm: Arm, names: &[&str]) -> String {
+fn shown_by_gdb(gdb: PathBuf, configuration: Configuration, names: &[&str]) -> String {
     let program = compile_c("posix/gdb_shows.c", &["-g"]);
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../preload/libspinpark_preload.so-gdb.py");
     let prints = names.iter().flat_map(|name| ["-ex".to_owned(), format!("print {name}")]);
@@ -213,7 +219,7 @@ fn shown_by_gdb(gdb: PathBuf, arm: Arm, names: &[&str]) -> String {
         .args(prints)
         .args(["-ex", "continue", "--args"])
         .arg(program)
-        .arm(arm)
+        .configuration(configuration)
         .timeout(WATCHDOG)
         .succeed();
     let shown = outcome.stdout_text();
@@ -224,8 +230,11 @@ fn shown_by_gdb(gdb: PathBuf, arm: Arm, names: &[&str]) -> String {
 #[test]
 fn gdb_shows_owners_and_waiters() {
     let Some(gdb) = tool("gdb") else { return };
-    let shown =
-        shown_by_gdb(gdb, Arm::Spinpark, &["held", "recursive", "idle", "gone", "robust", "table", "cond"]);
+    let shown = shown_by_gdb(
+        gdb,
+        Configuration::Spinpark,
+        &["held", "recursive", "idle", "gone", "robust", "table", "cond"],
+    );
     for part in [
         "$1 = {spinpark mutex, held by ",
         " (thread 1), 2 waiting: ",
@@ -246,7 +255,7 @@ fn gdb_shows_owners_and_waiters() {
 #[test]
 fn gdb_is_silent_where_disabled() {
     let Some(gdb) = tool("gdb") else { return };
-    let shown = shown_by_gdb(gdb, Arm::Disabled, &["held"]);
+    let shown = shown_by_gdb(gdb, Configuration::Disabled, &["held"]);
     assert!(shown.contains("$1 = {__data = "), "{shown}");
 }
 
@@ -267,7 +276,7 @@ fn without_rseq() {
             program(name)
                 .env(variable, value)
                 .env("SPINPARK_STRESS_SECONDS", "1")
-                .arm(Arm::Spinpark)
+                .configuration(Configuration::Spinpark)
                 .succeed();
         }
     }
@@ -283,12 +292,12 @@ mod confined {
     fn run(what: &str, names: &[&str]) {
         let confine = compile_c("posix/confine.c", &[]);
         for name in names {
-            for arm in Arm::BOTH {
+            for configuration in Configuration::BOTH {
                 let outcome = Run::new(&confine)
                     .arg(what)
                     .arg(compile_c(format!("posix/{name}.c"), &[]))
                     .env("SPINPARK_STRESS_SECONDS", "1")
-                    .arm(arm)
+                    .configuration(configuration)
                     .timeout(WATCHDOG)
                     .outcome();
                 if outcome.status.code() == Some(UNAVAILABLE) {
@@ -363,7 +372,7 @@ mod confined {
             .arg(compile_c("posix/cond_basic.c", &[]))
             .env("SPINPARK_TEST_GROUP", &group)
             .env("SPINPARK_VERBOSE", "1")
-            .arm(Arm::Spinpark)
+            .configuration(Configuration::Spinpark)
             .timeout(WATCHDOG)
             .outcome();
         let _ = std::fs::remove_dir(&group);
@@ -382,15 +391,15 @@ mod confined {
 /// `SPINPARK_VERBOSE=1` is how a user sees that the drop-in is there; without it, nothing is printed.
 #[test]
 fn says_that_it_is_active() {
-    let stderr = |arm, verbose| {
-        let run = program("symbols").arm(arm).env_remove("SPINPARK_VERBOSE");
+    let stderr = |configuration, verbose| {
+        let run = program("symbols").configuration(configuration).env_remove("SPINPARK_VERBOSE");
         let run = if verbose { run.env("SPINPARK_VERBOSE", "1") } else { run };
         run.succeed().stderr_text()
     };
     assert!(dropin().is_absolute());
-    for arm in [Arm::Spinpark, Arm::Disabled] {
-        assert_eq!(stderr(arm, false), "");
-        assert!(stderr(arm, true).contains("spinpark"));
+    for configuration in [Configuration::Spinpark, Configuration::Disabled] {
+        assert_eq!(stderr(configuration, false), "");
+        assert!(stderr(configuration, true).contains("spinpark"));
     }
-    assert_ne!(stderr(Arm::Spinpark, true), stderr(Arm::Disabled, true));
+    assert_ne!(stderr(Configuration::Spinpark, true), stderr(Configuration::Disabled, true));
 }

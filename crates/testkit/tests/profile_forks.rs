@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 
 use spinpark_observe::format::{ROOM_FILE, Role, RoomCount};
 use spinpark_testkit::profiled::{read_all, recordings};
-use spinpark_testkit::{Arm, Outcome, Run, both_arms, compile_c};
+use spinpark_testkit::{Configuration, Outcome, Run, both_configurations, compile_c};
 
 fn program() -> PathBuf {
     compile_c("profile/forks.c", &[])
 }
 
 /// Recorded as where the environment of a whole service or login says so: no program is the main one.
-fn recorded(run: Run, directory: &Path, arm: Arm, detail: &str) -> Run {
-    run.arm(arm).profiled(directory, detail).env_remove("SPINPARK_PROFILE_PARENT")
+fn recorded(run: Run, directory: &Path, configuration: Configuration, detail: &str) -> Run {
+    run.configuration(configuration).profiled(directory, detail).env_remove("SPINPARK_PROFILE_PARENT")
 }
 
-fn forks(directory: &Path, arm: Arm, detail: &str, scene: &str) -> Run {
-    recorded(Run::new(program()).arg(scene), directory, arm, detail)
+fn forks(directory: &Path, configuration: Configuration, detail: &str, scene: &str) -> Run {
+    recorded(Run::new(program()).arg(scene), directory, configuration, detail)
 }
 
 /// The two numbers of each line.
@@ -43,25 +43,25 @@ fn refused(directory: &Path) -> [u32; 2] {
         .map(|at| u32::from_le_bytes(count[at..at + 4].try_into().expect("four bytes")))
 }
 
-both_arms! {
-    processes_that_never_wait_leave_no_file = |directory, arm| {
-        forks(directory, arm, "contended", "idle").succeed();
+both_configurations! {
+    processes_that_never_wait_leave_no_file = |directory, configuration| {
+        forks(directory, configuration, "contended", "idle").succeed();
         assert_eq!(recordings(directory), Vec::<PathBuf>::new());
     };
-    nor_do_they_by_what_their_parent_has_waited_for = |directory, arm| {
-        let outcome = forks(directory, arm, "contended", "idle-after-wait").succeed();
+    nor_do_they_by_what_their_parent_has_waited_for = |directory, configuration| {
+        let outcome = forks(directory, configuration, "contended", "idle-after-wait").succeed();
         let read = read_all(directory);
         assert_eq!(read.len(), 1);
         assert_eq!(read[0].use_of(numbers(&outcome)[0][0], Role::Write).contended, 1);
     };
-    programs_that_never_wait_leave_no_file = |directory, arm| {
+    programs_that_never_wait_leave_no_file = |directory, configuration| {
         let script = "i=0; while [ $i -lt 20 ]; do \"$0\" idle; i=$((i + 1)); done > /dev/null";
         let run = Run::new("sh").args(["-c", script]).arg(program());
-        recorded(run, directory, arm, "contended").succeed();
+        recorded(run, directory, configuration, "contended").succeed();
         assert_eq!(recordings(directory), Vec::<PathBuf>::new());
     };
-    a_child_that_waits_has_what_came_before = |directory, arm| {
-        let outcome = forks(directory, arm, "contended", "made").succeed();
+    a_child_that_waits_has_what_came_before = |directory, configuration| {
+        let outcome = forks(directory, configuration, "contended", "made").succeed();
         let ([mutex, maker], read) = (numbers(&outcome)[0], read_all(directory));
         assert_eq!(read.len(), 1);
         assert_eq!(read[0].use_of(mutex, Role::Write).contended, 1);
@@ -71,14 +71,14 @@ both_arms! {
         let caller = read[0].stacks[&lock.stack][0];
         assert!((maker..maker + 200).contains(&caller), "{caller:x} {maker:x}");
     };
-    a_parent_says_who_begins_at_the_start = |directory, arm| {
+    a_parent_says_who_begins_at_the_start = |directory, configuration| {
         let parent = std::process::id().to_string();
-        forks(directory, arm, "contended", "idle").env("SPINPARK_PROFILE_PARENT", parent).succeed();
+        forks(directory, configuration, "contended", "idle").env("SPINPARK_PROFILE_PARENT", parent).succeed();
         assert_eq!(read_all(directory).len(), 1);
     };
-    files_have_a_bound = |directory, arm| {
+    files_have_a_bound = |directory, configuration| {
         const MOST: u64 = 1 << 20;
-        let run = forks(directory, arm, "contended", "crowd");
+        let run = forks(directory, configuration, "contended", "crowd");
         run.env("SPINPARK_PROFILE_MAX_SIZE", MOST.to_string()).succeed();
         let (read, [refused, failed]) = (read_all(directory), refused(directory));
         assert!(bytes(directory) <= MOST, "{}", bytes(directory));
@@ -86,10 +86,10 @@ both_arms! {
         assert_eq!((read.len() + refused as usize, failed), (64, 0));
         assert!(read.iter().all(|one| one.threads.len() <= 2));
     };
-    what_waits_has_half_of_the_room = |directory, arm| {
+    what_waits_has_half_of_the_room = |directory, configuration| {
         const MOST: u64 = 1 << 20;
         let run = |detail, scene| {
-            forks(directory, arm, detail, scene).env("SPINPARK_PROFILE_MAX_SIZE", MOST.to_string()).succeed();
+            forks(directory, configuration, detail, scene).env("SPINPARK_PROFILE_MAX_SIZE", MOST.to_string()).succeed();
         };
         // Counts all acquisitions, so children without waits have files, too: as long as there is room.
         run("full", "idle");
@@ -108,6 +108,6 @@ fn a_count_that_says_too_much_is_a_bound_still() {
     let directory = tempfile::tempdir().expect("a directory");
     let count = directory.path().join(ROOM_FILE.to_str().expect("a name"));
     std::fs::write(&count, [0xff; 4096]).expect("written");
-    forks(directory.path(), Arm::Glibc, "contended", "crowd").succeed();
+    forks(directory.path(), Configuration::Glibc, "contended", "crowd").succeed();
     assert_eq!(recordings(directory.path()), Vec::<PathBuf>::new());
 }

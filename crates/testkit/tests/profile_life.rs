@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use spinpark_observe::format::{Detail, Header, MAGIC, Role};
 use spinpark_testkit::profiled::{Recording, read_all, recordings};
-use spinpark_testkit::{Arm, Outcome, Run, both_arms, compile_c, profiler};
+use spinpark_testkit::{Configuration, Outcome, Run, both_configurations, compile_c, profiler};
 
 fn program() -> PathBuf {
     compile_c("profile/life.c", &["-rdynamic"])
@@ -22,13 +22,13 @@ fn lines(outcome: &Outcome) -> Vec<[u64; 3]> {
     outcome.stdout_text().lines().filter_map(line).collect()
 }
 
-fn run(directory: &Path, arm: Arm, arguments: &[&str]) -> Outcome {
-    Run::new(program()).args(arguments).arm(arm).profiled(directory, "full").outcome()
+fn run(directory: &Path, configuration: Configuration, arguments: &[&str]) -> Outcome {
+    Run::new(program()).args(arguments).configuration(configuration).profiled(directory, "full").outcome()
 }
 
-both_arms! {
-    forked_children_have_files_of_their_own = |directory, arm| {
-        let outcome = run(directory, arm, &["fork"]).assert_success();
+both_configurations! {
+    forked_children_have_files_of_their_own = |directory, configuration| {
+        let outcome = run(directory, configuration, &["fork"]).assert_success();
         let (said, read) = (lines(&outcome), read_all(directory));
         assert_eq!((said.len(), read.len()), (4, 4));
         for [pid, mutex, times] in said {
@@ -37,8 +37,8 @@ both_arms! {
             assert!(one.exited && one.dropped == 0);
         }
     };
-    a_program_that_becomes_another_has_two_files = |directory, arm| {
-        let outcome = run(directory, arm, &["exec"]).assert_success();
+    a_program_that_becomes_another_has_two_files = |directory, configuration| {
+        let outcome = run(directory, configuration, &["exec"]).assert_success();
         let (said, read) = (lines(&outcome), read_all(directory));
         assert_eq!((said.len(), read.len()), (2, 2));
         assert!(read.iter().all(|one| u64::from(one.pid) == said[0][0]));
@@ -49,15 +49,15 @@ both_arms! {
         let ends: Vec<bool> = read.iter().map(|one| one.exited).collect();
         assert!(ends == [true, false] || ends == [false, true]);
     };
-    a_killed_program_leaves_what_it_had = |directory, arm| {
-        let outcome = run(directory, arm, &["killed"]);
+    a_killed_program_leaves_what_it_had = |directory, configuration| {
+        let outcome = run(directory, configuration, &["killed"]);
         assert_eq!(outcome.status.signal(), Some(9));
         let (said, read) = (lines(&outcome), read_all(directory));
         assert!(!read[0].exited);
         assert_eq!(read[0].use_of(said[0][1], Role::Write).acquisitions, 1000);
     };
-    a_handler_is_recorded_or_counted = |directory, arm| {
-        let outcome = run(directory, arm, &["signals"]).assert_success();
+    a_handler_is_recorded_or_counted = |directory, configuration| {
+        let outcome = run(directory, configuration, &["signals"]).assert_success();
         let (said, read) = (lines(&outcome), read_all(directory));
         let text = outcome.stdout_text();
         let handler: Vec<u64> =
@@ -67,9 +67,9 @@ both_arms! {
         assert!(recorded > 0 && recorded <= handler[1], "{recorded} of {}", handler[1]);
         assert!(recorded + read[0].nested >= handler[1], "{recorded} and {} of {}", read[0].nested, handler[1]);
     };
-    a_closed_library_leaves_its_stacks = |directory, arm| {
+    a_closed_library_leaves_its_stacks = |directory, configuration| {
         let plugin = compile_c("profile/life.c", &["-shared", "-fPIC", "-DPLUGIN"]);
-        let outcome = run(directory, arm, &["dlclose", plugin.to_str().expect("a path")]).assert_success();
+        let outcome = run(directory, configuration, &["dlclose", plugin.to_str().expect("a path")]).assert_success();
         let (said, read) = (lines(&outcome), read_all(directory));
         assert_eq!(read[0].use_of(said[0][1], Role::Write).acquisitions, said[0][2]);
         // The library was not there when the program started: a later snapshot has it.
@@ -77,9 +77,9 @@ both_arms! {
         let (first, rest) = read[0].maps.split_once("\n@ 1 ").expect("two snapshots");
         assert!(!first.contains(&name) && rest.contains(&name));
     };
-    the_detail_changes_while_it_runs = |directory, arm| {
+    the_detail_changes_while_it_runs = |directory, configuration| {
         let sign = directory.join("looked");
-        let mut running = Run::new(program()).arg("looked-at").arg(&sign).arm(arm)
+        let mut running = Run::new(program()).arg("looked-at").arg(&sign).configuration(configuration)
             .profiled(directory, "off").spawn();
         let give_up = Instant::now() + Duration::from_secs(100);
         let file = loop {
@@ -103,24 +103,24 @@ both_arms! {
         // What came after it looked: the wait before that may count, too.
         assert!(found >= said[1][2] && found <= said[1][2] + 3, "{found}");
     };
-    a_file_that_may_not_be_so_long_is_not_made = |directory, arm| {
-        let outcome = limited(directory, arm, "ulimit -f 1000");
+    a_file_that_may_not_be_so_long_is_not_made = |directory, configuration| {
+        let outcome = limited(directory, configuration, "ulimit -f 1000");
         assert!(outcome.success(), "{}", outcome.report());
         assert_eq!(recordings(directory).len(), 1, "the shell's, from before");
     };
-    a_directory_that_is_not_there_is_nobody_s_end = |directory, arm| {
-        run(&directory.join("none"), arm, &["killed"]).status.signal().expect("its own end");
+    a_directory_that_is_not_there_is_nobody_s_end = |directory, configuration| {
+        run(&directory.join("none"), configuration, &["killed"]).status.signal().expect("its own end");
     };
 }
 
 /// The program, after a command of the shell.
-fn limited(directory: &Path, arm: Arm, command: &str) -> Outcome {
+fn limited(directory: &Path, configuration: Configuration, command: &str) -> Outcome {
     let script = format!("{command}; exec \"$0\" \"$@\"");
     Run::new("sh")
         .args(["-c", &script])
         .arg(program())
         .arg("fork")
-        .arm(arm)
+        .configuration(configuration)
         .profiled(directory, "full")
         .outcome()
 }

@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use spinpark_testkit::profiled::{Recording, recordings};
-use spinpark_testkit::{Arm, Run, compile_c};
+use spinpark_testkit::{Configuration, Run, compile_c};
 
 const WATCHDOG: Duration = Duration::from_secs(300);
 
-fn run(program: &str, arm: Arm, detail: &str) {
+fn run(program: &str, configuration: Configuration, detail: &str) {
     let directory = tempfile::tempdir().expect("a directory");
     let argument = (program == "stress").then_some("16");
     Run::new(compile_c(format!("posix/{program}.c"), &[]))
         .args(argument)
-        .arm(arm)
+        .configuration(configuration)
         .profiled(directory.path(), detail)
         .env("SPINPARK_STRESS_SECONDS", "1")
         .timeout(WATCHDOG)
@@ -29,9 +29,9 @@ macro_rules! programs {
     ($($name:ident)*) => {$(
         mod $name {
             use super::*;
-            #[test] fn glibc() { run(stringify!($name), Arm::Glibc, "full"); }
-            #[test] fn spinpark() { run(stringify!($name), Arm::Spinpark, "full"); }
-            #[test] fn contended() { run(stringify!($name), Arm::Spinpark, "contended"); }
+            #[test] fn glibc() { run(stringify!($name), Configuration::Glibc, "full"); }
+            #[test] fn spinpark() { run(stringify!($name), Configuration::Spinpark, "full"); }
+            #[test] fn contended() { run(stringify!($name), Configuration::Spinpark, "contended"); }
         }
     )*};
 }

@@ -11,7 +11,7 @@ use spinpark_profile::model::{Ended, Profile};
 use spinpark_profile::symbols::Symbols;
 use spinpark_profile::{json, pprof};
 use spinpark_testkit::programs::*;
-use spinpark_testkit::{Arm, Run, compile_c, find_program, scratch_dir};
+use spinpark_testkit::{Configuration, Run, compile_c, find_program, scratch_dir};
 
 /// The one profile in a directory, of a program that ended in order.
 #[track_caller]
@@ -25,9 +25,9 @@ fn only_profile(directory: &Path) -> Profile {
 
 /// Runs a program to its end, recorded.
 #[track_caller]
-fn profile_of(run: Run, arm: Arm, detail: &str) -> Profile {
+fn profile_of(run: Run, configuration: Configuration, detail: &str) -> Profile {
     let directory = private_dir();
-    run.arm(arm).profiled(directory.path(), detail).succeed();
+    run.configuration(configuration).profiled(directory.path(), detail).succeed();
     only_profile(directory.path())
 }
 
@@ -44,8 +44,8 @@ fn cpp() {
     if find_program(&compiler).is_none() {
         return skipped(&format!("no C++ compiler: {compiler} (apt-get install g++)"));
     }
-    for arm in Arm::BOTH {
-        let profile = profile_of(Run::new(compile_c("profile/store.cpp", &[])), arm, "contended");
+    for configuration in Configuration::BOTH {
+        let profile = profile_of(Run::new(compile_c("profile/store.cpp", &[])), configuration, "contended");
         let answer = answer(&profile).headline;
         assert!(answer.contains("held by `shop::Store::rebuild_index`"), "{answer}");
         assert!(answer.contains("`shop::Store::price_of` waits"), "{answer}");
@@ -70,8 +70,8 @@ fn rust_program() -> PathBuf {
 #[test]
 fn rust() {
     let program = rust_program();
-    for arm in Arm::BOTH {
-        let answer = answer(&profile_of(Run::new(&program), arm, "contended")).headline;
+    for configuration in Configuration::BOTH {
+        let answer = answer(&profile_of(Run::new(&program), configuration, "contended")).headline;
         for words in ["JOURNAL", "held by `queue::journal::sync_to_disk`", "`queue::journal::append` waits"] {
             assert!(answer.contains(words), "no `{words}` in: {answer}");
         }
@@ -85,9 +85,10 @@ fn rust() {
 fn the_unwinders_own_lock() {
     let program = compile_c("profile/tables.c", &["-lgcc_s"]);
     for detail in ["contended", "sampled", "full"] {
-        for arm in Arm::BOTH {
+        for configuration in Configuration::BOTH {
             let directory = private_dir();
-            let outcome = Run::new(&program).arm(arm).profiled(directory.path(), detail).succeed();
+            let outcome =
+                Run::new(&program).configuration(configuration).profiled(directory.path(), detail).succeed();
             assert_eq!(outcome.stdout_text(), "ok\n");
         }
     }
@@ -97,16 +98,20 @@ fn the_unwinders_own_lock() {
 fn sysbench() {
     let Some(_turn) = turn(&[SYSBENCH]) else { return };
     for detail in ["contended", "full"] {
-        profile_of(SYSBENCH.run().args(["mutex", "--threads=8", "--mutex-num=1", "run"]), Arm::Glibc, detail);
+        profile_of(
+            SYSBENCH.run().args(["mutex", "--threads=8", "--mutex-num=1", "run"]),
+            Configuration::Glibc,
+            detail,
+        );
     }
 }
 
 #[test]
 fn kyoto_cabinet() {
     let Some(_turn) = turn(&[KCCACHETEST]) else { return };
-    for arm in Arm::BOTH {
+    for configuration in Configuration::BOTH {
         let wicked = KCCACHETEST.run().args(["wicked", "-th", "4", "100000"]);
-        let profile = profile_of(wicked, arm, "contended");
+        let profile = profile_of(wicked, configuration, "contended");
         let lock = profile.locks.first().expect("four threads on one database wait");
         assert!(lock.label.starts_with("rwlock of "), "{}", lock.label);
         assert!(has_place(&profile, "kyotocabinet::"), "{:?}", profile.places);
@@ -117,9 +122,9 @@ fn kyoto_cabinet() {
 #[test]
 fn memcached() {
     let Some(_turn) = turn(&[MEMCACHED, MEMCASLAP, MEMCSTAT]) else { return };
-    for arm in Arm::BOTH {
+    for configuration in Configuration::BOTH {
         let directory = private_dir();
-        let mut server = Memcached::start_profiled(arm, directory.path());
+        let mut server = Memcached::start_profiled(configuration, directory.path());
         let client = MEMCASLAP.run().args(["--threads=4", "--concurrency=16", "--execute_number=200000"]);
         server.ask(client.arg("--fixed_size=200"));
         server.shut_down();
@@ -133,10 +138,10 @@ fn memcached() {
 fn mariadb() {
     let Some(_turn) = turn(&[MARIADBD, MARIADB_INSTALL_DB, MARIADB, MARIADB_ADMIN, SYSBENCH]) else { return };
     let db = MariaDb::install();
-    for arm in Arm::BOTH {
+    for configuration in Configuration::BOTH {
         let directory = private_dir();
-        let mut server = db.start_profiled(arm, directory.path());
-        if arm == Arm::Glibc {
+        let mut server = db.start_profiled(configuration, directory.path());
+        if configuration == Configuration::Glibc {
             server.prepare();
         }
         // Whether a thread has to wait there is a matter of luck, which is tried a few times.

@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 
 use spinpark_observe::format::{Kind, Role};
 use spinpark_testkit::profiled::{Recording, read_all, recordings};
-use spinpark_testkit::{Arm, Run, both_arms, compile_c};
+use spinpark_testkit::{Configuration, Run, both_configurations, compile_c};
 
-both_arms! {
-    an_allocator_with_a_mutex_starts = |directory, arm| {
+both_configurations! {
+    an_allocator_with_a_mutex_starts = |directory, configuration| {
         let program = compile_c("profile/allocator.c", &["-fno-builtin"]);
-        let outcome = Run::new(program).arm(arm).profiled(directory, "full").succeed();
+        let outcome = Run::new(program).configuration(configuration).profiled(directory, "full").succeed();
         let mutex = outcome.stdout_text().trim().parse().expect("an address");
         let recording = Recording::read(&recordings(directory)[0]);
         assert!(recording.use_of(mutex, Role::Write).acquisitions > 0);
     };
-    jemalloc_starts = |directory, arm| {
+    jemalloc_starts = |directory, configuration| {
         let Some(library) = jemalloc() else {
             assert!(std::env::var_os("SPINPARK_REQUIRE_PROGRAMS").is_none(), "libjemalloc.so.2 is not installed");
             eprintln!("skipped: libjemalloc.so.2 is not installed (Debian: libjemalloc2)");
@@ -23,50 +23,50 @@ both_arms! {
         Run::new("sh")
             .args(["-c", "LD_PRELOAD=\"$LD_PRELOAD:$1\" exec \"$2\" fork", "sh"])
             .args([library, compile_c("profile/life.c", &["-rdynamic"])])
-            .arm(arm)
+            .configuration(configuration)
             .profiled(directory, "contended")
             .succeed();
     };
 }
 
-both_arms! {
-    a_child_that_nobody_was_told_of_is_not_in_its_parent_s_file = |directory, arm| {
-        let (mutex, times) = safe(directory, arm, "full", "children bare-clone");
+both_configurations! {
+    a_child_that_nobody_was_told_of_is_not_in_its_parent_s_file = |directory, configuration| {
+        let (mutex, times) = safe(directory, configuration, "full", "children bare-clone");
         let read = read_all(directory);
         assert_eq!(read.len(), 1);
         assert_eq!(read[0].use_of(mutex, Role::Write).acquisitions, times);
     };
-    a_child_goes_on_with_what_a_handler_interrupted = |directory, arm| {
-        safe(directory, arm, "full", "children fork-in-handler");
+    a_child_goes_on_with_what_a_handler_interrupted = |directory, configuration| {
+        safe(directory, configuration, "full", "children fork-in-handler");
         read_all(directory);
     };
 }
 
-both_arms! {
-    coroutines_are_left_alone = |directory, arm| {
+both_configurations! {
+    coroutines_are_left_alone = |directory, configuration| {
         for detail in ["contended", "full"] {
-            safe(directory, arm, detail, "stacks coroutines");
+            safe(directory, configuration, detail, "stacks coroutines");
         }
         let read = read_all(directory);
         let waits: u64 = read.iter().flat_map(|one| one.uses.values()).map(|it| it.contended).sum();
         assert!(waits >= 8, "{waits}");
     };
-    a_handler_over_a_fiber_that_is_gone = |directory, arm| {
-        let (mutex, _) = safe(directory, arm, "full", "stacks handler-over-fiber");
+    a_handler_over_a_fiber_that_is_gone = |directory, configuration| {
+        let (mutex, _) = safe(directory, configuration, "full", "stacks handler-over-fiber");
         assert_eq!(read_all(directory)[0].use_of(mutex, Role::Write).acquisitions, 4);
     };
-    small_stacks_are_large_enough = |directory, arm| {
-        let (mutex, _) = safe(directory, arm, "full", "stacks small-stacks");
+    small_stacks_are_large_enough = |directory, configuration| {
+        let (mutex, _) = safe(directory, configuration, "full", "stacks small-stacks");
         assert_eq!(read_all(directory)[0].use_of(mutex, Role::Write).acquisitions, 4);
     };
-    a_time_that_is_none_is_not_looked_at = |directory, arm| {
-        safe(directory, arm, "full", "memory null-time");
+    a_time_that_is_none_is_not_looked_at = |directory, configuration| {
+        safe(directory, configuration, "full", "memory null-time");
     };
-    who_holds_is_told_through_a_function_that_locks = |directory, arm| {
+    who_holds_is_told_through_a_function_that_locks = |directory, configuration| {
         for detail in ["contended", "full"] {
             let directory = directory.join(detail);
             std::fs::create_dir(&directory).expect("a directory");
-            let numbers = numbers(&directory, arm, detail, "holders wrapper");
+            let numbers = numbers(&directory, configuration, detail, "holders wrapper");
             let (quick, slow) = (numbers[2], numbers[3]);
             let recording = &read_all(&directory)[0];
             let mut known = 0;
@@ -80,8 +80,8 @@ both_arms! {
             assert!(known >= 35, "{known} of 40");
         }
     };
-    who_holds_no_more_is_blamed_once = |directory, arm| {
-        let stale = numbers(directory, arm, "contended", "holders stale-reader")[2];
+    who_holds_no_more_is_blamed_once = |directory, configuration| {
+        let stale = numbers(directory, configuration, "contended", "holders stale-reader")[2];
         let recording = &read_all(directory)[0];
         let is_stale = |stack: &u32| {
             recording.stacks.get(stack).is_some_and(|frames| (stale..stale + 64).contains(&frames[0]))
@@ -90,8 +90,8 @@ both_arms! {
         let waits: u64 = blamed.map(|(_, (waits, _))| waits).sum();
         assert!(waits <= 1, "{waits} of 40");
     };
-    a_shared_mutex_that_is_free_is_not_waited_for = |directory, arm| {
-        let numbers = numbers(directory, arm, "full", "memory shared-mutexes");
+    a_shared_mutex_that_is_free_is_not_waited_for = |directory, configuration| {
+        let numbers = numbers(directory, configuration, "full", "memory shared-mutexes");
         let recording = &read_all(directory)[0];
         for (number, mutex) in numbers[2..].iter().enumerate() {
             let found = recording.use_of(*mutex, Role::Write);
@@ -99,8 +99,8 @@ both_arms! {
             assert_eq!((found.acquisitions, found.contended), (times, 0), "{number}");
         }
     };
-    another_kind_at_the_same_address_is_another_lock = |directory, arm| {
-        let address = numbers(directory, arm, "full", "memory memory-used-again")[2];
+    another_kind_at_the_same_address_is_another_lock = |directory, configuration| {
+        let address = numbers(directory, configuration, "full", "memory memory-used-again")[2];
         let recording = &read_all(directory)[0];
         let locks = recording.locks.iter().filter(|lock| lock.address == address);
         let found: Vec<_> = locks
@@ -108,43 +108,44 @@ both_arms! {
             .collect();
         assert_eq!(found, [(Kind::Mutex, 10), (Kind::RwLock, 20)]);
     };
-    a_program_that_locks_its_memory_locks_what_is_used = |directory, arm| {
-        let numbers = numbers(directory, arm, "full", "memory locked-memory");
+    a_program_that_locks_its_memory_locks_what_is_used = |directory, configuration| {
+        let numbers = numbers(directory, configuration, "full", "memory locked-memory");
         if numbers[2] == 0 {
             eprintln!("skipped: so much memory may not be locked here");
             return;
         }
         assert!(numbers[3] < 200_000, "{} kB", numbers[3]);
     };
-    a_program_with_few_addresses_keeps_them = |directory, arm| {
+    a_program_with_few_addresses_keeps_them = |directory, configuration| {
         let program = compile_c("profile/safe_memory.c", &[]);
         Run::new("sh")
             .args(["-c", "ulimit -v 1500000; exec \"$0\" memory-used-again"])
             .arg(program)
-            .arm(arm)
+            .configuration(configuration)
             .profiled(directory, "full")
             .succeed();
         let uses_in_each: Vec<_> = read_all(directory).iter().map(|one| one.uses.len()).collect();
         assert!(uses_in_each.iter().all(|uses| *uses == 0), "{uses_in_each:?}");
     };
-    the_unwinder_s_own_mutex_is_not_waited_for_twice = |directory, arm| {
+    the_unwinder_s_own_mutex_is_not_waited_for_twice = |directory, configuration| {
         let program = compile_c("profile/unwinder.cpp", &[]);
-        let outcome = Run::new(program).arm(arm).profiled(directory, "contended").succeed();
+        let outcome = Run::new(program).configuration(configuration).profiled(directory, "contended").succeed();
         assert_eq!(outcome.stdout_text().trim(), "caught");
     };
 }
 
 /// Runs a scene, `PROGRAM SCENE`; the mutex that it told of, and how often it was taken.
-fn safe(directory: &Path, arm: Arm, detail: &str, scene: &str) -> (u64, u64) {
-    let numbers = numbers(directory, arm, detail, scene);
+fn safe(directory: &Path, configuration: Configuration, detail: &str, scene: &str) -> (u64, u64) {
+    let numbers = numbers(directory, configuration, detail, scene);
     (numbers[0], numbers[1])
 }
 
 /// Runs a scene; what it printed.
-fn numbers(directory: &Path, arm: Arm, detail: &str, scene: &str) -> Vec<u64> {
+fn numbers(directory: &Path, configuration: Configuration, detail: &str, scene: &str) -> Vec<u64> {
     let (program, scene) = scene.split_once(' ').expect("a program and its scene");
     let program = compile_c(format!("profile/safe_{program}.c"), &[]);
-    let outcome = Run::new(program).arg(scene).arm(arm).profiled(directory, detail).succeed();
+    let outcome =
+        Run::new(program).arg(scene).configuration(configuration).profiled(directory, detail).succeed();
     let text = outcome.stdout_text();
     text.split_whitespace().map(|word| word.parse().expect("a number")).collect()
 }

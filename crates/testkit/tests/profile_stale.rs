@@ -7,12 +7,13 @@ use spinpark_observe::format::{Header, Role};
 use spinpark_profile::read;
 use spinpark_profile::symbols::Symbols;
 use spinpark_testkit::profiled::{Recording, recordings};
-use spinpark_testkit::{Arm, Run, both_arms, compile_c};
+use spinpark_testkit::{Configuration, Run, both_configurations, compile_c};
 
 /// Threads that wait when the program is killed; none of them waits for itself.
-fn assert_no_circle(directory: &Path, arm: Arm, arguments: &[&str]) {
+fn assert_no_circle(directory: &Path, configuration: Configuration, arguments: &[&str]) {
     let program = compile_c("profile/stale.c", &[]);
-    let outcome = Run::new(program).args(arguments).arm(arm).profiled(directory, "full").outcome();
+    let outcome =
+        Run::new(program).args(arguments).configuration(configuration).profiled(directory, "full").outcome();
     assert!(outcome.status.code().is_none(), "it kills itself: {}", outcome.stderr_text());
     let files = recordings(directory);
     assert_eq!(files.len(), 1, "{files:?}");
@@ -23,9 +24,10 @@ fn assert_no_circle(directory: &Path, arm: Arm, arguments: &[&str]) {
 }
 
 /// Locks are counted, whatever becomes of their notes.
-fn assert_counted(directory: &Path, arm: Arm, scene: &str) {
+fn assert_counted(directory: &Path, configuration: Configuration, scene: &str) {
     let program = compile_c("profile/stale.c", &[]);
-    let outcome = Run::new(program).arg(scene).arm(arm).profiled(directory, "full").succeed();
+    let outcome =
+        Run::new(program).arg(scene).configuration(configuration).profiled(directory, "full").succeed();
     let recording = Recording::read(&recordings(directory)[0]);
     let text = outcome.stdout_text();
     let locks: Vec<Vec<u64>> = text
@@ -40,21 +42,21 @@ fn assert_counted(directory: &Path, arm: Arm, scene: &str) {
     }
 }
 
-both_arms! {
-    another_thread_lets_it_go = |directory, arm| assert_no_circle(directory, arm, &["given-away"]);
-    with_less_detail_than_before = |directory, arm| {
+both_configurations! {
+    another_thread_lets_it_go = |directory, configuration| assert_no_circle(directory, configuration, &["given-away"]);
+    with_less_detail_than_before = |directory, configuration| {
         let at = offset_of!(Header, detail).to_string();
-        assert_no_circle(directory, arm, &["less-detail", &at]);
+        assert_no_circle(directory, configuration, &["less-detail", &at]);
     };
-    recording_is_off_meanwhile = |directory, arm| {
+    recording_is_off_meanwhile = |directory, configuration| {
         let at = offset_of!(Header, detail).to_string();
-        assert_no_circle(directory, arm, &["off-meanwhile", &at]);
+        assert_no_circle(directory, configuration, &["off-meanwhile", &at]);
     };
-    more_locks_than_are_noted = |directory, arm| assert_counted(directory, arm, "many-held");
-    threads_that_ended_with_a_lock = |directory, arm| assert_counted(directory, arm, "ended");
-    the_holder_of_a_mutex_that_is_repaired = |directory, arm| {
+    more_locks_than_are_noted = |directory, configuration| assert_counted(directory, configuration, "many-held");
+    threads_that_ended_with_a_lock = |directory, configuration| assert_counted(directory, configuration, "ended");
+    the_holder_of_a_mutex_that_is_repaired = |directory, configuration| {
         let program = compile_c("profile/stale.c", &[]);
-        let outcome = Run::new(program).arg("repaired").arm(arm).profiled(directory, "full").succeed();
+        let outcome = Run::new(program).arg("repaired").configuration(configuration).profiled(directory, "full").succeed();
         let text = outcome.stdout_text();
         let function = |name: &str| -> u64 {
             let start = format!("function {name} ");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use spinpark_observe::format::{NONE, Outcome, Role};
 use spinpark_testkit::profiled::{Recording, Use, recordings};
-use spinpark_testkit::{Arm, Run, compile_c};
+use spinpark_testkit::{Configuration, Run, compile_c};
 
 /// What a scene says about a lock in a role.
 #[derive(Clone, Debug)]
@@ -28,10 +28,14 @@ struct Scene {
     lines: Vec<String>,
 }
 
-fn run(scene: &str, arm: Arm, detail: &str) -> Scene {
+fn run(scene: &str, configuration: Configuration, detail: &str) -> Scene {
     let directory = tempfile::tempdir().expect("a directory");
     let program = compile_c("profile/truth.c", &[]);
-    let outcome = Run::new(program).arg(scene).arm(arm).profiled(directory.path(), detail).succeed();
+    let outcome = Run::new(program)
+        .arg(scene)
+        .configuration(configuration)
+        .profiled(directory.path(), detail)
+        .succeed();
     let files = recordings(directory.path());
     assert_eq!(files.len(), 1, "one process: {files:?}");
     let recording = Recording::read(&files[0]);
@@ -134,23 +138,23 @@ impl Scene {
     }
 }
 
-/// One module per scene, one test per arm: the check that all have, then its own.
+/// One module per scene, one test per configuration: the check that all have, then its own.
 macro_rules! scenes {
     ($($name:ident = $scene:literal, $detail:literal, $check:expr;)*) => {$(
         mod $name {
             use super::*;
-            fn check(arm: Arm) {
-                let check: fn(&Scene, Arm) = $check;
-                check(&run($scene, arm, $detail), arm);
+            fn check(configuration: Configuration) {
+                let check: fn(&Scene, Configuration) = $check;
+                check(&run($scene, configuration, $detail), configuration);
             }
-            #[test] fn glibc() { check(Arm::Glibc); }
-            #[test] fn spinpark() { check(Arm::Spinpark); }
+            #[test] fn glibc() { check(Configuration::Glibc); }
+            #[test] fn spinpark() { check(Configuration::Spinpark); }
         }
     )*};
 }
 
 scenes! {
-    mutex = "mutex", "full", |scene, arm| {
+    mutex = "mutex", "full", |scene, configuration| {
         scene.check();
         scene.check_pair(Role::Write);
         let found = scene.use_of(&scene.truths[0]);
@@ -158,8 +162,8 @@ scenes! {
         // Its holder slept meanwhile, longer than any thread spins.
         let slept = found.outcomes[Outcome::Parked as usize] + found.outcomes[Outcome::HandedOver as usize];
         assert_eq!(slept, 20, "{found:?}");
-        assert_eq!(scene.recording.locks_of, u32::from(arm == Arm::Spinpark));
-        if arm == Arm::Spinpark {
+        assert_eq!(scene.recording.locks_of, u32::from(configuration == Configuration::Spinpark));
+        if configuration == Configuration::Spinpark {
             assert_eq!(found.wake_ups, 20);
         }
     };

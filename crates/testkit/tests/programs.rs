@@ -3,15 +3,15 @@
 //! A program that is not installed is skipped and named; with `SPINPARK_REQUIRE_PROGRAMS=1` its test fails.
 
 use spinpark_testkit::programs::*;
-use spinpark_testkit::{Arm, Run};
+use spinpark_testkit::{Configuration, Run};
 
 #[test]
 fn sysbench_mutex() {
     let Some(_turn) = turn(&[SYSBENCH]) else { return };
     for mutexes in [1, 4] {
-        same_results(|arm| {
+        same_results(|configuration| {
             let run = SYSBENCH.run().args(["mutex", "--threads=8"]).arg(format!("--mutex-num={mutexes}"));
-            let report = prove(run.arg("run"), arm).stdout_text();
+            let report = prove(run.arg("run"), configuration).stdout_text();
             assert_eq!(field(&report, "total number of events:"), "8", "{report}");
             // Every thread did its one event.
             field(&report, "events (avg/stddev):").to_owned()
@@ -22,27 +22,35 @@ fn sysbench_mutex() {
 #[test]
 fn kyoto_cabinet_cache_hash() {
     let Some(_turn) = turn(&[KCCACHETEST]) else { return };
-    same_results(|arm| cabinet(KCCACHETEST.run().args(["order", "-th", "4", "400000"]), arm));
-    same_results(|arm| cabinet(KCCACHETEST.run().args(["order", "-th", "4", "-etc", "20000"]), arm));
-    same_results(|arm| {
+    same_results(|configuration| {
+        cabinet(KCCACHETEST.run().args(["order", "-th", "4", "400000"]), configuration)
+    });
+    same_results(|configuration| {
+        cabinet(KCCACHETEST.run().args(["order", "-th", "4", "-etc", "20000"]), configuration)
+    });
+    same_results(|configuration| {
         // Random operations: how they end depends on their order.
-        cabinet(KCCACHETEST.run().args(["wicked", "-th", "4", "-it", "4", "100000"]), arm);
+        cabinet(KCCACHETEST.run().args(["wicked", "-th", "4", "-it", "4", "100000"]), configuration);
     });
 }
 
 #[test]
 fn kyoto_cabinet_cache_tree() {
     let Some(_turn) = turn(&[KCGRASSTEST]) else { return };
-    same_results(|arm| cabinet(KCGRASSTEST.run().args(["order", "-th", "4", "200000"]), arm));
-    same_results(|arm| cabinet(KCGRASSTEST.run().args(["order", "-th", "4", "-etc", "20000"]), arm));
+    same_results(|configuration| {
+        cabinet(KCGRASSTEST.run().args(["order", "-th", "4", "200000"]), configuration)
+    });
+    same_results(|configuration| {
+        cabinet(KCGRASSTEST.run().args(["order", "-th", "4", "-etc", "20000"]), configuration)
+    });
 }
 
 #[test]
 fn tokyo_cabinet_hash() {
     let Some(_turn) = turn(&[TCHMTTEST]) else { return };
-    same_results(|arm| {
+    same_results(|configuration| {
         let dir = private_dir();
-        let run = |args: &[&str]| cabinet(TCHMTTEST.run().current_dir(dir.path()).args(args), arm);
+        let run = |args: &[&str]| cabinet(TCHMTTEST.run().current_dir(dir.path()).args(args), configuration);
         let written = run(&["write", "ordered.tch", "4", "200000"]);
         let read = run(&["read", "ordered.tch", "4"]);
         run(&["wicked", "random.tch", "4", "30000"]);
@@ -51,8 +59,8 @@ fn tokyo_cabinet_hash() {
 }
 
 /// Runs a test command of a Cabinet database and returns how many records it says there are.
-fn cabinet(run: Run, arm: Arm) -> Vec<String> {
-    let outcome = prove(run, arm);
+fn cabinet(run: Run, configuration: Configuration) -> Vec<String> {
+    let outcome = prove(run, configuration);
     assert!(ends_with_ok(&outcome), "{}", outcome.report());
     lines_with(&outcome.stdout_text(), &["count:", "record number:", "cnt_writerec:"])
 }
@@ -61,16 +69,16 @@ fn cabinet(run: Run, arm: Arm) -> Vec<String> {
 fn mariadb() {
     let programs = [MARIADBD, MARIADB_INSTALL_DB, MARIADB, MARIADB_ADMIN, SYSBENCH];
     let Some(_turn) = turn(&programs) else { return };
-    same_results(|arm| {
+    same_results(|configuration| {
         let db = MariaDb::install();
-        let mut server = db.start(arm);
+        let mut server = db.start(configuration);
         server.prepare();
         server.load("oltp_point_select", 200_000);
         server.load("oltp_read_write", 8_000);
         let rows = server.rows();
         server.shut_down();
 
-        let mut server = db.start(arm);
+        let mut server = db.start(configuration);
         assert_eq!(server.rows(), rows, "before and after a restart");
         server.shut_down();
         // What is in the rows depends on the order of the transactions, how many there are does not.
@@ -81,8 +89,8 @@ fn mariadb() {
 #[test]
 fn memcached() {
     let Some(_turn) = turn(&[MEMCACHED, MEMCSLAP, MEMCASLAP, MEMCSTAT]) else { return };
-    same_results(|arm| {
-        let mut server = Memcached::start(arm);
+    same_results(|configuration| {
+        let mut server = Memcached::start(configuration);
         for load in ["set", "get"] {
             let client = MEMCSLAP.run().args(["--concurrency=16", "--execute-number=5000"]);
             server.ask(client.arg(format!("--test={load}")));
@@ -119,9 +127,10 @@ fn pigz() {
 /// Compresses and decompresses the text.
 fn compressor(program: Program, pack: &[&str], unpack: &[&str]) {
     let Some(_turn) = turn(&[program]) else { return };
-    same_results(|arm| {
-        let packed = prove(program.run().args(pack).arg("-c").input(text()), arm).stdout;
-        let unpacked = prove(program.run().args(unpack).arg("-c").input(packed.clone()), arm).stdout;
+    same_results(|configuration| {
+        let packed = prove(program.run().args(pack).arg("-c").input(text()), configuration).stdout;
+        let unpacked =
+            prove(program.run().args(unpack).arg("-c").input(packed.clone()), configuration).stdout;
         assert!(unpacked == text(), "not what was compressed");
         Digest::of(&packed)
     });
@@ -130,14 +139,14 @@ fn compressor(program: Program, pack: &[&str], unpack: &[&str]) {
 #[test]
 fn x264() {
     let Some(_turn) = turn(&[X264]) else { return };
-    same_results(|arm| {
+    same_results(|configuration| {
         let dir = private_dir();
         let output = dir.path().join("video.264");
         let x264 = X264
             .run()
             .args(["--threads", "4", "--preset", "medium", "--quiet", "--no-progress"])
             .args(["--demuxer", "raw", "--input-res", "640x360", "--fps", "30", "-", "-o"]);
-        prove(x264.arg(&output).input(video(48)), arm);
+        prove(x264.arg(&output).input(video(48)), configuration);
         Digest::of(&std::fs::read(output).expect("an encoded video"))
     });
 }
@@ -145,14 +154,14 @@ fn x264() {
 #[test]
 fn ffmpeg() {
     let Some(_turn) = turn(&[FFMPEG]) else { return };
-    same_results(|arm| {
+    same_results(|configuration| {
         let ffmpeg = FFMPEG
             .run()
             .args(["-hide_banner", "-nostdin", "-loglevel", "error", "-filter_threads", "4"])
             .args(["-f", "lavfi", "-i", "testsrc2=size=640x360:rate=30:duration=8"])
             .args(["-vf", "scale=480:270,hqdn3d,gblur", "-pix_fmt", "yuv420p"])
             .args(["-threads", "4", "-c:v", "mpeg4", "-b:v", "1M", "-bitexact", "-f", "framemd5", "-"]);
-        let frames = prove(ffmpeg, arm).stdout_text();
+        let frames = prove(ffmpeg, configuration).stdout_text();
         assert_eq!(frames.lines().filter(|line| !line.starts_with('#')).count(), 8 * 30, "{frames}");
         frames
     });
@@ -162,12 +171,12 @@ fn ffmpeg() {
 fn stress_ng_mutex() {
     let Some(_turn) = turn(&[STRESS_NG]) else { return };
     const OPERATIONS: u64 = 400_000;
-    same_results(|arm| {
+    same_results(|configuration| {
         let stress_ng = STRESS_NG
             .run()
             .args(["--mutex", "4", "--verify", "--metrics-brief"])
             .arg(format!("--mutex-ops={OPERATIONS}"));
-        let outcome = without_realtime(move || prove(stress_ng, arm));
+        let outcome = without_realtime(move || prove(stress_ng, configuration));
         let report = outcome.stdout_text() + &outcome.stderr_text();
         assert!(report.contains("successful run completed"), "{report}");
         // The header's line comes first and has no number.
@@ -204,14 +213,14 @@ fn cpython() {
     // They mostly sleep: let them do so together, and take no turn.
     std::thread::scope(|scope| {
         for suite in ["test_threading", "test_queue", "test_thread"] {
-            for arm in Arm::BOTH {
-                scope.spawn(move || cpython_suite(suite, arm));
+            for configuration in Configuration::BOTH {
+                scope.spawn(move || cpython_suite(suite, configuration));
             }
         }
     });
 }
 
-fn cpython_suite(suite: &str, arm: Arm) {
+fn cpython_suite(suite: &str, configuration: Configuration) {
     // As `python3 -m test`, but its children, whose output it compares, shall not announce the drop-in; and Ctrl-C works as
     // its tests want it, also in a job that a shell started in the background, where it is ignored.
     const MAIN: &str = "import os, signal; del os.environ['SPINPARK_VERBOSE']; \
@@ -219,7 +228,7 @@ fn cpython_suite(suite: &str, arm: Arm) {
     let dir = private_dir();
     let python = PYTHON.run().current_dir(dir.path()).env("TMPDIR", dir.path());
     // `-w`: once more what failed. Some of CPython's own tests rely on time, and fail on a busy machine with either library.
-    let outcome = prove(python.args(["-c", MAIN, "-w", suite]), arm);
+    let outcome = prove(python.args(["-c", MAIN, "-w", suite]), configuration);
     let last =
         outcome.stdout_text().lines().rfind(|line| line.starts_with("Tests result: ")).map(str::to_owned);
     assert!(last.is_some_and(|last| last.ends_with("SUCCESS")), "{}", outcome.report());

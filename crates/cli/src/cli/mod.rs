@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use spinpark_measure::arm::Baseline;
+use spinpark_measure::configuration::Baseline;
 
 pub(crate) use self::bench::{Bench, Locks, PresetChoice, Show};
 pub(crate) use self::documentation::{Completions, Libraries, Man, is_internal, public};

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use spinpark_libraries::{Origin, copy_to, find, version};
-use spinpark_measure::target::{DropIn, Library};
+use spinpark_measure::executable::{DropIn, Library};
 
 use crate::cli::Libraries;
 use crate::libraries::way_out;

@@ -1,10 +1,10 @@
 //! Before anything is measured: one run on each kind of lock, to warm caches and to see that there is something to compare.
 
 use anyhow::Context;
-use spinpark_measure::arm::Arm;
+use spinpark_measure::configuration::Configuration;
+use spinpark_measure::executable::usage::Usage;
 use spinpark_measure::launch::Launcher;
 use spinpark_measure::sample::Sample;
-use spinpark_measure::target::usage::Usage;
 
 /// What was learnt.
 pub(crate) struct Prepared {
@@ -25,7 +25,7 @@ impl Prepared {
 
 /// Runs each kind once.
 pub(crate) fn prepare(launcher: &Launcher<'_>) -> anyhow::Result<Prepared> {
-    let (glibc, _) = launcher.run(Arm::Glibc, 0, None)?;
+    let (glibc, _) = launcher.run(Configuration::Glibc, 0, None)?;
     let (spinpark, usage) = on_spinpark(launcher)?;
     Ok(Prepared { glibc, spinpark, usage })
 }
@@ -34,7 +34,7 @@ pub(crate) fn prepare(launcher: &Launcher<'_>) -> anyhow::Result<Prepared> {
 pub(crate) fn on_spinpark(launcher: &Launcher<'_>) -> anyhow::Result<(Sample, Usage)> {
     let report = tempfile::Builder::new().prefix("spinpark-report-").tempfile();
     let report = report.context("cannot create a temporary file; is TMPDIR writable?")?;
-    let (spinpark, output) = launcher.run(Arm::Spinpark, 0, Some(report.path()))?;
+    let (spinpark, output) = launcher.run(Configuration::Spinpark, 0, Some(report.path()))?;
     let usage = Usage::read(report.path())?;
     usage.check(&output)?;
     Ok((spinpark, usage))

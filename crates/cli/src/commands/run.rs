@@ -5,8 +5,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, anyhow};
-use spinpark_measure::arm::{prepend, without_drop_in};
-use spinpark_measure::target::{Library, Target};
+use spinpark_measure::configuration::{prepend, without_drop_in};
+use spinpark_measure::executable::{Executable, Library};
 
 use crate::cli::Run;
 use crate::libraries;
@@ -14,12 +14,12 @@ use crate::libraries;
 /// Does not come back, unless the program cannot be run.
 pub(crate) fn run(run: &Run) -> anyhow::Result<ExitCode> {
     let (name, args) = run.program.split_first().ok_or_else(|| anyhow!("name a program to run"))?;
-    let target = Target::find(name)?;
+    let executable = Executable::find(name)?;
     let drop_in = libraries::find(Library::DropIn)?;
-    drop_in.check_machine(target.machine)?;
+    drop_in.check_machine(executable.machine)?;
     let inherited = without_drop_in(&env::var_os("LD_PRELOAD").unwrap_or_default());
-    let mut command = Command::new(&target.path);
+    let mut command = Command::new(&executable.path);
     command.args(args).arg0(name).env("LD_PRELOAD", prepend(&drop_in.path, &inherited));
     let error = command.exec();
-    Err(error).with_context(|| format!("cannot execute {}", target.path.display()))
+    Err(error).with_context(|| format!("cannot execute {}", executable.path.display()))
 }

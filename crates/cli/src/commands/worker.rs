@@ -1,25 +1,25 @@
-//! `spinpark __bench-worker` and `__workload-worker`: one shape on one family's locks, or one arm of a workload, in a
-//! process of its own; `__mail-server`: the server of `documents mail`.
+//! `spinpark __bench-worker` and `__workload-worker`: one workload on one adapter's locks, or one configuration of a
+//! workload, in a process of its own; `__mail-server`: the server of `documents mail`.
 
 use std::process::ExitCode;
 
 use spinpark_documents::workloads::{job, mail};
-use spinpark_lockbench::locks::families::FAMILIES;
+use spinpark_lockbench::locks::adapters::ADAPTERS;
 use spinpark_lockbench::locks::worker;
 
 use crate::cli::{MailServer, Worker, WorkloadWorker};
 use crate::say::Say;
 
-/// Runs the shape and prints its report.
+/// Runs the workload and prints its report.
 pub(crate) fn run(worker: &Worker) -> anyhow::Result<ExitCode> {
-    let report = worker::run(&FAMILIES, &worker.request)?;
+    let report = worker::run(&ADAPTERS, &worker.request)?;
     Say { on_stderr: false }.line(format_args!("{}", serde_json::to_string(&report)?));
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs an arm of a workload and prints its report.
+/// Runs a configuration of a workload and prints its report.
 pub(crate) fn run_workload(worker: &WorkloadWorker) -> anyhow::Result<ExitCode> {
-    let report = job::run(&FAMILIES, &worker.request)?;
+    let report = job::run(&ADAPTERS, &worker.request)?;
     Say { on_stderr: false }.line(format_args!("{}", serde_json::to_string(&report)?));
     Ok(ExitCode::SUCCESS)
 }

@@ -113,13 +113,15 @@ fn built_for_another_libc() {
 #[test]
 fn program_fails_by_itself() {
     compare(&program(), &["exit", "3"])
-        .fails(1, &["exited with status 3 on glibc's locks (arm `glibc`)", "| no such database"]);
+        .fails(1, &["exited with status 3 on glibc's locks (configuration `glibc`)", "| no such database"]);
 }
 
 #[test]
 fn program_crashes_on_our_locks_only() {
-    compare(&program(), &["crash-on-spinpark"])
-        .fails(1, &["was killed by SIGSEGV (segmentation fault)", "on spinpark's locks (arm `spinpark`)"]);
+    compare(&program(), &["crash-on-spinpark"]).fails(
+        1,
+        &["was killed by SIGSEGV (segmentation fault)", "on spinpark's locks (configuration `spinpark`)"],
+    );
 }
 
 #[test]

@@ -37,12 +37,12 @@ fn two_targets() {
         "glibc 2.",
     ]);
     let document: Value = serde_json::from_str(&fs::read_to_string(file.path()).unwrap()).unwrap();
-    assert_eq!((&document["format"], &document["schema"]), (&"spinpark bench locks".into(), &1.into()));
+    assert_eq!((&document["format"], &document["schema"]), (&"spinpark bench locks".into(), &2.into()));
     assert_eq!(document["results"].as_array().unwrap().len(), 2);
-    assert_eq!(document["cells"][0]["shape"], "pair-threaded");
+    assert_eq!(document["cells"][0]["workload"], "pair-threaded");
     assert_eq!(document["cells"][0]["runs"].as_array().unwrap().len(), 18);
     assert!(document["cells"][0]["runs"][0]["operations"].as_u64().unwrap() > 0);
-    assert!(document["results"][0]["targets"][1]["ratio"]["median"].as_f64().unwrap() > 0.0);
+    assert!(document["results"][0]["implementations"][1]["ratio"]["median"].as_f64().unwrap() > 0.0);
 
     said(spinpark(["bench", "show"]).arg(file.path())).succeeds(&["pair-threaded", "drop-in ÷ glibc"]);
     said(spinpark(["bench", "show", "--format", "markdown"]).arg(file.path())).succeeds(&[
@@ -180,8 +180,12 @@ fn profiler_says_what_each_detail_costs() {
     ]);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     let document: Value = serde_json::from_str(&fs::read_to_string(file.path()).unwrap()).unwrap();
-    let profiles: Vec<&Value> =
-        document["targets"].as_array().unwrap().iter().map(|target| &target["profile"]).collect();
+    let profiles: Vec<&Value> = document["implementations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|implementation| &implementation["profile"])
+        .collect();
     assert_eq!(
         profiles,
         [&Value::Null, &"off".into(), &"contended".into(), &"sampled".into(), &"full".into()]
@@ -251,7 +255,7 @@ fn bad_requests() {
     for (args, words) in [
         (&["--workload", "round"][..], &["no workload `round`", "pair-single"][..]),
         (&["--locks", "no-such-lock"], &["no implementation `no-such-lock`", "glibc"]),
-        (&["--locks", "glibc+X"], &["`X` in the target"]),
+        (&["--locks", "glibc+X"], &["`X` in the implementation"]),
         (&["--workload", "saturated", "--threads", "0"], &["threads is 0"]),
         (&["--rounds", "5"], &["--rounds 5 is too few"]),
         (&["--check"], &["--bounds"]),
@@ -261,7 +265,7 @@ fn bad_requests() {
         said(spinpark(["bench", "locks"]).args(args)).fails(2, words);
     }
     let file = tempfile::NamedTempFile::new().unwrap();
-    fs::write(file.path(), "[[shape]]\nname = \"x\"\nthread = [1]\n").unwrap();
+    fs::write(file.path(), "[[workload]]\nname = \"x\"\nthread = [1]\n").unwrap();
     said(spinpark(["bench", "locks", "--definition"]).arg(file.path()))
         .fails(2, &["line 3", "unknown field `thread`"]);
     fs::write(file.path(), "{}").unwrap();
@@ -271,7 +275,7 @@ fn bad_requests() {
 /// The worker, as the benchmark starts it.
 #[test]
 fn worker_prints_one_report() {
-    let request = r#"{"family":"pthread","load":{"shared":{"percent_writes":10}},"threads":3,"millis":500}"#;
+    let request = r#"{"adapter":"pthread","load":{"shared":{"percent_writes":10}},"threads":3,"millis":500}"#;
     let result = said(&mut spinpark(["__bench-worker", request]));
     result.succeeds(&[]);
     let report: Value = serde_json::from_str(result.stdout.trim()).unwrap();

@@ -48,7 +48,7 @@ fn json_has_all_data() {
     let document: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
 
     assert_eq!(document["format"], "spinpark compare");
-    assert_eq!(document["format_version"], 1);
+    assert_eq!(document["format_version"], 2);
     assert_eq!(document["end"], "complete");
     assert_eq!(document["command"][1], "work");
     assert_eq!(document["settings"]["rounds"], 7);
@@ -78,8 +78,9 @@ fn check_runs(runs: &[Value]) {
         assert!(run["wall_s"].as_f64().unwrap() > 0.0 && run["peak_bytes"].as_u64().unwrap() > 0);
     }
     for block in runs.chunks(3) {
-        let arms: HashSet<_> = block.iter().map(|run| run["arm"].as_str().unwrap()).collect();
-        assert_eq!(arms, HashSet::from(["glibc", "glibc again", "spinpark"]));
+        let configurations: HashSet<_> =
+            block.iter().map(|run| run["configuration"].as_str().unwrap()).collect();
+        assert_eq!(configurations, HashSet::from(["glibc", "glibc again", "spinpark"]));
     }
 }
 
@@ -105,13 +106,13 @@ fn the_seed_decides_the_order() {
         said(command.arg(file.path()).arg(program())).succeeds(&[&format!("seed {seed}")]);
         let document: Value = serde_json::from_str(&fs::read_to_string(file.path()).unwrap()).unwrap();
         let runs = document["runs"].as_array().unwrap().clone();
-        runs.iter().map(|run| (run["arm"].clone(), run["padding"].clone())).collect::<Vec<_>>()
+        runs.iter().map(|run| (run["configuration"].clone(), run["padding"].clone())).collect::<Vec<_>>()
     };
     assert_eq!(order("5"), order("5"));
     assert_ne!(order("5"), order("6"));
 }
 
-/// Each arm in its own environment, seen by the program itself.
+/// Each configuration in its own environment, seen by the program itself.
 #[test]
 fn environments() {
     let log = tempfile::NamedTempFile::new().unwrap();

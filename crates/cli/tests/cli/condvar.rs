@@ -8,12 +8,12 @@ use crate::fixtures::{said, spinpark};
 
 /// Futex calls per signal, on the words of the condition variable and on all, where the woken waiter runs before the
 /// signaller goes on. Counted in the process itself, so that it takes no privilege.
-fn calls_per_signal(family: &str) -> (f64, f64) {
+fn calls_per_signal(adapter: &str) -> (f64, f64) {
     let setting = json!({
         "iterations": 20_000, "cpus": "one", "signal": "after-unlock", "waiter_first": true,
     });
     let request = json!({
-        "workload": "condvar", "parameters": setting, "tasks": 2, "millis": 0, "family": family,
+        "workload": "condvar", "parameters": setting, "tasks": 2, "millis": 0, "adapter": adapter,
     });
     let result = said(spinpark(["__workload-worker"]).arg(request.to_string()));
     result.succeeds(&[]);
@@ -28,7 +28,7 @@ fn calls_per_signal(family: &str) -> (f64, f64) {
 /// there is woken by the unlock (1) and leaves in the same way (1).
 #[test]
 fn futex_calls_of_the_documents_variants() {
-    for (family, expected) in
+    for (adapter, expected) in
         [("condvar-2003-orig", 5.0), ("condvar-2003-requeue", 4.0), ("condvar-2003-wake-op", 2.0)]
     {
         // One more for the mutex: a thread that comes from a wait takes it with the mark, so its release wakes, for nothing.
@@ -40,9 +40,9 @@ fn futex_calls_of_the_documents_variants() {
         while !counted.last().is_some_and(is_as_expected) {
             assert!(
                 counted.len() < 10,
-                "{family}: {counted:?} calls per signal, never {expected} and one more"
+                "{adapter}: {counted:?} calls per signal, never {expected} and one more"
             );
-            counted.push(calls_per_signal(family));
+            counted.push(calls_per_signal(adapter));
         }
     }
 }
@@ -65,12 +65,15 @@ fn tables_and_json() {
     assert_eq!(document["workload"], "condvar");
     let [one, all] = [0, 1].map(|cell| &document["cells"][cell]);
     assert_eq!(one["runs"].as_array().unwrap().len(), 30);
-    assert_eq!(one["arms"][0]["parameters"]["waiter_first"], true);
-    assert_eq!(all["arms"][0]["parameters"]["waiter_first"], false);
+    assert_eq!(one["configurations"][0]["parameters"]["waiter_first"], true);
+    assert_eq!(all["configurations"][0]["parameters"]["waiter_first"], false);
     assert!(one["runs"].as_array().unwrap().iter().all(|run| run["operations"] == 300));
-    let arm = &document["results"][0]["arms"][1];
-    assert_eq!(arm["arm"], "wake-op");
-    assert!(arm["columns"]["user_s"].is_number() && arm["column_deviations"]["user_s"].is_number());
+    let configuration = &document["results"][0]["configurations"][1];
+    assert_eq!(configuration["configuration"], "wake-op");
+    assert!(
+        configuration["columns"]["user_s"].is_number()
+            && configuration["column_deviations"]["user_s"].is_number()
+    );
 }
 
 #[test]

@@ -41,14 +41,14 @@ fn every_plane_once() {
     assert!(maps(&result.stdout).iter().all(|line| line.chars().count() <= 100), "{}", result.stdout);
 
     let document: Value = serde_json::from_str(&fs::read_to_string(file("grid.json")).unwrap()).unwrap();
-    assert_eq!((&document["format"], &document["schema"]), (&"spinpark bench grid".into(), &1.into()));
+    assert_eq!((&document["format"], &document["schema"]), (&"spinpark bench grid".into(), &2.into()));
     let cells = document["cells"].as_array().unwrap();
     let planes: Vec<&str> =
         document["planes"].as_array().unwrap().iter().map(|p| p["name"].as_str().unwrap()).collect();
     assert_eq!(planes.len(), 8);
     for cell in cells {
         assert!(planes.contains(&cell["plane"].as_str().unwrap()));
-        assert_eq!(cell["targets"].as_array().unwrap().len(), 4, "{cell}");
+        assert_eq!(cell["implementations"].as_array().unwrap().len(), 4, "{cell}");
         assert_eq!(cell["runs"].as_array().unwrap().len(), 5, "{cell}");
     }
     assert_eq!(document["results"].as_array().unwrap().len(), cells.len());

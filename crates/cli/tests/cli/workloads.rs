@@ -27,7 +27,7 @@ fn run(args: &[&str], words: &[&str]) -> Value {
     assert!(too_wide.is_empty(), "{too_wide:#?}");
     assert_empty(place.path());
     let document: Value = serde_json::from_str(&fs::read_to_string(json.path()).unwrap()).unwrap();
-    assert_eq!((&document["format"], &document["schema"]), (&"spinpark bench workload".into(), &1.into()));
+    assert_eq!((&document["format"], &document["schema"]), (&"spinpark bench workload".into(), &2.into()));
     assert_eq!((&document["workload"], &document["end"]), (&args[0].into(), &"complete".into()));
     assert!(document["cells"][0]["runs"][0]["elapsed_s"].as_f64().unwrap() > 0.0);
     document
@@ -45,7 +45,7 @@ fn creat() {
     let document = run(&args, &["2 cells × 2 rounds", "processes", "threads std", "ops/s", "Jain"]);
     assert_eq!(document["cells"].as_array().unwrap().len(), 2);
     assert_eq!(document["cells"][0]["runs"].as_array().unwrap().len(), 2 * 4);
-    assert_eq!(document["results"][1]["arms"][2]["arm"], "threads std");
+    assert_eq!(document["results"][1]["configurations"][2]["configuration"], "threads std");
 }
 
 #[test]
@@ -58,9 +58,9 @@ fn creat_keeps_its_files_until_the_end() {
 fn mmap() {
     let args = ["mmap", "--threads", "2", "--duration", "50ms", "--serialize", "none,iteration,calls"];
     let document = run(&args, &["untouched", "touched", "mutex glibc", "calls spinpark", "change"]);
-    let arms = document["results"][0]["arms"].as_array().unwrap();
-    assert_eq!(arms.len(), 5);
-    assert!(arms[1]["of_means"].as_f64().unwrap() > 0.0 && arms[0]["of_means"].is_null());
+    let configurations = document["results"][0]["configurations"].as_array().unwrap();
+    assert_eq!(configurations.len(), 5);
+    assert!(configurations[1]["of_means"].as_f64().unwrap() > 0.0 && configurations[0]["of_means"].is_null());
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn scan() {
         "calls spinpark",
     ];
     let document = run(&args, &["calls spinpark", "files/s", "bytes/s"]);
-    assert_eq!(document["results"][0]["arms"][0]["arm"], "calls spinpark");
+    assert_eq!(document["results"][0]["configurations"][0]["configuration"], "calls spinpark");
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn a_killed_worker_leaves_nothing() {
     let mut started = start(&["creat", "--threads", "4", "--as", "processes", "--duration", "100s"]);
     wait_until("a worker runs", || started.worker().is_some());
     signal("KILL", started.worker().unwrap());
-    started.end().fails(1, &["creat files kept × 4, target `processes`", "was killed by SIGKILL"]);
+    started.end().fails(1, &["creat files kept × 4, configuration `processes`", "was killed by SIGKILL"]);
     assert_empty(started.place.path());
 }
 
@@ -233,7 +233,7 @@ fn bad_requests() {
         (&["mmap", "--locks", "glibc,glibc"], &["--locks names `glibc` twice", "the baseline runs twice"]),
         (&["creat", "--threads", "processes"], &["use --as processes"]),
         (&["condvar", "--cpus", "all", "--waiter-first"], &["--cpus one"]),
-        (&["mmap", "--baseline", "x"], &["no arm `x`", "plain"]),
+        (&["mmap", "--baseline", "x"], &["no configuration `x`", "plain"]),
         (&["creat", "--as", "processes", "--locks", "std"], &["processes do not share a mutex"]),
         (&["creat", "--dir", "/no/such/directory"], &["--dir /no/such/directory", "Name a directory"]),
         (&["creat", "--dir", "/proc"], &["cannot write to --dir /proc"]),
@@ -253,7 +253,7 @@ fn bad_requests() {
 #[test]
 fn worker_prints_one_report() {
     let request = r#"{"workload":"mmap","parameters":{"touch":"none","sections":"calls"},"tasks":2,"millis":50,
-                      "family":"spinpark"}"#;
+                      "adapter":"spinpark"}"#;
     let result = said(&mut spinpark(["__workload-worker", request]));
     result.succeeds(&[]);
     let report: Value = serde_json::from_str(result.stdout.trim()).unwrap();

@@ -10,7 +10,7 @@ use super::definition::{Ours, Show};
 use super::outcome::{Outcome, What};
 use crate::report::workloads::{value, word};
 use crate::workloads::Workload;
-use crate::workloads::result::{ArmResult, CellResult};
+use crate::workloads::result::{CellResult, ConfigurationResult};
 
 /// A number with what says how good it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -41,53 +41,66 @@ fn of_workload(
     let is_it = |result: &&CellResult| {
         result.tasks == tasks && ours.variant.as_ref().is_none_or(|variant| *variant == result.variant)
     };
-    let arm = results.iter().find(is_it)?.arms.iter().find(|arm| arm.arm == ours.arm)?;
+    let configuration = results
+        .iter()
+        .find(is_it)?
+        .configurations
+        .iter()
+        .find(|configuration| configuration.configuration == ours.configuration)?;
     let plain = |text: String| Counterpart { text, detail: String::new() };
     match &ours.show {
-        Show::Mean => Some(plain(with_deviation(value(workload.figure, arm.mean), arm.relative_deviation()))),
+        Show::Mean => Some(plain(with_deviation(
+            value(workload.figure, configuration.mean),
+            configuration.relative_deviation(),
+        ))),
         Show::Change => {
-            let text = with_deviation(change(arm.of_means?), arm.relative_deviation());
-            Some(Counterpart { text, detail: detail(arm, workload, |ratio| ratio, change) })
+            let text = with_deviation(change(configuration.of_means?), configuration.relative_deviation());
+            Some(Counterpart { text, detail: detail(configuration, workload, |ratio| ratio, change) })
         }
         Show::Ratio => {
-            let text = with_deviation(two_digits(arm.of_means?), arm.relative_deviation());
-            Some(Counterpart { text, detail: detail(arm, workload, |ratio| ratio, two_digits) })
+            let text =
+                with_deviation(two_digits(configuration.of_means?), configuration.relative_deviation());
+            Some(Counterpart { text, detail: detail(configuration, workload, |ratio| ratio, two_digits) })
         }
         // The baseline is as fast as itself.
-        Show::SpeedUp if arm.of_means.is_none() => Some(plain(two_digits(1.0))),
+        Show::SpeedUp if configuration.of_means.is_none() => Some(plain(two_digits(1.0))),
         Show::SpeedUp => {
-            let text = with_deviation(two_digits(1.0 / arm.of_means?), arm.relative_deviation());
-            Some(Counterpart { text, detail: detail(arm, workload, inverse, two_digits) })
+            let text =
+                with_deviation(two_digits(1.0 / configuration.of_means?), configuration.relative_deviation());
+            Some(Counterpart { text, detail: detail(configuration, workload, inverse, two_digits) })
         }
         Show::Tasks => Some(plain(tasks.to_string())),
-        Show::Seconds(key) => column(arm, key, seconds).map(plain),
-        Show::Number(key) => column(arm, key, number).map(plain),
+        Show::Seconds(key) => column(configuration, key, seconds).map(plain),
+        Show::Number(key) => column(configuration, key, number).map(plain),
     }
 }
 
 /// The mean of one of the workload's own numbers.
-fn column(arm: &ArmResult, key: &str, shown: fn(f64) -> String) -> Option<String> {
-    let value = *arm.columns.get(key)?;
-    let deviation = arm.column_deviations.get(key).map(|deviation| deviation / value);
+fn column(configuration: &ConfigurationResult, key: &str, shown: fn(f64) -> String) -> Option<String> {
+    let value = *configuration.columns.get(key)?;
+    let deviation = configuration.column_deviations.get(key).map(|deviation| deviation / value);
     Some(with_deviation(shown(value), deviation.filter(|deviation| deviation.is_finite())))
 }
 
 fn detail(
-    arm: &ArmResult,
+    configuration: &ConfigurationResult,
     workload: &Workload,
     turn: fn(Ratio) -> Ratio,
     shown: fn(f64) -> String,
 ) -> String {
-    let (word, _) = word(workload.figure, arm.verdict);
-    arm.ratio.map_or_else(String::new, |ratio| format!("{} {word}", interval(turn(ratio), shown)))
+    let (word, _) = word(workload.figure, configuration.verdict);
+    configuration.ratio.map_or_else(String::new, |ratio| format!("{} {word}", interval(turn(ratio), shown)))
 }
 
 /// Locks have times per operation; what documents publish is throughput.
 fn of_lock(ours: &Ours, tasks: usize, results: &[of_locks::CellResult]) -> Option<Counterpart> {
     let result = results.iter().find(|result| result.threads == tasks)?;
-    let target = result.targets.iter().find(|target| target.target == ours.arm)?;
-    let ratio = inverse(target.ratio?);
-    let detail = format!("{} {}", interval(ratio, change), effects::word(target.verdict));
+    let implementation = result
+        .implementations
+        .iter()
+        .find(|implementation| implementation.implementation == ours.configuration)?;
+    let ratio = inverse(implementation.ratio?);
+    let detail = format!("{} {}", interval(ratio, change), effects::word(implementation.verdict));
     (ours.show == Show::Change).then(|| Counterpart { text: change(ratio.median), detail })
 }
 

@@ -149,8 +149,8 @@ pub struct Ours {
     /// The variant of the workload.
     #[serde(default)]
     pub variant: Option<String>,
-    /// The arm; of locks: the target.
-    pub arm: String,
+    /// The configuration; of locks: the implementation.
+    pub configuration: String,
     /// The number of tasks, where rows do not say.
     #[serde(default)]
     pub tasks: Option<usize>,
@@ -161,7 +161,7 @@ pub struct Ours {
     pub show: Show,
 }
 
-/// What is shown of an arm.
+/// What is shown of a configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Show {

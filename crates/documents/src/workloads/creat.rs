@@ -10,10 +10,10 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
-use spinpark_lockbench::locks::definitions::Target;
+use spinpark_lockbench::locks::definitions::Implementation;
 
 use super::crew::{self, Kind, Task};
-use super::experiment::{Arm, Cell};
+use super::experiment::{Cell, Configuration};
 use super::job::{Job, Report, Trouble, expect};
 use super::resources::Needs;
 use super::serial::Serial;
@@ -35,7 +35,7 @@ pub static WORKLOAD: Workload = Workload {
     run,
 };
 
-/// What an arm does.
+/// What a configuration does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
@@ -53,23 +53,23 @@ pub struct Parameters {
 pub fn cells(
     kinds: &[Kind],
     unlink: bool,
-    locks: &[Option<Target>],
+    locks: &[Option<Implementation>],
     rungs: &[usize],
 ) -> Result<Vec<Cell>, String> {
-    let mut arms = Vec::new();
+    let mut configurations = Vec::new();
     for &kind in kinds {
-        let arm = |name: String| Arm::new(name, &Parameters { kind, unlink });
+        let configuration = |name: String| Configuration::new(name, &Parameters { kind, unlink });
         for lock in locks {
             match lock {
-                None => arms.push(arm(kind.name().to_owned())),
+                None => configurations.push(configuration(kind.name().to_owned())),
                 Some(lock) if kind == Kind::Threads => {
-                    arms.push(arm(format!("threads {}", lock.name)).with_lock(lock));
+                    configurations.push(configuration(format!("threads {}", lock.name)).with_lock(lock));
                 }
                 Some(_) => {}
             }
         }
     }
-    if arms.is_empty() {
+    if configurations.is_empty() {
         return Err(String::from(
             "processes do not share a mutex\nUse --as threads with --locks, or --locks none for processes",
         ));
@@ -77,7 +77,7 @@ pub fn cells(
     let cell = |&tasks: &usize| Cell {
         variant: String::from(if unlink { "files removed again" } else { "files kept" }),
         tasks,
-        arms: arms.clone(),
+        configurations: configurations.clone(),
         needs: Needs {
             descriptors: tasks as u64,
             processes: tasks as u64,

@@ -1,9 +1,9 @@
-//! Cells: a variant of a workload at a number of tasks, with arms to be compared.
+//! Cells: a variant of a workload at a number of tasks, with configurations to be compared.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use spinpark_lockbench::locks::definitions::Target;
+use spinpark_lockbench::locks::definitions::Implementation;
 use spinpark_measure::rounds::{self, Plan};
 
 use super::job::Report;
@@ -11,7 +11,7 @@ use super::resources::Needs;
 
 /// One of the things that are compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Arm {
+pub struct Configuration {
     /// Its name in tables.
     pub name: String,
     /// What it does; the workload knows.
@@ -19,11 +19,11 @@ pub struct Arm {
     pub parameters: serde_json::Value,
     /// Whose locks it has, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lock: Option<Target>,
+    pub lock: Option<Implementation>,
 }
 
-impl Arm {
-    /// An arm without locks.
+impl Configuration {
+    /// A configuration without locks.
     #[must_use]
     pub fn new(name: impl Into<String>, parameters: &impl Serialize) -> Self {
         // Parameters have only strings and numbers in them, so this cannot fail.
@@ -33,7 +33,7 @@ impl Arm {
 
     /// The same with the locks of `lock`.
     #[must_use]
-    pub fn with_lock(mut self, lock: &Target) -> Self {
+    pub fn with_lock(mut self, lock: &Implementation) -> Self {
         self.lock = Some(lock.clone());
         self
     }
@@ -47,33 +47,35 @@ pub struct Cell {
     /// The number of tasks.
     pub tasks: usize,
     /// What is compared; the first one is the baseline and runs twice.
-    pub arms: Vec<Arm>,
+    pub configurations: Vec<Configuration>,
     /// What it needs of the machine.
     #[serde(skip)]
     pub needs: Needs,
 }
 
 impl Cell {
-    /// The arm of that name.
+    /// The configuration of that name.
     #[must_use]
-    pub fn arm(&self, name: &str) -> Option<&Arm> {
-        self.arms.iter().find(|arm| arm.name == name)
+    pub fn configuration(&self, name: &str) -> Option<&Configuration> {
+        self.configurations.iter().find(|configuration| configuration.name == name)
     }
 
-    /// Makes the arm `name` the baseline.
+    /// Makes the configuration `name` the baseline.
     ///
     /// # Errors
     ///
-    /// A sentence that says which arms there are.
+    /// A sentence that says which configurations there are.
     pub fn set_baseline(&mut self, name: &str) -> Result<(), String> {
-        let Some(place) = self.arms.iter().position(|arm| arm.name == name) else {
-            let names: Vec<&str> = self.arms.iter().map(|arm| arm.name.as_str()).collect();
+        let Some(place) = self.configurations.iter().position(|configuration| configuration.name == name)
+        else {
+            let names: Vec<&str> =
+                self.configurations.iter().map(|configuration| configuration.name.as_str()).collect();
             return Err(format!(
-                "there is no arm `{name}` to be the baseline; there are: {}",
+                "there is no configuration `{name}` to be the baseline; there are: {}",
                 names.join(", ")
             ));
         };
-        self.arms[..=place].rotate_right(1);
+        self.configurations[..=place].rotate_right(1);
         Ok(())
     }
 }
@@ -93,8 +95,8 @@ pub struct Run {
     pub round: usize,
     /// The place in the block, from 0.
     pub order: usize,
-    /// The arm's name.
-    pub arm: String,
+    /// The configuration's name.
+    pub configuration: String,
     /// Whether it is the baseline once more (A/A).
     pub again: bool,
     /// Bytes of environment that mean nothing.
@@ -125,13 +127,13 @@ impl Measured {
 impl rounds::Cell for Measured {
     type Report = Report;
 
-    fn arms(&self) -> Vec<String> {
-        self.cell.arms.iter().map(|arm| arm.name.clone()).collect()
+    fn configurations(&self) -> Vec<String> {
+        self.cell.configurations.iter().map(|configuration| configuration.name.clone()).collect()
     }
 
     fn add(&mut self, plan: Plan, report: Report) {
-        let Plan { round, order, target: arm, again, padding } = plan;
-        self.runs.push(Run { round, order, arm, again, padding, report });
+        let Plan { round, order, configuration, again, padding } = plan;
+        self.runs.push(Run { round, order, configuration, again, padding, report });
     }
 }
 
@@ -141,10 +143,13 @@ mod tests {
 
     #[test]
     fn the_baseline_is_first_and_the_others_keep_their_order() {
-        let arms = ["a", "b", "c"].map(|name| Arm::new(name, &())).to_vec();
-        let mut cell = Cell { variant: String::new(), tasks: 2, arms, needs: Needs::default() };
+        let configurations = ["a", "b", "c"].map(|name| Configuration::new(name, &())).to_vec();
+        let mut cell = Cell { variant: String::new(), tasks: 2, configurations, needs: Needs::default() };
         cell.set_baseline("c").unwrap();
-        assert_eq!(cell.arms.iter().map(|arm| arm.name.as_str()).collect::<String>(), "cab");
+        assert_eq!(
+            cell.configurations.iter().map(|configuration| configuration.name.as_str()).collect::<String>(),
+            "cab"
+        );
         assert!(cell.set_baseline("d").unwrap_err().contains("there are: c, a, b"));
         assert_eq!(cell.to_string(), "× 2");
     }

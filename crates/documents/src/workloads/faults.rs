@@ -12,7 +12,7 @@ use rustix::mm::{MapFlags, ProtFlags};
 use serde::{Deserialize, Serialize};
 
 use super::crew::{self, Kind, Task};
-use super::experiment::{Arm, Cell};
+use super::experiment::{Cell, Configuration};
 use super::job::{Job, Report, Trouble, expect};
 use super::mmap::use_small_pages;
 use super::resources::Needs;
@@ -73,7 +73,7 @@ impl Mapping {
     }
 }
 
-/// What an arm does.
+/// What a configuration does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
@@ -91,11 +91,12 @@ pub fn cells(mappings: &[Mapping], kinds: &[Kind], bytes: u64, rungs: &[usize]) 
     let pages = (bytes as usize / page_size()).max(1);
     let cell = |mapping: Mapping, tasks: usize| {
         let all = bytes * tasks as u64;
-        let arm = |&kind: &Kind| Arm::new(kind.name(), &Parameters { kind, mapping, pages });
+        let configuration =
+            |&kind: &Kind| Configuration::new(kind.name(), &Parameters { kind, mapping, pages });
         Cell {
             variant: mapping.name().to_owned(),
             tasks,
-            arms: kinds.iter().map(arm).collect(),
+            configurations: kinds.iter().map(configuration).collect(),
             needs: Needs {
                 descriptors: tasks as u64,
                 processes: tasks as u64,

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use spinpark_lockbench::locks::adapters::{Adapter, by_name};
 use spinpark_lockbench::locks::any_mutex::MakeMutex;
-use spinpark_lockbench::locks::families::{Family, by_name};
 use thiserror::Error;
 
 /// The command's hidden subcommand that is a worker.
@@ -20,7 +20,7 @@ pub const SUBCOMMAND: &str = "__workload-worker";
 pub struct Request {
     /// Which workload.
     pub workload: String,
-    /// What its arm does; the workload knows.
+    /// What its configuration does; the workload knows.
     #[serde(default)]
     pub parameters: serde_json::Value,
     /// How many tasks.
@@ -29,11 +29,11 @@ pub struct Request {
     pub millis: u64,
     /// Whose locks, if it is to use any.
     #[serde(default)]
-    pub family: Option<String>,
+    pub adapter: Option<String>,
     /// An empty directory of its own, if it writes files.
     #[serde(default)]
     pub directory: Option<PathBuf>,
-    /// Decides whatever is random. The same for all arms in one round.
+    /// Decides whatever is random. The same for all configurations in one round.
     #[serde(default)]
     pub seed: u64,
 }
@@ -47,9 +47,9 @@ pub struct Job {
     pub duration: Duration,
     /// Decides whatever is random.
     pub seed: u64,
-    /// What the arm does.
+    /// What the configuration does.
     parameters: serde_json::Value,
-    family: Option<Family>,
+    adapter: Option<Adapter>,
     directory: Option<PathBuf>,
 }
 
@@ -63,23 +63,23 @@ impl Job {
         Ok(T::deserialize(&self.parameters)?)
     }
 
-    /// What makes mutexes of the arm's family; none if the arm has no locks.
+    /// What makes mutexes of the configuration's adapter; none if the configuration has no locks.
     ///
     /// # Errors
     ///
-    /// If there is a family, but it has no mutex.
+    /// If there is an adapter, but it has no mutex.
     pub fn mutex(&self) -> Result<Option<MakeMutex>, Trouble> {
-        let Some(family) = self.family else { return Ok(None) };
-        let make = family.any_mutex.ok_or_else(|| {
-            Trouble::Refused(format!("the locks of `{}` have no mutex that workloads can use", family.name))
+        let Some(adapter) = self.adapter else { return Ok(None) };
+        let make = adapter.any_mutex.ok_or_else(|| {
+            Trouble::Refused(format!("the locks of `{}` have no mutex that workloads can use", adapter.name))
         });
         make.map(Some)
     }
 
-    /// The functions of the arm's family, if it has locks.
+    /// The functions of the configuration's adapter, if it has locks.
     #[must_use]
-    pub fn family(&self) -> Option<Family> {
-        self.family
+    pub fn adapter(&self) -> Option<Adapter> {
+        self.adapter
     }
 
     /// The directory to write in.
@@ -173,7 +173,7 @@ impl Spread {
     pub fn of(shares: &[u64]) -> Option<Self> {
         let [_, _, ..] = shares else { return None };
         let (least, most) = (shares.iter().min()?, shares.iter().max()?);
-        Some(Self { least: *least, most: *most, jain: spinpark_lockbench::locks::shapes::jain(shares) })
+        Some(Self { least: *least, most: *most, jain: spinpark_lockbench::locks::workloads::jain(shares) })
     }
 }
 
@@ -188,17 +188,17 @@ impl Report {
     }
 }
 
-/// Carries out a request, with the locks of one of `families`.
+/// Carries out a request, with the locks of one of `adapters`.
 ///
 /// # Errors
 ///
 /// If that is not possible, or the result is wrong.
-pub fn run(families: &[Family], request: &str) -> Result<Report, Trouble> {
+pub fn run(adapters: &[Adapter], request: &str) -> Result<Report, Trouble> {
     let request: Request = serde_json::from_str(request)?;
     let unknown = |kind: &str, name: &str| Trouble::Refused(format!("there is no {kind} `{name}` here"));
     let workload = super::by_name(&request.workload).ok_or_else(|| unknown("workload", &request.workload))?;
-    let family = match &request.family {
-        Some(name) => Some(*by_name(families, name).ok_or_else(|| unknown("family of locks", name))?),
+    let adapter = match &request.adapter {
+        Some(name) => Some(*by_name(adapters, name).ok_or_else(|| unknown("adapter of locks", name))?),
         None => None,
     };
     if request.tasks == 0 {
@@ -209,7 +209,7 @@ pub fn run(families: &[Family], request: &str) -> Result<Report, Trouble> {
         duration: Duration::from_millis(request.millis),
         seed: request.seed,
         parameters: request.parameters,
-        family,
+        adapter,
         directory: request.directory,
     })
 }
@@ -240,6 +240,6 @@ mod tests {
         assert!(said("{}").contains("cannot be read"));
         assert!(said(r#"{"workload":"x","tasks":1,"millis":1}"#).contains("no workload `x`"));
         assert!(said(r#"{"workload":"mmap","tasks":0,"millis":1}"#).contains("threads is 0"));
-        assert!(said(r#"{"workload":"mmap","tasks":1,"millis":1,"family":"x"}"#).contains("locks `x`"));
+        assert!(said(r#"{"workload":"mmap","tasks":1,"millis":1,"adapter":"x"}"#).contains("locks `x`"));
     }
 }

@@ -1,40 +1,40 @@
-//! Whose locks an arm has: a target of `bench locks` by its name, or a family by its name.
+//! Whose locks a configuration has: an implementation of `bench locks` by its name, or an adapter by its name.
 
-use spinpark_lockbench::locks::definitions::{Definitions, Side, Target};
-use spinpark_lockbench::locks::families::{FAMILIES, by_name};
+use spinpark_lockbench::locks::adapters::{ADAPTERS, by_name};
+use spinpark_lockbench::locks::definitions::{Definitions, Implementation, Role};
+use spinpark_lockbench::locks::implementations;
 use spinpark_lockbench::locks::selection::twice;
-use spinpark_lockbench::locks::targets;
 
 /// The word for "no lock".
 pub const NONE: &str = "none";
 
-/// The targets that `words` mean; [`NONE`] is none.
+/// The implementations that `words` mean; [`NONE`] is none.
 ///
 /// # Errors
 ///
 /// A sentence about the first word that means nothing, or whose mutexes workloads cannot use.
-pub fn parse(words: &[String]) -> Result<Vec<Option<Target>>, String> {
+pub fn parse(words: &[String]) -> Result<Vec<Option<Implementation>>, String> {
     let definitions = Definitions::built_in().map_err(|error| error.to_string())?;
     let mut found = Vec::new();
     for word in words {
-        let target = if word == NONE { None } else { Some(target(&definitions, word)?) };
-        if found.contains(&target) {
+        let implementation = if word == NONE { None } else { Some(implementation(&definitions, word)?) };
+        if found.contains(&implementation) {
             return Err(twice("--locks", word));
         }
-        found.push(target);
+        found.push(implementation);
     }
     Ok(found)
 }
 
-fn target(definitions: &Definitions, word: &str) -> Result<Target, String> {
-    let target = match targets::parse(definitions, word) {
-        Ok(target) => targets::not_recorded(target)?,
-        // A family without a target of that name: whatever locks this process has.
-        Err(_) if by_name(&FAMILIES, word).is_some() => Target {
+fn implementation(definitions: &Definitions, word: &str) -> Result<Implementation, String> {
+    let implementation = match implementations::parse(definitions, word) {
+        Ok(implementation) => implementations::not_recorded(implementation)?,
+        // An adapter without an implementation of that name: whatever locks this process has.
+        Err(_) if by_name(&ADAPTERS, word).is_some() => Implementation {
             name: word.to_owned(),
             about: String::new(),
-            side: Side::Control,
-            family: word.to_owned(),
+            role: Role::Control,
+            adapter: word.to_owned(),
             preload: false,
             profile: None,
             env: Default::default(),
@@ -44,8 +44,8 @@ fn target(definitions: &Definitions, word: &str) -> Result<Target, String> {
         },
         Err(error) => return Err(error),
     };
-    match by_name(&FAMILIES, &target.family) {
-        Some(family) if family.any_mutex.is_some() => Ok(target),
+    match by_name(&ADAPTERS, &implementation.adapter) {
+        Some(adapter) if adapter.any_mutex.is_some() => Ok(implementation),
         Some(_) => Err(format!("`{word}` has no mutex")),
         None => Err(format!("the locks of `{word}` are not Rust's or libc's, so workloads cannot use them")),
     }
@@ -55,16 +55,16 @@ fn target(definitions: &Definitions, word: &str) -> Result<Target, String> {
 mod tests {
     use super::*;
 
-    fn words(words: &[&str]) -> Result<Vec<Option<Target>>, String> {
+    fn words(words: &[&str]) -> Result<Vec<Option<Implementation>>, String> {
         parse(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
     }
 
     #[test]
-    fn targets_families_and_none() {
+    fn implementations_adapters_and_none() {
         let found = words(&["none", "glibc", "pthread", "drop-in+A=1"]).unwrap();
         assert_eq!(found.len(), 4);
         assert_eq!(found[0], None);
-        assert_eq!(found[2].as_ref().unwrap().family, "pthread");
+        assert_eq!(found[2].as_ref().unwrap().adapter, "pthread");
         assert!(found[3].as_ref().unwrap().preload);
     }
 
@@ -77,9 +77,9 @@ mod tests {
     }
 
     #[test]
-    fn every_family_with_a_mutex_has_one_for_workloads() {
-        for family in &FAMILIES {
-            assert_eq!(family.mutex.is_some(), family.any_mutex.is_some(), "{}", family.name);
+    fn every_adapter_with_a_mutex_has_one_for_workloads() {
+        for adapter in &ADAPTERS {
+            assert_eq!(adapter.mutex.is_some(), adapter.any_mutex.is_some(), "{}", adapter.name);
         }
     }
 }

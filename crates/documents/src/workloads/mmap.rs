@@ -8,10 +8,10 @@ use std::ptr::{self, NonNull};
 
 use rustix::mm::{MapFlags, ProtFlags};
 use serde::{Deserialize, Serialize};
-use spinpark_lockbench::locks::definitions::Target;
+use spinpark_lockbench::locks::definitions::Implementation;
 
 use super::crew::{self, Kind};
-use super::experiment::{Arm, Cell};
+use super::experiment::{Cell, Configuration};
 use super::job::{Job, Report, Trouble, expect};
 use super::resources::Needs;
 use super::serial::{Sections, Serial};
@@ -49,7 +49,7 @@ pub enum Touch {
     All,
 }
 
-/// What an arm does.
+/// What a configuration does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
@@ -61,9 +61,14 @@ pub struct Parameters {
 
 /// The cells for a request.
 #[must_use]
-pub fn cells(touches: &[Touch], sections: &[Sections], locks: &[Target], rungs: &[usize]) -> Vec<Cell> {
+pub fn cells(
+    touches: &[Touch],
+    sections: &[Sections],
+    locks: &[Implementation],
+    rungs: &[usize],
+) -> Vec<Cell> {
     let cell = |touch: Touch, tasks: usize| {
-        let arm = |name, sections| Arm::new(name, &Parameters { touch, sections });
+        let configuration = |name, sections| Configuration::new(name, &Parameters { touch, sections });
         let memory = match touch {
             Touch::None => 0,
             Touch::All => (SIZE * tasks) as u64,
@@ -74,7 +79,7 @@ pub fn cells(touches: &[Touch], sections: &[Sections], locks: &[Target], rungs: 
                 Touch::All => "touched",
             }),
             tasks,
-            arms: Sections::arms(sections, locks, arm),
+            configurations: Sections::configurations(sections, locks, configuration),
             needs: Needs { processes: tasks as u64, threads: tasks as u64, memory, ..Needs::default() },
         }
     };

@@ -7,10 +7,10 @@
 //! | its threads or processes | [`crew`]; a mutex around what they do: [`serial`] |
 //! | where it may write | [`directory`] |
 //! | whether the machine can do it at all | [`resources`] |
-//! | cells (a variant at a number of tasks) with their arms | [`experiment`] |
+//! | cells (a variant at a number of tasks) with their configurations | [`experiment`] |
 //! | one process per run | [`runner`] |
 //! | what follows: mean, standard deviation, ratio, verdict | [`result`] |
-//! | whose locks an arm has | [`locks`] |
+//! | whose locks a configuration has | [`locks`] |
 //! | what the documents publish | [`documents`] |
 //!
 //! A workload is a file (or a directory) of its own: parameters, cells, a function that runs it, and a [`Workload`] that

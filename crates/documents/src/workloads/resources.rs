@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use rustix::process::{Resource, Rlimit};
-use spinpark_lockbench::locks::shapes::allowed_cpus;
+use spinpark_lockbench::locks::workloads::allowed_cpus;
 use spinpark_show::units;
 use thiserror::Error;
 

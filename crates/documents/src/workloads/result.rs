@@ -19,19 +19,19 @@ pub struct CellResult {
     pub variant: String,
     /// The number of tasks.
     pub tasks: usize,
-    /// Rounds in which every arm ran.
+    /// Rounds in which every configuration ran.
     pub rounds: usize,
     /// Baseline again ÷ baseline: what means nothing.
     pub again: Option<Ratio>,
-    /// One entry per arm; the first is the baseline.
-    pub arms: Vec<ArmResult>,
+    /// One entry per configuration; the first is the baseline.
+    pub configurations: Vec<ConfigurationResult>,
 }
 
-/// An arm's result in one cell.
+/// A configuration's result in one cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ArmResult {
+pub struct ConfigurationResult {
     /// Its name.
-    pub arm: String,
+    pub configuration: String,
     /// The mean of the workload's figure over all runs, of the baseline: without its second ones.
     pub mean: f64,
     /// The standard deviation over these runs; none if there is only one.
@@ -70,7 +70,7 @@ pub struct ArmResult {
     pub empty_runs: usize,
 }
 
-impl ArmResult {
+impl ConfigurationResult {
     /// The standard deviation as a fraction of the mean.
     #[must_use]
     pub fn relative_deviation(&self) -> Option<f64> {
@@ -82,7 +82,7 @@ impl CellResult {
     /// Compares the runs of a cell by `figure`. `seed` makes the intervals reproducible. None if nothing was measured.
     #[must_use]
     pub fn new(measured: &Measured, figure: Figure, seed: u64) -> Option<Self> {
-        let names = measured.arms();
+        let names = measured.configurations();
         let baseline = names.first()?;
         let base = by_round(measured, baseline, false, figure);
         let again = ratio(&paired_above_zero(&by_round(measured, baseline, true, figure), &base), seed);
@@ -94,10 +94,10 @@ impl CellResult {
             let change = if is_baseline { None } else { ratio(&paired_above_zero(&own, &base), seed) };
             let own = values(&own);
             let of_means = mean(&own).zip(base_mean).map(|(own, base)| own / base);
-            let all = || measured.runs.iter().filter(|run| run.arm == *name);
+            let all = || measured.runs.iter().filter(|run| run.configuration == *name);
             let runs = all().filter(|run| !run.again).collect::<Vec<_>>();
-            Some(ArmResult {
-                arm: name.clone(),
+            Some(ConfigurationResult {
+                configuration: name.clone(),
                 mean: mean(&own)?,
                 standard_deviation: standard_deviation(&own),
                 of_means: of_means.filter(|of_means| !is_baseline && of_means.is_finite()),
@@ -118,20 +118,20 @@ impl CellResult {
                 empty_runs: all().filter(|run| run.report.operations == 0).count(),
             })
         };
-        let arms: Vec<_> = names.iter().filter_map(of).collect();
-        (!arms.is_empty()).then(|| Self {
+        let configurations: Vec<_> = names.iter().filter_map(of).collect();
+        (!configurations.is_empty()).then(|| Self {
             variant: measured.cell.variant.clone(),
             tasks: measured.cell.tasks,
             rounds: complete_rounds(measured),
             again,
-            arms,
+            configurations,
         })
     }
 }
 
-/// The figure of each round of an arm; `again`: of the baseline's second run.
-fn by_round(measured: &Measured, arm: &str, again: bool, figure: Figure) -> ByRound {
-    let runs = measured.runs.iter().filter(|run| run.arm == arm && run.again == again);
+/// The figure of each round of a configuration; `again`: of the baseline's second run.
+fn by_round(measured: &Measured, configuration: &str, again: bool, figure: Figure) -> ByRound {
+    let runs = measured.runs.iter().filter(|run| run.configuration == configuration && run.again == again);
     runs.filter_map(|run| Some((run.round, figure.of(&run.report)?))).collect()
 }
 

@@ -1,4 +1,4 @@
-//! Starts worker processes, one per run: in the environment of the arm's locks, in a private directory.
+//! Starts worker processes, one per run: in the environment of the configuration's locks, in a private directory.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,13 +6,13 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use spinpark_lockbench::locks::workers::set_locks;
-use spinpark_measure::arm::prepare;
+use spinpark_measure::configuration::prepare;
 use spinpark_measure::failure::{RunError, Tail, in_words};
 use spinpark_measure::process::{self, Interrupt, ProcessError};
 use spinpark_measure::rounds::Plan;
 
 use super::directory::{Place, PrivateDirectory};
-use super::experiment::{Arm, Cell};
+use super::experiment::{Cell, Configuration};
 use super::job::{Report, Request, SUBCOMMAND};
 
 /// A worker that takes longer hangs. Generous, since the machine may be busy or suspended.
@@ -25,7 +25,7 @@ pub struct Runner<'a> {
     pub workload: &'static str,
     /// This command.
     pub own: PathBuf,
-    /// The drop-in, if an arm needs it.
+    /// The drop-in, if a configuration needs it.
     pub preload: Option<PathBuf>,
     /// The user's own `LD_PRELOAD`.
     pub inherited: OsString,
@@ -48,15 +48,17 @@ impl Runner<'_> {
     pub fn run(&self, cell: &Cell, plan: &Plan, drop_in_report: Option<&Path>) -> Result<Report, RunError> {
         let fail = |what: String, output: &str| RunError::Worker {
             cell: format!("{} {cell}", self.workload),
-            target: plan.target.clone(),
+            configuration: plan.configuration.clone(),
             what,
             tail: Tail::of(output),
         };
-        let Some(arm) = cell.arm(&plan.target) else { return Err(fail(String::from("unknown"), "")) };
+        let Some(configuration) = cell.configuration(&plan.configuration) else {
+            return Err(fail(String::from("unknown"), ""));
+        };
         let directory = self.place.as_ref().map(Place::create).transpose();
         let directory =
             directory.map_err(|error| fail(format!("cannot make a private directory: {error}"), ""))?;
-        let mut command = self.command(cell, arm, plan, directory.as_ref());
+        let mut command = self.command(cell, configuration, plan, directory.as_ref());
         if let Some(report) = drop_in_report {
             command.env("SPINPARK_REPORT", report);
         }
@@ -81,13 +83,19 @@ impl Runner<'_> {
             .map_err(|error| fail(format!("the worker's report cannot be read: {error}"), &finished.output))
     }
 
-    fn command(&self, cell: &Cell, arm: &Arm, plan: &Plan, directory: Option<&PrivateDirectory>) -> Command {
+    fn command(
+        &self,
+        cell: &Cell,
+        configuration: &Configuration,
+        plan: &Plan,
+        directory: Option<&PrivateDirectory>,
+    ) -> Command {
         let request = Request {
             workload: self.workload.to_owned(),
-            parameters: arm.parameters.clone(),
+            parameters: configuration.parameters.clone(),
             tasks: cell.tasks,
             millis: self.millis,
-            family: arm.lock.as_ref().map(|lock| lock.family.clone()),
+            adapter: configuration.lock.as_ref().map(|lock| lock.adapter.clone()),
             directory: directory.map(|directory| directory.path().to_path_buf()),
             seed: self.seed.wrapping_add(plan.round as u64),
         };
@@ -95,7 +103,7 @@ impl Runner<'_> {
         // Cannot fail: a request has only strings and numbers in it.
         command.arg(SUBCOMMAND).arg(serde_json::to_string(&request).unwrap_or_default()).stdin(Stdio::null());
         prepare(&mut command, plan.padding);
-        if let Some(lock) = &arm.lock {
+        if let Some(lock) = &configuration.lock {
             set_locks(&mut command, lock, self.preload.as_deref(), None, &self.inherited);
         }
         command

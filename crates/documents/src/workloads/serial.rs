@@ -5,9 +5,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use spinpark_lockbench::locks::any_mutex::{AnyMutex, MakeMutex};
-use spinpark_lockbench::locks::definitions::Target;
+use spinpark_lockbench::locks::definitions::Implementation;
 
-use super::experiment::Arm;
+use super::experiment::Configuration;
 use super::job::{Trouble, expect};
 
 /// What a mutex is held for, in workloads that do something between two calls.
@@ -23,23 +23,28 @@ pub enum Sections {
 }
 
 impl Sections {
-    /// The arms for these sections with these locks; `make` makes one without a lock. `plain` has none, `mutex X` is one
-    /// section, `calls X` is two.
-    pub fn arms(sections: &[Self], locks: &[Target], make: impl Fn(String, Self) -> Arm) -> Vec<Arm> {
-        let mut arms = Vec::new();
+    /// The configurations for these sections with these locks; `make` makes one without a lock. `plain` has none,
+    /// `mutex X` is one section, `calls X` is two.
+    pub fn configurations(
+        sections: &[Self],
+        locks: &[Implementation],
+        make: impl Fn(String, Self) -> Configuration,
+    ) -> Vec<Configuration> {
+        let mut configurations = Vec::new();
         for &section in sections {
             let word = match section {
                 Self::None => {
-                    arms.push(make(String::from("plain"), section));
+                    configurations.push(make(String::from("plain"), section));
                     continue;
                 }
                 Self::Iteration => "mutex",
                 Self::Calls => "calls",
             };
-            let with_lock = |lock: &Target| make(format!("{word} {}", lock.name), section).with_lock(lock);
-            arms.extend(locks.iter().map(with_lock));
+            let with_lock =
+                |lock: &Implementation| make(format!("{word} {}", lock.name), section).with_lock(lock);
+            configurations.extend(locks.iter().map(with_lock));
         }
-        arms
+        configurations
     }
 
     /// How many sections an iteration has.
@@ -109,7 +114,7 @@ mod tests {
 
     #[test]
     fn sections_are_counted() {
-        let mut serial = Serial::new(spinpark_lockbench::locks::families::FAMILIES[0].any_mutex);
+        let mut serial = Serial::new(spinpark_lockbench::locks::adapters::ADAPTERS[0].any_mutex);
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| (0..1000).for_each(|_| serial.with(|| ())));

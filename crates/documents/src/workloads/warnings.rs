@@ -14,24 +14,39 @@ use super::result::CellResult;
 pub fn of_workload(workload: &Workload, results: &[CellResult], is_timed: bool, cpus: usize) -> Vec<Warning> {
     let named = |result: &CellResult| format!("{} at {}", result.variant, result.tasks).trim().to_owned();
     let is_few = |result: &&CellResult| {
-        result.arms.iter().any(|arm| (1..FEW_OPERATIONS).contains(&arm.fewest_operations))
+        result
+            .configurations
+            .iter()
+            .any(|configuration| (1..FEW_OPERATIONS).contains(&configuration.fewest_operations))
     };
     let empty = results.iter().flat_map(|result| {
         let cell = format!("{} {}", workload.name, named(result)).replace("  ", " ");
-        result.arms.iter().filter_map(move |arm| empty_runs(&arm.arm, &cell, arm.empty_runs, arm.runs))
+        result.configurations.iter().filter_map(move |configuration| {
+            empty_runs(&configuration.configuration, &cell, configuration.empty_runs, configuration.runs)
+        })
     });
     let empty: Vec<String> = empty.collect();
     let nothing = |result: &&CellResult| {
-        result.arms.len() > 1 && result.arms.first().is_some_and(|arm| arm.empty_runs == arm.runs)
+        result.configurations.len() > 1
+            && result
+                .configurations
+                .first()
+                .is_some_and(|configuration| configuration.empty_runs == configuration.runs)
     };
     let idle: Vec<String> = results.iter().filter(nothing).map(named).collect();
-    let baseline = results.iter().find(nothing).and_then(|result| result.arms.first());
-    let baseline = baseline.map(|arm| arm.arm.clone()).unwrap_or_default();
+    let baseline = results.iter().find(nothing).and_then(|result| result.configurations.first());
+    let baseline = baseline.map(|configuration| configuration.configuration.clone()).unwrap_or_default();
     let few: Vec<String> = results.iter().filter(is_few).map(named).collect();
-    let is_short = |result: &&CellResult| result.arms.iter().any(|arm| arm.elapsed_s < SHORT_RUN_S);
+    let is_short = |result: &&CellResult| {
+        result.configurations.iter().any(|configuration| configuration.elapsed_s < SHORT_RUN_S)
+    };
     let short: Vec<String> = results.iter().filter(is_short).map(named).collect();
     let noisy = results.iter().filter(|r| r.again.is_some_and(|again| again.reach() > MAX_MARGIN)).count();
-    let ratios: Vec<Ratio> = results.iter().flat_map(|r| &r.arms).filter_map(|arm| arm.ratio).collect();
+    let ratios: Vec<Ratio> = results
+        .iter()
+        .flat_map(|r| &r.configurations)
+        .filter_map(|configuration| configuration.ratio)
+        .collect();
     let is_wide = |ratio: &&Ratio| ratio.contains_one() && ratio.reach() > MAX_MARGIN;
     let wide = ratios.iter().filter(is_wide).count();
     let blocks = results.iter().map(|result| result.rounds).min().unwrap_or_default();

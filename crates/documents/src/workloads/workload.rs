@@ -22,7 +22,7 @@ pub struct Workload {
     pub rungs: &'static [usize],
     /// What is compared.
     pub figure: Figure,
-    /// Whether arms can have locks.
+    /// Whether configurations can have locks.
     pub uses_locks: bool,
     /// Whether it writes files.
     pub uses_directory: bool,
@@ -30,7 +30,7 @@ pub struct Workload {
     pub columns: &'static [Column],
     /// A table of its own, of the cells of one variant: in place of the one with these columns.
     pub table: Option<fn(&[&CellResult], Style) -> String>,
-    /// Runs one arm of one cell, in a process of its own.
+    /// Runs one configuration of one cell, in a process of its own.
     pub run: fn(&Job) -> Result<Report, Trouble>,
 }
 

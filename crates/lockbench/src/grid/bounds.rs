@@ -14,7 +14,7 @@ use crate::locks::bounds::Judgement;
 /// A round belongs to a mean if it has at least this part of the cells.
 const NEARLY_ALL: f64 = 0.9;
 
-/// A bound in one plane, for one target.
+/// A bound in one plane, for one implementation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BoundResult {
     /// In words.

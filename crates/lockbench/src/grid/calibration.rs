@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use spinpark_measure::stats::median;
 
-use crate::locks::shapes::work::Random;
+use crate::locks::workloads::work::Random;
 
 /// What was found.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use spinpark_measure::rounds;
 
 use super::definition::{Axes, Handoff, Kind, Plane};
-use crate::locks::definitions::Target;
+use crate::locks::definitions::Implementation;
 use crate::locks::experiment::{Cell, Measured};
 use crate::locks::load::{Barrier, Load, PingPong, Placement, Pool, Queue, Section, Shared, Signal, Wake};
 use crate::locks::peers::Peers;
@@ -73,10 +73,10 @@ impl GridCell {
 }
 
 impl rounds::Cell for GridCell {
-    type Report = crate::locks::shapes::Report;
+    type Report = crate::locks::workloads::Report;
 
-    fn arms(&self) -> Vec<String> {
-        self.measured.arms()
+    fn configurations(&self) -> Vec<String> {
+        self.measured.configurations()
     }
 
     /// The buckets of waits are not kept: there are too many cells. Each run has its quantile.
@@ -84,7 +84,7 @@ impl rounds::Cell for GridCell {
         if let Some(waits) = &mut report.waits {
             waits.buckets.clear();
         }
-        self.measured.runs.push(crate::locks::experiment::Run { plan, report });
+        self.measured.runs.push(crate::locks::experiment::Run::new(plan, report));
     }
 }
 
@@ -219,23 +219,30 @@ fn place(plane: &Plane, table: String, row: String, column: String) -> Place {
     Place { plane: plane.name.clone(), table, row, column }
 }
 
-/// The cells of `points`, without runs, with those of `targets` that can run them.
+/// The cells of `points`, without runs, with those of `implementations` that can run them.
 #[must_use]
 pub fn cells(
     plane: &Plane,
     points: Vec<Point>,
-    targets: &[Target],
+    implementations: &[Implementation],
     peers: &Peers,
     cpus: usize,
 ) -> Vec<GridCell> {
-    let wanted = |target: &&Target| plane.is_compared_with(target);
+    let wanted = |implementation: &&Implementation| plane.is_compared_with(implementation);
     let cell = |Point { place, load, threads }| {
-        let (targets, skipped) = split(targets.iter().filter(wanted), &load, peers, cpus);
-        let shape = format!("{} {} {}", place.plane, place.row, place.column);
+        let (implementations, skipped) = split(implementations.iter().filter(wanted), &load, peers, cpus);
+        let workload = format!("{} {} {}", place.plane, place.row, place.column);
         let at_least_millis = plane.millis_per_thread * threads as u64;
         GridCell {
             place,
-            measured: Measured::new(Cell { shape, load, threads, at_least_millis, targets, skipped }),
+            measured: Measured::new(Cell {
+                workload,
+                load,
+                threads,
+                at_least_millis,
+                implementations,
+                skipped,
+            }),
         }
     };
     points.into_iter().map(cell).collect()

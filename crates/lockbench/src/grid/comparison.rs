@@ -10,7 +10,7 @@ use super::cells::GridCell;
 use super::figure::{Against, Figure};
 use super::ideal;
 use super::starvation::Starvation;
-use crate::locks::definitions::{Side, Target};
+use crate::locks::definitions::{Implementation, Role};
 
 /// Fewer than for a single number: a grid has thousands of intervals.
 const RESAMPLES: usize = 2_000;
@@ -24,8 +24,8 @@ const FUTEX_FLOOR: f64 = 0.001;
 /// What is the same for all cells.
 #[derive(Debug, Clone)]
 pub struct Context<'a> {
-    /// All targets.
-    pub targets: Vec<&'a Target>,
+    /// All implementations.
+    pub implementations: Vec<&'a Implementation>,
     /// How long an iteration takes.
     pub calibration: Option<Calibration>,
     /// CPUs of the machine.
@@ -34,10 +34,10 @@ pub struct Context<'a> {
     pub seed: u64,
 }
 
-/// One figure of one of our targets in one cell.
+/// One figure of one of our implementations in one cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Compared {
-    /// What it is divided by: a target's name, or "ideal".
+    /// What it is divided by: an implementation's name, or "ideal".
     pub with: String,
     /// The figure itself: median over rounds.
     pub own: f64,
@@ -53,27 +53,29 @@ pub struct Compared {
 }
 
 impl Context<'_> {
-    /// Our targets that were measured, in order.
+    /// Our implementations that were measured, in order.
     pub fn ours<'a>(&'a self, cells: &'a [GridCell]) -> impl Iterator<Item = &'a str> {
-        self.ours_of(move |name| cells.iter().any(|cell| cell.measured.cell.targets.contains(name)))
+        self.ours_of(move |name| cells.iter().any(|cell| cell.measured.cell.implementations.contains(name)))
     }
 
     /// Those of some cells.
     pub fn ours_in<'a>(&'a self, cells: &'a [&'a GridCell]) -> impl Iterator<Item = &'a str> {
-        self.ours_of(move |name| cells.iter().any(|cell| cell.measured.cell.targets.contains(name)))
+        self.ours_of(move |name| cells.iter().any(|cell| cell.measured.cell.implementations.contains(name)))
     }
 
     fn ours_of<'a>(&'a self, is_there: impl Fn(&String) -> bool + 'a) -> impl Iterator<Item = &'a str> {
-        let ours = self.targets.iter().filter(|target| target.side == Side::Ours);
-        ours.map(|target| &target.name).filter(move |name| is_there(name)).map(String::as_str)
+        let ours = self.implementations.iter().filter(|implementation| implementation.role == Role::Ours);
+        ours.map(|implementation| &implementation.name).filter(move |name| is_there(name)).map(String::as_str)
     }
 
     /// The peers in a cell, without those that starve writers.
     fn peers<'a>(&'a self, cell: &'a GridCell) -> impl Iterator<Item = &'a str> {
         let is_peer = |name: &&String| {
-            self.targets.iter().any(|target| target.name == **name && target.side == Side::Peer)
+            self.implementations
+                .iter()
+                .any(|implementation| implementation.name == **name && implementation.role == Role::Peer)
         };
-        let names = cell.measured.cell.targets.iter().filter(is_peer).map(String::as_str);
+        let names = cell.measured.cell.implementations.iter().filter(is_peer).map(String::as_str);
         names.filter(|name| Starvation::of(cell, name).is_none())
     }
 
@@ -108,7 +110,7 @@ impl Context<'_> {
             return self.share_of_ideal(cell, ours, figure);
         }
         let with = match against {
-            Against::Target(name) => name.as_str(),
+            Against::Implementation(name) => name.as_str(),
             _ => self.best_peer(cell, figure)?,
         };
         if figure == Figure::Futex {
@@ -145,7 +147,7 @@ impl Context<'_> {
 
 /// Futex calls are counted once, so there is no interval.
 fn futex(cell: &GridCell, ours: &str, with: &str) -> Option<Compared> {
-    let of = |target| cell.measured.futex_calls.get(target).copied();
+    let of = |implementation| cell.measured.futex_calls.get(implementation).copied();
     let (own, other) = (of(ours)?, of(with)?);
     let ratio = (own + FUTEX_FLOOR) / (other + FUTEX_FLOOR);
     let by_round = ByRound::from([(0, ratio)]);
@@ -153,17 +155,17 @@ fn futex(cell: &GridCell, ours: &str, with: &str) -> Option<Compared> {
 }
 
 /// The figure of each round; without the baseline's second runs.
-fn by_round(cell: &GridCell, target: &str, figure: Figure) -> ByRound {
-    let runs = cell.measured.runs.iter().filter(|run| run.plan.target == target && !run.plan.again);
-    runs.filter_map(|run| Some((run.plan.round, figure.of(&run.report)?))).collect()
+fn by_round(cell: &GridCell, implementation: &str, figure: Figure) -> ByRound {
+    let runs = cell.measured.runs.iter().filter(|run| run.implementation == implementation && !run.again);
+    runs.filter_map(|run| Some((run.round, figure.of(&run.report)?))).collect()
 }
 
-/// The median of a figure of a target; futex calls are counted once.
+/// The median of a figure of an implementation; futex calls are counted once.
 #[must_use]
-pub fn figure_of(cell: &GridCell, target: &str, figure: Figure) -> Option<f64> {
+pub fn figure_of(cell: &GridCell, implementation: &str, figure: Figure) -> Option<f64> {
     match figure {
-        Figure::Futex => cell.measured.futex_calls.get(target).copied(),
-        _ => middle(&by_round(cell, target, figure)),
+        Figure::Futex => cell.measured.futex_calls.get(implementation).copied(),
+        _ => middle(&by_round(cell, implementation, figure)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use serde::{Deserialize, Serialize};
 
 use super::figure::{Against, Figure};
-use crate::locks::definitions::{BadDefinition, Definitions, Side, Target};
+use crate::locks::definitions::{BadDefinition, Definitions, Implementation, Role};
 use crate::locks::load::{Signal, Wake};
 use crate::locks::selection::once;
 
@@ -14,7 +14,7 @@ use crate::locks::selection::once;
 #[serde(deny_unknown_fields)]
 pub struct Grid {
     /// What is measured unless told otherwise; the first one is the baseline.
-    pub targets: Vec<String>,
+    pub implementations: Vec<String>,
     /// The planes.
     #[serde(rename = "plane")]
     pub planes: Vec<Plane>,
@@ -63,10 +63,12 @@ fn one() -> usize {
 }
 
 impl Plane {
-    /// Whether `target` is measured in it: ours is, and a peer if the plane does not have others.
+    /// Whether `implementation` is measured in it: ours is, and a peer if the plane does not have others.
     #[must_use]
-    pub fn is_compared_with(&self, target: &Target) -> bool {
-        target.side != Side::Peer || self.peers.is_empty() || self.peers.contains(&target.name)
+    pub fn is_compared_with(&self, implementation: &Implementation) -> bool {
+        implementation.role != Role::Peer
+            || self.peers.is_empty()
+            || self.peers.contains(&implementation.name)
     }
 }
 
@@ -180,7 +182,7 @@ pub struct Bound {
     /// Only cells with so many writes in a thousand operations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub writes: Vec<u16>,
-    /// Which targets are judged, each by itself.
+    /// Which implementations are judged, each by itself.
     pub ours: Vec<String>,
     /// What they are divided by.
     pub against: Against,
@@ -221,8 +223,8 @@ impl Grid {
 
     /// Checks that everything makes sense and every name is defined.
     fn check(&self, definitions: &Definitions) -> Result<(), String> {
-        let known = |name: &String| definitions.target(name).map(|_| ());
-        self.targets.iter().try_for_each(known)?;
+        let known = |name: &String| definitions.implementation(name).map(|_| ());
+        self.implementations.iter().try_for_each(known)?;
         for plane in &self.planes {
             let of_plane = |what| format!("plane `{}`: {what}", plane.name);
             plane.peers.iter().try_for_each(known).map_err(of_plane)?;
@@ -235,7 +237,7 @@ impl Grid {
             let of_bound = |what| format!("bound `{}`: {what}", bound.what);
             bound.planes.iter().try_for_each(|name| self.plane(name).map(|_| ())).map_err(of_bound)?;
             bound.ours.iter().try_for_each(known).map_err(of_bound)?;
-            if let Against::Target(name) = &bound.against {
+            if let Against::Implementation(name) = &bound.against {
                 known(name).map_err(of_bound)?;
             }
             if bound.at_least.is_some() == bound.at_most.is_some() {

@@ -21,7 +21,7 @@ pub fn measure(
         if calibrations.len() <= plan.round {
             calibrations.push(calibrate());
         }
-        observer.starting(&cell.measured.cell, &plan.target);
+        observer.starting(&cell.measured.cell, &plan.configuration);
         let report = executor.execute(&cell.measured.cell, plan)?;
         observer.finished();
         Ok(report)

@@ -4,9 +4,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::locks::shapes::Report;
+use crate::locks::workloads::Report;
 
-/// A number of one run of one target.
+/// A number of one run of one implementation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Figure {
@@ -110,8 +110,8 @@ pub enum Against {
     Best,
     /// A lock that costs nothing.
     Ideal,
-    /// A target by name.
-    Target(String),
+    /// An implementation by name.
+    Implementation(String),
 }
 
 impl From<String> for Against {
@@ -119,7 +119,7 @@ impl From<String> for Against {
         match name.as_str() {
             "best" => Self::Best,
             "ideal" => Self::Ideal,
-            _ => Self::Target(name),
+            _ => Self::Implementation(name),
         }
     }
 }
@@ -129,7 +129,7 @@ impl From<Against> for String {
         match against {
             Against::Best => Self::from("best"),
             Against::Ideal => Self::from("ideal"),
-            Against::Target(name) => name,
+            Against::Implementation(name) => name,
         }
     }
 }
@@ -141,7 +141,7 @@ impl Against {
         match self {
             Self::Best => "the best peer",
             Self::Ideal => "the ideal",
-            Self::Target(name) => name,
+            Self::Implementation(name) => name,
         }
     }
 }
@@ -149,7 +149,7 @@ impl Against {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::locks::shapes::WaitReport;
+    use crate::locks::workloads::WaitReport;
 
     #[test]
     fn figures_of_a_run() {
@@ -181,6 +181,6 @@ mod tests {
         }
         assert!("speed".parse::<Figure>().unwrap_err().contains("there are: throughput, cpu"));
         assert_eq!(Against::from(String::from("best")), Against::Best);
-        assert_eq!(String::from(Against::Target(String::from("glibc"))), "glibc");
+        assert_eq!(String::from(Against::Implementation(String::from("glibc"))), "glibc");
     }
 }

@@ -12,11 +12,11 @@ pub const SMALL_SHARE: f64 = 0.1;
 /// With fewer writes expected, their share says nothing.
 const FEW_WRITES: f64 = 20.0;
 
-/// How a target starves its writers: medians over runs.
+/// How an implementation starves its writers: medians over runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Starvation {
-    /// Which target.
-    pub target: String,
+    /// Which implementation.
+    pub implementation: String,
     /// The longest wait of a writer, as a part of the run.
     pub longest_wait: f64,
     /// Writes that were made, as a part of those that the load asks for; none if these are too few.
@@ -24,12 +24,17 @@ pub struct Starvation {
 }
 
 impl Starvation {
-    /// Whether, and how, `target` starves writers in a cell.
+    /// Whether, and how, `implementation` starves writers in a cell.
     #[must_use]
-    pub fn of(cell: &GridCell, target: &str) -> Option<Self> {
+    pub fn of(cell: &GridCell, implementation: &str) -> Option<Self> {
         let writes = f64::from(cell.writes().filter(|writes| *writes > 0)?) / 1000.0;
-        let runs =
-            || cell.measured.runs.iter().filter(|run| run.plan.target == target).map(|run| &run.report);
+        let runs = || {
+            cell.measured
+                .runs
+                .iter()
+                .filter(|run| run.implementation == implementation)
+                .map(|run| &run.report)
+        };
         let waits = runs().filter_map(|report| {
             Some(report.waits.as_ref()?.longest_write_ns.unwrap_or(0) as f64 * 1e-9 / report.elapsed_s)
         });
@@ -38,6 +43,6 @@ impl Starvation {
         let longest_wait = median(&waits.collect::<Vec<_>>()).unwrap_or_default();
         let share = median(&shares.collect::<Vec<_>>());
         let starves = longest_wait > LONG_WAIT || share.is_some_and(|share| share < SMALL_SHARE);
-        starves.then(|| Self { target: target.to_owned(), longest_wait, share })
+        starves.then(|| Self { implementation: implementation.to_owned(), longest_wait, share })
     }
 }

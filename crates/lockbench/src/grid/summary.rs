@@ -88,7 +88,7 @@ impl Summary {
     }
 }
 
-/// The summary of one plane for one of our targets.
+/// The summary of one plane for one of our implementations.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlaneSummary {
     /// The plane.
@@ -130,7 +130,7 @@ pub fn tables_of<'a>(cells: &'a [GridCell], plane: &str) -> Vec<(&'a str, usize)
     tables
 }
 
-/// All planes for all of our targets: one summary each, and one for each number of threads that has a table.
+/// All planes for all of our implementations: one summary each, and one for each number of threads that has a table.
 #[must_use]
 pub fn summaries(
     context: &Context<'_>,

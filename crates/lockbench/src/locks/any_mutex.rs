@@ -1,4 +1,4 @@
-//! A mutex of whatever family, behind a pointer: for workloads whose sections are system calls, where an indirect call
+//! A mutex of whatever adapter, behind a pointer: for workloads whose sections are system calls, where an indirect call
 //! of two nanoseconds is nothing.
 
 use super::primitives::{Apart, BenchMutex};

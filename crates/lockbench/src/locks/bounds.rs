@@ -1,4 +1,4 @@
-//! Goals: a ratio of two targets in one run, with a limit, and a verdict.
+//! Goals: a ratio of two implementations in one run, with a limit, and a verdict.
 //!
 //! The ratio is taken within rounds; its median has a 95 % interval. "Holds" and "missed" need the whole interval on one
 //! side of the limit; anything else is undecided. "Best peer" is the one whose median is best in that cell, among the
@@ -10,11 +10,11 @@ use serde::Serialize;
 use spinpark_measure::stats::paired::{paired, ratio};
 use spinpark_measure::stats::{Ratio, median};
 
-use super::definitions::{Bound, Definitions, Figure, Over, Selection, Side, Target};
+use super::definitions::{Bound, Definitions, Figure, Implementation, Over, Role, Selection};
 use super::experiment::Measured;
 use super::result::by_round;
 
-/// What a bound's target is divided by if it is not one by name.
+/// What a bound's implementation is divided by if it is not one by name.
 pub const BEST: &str = "best";
 
 /// Whether a bound holds.
@@ -27,7 +27,7 @@ pub enum Judgement {
     Missed,
     /// The limit is inside the interval, or there is no interval.
     Undecided,
-    /// One of the two targets was not measured.
+    /// One of the two implementations was not measured.
     NotMeasured,
 }
 
@@ -38,11 +38,11 @@ pub struct BoundResult {
     pub what: String,
     /// Which number.
     pub figure: Figure,
-    /// In which shape.
-    pub shape: String,
+    /// In which workload.
+    pub workload: String,
     /// At which numbers of threads.
     pub threads: Vec<usize>,
-    /// Which target of ours.
+    /// Which implementation of ours.
     pub ours: String,
     /// Divided by which: one for each number of threads, or fewer if they are the same.
     pub against: Vec<String>,
@@ -58,7 +58,7 @@ pub struct BoundResult {
     pub judgement: Judgement,
 }
 
-/// The cells that bounds need, each with its targets.
+/// The cells that bounds need, each with its implementations.
 ///
 /// # Errors
 ///
@@ -66,32 +66,35 @@ pub struct BoundResult {
 pub fn selections(definitions: &Definitions) -> Result<Vec<(Selection, Vec<String>)>, String> {
     let mut cells = BTreeMap::<(String, usize), Vec<String>>::new();
     for bound in &definitions.bounds {
-        let peers = definitions.targets.iter().filter(|target| target.side == Side::Peer);
+        let peers =
+            definitions.implementations.iter().filter(|implementation| implementation.role == Role::Peer);
         let against = match bound.against.as_str() {
-            BEST => peers.map(|target| target.name.clone()).collect(),
+            BEST => peers.map(|implementation| implementation.name.clone()).collect(),
             other => vec![other.to_owned()],
         };
         for threads in threads_of(bound, definitions)? {
-            let wanted = cells.entry((bound.shape.clone(), threads)).or_default();
+            let wanted = cells.entry((bound.workload.clone(), threads)).or_default();
             wanted.extend(bound.ours.iter().cloned().chain(against.iter().cloned()));
         }
     }
-    let rank = |name: &String| definitions.targets.iter().position(|target| target.name == *name);
-    let one = |((shape, threads), mut targets): (_, Vec<String>)| {
-        targets.sort_by_key(rank);
-        targets.dedup();
-        (Selection { shape, threads: vec![threads] }, targets)
+    let rank = |name: &String| {
+        definitions.implementations.iter().position(|implementation| implementation.name == *name)
+    };
+    let one = |((workload, threads), mut implementations): (_, Vec<String>)| {
+        implementations.sort_by_key(rank);
+        implementations.dedup();
+        (Selection { workload, threads: vec![threads] }, implementations)
     };
     let mut selections: Vec<_> = cells.into_iter().map(one).collect();
     selections.sort_by_key(|(selection, _)| {
-        definitions.shapes.iter().position(|shape| shape.name == selection.shape)
+        definitions.workloads.iter().position(|workload| workload.name == selection.workload)
     });
     Ok(selections)
 }
 
 fn threads_of(bound: &Bound, definitions: &Definitions) -> Result<Vec<usize>, String> {
     match bound.threads.as_slice() {
-        [] => Ok(definitions.shape(&bound.shape)?.threads.clone()),
+        [] => Ok(definitions.workload(&bound.workload)?.threads.clone()),
         threads => Ok(threads.to_vec()),
     }
 }
@@ -110,7 +113,8 @@ pub fn judge_all(
     for bound in &definitions.bounds {
         let threads = threads_of(bound, definitions)?;
         for ours in &bound.ours {
-            let judge = |rungs: &[usize]| judge(bound, ours, rungs, &definitions.targets, measured, seed);
+            let judge =
+                |rungs: &[usize]| judge(bound, ours, rungs, &definitions.implementations, measured, seed);
             match bound.over {
                 Over::Each => results.extend(threads.chunks(1).map(judge)),
                 Over::GeometricMean => results.push(judge(&threads)),
@@ -124,21 +128,21 @@ fn judge(
     bound: &Bound,
     ours: &str,
     rungs: &[usize],
-    targets: &[Target],
+    implementations: &[Implementation],
     measured: &[Measured],
     seed: u64,
 ) -> BoundResult {
     let each: Option<Vec<_>> = rungs
         .iter()
         .map(|&threads| {
-            let is_it = |m: &&Measured| m.cell.shape == bound.shape && m.cell.threads == threads;
-            ratios(bound, ours, measured.iter().find(is_it)?, targets)
+            let is_it = |m: &&Measured| m.cell.workload == bound.workload && m.cell.threads == threads;
+            ratios(bound, ours, measured.iter().find(is_it)?, implementations)
         })
         .collect();
     let mut result = BoundResult {
         what: bound.what.clone(),
         figure: bound.figure,
-        shape: bound.shape.clone(),
+        workload: bound.workload.clone(),
         threads: rungs.to_vec(),
         ours: ours.to_owned(),
         against: Vec::new(),
@@ -158,24 +162,24 @@ fn judge(
     result
 }
 
-/// Which target ours is divided by in a cell, and the ratios, round by round.
+/// Which implementation ours is divided by in a cell, and the ratios, round by round.
 fn ratios<'a>(
     bound: &Bound,
     ours: &str,
     measured: &Measured,
-    targets: &'a [Target],
+    implementations: &'a [Implementation],
 ) -> Option<(&'a String, BTreeMap<usize, f64>)> {
     let figure = bound.figure;
-    let candidates = targets.iter().filter(|target| match bound.against.as_str() {
-        BEST => target.side == Side::Peer,
-        name => target.name == name,
+    let candidates = implementations.iter().filter(|implementation| match bound.against.as_str() {
+        BEST => implementation.role == Role::Peer,
+        name => implementation.name == name,
     });
     let rounds = |name: &str| by_round(measured, name, false, figure);
     let best = candidates
-        .filter_map(|target| {
-            let rounds = rounds(&target.name);
+        .filter_map(|implementation| {
+            let rounds = rounds(&implementation.name);
             let middle = median(&rounds.values().copied().collect::<Vec<_>>())?;
-            Some((&target.name, rounds, if figure.more_is_better() { -middle } else { middle }))
+            Some((&implementation.name, rounds, if figure.more_is_better() { -middle } else { middle }))
         })
         .min_by(|a, b| a.2.total_cmp(&b.2));
     let (against, theirs, _) = best?;

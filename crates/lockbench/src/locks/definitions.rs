@@ -1,4 +1,4 @@
-//! What can be measured, in files: shapes, targets, presets and bounds.
+//! What can be measured, in files: workloads, implementations, presets and bounds.
 //!
 //! The files of this repository are part of the command; a user's file adds to them, or replaces what has the same name.
 
@@ -11,8 +11,9 @@ use thiserror::Error;
 
 use super::load::Load;
 use super::recording::Detail;
+use super::renamed_keys::advice;
 
-/// The families whose locks the recorder of profiles sees.
+/// The adapters whose locks the recorder of profiles sees.
 const PTHREAD: [&str; 2] = ["pthread", "pthread-adaptive"];
 
 /// Everything that is defined.
@@ -20,11 +21,11 @@ const PTHREAD: [&str; 2] = ["pthread", "pthread-adaptive"];
 #[serde(deny_unknown_fields, default)]
 pub struct Definitions {
     /// What threads do.
-    #[serde(rename = "shape")]
-    pub shapes: Vec<Shape>,
+    #[serde(rename = "workload")]
+    pub workloads: Vec<Workload>,
     /// Whose locks.
-    #[serde(rename = "target")]
-    pub targets: Vec<Target>,
+    #[serde(rename = "implementation")]
+    pub implementations: Vec<Implementation>,
     /// What a command runs unless told otherwise.
     #[serde(rename = "preset")]
     pub presets: Vec<Preset>,
@@ -36,7 +37,7 @@ pub struct Definitions {
 /// A load with a name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Shape {
+pub struct Workload {
     /// Its name on the command line.
     pub name: String,
     /// One line about it.
@@ -53,22 +54,22 @@ pub struct Shape {
 /// Locks in an environment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Target {
+pub struct Implementation {
     /// Its name on the command line.
     pub name: String,
     /// One line about it.
     pub about: String,
     /// What it is in a comparison.
-    pub side: Side,
+    pub role: Role,
     /// The code that calls the locks.
-    pub family: String,
+    pub adapter: String,
     /// Whether the drop-in is loaded.
     #[serde(default)]
     pub preload: bool,
     /// Whether the recorder of `spinpark profile` is in front of its locks, and how much it records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Detail>,
-    /// The target from which it differs in one thing: what it costs or gains is that thing's effect.
+    /// The implementation from which it differs in one thing: what it costs or gains is that thing's effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub varies: Option<String>,
     /// Variables of the worker process.
@@ -82,10 +83,10 @@ pub struct Target {
     pub package: Option<String>,
 }
 
-/// What a target is in a comparison.
+/// What an implementation is in a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Side {
+pub enum Role {
     /// What we are compared with.
     Peer,
     /// Ours.
@@ -102,24 +103,24 @@ pub enum Side {
 pub struct Preset {
     /// The command.
     pub name: String,
-    /// The targets; the first one is the baseline.
-    pub targets: Vec<String>,
-    /// The shapes.
+    /// The implementations; the first one is the baseline.
+    pub implementations: Vec<String>,
+    /// The workloads.
     pub cells: Vec<Selection>,
 }
 
-/// A shape, perhaps at other numbers of threads than its own.
+/// A workload, perhaps at other numbers of threads than its own.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Selection {
-    /// The shape's name.
-    pub shape: String,
-    /// Numbers of threads, instead of the shape's.
+    /// The workload's name.
+    pub workload: String,
+    /// Numbers of threads, instead of the workload's.
     #[serde(default)]
     pub threads: Vec<usize>,
 }
 
-/// Something that is to hold: a ratio of two targets.
+/// Something that is to hold: a ratio of two implementations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bound {
@@ -130,17 +131,17 @@ pub struct Bound {
     pub preset: String,
     /// Which number.
     pub figure: Figure,
-    /// In which shape.
-    pub shape: String,
-    /// At which numbers of threads, if not at the shape's.
+    /// In which workload.
+    pub workload: String,
+    /// At which numbers of threads, if not at the workload's.
     #[serde(default)]
     pub threads: Vec<usize>,
     /// Whether each number of threads is judged by itself.
     #[serde(default)]
     pub over: Over,
-    /// Which targets are judged.
+    /// Which implementations are judged.
     pub ours: Vec<String>,
-    /// What they are divided by: the name of a target, or "best", the best peer that is present.
+    /// What they are divided by: the name of an implementation, or "best", the best peer that is present.
     pub against: String,
     /// The largest ratio that is fine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -194,7 +195,7 @@ pub enum BadDefinition {
         error: std::io::Error,
     },
     /// It is not TOML, or has a key that means nothing. The error has the line.
-    #[error("{file}: {error}\nThe keys are described in docs/bench.md")]
+    #[error("{file}: {error}\n{}", advice(.error))]
     Syntax {
         /// Which.
         file: String,
@@ -219,8 +220,8 @@ impl Definitions {
     /// If one of its files is wrong. A test makes sure that none is.
     pub fn built_in() -> Result<Self, BadDefinition> {
         let files = [
-            ("shapes.toml", include_str!("../../definitions/shapes.toml")),
-            ("targets.toml", include_str!("../../definitions/targets.toml")),
+            ("workloads.toml", include_str!("../../definitions/workloads.toml")),
+            ("implementations.toml", include_str!("../../definitions/implementations.toml")),
             ("presets.toml", include_str!("../../definitions/presets.toml")),
             ("bounds.toml", include_str!("../../definitions/bounds.toml")),
         ];
@@ -258,8 +259,8 @@ impl Definitions {
     /// Adds `others`; what has the name of something that is there already replaces it. Bounds have no names: if there
     /// are any in `others`, they are the bounds.
     pub fn add(&mut self, others: Self) {
-        merge(&mut self.shapes, others.shapes, |shape| &shape.name);
-        merge(&mut self.targets, others.targets, |target| &target.name);
+        merge(&mut self.workloads, others.workloads, |workload| &workload.name);
+        merge(&mut self.implementations, others.implementations, |implementation| &implementation.name);
         merge(&mut self.presets, others.presets, |preset| &preset.name);
         if !others.bounds.is_empty() {
             self.bounds = others.bounds;
@@ -273,33 +274,37 @@ impl Definitions {
     /// The first thing that is wrong.
     pub fn check(&self, file: &str) -> Result<(), BadDefinition> {
         let wrong = |what: String| BadDefinition::Sense { file: file.to_owned(), what };
-        for shape in &self.shapes {
-            let of_shape = |what| wrong(format!("shape `{}`: {what}", shape.name));
-            if shape.threads.is_empty() {
-                return Err(of_shape(String::from("`threads` is empty")));
+        for workload in &self.workloads {
+            let of_workload = |what| wrong(format!("workload `{}`: {what}", workload.name));
+            if workload.threads.is_empty() {
+                return Err(of_workload(String::from("`threads` is empty")));
             }
-            for &threads in &shape.threads {
-                shape.load.check(threads).map_err(of_shape)?;
+            for &threads in &workload.threads {
+                workload.load.check(threads).map_err(of_workload)?;
             }
         }
-        for target in &self.targets {
-            let of_target = |what| wrong(format!("target `{}`: {what}", target.name));
-            target.varies.iter().try_for_each(|name| self.target(name).map(|_| ())).map_err(of_target)?;
-            if target.profile.is_some() && !PTHREAD.contains(&target.family.as_str()) {
-                return Err(of_target(format!(
-                    "`profile` records pthread locks only: the family must be {}, not {}",
+        for implementation in &self.implementations {
+            let of_implementation = |what| wrong(format!("implementation `{}`: {what}", implementation.name));
+            implementation
+                .varies
+                .iter()
+                .try_for_each(|name| self.implementation(name).map(|_| ()))
+                .map_err(of_implementation)?;
+            if implementation.profile.is_some() && !PTHREAD.contains(&implementation.adapter.as_str()) {
+                return Err(of_implementation(format!(
+                    "`profile` records pthread locks only: the adapter must be {}, not {}",
                     PTHREAD.join(" or "),
-                    target.family
+                    implementation.adapter
                 )));
             }
         }
         for preset in &self.presets {
             let of_preset = |what| wrong(format!("preset `{}`: {what}", preset.name));
-            for name in &preset.targets {
-                self.target(name).map_err(of_preset)?;
+            for name in &preset.implementations {
+                self.implementation(name).map_err(of_preset)?;
             }
-            for Selection { shape, threads } in &preset.cells {
-                let load = &self.shape(shape).map_err(of_preset)?.load;
+            for Selection { workload, threads } in &preset.cells {
+                let load = &self.workload(workload).map_err(of_preset)?.load;
                 threads.iter().try_for_each(|&threads| load.check(threads)).map_err(of_preset)?;
             }
         }
@@ -310,17 +315,17 @@ impl Definitions {
 
     fn check_bound(&self, bound: &Bound) -> Result<(), String> {
         self.preset(&bound.preset)?;
-        let load = &self.shape(&bound.shape)?.load;
+        let load = &self.workload(&bound.workload)?.load;
         bound.threads.iter().try_for_each(|&threads| load.check(threads))?;
-        bound.ours.iter().try_for_each(|name| self.target(name).map(|_| ()))?;
+        bound.ours.iter().try_for_each(|name| self.implementation(name).map(|_| ()))?;
         if bound.ours.is_empty() {
-            return Err(String::from("`ours` names no target"));
+            return Err(String::from("`ours` names no implementation"));
         }
         if bound.against != "best" {
-            self.target(&bound.against)?;
+            self.implementation(&bound.against)?;
         }
         if bound.figure == Figure::LongestWait && !load.has_waits() {
-            return Err(format!("no thread waits in the shape `{}`", bound.shape));
+            return Err(format!("no thread waits in the workload `{}`", bound.workload));
         }
         match (bound.at_most, bound.at_least) {
             (Some(limit), None) | (None, Some(limit)) if limit > 0.0 && limit.is_finite() => Ok(()),
@@ -348,13 +353,13 @@ impl Definitions {
         Ok(())
     }
 
-    /// The shape of that name.
+    /// The workload of that name.
     ///
     /// # Errors
     ///
     /// A sentence that says which there are.
-    pub fn shape(&self, name: &str) -> Result<&Shape, String> {
-        find(&self.shapes, name, "workload", |shape| &shape.name)
+    pub fn workload(&self, name: &str) -> Result<&Workload, String> {
+        find(&self.workloads, name, "workload", |workload| &workload.name)
     }
 
     /// The preset of that name.
@@ -366,13 +371,13 @@ impl Definitions {
         find(&self.presets, name, "preset", |preset| &preset.name)
     }
 
-    /// The target of that name.
+    /// The implementation of that name.
     ///
     /// # Errors
     ///
     /// A sentence that says which there are.
-    pub fn target(&self, name: &str) -> Result<&Target, String> {
-        find(&self.targets, name, "implementation", |target| &target.name)
+    pub fn implementation(&self, name: &str) -> Result<&Implementation, String> {
+        find(&self.implementations, name, "implementation", |implementation| &implementation.name)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Cells of locks: a shape at a number of threads, its targets and its runs. [`rounds`] orders them.
+//! Cells of locks: a workload at a number of threads, its implementations and its runs. [`rounds`] orders them.
 
 use std::collections::BTreeMap;
 
@@ -9,32 +9,32 @@ use spinpark_measure::measure::End;
 use spinpark_measure::rounds;
 
 use super::load::Load;
-use super::shapes::Report;
+use super::workloads::Report;
 
 pub use spinpark_measure::rounds::Plan;
 
-/// A shape at a number of threads, with the targets that can run it.
+/// A workload at a number of threads, with the implementations that can run it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// The shape's name.
-    pub shape: String,
+    /// The workload's name.
+    pub workload: String,
     /// What threads do.
     pub load: Load,
     /// The number of threads.
     pub threads: usize,
     /// The shortest run that shows something, in milliseconds.
     pub at_least_millis: u64,
-    /// The names of the targets; the first one runs twice.
-    pub targets: Vec<String>,
-    /// Targets that cannot run it, and why not.
+    /// The names of the implementations; the first one runs twice.
+    pub implementations: Vec<String>,
+    /// Implementations that cannot run it, and why not.
     pub skipped: Vec<Skipped>,
 }
 
-/// A target that is not measured.
+/// An implementation that is not measured.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Skipped {
     /// Its name.
-    pub target: String,
+    pub implementation: String,
     /// Why.
     pub why: String,
 }
@@ -42,12 +42,27 @@ pub struct Skipped {
 /// A run that was made. Its report has no buckets: they are in [`Measured::waits`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Which.
-    #[serde(flatten)]
-    pub plan: Plan,
+    /// The round, from 0.
+    pub round: usize,
+    /// The place in the block, from 0.
+    pub order: usize,
+    /// The implementation's name.
+    pub implementation: String,
+    /// Whether it is the baseline once more (A/A).
+    pub again: bool,
+    /// Bytes of environment that mean nothing.
+    pub padding: usize,
     /// What it did.
     #[serde(flatten)]
     pub report: Report,
+}
+
+impl Run {
+    /// The run of `plan`.
+    pub(crate) fn new(plan: Plan, report: Report) -> Self {
+        let Plan { round, order, configuration, again, padding } = plan;
+        Self { round, order, implementation: configuration, again, padding, report }
+    }
 }
 
 /// A cell with its runs.
@@ -56,9 +71,9 @@ pub struct Measured {
     /// Which.
     #[serde(flatten)]
     pub cell: Cell,
-    /// Futex calls per operation, by target, counted in a run of their own.
+    /// Futex calls per operation, by implementation, counted in a run of their own.
     pub futex_calls: BTreeMap<String, f64>,
-    /// Waits of all runs of a target: `[nanoseconds, how many]`.
+    /// Waits of all runs of an implementation: `[nanoseconds, how many]`.
     pub waits: BTreeMap<String, Vec<(u64, u64)>>,
     /// The runs, in order.
     pub runs: Vec<Run>,
@@ -77,7 +92,7 @@ pub trait CellExecutor {
 /// Hears what happens, between runs.
 pub trait CellObserver {
     /// A run is about to start.
-    fn starting(&mut self, _cell: &Cell, _target: &str) {}
+    fn starting(&mut self, _cell: &Cell, _implementation: &str) {}
     /// A run has ended.
     fn finished(&mut self) {}
 }
@@ -95,17 +110,17 @@ impl Measured {
 impl rounds::Cell for Measured {
     type Report = Report;
 
-    fn arms(&self) -> Vec<String> {
-        self.cell.targets.clone()
+    fn configurations(&self) -> Vec<String> {
+        self.cell.implementations.clone()
     }
 
-    /// The buckets of the report are added to those of its target.
+    /// The buckets of the report are added to those of its implementation.
     fn add(&mut self, plan: Plan, mut report: Report) {
         if let Some(waits) = &mut report.waits {
-            let all = self.waits.entry(plan.target.clone()).or_default();
+            let all = self.waits.entry(plan.configuration.clone()).or_default();
             merge(all, &std::mem::take(&mut waits.buckets));
         }
-        self.runs.push(Run { plan, report });
+        self.runs.push(Run::new(plan, report));
     }
 }
 
@@ -138,7 +153,7 @@ pub fn measure(
     observer: &mut dyn CellObserver,
 ) -> (Vec<Measured>, End) {
     rounds::measure(cells, rounds, seed, &mut |measured: &Measured, plan| {
-        observer.starting(&measured.cell, &plan.target);
+        observer.starting(&measured.cell, &plan.configuration);
         let report = executor.execute(&measured.cell, plan)?;
         observer.finished();
         Ok(report)

@@ -1,4 +1,4 @@
-//! What the threads of a shape do, in numbers: read from a definition file, and handed to the worker process.
+//! What the threads of a workload do, in numbers: read from a definition file, and handed to the worker process.
 
 use serde::{Deserialize, Serialize};
 
@@ -217,7 +217,7 @@ pub struct Barrier {
     pub work: u32,
 }
 
-/// What a target must have for a load.
+/// What an implementation must have for a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Primitive {
     /// A mutex.
@@ -236,7 +236,7 @@ impl Primitive {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Mutex, Self::Recursive, Self::ErrorCheck, Self::RwLock, Self::Condvar];
 
-    /// "no recursive mutex": what is said of a target that lacks it.
+    /// "no recursive mutex": what is said of an implementation that lacks it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -250,7 +250,7 @@ impl Primitive {
 }
 
 impl Load {
-    /// What a target must have for it.
+    /// What an implementation must have for it.
     #[must_use]
     pub fn needs(&self) -> Primitive {
         match self {
@@ -295,7 +295,7 @@ impl Load {
                 if section.beside {
                     return between("`lines` of data beside the lock", section.lines, 1, 1);
                 }
-                between("`lines`", section.lines, 1, super::shapes::MAX_LINES)
+                between("`lines`", section.lines, 1, super::workloads::MAX_LINES)
             }
             Self::Shared(shared) if shared.writes_per_thousand.is_some() => {
                 between("`writes_per_thousand`", shared.per_thousand().into(), 0, 1000)

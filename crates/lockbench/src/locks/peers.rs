@@ -13,11 +13,11 @@ pub const WORKER: &str = "spinpark-peers-worker";
 /// What a worker says about itself when it is called with `--list`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listing {
-    /// Families with the version of their libraries.
-    pub families: BTreeMap<String, String>,
-    /// Families that are not there, and why.
+    /// Adapters with the version of their libraries.
+    pub adapters: BTreeMap<String, String>,
+    /// Adapters that are not there, and why.
     pub missing: BTreeMap<String, String>,
-    /// What each family has: names of [`Primitive`](super::load::Primitive)s.
+    /// What each adapter has: names of [`Primitive`](super::load::Primitive)s.
     pub primitives: BTreeMap<String, Vec<String>>,
 }
 
@@ -47,10 +47,10 @@ impl Peers {
         Some(Self { path: Some(path), listing })
     }
 
-    /// Why the family is not there.
+    /// Why the adapter is not there.
     #[must_use]
-    pub fn why_missing(&self, family: &str, install: Option<&str>) -> String {
-        match (self.listing.missing.get(family), install) {
+    pub fn why_missing(&self, adapter: &str, install: Option<&str>) -> String {
+        match (self.listing.missing.get(adapter), install) {
             (Some(why), _) => why.clone(),
             (None, Some(package)) => {
                 format!("not built: apt install {package}, cargo build --release -p spinpark-peers")

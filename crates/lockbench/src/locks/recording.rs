@@ -1,4 +1,5 @@
-//! The recorder of `spinpark profile` in front of a worker's locks: what it costs is measured as a target's locks are.
+//! The recorder of `spinpark profile` in front of a worker's locks: what it costs is measured as an implementation's
+//! locks are.
 //!
 //! Each run has a directory of its own, which goes when the run has ended, however it ended. A run that left no recording
 //! there yields nothing: it would say that recording costs nothing.
@@ -9,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
-use spinpark_measure::arm::{DETAIL, DIRECTORY, PARENT};
-use spinpark_measure::target::Library;
+use spinpark_measure::configuration::{DETAIL, DIRECTORY, PARENT};
+use spinpark_measure::executable::Library;
 use tempfile::TempDir;
 
 /// How much is recorded: `--detail` of `spinpark profile`.

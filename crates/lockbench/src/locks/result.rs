@@ -11,30 +11,30 @@ use spinpark_measure::stats::{Ratio, median};
 
 use super::definitions::Figure;
 use super::experiment::{Measured, Run, Skipped, quantiles};
-use super::shapes::Report;
+use super::workloads::Report;
 
 /// A cell's result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CellResult {
-    /// The shape's name.
-    pub shape: String,
+    /// The workload's name.
+    pub workload: String,
     /// The number of threads.
     pub threads: usize,
-    /// Rounds in which every target ran.
+    /// Rounds in which every implementation ran.
     pub rounds: usize,
     /// Time per operation, baseline again ÷ baseline: what means nothing.
     pub again: Option<Ratio>,
-    /// One entry per target; the first is the baseline.
-    pub targets: Vec<TargetResult>,
-    /// Targets that cannot run it.
+    /// One entry per implementation; the first is the baseline.
+    pub implementations: Vec<ImplementationResult>,
+    /// Implementations that cannot run it.
     pub skipped: Vec<Skipped>,
 }
 
-/// A target's result in one cell: medians over its runs.
+/// An implementation's result in one cell: medians over its runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct TargetResult {
+pub struct ImplementationResult {
     /// Its name.
-    pub target: String,
+    pub implementation: String,
     /// Time per operation of all threads, in nanoseconds: the counted phase ÷ operations. Infinite (in JSON null) if
     /// nothing happened in any run; medians are over the runs in which something did.
     pub time_ns: f64,
@@ -120,31 +120,31 @@ fn switches(report: &Report) -> f64 {
     (report.voluntary_switches + report.involuntary_switches) as f64
 }
 
-/// The figure of each round of a target; `again`: of the baseline's second run.
-pub(super) fn by_round(measured: &Measured, target: &str, again: bool, figure: Figure) -> ByRound {
-    let runs = measured.runs.iter().filter(|run| run.plan.target == target && run.plan.again == again);
-    runs.filter_map(|run| Some((run.plan.round, figure.of_for_ratio(&run.report)?))).collect()
+/// The figure of each round of an implementation; `again`: of the baseline's second run.
+pub(super) fn by_round(measured: &Measured, implementation: &str, again: bool, figure: Figure) -> ByRound {
+    let runs = measured.runs.iter().filter(|run| run.implementation == implementation && run.again == again);
+    runs.filter_map(|run| Some((run.round, figure.of_for_ratio(&run.report)?))).collect()
 }
 
 impl CellResult {
     /// Compares the runs of a cell. `seed` makes the intervals reproducible. None if nothing was measured.
     #[must_use]
     pub fn new(measured: &Measured, seed: u64) -> Option<Self> {
-        let baseline = measured.cell.targets.first()?;
+        let baseline = measured.cell.implementations.first()?;
         let base = by_round(measured, baseline, false, Figure::Time);
         let again = ratio(&paired(&by_round(measured, baseline, true, Figure::Time), &base), seed);
-        let of = |target: &String| {
-            let own = by_round(measured, target, false, Figure::Time);
-            let change = if target == baseline { None } else { ratio(&paired(&own, &base), seed) };
-            TargetResult::new(measured, target, change, again, seed)
+        let of = |implementation: &String| {
+            let own = by_round(measured, implementation, false, Figure::Time);
+            let change = if implementation == baseline { None } else { ratio(&paired(&own, &base), seed) };
+            ImplementationResult::new(measured, implementation, change, again, seed)
         };
-        let targets: Vec<_> = measured.cell.targets.iter().filter_map(of).collect();
-        (!targets.is_empty()).then(|| Self {
-            shape: measured.cell.shape.clone(),
+        let implementations: Vec<_> = measured.cell.implementations.iter().filter_map(of).collect();
+        (!implementations.is_empty()).then(|| Self {
+            workload: measured.cell.workload.clone(),
             threads: measured.cell.threads,
             rounds: complete_rounds(measured),
             again,
-            targets,
+            implementations,
             skipped: measured.cell.skipped.clone(),
         })
     }
@@ -153,36 +153,36 @@ impl CellResult {
 fn complete_rounds(measured: &Measured) -> usize {
     let mut runs = BTreeMap::<usize, usize>::new();
     for run in &measured.runs {
-        *runs.entry(run.plan.round).or_default() += 1;
+        *runs.entry(run.round).or_default() += 1;
     }
     runs.values().filter(|&&count| count == measured.runs_per_round()).count()
 }
 
-impl TargetResult {
+impl ImplementationResult {
     fn new(
         measured: &Measured,
-        target: &str,
+        implementation: &str,
         change: Option<Ratio>,
         again: Option<Ratio>,
         seed: u64,
     ) -> Option<Self> {
-        let own = || measured.runs.iter().filter(|run| run.plan.target == target);
-        let runs: Vec<&Run> = own().filter(|run| !run.plan.again).collect();
+        let own = || measured.runs.iter().filter(|run| run.implementation == implementation);
+        let runs: Vec<&Run> = own().filter(|run| !run.again).collect();
         let middle =
             |figure: Figure| median(&all(&runs, |report| figure.of(report))).unwrap_or(f64::INFINITY);
         let throughput = all(&runs, |report| Figure::Throughput.of(report));
         let interval = ratio_interval(&throughput, seed);
         let throughput = median(&throughput).unwrap_or_default();
         (!runs.is_empty()).then_some(Self {
-            target: target.to_owned(),
+            implementation: implementation.to_owned(),
             time_ns: middle(Figure::Time),
             ratio: change,
             verdict: change.zip(again).map(|(change, again)| judge(&change, &again)),
             cpu_ns: middle(Figure::Cpu),
             switches: middle(Figure::Switches),
-            futex_calls: measured.futex_calls.get(target).copied(),
+            futex_calls: measured.futex_calls.get(implementation).copied(),
             jain: median(&all(&runs, |report| report.jain)),
-            waits: waits(measured, target, &runs),
+            waits: waits(measured, implementation, &runs),
             elapsed_s: median(&all(&runs, |report| Some(report.elapsed_s))).unwrap_or_default(),
             fewest_operations: own().map(|run| run.report.operations).min().unwrap_or_default(),
             runs: own().count(),
@@ -197,8 +197,8 @@ fn all(runs: &[&Run], of: impl Fn(&Report) -> Option<f64>) -> Vec<f64> {
     runs.iter().filter_map(|run| of(&run.report)).collect()
 }
 
-fn waits(measured: &Measured, target: &str, runs: &[&Run]) -> Option<WaitSummary> {
-    let [p50, p90, p99, p999] = quantiles(measured.waits.get(target)?, [0.5, 0.9, 0.99, 0.999])?;
+fn waits(measured: &Measured, implementation: &str, runs: &[&Run]) -> Option<WaitSummary> {
+    let [p50, p90, p99, p999] = quantiles(measured.waits.get(implementation)?, [0.5, 0.9, 0.99, 0.999])?;
     let longest = median(&all(runs, |report| Some(report.waits.as_ref()?.longest_ns as f64)))?;
     let longest_gap = median(&all(runs, |report| Some(report.waits.as_ref()?.longest_gap_ns as f64)))?;
     Some(WaitSummary { p50, p90, p99, p999, longest, longest_gap })

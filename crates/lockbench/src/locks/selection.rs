@@ -2,24 +2,24 @@
 
 use std::fmt::Display;
 
+use super::adapters::{ADAPTERS, by_name};
 use super::bounds;
-use super::definitions::{Definitions, Preset, Selection, Target};
+use super::definitions::{Definitions, Implementation, Preset, Selection};
 use super::experiment::{Cell, Skipped};
-use super::families::{FAMILIES, by_name};
+use super::implementations;
 use super::load::{Load, PingPong, Placement, Primitive};
 use super::peers::Peers;
-use super::targets;
 
 /// What a user asked for; empty lists mean "as the preset says".
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wish {
-    /// Names of shapes.
-    pub shapes: Vec<String>,
-    /// Names of targets, perhaps with variables.
-    pub targets: Vec<String>,
+    /// Names of workloads.
+    pub workloads: Vec<String>,
+    /// Names of implementations, perhaps with variables.
+    pub implementations: Vec<String>,
     /// Numbers of threads.
     pub threads: Vec<usize>,
-    /// Which target is the baseline.
+    /// Which implementation is the baseline.
     pub baseline: Option<String>,
     /// Exactly what the bounds need.
     pub bounds: bool,
@@ -28,11 +28,11 @@ pub struct Wish {
 /// What will be measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Selected {
-    /// The targets; the first one is the baseline.
-    pub targets: Vec<Target>,
+    /// The implementations; the first one is the baseline.
+    pub implementations: Vec<Implementation>,
     /// The cells.
     pub cells: Vec<Cell>,
-    /// What is not as it was asked for: shapes that do not run at a number of threads.
+    /// What is not as it was asked for: workloads that do not run at a number of threads.
     pub notes: Vec<String>,
 }
 
@@ -66,10 +66,10 @@ pub fn select(
     peers: &Peers,
     cpus: usize,
 ) -> Result<Selected, String> {
-    once("--workload", &wish.shapes)?;
-    once("--locks", &wish.targets)?;
+    once("--workload", &wish.workloads)?;
+    once("--locks", &wish.implementations)?;
     once("--threads", &wish.threads)?;
-    let targets = targets_of(definitions, preset, wish)?;
+    let implementations = implementations_of(definitions, preset, wish)?;
     let mut notes = Vec::new();
     let mut cells = Vec::new();
     let selections = match wish.bounds {
@@ -77,59 +77,72 @@ pub fn select(
         false => selections(definitions, preset, wish, &mut notes)?,
     };
     for (selection, wanted) in selections {
-        if wish.bounds && !wish.shapes.is_empty() && !wish.shapes.contains(&selection.shape) {
+        if wish.bounds && !wish.workloads.is_empty() && !wish.workloads.contains(&selection.workload) {
             continue;
         }
-        let shape = definitions.shape(&selection.shape)?;
-        let threads = if selection.threads.is_empty() { &shape.threads } else { &selection.threads };
+        let workload = definitions.workload(&selection.workload)?;
+        let threads = if selection.threads.is_empty() { &workload.threads } else { &selection.threads };
         for &threads in threads {
-            shape.load.check(threads).map_err(|what| format!("shape `{}`: {what}", shape.name))?;
-            let here = targets.iter().filter(|t| wanted.is_empty() || wanted.contains(&t.name));
-            let (can, skipped) = split(here, &shape.load, peers, cpus);
+            workload.load.check(threads).map_err(|what| format!("workload `{}`: {what}", workload.name))?;
+            let here = implementations.iter().filter(|t| wanted.is_empty() || wanted.contains(&t.name));
+            let (can, skipped) = split(here, &workload.load, peers, cpus);
             cells.push(Cell {
-                shape: shape.name.clone(),
-                load: shape.load.clone(),
+                workload: workload.name.clone(),
+                load: workload.load.clone(),
                 threads,
-                at_least_millis: shape.millis_per_thread * threads as u64,
-                targets: can,
+                at_least_millis: workload.millis_per_thread * threads as u64,
+                implementations: can,
                 skipped,
             });
         }
     }
-    if cells.iter().all(|cell| cell.targets.is_empty()) {
+    if cells.iter().all(|cell| cell.implementations.is_empty()) {
         return Err(nothing_left(&cells));
     }
-    Ok(Selected { targets, cells, notes })
+    Ok(Selected { implementations, cells, notes })
 }
 
-/// Why no target runs in any cell.
+/// Why no implementation runs in any cell.
 fn nothing_left(cells: &[Cell]) -> String {
     let Some(cell) = cells.first() else {
-        return String::from("nothing is left to measure: there is no such shape");
+        return String::from("nothing is left to measure: there is no such workload");
     };
-    let reasons: Vec<String> =
-        cell.skipped.iter().map(|Skipped { target, why }| format!("{target}: {why}")).collect();
-    format!("nothing is left to measure; no implementation can run `{}`\n{}", cell.shape, reasons.join("\n"))
+    let reasons: Vec<String> = cell
+        .skipped
+        .iter()
+        .map(|Skipped { implementation, why }| format!("{implementation}: {why}"))
+        .collect();
+    format!(
+        "nothing is left to measure; no implementation can run `{}`\n{}",
+        cell.workload,
+        reasons.join("\n")
+    )
 }
 
-fn targets_of(definitions: &Definitions, preset: &Preset, wish: &Wish) -> Result<Vec<Target>, String> {
+fn implementations_of(
+    definitions: &Definitions,
+    preset: &Preset,
+    wish: &Wish,
+) -> Result<Vec<Implementation>, String> {
     let bounds: Vec<String>;
-    let names = match (&wish.targets[..], wish.bounds) {
+    let names = match (&wish.implementations[..], wish.bounds) {
         ([], true) => {
-            let needed: Vec<String> =
-                bounds::selections(definitions)?.into_iter().flat_map(|(_, targets)| targets).collect();
-            let all = definitions.targets.iter().map(|target| target.name.clone());
+            let needed: Vec<String> = bounds::selections(definitions)?
+                .into_iter()
+                .flat_map(|(_, implementations)| implementations)
+                .collect();
+            let all = definitions.implementations.iter().map(|implementation| implementation.name.clone());
             bounds = all.filter(|name| needed.contains(name)).collect();
             &bounds
         }
-        ([], false) => &preset.targets,
-        _ => &wish.targets,
+        ([], false) => &preset.implementations,
+        _ => &wish.implementations,
     };
     let mut found = Vec::new();
     for name in wish.baseline.iter().chain(names) {
-        let target = targets::parse(definitions, name)?;
-        if !found.contains(&target) {
-            found.push(target);
+        let implementation = implementations::parse(definitions, name)?;
+        if !found.contains(&implementation) {
+            found.push(implementation);
         }
     }
     Ok(found)
@@ -143,30 +156,30 @@ fn selections(
 ) -> Result<Vec<(Selection, Vec<String>)>, String> {
     let all = || preset.cells.clone();
     let by_name = |name: &String| {
-        let of_preset = preset.cells.iter().find(|selection| selection.shape == *name);
+        let of_preset = preset.cells.iter().find(|selection| selection.workload == *name);
         match of_preset {
             Some(selection) => Ok(selection.clone()),
-            None => Ok(Selection { shape: definitions.shape(name)?.name.clone(), threads: Vec::new() }),
+            None => Ok(Selection { workload: definitions.workload(name)?.name.clone(), threads: Vec::new() }),
         }
     };
-    let chosen: Vec<Selection> = match wish.shapes.is_empty() {
+    let chosen: Vec<Selection> = match wish.workloads.is_empty() {
         true => all(),
-        false => wish.shapes.iter().map(by_name).collect::<Result<_, String>>()?,
+        false => wish.workloads.iter().map(by_name).collect::<Result<_, String>>()?,
     };
     let mut selections = Vec::new();
     for mut selection in chosen {
         if !wish.threads.is_empty() {
-            let shape = definitions.shape(&selection.shape)?;
-            let fixed = shape.threads.len() == 1;
+            let workload = definitions.workload(&selection.workload)?;
+            let fixed = workload.threads.len() == 1;
             let possible = |threads: &&usize| match fixed {
-                true => shape.threads.contains(threads),
-                false => shape.load.check(**threads).is_ok(),
+                true => workload.threads.contains(threads),
+                false => workload.load.check(**threads).is_ok(),
             };
             selection.threads = wish.threads.iter().filter(possible).copied().collect();
             if selection.threads.is_empty() {
-                // A shape for one number of threads is what it is, and not left out of a run at other numbers. Any
-                // other shape says what is wrong with the numbers.
-                selection.threads.clone_from(if fixed { &shape.threads } else { &wish.threads });
+                // A workload for one number of threads is what it is, and not left out of a run at other numbers. Any
+                // other workload says what is wrong with the numbers.
+                selection.threads.clone_from(if fixed { &workload.threads } else { &wish.threads });
             }
             let numbers = |numbers: &mut dyn Iterator<Item = &usize>| {
                 numbers.map(usize::to_string).collect::<Vec<_>>().join(", ")
@@ -176,7 +189,7 @@ fn selections(
                 notes.push(format!(
                     "--threads {} does not apply to {}, which runs with {}",
                     numbers(&mut left_out),
-                    shape.name,
+                    workload.name,
                     numbers(&mut selection.threads.iter())
                 ));
             }
@@ -188,42 +201,42 @@ fn selections(
 
 /// The names of those that can run `load`, and the others with the reason.
 pub(crate) fn split<'a>(
-    targets: impl Iterator<Item = &'a Target>,
+    implementations: impl Iterator<Item = &'a Implementation>,
     load: &Load,
     peers: &Peers,
     cpus: usize,
 ) -> (Vec<String>, Vec<Skipped>) {
     let (mut can, mut skipped) = (Vec::new(), Vec::new());
-    for target in targets {
-        match obstacle(target, load, peers, cpus) {
-            None => can.push(target.name.clone()),
-            Some(why) => skipped.push(Skipped { target: target.name.clone(), why }),
+    for implementation in implementations {
+        match obstacle(implementation, load, peers, cpus) {
+            None => can.push(implementation.name.clone()),
+            Some(why) => skipped.push(Skipped { implementation: implementation.name.clone(), why }),
         }
     }
     (can, skipped)
 }
 
-fn obstacle(target: &Target, load: &Load, peers: &Peers, cpus: usize) -> Option<String> {
+fn obstacle(implementation: &Implementation, load: &Load, peers: &Peers, cpus: usize) -> Option<String> {
     if cpus < 2 && matches!(load, Load::PingPong(PingPong { cpus: Placement::Two, .. })) {
         return Some(String::from("needs two CPUs"));
     }
     let needs = load.needs();
-    match primitives(&target.family, peers) {
-        None => Some(peers.why_missing(&target.family, target.install.as_deref())),
+    match primitives(&implementation.adapter, peers) {
+        None => Some(peers.why_missing(&implementation.adapter, implementation.install.as_deref())),
         Some(has) if has.contains(&needs) => None,
         Some(_) => Some(format!("no {}", needs.name())),
     }
 }
 
-/// What a family has; none if it is not there.
+/// What an adapter has; none if it is not there.
 #[must_use]
-pub fn primitives(family: &str, peers: &Peers) -> Option<Vec<Primitive>> {
-    if let Some(family) = by_name(&FAMILIES, family) {
+pub fn primitives(adapter: &str, peers: &Peers) -> Option<Vec<Primitive>> {
+    if let Some(adapter) = by_name(&ADAPTERS, adapter) {
         return Some(
-            Primitive::ALL.into_iter().filter(|&primitive| family.run(primitive).is_some()).collect(),
+            Primitive::ALL.into_iter().filter(|&primitive| adapter.run(primitive).is_some()).collect(),
         );
     }
-    let names = peers.listing.primitives.get(family)?;
+    let names = peers.listing.primitives.get(adapter)?;
     Some(
         Primitive::ALL
             .into_iter()

@@ -1,22 +1,22 @@
-//! The worker process: one load on one family's locks, once, and a second time to time waits.
+//! The worker process: one load on one adapter's locks, once, and a second time to time waits.
 //!
-//! It must not create a thread before the shape does: one shape measures what a single-threaded process pays.
+//! It must not create a thread before the workload does: one workload measures what a single-threaded process pays.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::families::{Family, by_name};
+use super::adapters::{Adapter, by_name};
 use super::load::Load;
-use super::shapes::{Job, Report, Wrong};
+use super::workloads::{Job, Report, Wrong};
 
 /// What a worker is told: one argument, in JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
     /// Whose locks.
-    pub family: String,
+    pub adapter: String,
     /// What threads do.
     pub load: Load,
     /// How many threads.
@@ -39,7 +39,7 @@ pub enum WorkerError {
     Request(#[from] serde_json::Error),
     /// Not here.
     #[error("this worker has no locks called `{0}`")]
-    Family(String),
+    Adapter(String),
     /// It makes no sense.
     #[error("{0}")]
     Load(String),
@@ -48,17 +48,17 @@ pub enum WorkerError {
     Wrong(#[from] Wrong),
 }
 
-/// Carries out a request on one of `families`.
+/// Carries out a request on one of `adapters`.
 ///
 /// # Errors
 ///
 /// If that is not possible, or the result is wrong.
-pub fn run(families: &[Family], request: &str) -> Result<Report, WorkerError> {
-    let Request { family, load, threads, millis, count_futex_calls, untimed } =
+pub fn run(adapters: &[Adapter], request: &str) -> Result<Report, WorkerError> {
+    let Request { adapter, load, threads, millis, count_futex_calls, untimed } =
         serde_json::from_str(request)?;
     load.check(threads).map_err(WorkerError::Load)?;
-    let family = by_name(families, &family).ok_or(WorkerError::Family(family))?;
-    let run = family.run(load.needs()).ok_or(Wrong::Unfit)?;
+    let adapter = by_name(adapters, &adapter).ok_or(WorkerError::Adapter(adapter))?;
+    let run = adapter.run(load.needs()).ok_or(Wrong::Unfit)?;
     let duration = Duration::from_millis(millis);
     let mut job = Job { load, threads, duration, time_waits: false, count_futex_calls };
     let mut report = Report::from(&run(&job)?);

@@ -1,4 +1,4 @@
-//! The executor in earnest: starts a worker process for a cell in the environment of a target.
+//! The executor in earnest: starts a worker process for a cell in the environment of an implementation.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use spinpark_measure::arm::{prepare, prepend, without_drop_in};
+use spinpark_measure::configuration::{prepare, prepend, without_drop_in};
 use spinpark_measure::failure::{RunError, Tail, in_words};
 use spinpark_measure::process::{self, Interrupt, ProcessError};
 
-use super::definitions::Target;
+use super::definitions::Implementation;
 use super::experiment::{Cell, CellExecutor, Plan};
 use super::peers::Peers;
 use super::recording::Recording;
-use super::shapes::Report;
 use super::worker::Request;
+use super::workloads::Report;
 
 /// The command's hidden subcommand that is a worker.
 pub const SUBCOMMAND: &str = "__bench-worker";
@@ -30,15 +30,15 @@ pub struct Workers<'a> {
     pub own: PathBuf,
     /// The worker for peers that are not Rust.
     pub peers: Peers,
-    /// The drop-in, if a target needs it.
+    /// The drop-in, if an implementation needs it.
     pub preload: Option<PathBuf>,
-    /// The recorder of profiles, if a target needs it.
+    /// The recorder of profiles, if an implementation needs it.
     pub recorder: Option<PathBuf>,
     /// The user's own `LD_PRELOAD`.
     pub inherited: OsString,
-    /// All targets, by name.
-    pub targets: BTreeMap<String, Target>,
-    /// Length of a counted phase, in milliseconds, if the shape does not need a longer one.
+    /// All implementations, by name.
+    pub implementations: BTreeMap<String, Implementation>,
+    /// Length of a counted phase, in milliseconds, if the workload does not need a longer one.
     pub millis: u64,
     /// Whether waits are left untimed: a run then takes half as long.
     pub untimed: bool,
@@ -48,7 +48,7 @@ pub struct Workers<'a> {
 
 impl CellExecutor for Workers<'_> {
     fn execute(&mut self, cell: &Cell, plan: &Plan) -> Result<Report, RunError> {
-        self.run(cell, &plan.target, plan.padding, false, None)
+        self.run(cell, &plan.configuration, plan.padding, false, None)
     }
 }
 
@@ -62,18 +62,20 @@ impl Workers<'_> {
     pub fn run(
         &self,
         cell: &Cell,
-        target: &str,
+        implementation: &str,
         padding: usize,
         count_futex_calls: bool,
         drop_in_report: Option<&Path>,
     ) -> Result<Report, RunError> {
         let fail = |what: String, output: &str| RunError::Worker {
-            cell: format!("{}, {} threads", cell.shape, cell.threads),
-            target: target.to_owned(),
+            cell: format!("{}, {} threads", cell.workload, cell.threads),
+            configuration: implementation.to_owned(),
             what,
             tail: Tail::of(output),
         };
-        let Some(known) = self.targets.get(target) else { return Err(fail(String::from("unknown"), "")) };
+        let Some(known) = self.implementations.get(implementation) else {
+            return Err(fail(String::from("unknown"), ""));
+        };
         let mut command = self.command(cell, known, padding, count_futex_calls);
         if let Some(report) = drop_in_report {
             command.env("SPINPARK_REPORT", report);
@@ -100,9 +102,15 @@ impl Workers<'_> {
             .map_err(|error| fail(format!("the worker's report cannot be read: {error}"), &finished.output))
     }
 
-    fn command(&self, cell: &Cell, target: &Target, padding: usize, count_futex_calls: bool) -> Command {
+    fn command(
+        &self,
+        cell: &Cell,
+        implementation: &Implementation,
+        padding: usize,
+        count_futex_calls: bool,
+    ) -> Command {
         let request = Request {
-            family: target.family.clone(),
+            adapter: implementation.adapter.clone(),
             load: cell.load.clone(),
             threads: cell.threads,
             millis: self.millis.max(cell.at_least_millis),
@@ -110,7 +118,9 @@ impl Workers<'_> {
             untimed: self.untimed,
         };
         let mut command = match &self.peers.path {
-            Some(peers) if self.peers.listing.families.contains_key(&target.family) => Command::new(peers),
+            Some(peers) if self.peers.listing.adapters.contains_key(&implementation.adapter) => {
+                Command::new(peers)
+            }
             _ => {
                 let mut command = Command::new(&self.own);
                 command.arg(SUBCOMMAND);
@@ -124,17 +134,18 @@ impl Workers<'_> {
     }
 }
 
-/// Sets the environment in which a worker has the locks of `target`: the recorder is in front of whatever they are.
-/// `inherited` is the user's own `LD_PRELOAD`.
+/// Sets the environment in which a worker has the locks of `implementation`: the recorder is in front of whatever they
+/// are. `inherited` is the user's own `LD_PRELOAD`.
 pub fn set_locks(
     command: &mut Command,
-    target: &Target,
+    implementation: &Implementation,
     drop_in: Option<&Path>,
     recorder: Option<&Path>,
     inherited: &OsStr,
 ) {
     let mut list = without_drop_in(inherited);
-    let ours = [drop_in.filter(|_| target.preload), recorder.filter(|_| target.profile.is_some())];
+    let ours =
+        [drop_in.filter(|_| implementation.preload), recorder.filter(|_| implementation.profile.is_some())];
     for library in ours.into_iter().flatten() {
         list = prepend(library, &list);
     }
@@ -142,7 +153,7 @@ pub fn set_locks(
         true => command.env_remove("LD_PRELOAD"),
         false => command.env("LD_PRELOAD", list),
     };
-    command.envs(&target.env);
+    command.envs(&implementation.env);
 }
 
 #[cfg(test)]
@@ -153,11 +164,11 @@ mod tests {
     #[test]
     fn what_is_in_front_of_what() {
         let definitions = Definitions::built_in().unwrap();
-        let list = |target: &str, inherited: &str| {
+        let list = |implementation: &str, inherited: &str| {
             let mut command = Command::new("true");
             let (drop_in, recorder) = (Path::new("/d.so"), Path::new("/r.so"));
-            let target = definitions.target(target).unwrap();
-            set_locks(&mut command, target, Some(drop_in), Some(recorder), OsStr::new(inherited));
+            let implementation = definitions.implementation(implementation).unwrap();
+            set_locks(&mut command, implementation, Some(drop_in), Some(recorder), OsStr::new(inherited));
             let value = command.get_envs().find(|(key, _)| *key == "LD_PRELOAD").unwrap().1;
             value.map(|list| list.to_str().unwrap().to_owned())
         };

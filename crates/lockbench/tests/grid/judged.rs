@@ -24,7 +24,7 @@ fn the_best_peer_is_the_one_with_the_highest_throughput() {
     assert_eq!(context.best_peer(cell, Figure::WaitP999), Some("std"));
     let compared = context.compare(cell, "spinpark", Figure::Throughput, &Against::Best).unwrap();
     assert!((compared.ratio - 150.0 / 120.0).abs() < 0.03, "{compared:?}");
-    let glibc = Against::Target(String::from("glibc"));
+    let glibc = Against::Implementation(String::from("glibc"));
     let compared = context.compare(cell, "spinpark", Figure::Throughput, &glibc).unwrap();
     assert!((compared.ratio - 200.0 / 120.0).abs() < 0.05 && compared.with == "glibc");
     let [low, high] = compared.interval.unwrap();
@@ -47,9 +47,9 @@ fn a_share_of_the_ideal_needs_a_calibration() {
 
 #[test]
 fn a_lock_that_starves_writers_is_no_peer() {
-    fn fast_and_starving(cell: &Cell, target: &str) -> Does {
-        let does = usual(cell, target);
-        if target == "glibc" { Does { ns: 50.0, ..does } } else { does }
+    fn fast_and_starving(cell: &Cell, implementation: &str) -> Does {
+        let does = usual(cell, implementation);
+        if implementation == "glibc" { Does { ns: 50.0, ..does } } else { does }
     }
     let record = record_of(small_planes(), Mock::new(fast_and_starving, 0.0), ROUNDS);
     let context = context(&record);
@@ -68,7 +68,7 @@ fn writers_that_get_little_of_their_share_starve() {
     let mut record = record(0.0, ROUNDS);
     let cell = record.cells.iter_mut().find(|cell| cell.writes() == Some(10)).unwrap();
     for run in &mut cell.measured.runs {
-        run.report.writes = Some(if run.plan.target == "std" { 0.0005 } else { 0.01 });
+        run.report.writes = Some(if run.implementation == "std" { 0.0005 } else { 0.01 });
     }
     let starvation = Starvation::of(cell, "std").unwrap();
     assert!((starvation.share.unwrap() - 0.05).abs() < 1e-9 && starvation.longest_wait < 0.25);

@@ -8,13 +8,13 @@ use spinpark_lockbench::grid::cells::{GridCell, cells, points};
 use spinpark_lockbench::grid::comparison::Context;
 use spinpark_lockbench::grid::definition::{Axes, Grid, Plane};
 use spinpark_lockbench::grid::experiment::measure;
-use spinpark_lockbench::locks::definitions::{Definitions, Target};
+use spinpark_lockbench::locks::definitions::{Definitions, Implementation};
 use spinpark_lockbench::locks::experiment::{Cell, CellExecutor, Plan};
 use spinpark_lockbench::locks::load::Load;
 use spinpark_lockbench::locks::peers::Peers;
-use spinpark_lockbench::locks::shapes::{Report, WaitReport};
+use spinpark_lockbench::locks::workloads::{Report, WaitReport};
 use spinpark_lockbench::report::grid::document::{FORMAT, Record, SCHEMA};
-use spinpark_lockbench::report::locks::document::VersionedTarget;
+use spinpark_lockbench::report::locks::document::VersionedImplementation;
 use spinpark_measure::environment::Environment;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::measure::End;
@@ -23,7 +23,7 @@ const SEED: u64 = 1;
 const ROUNDS: usize = 8;
 const CALIBRATION: Calibration = Calibration { iteration_ns: 2.0, empty_section_ns: 1.0 };
 
-/// What a target does in a cell: time per operation, its waits, and how long a writer waits.
+/// What an implementation does in a cell: time per operation, its waits, and how long a writer waits.
 #[derive(Clone, Copy)]
 struct Does {
     ns: f64,
@@ -51,8 +51,8 @@ impl CellExecutor for Mock {
             return Err(RunError::Interrupted);
         }
         self.runs += 1;
-        let Does { ns, wait_ns, write_ns } = (self.does)(cell, &plan.target);
-        let x = (plan.round * 7 + plan.target.len() * 3 + usize::from(plan.again)) as f64;
+        let Does { ns, wait_ns, write_ns } = (self.does)(cell, &plan.configuration);
+        let x = (plan.round * 7 + plan.configuration.len() * 3 + usize::from(plan.again)) as f64;
         let ns = ns * (1.0 + self.noise * (x * 12.9898).sin());
         Ok(Report {
             operations: (50e6 / ns) as u64,
@@ -87,9 +87,9 @@ fn plane(name: &str, axes: Axes) -> Plane {
     Plane { axes: plane.axes.replaced_by(&axes), ..plane.clone() }
 }
 
-fn targets(names: &[&str]) -> Vec<Target> {
+fn implementations(names: &[&str]) -> Vec<Implementation> {
     let definitions = definitions();
-    names.iter().map(|name| definitions.target(name).unwrap().clone()).collect()
+    names.iter().map(|name| definitions.implementation(name).unwrap().clone()).collect()
 }
 
 const NAMES: [&str; 5] = ["glibc", "std", "parking_lot", "spinpark", "drop-in"];
@@ -105,10 +105,12 @@ fn small_planes() -> Vec<Plane> {
 }
 
 fn empty_cells(planes: &[Plane]) -> Vec<GridCell> {
-    let targets = targets(&NAMES);
+    let implementations = implementations(&NAMES);
     planes
         .iter()
-        .flat_map(|plane| cells(plane, points(plane, &plane.axes).unwrap(), &targets, &Peers::default(), 2))
+        .flat_map(|plane| {
+            cells(plane, points(plane, &plane.axes).unwrap(), &implementations, &Peers::default(), 2)
+        })
         .collect()
 }
 
@@ -119,12 +121,14 @@ fn record_of(planes: Vec<Plane>, mut mock: Mock, rounds: usize) -> Record {
         measure(cells, rounds, SEED, &mut mock, &mut || CALIBRATION, &mut ());
     assert!(matches!(end, End::Complete | End::Interrupted));
     for cell in &mut cells {
-        for (place, target) in cell.measured.cell.targets.iter().enumerate() {
-            cell.measured.futex_calls.insert(target.clone(), place as f64 / 10.0);
+        for (place, implementation) in cell.measured.cell.implementations.iter().enumerate() {
+            cell.measured.futex_calls.insert(implementation.clone(), place as f64 / 10.0);
         }
     }
-    let target =
-        |name: &&str| VersionedTarget { target: definitions.target(name).unwrap().clone(), version: None };
+    let implementation = |name: &&str| VersionedImplementation {
+        implementation: definitions.implementation(name).unwrap().clone(),
+        version: None,
+    };
     Record {
         format: FORMAT.to_owned(),
         schema: SCHEMA,
@@ -134,7 +138,7 @@ fn record_of(planes: Vec<Plane>, mut mock: Mock, rounds: usize) -> Record {
         millis: 50,
         seed: SEED,
         environment: environment(),
-        targets: NAMES.iter().map(target).collect(),
+        implementations: NAMES.iter().map(implementation).collect(),
         planes,
         bound_definitions: grid().bounds,
         calibrations,
@@ -157,9 +161,9 @@ fn environment() -> Environment {
 }
 
 /// The drop-in is slow with long sections and 16 threads; otherwise ours are faster than peers. glibc starves writers.
-fn usual(cell: &Cell, target: &str) -> Does {
+fn usual(cell: &Cell, implementation: &str) -> Does {
     let is_long = matches!(&cell.load, Load::Section(section) if section.inside > 0);
-    let ns = match target {
+    let ns = match implementation {
         "glibc" => 200.0,
         "std" => 180.0,
         "parking_lot" => 150.0,
@@ -167,9 +171,9 @@ fn usual(cell: &Cell, target: &str) -> Does {
         "drop-in" => 140.0,
         _ => 120.0,
     };
-    let wait_ns = if target == "parking_lot" { 9_000 } else { 5_000 };
+    let wait_ns = if implementation == "parking_lot" { 9_000 } else { 5_000 };
     let writes = matches!(&cell.load, Load::Shared(shared) if shared.per_thousand() > 0);
-    let write_ns = writes.then_some(if target == "glibc" { 30_000_000 } else { 1_000_000 });
+    let write_ns = writes.then_some(if implementation == "glibc" { 30_000_000 } else { 1_000_000 });
     Does { ns, wait_ns, write_ns }
 }
 
@@ -207,10 +211,10 @@ fn a_round_visits_every_cell_and_is_calibrated_first() {
     let record = record_of(small_planes(), Mock::new(usual, 0.01), ROUNDS);
     assert_eq!(record.calibrations.len(), ROUNDS);
     for cell in &record.cells {
-        assert_eq!(cell.measured.runs.len(), ROUNDS * (cell.measured.cell.targets.len() + 1));
+        assert_eq!(cell.measured.runs.len(), ROUNDS * (cell.measured.cell.implementations.len() + 1));
         assert!(cell.measured.runs.iter().all(|run| run.report.waits.as_ref().unwrap().buckets.is_empty()));
     }
-    assert!(!find(&record, "rwlock", "0 ‰, 0/0, 2 threads").measured.cell.targets.is_empty());
+    assert!(!find(&record, "rwlock", "0 ‰, 0/0, 2 threads").measured.cell.implementations.is_empty());
 }
 
 #[test]

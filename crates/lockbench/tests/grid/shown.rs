@@ -52,7 +52,7 @@ fn other_figures() {
     let record = record();
     let shown = Shown { figure: Figure::Ideal, against: Against::Best };
     assert_snapshot!("share_of_the_ideal", text(&record, &shown, Style::PLAIN));
-    let shown = Shown { figure: Figure::WaitP999, against: Against::Target(String::from("glibc")) };
+    let shown = Shown { figure: Figure::WaitP999, against: Against::Implementation(String::from("glibc")) };
     let text = text(&record, &shown, Style::PLAIN);
     assert!(text.contains("p99.9 of waits ÷ glibc") && text.contains("less is better"), "{text}");
 }
@@ -82,12 +82,12 @@ fn bounds_as_a_table() {
 }
 
 #[test]
-fn a_line_per_cell_and_target() {
+fn a_line_per_cell_and_implementation() {
     let record = record();
     let text = csv::render(&results::of(&record.context(), &record.cells));
     let fields = |line: &str| line.split('"').step_by(2).map(|part| part.matches(',').count()).sum::<usize>();
     assert!(text.lines().all(|line| fields(line) == 15), "{text}");
-    let runs: usize = record.cells.iter().map(|cell| cell.measured.cell.targets.len()).sum();
+    let runs: usize = record.cells.iter().map(|cell| cell.measured.cell.implementations.len()).sum();
     assert_eq!(text.lines().count(), runs + 1);
     assert_snapshot!(text.lines().take(6).collect::<Vec<_>>().join("\n"));
 }
@@ -132,7 +132,7 @@ fn a_document_can_be_read_again() {
     assert_eq!(again.bound_definitions, record.bound_definitions);
     assert_eq!(results::of(&again.context(), &again.cells), results);
     assert_eq!(again.file_name(), "2026-01-02-some-r-cpu-2-ghz-2cpus-vm-grid.json");
-    let newer = text.replacen("\"schema\":1", "\"schema\":99", 1);
+    let newer = text.replacen("\"schema\":2", "\"schema\":99", 1);
     assert!(Record::parse(&newer).unwrap_err().contains("schema 99"));
     let mut first: serde_json::Value = serde_json::from_str(&text).unwrap();
     let mut result = first["results"][0].take();

@@ -9,7 +9,7 @@ use spinpark_measure::report::Style;
 use super::{Mock, SEED, cell, environment, many, run};
 
 fn judged(bound: &str, cells: &[Measured]) -> Vec<BoundResult> {
-    let text = format!("[[bound]]\nwhat = \"b\"\nfigure = \"throughput\"\nshape = \"saturated\"\n{bound}");
+    let text = format!("[[bound]]\nwhat = \"b\"\nfigure = \"throughput\"\nworkload = \"saturated\"\n{bound}");
     let mut definitions = Definitions::built_in().unwrap();
     definitions.add(Definitions::parse("test", &text).unwrap());
     definitions.check("test").unwrap();

@@ -8,9 +8,11 @@ use spinpark_lockbench::locks::definitions::Definitions;
 use spinpark_lockbench::locks::experiment::{Cell, CellExecutor, Measured, Plan, measure};
 use spinpark_lockbench::locks::load::Load;
 use spinpark_lockbench::locks::result::CellResult;
-use spinpark_lockbench::locks::shapes::{Report, WaitReport};
 use spinpark_lockbench::locks::warnings;
-use spinpark_lockbench::report::locks::document::{Document, FORMAT, Record, SCHEMA, VersionedTarget};
+use spinpark_lockbench::locks::workloads::{Report, WaitReport};
+use spinpark_lockbench::report::locks::document::{
+    Document, FORMAT, Record, SCHEMA, VersionedImplementation,
+};
 use spinpark_measure::environment::Environment;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::machine::Noise;
@@ -40,7 +42,7 @@ impl CellExecutor for Mock {
             return Err(RunError::Interrupted);
         }
         self.runs += 1;
-        let place = self.times_ns.iter().position(|(name, _)| *name == plan.target).unwrap();
+        let place = self.times_ns.iter().position(|(name, _)| *name == plan.configuration).unwrap();
         let x = (plan.round * 7 + place * 3 + usize::from(plan.again)) as f64;
         let ns = self.times_ns[place].1 * (1.0 + self.noise * (x * 12.9898).sin());
         let waits = cell.load.has_waits().then(|| WaitReport {
@@ -64,11 +66,18 @@ impl CellExecutor for Mock {
     }
 }
 
-fn cell(shape: &str, threads: usize, targets: &[&str]) -> Measured {
-    let load: Load = Definitions::built_in().unwrap().shape(shape).unwrap().load.clone();
-    let targets = targets.iter().map(|name| String::from(*name)).collect();
+fn cell(workload: &str, threads: usize, implementations: &[&str]) -> Measured {
+    let load: Load = Definitions::built_in().unwrap().workload(workload).unwrap().load.clone();
+    let implementations = implementations.iter().map(|name| String::from(*name)).collect();
     let at_least_millis = 0;
-    Measured::new(Cell { shape: shape.into(), load, threads, at_least_millis, targets, skipped: Vec::new() })
+    Measured::new(Cell {
+        workload: workload.into(),
+        load,
+        threads,
+        at_least_millis,
+        implementations,
+        skipped: Vec::new(),
+    })
 }
 
 fn run(cells: Vec<Measured>, mut mock: Mock, rounds: usize) -> Vec<Measured> {
@@ -95,32 +104,41 @@ fn environment() -> Environment {
     }
 }
 
-const TARGETS: [&str; 5] = ["glibc", "std", "parking_lot", "spinpark", "drop-in"];
+const IMPLEMENTATIONS: [&str; 5] = ["glibc", "std", "parking_lot", "spinpark", "drop-in"];
 
 fn many() -> Vec<Measured> {
     let mut cells: Vec<_> =
-        [1, 2, 16, 256].into_iter().map(|threads| cell("saturated", threads, &TARGETS)).collect();
-    cells.push(cell("pair-threaded", 1, &TARGETS));
-    cells.push(cell("write-pair", 1, &TARGETS));
+        [1, 2, 16, 256].into_iter().map(|threads| cell("saturated", threads, &IMPLEMENTATIONS)).collect();
+    cells.push(cell("pair-threaded", 1, &IMPLEMENTATIONS));
+    cells.push(cell("write-pair", 1, &IMPLEMENTATIONS));
     let times =
         [("glibc", 100.0), ("std", 90.0), ("parking_lot", 80.0), ("spinpark", 60.0), ("drop-in", 65.0)];
     run(cells, Mock::new(&times, 0.01), 8)
 }
 
 #[test]
-fn the_baseline_runs_twice_and_every_other_target_once() {
+fn the_baseline_runs_twice_and_every_other_implementation_once() {
     let cells = many();
     for measured in &cells {
         assert_eq!(measured.runs.len(), 8 * 6);
         for round in 0..8 {
-            let runs = || measured.runs.iter().filter(move |run| run.plan.round == round);
-            assert_eq!(runs().filter(|run| run.plan.again).count(), 1);
-            for target in TARGETS {
-                assert_eq!(runs().filter(|run| run.plan.target == target && !run.plan.again).count(), 1);
+            let runs = || measured.runs.iter().filter(move |run| run.round == round);
+            assert_eq!(runs().filter(|run| run.again).count(), 1);
+            for implementation in IMPLEMENTATIONS {
+                assert_eq!(
+                    runs().filter(|run| run.implementation == implementation && !run.again).count(),
+                    1
+                );
             }
         }
     }
-    let orders = |measured: &Measured| measured.runs.iter().map(|run| run.plan.clone()).collect::<Vec<_>>();
+    let orders = |measured: &Measured| {
+        measured
+            .runs
+            .iter()
+            .map(|run| (run.round, run.order, run.implementation.clone(), run.again, run.padding))
+            .collect::<Vec<_>>()
+    };
     assert_eq!(many().iter().map(orders).collect::<Vec<_>>(), cells.iter().map(orders).collect::<Vec<_>>());
 }
 
@@ -128,8 +146,8 @@ fn the_baseline_runs_twice_and_every_other_target_once() {
 fn figures_follow_from_runs() {
     let results = results(&many());
     let saturated = &results[2];
-    assert_eq!((saturated.shape.as_str(), saturated.threads, saturated.rounds), ("saturated", 16, 8));
-    let [glibc, .., spinpark, _] = &saturated.targets[..] else { panic!() };
+    assert_eq!((saturated.workload.as_str(), saturated.threads, saturated.rounds), ("saturated", 16, 8));
+    let [glibc, .., spinpark, _] = &saturated.implementations[..] else { panic!() };
     assert!((glibc.time_ns - 100.0).abs() < 3.0 && glibc.ratio.is_none() && glibc.verdict.is_none());
     assert!((spinpark.ratio.unwrap().median - 0.6).abs() < 0.03);
     assert_eq!(spinpark.verdict, Some(Verdict::Lower));
@@ -137,7 +155,7 @@ fn figures_follow_from_runs() {
     let waits = spinpark.waits.unwrap();
     assert!((waits.p50 - 40.0).abs() < 1.0 && (waits.p99 - 4_000.0).abs() < 40.0, "{waits:?}");
     assert!((waits.p999 - 4_000.0).abs() < 40.0 && waits.longest > 1e6);
-    assert_eq!(results[4].targets[0].waits, None);
+    assert_eq!(results[4].implementations[0].waits, None);
 }
 
 #[test]
@@ -153,8 +171,10 @@ fn an_interrupted_run_keeps_what_was_measured() {
 
 fn record(cells: Vec<Measured>) -> Record {
     let definitions = Definitions::built_in().unwrap();
-    let target =
-        |name: &&str| VersionedTarget { target: definitions.target(name).unwrap().clone(), version: None };
+    let implementation = |name: &&str| VersionedImplementation {
+        implementation: definitions.implementation(name).unwrap().clone(),
+        version: None,
+    };
     Record {
         format: FORMAT.to_owned(),
         schema: SCHEMA,
@@ -164,7 +184,7 @@ fn record(cells: Vec<Measured>) -> Record {
         millis: 100,
         seed: SEED,
         environment: environment(),
-        targets: TARGETS.iter().map(target).collect(),
+        implementations: IMPLEMENTATIONS.iter().map(implementation).collect(),
         bound_definitions: definitions.bounds.clone(),
         cells,
     }
@@ -182,11 +202,11 @@ fn a_document_can_be_read_again() {
     let text = std::fs::read_to_string(file.path()).unwrap();
     let again = Record::parse(&text).unwrap();
     assert_eq!(again.cells, record.cells);
-    assert_eq!(again.targets, record.targets);
+    assert_eq!(again.implementations, record.implementations);
     assert_eq!(again.bound_definitions, record.bound_definitions);
     assert_eq!(self::results(&again.cells), results);
     assert_eq!(again.file_name(), "2026-01-02-some-r-cpu-2-ghz-2cpus-vm.json");
-    let newer = text.replacen("\"schema\":1", "\"schema\":99", 1);
+    let newer = text.replacen("\"schema\":2", "\"schema\":99", 1);
     assert!(Record::parse(&newer).unwrap_err().contains("schema 99"));
     assert!(Record::parse("{}").unwrap_err().contains("not a record"));
 }

@@ -7,7 +7,7 @@ use spinpark_lockbench::report::locks::{
 };
 use spinpark_measure::report::Style;
 
-use super::{Mock, SEED, TARGETS, cell, environment, many, results, run};
+use super::{IMPLEMENTATIONS, Mock, SEED, cell, environment, many, results, run};
 
 #[test]
 fn tables() {
@@ -18,7 +18,7 @@ fn tables() {
 }
 
 #[test]
-fn two_targets_are_a_row_per_cell() {
+fn two_implementations_are_a_row_per_cell() {
     let two = ["glibc", "drop-in"];
     let cells = vec![cell("pair-threaded", 1, &two), cell("saturated", 16, &two)];
     let results = results(&run(cells, Mock::new(&[("glibc", 100.0), ("drop-in", 65.0)], 0.01), 8));
@@ -33,11 +33,11 @@ fn two_targets_are_a_row_per_cell() {
         &environment(),
         "spinpark bench locks --preset pthread --workload saturated",
     );
-    insta::assert_snapshot!("two_targets_in_markdown", markdown);
+    insta::assert_snapshot!("two_implementations_in_markdown", markdown);
 }
 
 #[test]
-fn many_targets_in_markdown() {
+fn many_implementations_in_markdown() {
     let results = results(&many());
     insta::assert_snapshot!(markdown::render(&results, &[], None, &environment(), "spinpark bench locks"));
 }
@@ -86,10 +86,10 @@ fn variants_have_an_effect_or_none() {
     let times = [(names[0], 100.0), (names[1], 83.0), (names[2], 140.0), (names[3], 100.0)];
     let results = results(&run(cells, Mock::new(&times, 0.005), 12));
     let definitions = Definitions::built_in().unwrap();
-    let targets = names.map(|name| definitions.target(name).unwrap().clone());
-    assert_eq!(effects::baseline(&targets), Some(names[0]));
-    assert_eq!(effects::baseline(&targets[..1]), None);
-    assert_eq!(effects::baseline([&targets[1], &targets[0]]), None);
+    let implementations = names.map(|name| definitions.implementation(name).unwrap().clone());
+    assert_eq!(effects::baseline(&implementations), Some(names[0]));
+    assert_eq!(effects::baseline(&implementations[..1]), None);
+    assert_eq!(effects::baseline([&implementations[1], &implementations[0]]), None);
     let text = effects::render(&results, names[0], 2, Style::PLAIN);
     let width = text.lines().map(|line| line.chars().count()).max().unwrap();
     assert!(width <= 100, "{text}");
@@ -102,17 +102,17 @@ fn variants_have_an_effect_or_none() {
 #[test]
 fn plots_are_well_formed() {
     let results = results(&many());
-    let targets: Vec<String> = TARGETS.iter().map(|name| String::from(*name)).collect();
-    let plots = plot::render_all(&results, &targets).unwrap();
+    let implementations: Vec<String> = IMPLEMENTATIONS.iter().map(|name| String::from(*name)).collect();
+    let plots = plot::render_all(&results, &implementations).unwrap();
     let names: Vec<_> = plots.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["saturated.svg", "pair-threaded.svg", "write-pair.svg"]);
     for (name, svg) in &plots {
         let document = roxmltree::Document::parse(svg).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(document.root_element().tag_name().name(), "svg");
         let texts: String = document.descendants().filter_map(|node| node.text()).collect();
-        for target in TARGETS {
-            assert!(texts.contains(target), "no `{target}` in {name}");
+        for implementation in IMPLEMENTATIONS {
+            assert!(texts.contains(implementation), "no `{implementation}` in {name}");
         }
     }
-    assert!(plot::render("empty", &[], &targets).is_err());
+    assert!(plot::render("empty", &[], &implementations).is_err());
 }

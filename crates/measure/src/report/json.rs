@@ -8,19 +8,21 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::arm::Baseline;
 use crate::compare::Comparison;
+use crate::configuration::Baseline;
 use crate::environment::Environment;
+use crate::executable::usage::Usage;
 use crate::machine::Noise;
 use crate::measure::Run;
-use crate::target::usage::Usage;
 use crate::warnings::Warning;
 
 use super::{Printed, reading};
 use crate::sample::Metric;
 
 /// The version of the documents' structure. It grows when a field changes its meaning or goes.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
+/// Keys of version 1 with another name.
+const RENAMED: reading::Renamed = &[("arm", "configuration")];
 
 /// What the document is called in its field `format`.
 pub const FORMAT: &str = "spinpark compare";
@@ -54,7 +56,7 @@ impl Record {
     ///
     /// A phrase that says why it is none.
     pub fn parse(text: &str) -> Result<Self, String> {
-        reading::parse(text, FORMAT, FORMAT_VERSION)
+        reading::parse(text, FORMAT, FORMAT_VERSION, RENAMED)
     }
 
     /// The comparison, from its runs.
@@ -108,7 +110,7 @@ pub struct Settings<'a> {
     pub rounds: usize,
     /// Decides the order of runs, the padding of the environment, and the intervals.
     pub seed: u64,
-    /// What the glibc arms run.
+    /// What the glibc configurations run.
     pub baseline: Baseline,
     /// The expression for the program's number.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -271,6 +273,7 @@ fn write_to(mut to: impl Write, text: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::configuration::Configuration;
 
     #[test]
     fn an_old_result_survives_until_there_is_a_new_one() {
@@ -300,6 +303,24 @@ mod tests {
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o640);
         assert_eq!(io::read_to_string(old).unwrap(), "old", "who has it open reads on");
         Output::open(Path::new("/dev/null")).unwrap().write_plain("new").unwrap();
+    }
+
+    #[test]
+    fn version_1_is_read_by_its_keys() {
+        let run = r#"{"block":0,"order":0,"KEY":"glibc again","padding":3,"wall_s":1.5,"cpu_s":1.0,
+            "voluntary_switches":1,"involuntary_switches":2,"peak_bytes":4096}"#;
+        let text = format!(
+            r#"{{"format":"{FORMAT}","format_version":VERSION,"settings":{{"seed":1,"printed":{{"unit":"",
+            "higher_is_better":false}},"memory_floor_bytes":0}},"environment":{{"spinpark":"0.1.0","rustc":"",
+            "kernel":"","glibc":"","cpu":"","cpus":2,"virtual_machine":true,"date":""}},"runs":[{run}]}}"#
+        );
+        let with = |version: &str, key: &str| text.replace("VERSION", version).replace("KEY", key);
+        for (version, key) in [("1", "arm"), ("2", "configuration")] {
+            let record = Record::parse(&with(version, key)).unwrap();
+            assert_eq!(record.runs[0].plan.configuration, Configuration::GlibcAgain);
+        }
+        assert!(Record::parse(&with("2", "arm")).is_err());
+        assert!(Record::parse(&with("3", "configuration")).unwrap_err().contains("measure again"));
     }
 
     #[test]

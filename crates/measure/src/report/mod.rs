@@ -2,9 +2,9 @@
 
 pub mod compare_table;
 pub mod json;
+mod metric_text;
 pub mod plot;
 pub mod reading;
-mod words;
 
 use std::env;
 use std::io::IsTerminal;
@@ -14,7 +14,7 @@ use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, LineStyle, Table, Width,
 };
 
-pub use self::words::{Goodness, Printed, interval, metric_name, value, verdict_word};
+pub use self::metric_text::{Goodness, Printed, interval, metric_name, value, verdict_word};
 
 /// The widest line that we print, except on a terminal that is wider.
 pub const WIDTH: u16 = 100;

@@ -1,4 +1,4 @@
-//! A chart as SVG: a number over numbers of threads, a line per arm, with intervals.
+//! A chart as SVG: a number over numbers of threads, a line per configuration, with intervals.
 //!
 //! The colours are readable on light and on dark ground, and there is no ground of our own. Both axes are logarithmic or in
 //! equal steps, so equal ratios are equal distances.
@@ -42,7 +42,7 @@ pub struct Undrawable {
 pub struct Line<'a> {
     /// Its name in the legend.
     pub name: &'a str,
-    /// Its number among all lines, which decides the colour: an arm has the same one in every chart.
+    /// Its number among all lines, which decides the colour: a configuration has the same one in every chart.
     pub number: usize,
     /// Place on the x axis, from 0; and lower end, middle, upper end.
     pub points: Vec<(usize, [f64; 3])>,

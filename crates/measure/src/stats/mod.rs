@@ -8,7 +8,7 @@ pub mod verdict;
 
 use serde::Serialize;
 
-/// A ratio between two arms with its 95 % interval. 1.0 means "no change".
+/// A ratio between two configurations with its 95 % interval. 1.0 means "no change".
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Ratio {
     /// The median over blocks.

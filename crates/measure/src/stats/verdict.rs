@@ -20,7 +20,7 @@ pub const MARGIN: f64 = 0.02;
 /// The margin does not grow beyond this, however noisy the machine is.
 pub const MAX_MARGIN: f64 = 0.05;
 
-/// Where the new arm's value stands relative to the baseline's.
+/// Where the new configuration's value stands relative to the baseline's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -97,9 +97,9 @@ mod tests {
         assert_eq!(judge(&ratio(0.96, 1.0, 1.04), &NOISY), Verdict::Equivalent);
     }
 
-    /// The same data in both arms can never be a difference.
+    /// The same data in both configurations can never be a difference.
     #[test]
-    fn an_arm_against_itself() {
+    fn a_configuration_against_itself() {
         for noise in [QUIET, NOISY, ratio(1.01, 1.02, 1.03)] {
             assert!(matches!(judge(&noise, &noise), Verdict::Equivalent | Verdict::Undecided));
         }

@@ -87,7 +87,7 @@ impl Case {
 pub fn cases(definitions: &Definitions, cpus: usize) -> Result<Vec<Case>, String> {
     let mut cases = Vec::new();
     for name in SHAPES {
-        let shape = definitions.shape(name)?;
+        let shape = definitions.workload(name)?;
         let locks = match shape.load.needs() {
             Primitive::RwLock => RW_LOCKS,
             Primitive::Condvar => CONDVARS,
@@ -130,7 +130,7 @@ mod tests {
     use spinpark_sim::workload::Setting;
 
     use super::*;
-    use spinpark_lockbench::locks::families::{FAMILIES, by_name};
+    use spinpark_lockbench::locks::adapters::{ADAPTERS, by_name};
 
     #[test]
     fn both_sides_have_every_case() {
@@ -142,7 +142,7 @@ mod tests {
             assert_eq!(bound.count(), 8 * 4);
         }
         for case in cases {
-            let family = by_name(&FAMILIES, &case.family).unwrap();
+            let family = by_name(&ADAPTERS, &case.family).unwrap();
             assert!(family.run(case.load.needs()).is_some(), "{}", case.words());
             let machine = Machine::plain(2).limited_to(case.cpus as u32);
             let setting = Setting::new(machine, &case.lock, &case.shape, case.threads as u32);

@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::thread::{CpuSet, sched_setaffinity};
-use spinpark_lockbench::locks::shapes::Report;
 use spinpark_lockbench::locks::worker::Request;
 use spinpark_lockbench::locks::workers::SUBCOMMAND;
-use spinpark_measure::arm::prepare;
+use spinpark_lockbench::locks::workloads::Report;
+use spinpark_measure::configuration::prepare;
 use spinpark_measure::failure::{RunError, Tail, in_words};
 use spinpark_measure::process::{self, Interrupt, ProcessError};
 
@@ -41,7 +41,7 @@ impl Native<'_> {
     pub fn run(&self, case: &Case) -> Result<f64, RunError> {
         let fail = |what: String, output: &str| RunError::Worker {
             cell: case.words(),
-            target: case.lock.clone(),
+            configuration: case.lock.clone(),
             what,
             tail: Tail::of(output),
         };
@@ -61,7 +61,7 @@ impl Native<'_> {
 
     fn command(&self, case: &Case) -> Command {
         let request = Request {
-            family: case.family.clone(),
+            adapter: case.family.clone(),
             load: case.load.clone(),
             threads: case.threads,
             millis: self.millis,

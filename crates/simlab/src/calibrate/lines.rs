@@ -9,7 +9,7 @@ use std::time::Instant;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
-use spinpark_lockbench::locks::shapes::work::Random;
+use spinpark_lockbench::locks::workloads::work::Random;
 
 use super::Trouble;
 use super::cpus::{Cpus, Place, pin};

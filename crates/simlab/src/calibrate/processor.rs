@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use spinpark_lockbench::locks::shapes::work::Random;
+use spinpark_lockbench::locks::workloads::work::Random;
 
 use super::Trouble;
 use super::cpus::{Cpus, pin};

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::package::{MARIADB, MARIADB_ADMIN, MARIADB_INSTALL_DB, MARIADBD, SYSBENCH};
 use super::{Service, field, private_dir};
-use crate::{Arm, Run};
+use crate::{Configuration, Run};
 
 /// An installed database; a server can be started on it again and again.
 #[derive(Debug)]
@@ -34,23 +34,23 @@ impl MariaDb {
         db
     }
 
-    /// Starts a server on it, the only program here that runs on `arm`.
-    pub fn start(&self, arm: Arm) -> MariaDbServer<'_> {
-        self.start_as(arm, |run| run)
+    /// Starts a server on it, the only program here that runs on `configuration`.
+    pub fn start(&self, configuration: Configuration) -> MariaDbServer<'_> {
+        self.start_as(configuration, |run| run)
     }
 
     /// The same, recorded into `directory`.
-    pub fn start_profiled(&self, arm: Arm, directory: &Path) -> MariaDbServer<'_> {
-        self.start_as(arm, |run| run.profiled(directory, "contended"))
+    pub fn start_profiled(&self, configuration: Configuration, directory: &Path) -> MariaDbServer<'_> {
+        self.start_as(configuration, |run| run.profiled(directory, "contended"))
     }
 
-    fn start_as(&self, arm: Arm, prepared: impl FnOnce(Run) -> Run) -> MariaDbServer<'_> {
+    fn start_as(&self, configuration: Configuration, prepared: impl FnOnce(Run) -> Run) -> MariaDbServer<'_> {
         let mariadbd = MARIADBD
             .run()
             .current_dir(self.dir.path())
             .args(self.files().server_args())
             .arg("--innodb-buffer-pool-size=32M");
-        let service = Service::start(prepared(mariadbd), arm, || {
+        let service = Service::start(prepared(mariadbd), configuration, || {
             self.client(MARIADB_ADMIN.run()).arg("ping").outcome().success()
         });
         MariaDbServer { service, db: self }

@@ -5,30 +5,30 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::package::{MEMCACHED, MEMCSTAT};
-use super::{Service, assert_arm, field, private_dir, verbose};
-use crate::{Arm, Outcome, Run};
+use super::{Service, assert_configuration, field, private_dir, verbose};
+use crate::{Configuration, Outcome, Run};
 
 /// A running server; `Drop` kills it.
 #[derive(Debug)]
 pub struct Memcached {
     service: Service,
-    arm: Arm,
+    configuration: Configuration,
     address: String,
     _dir: TempDir,
 }
 
 impl Memcached {
-    /// Starts it on `arm`, with 4 threads.
-    pub fn start(arm: Arm) -> Memcached {
-        Memcached::start_as(arm, |run| run)
+    /// Starts it on `configuration`, with 4 threads.
+    pub fn start(configuration: Configuration) -> Memcached {
+        Memcached::start_as(configuration, |run| run)
     }
 
     /// The same, recorded into `directory`.
-    pub fn start_profiled(arm: Arm, directory: &Path) -> Memcached {
-        Memcached::start_as(arm, |run| run.profiled(directory, "contended"))
+    pub fn start_profiled(configuration: Configuration, directory: &Path) -> Memcached {
+        Memcached::start_as(configuration, |run| run.profiled(directory, "contended"))
     }
 
-    fn start_as(arm: Arm, prepared: impl FnOnce(Run) -> Run) -> Memcached {
+    fn start_as(configuration: Configuration, prepared: impl FnOnce(Run) -> Run) -> Memcached {
         let dir = private_dir();
         let port_file = dir.path().join("port");
         let mut memcached = MEMCACHED
@@ -39,19 +39,19 @@ impl Memcached {
             memcached = memcached.arg("--user=root");
         }
         let mut port = None;
-        let service = Service::start(prepared(memcached), arm, || {
+        let service = Service::start(prepared(memcached), configuration, || {
             port = read_port(&port_file);
             port.is_some()
         });
         let address = format!("127.0.0.1:{}", port.expect("ready means that the port is known"));
-        Memcached { service, arm, address, _dir: dir }
+        Memcached { service, configuration, address, _dir: dir }
     }
 
-    /// Runs a client on the same arm and asserts that it succeeds.
+    /// Runs a client on the same configuration and asserts that it succeeds.
     pub fn ask(&mut self, client: Run) -> Outcome {
         let client = client.arg(format!("--servers={}", self.address));
-        let outcome = self.service.ask(verbose(client, self.arm));
-        assert_arm(&outcome);
+        let outcome = self.service.ask(verbose(client, self.configuration));
+        assert_configuration(&outcome);
         outcome
     }
 

@@ -1,10 +1,10 @@
-//! Real programs on both arms: what the tests in `tests/programs.rs` share.
+//! Real programs on both configurations: what the tests in `tests/programs.rs` share.
 //!
 //! ```no_run
 //! use spinpark_testkit::programs::{PIGZ, prove, same_results, turn};
 //!
 //! let Some(_turn) = turn(&[PIGZ]) else { return };
-//! same_results(|arm| prove(PIGZ.run().args(["-p4", "-c"]).input("a text"), arm).stdout);
+//! same_results(|configuration| prove(PIGZ.run().args(["-p4", "-c"]).input("a text"), configuration).stdout);
 //! ```
 //!
 //! Nothing here uses a fixed port or a file outside a directory of its own, which goes away with its owner, as does
@@ -13,15 +13,15 @@
 mod data;
 mod mariadb;
 mod memcached;
-mod output;
 mod package;
+mod parsing;
 mod service;
 
 pub use data::{Digest, text, video};
 pub use mariadb::MariaDb;
 pub use memcached::Memcached;
-pub use output::{ends_with_ok, field, lines_with};
 pub use package::*;
+pub use parsing::{ends_with_ok, field, lines_with};
 pub use service::Service;
 
 use std::fmt::Debug;
@@ -29,7 +29,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::TempDir;
 
-use crate::{Arm, Outcome, Run};
+use crate::{Configuration, Outcome, Run};
 
 /// Keeps the other loads from starting until it is dropped.
 pub type Turn = MutexGuard<'static, ()>;
@@ -46,35 +46,35 @@ pub fn turn(programs: &[Program]) -> Option<Turn> {
 /// # Panics
 /// If it does not.
 #[track_caller]
-pub fn same_results<R: PartialEq + Debug>(load: impl FnMut(Arm) -> R) {
-    let [glibc, spinpark] = Arm::BOTH.map(load);
+pub fn same_results<R: PartialEq + Debug>(load: impl FnMut(Configuration) -> R) {
+    let [glibc, spinpark] = Configuration::BOTH.map(load);
     assert_eq!(glibc, spinpark, "left: without the drop-in, right: with it");
 }
 
-/// Runs a program to its end on `arm`; asserts that it exits with status 0, in time, and that it really had the
-/// locks of that arm.
+/// Runs a program to its end on `configuration`; asserts that it exits with status 0, in time, and that it really had the
+/// locks of that configuration.
 ///
 /// # Panics
 /// If not.
 #[track_caller]
-pub fn prove(run: Run, arm: Arm) -> Outcome {
-    let outcome = verbose(run, arm).succeed();
-    assert_arm(&outcome);
+pub fn prove(run: Run, configuration: Configuration) -> Outcome {
+    let outcome = verbose(run, configuration).succeed();
+    assert_configuration(&outcome);
     outcome
 }
 
-/// Makes the drop-in announce itself, for [`assert_arm`].
-pub(crate) fn verbose(run: Run, arm: Arm) -> Run {
-    run.arm(arm).env("SPINPARK_VERBOSE", "1")
+/// Makes the drop-in announce itself, for [`assert_configuration`].
+pub(crate) fn verbose(run: Run, configuration: Configuration) -> Run {
+    run.configuration(configuration).env("SPINPARK_VERBOSE", "1")
 }
 
 /// Asserts that the drop-in announced itself if, and only if, the program was to run on it.
 #[track_caller]
-pub(crate) fn assert_arm(outcome: &Outcome) {
+pub(crate) fn assert_configuration(outcome: &Outcome) {
     let active = outcome.stderr_text().lines().any(|line| line.starts_with("spinpark: "));
     assert_eq!(
         active,
-        outcome.arm != Arm::Glibc,
+        outcome.configuration != Configuration::Glibc,
         "whether the drop-in announced itself\n{}",
         outcome.report()
     );

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::{assert_arm, verbose};
-use crate::{Arm, Outcome, Run, Running};
+use super::{assert_configuration, verbose};
+use crate::{Configuration, Outcome, Run, Running};
 
 /// A server that runs until it is dropped or told to end.
 #[derive(Debug)]
@@ -15,12 +15,12 @@ impl Service {
     /// How long a server may take to come up, and to go down.
     const PATIENCE: Duration = Duration::from_secs(120);
 
-    /// Starts it on `arm` and waits until `is_ready`.
+    /// Starts it on `configuration` and waits until `is_ready`.
     ///
     /// # Panics
     /// If it ends, or does not get ready in time.
-    pub fn start(run: Run, arm: Arm, mut is_ready: impl FnMut() -> bool) -> Service {
-        let mut running = verbose(run, arm).spawn();
+    pub fn start(run: Run, configuration: Configuration, mut is_ready: impl FnMut() -> bool) -> Service {
+        let mut running = verbose(run, configuration).spawn();
         let deadline = Instant::now() + Service::PATIENCE;
         while !is_ready() {
             if running.has_ended() || Instant::now() > deadline {
@@ -50,13 +50,13 @@ impl Service {
     }
 
     /// Waits for the server's end and asserts that it exits with status 0, in time, and that it ran on the locks
-    /// of its arm.
+    /// of its configuration.
     ///
     /// # Panics
     /// If not.
     pub fn join(mut self) -> Outcome {
         let outcome = self.running.wait(Service::PATIENCE).assert_success();
-        assert_arm(&outcome);
+        assert_configuration(&outcome);
         outcome
     }
 }

@@ -1,8 +1,8 @@
 //! Runs a program with or without the drop-in, and does not let it hang.
 
-mod arm;
+mod configuration;
+mod hung_stacks;
 mod outcome;
-mod stacks;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -14,16 +14,17 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-pub use arm::Arm;
+pub use configuration::Configuration;
+use hung_stacks::stacks_of_group;
 use outcome::Hang;
 pub use outcome::Outcome;
-use stacks::stacks_of_group;
 
-/// A program to run: a [`Command`] in a process group of its own, with an [`Arm`], a timeout and captured output.
+/// A program to run: a [`Command`] in a process group of its own, with a [`Configuration`], a timeout and captured
+/// output.
 #[derive(Debug)]
 pub struct Run {
     command: Command,
-    arm: Arm,
+    configuration: Configuration,
     is_profiled: bool,
     timeout: Duration,
     input: Vec<u8>,
@@ -33,11 +34,11 @@ impl Run {
     /// Long enough for any test program on a busy machine.
     pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(150);
 
-    /// Runs `program` with [`Arm::Glibc`] unless told otherwise.
+    /// Runs `program` with [`Configuration::Glibc`] unless told otherwise.
     pub fn new(program: impl AsRef<OsStr>) -> Run {
         Run {
             command: Command::new(program),
-            arm: Arm::Glibc,
+            configuration: Configuration::Glibc,
             is_profiled: false,
             timeout: Run::DEFAULT_TIMEOUT,
             input: Vec::new(),
@@ -45,8 +46,8 @@ impl Run {
     }
 
     /// Chooses whose locks to use.
-    pub fn arm(mut self, arm: Arm) -> Run {
-        self.arm = arm;
+    pub fn configuration(mut self, configuration: Configuration) -> Run {
+        self.configuration = configuration;
         self
     }
 
@@ -108,12 +109,12 @@ impl Run {
     pub fn spawn(mut self) -> Running {
         let [stdout, stderr, mut stdin] = [(); 3].map(|()| tempfile::tempfile().expect("a temporary file"));
         stdin.write_all(&self.input).and_then(|()| stdin.rewind()).expect("a temporary file is writable");
-        self.arm.apply(&mut self.command, self.is_profiled);
+        self.configuration.apply(&mut self.command, self.is_profiled);
         // Files, not pipes: they need not be drained, and a stray grandchild cannot keep a reader waiting.
         let clone = |file: &File| Stdio::from(file.try_clone().expect("a file descriptor"));
         self.command.process_group(0).stdin(stdin).stdout(clone(&stdout)).stderr(clone(&stderr));
         let child = start_patiently(&mut self.command)
-            .unwrap_or_else(|error| panic!("[{}] {:?}: {error}", self.arm, self.command));
+            .unwrap_or_else(|error| panic!("[{}] {:?}: {error}", self.configuration, self.command));
         Running { child, stdout, stderr, run: self, started: Instant::now(), reaped: false }
     }
 
@@ -179,7 +180,7 @@ impl Running {
             bytes
         };
         Outcome {
-            arm: self.run.arm,
+            configuration: self.run.configuration,
             status,
             stdout: read(&mut self.stdout),
             stderr: read(&mut self.stderr),

@@ -4,13 +4,13 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use super::Arm;
+use super::Configuration;
 
 /// How a run went.
 #[derive(Debug)]
 pub struct Outcome {
     /// Whose locks it ran on.
-    pub arm: Arm,
+    pub configuration: Configuration,
     /// Exit code or signal; `SIGKILL` if it hung.
     pub status: ExitStatus,
     /// What it printed.
@@ -60,7 +60,7 @@ impl Outcome {
         self
     }
 
-    /// Command, arm, end, output and, after a hang, stacks, for a human reader.
+    /// Command, configuration, end, output and, after a hang, stacks, for a human reader.
     pub fn report(&self) -> String {
         let end = match (&self.hang, self.status.signal()) {
             (Some(hang), _) => format!("HUNG: killed after {:?}", hang.after),
@@ -70,7 +70,7 @@ impl Outcome {
         let stacks = self.hang.as_ref().map_or("", |hang| &hang.stacks);
         format!(
             "[{}] {}\n{end}, {:.1?} after its start\n--- stdout\n{}\n--- stderr\n{}\n{stacks}",
-            self.arm,
+            self.configuration,
             self.command,
             self.elapsed,
             tail(&self.stdout_text()),

@@ -1,4 +1,4 @@
-//! `spinpark bench`: locks by themselves, one shape of contention at a time.
+//! `spinpark bench`: locks by themselves, one workload of contention at a time.
 
 mod grid;
 mod output;
@@ -17,15 +17,15 @@ use spinpark_lockbench::locks::peers::Peers;
 use spinpark_lockbench::locks::warnings::of_cells;
 use spinpark_lockbench::locks::workers::Workers;
 use spinpark_lockbench::report::grid::lines;
-use spinpark_lockbench::report::locks::document::{FORMAT, Record, SCHEMA, VersionedTarget};
+use spinpark_lockbench::report::locks::document::{FORMAT, Record, SCHEMA, VersionedImplementation};
 use spinpark_lockbench::report::locks::list;
 use spinpark_measure::environment::Environment;
+use spinpark_measure::executable::usage::Usage;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::machine::{Noise, Watch};
 use spinpark_measure::measure::End;
 use spinpark_measure::report::{Style, wrap};
 use spinpark_measure::rounds::Cell as _;
-use spinpark_measure::target::usage::Usage;
 use spinpark_measure::warnings::{self, Warning};
 
 use self::output::Findings;
@@ -124,8 +124,9 @@ enum Counted {
     Interrupted,
 }
 
-/// One run per cell and target that is for counting futex calls. It also warms caches, and shows that all targets work
-/// before the first one is timed; the first run of each target on the drop-in shows that it is really loaded.
+/// One run per cell and implementation that is for counting futex calls. It also warms caches, and shows that all
+/// implementations work before the first one is timed; the first run of each implementation on the drop-in shows that
+/// it is really loaded.
 fn count_futex_calls(
     workers: &mut Workers<'_>,
     cells: &mut [Measured],
@@ -135,12 +136,18 @@ fn count_futex_calls(
     let mut error = None;
     let mut seen = BTreeSet::new();
     for Measured { cell, futex_calls, .. } in cells {
-        for target in &cell.targets {
-            progress.starting(cell, target);
-            let known = &workers.targets[target];
-            let check = known.preload && known.env.is_empty() && !seen.contains(target);
+        for implementation in &cell.implementations {
+            progress.starting(cell, implementation);
+            let known = &workers.implementations[implementation];
+            let check = known.preload && known.env.is_empty() && !seen.contains(implementation);
             let report = check.then(drop_in_report).transpose()?;
-            let made = workers.run(cell, target, 0, true, report.as_ref().map(tempfile::NamedTempFile::path));
+            let made = workers.run(
+                cell,
+                implementation,
+                0,
+                true,
+                report.as_ref().map(tempfile::NamedTempFile::path),
+            );
             let made = match made {
                 Ok(made) => made,
                 Err(RunError::Interrupted) => return Ok(Counted::Interrupted),
@@ -148,10 +155,10 @@ fn count_futex_calls(
             };
             if let Some(report) = report {
                 Usage::read(report.path())?.check("")?;
-                seen.insert(target.clone());
+                seen.insert(implementation.clone());
             }
             if let Some(calls) = made.futex_calls.filter(|_| made.operations > 0) {
-                futex_calls.insert(target.clone(), calls as f64 / made.operations as f64);
+                futex_calls.insert(implementation.clone(), calls as f64 / made.operations as f64);
             }
             error = error.or(made.futex_error);
             CellObserver::finished(progress);
@@ -182,8 +189,8 @@ fn intro(request: &Request, session: &Session) {
     if !request.notes.is_empty() {
         request.say.line(wrap(&format!("{}.", request.notes.join("; ")), 2));
     }
-    for (why, targets) in request.absent() {
-        request.say.line(wrap(&format!("Not here: {targets} ({why})"), 2));
+    for (why, implementations) in request.absent() {
+        request.say.line(wrap(&format!("Not here: {implementations} ({why})"), 2));
     }
 }
 
@@ -194,7 +201,7 @@ fn record(
     cells: Vec<Measured>,
     end: &End,
 ) -> Record {
-    let version = |target: &_| list::version(target, &request.peers);
+    let version = |implementation: &_| list::version(implementation, &request.peers);
     Record {
         format: FORMAT.to_owned(),
         schema: SCHEMA,
@@ -204,8 +211,11 @@ fn record(
         millis: request.millis,
         seed,
         environment: environment.clone(),
-        targets: (request.selected.targets.iter())
-            .map(|target| VersionedTarget { target: target.clone(), version: version(target) })
+        implementations: (request.selected.implementations.iter())
+            .map(|implementation| VersionedImplementation {
+                implementation: implementation.clone(),
+                version: version(implementation),
+            })
             .collect(),
         bound_definitions: match request.is_bounds {
             true => request.definitions.bounds.clone(),

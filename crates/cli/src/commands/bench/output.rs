@@ -42,7 +42,9 @@ impl Findings {
     pub(super) fn print(&self, say: Say, is_markdown: bool, is_detailed: bool, style: Style) {
         let Self { record, results, bounds: judged, warnings } = self;
         let cpus = record.environment.cpus;
-        let varied = effects::baseline(record.targets.iter().map(|target| &target.target));
+        let varied = effects::baseline(
+            record.implementations.iter().map(|implementation| &implementation.implementation),
+        );
         if results.is_empty() {
             say.line("\nNothing was measured.");
         } else if is_markdown {
@@ -80,11 +82,15 @@ impl Findings {
         plots.map_or(Ok(()), |directory| self.draw(&directory))
     }
 
-    /// Draws a plot per shape.
+    /// Draws a plot per workload.
     pub(super) fn draw(&self, directory: &Path) -> anyhow::Result<()> {
-        let targets: Vec<String> =
-            self.record.targets.iter().map(|target| target.target.name.clone()).collect();
-        for (name, svg) in plot::render_all(&self.results, &targets)? {
+        let implementations: Vec<String> = self
+            .record
+            .implementations
+            .iter()
+            .map(|implementation| implementation.implementation.name.clone())
+            .collect();
+        for (name, svg) in plot::render_all(&self.results, &implementations)? {
             let path = directory.join(name);
             fs::write(&path, svg).with_context(|| format!("cannot write {}", path.display()))?;
             note!("Plot: {}", path.display());

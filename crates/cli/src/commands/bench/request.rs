@@ -8,16 +8,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use spinpark_documents::workloads::resources::Needs;
-use spinpark_lockbench::locks::definitions::{Definitions, Side};
+use spinpark_lockbench::locks::definitions::{Definitions, Role};
 use spinpark_lockbench::locks::experiment::Measured;
 use spinpark_lockbench::locks::peers::Peers;
 use spinpark_lockbench::locks::selection::{Selected, Wish, select};
-use spinpark_lockbench::locks::shapes::allowed_cpus;
 use spinpark_lockbench::locks::workers::Workers;
+use spinpark_lockbench::locks::workloads::allowed_cpus;
+use spinpark_measure::executable::{DropIn, Executable, Library};
 use spinpark_measure::process::Interrupt;
 use spinpark_measure::report::json::Output;
 use spinpark_measure::rounds::Cell as _;
-use spinpark_measure::target::{DropIn, Library, Target};
 
 use super::output::Destinations;
 use crate::cli::{Locks, PresetChoice, millis};
@@ -45,40 +45,42 @@ pub(crate) struct Request {
     recorder: Option<DropIn>,
 }
 
-/// The built-in definitions with those of a user's file, and the names of that file's shapes.
+/// The built-in definitions with those of a user's file, and the names of that file's workloads.
 pub(super) fn definitions(file: Option<&Path>) -> anyhow::Result<(Definitions, Vec<String>)> {
     let mut definitions = Definitions::built_in()?;
     let Some(file) = file else { return Ok((definitions, Vec::new())) };
     let more = Definitions::read(file)?;
-    let shapes = more.shapes.iter().map(|shape| shape.name.clone()).collect();
+    let workloads = more.workloads.iter().map(|workload| workload.name.clone()).collect();
     definitions.add(more);
     definitions.check(&file.display().to_string())?;
-    Ok((definitions, shapes))
+    Ok((definitions, workloads))
 }
 
 impl Request {
     /// Checks it all.
     pub(crate) fn new(locks: &Locks, preset: PresetChoice) -> anyhow::Result<Self> {
-        let (mut definitions, file_shapes) = definitions(locks.definition.as_deref())?;
+        let (mut definitions, file_workloads) = definitions(locks.definition.as_deref())?;
         if locks.bounds {
             definitions.keep_bounds_of(preset.name()).map_err(anyhow::Error::msg)?;
         }
         let own = env::current_exe().context("cannot find out where this command itself is")?;
         let peers = Peers::find(&own);
-        let wish = wish(locks, file_shapes);
+        let wish = wish(locks, file_workloads);
         let of_preset = definitions.preset(preset.name()).map_err(anyhow::Error::msg)?;
         let selected =
             select(&definitions, of_preset, &wish, &peers, allowed_cpus()).map_err(anyhow::Error::msg)?;
         needs(&selected).check(None)?;
         let find = |library| -> anyhow::Result<DropIn> {
             let found = libraries::find(library)?;
-            found.check_machine(Target::find(own.as_os_str())?.machine)?;
+            found.check_machine(Executable::find(own.as_os_str())?.machine)?;
             Ok(found)
         };
-        let is_needed = |by: fn(&_) -> bool| selected.targets.iter().any(by);
-        let drop_in = is_needed(|target| target.preload).then(|| find(Library::DropIn)).transpose()?;
-        let recorder =
-            is_needed(|target| target.profile.is_some()).then(|| find(Library::Profiler)).transpose()?;
+        let is_needed = |by: fn(&_) -> bool| selected.implementations.iter().any(by);
+        let drop_in =
+            is_needed(|implementation| implementation.preload).then(|| find(Library::DropIn)).transpose()?;
+        let recorder = is_needed(|implementation| implementation.profile.is_some())
+            .then(|| find(Library::Profiler))
+            .transpose()?;
         let default_millis = match preset {
             _ if locks.quick => 40,
             PresetChoice::Pthread | PresetChoice::Profiler => 200,
@@ -110,14 +112,18 @@ impl Request {
 
     /// What starts the runs.
     pub(super) fn workers<'a>(&self, interrupt: &'a Interrupt) -> Workers<'a> {
-        let named = self.selected.targets.iter().map(|target| (target.name.clone(), target.clone()));
+        let named = self
+            .selected
+            .implementations
+            .iter()
+            .map(|implementation| (implementation.name.clone(), implementation.clone()));
         Workers {
             own: self.own.clone(),
             peers: self.peers.clone(),
             preload: self.drop_in.as_ref().map(|library| library.path.clone()),
             recorder: self.recorder.as_ref().map(|library| library.path.clone()),
             inherited: env::var_os("LD_PRELOAD").unwrap_or_default(),
-            targets: named.collect(),
+            implementations: named.collect(),
             millis: self.millis,
             untimed: false,
             interrupt,
@@ -135,7 +141,7 @@ impl Request {
     }
 
     fn runs_of(&self, cell: &Measured) -> usize {
-        cell.runs_per_round() * self.rounds + cell.cell.targets.len()
+        cell.runs_per_round() * self.rounds + cell.cell.implementations.len()
     }
 
     /// About how long all of it takes, in seconds.
@@ -163,18 +169,23 @@ impl Request {
         })
     }
 
-    /// Targets that no cell has, by the reason.
+    /// Implementations that no cell has, by the reason.
     pub(super) fn absent(&self) -> BTreeMap<String, String> {
         let mut by_reason = BTreeMap::<String, String>::new();
-        for target in self.selected.targets.iter().filter(|target| target.side == Side::Peer) {
-            let is_here = self.selected.cells.iter().any(|cell| cell.targets.contains(&target.name));
+        for implementation in
+            self.selected.implementations.iter().filter(|implementation| implementation.role == Role::Peer)
+        {
+            let is_here =
+                self.selected.cells.iter().any(|cell| cell.implementations.contains(&implementation.name));
             let skipped = self.selected.cells.iter().flat_map(|cell| &cell.skipped);
-            let why =
-                skipped.filter(|skipped| skipped.target == target.name).map(|skipped| &skipped.why).next();
+            let why = skipped
+                .filter(|skipped| skipped.implementation == implementation.name)
+                .map(|skipped| &skipped.why)
+                .next();
             if let Some(why) = why.filter(|_| !is_here) {
                 let names = by_reason.entry(why.clone()).or_default();
                 *names += if names.is_empty() { "" } else { ", " };
-                *names += &target.name;
+                *names += &implementation.name;
             }
         }
         by_reason
@@ -201,14 +212,14 @@ fn needs(selected: &Selected) -> Needs {
     Needs { processes: threads, threads, ..Needs::default() }
 }
 
-fn wish(locks: &Locks, file_shapes: Vec<String>) -> Wish {
+fn wish(locks: &Locks, file_workloads: Vec<String>) -> Wish {
     let threads = match (&locks.threads[..], locks.quick) {
         ([], true) => QUICK_THREADS.to_vec(),
         (threads, _) => threads.to_vec(),
     };
     Wish {
-        shapes: if locks.workloads.is_empty() { file_shapes } else { locks.workloads.clone() },
-        targets: locks.locks.clone(),
+        workloads: if locks.workloads.is_empty() { file_workloads } else { locks.workloads.clone() },
+        implementations: locks.locks.clone(),
         threads,
         baseline: locks.baseline.clone(),
         bounds: locks.bounds,

@@ -66,7 +66,8 @@ fn locks(text: &str, show: &Show) -> anyhow::Result<()> {
     let record = of_locks::Record::parse(text);
     let record = record.map_err(|what| anyhow!("{} is {what}", show.file.display()))?;
     let mut definitions = Definitions::built_in()?;
-    definitions.targets = record.targets.iter().map(|target| target.target.clone()).collect();
+    definitions.implementations =
+        record.implementations.iter().map(|implementation| implementation.implementation.clone()).collect();
     definitions.bounds.clone_from(&record.bound_definitions);
     let is_bounds = !definitions.bounds.is_empty();
     let mut findings = super::findings(&definitions, record, is_bounds)?;

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use spinpark_lockbench::demo::LABEL;
-use spinpark_measure::arm::{Baseline, Environments};
+use spinpark_measure::configuration::{Baseline, Environments};
+use spinpark_measure::executable::{DropIn, Executable, Library};
 use spinpark_measure::launch::{OwnNumber, Program};
 use spinpark_measure::metric::OutputMetric;
 use spinpark_measure::report::Printed;
 use spinpark_measure::report::json::Output;
-use spinpark_measure::target::{DropIn, Library, Target};
 
 use super::DEMO_OPERATIONS;
 use crate::cli::Compare;
@@ -50,14 +50,14 @@ impl Request {
             None => (own_path()?.into_os_string(), demo_args(DEMO_OPERATIONS)),
         };
         let (number, printed) = number(compare, is_demo)?;
-        let target = Target::find(&name)?;
+        let executable = Executable::find(&name)?;
         let drop_in = libraries::find(Library::DropIn)?;
-        drop_in.check_machine(target.machine)?;
+        drop_in.check_machine(executable.machine)?;
         let baseline = compare.baseline.into();
         let environments = Environments::new(&drop_in.path, env::var_os("LD_PRELOAD"), baseline);
         let command =
             std::iter::once(&name).chain(&args).map(|word| word.to_string_lossy().into_owned()).collect();
-        let program = program(compare, target.path, args)?;
+        let program = program(compare, executable.path, args)?;
         let json = compare.json.as_deref().map(Output::open).transpose()?;
         let rounds = compare.rounds;
         let say = Say { on_stderr: compare.json.as_deref().is_some_and(Output::is_stdout) };

@@ -13,9 +13,9 @@ use std::{env, io};
 use anyhow::{Context, anyhow};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use spinpark_measure::arm::{prepend, without_drop_in};
+use spinpark_measure::configuration::{prepend, without_drop_in};
+use spinpark_measure::executable::{Executable, Library};
 use spinpark_measure::failure::in_words;
-use spinpark_measure::target::{Library, Target};
 use spinpark_profile::units::time;
 
 use crate::cli::{DetailChoice, LocksChoice};
@@ -48,11 +48,11 @@ impl Launch {
         max_size: u64,
     ) -> anyhow::Result<Self> {
         let (name, arguments) = program.split_first().ok_or_else(|| anyhow!("name a program to run"))?;
-        let target = Target::find(name)?;
+        let executable = Executable::find(name)?;
         let mut preload = without_drop_in(&env::var_os("LD_PRELOAD").unwrap_or_default());
         let mut put_before = |library| -> anyhow::Result<()> {
             let library = libraries::find(library)?;
-            library.check_machine(target.machine)?;
+            library.check_machine(executable.machine)?;
             preload = prepend(&library.path, &preload);
             Ok(())
         };
@@ -61,7 +61,7 @@ impl Launch {
         }
         put_before(Library::Profiler)?;
         let (name, arguments) = (name.clone(), arguments.to_vec());
-        Ok(Self { name, path: target.path, arguments, preload, detail, max_size })
+        Ok(Self { name, path: executable.path, arguments, preload, detail, max_size })
     }
 
     /// The program's name as it was given.

@@ -1,9 +1,9 @@
 //! `spinpark profile`, `report`, `diff`: record a program, show what was recorded.
 
 mod cost;
-mod directory;
 mod launch;
 mod overhead;
+mod recording_directory;
 mod show;
 mod slips;
 pub(crate) mod top;
@@ -33,13 +33,13 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
     let say = Say { on_stderr: true };
     slips::note::<Profile>("profile", &profile.program).into_iter().for_each(|note| say.line(note));
     let shower = Shower::new(&profile.show, true)?;
-    let directory = directory::create(profile.output.as_deref())?;
+    let directory = recording_directory::create(profile.output.as_deref())?;
     let begun = (|| {
         let measured = profile.overhead.then(|| overhead::measure(&launch, profile)).transpose()?;
         Ok((measured, launch.start(&directory)?))
     })();
     let (measured, mut running) =
-        begun.inspect_err(|_: &anyhow::Error| directory::remove_if_empty(&directory))?;
+        begun.inspect_err(|_: &anyhow::Error| recording_directory::remove_if_empty(&directory))?;
     let status = running.wait_for_end(profile.duration).context("cannot wait for the program")?;
     // Without it, the recording ends with the last sign of life.
     let _ = note_end(&directory, running.id());
@@ -50,7 +50,7 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
     let mut loaded = match loaded {
         Ok(loaded) => loaded,
         Err(error) => {
-            directory::remove_if_empty(&directory);
+            recording_directory::remove_if_empty(&directory);
             say.line(format_args!("Nothing was recorded: {error}"));
             if let Some(limit) = rustix::process::getrlimit(rustix::process::Resource::Fsize).current {
                 say.line(format_args!(

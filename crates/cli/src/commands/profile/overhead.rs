@@ -20,13 +20,13 @@ use crate::session::{Session, check_rounds};
 
 /// What is compared: no recorder, the same again, and each detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Arm {
+enum Configuration {
     None,
     Again,
     With(DetailChoice),
 }
 
-impl Arm {
+impl Configuration {
     const ALL: [Self; 6] = [
         Self::None,
         Self::Again,
@@ -45,7 +45,7 @@ impl Arm {
     }
 }
 
-/// The largest environment that means nothing, bytes: so that no arm has one place of the stack for itself.
+/// The largest environment that means nothing, bytes: so that no configuration has one place of the stack for itself.
 const PADDING: usize = 4096;
 
 /// Runs the program in shuffled rounds, says what came out, and returns the cost of the detail that is wanted.
@@ -53,17 +53,17 @@ pub(crate) fn measure(launch: &Launch, profile: &Profile) -> anyhow::Result<Cost
     check_rounds(profile.rounds)?;
     let session = Session::start(None)?;
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(session.seed);
-    let progress = Progress::new(profile.rounds * Arm::ALL.len(), None);
+    let progress = Progress::new(profile.rounds * Configuration::ALL.len(), None);
     let mut rounds: Vec<[f64; 6]> = Vec::new();
     'rounds: for _ in 0..profile.rounds {
         let mut order = [0, 1, 2, 3, 4, 5];
         order.shuffle(&mut rng);
         let mut walls = [0.0; 6];
-        for arm in order {
-            progress.now(format!("recording: {}", Arm::ALL[arm].name()));
+        for configuration in order {
+            progress.now(format!("recording: {}", Configuration::ALL[configuration].name()));
             let scratch = tempfile::tempdir().context("cannot make a temporary directory")?;
             let mut command = launch.command();
-            if let Arm::With(detail) = Arm::ALL[arm] {
+            if let Configuration::With(detail) = Configuration::ALL[configuration] {
                 launch.set_environment_for(detail, &mut command, scratch.path());
             }
             command
@@ -77,10 +77,10 @@ pub(crate) fn measure(launch: &Launch, profile: &Profile) -> anyhow::Result<Cost
                 bail!(
                     "the program {} (recording: {}); --overhead needs one that succeeds each time",
                     in_words(finished.status),
-                    Arm::ALL[arm].name()
+                    Configuration::ALL[configuration].name()
                 );
             }
-            walls[arm] = finished.wall.as_secs_f64();
+            walls[configuration] = finished.wall.as_secs_f64();
             progress.advance();
         }
         rounds.push(walls);
@@ -93,9 +93,9 @@ pub(crate) fn measure(launch: &Launch, profile: &Profile) -> anyhow::Result<Cost
     report(&rounds, profile, session.seed)
 }
 
-/// Time of arm `arm` ÷ time without a recorder.
-fn ratio(rounds: &[[f64; 6]], arm: usize, seed: u64) -> anyhow::Result<Ratio> {
-    let ratios: Vec<f64> = rounds.iter().map(|walls| walls[arm] / walls[0]).collect();
+/// Time of configuration `configuration` ÷ time without a recorder.
+fn ratio(rounds: &[[f64; 6]], configuration: usize, seed: u64) -> anyhow::Result<Ratio> {
+    let ratios: Vec<f64> = rounds.iter().map(|walls| walls[configuration] / walls[0]).collect();
     ratio_interval(&ratios, seed).context("the program is too short to be measured")
 }
 
@@ -105,10 +105,10 @@ fn so_far(rounds: &[[f64; 6]], profile: &Profile, seed: u64) {
     say.line(format_args!("Interrupted after {} of {} rounds.", rounds.len(), profile.rounds));
     if !rounds.is_empty() && report(rounds, profile, seed).is_err() {
         say.line("Too few for intervals; the medians of wall time ÷ without a recorder:");
-        for (number, arm) in Arm::ALL.into_iter().enumerate().skip(1) {
+        for (number, configuration) in Configuration::ALL.into_iter().enumerate().skip(1) {
             let mut ratios: Vec<f64> = rounds.iter().map(|walls| walls[number] / walls[0]).collect();
             ratios.sort_by(f64::total_cmp);
-            say.line(format_args!("  {:<12} {:.3}", arm.name(), ratios[ratios.len() / 2]));
+            say.line(format_args!("  {:<12} {:.3}", configuration.name(), ratios[ratios.len() / 2]));
         }
     }
 }
@@ -123,17 +123,17 @@ fn report(rounds: &[[f64; 6]], profile: &Profile, seed: u64) -> anyhow::Result<C
         rounds.len()
     ));
     let mut cost = None;
-    for (number, arm) in Arm::ALL.into_iter().enumerate().skip(1) {
+    for (number, configuration) in Configuration::ALL.into_iter().enumerate().skip(1) {
         let ratio = ratio(rounds, number, seed)?;
-        let says = words(&ratio, &again, arm);
+        let says = words(&ratio, &again, configuration);
         say.line(format_args!(
             "  {:<12} {:.3}  [{:.3}, {:.3}]  {says}",
-            arm.name(),
+            configuration.name(),
             ratio.median,
             ratio.low,
             ratio.high
         ));
-        if arm == Arm::With(profile.detail) {
+        if configuration == Configuration::With(profile.detail) {
             cost = Some(Cost {
                 is_measured: true,
                 ratio: ratio.median,
@@ -157,8 +157,8 @@ fn report(rounds: &[[f64; 6]], profile: &Profile, seed: u64) -> anyhow::Result<C
 }
 
 /// What a ratio means beside the noise.
-fn words(ratio: &Ratio, again: &Ratio, arm: Arm) -> &'static str {
-    if arm == Arm::Again {
+fn words(ratio: &Ratio, again: &Ratio, configuration: Configuration) -> &'static str {
+    if configuration == Configuration::Again {
         return "the noise";
     }
     // As far in both directions, whichever way two runs without a recorder happened to differ.
@@ -183,9 +183,10 @@ mod tests {
     #[test]
     fn beside_the_noise() {
         let noise = Ratio { median: 0.98, low: 0.95, high: 1.01 };
-        let says =
-            |median, low, high| words(&Ratio { median, low, high }, &noise, Arm::With(DetailChoice::Full));
-        assert_eq!(words(&noise, &noise, Arm::Again), "the noise");
+        let says = |median, low, high| {
+            words(&Ratio { median, low, high }, &noise, Configuration::With(DetailChoice::Full))
+        };
+        assert_eq!(words(&noise, &noise, Configuration::Again), "the noise");
         assert_eq!(says(1.01, 0.9, 1.2), "within the noise");
         assert_eq!(says(1.2, 1.1, 1.3), "slower");
         assert!(says(1.2, 1.01, 1.3).starts_with("perhaps slower"));

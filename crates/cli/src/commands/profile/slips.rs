@@ -6,7 +6,7 @@ use std::ffi::OsString;
 
 use anyhow::anyhow;
 use clap::Args;
-use spinpark_measure::target::Blocker;
+use spinpark_measure::executable::Blocker;
 
 /// Why a program cannot be run; of a number that is none, what there is for processes.
 pub(crate) fn process(program: &[OsString], error: anyhow::Error) -> anyhow::Error {

@@ -18,7 +18,7 @@ use spinpark_profile::units::one_line;
 
 use super::launch::{Launch, Running};
 use super::show::most;
-use super::{code_of, directory, slips};
+use super::{code_of, recording_directory, slips};
 use crate::cli::Top;
 use crate::say::Say;
 
@@ -38,7 +38,7 @@ pub(crate) fn run(top: &Top) -> anyhow::Result<ExitCode> {
                 .into_iter()
                 .for_each(|note| Say { on_stderr: true }.line(note));
             let scratch = tempfile::tempdir().context("cannot make a temporary directory")?;
-            let directory = directory::create(Some(scratch.path()))?;
+            let directory = recording_directory::create(Some(scratch.path()))?;
             let mut running = launch.start(&directory)?;
             watch(top, &directory, Some(&mut running))
         }

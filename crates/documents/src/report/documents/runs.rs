@@ -7,7 +7,7 @@ use spinpark_measure::report::plot::{Chart, Line};
 
 use crate::documents::outcome::{Outcome, What};
 use crate::report::workloads::{details, table};
-use crate::workloads::result::{ArmResult, CellResult};
+use crate::workloads::result::{CellResult, ConfigurationResult};
 use crate::workloads::workload::{Figure, Workload};
 
 /// A run.
@@ -62,8 +62,12 @@ pub fn ran(outcome: &Outcome, cpus: usize) -> Ran {
 }
 
 fn of_workload(workload: &Workload, results: &[CellResult], cpus: usize) -> (Vec<Plain>, Vec<String>) {
-    let has =
-        |key: &str| results.iter().flat_map(|result| &result.arms).any(|arm| arm.columns.contains_key(key));
+    let has = |key: &str| {
+        results
+            .iter()
+            .flat_map(|result| &result.configurations)
+            .any(|configuration| configuration.columns.contains_key(key))
+    };
     let own: Vec<_> = workload.columns.iter().filter(|column| has(column.key)).collect();
     let header: Vec<String> = table::header(workload)
         .into_iter()
@@ -73,13 +77,18 @@ fn of_workload(workload: &Workload, results: &[CellResult], cpus: usize) -> (Vec
     for variant in results.chunk_by(|a, b| a.variant == b.variant) {
         let rows = variant.iter().flat_map(|result| {
             let own = &own;
-            result.arms.iter().enumerate().map(move |(place, arm)| {
+            result.configurations.iter().enumerate().map(move |(place, configuration)| {
                 let (cells, _) = table::row(workload, result, place, cpus);
-                cells.into_iter().chain(own.iter().map(|column| details::shown(arm, column))).collect()
+                cells
+                    .into_iter()
+                    .chain(own.iter().map(|column| details::shown(configuration, column)))
+                    .collect()
             })
         });
-        let baseline = variant.iter().find_map(|result| result.arms.first());
-        let explanation = baseline.map(|arm| table::explanation(workload, &arm.arm).replace('\n', " "));
+        let baseline = variant.iter().find_map(|result| result.configurations.first());
+        let explanation = baseline.map(|configuration| {
+            table::explanation(workload, &configuration.configuration).replace('\n', " ")
+        });
         tables.push(Plain {
             title: variant[0].variant.clone(),
             header: header.clone(),
@@ -94,10 +103,14 @@ fn of_workload(workload: &Workload, results: &[CellResult], cpus: usize) -> (Vec
 /// The figure over numbers of tasks, if there are several.
 fn chart(workload: &Workload, results: &[CellResult]) -> Option<String> {
     let first = results.first().filter(|_| results.len() > 1)?;
-    let names: Vec<&str> = first.arms.iter().map(|arm| arm.arm.as_str()).collect();
+    let names: Vec<&str> =
+        first.configurations.iter().map(|configuration| configuration.configuration.as_str()).collect();
     let point = |(place, result): (usize, &CellResult), name: &str| {
-        let arm = result.arms.iter().find(|arm| arm.arm == name && arm.mean > 0.0)?;
-        Some((place, ends(arm)))
+        let configuration = result
+            .configurations
+            .iter()
+            .find(|configuration| configuration.configuration == name && configuration.mean > 0.0)?;
+        Some((place, ends(configuration)))
     };
     let lines = names.iter().enumerate().map(|(number, name)| {
         let points = results.iter().enumerate().filter_map(|place| point(place, name)).collect();
@@ -125,9 +138,13 @@ fn chart(workload: &Workload, results: &[CellResult]) -> Option<String> {
 }
 
 /// The mean, a standard deviation below and above it. The axis is logarithmic.
-fn ends(arm: &ArmResult) -> [f64; 3] {
-    let deviation = arm.standard_deviation.unwrap_or_default();
-    [(arm.mean - deviation).max(arm.mean / 100.0), arm.mean, arm.mean + deviation]
+fn ends(configuration: &ConfigurationResult) -> [f64; 3] {
+    let deviation = configuration.standard_deviation.unwrap_or_default();
+    [
+        (configuration.mean - deviation).max(configuration.mean / 100.0),
+        configuration.mean,
+        configuration.mean + deviation,
+    ]
 }
 
 fn of_locks(
@@ -135,7 +152,9 @@ fn of_locks(
     results: &[locks::result::CellResult],
     cpus: usize,
 ) -> (Vec<Plain>, Vec<String>) {
-    let Some(baseline) = record.targets.first().map(|target| target.target.name.as_str()) else {
+    let Some(baseline) =
+        record.implementations.first().map(|implementation| implementation.implementation.name.as_str())
+    else {
         return (Vec::new(), Vec::new());
     };
     let table = Plain {
@@ -144,7 +163,11 @@ fn of_locks(
         rows: effects::rows(results, baseline, cpus).map(Vec::from).collect(),
         explanation: effects::explanation(baseline) + " * more threads than CPUs.",
     };
-    let names: Vec<String> = record.targets.iter().map(|target| target.target.name.clone()).collect();
+    let names: Vec<String> = record
+        .implementations
+        .iter()
+        .map(|implementation| implementation.implementation.name.clone())
+        .collect();
     let plots = plot_of_locks::render_all(results, &names).unwrap_or_default();
     (vec![table], plots.into_iter().map(|(_, svg)| svg).collect())
 }

@@ -5,7 +5,7 @@ use spinpark_measure::report::{Style, table, text};
 use spinpark_show::units::percent;
 
 use crate::workloads::Workload;
-use crate::workloads::result::{ArmResult, CellResult};
+use crate::workloads::result::{CellResult, ConfigurationResult};
 
 /// Numbers of tasks that fit beside each other.
 const COLUMNS: usize = 8;
@@ -14,10 +14,10 @@ const COLUMNS: usize = 8;
 /// is first.
 #[must_use]
 pub fn render(workload: &Workload, results: &[&CellResult], cpus: usize, style: Style) -> Option<String> {
-    let columns: Vec<(usize, &ArmResult)> = results
+    let columns: Vec<(usize, &ConfigurationResult)> = results
         .iter()
         .take(COLUMNS)
-        .filter_map(|result| Some((result.tasks, result.arms.first()?)))
+        .filter_map(|result| Some((result.tasks, result.configurations.first()?)))
         .collect();
     let (_, first) = columns.first()?;
     let mut parts: Vec<(&String, f64)> = first.breakdown.iter().map(|(part, share)| (part, *share)).collect();
@@ -31,8 +31,9 @@ pub fn render(workload: &Workload, results: &[&CellResult], cpus: usize, style: 
         std::iter::once(title.as_str()).chain(headers.iter().map(String::as_str)).collect();
     let mut rows = table(style, &header);
     for (part, _) in parts {
-        let shares =
-            columns.iter().map(|(_, arm)| arm.breakdown.get(part).map_or_else(dash, |share| percent(*share)));
+        let shares = columns.iter().map(|(_, configuration)| {
+            configuration.breakdown.get(part).map_or_else(dash, |share| percent(*share))
+        });
         rows.add_row(std::iter::once(part.clone()).chain(shares));
     }
     Some(text(&rows))

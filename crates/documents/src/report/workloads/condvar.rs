@@ -7,46 +7,54 @@ use spinpark_show::units::{number, per_operation, seconds};
 
 use crate::workloads::condvar::published;
 use crate::workloads::condvar::{CONDVAR_CALLS, FUTEX_CALLS, SWITCHES, SYSTEM, USER};
-use crate::workloads::result::{ArmResult, CellResult};
+use crate::workloads::result::{CellResult, ConfigurationResult};
 
 /// The tables of one variant.
 #[must_use]
 pub fn render(results: &[&CellResult], style: Style) -> String {
-    let arms: Vec<&ArmResult> = results.iter().flat_map(|result| &result.arms).collect();
-    let costs = costs(&arms, style);
+    let configurations: Vec<&ConfigurationResult> =
+        results.iter().flat_map(|result| &result.configurations).collect();
+    let costs = costs(&configurations, style);
     let explanation = "Means and standard deviations over runs; futex calls and context switches per signal, of both threads. Calls are from a second alternation in each \
                        run; on condvar: those on the condition variable's own words, where the lock counts them itself.";
-    let documents = documents(&arms, style).unwrap_or_default();
+    let documents = documents(&configurations, style).unwrap_or_default();
     format!("{costs}{}\n{documents}", wrap(explanation, 0))
 }
 
-fn costs(arms: &[&ArmResult], style: Style) -> String {
+fn costs(configurations: &[&ConfigurationResult], style: Style) -> String {
     let header = ["lock", "real", "user", "sys", "futex calls", "on condvar", "switches"];
     let mut rows = table(style, &header);
-    for arm in arms {
+    for configuration in configurations {
         rows.add_row([
-            arm.arm.clone(),
-            with_deviation(arm.mean, arm.standard_deviation),
-            time(arm, USER),
-            time(arm, SYSTEM),
-            count(arm, FUTEX_CALLS),
-            count(arm, CONDVAR_CALLS),
-            count(arm, SWITCHES),
+            configuration.configuration.clone(),
+            with_deviation(configuration.mean, configuration.standard_deviation),
+            time(configuration, USER),
+            time(configuration, SYSTEM),
+            count(configuration, FUTEX_CALLS),
+            count(configuration, CONDVAR_CALLS),
+            count(configuration, SWITCHES),
         ]);
     }
     text(&rows)
 }
 
 /// The document's figures beside ours; none if nothing of the document was measured.
-fn documents(arms: &[&ArmResult], style: Style) -> Option<String> {
-    let original = arms.iter().find(|arm| arm.arm == "orig")?.mean;
+fn documents(configurations: &[&ConfigurationResult], style: Style) -> Option<String> {
+    let original = configurations.iter().find(|configuration| configuration.configuration == "orig")?.mean;
     let header = ["document 003", "real", "user", "sys", "orig ÷ this", "orig ÷ this, here"];
     let mut rows = table(style, &header);
-    for arm in arms {
-        let Some(times) = published::times(&arm.arm) else { continue };
+    for configuration in configurations {
+        let Some(times) = published::times(&configuration.configuration) else { continue };
         let [real, user, system] = times.map(|time| format!("{time:.3} s"));
-        let speed_up = published::speed_up(&arm.arm).map_or_else(dash, ratio);
-        rows.add_row([arm.arm.clone(), real, user, system, speed_up, ratio(original / arm.mean)]);
+        let speed_up = published::speed_up(&configuration.configuration).map_or_else(dash, ratio);
+        rows.add_row([
+            configuration.configuration.clone(),
+            real,
+            user,
+            system,
+            speed_up,
+            ratio(original / configuration.mean),
+        ]);
     }
     let explanation = "The document's machine had one CPU (x86-64, 2005; means of two runs): its ratios compare with ours, its \
                        seconds do not.";
@@ -68,16 +76,16 @@ fn with_deviation(value: f64, standard_deviation: Option<f64>) -> String {
     seconds(value) + &deviation
 }
 
-fn time(arm: &ArmResult, key: &str) -> String {
-    let deviation = arm.column_deviations.get(key).copied();
-    arm.columns.get(key).map_or_else(dash, |&value| match value {
+fn time(configuration: &ConfigurationResult, key: &str) -> String {
+    let deviation = configuration.column_deviations.get(key).copied();
+    configuration.columns.get(key).map_or_else(dash, |&value| match value {
         0.0 => per_operation(value),
         value => with_deviation(value, deviation),
     })
 }
 
-fn count(arm: &ArmResult, key: &str) -> String {
-    arm.columns.get(key).map_or_else(dash, |&value| match value {
+fn count(configuration: &ConfigurationResult, key: &str) -> String {
+    configuration.columns.get(key).map_or_else(dash, |&value| match value {
         // One call at the start or the end more or less is none per signal.
         v if v < 0.01 => String::from("0"),
         v if v < 99.5 => format!("{v:.2}"),
@@ -92,12 +100,12 @@ mod tests {
     use super::*;
     use spinpark_measure::report::WIDTH;
 
-    fn arm(name: &str, mean: f64, calls: Option<f64>) -> ArmResult {
+    fn configuration(name: &str, mean: f64, calls: Option<f64>) -> ConfigurationResult {
         let columns = [(USER, mean / 3.0), (SYSTEM, mean / 2.0), (SWITCHES, 2.0)];
         let calls = calls.map(|calls| (FUTEX_CALLS, calls));
         let named = |(key, value): (&str, f64)| (key.to_owned(), value);
-        ArmResult {
-            arm: name.to_owned(),
+        ConfigurationResult {
+            configuration: name.to_owned(),
             mean,
             standard_deviation: Some(mean / 100.0),
             elapsed_s: mean,
@@ -117,17 +125,17 @@ mod tests {
         }
     }
 
-    fn rendered(arms: Vec<ArmResult>) -> String {
-        let result = CellResult { variant: String::new(), tasks: 2, rounds: 6, again: None, arms };
+    fn rendered(configurations: Vec<ConfigurationResult>) -> String {
+        let result = CellResult { variant: String::new(), tasks: 2, rounds: 6, again: None, configurations };
         render(&[&result], Style::PLAIN)
     }
 
     #[test]
     fn the_documents_columns_and_figures() {
         let shown = rendered(vec![
-            arm("orig", 0.2, Some(5.999)),
-            arm("wake-op", 0.1, Some(3.0)),
-            arm("drop-in+SPINPARK_RSEQ=0", 0.1, None),
+            configuration("orig", 0.2, Some(5.999)),
+            configuration("wake-op", 0.1, Some(3.0)),
+            configuration("drop-in+SPINPARK_RSEQ=0", 0.1, None),
         ]);
         for part in ["200 ms ±1.0 %", "66.7 ms ±10 %", "100 ms", "6.00", "3.00", "–"] {
             assert!(shown.contains(part), "{part} in\n{shown}");
@@ -142,6 +150,6 @@ mod tests {
 
     #[test]
     fn without_the_original_there_is_nothing_to_compare_with() {
-        assert!(!rendered(vec![arm("wake-op", 0.1, None)]).contains("document"));
+        assert!(!rendered(vec![configuration("wake-op", 0.1, None)]).contains("document"));
     }
 }

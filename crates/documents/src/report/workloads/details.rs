@@ -4,18 +4,20 @@ use spinpark_lockbench::report::locks::{dash, threads};
 use spinpark_measure::report::{Style, table, text};
 use spinpark_show::units::{bytes, number, per_operation, percent, seconds};
 
-use crate::workloads::result::{ArmResult, CellResult};
+use crate::workloads::result::{CellResult, ConfigurationResult};
 use crate::workloads::workload::Kind;
 use crate::workloads::{Column, Workload};
 
-/// A row per cell and arm of one variant.
+/// A row per cell and configuration of one variant.
 #[must_use]
 pub fn render(workload: &Workload, results: &[&CellResult], cpus: usize, style: Style) -> String {
-    let arms = || results.iter().flat_map(|result| &result.arms);
-    let has = |column: &&Column| arms().any(|arm| arm.columns.contains_key(column.key));
+    let configurations = || results.iter().flat_map(|result| &result.configurations);
+    let has = |column: &&Column| {
+        configurations().any(|configuration| configuration.columns.contains_key(column.key))
+    };
     let columns: Vec<&Column> = workload.columns.iter().filter(has).collect();
-    let has_spread = arms().any(|arm| arm.spread.is_some());
-    let mut header = vec![workload.tasks, "arm", "user/op", "system/op", "switches/op"];
+    let has_spread = configurations().any(|configuration| configuration.spread.is_some());
+    let mut header = vec![workload.tasks, "configuration", "user/op", "system/op", "switches/op"];
     if has_spread {
         header.extend(["least", "most", "Jain"]);
     }
@@ -25,34 +27,34 @@ pub fn render(workload: &Workload, results: &[&CellResult], cpus: usize, style: 
         column.set_cell_alignment(comfy_table::CellAlignment::Left);
     }
     for result in results {
-        for (place, arm) in result.arms.iter().enumerate() {
+        for (place, configuration) in result.configurations.iter().enumerate() {
             let mut cells = vec![
                 if place == 0 { threads(result.tasks, cpus) } else { String::new() },
-                arm.arm.clone(),
-                per_operation(arm.user_s),
-                per_operation(arm.system_s),
-                small(arm.switches),
+                configuration.configuration.clone(),
+                per_operation(configuration.user_s),
+                per_operation(configuration.system_s),
+                small(configuration.switches),
             ];
             if has_spread {
-                cells.extend(spread(arm));
+                cells.extend(spread(configuration));
             }
-            cells.extend(columns.iter().map(|column| shown(arm, column)));
+            cells.extend(columns.iter().map(|column| shown(configuration, column)));
             rows.add_row(cells);
         }
     }
     text(&rows)
 }
 
-fn spread(arm: &ArmResult) -> [String; 3] {
-    arm.spread.map_or_else(
+fn spread(configuration: &ConfigurationResult) -> [String; 3] {
+    configuration.spread.map_or_else(
         || [dash(), dash(), dash()],
         |spread| [number(spread.least as f64), number(spread.most as f64), format!("{:.3}", spread.jain)],
     )
 }
 
 /// A number of the workload's own.
-pub(crate) fn shown(arm: &ArmResult, column: &Column) -> String {
-    let Some(&value) = arm.columns.get(column.key) else { return dash() };
+pub(crate) fn shown(configuration: &ConfigurationResult, column: &Column) -> String {
+    let Some(&value) = configuration.columns.get(column.key) else { return dash() };
     match column.kind {
         Kind::Number => number(value),
         Kind::Seconds => seconds(value),

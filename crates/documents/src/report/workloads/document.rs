@@ -10,7 +10,11 @@ use crate::workloads::experiment::Measured;
 use crate::workloads::result::CellResult;
 
 /// The version of the document's structure. It grows when a field changes its meaning or goes.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
+
+/// Keys of schema 1 with another name.
+const RENAMED: reading::Renamed =
+    &[("arm", "configuration"), ("arms", "configurations"), ("side", "role"), ("family", "adapter")];
 
 /// What the document is called in its field `format`.
 pub const FORMAT: &str = "spinpark bench workload";
@@ -66,6 +70,6 @@ impl Record {
     ///
     /// A sentence that says why it is none.
     pub fn parse(text: &str) -> Result<Self, String> {
-        reading::parse(text, FORMAT, SCHEMA)
+        reading::parse(text, FORMAT, SCHEMA, RENAMED)
     }
 }

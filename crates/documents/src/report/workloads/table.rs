@@ -1,4 +1,4 @@
-//! A row per cell and arm: mean, standard deviation, change of the mean; and the paired ratio with its verdict.
+//! A row per cell and configuration: mean, standard deviation, change of the mean; and the paired ratio with its verdict.
 
 use spinpark_lockbench::report::locks::{dash, interval, threads};
 use spinpark_measure::report::{Goodness, Style, table, text, wrap};
@@ -12,24 +12,25 @@ use crate::workloads::result::CellResult;
 #[must_use]
 pub fn header(workload: &Workload) -> [String; 8] {
     let figure = workload.figure.header();
-    [workload.tasks, "arm", &figure, "sd", "change", "ratio", "95 % interval", "verdict"].map(str::to_owned)
+    [workload.tasks, "configuration", &figure, "sd", "change", "ratio", "95 % interval", "verdict"]
+        .map(str::to_owned)
 }
 
-/// The cells of the row of the arm at `place` of a result, and whether its verdict is good news.
+/// The cells of the row of the configuration at `place` of a result, and whether its verdict is good news.
 #[must_use]
 pub fn row(workload: &Workload, result: &CellResult, place: usize, cpus: usize) -> ([String; 8], Goodness) {
-    let (figure, arm, is_first) = (workload.figure, &result.arms[place], place == 0);
-    let (word, goodness) = word(figure, arm.verdict);
+    let (figure, configuration, is_first) = (workload.figure, &result.configurations[place], place == 0);
+    let (word, goodness) = word(figure, configuration.verdict);
     let cells = [
         if is_first { threads(result.tasks, cpus) } else { String::new() },
-        arm.arm.clone(),
-        value(figure, arm.mean),
-        deviation(arm.relative_deviation()),
-        arm.of_means.map_or_else(dash, change),
-        arm.ratio.map_or_else(dash, |ratio| format!("{:.2}", ratio.median)),
+        configuration.configuration.clone(),
+        value(figure, configuration.mean),
+        deviation(configuration.relative_deviation()),
+        configuration.of_means.map_or_else(dash, change),
+        configuration.ratio.map_or_else(dash, |ratio| format!("{:.2}", ratio.median)),
         match result.again.filter(|_| is_first) {
             Some(again) => format!("noise ±{}", percent(again.reach())),
-            None => arm.ratio.as_ref().map_or_else(dash, interval),
+            None => configuration.ratio.as_ref().map_or_else(dash, interval),
         },
         word.to_owned(),
     ];
@@ -45,7 +46,7 @@ pub fn render(workload: &Workload, results: &[&CellResult], cpus: usize, style: 
         column.set_cell_alignment(comfy_table::CellAlignment::Left);
     }
     for result in results {
-        for place in 0..result.arms.len() {
+        for place in 0..result.configurations.len() {
             let (cells, goodness) = row(workload, result, place, cpus);
             let [cells @ .., verdict] = &cells;
             let mut row: Vec<comfy_table::Cell> = cells.iter().map(comfy_table::Cell::new).collect();

@@ -2,8 +2,8 @@
 
 use spinpark_classics::condvar_2003::{Orig, Requeue, Signalling, WakeByOp};
 use spinpark_linux::Linux;
-use spinpark_lockbench::locks::families::condvar_2003::Condvar2003;
-use spinpark_lockbench::locks::families::condvars::{UseCondvar, with_condvar};
+use spinpark_lockbench::locks::adapters::condvar_2003::Condvar2003;
+use spinpark_lockbench::locks::adapters::condvar_by_name::{UseCondvar, with_condvar};
 use spinpark_lockbench::locks::primitives::BenchCondvar;
 
 use super::alternation::{Done, Setting, run};
@@ -13,13 +13,13 @@ use crate::workloads::job::Trouble;
 /// Takes turns on one kind of condition variable.
 pub(crate) type Alternate = fn(&Setting) -> Result<Done, Trouble>;
 
-/// The one for the condition variables of a family; none if it has none, or none in this process.
-pub(crate) fn by_name(family: &str) -> Option<Alternate> {
-    Some(match family {
+/// The one for the condition variables of an adapter; none if it has none, or none in this process.
+pub(crate) fn by_name(adapter: &str) -> Option<Alternate> {
+    Some(match adapter {
         "condvar-2003-orig" => of_2003::<Orig>,
         "condvar-2003-requeue" => of_2003::<Requeue>,
         "condvar-2003-wake-op" => of_2003::<WakeByOp>,
-        _ => return with_condvar(family, TakeTurns),
+        _ => return with_condvar(adapter, TakeTurns),
     })
 }
 

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use spinpark_lockbench::locks::counters::{Counters, Counts};
 use spinpark_lockbench::locks::load::Signal;
 use spinpark_lockbench::locks::primitives::{Apart, BenchCondvar, Guarded};
-use spinpark_measure::gate::{self, Gate, NoThread};
+use spinpark_measure::start_gate::{self, NoThread, StartGate};
 
 use super::counted;
 use super::scheduling::{self, Cpus};
@@ -109,7 +109,7 @@ pub(crate) fn run<C: BenchCondvar>(setting: &Setting) -> Result<Done, Trouble> {
     let signaller = Player { me: 0, table: &table, mine: &answered.0, other: &signalled.0 };
     let waiter = Player { me: 1, table: &table, mine: &signalled.0, other: &answered.0 };
     let counters = Counters::open(setting.counts);
-    let (players, gate) = ([&waiter, &signaller], Gate::default());
+    let (players, gate) = ([&waiter, &signaller], StartGate::default());
     let (players, gate) = (&players, &gate);
     let work = move |number: usize| {
         let player = players[number];
@@ -119,7 +119,7 @@ pub(crate) fn run<C: BenchCondvar>(setting: &Setting) -> Result<Done, Trouble> {
         if plays { placed.map(|()| player.play(setting)) } else { placed }
     };
     let (elapsed, kernel, played) = thread::scope(|scope| {
-        let threads = gate::start(scope, gate, 2, work)?;
+        let threads = start_gate::start(scope, gate, 2, work)?;
         gate.wait_for(2);
         counted::start();
         let running = counters.start();

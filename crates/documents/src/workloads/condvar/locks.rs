@@ -1,12 +1,12 @@
-//! Whose condition variables: document 003's three, or a target of `bench locks`.
+//! Whose condition variables: document 003's three, or an implementation of `bench locks`.
 
-use spinpark_lockbench::locks::definitions::{Definitions, Side, Target};
+use spinpark_lockbench::locks::definitions::{Definitions, Implementation, Role};
+use spinpark_lockbench::locks::implementations;
 use spinpark_lockbench::locks::selection::twice;
-use spinpark_lockbench::locks::targets;
 
 use super::alternate;
 
-/// The document's three variants, by the names that it has for them, and their families.
+/// The document's three variants, by the names that it has for them, and their adapters.
 const OF_2003: [(&str, &str, &str); 3] = [
     ("orig", "condvar-2003-orig", "glibc's of 2003: a wake, then an unlock"),
     ("requeue", "condvar-2003-requeue", "the same, with the waiter moved to the internal lock"),
@@ -16,31 +16,31 @@ const OF_2003: [(&str, &str, &str); 3] = [
 /// What is measured by default. The first one is the baseline.
 pub const DEFAULT: &str = "orig,requeue,wake-op,glibc,std,parking_lot,spinpark,drop-in";
 
-/// The targets that `words` mean.
+/// The implementations that `words` mean.
 ///
 /// # Errors
 ///
 /// A sentence about the first word that means nothing, or has no condition variable.
-pub fn parse(words: &[String]) -> Result<Vec<Target>, String> {
+pub fn parse(words: &[String]) -> Result<Vec<Implementation>, String> {
     let definitions = Definitions::built_in().map_err(|error| error.to_string())?;
     let mut found = Vec::new();
     for word in words {
-        let target = target(&definitions, word)?;
-        if found.contains(&target) {
+        let implementation = implementation(&definitions, word)?;
+        if found.contains(&implementation) {
             return Err(twice("--locks", word));
         }
-        found.push(target);
+        found.push(implementation);
     }
     Ok(found)
 }
 
-fn target(definitions: &Definitions, word: &str) -> Result<Target, String> {
-    if let Some((name, family, about)) = OF_2003.iter().find(|(name, ..)| *name == word) {
-        return Ok(Target {
+fn implementation(definitions: &Definitions, word: &str) -> Result<Implementation, String> {
+    if let Some((name, adapter, about)) = OF_2003.iter().find(|(name, ..)| *name == word) {
+        return Ok(Implementation {
             name: (*name).to_owned(),
             about: (*about).to_owned(),
-            side: Side::Control,
-            family: (*family).to_owned(),
+            role: Role::Control,
+            adapter: (*adapter).to_owned(),
             preload: false,
             profile: None,
             env: Default::default(),
@@ -50,10 +50,11 @@ fn target(definitions: &Definitions, word: &str) -> Result<Target, String> {
         });
     }
     let here = || OF_2003.map(|(name, ..)| name).join(", ");
-    let target = targets::parse(definitions, word).map_err(|error| format!("{error}, and {}", here()))?;
-    let target = targets::not_recorded(target)?;
-    match alternate::by_name(&target.family) {
-        Some(_) => Ok(target),
+    let implementation =
+        implementations::parse(definitions, word).map_err(|error| format!("{error}, and {}", here()))?;
+    let implementation = implementations::not_recorded(implementation)?;
+    match alternate::by_name(&implementation.adapter) {
+        Some(_) => Ok(implementation),
         None => Err(format!("`{word}` has no condition variable that this workload can use")),
     }
 }
@@ -62,15 +63,15 @@ fn target(definitions: &Definitions, word: &str) -> Result<Target, String> {
 mod tests {
     use super::*;
 
-    fn words(words: &str) -> Result<Vec<Target>, String> {
+    fn words(words: &str) -> Result<Vec<Implementation>, String> {
         parse(&words.split(',').map(str::to_owned).collect::<Vec<_>>())
     }
 
     #[test]
-    fn the_documents_own_and_targets() {
+    fn the_documents_own_and_implementations() {
         let found = words("orig,wake-op,glibc,drop-in+A=1").unwrap();
         assert_eq!(found.len(), 4);
-        assert_eq!(found[1].family, "condvar-2003-wake-op");
+        assert_eq!(found[1].adapter, "condvar-2003-wake-op");
         assert!(found[3].preload);
         assert_eq!(words(DEFAULT).unwrap().len(), 8);
     }

@@ -17,11 +17,11 @@ pub mod scheduling;
 
 use std::collections::BTreeMap;
 
-use spinpark_lockbench::locks::definitions::Target;
+use spinpark_lockbench::locks::definitions::Implementation;
 
 use self::alternation::{Done, Setting};
 use self::scheduling::Cpus;
-use super::experiment::{Arm, Cell};
+use super::experiment::{Cell, Configuration};
 use super::job::{Job, Report, Trouble};
 use super::resources::Needs;
 use super::workload::{Column, Figure, Kind, Workload};
@@ -68,20 +68,21 @@ static COLUMNS: [Column; 5] = [
 
 /// The cells for a request: one for each of `cpus`. `setting` says the rest.
 #[must_use]
-pub fn cells(setting: &Setting, cpus: &[Cpus], locks: &[Target]) -> Vec<Cell> {
+pub fn cells(setting: &Setting, cpus: &[Cpus], locks: &[Implementation]) -> Vec<Cell> {
     let cell = |&cpus: &Cpus| {
         // Elsewhere than on one CPU no thread is to run before the signaller goes on.
         let waiter_first = setting.waiter_first && cpus == Cpus::One;
         let setting = Setting { cpus, waiter_first, ..setting.clone() };
         let first = if waiter_first { ", waiter first" } else { "" };
-        let arm = |lock: &Target| Arm::new(lock.name.clone(), &setting).with_lock(lock);
+        let configuration =
+            |lock: &Implementation| Configuration::new(lock.name.clone(), &setting).with_lock(lock);
         Cell {
             variant: match cpus {
                 Cpus::One => format!("one CPU{first}"),
                 Cpus::All => String::from("all CPUs"),
             },
             tasks: 2,
-            arms: locks.iter().map(arm).collect(),
+            configurations: locks.iter().map(configuration).collect(),
             needs: Needs { processes: 2, threads: 2, ..Needs::default() },
         }
     };
@@ -91,7 +92,7 @@ pub fn cells(setting: &Setting, cpus: &[Cpus], locks: &[Target]) -> Vec<Cell> {
 fn run(job: &Job) -> Result<Report, Trouble> {
     let setting: Setting = job.parameters()?;
     let refused = || Trouble::Refused(String::from("these locks have no condition variable here"));
-    let alternate = job.family().and_then(|family| alternate::by_name(family.name)).ok_or_else(refused)?;
+    let alternate = job.adapter().and_then(|adapter| alternate::by_name(adapter.name)).ok_or_else(refused)?;
     let timed = alternate(&Setting { counts: false, ..setting.clone() })?;
     let iterations = (setting.iterations / COUNTED_SHARE).clamp(1, setting.iterations);
     let counted = alternate(&Setting { counts: true, iterations, ..setting.clone() })?;

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use self::mix::Mix;
 use self::operations::Context;
 use super::crew;
-use super::experiment::{Arm, Cell};
+use super::experiment::{Cell, Configuration};
 use super::job::{Job, Report, Trouble};
 use super::resources::Needs;
 use super::workload::{Column, Figure, Kind, Workload};
@@ -46,7 +46,7 @@ pub static WORKLOAD: Workload = Workload {
     run,
 };
 
-/// What an arm does.
+/// What a configuration does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
@@ -119,7 +119,7 @@ fn cell(mix: &Mix, wish: &Wish, tasks: usize, file_bytes: u64) -> Cell {
     Cell {
         variant: mix.name.clone(),
         tasks,
-        arms: vec![Arm::new("users", &parameters)],
+        configurations: vec![Configuration::new("users", &parameters)],
         needs: Needs {
             descriptors: 16,
             // A user, its shell, and what the shell starts.
@@ -209,7 +209,7 @@ mod tests {
     fn files_have_their_part_of_the_pool_and_fit() {
         let sizes = |wish: &Wish, space: u64| {
             let (cells, notes) = cells(wish, &[1, 10], space).unwrap();
-            let of = |cell: &Cell| cell.arms[0].parameters["file_bytes"].as_u64().unwrap();
+            let of = |cell: &Cell| cell.configurations[0].parameters["file_bytes"].as_u64().unwrap();
             (cells.iter().map(of).collect::<Vec<_>>(), notes)
         };
         let (all, notes) = sizes(&wish("shared"), u64::MAX / 8);

@@ -22,7 +22,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::experiment::{Arm, Cell};
+use super::experiment::{Cell, Configuration};
 use super::job::{Job, Report, Trouble};
 use super::resources::Needs;
 use super::workload::{Column, Figure, Kind, Workload};
@@ -45,7 +45,7 @@ pub static WORKLOAD: Workload = Workload {
 
 const PER_CPU: &str = "per_cpu";
 
-/// What an arm does.
+/// What a configuration does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
@@ -60,7 +60,7 @@ pub fn cells(server: Option<SocketAddr>, rungs: &[usize], millis: u64) -> Vec<Ce
     let cell = |&tasks: &usize| Cell {
         variant: String::new(),
         tasks,
-        arms: vec![Arm::new(name, &Parameters { server })],
+        configurations: vec![Configuration::new(name, &Parameters { server })],
         needs: if server.is_some() { needs_of_clients(tasks as u64) } else { needs(tasks as u64, millis) },
     };
     rungs.iter().map(cell).collect()

@@ -15,11 +15,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use aho_corasick::AhoCorasick;
 use rustix::mm::{MapFlags, ProtFlags};
 use serde::{Deserialize, Serialize};
-use spinpark_lockbench::locks::definitions::Target;
+use spinpark_lockbench::locks::definitions::Implementation;
 
 use self::tree::Known;
 use super::crew::{self, Task};
-use super::experiment::{Arm, Cell};
+use super::experiment::{Cell, Configuration};
 use super::job::{Job, Report, Trouble, expect};
 use super::resources::Needs;
 use super::serial::{Sections, Serial};
@@ -43,7 +43,7 @@ pub static WORKLOAD: Workload = Workload {
     run,
 };
 
-/// What an arm does.
+/// What a configuration does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
@@ -55,13 +55,19 @@ pub struct Parameters {
 
 /// The cells for a request.
 #[must_use]
-pub fn cells(tree: Option<PathBuf>, sections: &[Sections], locks: &[Target], rungs: &[usize]) -> Vec<Cell> {
-    let arm = |name, sections| Arm::new(name, &Parameters { sections, tree: tree.clone() });
-    let arms = Sections::arms(sections, locks, arm);
+pub fn cells(
+    tree: Option<PathBuf>,
+    sections: &[Sections],
+    locks: &[Implementation],
+    rungs: &[usize],
+) -> Vec<Cell> {
+    let configuration =
+        |name, sections| Configuration::new(name, &Parameters { sections, tree: tree.clone() });
+    let configurations = Sections::configurations(sections, locks, configuration);
     let cell = |&tasks: &usize| Cell {
         variant: String::new(),
         tasks,
-        arms: arms.clone(),
+        configurations: configurations.clone(),
         needs: Needs {
             descriptors: tasks as u64,
             processes: tasks as u64,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use spinpark_measure::failure::Tail;
-use spinpark_measure::gate::{self, Gate, NoThread};
+use spinpark_measure::start_gate::{self, NoThread, StartGate};
 use thiserror::Error;
 
 use super::connection::{Connection, QueryError};
@@ -101,7 +101,7 @@ impl Load {
     ///
     /// If an answer is wrong or missing.
     pub fn run(&self, server: &Server, files: &Files) -> Result<Outcome, LoadError> {
-        let start = Gate::default();
+        let start = StartGate::default();
         let failed = AtomicBool::new(false);
         let (before, after, results) = thread::scope(|scope| -> Result<_, NoThread> {
             let (start, failed) = (&start, &failed);
@@ -117,7 +117,7 @@ impl Load {
                 failed.fetch_or(result.is_err(), Ordering::Relaxed);
                 result
             };
-            let clients = gate::start(scope, start, self.clients, work)?;
+            let clients = start_gate::start(scope, start, self.clients, work)?;
             start.wait_for(self.clients);
             // All clients are there, and none has begun.
             let before = server.usage();

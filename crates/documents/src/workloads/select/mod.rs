@@ -22,10 +22,10 @@ pub use self::table::ROWS;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use spinpark_lockbench::locks::definitions::Target;
+use spinpark_lockbench::locks::definitions::Implementation;
 
 use self::prepare::{copy, prepare};
-use super::experiment::{Arm, Cell};
+use super::experiment::{Cell, Configuration};
 use super::job::{Job, Report, Trouble};
 use super::resources::Needs;
 use super::workload::{Column, Figure, Kind, Workload};
@@ -99,7 +99,7 @@ pub struct Wish<'a> {
     /// Options of the server, after ours.
     pub options: &'a [String],
     /// Whose locks the server has.
-    pub locks: &'a [Target],
+    pub locks: &'a [Implementation],
 }
 
 impl Wish<'_> {
@@ -112,19 +112,19 @@ impl Wish<'_> {
             install: programs.install.clone(),
             start: self.start(programs),
         };
-        let arms = vec![Arm::new("the table", &prepare)];
-        Cell { variant: String::from("to begin with"), tasks: 1, arms, needs: self.needs(1) }
+        let configurations = vec![Configuration::new("the table", &prepare)];
+        Cell { variant: String::from("to begin with"), tasks: 1, configurations, needs: self.needs(1) }
     }
 
-    /// The cells. `preload` is `LD_PRELOAD` for a target.
+    /// The cells. `preload` is `LD_PRELOAD` for an implementation.
     #[must_use]
     pub fn cells(
         &self,
         programs: &Programs,
         template: &Path,
-        preload: impl Fn(&Target) -> Option<String>,
+        preload: impl Fn(&Implementation) -> Option<String>,
     ) -> Vec<Cell> {
-        let arm = |lock: &Target| {
+        let configuration = |lock: &Implementation| {
             let mut start = self.start(programs);
             start.preload = preload(lock);
             start.variables = lock.env.clone().into_iter().collect();
@@ -135,13 +135,13 @@ impl Wish<'_> {
                 updates: self.updates,
                 start,
             };
-            Arm::new(&*lock.name, &measure)
+            Configuration::new(&*lock.name, &measure)
         };
         let variant = if self.updates { "a select and an update" } else { "two selects" };
         let cell = |&tasks: &usize| Cell {
             variant: variant.to_owned(),
             tasks,
-            arms: self.locks.iter().map(arm).collect(),
+            configurations: self.locks.iter().map(configuration).collect(),
             needs: self.needs(tasks as u64),
         };
         self.clients.iter().map(cell).collect()
@@ -231,21 +231,21 @@ mod tests {
     use spinpark_lockbench::locks::definitions::Definitions;
 
     #[test]
-    fn arms_differ_by_their_locks_only() {
+    fn configurations_differ_by_their_locks_only() {
         let definitions = Definitions::built_in().unwrap();
-        let locks =
-            ["glibc", "drop-in", "drop-in-disabled"].map(|name| definitions.target(name).unwrap().clone());
+        let locks = ["glibc", "drop-in", "drop-in-disabled"]
+            .map(|name| definitions.implementation(name).unwrap().clone());
         let options = [String::from("--x")];
         let wish =
             Wish { clients: &[1, 4], rounds: 5, rows: 9, updates: true, options: &options, locks: &locks };
         let programs = Programs { server: "/s".into(), install: "/i".into() };
-        let preload = |lock: &Target| lock.preload.then(|| String::from("/ours.so"));
+        let preload = |lock: &Implementation| lock.preload.then(|| String::from("/ours.so"));
         let cells = wish.cells(&programs, Path::new("/t"), preload);
         assert_eq!(cells.iter().map(|cell| cell.tasks).collect::<Vec<_>>(), [1, 4]);
         let starts: Vec<Start> = cells[0]
-            .arms
+            .configurations
             .iter()
-            .map(|arm| match Parameters::deserialize(&arm.parameters).unwrap() {
+            .map(|configuration| match Parameters::deserialize(&configuration.parameters).unwrap() {
                 Parameters::Measure { start, rounds: 5, rows: 9, updates: true, .. } => start,
                 other => panic!("{other:?}"),
             })
@@ -254,6 +254,9 @@ mod tests {
         assert_eq!(starts[0].preload, None);
         assert_eq!((&starts[1].preload, starts[1].variables.len()), (&Some(String::from("/ours.so")), 0));
         assert_eq!(starts[2].variables, [(String::from("SPINPARK_DISABLE"), String::from("1"))]);
-        assert!(cells[0].arms.iter().all(|arm| arm.lock.is_none()), "the clients are the same for all");
+        assert!(
+            cells[0].configurations.iter().all(|configuration| configuration.lock.is_none()),
+            "the clients are the same for all"
+        );
     }
 }

@@ -58,7 +58,7 @@ fn goodness(judgement: Judgement) -> Goodness {
 #[must_use]
 pub fn render(results: &[BoundResult], style: Style) -> String {
     if results.is_empty() {
-        return String::from("No bound is about the planes and targets that were measured.\n");
+        return String::from("No bound is about the planes and implementations that were measured.\n");
     }
     let mut planes: Vec<&str> = Vec::new();
     for result in results {

@@ -1,4 +1,4 @@
-//! A line per cell and target, for spreadsheets.
+//! A line per cell and implementation, for spreadsheets.
 
 use super::results::CellResult;
 use crate::grid::figure::Figure;
@@ -11,17 +11,17 @@ const FIGURES: [Figure; 6] =
 #[must_use]
 pub fn render(results: &[CellResult]) -> String {
     let mut text = String::from(
-        "plane,table,row,column,threads,target,throughput_per_s,cpu_ns,wait_p999_ns,longest_wait_ns,futex_calls,\
+        "plane,table,row,column,threads,implementation,throughput_per_s,cpu_ns,wait_p999_ns,longest_wait_ns,futex_calls,\
          voluntary_switches,throughput_of_best,best_peer,throughput_of_glibc,share_of_ideal\n",
     );
     for result in results {
         let place = &result.place;
-        for (target, figures) in &result.figures {
+        for (implementation, figures) in &result.figures {
             let names = [&place.plane, &place.table, &place.row, &place.column].map(|name| quoted(name));
             let mut fields: Vec<String> = names.to_vec();
-            fields.extend([result.threads.to_string(), quoted(target)]);
+            fields.extend([result.threads.to_string(), quoted(implementation)]);
             fields.extend(FIGURES.iter().map(|figure| figures.get(figure).map_or_else(String::new, number)));
-            let of_ours = result.ratios.get(target);
+            let of_ours = result.ratios.get(implementation);
             let throughput = of_ours.and_then(|ratios| ratios.get(&Figure::Throughput));
             let best = throughput.and_then(|ratios| ratios.best.as_ref());
             let glibc = throughput.and_then(|ratios| ratios.glibc.as_ref());

@@ -13,10 +13,10 @@ use crate::grid::cells::GridCell;
 use crate::grid::comparison::Context;
 use crate::grid::definition::{Bound, Plane};
 use crate::grid::summary::PlaneSummary;
-use crate::report::locks::document::VersionedTarget;
+use crate::report::locks::document::{RENAMED, VersionedImplementation};
 
 /// The version of the document's structure. It grows when a field changes its meaning or goes.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// What the document is called in its field `format`.
 pub const FORMAT: &str = "spinpark bench grid";
@@ -59,7 +59,7 @@ pub struct Record {
     /// Where and when.
     pub environment: Environment,
     /// Whose locks, with versions; the first one is the baseline.
-    pub targets: Vec<VersionedTarget>,
+    pub implementations: Vec<VersionedImplementation>,
     /// The planes that were measured, with the values of their parameters.
     pub planes: Vec<Plane>,
     /// The bounds that were to be judged.
@@ -78,7 +78,7 @@ impl Record {
     ///
     /// A sentence that says why it is none.
     pub fn parse(text: &str) -> Result<Self, String> {
-        reading::parse(text, FORMAT, SCHEMA)
+        reading::parse(text, FORMAT, SCHEMA, RENAMED)
     }
 
     /// "2026-01-02-some-cpu-2cpus-grid.json": the file of a dated record.
@@ -91,7 +91,11 @@ impl Record {
     #[must_use]
     pub fn context(&self) -> Context<'_> {
         Context {
-            targets: self.targets.iter().map(|target| &target.target).collect(),
+            implementations: self
+                .implementations
+                .iter()
+                .map(|implementation| &implementation.implementation)
+                .collect(),
             calibration: Calibration::middle(&self.calibrations),
             cpus: self.environment.cpus,
             seed: self.seed,

@@ -3,7 +3,7 @@
 use spinpark_measure::report::Style;
 
 use super::lines::sentence;
-use super::maps::{Entry, Map};
+use super::map_data::{Entry, Map};
 use super::{Shown, figure};
 
 /// Blanks between two maps.

@@ -119,9 +119,11 @@ pub fn starving(context: &Context<'_>, cells: &[GridCell]) -> Vec<String> {
     for plane in planes(cells) {
         let cells: Vec<&GridCell> = cells.iter().filter(|cell| cell.place.plane == plane).collect();
         let with_writes = cells.iter().filter(|cell| cell.writes().is_some_and(|writes| writes > 0)).count();
-        for target in &context.targets {
-            let found: Vec<(&GridCell, Starvation)> =
-                cells.iter().filter_map(|cell| Some((*cell, Starvation::of(cell, &target.name)?))).collect();
+        for implementation in &context.implementations {
+            let found: Vec<(&GridCell, Starvation)> = cells
+                .iter()
+                .filter_map(|cell| Some((*cell, Starvation::of(cell, &implementation.name)?)))
+                .collect();
             let Some((worst, how)) =
                 found.iter().max_by(|a, b| a.1.longest_wait.total_cmp(&b.1.longest_wait))
             else {
@@ -135,7 +137,7 @@ pub fn starving(context: &Context<'_>, cells: &[GridCell]) -> Vec<String> {
             lines.push(format!(
                 "{plane}: {} starves writers in {} of {with_writes} cells; longest wait of a writer {} of the run \
                  ({}){share}.",
-                target.name,
+                implementation.name,
                 found.len(),
                 percent(how.longest_wait),
                 worst.name(),
@@ -156,12 +158,12 @@ pub fn starving(context: &Context<'_>, cells: &[GridCell]) -> Vec<String> {
 /// How much the baseline differs from itself.
 #[must_use]
 pub fn noise(cells: &[GridCell]) -> Option<String> {
-    let baseline = cells.iter().find_map(|cell| cell.measured.cell.targets.first())?;
+    let baseline = cells.iter().find_map(|cell| cell.measured.cell.implementations.first())?;
     let of_cell = |cell: &GridCell| {
-        let baseline = cell.measured.cell.targets.first()?;
+        let baseline = cell.measured.cell.implementations.first()?;
         let middle = |again| {
             let runs = cell.measured.runs.iter();
-            let runs = runs.filter(|run| run.plan.target == *baseline && run.plan.again == again);
+            let runs = runs.filter(|run| run.implementation == *baseline && run.again == again);
             median(&runs.filter_map(|run| Figure::Throughput.of(&run.report)).collect::<Vec<_>>())
         };
         Some((middle(true)?.ln() - middle(false)?.ln()).abs().exp_m1())

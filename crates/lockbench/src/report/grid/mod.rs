@@ -6,11 +6,11 @@ pub mod document;
 pub mod heat;
 pub mod html;
 pub mod lines;
-mod maps;
+mod map_data;
 pub mod results;
 mod svg;
 
-pub use maps::{Map, maps};
+pub use map_data::{Map, maps};
 
 use crate::grid::figure::{Against, Figure};
 

@@ -17,9 +17,9 @@ pub struct CellResult {
     pub place: Place,
     /// The number of threads.
     pub threads: usize,
-    /// Medians of all figures, by target.
+    /// Medians of all figures, by implementation.
     pub figures: BTreeMap<String, BTreeMap<Figure, f64>>,
-    /// Ratios of ours, by target and figure.
+    /// Ratios of ours, by implementation and figure.
     pub ratios: BTreeMap<String, BTreeMap<Figure, Ratios>>,
     /// Read-write locks that starve writers here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -47,11 +47,11 @@ pub fn of(context: &Context<'_>, cells: &[GridCell]) -> Vec<CellResult> {
 }
 
 fn of_cell(context: &Context<'_>, cell: &GridCell) -> CellResult {
-    let targets = &cell.measured.cell.targets;
-    let of_target = |target: &String| {
-        let of = |figure| Some((figure, figure_of(cell, target, figure)?));
+    let implementations = &cell.measured.cell.implementations;
+    let of_implementation = |implementation: &String| {
+        let of = |figure| Some((figure, figure_of(cell, implementation, figure)?));
         (
-            target.clone(),
+            implementation.clone(),
             Figure::ALL.into_iter().filter(|figure| *figure != Figure::Ideal).filter_map(of).collect(),
         )
     };
@@ -62,7 +62,7 @@ fn of_cell(context: &Context<'_>, cell: &GridCell) -> CellResult {
                 Figure::Ideal => Ratios { best: None, glibc: None, ideal: against(Against::Ideal) },
                 _ => Ratios {
                     best: against(Against::Best),
-                    glibc: against(Against::Target(String::from("glibc"))),
+                    glibc: against(Against::Implementation(String::from("glibc"))),
                     ideal: None,
                 },
             };
@@ -74,8 +74,11 @@ fn of_cell(context: &Context<'_>, cell: &GridCell) -> CellResult {
     CellResult {
         place: cell.place.clone(),
         threads: cell.threads(),
-        figures: targets.iter().map(of_target).collect(),
+        figures: implementations.iter().map(of_implementation).collect(),
         ratios: context.ours_in(&[cell]).map(ratios).collect(),
-        starving: targets.iter().filter_map(|target| Starvation::of(cell, target)).collect(),
+        starving: implementations
+            .iter()
+            .filter_map(|implementation| Starvation::of(cell, implementation))
+            .collect(),
     }
 }

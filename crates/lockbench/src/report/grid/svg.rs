@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::figure;
-use super::maps::{Entry, Map};
+use super::map_data::{Entry, Map};
 
 /// Width and height of a cell, in pixels.
 const CELL: (usize, usize) = (54, 24);

@@ -12,10 +12,10 @@ use crate::locks::result::CellResult;
 pub fn render(result: &CellResult, cpus: usize, style: Style) -> String {
     let noise = result.again.map_or_else(String::new, |again| format!(", noise ±{}", percent(again.reach())));
     let plural = if result.threads == 1 { "" } else { "s" };
-    let baseline = result.targets.first().map_or("", |target| &target.target);
+    let baseline = result.implementations.first().map_or("", |implementation| &implementation.implementation);
     let title = format!(
         "{}, {} thread{plural}; ratios to {baseline}{noise}\n",
-        result.shape,
+        result.workload,
         threads(result.threads, cpus)
     );
     title + &costs(result, style) + &waits(result, style) + &left_out(&result.skipped)
@@ -25,7 +25,7 @@ fn left_out(skipped: &[Skipped]) -> String {
     if skipped.is_empty() {
         return String::new();
     }
-    let each: Vec<String> = skipped.iter().map(|s| format!("{} ({})", s.target, s.why)).collect();
+    let each: Vec<String> = skipped.iter().map(|s| format!("{} ({})", s.implementation, s.why)).collect();
     wrap(&format!("Left out: {}", each.join("; ")), 2) + "\n"
 }
 
@@ -33,17 +33,17 @@ fn costs(result: &CellResult, style: Style) -> String {
     let header =
         ["per operation", "time", "ratio", "95 % interval", "verdict", "CPU time", "switches", "futex calls"];
     let mut rows = table(style, &header);
-    for target in &result.targets {
-        let (word, goodness) = time_verdict(target.verdict);
+    for implementation in &result.implementations {
+        let (word, goodness) = time_verdict(implementation.verdict);
         let cells = [
-            target.target.clone(),
-            time(target.time_ns),
-            target.ratio.map_or_else(dash, |ratio| format!("{:.2}", ratio.median)),
-            target.ratio.as_ref().map_or_else(dash, interval),
+            implementation.implementation.clone(),
+            time(implementation.time_ns),
+            implementation.ratio.map_or_else(dash, |ratio| format!("{:.2}", ratio.median)),
+            implementation.ratio.as_ref().map_or_else(dash, interval),
             String::new(),
-            cpu(target.cpu_ns),
-            small(target.switches),
-            target.futex_calls.map_or_else(dash, small),
+            cpu(implementation.cpu_ns),
+            small(implementation.switches),
+            implementation.futex_calls.map_or_else(dash, small),
         ];
         let mut cells: Vec<comfy_table::Cell> = cells.iter().map(comfy_table::Cell::new).collect();
         cells[4] = style.verdict(word, goodness);
@@ -55,12 +55,12 @@ fn costs(result: &CellResult, style: Style) -> String {
 fn waits(result: &CellResult, style: Style) -> String {
     let header = ["waits", "p50", "p90", "p99", "p99.9", "longest", "longest gap", "Jain index"];
     let mut rows = table(style, &header);
-    for target in &result.targets {
-        let Some(waits) = &target.waits else { continue };
+    for implementation in &result.implementations {
+        let Some(waits) = &implementation.waits else { continue };
         let times = [waits.p50, waits.p90, waits.p99, waits.p999, waits.longest, waits.longest_gap];
-        let mut cells = vec![target.target.clone()];
+        let mut cells = vec![implementation.implementation.clone()];
         cells.extend(times.map(|ns| seconds(ns * 1e-9)));
-        cells.push(target.jain.map_or_else(dash, |jain| format!("{jain:.3}")));
+        cells.push(implementation.jain.map_or_else(dash, |jain| format!("{jain:.3}")));
         rows.add_row(cells);
     }
     if rows.is_empty() { String::new() } else { text(&rows) }

@@ -7,12 +7,21 @@ use spinpark_measure::report::reading;
 use spinpark_measure::warnings::Warning;
 
 use crate::locks::bounds::BoundResult;
-use crate::locks::definitions::{Bound, Target};
+use crate::locks::definitions::{Bound, Implementation};
 use crate::locks::experiment::Measured;
 use crate::locks::result::CellResult;
 
 /// The version of the document's structure. It grows when a field changes its meaning or goes.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
+
+/// Keys of schema 1 with another name, in records of locks and of grids.
+pub(crate) const RENAMED: reading::Renamed = &[
+    ("shape", "workload"),
+    ("target", "implementation"),
+    ("targets", "implementations"),
+    ("side", "role"),
+    ("family", "adapter"),
+];
 
 /// What the document is called in its field `format`.
 pub const FORMAT: &str = "spinpark bench locks";
@@ -53,7 +62,7 @@ pub struct Record {
     /// Where and when.
     pub environment: Environment,
     /// Whose locks, with versions; the first one is the baseline.
-    pub targets: Vec<VersionedTarget>,
+    pub implementations: Vec<VersionedImplementation>,
     /// The bounds that were to be judged.
     #[serde(default)]
     pub bound_definitions: Vec<Bound>,
@@ -61,12 +70,12 @@ pub struct Record {
     pub cells: Vec<Measured>,
 }
 
-/// A target with the version of what it tests.
+/// An implementation with the version of what it tests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct VersionedTarget {
+pub struct VersionedImplementation {
     /// Which.
     #[serde(flatten)]
-    pub target: Target,
+    pub implementation: Implementation,
     /// Of the crate or library, if it says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
@@ -79,7 +88,7 @@ impl Record {
     ///
     /// A sentence that says why it is none.
     pub fn parse(text: &str) -> Result<Self, String> {
-        reading::parse(text, FORMAT, SCHEMA)
+        reading::parse(text, FORMAT, SCHEMA, RENAMED)
     }
 
     /// "2026-01-02-some-cpu-2cpus.json": the file of a dated record.

@@ -5,15 +5,15 @@ use spinpark_measure::stats::verdict::Verdict;
 use spinpark_show::units::{change, percent};
 
 use super::{dash, interval, threads, time};
-use crate::locks::definitions::Target;
-use crate::locks::result::{CellResult, TargetResult};
+use crate::locks::definitions::Implementation;
+use crate::locks::result::{CellResult, ImplementationResult};
 
-/// The baseline, if every other target is a variant of it.
+/// The baseline, if every other implementation is a variant of it.
 #[must_use]
-pub fn baseline<'a>(targets: impl IntoIterator<Item = &'a Target>) -> Option<&'a str> {
-    let mut targets = targets.into_iter();
-    let baseline = targets.next()?.name.as_str();
-    let mut others = targets.peekable();
+pub fn baseline<'a>(implementations: impl IntoIterator<Item = &'a Implementation>) -> Option<&'a str> {
+    let mut implementations = implementations.into_iter();
+    let baseline = implementations.next()?.name.as_str();
+    let mut others = implementations.peekable();
     others.peek()?;
     others.all(|other| other.varies.as_deref() == Some(baseline)).then_some(baseline)
 }
@@ -42,23 +42,28 @@ fn short<'a>(name: &'a str, baseline: &str) -> &'a str {
 }
 
 /// One row: what differs, where, by how much, and whether that is an effect.
-fn row(result: &CellResult, target: &TargetResult, baseline: &str, cpus: usize) -> [String; 6] {
+fn row(
+    result: &CellResult,
+    implementation: &ImplementationResult,
+    baseline: &str,
+    cpus: usize,
+) -> [String; 6] {
     [
-        short(&target.target, baseline).to_owned(),
+        short(&implementation.implementation, baseline).to_owned(),
         threads(result.threads, cpus),
-        time(target.time_ns),
-        target.ratio.map_or_else(dash, |ratio| change(ratio.median)),
-        target.ratio.as_ref().map_or_else(dash, interval),
-        word(target.verdict).to_owned(),
+        time(implementation.time_ns),
+        implementation.ratio.map_or_else(dash, |ratio| change(ratio.median)),
+        implementation.ratio.as_ref().map_or_else(dash, interval),
+        word(implementation.verdict).to_owned(),
     ]
 }
 
-/// The targets in the order of the first cell that has them.
+/// The implementations in the order of the first cell that has them.
 fn variants<'a>(results: &[&'a CellResult]) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
-    for target in results.iter().flat_map(|result| &result.targets) {
-        if !names.contains(&target.target.as_str()) {
-            names.push(&target.target);
+    for implementation in results.iter().flat_map(|result| &result.implementations) {
+        if !names.contains(&implementation.implementation.as_str()) {
+            names.push(&implementation.implementation);
         }
     }
     names
@@ -67,12 +72,15 @@ fn variants<'a>(results: &[&'a CellResult]) -> Vec<&'a str> {
 /// The change of the time per operation by each difference, a column per cell.
 #[must_use]
 pub fn render(results: &[CellResult], baseline: &str, cpus: usize, style: Style) -> String {
-    let shapes: Vec<&str> = results.iter().map(|result| result.shape.as_str()).collect();
+    let workloads: Vec<&str> = results.iter().map(|result| result.workload.as_str()).collect();
     let mut tables = Vec::new();
-    for (place, shape) in shapes.iter().enumerate() {
-        if !shapes[..place].contains(shape) {
-            let cells: Vec<&CellResult> = results.iter().filter(|result| result.shape == *shape).collect();
-            tables.extend(cells.chunks(CELLS).map(|cells| render_shape(shape, cells, baseline, cpus, style)));
+    for (place, workload) in workloads.iter().enumerate() {
+        if !workloads[..place].contains(workload) {
+            let cells: Vec<&CellResult> =
+                results.iter().filter(|result| result.workload == *workload).collect();
+            tables.extend(
+                cells.chunks(CELLS).map(|cells| render_workload(workload, cells, baseline, cpus, style)),
+            );
         }
     }
     tables.join("\n")
@@ -90,15 +98,22 @@ pub fn explanation(baseline: &str) -> String {
 /// So many cells fit side by side.
 const CELLS: usize = 4;
 
-fn render_shape(shape: &str, cells: &[&CellResult], baseline: &str, cpus: usize, style: Style) -> String {
+fn render_workload(
+    workload: &str,
+    cells: &[&CellResult],
+    baseline: &str,
+    cpus: usize,
+    style: Style,
+) -> String {
     let headers: Vec<String> = cells.iter().map(|cell| threads(cell.threads, cpus)).collect();
-    let header: Vec<&str> = std::iter::once(shape).chain(headers.iter().map(String::as_str)).collect();
+    let header: Vec<&str> = std::iter::once(workload).chain(headers.iter().map(String::as_str)).collect();
     let mut rows = table(style, &header);
     for name in variants(cells) {
         let mut row = vec![comfy_table::Cell::new(short(name, baseline))];
         for cell in cells {
-            let target = cell.targets.iter().find(|target| target.target == name);
-            row.push(entry(target, name == baseline, style));
+            let implementation =
+                cell.implementations.iter().find(|implementation| implementation.implementation == name);
+            row.push(entry(implementation, name == baseline, style));
         }
         rows.add_row(row);
     }
@@ -108,15 +123,19 @@ fn render_shape(shape: &str, cells: &[&CellResult], baseline: &str, cpus: usize,
     text(&rows)
 }
 
-fn entry(target: Option<&TargetResult>, is_baseline: bool, style: Style) -> comfy_table::Cell {
-    let Some(target) = target else { return comfy_table::Cell::new(dash()) };
-    match target.ratio {
-        _ if is_baseline => comfy_table::Cell::new(time(target.time_ns)),
-        None if target.time_ns.is_infinite() => comfy_table::Cell::new(time(target.time_ns)),
+fn entry(
+    implementation: Option<&ImplementationResult>,
+    is_baseline: bool,
+    style: Style,
+) -> comfy_table::Cell {
+    let Some(implementation) = implementation else { return comfy_table::Cell::new(dash()) };
+    match implementation.ratio {
+        _ if is_baseline => comfy_table::Cell::new(time(implementation.time_ns)),
+        None if implementation.time_ns.is_infinite() => comfy_table::Cell::new(time(implementation.time_ns)),
         None => comfy_table::Cell::new(dash()),
         Some(ratio) => {
-            let text = format!("{} {}", change(ratio.median), word(target.verdict));
-            style.verdict(&text, goodness(target.verdict))
+            let text = format!("{} {}", change(ratio.median), word(implementation.verdict));
+            style.verdict(&text, goodness(implementation.verdict))
         }
     }
 }
@@ -131,7 +150,7 @@ pub fn rows<'a>(
     baseline: &'a str,
     cpus: usize,
 ) -> impl Iterator<Item = [String; 6]> + 'a {
-    results
-        .iter()
-        .flat_map(move |result| result.targets.iter().map(move |target| row(result, target, baseline, cpus)))
+    results.iter().flat_map(move |result| {
+        result.implementations.iter().map(move |implementation| row(result, implementation, baseline, cpus))
+    })
 }

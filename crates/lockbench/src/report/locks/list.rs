@@ -1,20 +1,20 @@
-//! What can be measured: shapes and targets, a line each.
+//! What can be measured: workloads and implementations, a line each.
 
 use spinpark_measure::report::{Style, table, text};
 
 use crate::locks::definitions::Definitions;
+use crate::locks::implementations::package_version;
 use crate::locks::peers::Peers;
 use crate::locks::selection::primitives;
-use crate::locks::targets::package_version;
 
-/// The version of what a target tests, as far as it is known.
+/// The version of what an implementation tests, as far as it is known.
 #[must_use]
-pub fn version(target: &crate::locks::definitions::Target, peers: &Peers) -> Option<String> {
-    let package = target.package.as_deref().and_then(package_version).map(str::to_owned);
-    package.or_else(|| peers.listing.families.get(&target.family).cloned())
+pub fn version(implementation: &crate::locks::definitions::Implementation, peers: &Peers) -> Option<String> {
+    let package = implementation.package.as_deref().and_then(package_version).map(str::to_owned);
+    package.or_else(|| peers.listing.adapters.get(&implementation.adapter).cloned())
 }
 
-/// Shapes and targets, and the bounds' number.
+/// Workloads and implementations, and the bounds' number.
 #[must_use]
 pub fn render(definitions: &Definitions, peers: &Peers, style: Style) -> String {
     let left = |table: &mut comfy_table::Table| {
@@ -22,25 +22,28 @@ pub fn render(definitions: &Definitions, peers: &Peers, style: Style) -> String 
             column.set_cell_alignment(comfy_table::CellAlignment::Left);
         }
     };
-    let mut shapes = table(style, &["shape", "threads", "what threads do"]);
-    left(&mut shapes);
-    for shape in &definitions.shapes {
-        let threads: Vec<String> = shape.threads.iter().map(usize::to_string).collect();
-        shapes.add_row([&shape.name, &threads.join(" "), &shape.about]);
+    let mut workloads = table(style, &["workload", "threads", "what threads do"]);
+    left(&mut workloads);
+    for workload in &definitions.workloads {
+        let threads: Vec<String> = workload.threads.iter().map(usize::to_string).collect();
+        workloads.add_row([&workload.name, &threads.join(" "), &workload.about]);
     }
-    let mut targets = table(style, &["target", "version", "whose locks"]);
-    left(&mut targets);
-    for target in &definitions.targets {
-        let missing = primitives(&target.family, peers).is_none();
-        let version = match version(target, peers) {
+    let mut implementations = table(style, &["implementation", "version", "whose locks"]);
+    left(&mut implementations);
+    for implementation in &definitions.implementations {
+        let missing = primitives(&implementation.adapter, peers).is_none();
+        let version = match version(implementation, peers) {
             _ if missing => String::from("–"),
             version => version.unwrap_or_default(),
         };
         let why = match missing {
-            true => format!(" ({})", peers.why_missing(&target.family, target.install.as_deref())),
+            true => format!(
+                " ({})",
+                peers.why_missing(&implementation.adapter, implementation.install.as_deref())
+            ),
             false => String::new(),
         };
-        targets.add_row([&target.name, &version, &format!("{}{why}", target.about)]);
+        implementations.add_row([&implementation.name, &version, &format!("{}{why}", implementation.about)]);
     }
-    format!("{}\n{}", text(&shapes), text(&targets))
+    format!("{}\n{}", text(&workloads), text(&implementations))
 }

@@ -1,4 +1,5 @@
-//! Many targets: a row per target, a column per number of threads; shapes that have only one share a table.
+//! Many implementations: a row per implementation, a column per number of threads; workloads that have only one share a
+//! table.
 
 use spinpark_measure::report::{Style, table, text};
 
@@ -8,11 +9,11 @@ use crate::locks::result::CellResult;
 /// A table before it is drawn.
 #[derive(Debug, PartialEq)]
 pub(super) struct Matrix<'a> {
-    /// What it is about: a shape, or several.
+    /// What it is about: a workload, or several.
     pub(super) title: String,
     /// The columns with their headers.
     pub(super) columns: Vec<(String, &'a CellResult)>,
-    /// The targets.
+    /// The implementations.
     pub(super) rows: Vec<&'a str>,
 }
 
@@ -20,21 +21,21 @@ pub(super) struct Matrix<'a> {
 pub(super) fn matrices(results: &[CellResult], cpus: usize) -> Vec<Matrix<'_>> {
     let mut groups: Vec<(&str, Vec<&CellResult>)> = Vec::new();
     for result in results {
-        match groups.iter_mut().find(|(shape, _)| *shape == result.shape) {
+        match groups.iter_mut().find(|(workload, _)| *workload == result.workload) {
             Some((_, cells)) => cells.push(result),
-            None => groups.push((&result.shape, vec![result])),
+            None => groups.push((&result.workload, vec![result])),
         }
     }
     let (single, many): (Vec<_>, Vec<_>) = groups.into_iter().partition(|(_, cells)| cells.len() == 1);
     let mut matrices = Vec::new();
     if !single.is_empty() {
         let columns = single.into_iter().flat_map(|(_, cells)| cells);
-        let columns = columns.map(|cell| (cell.shape.clone(), cell)).collect();
-        matrices.push(Matrix::new(String::from("shape"), columns));
+        let columns = columns.map(|cell| (cell.workload.clone(), cell)).collect();
+        matrices.push(Matrix::new(String::from("workload"), columns));
     }
-    for (shape, cells) in many {
+    for (workload, cells) in many {
         let columns = cells.into_iter().map(|cell| (threads(cell.threads, cpus), cell)).collect();
-        matrices.push(Matrix::new(shape.to_owned(), columns));
+        matrices.push(Matrix::new(workload.to_owned(), columns));
     }
     matrices
 }
@@ -42,9 +43,9 @@ pub(super) fn matrices(results: &[CellResult], cpus: usize) -> Vec<Matrix<'_>> {
 impl<'a> Matrix<'a> {
     fn new(title: String, columns: Vec<(String, &'a CellResult)>) -> Self {
         let mut rows: Vec<&str> = Vec::new();
-        for target in columns.iter().flat_map(|(_, cell)| &cell.targets) {
-            if !rows.contains(&target.target.as_str()) {
-                rows.push(&target.target);
+        for implementation in columns.iter().flat_map(|(_, cell)| &cell.implementations) {
+            if !rows.contains(&implementation.implementation.as_str()) {
+                rows.push(&implementation.implementation);
             }
         }
         Self { title, columns, rows }
@@ -53,9 +54,9 @@ impl<'a> Matrix<'a> {
     /// The time per operation, and whether it is the shortest of its column.
     pub(super) fn time(&self, row: &str, column: usize) -> Option<(String, bool)> {
         let cell = self.columns[column].1;
-        let own = cell.targets.iter().find(|target| target.target == row)?;
+        let own = cell.implementations.iter().find(|implementation| implementation.implementation == row)?;
         let is_best =
-            own.time_ns.is_finite() && cell.targets.iter().all(|other| own.time_ns <= other.time_ns);
+            own.time_ns.is_finite() && cell.implementations.iter().all(|other| own.time_ns <= other.time_ns);
         Some((time(own.time_ns), is_best))
     }
 

@@ -1,31 +1,32 @@
-//! Two targets: one row per cell.
+//! Two implementations: one row per cell.
 
 use spinpark_measure::report::{Goodness, Style, table, text};
 use spinpark_show::units::{percent, seconds};
 
 use super::{dash, interval, threads, time, time_verdict};
-use crate::locks::result::{CellResult, TargetResult};
+use crate::locks::result::{CellResult, ImplementationResult};
 
-/// The two targets of every cell that has both: the baseline, and the other one.
-fn pair(result: &CellResult) -> Option<(&TargetResult, &TargetResult)> {
-    match &result.targets[..] {
+/// The two implementations of every cell that has both: the baseline, and the other one.
+fn pair(result: &CellResult) -> Option<(&ImplementationResult, &ImplementationResult)> {
+    match &result.implementations[..] {
         [baseline, other] => Some((baseline, other)),
         _ => None,
     }
 }
 
-/// The names of the two targets, if there are two everywhere.
+/// The names of the two implementations, if there are two everywhere.
 #[must_use]
 pub fn names(results: &[CellResult]) -> Option<[&str; 2]> {
-    let mut names =
-        results.iter().map(|result| pair(result).map(|(a, b)| [a.target.as_str(), b.target.as_str()]));
+    let mut names = results
+        .iter()
+        .map(|result| pair(result).map(|(a, b)| [a.implementation.as_str(), b.implementation.as_str()]));
     let first = names.next()??;
     names.all(|pair| pair == Some(first)).then_some(first)
 }
 
 /// The header of the table.
 pub(super) fn header([baseline, other]: [&str; 2]) -> [&str; 8] {
-    ["shape", "threads", baseline, other, "ratio", "95 % interval", "noise", "verdict"]
+    ["workload", "threads", baseline, other, "ratio", "95 % interval", "noise", "verdict"]
 }
 
 /// The cells of one row as text, and whether the verdict is good.
@@ -33,7 +34,7 @@ pub(super) fn row(result: &CellResult, cpus: usize) -> Option<([String; 8], Good
     let (baseline, other) = pair(result)?;
     let (word, goodness) = time_verdict(other.verdict);
     let cells = [
-        result.shape.clone(),
+        result.workload.clone(),
         threads(result.threads, cpus),
         time(baseline.time_ns),
         time(other.time_ns),
@@ -58,26 +59,26 @@ pub fn render(results: &[CellResult], names: [&str; 2], cpus: usize, style: Styl
     text(&rows)
 }
 
-/// How long threads waited, and how evenly they were served; nothing if no shape says so.
+/// How long threads waited, and how evenly they were served; nothing if no workload says so.
 #[must_use]
 pub fn render_waits(results: &[CellResult], style: Style) -> Option<String> {
     let header =
-        ["waits", "threads", "target", "p50", "p99", "p99.9", "longest", "longest gap", "Jain index"];
+        ["waits", "threads", "implementation", "p50", "p99", "p99.9", "longest", "longest gap", "Jain index"];
     let mut rows = table(style, &header);
     for result in results {
-        for target in &result.targets {
-            let Some(waits) = &target.waits else { continue };
+        for implementation in &result.implementations {
+            let Some(waits) = &implementation.waits else { continue };
             let ns = |ns: f64| seconds(ns * 1e-9);
             rows.add_row([
-                result.shape.clone(),
+                result.workload.clone(),
                 result.threads.to_string(),
-                target.target.clone(),
+                implementation.implementation.clone(),
                 ns(waits.p50),
                 ns(waits.p99),
                 ns(waits.p999),
                 ns(waits.longest),
                 ns(waits.longest_gap),
-                target.jain.map_or_else(dash, |jain| format!("{jain:.3}")),
+                implementation.jain.map_or_else(dash, |jain| format!("{jain:.3}")),
             ]);
         }
     }

@@ -16,15 +16,15 @@ use spinpark_lockbench::locks::counters::obstacle;
 use spinpark_lockbench::locks::experiment::CellObserver;
 use spinpark_lockbench::locks::workers::Workers;
 use spinpark_lockbench::report::grid::document::{FORMAT, Record, SCHEMA};
-use spinpark_lockbench::report::locks::document::VersionedTarget;
+use spinpark_lockbench::report::locks::document::VersionedImplementation;
 use spinpark_lockbench::report::locks::list;
 use spinpark_measure::environment::Environment;
+use spinpark_measure::executable::usage::Usage;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::machine::{Noise, Watch};
 use spinpark_measure::measure::End;
 use spinpark_measure::report::{Style, reading, wrap};
 use spinpark_measure::stats::bootstrap::MIN_BLOCKS;
-use spinpark_measure::target::usage::Usage;
 use spinpark_measure::warnings::{self, Warning};
 
 use self::output::{Destinations, Findings, Pages};
@@ -110,12 +110,15 @@ fn intro(request: &Request, session: &Session) {
         request.say.line(wrap(&text, 2));
     }
     let mut absent = BTreeSet::new();
-    for target in &request.targets {
-        let is_here = |cell: &GridCell| cell.measured.cell.targets.contains(&target.name);
+    for implementation in &request.implementations {
+        let is_here = |cell: &GridCell| cell.measured.cell.implementations.contains(&implementation.name);
         let skipped = request.cells.iter().flat_map(|cell| &cell.measured.cell.skipped);
-        let why = skipped.filter(|skipped| skipped.target == target.name).map(|skipped| &skipped.why).next();
+        let why = skipped
+            .filter(|skipped| skipped.implementation == implementation.name)
+            .map(|skipped| &skipped.why)
+            .next();
         if let Some(why) = why.filter(|_| !request.cells.iter().any(is_here)) {
-            absent.insert(format!("{} ({why})", target.name));
+            absent.insert(format!("{} ({why})", implementation.name));
         }
     }
     if !absent.is_empty() {
@@ -148,8 +151,8 @@ fn measure_request(
     Ok((findings, noise, end))
 }
 
-/// Runs before all others: the first one of each target on the drop-in shows that it is loaded; where futex calls can be
-/// counted, there is one for each cell and target.
+/// Runs before all others: the first one of each implementation on the drop-in shows that it is loaded; where futex
+/// calls can be counted, there is one for each cell and implementation.
 fn before(
     request: &Request,
     workers: &mut Workers<'_>,
@@ -158,27 +161,29 @@ fn before(
 ) -> anyhow::Result<End> {
     let mut seen = BTreeSet::new();
     for GridCell { measured, .. } in cells {
-        for target in &measured.cell.targets {
-            let known = &workers.targets[target];
-            let is_checked = known.preload && known.env.is_empty() && !seen.contains(target);
+        for implementation in &measured.cell.implementations {
+            let known = &workers.implementations[implementation];
+            let is_checked = known.preload && known.env.is_empty() && !seen.contains(implementation);
             if !is_checked && !request.counts_futex_calls {
                 continue;
             }
-            progress.starting(&measured.cell, target);
+            progress.starting(&measured.cell, implementation);
             let report = is_checked.then(drop_in_report).transpose()?;
             let path = report.as_ref().map(tempfile::NamedTempFile::path);
-            let made = match workers.run(&measured.cell, target, 0, true, path) {
+            let made = match workers.run(&measured.cell, implementation, 0, true, path) {
                 Ok(made) => made,
                 Err(RunError::Interrupted) => return Ok(End::Interrupted),
                 Err(error) => return Err(error.into()),
             };
             if let Some(report) = report {
                 Usage::read(report.path())?.check("")?;
-                seen.insert(target.clone());
+                seen.insert(implementation.clone());
             }
             if request.counts_futex_calls {
                 if let Some(calls) = made.futex_calls.filter(|_| made.operations > 0) {
-                    measured.futex_calls.insert(target.clone(), calls as f64 / made.operations as f64);
+                    measured
+                        .futex_calls
+                        .insert(implementation.clone(), calls as f64 / made.operations as f64);
                 }
                 CellObserver::finished(progress);
             }
@@ -195,7 +200,7 @@ fn record(
     end: &End,
     is_bounds: bool,
 ) -> Record {
-    let version = |target: &_| list::version(target, &request.peers);
+    let version = |implementation: &_| list::version(implementation, &request.peers);
     let environment: Environment = session.environment.clone();
     Record {
         format: FORMAT.to_owned(),
@@ -206,8 +211,11 @@ fn record(
         millis: request.millis,
         seed: session.seed,
         environment,
-        targets: (request.targets.iter())
-            .map(|target| VersionedTarget { target: target.clone(), version: version(target) })
+        implementations: (request.implementations.iter())
+            .map(|implementation| VersionedImplementation {
+                implementation: implementation.clone(),
+                version: version(implementation),
+            })
             .collect(),
         planes: request.planes.clone(),
         bound_definitions: if is_bounds { request.definition.bounds.clone() } else { Vec::new() },

@@ -8,17 +8,17 @@ use spinpark_documents::workloads::resources::Needs;
 use spinpark_lockbench::grid::cells::{GridCell, cells, points};
 use spinpark_lockbench::grid::definition::{Axes, Grid as Definition, Kind, Plane};
 use spinpark_lockbench::grid::figure::{Against, Figure};
-use spinpark_lockbench::locks::definitions::{Definitions, Side, Target};
+use spinpark_lockbench::locks::definitions::{Definitions, Implementation, Role};
+use spinpark_lockbench::locks::implementations::{not_recorded, parse};
 use spinpark_lockbench::locks::peers::Peers;
 use spinpark_lockbench::locks::selection::once;
-use spinpark_lockbench::locks::shapes::allowed_cpus;
-use spinpark_lockbench::locks::targets::{not_recorded, parse};
 use spinpark_lockbench::locks::workers::Workers;
+use spinpark_lockbench::locks::workloads::allowed_cpus;
 use spinpark_lockbench::report::grid::Shown;
+use spinpark_measure::executable::{DropIn, Library};
 use spinpark_measure::process::Interrupt;
 use spinpark_measure::report::json::Output;
 use spinpark_measure::rounds::Cell as _;
-use spinpark_measure::target::{DropIn, Library};
 
 use super::super::request::{command, wake_ups_s};
 use crate::cli::{Grid, GridShown, millis};
@@ -30,7 +30,7 @@ pub(super) struct Request {
     pub(super) definition: Definition,
     /// The planes that are measured, with the values of their parameters.
     pub(super) planes: Vec<Plane>,
-    pub(super) targets: Vec<Target>,
+    pub(super) implementations: Vec<Implementation>,
     pub(super) cells: Vec<GridCell>,
     pub(super) peers: Peers,
     pub(super) rounds: usize,
@@ -50,30 +50,30 @@ impl Request {
         let definition = Definition::built_in(&definitions)?;
         let own = env::current_exe().context("cannot find out where this command itself is")?;
         let peers = Peers::find(&own);
-        let targets = targets(grid, &definition, &definitions).map_err(anyhow::Error::msg)?;
-        check_shown(grid, &targets, &definitions)?;
+        let implementations = implementations(grid, &definition, &definitions).map_err(anyhow::Error::msg)?;
+        check_shown(grid, &implementations, &definitions)?;
         let planes = planes(grid, &definition).map_err(anyhow::Error::msg)?;
         let mut all = Vec::new();
         for plane in &planes {
             let points = points(plane, &plane.axes)
                 .map_err(|what| anyhow::anyhow!("plane `{}`: {what}", plane.name))?;
-            all.extend(cells(plane, points, &targets, &peers, allowed_cpus()));
+            all.extend(cells(plane, points, &implementations, &peers, allowed_cpus()));
         }
-        check_cells(&all, &targets)?;
+        check_cells(&all, &implementations)?;
         let threads = all.iter().map(GridCell::threads).max().unwrap_or_default() as u64;
         Needs { processes: threads, threads, ..Needs::default() }.check(None)?;
         let find = |library| -> anyhow::Result<DropIn> {
             let found = libraries::find(library)?;
-            found.check_machine(spinpark_measure::target::Target::find(own.as_os_str())?.machine)?;
+            found.check_machine(spinpark_measure::executable::Executable::find(own.as_os_str())?.machine)?;
             Ok(found)
         };
-        let needs_drop_in = targets.iter().any(|target| target.preload);
+        let needs_drop_in = implementations.iter().any(|implementation| implementation.preload);
         let drop_in = needs_drop_in.then(|| find(Library::DropIn)).transpose()?;
         let default_rounds = if grid.quick { 3 } else { 7 };
         Ok(Self {
             definition,
             planes,
-            targets,
+            implementations,
             cells: all,
             peers,
             rounds: grid.rounds.map_or(default_rounds, |rounds| rounds as usize),
@@ -97,7 +97,11 @@ impl Request {
             preload: self.drop_in.as_ref().map(|library| library.path.clone()),
             recorder: None,
             inherited: env::var_os("LD_PRELOAD").unwrap_or_default(),
-            targets: self.targets.iter().map(|target| (target.name.clone(), target.clone())).collect(),
+            implementations: self
+                .implementations
+                .iter()
+                .map(|implementation| (implementation.name.clone(), implementation.clone()))
+                .collect(),
             millis: self.millis,
             untimed: self.untimed,
             interrupt,
@@ -115,7 +119,7 @@ impl Request {
     }
 
     fn counting_runs(&self, cell: &GridCell) -> usize {
-        if self.counts_futex_calls { cell.measured.cell.targets.len() } else { 0 }
+        if self.counts_futex_calls { cell.measured.cell.implementations.len() } else { 0 }
     }
 
     /// About how long all of it takes, in seconds.
@@ -149,7 +153,11 @@ pub(super) fn shown(wanted: &GridShown) -> anyhow::Result<Shown> {
     Ok(Shown { figure, against })
 }
 
-fn check_shown(grid: &Grid, targets: &[Target], definitions: &Definitions) -> anyhow::Result<()> {
+fn check_shown(
+    grid: &Grid,
+    implementations: &[Implementation],
+    definitions: &Definitions,
+) -> anyhow::Result<()> {
     let shown = shown(&grid.shown)?;
     if grid.no_waits && matches!(shown.figure, Figure::WaitP999 | Figure::LongestWait) {
         bail!("--figure {} needs waits, which --no-waits leaves out", shown.figure.name());
@@ -157,18 +165,22 @@ fn check_shown(grid: &Grid, targets: &[Target], definitions: &Definitions) -> an
     if grid.no_waits && grid.bounds {
         bail!("--bounds judges waits, too, which --no-waits leaves out");
     }
-    if let Against::Target(name) = &shown.against
-        && !targets.iter().any(|target| target.name == *name)
+    if let Against::Implementation(name) = &shown.against
+        && !implementations.iter().any(|implementation| implementation.name == *name)
     {
         parse(definitions, name).map_err(anyhow::Error::msg)?;
-        bail!("--against {name}: that target is not measured\nName it with --locks as well");
+        bail!("--against {name}: that implementation is not measured\nName it with --locks as well");
     }
     Ok(())
 }
 
-fn targets(grid: &Grid, definition: &Definition, definitions: &Definitions) -> Result<Vec<Target>, String> {
+fn implementations(
+    grid: &Grid,
+    definition: &Definition,
+    definitions: &Definitions,
+) -> Result<Vec<Implementation>, String> {
     once("--locks", &grid.locks)?;
-    let names = if grid.locks.is_empty() { &definition.targets } else { &grid.locks };
+    let names = if grid.locks.is_empty() { &definition.implementations } else { &grid.locks };
     names.iter().map(|name| not_recorded(parse(definitions, name)?)).collect()
 }
 
@@ -216,17 +228,19 @@ fn planes(grid: &Grid, definition: &Definition) -> Result<Vec<Plane>, String> {
     Ok(chosen.into_iter().map(narrowed).collect())
 }
 
-fn check_cells(cells: &[GridCell], targets: &[Target]) -> anyhow::Result<()> {
-    if cells.iter().all(|cell| cell.measured.cell.targets.is_empty()) {
+fn check_cells(cells: &[GridCell], implementations: &[Implementation]) -> anyhow::Result<()> {
+    if cells.iter().all(|cell| cell.measured.cell.implementations.is_empty()) {
         let skipped = cells.first().map(|cell| &cell.measured.cell.skipped);
-        let reasons =
-            skipped.into_iter().flatten().map(|skipped| format!("{}: {}", skipped.target, skipped.why));
+        let reasons = skipped
+            .into_iter()
+            .flatten()
+            .map(|skipped| format!("{}: {}", skipped.implementation, skipped.why));
         bail!(
-            "nothing is left to measure: none of these targets runs in any of these planes\n{}",
+            "nothing is left to measure: none of these implementations runs in any of these planes\n{}",
             reasons.collect::<Vec<_>>().join("\n")
         );
     }
-    if !targets.iter().any(|target| target.side == Side::Ours) {
+    if !implementations.iter().any(|implementation| implementation.role == Role::Ours) {
         bail!(
             "none of the implementations is ours, so there is nothing to compare with peers\nAdd spinpark or drop-in to --locks"
         );

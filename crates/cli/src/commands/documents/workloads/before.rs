@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use anyhow::Context;
 use spinpark_documents::workloads::directory::PrivateDirectory;
-use spinpark_documents::workloads::experiment::{Arm, Cell, Measured};
+use spinpark_documents::workloads::experiment::{Cell, Configuration, Measured};
 use spinpark_documents::workloads::runner::Runner;
+use spinpark_measure::executable::usage::Usage;
+use spinpark_measure::executable::{DropIn, Executable, Library};
 use spinpark_measure::rounds::{Cell as _, Plan};
-use spinpark_measure::target::usage::Usage;
-use spinpark_measure::target::{DropIn, Library, Target};
 
 use crate::libraries;
 use crate::progress::{Progress, about};
@@ -22,28 +22,31 @@ const MANY_ROUNDS: usize = 4;
 /// What a workload needs that its cells do not say.
 #[derive(Default)]
 pub(in crate::commands) struct Before {
-    /// Its arms make what all others need.
+    /// Its configurations make what all others need.
     pub(super) first: Option<Cell>,
     /// The drop-in, if not the workers have it but programs that they start.
     pub(super) drop_in: Option<DropIn>,
-    /// The arm with such programs that shows that the drop-in is loaded.
+    /// The configuration with such programs that shows that the drop-in is loaded.
     pub(super) trial: Option<String>,
     /// Where the first one makes it. It is removed after the last run.
     pub(super) template: Option<PrivateDirectory>,
 }
 
 impl Before {
-    /// The drop-in, if an arm needs it.
+    /// The drop-in, if a configuration needs it.
     pub(super) fn drop_in(&self, cells: &[Cell], own: &Path) -> anyhow::Result<Option<DropIn>> {
         if self.drop_in.is_some() {
             return Ok(self.drop_in.clone());
         }
-        let mut locks = cells.iter().flat_map(|cell| &cell.arms).filter_map(|arm| arm.lock.as_ref());
+        let mut locks = cells
+            .iter()
+            .flat_map(|cell| &cell.configurations)
+            .filter_map(|configuration| configuration.lock.as_ref());
         if !locks.any(|lock| lock.preload) {
             return Ok(None);
         }
         let drop_in = libraries::find(Library::DropIn)?;
-        drop_in.check_machine(Target::find(own.as_os_str())?.machine)?;
+        drop_in.check_machine(Executable::find(own.as_os_str())?.machine)?;
         Ok(Some(drop_in))
     }
 
@@ -57,9 +60,9 @@ impl Before {
         say: Option<Say>,
     ) -> anyhow::Result<()> {
         if let Some(first) = &self.first {
-            for arm in &first.arms {
-                progress.now(format!("{}: {}", runner.workload, arm.name));
-                runner.run(first, &plan(arm), None)?;
+            for configuration in &first.configurations {
+                progress.now(format!("{}: {}", runner.workload, configuration.name));
+                runner.run(first, &plan(configuration), None)?;
             }
         }
         self.show_drop_in(runner, cells, progress)?;
@@ -79,17 +82,18 @@ impl Before {
         cells: &[Measured],
         progress: &Progress,
     ) -> anyhow::Result<()> {
-        let has_drop_in = |arm: &&Arm| match &self.trial {
-            Some(name) => arm.name == *name,
-            None => arm.lock.as_ref().is_some_and(|lock| lock.preload && lock.env.is_empty()),
+        let has_drop_in = |configuration: &&Configuration| match &self.trial {
+            Some(name) => configuration.name == *name,
+            None => configuration.lock.as_ref().is_some_and(|lock| lock.preload && lock.env.is_empty()),
         };
-        let found =
-            cells.iter().find_map(|cell| Some((&cell.cell, cell.cell.arms.iter().find(has_drop_in)?)));
-        let Some((cell, arm)) = found else { return Ok(()) };
+        let found = cells
+            .iter()
+            .find_map(|cell| Some((&cell.cell, cell.cell.configurations.iter().find(has_drop_in)?)));
+        let Some((cell, configuration)) = found else { return Ok(()) };
         progress.now(format!("{}: is the drop-in loaded?", runner.workload));
         let report = tempfile::Builder::new().prefix("spinpark-report-").tempfile();
         let report = report.context("cannot create a temporary file; is TMPDIR writable?")?;
-        runner.run(cell, &plan(arm), Some(report.path()))?;
+        runner.run(cell, &plan(configuration), Some(report.path()))?;
         Usage::read(report.path())?.check("")?;
         Ok(())
     }
@@ -110,7 +114,7 @@ fn estimate(
 ) -> anyhow::Result<()> {
     let mut seconds = 0.0;
     for measured in cells {
-        let Some(baseline) = measured.cell.arms.first() else { continue };
+        let Some(baseline) = measured.cell.configurations.first() else { continue };
         progress.now(format!("{} {}: a first run, to see how long it takes", runner.workload, measured.cell));
         let start = Instant::now();
         runner.run(&measured.cell, &plan(baseline), None)?;
@@ -122,6 +126,6 @@ fn estimate(
     Ok(())
 }
 
-fn plan(arm: &Arm) -> Plan {
-    Plan { round: 0, order: 0, target: arm.name.clone(), again: false, padding: 0 }
+fn plan(configuration: &Configuration) -> Plan {
+    Plan { round: 0, order: 0, configuration: configuration.name.clone(), again: false, padding: 0 }
 }

@@ -12,13 +12,13 @@ use spinpark_documents::workloads::experiment::{Cell, Measured};
 use spinpark_documents::workloads::resources::Needs;
 use spinpark_documents::workloads::runner::Runner;
 use spinpark_lockbench::locks::selection::once;
+use spinpark_measure::executable::DropIn;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::machine::Watch;
 use spinpark_measure::measure::End;
 use spinpark_measure::report::json::Output;
 use spinpark_measure::report::wrap;
 use spinpark_measure::rounds::{self, Cell as _};
-use spinpark_measure::target::DropIn;
 
 use super::before::Before;
 use super::outcome::Outcome;
@@ -117,7 +117,7 @@ impl Prepared {
         let watch = Watch::start();
         let (cells, end) = match before.make_runs(&runner, &cells, rounds, progress, say) {
             Ok(()) => rounds::measure(cells, rounds, session.seed, &mut |measured: &Measured, plan| {
-                progress.now(format!("{} {}, {}", workload.name, measured.cell, plan.target));
+                progress.now(format!("{} {}, {}", workload.name, measured.cell, plan.configuration));
                 let report = runner.run(&measured.cell, plan, None)?;
                 progress.advance();
                 Ok(report)
@@ -183,10 +183,11 @@ fn check(workload: &Workload, common: &Common, cells: &mut [Cell]) -> anyhow::Re
     let names = cells.iter().map(ToString::to_string).collect::<Vec<_>>();
     once("an option", &names).map_err(anyhow::Error::msg)?;
     for cell in &*cells {
-        let arms = cell.arms.iter().map(|arm| &arm.name).collect::<Vec<_>>();
-        once("an option", &arms).map_err(anyhow::Error::msg)?;
+        let configurations =
+            cell.configurations.iter().map(|configuration| &configuration.name).collect::<Vec<_>>();
+        once("an option", &configurations).map_err(anyhow::Error::msg)?;
     }
-    if cells.iter().all(|cell| cell.arms.is_empty()) {
+    if cells.iter().all(|cell| cell.configurations.is_empty()) {
         bail!("nothing is left to measure: sections of a mutex need --locks");
     }
     if let Some(baseline) = &common.baseline {

@@ -12,8 +12,8 @@ use spinpark_documents::workloads::condvar::alternation::Setting;
 use spinpark_documents::workloads::condvar::scheduling::Cpus;
 use spinpark_documents::workloads::directory::Place;
 use spinpark_documents::workloads::resources::space;
-use spinpark_lockbench::locks::definitions::Target;
-use spinpark_lockbench::locks::shapes::allowed_cpus;
+use spinpark_lockbench::locks::definitions::Implementation;
+use spinpark_lockbench::locks::workloads::allowed_cpus;
 
 use self::before::Before;
 pub(super) use self::experiment::{Experiment, Prepared, measure};
@@ -120,7 +120,7 @@ pub(super) fn condvar(condvar: &Condvar) -> anyhow::Result<Experiment<'_>> {
     Ok(Experiment { workload, cells, millis: 0, dir: None, before: Before::default() })
 }
 
-/// The targets that words mean; "none" is none of them.
-fn locks(words: &[String]) -> anyhow::Result<Vec<Target>> {
+/// The implementations that words mean; "none" is none of them.
+fn locks(words: &[String]) -> anyhow::Result<Vec<Implementation>> {
     Ok(workloads::locks::parse(words).map_err(anyhow::Error::msg)?.into_iter().flatten().collect())
 }

@@ -57,7 +57,7 @@ pub(super) fn print(
 ) {
     let style = Style::of_stdout();
     let cpus = record.environment.cpus;
-    let Some(baseline) = results.first().and_then(|result| result.arms.first()) else {
+    let Some(baseline) = results.first().and_then(|result| result.configurations.first()) else {
         say.line("\nNothing was measured.");
         return;
     };
@@ -78,7 +78,7 @@ pub(super) fn print(
         }
         say.line(tables.join("\n"));
     }
-    say.line(table::explanation(workload, &baseline.arm));
+    say.line(table::explanation(workload, &baseline.configuration));
     say.line(wrap(&record.environment.line(), 2));
 }
 

@@ -9,11 +9,11 @@ use spinpark_documents::mariadb::{Files, Programs};
 use spinpark_documents::workloads::directory::Place;
 use spinpark_documents::workloads::select::{ServerError, Wish};
 use spinpark_documents::workloads::{mail as mail_workload, select as select_workload};
-use spinpark_lockbench::locks::definitions::{Definitions, Target};
+use spinpark_lockbench::locks::definitions::{Definitions, Implementation};
+use spinpark_lockbench::locks::implementations;
 use spinpark_lockbench::locks::selection::twice;
-use spinpark_lockbench::locks::targets;
-use spinpark_measure::arm::{prepend, without_drop_in};
-use spinpark_measure::target::{self, Library};
+use spinpark_measure::configuration::{prepend, without_drop_in};
+use spinpark_measure::executable::{self, Library};
 
 use super::before::Before;
 use super::experiment::Experiment;
@@ -23,8 +23,8 @@ use crate::libraries;
 /// A mail server that takes longer to answer is not there.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The family of locks that every program has.
-const FAMILY: &str = "pthread";
+/// The adapter of locks that every program has.
+const ADAPTER: &str = "pthread";
 
 /// `spinpark documents mail`.
 pub(crate) fn mail(mail: &Mail) -> anyhow::Result<Experiment<'_>> {
@@ -48,14 +48,14 @@ pub(crate) fn mail(mail: &Mail) -> anyhow::Result<Experiment<'_>> {
 pub(crate) fn select(select: &Select) -> anyhow::Result<Experiment<'_>> {
     let programs = Programs::find()?;
     let locks = locks(&select.locks)?;
-    let server = target::Target::find(programs.server.as_os_str())?;
+    let server = executable::Executable::find(programs.server.as_os_str())?;
     let drop_in =
         locks.iter().any(|lock| lock.preload).then(|| libraries::find(Library::DropIn)).transpose()?;
     if let Some(drop_in) = &drop_in {
         drop_in.check_machine(server.machine)?;
     }
     let inherited = without_drop_in(&env::var_os("LD_PRELOAD").unwrap_or_default());
-    let preload = |lock: &Target| {
+    let preload = |lock: &Implementation| {
         let list = match &drop_in {
             Some(drop_in) if lock.preload => prepend(&drop_in.path, &inherited),
             _ => inherited.clone(),
@@ -90,23 +90,24 @@ pub(crate) fn select(select: &Select) -> anyhow::Result<Experiment<'_>> {
     })
 }
 
-/// The targets that `words` mean: whatever a program's pthread locks can be.
-fn locks(words: &[String]) -> anyhow::Result<Vec<Target>> {
+/// The implementations that `words` mean: whatever a program's pthread locks can be.
+fn locks(words: &[String]) -> anyhow::Result<Vec<Implementation>> {
     let definitions = Definitions::built_in()?;
     let mut locks = Vec::new();
     for word in words {
-        let target = targets::parse(&definitions, word).and_then(targets::not_recorded);
-        let target = target.map_err(anyhow::Error::msg)?;
-        if target.family != FAMILY {
+        let implementation =
+            implementations::parse(&definitions, word).and_then(implementations::not_recorded);
+        let implementation = implementation.map_err(anyhow::Error::msg)?;
+        if implementation.adapter != ADAPTER {
             bail!(
                 "--locks {word}: a program as it is has pthread locks only\n\
                  Use glibc, drop-in, drop-in-disabled, or one of them with +VARIABLE=VALUE"
             );
         }
-        if locks.contains(&target) {
+        if locks.contains(&implementation) {
             bail!(twice("--locks", word));
         }
-        locks.push(target);
+        locks.push(implementation);
     }
     Ok(locks)
 }

@@ -1,0 +1,91 @@
+//! What a heat map shows, before it is drawn: rows, columns, ratios.
+
+use super::Shown;
+use crate::grid::cells::GridCell;
+use crate::grid::comparison::{Compared, Context};
+use crate::grid::summary::{Loss, Summary, planes, tables_of};
+
+/// A heat map of one of our implementations.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Map {
+    /// The plane.
+    pub plane: String,
+    /// The table of the plane; empty if it has only one.
+    pub table: String,
+    /// Ours.
+    pub ours: String,
+    /// Names of the rows.
+    pub rows: Vec<String>,
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// The ratios, row by row.
+    pub entries: Vec<Vec<Option<Entry>>>,
+    /// What follows from them.
+    pub summary: Option<Summary>,
+}
+
+/// One ratio.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// With everything that is known about it.
+    pub compared: Compared,
+    /// Whether it is a loss.
+    pub loss: Loss,
+    /// How good it is: as a ratio of throughputs, more is better.
+    pub goodness: f64,
+}
+
+/// The maps of all planes: for each table, those of all of ours.
+#[must_use]
+pub fn maps(context: &Context<'_>, cells: &[GridCell], shown: &Shown) -> Vec<Vec<Map>> {
+    let mut all = Vec::new();
+    for plane in planes(cells) {
+        let mut tables: Vec<&str> = tables_of(cells, plane).into_iter().map(|(table, _)| table).collect();
+        if tables.is_empty() {
+            tables.push("");
+        }
+        for table in tables {
+            let is_in = |cell: &&GridCell| cell.place.plane == plane && cell.place.table == table;
+            let cells: Vec<&GridCell> = cells.iter().filter(is_in).collect();
+            let ours: Vec<&str> = context.ours_in(&cells).collect();
+            all.push(ours.into_iter().map(|ours| map(context, &cells, ours, shown)).collect());
+        }
+    }
+    all
+}
+
+fn map(context: &Context<'_>, cells: &[&GridCell], ours: &str, shown: &Shown) -> Map {
+    let names = |of: fn(&GridCell) -> &String| {
+        let mut names: Vec<String> = Vec::new();
+        for cell in cells {
+            if !names.contains(of(cell)) {
+                names.push(of(cell).clone());
+            }
+        }
+        names
+    };
+    let (rows, columns) = (names(|cell| &cell.place.row), names(|cell| &cell.place.column));
+    let mut entries: Vec<Vec<Option<Entry>>> = vec![vec![None; columns.len()]; rows.len()];
+    let mut summed = Vec::new();
+    for cell in cells {
+        let Some(compared) = context.compare(cell, ours, shown.figure, &shown.against) else { continue };
+        summed.push((*cell, compared.clone()));
+        let row = rows.iter().position(|row| *row == cell.place.row);
+        let column = columns.iter().position(|column| *column == cell.place.column);
+        if let Some((row, column)) = row.zip(column) {
+            let goodness = if shown.figure.more_is_better() { compared.ratio } else { 1.0 / compared.ratio };
+            entries[row][column] =
+                Some(Entry { loss: Loss::of(shown.figure, &compared), compared, goodness });
+        }
+    }
+    let place = &cells[0].place;
+    Map {
+        plane: place.plane.clone(),
+        table: place.table.clone(),
+        ours: ours.to_owned(),
+        rows,
+        columns,
+        entries,
+        summary: Summary::of(shown.figure, summed),
+    }
+}

@@ -1,0 +1,191 @@
+//! The configurations of a comparison, and the environment that makes each of them.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::{Deserialize, Serialize};
+
+/// The file name of the drop-in.
+pub const DROP_IN: &str = "libspinpark_preload.so";
+/// The file name of the recorder of profiles.
+pub const PROFILER: &str = "libspinpark_profiler.so";
+
+/// The variable that says where the recorder writes. Without it nothing is recorded.
+pub const DIRECTORY: &str = "SPINPARK_PROFILE_DIR";
+/// The variable that says how much is recorded.
+pub const DETAIL: &str = "SPINPARK_PROFILE_DETAIL";
+/// The variable that says whose children are recorded from their start, whether they wait or not.
+pub const PARENT: &str = "SPINPARK_PROFILE_PARENT";
+
+/// The variable that pads the environment to a random length, so that no configuration owns one stack alignment
+/// (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong", 2009).
+const PADDING: &str = "SPINPARK_RANDOMIZED_ENVIRONMENT_OFFSET";
+
+/// One of the things that are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Configuration {
+    /// The program on glibc's locks.
+    #[serde(rename = "glibc")]
+    Glibc,
+    /// The same once more: A/A. What differs between these two is noise.
+    #[serde(rename = "glibc again")]
+    GlibcAgain,
+    /// The program on our locks.
+    #[serde(rename = "spinpark")]
+    Spinpark,
+}
+
+impl Configuration {
+    /// All configurations, in the order in which reports name them.
+    pub const ALL: [Self; 3] = [Self::Glibc, Self::GlibcAgain, Self::Spinpark];
+
+    /// The name in reports and data.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Glibc => "glibc",
+            Self::GlibcAgain => "glibc again",
+            Self::Spinpark => "spinpark",
+        }
+    }
+}
+
+impl fmt::Display for Configuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What the glibc configurations run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Baseline {
+    /// The program as it is: what its user runs today.
+    Glibc,
+    /// The drop-in is loaded, but passes every call to glibc: the same cost of interposition in all configurations.
+    Disabled,
+}
+
+/// Makes the environment of a run.
+#[derive(Debug, Clone)]
+pub struct Environments {
+    preload: PathBuf,
+    inherited: OsString,
+    baseline: Baseline,
+}
+
+impl Environments {
+    /// `inherited` is the user's own `LD_PRELOAD`; a drop-in of ours in it is dropped, or the baseline would not be one.
+    #[must_use]
+    pub fn new(preload: &Path, inherited: Option<OsString>, baseline: Baseline) -> Self {
+        let inherited = without_drop_in(&inherited.unwrap_or_default());
+        Self { preload: preload.to_path_buf(), inherited, baseline }
+    }
+
+    /// Sets the variables of `configuration` on `command`, with `padding` bytes of environment that mean nothing.
+    pub fn apply(&self, configuration: Configuration, padding: usize, command: &mut Command) {
+        prepare(command, padding);
+        match (configuration, self.baseline) {
+            (Configuration::Spinpark, _) => {
+                command.env("LD_PRELOAD", prepend(&self.preload, &self.inherited));
+            }
+            (_, Baseline::Disabled) => {
+                command
+                    .env("LD_PRELOAD", prepend(&self.preload, &self.inherited))
+                    .env("SPINPARK_DISABLE", "1");
+            }
+            (_, Baseline::Glibc) if self.inherited.is_empty() => {
+                command.env_remove("LD_PRELOAD");
+            }
+            (_, Baseline::Glibc) => {
+                command.env("LD_PRELOAD", &self.inherited);
+            }
+        }
+    }
+}
+
+/// Removes our variables of the user's from the environment of `command`, and pads it with `padding` bytes.
+pub fn prepare(command: &mut Command, padding: usize) {
+    for ours in ["SPINPARK_DISABLE", "SPINPARK_VERBOSE", "SPINPARK_REPORT", DIRECTORY, DETAIL, PARENT] {
+        command.env_remove(ours);
+    }
+    command.env(PADDING, "X".repeat(padding));
+}
+
+/// `preload` in front of an `LD_PRELOAD` that is there already.
+#[must_use]
+pub fn prepend(preload: &Path, inherited: &OsStr) -> OsString {
+    let mut list = preload.as_os_str().to_os_string();
+    if !inherited.is_empty() {
+        list.push(":");
+        list.push(inherited);
+    }
+    list
+}
+
+/// An `LD_PRELOAD` list without any library of ours.
+#[must_use]
+pub fn without_drop_in(list: &OsStr) -> OsString {
+    let others =
+        list.as_bytes().split(|byte| matches!(byte, b':' | b' ')).filter(|entry| !entry.is_empty()).filter(
+            |entry| {
+                let name = Path::new(OsStr::from_bytes(entry)).file_name();
+                ![DROP_IN, PROFILER].iter().any(|ours| name == Some(OsStr::new(ours)))
+            },
+        );
+    OsString::from_vec(others.collect::<Vec<_>>().join(&b':'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variables(
+        configuration: Configuration,
+        inherited: Option<&str>,
+        baseline: Baseline,
+    ) -> (Option<String>, Option<String>) {
+        let mut command = Command::new("true");
+        Environments::new(Path::new("/x/ours.so"), inherited.map(OsString::from), baseline).apply(
+            configuration,
+            3,
+            &mut command,
+        );
+        let of = |name: &str| {
+            let (_, value) = command.get_envs().find(|(key, _)| *key == OsStr::new(name))?;
+            value.map(|v| v.to_string_lossy().into_owned())
+        };
+        assert_eq!(of(PADDING).as_deref(), Some("XXX"));
+        (of("LD_PRELOAD"), of("SPINPARK_DISABLE"))
+    }
+
+    #[test]
+    fn plain_baseline_has_no_preload_and_spinpark_has() {
+        assert_eq!(variables(Configuration::Glibc, None, Baseline::Glibc), (None, None));
+        assert_eq!(
+            variables(Configuration::Spinpark, None, Baseline::Glibc),
+            (Some("/x/ours.so".into()), None)
+        );
+    }
+
+    #[test]
+    fn disabled_baseline_pays_for_interposition() {
+        let both = (Some("/x/ours.so".into()), Some("1".into()));
+        assert_eq!(variables(Configuration::GlibcAgain, None, Baseline::Disabled), both);
+        assert_eq!(variables(Configuration::Spinpark, None, Baseline::Disabled).1, None);
+    }
+
+    #[test]
+    fn an_inherited_preload_stays_but_our_own_goes() {
+        let inherited = Some("/lib/jemalloc.so /y/libspinpark_preload.so");
+        assert_eq!(
+            variables(Configuration::Glibc, inherited, Baseline::Glibc).0.as_deref(),
+            Some("/lib/jemalloc.so")
+        );
+        let both = Some("/x/ours.so:/lib/jemalloc.so");
+        assert_eq!(variables(Configuration::Spinpark, inherited, Baseline::Glibc).0.as_deref(), both);
+    }
+}

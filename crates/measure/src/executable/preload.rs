@@ -1,0 +1,178 @@
+//! The libraries that are put in front of programs.
+
+use std::env;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use super::elf::{Elf, Kind, Machine};
+use crate::configuration::{DROP_IN, PROFILER};
+
+/// A library to be put in front of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Library {
+    /// Our locks.
+    DropIn,
+    /// The recorder of profiles.
+    Profiler,
+}
+
+impl Library {
+    /// Its file name.
+    #[must_use]
+    pub fn file(self) -> &'static str {
+        match self {
+            Self::DropIn => DROP_IN,
+            Self::Profiler => PROFILER,
+        }
+    }
+
+    /// The variable that says where it is.
+    #[must_use]
+    pub fn variable(self) -> &'static str {
+        match self {
+            Self::DropIn => "SPINPARK_PRELOAD",
+            Self::Profiler => "SPINPARK_PROFILER",
+        }
+    }
+}
+
+impl fmt::Display for Library {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::DropIn => "drop-in",
+            Self::Profiler => "profiler",
+        })
+    }
+}
+
+/// A library that was found.
+#[derive(Debug, Clone)]
+pub struct DropIn {
+    library: Library,
+    /// Its absolute path.
+    pub path: PathBuf,
+    machine: Machine,
+}
+
+/// Not a usable library.
+#[derive(Debug, Error)]
+pub enum DropInError {
+    /// The variable points to nothing.
+    #[error(
+        "{variable} is {path}, but {error}\nSet it to the path of {file}, or unset it to use the {library} of this command",
+        variable = .library.variable(), path = .path.display(), file = .library.file()
+    )]
+    Variable {
+        /// What was looked for.
+        library: Library,
+        /// What it points to.
+        path: PathBuf,
+        /// What is wrong with that.
+        error: io::Error,
+    },
+    /// Not a library.
+    #[error(
+        "{path} is not an ELF shared library; set {variable} to the path of {file}",
+        path = .1.display(), variable = .0.variable(), file = .0.file()
+    )]
+    NotALibrary(Library, PathBuf),
+    /// The path cannot be written into the variable.
+    #[error(
+        "the path of the {0}, {path}, contains a blank or a colon, which LD_PRELOAD cannot express\nCopy the {0} elsewhere and set {variable} to the copy",
+        path = .1.display(), variable = .0.variable()
+    )]
+    Path(Library, PathBuf),
+    /// For another machine.
+    #[error(
+        "the {library} {path} is for {machine}, but the program is for {program}\nBuild spinpark for {program}, and set {variable} to that {file}",
+        path = .path.display(), variable = .library.variable(), file = .library.file()
+    )]
+    Architecture {
+        /// Which.
+        library: Library,
+        /// Where.
+        path: PathBuf,
+        /// Its machine.
+        machine: Machine,
+        /// The program's.
+        program: Machine,
+    },
+}
+
+impl DropIn {
+    /// The library that its variable names; none if the variable is not set.
+    ///
+    /// # Errors
+    ///
+    /// If what it names is not there, or not a library.
+    pub fn named(library: Library) -> Result<Option<Self>, DropInError> {
+        let Some(path) = env::var_os(library.variable()).filter(|value| !value.is_empty()).map(PathBuf::from)
+        else {
+            return Ok(None);
+        };
+        match path.canonicalize() {
+            Ok(path) => Self::open(library, path).map(Some),
+            Err(error) => Err(DropInError::Variable { library, path, error }),
+        }
+    }
+
+    /// The library at this absolute path.
+    ///
+    /// # Errors
+    ///
+    /// If it is not a library, or `LD_PRELOAD` cannot name it.
+    pub fn open(library: Library, path: PathBuf) -> Result<Self, DropInError> {
+        if path.to_string_lossy().contains([' ', ':', '\t']) {
+            return Err(DropInError::Path(library, path));
+        }
+        match Kind::of(&path) {
+            Ok(Kind::Elf(Elf { machine, interpreter: None, .. })) => Ok(Self { library, path, machine }),
+            _ => Err(DropInError::NotALibrary(library, path)),
+        }
+    }
+
+    /// Checks that a process of `program`'s kind can load it.
+    ///
+    /// # Errors
+    ///
+    /// If not.
+    pub fn check_machine(&self, program: Machine) -> Result<(), DropInError> {
+        if self.machine == program {
+            return Ok(());
+        }
+        Err(DropInError::Architecture {
+            library: self.library,
+            path: self.path.clone(),
+            machine: self.machine,
+            program,
+        })
+    }
+
+    /// Whether it comes from an unoptimised build.
+    #[must_use]
+    pub fn is_debug_build(&self) -> bool {
+        self.path
+            .parent()
+            .is_some_and(|directory| directory.ends_with("debug") || directory.ends_with("debug/deps"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(path: impl Into<PathBuf>) -> Result<DropIn, DropInError> {
+        DropIn::open(Library::DropIn, path.into())
+    }
+
+    #[test]
+    fn not_a_library() {
+        assert!(matches!(open("/etc/passwd"), Err(DropInError::NotALibrary(..))));
+        assert!(matches!(open("/a b/c.so"), Err(DropInError::Path(..))));
+        let program = std::env::current_exe().unwrap();
+        assert!(matches!(open(program), Err(DropInError::NotALibrary(..))));
+    }
+}

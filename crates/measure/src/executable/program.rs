@@ -1,0 +1,251 @@
+//! From what the user typed to a program that the drop-in can be loaded into, or to the reason why not.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Access;
+use thiserror::Error;
+
+use super::elf::{Elf, Kind, Machine};
+use super::privilege;
+
+/// Scripts whose interpreter is a script: the kernel follows four.
+const MAX_SCRIPTS: usize = 4;
+
+/// A program that can be interposed.
+#[derive(Debug, Clone)]
+pub struct Executable {
+    /// What to execute: the script, if it is one.
+    pub path: PathBuf,
+    /// What it runs on: that of the interpreter, if it is a script.
+    pub machine: Machine,
+}
+
+/// Why a program cannot be run, or not on our locks. Each says what to do.
+#[derive(Debug, Error)]
+pub enum Blocker {
+    /// No such file.
+    #[error("there is no program `{}`{}", .name.to_string_lossy(), not_found_hint(.name))]
+    NotFound {
+        /// What was looked for.
+        name: OsString,
+    },
+    /// A directory.
+    #[error("{} is a directory; name the program inside it", .0.display())]
+    Directory(PathBuf),
+    /// No execute permission, or not a file.
+    #[error("{path} is not executable; if it is a program, run `chmod +x {path}` first", path = .0.display())]
+    NotExecutable(PathBuf),
+    /// It cannot be inspected.
+    #[error("cannot read {}: {}\nspinpark must see what kind of program it is; give yourself read permission", .0.display(), .1)]
+    Unreadable(PathBuf, io::Error),
+    /// Neither ELF nor a script.
+    #[error(
+        "{path} is neither an ELF program nor a script with a `#!` line\nIf it is a shell script, start it as `sh {path}`",
+        path = .0.display()
+    )]
+    NotAProgram(PathBuf),
+    /// Started through something that cannot be interposed.
+    #[error("{} is a script, and its interpreter cannot be used:\n{}", .0.display(), .1)]
+    Script(PathBuf, Box<Self>),
+    /// No dynamic loader.
+    #[error(
+        "{} is statically linked: it brings its own locks, and no library can be put in front of them\nLink it dynamically (without -static), or use the spinpark library in its source; with Go neither helps, since its locks are no pthread locks", .0.display()
+    )]
+    Static(PathBuf),
+    /// Not glibc's loader.
+    #[error(
+        "{} is built for another C library (its loader is {interpreter}); the drop-in replaces the locks of glibc only\nBuild the program on a glibc system", .path.display()
+    )]
+    OtherLibc {
+        /// The program.
+        path: PathBuf,
+        /// The loader that it names.
+        interpreter: String,
+    },
+    /// The loader is not there.
+    #[error(
+        "{} needs the loader {interpreter}, which does not exist here\nInstall the C library of its architecture", .path.display()
+    )]
+    NoLoader {
+        /// The program.
+        path: PathBuf,
+        /// The loader that it names.
+        interpreter: String,
+    },
+    /// The loader ignores `LD_PRELOAD` for it.
+    #[error(
+        "{} {why}: the system ignores LD_PRELOAD for such programs\nCopy it to a file of your own (`cp` drops the privilege) and run the copy", .path.display()
+    )]
+    Privileged {
+        /// The program.
+        path: PathBuf,
+        /// "is setuid …"
+        why: String,
+    },
+}
+
+fn not_found_hint(name: &OsStr) -> String {
+    let shown = name.to_string_lossy();
+    if name.as_bytes().contains(&b'/') {
+        return String::from("; check the path");
+    }
+    if Path::new(name).exists() {
+        return format!(" in PATH\nIt is in this directory: write ./{shown}");
+    }
+    String::from(" in PATH; check the spelling, or give its path")
+}
+
+impl Executable {
+    /// Looks `name` up as a shell does, and checks that the drop-in can be loaded into it.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that stands in the way.
+    pub fn find(name: &OsStr) -> Result<Self, Blocker> {
+        let path = resolve(name)?;
+        let machine = check(&path, MAX_SCRIPTS)?;
+        Ok(Self { path, machine })
+    }
+}
+
+/// The file that `name` means.
+fn resolve(name: &OsStr) -> Result<PathBuf, Blocker> {
+    let not_found = || Blocker::NotFound { name: name.to_os_string() };
+    if name.as_bytes().contains(&b'/') {
+        let path = PathBuf::from(name);
+        return executable(&path).map(|_| path);
+    }
+    let mut found = not_found();
+    for directory in env::split_paths(&env::var_os("PATH").unwrap_or_default()) {
+        let path = directory.join(name);
+        match executable(&path) {
+            Ok(_) => return Ok(path),
+            Err(Blocker::NotExecutable(path)) => found = Blocker::NotExecutable(path),
+            Err(_) => {}
+        }
+    }
+    if name.is_empty() { Err(not_found()) } else { Err(found) }
+}
+
+/// Whether `path` is a file that may be executed.
+fn executable(path: &Path) -> Result<Metadata, Blocker> {
+    let Ok(metadata) = path.metadata() else { return Err(Blocker::NotFound { name: path.into() }) };
+    if metadata.is_dir() {
+        return Err(Blocker::Directory(path.into()));
+    }
+    if !metadata.is_file() || rustix::fs::access(path, Access::EXEC_OK).is_err() {
+        return Err(Blocker::NotExecutable(path.into()));
+    }
+    Ok(metadata)
+}
+
+/// Follows scripts to the program that is executed in the end.
+fn check(path: &Path, scripts_left: usize) -> Result<Machine, Blocker> {
+    let metadata = executable(path)?;
+    match Kind::of(path).map_err(|error| Blocker::Unreadable(path.into(), error))? {
+        Kind::Other => Err(Blocker::NotAProgram(path.into())),
+        Kind::Elf(elf) => {
+            if let Some(why) = privilege::of(path, &metadata) {
+                return Err(Blocker::Privileged { path: path.into(), why });
+            }
+            check_loader(path, elf)
+        }
+        Kind::Script(_) if scripts_left == 0 => Err(Blocker::NotAProgram(path.into())),
+        Kind::Script(line) => {
+            let wrap = |blocker| Blocker::Script(path.into(), Box::new(blocker));
+            let interpreter = interpreter_of(&line).ok_or_else(|| Blocker::NotAProgram(path.into()))?;
+            let interpreter = resolve(&interpreter).map_err(wrap)?;
+            check(&interpreter, scripts_left - 1).map_err(wrap)
+        }
+    }
+}
+
+/// The program behind a `#!` line; behind `env`, the one that `env` starts.
+fn interpreter_of(line: &str) -> Option<OsString> {
+    let mut words = line.split_whitespace();
+    let first = words.next()?;
+    if Path::new(first).file_name() != Some(OsStr::new("env")) {
+        return Some(first.into());
+    }
+    let started = words.find(|word| !word.starts_with('-') && !word.contains('='));
+    Some(started.unwrap_or(first).into())
+}
+
+/// Whether the program starts through glibc's dynamic loader.
+fn check_loader(path: &Path, elf: Elf) -> Result<Machine, Blocker> {
+    let Some(interpreter) = elf.interpreter else { return Err(Blocker::Static(path.into())) };
+    let loader = Path::new(&interpreter).file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let by_name = loader.starts_with("ld-linux") || loader.starts_with("ld64.so") || loader == "ld.so.1";
+    if !by_name && !elf.needed.iter().any(|library| library == "libc.so.6") {
+        return Err(Blocker::OtherLibc { path: path.into(), interpreter });
+    }
+    if !Path::new(&interpreter).exists() {
+        return Err(Blocker::NoLoader { path: path.into(), interpreter });
+    }
+    Ok(elf.machine)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn script(line: &str) -> (tempfile::TempDir, PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("script");
+        fs::write(&path, line).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        (directory, path)
+    }
+
+    #[test]
+    fn finds_a_program_in_path() {
+        let executable = Executable::find(OsStr::new("cat")).unwrap();
+        assert!(executable.path.is_absolute());
+    }
+
+    #[test]
+    fn what_is_not_a_program() {
+        assert!(matches!(Executable::find(OsStr::new("no-such-program-x")), Err(Blocker::NotFound { .. })));
+        assert!(matches!(Executable::find(OsStr::new("/no/such/x")), Err(Blocker::NotFound { .. })));
+        assert!(matches!(Executable::find(OsStr::new("/tmp")), Err(Blocker::Directory(_))));
+        assert!(matches!(Executable::find(OsStr::new("/proc/self/stat")), Err(Blocker::NotExecutable(_))));
+        assert!(matches!(Executable::find(OsStr::new("")), Err(Blocker::NotFound { .. })));
+    }
+
+    #[test]
+    fn scripts_are_followed_to_their_interpreter() {
+        let (_keep, path) = script("#!/bin/sh\n");
+        assert!(Executable::find(path.as_os_str()).is_ok());
+        let (_keep, path) = script("#!/usr/bin/env -S X=1 cat -n\n");
+        assert!(Executable::find(path.as_os_str()).is_ok());
+        let (_keep, path) = script("#! /no/such/interpreter\n");
+        let Err(Blocker::Script(_, inner)) = Executable::find(path.as_os_str()) else {
+            panic!("not a script")
+        };
+        assert!(matches!(*inner, Blocker::NotFound { .. }));
+        let (_keep, path) = script("echo hello\n");
+        assert!(matches!(Executable::find(path.as_os_str()), Err(Blocker::NotAProgram(_))));
+    }
+
+    #[test]
+    fn the_loader_decides() {
+        let Kind::Elf(own) = Kind::of(Path::new("/proc/self/exe")).unwrap() else { panic!("no ELF") };
+        let path = Path::new("/x");
+        assert!(check_loader(path, own.clone()).is_ok());
+        let musl =
+            Elf { interpreter: Some("/lib/ld-musl-x86_64.so.1".into()), needed: vec![], ..own.clone() };
+        assert!(matches!(check_loader(path, musl), Err(Blocker::OtherLibc { .. })));
+        let alone = Elf { interpreter: None, ..own.clone() };
+        assert!(matches!(check_loader(path, alone), Err(Blocker::Static(_))));
+        let foreign = Elf { interpreter: Some("/nowhere/ld-linux-foreign.so.9".into()), ..own };
+        assert!(matches!(check_loader(path, foreign), Err(Blocker::NoLoader { .. })));
+    }
+}
