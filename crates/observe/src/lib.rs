@@ -12,5 +12,5 @@
 #![no_std]
 
 pub mod format;
+pub mod lock_free_table;
 pub mod recorder;
-pub mod slots;

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::answer::{class, named};
 use crate::model::{HeldWait, Kind, Lock, Profile, Role};
+use crate::summary::{class, named};
 use crate::units::{percent, time};
 
 /// Reported if holders were blocked for at least this share of the time that others waited for the lock.
@@ -22,18 +22,18 @@ pub(crate) fn inner(profile: &Profile, top: &Lock) -> Option<String> {
     for waits in profile.held_waits.iter().filter(|waits| waits.outer == top.id && waits.lock != top.id) {
         // A return from a condition variable is no wait for a signal, and perhaps none for a lock.
         if waits.role.is_lock() || waits.role == Role::Signal {
-            let (made, waited) = sums.entry(waits.lock).or_default();
-            *made += waits.made_wait;
+            let (blocked, waited) = sums.entry(waits.lock).or_default();
+            *blocked += waits.time_blocked;
             *waited += waits.wait_total;
         }
     }
-    let made: u64 = sums.values().map(|(made, _)| made).sum();
-    let part = made as f64 / top.lock_wait().max(1) as f64;
+    let blocked: u64 = sums.values().map(|(blocked, _)| blocked).sum();
+    let part = blocked as f64 / top.lock_wait().max(1) as f64;
     let mut inner: Vec<(&Lock, u64, u64)> = sums
         .into_iter()
-        .filter_map(|(lock, (made, waited))| Some((profile.lock(lock)?, made, waited)))
+        .filter_map(|(lock, (blocked, waited))| Some((profile.lock(lock)?, blocked, waited)))
         .collect();
-    inner.sort_by_key(|(lock, made, _)| (Reverse(*made), lock.id));
+    inner.sort_by_key(|(lock, blocked, _)| (Reverse(*blocked), lock.id));
     let &(first, most, _) = inner.first()?;
     let is_of = |number: u32| [first.id, top.id].contains(&number);
     let is_deadlock = profile.deadlocks.iter().flatten().any(|index| is_of(profile.waiting[*index].lock));
@@ -41,9 +41,9 @@ pub(crate) fn inner(profile: &Profile, top: &Lock) -> Option<String> {
         return None;
     }
     let is_signal = |lock: &Lock| lock.kind == Kind::Condvar;
-    inner.retain(|(lock, made, _)| {
+    inner.retain(|(lock, blocked, _)| {
         let is_alike = is_signal(lock) == is_signal(first);
-        is_alike && *made as f64 >= BESIDES * most as f64
+        is_alike && *blocked as f64 >= BESIDES * most as f64
     });
     inner.truncate(2);
     let named_inner = |(lock, _, waited): &(&Lock, u64, u64)| {
@@ -105,7 +105,7 @@ pub(crate) fn rows(profile: &Profile) -> Vec<Row> {
         let read = if waits.outer_role == Role::Read { ", read" } else { "" };
         rows.push(Row { outer: label(waits.outer) + read, wanted, waits: waits.clone() });
     }
-    rows.sort_by_key(|row| Reverse(row.waits.made_wait));
+    rows.sort_by_key(|row| Reverse(row.waits.time_blocked));
     rows
 }
 

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::model::{
-    Held, HeldWait, Kind, Lock, Outcomes, Pair, PlaceId, Profile, Role, RoleStats, Site, Strip, Times,
+    CallSiteId, Held, HeldWait, Kind, Lock, Outcomes, Pair, Profile, Role, RoleStats, SiteStats, Strip, Times,
 };
 
 /// The profile with one lock per class ([`Lock::class`]); its label says how many there are. Everything that shows profiles
@@ -32,7 +32,7 @@ pub fn by_class(profile: &Profile) -> Profile {
     }
     merged.sort_by_key(Lock::order);
 
-    type Key = (u32, Role, PlaceId, Option<PlaceId>);
+    type Key = (u32, Role, CallSiteId, Option<CallSiteId>);
     let mut pairs: BTreeMap<Key, Pair> = BTreeMap::new();
     for pair in &profile.pairs {
         let lock = numbers.get(&pair.lock).copied().unwrap_or(pair.lock);
@@ -48,8 +48,15 @@ pub fn by_class(profile: &Profile) -> Profile {
     for waits in &profile.held_waits {
         let number = |lock: u32| numbers.get(&lock).copied().unwrap_or(lock);
         let (outer, lock) = (number(waits.outer), number(waits.lock));
-        let nothing =
-            HeldWait { outer, lock, count: 0, wait_total: 0, wait_longest: 0, made_wait: 0, ..waits.clone() };
+        let nothing = HeldWait {
+            outer,
+            lock,
+            count: 0,
+            wait_total: 0,
+            wait_longest: 0,
+            time_blocked: 0,
+            ..waits.clone()
+        };
         let key = (outer, lock, waits.outer_role, waits.role, waits.is_timed);
         held_waits.entry(key).or_insert(nothing).add(waits);
     }
@@ -71,7 +78,9 @@ fn roles(members: &[&Lock]) -> Vec<RoleStats> {
         }
     }
     for stats in roles.values_mut() {
-        stats.sites.sort_by_key(|site| (Reverse(site.wait_total), Reverse(site.blocked_total), site.place));
+        stats
+            .sites
+            .sort_by_key(|site| (Reverse(site.wait_total), Reverse(site.blocked_total), site.call_site));
     }
     roles.into_values().collect()
 }
@@ -98,7 +107,7 @@ fn add(sum: &mut RoleStats, other: &RoleStats) {
     sum.longest_queue = sum.longest_queue.max(other.longest_queue);
     add_strip(&mut sum.strip, &other.strip);
     for site in &other.sites {
-        match sum.sites.iter_mut().find(|known| known.place == site.place) {
+        match sum.sites.iter_mut().find(|known| known.call_site == site.call_site) {
             None => sum.sites.push(site.clone()),
             Some(known) => add_site(known, site),
         }
@@ -123,7 +132,7 @@ fn add_held(sum: &mut Held, other: &Held) {
     sum.total_error = (sum.total_error as f64).hypot(other.total_error as f64).ceil() as u64;
 }
 
-pub(crate) fn add_site(sum: &mut Site, other: &Site) {
+pub(crate) fn add_site(sum: &mut SiteStats, other: &SiteStats) {
     sum.acquisitions += other.acquisitions;
     sum.contended += other.contended;
     sum.wait_total += other.wait_total;

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
-use crate::model::{Frame, Lock, Pair, PlaceId, Profile, Role};
+use crate::model::{CallSiteId, Frame, Lock, Pair, Profile, Role};
 
 /// What lines have besides the waiter's stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,10 +30,10 @@ pub fn folded(profile: &Profile, options: Options) -> String {
     let uses = profile.locks.iter().flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)));
     for (lock, stats) in uses.filter(|(_, stats)| options.signals || stats.role.has_holder()) {
         for site in stats.sites.iter().filter(|site| site.wait_total > 0) {
-            let stack = stack(profile, site.place, lock, stats.role);
+            let stack = stack(profile, site.call_site, lock, stats.role);
             if options.holder && stats.role.has_holder() {
                 for (holder, waited) in
-                    holders(profile, &pairs, (lock.id, stats.role, site.place), site.wait_total)
+                    holders(profile, &pairs, (lock.id, stats.role, site.call_site), site.wait_total)
                 {
                     *lines.entry(format!("{stack};[held by {holder}]")).or_default() += waited;
                 }
@@ -52,10 +52,10 @@ pub fn folded(profile: &Profile, options: Options) -> String {
     text
 }
 
-fn stack(profile: &Profile, place: PlaceId, lock: &Lock, role: Role) -> String {
-    let frames = profile.places.get(place).map_or(&[][..], |place| &place.frames);
+fn stack(profile: &Profile, call_site: CallSiteId, lock: &Lock, role: Role) -> String {
+    let frames = profile.call_sites.get(call_site).map_or(&[][..], |call_site| &call_site.frames);
     let mut names: Vec<String> = frames.iter().rev().map(frame).collect();
-    if profile.places.get(place).is_some_and(|place| place.is_cut) {
+    if profile.call_sites.get(call_site).is_some_and(|call_site| call_site.is_cut) {
         names.insert(0, String::from("[…]"));
     }
     match role {
@@ -68,15 +68,15 @@ fn stack(profile: &Profile, place: PlaceId, lock: &Lock, role: Role) -> String {
     names.join(";")
 }
 
-type Use = (u32, Role, PlaceId);
+type Use = (u32, Role, CallSiteId);
 type Pairs<'a> = HashMap<Use, Vec<&'a Pair>>;
 
-/// The holders of the lock during the waits at a place, and for how long. Time in no pair has an unknown holder.
+/// The holders of the lock during the waits at a call site, and for how long. Time in no pair has an unknown holder.
 fn holders(profile: &Profile, pairs: &Pairs<'_>, waiter: Use, all: u64) -> Vec<(String, u64)> {
     let mut rest = all;
     let mut found: Vec<(String, u64)> = Vec::new();
     for pair in pairs.get(&waiter).into_iter().flatten() {
-        let holder = pair.holder.and_then(|holder| profile.places.get(holder));
+        let holder = pair.holder.and_then(|holder| profile.call_sites.get(holder));
         let name = holder.and_then(|holder| holder.frames.first());
         let name = name.map_or_else(|| String::from("?"), |frame| clean(&frame.short()));
         let waited = pair.wait_total.min(rest);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::model::{FORMAT, Profile, VERSION};
+use crate::model::{FORMAT, OLDEST, Profile, VERSION};
 use crate::read::{ReadError, Unrecorded, directory, profile};
 use crate::symbols::Symbols;
 
@@ -36,7 +36,7 @@ pub fn text(profiles: &[Profile]) -> String {
 /// Reads a document: an array of profiles, or one.
 ///
 /// # Errors
-/// [`ReadError`]: it is missing or unreadable, no JSON, another format, or another version.
+/// [`ReadError`]: it is missing or unreadable, no JSON, another format, or an unknown version.
 pub fn read(path: &Path) -> Result<Vec<Profile>, ReadError> {
     #[derive(Deserialize)]
     struct Start {
@@ -66,15 +66,18 @@ pub fn read(path: &Path) -> Result<Vec<Profile>, ReadError> {
             return Err(ReadError::Foreign(path.to_owned()));
         }
         let version = start.version.unwrap_or(0);
-        if version != VERSION {
+        if !(OLDEST..=VERSION).contains(&version) {
             return Err(ReadError::Version(path.to_owned(), version));
         }
     }
-    if is_array {
-        serde_json::from_str(&text).map_err(broken)
+    let mut profiles: Vec<Profile> = if is_array {
+        serde_json::from_str(&text).map_err(broken)?
     } else {
-        serde_json::from_str(&text).map(|profile| vec![profile]).map_err(broken)
-    }
+        serde_json::from_str(&text).map(|profile| vec![profile]).map_err(broken)?
+    };
+    // What is written from here on is of this version.
+    profiles.iter_mut().for_each(|profile| profile.version = VERSION);
+    Ok(profiles)
 }
 
 /// Writes [`FILE`] in `directory`, and returns its path. Readers see the old file until the new one is complete.

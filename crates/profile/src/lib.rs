@@ -7,9 +7,9 @@
 //! | [`read`]    | recordings, `PID.spinprof`                                                       |
 //! | [`symbols`] | functions and lines                                                             |
 //! | [`json`]    | profiles as JSON; [`json::load`] reads whatever there is                         |
-//! | [`answer`]  | the summary, in sentences                                                       |
+//! | [`summary`] | the summary, in sentences                                                       |
 //! | [`stuck`]   | waits that had not ended, in sentences                                          |
-//! | `late`      | waiting for a lock while it was free, in sentences                              |
+//! | `free_waits` | waiting for a lock while it was free, in sentences                              |
 //! | [`unnamed`] | code without names, and what to do about it                                     |
 //! | [`classes`] | locks of one creation site as one                                               |
 //! | [`warnings`] | what to know before relying on the numbers                                     |
@@ -19,22 +19,22 @@
 //! | [`pprof`]   | the same and more for `go tool pprof`                                           |
 //! | [`html`]    | the report as a page                                                            |
 
-pub mod answer;
 mod chain;
 pub mod classes;
 pub mod diff;
 pub mod folded;
+mod free_waits;
 pub mod html;
 pub mod json;
-mod late;
 pub mod model;
+pub mod model_names;
 pub mod names;
 pub mod pprof;
 pub mod read;
 pub mod stuck;
+pub mod summary;
 pub mod symbols;
 pub mod text;
 pub mod units;
 pub mod unnamed;
 pub mod warnings;
-pub mod words;

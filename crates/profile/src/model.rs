@@ -9,10 +9,12 @@ use crate::warnings::Warning;
 /// The first field of the JSON document.
 pub const FORMAT: &str = "spinpark-profile";
 /// Changes when a field changes its meaning or goes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+/// The oldest version that is read: fields that have another name today have the old one as an alias.
+pub const OLDEST: u32 = 1;
 
-/// The index of a place in [`Profile::places`].
-pub type PlaceId = usize;
+/// The index of a call site in [`Profile::call_sites`].
+pub type CallSiteId = usize;
 
 /// One process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -48,9 +50,10 @@ pub struct Profile {
     pub cpus: u32,
     /// Threads that used a lock.
     pub threads: Vec<Thread>,
-    /// Places in the program: stacks with symbols. Equal ones are one place.
-    pub places: Vec<Place>,
-    /// Files that code of places is in.
+    /// Places in the program: stacks with symbols. Equal ones are one call site.
+    #[serde(alias = "places")]
+    pub call_sites: Vec<CallSite>,
+    /// Files that the code of call sites is in.
     pub modules: Vec<Module>,
     /// Locks that were waited for or counted, those with the longest total wait first; without waiting for signals, and the
     /// returns after it.
@@ -140,7 +143,7 @@ pub struct Thread {
 
 /// A call site of a lock function: the frames from the innermost of the program outwards.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Place {
+pub struct CallSite {
     /// Frames; functions that were inlined come before the one that they are in.
     pub frames: Vec<Frame>,
     /// There were more frames than were recorded.
@@ -185,8 +188,9 @@ pub struct Lock {
     /// Its kind.
     pub kind: Kind,
     /// What created it, or used it first.
-    pub place: Option<PlaceId>,
-    /// Whether `place` created it.
+    #[serde(alias = "place")]
+    pub creation_site: Option<CallSiteId>,
+    /// Whether `creation_site` created it.
     pub is_created: bool,
     /// It was destroyed before the end.
     pub is_destroyed: bool,
@@ -243,8 +247,8 @@ pub struct RoleStats {
     pub longest_queue: u64,
     /// Waits over time.
     pub strip: Strip,
-    /// By place, the longest total wait first.
-    pub sites: Vec<Site>,
+    /// By call site, the longest total wait first.
+    pub sites: Vec<SiteStats>,
 }
 
 /// Lengths of time.
@@ -288,11 +292,12 @@ pub struct Outcomes {
     pub still_waiting: u64,
 }
 
-/// The use of a lock in one role at one place.
+/// The use of a lock in one role at one call site.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Site {
+pub struct SiteStats {
     /// Where.
-    pub place: PlaceId,
+    #[serde(alias = "place")]
+    pub call_site: CallSiteId,
     /// Number of acquisitions here; with the details `contended` and `sampled` only those that waited, or were in a sample.
     pub acquisitions: u64,
     /// Number of acquisitions that had to wait.
@@ -317,9 +322,9 @@ pub struct Pair {
     /// The mode in which the waiter wanted it.
     pub role: Role,
     /// Where it waited.
-    pub waiter: PlaceId,
+    pub waiter: CallSiteId,
     /// Where the holder had taken the lock, when the wait began; none if that is not known.
-    pub holder: Option<PlaceId>,
+    pub holder: Option<CallSiteId>,
     /// Number of waits.
     pub count: u64,
     /// Their sum.
@@ -350,7 +355,8 @@ pub struct HeldWait {
     /// The longest.
     pub wait_longest: u64,
     /// For how long others waited for the outer lock meanwhile, estimated from how many they were at beginning and end.
-    pub made_wait: u64,
+    #[serde(alias = "made_wait")]
+    pub time_blocked: u64,
 }
 
 impl HeldWait {
@@ -358,7 +364,7 @@ impl HeldWait {
         self.thread = self.thread.filter(|thread| other.thread == Some(*thread));
         self.count += other.count;
         self.wait_total += other.wait_total;
-        self.made_wait += other.made_wait;
+        self.time_blocked += other.time_blocked;
         self.wait_longest = self.wait_longest.max(other.wait_longest);
     }
 
@@ -378,7 +384,8 @@ pub struct Waiting {
     /// What it waited for. [`Role::Signal`]: for a signal, or after it for the mutex.
     pub role: Role,
     /// Where; none if that is not known.
-    pub place: Option<PlaceId>,
+    #[serde(alias = "place")]
+    pub call_site: Option<CallSiteId>,
     /// For so long, ns.
     pub time: u64,
     /// It would have ended by itself, at a deadline.
@@ -393,7 +400,8 @@ pub struct Holder {
     /// [`Thread::id`]; none if that is not known.
     pub thread: Option<u32>,
     /// Where it had taken it; none if that is not known.
-    pub place: Option<PlaceId>,
+    #[serde(alias = "place")]
+    pub call_site: Option<CallSiteId>,
     /// It had it at the end. Otherwise it had it when the wait began.
     pub is_sure: bool,
 }

@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::model::{Frame, Place, PlaceId};
+use crate::model::{CallSite, CallSiteId, Frame};
+use crate::model_names::short;
 use crate::text::fit;
-use crate::words::short;
 
 /// The most frames that a name has to tell two call sites apart.
 const MOST: usize = 4;
@@ -23,29 +23,29 @@ pub(crate) const LONGEST: usize = 44;
 /// Between a function and its caller.
 const CALLED_BY: &str = " < ";
 
-/// The names of the places of a profile.
+/// The names of the call sites of a profile.
 ///
 /// The name of a call site is its function. If several would have the same name, such as all that take locks through a wrapper
 /// of the program's own, the callers are added: `my_mutex_lock < store`.
 #[derive(Clone, Debug)]
 pub struct Names<'a> {
-    places: &'a [Place],
+    call_sites: &'a [CallSite],
     /// The number of frames in each name.
     depths: Vec<usize>,
     wrappers: BTreeSet<String>,
 }
 
 impl<'a> Names<'a> {
-    /// The names of these places.
+    /// The names of these call sites.
     #[must_use]
-    pub fn of(places: &'a [Place]) -> Self {
-        let mut names = Self { places, depths: vec![1; places.len()], wrappers: BTreeSet::new() };
-        names.tell_apart((0..places.len()).collect(), 0);
+    pub fn of(call_sites: &'a [CallSite]) -> Self {
+        let mut names = Self { call_sites, depths: vec![1; call_sites.len()], wrappers: BTreeSet::new() };
+        names.tell_apart((0..call_sites.len()).collect(), 0);
         // Any caller.
         let mut callers: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for place in places {
-            let caller = place.frames.get(1).map(Frame::shown).unwrap_or_default();
-            callers.entry(place.function()).or_default().insert(caller);
+        for call_site in call_sites {
+            let caller = call_site.frames.get(1).map(Frame::shown).unwrap_or_default();
+            callers.entry(call_site.function()).or_default().insert(caller);
         }
         let is_wrapper = |function: &str, callers: &BTreeSet<String>| {
             let name = function.rsplit("::").next().unwrap_or(function).to_ascii_lowercase();
@@ -60,13 +60,13 @@ impl<'a> Names<'a> {
     }
 
     /// Gives `ids`, which are called the same by their first `depth` frames, one more frame if that helps.
-    fn tell_apart(&mut self, ids: Vec<PlaceId>, depth: usize) {
+    fn tell_apart(&mut self, ids: Vec<CallSiteId>, depth: usize) {
         if ids.len() < 2 || depth == MOST {
             return;
         }
-        let mut groups: HashMap<String, Vec<PlaceId>> = HashMap::new();
+        let mut groups: HashMap<String, Vec<CallSiteId>> = HashMap::new();
         for id in ids {
-            groups.entry(label(&self.places[id], depth + 1)).or_default().push(id);
+            groups.entry(label(&self.call_sites[id], depth + 1)).or_default().push(id);
         }
         let are_told_apart = groups.len() > 1;
         for ids in groups.into_values() {
@@ -79,68 +79,72 @@ impl<'a> Names<'a> {
 
     /// `function (file.c:12)`; with callers, if it needs them.
     #[must_use]
-    pub fn label(&self, place: PlaceId) -> String {
-        self.places.get(place).map_or_else(|| String::from("?"), |found| label(found, self.depths[place]))
+    pub fn label(&self, call_site: CallSiteId) -> String {
+        self.call_sites
+            .get(call_site)
+            .map_or_else(|| String::from("?"), |found| label(found, self.depths[call_site]))
     }
 
     /// The function; with callers, if it needs them.
     #[must_use]
-    pub fn function(&self, place: PlaceId) -> String {
-        self.places.get(place).map_or_else(|| String::from("?"), |found| chain(found, self.depths[place]))
+    pub fn function(&self, call_site: CallSiteId) -> String {
+        self.call_sites
+            .get(call_site)
+            .map_or_else(|| String::from("?"), |found| chain(found, self.depths[call_site]))
     }
 
     /// `function (file.c:12)`; with callers only if the function is a wrapper of locks: it tells nothing then.
     #[must_use]
-    pub fn label_without_wrapper(&self, place: PlaceId) -> String {
-        match self.is_wrapper(place) {
-            true => self.label(place),
-            false => self.places.get(place).map_or_else(|| String::from("?"), Place::label),
+    pub fn label_without_wrapper(&self, call_site: CallSiteId) -> String {
+        match self.is_wrapper(call_site) {
+            true => self.label(call_site),
+            false => self.call_sites.get(call_site).map_or_else(|| String::from("?"), CallSite::label),
         }
     }
 
     /// The function; with callers only if it is a wrapper of locks. Not longer than [`LONGEST`]: for sentences.
     #[must_use]
-    pub fn in_sentence(&self, place: PlaceId) -> String {
-        let name = match self.is_wrapper(place) {
-            true => self.function(place),
-            false => self.places.get(place).map_or_else(|| String::from("?"), Place::function),
+    pub fn in_sentence(&self, call_site: CallSiteId) -> String {
+        let name = match self.is_wrapper(call_site) {
+            true => self.function(call_site),
+            false => self.call_sites.get(call_site).map_or_else(|| String::from("?"), CallSite::function),
         };
         fit(&name, LONGEST)
     }
 
     /// `file.c:12`; of its caller, if the function is a wrapper of locks.
     #[must_use]
-    pub fn position(&self, place: PlaceId) -> String {
-        let Some(found) = self.places.get(place) else { return String::from("?") };
-        let last = if self.is_wrapper(place) { self.depths[place] - 1 } else { 0 };
+    pub fn position(&self, call_site: CallSiteId) -> String {
+        let Some(found) = self.call_sites.get(call_site) else { return String::from("?") };
+        let last = if self.is_wrapper(call_site) { self.depths[call_site] - 1 } else { 0 };
         let frame = found.frames.get(last).or(found.frames.first());
         frame.map_or_else(|| String::from("?"), Frame::position)
     }
 
-    /// The place with this number.
-    pub(crate) fn place(&self, place: PlaceId) -> Option<&'a Place> {
-        self.places.get(place)
+    /// The call site with this number.
+    pub(crate) fn call_site(&self, call_site: CallSiteId) -> Option<&'a CallSite> {
+        self.call_sites.get(call_site)
     }
 
-    /// Whether the function of a place does nothing but take locks for others, by its name and its callers.
+    /// Whether the function of a call site does nothing but take locks for others, by its name and its callers.
     #[must_use]
-    pub fn is_wrapper(&self, place: PlaceId) -> bool {
-        self.places.get(place).is_some_and(|place| self.wrappers.contains(&place.function()))
+    pub fn is_wrapper(&self, call_site: CallSiteId) -> bool {
+        self.call_sites.get(call_site).is_some_and(|call_site| self.wrappers.contains(&call_site.function()))
     }
 }
 
-fn chain(place: &Place, depth: usize) -> String {
-    let frames: Vec<String> = place.frames.iter().take(depth.max(1)).map(Frame::shown).collect();
+fn chain(call_site: &CallSite, depth: usize) -> String {
+    let frames: Vec<String> = call_site.frames.iter().take(depth.max(1)).map(Frame::shown).collect();
     if frames.is_empty() { String::from("?") } else { frames.join(CALLED_BY) }
 }
 
-fn label(place: &Place, depth: usize) -> String {
-    let shown = place.frames.len().min(depth.max(1));
-    match place.frames.get(shown.wrapping_sub(1)) {
+fn label(call_site: &CallSite, depth: usize) -> String {
+    let shown = call_site.frames.len().min(depth.max(1));
+    match call_site.frames.get(shown.wrapping_sub(1)) {
         Some(frame) if frame.function.is_some() && frame.source.is_some() => {
-            format!("{} ({})", chain(place, depth), frame.position())
+            format!("{} ({})", chain(call_site, depth), frame.position())
         }
-        _ => chain(place, depth),
+        _ => chain(call_site, depth),
     }
 }
 
@@ -225,7 +229,7 @@ fn without_type(name: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn place(functions: &[&str]) -> Place {
+    fn call_site(functions: &[&str]) -> CallSite {
         let frame = |(number, function): (usize, &&str)| Frame {
             function: Some((*function).to_owned()),
             source: Some((String::from("/src/wrap.c"), 10 + number as u32)),
@@ -233,22 +237,22 @@ mod tests {
             offset: 0x10,
             is_inlined: false,
         };
-        Place { frames: functions.iter().enumerate().map(frame).collect(), is_cut: false }
+        CallSite { frames: functions.iter().enumerate().map(frame).collect(), is_cut: false }
     }
 
     #[test]
     fn callers_tell_wrappers_apart() {
-        let places = [
-            place(&["my_mutex_lock", "load", "A"]),
-            place(&["my_mutex_lock", "store", "B"]),
-            place(&["my_mutex_lock", "log", "load"]),
-            place(&["my_mutex_lock", "log", "store"]),
-            place(&["parse", "main"]),
-            place(&["render", "A"]),
-            place(&["render", "B"]),
+        let call_sites = [
+            call_site(&["my_mutex_lock", "load", "A"]),
+            call_site(&["my_mutex_lock", "store", "B"]),
+            call_site(&["my_mutex_lock", "log", "load"]),
+            call_site(&["my_mutex_lock", "log", "store"]),
+            call_site(&["parse", "main"]),
+            call_site(&["render", "A"]),
+            call_site(&["render", "B"]),
         ];
-        let names = Names::of(&places);
-        let functions: Vec<String> = (0..places.len()).map(|id| names.function(id)).collect();
+        let names = Names::of(&call_sites);
+        let functions: Vec<String> = (0..call_sites.len()).map(|id| names.function(id)).collect();
         assert_eq!(
             functions,
             [

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Detail, Ended, Holder, PlaceId, Profile, Waiting};
+use crate::model::{CallSiteId, Detail, Ended, Holder, Profile, Waiting};
 use crate::names::Names;
 use crate::units::{count, time};
 
@@ -22,7 +22,7 @@ pub fn deadlock(profile: &Profile) -> Option<String> {
     if waits.len() != cycle.len() || waits.is_empty() {
         return None;
     }
-    let names = Names::of(&profile.places);
+    let names = Names::of(&profile.call_sites);
     let one = |wait: &&Waiting| {
         let start = format!(
             "{} waits{} for {}",
@@ -31,13 +31,14 @@ pub fn deadlock(profile: &Profile) -> Option<String> {
             what(profile, wait)
         );
         let Some(holder) = &wait.holder else { return start };
-        let place = place(&names, holder.place).map_or(String::new(), |place| format!(" in {place}"));
+        let call_site =
+            call_site(&names, holder.call_site).map_or(String::new(), |call_site| format!(" in {call_site}"));
         match holder.thread {
             Some(id) if id == wait.thread => {
-                let comma = if place.is_empty() { "" } else { "," };
-                format!("{start}, which it has taken itself{comma}{place}")
+                let comma = if call_site.is_empty() { "" } else { "," };
+                format!("{start}, which it has taken itself{comma}{call_site}")
             }
-            Some(id) => format!("{start}, which thread {id} has taken{place}"),
+            Some(id) => format!("{start}, which thread {id} has taken{call_site}"),
             None => start,
         }
     };
@@ -61,8 +62,9 @@ pub fn of_deadlocks(profile: &Profile) -> Option<String> {
         more => format!(" There are {} more such cycles.", count(more as u64)),
     };
     let cycles = || profile.deadlocks.iter().flatten().filter_map(|index| profile.waiting.get(*index));
-    let is_place_known = |wait: &Waiting| wait.holder.as_ref().is_some_and(|holder| holder.place.is_some());
-    let how_to = if profile.detail == Detail::Full || cycles().all(is_place_known) {
+    let is_call_site_known =
+        |wait: &Waiting| wait.holder.as_ref().is_some_and(|holder| holder.call_site.is_some());
+    let how_to = if profile.detail == Detail::Full || cycles().all(is_call_site_known) {
         ""
     } else {
         " `--detail full` records where each lock was taken."
@@ -75,7 +77,7 @@ pub fn of_deadlocks(profile: &Profile) -> Option<String> {
 pub fn stuck(profile: &Profile) -> Option<String> {
     let waits: Vec<&Waiting> = outside(profile).filter(|wait| wait.role.is_lock()).collect();
     let longest = waits.iter().map(|wait| wait.time).max()?;
-    let names = Names::of(&profile.places);
+    let names = Names::of(&profile.call_sites);
     let mut groups: BTreeMap<(String, String, String), usize> = BTreeMap::new();
     for wait in &waits {
         let held = wait.holder.as_ref().map_or(String::new(), |holder| held(profile, &names, holder));
@@ -120,7 +122,7 @@ pub fn unsignalled(profile: &Profile) -> Option<String> {
         still(profile, waits.len()),
         time(longest.time as f64),
         what(profile, longest),
-        site(&Names::of(&profile.places), longest)
+        site(&Names::of(&profile.call_sites), longest)
     ))
 }
 
@@ -149,27 +151,27 @@ fn thread(profile: &Profile, id: u32) -> String {
     if name.is_empty() { format!("thread {id}") } else { format!("thread {id} (`{name}`)") }
 }
 
-fn place(names: &Names<'_>, place: Option<PlaceId>) -> Option<String> {
-    let place = place.filter(|place| names.place(*place).is_some())?;
-    Some(format!("`{}`", names.in_sentence(place)))
+fn call_site(names: &Names<'_>, call_site: Option<CallSiteId>) -> Option<String> {
+    let call_site = call_site.filter(|call_site| names.call_site(*call_site).is_some())?;
+    Some(format!("`{}`", names.in_sentence(call_site)))
 }
 
 /// ` in `flush``, or nothing.
 fn site(names: &Names<'_>, wait: &Waiting) -> String {
-    place(names, wait.place).map_or(String::new(), |place| format!(" in {place}"))
+    call_site(names, wait.call_site).map_or(String::new(), |call_site| format!(" in {call_site}"))
 }
 
 fn what(profile: &Profile, wait: &Waiting) -> String {
     profile.lock(wait.lock).map_or_else(
         || String::from("a lock"),
-        |lock| format!("the {} {}", lock.kind.noun(), crate::answer::named(lock)),
+        |lock| format!("the {} {}", lock.kind.noun(), crate::summary::named(lock)),
     )
 }
 
 /// `, held by `flush``.
 fn held(profile: &Profile, names: &Names<'_>, holder: &Holder) -> String {
-    match (place(names, holder.place), holder.thread) {
-        (Some(place), _) => format!(", held by {place}"),
+    match (call_site(names, holder.call_site), holder.thread) {
+        (Some(call_site), _) => format!(", held by {call_site}"),
         (None, Some(id)) => format!(", held by {}", thread(profile, id)),
         (None, None) => String::new(),
     }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::model::{Pair, PlaceId, Profile};
+use crate::model::{CallSiteId, Pair, Profile};
 
 /// No hint if less than this share of the waiting is in functions without names.
 const MUCH: f64 = 0.25;
@@ -43,8 +43,8 @@ pub fn hint(profile: &Profile) -> Option<String> {
 
 /// The files in which the waiting or the holding function has no name. Code outside of files cannot have one.
 fn unnamed<'a>(profile: &'a Profile, pair: &Pair) -> Vec<&'a str> {
-    let file = |place: PlaceId| {
-        let frame = profile.places.get(place)?.frames.first()?;
+    let file = |call_site: CallSiteId| {
+        let frame = profile.call_sites.get(call_site)?.frames.first()?;
         let is_it = |path: &str| path.starts_with('/') && path.rsplit('/').next() == Some(&frame.module);
         let is_a_file = profile.modules.iter().any(|module| is_it(&module.path));
         (frame.function.is_none() && is_a_file).then_some(frame.module.as_str())

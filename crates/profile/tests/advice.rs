@@ -1,7 +1,7 @@
-//! What the answer says besides: that holders are not why, and how to get names.
+//! What the summary says besides: that holders are not why, and how to get names.
 
-use spinpark_profile::answer::answer;
 use spinpark_profile::model::{Detail, LocksOf, Module, Profile, Role};
+use spinpark_profile::summary::summary;
 use spinpark_profile::text::{self, Style};
 use spinpark_testkit::recordings::{named, relabel, store};
 
@@ -26,7 +26,7 @@ fn late(detail: Detail) -> Profile {
 
 fn sentence(profile: &Profile) -> Option<String> {
     let is_it = |detail: &&String| detail.contains("lock was free");
-    answer(profile).details.iter().find(is_it).cloned()
+    summary(profile).details.iter().find(is_it).cloned()
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn without_all_holds_both_causes_are_possible() {
 
 fn stripped() -> Profile {
     let mut profile = profile();
-    for frame in profile.places.iter_mut().flat_map(|place| &mut place.frames) {
+    for frame in profile.call_sites.iter_mut().flat_map(|call_site| &mut call_site.frames) {
         (frame.function, frame.source) = (None, None);
         frame.module = String::from("a_server_with_a_rather_long_name_of_its_own");
         frame.offset += 0x12_3000;
@@ -113,7 +113,7 @@ fn stripped() -> Profile {
 #[test]
 fn code_without_names() {
     let hint =
-        |profile: &Profile| answer(profile).details.iter().find(|detail| detail.contains("-g")).cloned();
+        |profile: &Profile| summary(profile).details.iter().find(|detail| detail.contains("-g")).cloned();
     assert_eq!(hint(&profile()), None);
     let mut profile = stripped();
     assert_eq!(
@@ -138,7 +138,7 @@ fn code_without_names() {
     let mut little = self::profile();
     let lookup = little.pairs.iter().find(|pair| pair.role == Role::Read).expect("it waited").waiter;
     assert_ne!(flush, lookup);
-    little.places[lookup].frames[0].function = None;
+    little.call_sites[lookup].frames[0].function = None;
     little.modules = vec![Module { path: String::from("/opt/store/store"), build_id: None }];
     assert_eq!(hint(&little), None);
 }

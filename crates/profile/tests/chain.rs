@@ -1,10 +1,10 @@
 //! What the holder of a lock waits for itself.
 
 use spinpark_observe::format::{Begun, Held, HeldWaitStats, Hold, Holds, Kind, NONE, Role};
-use spinpark_profile::answer::answer;
 use spinpark_profile::classes::by_class;
 use spinpark_profile::model::Profile;
 use spinpark_profile::read::{Recording, profile};
+use spinpark_profile::summary::summary;
 use spinpark_profile::symbols::Symbols;
 use spinpark_profile::text::{Style, held_waits};
 use spinpark_testkit::recordings::Builder;
@@ -44,7 +44,7 @@ fn locks(kinds: &[(&str, Kind, u64, u64)]) -> (Builder, u32, Vec<u32>) {
 }
 
 fn details(profile: &Profile) -> String {
-    answer(profile).details.join(" ")
+    summary(profile).details.join(" ")
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn the_holder_still_waits() {
     file.waits(other, behind, 0);
     let profile = read(file);
     let waits = &profile.held_waits[0];
-    assert_eq!((waits.wait_total, waits.made_wait), (1_000 * MS, 800 * MS));
+    assert_eq!((waits.wait_total, waits.time_blocked), (1_000 * MS, 800 * MS));
     let details = details(&profile);
     assert!(
         details.contains("For about 44 % of the time that threads waited for the mutex `table`"),

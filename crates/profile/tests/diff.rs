@@ -1,7 +1,7 @@
 //! Two profiles compared, and which locks of them are the same.
 
 use spinpark_profile::diff::{self, Diff, LockChange};
-use spinpark_profile::model::{Frame, Kind, Lock, Module, Place, Profile, Role, Site};
+use spinpark_profile::model::{CallSite, Frame, Kind, Lock, Module, Profile, Role, SiteStats};
 use spinpark_profile::text;
 use spinpark_testkit::recordings::{named, relabel, store};
 
@@ -13,7 +13,7 @@ fn profile() -> Profile {
 /// The same after an edit of the source, which changed frames so.
 fn edited(profile: &Profile, edit: impl Fn(&mut Frame)) -> Profile {
     let mut edited = profile.clone();
-    edited.places.iter_mut().flat_map(|place| &mut place.frames).for_each(edit);
+    edited.call_sites.iter_mut().flat_map(|call_site| &mut call_site.frames).for_each(edit);
     relabel(&mut edited);
     edited
 }
@@ -29,8 +29,8 @@ fn moved(frame: &mut Frame) {
 /// Locks, one for each of these stacks: functions from the innermost out, and the line of that.
 fn locks(stacks: &[(&[&str], u32)]) -> Profile {
     let mut profile = profile();
-    let (frame, mut lock) = (profile.places[0].frames[0].clone(), profile.locks[0].clone());
-    (profile.locks, profile.places, profile.pairs) = (Vec::new(), Vec::new(), Vec::new());
+    let (frame, mut lock) = (profile.call_sites[0].frames[0].clone(), profile.locks[0].clone());
+    (profile.locks, profile.call_sites, profile.pairs) = (Vec::new(), Vec::new(), Vec::new());
     (lock.name, lock.kind, lock.label) = (None, Kind::Mutex, String::from("mutex of ? #1"));
     lock.roles[0].sites.clear();
     for (number, (functions, line)) in stacks.iter().enumerate() {
@@ -39,8 +39,9 @@ fn locks(stacks: &[(&[&str], u32)]) -> Profile {
             source: Some((String::from("/src/x.c"), *line)),
             ..frame.clone()
         });
-        profile.places.push(Place { frames: frames.collect(), is_cut: false });
-        let mut lock = Lock { id: number as u32, place: Some(number), is_created: true, ..lock.clone() };
+        profile.call_sites.push(CallSite { frames: frames.collect(), is_cut: false });
+        let mut lock =
+            Lock { id: number as u32, creation_site: Some(number), is_created: true, ..lock.clone() };
         lock.roles[0].wait.total = 1_000_000 * u64::from(*line);
         profile.locks.push(lock);
     }
@@ -89,7 +90,7 @@ fn lines_may_move() {
     assert_eq!(diff.locks.len(), diff::diff(&before, &before).locks.len());
     for lock in &diff.locks {
         assert_eq!(lock.change.wait.0, lock.change.wait.1, "{lock:?}");
-        assert_eq!((lock.count.0, lock.places), (lock.count.1, (1, 1)), "{lock:?}");
+        assert_eq!((lock.count.0, lock.creation_sites), (lock.count.1, (1, 1)), "{lock:?}");
         assert!(!lock.is_by_order, "each is the only one of its function: {lock:?}");
     }
     let shards = diff.locks.iter().find(|lock| lock.label.contains("shard_new")).expect("it is there");
@@ -160,7 +161,7 @@ fn what_cannot_be_told_apart_is_one_row() {
     let after = locks(&[(&["init", "main"], 11), (&["init", "main"], 31)]);
     let diff = diff::diff(&before, &after);
     assert_eq!(rows(&diff), [(Some("mutex of init (x.c:10)"), "mutex of init", 10, 42)]);
-    assert_eq!((diff.locks[0].places, diff.locks[0].count), ((1, 2), (1, 2)));
+    assert_eq!((diff.locks[0].creation_sites, diff.locks[0].count), ((1, 2), (1, 2)));
     insta::assert_snapshot!(diff::text(&diff, &before, &after, text::Style::PLAIN));
     // In one build of the program, lines do not move.
     let build = |mut profile: Profile| {
@@ -182,12 +183,12 @@ fn what_cannot_be_told_apart_is_one_row() {
 fn takers_tell_equal_ones_apart() {
     let take = |profile: &mut Profile, takers: &[&str]| {
         let (site, frame) =
-            (self::profile().locks[0].roles[0].sites[0].clone(), profile.places[0].frames[0].clone());
+            (self::profile().locks[0].roles[0].sites[0].clone(), profile.call_sites[0].frames[0].clone());
         for (lock, taker) in profile.locks.iter_mut().zip(takers) {
             let frame = Frame { function: Some((*taker).to_owned()), ..frame.clone() };
-            profile.places.push(Place { frames: vec![frame], is_cut: false });
-            let place = profile.places.len() - 1;
-            lock.roles[0].sites.push(Site { place, ..site.clone() });
+            profile.call_sites.push(CallSite { frames: vec![frame], is_cut: false });
+            let call_site = profile.call_sites.len() - 1;
+            lock.roles[0].sites.push(SiteStats { call_site, ..site.clone() });
         }
     };
     let mut before = locks(&[(&["init", "main"], 20)]);
@@ -202,7 +203,11 @@ fn takers_tell_equal_ones_apart() {
             (Some("mutex of init (x.c:20)"), "mutex of init (x.c:21)", 20, 21)
         ]
     );
-    assert!(diff.locks.iter().all(|lock| lock.places.0 <= 1 && lock.places.1 == 1 && !lock.is_by_order));
+    assert!(
+        diff.locks
+            .iter()
+            .all(|lock| lock.creation_sites.0 <= 1 && lock.creation_sites.1 == 1 && !lock.is_by_order)
+    );
 }
 
 /// The first user may differ between runs.
@@ -214,9 +219,9 @@ fn first_users_may_change() {
     for (profile, first) in [(&mut before, 0), (&mut after, 1)] {
         profile.locks.truncate(1);
         let lock = &mut profile.locks[0];
-        (lock.place, lock.is_created) = (Some(first), false);
-        for place in [0, 1] {
-            lock.roles[0].sites.push(Site { place, ..site.clone() });
+        (lock.creation_site, lock.is_created) = (Some(first), false);
+        for call_site in [0, 1] {
+            lock.roles[0].sites.push(SiteStats { call_site, ..site.clone() });
         }
         relabel(profile);
     }
@@ -225,7 +230,7 @@ fn first_users_may_change() {
     assert_eq!(rows(&same), [row]);
     // Two that share a taker cannot be told apart.
     let mut other = after.locks[0].clone();
-    (other.id, other.place) = (7, Some(2));
+    (other.id, other.creation_site) = (7, Some(2));
     after.locks.push(other);
     relabel(&mut after);
     assert_eq!(diff::diff(&before, &after).locks.len(), 3);

@@ -8,7 +8,7 @@ use flate2::read::GzDecoder;
 use prost::Message as _;
 use spinpark_profile::folded::{Options, folded};
 use spinpark_profile::json;
-use spinpark_profile::model::{Module, Profile};
+use spinpark_profile::model::{HeldWait, Module, Profile, Role};
 use spinpark_profile::pprof::{self, Message};
 use spinpark_profile::read::ReadError;
 use spinpark_profile::symbols::Symbols;
@@ -34,10 +34,10 @@ fn folded_stacks() {
 #[test]
 fn folded_stacks_of_odd_names() {
     let mut profile = profile();
-    let place = profile.pairs[0].waiter;
-    profile.places[place].is_cut = true;
-    profile.places[place].frames[0].is_inlined = true;
-    profile.places[place].frames[0].function = Some(String::from("a;b"));
+    let call_site = profile.pairs[0].waiter;
+    profile.call_sites[call_site].is_cut = true;
+    profile.call_sites[call_site].frames[0].is_inlined = true;
+    profile.call_sites[call_site].frames[0].function = Some(String::from("a;b"));
     assert!(
         folded(&profile, Options::default()).starts_with("[…];flusher;a:b_[i];[lock: cache_lock] 3500000\n")
     );
@@ -97,11 +97,11 @@ fn pprof_message() {
 #[test]
 fn inlined_frames_are_one_location() {
     let mut profile = profile();
-    let place = profile.pairs[0].waiter;
-    let mut inlined = profile.places[place].frames[0].clone();
+    let call_site = profile.pairs[0].waiter;
+    let mut inlined = profile.call_sites[call_site].frames[0].clone();
     inlined.is_inlined = true;
     inlined.function = Some(String::from("inner"));
-    profile.places[place].frames.insert(0, inlined);
+    profile.call_sites[call_site].frames.insert(0, inlined);
     let message = pprof::message(&[profile]);
     let sample = &message.sample[0];
     assert_eq!(sample.location_id.len(), 2);
@@ -162,7 +162,7 @@ fn json_round_trip() {
     let profile = profile();
     let text = json::text(std::slice::from_ref(&profile));
     assert!(
-        text.starts_with("[\n  {\n    \"format\": \"spinpark-profile\",\n    \"version\": 1,"),
+        text.starts_with("[\n  {\n    \"format\": \"spinpark-profile\",\n    \"version\": 2,"),
         "{}",
         &text[..80]
     );
@@ -174,6 +174,55 @@ fn json_round_trip() {
     let one = path.with_file_name("one.json");
     fs::write(&one, serde_json::to_string(&again[0]).expect("text")).expect("it is written");
     assert_eq!(json::text(&json::read(&one).expect("it is ours")), text);
+}
+
+/// What a spinpark before this version wrote: the same under other keys. It becomes this version.
+#[test]
+fn version_1_is_read() {
+    fn with_its_keys(value: &mut serde_json::Value) {
+        match value {
+            serde_json::Value::Array(items) => items.iter_mut().for_each(with_its_keys),
+            serde_json::Value::Object(fields) => {
+                for (now, then) in [
+                    ("call_sites", "places"),
+                    ("call_site", "place"),
+                    ("creation_site", "place"),
+                    ("time_blocked", "made_wait"),
+                ] {
+                    if let Some(value) = fields.remove(now) {
+                        fields.insert(then.to_owned(), value);
+                    }
+                }
+                fields.values_mut().for_each(with_its_keys);
+            }
+            _ => {}
+        }
+    }
+    let scratch = tempfile::tempdir().expect("scratch space");
+    let mut profile = profile();
+    profile.held_waits.push(HeldWait {
+        outer: profile.locks[0].id,
+        outer_role: Role::Write,
+        lock: profile.locks[1].id,
+        role: Role::Write,
+        is_timed: false,
+        thread: None,
+        count: 2,
+        wait_total: 30,
+        wait_longest: 20,
+        time_blocked: 10,
+    });
+    let text = json::text(&[profile]);
+    let mut old: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    with_its_keys(&mut old);
+    old[0]["version"] = 1.into();
+    let old = old.to_string();
+    for key in ["\"places\":", "\"place\":", "\"made_wait\":"] {
+        assert!(old.contains(key), "the example has no {key}");
+    }
+    let path = scratch.path().join("old.json");
+    fs::write(&path, &old).expect("it is written");
+    assert_eq!(json::text(&json::read(&path).expect("it is ours")), text);
 }
 
 #[test]
@@ -208,6 +257,7 @@ fn other_json_is_refused() {
     assert!(matches!(error("3"), ReadError::Foreign(_)));
     assert!(matches!(error("{\"a\": 1}"), ReadError::Foreign(_)));
     assert!(matches!(error("[{\"format\": \"other\", \"version\": 1}]"), ReadError::Foreign(_)));
+    assert!(matches!(error("[{\"format\": \"spinpark-profile\"}]"), ReadError::Version(_, 0)));
     let version = error("[{\"format\": \"spinpark-profile\", \"version\": 7}]");
     assert!(
         matches!(version, ReadError::Version(_, 7)) && version.to_string().contains("spinpark report --json")

@@ -66,7 +66,9 @@ fn all_of_a_recording() {
     let sites: Vec<(String, u64, u64, u64)> = write
         .sites
         .iter()
-        .map(|site| (profile.place_label(site.place), site.wait_total, site.blocked, site.blocked_total))
+        .map(|site| {
+            (profile.call_site_label(site.call_site), site.wait_total, site.blocked, site.blocked_total)
+        })
         .collect();
     assert_eq!(
         sites,
@@ -77,7 +79,7 @@ fn all_of_a_recording() {
     );
     // The site that blocked the readers is listed though it never waited.
     let table = profile.locks[1].role(model::Role::Write).expect("it was written");
-    assert_eq!(profile.place_label(table.sites[0].place), "insert (table.c:61)");
+    assert_eq!(profile.call_site_label(table.sites[0].call_site), "insert (table.c:61)");
     assert_eq!(
         (table.sites[0].blocked, table.sites[0].blocked_total, table.sites[0].acquisitions),
         (1, 5_000_000, 0)
@@ -117,7 +119,7 @@ fn tables_of_several_threads_are_added_up() {
         file.pair(thread, lock, Role::Write, (again, NONE), (1, 10, 10));
     }
     let profile = read(file);
-    assert_eq!(profile.places.len(), 1, "two records of one stack");
+    assert_eq!(profile.call_sites.len(), 1, "two records of one stack");
     assert_eq!(profile.locks.len(), 3, "two records of one lock; two locks at one address after each other");
     let merged = profile.lock(lock).expect("the first one counts");
     assert!(merged.is_created, "the other record knows better");
@@ -220,7 +222,7 @@ fn full_detail_needs_no_estimate() {
 #[test]
 fn no_locks_at_all() {
     let profile = read(Builder::new());
-    assert!(profile.locks.is_empty() && profile.places.is_empty() && profile.pairs.is_empty());
+    assert!(profile.locks.is_empty() && profile.call_sites.is_empty() && profile.pairs.is_empty());
 }
 
 /// The message about a file with these bytes.

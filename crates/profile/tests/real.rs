@@ -1,9 +1,9 @@
 //! Profiles of programs whose use of locks is known: what the recorder wrote is read as what happened, with the names that
 //! the program's source has.
 
-use spinpark_profile::answer::answer;
 use spinpark_profile::json;
 use spinpark_profile::model::{Ended, LocksOf, Profile, Role};
+use spinpark_profile::summary::summary;
 use spinpark_profile::symbols::Symbols;
 use spinpark_testkit::{Configuration, Run, compile_c};
 
@@ -77,13 +77,13 @@ fn check(profile: &Profile, truths: &[Truth]) {
             assert_eq!(stats.hold.total_error, 0, "everything was measured");
         }
         let at_sites: u64 = stats.sites.iter().map(|site| site.contended).sum();
-        assert_eq!(at_sites, truth.contended, "every wait has a place");
+        assert_eq!(at_sites, truth.contended, "every wait has a call site");
     }
 }
 
 #[track_caller]
 fn check_blocking(profile: &Profile, role: Role, label: &str, waits: u64) {
-    let name = |place: Option<usize>| place.map(|place| profile.places[place].function());
+    let name = |call_site: Option<usize>| call_site.map(|call_site| profile.call_sites[call_site].function());
     let pairs: Vec<_> = profile
         .pairs
         .iter()
@@ -106,10 +106,10 @@ fn mutexes() {
         let of =
             if matches!(configuration, Configuration::Glibc) { LocksOf::Glibc } else { LocksOf::Spinpark };
         assert_eq!(profile.locks_of, of);
-        let answer = answer(&profile);
+        let summary = summary(&profile);
         let expected =
             "All waiting is on one mutex, `mutex`, held by `holder_site` while `waiter_site` waits.";
-        assert_eq!(answer.headline, expected);
+        assert_eq!(summary.headline, expected);
     }
 }
 
@@ -130,7 +130,7 @@ fn condition_variables() {
         assert_near("signals", profile.signal_wait(), truth.waited);
     }
     assert!(
-        !answer(&profile).headline.contains("All waiting is on one mutex"),
+        !summary(&profile).headline.contains("All waiting is on one mutex"),
         "waiting for work is not contention"
     );
 }

@@ -1,8 +1,8 @@
 //! What people see of a profile.
 
-use spinpark_profile::answer::{Answer, answer};
 use spinpark_profile::classes::by_class;
 use spinpark_profile::model::{Cost, Detail, Ended, Frame, Kind, Lock, Profile, Role};
+use spinpark_profile::summary::{Summary, summary};
 use spinpark_profile::text::{self, Style};
 use spinpark_profile::warnings::Warning;
 use spinpark_testkit::recordings::{named, store};
@@ -50,7 +50,7 @@ fn long_names_fit() {
     let mut profile = profile();
     profile.locks[0].label =
         String::from("a::very::long::namespace::with<many, template, arguments>::lock_of_everything");
-    for frame in profile.places.iter_mut().flat_map(|place| &mut place.frames) {
+    for frame in profile.call_sites.iter_mut().flat_map(|call_site| &mut call_site.frames) {
         frame.function =
             frame.function.take().map(|name| format!("another::very::long::namespace::{name}<int>"));
     }
@@ -99,11 +99,11 @@ fn classes() {
 }
 
 #[test]
-fn the_answer() {
-    let answer = answer(&profile());
-    insta::assert_snapshot!(format!("{}\n{}", answer.headline, answer.details.join("\n")));
-    assert!(!answer.is_small && answer.lock == Some(0));
-    assert!((answer.share_of_time - 3.805_015 / 29.0).abs() < 1e-6, "{}", answer.share_of_time);
+fn the_summary() {
+    let summary = summary(&profile());
+    insta::assert_snapshot!(format!("{}\n{}", summary.headline, summary.details.join("\n")));
+    assert!(!summary.is_small && summary.lock == Some(0));
+    assert!((summary.share_of_time - 3.805_015 / 29.0).abs() < 1e-6, "{}", summary.share_of_time);
 }
 
 /// The profile with this much time in returns from its condition variable.
@@ -118,14 +118,14 @@ fn with_back(profile: &Profile, back: u64) -> Profile {
 #[test]
 fn returns_have_a_sentence_of_their_own() {
     let plain = profile();
-    let sentence = |answer: &Answer| {
+    let sentence = |summary: &Summary| {
         let is_it = |detail: &&String| detail.contains("condition variables took");
-        answer.details.iter().find(is_it).cloned()
+        summary.details.iter().find(is_it).cloned()
     };
-    let without = answer(&plain);
+    let without = summary(&plain);
     assert_eq!(sentence(&without), None, "too little");
     let with = with_back(&plain, 5_000_000_000);
-    let answered = answer(&with);
+    let answered = summary(&with);
     assert_eq!(answered.headline, without.headline, "shares are of waiting for locks");
     assert_eq!(answered.share_of_time, without.share_of_time);
     assert_eq!(
@@ -145,11 +145,11 @@ fn returns_have_a_sentence_of_their_own() {
 fn long_returns_may_be_contention() {
     let mut profile = with_back(&profile(), 5_000_000_000);
     profile.locks.retain(|lock| lock.label != "cache_lock");
-    let little = answer(&profile);
+    let little = summary(&profile);
     assert!(little.headline.starts_with("Threads waited little for locks, but returning"), "{little:?}");
     assert!(!little.is_small && little.headline.contains("5.000 s, 17 % of the threads' time"), "{little:?}");
     profile.locks.retain(|lock| lock.kind == Kind::Condvar);
-    let none = answer(&profile);
+    let none = summary(&profile);
     assert!(none.headline.starts_with("No thread waited for locks, but returning"), "{none:?}");
     assert_eq!(none.lock, None);
 }
@@ -159,30 +159,30 @@ fn idle_workers_are_not_contention() {
     let mut profile = profile();
     profile.locks.retain(|lock| lock.kind == Kind::Condvar);
     profile.locks[0].roles.retain(|stats| stats.role == Role::Signal);
-    let answer = answer(&profile);
+    let summary = summary(&profile);
     assert!(
-        answer.headline.starts_with("No thread waited for a pthread lock: these are not what"),
-        "{answer:?}"
+        summary.headline.starts_with("No thread waited for a pthread lock: these are not what"),
+        "{summary:?}"
     );
-    assert_eq!((answer.share_of_time, answer.lock), (0.0, None));
-    assert!(answer.details[0].contains("4.000 s for signals"), "{:?}", answer.details);
+    assert_eq!((summary.share_of_time, summary.lock), (0.0, None));
+    assert!(summary.details[0].contains("4.000 s for signals"), "{:?}", summary.details);
 }
 
 #[test]
 fn a_little_waiting_is_said_to_be_little() {
     let mut profile = profile();
     profile.locks.retain(|lock| lock.label != "cache_lock");
-    let answer = answer(&profile);
-    assert!(answer.is_small);
+    let summary = summary(&profile);
+    assert!(summary.is_small);
     assert!(
-        answer.headline.starts_with("Waiting for locks is not what makes this program slow"),
-        "{answer:?}"
+        summary.headline.starts_with("Waiting for locks is not what makes this program slow"),
+        "{summary:?}"
     );
     assert!(
-        answer.details[0].contains("rwlock, created by `table_new` (table.c:9), held by `insert`"),
-        "{answer:?}"
+        summary.details[0].contains("rwlock, created by `table_new` (table.c:9), held by `insert`"),
+        "{summary:?}"
     );
-    assert!(answer.details[1].contains("readers waited 100 %"), "{answer:?}");
+    assert!(summary.details[1].contains("readers waited 100 %"), "{summary:?}");
 }
 
 #[test]
@@ -190,13 +190,13 @@ fn nothing_to_see() {
     let mut profile = profile();
     profile.locks.clear();
     profile.pairs.clear();
-    assert!(answer(&profile).headline.contains("the program called no pthread lock"));
+    assert!(summary(&profile).headline.contains("the program called no pthread lock"));
     profile.detail = Detail::Contended;
-    let good = answer(&profile).headline;
+    let good = summary(&profile).headline;
     assert!(good.starts_with("No thread waited for a pthread lock: these are not what makes"), "{good}");
     assert!(good.contains("Rust's std and Go"), "{good}");
     profile.dropped = 7;
-    let unknown = answer(&profile).headline;
+    let unknown = summary(&profile).headline;
     assert!(unknown.starts_with("Nothing is known"), "{unknown}");
     let warned = text::report(&profile, NARROW);
     let at = |what: &str| warned.find(what).expect(what);
@@ -216,11 +216,11 @@ fn no_lock_stands_out() {
         lock.label = format!("lock_{number}");
         profile.locks.insert(1, lock);
     }
-    let answer = answer(&profile);
-    assert!(answer.headline.starts_with("No lock stands out: the most waiting, "), "{answer:?}");
+    let summary = summary(&profile);
+    assert!(summary.headline.starts_with("No lock stands out: the most waiting, "), "{summary:?}");
     assert!(
-        answer.details.iter().any(|detail| detail.contains("9 of 14 contended locks have")),
-        "{answer:?}"
+        summary.details.iter().any(|detail| detail.contains("9 of 14 contended locks have")),
+        "{summary:?}"
     );
 }
 
@@ -234,9 +234,9 @@ fn a_class_leads() {
         let label = format!("shard[{number}]");
         profile.locks.push(Lock { id: 100 + number, label, ..cache.clone() });
     }
-    let answer = answer(&profile);
-    assert!(answer.headline.starts_with("All waiting is on the 4 locks of `shard`"), "{answer:?}");
-    assert!(!answer.details.iter().any(|detail| detail.contains("4 of 4 contended locks")), "{answer:?}");
+    let summary = summary(&profile);
+    assert!(summary.headline.starts_with("All waiting is on the 4 locks of `shard`"), "{summary:?}");
+    assert!(!summary.details.iter().any(|detail| detail.contains("4 of 4 contended locks")), "{summary:?}");
 }
 
 /// Control characters do nothing to a terminal.
@@ -262,22 +262,23 @@ fn what_ended_it() {
     assert!(report.contains("3 threads, ended after 2.00 s, as asked;"), "{report}");
 }
 
-/// A wrapper of the program's own is the innermost function of all places; those that differ far out only are one row.
+/// A wrapper of the program's own is the innermost function of all call sites; those that differ far out only are one
+/// row.
 #[test]
 fn wrappers_have_their_callers() {
     let mut profile = profile();
-    let frame = profile.places[0].frames[0].clone();
+    let frame = profile.call_sites[0].frames[0].clone();
     let named = |name: &str| Frame { function: Some(String::from(name)), source: None, ..frame.clone() };
-    for (number, place) in profile.places.iter_mut().enumerate() {
+    for (number, call_site) in profile.call_sites.iter_mut().enumerate() {
         let caller = if number % 2 == 0 { "load" } else { "store" };
         let names = ["my_mutex_lock", caller, "run", "thread", &number.to_string()];
-        place.frames = names.map(&named).into();
+        call_site.frames = names.map(&named).into();
     }
     for table in [text::blocking(&profile, Style::PLAIN), text::sites(&profile, Style::PLAIN)] {
         assert!(table.contains("my_mutex_lock < ") && !table.contains("my_mutex_lock  "), "{table}");
         let rows: Vec<&str> = table.lines().filter(|line| line.contains("cache_lock")).collect();
         assert!(rows.len() <= 4, "at most one of each: {table}");
     }
-    let headline = answer(&profile).headline;
+    let headline = summary(&profile).headline;
     assert!(headline.contains("held by `my_mutex_lock < "), "{headline}");
 }

@@ -1,11 +1,11 @@
 //! Waits that had not ended.
 
 use spinpark_observe::format::{Begun, Hold, Holds, Kind, NONE, Role};
-use spinpark_profile::answer::answer;
 use spinpark_profile::classes::by_class;
 use spinpark_profile::model::{self, Profile};
 use spinpark_profile::read::{Recording, note_end, profile};
 use spinpark_profile::stuck::stuck;
+use spinpark_profile::summary::summary;
 use spinpark_profile::symbols::Symbols;
 use spinpark_testkit::recordings::Builder;
 
@@ -79,12 +79,12 @@ fn they_count_until_the_end() {
     assert_eq!(profile.threads.iter().map(|thread| thread.waited).collect::<Vec<_>>(), [9 * S, 6 * S]);
     let times: Vec<u64> = profile.waiting.iter().map(|wait| wait.time).collect();
     assert_eq!(times, [9 * S, 6 * S], "the longest first");
-    let answer = answer(&profile);
+    let summary = summary(&profile);
     assert!(
-        answer
+        summary
             .headline
             .starts_with("2 threads were still waiting when the recording ended, the longest for 9.000 s"),
-        "{answer:?}"
+        "{summary:?}"
     );
     assert_eq!(by_class(&profile).waiting.len(), 2);
     let json = spinpark_profile::json::text(&[profile]);
@@ -132,10 +132,10 @@ fn sentences() {
         Wait { lock: 1, owner: 2, has: &[0], ..PLAIN },
         Wait { lock: 0, since: 2 * S, owner: 1, has: &[1], ..PLAIN },
     ]);
-    let answer = answer(&profile);
-    assert!(answer.headline.starts_with("Deadlock: thread 1 (`t`) waits"), "{answer:?}");
-    assert!(answer.headline.contains("which thread 2 has taken"), "{answer:?}");
-    assert_eq!(answer.details[0], "They had waited for each other for 8.000 s when the recording ended.");
+    let summary = summary(&profile);
+    assert!(summary.headline.starts_with("Deadlock: thread 1 (`t`) waits"), "{summary:?}");
+    assert!(summary.headline.contains("which thread 2 has taken"), "{summary:?}");
+    assert_eq!(summary.details[0], "They had waited for each other for 8.000 s when the recording ended.");
 }
 
 /// A thread that took a lock before it was waited for has not noted its call site, except with `full`.
@@ -143,9 +143,9 @@ fn sentences() {
 fn how_to_know_where_it_was_taken() {
     let mut profile =
         waiting(&[Wait { lock: 1, owner: 2, ..PLAIN }, Wait { lock: 0, since: 2 * S, owner: 1, ..PLAIN }]);
-    assert!(!answer(&profile).details[0].contains("--detail"));
+    assert!(!summary(&profile).details[0].contains("--detail"));
     profile.detail = model::Detail::Contended;
-    let said = answer(&profile).details[0].clone();
+    let said = summary(&profile).details[0].clone();
     assert!(said.ends_with(" `--detail full` records where each lock was taken."), "{said}");
 }
 
@@ -157,24 +157,25 @@ fn wrappers_have_their_callers() {
         Wait { lock: 0, since: 2 * S, owner: 1, has: &[1], ..PLAIN },
         Wait { lock: 0, since: 3 * S, owner: 1, ..PLAIN },
     ]);
-    let place = profile.places[0].clone();
+    let call_site = profile.call_sites[0].clone();
     let named = |functions: [&str; 2]| {
-        let mut place = place.clone();
-        for (frame, function) in place.frames.iter_mut().zip(functions) {
+        let mut call_site = call_site.clone();
+        for (frame, function) in call_site.frames.iter_mut().zip(functions) {
             frame.function = Some(function.to_owned());
         }
-        place
+        call_site
     };
-    profile.places = [["take_lock", "load"], ["take_lock", "store"], ["flush", "main"], ["flush", "worker"]]
-        .map(named)
-        .into();
-    for (wait, place) in profile.waiting.iter_mut().zip([0, 1, 2]) {
-        wait.place = Some(place);
+    profile.call_sites =
+        [["take_lock", "load"], ["take_lock", "store"], ["flush", "main"], ["flush", "worker"]]
+            .map(named)
+            .into();
+    for (wait, call_site) in profile.waiting.iter_mut().zip([0, 1, 2]) {
+        wait.call_site = Some(call_site);
         if let Some(holder) = &mut wait.holder {
-            holder.place = Some(1 - place.min(1));
+            holder.call_site = Some(1 - call_site.min(1));
         }
     }
-    let answered = answer(&profile);
+    let answered = summary(&profile);
     for words in [
         "thread 1 (`t`) waits in `take_lock < load` for",
         "which thread 2 has taken in `take_lock < store`",

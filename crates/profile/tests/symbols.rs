@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use spinpark_profile::model::Place;
+use spinpark_profile::model::CallSite;
 use spinpark_profile::read::Maps;
 use spinpark_profile::symbols::Symbols;
 use tempfile::TempDir;
@@ -62,13 +62,13 @@ fn has(tool: &str) -> bool {
     is_here
 }
 
-fn place(symbols: &mut Symbols, printed: &Printed) -> Place {
-    symbols.place(&printed.maps, 0, &printed.stack, false)
+fn call_site(symbols: &mut Symbols, printed: &Printed) -> CallSite {
+    symbols.call_site(&printed.maps, 0, &printed.stack, false)
 }
 
-/// The first functions of a place, inlined ones with a mark.
-fn functions(place: &Place, count: usize) -> Vec<String> {
-    let shown = place.frames.iter().map(|frame| {
+/// The first functions of a call site, inlined ones with a mark.
+fn functions(call_site: &CallSite, count: usize) -> Vec<String> {
+    let shown = call_site.frames.iter().map(|frame| {
         let mark = if frame.is_inlined { " (inlined)" } else { "" };
         format!("{}{mark}", frame.short())
     });
@@ -90,16 +90,16 @@ fn c_with_debug_information() {
     for (name, flags) in [("pie", ["-pie", "-fPIE"].as_slice()), ("fixed", &["-no-pie", "-fno-pie"])] {
         let printed = run(&compile(scratch.path(), "stack.c", name, flags));
         let mut symbols = Symbols::new();
-        let place = place(&mut symbols, &printed);
-        assert_eq!(functions(&place, 5), C, "{name}");
+        let call_site = call_site(&mut symbols, &printed);
+        assert_eq!(functions(&call_site, 5), C, "{name}");
         let lines: Vec<u32> =
-            place.frames[1..3].iter().map(|frame| frame.source.as_ref().expect("-g").1).collect();
+            call_site.frames[1..3].iter().map(|frame| frame.source.as_ref().expect("-g").1).collect();
         assert_eq!(lines, [line("stack.c", "line of locked"), line("stack.c", "line of store_update")]);
-        assert_eq!(place.frames[1].position(), format!("stack.c:{}", lines[0]));
-        assert!(place.frames.iter().take(5).all(|frame| frame.module == name));
+        assert_eq!(call_site.frames[1].position(), format!("stack.c:{}", lines[0]));
+        assert!(call_site.frames.iter().take(5).all(|frame| frame.module == name));
         assert!(
-            place.frames.last().is_some_and(|frame| frame.function.as_deref() == Some("_start")),
-            "{place:?}"
+            call_site.frames.last().is_some_and(|frame| frame.function.as_deref() == Some("_start")),
+            "{call_site:?}"
         );
 
         let variables: Vec<Option<String>> =
@@ -110,7 +110,7 @@ fn c_with_debug_information() {
             "{name}"
         );
         assert_eq!(symbols.variable(&printed.maps, 0x10), None);
-        let modules = symbols.modules(std::slice::from_ref(&place));
+        let modules = symbols.modules(std::slice::from_ref(&call_site));
         assert!(
             modules.iter().any(|module| module.path.ends_with(name) && module.build_id.is_some()),
             "{modules:?}"
@@ -132,7 +132,7 @@ fn c_with_separate_debug_information() {
     succeeds(Command::new("strip").arg(&program));
 
     let printed = run(&program);
-    let stripped = place(&mut Symbols::with_debug_directories(&[]), &printed);
+    let stripped = call_site(&mut Symbols::with_debug_directories(&[]), &printed);
     assert!(stripped.frames[0].function.is_none(), "{stripped:?}");
     assert_eq!(stripped.frames[0].short(), format!("split+{:#x}", stripped.frames[0].offset));
     assert!(!stripped.frames.iter().any(|frame| frame.is_inlined));
@@ -141,8 +141,8 @@ fn c_with_separate_debug_information() {
     let directories = tempfile::tempdir().expect("scratch space");
     let modules = {
         let mut symbols = Symbols::new();
-        let place = place(&mut symbols, &printed);
-        symbols.modules(&[place])
+        let call_site = call_site(&mut symbols, &printed);
+        symbols.modules(&[call_site])
     };
     let id =
         modules.iter().find_map(|module| module.build_id.clone().filter(|_| module.path.ends_with("split")));
@@ -150,7 +150,7 @@ fn c_with_separate_debug_information() {
     let by_id = directories.path().join(".build-id").join(&id[..2]);
     fs::create_dir_all(&by_id).expect("a directory");
     fs::copy(&debug, by_id.join(format!("{}.debug", &id[2..]))).expect("a copy");
-    let found = place(&mut Symbols::with_debug_directories(&[directories.path().to_owned()]), &printed);
+    let found = call_site(&mut Symbols::with_debug_directories(&[directories.path().to_owned()]), &printed);
     assert_eq!(functions(&found, 5), C);
     assert!(found.frames[0].source.is_some());
 
@@ -158,7 +158,7 @@ fn c_with_separate_debug_information() {
     let named = tempfile::tempdir().expect("scratch space");
     succeeds(Command::new("objcopy").arg(format!("--add-gnu-debuglink={}", debug.display())).arg(&program));
     fs::rename(&debug, named.path().join("split.debug")).expect("a rename");
-    let found = place(&mut Symbols::with_debug_directories(&[named.path().to_owned()]), &run(&program));
+    let found = call_site(&mut Symbols::with_debug_directories(&[named.path().to_owned()]), &run(&program));
     assert_eq!(functions(&found, 5), C);
 }
 
@@ -168,8 +168,8 @@ fn stripped_files_have_their_dynamic_symbols() {
     let program = compile(scratch.path(), "stack.c", "exported", &["-rdynamic", "-s"]);
     let printed = run(&program);
     let mut symbols = Symbols::new();
-    let place = place(&mut symbols, &printed);
-    assert_eq!(functions(&place, 4), ["dump", "store_update", "call", "main"]);
+    let call_site = call_site(&mut symbols, &printed);
+    assert_eq!(functions(&call_site, 4), ["dump", "store_update", "call", "main"]);
     assert_eq!(symbols.variable(&printed.maps, printed.locks[0]).as_deref(), Some("cache_lock"));
     assert_eq!(symbols.variable(&printed.maps, printed.locks[1]), None, "not exported");
 }
@@ -182,10 +182,10 @@ fn cpp() {
     let scratch = tempfile::tempdir().expect("scratch space");
     let printed = run(&compile(scratch.path(), "stack.c", "cpp", &[]));
     let mut symbols = Symbols::new();
-    let place = place(&mut symbols, &printed);
+    let call_site = call_site(&mut symbols, &printed);
     // A function without linkage has no more of a name than this in DWARF.
     let expected = ["dump", "locked (inlined)", "store::Cache<int>::update", "call", "main"];
-    assert_eq!(functions(&place, 5), expected);
+    assert_eq!(functions(&call_site, 5), expected);
     assert_eq!(symbols.variable(&printed.maps, printed.locks[0]).as_deref(), Some("cache_lock"));
 }
 
@@ -203,14 +203,14 @@ fn rust() {
         succeeds(command.arg(Path::new(PROGRAMS).join("stack.rs")));
         let printed = run(&program);
         let mut symbols = Symbols::new();
-        let place = place(&mut symbols, &printed);
-        let shown = functions(&place, 4);
+        let call_site = call_site(&mut symbols, &printed);
+        let shown = functions(&call_site, 4);
         assert_eq!(shown[0], "stack::dump", "{shown:?}");
         assert!(shown[1].contains("locked") && shown[1].ends_with("(inlined)"), "{shown:?}");
         assert!(shown[2].contains("store::Cache") && shown[2].contains("update"), "{shown:?}");
         assert_eq!(shown[3], "stack::main");
         assert_eq!(
-            place.frames[1].source.as_ref().map(|source| source.1),
+            call_site.frames[1].source.as_ref().map(|source| source.1),
             Some(line("stack.rs", "line of locked"))
         );
         let variable = symbols.variable(&printed.maps, printed.locks[0]);

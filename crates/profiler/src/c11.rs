@@ -6,24 +6,24 @@ use spinpark_observe::recorder::Site;
 
 use crate::condvar::{signal_by, wait_by};
 use crate::exports::Function;
+use crate::instrument::{self, C11, Way};
 use crate::mutex::{call, dispose, functions, initialise};
-use crate::watch::{self, C11, Way};
 
 /// `thrd_timedout`.
 const TIMED_OUT: c_int = 4;
 
 const fn way(lock: Function) -> Way {
-    Way { try_it: Function::mtx_trylock, lock, answers: C11, is_mutex: true }
+    Way { try_it: Function::mtx_trylock, lock, codes: C11, is_mutex: true }
 }
 
 functions! {
     mtx_lock(mutex, b, c, d, site) =
-        watch::lock::<DETAIL>(&const { way(Function::mtx_lock) }, [mutex, b, c, d], call(mutex, site));
+        instrument::lock::<DETAIL>(&const { way(Function::mtx_lock) }, [mutex, b, c, d], call(mutex, site));
     mtx_timedlock(mutex, time, c, d, site) =
-        watch::lock::<DETAIL>(&const { way(Function::mtx_timedlock) }, [mutex, time, c, d], call(mutex, site));
+        instrument::lock::<DETAIL>(&const { way(Function::mtx_timedlock) }, [mutex, time, c, d], call(mutex, site));
     mtx_trylock(mutex, b, c, d, site) =
-        watch::try_lock::<DETAIL>(&const { way(Function::mtx_lock) }, [mutex, b, c, d], call(mutex, site));
-    mtx_unlock(mutex, _b, _c, _d, site) = watch::unlock::<DETAIL>(Function::mtx_unlock, call(mutex, site));
+        instrument::try_lock::<DETAIL>(&const { way(Function::mtx_lock) }, [mutex, b, c, d], call(mutex, site));
+    mtx_unlock(mutex, _b, _c, _d, site) = instrument::unlock::<DETAIL>(Function::mtx_unlock, call(mutex, site));
     mtx_init(mutex, kind, c, d, site) = initialise::<DETAIL>(Function::mtx_init, [mutex, kind, c, d], site);
     cnd_init(cond, b, c, d, site) = initialise::<DETAIL>(Function::cnd_init, [cond, b, c, d], site);
     cnd_wait(cond, mutex, c, d, site) = wait_by::<DETAIL>(Function::cnd_wait, [cond, mutex, c, d], 0, TIMED_OUT, site);

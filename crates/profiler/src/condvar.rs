@@ -7,13 +7,13 @@ use core::ffi::c_int;
 use libc::ETIMEDOUT;
 use spinpark_linux::Linux;
 use spinpark_observe::format::{Detail, Kind, Role};
-use spinpark_observe::recorder::{Call, Letting, Site};
+use spinpark_observe::recorder::{Call, Releasing, Site};
 use spinpark_platform::{Clock, Deadline, Platform};
 
 use crate::exports::Function;
+use crate::instrument::enter_late;
 use crate::mutex::{self, dispose, functions, initialise};
-use crate::start::{RECORDER, look_for_wishes};
-use crate::watch::enter_late;
+use crate::phases::{RECORDER, look_for_wishes};
 use crate::{cancel, next};
 
 #[inline(always)]
@@ -55,11 +55,11 @@ pub(crate) unsafe fn wait_by<const DETAIL: u32>(
         look_for_wishes::<DETAIL>();
         return result;
     };
-    let letting = RECORDER.release(own, mutex);
-    if let Letting::Last(release) = &letting {
+    let releasing = RECORDER.release(own, mutex);
+    if let Releasing::Last(release) = &releasing {
         RECORDER.released(own, release);
     }
-    let is_mutex_noted = !matches!(letting, Letting::Unknown);
+    let is_mutex_noted = !matches!(releasing, Releasing::Unknown);
     let wait = RECORDER.begin_signal_wait(own, &call, None, time != 0);
     RECORDER.leave();
     // SAFETY: the caller's arguments.

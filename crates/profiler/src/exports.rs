@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 use spinpark_observe::format::Detail;
 use spinpark_observe::recorder::Site;
 
-use crate::{c11, condvar, mutex, next, rwlock, start};
+use crate::{c11, condvar, mutex, next, phases, rwlock};
 
 /// A recording function: at most four arguments, then its call site.
 pub(crate) type Ours = unsafe extern "C" fn(usize, usize, usize, usize, Site) -> c_int;
@@ -106,7 +106,7 @@ macro_rules! exports {
             "jmp qword ptr [r10 + 8 * rax]",
             ".cfi_endproc",
             ".popsection",
-            first_call = sym start::first_call,
+            first_call = sym phases::first_call,
         );
     };
 }

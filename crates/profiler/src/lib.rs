@@ -14,7 +14,7 @@
 //! # Try first
 //!
 //! A lock is tried before it is locked: what fails with EBUSY is a contended acquisition, and the counts are exact by
-//! construction. An error-checking mutex answers a try with the result of a lock, or with EBUSY; then it is locked. The try
+//! construction. An error-checking mutex codes a try with the result of a lock, or with EBUSY; then it is locked. The try
 //! costs one more atomic operation per contended acquisition. It may overtake sleeping waiters, as a lock may: both
 //! implementations let running threads barge past them.
 //!
@@ -30,11 +30,11 @@ mod c11;
 mod cancel;
 mod condvar;
 mod exports;
+mod instrument;
 mod mutex;
 mod next;
+mod phases;
 mod rwlock;
-mod start;
-mod watch;
 
 // The libc crate leaves linking to std when anything else in the build uses std.
 #[link(name = "c")]

@@ -8,9 +8,9 @@ use spinpark_observe::format::{Kind, Role};
 use spinpark_observe::recorder::{Call, Recorder, Site};
 
 use crate::exports::{CONTENDED, Function, SAMPLED};
+use crate::instrument::{self, POSIX, Way};
 use crate::next;
-use crate::start::{RECORDER, look_for_wishes};
-use crate::watch::{self, POSIX, Way};
+use crate::phases::{RECORDER, look_for_wishes};
 
 /// Where glibc's static initialisers have the kind of a mutex, and where its mutexes have lock word and owner; words.
 const KIND_AT: usize = 4;
@@ -97,8 +97,8 @@ pub(crate) fn call(address: usize, site: Site) -> Call {
 
 const LOCK: Way = way(Function::pthread_mutex_lock);
 
-/// `pthread_mutex_lock` with the detail `contended`, by hand: [`watch::lock`] for a mutex that was never waited for. What is
-/// called then finds stack and frame pointer as they were.
+/// `pthread_mutex_lock` with the detail `contended`, by hand: [`instrument::lock`] for a mutex that was never waited
+/// for. What is called then finds stack and frame pointer as they were.
 ///
 /// # Safety
 ///
@@ -113,7 +113,7 @@ pub(crate) unsafe extern "C" fn lock_contended(
 ) -> c_int {
     core::arch::naked_asm!(
         ".cfi_startproc",
-        // The hash of `side::hash`.
+        // The hash of `shared_tables::hash`.
         "mov rax, rdi",
         "shr rax, 3",
         "imul eax, eax, {factor}",
@@ -158,11 +158,11 @@ pub(crate) unsafe extern "C" fn lock_contended(
 
 unsafe extern "C" fn wait_contended(mutex: usize, b: usize, c: usize, d: usize, site: Site) -> c_int {
     // SAFETY: the caller's mutex.
-    unsafe { watch::wait::<CONTENDED>(&LOCK, [mutex, b, c, d], call(mutex, site)) }
+    unsafe { instrument::wait::<CONTENDED>(&LOCK, [mutex, b, c, d], call(mutex, site)) }
 }
 
-/// `pthread_mutex_lock` with the detail `sampled`: [`watch::lock`] for a mutex that looks free and was never waited for,
-/// without what it keeps for the others.
+/// `pthread_mutex_lock` with the detail `sampled`: [`instrument::lock`] for a mutex that looks free and was never
+/// waited for, without what it keeps for the others.
 ///
 /// # Safety
 ///
@@ -196,11 +196,11 @@ unsafe extern "C" fn lock_others(mutex: usize, b: usize, c: usize, d: usize, sit
 #[cold]
 #[inline(never)]
 fn note_sampled(mutex: usize, site: Site) {
-    watch::note::<SAMPLED>(call(mutex, site));
+    instrument::note::<SAMPLED>(call(mutex, site));
 }
 
 const fn way(lock: Function) -> Way {
-    Way { try_it: Function::pthread_mutex_trylock, lock, answers: POSIX, is_mutex: true }
+    Way { try_it: Function::pthread_mutex_trylock, lock, codes: POSIX, is_mutex: true }
 }
 
 /// Declares functions of one shape.
@@ -220,13 +220,13 @@ macro_rules! functions {
 pub(crate) use functions;
 
 functions! {
-    lock(mutex, b, c, d, site) = watch::lock::<DETAIL>(&LOCK, [mutex, b, c, d], call(mutex, site));
+    lock(mutex, b, c, d, site) = instrument::lock::<DETAIL>(&LOCK, [mutex, b, c, d], call(mutex, site));
     timed_lock(mutex, time, c, d, site) =
-        watch::lock::<DETAIL>(&const { way(Function::pthread_mutex_timedlock) }, [mutex, time, c, d], call(mutex, site));
+        instrument::lock::<DETAIL>(&const { way(Function::pthread_mutex_timedlock) }, [mutex, time, c, d], call(mutex, site));
     clock_lock(mutex, clock, time, d, site) =
         lock_by_clock::<DETAIL>(&const { way(Function::pthread_mutex_clocklock) }, [mutex, clock, time, d], call(mutex, site));
-    try_lock(mutex, b, c, d, site) = watch::try_lock::<DETAIL>(&LOCK, [mutex, b, c, d], call(mutex, site));
-    unlock(mutex, _b, _c, _d, site) = watch::unlock::<DETAIL>(Function::pthread_mutex_unlock, call(mutex, site));
+    try_lock(mutex, b, c, d, site) = instrument::try_lock::<DETAIL>(&LOCK, [mutex, b, c, d], call(mutex, site));
+    unlock(mutex, _b, _c, _d, site) = instrument::unlock::<DETAIL>(Function::pthread_mutex_unlock, call(mutex, site));
     init(mutex, attributes, c, d, site) = initialise::<DETAIL>(Function::pthread_mutex_init, [mutex, attributes, c, d], site);
 }
 
@@ -235,7 +235,7 @@ pub(crate) fn is_clock(clock: usize) -> bool {
     matches!(clock as c_int, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC)
 }
 
-/// As [`watch::lock`], with a clock that may be none.
+/// As [`instrument::lock`], with a clock that may be none.
 #[inline(always)]
 unsafe fn lock_by_clock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
     if !is_clock(arguments[1]) {
@@ -243,7 +243,7 @@ unsafe fn lock_by_clock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], cal
         return unsafe { next::call(way.lock, arguments) };
     }
     // SAFETY: the caller's promise.
-    unsafe { watch::lock::<DETAIL>(way, arguments, call) }
+    unsafe { instrument::lock::<DETAIL>(way, arguments, call) }
 }
 
 /// Creates an object.

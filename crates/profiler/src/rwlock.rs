@@ -6,9 +6,9 @@ use spinpark_observe::format::{Kind, Role};
 use spinpark_observe::recorder::{Call, Site};
 
 use crate::exports::Function;
+use crate::instrument::{self, POSIX, Way};
 use crate::mutex::{dispose, functions, initialise, is_clock};
 use crate::next;
-use crate::watch::{self, POSIX, Way};
 
 #[inline(always)]
 fn call(address: usize, role: Role, site: Site) -> Call {
@@ -16,19 +16,19 @@ fn call(address: usize, role: Role, site: Site) -> Call {
 }
 
 const fn read_by(lock: Function) -> Way {
-    Way { try_it: Function::pthread_rwlock_tryrdlock, lock, answers: POSIX, is_mutex: false }
+    Way { try_it: Function::pthread_rwlock_tryrdlock, lock, codes: POSIX, is_mutex: false }
 }
 
 const fn write_by(lock: Function) -> Way {
-    Way { try_it: Function::pthread_rwlock_trywrlock, lock, answers: POSIX, is_mutex: false }
+    Way { try_it: Function::pthread_rwlock_trywrlock, lock, codes: POSIX, is_mutex: false }
 }
 
-/// As [`watch::lock`], but a time that is none is an error at once, and not only if the lock has to be waited for. What it
-/// means if there is none at all (null) the next implementation knows.
+/// As [`instrument::lock`], but a time that is none is an error at once, and not only if the lock has to be waited for.
+/// What it means if there is none at all (null) the next implementation knows.
 ///
 /// # Safety
 ///
-/// As [`watch::lock`]; `time` is null or points to a timespec.
+/// As [`instrument::lock`]; `time` is null or points to a timespec.
 #[inline(always)]
 unsafe fn lock_until<const DETAIL: u32>(
     way: &Way,
@@ -44,18 +44,18 @@ unsafe fn lock_until<const DETAIL: u32>(
         return unsafe { next::call(way.lock, arguments) };
     }
     // SAFETY: the caller's promise.
-    unsafe { watch::lock::<DETAIL>(way, arguments, call) }
+    unsafe { instrument::lock::<DETAIL>(way, arguments, call) }
 }
 
 functions! {
     read(lock, b, c, d, site) =
-        watch::lock::<DETAIL>(&const { read_by(Function::pthread_rwlock_rdlock) }, [lock, b, c, d], call(lock, Role::Read, site));
+        instrument::lock::<DETAIL>(&const { read_by(Function::pthread_rwlock_rdlock) }, [lock, b, c, d], call(lock, Role::Read, site));
     write(lock, b, c, d, site) =
-        watch::lock::<DETAIL>(&const { write_by(Function::pthread_rwlock_wrlock) }, [lock, b, c, d], call(lock, Role::Write, site));
+        instrument::lock::<DETAIL>(&const { write_by(Function::pthread_rwlock_wrlock) }, [lock, b, c, d], call(lock, Role::Write, site));
     try_read(lock, b, c, d, site) =
-        watch::try_lock::<DETAIL>(&const { read_by(Function::pthread_rwlock_rdlock) }, [lock, b, c, d], call(lock, Role::Read, site));
+        instrument::try_lock::<DETAIL>(&const { read_by(Function::pthread_rwlock_rdlock) }, [lock, b, c, d], call(lock, Role::Read, site));
     try_write(lock, b, c, d, site) =
-        watch::try_lock::<DETAIL>(&const { write_by(Function::pthread_rwlock_wrlock) }, [lock, b, c, d], call(lock, Role::Write, site));
+        instrument::try_lock::<DETAIL>(&const { write_by(Function::pthread_rwlock_wrlock) }, [lock, b, c, d], call(lock, Role::Write, site));
     timed_read(lock, time, c, d, site) = lock_until::<DETAIL>(
         &const { read_by(Function::pthread_rwlock_timedrdlock) }, [lock, time, c, d], 0, time, call(lock, Role::Read, site));
     timed_write(lock, time, c, d, site) = lock_until::<DETAIL>(
@@ -64,7 +64,7 @@ functions! {
         &const { read_by(Function::pthread_rwlock_clockrdlock) }, [lock, clock, time, d], clock, time, call(lock, Role::Read, site));
     clock_write(lock, clock, time, d, site) = lock_until::<DETAIL>(
         &const { write_by(Function::pthread_rwlock_clockwrlock) }, [lock, clock, time, d], clock, time, call(lock, Role::Write, site));
-    unlock(lock, _b, _c, _d, site) = watch::unlock::<DETAIL>(Function::pthread_rwlock_unlock, call(lock, Role::Write, site));
+    unlock(lock, _b, _c, _d, site) = instrument::unlock::<DETAIL>(Function::pthread_rwlock_unlock, call(lock, Role::Write, site));
     init(lock, attributes, c, d, site) = initialise::<DETAIL>(Function::pthread_rwlock_init, [lock, attributes, c, d], site);
 }
 

@@ -211,7 +211,7 @@ impl Recording {
                     let waits = all.held_waits.entry(key).or_default();
                     waits.0 += stats.count.load(Relaxed);
                     waits.1 += stats.waited.load(Relaxed) as f64 * tick;
-                    waits.2 += stats.made.load(Relaxed) as f64 * tick;
+                    waits.2 += stats.blocked.load(Relaxed) as f64 * tick;
                 }
             }
         }

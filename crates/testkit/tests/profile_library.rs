@@ -100,8 +100,8 @@ impl Scene {
         self.truths.iter().map(check).collect()
     }
 
-    fn place(&self, place: Option<usize>) -> String {
-        place.map_or("unknown".into(), |place| self.profile.places[place].label())
+    fn call_site(&self, call_site: Option<usize>) -> String {
+        call_site.map_or("unknown".into(), |call_site| self.profile.call_sites[call_site].label())
     }
 
     /// Pairs of waiter and holder of a lock, by their names, and how often.
@@ -109,7 +109,9 @@ impl Scene {
         let lock = self.profile.locks.iter().find(|lock| lock.label == label);
         let lock = lock.unwrap_or_else(|| panic!("{label} in {:?}", self.profile.locks));
         let pairs = self.profile.pairs.iter().filter(|pair| pair.lock == lock.id);
-        pairs.map(|pair| (self.place(Some(pair.waiter)), self.place(pair.holder), pair.count)).collect()
+        pairs
+            .map(|pair| (self.call_site(Some(pair.waiter)), self.call_site(pair.holder), pair.count))
+            .collect()
     }
 }
 

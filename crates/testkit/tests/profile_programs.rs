@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use spinpark_profile::answer::answer;
 use spinpark_profile::model::{Ended, Profile};
+use spinpark_profile::summary::summary;
 use spinpark_profile::symbols::Symbols;
 use spinpark_profile::{json, pprof};
 use spinpark_testkit::programs::*;
@@ -32,9 +32,12 @@ fn profile_of(run: Run, configuration: Configuration, detail: &str) -> Profile {
 }
 
 /// Whether some thread waited, or made others wait, in a function whose name has `part`.
-fn has_place(profile: &Profile, part: &str) -> bool {
-    let functions =
-        profile.places.iter().flat_map(|place| &place.frames).filter_map(|frame| frame.function.as_deref());
+fn has_call_site(profile: &Profile, part: &str) -> bool {
+    let functions = profile
+        .call_sites
+        .iter()
+        .flat_map(|call_site| &call_site.frames)
+        .filter_map(|frame| frame.function.as_deref());
     functions.into_iter().any(|function| function.contains(part))
 }
 
@@ -46,9 +49,9 @@ fn cpp() {
     }
     for configuration in Configuration::BOTH {
         let profile = profile_of(Run::new(compile_c("profile/store.cpp", &[])), configuration, "contended");
-        let answer = answer(&profile).headline;
-        assert!(answer.contains("held by `shop::Store::rebuild_index`"), "{answer}");
-        assert!(answer.contains("`shop::Store::price_of` waits"), "{answer}");
+        let summary = summary(&profile).headline;
+        assert!(summary.contains("held by `shop::Store::rebuild_index`"), "{summary}");
+        assert!(summary.contains("`shop::Store::price_of` waits"), "{summary}");
     }
 }
 
@@ -71,9 +74,9 @@ fn rust_program() -> PathBuf {
 fn rust() {
     let program = rust_program();
     for configuration in Configuration::BOTH {
-        let answer = answer(&profile_of(Run::new(&program), configuration, "contended")).headline;
+        let summary = summary(&profile_of(Run::new(&program), configuration, "contended")).headline;
         for words in ["JOURNAL", "held by `queue::journal::sync_to_disk`", "`queue::journal::append` waits"] {
-            assert!(answer.contains(words), "no `{words}` in: {answer}");
+            assert!(summary.contains(words), "no `{words}` in: {summary}");
         }
     }
     std::fs::remove_file(program).expect("our program");
@@ -114,7 +117,7 @@ fn kyoto_cabinet() {
         let profile = profile_of(wicked, configuration, "contended");
         let lock = profile.locks.first().expect("four threads on one database wait");
         assert!(lock.label.starts_with("rwlock of "), "{}", lock.label);
-        assert!(has_place(&profile, "kyotocabinet::"), "{:?}", profile.places);
+        assert!(has_call_site(&profile, "kyotocabinet::"), "{:?}", profile.call_sites);
         read_by_go(&profile);
     }
 }
@@ -147,7 +150,7 @@ fn mariadb() {
         // Whether a thread has to wait there is a matter of luck, which is tried a few times.
         let is_seen = || {
             let loaded = json::load(directory.path(), &mut Symbols::new()).expect("a recording");
-            loaded.profiles.iter().any(|profile| has_place(profile, "tc_acquire_table"))
+            loaded.profiles.iter().any(|profile| has_call_site(profile, "tc_acquire_table"))
         };
         for _ in 0..5 {
             server.load("oltp_point_select", 100_000);
@@ -158,7 +161,7 @@ fn mariadb() {
         server.shut_down();
         let profile = only_profile(directory.path());
         assert!(profile.locks.iter().any(|lock| lock.lock_wait() > 0), "eight clients wait");
-        assert!(has_place(&profile, "tc_acquire_table"), "its table cache is used by all clients");
+        assert!(has_call_site(&profile, "tc_acquire_table"), "its table cache is used by all clients");
         read_by_go(&profile);
     }
 }

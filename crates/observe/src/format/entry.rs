@@ -139,7 +139,7 @@ pub struct LockStats {
     pub strip: Strip,
 }
 
-/// A thread's use of a lock in one role at one place. Kind 2.
+/// A thread's use of a lock in one role at one call site. Kind 2.
 #[derive(Debug)]
 #[repr(C)]
 pub struct SiteStats {
@@ -163,7 +163,7 @@ pub struct SiteStats {
     pub held: Held,
 }
 
-/// Waits of a thread at one place for a lock that was taken at another. Kind 3.
+/// Waits of a thread at one call site for a lock that was taken at another. Kind 3.
 #[derive(Debug)]
 #[repr(C)]
 pub struct PairStats {
@@ -200,7 +200,7 @@ pub struct HeldWaitStats {
     pub longest_wait: AtomicU64,
     /// How long others waited for that lock meanwhile, ticks: each wait × half the sum of how many they were at its beginning
     /// and at its end.
-    pub made: AtomicU64,
+    pub blocked: AtomicU64,
 }
 
 impl HeldWaitStats {

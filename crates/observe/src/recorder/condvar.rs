@@ -6,9 +6,9 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::own::{here, Facts, Outer, Own, Waited};
-use super::place::Call;
+use super::site_cache::Call;
 use super::tally::{add, bit};
+use super::thread_state::{here, Facts, Outer, ThreadState, Waited};
 use super::Recorder;
 use crate::format::{Begun, Outcome, Role, NONE};
 
@@ -31,7 +31,7 @@ impl Recorder {
     /// still, and which it lets go before it sleeps.
     pub fn begin_signal_wait(
         &self,
-        own: &Own,
+        own: &ThreadState,
         call: &Call,
         mutex: Option<usize>,
         is_timed: bool,
@@ -47,14 +47,14 @@ impl Recorder {
     }
 
     /// The wait is over, and the mutex held again. `late`: it ended at its deadline, so many ns ago.
-    pub fn end_signal_wait(&self, own: &Own, call: &Call, wait: &SignalWait, late: Option<u64>) {
+    pub fn end_signal_wait(&self, own: &ThreadState, call: &Call, wait: &SignalWait, late: Option<u64>) {
         let end = self.ticks.now();
         if wait.epoch != self.epoch() {
             return; // as in `end_wait`
         }
         own.table().waiting.end();
         self.queue(call.address, -1);
-        let signal = self.side.get().map_or(0, |side| side.slot(call.address).signal.load(Relaxed));
+        let signal = self.shared.get().map_or(0, |shared| shared.slot(call.address).signal.load(Relaxed));
         let turn = match late {
             Some(ns) => end.saturating_sub(self.ticks.ticks(ns)),
             None if signal > wait.start => signal,
@@ -103,9 +103,9 @@ impl Recorder {
     }
 
     /// The thread is about to signal. Called only if a thread has waited (it is hot), or everything is counted.
-    pub fn signal(&self, own: &Own, call: &Call) {
-        if let Some(side) = self.side.get() {
-            side.slot(call.address).signal.store(self.ticks.now(), Relaxed);
+    pub fn signal(&self, own: &ThreadState, call: &Call) {
+        if let Some(shared) = self.shared.get() {
+            shared.slot(call.address).signal.store(self.ticks.now(), Relaxed);
         }
         if let Some(stats) = self.recent(own, call) {
             add(&stats.wake_ups, 1);

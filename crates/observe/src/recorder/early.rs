@@ -16,9 +16,9 @@ use core::sync::atomic::{compiler_fence, fence, AtomicPtr, AtomicU32, AtomicUsiz
 
 use spinpark_linux::raw;
 
-use super::bounds;
-use super::own::here;
-use super::side::hash;
+use super::shared_tables::hash;
+use super::stack_bounds;
+use super::thread_state::here;
 use super::unwind::{Site, Trace};
 use super::Recorder;
 use crate::format::NONE;
@@ -86,7 +86,7 @@ impl Recorder {
             let slot = &slots[hash(address) % SLOTS];
             let id = raw::thread_id();
             if slot.writer.compare_exchange(0, id, Acquire, Relaxed).is_ok() {
-                let trace = self.unwinder.capture(site, bounds::of_this_thread(&self.main_stack), id);
+                let trace = self.unwinder.capture(site, stack_bounds::of_this_thread(&self.main_stack), id);
                 slot.address.store(0, Relaxed);
                 fence(Release); // a reader that sees the new stack sees that the address is another
                                 // SAFETY: this thread is the only writer; a reader looks at the address again.
@@ -108,7 +108,7 @@ impl Recorder {
 
     /// Writes them down: a recording begins.
     pub(crate) fn write_early(&self) {
-        let (Some(slots), Some(side)) = (self.early.get(), self.side.get()) else { return };
+        let (Some(slots), Some(shared)) = (self.early.get(), self.shared.get()) else { return };
         for slot in slots {
             let address = slot.address.load(Acquire);
             if address == 0 {
@@ -123,7 +123,7 @@ impl Recorder {
             }
             let stack = self.add_stack(&trace);
             if stack != NONE {
-                side.note_created(address, stack);
+                shared.note_created(address, stack);
             }
         }
     }

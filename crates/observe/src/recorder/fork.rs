@@ -27,7 +27,7 @@ use core::sync::atomic::{compiler_fence, AtomicPtr, AtomicU32, AtomicU64, Orderi
 use spinpark_linux::raw;
 
 use super::clock::monotonic;
-use super::own::here;
+use super::thread_state::here;
 use super::{Failure, Recorder, Settings};
 use crate::format::Detail;
 
@@ -131,7 +131,7 @@ impl Recorder {
         if !here.own.get().is_null() {
             here.own.set(ptr::null());
             here.events.set(0);
-            here.letting.set(0);
+            here.releasing.set(0);
         }
         self.idle_again();
         true

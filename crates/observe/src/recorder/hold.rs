@@ -12,16 +12,16 @@
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::own::{here, Facts, Own};
-use super::place::Call;
-use super::side::hash;
+use super::shared_tables::hash;
+use super::site_cache::Call;
 use super::tally::add;
+use super::thread_state::{here, Facts, ThreadState};
 use super::wait::LONG;
 use super::Recorder;
 use crate::format::{Detail, Kind, Role};
 
 /// What a thread is about to let go.
-pub enum Letting {
+pub enum Releasing {
     /// A lock that is not noted.
     Unknown,
     /// It holds it still afterwards: it had taken it more than once.
@@ -30,7 +30,7 @@ pub enum Letting {
     Last(Release),
 }
 
-/// See [`Letting`].
+/// See [`Releasing`].
 pub struct Release {
     /// Where it is noted, until after the release: others may have read it, and it would have to be fetched before.
     at: usize,
@@ -66,7 +66,7 @@ impl Recorder {
     #[inline(always)]
     pub fn holds_anything(&self) -> bool {
         // SAFETY: null, or memory that is never given back.
-        unsafe { here().own.get().as_ref() }.is_some_and(Own::holds_anything)
+        unsafe { here().own.get().as_ref() }.is_some_and(ThreadState::holds_anything)
     }
 
     pub(crate) fn heat(&self, address: usize) {
@@ -78,11 +78,11 @@ impl Recorder {
 
     /// The lock was had at once. Its holder is noted; the hold is measured if `is_timed`.
     #[inline(always)]
-    pub fn acquired_at_once(&self, own: &Own, call: &Call, is_timed: bool, with_site: bool) {
+    pub fn acquired_at_once(&self, own: &ThreadState, call: &Call, is_timed: bool, with_site: bool) {
         if own.holds_anything() && self.is_again(own, call) {
             return;
         }
-        // Where each hold is told by its place, every stack is looked at whole.
+        // Where each hold is told by its cached, every stack is looked at whole.
         let Some(mut facts) = self.facts(own, call, with_site, with_site) else { return };
         if is_timed {
             facts.since = self.ticks.now();
@@ -108,7 +108,7 @@ impl Recorder {
     }
 
     /// The lock was had at once: it is counted, and noted only if it is hot or a sample.
-    pub fn count_or_sample(&self, own: &Own, call: &Call) {
+    pub fn count_or_sample(&self, own: &ThreadState, call: &Call) {
         let is_sample = own.gaps.is_sample();
         if is_sample || self.is_hot(call.address) || own.holds_anything() {
             return self.sample(own, call, is_sample);
@@ -120,7 +120,7 @@ impl Recorder {
 
     #[cold]
     #[inline(never)]
-    fn sample(&self, own: &Own, call: &Call, is_sample: bool) {
+    fn sample(&self, own: &ThreadState, call: &Call, is_sample: bool) {
         if is_sample || self.is_hot(call.address) {
             self.acquired_at_once(own, call, is_sample, false);
         } else if !self.is_again(own, call) {
@@ -131,7 +131,7 @@ impl Recorder {
     }
 
     /// A try did not get the lock.
-    pub fn failed(&self, own: &Own, call: &Call) {
+    pub fn failed(&self, own: &ThreadState, call: &Call) {
         if let Some(stats) = self.recent(own, call) {
             add(&stats.failed_tries, 1);
         }
@@ -139,7 +139,7 @@ impl Recorder {
 
     /// Whether the thread holds this lock already, and holds it once more now. Counts it then.
     #[inline(never)]
-    fn is_again(&self, own: &Own, call: &Call) -> bool {
+    fn is_again(&self, own: &ThreadState, call: &Call) -> bool {
         let Some(found) = own.find(call.address) else { return false };
         let facts = own.at(found).facts.get();
         let kind = (call.kind)(call.address);
@@ -160,23 +160,23 @@ impl Recorder {
 
     /// The thread is about to let a lock go. The last look at the clock while it holds it.
     #[inline(always)]
-    pub fn release(&self, own: &Own, address: usize) -> Letting {
+    pub fn release(&self, own: &ThreadState, address: usize) -> Releasing {
         self.forget_older(own);
-        let Some(found) = own.find(address) else { return Letting::Unknown };
+        let Some(found) = own.find(address) else { return Releasing::Unknown };
         let again = &own.at(found).again;
         if again.get() > 0 && !own.is_gone(found) {
             again.set(again.get() - 1);
-            return Letting::Again;
+            return Releasing::Again;
         }
         let Facts { role, since, .. } = own.at(found).facts.get();
         own.let_go(address);
         let end = if since == 0 { 0 } else { self.ticks.now() };
-        Letting::Last(Release { at: found, role, since, end })
+        Releasing::Last(Release { at: found, role, since, end })
     }
 
     /// It has let it go.
     #[inline(always)]
-    pub fn released(&self, own: &Own, release: &Release) {
+    pub fn released(&self, own: &ThreadState, release: &Release) {
         let facts = own.at(release.at).facts.get();
         // A look at what others write takes as long as all of this, and of a short hold there is little to be wrong.
         let held_for = release.end.saturating_sub(release.since);
@@ -192,16 +192,16 @@ impl Recorder {
 
     /// It has let a lock go that others may wait for, and that it had was not noted: what others have found out about its
     /// holder is not true any more.
-    pub fn released_unseen(&self, own: &Own) {
+    pub fn released_unseen(&self, own: &ThreadState) {
         own.table().unseen_release.store(self.ticks.now(), Relaxed);
     }
 
     /// It could not let it go, and holds it still.
-    pub fn kept(&self, own: &Own, address: usize, letting: &Letting) {
-        match letting {
-            Letting::Unknown => {}
-            Letting::Last(_) => own.let_go(0),
-            Letting::Again => {
+    pub fn kept(&self, own: &ThreadState, address: usize, releasing: &Releasing) {
+        match releasing {
+            Releasing::Unknown => {}
+            Releasing::Last(_) => own.let_go(0),
+            Releasing::Again => {
                 if let Some(found) = own.find(address) {
                     let again = &own.at(found).again;
                     again.set(again.get() + 1);
@@ -213,12 +213,12 @@ impl Recorder {
     /// Waits whose locks are still held are written down: the process ends, or their end may not be seen.
     #[cold]
     #[inline(never)]
-    pub(crate) fn write_pending(&self, own: &Own) {
+    pub(crate) fn write_pending(&self, own: &ThreadState) {
         own.take_all(|facts| self.write(own, &Facts { since: 0, ..facts }, 0));
     }
 
     #[inline(always)]
-    pub(super) fn note(&self, own: &Own, address: usize, facts: Facts) {
+    pub(super) fn note(&self, own: &ThreadState, address: usize, facts: Facts) {
         self.forget_older(own);
         if !own.push(address, facts) {
             self.note_instead(own, address, facts);
@@ -227,7 +227,7 @@ impl Recorder {
 
     /// What was noted with another detail than now may have ended unseen since.
     #[inline(always)]
-    pub(super) fn forget_older(&self, own: &Own) {
+    pub(super) fn forget_older(&self, own: &ThreadState) {
         let changed = self.changed.load(Relaxed);
         if own.changed().get() != changed {
             own.changed().set(changed);
@@ -236,7 +236,7 @@ impl Recorder {
     }
 
     /// A note is not true any more: the lock was had, and what is known of that is written down.
-    pub(super) fn forget_note(&self, own: &Own, at: usize) {
+    pub(super) fn forget_note(&self, own: &ThreadState, at: usize) {
         let facts = own.at(at).facts.get();
         own.remove(at);
         self.write(own, &Facts { since: 0, ..facts }, 0);
@@ -245,7 +245,7 @@ impl Recorder {
     /// There is no room: notes that are not true make room.
     #[cold]
     #[inline(never)]
-    fn note_instead(&self, own: &Own, address: usize, facts: Facts) {
+    fn note_instead(&self, own: &ThreadState, address: usize, facts: Facts) {
         while let Some(stale) = own.stale() {
             self.forget_note(own, stale);
         }
@@ -256,19 +256,25 @@ impl Recorder {
 
     /// What is known of a call before the lock is had.
     #[inline(always)]
-    pub(crate) fn facts(&self, own: &Own, call: &Call, is_sure: bool, with_site: bool) -> Option<Facts> {
-        let place = self.place(own, call, is_sure)?;
-        if with_site && place.site.get().is_null() {
-            let site = self.site_stats(own, call.role, place.lock.get(), place.stack.get());
-            place.site.set(site.map_or(ptr::null(), ptr::from_ref));
+    pub(crate) fn facts(
+        &self,
+        own: &ThreadState,
+        call: &Call,
+        is_sure: bool,
+        with_site: bool,
+    ) -> Option<Facts> {
+        let cached = self.cached_site(own, call, is_sure)?;
+        if with_site && cached.site.get().is_null() {
+            let site = self.site_stats(own, call.role, cached.lock.get(), cached.stack.get());
+            cached.site.set(site.map_or(ptr::null(), ptr::from_ref));
         }
         Some(Facts {
-            lock: place.lock.get(),
+            lock: cached.lock.get(),
             role: call.role,
-            stack: place.stack.get(),
+            stack: cached.stack.get(),
             since: 0,
-            stats: place.stats.get(),
-            site: place.site.get(),
+            stats: cached.stats.get(),
+            site: cached.site.get(),
             wait: None,
         })
     }

@@ -3,7 +3,7 @@
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use super::own::Own;
+use super::thread_state::ThreadState;
 use super::Recorder;
 use crate::format::{RegionId, NONE};
 
@@ -13,9 +13,9 @@ const LOOKED_AT: u32 = 128;
 impl Recorder {
     /// The stack with which another thread took this lock, and the number of its table, if it is noted; else [`NONE`]s.
     /// `owner`: the thread that has the lock, 0 if it is free just now; none if that cannot be told.
-    pub(super) fn noted_holder(&self, own: &Own, address: usize, owner: Option<u32>) -> (u32, u32) {
+    pub(super) fn noted_holder(&self, own: &ThreadState, address: usize, owner: Option<u32>) -> (u32, u32) {
         const NO_HOLDER: (u32, u32) = (NONE, NONE);
-        let (Some(side), Some(header)) = (self.side.get(), self.file.header()) else { return NO_HOLDER };
+        let (Some(shared), Some(header)) = (self.shared.get(), self.file.header()) else { return NO_HOLDER };
         let held_by = |number: u32| {
             let other = self.own_of(number).filter(|other| !ptr::eq(*other, own))?;
             let stack = other.stack_of_holder(address)?;
@@ -26,7 +26,7 @@ impl Recorder {
         if let Some(owner @ 1..) = owner {
             return self.table_of(owner).and_then(held_by).unwrap_or(NO_HOLDER);
         }
-        if let Some(holder) = likely(side.slot(address).holder.load(Relaxed)).and_then(held_by) {
+        if let Some(holder) = likely(shared.slot(address).holder.load(Relaxed)).and_then(held_by) {
             return holder;
         }
         if owner.is_some() {
@@ -40,8 +40,8 @@ impl Recorder {
 
     /// The number of the table of this thread, if it has one.
     fn table_of(&self, thread: u32) -> Option<u32> {
-        let (side, header) = (self.side.get()?, self.file.header()?);
-        let slot = &side.tables[thread as usize % side.tables.len()];
+        let (shared, header) = (self.shared.get()?, self.file.header()?);
+        let slot = &shared.tables[thread as usize % shared.tables.len()];
         let is_its = |number: &u32| self.own_of(*number).is_some_and(|other| other.id() == thread);
         let number = u32::from(slot.load(Relaxed)).checked_sub(1)?;
         if is_its(&number) {
@@ -56,21 +56,21 @@ impl Recorder {
     }
 
     /// The memory of the thread with this table.
-    pub(super) fn own_of(&self, number: u32) -> Option<&Own> {
+    pub(super) fn own_of(&self, number: u32) -> Option<&ThreadState> {
         // SAFETY: null, or memory of a thread, which is never given back.
-        unsafe { self.side.get()?.owners.get(number as usize)?.load(Acquire).as_ref() }
+        unsafe { self.shared.get()?.owners.get(number as usize)?.load(Acquire).as_ref() }
     }
 
     /// This thread has a lock for itself: the noted holder does not hold it (any more). Another thread has released it on its
     /// behalf, or the holder has ended with it, or the release was not seen.
-    pub(super) fn drop_stale_note(&self, own: &Own, address: usize, table: u32) {
+    pub(super) fn drop_stale_note(&self, own: &ThreadState, address: usize, table: u32) {
         if let Some(other) = self.own_of(table).filter(|other| !ptr::eq(*other, own)) {
             other.forget_stale(address);
         }
     }
 
     /// This thread is about to let the lock at `address` go, which `owner` has taken, and perhaps noted.
-    pub fn let_go_for(&self, own: &Own, address: usize, owner: u32) {
+    pub fn let_go_for(&self, own: &ThreadState, address: usize, owner: u32) {
         if owner == 0 || owner == own.id() {
             return;
         }

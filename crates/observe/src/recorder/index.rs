@@ -11,7 +11,7 @@ use core::sync::atomic::Ordering::Release;
 
 use spinpark_linux::raw;
 
-use super::own::{Outer, Own};
+use super::thread_state::{Outer, ThreadState};
 use super::Recorder;
 use crate::format::{
     Entry, Head, HeldWaitStats, LockStats, PairStats, RegionId, Role, Segment, SiteStats, NONE,
@@ -144,7 +144,14 @@ impl Kept for HeldWaitStats {
 
 impl Recorder {
     /// The calling thread's entry about this, which may be new; `None` if there is no room.
-    fn entry<T: Kept>(&self, own: &Own, role: Role, lock: u32, first: u32, second: u32) -> Option<&T> {
+    fn entry<T: Kept>(
+        &self,
+        own: &ThreadState,
+        role: Role,
+        lock: u32,
+        first: u32,
+        second: u32,
+    ) -> Option<&T> {
         let index = &own.index;
         let key = Key::new(T::KIND, role, lock, first, second);
         // Three quarters full is full.
@@ -174,7 +181,7 @@ impl Recorder {
     }
 
     /// Room for an entry of so many words in the thread's segment, or in a new one. All zero.
-    fn room(&self, own: &Own, words: usize) -> Option<*mut Head> {
+    fn room(&self, own: &ThreadState, words: usize) -> Option<*mut Head> {
         let index = &own.index;
         if index.segment.get().is_null() || index.filled.get() + words > WORDS {
             let (number, segment) = self.file.claim::<Segment>(RegionId::Segments)?;
@@ -197,19 +204,25 @@ impl Recorder {
     }
 
     /// The thread's use of a lock.
-    pub(crate) fn lock_stats(&self, own: &Own, role: Role, lock: u32) -> Option<&LockStats> {
+    pub(crate) fn lock_stats(&self, own: &ThreadState, role: Role, lock: u32) -> Option<&LockStats> {
         self.entry(own, role, lock, 0, 0)
     }
 
-    /// The thread's use of a lock at one place.
-    pub(crate) fn site_stats(&self, own: &Own, role: Role, lock: u32, stack: u32) -> Option<&SiteStats> {
+    /// The thread's use of a lock at one call site.
+    pub(crate) fn site_stats(
+        &self,
+        own: &ThreadState,
+        role: Role,
+        lock: u32,
+        stack: u32,
+    ) -> Option<&SiteStats> {
         self.entry(own, role, lock, stack, 0)
     }
 
     /// The thread's waits for a lock while it had another one.
     pub(crate) fn held_wait_stats(
         &self,
-        own: &Own,
+        own: &ThreadState,
         role: Role,
         lock: u32,
         outer: Outer,
@@ -218,10 +231,10 @@ impl Recorder {
         self.entry(own, role, lock, outer.lock, outer.how + 1)
     }
 
-    /// The thread's waits at one place for another.
+    /// The thread's waits at one call site for another.
     pub(crate) fn pair_stats(
         &self,
-        own: &Own,
+        own: &ThreadState,
         role: Role,
         lock: u32,
         waiter: u32,

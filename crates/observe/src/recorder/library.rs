@@ -8,15 +8,15 @@
 
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
-use super::hold::Letting;
-use super::own::Own;
-use super::place::Call;
+use super::hold::Releasing;
+use super::site_cache::Call;
+use super::thread_state::ThreadState;
 use super::Recorder;
 use crate::format::{RegionId, NONE};
 
 impl Recorder {
     /// What is noted of this lock has ended unseen: the thread is about to wait for it, or has waited.
-    pub fn forget_hold(&self, own: &Own, address: usize) {
+    pub fn forget_hold(&self, own: &ThreadState, address: usize) {
         if let Some(found) = own.find(address) {
             self.forget_note(own, found);
         }
@@ -24,8 +24,8 @@ impl Recorder {
 
     /// The thread is about to wait, and perhaps the first who does.
     pub fn forget_release(&self, address: usize) {
-        let Some(side) = self.side.get() else { return };
-        let slot = side.slot(address);
+        let Some(shared) = self.shared.get() else { return };
+        let slot = shared.slot(address);
         if slot.queue.load(Relaxed) == 0 {
             slot.release.store(0, Relaxed);
         }
@@ -33,30 +33,30 @@ impl Recorder {
 
     /// A waiter has given up.
     pub fn disturb(&self, address: usize) {
-        if let Some(side) = self.side.get() {
-            side.slot(address).disturbed.store(self.now(), Relaxed);
+        if let Some(shared) = self.shared.get() {
+            shared.slot(address).disturbed.store(self.now(), Relaxed);
         }
     }
 
     /// As [`Recorder::release`]; the hold is not measured if an earlier one may have ended unseen. If the lock is not noted
     /// and has waiters, notes where it is released.
-    pub fn release_seen(&self, own: &Own, call: &Call) -> Letting {
-        let Some(side) = self.side.get() else { return Letting::Unknown };
-        let slot = side.slot(call.address);
-        let mut letting = self.release(own, call.address);
-        match &mut letting {
-            Letting::Last(release) => release.forget_before(slot.disturbed.load(Relaxed)),
+    pub fn release_seen(&self, own: &ThreadState, call: &Call) -> Releasing {
+        let Some(shared) = self.shared.get() else { return Releasing::Unknown };
+        let slot = shared.slot(call.address);
+        let mut releasing = self.release(own, call.address);
+        match &mut releasing {
+            Releasing::Last(release) => release.forget_before(slot.disturbed.load(Relaxed)),
             _ if slot.queue.load(Relaxed) != 0 => {
                 let stack = self.stack(own, call.site);
                 slot.note_release(call.address, stack);
             }
             _ => {}
         }
-        letting
+        releasing
     }
 
     /// The lock that is called for has this name. If it had another one, what was there is gone.
-    pub fn name(&self, own: &Own, call: &Call, name: &[u8]) {
+    pub fn name(&self, own: &ThreadState, call: &Call, name: &[u8]) {
         if let Some((_, lock)) = self.find_lock(call.address) {
             let text = lock.name.load(Relaxed);
             let is_other = text != NONE && !self.is_text(text, name);

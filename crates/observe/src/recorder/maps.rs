@@ -48,8 +48,8 @@ impl Code {
 impl Recorder {
     /// The number of a snapshot that has all of these addresses, if one can be had; else that of the latest.
     pub(crate) fn snapshot_for(&self, addresses: &[u64]) -> u32 {
-        let Some(side) = self.side.get() else { return 0 };
-        let code = &side.code;
+        let Some(shared) = self.shared.get() else { return 0 };
+        let code = &shared.code;
         let before = code.snapshots.load(Acquire);
         if before > 0 && addresses.iter().all(|address| code.has(*address)) || before >= MOST {
             return before.saturating_sub(1);

@@ -7,14 +7,14 @@
 //! | `condvar`    | waits for signals                                                                   |
 //! | `library`    | what is particular about the Rust library's locks: names, releases that are not seen |
 //! | `tally`      | adding up: counters, histograms, strips                                           |
-//! | `place`      | what a thread has seen lately                                                      |
-//! | `own`        | a thread's table, and what it holds                                               |
+//! | `site_cache` | what a thread has seen lately                                                      |
+//! | `thread_state` | a thread's table, and what it holds                                              |
 //! | `index`      | a thread's entries                                                                 |
 //! | `registry`   | locks by address                                                                  |
 //! | `stacks`, `unwind`, `maps` | stacks: kept once, captured, and the code that they are in             |
-//! | `bounds`, `unwinder_lock`  | when no stack is captured                                                 |
-//! | `sample`     | which acquisitions are samples                                                     |
-//! | `side`       | what threads tell each other                                                       |
+//! | `stack_bounds`, `unwinder_lock` | when no stack is captured                                                 |
+//! | `sampling`   | which acquisitions are samples                                                     |
+//! | `shared_tables` | what threads tell each other                                                    |
 //! | `file`, `clock` | the file, and time                                                              |
 //! | `room`       | how much room the recordings of a directory may take                              |
 //! | `fork`       | whether this process records, and what a fork makes of it                          |
@@ -22,7 +22,7 @@
 //!
 //! # Rules
 //!
-//! 1. Nothing is written near a lock, and a thread that does not wait writes nothing shared (`side`).
+//! 1. Nothing is written near a lock, and a thread that does not wait writes nothing shared (`shared_tables`).
 //! 2. Nothing is written down while a lock is held that could be written after (`hold`).
 //! 3. No allocation but by the kernel, no `errno`, no lock that the program has. Only [`Recorder::prepare`] allocates.
 //! 4. A call that finds the recorder at work in its own thread (a signal handler; the unwinder's own lock) is not recorded
@@ -33,15 +33,14 @@
 //!
 //! | what                                | written                      | read                    | because                         |
 //! |-------------------------------------|------------------------------|-------------------------|---------------------------------|
-//! | a record's first word; `own`        | Release, when it is whole    | Acquire                 | readers follow it to the rest    |
+//! | a record's first word; `thread_state` | Release, when it is whole    | Acquire                 | readers follow it to the rest    |
 //! | counters of a table                 | Relaxed, by one thread       | Relaxed                 | any moment's number will do      |
 //! | `waiting` of a table                | Relaxed, by one thread       | Acquire                 | its check tells what is not whole |
-//! | a thread's notes of what it holds   | Release                      | Acquire                 | see `own`                        |
+//! | a thread's notes of what it holds   | Release                      | Acquire                 | see `thread_state`               |
 //! | `detail`, and `changed` before it   | Relaxed                      | Relaxed                 | a change may be late by some calls |
 //! | slots, `hot`                        | Relaxed                      | Relaxed                 | hints: a wrong one costs a column |
 //! | `is_busy`                           | plain, between compiler fences | plain, same thread    | signal handlers                  |
 
-mod bounds;
 mod clock;
 mod condvar;
 mod early;
@@ -52,15 +51,16 @@ mod holder;
 mod index;
 mod library;
 mod maps;
-mod own;
-mod place;
 mod registry;
 mod room;
-mod sample;
-mod side;
+mod sampling;
+mod shared_tables;
+mod site_cache;
+mod stack_bounds;
 mod stacks;
 mod start;
 mod tally;
+mod thread_state;
 mod unwind;
 mod unwinder_lock;
 mod wait;
@@ -73,10 +73,10 @@ use spinpark_platform::Event;
 pub use clock::monotonic;
 pub use condvar::SignalWait;
 pub use file::Failure;
-pub use hold::{Letting, Release};
-pub use own::Own;
-pub use place::Call;
+pub use hold::{Release, Releasing};
+pub use site_cache::Call;
 pub use start::{Settings, MOST};
+pub use thread_state::ThreadState;
 pub use unwind::Site;
 pub use wait::{Blocking, Ended, Wait};
 
@@ -92,9 +92,9 @@ pub struct Recorder {
     sandbox: AtomicU32,
     /// See [`Recorder::epoch`].
     epoch: AtomicU32,
-    side: side::SidePointer,
+    shared: shared_tables::SharedTablesPointer,
     unwinder: unwind::Unwinder,
-    main_stack: bounds::MainStack,
+    main_stack: stack_bounds::MainStack,
     ticks: clock::Ticks,
     /// The clock at the start, ticks.
     started: AtomicU64,
@@ -105,7 +105,7 @@ pub struct Recorder {
     /// When that was changed last, ticks; 0: never.
     changed: AtomicU64,
     /// By hash of address: a thread has waited for it.
-    hot: [AtomicU8; side::HASHES],
+    hot: [AtomicU8; shared_tables::HASHES],
 }
 
 /// Which events of a waiter are which outcomes.
@@ -122,7 +122,7 @@ impl Recorder {
     /// of a lock is the upper half of the product of its address / 8 and [`Recorder::HASH_FACTOR`], 32 bits each.
     pub const HOT_AT: usize = core::mem::offset_of!(Recorder, hot);
     /// See [`Recorder::HOT_AT`].
-    pub const HASH_FACTOR: u32 = side::FACTOR;
+    pub const HASH_FACTOR: u32 = shared_tables::FACTOR;
 
     /// One that records nothing yet.
     #[must_use]
@@ -136,16 +136,16 @@ impl Recorder {
             path: start::Path::new(),
             sandbox: AtomicU32::new(0),
             epoch: AtomicU32::new(0),
-            side: side::SidePointer::new(),
+            shared: shared_tables::SharedTablesPointer::new(),
             unwinder: unwind::Unwinder::new(),
-            main_stack: bounds::MainStack::new(),
+            main_stack: stack_bounds::MainStack::new(),
             ticks: clock::Ticks::new(),
             started: AtomicU64::new(0),
             candidate: AtomicU32::new(0),
             sample_every: AtomicU32::new(0),
             detail: AtomicU32::new(Detail::Off as u32),
             changed: AtomicU64::new(0),
-            hot: [COLD; side::HASHES],
+            hot: [COLD; shared_tables::HASHES],
         }
     }
 
@@ -170,34 +170,34 @@ impl Recorder {
 
     /// A lock of spinpark's tells what it did: a thread that waits or lets go notes it.
     pub fn observe(&self, event: u32) {
-        let events = &own::here().events;
+        let events = &thread_state::here().events;
         events.set(events.get() | 1 << (event & 31));
-        let local = own::here();
-        if event == Event::HandedOff as u32 && local.letting.get() != 0 {
-            if let Some(side) = self.side.get() {
-                side.slot(local.letting.get()).handed.store(1, Relaxed);
+        let local = thread_state::here();
+        if event == Event::HandedOff as u32 && local.releasing.get() != 0 {
+            if let Some(shared) = self.shared.get() {
+                shared.slot(local.releasing.get()).handed.store(1, Relaxed);
             }
         }
     }
 
     /// The thread is about to release the lock at `address`, which may wake a waiter.
     pub fn begin_release(&self, address: usize) {
-        let local = own::here();
+        let local = thread_state::here();
         local.events.set(0);
-        local.letting.set(address);
+        local.releasing.set(address);
     }
 
     /// It has released it; whether that woke a waiter, as far as the lock tells.
     pub fn end_release(&self) -> bool {
-        let local = own::here();
-        local.letting.set(0);
+        let local = thread_state::here();
+        local.releasing.set(0);
         let woke = [Event::WokeHead, Event::WokeBeside, Event::GrantedReaders, Event::HandedOff];
         let woke = woke.into_iter().fold(0, |bits, event| bits | 1 << event as u32);
         local.events.replace(0) & woke != 0
     }
 
     /// A release of the lock that was at `address` woke a waiter. It may be gone, and so may its memory.
-    pub fn woke(&self, own: &Own, address: usize, role: Role) {
+    pub fn woke(&self, own: &ThreadState, address: usize, role: Role) {
         let stats = self.find_lock(address).and_then(|(lock, _)| self.lock_stats(own, role, lock));
         if let Some(stats) = stats {
             tally::add(&stats.wake_ups, 1);

@@ -1,7 +1,7 @@
 //! Locks by address. An object that is destroyed, or created again at the same address, is another lock from then on.
 //!
-//! The table is one of [`crate::slots`]: no thread waits here for one that does not run. It cannot get full before the file
-//! has no room for records, of which there are half as many as slots, and each slot had one of its own.
+//! The table is one of [`crate::lock_free_table`]: no thread waits here for one that does not run. It cannot get full
+//! before the file has no room for records, of which there are half as many as slots, and each slot had one of its own.
 //!
 //! A record gets its kind, by which readers of the file see it, when it is in the table: from the thread that put it there,
 //! or from one that finds it earlier. Where another thread was faster it is no lock, and this thread's next one.
@@ -12,11 +12,11 @@ use core::sync::atomic::Ordering::{Relaxed, Release};
 
 use spinpark_linux::raw;
 
-use super::own::Own;
-use super::side::{Side, LOCK_SLOTS};
+use super::shared_tables::{SharedTables, LOCK_SLOTS};
+use super::thread_state::ThreadState;
 use super::Recorder;
 use crate::format::{Kind, Lock, RegionId, NONE};
-use crate::slots::{self, Claimed, Look};
+use crate::lock_free_table::{self, Claimed, Look};
 
 /// A chain that is longer than this is a table that is full.
 const LONGEST_CHAIN: usize = 256;
@@ -33,8 +33,8 @@ fn start(address: usize) -> usize {
     ((address as u64 >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as usize % LOCK_SLOTS
 }
 
-fn chain(side: &Side, address: usize) -> impl Iterator<Item = &AtomicU32> {
-    (0..LONGEST_CHAIN).map(move |step| &side.locks[(start(address) + step) % LOCK_SLOTS])
+fn chain(shared: &SharedTables, address: usize) -> impl Iterator<Item = &AtomicU32> {
+    (0..LONGEST_CHAIN).map(move |step| &shared.locks[(start(address) + step) % LOCK_SLOTS])
 }
 
 impl Recorder {
@@ -64,14 +64,14 @@ impl Recorder {
 
     /// The living lock at `address`, if it has been met.
     pub(crate) fn find_lock(&self, address: usize) -> Option<(u32, &Lock)> {
-        slots::find(chain(self.side.get()?, address), |found| self.look(found, address))
+        lock_free_table::find(chain(self.shared.get()?, address), |found| self.look(found, address))
     }
 
     /// The living lock of a kind at `address`, met now or before; `None` if there is no room. One of another kind that was
     /// there is gone: its memory was used again without a destruction.
     pub(crate) fn meet(
         &self,
-        own: &Own,
+        own: &ThreadState,
         address: usize,
         kind: Kind,
         stack: impl FnOnce() -> u32,
@@ -83,13 +83,13 @@ impl Recorder {
             }
             seen => seen,
         };
-        let side = self.side.get()?;
-        if let Some(found) = slots::find(chain(side, address), look) {
+        let shared = self.shared.get()?;
+        if let Some(found) = lock_free_table::find(chain(shared, address), look) {
             return Some(found);
         }
-        let stack = side.created(address).map_or_else(|| (stack(), false), |stack| (stack, true));
+        let stack = shared.created(address).map_or_else(|| (stack(), false), |stack| (stack, true));
         let (number, new) = self.write_lock(own, address, kind, stack)?;
-        let claimed = slots::claim(chain(side, address), look, number + 1);
+        let claimed = lock_free_table::claim(chain(shared, address), look, number + 1);
         if !matches!(claimed, Claimed::Added) {
             own.spare_lock().set(number + 1);
         }
@@ -109,7 +109,7 @@ impl Recorder {
     /// Writes a record that no slot has yet; the stack is that of the lock's creator, or of its first user.
     fn write_lock(
         &self,
-        own: &Own,
+        own: &ThreadState,
         address: usize,
         kind: Kind,
         (stack, is_created): (u32, bool),
@@ -139,8 +139,8 @@ impl Recorder {
     /// The object at `address` is created now, by `stack`: what was there is gone.
     pub fn created(&self, address: usize, stack: u32) {
         self.destroyed(address);
-        if let Some(side) = self.side.get().filter(|_| stack != NONE) {
-            side.note_created(address, stack);
+        if let Some(shared) = self.shared.get().filter(|_| stack != NONE) {
+            shared.note_created(address, stack);
         }
     }
 
@@ -149,8 +149,8 @@ impl Recorder {
         if let Some((_, lock)) = self.find_lock(address) {
             lock.destroyed.store(1, Relaxed);
         }
-        if let Some(side) = self.side.get() {
-            side.forget_created(address);
+        if let Some(shared) = self.shared.get() {
+            shared.forget_created(address);
         }
     }
 }

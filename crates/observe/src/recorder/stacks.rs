@@ -5,7 +5,7 @@ use core::ptr;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
-use super::side::STACK_SLOTS;
+use super::shared_tables::STACK_SLOTS;
 use super::unwind::Trace;
 use super::Recorder;
 use crate::format::{RegionId, Stack, NONE};
@@ -27,13 +27,13 @@ impl Recorder {
 
     /// The number of this stack, which may be new; [`NONE`] if there is no room.
     pub(crate) fn add_stack(&self, trace: &Trace) -> u32 {
-        let Some(side) = self.side.get() else { return NONE };
+        let Some(shared) = self.shared.get() else { return NONE };
         let hash = hash(trace);
         let frames = &trace.frames[..trace.depth];
         let start = (hash >> 40) as usize;
         let mut written = None;
         for step in 0..LONGEST_CHAIN {
-            let slot = &side.stacks[(start + step) % STACK_SLOTS];
+            let slot = &shared.stacks[(start + step) % STACK_SLOTS];
             if slot.load(Acquire) == 0 {
                 let number = match written {
                     Some(number) => number,

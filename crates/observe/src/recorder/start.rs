@@ -64,7 +64,7 @@ impl Recorder {
         if !self.file.room.is_there() {
             return Err(Failure::Bound);
         }
-        if !self.side.renew() {
+        if !self.shared.renew() {
             return Err(Failure::NoRoom);
         }
         let mut number = 1;

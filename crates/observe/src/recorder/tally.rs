@@ -4,7 +4,7 @@ use core::sync::atomic::AtomicU32;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::own::{Facts, Own, Waited};
+use super::thread_state::{Facts, ThreadState, Waited};
 use super::Recorder;
 use crate::format::{Held, LockStats, Outcome, SiteStats, Strip, BINS, NONE, STRIP};
 
@@ -67,7 +67,7 @@ fn hold(held: &Held, ticks: u64, with_squares: bool) {
 impl Recorder {
     /// Writes down an acquisition: its wait, if it had one, and its hold until `end`, if that was measured.
     #[inline(always)]
-    pub(crate) fn write(&self, own: &Own, facts: &Facts, end: u64) {
+    pub(crate) fn write(&self, own: &ThreadState, facts: &Facts, end: u64) {
         // SAFETY: null, or an entry, which stays where it is.
         let Some(stats) = (unsafe { facts.stats.as_ref() }) else { return };
         add(&stats.acquisitions, 1);
@@ -102,7 +102,7 @@ impl Recorder {
     }
 
     #[inline(always)]
-    fn site(&self, own: &Own, facts: &Facts) -> Option<&SiteStats> {
+    fn site(&self, own: &ThreadState, facts: &Facts) -> Option<&SiteStats> {
         // SAFETY: null, or an entry, which stays where it is.
         match unsafe { facts.site.as_ref() } {
             None => self.site_stats(own, facts.role, facts.lock, facts.stack),
@@ -113,7 +113,7 @@ impl Recorder {
     /// Writes down a wait.
     #[cold]
     #[inline(never)]
-    pub(crate) fn write_wait(&self, own: &Own, facts: &Facts, waited: &Waited) {
+    pub(crate) fn write_wait(&self, own: &ThreadState, facts: &Facts, waited: &Waited) {
         let table = own.table();
         add(&table.waits, 1);
         add(&table.waited, waited.ticks);
@@ -143,12 +143,12 @@ impl Recorder {
         }
     }
 
-    fn write_held_wait(&self, own: &Own, facts: &Facts, waited: &Waited) {
+    fn write_held_wait(&self, own: &ThreadState, facts: &Facts, waited: &Waited) {
         if let Some(waits) = self.held_wait_stats(own, facts.role, facts.lock, waited.outer) {
             add(&waits.count, 1);
             add(&waits.waited, waited.ticks);
             raise(&waits.longest_wait, waited.ticks);
-            add(&waits.made, waited.ticks.saturating_mul(u64::from(waited.outer.queue)) / 2);
+            add(&waits.blocked, waited.ticks.saturating_mul(u64::from(waited.outer.queue)) / 2);
         }
     }
 

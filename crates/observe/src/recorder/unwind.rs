@@ -5,9 +5,9 @@
 //! later it finds tables without a lock (`_dl_find_object`); with an older one it takes the loader's, which a thread that
 //! waits for this one may hold: there, and without the library, the frame pointers are followed, with bounds.
 //!
-//! A stack that is not the thread's own is not unwound ([`super::bounds`]), nor any while a thread holds the unwinder's own
-//! mutex ([`super::unwinder_lock`]), nor that of a call from the unwinder, which is about to lock it: those have their
-//! caller only.
+//! A stack that is not the thread's own is not unwound ([`super::stack_bounds`]), nor any while a thread holds the
+//! unwinder's own mutex ([`super::unwinder_lock`]), nor that of a call from the unwinder, which is about to lock it:
+//! those have their caller only.
 //!
 //! A capture also learns *where on the stack* each return address lies. Unwinding costs microseconds, a look whether the
 //! same addresses still lie in the same places some nanoseconds: so a known stack is recognised ([`Trace::still_holds`]).
@@ -18,7 +18,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use spinpark_linux::{lookup, raw, Library, Scope};
 
-use super::bounds::Bounds;
+use super::stack_bounds::Bounds;
 use super::unwinder_lock::UnwinderLock;
 use crate::format::FRAMES;
 

@@ -6,9 +6,9 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use spinpark_linux::raw;
 
-use super::own::{here, Facts, Outer, Own, Waited};
-use super::place::Call;
+use super::site_cache::Call;
 use super::tally::bit;
+use super::thread_state::{here, Facts, Outer, ThreadState, Waited};
 use super::Recorder;
 use crate::format::{Begun, HeldWaitStats, Hold, Outcome, Role, NONE};
 
@@ -60,7 +60,7 @@ pub struct Ended {
 
 impl Recorder {
     /// A thread could not have the lock at once, and is about to block.
-    pub fn begin_wait(&self, own: &Own, call: &Call, blocking: &Blocking) -> Wait {
+    pub fn begin_wait(&self, own: &ThreadState, call: &Call, blocking: &Blocking) -> Wait {
         let Blocking { start, owner, is_exact, is_timed } = *blocking;
         self.file.has_waited();
         self.heat(call.address);
@@ -73,7 +73,7 @@ impl Recorder {
         here().events.set(0);
         let mut outer = Outer::NOTHING;
         if let Some(facts) = &facts {
-            let by = self.own_of(holder_table).map_or(0, Own::id);
+            let by = self.own_of(holder_table).map_or(0, ThreadState::id);
             let thread = owner.filter(|owner| *owner != 0).unwrap_or(by);
             let is_noted = by != 0 && by == thread;
             let begun = Begun { since: start, holder, owner: thread, is_timed, is_noted, ..Begun::default() };
@@ -93,7 +93,13 @@ impl Recorder {
 
     /// Notes for readers that the thread is about to block, and what it holds meanwhile; `besides` is a lock that it lets go
     /// before. What it holds that others wait for.
-    pub(crate) fn publish(&self, own: &Own, facts: &Facts, begun: Begun, besides: Option<usize>) -> Outer {
+    pub(crate) fn publish(
+        &self,
+        own: &ThreadState,
+        facts: &Facts,
+        begun: Begun,
+        besides: Option<usize>,
+    ) -> Outer {
         let (lock, role, stack) = (facts.lock, facts.role as u32, facts.stack);
         let mut begun = Begun { lock, role, stack, ..begun };
         self.forget_older(own);
@@ -107,7 +113,7 @@ impl Recorder {
 
     /// What this thread holds besides `lock` that most others wait for; of several the one that it took last, as far as that
     /// is known.
-    fn outer(&self, own: &Own, lock: u32, is_timed: bool, besides: Option<usize>) -> Outer {
+    fn outer(&self, own: &ThreadState, lock: u32, is_timed: bool, besides: Option<usize>) -> Outer {
         let (mut outer, mut best) = (Outer::NOTHING, None);
         if !own.holds_anything() {
             return outer;
@@ -125,7 +131,13 @@ impl Recorder {
     }
 
     /// The same at the end of a wait. `before`: what it was at the beginning; the queue is the sum of both.
-    pub(crate) fn outer_at_end(&self, own: &Own, lock: u32, before: Outer, besides: Option<usize>) -> Outer {
+    pub(crate) fn outer_at_end(
+        &self,
+        own: &ThreadState,
+        lock: u32,
+        before: Outer,
+        besides: Option<usize>,
+    ) -> Outer {
         let outer = self.outer(own, lock, before.how & HeldWaitStats::TIMED != 0, besides);
         let both = if outer.lock == before.lock { outer.queue + before.queue } else { outer.queue };
         Outer { queue: both, ..outer }
@@ -133,13 +145,13 @@ impl Recorder {
 
     /// Whether what is noted has not ended unseen, as one in the library may have since a waiter gave up.
     fn is_held(&self, address: usize, facts: &Facts) -> bool {
-        let disturbed = self.side.get().map_or(0, |side| side.slot(address).disturbed.load(Relaxed));
+        let disturbed = self.shared.get().map_or(0, |shared| shared.slot(address).disturbed.load(Relaxed));
         facts.since == 0 || facts.since >= disturbed
     }
 
     /// The thread blocks no more: what is known of its wait, to be passed to [`Recorder::acquired`] or
     /// [`Recorder::gave_up`].
-    pub fn end_wait(&self, own: &Own, call: &Call, wait: &Wait) -> Ended {
+    pub fn end_wait(&self, own: &ThreadState, call: &Call, wait: &Wait) -> Ended {
         let end = self.ticks.now();
         if wait.epoch != self.epoch() {
             // It was the parent's: this is a child that a signal handler made meanwhile.
@@ -153,8 +165,8 @@ impl Recorder {
             outcomes &= !bit(Outcome::Spun); // it slept first
         }
         let mut holder = wait.holder;
-        if let Some(side) = self.side.get() {
-            let slot = side.slot(call.address);
+        if let Some(shared) = self.shared.get() {
+            let slot = shared.slot(call.address);
             if holder == NONE {
                 holder = slot.released_at(call.address);
             }
@@ -182,7 +194,7 @@ impl Recorder {
     }
 
     /// The lock was had after a wait.
-    pub fn acquired(&self, own: &Own, call: &Call, ended: &Ended) {
+    pub fn acquired(&self, own: &ThreadState, call: &Call, ended: &Ended) {
         let Some(facts) = ended.facts else { return };
         if ended.holder_table != NONE && call.role == Role::Write && self.is_time_to_look(&ended.waited) {
             self.drop_stale_note(own, call.address, ended.holder_table);
@@ -205,14 +217,14 @@ impl Recorder {
     }
 
     /// The lock was taken after a wait, and its release will not be seen: the wait is written down.
-    pub fn acquired_unseen(&self, own: &Own, ended: &Ended) {
+    pub fn acquired_unseen(&self, own: &ThreadState, ended: &Ended) {
         if let Some(facts) = ended.facts {
             self.write(own, &Facts { wait: Some(ended.waited), since: 0, ..facts }, 0);
         }
     }
 
     /// The time was over before the lock was had.
-    pub fn gave_up(&self, own: &Own, ended: &Ended) {
+    pub fn gave_up(&self, own: &ThreadState, ended: &Ended) {
         let Some(facts) = ended.facts else { return };
         let besides = bit(Outcome::OwnerChanged) | bit(Outcome::OffCpu) | bit(Outcome::Budget);
         let outcomes = ended.waited.outcomes & besides | bit(Outcome::TimedOut);
@@ -220,7 +232,7 @@ impl Recorder {
     }
 
     fn waiting_for(&self, address: usize) -> u32 {
-        let queue = self.side.get().map_or(0, |side| side.slot(address).queue.load(Relaxed));
+        let queue = self.shared.get().map_or(0, |shared| shared.slot(address).queue.load(Relaxed));
         if queue > MOST_WAITERS {
             0
         } else {
@@ -230,8 +242,8 @@ impl Recorder {
 
     /// One waiter more or less; how many there are then.
     pub(crate) fn queue(&self, address: usize, change: i32) -> u32 {
-        let Some(side) = self.side.get() else { return 0 };
-        let queue = &side.slot(address).queue;
+        let Some(shared) = self.shared.get() else { return 0 };
+        let queue = &shared.slot(address).queue;
         queue.fetch_add(change as u32, Relaxed).wrapping_add(change as u32)
     }
 }

@@ -3,16 +3,16 @@
 //! Locks are matched by properties that survive edits: names, variables, the functions that create them (`same`). Locks of one
 //! creation site count as one.
 
-mod same;
-mod show;
+mod matching;
+mod rendering;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use self::same::{Class, Same, same};
-pub use self::show::text;
+use self::matching::{Class, Matched, matched};
+pub use self::rendering::text;
 use crate::model::{Detail, Kind, Profile, Role, RoleStats};
 use crate::text::without_line;
 use crate::units::percent;
@@ -45,7 +45,7 @@ pub struct LockChange {
     /// How many locks have this name, before and after.
     pub count: (usize, usize),
     /// How many call sites create them, before and after; more than one if they cannot be told apart.
-    pub places: (usize, usize),
+    pub creation_sites: (usize, usize),
     /// Several are created by the same functions: this one was matched by the order of their lines.
     pub is_by_order: bool,
     /// The numbers.
@@ -71,9 +71,9 @@ pub struct Change {
 #[must_use]
 pub fn diff(before: &Profile, after: &Profile) -> Diff {
     let (durations, warnings) = ((before.duration, after.duration), warnings(before, after));
-    let (before, after) = (same::classes(before), same::classes(after));
+    let (before, after) = (matching::classes(before), matching::classes(after));
     let mut locks: Vec<LockChange> =
-        same(&before, &after).iter().flat_map(|same| changes(same, &before, &after)).collect();
+        matched(&before, &after).iter().flat_map(|same| changes(same, &before, &after)).collect();
     let mut all = Change::default();
     locks.iter().filter(|lock| lock.role.is_lock()).for_each(|lock| all.add(&lock.change));
     locks.sort_by_key(|lock| {
@@ -84,7 +84,7 @@ pub fn diff(before: &Profile, after: &Profile) -> Diff {
 }
 
 /// The changes of locks that match, by role.
-fn changes(same: &Same, before: &[Class], after: &[Class]) -> Vec<LockChange> {
+fn changes(same: &Matched, before: &[Class], after: &[Class]) -> Vec<LockChange> {
     let of = |all: &'_ [Class], indices: &[usize]| -> (Option<String>, usize) {
         let label = match indices {
             [] => None,
@@ -110,7 +110,7 @@ fn changes(same: &Same, before: &[Class], after: &[Class]) -> Vec<LockChange> {
                 kind: lock.kind,
                 role: stats.role,
                 count: (count_before, count_after),
-                places: (same.before.len(), same.after.len()),
+                creation_sites: (same.before.len(), same.after.len()),
                 is_by_order: same.by_order,
                 change: Change::default(),
             });

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use super::names;
-use crate::model::{Place, Profile, Role};
+use super::captions;
+use crate::model::{CallSite, Profile, Role};
 
 /// Smaller shares than this are not drawn.
 const SMALLEST: f64 = 1.0 / 4000.0;
@@ -76,14 +76,14 @@ pub(super) fn flame(profile: &Profile) -> Option<Flame> {
                 Role::Write | Role::Read => &mut waiters,
             };
             for site in stats.sites.iter().filter(|site| site.wait_total > 0) {
-                let stack = stack(profile.places.get(site.place), &lock.label, &mut names);
+                let stack = stack(profile.call_sites.get(site.call_site), &lock.label, &mut names);
                 tree.add(&stack, site.wait_total, site.contended);
             }
         }
     }
     for pair in profile.pairs.iter().filter(|pair| pair.role.is_lock() && pair.wait_total > 0) {
         let label = labels.get(&pair.lock).copied().unwrap_or("a lock");
-        let stack = stack(pair.holder.and_then(|holder| profile.places.get(holder)), label, &mut names);
+        let stack = stack(pair.holder.and_then(|holder| profile.call_sites.get(holder)), label, &mut names);
         holders.add(&stack, pair.wait_total, pair.count);
     }
     let trees = [
@@ -102,17 +102,17 @@ pub(super) fn flame(profile: &Profile) -> Option<Flame> {
 }
 
 /// From the outermost frame to the lock.
-fn stack(place: Option<&Place>, lock: &str, names: &mut Names) -> Vec<u64> {
+fn stack(call_site: Option<&CallSite>, lock: &str, names: &mut Names) -> Vec<u64> {
     let mut stack = Vec::new();
-    match place {
+    match call_site {
         None => stack.push(names.number(String::from("not known"), What::Unknown)),
-        Some(place) => {
-            if place.is_cut {
+        Some(call_site) => {
+            if call_site.is_cut {
                 stack.push(names.number(String::from("…"), What::Unknown));
             }
-            for frame in place.frames.iter().rev() {
+            for frame in call_site.frames.iter().rev() {
                 let what = if frame.is_inlined { What::Inlined } else { What::Function };
-                stack.push(names.number(names::function(frame), what));
+                stack.push(names.number(captions::function(frame), what));
             }
         }
     }

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use super::captions::{Caption, caption};
 use super::draw;
-use super::names::{Caption, caption};
-use crate::model::{Held, Lock, Outcomes, Pair, Profile, Role, RoleStats, Site, Times};
+use crate::model::{Held, Lock, Outcomes, Pair, Profile, Role, RoleStats, SiteStats, Times};
 use crate::names::Names;
 
 /// Rows that are shown at once, with all their details.
@@ -48,8 +48,8 @@ pub(super) struct Row {
     waits: String,
     holds: String,
     strip: String,
-    place: Option<usize>,
-    place_caption: Caption,
+    call_site: Option<usize>,
+    call_site_caption: Caption,
     is_created: bool,
     is_destroyed: bool,
     failed_tries: u64,
@@ -99,7 +99,7 @@ struct Outcome {
 
 #[derive(Serialize)]
 struct SiteRow {
-    place: usize,
+    call_site: usize,
     caption: Caption,
     acquisitions: u64,
     contended: u64,
@@ -159,7 +159,7 @@ fn row(
 ) -> Row {
     Row {
         label: lock.label.clone(),
-        role: super::names::role(lock.kind, stats.role),
+        role: super::captions::role(lock.kind, stats.role),
         kind: lock.kind.noun(),
         address: lock.address,
         hexadecimal: format!("{:#x}", lock.address),
@@ -179,8 +179,8 @@ fn row(
         waits: String::new(),
         holds: String::new(),
         strip: draw::small_strip(&stats.strip, profile.duration),
-        place: lock.place,
-        place_caption: caption(names, lock.place),
+        call_site: lock.creation_site,
+        call_site_caption: caption(names, lock.creation_site),
         is_created: lock.is_created,
         is_destroyed: lock.is_destroyed,
         failed_tries: stats.failed_tries,
@@ -194,10 +194,10 @@ fn row(
 }
 
 impl SiteRow {
-    fn new(site: &Site, names: &Names<'_>) -> Self {
+    fn new(site: &SiteStats, names: &Names<'_>) -> Self {
         Self {
-            place: site.place,
-            caption: caption(names, Some(site.place)),
+            call_site: site.call_site,
+            caption: caption(names, Some(site.call_site)),
             acquisitions: site.acquisitions,
             contended: site.contended,
             wait: Span::of_sum(site.contended, site.wait_total, site.wait_longest),
@@ -224,10 +224,10 @@ impl PairRow {
 
 impl Row {
     /// Places that the row points to.
-    pub(super) fn places(&self) -> impl Iterator<Item = usize> {
-        let sites = self.sites.iter().map(|site| site.place);
+    pub(super) fn call_sites(&self) -> impl Iterator<Item = usize> {
+        let sites = self.sites.iter().map(|site| site.call_site);
         let pairs = self.pairs.iter().flat_map(|pair| [Some(pair.waiter), pair.holder]).flatten();
-        self.place.into_iter().chain(sites).chain(pairs)
+        self.call_site.into_iter().chain(sites).chain(pairs)
     }
 }
 

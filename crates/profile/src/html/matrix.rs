@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::names::{self, UNKNOWN};
+use super::captions::{self, UNKNOWN};
 use super::{exact, span};
 use crate::model::Profile;
 use crate::names::Names;
@@ -48,8 +48,8 @@ struct Sum {
 
 /// The matrix, if anything waited.
 pub(super) fn matrix(profile: &Profile) -> Option<Matrix> {
-    let names = Names::of(&profile.places);
-    let name = |place: usize| names::caption(&names, Some(place)).text;
+    let names = Names::of(&profile.call_sites);
+    let name = |call_site: usize| captions::caption(&names, Some(call_site)).text;
     let pairs: Vec<(String, String, Sum)> = profile
         .pairs
         .iter()

@@ -5,23 +5,23 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | names of places and locks | [`names`] |
+//! | names of call sites and locks | [`captions`] |
 //! | a row of the table of locks, and what it opens to | [`locks`] |
 //! | histograms and strips as SVG | [`draw`] |
 //! | the blocking matrix | [`matrix`] |
 //! | the flame graph's trees; the script draws them | [`flame`] |
-//! | FreeBSD's columns, condition variables, threads, facts of the run | [`tables`], [`facts`] |
+//! | FreeBSD's columns, condition variables, threads, facts of the run | [`small_tables`], [`facts`] |
 //!
 //! Without scripts every table can be read; sorting, filtering and the flame graph need them. The page is well-formed XML.
 
+mod captions;
 mod draw;
 mod facts;
 mod flame;
 mod locks;
 mod matrix;
-mod names;
 mod process;
-mod tables;
+mod small_tables;
 
 use std::cmp::Reverse;
 
@@ -42,7 +42,7 @@ pub struct Shown<'a> {
     /// What was recorded.
     pub profile: &'a Profile,
     /// What the page shows first: sentences; back quotes enclose code.
-    pub answer: &'a [String],
+    pub summary: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -116,7 +116,7 @@ fn policy(style: &str, script: &str) -> String {
 }
 
 fn title(shown: &[Shown<'_>]) -> String {
-    let mut names: Vec<&str> = shown.iter().map(|shown| names::file(&shown.profile.program)).collect();
+    let mut names: Vec<&str> = shown.iter().map(|shown| captions::file(&shown.profile.program)).collect();
     names.dedup();
     match names.as_slice() {
         [] => String::from("No profile"),

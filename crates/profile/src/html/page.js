@@ -38,7 +38,7 @@ ready.push(() => {
 // The name of a place opens its stack below it.
 ready.push(() => {
   document.addEventListener("click", (event) => {
-    const link = event.target.closest("a.place");
+    const link = event.target.closest("a.call-site");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     const next = link.nextElementSibling;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{Shown, draw, facts, flame, locks, matrix, names, span, tables};
+use super::{Shown, captions, draw, facts, flame, locks, matrix, small_tables, span};
 use crate::model::{Role, Strip};
 use crate::names::Names;
 
@@ -18,7 +18,7 @@ pub(super) struct Process {
     /// Which recording of the process it is, if there are several.
     recording: Option<usize>,
     waited: u64,
-    answer: Vec<String>,
+    summary: Vec<String>,
     /// What is missing, shown before the summary.
     losses: Vec<String>,
     warnings: Vec<String>,
@@ -30,14 +30,14 @@ pub(super) struct Process {
     locks_left: usize,
     flame: Option<String>,
     matrix: Option<matrix::Matrix>,
-    held_waits: Vec<tables::HeldWait>,
-    waiting: Vec<tables::Waiting>,
-    condvars: Vec<tables::Condvar>,
-    threads: Vec<tables::Thread>,
+    held_waits: Vec<small_tables::HeldWait>,
+    waiting: Vec<small_tables::Waiting>,
+    condvars: Vec<small_tables::Condvar>,
+    threads: Vec<small_tables::Thread>,
     threads_left: usize,
-    freebsd: Vec<tables::FreeBsd>,
+    freebsd: Vec<small_tables::FreeBsd>,
     freebsd_left: usize,
-    stacks: Vec<tables::Stack>,
+    stacks: Vec<small_tables::Stack>,
     shown: usize,
 }
 
@@ -51,7 +51,11 @@ struct Wide {
 }
 
 impl Process {
-    pub(super) fn new(number: usize, Shown { profile, answer }: Shown<'_>, recording: Option<usize>) -> Self {
+    pub(super) fn new(
+        number: usize,
+        Shown { profile, summary }: Shown<'_>,
+        recording: Option<usize>,
+    ) -> Self {
         let roles = || profile.locks.iter().flat_map(|lock| &lock.roles);
         let strip = |is: fn(Role) -> bool| {
             draw::sum(roles().filter(move |stats| is(stats.role)).map(|stats| &stats.strip))
@@ -62,34 +66,34 @@ impl Process {
             ("Waits for signals", "signal", strip(|role| role == Role::Signal)),
         ];
         let wide = |(title, class, strip): (_, _, Strip)| wide(title, class, &strip, profile.duration);
-        let called = Names::of(&profile.places);
+        let called = Names::of(&profile.call_sites);
         let (rows, locks_left) = locks::rows(profile, &called);
-        let waiting = tables::waiting(profile, &called);
-        let places = rows.iter().flat_map(locks::Row::places);
-        let places: BTreeSet<usize> =
-            places.chain(waiting.iter().flat_map(tables::Waiting::places)).collect();
-        let (threads, threads_left) = tables::threads(profile);
-        let (freebsd, freebsd_left) = tables::freebsd(profile);
+        let waiting = small_tables::waiting(profile, &called);
+        let call_sites = rows.iter().flat_map(locks::Row::call_sites);
+        let call_sites: BTreeSet<usize> =
+            call_sites.chain(waiting.iter().flat_map(small_tables::Waiting::call_sites)).collect();
+        let (threads, threads_left) = small_tables::threads(profile);
+        let (freebsd, freebsd_left) = small_tables::freebsd(profile);
         Self {
             id: format!("p{number}"),
-            name: names::file(&profile.program).to_owned(),
+            name: captions::file(&profile.program).to_owned(),
             pid: profile.pid,
             recording,
             waited: profile.lock_wait(),
-            answer: answer.to_vec(),
+            summary: summary.to_vec(),
             losses: profile.losses(),
             warnings: profile.notes().map(str::to_owned).collect(),
             facts: facts::facts(profile),
             strips: strips.into_iter().filter_map(wide).collect(),
             is_full: profile.detail == crate::model::Detail::Full,
-            stacks: tables::stacks(profile, &called, places.into_iter()),
+            stacks: small_tables::stacks(profile, &called, call_sites.into_iter()),
             locks: rows,
             locks_left,
             flame: flame::flame(profile).and_then(|flame| json(&flame)),
             matrix: matrix::matrix(profile),
-            held_waits: tables::held_waits(profile),
+            held_waits: small_tables::held_waits(profile),
             waiting,
-            condvars: tables::condvars(profile),
+            condvars: small_tables::condvars(profile),
             threads,
             threads_left,
             freebsd,

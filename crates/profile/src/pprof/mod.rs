@@ -19,7 +19,7 @@ use prost::Message as _;
 
 pub use self::message::Profile as Message;
 pub use self::message::{Function, Label, Line, Location, Mapping, Sample, ValueType};
-use crate::model::{Frame, Lock, Place, Profile, Role};
+use crate::model::{CallSite, Frame, Lock, Profile, Role};
 
 /// The message; the profiles are processes of one run.
 #[must_use]
@@ -96,9 +96,9 @@ impl Writer {
         let uses = profile.locks.iter().flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)));
         for (lock, stats) in uses.filter(|(_, stats)| stats.role.has_holder()) {
             for site in stats.sites.iter().filter(|site| site.contended > 0) {
-                let Some(place) = profile.places.get(site.place) else { continue };
+                let Some(call_site) = profile.call_sites.get(site.call_site) else { continue };
                 let sample = Sample {
-                    location_id: self.locations(profile, place),
+                    location_id: self.locations(profile, call_site),
                     value: vec![number(site.contended), number(site.wait_total)],
                     label: self.labels(profile, lock, stats.role),
                 };
@@ -123,8 +123,8 @@ impl Writer {
     }
 
     /// Frames that were inlined into one are one location.
-    fn locations(&mut self, profile: &Profile, place: &Place) -> Vec<u64> {
-        let groups = place.frames.split_inclusive(|frame| !frame.is_inlined);
+    fn locations(&mut self, profile: &Profile, call_site: &CallSite) -> Vec<u64> {
+        let groups = call_site.frames.split_inclusive(|frame| !frame.is_inlined);
         groups.map(|frames| self.location(profile, frames)).collect()
     }
 

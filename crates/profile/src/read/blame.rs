@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use crate::model::{Lock, Pair, PlaceId, Role, RoleStats, Site};
+use crate::model::{CallSiteId, Lock, Pair, Role, RoleStats, SiteStats};
 
 /// Counts each wait for `lock` at the site from which it was held then. A holder that never waited gets a site, too.
 pub(super) fn blame(lock: &mut Lock, pairs: &[&Pair]) {
@@ -10,26 +10,28 @@ pub(super) fn blame(lock: &mut Lock, pairs: &[&Pair]) {
         let Some(holder) = pair.holder else { continue };
         let role = holder_role(&lock.roles, pair, holder);
         let stats = &mut lock.roles[role];
-        let known = stats.sites.iter().position(|site| site.place == holder);
+        let known = stats.sites.iter().position(|site| site.call_site == holder);
         let index = known.unwrap_or_else(|| {
-            stats.sites.push(Site::new(holder));
+            stats.sites.push(SiteStats::new(holder));
             stats.sites.len() - 1
         });
         stats.sites[index].blocked += pair.count;
         stats.sites[index].blocked_total += pair.wait_total;
     }
     for stats in &mut lock.roles {
-        stats.sites.sort_by_key(|site| (Reverse(site.wait_total), Reverse(site.blocked_total), site.place));
+        stats
+            .sites
+            .sort_by_key(|site| (Reverse(site.wait_total), Reverse(site.blocked_total), site.call_site));
     }
 }
 
-/// In which role the holder had the lock: a recording does not say, but it was a role that has the place; readers are held up
-/// by writers only.
-fn holder_role(roles: &[RoleStats], pair: &Pair, holder: PlaceId) -> usize {
+/// In which role the holder had the lock: a recording does not say, but it was a role that has the call site; readers
+/// are held up by writers only.
+fn holder_role(roles: &[RoleStats], pair: &Pair, holder: CallSiteId) -> usize {
     let has = |wanted: Role| {
         roles
             .iter()
-            .position(|stats| stats.role == wanted && stats.sites.iter().any(|site| site.place == holder))
+            .position(|stats| stats.role == wanted && stats.sites.iter().any(|site| site.call_site == holder))
     };
     let is = |wanted: Role| roles.iter().position(|stats| stats.role == wanted);
     let known = match pair.role {

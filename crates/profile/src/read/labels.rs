@@ -7,13 +7,13 @@ use std::collections::HashMap;
 
 use super::Maps;
 use super::arrays::elements;
-use crate::model::{Kind, Lock, Place};
+use crate::model::{CallSite, Kind, Lock};
 use crate::names::{Names, without_arguments};
 use crate::symbols::{Part, Symbols};
 
 /// Gives each lock its label. `locks` are in the order in which they were met.
-pub(super) fn label(locks: &mut [Lock], places: &[Place], maps: &Maps, symbols: &mut Symbols) {
-    let names = Names::of(places);
+pub(super) fn label(locks: &mut [Lock], call_sites: &[CallSite], maps: &Maps, symbols: &mut Symbols) {
+    let names = Names::of(call_sites);
     let mut part = |lock: &Lock| {
         let is_named = lock.name.as_ref().is_some_and(|name| !name.is_empty());
         let mut part = (!is_named).then(|| symbols.part(maps, lock.address)).flatten()?;
@@ -49,8 +49,8 @@ fn base(lock: &Lock, names: &Names<'_>) -> String {
     }
     let noun = lock.kind.noun();
     match lock.user() {
-        Some(place) if lock.is_created => format!("{noun} of {}", names.label_without_wrapper(place)),
-        Some(place) => format!("{noun} in {}", names.label_without_wrapper(place)),
+        Some(call_site) if lock.is_created => format!("{noun} of {}", names.label_without_wrapper(call_site)),
+        Some(call_site) => format!("{noun} in {}", names.label_without_wrapper(call_site)),
         None => format!("{noun} at {:#x}", lock.address),
     }
 }

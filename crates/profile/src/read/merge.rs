@@ -1,4 +1,4 @@
-//! From a recording to a [`Profile`]: times in ns, places instead of stacks, the longest first.
+//! From a recording to a [`Profile`]: times in ns, call sites instead of stacks, the longest first.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -8,12 +8,12 @@ use spinpark_observe::format::{self, NONE, View};
 
 use super::blame::blame;
 use super::clock::monotonic;
-use super::tables::{LockSum, PairSum, SiteSum, StripSum, Tables, Use, same_locks};
+use super::thread_tables::{LockSum, PairSum, SiteSum, StripSum, Tables, Use, same_locks};
 use super::waiting::{Holders, waiters};
 use super::{Clock, Maps, Recording, labels};
 use crate::model::{
-    Detail, Ended, FORMAT, Held, HeldWait, Kind, Lock, LocksOf, Outcomes, Pair, Place, PlaceId, Profile,
-    Role, RoleStats, Site, Times, VERSION,
+    CallSite, CallSiteId, Detail, Ended, FORMAT, Held, HeldWait, Kind, Lock, LocksOf, Outcomes, Pair,
+    Profile, Role, RoleStats, SiteStats, Times, VERSION,
 };
 use crate::symbols::Symbols;
 use crate::warnings::Warning;
@@ -46,7 +46,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         clock: clock.unwrap_or(Clock::TICKS),
         maps: Maps::new(view.maps()),
         symbols,
-        places: Vec::new(),
+        call_sites: Vec::new(),
         numbers: HashMap::new(),
         by_stack: HashMap::new(),
     };
@@ -91,8 +91,8 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         },
         cpus: header.cpus,
         threads,
-        modules: merge.symbols.modules(&merge.places),
-        places: merge.places,
+        modules: merge.symbols.modules(&merge.call_sites),
+        call_sites: merge.call_sites,
         locks,
         pairs,
         held_waits,
@@ -156,14 +156,14 @@ pub(super) struct Merge<'a> {
     pub(super) clock: Clock,
     maps: Maps,
     symbols: &'a mut Symbols,
-    places: Vec<Place>,
-    numbers: HashMap<Place, PlaceId>,
-    by_stack: HashMap<u32, Option<PlaceId>>,
+    call_sites: Vec<CallSite>,
+    numbers: HashMap<CallSite, CallSiteId>,
+    by_stack: HashMap<u32, Option<CallSiteId>>,
 }
 
 impl Merge<'_> {
-    /// The place of a stack. None if it is not in the file.
-    pub(super) fn place(&mut self, stack: u32) -> Option<PlaceId> {
+    /// The call site of a stack. None if it is not in the file.
+    pub(super) fn call_site(&mut self, stack: u32) -> Option<CallSiteId> {
         if stack == NONE {
             return None;
         }
@@ -172,10 +172,10 @@ impl Merge<'_> {
         }
         let found = self.view.stack(stack).map(|record| {
             let frames = &record.frames[..(record.depth as usize).min(record.frames.len())];
-            let place = self.symbols.place(&self.maps, record.maps, frames, record.is_cut != 0);
-            *self.numbers.entry(place).or_insert_with_key(|place| {
-                self.places.push(place.clone());
-                self.places.len() - 1
+            let call_site = self.symbols.call_site(&self.maps, record.maps, frames, record.is_cut != 0);
+            *self.numbers.entry(call_site).or_insert_with_key(|call_site| {
+                self.call_sites.push(call_site.clone());
+                self.call_sites.len() - 1
             })
         });
         self.by_stack.insert(stack, found);
@@ -203,12 +203,12 @@ impl Merge<'_> {
         }
     }
 
-    /// Pairs of waiters and holders by place, the longest waiting first; returns from condition variables after the others,
-    /// waits for signals last.
+    /// Pairs of waiters and holders by call site, the longest waiting first; returns from condition variables after the
+    /// others, waits for signals last.
     fn pairs(&mut self, tables: &Tables) -> Vec<Pair> {
-        let mut sums: BTreeMap<(Use, PlaceId, Option<PlaceId>), PairSum> = BTreeMap::new();
+        let mut sums: BTreeMap<(Use, CallSiteId, Option<CallSiteId>), PairSum> = BTreeMap::new();
         for ((which, waiter, holder), sum) in &tables.pairs {
-            let (waiter, holder) = (self.place(*waiter), self.place(*holder));
+            let (waiter, holder) = (self.call_site(*waiter), self.call_site(*holder));
             if let Some(waiter) = waiter {
                 sums.entry((*which, waiter, holder)).or_default().merge(sum);
             }
@@ -242,7 +242,7 @@ impl Merge<'_> {
             count: sum.waits.count,
             wait_total: self.clock.ns(sum.waits.waited),
             wait_longest: self.clock.ns(sum.waits.longest_wait),
-            made_wait: self.clock.ns(sum.made),
+            time_blocked: self.clock.ns(sum.blocked),
         });
         let mut held_waits: Vec<HeldWait> = held_waits.collect();
         held_waits.sort_by_key(HeldWait::order);
@@ -289,7 +289,7 @@ impl Merge<'_> {
                 name: name.map(|name| String::from_utf8_lossy(name).into_owned()),
                 address: record.address,
                 kind,
-                place: self.place(best.stack.load(Acquire)),
+                creation_site: self.call_site(best.stack.load(Acquire)),
                 is_created: best.is_created != 0,
                 is_destroyed: record.destroyed.load(Relaxed) != 0,
                 roles,
@@ -299,7 +299,7 @@ impl Merge<'_> {
                 locks.push(lock);
             }
         }
-        labels::label(&mut locks, &self.places, &self.maps, self.symbols);
+        labels::label(&mut locks, &self.call_sites, &self.maps, self.symbols);
         locks.sort_by_key(Lock::order);
         locks
     }
@@ -350,15 +350,15 @@ impl Merge<'_> {
         }
     }
 
-    fn sites(&mut self, which: Use, tables: &Tables) -> Vec<Site> {
-        let mut sums: BTreeMap<PlaceId, SiteSum> = BTreeMap::new();
+    fn sites(&mut self, which: Use, tables: &Tables) -> Vec<SiteStats> {
+        let mut sums: BTreeMap<CallSiteId, SiteSum> = BTreeMap::new();
         for ((_, stack), sum) in tables.sites.range((which, 0)..=(which, u32::MAX)) {
-            if let Some(place) = self.place(*stack) {
-                sums.entry(place).or_default().merge(sum);
+            if let Some(call_site) = self.call_site(*stack) {
+                sums.entry(call_site).or_default().merge(sum);
             }
         }
-        let sites = sums.into_iter().map(|(place, sum)| Site {
-            place,
+        let sites = sums.into_iter().map(|(call_site, sum)| SiteStats {
+            call_site,
             acquisitions: sum.acquisitions,
             contended: sum.contended,
             wait_total: self.clock.ns(sum.waited),

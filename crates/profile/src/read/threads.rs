@@ -80,12 +80,12 @@ impl Merge<'_> {
                 thread: waiter.thread,
                 lock: begun.lock,
                 role: role(waiter.role),
-                place: self.place(begun.stack),
+                call_site: self.call_site(begun.stack),
                 time: self.clock.ns(waiter.ticks),
                 is_timed: begun.is_timed,
                 holder: holder.map(|(thread, stack, is_sure)| Holder {
                     thread: (thread != 0).then_some(thread),
-                    place: self.place(stack),
+                    call_site: self.call_site(stack),
                     is_sure,
                 }),
             }

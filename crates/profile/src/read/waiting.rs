@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use spinpark_observe::format::{Begun, NONE, Role, View};
 
-use super::tables::Tables;
+use super::thread_tables::Tables;
 
 /// A thread that waits.
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ impl Tables {
                 let sum = self.held_waits.entry(((begun.lock, *role), outer, how)).or_default();
                 sum.waits.still_waits(*ticks);
                 let behind = waiters.iter().filter(|other| other.begun.lock == outer);
-                sum.made += behind.map(|other| other.ticks.min(*ticks)).sum::<u64>();
+                sum.blocked += behind.map(|other| other.ticks.min(*ticks)).sum::<u64>();
                 sum.tables.insert(*table);
             }
         }

@@ -4,7 +4,7 @@
 //! libraries, and lock methods of classes that are named like locks. Other functions stay.
 
 use crate::model::Frame;
-use crate::words::short;
+use crate::model_names::short;
 
 /// Libraries that implement or watch locks.
 const LIBRARIES: [&str; 2] = ["libspinpark_profiler.so", "libspinpark_preload.so"];

@@ -24,7 +24,7 @@ use blazesym::symbolize::source::{Elf as ElfSource, Source};
 use blazesym::symbolize::{CodeInfo, Input, Symbolizer};
 
 use self::elf::Elf;
-use crate::model::{Frame, Module, Place};
+use crate::model::{CallSite, Frame, Module};
 use crate::read::{Mapping, Maps};
 
 /// A place in a variable.
@@ -116,13 +116,13 @@ impl Symbols {
         std::mem::take(&mut self.warnings).into_iter().collect()
     }
 
-    /// The place of a stack: return addresses, the innermost first, to be looked up in snapshot `number`.
+    /// The call site of a stack: return addresses, the innermost first, to be looked up in snapshot `number`.
     ///
     /// The frames of the lock functions themselves are cut off.
     #[must_use]
-    pub fn place(&mut self, maps: &Maps, number: u32, stack: &[u64], is_cut: bool) -> Place {
+    pub fn call_site(&mut self, maps: &Maps, number: u32, stack: &[u64], is_cut: bool) -> CallSite {
         let frames = stack.iter().flat_map(|address| self.lookup(maps, number, *address)).collect();
-        Place { frames: cut::own_frames(frames), is_cut }
+        CallSite { frames: cut::own_frames(frames), is_cut }
     }
 
     /// The variable that `address` is part of: `cache_lock`, `tables+0x40`.
@@ -145,11 +145,14 @@ impl Symbols {
         })
     }
 
-    /// The modules that places are in.
+    /// The modules that call sites are in.
     #[must_use]
-    pub fn modules(&mut self, places: &[Place]) -> Vec<Module> {
-        let used: BTreeSet<&str> =
-            places.iter().flat_map(|place| &place.frames).map(|frame| frame.module.as_str()).collect();
+    pub fn modules(&mut self, call_sites: &[CallSite]) -> Vec<Module> {
+        let used: BTreeSet<&str> = call_sites
+            .iter()
+            .flat_map(|call_site| &call_site.frames)
+            .map(|frame| frame.module.as_str())
+            .collect();
         let mut modules: Vec<Module> = self
             .files
             .iter()

@@ -13,9 +13,10 @@ use crate::units::{percent, short_count, time};
 /// signals has no holder and is left out.
 #[must_use]
 pub fn blocking(profile: &Profile, style: Style) -> String {
-    let names = Names::of(&profile.places);
-    let holder =
-        |pair: &Pair| pair.holder.map_or_else(|| String::from("not known"), |place| names.label(place));
+    let names = Names::of(&profile.call_sites);
+    let holder = |pair: &Pair| {
+        pair.holder.map_or_else(|| String::from("not known"), |call_site| names.label(call_site))
+    };
     // Stacks that differ only in outer frames share a row.
     let mut rows: Vec<(String, String, Pair)> = Vec::new();
     let mut known: HashMap<(u32, String, String), usize> = HashMap::new();

@@ -14,7 +14,7 @@ const HEADER: [&str; 10] =
 /// All rows, the longest total wait first: for `sort -n -k 4 -r` and the like.
 #[must_use]
 pub fn freebsd(profile: &Profile, style: Style) -> String {
-    let names = Names::of(&profile.places);
+    let names = Names::of(&profile.call_sites);
     let mut sites = sites::all(profile);
     sites.sort_by_key(|(_, _, site)| std::cmp::Reverse(site.wait_total));
     let rows: Vec<([String; 9], String, String)> = sites
@@ -24,7 +24,7 @@ pub fn freebsd(profile: &Profile, style: Style) -> String {
             // Waits that timed out are no acquisitions, but count here.
             let count = site.acquisitions.max(site.contended);
             let mean = |ns: u64, count: u64| us(ns.checked_div(count).unwrap_or(0));
-            let place = names.position(site.place);
+            let call_site = names.position(site.call_site);
             let kind = match role {
                 crate::model::Role::Read => "read",
                 crate::model::Role::Back => "back",
@@ -45,7 +45,7 @@ pub fn freebsd(profile: &Profile, style: Style) -> String {
                 site.blocked.to_string(),
                 site.contended.to_string(),
             ];
-            (numbers, format!("{place} ({kind}:"), label.unwrap_or(&lock.label).to_owned())
+            (numbers, format!("{call_site} ({kind}:"), label.unwrap_or(&lock.label).to_owned())
         })
         .collect();
     let widths: Vec<usize> = (0..9)
@@ -60,12 +60,12 @@ pub fn freebsd(profile: &Profile, style: Style) -> String {
     let header = HEADER.map(String::from);
     let header = numbers(&header[..9]) + &header[9] + "\n";
     let room = style.width.saturating_sub(widths.iter().sum::<usize>() + 9).max(24);
-    let left = |place: &str| room.saturating_sub(place.chars().count() + 1);
-    let labels = super::fit_all(rows.iter().map(|(_, place, label)| (label.as_str(), left(place))));
-    rows.iter().zip(labels).fold(header, |text, ((cells, place, label), fitted)| {
-        let name = match left(place) {
-            8.. => format!("{place}{fitted})"),
-            _ => super::fit(&format!("{place}{label})"), room),
+    let left = |call_site: &str| room.saturating_sub(call_site.chars().count() + 1);
+    let labels = super::fit_all(rows.iter().map(|(_, call_site, label)| (label.as_str(), left(call_site))));
+    rows.iter().zip(labels).fold(header, |text, ((cells, call_site, label), fitted)| {
+        let name = match left(call_site) {
+            8.. => format!("{call_site}{fitted})"),
+            _ => super::fit(&format!("{call_site}{label})"), room),
         };
         text + &numbers(cells) + &name + "\n"
     })

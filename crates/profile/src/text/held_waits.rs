@@ -16,7 +16,7 @@ pub fn held_waits(profile: &Profile, style: Style) -> String {
             time(row.waits.wait_total as f64),
             time(row.waits.wait_total as f64 / row.waits.count.max(1) as f64),
             time(row.waits.wait_longest as f64),
-            time_or_dash(row.waits.made_wait),
+            time_or_dash(row.waits.time_blocked),
         ]
     };
     let header = ["lock held", "lock waited for", "waits", "time", "mean", "max", "time\nblocked"];

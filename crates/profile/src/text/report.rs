@@ -1,8 +1,8 @@
 //! The whole report: the summary first.
 
 use super::{Style, blocking, condvars, held_waits, locks, outcomes, sites, waiting, wrap};
-use crate::answer::answer;
 use crate::model::{Detail, Ended, LocksOf, Profile};
+use crate::summary::summary;
 use crate::units::{count, time};
 
 /// The report of one process: what ran, the summary, tables, what the numbers leave out, and what recording cost.
@@ -60,10 +60,10 @@ fn head(profile: &Profile, style: Style) -> String {
 }
 
 fn first(profile: &Profile, style: Style) -> String {
-    let answer = answer(profile);
-    let headline = wrap(&answer.headline, style.width, 0);
+    let summary = summary(profile);
+    let headline = wrap(&summary.headline, style.width, 0);
     let bold = if style.color { format!("\x1b[1m{headline}\x1b[0m") } else { headline };
-    let details = answer.details.join(" ");
+    let details = summary.details.join(" ");
     if details.is_empty() { bold + "\n" } else { format!("{bold}\n{}\n", wrap(&details, style.width, 0)) }
 }
 

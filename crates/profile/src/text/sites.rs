@@ -6,14 +6,14 @@ use std::collections::hash_map::Entry;
 
 use super::{Style, render};
 use crate::classes::add_site;
-use crate::model::{Lock, Profile, Role, Site};
+use crate::model::{Lock, Profile, Role, SiteStats};
 use crate::names::Names;
 use crate::units::{short_count, time_or_dash};
 
 /// All sites, with their locks; those first that waited longest or blocked others longest. Without those where threads
 /// wait for signals.
-pub(super) fn all(profile: &Profile) -> Vec<(&Lock, Role, &Site)> {
-    let mut sites: Vec<(&Lock, Role, &Site)> = profile
+pub(super) fn all(profile: &Profile) -> Vec<(&Lock, Role, &SiteStats)> {
+    let mut sites: Vec<(&Lock, Role, &SiteStats)> = profile
         .locks
         .iter()
         .flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)))
@@ -24,7 +24,7 @@ pub(super) fn all(profile: &Profile) -> Vec<(&Lock, Role, &Site)> {
     sites
 }
 
-fn order(lock: &Lock, role: Role, site: &Site) -> impl Ord + use<> {
+fn order(lock: &Lock, role: Role, site: &SiteStats) -> impl Ord + use<> {
     (Reverse(site.wait_total.max(site.blocked_total)), Reverse(site.acquisitions), lock.id, role)
 }
 
@@ -41,12 +41,12 @@ pub fn sites(profile: &Profile, style: Style) -> String {
         "blocked\nothers",
         "time\nblocked",
     ];
-    let names = Names::of(&profile.places);
+    let names = Names::of(&profile.call_sites);
     // Stacks that differ only in outer frames share a row.
-    let mut rows: Vec<(&Lock, Role, String, Site)> = Vec::new();
+    let mut rows: Vec<(&Lock, Role, String, SiteStats)> = Vec::new();
     let mut known: HashMap<(u32, Role, String), usize> = HashMap::new();
     for (lock, role, site) in all(profile) {
-        let label = names.label(site.place);
+        let label = names.label(site.call_site);
         match known.entry((lock.id, role, label.clone())) {
             Entry::Occupied(at) => add_site(&mut rows[*at.get()].3, site),
             Entry::Vacant(free) => {
@@ -56,7 +56,7 @@ pub fn sites(profile: &Profile, style: Style) -> String {
         }
     }
     rows.sort_by_key(|(lock, role, _, site)| order(lock, *role, site));
-    let row = |(lock, role, label, site): (&Lock, Role, String, Site)| {
+    let row = |(lock, role, label, site): (&Lock, Role, String, SiteStats)| {
         vec![
             label,
             super::locks::name(lock, role),

@@ -10,18 +10,19 @@ use crate::units::time_or_dash;
 #[must_use]
 pub fn waiting(profile: &Profile, style: Style) -> String {
     let header = ["waiter", "lock", "holder", "holding\nthread", "waiting\nthread", "time"];
-    let names = Names::of(&profile.places);
-    let place =
-        |place: Option<usize>| place.map_or_else(|| String::from("not known"), |place| names.label(place));
+    let names = Names::of(&profile.call_sites);
+    let call_site = |call_site: Option<usize>| {
+        call_site.map_or_else(|| String::from("not known"), |call_site| names.label(call_site))
+    };
     let row = |wait: &Waiting| {
         let lock = profile.lock(wait.lock);
         let holder = wait.holder.as_ref();
         let held = match wait.role {
             Role::Signal => String::from("–"),
-            _ => place(holder.and_then(|holder| holder.place)),
+            _ => call_site(holder.and_then(|holder| holder.call_site)),
         };
         vec![
-            place(wait.place),
+            call_site(wait.call_site),
             lock.map_or_else(String::new, |lock| super::locks::name(lock, wait.role)),
             held,
             holder.and_then(|holder| holder.thread).map_or_else(|| String::from("–"), |id| id.to_string()),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::sample::{many, sample};
+use crate::example::{many, sample};
 
 /// The browser, if it is there; says that a test is skipped, if not.
 fn chromium() -> Option<PathBuf> {
@@ -120,9 +120,9 @@ fn sorts_filters_opens_and_zooms() {
         note("closed", getComputedStyle(more).display);
         first.rows[0].querySelector("button.opener").click();
         note("open", getComputedStyle(more).display);
-        const place = more.querySelector("a.place");
-        place.click(); note("stack", place.nextElementSibling.querySelectorAll("li").length);
-        place.click(); note("stack again", place.parentElement.querySelectorAll("ol").length);
+        const call_site = more.querySelector("a.call-site");
+        call_site.click(); note("stack", call_site.nextElementSibling.querySelectorAll("li").length);
+        call_site.click(); note("stack again", call_site.parentElement.querySelectorAll("ol").length);
         const box = document.getElementById("p0-flame"), svg = box.querySelector("svg");
         await until(() => svg.childElementCount > 0);
         const groups = () => svg.querySelectorAll("g").length;
@@ -146,7 +146,7 @@ fn sorts_filters_opens_and_zooms() {
     let short = |names: [&str; 8]| {
         names.map(|name| name.chars().take(12).collect::<String>().replace(['<', '>', '&'], "_")).join(",")
     };
-    let evil = crate::sample::SCRIPT;
+    let evil = crate::example::SCRIPT;
     assert_eq!(
         seen.get("by name"),
         short([

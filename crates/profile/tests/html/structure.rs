@@ -2,8 +2,8 @@
 
 use roxmltree::{Document, Node, ParsingOptions};
 
+use crate::example::{self, SCRIPT};
 use crate::page;
-use crate::sample::{self, SCRIPT};
 
 fn parse(page: &str) -> Document<'_> {
     let options = ParsingOptions { allow_dtd: true, ..Default::default() };
@@ -32,7 +32,7 @@ fn rows(table: Node<'_, '_>) -> Vec<Vec<String>> {
 
 #[test]
 fn a_row_for_each_role_of_a_lock() {
-    let page = page(&[sample::sample()]);
+    let page = page(&[example::sample()]);
     let document = parse(&page);
     let rows = rows(by_id(&document, "p0-locks"));
     let names: Vec<&str> = rows.iter().map(|row| row[0].as_str()).collect();
@@ -57,7 +57,7 @@ fn a_row_for_each_role_of_a_lock() {
 /// Not those with an uncontended lock held.
 #[test]
 fn a_row_for_what_a_holder_waits_for() {
-    let page = page(&[sample::sample()]);
+    let page = page(&[example::sample()]);
     let document = parse(&page);
     let rows = rows(by_id(&document, "p0-held-waits"));
     assert_eq!(
@@ -70,7 +70,7 @@ fn a_row_for_what_a_holder_waits_for() {
 
 #[test]
 fn cells_have_the_exact_time() {
-    let page = page(&[sample::sample()]);
+    let page = page(&[example::sample()]);
     let document = parse(&page);
     let cell = document.descendants().find(|node| node.attribute("data-sort") == Some("7570332000")).unwrap();
     assert_eq!((cell.attribute("title"), text(cell).as_str()), (Some("7,570,332,000 ns"), "7.570 s"));
@@ -80,8 +80,8 @@ fn cells_have_the_exact_time() {
 }
 
 #[test]
-fn a_row_opens_to_places_outcomes_and_pairs() {
-    let page = page(&[sample::sample()]);
+fn a_row_opens_to_call_sites_outcomes_and_pairs() {
+    let page = page(&[example::sample()]);
     let document = parse(&page);
     let more = by_id(&document, "p0-locks")
         .descendants()
@@ -96,11 +96,11 @@ fn a_row_opens_to_places_outcomes_and_pairs() {
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    // Every place that is named is there in full.
-    let places = document.descendants().filter(|node| node.attribute("class") == Some("place"));
+    // Every call site that is named is there in full.
+    let call_sites = document.descendants().filter(|node| node.attribute("class") == Some("call-site"));
     let mut count = 0;
-    for place in places {
-        by_id(&document, place.attribute("href").unwrap().strip_prefix('#').unwrap());
+    for call_site in call_sites {
+        by_id(&document, call_site.attribute("href").unwrap().strip_prefix('#').unwrap());
         count += 1;
     }
     assert!(count > 10);
@@ -114,7 +114,7 @@ fn a_row_opens_to_places_outcomes_and_pairs() {
 
 #[test]
 fn matrix_and_small_tables() {
-    let page = page(&[sample::sample()]);
+    let page = page(&[example::sample()]);
     let document = parse(&page);
     let matrix = rows(by_id(&document, "p0-matrix"));
     assert_eq!(matrix[0][..3], ["flush_all (cache.cc:77)", "5.400 s", "5.400 s"]);
@@ -140,7 +140,7 @@ fn matrix_and_small_tables() {
 /// Missing records could change the summary; wrong names could not.
 #[test]
 fn losses_come_before_the_summary() {
-    let page = page(&[sample::sample()]);
+    let page = page(&[example::sample()]);
     let document = parse(&page);
     let process = text(by_id(&document, "p0"));
     let at = |part: &str| process.find(part).unwrap_or_else(|| panic!("no {part}"));
@@ -155,14 +155,14 @@ fn losses_come_before_the_summary() {
     assert!(order.map(at).is_sorted(), "{:?}", order.map(at));
     let losses = document.descendants().filter(|node| node.attribute("class") == Some("losses"));
     assert_eq!(losses.count(), 1);
-    let mut whole = sample::sample();
+    let mut whole = example::sample();
     (whole.dropped, whole.warnings) = (0, Vec::new());
     assert!(!crate::page(&[whole]).contains("class=\"losses\""));
 }
 
 #[test]
 fn names_are_names() {
-    let page = page(&[sample::sample()]);
+    let page = page(&[example::sample()]);
     let document = parse(&page);
     // Our script, and the flame graph's numbers.
     let scripts: Vec<_> = document.descendants().filter(|node| node.has_tag_name("script")).collect();
@@ -177,7 +177,7 @@ fn names_are_names() {
 
 #[test]
 fn nothing_comes_from_elsewhere() {
-    let page = page(&[sample::sample(), sample::many(20)]);
+    let page = page(&[example::sample(), example::many(20)]);
     let document = parse(&page);
     for node in document.descendants().filter(Node::is_element) {
         for attribute in node.attributes() {
@@ -199,7 +199,7 @@ fn nothing_comes_from_elsewhere() {
 
 #[test]
 fn nothing_to_show_is_said() {
-    let page = page(&[sample::nothing()]);
+    let page = page(&[example::nothing()]);
     let document = parse(&page);
     let said = text(document.root_element());
     for part in
@@ -212,7 +212,7 @@ fn nothing_to_show_is_said() {
 
 #[test]
 fn control_characters_do_not_break_the_page() {
-    let mut profile = sample::sample();
+    let mut profile = example::sample();
     profile.threads[0].name = String::from("\u{1b}[31mred\u{0}\u{ffff}");
     profile.locks[0].label = String::from("a\u{8}b]]>");
     let page = page(&[profile]);
@@ -221,7 +221,7 @@ fn control_characters_do_not_break_the_page() {
 
 #[test]
 fn a_thousand_locks_stay_small() {
-    let page = page(&[sample::many(1000)]);
+    let page = page(&[example::many(1000)]);
     assert!(page.len() < 5 << 20, "{} bytes", page.len());
     assert_eq!(rows(by_id(&parse(&page), "p0-locks")).len(), 1000);
 }

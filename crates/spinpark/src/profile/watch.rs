@@ -7,7 +7,9 @@ use std::sync::OnceLock;
 
 use spinpark_linux::Linux;
 use spinpark_observe::format::{Detail, Locks};
-use spinpark_observe::recorder::{Blocking, Call, Failure, Letting, Own, Recorder, Settings, Site, MOST};
+use spinpark_observe::recorder::{
+    Blocking, Call, Failure, Recorder, Releasing, Settings, Site, ThreadState, MOST,
+};
 use spinpark_platform::{Deadline, Platform};
 
 use super::Named;
@@ -126,7 +128,7 @@ fn restart() -> bool {
     is_on
 }
 
-fn enter<'a>(may_begin: bool) -> Option<&'a Own> {
+fn enter<'a>(may_begin: bool) -> Option<&'a ThreadState> {
     if is_on(may_begin) {
         RECORDER.enter()
     } else {
@@ -166,12 +168,12 @@ fn acquire(call: &Call, lock: &dyn Acquisition) -> bool {
 
 fn release(call: &Call, release: &dyn Fn()) {
     let Some(own) = enter(false) else { return release() };
-    let letting = RECORDER.release_seen(own, call);
+    let releasing = RECORDER.release_seen(own, call);
     RECORDER.begin_release(call.address);
     release();
-    if let Letting::Last(hold) = &letting {
+    if let Releasing::Last(hold) = &releasing {
         RECORDER.released(own, hold);
-    } else if let Letting::Unknown = letting {
+    } else if let Releasing::Unknown = releasing {
         RECORDER.released_unseen(own);
     }
     if RECORDER.end_release() {

@@ -205,7 +205,7 @@ impl Builder {
         self.entry(thread, bytes_of(&stats));
     }
 
-    /// A thread's use of a lock at one place.
+    /// A thread's use of a lock at one call site.
     pub fn site(
         &mut self,
         thread: u32,
@@ -221,7 +221,7 @@ impl Builder {
         self.entry(thread, bytes_of(&stats));
     }
 
-    /// A thread's waits at one place for another: how many, ticks in all, the longest.
+    /// A thread's waits at one call site for another: how many, ticks in all, the longest.
     pub fn pair(&mut self, thread: u32, lock: u32, role: Role, stacks: (u32, u32), waits: (u64, u64, u64)) {
         let mut stats: PairStats = zeroed();
         stats.head = head::<PairStats>(Entry::PAIR, lock, role);
@@ -248,7 +248,7 @@ impl Builder {
         stats.head = head::<HeldWaitStats>(Entry::HELD_WAIT, lock, role);
         (stats.outer, stats.how) = (outer, how);
         (stats.count, stats.waited, stats.longest_wait) = (waits.0.into(), waits.1.into(), waits.1.into());
-        stats.made = waits.2.into();
+        stats.blocked = waits.2.into();
         self.entry(thread, bytes_of(&stats));
     }
 

@@ -175,14 +175,14 @@ pub fn named(file: Builder, directory: &Path) -> Profile {
     let path = file.write(directory).expect("a place to write to");
     let recording = Recording::open(&path).expect("it is a recording");
     let mut profile = profile(&recording, &mut Symbols::none());
-    for frame in profile.places.iter_mut().flat_map(|place| &mut place.frames) {
+    for frame in profile.call_sites.iter_mut().flat_map(|call_site| &mut call_site.frames) {
         name(frame);
     }
     relabel(&mut profile);
     profile
 }
 
-/// Calls locks without a name by what their places are called now.
+/// Calls locks without a name by what their call sites are called now.
 pub fn relabel(profile: &mut Profile) {
     let labels: Vec<(usize, String)> = profile
         .locks
@@ -193,7 +193,7 @@ pub fn relabel(profile: &mut Profile) {
             let (noun, _) = label.split_once(" of ").or_else(|| label.split_once(" in "))?;
             let word = if lock.is_created { "of" } else { "in" };
             let number = if number.is_empty() { String::new() } else { format!(" #{number}") };
-            Some((index, format!("{noun} {word} {}{number}", profile.place_label(lock.place?))))
+            Some((index, format!("{noun} {word} {}{number}", profile.call_site_label(lock.creation_site?))))
         })
         .collect();
     for (index, label) in labels {

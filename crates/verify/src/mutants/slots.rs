@@ -1,8 +1,8 @@
-//! A table of `spinpark_observe::slots` with records, and wrong ways to add to it.
+//! A table of `spinpark_observe::lock_free_table` with records, and wrong ways to add to it.
 
 use std::array;
 
-use spinpark_observe::slots::{self, Claimed, Look};
+use spinpark_observe::lock_free_table::{self, Claimed, Look};
 use spinpark_platform::Ordering::{Acquire, Relaxed, Release};
 use spinpark_platform::{AtomicU32 as _, Cell as _, Platform};
 
@@ -15,11 +15,11 @@ pub enum Error {
     Copied,
     /// A thread that loses a slot looks at the winner's record without having it (no Acquire in a failed exchange).
     LosesBlindly,
-    /// A thread that loses a slot goes on to the next one (T1).
+    /// A thread that loses a slot goes on to the next one (lock_free_table.T1).
     GoesOn,
-    /// A retired record's slot is used again for any key (T1).
+    /// A retired record's slot is used again for any key (lock_free_table.T1).
     TakesAnyRetired,
-    /// A record is put over another one that lives (T2, T3).
+    /// A record is put over another one that lives (lock_free_table.T2, lock_free_table.T3).
     Overwrites,
 }
 
@@ -68,7 +68,7 @@ impl<P: Platform, const SLOTS: usize, const RECORDS: usize> Table<P, SLOTS, RECO
         if self.error == Error::TakesAnyRetired {
             return self.find_everywhere(key);
         }
-        slots::find(self.slots.iter(), |number| self.look(number, key))
+        lock_free_table::find(self.slots.iter(), |number| self.look(number, key))
     }
 
     /// As [`Table::find`], where a key's records may have several slots.
@@ -86,7 +86,7 @@ impl<P: Platform, const SLOTS: usize, const RECORDS: usize> Table<P, SLOTS, RECO
         // SAFETY: this record is this thread's alone until its number is in a slot.
         self.record(number).key.with_mut(|its| unsafe { *its = key });
         let claimed = match self.error {
-            Error::None => slots::claim(self.slots.iter(), |other| self.look(other, key), number),
+            Error::None => lock_free_table::claim(self.slots.iter(), |other| self.look(other, key), number),
             _ => self.claim_copied(key, number),
         };
         match claimed {
@@ -96,7 +96,7 @@ impl<P: Platform, const SLOTS: usize, const RECORDS: usize> Table<P, SLOTS, RECO
         }
     }
 
-    /// [`slots::claim`] with one line wrong, or none.
+    /// [`lock_free_table::claim`] with one line wrong, or none.
     fn claim_copied(&self, key: u32, number: u32) -> Claimed<u32> {
         for slot in &self.slots {
             let mut found = slot.load(Acquire);

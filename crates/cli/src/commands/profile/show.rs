@@ -10,7 +10,7 @@ use spinpark_profile::json::Loaded;
 use spinpark_profile::model::{LocksOf, Profile};
 use spinpark_profile::text::{Style, wrap};
 use spinpark_profile::units::one_line;
-use spinpark_profile::{answer, folded, html, pprof};
+use spinpark_profile::{folded, html, pprof, summary};
 
 use super::view;
 use crate::cli::Showing;
@@ -227,15 +227,15 @@ fn others(all: &[Profile], shown: &Profile, style: Style, say: Say) {
 
 /// The page.
 fn page(profiles: &[Profile]) -> anyhow::Result<String> {
-    let answers: Vec<Vec<String>> = profiles
+    let summaries: Vec<Vec<String>> = profiles
         .iter()
         .map(|profile| {
-            let answer = answer::answer(profile);
-            std::iter::once(answer.headline).chain(answer.details).collect()
+            let summary = summary::summary(profile);
+            std::iter::once(summary.headline).chain(summary.details).collect()
         })
         .collect();
     let mut shown: Vec<html::Shown<'_>> =
-        profiles.iter().zip(&answers).map(|(profile, answer)| html::Shown { profile, answer }).collect();
+        profiles.iter().zip(&summaries).map(|(profile, summary)| html::Shown { profile, summary }).collect();
     shown.sort_by_key(|shown| std::cmp::Reverse((shown.profile.waited(), shown.profile.signal_wait())));
     html::html(&shown).context("cannot make the page")
 }

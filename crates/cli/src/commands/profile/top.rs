@@ -8,10 +8,10 @@ use std::time::Duration;
 use std::{io, thread};
 
 use anyhow::{Context, bail};
-use spinpark_profile::answer::answer;
 use spinpark_profile::json;
 use spinpark_profile::model::{Ended, Profile};
 use spinpark_profile::read::{EXTENSION, note_end};
+use spinpark_profile::summary::summary;
 use spinpark_profile::symbols::Symbols;
 use spinpark_profile::text::{self, Style};
 use spinpark_profile::units::one_line;
@@ -148,7 +148,7 @@ fn look(recordings: &Path, symbols: &mut Symbols) -> anyhow::Result<Profile> {
     most(&loaded.profiles).cloned().context("the recording is empty")
 }
 
-/// What is shown: the answer, the last interval, the locks.
+/// What is shown: the summary, the last interval, the locks.
 fn page(now: &Profile, before: Option<&Profile>, style: Style) -> String {
     let program = Path::new(&now.program).file_name().unwrap_or_default().to_string_lossy();
     let mut lines = vec![format!(
@@ -158,7 +158,7 @@ fn page(now: &Profile, before: Option<&Profile>, style: Style) -> String {
         now.duration as f64 / 1e9,
         now.threads.len()
     )];
-    lines.push(text::wrap(&answer(now).headline, style.width, 0));
+    lines.push(text::wrap(&summary(now).headline, style.width, 0));
     if let Some(before) = before {
         let seconds = now.duration.saturating_sub(before.duration) as f64 / 1e9;
         let waits = |profile: &Profile| {

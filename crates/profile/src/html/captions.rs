@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::model::{Frame, Kind, PlaceId, Role};
+use crate::model::{CallSiteId, Frame, Kind, Role};
 use crate::names::Names;
 use crate::text::fit;
 
@@ -29,19 +29,20 @@ pub(super) struct Caption {
 }
 
 impl Caption {
-    /// Where there can be no place.
+    /// Where there can be no call site.
     pub(super) fn of_none(text: &str) -> Self {
         Self { text: text.to_owned(), full: String::new() }
     }
 }
 
-/// The caption of a place; not known, if there is none.
-pub(super) fn caption(names: &Names<'_>, place: Option<PlaceId>) -> Caption {
-    match place.filter(|place| names.place(*place).is_some()) {
+/// The caption of a call site; not known, if there is none.
+pub(super) fn caption(names: &Names<'_>, call_site: Option<CallSiteId>) -> Caption {
+    match call_site.filter(|call_site| names.call_site(*call_site).is_some()) {
         None => Caption { text: String::from(UNKNOWN), full: String::new() },
-        Some(place) => {
-            let full = names.place(place).and_then(|place| place.frames.first()).map(function);
-            Caption { text: fit(&names.label(place), MOST), full: full.unwrap_or_default() }
+        Some(call_site) => {
+            let full =
+                names.call_site(call_site).and_then(|call_site| call_site.frames.first()).map(function);
+            Caption { text: fit(&names.label(call_site), MOST), full: full.unwrap_or_default() }
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::cmp::Reverse;
 
-use crate::model::{Frame, Held, Kind, Lock, Place, PlaceId, Profile, Role, RoleStats, Site, Times};
+use crate::model::{
+    CallSite, CallSiteId, Frame, Held, Kind, Lock, Profile, Role, RoleStats, SiteStats, Times,
+};
 use crate::names::for_people;
 
 impl Profile {
@@ -12,10 +14,10 @@ impl Profile {
         self.locks.iter().find(|lock| lock.id == id)
     }
 
-    /// The name of a call site: [`Place::label`].
+    /// The name of a call site: [`CallSite::label`].
     #[must_use]
-    pub fn place_label(&self, place: PlaceId) -> String {
-        self.places.get(place).map_or_else(|| String::from("?"), Place::label)
+    pub fn call_site_label(&self, call_site: CallSiteId) -> String {
+        self.call_sites.get(call_site).map_or_else(|| String::from("?"), CallSite::label)
     }
 
     /// Time waited for locks, ns. Without waiting for signals (a thread without work waits for work) and the returns after it,
@@ -80,13 +82,13 @@ impl Lock {
     /// have used an older lock at this address whose destruction cannot be observed (`std::mutex`): then the site that
     /// waits most.
     #[must_use]
-    pub fn user(&self) -> Option<PlaceId> {
+    pub fn user(&self) -> Option<CallSiteId> {
         let sites = || self.roles.iter().flat_map(|stats| &stats.sites);
-        let is_used = |place: PlaceId| sites().any(|site| site.place == place);
+        let is_used = |call_site: CallSiteId| sites().any(|site| site.call_site == call_site);
         let most = || sites().max_by_key(|site| site.wait_total).filter(|site| site.wait_total > 0);
-        match self.place {
-            Some(place) if self.is_created || is_used(place) => Some(place),
-            first => most().map(|site| site.place).or(first),
+        match self.creation_site {
+            Some(call_site) if self.is_created || is_used(call_site) => Some(call_site),
+            first => most().map(|site| site.call_site).or(first),
         }
     }
 
@@ -200,12 +202,12 @@ impl Held {
     }
 }
 
-impl Site {
+impl SiteStats {
     /// A site where nothing happened yet.
     #[must_use]
-    pub fn new(place: PlaceId) -> Self {
+    pub fn new(call_site: CallSiteId) -> Self {
         Self {
-            place,
+            call_site,
             acquisitions: 0,
             contended: 0,
             wait_total: 0,
@@ -217,7 +219,7 @@ impl Site {
     }
 }
 
-impl Place {
+impl CallSite {
     /// `function (file.c:12)`, or `module+0x1234`: of the innermost frame.
     #[must_use]
     pub fn label(&self) -> String {

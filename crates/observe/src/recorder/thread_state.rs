@@ -12,8 +12,8 @@
 //! |                                      |                  |            | another address or 0, and looks again    |
 //! | `Note::address`: 0, `GONE`           | Relaxed          | –          | nothing follows; the stack's store does  |
 //! | `Note::address`: others' CAS         | Relaxed          | –          | a note that is not true: nothing follows |
-//! | `Busy::letting`: store of an address | Release          | the lock   | the next owner of the lock sees it       |
-//! | `Busy::letting`: store of 0; load    | Release, Acquire | each other | a reader of 0 sees that the note is gone |
+//! | `Busy::releasing`: store of an address | Release          | the lock   | the next owner of the lock sees it       |
+//! | `Busy::releasing`: store of 0; load    | Release, Acquire | each other | a reader of 0 sees that the note is gone |
 
 mod adopt;
 
@@ -21,10 +21,10 @@ use core::cell::Cell;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{compiler_fence, AtomicU32, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
-use super::bounds::Bounds;
 use super::index::Index;
-use super::place::{Known, Place};
-use super::sample::Gaps;
+use super::sampling::Gaps;
+use super::site_cache::{CachedSite, Known};
+use super::stack_bounds::Bounds;
 use super::Recorder;
 use crate::format::{LockStats, Role, SiteStats, Thread, HOLDS, NONE};
 
@@ -35,13 +35,13 @@ const HELD: usize = 32;
 #[repr(C)]
 pub(crate) struct Local {
     /// Null before the first use.
-    pub(crate) own: Cell<*const Own>,
+    pub(crate) own: Cell<*const ThreadState>,
     /// The recorder is at work in this thread.
     pub(crate) is_busy: Cell<u32>,
     /// What the locks say they did: a bit per event.
     pub(crate) events: Cell<u32>,
-    /// The lock that the thread is letting go, or 0.
-    pub(crate) letting: Cell<usize>,
+    /// The lock that the thread is releasing go, or 0.
+    pub(crate) releasing: Cell<usize>,
     /// There was no table for this thread: so many calls later it asks again.
     pub(crate) refused: Cell<u32>,
 }
@@ -55,7 +55,7 @@ pub(crate) fn here<'a>() -> &'a Local {
     unsafe { &*local() }
 }
 
-/// The address of no lock: what was noted was not true ([`Own::forget_stale`]).
+/// The address of no lock: what was noted was not true ([`ThreadState::forget_stale`]).
 const GONE: usize = 1;
 
 /// A lock that a thread holds, as others see it.
@@ -125,7 +125,7 @@ impl Outer {
 
 /// See above. All zero is a new one.
 #[repr(C, align(64))]
-pub struct Own {
+pub struct ThreadState {
     /// The thread, in the lower half; 0: none yet. In the upper one, how often it was taken over: so of several threads
     /// that want to, one does.
     user: AtomicU64,
@@ -142,16 +142,16 @@ pub struct Own {
     pub(crate) index: Index,
     /// The number + 1 of a lock's record that another thread was faster with (see `registry`), or 0.
     spare_lock: Cell<u32>,
-    pub(crate) recent: [super::place::Recent; super::place::RECENT],
-    pub(crate) places: [Place; super::place::PLACES],
-    pub(crate) known: [Known; super::place::KNOWN],
+    pub(crate) recent: [super::site_cache::Recent; super::site_cache::RECENT],
+    pub(crate) cached_sites: [CachedSite; super::site_cache::CACHED_SITES],
+    pub(crate) known: [Known; super::site_cache::KNOWN],
 }
 
 /// What a thread often writes, and others hardly ever read: not in one cache line with what they do.
 #[repr(C, align(64))]
 struct Busy {
-    /// The lock that the thread is letting go, or 0: it may be another's already, and is noted still.
-    letting: AtomicUsize,
+    /// The lock that the thread is releasing go, or 0: it may be another's already, and is noted still.
+    releasing: AtomicUsize,
     /// So many locks are noted, from the first on.
     depth: Cell<usize>,
     /// Time that this thread has spent on new stacks, ticks; meaningful to a caller that has set it to 0 before.
@@ -162,7 +162,7 @@ struct Busy {
     changed: Cell<u64>,
 }
 
-impl Own {
+impl ThreadState {
     #[inline(always)]
     pub(crate) fn table(&self) -> &Thread {
         // SAFETY: set before any thread gets this; the file stays mapped.
@@ -194,8 +194,8 @@ impl Own {
 
     /// What it knows of a lock with this hash.
     #[inline(always)]
-    pub(crate) fn recent_at(&self, hash: usize) -> &super::place::Recent {
-        &self.recent[hash % super::place::RECENT]
+    pub(crate) fn recent_at(&self, hash: usize) -> &super::site_cache::Recent {
+        &self.recent[hash % super::site_cache::RECENT]
     }
 
     #[inline(always)]
@@ -237,7 +237,7 @@ impl Own {
         &self.held[at]
     }
 
-    /// Whether another thread has found out that what is noted there is not true ([`Own::forget_stale`]).
+    /// Whether another thread has found out that what is noted there is not true ([`ThreadState::forget_stale`]).
     #[inline(always)]
     pub(crate) fn is_gone(&self, at: usize) -> bool {
         self.notes[at].address.load(Relaxed) == GONE
@@ -286,10 +286,10 @@ impl Own {
         all.take_while(|(_, address)| *address != 0)
     }
 
-    /// The thread is letting the lock at `address` go, or (0) has done so, and taken its note away.
+    /// The thread is releasing the lock at `address` go, or (0) has done so, and taken its note away.
     #[inline(always)]
     pub(crate) fn let_go(&self, address: usize) {
-        self.busy.letting.store(address, Release);
+        self.busy.releasing.store(address, Release);
     }
 
     /// For a thread that has the lock at `address` for itself: that this one holds it is not true.
@@ -320,9 +320,9 @@ impl Own {
         (note.address.load(Relaxed) == address).then_some(stack)
     }
 
-    /// For other threads: whether this one is letting the lock at `address` go; another may have it already.
+    /// For other threads: whether this one is releasing the lock at `address` go; another may have it already.
     pub(crate) fn is_letting_go(&self, address: usize) -> bool {
-        self.busy.letting.load(Acquire) == address
+        self.busy.releasing.load(Acquire) == address
     }
 
     /// Takes it over for `thread`, if no other thread has since `user` was read.
@@ -336,7 +336,7 @@ impl Recorder {
     /// The calling thread's own, if the recorder is not at work in it already; and it is from now on, until
     /// [`Recorder::leave`].
     #[inline(always)]
-    pub fn enter(&self) -> Option<&Own> {
+    pub fn enter(&self) -> Option<&ThreadState> {
         let local = here();
         if local.is_busy.get() != 0 {
             self.count_nested();
@@ -358,7 +358,7 @@ impl Recorder {
 
     /// As [`Recorder::enter`], if that needs no more than a look.
     #[inline(always)]
-    pub fn enter_fast(&self) -> Option<&Own> {
+    pub fn enter_fast(&self) -> Option<&ThreadState> {
         let local = here();
         let own = local.own.get();
         if local.is_busy.get() != 0 || own.is_null() || !self.alive.get() {

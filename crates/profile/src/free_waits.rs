@@ -22,7 +22,7 @@ const FEW: u64 = 10;
 
 /// For the lock that was waited for most: the sentences, if its holders explain too little of the waiting. Where the cause of
 /// long holds is known already (`are_holders_known`), a mere possibility is not reported.
-pub(crate) fn late(profile: &Profile, lock: &Lock, are_holders_known: bool) -> Option<String> {
+pub(crate) fn sentence(profile: &Profile, lock: &Lock, are_holders_known: bool) -> Option<String> {
     let roles = || lock.roles.iter().filter(|stats| stats.role.is_lock());
     let sum = |of: fn(&RoleStats) -> u64| roles().map(of).sum::<u64>();
     let is_waiting = sum(|stats| stats.outcomes.still_waiting) > 0;

@@ -16,11 +16,11 @@ fn frame(function: &str, line: u32) -> Frame {
     }
 }
 
-fn place(functions: &[(&str, u32)]) -> Place {
+fn call_site(functions: &[(&str, u32)]) -> CallSite {
     let mut frames: Vec<Frame> = functions.iter().map(|(function, line)| frame(function, *line)).collect();
     frames.push(frame("worker(unsigned)", 310));
     frames.push(frame("main", 402));
-    Place { frames, is_cut: false }
+    CallSite { frames, is_cut: false }
 }
 
 fn times(count: u64, mean: u64, longest: u64) -> Times {
@@ -54,14 +54,14 @@ struct Use {
     contended: u64,
     mean_wait: u64,
     mean_hold: u64,
-    sites: Vec<PlaceId>,
+    sites: Vec<CallSiteId>,
 }
 
 fn stats(of: Use) -> RoleStats {
     let Use { role, taken, contended, mean_wait, mean_hold, sites } = of;
     let share = sites.len().max(1) as u64;
-    let site = |place| Site {
-        place,
+    let site = |call_site| SiteStats {
+        call_site,
         acquisitions: taken / share,
         contended: contended / share,
         wait_total: contended * mean_wait / share,
@@ -99,21 +99,28 @@ fn stats(of: Use) -> RoleStats {
     }
 }
 
-fn lock(id: u32, label: &str, kind: Kind, place: Option<PlaceId>, roles: Vec<RoleStats>) -> Lock {
+fn lock(id: u32, label: &str, kind: Kind, call_site: Option<CallSiteId>, roles: Vec<RoleStats>) -> Lock {
     Lock {
         id,
         label: label.to_owned(),
         name: None,
         address: 0x5581_0a2c_4000 + u64::from(id) * 64,
         kind,
-        place,
+        creation_site: call_site,
         is_created: id.is_multiple_of(2),
         is_destroyed: id == 4,
         roles,
     }
 }
 
-fn pair(lock: u32, role: Role, waiter: PlaceId, holder: Option<PlaceId>, count: u64, mean: u64) -> Pair {
+fn pair(
+    lock: u32,
+    role: Role,
+    waiter: CallSiteId,
+    holder: Option<CallSiteId>,
+    count: u64,
+    mean: u64,
+) -> Pair {
     Pair { lock, role, waiter, holder, count, wait_total: count * mean, wait_longest: mean * 30 }
 }
 
@@ -128,29 +135,29 @@ fn held_wait(outer: u32, lock: u32, role: Role, count: u64, mean: u64) -> HeldWa
         count,
         wait_total: count * mean,
         wait_longest: mean * 30,
-        made_wait: count * mean,
+        time_blocked: count * mean,
     }
 }
 
 /// One of everything.
 pub(crate) fn sample() -> Profile {
-    let mut inlined = place(&[("store_update(Store&, Key)", 120), ("handle(Request&)", 200)]);
+    let mut inlined = call_site(&[("store_update(Store&, Key)", 120), ("handle(Request&)", 200)]);
     inlined.frames[0].is_inlined = true;
-    let mut unknown = place(&[("flush_all()", 77)]);
+    let mut unknown = call_site(&[("flush_all()", 77)]);
     unknown.frames.truncate(2);
     unknown.frames[1].function = None;
     unknown.frames[1].source = None;
     unknown.is_cut = true;
-    let places = vec![
+    let call_sites = vec![
         inlined,
         unknown,
-        place(&[("index_lookup(std::string const&)", 33), ("handle(Request&)", 204)]),
-        place(&[("index_insert(std::string const&)", 48), ("handle(Request&)", 211)]),
-        place(&[("queue_pop()", 91)]),
-        place(&[("queue_push(Job)", 99)]),
-        place(&[(SCRIPT, 1)]),
-        Place { frames: Vec::new(), is_cut: false },
-        place(&[("make_store()", 15)]),
+        call_site(&[("index_lookup(std::string const&)", 33), ("handle(Request&)", 204)]),
+        call_site(&[("index_insert(std::string const&)", 48), ("handle(Request&)", 211)]),
+        call_site(&[("queue_pop()", 91)]),
+        call_site(&[("queue_push(Job)", 99)]),
+        call_site(&[(SCRIPT, 1)]),
+        CallSite { frames: Vec::new(), is_cut: false },
+        call_site(&[("make_store()", 15)]),
     ];
     let using = |role, taken, contended, mean_wait, mean_hold, sites| {
         stats(Use { role, taken, contended, mean_wait, mean_hold, sites })
@@ -236,7 +243,7 @@ pub(crate) fn sample() -> Profile {
         locks_of: LocksOf::Glibc,
         cpus: 8,
         threads: (0..9).map(thread).collect(),
-        places,
+        call_sites,
         modules: vec![Module { path: String::from("/usr/local/bin/cachesim"), build_id: None }],
         locks,
         pairs,
@@ -264,12 +271,12 @@ pub(crate) fn sample() -> Profile {
     }
 }
 
-/// So many locks, which are waited for from many places.
+/// So many locks, which are waited for from many call sites.
 pub(crate) fn many(count: u32) -> Profile {
     let mut profile = sample();
     for number in 0..100 {
         let function = format!("shard_{number}::update(Key const&, Value&&)");
-        profile.places.push(place(&[
+        profile.call_sites.push(call_site(&[
             (&function, 500 + number),
             ("apply(Batch&)", 61),
             ("handle(Request&)", 220),
@@ -278,9 +285,10 @@ pub(crate) fn many(count: u32) -> Profile {
     profile.locks.clear();
     profile.pairs.clear();
     for id in 0..count {
-        let places: Vec<PlaceId> = (0..8).map(|place| 9 + (id as usize * 7 + place * 13) % 100).collect();
+        let call_sites: Vec<CallSiteId> =
+            (0..8).map(|call_site| 9 + (id as usize * 7 + call_site * 13) % 100).collect();
         profile.pairs.extend(
-            places
+            call_sites
                 .windows(2)
                 .map(|ends| pair(id, Role::Write, ends[0], Some(ends[1]), 40, 9_000 + u64::from(id))),
         );
@@ -290,7 +298,7 @@ pub(crate) fn many(count: u32) -> Profile {
             contended: 300,
             mean_wait: 9_000 + u64::from(id) * 3,
             mean_hold: 900,
-            sites: places,
+            sites: call_sites,
         };
         profile.locks.push(lock(id, &format!("shard {id:04}"), Kind::Mutex, Some(8), vec![stats(of)]));
     }
@@ -302,7 +310,7 @@ pub(crate) fn nothing() -> Profile {
     let mut profile = sample();
     profile.locks.clear();
     profile.pairs.clear();
-    profile.places.clear();
+    profile.call_sites.clear();
     profile.threads.clear();
     profile
 }

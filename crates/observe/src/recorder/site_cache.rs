@@ -1,9 +1,9 @@
-//! What a thread has seen lately: so that the same lock, taken at the same place, costs a look.
+//! What a thread has seen lately: so that the same lock, taken at the same call site, costs a look.
 //!
 //! | cache    | from                                      | to                                   | trusted                               |
 //! |----------|-------------------------------------------|--------------------------------------|---------------------------------------|
 //! | `recent` | lock                                      | its entry                            | while the lock is not destroyed        |
-//! | `places` | caller, stack pointer, lock               | stack, entries                       | so, and if the next addresses still lie there; all of them are looked at every 16th time |
+//! | `cached_sites` | caller, stack pointer, lock               | stack, entries                       | so, and if the next addresses still lie there; all of them are looked at every 16th time |
 //! | `known`  | caller, stack pointer                     | stack, where its addresses lie       | if they still lie there                |
 //!
 //! A program's own function that locks has one caller and one stack pointer for many callers of it. Those are told apart by
@@ -13,20 +13,20 @@ use core::cell::Cell;
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::own::Own;
-use super::side::hash;
+use super::shared_tables::hash;
+use super::thread_state::ThreadState;
 use super::unwind::{Site, Trace};
 use super::Recorder;
 use crate::format::{Kind, Lock, LockStats, Role, SiteStats, FRAMES, NONE};
 
 pub(crate) const RECENT: usize = 64;
-pub(crate) const PLACES: usize = 256;
+pub(crate) const CACHED_SITES: usize = 256;
 pub(crate) const KNOWN: usize = 128;
 /// Stacks with one caller and stack pointer that are known at a time.
 const WAYS: usize = 4;
-/// Addresses of a place's stack that are looked at each time, besides the caller's.
+/// Addresses of a call site's stack that are looked at each time, besides the caller's.
 const CHECKED: usize = 4;
-/// A place is trusted so often before it is checked again.
+/// A cached site is trusted so often before it is checked again.
 const TRUSTED: u32 = 16;
 
 /// What is taken, and where.
@@ -63,7 +63,7 @@ impl Recent {
 
 /// See above. All zero is an empty one.
 #[repr(C)]
-pub(crate) struct Place {
+pub(crate) struct CachedSite {
     caller: Cell<usize>,
     stack_pointer: Cell<usize>,
     address: Cell<usize>,
@@ -80,7 +80,7 @@ pub(crate) struct Place {
     pub(crate) site: Cell<*const SiteStats>,
 }
 
-impl Place {
+impl CachedSite {
     pub(crate) fn clear(&self) {
         self.address.set(0);
     }
@@ -158,12 +158,12 @@ fn mix(number: usize) -> usize {
 
 impl Recorder {
     /// The number of the stack above `site`.
-    pub fn stack(&self, own: &Own, site: Site) -> u32 {
+    pub fn stack(&self, own: &ThreadState, site: Site) -> u32 {
         self.known_stack(own, site).0
     }
 
     /// The number of the stack above `site`, and where it is remembered, if it is.
-    fn known_stack<'a>(&self, own: &'a Own, site: Site) -> (u32, Option<&'a Known>) {
+    fn known_stack<'a>(&self, own: &'a ThreadState, site: Site) -> (u32, Option<&'a Known>) {
         let set = mix(site.caller() ^ (site.stack as usize).rotate_left(20)) % (KNOWN / WAYS) * WAYS;
         let ways = &own.known[set..set + WAYS];
         let holds = |known: &&Known| {
@@ -182,7 +182,7 @@ impl Recorder {
 
     #[cold]
     #[inline(never)]
-    fn new_stack(&self, own: &Own, known: &Known, site: Site) -> u32 {
+    fn new_stack(&self, own: &ThreadState, known: &Known, site: Site) -> u32 {
         let start = self.now();
         let trace = self.unwinder.capture(site, own.bounds(), own.id());
         let stack = self.add_stack(&trace);
@@ -199,47 +199,58 @@ impl Recorder {
         stack
     }
 
-    /// The place of a call: its stack and its entries. `is_sure`: the stack is looked at. `None` if there is no room.
+    /// What is known of a call's site: its stack and its entries. `is_sure`: the stack is looked at. `None` if there is no room.
     #[inline(always)]
-    pub(crate) fn place<'a>(&self, own: &'a Own, call: &Call, is_sure: bool) -> Option<&'a Place> {
+    pub(crate) fn cached_site<'a>(
+        &self,
+        own: &'a ThreadState,
+        call: &Call,
+        is_sure: bool,
+    ) -> Option<&'a CachedSite> {
         let key =
             call.site.caller() ^ (call.site.stack as usize).rotate_left(20) ^ call.address.rotate_left(40);
-        let place = &own.places[mix(key) % PLACES];
-        if place.is_for(call) {
-            let hits = place.hits.get().wrapping_add(1);
-            place.hits.set(hits);
+        let cached = &own.cached_sites[mix(key) % CACHED_SITES];
+        if cached.is_for(call) {
+            let hits = cached.hits.get().wrapping_add(1);
+            cached.hits.set(hits);
             if !is_sure && hits % TRUSTED != 0 {
-                return Some(place);
+                return Some(cached);
             }
         }
-        self.look_at_place(own, place, call)
+        self.check_cached(own, cached, call)
     }
 
     #[inline(never)]
-    fn look_at_place<'a>(&self, own: &'a Own, place: &'a Place, call: &Call) -> Option<&'a Place> {
+    fn check_cached<'a>(
+        &self,
+        own: &'a ThreadState,
+        cached: &'a CachedSite,
+        call: &Call,
+    ) -> Option<&'a CachedSite> {
         let (stack, known) = self.known_stack(own, call.site);
-        if place.is_for(call) && place.stack.get() == stack {
-            return Some(place);
+        if cached.is_for(call) && cached.stack.get() == stack {
+            return Some(cached);
         }
-        place.clear();
+        cached.clear();
         let (lock, record) = self.meet(own, call.address, (call.kind)(call.address), || stack)?;
         let stats = self.lock_stats(own, call.role, lock)?;
-        place.caller.set(call.site.caller());
-        place.stack_pointer.set(call.site.stack as usize);
-        place.role.set(call.role as u32);
-        place.record.set(record);
-        place.lock.set(lock);
-        place.stack.set(stack);
-        place.stats.set(stats);
-        place.site.set(ptr::null());
-        place.check(known.map(|known| known.addresses(self)).as_ref().map(|(frames, at)| (*frames, &at[..])));
-        place.address.set(call.address);
-        Some(place)
+        cached.caller.set(call.site.caller());
+        cached.stack_pointer.set(call.site.stack as usize);
+        cached.role.set(call.role as u32);
+        cached.record.set(record);
+        cached.lock.set(lock);
+        cached.stack.set(stack);
+        cached.stats.set(stats);
+        cached.site.set(ptr::null());
+        cached
+            .check(known.map(|known| known.addresses(self)).as_ref().map(|(frames, at)| (*frames, &at[..])));
+        cached.address.set(call.address);
+        Some(cached)
     }
 
     /// The entry of the lock that is called for, without a stack unless the lock is new.
     #[inline(always)]
-    pub(crate) fn recent<'a>(&'a self, own: &'a Own, call: &Call) -> Option<&'a LockStats> {
+    pub(crate) fn recent<'a>(&'a self, own: &'a ThreadState, call: &Call) -> Option<&'a LockStats> {
         let recent = own.recent_at(hash(call.address));
         if let Some(stats) = recent.get(call.address, call.role) {
             return Some(stats);
@@ -249,7 +260,7 @@ impl Recorder {
 
     #[cold]
     #[inline(never)]
-    fn look_up<'a>(&'a self, own: &'a Own, recent: &Recent, call: &Call) -> Option<&'a LockStats> {
+    fn look_up<'a>(&'a self, own: &'a ThreadState, recent: &Recent, call: &Call) -> Option<&'a LockStats> {
         let stack = || self.stack(own, call.site);
         let (lock, record) = self.meet(own, call.address, (call.kind)(call.address), stack)?;
         let stats = self.lock_stats(own, call.role, lock)?;

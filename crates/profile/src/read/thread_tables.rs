@@ -64,7 +64,7 @@ pub(super) type How = (Role, bool);
 pub(super) struct HeldSum {
     pub(super) waits: PairSum,
     /// For how long others waited meanwhile.
-    pub(super) made: u64,
+    pub(super) blocked: u64,
     pub(super) tables: BTreeSet<u32>,
 }
 
@@ -130,7 +130,7 @@ impl Tables {
                     let how = (held_as, stats.how & HeldWaitStats::TIMED != 0);
                     let sum = tables.held_waits.entry((which, *outer, how)).or_default();
                     sum.waits.add_held_wait(stats);
-                    sum.made = sum.made.saturating_add(stats.made.load(Relaxed));
+                    sum.blocked = sum.blocked.saturating_add(stats.blocked.load(Relaxed));
                     sum.tables.insert(table);
                 }
             }

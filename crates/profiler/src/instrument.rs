@@ -6,11 +6,11 @@ use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 use libc::{EBUSY, EOWNERDEAD, ETIMEDOUT};
 use spinpark_linux::{Scope, lookup};
 use spinpark_observe::format::{Kind, Role};
-use spinpark_observe::recorder::{Blocking, Call, Letting, Own};
+use spinpark_observe::recorder::{Blocking, Call, Releasing, ThreadState};
 
 use crate::exports::{CONTENDED, FULL, Function, SAMPLED};
-use crate::start::{RECORDER, look_for_wishes};
-use crate::{mutex, next, start};
+use crate::phases::{RECORDER, look_for_wishes};
+use crate::{mutex, next, phases};
 
 /// glibc's `__libc_single_threaded` (2.32), or a byte that is always 0.
 pub(crate) static SINGLE: AtomicPtr<u8> = AtomicPtr::new((&raw const NEVER).cast_mut());
@@ -32,19 +32,19 @@ pub(crate) fn is_alone() -> bool {
 }
 
 /// What the functions of a family answer.
-pub(crate) struct Answers {
+pub(crate) struct ReturnCodes {
     busy: c_int,
     timed_out: c_int,
     /// Besides 0: had, but its owner had died.
     had_too: c_int,
 }
 
-/// pthread's answers.
-pub(crate) const POSIX: Answers = Answers { busy: EBUSY, timed_out: ETIMEDOUT, had_too: EOWNERDEAD };
+/// pthread's codes.
+pub(crate) const POSIX: ReturnCodes = ReturnCodes { busy: EBUSY, timed_out: ETIMEDOUT, had_too: EOWNERDEAD };
 /// C11's: `thrd_busy`, `thrd_timedout`.
-pub(crate) const C11: Answers = Answers { busy: 1, timed_out: 4, had_too: 0 };
+pub(crate) const C11: ReturnCodes = ReturnCodes { busy: 1, timed_out: 4, had_too: 0 };
 
-impl Answers {
+impl ReturnCodes {
     #[inline(always)]
     fn is_had(&self, result: c_int) -> bool {
         result == 0 || result == self.had_too
@@ -55,7 +55,7 @@ impl Answers {
 pub(crate) struct Way {
     pub(crate) try_it: Function,
     pub(crate) lock: Function,
-    pub(crate) answers: Answers,
+    pub(crate) codes: ReturnCodes,
     /// Then glibc's have their owner's thread id in a known place.
     pub(crate) is_mutex: bool,
 }
@@ -74,7 +74,7 @@ pub(crate) unsafe fn lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], c
     if DETAIL != FULL && way.is_mutex && mutex::looks_free(call.address) && !RECORDER.is_hot(call.address) {
         // SAFETY: the caller's arguments.
         let result = unsafe { next::call(way.lock, arguments) };
-        if DETAIL == SAMPLED && way.answers.is_had(result) {
+        if DETAIL == SAMPLED && way.codes.is_had(result) {
             had::<DETAIL>(call);
         }
         return result;
@@ -86,7 +86,7 @@ pub(crate) unsafe fn lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], c
         }
         // SAFETY: the caller's arguments; a try has the first of them.
         let result = unsafe { next::call(way.try_it, arguments) };
-        if result == way.answers.busy {
+        if result == way.codes.busy {
             // SAFETY: the caller's promise.
             return unsafe { wait::<DETAIL>(way, arguments, call) };
         }
@@ -94,9 +94,9 @@ pub(crate) unsafe fn lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], c
     }
     // SAFETY: the caller's arguments; a try has the first of them.
     let result = unsafe { next::call(way.try_it, arguments) };
-    if way.answers.is_had(result) {
+    if way.codes.is_had(result) {
         had::<DETAIL>(call);
-    } else if result == way.answers.busy {
+    } else if result == way.codes.busy {
         // SAFETY: the caller's promise.
         return unsafe { wait::<DETAIL>(way, arguments, call) };
     }
@@ -114,7 +114,7 @@ unsafe fn lock_special<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call
     }
     // SAFETY: the caller's arguments.
     let result = unsafe { next::call(way.lock, arguments) };
-    if way.answers.is_had(result) && (DETAIL != CONTENDED || RECORDER.is_hot(call.address)) {
+    if way.codes.is_had(result) && (DETAIL != CONTENDED || RECORDER.is_hot(call.address)) {
         had::<DETAIL>(call);
     }
     result
@@ -146,9 +146,9 @@ pub(crate) fn note<const DETAIL: u32>(call: Call) {
 /// As [`Recorder::enter`](spinpark_observe::recorder::Recorder::enter), for what a recording begins with if there is none:
 /// a wait, or (`is_idle`) something else.
 #[inline(always)]
-pub(crate) fn enter_late(is_idle: bool) -> Option<&'static Own> {
+pub(crate) fn enter_late(is_idle: bool) -> Option<&'static ThreadState> {
     match RECORDER.enter() {
-        None if start::late(is_idle) => RECORDER.enter(),
+        None if phases::late(is_idle) => RECORDER.enter(),
         entered => entered,
     }
 }
@@ -196,9 +196,9 @@ pub(crate) unsafe fn wait<const DETAIL: u32>(way: &Way, arguments: [usize; 4], c
     let result = unsafe { next::call(way.lock, arguments) };
     let Some(own) = RECORDER.enter() else { return result };
     let ended = RECORDER.end_wait(own, &call, &wait);
-    if way.answers.is_had(result) {
+    if way.codes.is_had(result) {
         RECORDER.acquired(own, &call, &ended);
-    } else if result == way.answers.timed_out {
+    } else if result == way.codes.timed_out {
         RECORDER.gave_up(own, &ended);
     }
     RECORDER.leave();
@@ -218,9 +218,9 @@ pub(crate) unsafe fn try_lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4
     if DETAIL == CONTENDED && !RECORDER.is_hot(call.address) {
         return result;
     }
-    if way.answers.is_had(result) {
+    if way.codes.is_had(result) {
         had::<DETAIL>(call);
-    } else if result == way.answers.busy {
+    } else if result == way.codes.busy {
         failed::<DETAIL>(call);
     }
     result
@@ -257,7 +257,7 @@ pub(crate) unsafe fn unlock<const DETAIL: u32>(unlock: Function, call: Call) -> 
 /// A thread is about to release a lock that it has not noted: perhaps for the thread that took it, as plain mutexes allow.
 #[cold]
 #[inline(never)]
-fn let_go_for(own: &Own, call: &Call) {
+fn let_go_for(own: &ThreadState, call: &Call) {
     if matches!((call.kind)(call.address), Kind::Mutex | Kind::Adaptive) {
         RECORDER.let_go_for(own, call.address, mutex::owner(call.address));
     }
@@ -271,24 +271,24 @@ unsafe fn let_go(unlock: Function, call: Call) -> c_int {
         return unsafe { next::call(unlock, arguments) };
     };
     let is_hot = RECORDER.is_hot(call.address);
-    let letting = RECORDER.release(own, call.address);
+    let releasing = RECORDER.release(own, call.address);
     if is_hot {
         RECORDER.begin_release(call.address);
     }
-    if is_hot && matches!(letting, Letting::Unknown) {
+    if is_hot && matches!(releasing, Releasing::Unknown) {
         let_go_for(own, &call);
     }
     // SAFETY: the caller's object.
     let result = unsafe { next::call(unlock, arguments) };
     if result != 0 {
-        RECORDER.kept(own, call.address, &letting);
-    } else if let Letting::Last(release) = &letting {
+        RECORDER.kept(own, call.address, &releasing);
+    } else if let Releasing::Last(release) = &releasing {
         RECORDER.released(own, release);
-    } else if is_hot && matches!(letting, Letting::Unknown) {
+    } else if is_hot && matches!(releasing, Releasing::Unknown) {
         RECORDER.released_unseen(own);
     }
     if is_hot && RECORDER.end_release() {
-        let role = if let Letting::Last(release) = &letting { release.role() } else { Role::Write };
+        let role = if let Releasing::Last(release) = &releasing { release.role() } else { Role::Write };
         RECORDER.woke(own, call.address, role);
     }
     RECORDER.leave();

@@ -29,7 +29,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicU8, A
 
 use spinpark_linux::raw;
 
-use super::own::Own;
+use super::thread_state::ThreadState;
 use crate::format::{RegionId, NONE, REGIONS};
 
 /// Values that a hash of an address has.
@@ -55,10 +55,10 @@ fn release(address: usize, stack: u32) -> u64 {
 
 /// See above. All zero at the start.
 #[repr(C)]
-pub(crate) struct Side {
+pub(crate) struct SharedTables {
     pub(crate) locks: [AtomicU32; LOCK_SLOTS],
     pub(crate) stacks: [AtomicU32; STACK_SLOTS],
-    pub(crate) owners: [AtomicPtr<Own>; TABLES],
+    pub(crate) owners: [AtomicPtr<ThreadState>; TABLES],
     /// Table + 1.
     pub(crate) tables: [AtomicU16; HASHES],
     slots: [Slot; HASHES],
@@ -87,7 +87,7 @@ struct Created {
     stack: AtomicU32,
 }
 
-impl Side {
+impl SharedTables {
     /// What users of the lock at `address` tell each other.
     #[inline(always)]
     pub(crate) fn slot(&self, address: usize) -> &Slot {
@@ -134,27 +134,27 @@ impl Slot {
     }
 }
 
-/// Where a [`Side`] is, if there is one.
-pub(crate) struct SidePointer(AtomicPtr<Side>);
+/// Where a [`SharedTables`] is, if there is one.
+pub(crate) struct SharedTablesPointer(AtomicPtr<SharedTables>);
 
-impl SidePointer {
+impl SharedTablesPointer {
     pub(crate) const fn new() -> Self {
         Self(AtomicPtr::new(ptr::null_mut()))
     }
 
     /// Makes an empty one; whether there was memory.
     pub(crate) fn renew(&self) -> bool {
-        let new = raw::map_zero(size_of::<Side>());
+        let new = raw::map_zero(size_of::<SharedTables>());
         let old = self.0.swap(new.map_or(ptr::null_mut(), |new| new.as_ptr().cast()), Release);
         if let Some(old) = ptr::NonNull::new(old) {
             // SAFETY: from `map_zero`, with this length; only one thread renews it.
-            unsafe { raw::unmap(old.cast(), size_of::<Side>()) };
+            unsafe { raw::unmap(old.cast(), size_of::<SharedTables>()) };
         }
         new.is_some()
     }
 
     #[inline(always)]
-    pub(crate) fn get(&self) -> Option<&Side> {
+    pub(crate) fn get(&self) -> Option<&SharedTables> {
         // SAFETY: null, or memory that is a side by being all zero, and that stays.
         unsafe { self.0.load(Acquire).as_ref() }
     }

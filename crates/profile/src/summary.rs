@@ -7,11 +7,11 @@
 use std::collections::BTreeMap;
 
 use crate::classes::by_class;
-use crate::model::{Detail, Ended, Kind, Lock, LocksOf, PlaceId, Profile, Role};
+use crate::model::{CallSiteId, Detail, Ended, Kind, Lock, LocksOf, Profile, Role};
 use crate::names::{LONGEST, Names};
 use crate::text::fit;
 use crate::units::{count, percent, time};
-use crate::{chain, late, stuck, unnamed};
+use crate::{chain, free_waits, stuck, unnamed};
 
 /// Waiting is not what makes a program slow below this share of the threads' time,
 const SMALL_SHARE: f64 = 0.02;
@@ -24,7 +24,7 @@ const NAMED: f64 = 0.25;
 
 /// The summary.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct Summary {
     /// One or two sentences.
     pub headline: String,
     /// How much waiting there was, which threads waited, and what was left out: whole sentences.
@@ -42,7 +42,7 @@ pub struct Answer {
 
 /// The summary of a profile.
 #[must_use]
-pub fn answer(profile: &Profile) -> Answer {
+pub fn summary(profile: &Profile) -> Summary {
     let waited = profile.lock_wait();
     let share_of = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
     let share_of_time = share_of(waited, profile.thread_time()).min(1.0);
@@ -98,7 +98,7 @@ pub fn answer(profile: &Profile) -> Answer {
         let (of, what) = classes.as_ref().map_or((profile, top), |classes| (classes, &classes.locks[0]));
         let inner = chain::inner(of, what).filter(|_| !is_small);
         let is_it = !is_small && top.lock_wait() as f64 >= 0.5 * waited as f64;
-        let late = late::late(profile, top, inner.is_some()).filter(|_| is_it);
+        let late = free_waits::sentence(profile, top, inner.is_some()).filter(|_| is_it);
         details.extend(inner);
         details.extend(roles(top));
         details.extend(late);
@@ -120,7 +120,7 @@ pub fn answer(profile: &Profile) -> Answer {
         |text: String| text.strip_prefix("> ").map_or(text.clone(), |rest| format!("More than {rest}"));
     let (headline, details) = (begun(headline), details.into_iter().map(begun).collect());
     let is_small = is_small && !is_back_first;
-    Answer { headline, details, share_of_time, waiters, is_small, lock: top.map(|lock| lock.id) }
+    Summary { headline, details, share_of_time, waiters, is_small, lock: top.map(|lock| lock.id) }
 }
 
 /// Returns from condition variables, in two sentences.
@@ -259,25 +259,28 @@ pub(crate) fn class(lock: &Lock) -> Option<String> {
 
 /// `, held by `store_update` while `flush` waits`.
 fn holder_and_waiter(profile: &Profile, top: &Lock) -> String {
-    let names = Names::of(&profile.places);
-    let most_by = |place: fn(&crate::model::Pair) -> Option<PlaceId>, name: &dyn Fn(PlaceId) -> String| {
+    let names = Names::of(&profile.call_sites);
+    let most_by = |call_site: fn(&crate::model::Pair) -> Option<CallSiteId>,
+                   name: &dyn Fn(CallSiteId) -> String| {
         let mut sums: BTreeMap<String, u64> = BTreeMap::new();
         let pairs = profile.pairs.iter().filter(|pair| pair.lock == top.id && pair.role.is_lock());
         for pair in pairs {
-            if let Some(place) = place(pair) {
-                *sums.entry(name(place)).or_default() += pair.wait_total;
+            if let Some(call_site) = call_site(pair) {
+                *sums.entry(name(call_site)).or_default() += pair.wait_total;
             }
         }
         let (name, sum) = sums.into_iter().max_by_key(|(_, sum)| *sum)?;
         let share = sum as f64 / top.lock_wait() as f64;
         (share >= NAMED).then_some((name, share))
     };
-    let plain = |place: PlaceId| {
-        let function = profile.places.get(place).map(crate::model::Place::function);
+    let plain = |call_site: CallSiteId| {
+        let function = profile.call_sites.get(call_site).map(crate::model::CallSite::function);
         fit(function.as_deref().unwrap_or("?"), LONGEST)
     };
     // The callers of a wrapper say more than the wrapper, unless it has many.
-    let most = |place| most_by(place, &|place| names.in_sentence(place)).or_else(|| most_by(place, &plain));
+    let most = |call_site| {
+        most_by(call_site, &|call_site| names.in_sentence(call_site)).or_else(|| most_by(call_site, &plain))
+    };
     let part = |share: f64| if share < 0.75 { format!(" ({})", percent(share)) } else { String::new() };
     match (most(|pair| pair.holder), most(|pair| Some(pair.waiter))) {
         (Some((holder, held)), Some((waiter, _))) if holder == waiter => {
@@ -300,11 +303,11 @@ pub(crate) fn named(lock: &Lock) -> String {
     let without = lock.label.strip_prefix(lock.kind.noun()).and_then(|rest| rest.strip_prefix(' '));
     let label = without.unwrap_or(&lock.label);
     match label.split_once(' ') {
-        Some((word @ ("of" | "in"), place)) => {
+        Some((word @ ("of" | "in"), call_site)) => {
             let word = if word == "of" { "created by" } else { "used in" };
-            let (function, line) = place
+            let (function, line) = call_site
                 .split_once(" (")
-                .map_or((place, String::new()), |(function, line)| (function, format!(" ({line}")));
+                .map_or((call_site, String::new()), |(function, line)| (function, format!(" ({line}")));
             format!("{word} `{}`{line}", fit(function, LONGEST))
         }
         Some(("at", address)) => format!("at {address}"),

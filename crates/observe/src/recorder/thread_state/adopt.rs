@@ -13,11 +13,11 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use spinpark_linux::raw;
 
-use super::super::bounds;
-use super::super::place::{Known, Place};
-use super::super::side::HASHES;
+use super::super::shared_tables::HASHES;
+use super::super::site_cache::{CachedSite, Known};
+use super::super::stack_bounds;
 use super::super::Recorder;
-use super::{here, Facts, Own};
+use super::{here, Facts, ThreadState};
 use crate::format::{RegionId, Thread, NONE};
 
 /// Tables that a new thread looks at for one whose user has ended.
@@ -28,7 +28,7 @@ const REFUSED: u32 = 4096;
 impl Recorder {
     #[cold]
     #[inline(never)]
-    pub(super) fn first_entry(&self) -> Option<&Own> {
+    pub(super) fn first_entry(&self) -> Option<&ThreadState> {
         let local = here();
         if local.refused.get() > 0 {
             local.refused.set(local.refused.get() - 1);
@@ -47,19 +47,19 @@ impl Recorder {
     }
 
     /// A table for the calling thread: that of a thread that has ended, or a new one.
-    fn adopt(&self) -> Option<&Own> {
-        let (side, header) = (self.side.get()?, self.file.header()?);
+    fn adopt(&self) -> Option<&ThreadState> {
+        let (shared, header) = (self.shared.get()?, self.file.header()?);
         let id = raw::thread_id();
         let count = header.regions[RegionId::Threads as usize].used.load(Relaxed);
         // A thread with this id used this one, so it has ended.
-        let mine = u32::from(side.tables[id as usize % HASHES].load(Relaxed)).checked_sub(1);
-        let is_mine = |own: &&Own| {
+        let mine = u32::from(shared.tables[id as usize % HASHES].load(Relaxed)).checked_sub(1);
+        let is_mine = |own: &&ThreadState| {
             let user = own.user.load(Acquire);
             user as u32 == id && own.take_over(user, id)
         };
         let mine = mine.and_then(|number| self.own_of(number)).filter(is_mine);
         let first = self.candidate.fetch_add(CANDIDATES, Relaxed);
-        let has_ended = |own: &&Own| {
+        let has_ended = |own: &&ThreadState| {
             let user = own.user.load(Acquire);
             let before = user as u32;
             before != 0 && raw::has_ended(before) && own.take_over(user, id)
@@ -88,23 +88,23 @@ impl Recorder {
         }
         table.users.store(table.users.load(Relaxed) + 1, Relaxed);
         table.id.store(id, Release);
-        let bounds = bounds::of_this_thread(&self.main_stack);
+        let bounds = stack_bounds::of_this_thread(&self.main_stack);
         own.low.set(bounds.low);
         own.high.set(bounds.high);
-        own.places.iter().for_each(Place::clear);
+        own.cached_sites.iter().for_each(CachedSite::clear);
         own.known.iter().for_each(Known::clear);
         own.gaps.start(id, self.sample_every());
         self.note_name(own);
-        side.tables[id as usize % HASHES].store((own.number() + 1) as u16, Relaxed);
+        shared.tables[id as usize % HASHES].store((own.number() + 1) as u16, Relaxed);
         Some(own)
     }
 
-    fn new_table(&self, id: u32) -> Option<&Own> {
-        let side = self.side.get()?;
-        let memory = raw::map_zero(size_of::<Own>())?;
+    fn new_table(&self, id: u32) -> Option<&ThreadState> {
+        let shared = self.shared.get()?;
+        let memory = raw::map_zero(size_of::<ThreadState>())?;
         let Some((number, table)) = self.file.claim::<Thread>(RegionId::Threads) else {
             // SAFETY: no other thread knows of it.
-            unsafe { raw::unmap(memory, size_of::<Own>()) };
+            unsafe { raw::unmap(memory, size_of::<ThreadState>()) };
             return None;
         };
         // SAFETY: claimed for this thread.
@@ -112,11 +112,11 @@ impl Recorder {
         // SAFETY: as above; atomic, and all that changes later is.
         unsafe { &(*table).segment }.store(NONE, Relaxed);
         // SAFETY: all zero is one; it is never given back.
-        let own: &Own = unsafe { memory.cast().as_ref() };
+        let own: &ThreadState = unsafe { memory.cast().as_ref() };
         own.number.set(number);
         own.table.set(table);
         own.user.store(u64::from(id), Relaxed);
-        side.owners[number as usize].store(memory.as_ptr().cast(), Release);
+        shared.owners[number as usize].store(memory.as_ptr().cast(), Release);
         Some(own)
     }
 
@@ -132,7 +132,7 @@ impl Recorder {
     }
 
     /// Writes down what the thread is called now: threads are named after they start.
-    pub(crate) fn note_name(&self, own: &Own) {
+    pub(crate) fn note_name(&self, own: &ThreadState) {
         let name = raw::thread_name();
         // SAFETY: its own table. A reader of a living program may see half of a new name.
         unsafe { (*self.file.at::<Thread>(RegionId::Threads, own.number())).name = name };

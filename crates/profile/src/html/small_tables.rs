@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
+use super::captions;
 use super::locks::{Span, share};
-use super::names;
 use crate::chain;
 use crate::model::{Kind, Profile, Role};
 use crate::names::Names;
@@ -27,13 +27,14 @@ pub(super) struct FreeBsd {
 
 /// A row for each site of each lock, the longest total wait first; and how many are left out.
 pub(super) fn freebsd(profile: &Profile) -> (Vec<FreeBsd>, usize) {
-    let called = Names::of(&profile.places);
+    let called = Names::of(&profile.call_sites);
     let mut rows = Vec::new();
     for lock in profile.locks.iter().filter(|lock| lock.kind != Kind::Condvar) {
         for stats in &lock.roles {
-            let role = names::role(lock.kind, stats.role).map(|role| format!(", {role}")).unwrap_or_default();
+            let role =
+                captions::role(lock.kind, stats.role).map(|role| format!(", {role}")).unwrap_or_default();
             for site in &stats.sites {
-                let place = called.position(site.place);
+                let call_site = called.position(site.call_site);
                 let hold = Span::of_held(&site.hold, site.acquisitions);
                 rows.push(FreeBsd {
                     wait_total: site.wait_total,
@@ -44,7 +45,7 @@ pub(super) fn freebsd(profile: &Profile) -> (Vec<FreeBsd>, usize) {
                     wait_mean: site.wait_total.checked_div(site.acquisitions).unwrap_or_default(),
                     held_up: site.blocked,
                     found_locked: site.contended,
-                    name: format!("{place} ({}:{}{role})", lock.kind.noun(), lock.label),
+                    name: format!("{call_site} ({}:{}{role})", lock.kind.noun(), lock.label),
                     hold,
                 });
             }
@@ -103,7 +104,7 @@ pub(super) struct HeldWait {
     total: u64,
     mean: u64,
     longest: u64,
-    made: u64,
+    time_blocked: u64,
 }
 
 pub(super) fn held_waits(profile: &Profile) -> Vec<HeldWait> {
@@ -114,7 +115,7 @@ pub(super) fn held_waits(profile: &Profile) -> Vec<HeldWait> {
         total: waits.wait_total,
         mean: waits.wait_total.checked_div(waits.count).unwrap_or_default(),
         longest: waits.wait_longest,
-        made: waits.made_wait,
+        time_blocked: waits.time_blocked,
     };
     chain::rows(profile).into_iter().take(MOST).map(row).collect()
 }
@@ -125,28 +126,28 @@ pub(super) struct Waiting {
     thread: u32,
     lock: String,
     role: Option<&'static str>,
-    place: Option<usize>,
-    caption: super::names::Caption,
+    call_site: Option<usize>,
+    caption: super::captions::Caption,
     holder: Option<u32>,
     held: Option<usize>,
-    held_caption: super::names::Caption,
+    held_caption: super::captions::Caption,
     time: u64,
 }
 
 pub(super) fn waiting(profile: &Profile, called: &Names<'_>) -> Vec<Waiting> {
-    let caption = |place: Option<usize>| names::caption(called, place);
+    let caption = |call_site: Option<usize>| captions::caption(called, call_site);
     let row = |wait: &crate::model::Waiting| {
         let lock = profile.lock(wait.lock);
-        let held = wait.holder.as_ref().and_then(|holder| holder.place);
+        let held = wait.holder.as_ref().and_then(|holder| holder.call_site);
         Waiting {
             thread: wait.thread,
             lock: lock.map_or_else(String::new, |lock| lock.label.clone()),
-            role: lock.and_then(|lock| names::role(lock.kind, wait.role)),
-            place: wait.place,
-            caption: caption(wait.place),
+            role: lock.and_then(|lock| captions::role(lock.kind, wait.role)),
+            call_site: wait.call_site,
+            caption: caption(wait.call_site),
             holder: wait.holder.as_ref().and_then(|holder| holder.thread),
             held,
-            held_caption: if wait.role.is_lock() { caption(held) } else { names::Caption::of_none("–") },
+            held_caption: if wait.role.is_lock() { caption(held) } else { captions::Caption::of_none("–") },
             time: wait.time,
         }
     };
@@ -154,9 +155,9 @@ pub(super) fn waiting(profile: &Profile, called: &Names<'_>) -> Vec<Waiting> {
 }
 
 impl Waiting {
-    /// The numbers of its places.
-    pub(super) fn places(&self) -> impl Iterator<Item = usize> {
-        self.place.into_iter().chain(self.held)
+    /// The numbers of its call sites.
+    pub(super) fn call_sites(&self) -> impl Iterator<Item = usize> {
+        self.call_site.into_iter().chain(self.held)
     }
 }
 
@@ -204,7 +205,7 @@ struct FrameRow {
     is_inlined: bool,
 }
 
-/// The stacks of the places with these numbers.
+/// The stacks of the call sites with these numbers.
 pub(super) fn stacks(
     profile: &Profile,
     names: &Names<'_>,
@@ -212,18 +213,18 @@ pub(super) fn stacks(
 ) -> Vec<Stack> {
     numbers
         .filter_map(|number| {
-            let place = profile.places.get(number)?;
-            let frames = place.frames.iter().map(|frame| FrameRow {
-                function: super::names::function(frame),
+            let call_site = profile.call_sites.get(number)?;
+            let frames = call_site.frames.iter().map(|frame| FrameRow {
+                function: super::captions::function(frame),
                 source: frame.source.as_ref().map(|(path, line)| format!("{path}:{line}")),
                 module: frame.module.clone(),
                 is_inlined: frame.is_inlined,
             });
             Some(Stack {
                 number,
-                caption: super::names::caption(names, Some(number)).text,
+                caption: super::captions::caption(names, Some(number)).text,
                 frames: frames.collect(),
-                is_cut: place.is_cut,
+                is_cut: call_site.is_cut,
             })
         })
         .collect()

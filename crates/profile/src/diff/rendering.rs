@@ -59,7 +59,7 @@ pub fn text(diff: &Diff, before: &Profile, after: &Profile, style: Style) -> Str
     let changed = diff.locks.iter().filter(|lock| lock.role.has_holder());
     let row = |lock: &LockChange| {
         let (change, role) = (&lock.change, lock.role);
-        let name = match lock.places {
+        let name = match lock.creation_sites {
             (0 | 1, 0 | 1) => lock.label.clone(),
             (before, after) => format!("{} ({before}, then {after})", lock.label),
         };
@@ -112,7 +112,7 @@ fn notes(diff: &Diff, before: &Profile, after: &Profile) -> String {
         false => "",
     };
     let is_there = |of: fn(&LockChange) -> bool| diff.locks.iter().any(of);
-    let unclear = match is_there(|lock| lock.places.0.max(lock.places.1) > 1) {
+    let unclear = match is_there(|lock| lock.creation_sites.0.max(lock.creation_sites.1) > 1) {
         true => {
             " (1, then 2): the number of call sites, before and after, where one function creates such locks or uses them first. \
              They cannot be told apart and share a row."

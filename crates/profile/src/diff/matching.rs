@@ -16,7 +16,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::classes::by_class;
-use crate::model::{Frame, Kind, Lock, Place, Profile};
+use crate::model::{CallSite, Frame, Kind, Lock, Profile};
 use crate::names::{Names, for_people};
 
 /// What compilers add to the names of functions that they copied or split.
@@ -32,14 +32,14 @@ pub(crate) struct Class {
     /// How many they are.
     pub(crate) count: usize,
     /// How locks without a name of their own are matched.
-    made: Option<Made>,
+    creation: Option<Creation>,
 }
 
 /// Where locks were created or first used.
 #[derive(Debug)]
-struct Made {
+struct Creation {
     is_created: bool,
-    /// The build of the file that has the place.
+    /// The build of the file that has the call site.
     build: Option<String>,
     /// The functions, from the innermost one out.
     chains: BTreeSet<Vec<String>>,
@@ -53,7 +53,7 @@ struct Made {
 
 /// Classes that match: indices before and after. Several on a side cannot be told apart.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Same {
+pub(crate) struct Matched {
     pub(crate) before: Vec<usize>,
     pub(crate) after: Vec<usize>,
     /// Several were equal, and the order of their lines decided.
@@ -71,14 +71,14 @@ pub(crate) fn classes(profile: &Profile) -> Vec<Class> {
     for lock in &profile.locks {
         members.entry((lock.class(), lock.kind)).or_default().push(lock);
     }
-    let names = Names::of(&profile.places);
+    let names = Names::of(&profile.call_sites);
     let merged = by_class(profile).locks.into_iter();
     merged
         .map(|lock| {
             let label = label(&lock).to_owned();
             let members = members.get(&(label.as_str(), lock.kind)).cloned().unwrap_or_default();
-            let made = (!is_named(&lock, &label)).then(|| made(profile, &names, &members)).flatten();
-            Class { label, count: members.len().max(1), made, lock }
+            let creation = (!is_named(&lock, &label)).then(|| creation(profile, &names, &members)).flatten();
+            Class { label, count: members.len().max(1), creation, lock }
         })
         .collect()
 }
@@ -93,32 +93,34 @@ fn label(lock: &Lock) -> &str {
 
 /// Whether it has a name of its own, not that of a call site.
 fn is_named(lock: &Lock, label: &str) -> bool {
-    let place = label.strip_prefix(lock.kind.noun());
-    let is_place = place.is_some_and(|rest| [" of ", " in "].iter().any(|word| rest.starts_with(word)));
-    lock.name.as_ref().is_some_and(|name| !name.is_empty()) || !is_place
+    let call_site = label.strip_prefix(lock.kind.noun());
+    let is_call_site =
+        call_site.is_some_and(|rest| [" of ", " in "].iter().any(|word| rest.starts_with(word)));
+    lock.name.as_ref().is_some_and(|name| !name.is_empty()) || !is_call_site
 }
 
-fn made(profile: &Profile, names: &Names<'_>, members: &[&Lock]) -> Option<Made> {
+fn creation(profile: &Profile, names: &Names<'_>, members: &[&Lock]) -> Option<Creation> {
     let users: Vec<usize> = members.iter().filter_map(|lock| lock.user()).collect();
-    let places: Vec<&Place> = users.iter().filter_map(|place| profile.places.get(*place)).collect();
-    let order = |place: &&Place| place.frames.iter().map(position).collect::<Vec<_>>();
-    let module = &places.first()?.frames.first()?.module;
+    let call_sites: Vec<&CallSite> =
+        users.iter().filter_map(|call_site| profile.call_sites.get(*call_site)).collect();
+    let order = |call_site: &&CallSite| call_site.frames.iter().map(position).collect::<Vec<_>>();
+    let module = &call_sites.first()?.frames.first()?.module;
     let build = profile.modules.iter().find(|known| file_name(&known.path) == module);
     let sites = members.iter().flat_map(|lock| &lock.roles).flat_map(|stats| &stats.sites);
     let program = file_name(&profile.program);
-    let taker = |place: &Place| place.frames.first().map(|frame| function(frame, program));
-    Some(Made {
+    let taker = |call_site: &CallSite| call_site.frames.first().map(|frame| function(frame, program));
+    Some(Creation {
         is_created: members.iter().any(|lock| lock.is_created),
         build: build.and_then(|module| module.build_id.clone()),
-        chains: places
+        chains: call_sites
             .iter()
-            .map(|place| place.frames.iter().map(|frame| function(frame, program)).collect())
+            .map(|call_site| call_site.frames.iter().map(|frame| function(frame, program)).collect())
             .collect(),
-        is_wrapper: users.iter().any(|place| names.is_wrapper(*place)),
-        order: places.iter().map(order).min().unwrap_or_default(),
+        is_wrapper: users.iter().any(|call_site| names.is_wrapper(*call_site)),
+        order: call_sites.iter().map(order).min().unwrap_or_default(),
         takers: sites
-            .filter(|site| !names.is_wrapper(site.place))
-            .filter_map(|site| taker(profile.places.get(site.place)?))
+            .filter(|site| !names.is_wrapper(site.call_site))
+            .filter_map(|site| taker(profile.call_sites.get(site.call_site)?))
             .collect(),
     })
 }
@@ -146,53 +148,53 @@ fn function(frame: &Frame, program: &str) -> String {
 impl Class {
     /// By its own name.
     fn name(&self) -> Option<Key> {
-        self.made.is_none().then(|| (self.lock.kind, true, BTreeSet::from([vec![self.label.clone()]])))
+        self.creation.is_none().then(|| (self.lock.kind, true, BTreeSet::from([vec![self.label.clone()]])))
     }
 
-    /// By its place in a build.
-    fn place(&self) -> Option<Key> {
-        let made = self.made.as_ref()?;
-        let place = vec![made.build.clone()?, self.label.clone()];
-        Some((self.lock.kind, made.is_created, BTreeSet::from([place])))
+    /// By its call site in a build.
+    fn call_site(&self) -> Option<Key> {
+        let creation = self.creation.as_ref()?;
+        let call_site = vec![creation.build.clone()?, self.label.clone()];
+        Some((self.lock.kind, creation.is_created, BTreeSet::from([call_site])))
     }
 
     /// By the innermost `depth` functions.
     fn functions(&self, depth: usize) -> Option<Key> {
-        let made = self.made.as_ref().filter(|made| depth > 1 || !made.is_wrapper)?;
-        let chains = made.chains.iter().map(|chain| chain.iter().take(depth).cloned().collect());
-        Some((self.lock.kind, made.is_created, chains.collect()))
+        let creation = self.creation.as_ref().filter(|creation| depth > 1 || !creation.is_wrapper)?;
+        let chains = creation.chains.iter().map(|chain| chain.iter().take(depth).cloned().collect());
+        Some((self.lock.kind, creation.is_created, chains.collect()))
     }
 
     fn order(&self) -> &[(String, u32, u64)] {
-        self.made.as_ref().map_or(&[], |made| &made.order)
+        self.creation.as_ref().map_or(&[], |creation| &creation.order)
     }
 
     /// Whether its creation was not seen.
     fn is_used_only(&self) -> bool {
-        self.made.as_ref().is_some_and(|made| !made.is_created)
+        self.creation.as_ref().is_some_and(|creation| !creation.is_created)
     }
 
     /// Whether one function takes both.
     fn shares_takers(&self, other: &Self) -> bool {
-        let (Some(one), Some(other)) = (&self.made, &other.made) else { return false };
+        let (Some(one), Some(other)) = (&self.creation, &other.creation) else { return false };
         !one.takers.is_disjoint(&other.takers)
     }
 }
 
-impl Same {
+impl Matched {
     fn pair((one, other): (usize, usize)) -> Self {
         Self { before: vec![one], after: vec![other], by_order: false }
     }
 }
 
 /// Matches the classes of two profiles. Each of them is in one of the results, alone if there is no other.
-pub(crate) fn same(before: &[Class], after: &[Class]) -> Vec<Same> {
+pub(crate) fn matched(before: &[Class], after: &[Class]) -> Vec<Matched> {
     let mut left: [BTreeSet<usize>; 2] = [(0..before.len()).collect(), (0..after.len()).collect()];
-    let mut found: Vec<Same> = Vec::new();
+    let mut found: Vec<Matched> = Vec::new();
     let by_functions = |depth| move |class: &Class| class.functions(depth);
     let steps: [&Step; 7] = [
         &Class::name,
-        &Class::place,
+        &Class::call_site,
         &by_functions(usize::MAX),
         &by_functions(4),
         &by_functions(3),
@@ -200,7 +202,7 @@ pub(crate) fn same(before: &[Class], after: &[Class]) -> Vec<Same> {
         &by_functions(1),
     ];
     for key in steps {
-        let mut equal: BTreeMap<Key, Same> = BTreeMap::new();
+        let mut equal: BTreeMap<Key, Matched> = BTreeMap::new();
         for index in &left[0] {
             key(&before[*index])
                 .into_iter()
@@ -225,32 +227,32 @@ pub(crate) fn same(before: &[Class], after: &[Class]) -> Vec<Same> {
     });
     before_left.retain(|index| !by_takers.iter().any(|(one, _)| one == index));
     after_left.retain(|index| !by_takers.iter().any(|(_, other)| other == index));
-    found.extend(by_takers.into_iter().map(Same::pair));
-    found.extend(before_left.into_iter().map(|index| Same { before: vec![index], ..Same::default() }));
-    found.extend(after_left.into_iter().map(|index| Same { after: vec![index], ..Same::default() }));
+    found.extend(by_takers.into_iter().map(Matched::pair));
+    found.extend(before_left.into_iter().map(|index| Matched { before: vec![index], ..Matched::default() }));
+    found.extend(after_left.into_iter().map(|index| Matched { after: vec![index], ..Matched::default() }));
     found
 }
 
 /// Equal ones apart: by the functions that take them, then in the order of their lines, if there are as many on both sides.
-fn apart(mut same: Same, before: &[Class], after: &[Class]) -> Vec<Same> {
+fn apart(mut same: Matched, before: &[Class], after: &[Class]) -> Vec<Matched> {
     if same.before.len() == 1 && same.after.len() == 1 {
         return vec![same];
     }
     let pairs = pairs(&same.before, &same.after, |one, other| before[one].shares_takers(&after[other]));
-    let mut found: Vec<Same> = pairs.iter().copied().map(Same::pair).collect();
+    let mut found: Vec<Matched> = pairs.iter().copied().map(Matched::pair).collect();
     same.before.retain(|index| !pairs.iter().any(|(one, _)| one == index));
     same.after.retain(|index| !pairs.iter().any(|(_, other)| other == index));
     let alone = |index: &usize| vec![*index];
     if same.before.is_empty() || same.after.is_empty() {
-        found.extend(same.before.iter().map(alone).map(|before| Same { before, ..Same::default() }));
-        found.extend(same.after.iter().map(alone).map(|after| Same { after, ..Same::default() }));
+        found.extend(same.before.iter().map(alone).map(|before| Matched { before, ..Matched::default() }));
+        found.extend(same.after.iter().map(alone).map(|after| Matched { after, ..Matched::default() }));
     } else if same.before.len() == same.after.len() {
         same.before.sort_by_key(|index| before[*index].order());
         same.after.sort_by_key(|index| after[*index].order());
         let by_order = same.before.len() > 1;
-        found.extend(same.before.into_iter().zip(same.after).map(|(one, other)| Same {
+        found.extend(same.before.into_iter().zip(same.after).map(|(one, other)| Matched {
             by_order: by_order && before[one].label != after[other].label,
-            ..Same::pair((one, other))
+            ..Matched::pair((one, other))
         }));
     } else {
         found.push(same);

@@ -27,7 +27,7 @@ use spinpark_linux::{Scope, is_on, lookup, race_detector, raw, variable};
 use spinpark_observe::format::{Detail, Locks};
 use spinpark_observe::recorder::{Failure, MOST, Recorder, Settings};
 
-use crate::{cancel, exports, mutex, next, watch};
+use crate::{cancel, exports, instrument, mutex, next};
 
 /// One in so many acquisitions is timed with the detail `sampled`.
 const SAMPLE_EVERY: u32 = 64;
@@ -111,7 +111,7 @@ extern "C" fn initialise() {
 }
 
 fn begin(directory: &CStr) {
-    watch::start();
+    instrument::start();
     cancel::start();
     OBSERVE.store(lookup(Scope::Next, c"spinpark_observe"), Relaxed);
     RECORDER.prepare();
