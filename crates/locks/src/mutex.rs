@@ -153,7 +153,7 @@ impl<P: Platform> RawMutex<P> {
 }
 
 impl<P: Platform> LockCore<P> {
-    /// A plain store: there is no other thread to race with (M1).
+    /// A plain store: there is no other thread to race with (core.M1).
     #[inline]
     fn set_alone(&self, word: u32) {
         self.queue().word.store(word, Relaxed);

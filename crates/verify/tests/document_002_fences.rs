@@ -92,7 +92,7 @@ fn mutant_a_woken_writer_looks_without_its_fence() {
     });
 }
 
-/// S4: it reads the flag before its own release is seen. No other fence matters in this thread.
+/// rwsem_2013.S4: it reads the flag before its own release is seen. No other fence matters in this thread.
 #[test]
 fn mutant_a_release_reads_the_flag_without_its_fence() {
     rejected("mutant_a_release_reads_the_flag_without_its_fence", "deadlock", || {

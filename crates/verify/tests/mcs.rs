@@ -50,7 +50,7 @@ fn try_lock_beside_lock() {
             thread::spawn(move || {
                 let mut node = McsNode::new();
                 let node = NonNull::from(&mut node);
-                // SAFETY: M1: the node lives in this frame, and is unlocked in it if it was locked.
+                // SAFETY: locks::mcs.M1: the node lives in this frame, and is unlocked in it if it was locked.
                 if unsafe { shared.lock.try_lock(node) } {
                     shared.data.add();
                     // SAFETY: the node is the one that was locked above.
@@ -91,7 +91,7 @@ fn mutant_unlock_without_release() {
     });
 }
 
-/// The swap neither publishes the node (M2) nor acquires the last section.
+/// The swap neither publishes the node (locks::mcs.M2) nor acquires the last section.
 #[test]
 fn mutant_relaxed_swap() {
     rejected("mutant_relaxed_swap", "Causality violation", || {
@@ -99,7 +99,8 @@ fn mutant_relaxed_swap() {
     });
 }
 
-/// The successor links itself with a node that is not published (M2): the predecessor's store to it is not ordered.
+/// The successor links itself with a node that is not published (locks::mcs.M2): the predecessor's store to it is not
+/// ordered.
 #[test]
 fn mutant_link_without_release() {
     rejected("mutant_link_without_release", "Causality violation", || {

@@ -65,7 +65,7 @@ fn mutex_sleeps_without_comparing() {
     rejected("mutex_sleeps_without_comparing", LOST_WAKE_UP, || mutex_with::<1>(Fault::NoCompare, 2));
 }
 
-/// W1: a waiter queues without its mark in the word, so the release does not look.
+/// core.W1: a waiter queues without its mark in the word, so the release does not look.
 #[test]
 fn mutex_queues_without_mark() {
     // A thread that looks at the queue would put the mark right (AcqRel): that is forgotten as well.
@@ -119,7 +119,7 @@ fn mutex_leaves_a_flag_behind() {
     });
 }
 
-/// R1: a release that looks at the mutex once more, after another thread was let in.
+/// core.R1: a release that looks at the mutex once more, after another thread was let in.
 #[test]
 fn mutex_release_looks_back() {
     rejected("mutex_release_looks_back", RACE, || {
@@ -194,7 +194,7 @@ fn rwlock_grants_without_release() {
     });
 }
 
-/// L2: a writer that starves demands the lock, but the demand is not recorded.
+/// core.L2: a writer that starves demands the lock, but the demand is not recorded.
 #[test]
 fn rwlock_demand_is_not_recorded() {
     let demand = |op: &Op| op.is(Kind::CompareExchangeWeak, Release) && op.value & HANDOFF != 0;

@@ -1,4 +1,4 @@
-//! Models of the read-write lock in which one waiter must see to another (invariants L1, L2).
+//! Models of the read-write lock in which one waiter must see to another (invariants core.L1, core.L2).
 //!
 //! They are long, so each is led to the place where it matters in one order (`lead_in`); a `yield_now` lets the others
 //! run until they sleep. What follows is explored.

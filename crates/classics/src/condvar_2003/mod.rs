@@ -25,7 +25,7 @@
 //! out --W1 count--> asleep --W2 released and not all ended--> ended
 //!                     |  ^ \--W3 a broadcast since W1-------> ended
 //!                     +--+  \-W4 deadline: releases itself--> ended
-//!                     woken for nothing (W5)
+//!                     W5 woken for nothing
 //! S1 signal: one more released, and one woken                 B1 broadcast: all released and ended, one woken, all others
 //!                                                                moved to the mutex
 //! ```

@@ -16,7 +16,7 @@ pub trait Signalling: Send + Sync + 'static {
 /// A wake, then an unlock: glibc from September 2003 to September 2005 ("nptl-orig" in document 003).
 ///
 /// A waiter that runs at once finds the lock held, sleeps again, and has slept there, so it leaves with a wake as well
-/// (M2): five system calls for a signal, and the waiter is switched to twice.
+/// (mutex_2003.M2): five system calls for a signal, and the waiter is switched to twice.
 #[derive(Clone, Copy, Debug)]
 pub enum Orig {}
 

@@ -164,7 +164,7 @@ fn the_kernel_unlocks_and_forgets_sleepers() {
     rejected(Checker::new(Family { name: "forgetful", build }), hangs);
 }
 
-/// D1, W1: a signal links its waiter in the mutex' queue, and the word does not say so.
+/// D1, core.W1: a signal links its waiter in the mutex' queue, and the word does not say so.
 #[test]
 fn a_signal_does_not_mark_the_mutex() {
     let marks = |op: &Op| {

@@ -28,14 +28,14 @@ fn a_sleep_does_not_compare() {
     }
 }
 
-/// W1: a waiter queues without its mark in the word, so the release does not look.
+/// core.W1: a waiter queues without its mark in the word, so the release does not look.
 #[test]
 fn a_waiter_queues_without_its_mark() {
     let mutant = Checker::new(family("mutex")).fault(Fault::NoWrite(is_mark)).fault(Fault::NoLook);
     rejected(mutant, never_ends);
 }
 
-/// R1: a release that looks at the mutex once more, after another thread was let in.
+/// core.R1: a release that looks at the mutex once more, after another thread was let in.
 #[test]
 fn a_release_looks_back() {
     let build = |program: &mut Program| {

@@ -14,8 +14,8 @@ const HANDOFF: u64 = 1 << 2;
 const TIMED: u32 = 1 << 3;
 const SLOTS: u64 = 1 << 5;
 
-/// L2: a writer that starves demands the lock, but the demand is not recorded, nor that the writer sleeps. It looks by
-/// itself after a time (H3), so that not every such run hangs.
+/// core.L2: a writer that starves demands the lock, but the demand is not recorded, nor that the writer sleeps. It
+/// looks by itself after a time (H3), so that not every such run hangs.
 #[test]
 fn a_demand_is_not_recorded() {
     let demand = |op: &Op| op.is(Kind::CompareExchangeWeak, Release) && op.value & HANDOFF != 0;
