@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
-use super::state::place_in_order;
-use crate::here;
+use spinpark_sim::check::place_in_order;
+use spinpark_sim::here;
 
 /// Watches the order in which threads get what they queued for. See [`Program::watch_order`](super::Program::watch_order).
 #[derive(Debug, Default)]

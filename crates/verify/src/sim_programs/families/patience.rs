@@ -6,15 +6,12 @@ use std::rc::Rc;
 
 use spinpark_locks::{Preference, RawMutex, RawRwLock};
 use spinpark_platform::Tuning;
+use spinpark_sim::machine::Machine;
+use spinpark_sim::{Chaos, Failure, Sim, Tuned, here};
 
-use crate::chaos::Chaos;
-use crate::check::case::tuned;
-use crate::check::decode;
-use crate::check::{Guard, Hold, Mortal, Program};
-use crate::failure::Failure;
-use crate::here;
-use crate::machine::Machine;
-use crate::platform::{Sim, Tuned};
+use crate::sim_programs::case::tuned;
+use crate::sim_programs::decode;
+use crate::sim_programs::{Guard, Hold, Mortal, Program};
 
 /// The longest section, ns.
 const LONGEST: u64 = 3_000;

@@ -3,16 +3,11 @@
 use std::rc::Rc;
 
 use spinpark_platform::Event;
+use spinpark_sim::check::{Checks, Faults, Field};
+use spinpark_sim::{Counts, Failure, Record, Simulation};
 
 use super::case::{Case, Limits};
-use super::fault::Faults;
 use super::memory::Mortal;
-use super::state::{Checks, Field};
-use crate::engine::world::Body;
-use crate::failure::Failure;
-use crate::report::Counts;
-use crate::simulation::Simulation;
-use crate::trace::Record;
 
 /// A check after the end: what is wrong, if something is.
 type After = Box<dyn FnOnce() -> Result<(), String>>;
@@ -21,7 +16,7 @@ type After = Box<dyn FnOnce() -> Result<(), String>>;
 pub struct Program {
     pub(crate) case: Case,
     checks: Checks,
-    threads: Vec<Body>,
+    threads: Vec<Box<dyn FnOnce()>>,
     after: Vec<After>,
     about: String,
     most_steps: u64,
@@ -120,7 +115,7 @@ impl Program {
 
     pub(crate) fn run(self, record: Record) -> Ran {
         let Self { case, mut checks, threads, after, about, most_steps } = self;
-        checks.realtime = case.realtime;
+        checks.set_realtime(case.realtime);
         let about = format!("{about}\n{case}");
         let mut simulation = Simulation::new(&case.machine)
             .seed(case.seed)
@@ -132,7 +127,7 @@ impl Program {
         }
         let mut simulation = simulation.checks(checks);
         for thread in threads {
-            simulation.body(thread);
+            simulation.thread(thread);
         }
         let outcome = simulation.run().expect("there is memory for the stacks of a few threads");
         let mut failure = outcome.failure;

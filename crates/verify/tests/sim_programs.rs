@@ -5,7 +5,7 @@
 //! and `SPINPARK_STEPS=n` shows its last n steps.
 
 use spinpark_platform::Event;
-use spinpark_sim::check::{Checker, families, seeds as asked_for};
+use spinpark_verify::sim_programs::{Checker, families, seeds as asked_for};
 
 /// Runs a family; asserts that some run came to each of `events`.
 fn check(family: &str, seeds: u64, events: &[Event]) {

@@ -5,13 +5,11 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 use spinpark_platform::Event;
+use spinpark_sim::check::{Fault, Faults};
+use spinpark_sim::{Counts, Failure, Record};
 
 use super::case::Limits;
-use super::fault::{Fault, Faults};
 use super::program::{Program, Ran};
-use crate::failure::Failure;
-use crate::report::Counts;
-use crate::trace::Record;
 
 /// So many of the last steps of a run that fails are shown.
 const SHOWN: usize = 400;
@@ -51,7 +49,7 @@ pub struct Failing {
     pub failure: Failure,
     /// What happened last.
     pub interleaving: Vec<String>,
-    /// The test that has the family, unless it is one of [`families`](super::families).
+    /// The test that has the family, unless it is one of [`families()`](super::families()).
     test: Option<&'static str>,
 }
 
@@ -258,7 +256,7 @@ impl Display for Failing {
         writeln!(f, "to run it again:")?;
         write!(f, "    SPINPARK_SEED={}{limits} ", self.seed)?;
         let Some(file) = self.test else {
-            return write!(f, "cargo test -p spinpark-sim --test check -- --exact {}", self.family);
+            return write!(f, "cargo test -p spinpark-verify --test sim_programs -- --exact {}", self.family);
         };
         write!(f, "SPINPARK_FAMILY={} cargo test {file}", self.family)?;
         // A test runs on a thread of its name, unless it is the only one that runs.

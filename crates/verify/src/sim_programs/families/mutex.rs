@@ -4,11 +4,12 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use spinpark_platform::Event;
+use spinpark_sim::check::has_priorities;
+use spinpark_sim::here;
 
 use super::subject::{ALL, FREED, How, draw, ours};
-use crate::check::guard::{stay, wander};
-use crate::check::{Guard, Hold, Program, has_priorities};
-use crate::here;
+use crate::sim_programs::guard::{stay, wander};
+use crate::sim_programs::{Guard, Hold, Program};
 
 /// The threads that demanded the lock, and how often others had come in before.
 #[derive(Default)]

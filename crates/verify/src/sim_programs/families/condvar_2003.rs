@@ -5,13 +5,12 @@ use std::rc::Rc;
 
 use spinpark_classics::condvar_2003::{Condvar, Orig, Requeue, Signalling, WaitResult, WakeByOp};
 use spinpark_classics::mutex_2003::Mutex;
+use spinpark_sim::{Sim, here};
 
 use super::subject::soon;
-use crate::check::decode;
-use crate::check::guard::{stay, wander};
-use crate::check::{Guard, Hold, Mortal, Program};
-use crate::here;
-use crate::platform::Sim;
+use crate::sim_programs::decode;
+use crate::sim_programs::guard::{stay, wander};
+use crate::sim_programs::{Guard, Hold, Mortal, Program};
 
 /// With one of its ways to signal.
 pub(super) fn tokens(program: &mut Program) {

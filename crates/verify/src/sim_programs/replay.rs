@@ -2,9 +2,10 @@
 
 use std::env::var;
 
+use spinpark_sim::Counts;
+
 use super::case::Limits;
 use super::checker::{Checker, Failing};
-use crate::report::Counts;
 
 fn number(name: &str) -> Option<u64> {
     let text = var(name).ok()?;

@@ -5,15 +5,15 @@ use std::rc::Rc;
 
 use spinpark_locks::{Preference, RawRwLock};
 use spinpark_platform::{Deadline, Event};
+use spinpark_sim::check::has_priorities;
+use spinpark_sim::{Sim, Tuned, here};
 
 use super::owed::Owed;
 use super::subject::soon;
-use crate::check::case::tuned;
-use crate::check::decode;
-use crate::check::guard::{stay, wander};
-use crate::check::{Guard, Hold, Mortal, Program, has_priorities};
-use crate::here;
-use crate::platform::{Sim, Tuned};
+use crate::sim_programs::case::tuned;
+use crate::sim_programs::decode;
+use crate::sim_programs::guard::{stay, wander};
+use crate::sim_programs::{Guard, Hold, Mortal, Program};
 
 /// A lock of ours, with what it guards.
 struct Guarded<T: Tuned> {

@@ -4,8 +4,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use crate::failure::Failure;
-use crate::here;
+use spinpark_sim::{Failure, here};
 
 /// How a thread holds a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,13 +3,12 @@
 use std::rc::Rc;
 
 use spinpark_locks::Osq;
+use spinpark_sim::{Sim, here};
 
 use super::subject::{How, IN_ORDER, draw};
-use crate::check::decode;
-use crate::check::guard::wander;
-use crate::check::{Guard, Hold, Line, Mortal, Program};
-use crate::here;
-use crate::platform::Sim;
+use crate::sim_programs::decode;
+use crate::sim_programs::guard::wander;
+use crate::sim_programs::{Guard, Hold, Line, Mortal, Program};
 
 /// MCS locks: every thread that has arrived is served, in order.
 pub(super) fn any(program: &mut Program) {

@@ -5,15 +5,14 @@ use std::rc::Rc;
 
 use spinpark_locks::{RawCondvar, RawMutex, WaitResult, Waiter, WaiterRefs};
 use spinpark_platform::{Deadline, Platform, Wait};
+use spinpark_sim::{Sim, Tuned, here};
 
 use super::order::{Monitor, order_of};
 use super::subject::soon;
-use crate::check::case::tuned;
-use crate::check::decode;
-use crate::check::guard::{stay, wander};
-use crate::check::{Guard, Hold, Mortal, Program};
-use crate::here;
-use crate::platform::{Sim, Tuned};
+use crate::sim_programs::case::tuned;
+use crate::sim_programs::decode;
+use crate::sim_programs::guard::{stay, wander};
+use crate::sim_programs::{Guard, Hold, Mortal, Program};
 
 /// A mutex and a condition variable.
 struct Pair<T: Tuned> {

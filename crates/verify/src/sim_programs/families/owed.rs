@@ -2,8 +2,8 @@
 
 use std::cell::{Cell, RefCell};
 
-use crate::check::has_priorities;
-use crate::here;
+use spinpark_sim::check::has_priorities;
+use spinpark_sim::here;
 
 /// The threads that have demanded the lock, and are owed it: they wait without a deadline, to hold the lock alone.
 #[derive(Default)]

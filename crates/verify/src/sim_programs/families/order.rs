@@ -4,9 +4,10 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use crate::check::Program;
-use crate::check::guard::stay;
-use crate::here;
+use spinpark_sim::here;
+
+use crate::sim_programs::Program;
+use crate::sim_programs::guard::stay;
 
 /// A mutex with a condition variable.
 pub trait Monitor: Clone + 'static {

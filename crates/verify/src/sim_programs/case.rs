@@ -3,10 +3,8 @@
 use std::fmt;
 
 use spinpark_platform::Tuning;
-
-use crate::chaos::{Chaos, Order};
-use crate::machine::{DeepIdle, Machine};
-use crate::platform::{LinuxTuning, Tuned};
+use spinpark_sim::machine::{DeepIdle, Machine};
+use spinpark_sim::{Chaos, LinuxTuning, Order, Tuned};
 
 /// With which constants the locks run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,20 +89,20 @@ impl Constants {
 macro_rules! tuned {
     ($constants:expr, $tuned:ident => $body:expr) => {
         match $constants {
-            $crate::check::case::Constants::Linux => {
-                type $tuned = $crate::LinuxTuning;
+            $crate::sim_programs::case::Constants::Linux => {
+                type $tuned = spinpark_sim::LinuxTuning;
                 $body
             }
-            $crate::check::case::Constants::Hasty => {
-                type $tuned = $crate::check::case::Hasty;
+            $crate::sim_programs::case::Constants::Hasty => {
+                type $tuned = $crate::sim_programs::case::Hasty;
                 $body
             }
-            $crate::check::case::Constants::Spinning => {
-                type $tuned = $crate::check::case::Spinning;
+            $crate::sim_programs::case::Constants::Spinning => {
+                type $tuned = $crate::sim_programs::case::Spinning;
                 $body
             }
-            $crate::check::case::Constants::Short => {
-                type $tuned = $crate::check::case::Short;
+            $crate::sim_programs::case::Constants::Short => {
+                type $tuned = $crate::sim_programs::case::Short;
                 $body
             }
         }

@@ -3,7 +3,8 @@
 use std::process::Command;
 
 use spinpark_platform::Ordering::Relaxed;
-use spinpark_sim::check::{Checker, Failing, Fault, Kind, Op, families};
+use spinpark_sim::check::{Fault, Kind, Op};
+use spinpark_verify::sim_programs::{Checker, Failing, families};
 
 /// In the child: it only tells its story.
 const CHILD: &str = "SPINPARK_REPLAY_CHILD";
@@ -45,8 +46,10 @@ fn a_seed_is_a_run() {
 fn a_story_has_what_a_reader_needs() {
     let failing = failing("mutex");
     let told = failing.to_string();
-    let command =
-        format!("SPINPARK_SEED={} cargo test -p spinpark-sim --test check -- --exact mutex", failing.seed);
+    let command = format!(
+        "SPINPARK_SEED={} cargo test -p spinpark-verify --test sim_programs -- --exact mutex",
+        failing.seed
+    );
     for part in ["deadlock", "threads,", "CPUs,", "Chaos {", "sleeps on", "lock", &command] {
         assert!(told.contains(part), "no {part:?} in:\n{told}");
     }

@@ -1,6 +1,6 @@
 //! The words of locks in a reader's terms.
 
-use super::state::Field;
+use spinpark_sim::check::Field;
 
 fn hex(value: u32) -> String {
     format!("{value:#x}")

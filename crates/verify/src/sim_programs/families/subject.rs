@@ -9,14 +9,13 @@ use spinpark_classics::tas::{BackOff, TasLock, TestAndSet, TestAndTestAndSet};
 use spinpark_classics::{RawLock, mcs, mutex_2003};
 use spinpark_locks::{McsLock, RawMutex, RawRwLock};
 use spinpark_platform::{Clock, Deadline, Platform};
+use spinpark_sim::check::Field;
+use spinpark_sim::{Sim, here};
 
-use crate::check::Program;
-use crate::check::case::tuned;
-use crate::check::decode;
-use crate::check::memory::Mortal;
-use crate::check::state::Field;
-use crate::here;
-use crate::platform::Sim;
+use crate::sim_programs::Program;
+use crate::sim_programs::case::tuned;
+use crate::sim_programs::decode;
+use crate::sim_programs::memory::Mortal;
 
 /// How to acquire, and release.
 #[derive(Clone, Copy, Debug)]

@@ -4,12 +4,11 @@ use std::rc::Rc;
 
 use spinpark_classics::RawRwLock as Classic;
 use spinpark_classics::rwsem_2013::{Full, NoSpin, Patches, Rwsem, Series, Vanilla};
+use spinpark_sim::{Sim, here};
 
-use crate::check::decode;
-use crate::check::guard::{stay, wander};
-use crate::check::{Guard, Hold, Mortal, Program};
-use crate::here;
-use crate::platform::Sim;
+use crate::sim_programs::decode;
+use crate::sim_programs::guard::{stay, wander};
+use crate::sim_programs::{Guard, Hold, Mortal, Program};
 
 /// With some of the patches.
 pub(super) fn any(program: &mut Program) {
