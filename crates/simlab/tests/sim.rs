@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use insta::assert_snapshot;
+use spinpark_documents::simulated::{Bins, Bound, Figure, Table, Unit};
 use spinpark_measure::report::Style;
 use spinpark_sim::Counts;
-use spinpark_sim::documents::{Bins, Bound, Figure, Table, Unit};
 use spinpark_sim::machine::{Machine, machines};
 use spinpark_sim::workload::{Gap, Histogram, InTime, Place};
 use spinpark_simlab::report::sim::{answer, html, json, list, machine, run, sweep, tables};

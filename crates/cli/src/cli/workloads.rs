@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::de::DeserializeOwned;
-use spinpark_documents::workloads::condvar::{self, scheduling::Cpus};
+use spinpark_documents::d002::faults::Mapping;
+use spinpark_documents::d002::mmap::Touch;
+use spinpark_documents::d003::condvar::{self, scheduling::Cpus};
 use spinpark_documents::workloads::crew::Kind;
-use spinpark_documents::workloads::faults::Mapping;
 use spinpark_documents::workloads::jobs::JOBS;
-use spinpark_documents::workloads::mmap::Touch;
 use spinpark_documents::workloads::serial::Sections;
 use spinpark_lockbench::locks::load::Signal;
 

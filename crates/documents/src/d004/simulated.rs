@@ -1,16 +1,17 @@
 //! Document 004: one hot mutex on twelve CPUs, with back-off, and with each ingredient of its profiling.
 
-use super::runs::{figure, machine, ratios, run_seeds, seeds};
-use super::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
-use crate::workload::{Report, Setting, SettingError};
+use spinpark_sim::workload::{Report, Setting, SettingError};
 
-pub(super) const BACK_OFF: TableSpec = TableSpec {
+use crate::simulated::runs::{figure, machine, ratios, run_seeds, seeds};
+use crate::simulated::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
+
+pub(crate) const BACK_OFF: TableSpec = TableSpec {
     name: "004-backoff",
     about: "one hot mutex on 12 CPUs, with exponential back-off",
     run: back_off,
 };
 
-pub(super) const PROFILING: TableSpec = TableSpec {
+pub(crate) const PROFILING: TableSpec = TableSpec {
     name: "004-profiling",
     about: "the same with each ingredient of mutex profiling by itself",
     run: profiling,

@@ -11,12 +11,12 @@ use std::ptr::{self, NonNull};
 use rustix::mm::{MapFlags, ProtFlags};
 use serde::{Deserialize, Serialize};
 
-use super::crew::{self, Kind, Task};
-use super::experiment::{Arm, Cell};
-use super::job::{Job, Report, Trouble, expect};
 use super::mmap::use_small_pages;
-use super::resources::Needs;
-use super::workload::{Figure, Workload};
+use crate::workloads::crew::{self, Kind, Task};
+use crate::workloads::experiment::{Arm, Cell};
+use crate::workloads::job::{Job, Report, Trouble, expect};
+use crate::workloads::resources::Needs;
+use crate::workloads::workload::{Figure, Workload};
 
 /// Pages that are written in one step.
 const STEP: usize = 64;

@@ -1,6 +1,6 @@
 //! The figures of document 003: one CPU (x86-64, 2005), two runs of each variant, in seconds as `time` prints them.
 
-use crate::workloads::documents::{Table, by_name};
+use crate::published::{Table, by_name};
 
 /// The document's table; a row is a run.
 const TABLE: &str = "condvar_signal";

@@ -1,17 +1,14 @@
 //! The tables of the four documents that need a bigger machine: published beside simulated.
 
-mod d001;
-mod d002;
-mod d003;
-mod d004;
-mod published;
-mod runs;
+pub(crate) mod runs;
 mod scale;
 
 use serde::{Deserialize, Serialize};
 
-use crate::nearest::did_you_mean;
-use crate::workload::SettingError;
+use spinpark_sim::did_you_mean;
+use spinpark_sim::workload::SettingError;
+
+use crate::{d001, d002, d003, d004};
 
 /// What a simulated figure must be for its check to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -164,15 +161,15 @@ pub struct TableSpec {
 #[must_use]
 pub fn tables() -> &'static [TableSpec] {
     &[
-        d001::V,
-        d001::HISTOGRAM,
-        d001::FSERVER,
-        d002::PLAIN_TOUCHED,
-        d002::PLAIN_UNTOUCHED,
-        d002::MUTEX,
-        d003::ON_ONE_CPU,
-        d004::BACK_OFF,
-        d004::PROFILING,
+        d001::simulated::V,
+        d001::simulated::HISTOGRAM,
+        d001::simulated::FSERVER,
+        d002::simulated::PLAIN_TOUCHED,
+        d002::simulated::PLAIN_UNTOUCHED,
+        d002::simulated::MUTEX,
+        d003::simulated::ON_ONE_CPU,
+        d004::simulated::BACK_OFF,
+        d004::simulated::PROFILING,
         scale::ON_64,
         scale::ON_512,
     ]

@@ -12,12 +12,12 @@ use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use spinpark_lockbench::locks::definitions::Target;
 
-use super::crew::{self, Kind, Task};
-use super::experiment::{Arm, Cell};
-use super::job::{Job, Report, Trouble, expect};
-use super::resources::Needs;
-use super::serial::Serial;
-use super::workload::{Figure, Workload};
+use crate::workloads::crew::{self, Kind, Task};
+use crate::workloads::experiment::{Arm, Cell};
+use crate::workloads::job::{Job, Report, Trouble, expect};
+use crate::workloads::resources::Needs;
+use crate::workloads::serial::Serial;
+use crate::workloads::workload::{Figure, Workload};
 
 /// The description.
 pub static WORKLOAD: Workload = Workload {

@@ -7,6 +7,7 @@
 //! | on whose condition variables | [`locks`] |
 //! | futex calls, word by word | `counted` |
 //! | what the document says | [`published`] |
+//! | its table, ours beside it | `table` |
 
 mod alternate;
 pub mod alternation;
@@ -14,6 +15,7 @@ pub(crate) mod counted;
 pub mod locks;
 pub mod published;
 pub mod scheduling;
+mod table;
 
 use std::collections::BTreeMap;
 
@@ -21,12 +23,10 @@ use spinpark_lockbench::locks::definitions::Target;
 
 use self::alternation::{Done, Setting};
 use self::scheduling::Cpus;
-use super::experiment::{Arm, Cell};
-use super::job::{Job, Report, Trouble};
-use super::resources::Needs;
-use super::workload::{Column, Figure, Kind, Workload};
-
-use crate::report::workloads::condvar;
+use crate::workloads::experiment::{Arm, Cell};
+use crate::workloads::job::{Job, Report, Trouble};
+use crate::workloads::resources::Needs;
+use crate::workloads::workload::{Column, Figure, Kind, Workload};
 
 /// Futex calls are counted in a second, shorter alternation: at most one in so many signals of the first.
 const COUNTED_SHARE: u64 = 10;
@@ -43,7 +43,7 @@ pub static WORKLOAD: Workload = Workload {
     uses_locks: true,
     uses_directory: false,
     columns: &COLUMNS,
-    table: Some(condvar::render),
+    table: Some(table::render),
     run,
 };
 

@@ -5,13 +5,13 @@ use spinpark_lockbench::report::locks::dash;
 use spinpark_measure::report::{Style, table, text, wrap};
 use spinpark_show::units::{number, per_operation, seconds};
 
-use crate::workloads::condvar::published;
-use crate::workloads::condvar::{CONDVAR_CALLS, FUTEX_CALLS, SWITCHES, SYSTEM, USER};
+use crate::d003::condvar::published;
+use crate::d003::condvar::{CONDVAR_CALLS, FUTEX_CALLS, SWITCHES, SYSTEM, USER};
 use crate::workloads::result::{ArmResult, CellResult};
 
 /// The tables of one variant.
 #[must_use]
-pub fn render(results: &[&CellResult], style: Style) -> String {
+pub(super) fn render(results: &[&CellResult], style: Style) -> String {
     let arms: Vec<&ArmResult> = results.iter().flat_map(|result| &result.arms).collect();
     let costs = costs(&arms, style);
     let explanation = "Means and standard deviations over runs; futex calls and context switches per signal, of both threads. Calls are from a second alternation in each \

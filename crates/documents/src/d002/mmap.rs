@@ -10,12 +10,12 @@ use rustix::mm::{MapFlags, ProtFlags};
 use serde::{Deserialize, Serialize};
 use spinpark_lockbench::locks::definitions::Target;
 
-use super::crew::{self, Kind};
-use super::experiment::{Arm, Cell};
-use super::job::{Job, Report, Trouble, expect};
-use super::resources::Needs;
-use super::serial::{Sections, Serial};
-use super::workload::{Figure, Workload};
+use crate::workloads::crew::{self, Kind};
+use crate::workloads::experiment::{Arm, Cell};
+use crate::workloads::job::{Job, Report, Trouble, expect};
+use crate::workloads::resources::Needs;
+use crate::workloads::serial::{Sections, Serial};
+use crate::workloads::workload::{Figure, Workload};
 
 /// The size of a mapping, in bytes.
 pub const SIZE: usize = 1 << 20;

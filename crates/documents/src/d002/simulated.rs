@@ -1,9 +1,10 @@
 //! Document 002: mapping and unmapping 1 MB in threads, on 40 cores, with the rwsem before and after the series.
 
-use super::published::{self, TOUCHED, UNTOUCHED};
-use super::runs::{figure, machine, ratios, run_seeds, seeds};
-use super::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
-use crate::workload::{Report, Setting, SettingError};
+use spinpark_sim::workload::{Report, Setting, SettingError};
+
+use crate::published;
+use crate::simulated::runs::{figure, machine, ratios, run_seeds, seeds};
+use crate::simulated::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
 
 const MACHINE: &str = "westmere-ex-40";
 const VANILLA: &str = "classic-rwsem-3.12";
@@ -15,21 +16,21 @@ const FITTED: &str =
     "mutex over plain, 2 threads, touched: by the work of a page fault under the lock (1,200 cycles)";
 
 /// The series, pages written.
-pub(super) const PLAIN_TOUCHED: TableSpec = TableSpec {
+pub(crate) const PLAIN_TOUCHED: TableSpec = TableSpec {
     name: "002-touched",
     about: "the rwsem series over 3.12: mmap, 256 page faults, munmap; 1 to 40 threads",
     run: touched,
 };
 
 /// The series, nothing written.
-pub(super) const PLAIN_UNTOUCHED: TableSpec = TableSpec {
+pub(crate) const PLAIN_UNTOUCHED: TableSpec = TableSpec {
     name: "002-untouched",
     about: "the rwsem series over 3.12: mmap and munmap alone; 1 to 40 threads",
     run: untouched,
 };
 
 /// One thread after the other.
-pub(super) const MUTEX: TableSpec = TableSpec {
+pub(crate) const MUTEX: TableSpec = TableSpec {
     name: "002-mutex",
     about: "a mutex around mmap, page faults and munmap, over none; 1 to 40 threads",
     run: mutex,
@@ -98,7 +99,8 @@ fn touched(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError
         row("all", "plain_all_vs_vanilla_pct", ALL),
         row("no spinning", "plain_nospin_vs_vanilla_pct", NO_SPIN),
     ];
-    let figures = figures(rungs, &rows, TOUCHED, Unit::Ratio, (for_ns, seeds(effort)), progress)?;
+    let figures =
+        figures(rungs, &rows, "rwsem_mmap_touched", Unit::Ratio, (for_ns, seeds(effort)), progress)?;
     let bounded = figures.into_iter().flat_map(|(threads, figures)| {
         let all = match threads {
             20 => Bound::AtLeast(2.0),
@@ -151,7 +153,8 @@ fn untouched(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingErr
         },
         Row { name: "mutex, all", column: "mutex_vs_plain_all_pct", this: (serial, ALL), that: (plain, ALL) },
     ];
-    let figures = figures(rungs, &rows, UNTOUCHED, Unit::Percent, (for_ns, seeds(effort)), progress)?;
+    let figures =
+        figures(rungs, &rows, "rwsem_mmap_untouched", Unit::Percent, (for_ns, seeds(effort)), progress)?;
     let bounded = figures.into_iter().flat_map(|(threads, figures)| {
         figures.into_iter().enumerate().map(move |(row, figure)| {
             if row == 0 && threads > 1 { Figure { bound: Some(Bound::Sign), ..figure } } else { figure }
@@ -183,7 +186,8 @@ fn mutex(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> 
         row("3.12", "mutex_vanilla_vs_plain_vanilla_pct", VANILLA),
         row("all", "mutex_all_vs_plain_vanilla_pct", ALL),
     ];
-    let figures = figures(rungs, &rows, TOUCHED, Unit::Percent, (for_ns, seeds(effort)), progress)?;
+    let figures =
+        figures(rungs, &rows, "rwsem_mmap_touched", Unit::Percent, (for_ns, seeds(effort)), progress)?;
     let bounded = figures.into_iter().flat_map(|(threads, figures)| {
         figures.into_iter().enumerate().map(move |(row, figure)| {
             let fitted = row == 0 && threads == 2;

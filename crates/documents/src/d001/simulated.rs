@@ -1,25 +1,26 @@
 //! Document 001: the kernel's mutex of 2010, before and after.
 
-use super::runs::{figure, machine, ratios, run_seeds, seeds};
-use super::{Bins, Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
-use crate::workload::{Place, Report, Setting, SettingError};
+use spinpark_sim::workload::{Place, Report, Setting, SettingError};
+
+use crate::simulated::runs::{figure, machine, ratios, run_seeds, seeds};
+use crate::simulated::{Bins, Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
 
 const OLD: &str = "classic-mutex-2.6.34";
 const FIXED: &str = "classic-mutex-fixed";
 
-pub(super) const V: TableSpec = TableSpec {
+pub(crate) const V: TableSpec = TableSpec {
     name: "001-v",
     about: "test-mutex V: files created in one directory, on 64, 12, 4 and 1 cores",
     run: v,
 };
 
-pub(super) const HISTOGRAM: TableSpec = TableSpec {
+pub(crate) const HISTOGRAM: TableSpec = TableSpec {
     name: "001-histogram",
     about: "how long acquisitions of the mutex took in a file server's mix",
     run: histogram,
 };
 
-pub(super) const FSERVER: TableSpec = TableSpec {
+pub(crate) const FSERVER: TableSpec = TableSpec {
     name: "001-fserver",
     about: "a file server's mix: throughput, contentions, mean acquisition",
     run: fserver,
@@ -161,7 +162,7 @@ fn share_from(report: &Report, bin: usize) -> f64 {
 
 /// What the document counted, from its lowest bin on.
 fn published(kernel: usize) -> Vec<u64> {
-    let rows = include_str!("../../data/mutex_acquisition_histogram.csv").lines().skip(1);
+    let rows = include_str!("mutex_acquisition_histogram.csv").lines().skip(1);
     rows.filter_map(|row| row.split(',').nth(kernel + 1)?.parse().ok()).collect()
 }
 

@@ -2,18 +2,19 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use spinpark_sim::machine::Machine;
+use spinpark_sim::sweep::run_all;
+use spinpark_sim::workload::{Report, Setting, SettingError};
+
 use super::{Bound, Effort, Figure, Progress, Unit};
-use crate::machine::Machine;
-use crate::sweep::run_all;
-use crate::workload::{Report, Setting, SettingError};
 
 /// A machine of this repository.
-pub(super) fn machine(name: &str) -> Result<Machine, SettingError> {
+pub(crate) fn machine(name: &str) -> Result<Machine, SettingError> {
     Machine::load(name).map_err(|error| SettingError::Unfit(error.to_string()))
 }
 
 /// Seeds by effort.
-pub(super) fn seeds(effort: Effort) -> u64 {
+pub(crate) fn seeds(effort: Effort) -> u64 {
     match effort {
         Effort::Quick => 1,
         Effort::Full => 3,
@@ -21,7 +22,7 @@ pub(super) fn seeds(effort: Effort) -> u64 {
 }
 
 /// The reports of each setting, by seed.
-pub(super) fn run_seeds(
+pub(crate) fn run_seeds(
     settings: &[Setting],
     seeds: u64,
     progress: Progress<'_>,
@@ -35,7 +36,7 @@ pub(super) fn run_seeds(
 }
 
 /// A figure from its values by seed.
-pub(super) fn figure(
+pub(crate) fn figure(
     name: impl Into<String>,
     unit: Unit,
     published: Option<f64>,
@@ -57,6 +58,6 @@ pub(super) fn figure(
 }
 
 /// What `of` says of `these` divided by what it says of `those`, by seed.
-pub(super) fn ratios(these: &[Report], those: &[Report], of: impl Fn(&Report) -> f64) -> Vec<f64> {
+pub(crate) fn ratios(these: &[Report], those: &[Report], of: impl Fn(&Report) -> f64) -> Vec<f64> {
     these.iter().zip(those).map(|(this, that)| of(this) / of(that)).collect()
 }

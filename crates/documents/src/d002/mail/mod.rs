@@ -22,10 +22,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::experiment::{Arm, Cell};
-use super::job::{Job, Report, Trouble};
-use super::resources::Needs;
-use super::workload::{Column, Figure, Kind, Workload};
+use crate::workloads::experiment::{Arm, Cell};
+use crate::workloads::job::{Job, Report, Trouble};
+use crate::workloads::resources::Needs;
+use crate::workloads::workload::{Column, Figure, Kind, Workload};
 
 /// The description.
 pub static WORKLOAD: Workload = Workload {

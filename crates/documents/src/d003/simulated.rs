@@ -1,10 +1,11 @@
 //! Document 003: what a signal costs on one CPU, by how it wakes.
 
-use super::published::{self, SIGNAL};
-use super::runs::{self, ratios, run_seeds};
-use super::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
-use crate::machine::Machine;
-use crate::workload::{Report, Setting, SettingError};
+use spinpark_sim::machine::Machine;
+use spinpark_sim::workload::{Report, Setting, SettingError};
+
+use crate::published;
+use crate::simulated::runs::{self, ratios, run_seeds};
+use crate::simulated::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
 
 const MACHINE: &str = "up";
 
@@ -19,14 +20,14 @@ const VARIANTS: [(&str, &str); 3] = [
 ];
 
 /// The signal.
-pub(super) const ON_ONE_CPU: TableSpec = TableSpec {
+pub(crate) const ON_ONE_CPU: TableSpec = TableSpec {
     name: "003-signal",
     about: "three ways to signal a condition variable, on one CPU",
     run: signal,
 };
 
 fn seconds(variant: &str) -> Option<f64> {
-    published::mean(SIGNAL, variant, "real_s")
+    published::mean("condvar_signal", variant, "real_s")
 }
 
 fn signal(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {

@@ -15,25 +15,25 @@ pub struct Published {
 }
 
 macro_rules! published {
-    ($name:literal, $workload:expr, $about:literal) => {
+    ($folder:literal $name:literal, $workload:expr, $about:literal) => {
         Published {
             name: $name,
             about: $about,
             workload: $workload,
-            text: include_str!(concat!("../../definitions/documents/", $name, ".csv")),
+            text: include_str!(concat!($folder, "/", $name, ".csv")),
         }
     };
 }
 
 /// All tables.
 pub static PUBLISHED: [Published; 7] = [
-    published!("mutex_headline", Some("creat"), "001: throughput and contention with and without the change"),
-    published!("mutex_acquisition_histogram", None, "001: how long acquisitions took, in powers of two"),
-    published!("rwsem_application", Some("jobs"), "002: gains of applications"),
-    published!("rwsem_mmap_untouched", Some("mmap"), "002: mmap and munmap of 1 MB, changes in %"),
-    published!("rwsem_mmap_touched", Some("mmap"), "002: the same with every 8 bytes written, 10 runs"),
-    published!("condvar_signal", Some("condvar"), "003: three ways to signal, two runs each"),
-    published!("freebsd_unp_mutex", None, "004: what changed when the mutex changed"),
+    published!("d001" "mutex_headline", Some("creat"), "001: throughput and contention with and without the change"),
+    published!("d001" "mutex_acquisition_histogram", None, "001: how long acquisitions took, in powers of two"),
+    published!("d002" "rwsem_application", Some("jobs"), "002: gains of applications"),
+    published!("d002" "rwsem_mmap_untouched", Some("mmap"), "002: mmap and munmap of 1 MB, changes in %"),
+    published!("d002" "rwsem_mmap_touched", Some("mmap"), "002: the same with every 8 bytes written, 10 runs"),
+    published!("d003" "condvar_signal", Some("condvar"), "003: three ways to signal, two runs each"),
+    published!("d004" "freebsd_unp_mutex", None, "004: what changed when the mutex changed"),
 ];
 
 /// A table, taken apart.
@@ -63,6 +63,19 @@ impl Table {
     }
 }
 
+/// The mean of the numbers that table `name` has in column `column`, in the rows whose first cell is `row`. None: none is
+/// published.
+pub(crate) fn mean(name: &str, row: &str, column: &str) -> Option<f64> {
+    let all = numbers(name, row, column);
+    (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
+}
+
+fn numbers(name: &str, row: &str, column: &str) -> Vec<f64> {
+    let Some(table) = by_name(name).map(Published::table) else { return Vec::new() };
+    let rows = (0..table.rows.len()).filter(|&index| table.rows[index][0] == row);
+    rows.filter_map(|index| table.number(index, column)).collect()
+}
+
 /// The table of that name.
 #[must_use]
 pub fn by_name(name: &str) -> Option<&'static Published> {
@@ -90,6 +103,14 @@ mod tests {
         let headline = by_name("mutex_headline").unwrap().table();
         assert_eq!(headline.number(0, "ratio"), Some(3.137));
         assert_eq!(headline.number(4, "base"), None, "not published");
+    }
+
+    #[test]
+    fn what_the_documents_say() {
+        assert_eq!(mean("rwsem_mmap_touched", "40", "plain_all_vs_vanilla_pct"), Some(548.1));
+        assert_eq!(mean("rwsem_mmap_untouched", "20", "mutex_vs_plain_all_pct"), Some(16.4));
+        assert_eq!(numbers("condvar_signal", "orig", "real_s"), [0.655, 0.657]);
+        assert_eq!(mean("rwsem_mmap_untouched", "7", "mutex_vs_plain_all_pct"), None);
     }
 
     #[test]

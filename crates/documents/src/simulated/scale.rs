@@ -1,8 +1,9 @@
 //! Our mutex on machines that were not at hand: 64 and 512 cores, up to eight times as many threads, beside the classics.
 
+use spinpark_sim::workload::{Report, Setting, SettingError};
+
 use super::runs::{figure, machine, ratios, run_seeds, seeds};
 use super::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
-use crate::workload::{Report, Setting, SettingError};
 
 const OURS: &str = "spinpark";
 /// The documents' mutexes. (Test-and-set without back-off is far behind all of them.)

@@ -25,11 +25,11 @@ use serde::{Deserialize, Serialize};
 use spinpark_lockbench::locks::definitions::Target;
 
 use self::prepare::{copy, prepare};
-use super::experiment::{Arm, Cell};
-use super::job::{Job, Report, Trouble};
-use super::resources::Needs;
-use super::workload::{Column, Figure, Kind, Workload};
 use crate::mariadb::{Files, Programs};
+use crate::workloads::experiment::{Arm, Cell};
+use crate::workloads::job::{Job, Report, Trouble};
+use crate::workloads::resources::Needs;
+use crate::workloads::workload::{Column, Figure, Kind, Workload};
 
 /// The description.
 pub static WORKLOAD: Workload = Workload {

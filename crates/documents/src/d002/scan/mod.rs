@@ -18,12 +18,12 @@ use serde::{Deserialize, Serialize};
 use spinpark_lockbench::locks::definitions::Target;
 
 use self::tree::Known;
-use super::crew::{self, Task};
-use super::experiment::{Arm, Cell};
-use super::job::{Job, Report, Trouble, expect};
-use super::resources::Needs;
-use super::serial::{Sections, Serial};
-use super::workload::{Column, Figure, Kind, Workload};
+use crate::workloads::crew::{self, Task};
+use crate::workloads::experiment::{Arm, Cell};
+use crate::workloads::job::{Job, Report, Trouble, expect};
+use crate::workloads::resources::Needs;
+use crate::workloads::serial::{Sections, Serial};
+use crate::workloads::workload::{Column, Figure, Kind, Workload};
 
 pub use self::tree::{FILES, TREE_BYTES};
 
