@@ -7,11 +7,11 @@ use spinpark_documents::published::PUBLISHED;
 use spinpark_documents::report::documents::json::Document;
 use spinpark_documents::report::documents::{html, markdown};
 use spinpark_documents::report::workloads as report;
-use spinpark_documents::workloads::{self, Workload};
 use spinpark_documents::workloads::experiment::{Arm, Cell, Measured};
 use spinpark_documents::workloads::job::Report;
 use spinpark_documents::workloads::resources::Needs;
 use spinpark_documents::workloads::result::CellResult;
+use spinpark_documents::workloads::{self, Workload};
 use spinpark_documents::{d001, d002, d003};
 use spinpark_lockbench::locks::definitions::Definitions;
 use spinpark_lockbench::locks::experiment as of_locks;
@@ -147,7 +147,7 @@ fn what(run: &Run) -> What {
         "condvar" => outcome(
             &d003::condvar::WORKLOAD,
             &[("one CPU, waiter first", 2)],
-            &["orig", "requeue", "wake-op"],
+            &["classic-condvar-orig", "classic-condvar-requeue", "classic-condvar-wake-op"],
         ),
         "mtx" => hot_lock(),
         "select" => What::Nothing(String::from("MariaDB is not here <yet>\nInstall `mariadb-server`")),

@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn every_family_with_a_mutex_has_one_for_workloads() {
-        for family in &FAMILIES {
+        for family in FAMILIES.iter() {
             assert_eq!(family.mutex.is_some(), family.any_mutex.is_some(), "{}", family.name);
         }
     }

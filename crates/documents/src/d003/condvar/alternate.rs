@@ -1,6 +1,7 @@
 //! Whose condition variables a signaller and a waiter take turns on.
 
-use spinpark_classics::condvar_2003::{Orig, Requeue, Signalling, WakeByOp};
+use spinpark_classics::condvar_2003::Signalling;
+use spinpark_classics::designs::{self, Use};
 use spinpark_linux::Linux;
 use spinpark_lockbench::locks::families::condvar_2003::Condvar2003;
 use spinpark_lockbench::locks::families::condvars::{UseCondvar, with_condvar};
@@ -15,12 +16,8 @@ pub(crate) type Alternate = fn(&Setting) -> Result<Done, Trouble>;
 
 /// The one for the condition variables of a family; none if it has none, or none in this process.
 pub(crate) fn by_name(family: &str) -> Option<Alternate> {
-    Some(match family {
-        "condvar-2003-orig" => of_2003::<Orig>,
-        "condvar-2003-requeue" => of_2003::<Requeue>,
-        "condvar-2003-wake-op" => of_2003::<WakeByOp>,
-        _ => return with_condvar(family, TakeTurns),
-    })
+    let of_today = || with_condvar(family, TakeTurns);
+    designs::with::<Linux, _>(family, TakeTurns).unwrap_or_else(of_today)
 }
 
 struct TakeTurns;
@@ -30,6 +27,18 @@ impl UseCondvar for TakeTurns {
 
     fn with<C: BenchCondvar>(self) -> Alternate {
         run::<C>
+    }
+}
+
+impl Use<Linux> for TakeTurns {
+    type Output = Option<Alternate>;
+
+    fn otherwise(self) -> Option<Alternate> {
+        None
+    }
+
+    fn condvar_2003<S: Signalling + 'static>(self) -> Option<Alternate> {
+        Some(of_2003::<S>)
     }
 }
 

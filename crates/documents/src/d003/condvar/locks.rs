@@ -1,20 +1,13 @@
-//! Whose condition variables: document 003's three, or a target of `bench locks`.
+//! Whose condition variables: targets of `bench locks`, document 003's three among them.
 
-use spinpark_lockbench::locks::definitions::{Definitions, Side, Target};
+use spinpark_lockbench::locks::definitions::{Definitions, Target};
 use spinpark_lockbench::locks::selection::twice;
 use spinpark_lockbench::locks::targets;
 
 use super::alternate;
 
-/// The document's three variants, by the names that it has for them, and their families.
-const OF_2003: [(&str, &str, &str); 3] = [
-    ("orig", "condvar-2003-orig", "glibc's of 2003: a wake, then an unlock"),
-    ("requeue", "condvar-2003-requeue", "the same, with the waiter moved to the internal lock"),
-    ("wake-op", "condvar-2003-wake-op", "the same, with the unlock in the kernel (FUTEX_WAKE_OP)"),
-];
-
 /// What is measured by default. The first one is the baseline.
-pub const DEFAULT: &str = "orig,requeue,wake-op,glibc,std,parking_lot,spinpark,drop-in";
+pub const DEFAULT: &str = "classic-condvar-orig,classic-condvar-requeue,classic-condvar-wake-op,glibc,std,parking_lot,spinpark,drop-in";
 
 /// The targets that `words` mean.
 ///
@@ -35,23 +28,7 @@ pub fn parse(words: &[String]) -> Result<Vec<Target>, String> {
 }
 
 fn target(definitions: &Definitions, word: &str) -> Result<Target, String> {
-    if let Some((name, family, about)) = OF_2003.iter().find(|(name, ..)| *name == word) {
-        return Ok(Target {
-            name: (*name).to_owned(),
-            about: (*about).to_owned(),
-            side: Side::Control,
-            family: (*family).to_owned(),
-            preload: false,
-            profile: None,
-            env: Default::default(),
-            install: None,
-            package: None,
-            varies: None,
-        });
-    }
-    let here = || OF_2003.map(|(name, ..)| name).join(", ");
-    let target = targets::parse(definitions, word).map_err(|error| format!("{error}, and {}", here()))?;
-    let target = targets::not_recorded(target)?;
+    let target = targets::not_recorded(targets::parse(definitions, word)?)?;
     match alternate::by_name(&target.family) {
         Some(_) => Ok(target),
         None => Err(format!("`{word}` has no condition variable that this workload can use")),
@@ -68,18 +45,20 @@ mod tests {
 
     #[test]
     fn the_documents_own_and_targets() {
-        let found = words("orig,wake-op,glibc,drop-in+A=1").unwrap();
+        let found = words("classic-condvar-orig,classic-condvar-wake-op,glibc,drop-in+A=1").unwrap();
         assert_eq!(found.len(), 4);
-        assert_eq!(found[1].family, "condvar-2003-wake-op");
+        assert_eq!(found[1].family, "classic-condvar-wake-op");
         assert!(found[3].preload);
         assert_eq!(words(DEFAULT).unwrap().len(), 8);
     }
 
     #[test]
     fn what_cannot_be_used() {
-        assert!(words("orig,glibc,orig").unwrap_err().contains("`orig` twice"));
+        assert!(words("usync,glibc,usync").unwrap_err().contains("`usync` twice"));
         let said = words("no-such").unwrap_err();
         assert!(said.contains("`no-such`") && said.contains("wake-op"), "{said}");
+        assert!(words("glibc,orig").unwrap_err().contains("`orig` is now `classic-condvar-orig`"));
+        assert!(words("classic-mtx").unwrap_err().contains("no condition variable"));
         assert!(words("glibc-recorded-off").unwrap_err().contains("`bench locks` only"));
         assert!(words("onetbb").unwrap_err().contains("no condition variable"));
     }

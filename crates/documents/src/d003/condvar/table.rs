@@ -39,7 +39,7 @@ fn costs(arms: &[&ArmResult], style: Style) -> String {
 
 /// The document's figures beside ours; none if nothing of the document was measured.
 fn documents(arms: &[&ArmResult], style: Style) -> Option<String> {
-    let original = arms.iter().find(|arm| arm.arm == "orig")?.mean;
+    let original = arms.iter().find(|arm| arm.arm == published::BASELINE)?.mean;
     let header = ["document 003", "real", "user", "sys", "orig ÷ this", "orig ÷ this, here"];
     let mut rows = table(style, &header);
     for arm in arms {
@@ -125,8 +125,8 @@ mod tests {
     #[test]
     fn the_documents_columns_and_figures() {
         let shown = rendered(vec![
-            arm("orig", 0.2, Some(5.999)),
-            arm("wake-op", 0.1, Some(3.0)),
+            arm(published::BASELINE, 0.2, Some(5.999)),
+            arm("classic-condvar-wake-op", 0.1, Some(3.0)),
             arm("drop-in+SPINPARK_RSEQ=0", 0.1, None),
         ]);
         for part in ["200 ms ±1.0 %", "66.7 ms ±10 %", "100 ms", "6.00", "3.00", "–"] {
@@ -142,6 +142,6 @@ mod tests {
 
     #[test]
     fn without_the_original_there_is_nothing_to_compare_with() {
-        assert!(!rendered(vec![arm("wake-op", 0.1, None)]).contains("document"));
+        assert!(!rendered(vec![arm("classic-condvar-wake-op", 0.1, None)]).contains("document"));
     }
 }

@@ -8,13 +8,11 @@ mod mtx;
 mod pthread;
 mod std;
 
-use spinpark_classics::condvar_2003::{Orig, Requeue, WakeByOp};
-use spinpark_linux::Linux;
+use ::std::sync::LazyLock;
 
 use super::any_mutex::{MakeMutex, any_mutex};
 use super::load::Primitive;
 use super::shapes::{Job, Outcome, Wrong, condvar, mutex, rwlock};
-use condvar_2003::Condvar2003;
 use lock_api::{parking_lot_locks, spinpark_locks, usync_locks};
 
 /// Runs a load on one kind of lock.
@@ -54,18 +52,11 @@ impl Family {
 }
 
 /// The families in this crate: those that need nothing but Rust and libc.
-pub static FAMILIES: [Family; TODAYS.len() + classics::FAMILIES.len()] = {
-    let mut all = [TODAYS[0]; _];
-    let mut index = 1;
-    while index < all.len() {
-        let is_todays = index < TODAYS.len();
-        all[index] = if is_todays { TODAYS[index] } else { classics::FAMILIES[index - TODAYS.len()] };
-        index += 1;
-    }
-    all
-};
+pub static FAMILIES: LazyLock<Vec<Family>> =
+    LazyLock::new(|| TODAYS.into_iter().chain(classics::families()).collect());
 
-const TODAYS: [Family; 10] = [
+/// Ours, and those that we are compared with.
+const TODAYS: [Family; 6] = [
     Family {
         name: "pthread",
         mutex: Some(mutex::<pthread::Mutex>),
@@ -119,42 +110,6 @@ const TODAYS: [Family; 10] = [
         error_check: None,
         rwlock: Some(rwlock::<spinpark_locks::RwLock>),
         condvar: Some(condvar::<spinpark_locks::Condvar>),
-    },
-    Family {
-        name: "classic-mutex-2003",
-        mutex: Some(mutex::<condvar_2003::Mutex2003<Linux>>),
-        any_mutex: Some(any_mutex::<condvar_2003::Mutex2003<Linux>>),
-        recursive: None,
-        error_check: None,
-        rwlock: None,
-        condvar: None,
-    },
-    Family {
-        name: "condvar-2003-orig",
-        mutex: None,
-        any_mutex: None,
-        recursive: None,
-        error_check: None,
-        rwlock: None,
-        condvar: Some(condvar::<Condvar2003<Linux, Orig>>),
-    },
-    Family {
-        name: "condvar-2003-requeue",
-        mutex: None,
-        any_mutex: None,
-        recursive: None,
-        error_check: None,
-        rwlock: None,
-        condvar: Some(condvar::<Condvar2003<Linux, Requeue>>),
-    },
-    Family {
-        name: "condvar-2003-wake-op",
-        mutex: None,
-        any_mutex: None,
-        recursive: None,
-        error_check: None,
-        rwlock: None,
-        condvar: Some(condvar::<Condvar2003<Linux, WakeByOp>>),
     },
 ];
 

@@ -15,9 +15,9 @@ use crate::sim_programs::{Guard, Hold, Mortal, Program};
 /// With one of its ways to signal.
 pub(super) fn tokens(program: &mut Program) {
     match program.random(3) {
-        0 => tokens_with::<Orig>(program, "condition variable of 2003: wakes, then unlocks"),
-        1 => tokens_with::<Requeue>(program, "condition variable of 2003: moves the waiter"),
-        _ => tokens_with::<WakeByOp>(program, "condition variable of 2003: the kernel unlocks"),
+        0 => tokens_with::<Orig>(program, "classic-condvar-orig"),
+        1 => tokens_with::<Requeue>(program, "classic-condvar-requeue"),
+        _ => tokens_with::<WakeByOp>(program, "classic-condvar-wake-op"),
     }
 }
 

@@ -16,12 +16,12 @@ pub(super) fn any(program: &mut Program) {
     type UpTo8 = Patches<true, true, true, true, true, false>;
     type Patch9 = Patches<false, false, false, false, false, true>;
     match program.random(6) {
-        0 => rwsem::<Vanilla>(program, "rwsem 3.12"),
+        0 => rwsem::<Vanilla>(program, "classic-rwsem-3.12"),
         1 => rwsem::<Patch4>(program, "rwsem, patch 4"),
         2 => rwsem::<UpTo8>(program, "rwsem, up to patch 8"),
         3 => rwsem::<Patch9>(program, "rwsem, patch 9"),
-        4 => rwsem::<NoSpin>(program, "rwsem without optspin"),
-        _ => rwsem::<Full>(program, "rwsem, all"),
+        4 => rwsem::<NoSpin>(program, "classic-rwsem-nospin"),
+        _ => rwsem::<Full>(program, "classic-rwsem-full"),
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use spinpark_classics::mtx_2006::{Absent, Alone, Profiled, profiling};
-use spinpark_classics::mutex_2010::{Fixed, Mutex, NoSpin as Sleeps, OldSpin};
-use spinpark_classics::rwsem_2013::{Full, NoSpin, Patches, Rwsem, Vanilla};
-use spinpark_classics::tas::{BackOff, TasLock, TestAndSet, TestAndTestAndSet};
-use spinpark_classics::{RawLock, mcs, mutex_2003};
+use spinpark_classics::designs::{self, Use};
+use spinpark_classics::mtx_2006::profiling::BackOff;
+use spinpark_classics::mtx_2006::{Alone, Profiling};
+use spinpark_classics::rwsem_2013::{Patches, Rwsem};
+use spinpark_classics::{RawLock, RawRwLock as ClassicRwLock, mcs, mutex_2003};
 use spinpark_locks::{McsLock, RawMutex, RawRwLock};
 use spinpark_platform::{Clock, Deadline, Platform};
 use spinpark_sim::check::Field;
@@ -195,12 +195,48 @@ fn ours_for_writing(program: &mut Program) -> Drawn {
         drawn(program, "our read-write lock, for writing", RawRwLock::<Sim<T>>::new(), decode::RWLOCK))
 }
 
-fn classic<L: RawLock + 'static>(program: &mut Program, name: &'static str) -> Drawn {
-    drawn(program, name, Classic(L::new()), decode::OPAQUE)
+/// Draws the design that it is used with.
+struct OfDesign<'a> {
+    program: &'a mut Program,
+    name: &'static str,
+}
+
+impl Use<Sim> for OfDesign<'_> {
+    type Output = Option<Drawn>;
+
+    fn otherwise(self) -> Option<Drawn> {
+        None
+    }
+
+    fn mutex<L: RawLock + 'static>(self) -> Option<Drawn> {
+        Some(drawn(self.program, self.name, Classic(L::new()), decode::OPAQUE))
+    }
+
+    fn rwlock<L: RawLock + ClassicRwLock + 'static>(self) -> Option<Drawn> {
+        self.mutex::<L>()
+    }
+
+    fn mutex_2003(self) -> Option<Drawn> {
+        Some(drawn(self.program, self.name, mutex_2003::Mutex::<Sim>::new(), decode::THREE_STATES))
+    }
+
+    fn mtx<F: Profiling + 'static, const ENABLED: bool>(self) -> Option<Drawn> {
+        self.mutex::<Alone<Sim, F>>()
+    }
+
+    fn mtx_backing_off(self) -> Option<Drawn> {
+        self.mtx::<BackOff, false>()
+    }
+}
+
+/// The design of that name, as a mutex.
+fn design(program: &mut Program, name: &'static str) -> Drawn {
+    let drawn = designs::with(name, OfDesign { program, name }).flatten();
+    drawn.unwrap_or_else(|| panic!("the registry has no mutex {name}"))
 }
 
 fn three_states(program: &mut Program) -> Drawn {
-    drawn(program, "mutex of 2003", mutex_2003::Mutex::<Sim>::new(), decode::THREE_STATES)
+    design(program, "classic-mutex-2003")
 }
 
 fn our_mcs(program: &mut Program) -> Drawn {
@@ -208,9 +244,8 @@ fn our_mcs(program: &mut Program) -> Drawn {
 }
 
 /// Those whose memory may be given back right after the release.
-pub(super) const FREED: &[Draw] = &[ours, ours, ours_for_writing, three_states, our_mcs, |program| {
-    classic::<TasLock<Sim, TestAndTestAndSet>>(program, "test and test-and-set")
-}];
+pub(super) const FREED: &[Draw] =
+    &[ours, ours, ours_for_writing, three_states, our_mcs, |program| design(program, "classic-ttas")];
 
 /// Those that serve first come, first served.
 pub(super) const IN_ORDER: &[Draw] = &[
@@ -231,21 +266,21 @@ pub(super) const ALL: &[Draw] = &[
     three_states,
     our_mcs,
     |program| drawn(program, "MCS lock", mcs::McsLock::<Sim, mcs::Corrected>::new(), decode::OPAQUE),
-    |program| classic::<Mutex<Sim, OldSpin>>(program, "mutex 2.6.34"),
-    |program| classic::<Mutex<Sim, Fixed>>(program, "mutex, fixed"),
-    |program| classic::<Mutex<Sim, Sleeps>>(program, "mutex that sleeps"),
-    |program| classic::<TasLock<Sim, TestAndSet>>(program, "test and set"),
-    |program| classic::<TasLock<Sim, TestAndTestAndSet>>(program, "test and test-and-set"),
-    |program| classic::<TasLock<Sim, BackOff>>(program, "test and set with back-off"),
-    |program| classic::<Alone<Sim, Absent>>(program, "mtx"),
-    |program| classic::<Alone<Sim, Profiled>>(program, "mtx, profiled"),
-    |program| classic::<Alone<Sim, profiling::BackOff>>(program, "mtx with back-off"),
-    |program| classic::<Rwsem<Sim, Vanilla>>(program, "rwsem 3.12 as a mutex"),
-    |program| classic::<Rwsem<Sim, NoSpin>>(program, "rwsem without optspin as a mutex"),
-    |program| classic::<Rwsem<Sim, Full>>(program, "rwsem, all, as a mutex"),
+    |program| design(program, "classic-mutex-2.6.34"),
+    |program| design(program, "classic-mutex-fixed"),
+    |program| design(program, "classic-mutex-nospin"),
+    |program| design(program, "classic-tas"),
+    |program| design(program, "classic-ttas"),
+    |program| design(program, "classic-tas-backoff"),
+    |program| design(program, "classic-mtx"),
+    |program| design(program, "classic-mtx-profiled"),
+    |program| design(program, "classic-mtx-backoff"),
+    |program| design(program, "classic-rwsem-3.12"),
+    |program| design(program, "classic-rwsem-nospin"),
+    |program| design(program, "classic-rwsem-full"),
     |program| {
-        type UpTo8 = Patches<true, true, true, true, true, false>;
-        classic::<Rwsem<Sim, UpTo8>>(program, "rwsem up to patch 8 as a mutex")
+        type UpTo8 = Rwsem<Sim, Patches<true, true, true, true, true, false>>;
+        drawn(program, "rwsem up to patch 8 as a mutex", Classic(<UpTo8 as RawLock>::new()), decode::OPAQUE)
     },
 ];
 

@@ -2,13 +2,18 @@
 //!
 //! The files of this repository are part of the command; a user's file adds to them, or replaces what has the same name.
 
+mod bound;
+mod design;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use spinpark_classics::designs::{DESIGNS, renamed};
 use thiserror::Error;
 
+pub use self::bound::{Bound, Figure, Over};
 use super::load::Load;
 use super::recording::Detail;
 
@@ -119,69 +124,6 @@ pub struct Selection {
     pub threads: Vec<usize>,
 }
 
-/// Something that is to hold: a ratio of two targets.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Bound {
-    /// In words.
-    pub what: String,
-    /// The preset with which it is judged.
-    #[serde(default = "preset_of_bounds")]
-    pub preset: String,
-    /// Which number.
-    pub figure: Figure,
-    /// In which shape.
-    pub shape: String,
-    /// At which numbers of threads, if not at the shape's.
-    #[serde(default)]
-    pub threads: Vec<usize>,
-    /// Whether each number of threads is judged by itself.
-    #[serde(default)]
-    pub over: Over,
-    /// Which targets are judged.
-    pub ours: Vec<String>,
-    /// What they are divided by: the name of a target, or "best", the best peer that is present.
-    pub against: String,
-    /// The largest ratio that is fine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_most: Option<f64>,
-    /// The smallest ratio that is fine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_least: Option<f64>,
-}
-
-/// That of bounds which do not say.
-fn preset_of_bounds() -> String {
-    String::from("locks")
-}
-
-/// A number that a bound is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Figure {
-    /// Time per operation.
-    Time,
-    /// Operations per second.
-    Throughput,
-    /// CPU time per operation.
-    Cpu,
-    /// Context switches per operation.
-    Switches,
-    /// The longest wait of a run.
-    LongestWait,
-}
-
-/// What a bound makes of several numbers of threads.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Over {
-    /// Each is judged by itself.
-    #[default]
-    Each,
-    /// The geometric mean is judged.
-    GeometricMean,
-}
-
 /// A file that does not define anything.
 #[derive(Debug, Error)]
 pub enum BadDefinition {
@@ -219,15 +161,16 @@ impl Definitions {
     /// If one of its files is wrong. A test makes sure that none is.
     pub fn built_in() -> Result<Self, BadDefinition> {
         let files = [
-            ("shapes.toml", include_str!("../../definitions/shapes.toml")),
-            ("targets.toml", include_str!("../../definitions/targets.toml")),
-            ("presets.toml", include_str!("../../definitions/presets.toml")),
-            ("bounds.toml", include_str!("../../definitions/bounds.toml")),
+            ("shapes.toml", include_str!("../../../definitions/shapes.toml")),
+            ("targets.toml", include_str!("../../../definitions/targets.toml")),
+            ("presets.toml", include_str!("../../../definitions/presets.toml")),
+            ("bounds.toml", include_str!("../../../definitions/bounds.toml")),
         ];
         let mut all = Self::default();
         for (file, text) in files {
             all.add(Self::parse(file, text)?);
         }
+        all.targets.extend(DESIGNS.iter().filter(|design| design.is_native()).map(Target::from));
         all.check("the built-in definitions")?;
         Ok(all)
     }
@@ -372,7 +315,9 @@ impl Definitions {
     ///
     /// A sentence that says which there are.
     pub fn target(&self, name: &str) -> Result<&Target, String> {
-        find(&self.targets, name, "implementation", |target| &target.name)
+        find(&self.targets, name, "implementation", |target| &target.name).map_err(|unknown| {
+            renamed(name).map_or(unknown, |today| format!("the implementation `{name}` is now `{today}`"))
+        })
     }
 }
 
