@@ -3,101 +3,18 @@
 //!
 //! `lock ROLE ADDRESS CONTENDED WAITED HELD`: threads that had to wait, times in ns; `HELD` by those.
 
+mod turns;
+mod unseen;
+
 use std::hint::black_box;
-use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use spinpark::{Condvar, Mutex, MutexGuard, RwLock, RwLockUpgradableReadGuard, RwLockWriteGuard, profile};
 
-const ROUNDS: u32 = 10;
+use turns::{Truth, Waiting, let_come, rounds};
+
 const HOLD: Duration = Duration::from_millis(10);
-
-/// What one thread measured.
-#[derive(Default)]
-struct Truth {
-    contended: u32,
-    waited: Duration,
-    held: Duration,
-}
-
-impl Truth {
-    fn print<T: ?Sized>(&self, role: &str, lock: &T) {
-        let address: *const T = lock;
-        let (address, contended) = (address.cast::<()>() as usize, self.contended);
-        println!("lock {role} {address} {contended} {} {}", self.waited.as_nanos(), self.held.as_nanos());
-    }
-
-    /// Waits for a lock and holds it for a time.
-    fn wait<G>(&mut self, lock: impl FnOnce() -> G, release: impl FnOnce(G)) {
-        let start = Instant::now();
-        let guard = lock();
-        let had = Instant::now();
-        thread::sleep(HOLD);
-        self.held += had.elapsed();
-        release(guard);
-        self.waited += had - start;
-        self.contended += 1;
-    }
-}
-
-/// A thread that is about to wait, by its id.
-#[derive(Default)]
-struct Waiting(AtomicU32);
-
-impl Waiting {
-    fn announce(&self) {
-        self.0.store(rustix::thread::gettid().as_raw_pid().cast_unsigned(), SeqCst);
-    }
-
-    /// Until that thread has gone to sleep, and then some.
-    fn watch(&self) {
-        let is_asleep = || {
-            let thread = self.0.load(SeqCst);
-            let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap_or_default();
-            thread != 0 && stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" S"))
-        };
-        while !is_asleep() {
-            thread::yield_now();
-        }
-        self.0.store(0, SeqCst);
-        thread::sleep(HOLD);
-    }
-}
-
-/// In each round one thread holds a lock until the other waits for it; what the other measured.
-fn rounds(hold: impl Fn(&Waiting), wait: impl Fn(&Waiting, &mut Truth) + Sync) -> Truth {
-    let waiting = Waiting::default();
-    let turn = std::sync::Barrier::new(2);
-    let mut truth = Truth::default();
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            for _ in 0..ROUNDS {
-                turn.wait();
-                while waiting.0.load(SeqCst) != u32::MAX {
-                    thread::yield_now();
-                }
-                wait(&waiting, &mut truth);
-                turn.wait();
-            }
-        });
-        for _ in 0..ROUNDS {
-            turn.wait();
-            hold(&waiting);
-            turn.wait();
-        }
-    });
-    truth
-}
-
-/// The lock is held: the other thread may come.
-fn let_come(waiting: &Waiting) {
-    waiting.0.store(u32::MAX, SeqCst);
-    while waiting.0.load(SeqCst) == u32::MAX {
-        thread::yield_now();
-    }
-    waiting.watch();
-}
 
 static STORE: Mutex<u32> = Mutex::new(0);
 
@@ -292,108 +209,6 @@ fn use_table(table: &RwLock<u64>, round: u32) {
     }
 }
 
-/// Until another thread has got so far.
-fn await_stage(stage: &AtomicU32, number: u32) {
-    while stage.load(SeqCst) < number {
-        thread::yield_now();
-    }
-}
-
-fn wait_for_ever() -> ! {
-    loop {
-        thread::park();
-    }
-}
-
-static TABLE: RwLock<u32> = RwLock::new(0);
-static OTHER: Mutex<u32> = Mutex::new(0);
-static STAGE: AtomicU32 = AtomicU32::new(0);
-static WAITING: Waiting = Waiting(AtomicU32::new(0));
-
-/// Waits for a lock, so that it is noted as its holder, and releases it by the fast path, which is not seen: a waiter has
-/// given up.
-fn hold_and_let_go_unseen<G>(
-    lock: impl Fn() -> G + Send + Copy + 'static,
-    give_up: impl FnOnce() + Send + 'static,
-) {
-    let first = thread::spawn(move || {
-        let held = lock();
-        STAGE.store(1, SeqCst);
-        WAITING.watch();
-        drop(held);
-    });
-    await_stage(&STAGE, 1);
-    WAITING.announce();
-    let held = lock();
-    thread::spawn(give_up).join().expect("it gives up");
-    drop(held);
-    first.join().expect("it ends");
-}
-
-/// A thread that takes the other lock, and then waits for this one.
-fn take_other_and_wait<G>(lock: impl Fn() -> G + Send + 'static) {
-    thread::spawn(move || {
-        let _other = OTHER.lock();
-        STAGE.store(2, SeqCst);
-        WAITING.announce();
-        drop(lock());
-    });
-    await_stage(&STAGE, 2);
-    WAITING.watch();
-}
-
-/// Waits for the other lock, and is killed then.
-fn wait_for_other() {
-    thread::spawn(|| {
-        WAITING.watch();
-        std::process::abort();
-    });
-    WAITING.announce();
-    let _other = OTHER.lock();
-}
-
-/// Another thread takes the lock and keeps it; one that has the other lock waits for it; and this one waits for that.
-fn unseen_mutex() {
-    hold_and_let_go_unseen(|| STORE.lock(), || assert!(STORE.try_lock_for(HOLD).is_none()));
-    STAGE.store(0, SeqCst);
-    thread::spawn(|| {
-        let _held = STORE.lock();
-        STAGE.store(1, SeqCst);
-        wait_for_ever();
-    });
-    await_stage(&STAGE, 1);
-    take_other_and_wait(|| STORE.lock());
-    wait_for_other();
-}
-
-/// The note of the first hold is found to be stale by a writer that waits for readers; then the lock is taken again, fast.
-fn unseen_rwlock() {
-    hold_and_let_go_unseen(|| TABLE.write(), || assert!(TABLE.try_write_for(HOLD).is_none()));
-    let read = TABLE.read();
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            WAITING.announce();
-            drop(TABLE.write());
-        });
-        WAITING.watch();
-        drop(read);
-    });
-    let held = TABLE.write();
-    STAGE.store(0, SeqCst);
-    // The first waiter is let in, and keeps it.
-    thread::spawn(|| {
-        WAITING.announce();
-        let _held = TABLE.write();
-        STAGE.store(3, SeqCst);
-        wait_for_ever();
-    });
-    WAITING.watch();
-    take_other_and_wait(|| TABLE.write());
-    drop(held);
-    await_stage(&STAGE, 3);
-    wait_for_other();
-}
-
 /// The child's waits are in a file of its own.
 fn fork() {
     mutex();
@@ -420,8 +235,8 @@ fn main() {
         "queue" => queue(),
         "crowd" => crowd(),
         "fork" => fork(),
-        "unseen-mutex" => unseen_mutex(),
-        "unseen-rwlock" => unseen_rwlock(),
+        "unseen-mutex" => unseen::unseen_mutex(),
+        "unseen-rwlock" => unseen::unseen_rwlock(),
         other => panic!("no such scene: {other}"),
     }
 }
