@@ -228,9 +228,12 @@ impl From<BaselineChoice> for Baseline {
     }
 }
 
+/// Operations of the demonstration's first, unmeasured run.
+pub(crate) const DEMO_OPERATIONS: u64 = 1_000_000;
+
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    #[arg(long, default_value_t = crate::commands::compare::DEMO_OPERATIONS)]
+    #[arg(long, default_value_t = DEMO_OPERATIONS)]
     pub(crate) operations: u64,
 }
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::crew::{self, Operation, Share};
 use super::watch::Watch;
 use super::work::{Exponential, Random};
-use super::{Job, MAX_LINES, Outcome, Wrong, expect};
+use super::{Job, Outcome, Wrong, expect};
 use crate::locks::beside::Beside;
-use crate::locks::load::Section;
+use crate::locks::load::{MAX_LINES, Section};
 use crate::locks::primitives::{BenchMutex, Guarded};
 
 /// A cache line with two counters, which are equal unless another thread was inside as well.
