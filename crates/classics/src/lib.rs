@@ -11,6 +11,8 @@
 //! | [`mutex_2003::Mutex`]         | 003      | glibc's futex mutex of three states                                   |
 //! | [`condvar_2003::Condvar`]     | 003      | glibc's condition variable, with each of three ways to signal         |
 //!
+//! Each has its names, one a variant, in [`designs`]: benchmark, simulator and command ask there.
+//!
 //! Written from descriptions of the algorithms, over the same [`Platform`](spinpark_platform::Platform) as our own
 //! locks, so that benchmarks, models and simulations take either. Nothing is allocated, no statics, no thread-locals,
 //! no `cfg`.
@@ -35,6 +37,7 @@
 #[allow(unsafe_code)] // Cells that the internal lock protects.
 pub mod condvar_2003;
 mod delay;
+pub mod designs;
 #[allow(unsafe_code)] // Nodes are pointers.
 pub mod mcs;
 #[allow(unsafe_code)] // Nodes are pointers.

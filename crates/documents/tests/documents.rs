@@ -3,15 +3,16 @@
 use spinpark_documents::documents::definition::{Definition, Run, documents};
 use spinpark_documents::documents::outcome::{Outcome, What};
 use spinpark_documents::documents::page::{self, Mark, Page};
+use spinpark_documents::published::PUBLISHED;
 use spinpark_documents::report::documents::json::Document;
 use spinpark_documents::report::documents::{html, markdown};
 use spinpark_documents::report::workloads as report;
-use spinpark_documents::workloads::documents::PUBLISHED;
 use spinpark_documents::workloads::experiment::{Cell, Configuration, Measured};
 use spinpark_documents::workloads::job::Report;
 use spinpark_documents::workloads::resources::Needs;
 use spinpark_documents::workloads::result::CellResult;
 use spinpark_documents::workloads::{self, Workload};
+use spinpark_documents::{d001, d002, d003};
 use spinpark_lockbench::locks::definitions::Definitions;
 use spinpark_lockbench::locks::experiment as of_locks;
 use spinpark_lockbench::report::locks;
@@ -144,21 +145,21 @@ fn what(run: &Run) -> What {
     let mmap = [("untouched", 1), ("untouched", 5), ("touched", 2), ("touched", 40)];
     match run.name.as_str() {
         "creat" => outcome(
-            &workloads::creat::WORKLOAD,
+            &d001::creat::WORKLOAD,
             &[("files removed again", 2), ("files removed again", 256)],
             &["threads classic-mutex-2.6.34", "threads classic-mutex-fixed", "processes"],
         ),
-        "mmap" => outcome(&workloads::mmap::WORKLOAD, &mmap, &["plain", "mutex glibc", "mutex spinpark"]),
+        "mmap" => outcome(&d002::mmap::WORKLOAD, &mmap, &["plain", "mutex glibc", "mutex spinpark"]),
         "mmap-classic" => {
             let configurations =
                 ["calls classic-rwsem-3.12", "calls classic-rwsem-nospin", "calls classic-rwsem-full"];
-            outcome(&workloads::mmap::WORKLOAD, &mmap, &configurations)
+            outcome(&d002::mmap::WORKLOAD, &mmap, &configurations)
         }
         "mixes" => outcome(&workloads::jobs::WORKLOAD, &[("shared", 2), ("short", 2)], &["users"]),
         "condvar" => outcome(
-            &workloads::condvar::WORKLOAD,
+            &d003::condvar::WORKLOAD,
             &[("one CPU, waiter first", 2)],
-            &["orig", "requeue", "wake-op"],
+            &["classic-condvar-orig", "classic-condvar-requeue", "classic-condvar-wake-op"],
         ),
         "mtx" => hot_lock(),
         "select" => What::Nothing(String::from("MariaDB is not here <yet>\nInstall `mariadb-server`")),

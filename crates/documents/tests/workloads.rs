@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use spinpark_documents::d002::mmap;
 use spinpark_documents::report::workloads::document::{Document, FORMAT, Record, SCHEMA};
 use spinpark_documents::report::workloads::{breakdown, details, matrix, table};
 use spinpark_documents::workloads::experiment::{Cell, Configuration, Measured};
@@ -9,7 +10,7 @@ use spinpark_documents::workloads::job::{self, Report, Request, Spread};
 use spinpark_documents::workloads::resources::Needs;
 use spinpark_documents::workloads::result::CellResult;
 use spinpark_documents::workloads::warnings;
-use spinpark_documents::workloads::{Figure, jobs, mmap};
+use spinpark_documents::workloads::{Figure, jobs};
 use spinpark_lockbench::locks::adapters::ADAPTERS;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::measure::End;

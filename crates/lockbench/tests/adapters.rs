@@ -96,9 +96,9 @@ adapters! {
     classic_mtx_larger: "classic-mtx-larger",
     classic_mtx_outlined: "classic-mtx-outlined",
     classic_mtx_aligned: "classic-mtx-aligned",
-    condvar_2003_orig: "condvar-2003-orig",
-    condvar_2003_requeue: "condvar-2003-requeue",
-    condvar_2003_wake_op: "condvar-2003-wake-op",
+    classic_condvar_orig: "classic-condvar-orig",
+    classic_condvar_requeue: "classic-condvar-requeue",
+    classic_condvar_wake_op: "classic-condvar-wake-op",
 }
 
 /// The first and the last point of every plane, thinned.

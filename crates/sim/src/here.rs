@@ -264,13 +264,13 @@ pub fn random(bound: u64) -> u64 {
 }
 
 /// A real-time priority, or none (0) as often.
-pub(crate) fn random_priority() -> u8 {
+pub fn random_priority() -> u8 {
     [0, 0, 0, 1, 2, HIGHEST_PRIORITY][random(6) as usize]
 }
 
 /// Gives the calling thread a real-time priority; 0: none. Locks put their waiters in order by it; the scheduler does not
 /// heed it.
-pub(crate) fn set_priority(priority: u8) {
+pub fn set_priority(priority: u8) {
     world(|world| world.threads[world.running].local.priority = Some(priority));
 }
 
@@ -336,7 +336,7 @@ pub fn fail(what: impl Into<String>) {
 }
 
 /// Ends the run.
-pub(crate) fn end_with(failure: Failure) {
+pub fn end_with(failure: Failure) {
     if is_inside() {
         world(|world| world.fail(failure));
         suspend(); // for ever

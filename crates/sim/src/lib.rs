@@ -28,7 +28,6 @@
 
 mod chaos;
 pub mod check;
-pub mod documents;
 mod engine;
 mod failure;
 pub mod here;
@@ -49,6 +48,7 @@ pub use chaos::{Chaos, Order};
 pub use engine::run::stop;
 pub use engine::thread::ThreadId;
 pub use failure::Failure;
+pub use nearest::did_you_mean;
 pub use platform::{AtomicPtr, AtomicU32, Cell, LinuxTuning, Sim, Tuned};
 pub use report::{Counts, EVENTS, Outcome, ThreadTimes};
 pub use simulation::Simulation;

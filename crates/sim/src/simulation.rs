@@ -82,7 +82,8 @@ impl Simulation {
     }
 
     /// The run checks a lock.
-    pub(crate) fn checks(mut self, checks: Checks) -> Self {
+    #[must_use]
+    pub fn checks(mut self, checks: Checks) -> Self {
         self.checks = Some(Box::new(checks));
         self
     }
@@ -90,10 +91,6 @@ impl Simulation {
     /// Adds a thread.
     pub fn thread(&mut self, body: impl FnOnce() + 'static) {
         self.threads.push((Box::new(body), None));
-    }
-
-    pub(crate) fn body(&mut self, body: Body) {
-        self.threads.push((body, None));
     }
 
     /// Adds a thread that may use these CPUs only.

@@ -23,9 +23,9 @@ pub const LAYERS: &[(&str, u32)] = &[
     ("spinpark-profile", 4),
     ("spinpark-lockbench", 4),
     ("spinpark-documents", 5),
-    ("spinpark-simlab", 5),
+    ("spinpark-simlab", 6),
     ("spinpark-peers", 5),
-    ("spinpark-cli", 6),
+    ("spinpark-cli", 7),
     ("spinpark-testkit", TESTKIT),
 ];
 

@@ -1,4 +1,4 @@
-//! Loom models of the locks, and known-bad mutants that they must reject.
+//! All model checking: loom models of the locks, random programs on the simulator, and known-bad mutants that both must reject.
 //!
 //! | module           | what it is                                                                                 |
 //! |------------------|--------------------------------------------------------------------------------------------|
@@ -6,6 +6,7 @@
 //! | [`model`]        | how a model is run: bounds, counting, faults                                               |
 //! | [`mod@rejected`] | how a mutant's failure is observed: in a child process, with the reason                    |
 //! | [`mutants`]      | faults in the machine under unchanged locks, and copies of functions with one line wrong   |
+//! | [`sim_programs`] | random programs on the simulator, and the checker that runs them                           |
 //! | [`layers`]       | the rule that dependencies between our crates point down                                   |
 //!
 //! The models themselves are in `tests/`, one file per primitive; what they cover and what loom cannot see is in
@@ -17,6 +18,7 @@ pub mod mutants;
 pub mod platform;
 mod rejected;
 mod shared;
+pub mod sim_programs;
 mod track;
 
 pub use model::Model;

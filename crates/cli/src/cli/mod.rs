@@ -101,7 +101,7 @@ pub(crate) enum Command {
     Worker(Worker),
     #[command(name = "__workload-worker", hide = true)]
     WorkloadWorker(WorkloadWorker),
-    #[command(name = spinpark_documents::workloads::mail::SERVER, hide = true)]
+    #[command(name = spinpark_documents::d002::mail::SERVER, hide = true)]
     MailServer(MailServer),
 }
 
@@ -228,9 +228,12 @@ impl From<BaselineChoice> for Baseline {
     }
 }
 
+/// Operations of the demonstration's first, unmeasured run.
+pub(crate) const DEMO_OPERATIONS: u64 = 1_000_000;
+
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    #[arg(long, default_value_t = crate::commands::compare::DEMO_OPERATIONS)]
+    #[arg(long, default_value_t = DEMO_OPERATIONS)]
     pub(crate) operations: u64,
 }
 

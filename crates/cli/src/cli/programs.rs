@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use spinpark_documents::workloads::select::ROWS;
+use spinpark_documents::d004::select::ROWS;
 
 use super::units::whole_ms;
 use super::workloads::Common;

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::de::DeserializeOwned;
-use spinpark_documents::workloads::condvar::{self, scheduling::Cpus};
+use spinpark_documents::d002::faults::Mapping;
+use spinpark_documents::d002::mmap::Touch;
+use spinpark_documents::d003::condvar::{self, scheduling::Cpus};
 use spinpark_documents::workloads::crew::Kind;
-use spinpark_documents::workloads::faults::Mapping;
 use spinpark_documents::workloads::jobs::JOBS;
-use spinpark_documents::workloads::mmap::Touch;
 use spinpark_documents::workloads::serial::Sections;
 use spinpark_lockbench::locks::load::Signal;
 
@@ -271,18 +271,19 @@ const CONDVAR_EXAMPLES: &str = "\
 Examples:
   spinpark documents condvar                                 on one CPU, as the document, and on all
   spinpark documents condvar --cpus one --waiter-first       the document's order of events
-  spinpark documents condvar --locks orig,wake-op,drop-in --rounds 30
+  spinpark documents condvar --locks classic-condvar-orig,drop-in --rounds 30
   spinpark documents condvar --signal under-lock --locks glibc,parking_lot,spinpark";
 
 /// A signaller and a waiter that take turns: what a signal of a condition variable costs
 ///
-/// Document 003: glibc's condition variable of 2003 (orig), with its waiter moved to the internal lock (requeue), and
-/// with the unlock in the kernel by FUTEX_WAKE_OP (wake-op), beside those of today. The columns are the document's, real,
+/// Document 003: glibc's condition variable of 2003 (classic-condvar-orig), with its waiter moved to the internal lock
+/// (classic-condvar-requeue), and with the unlock in the kernel by FUTEX_WAKE_OP (classic-condvar-wake-op), beside those of
+/// today. The columns are the document's, real,
 /// user and system time, with futex calls and context switches per signal.
 #[derive(Debug, Args)]
 #[command(after_long_help = CONDVAR_EXAMPLES)]
 pub(crate) struct Condvar {
-    /// Implementations of the condition variable: orig, requeue, wake-op, or names of `bench list`
+    /// Implementations of the condition variable: names of `bench list`
     #[arg(short, long, value_name = "NAME", num_args = 1.., value_delimiter = ',', default_value = condvar::locks::DEFAULT)]
     pub(crate) locks: Vec<String>,
 

@@ -3,7 +3,8 @@
 
 use std::process::ExitCode;
 
-use spinpark_documents::workloads::{job, mail};
+use spinpark_documents::d002::mail;
+use spinpark_documents::workloads::job;
 use spinpark_lockbench::locks::adapters::ADAPTERS;
 use spinpark_lockbench::locks::worker;
 

@@ -29,7 +29,7 @@ fn calls_per_signal(adapter: &str) -> (f64, f64) {
 #[test]
 fn futex_calls_of_the_documents_variants() {
     for (adapter, expected) in
-        [("condvar-2003-orig", 5.0), ("condvar-2003-requeue", 4.0), ("condvar-2003-wake-op", 2.0)]
+        [("classic-condvar-orig", 5.0), ("classic-condvar-requeue", 4.0), ("classic-condvar-wake-op", 2.0)]
     {
         // One more for the mutex: a thread that comes from a wait takes it with the mark, so its release wakes, for nothing.
         let is_as_expected = |&(on_condvar, all): &(f64, f64)| {
@@ -51,7 +51,14 @@ fn futex_calls_of_the_documents_variants() {
 fn tables_and_json() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let mut command = spinpark(["documents", "condvar", "--rounds", "6", "--iterations", "300"]);
-    command.args(["--locks", "orig,wake-op,std,drop-in", "--waiter-first", "--json"]).arg(file.path());
+    command
+        .args([
+            "--locks",
+            "classic-condvar-orig,classic-condvar-wake-op,std,drop-in",
+            "--waiter-first",
+            "--json",
+        ])
+        .arg(file.path());
     said(&mut command).succeeds(&[
         "2 cells × 6 rounds",
         "condvar, one CPU, waiter first:",
@@ -69,7 +76,7 @@ fn tables_and_json() {
     assert_eq!(all["configurations"][0]["parameters"]["waiter_first"], false);
     assert!(one["runs"].as_array().unwrap().iter().all(|run| run["operations"] == 300));
     let configuration = &document["results"][0]["configurations"][1];
-    assert_eq!(configuration["configuration"], "wake-op");
+    assert_eq!(configuration["configuration"], "classic-condvar-wake-op");
     assert!(
         configuration["columns"]["user_s"].is_number()
             && configuration["column_deviations"]["user_s"].is_number()
@@ -80,6 +87,7 @@ fn tables_and_json() {
 fn what_cannot_be_done() {
     let refused = |args: [&str; 2]| said(spinpark(["documents", "condvar", "--rounds", "6"]).args(args));
     refused(["--locks", "no-such-lock"]).fails(2, &["`no-such-lock`", "wake-op"]);
+    refused(["--locks", "glibc,wake-op"]).fails(2, &["`wake-op` is now `classic-condvar-wake-op`"]);
     refused(["--locks", "onetbb"]).fails(2, &["no condition variable"]);
     refused(["--cpus", "three"]).fails(2, &["three", "one"]);
     refused(["--iterations", "0"]).fails(2, &["0"]);

@@ -1,4 +1,4 @@
-//! What a report has in it, per document: `definitions/documents/00N.toml`.
+//! What a report has in it, per document: `d00N/document.toml`.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use thiserror::Error;
 
 /// The files, by the document's number.
 const FILES: [(&str, &str); 4] = [
-    ("001", include_str!("../../definitions/documents/001.toml")),
-    ("002", include_str!("../../definitions/documents/002.toml")),
-    ("003", include_str!("../../definitions/documents/003.toml")),
-    ("004", include_str!("../../definitions/documents/004.toml")),
+    ("001", include_str!("../d001/document.toml")),
+    ("002", include_str!("../d002/document.toml")),
+    ("003", include_str!("../d003/document.toml")),
+    ("004", include_str!("../d004/document.toml")),
 ];
 
 /// A document.
@@ -217,7 +217,7 @@ pub fn documents(numbers: &[String]) -> Result<Vec<(&'static str, Definition)>, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workloads::documents::{PUBLISHED, by_name};
+    use crate::published::{PUBLISHED, by_name};
 
     #[test]
     fn every_published_table_is_there_once() {

@@ -8,7 +8,7 @@
 //! | the report, before it is Markdown or HTML | [`page`] |
 //!
 //! A run is a command line of `spinpark documents`, so each figure of a report can be measured again by itself. The published
-//! tables are those of [`workloads::documents`](crate::workloads::documents).
+//! tables are those of [`published`](crate::published).
 
 pub mod counterpart;
 pub mod definition;

@@ -6,8 +6,8 @@ use spinpark_measure::environment::Environment;
 use super::counterpart::{self, Counterpart};
 use super::definition::{Definition, Note, Ours, Table};
 use super::outcome::Outcome;
+use crate::published::by_name;
 use crate::report::documents::runs;
-use crate::workloads::documents::by_name;
 
 /// All of it.
 #[derive(Debug, Serialize)]

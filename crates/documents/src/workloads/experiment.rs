@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use spinpark_classics::designs::renamed;
 use spinpark_lockbench::locks::definitions::Implementation;
 use spinpark_measure::rounds::{self, Plan};
 
@@ -117,6 +118,21 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// Calls locks as they are called today: a record may be older than a name.
+    pub fn use_names_of_today(&mut self) {
+        for configuration in &mut self.cell.configurations {
+            let Some(lock) = &mut configuration.lock else { continue };
+            let Some(today) = renamed(&lock.adapter) else { continue };
+            let names = self.runs.iter_mut().map(|run| &mut run.configuration);
+            for name in names.filter(|name| **name == configuration.name) {
+                today.clone_into(name);
+            }
+            for name in [&mut configuration.name, &mut lock.name, &mut lock.adapter] {
+                today.clone_into(name);
+            }
+        }
+    }
+
     /// A cell without runs.
     #[must_use]
     pub fn new(cell: Cell) -> Self {
@@ -140,6 +156,35 @@ impl rounds::Cell for Measured {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_old_record_has_the_names_of_today() {
+        let old = r#"{
+            "variant": "", "tasks": 2,
+            "arms": [
+                { "name": "orig", "lock": { "name": "orig", "about": "", "side": "control", "family": "condvar-2003-orig" } },
+                { "name": "glibc", "lock": { "name": "glibc", "about": "", "side": "peer", "family": "pthread" } },
+                { "name": "requeue" }
+            ],
+            "runs": []
+        }"#;
+        let mut measured: Measured = serde_json::from_str(old).unwrap();
+        let run = |arm: &str| Run {
+            round: 0,
+            order: 0,
+            arm: arm.to_owned(),
+            again: false,
+            padding: 0,
+            report: Report::default(),
+        };
+        measured.runs = ["glibc", "orig", "requeue"].map(run).to_vec();
+        measured.use_names_of_today();
+        let arms: Vec<_> = measured.cell.arms.iter().map(|arm| arm.name.as_str()).collect();
+        assert_eq!(arms, ["classic-condvar-orig", "glibc", "requeue"], "an arm without a lock is no lock");
+        assert_eq!(measured.cell.arms[0].lock.as_ref().unwrap().family, "classic-condvar-orig");
+        let runs: Vec<_> = measured.runs.iter().map(|run| run.arm.as_str()).collect();
+        assert_eq!(runs, ["glibc", "classic-condvar-orig", "requeue"]);
+    }
 
     #[test]
     fn the_baseline_is_first_and_the_others_keep_their_order() {

@@ -77,8 +77,8 @@ mod tests {
     }
 
     #[test]
-    fn every_adapter_with_a_mutex_has_one_for_workloads() {
-        for adapter in &ADAPTERS {
+    fn every_family_with_a_mutex_has_one_for_workloads() {
+        for adapter in ADAPTERS.iter() {
             assert_eq!(adapter.mutex.is_some(), adapter.any_mutex.is_some(), "{}", adapter.name);
         }
     }

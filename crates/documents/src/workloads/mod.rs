@@ -10,34 +10,29 @@
 //! | cells (a variant at a number of tasks) with their configurations | [`experiment`] |
 //! | one process per run | [`runner`] |
 //! | what follows: mean, standard deviation, ratio, verdict | [`result`] |
-//! | whose locks a configuration has | [`locks`] |
-//! | what the documents publish | [`documents`] |
+//! | whose locks an configuration has | [`locks`] |
 //!
-//! A workload is a file (or a directory) of its own: parameters, cells, a function that runs it, and a [`Workload`] that
-//! describes it. It is added to [`WORKLOADS`].
+//! A workload is a file (or a directory) of its own in its document's folder: parameters, cells, a function that runs it, and a
+//! [`Workload`] that describes it. It is added to [`WORKLOADS`]. The [`jobs`] are of two documents, so they are here.
 
-pub mod condvar;
-pub mod creat;
 pub mod crew;
 pub mod directory;
-pub mod documents;
 pub mod experiment;
-pub mod faults;
 pub mod job;
 pub mod jobs;
 pub mod locks;
-pub mod mail;
-pub mod mmap;
 pub mod resources;
 pub mod result;
 pub mod runner;
-pub mod scan;
-pub mod select;
 pub mod serial;
 pub mod warnings;
 pub mod workload;
 
 pub use self::workload::{Column, Figure, Workload};
+use crate::d001::creat;
+use crate::d002::{faults, mail, mmap, scan};
+use crate::d003::condvar;
+use crate::d004::select;
 
 /// All workloads, in the order in which they are listed.
 pub static WORKLOADS: [&Workload; 8] = [

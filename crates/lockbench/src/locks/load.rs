@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The most cache lines that a section can change.
+pub const MAX_LINES: usize = 8;
+
 /// One kind of load with its parameters.
 ///
 /// A *step* of work is one step of a private xorshift generator: a chain of six instructions, about 2 ns.
@@ -295,7 +298,7 @@ impl Load {
                 if section.beside {
                     return between("`lines` of data beside the lock", section.lines, 1, 1);
                 }
-                between("`lines`", section.lines, 1, super::workloads::MAX_LINES)
+                between("`lines`", section.lines, 1, MAX_LINES)
             }
             Self::Shared(shared) if shared.writes_per_thousand.is_some() => {
                 between("`writes_per_thousand`", shared.per_thousand().into(), 0, 1000)

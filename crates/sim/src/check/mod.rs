@@ -1,41 +1,11 @@
-//! The simulator as a checker of lock protocols.
+//! What a run that checks a lock adds to the machine: [`Fault`]s, memory that is gone, names of words, and the order in which
+//! threads came ([`Checks`]).
 //!
-//! A *program* is a few threads that use a lock in every way it has. Everything in a run of it comes from one number, the
-//! seed: how many threads, on which machine, with which constants, what each thread does, and how the machine disturbs
-//! them ([`Chaos`](crate::Chaos)). Ten thousand seeds are ten thousand different runs. A run fails if
-//!
-//! - two threads are inside where one has to be alone ([`Guard`]),
-//! - threads sleep, and nothing is left to happen: a lost wake-up, or a deadlock,
-//! - it takes far more steps than it should: a livelock,
-//! - a thread accesses memory that was given back: the lock's ([`Mortal`]), or a node on another thread's stack,
-//! - a thread is passed that must not be: after it demanded the lock, or in a lock that promises order ([`Line`]),
-//! - a flag is left behind in an unused lock, a signal is not consumed, a thread panics.
-//!
-//! The memory is sequentially consistent: wrong memory orders are for the loom models to find. Here there are more
-//! threads, longer programs, preemption anywhere, time, and CPUs that are too few.
-//!
-//! [`families`] are the programs. [`Checker`] runs them; [`Failing`] shows one that failed: its last steps, and the command
-//! that runs it again. [`Fault`]s in the machine show that the checker would find an error.
+//! The programs that are checked, and what has to hold in them, are in `spinpark-verify`.
 
-mod case;
-mod checker;
-mod decode;
 mod fault;
-mod guard;
-mod line;
-mod memory;
-mod program;
-mod programs;
-mod replay;
 mod state;
 
-pub use case::Limits;
-pub use checker::{Checker, Failing, Family, Swept};
 pub use fault::{Fault, Faults, Kind, Op};
-pub use guard::{Guard, Hold};
-pub use line::Line;
-pub use memory::Mortal;
-pub use program::Program;
-pub use programs::{Monitor, dependent_with, families, order_of, patience_with, tokens_of_2003};
-pub use replay::seeds;
-pub(crate) use state::{Checks, has_priorities, note_event, note_order};
+pub use state::{Checks, Field, Named, OnEvent, bury, has_priorities, place_in_order};
+pub(crate) use state::{note_event, note_order};

@@ -13,29 +13,34 @@ use crate::failure::Failure;
 
 /// A word of a lock: where it lies in the lock, what it is called, and how its values are told.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Field {
-    pub(crate) offset: usize,
-    pub(crate) name: &'static str,
-    pub(crate) decode: fn(u32) -> String,
+pub struct Field {
+    /// Where it begins, bytes.
+    pub offset: usize,
+    /// What it is called.
+    pub name: &'static str,
+    /// A value of it in words.
+    pub decode: fn(u32) -> String,
 }
 
 /// An object with a name.
 #[derive(Clone, Debug)]
-pub(crate) struct Named {
-    pub(crate) name: &'static str,
-    pub(crate) place: Range<usize>,
-    pub(crate) fields: &'static [Field],
+pub struct Named {
+    /// The name.
+    pub name: &'static str,
+    /// Where it lies.
+    pub place: Range<usize>,
+    /// Its words.
+    pub fields: &'static [Field],
 }
 
 /// Told of what locks do.
-pub(crate) type OnEvent = Rc<dyn Fn(u32, Event)>;
+pub type OnEvent = Rc<dyn Fn(u32, Event)>;
 
 /// See the module.
 #[derive(Default)]
-pub(crate) struct Checks {
+pub struct Checks {
     pub(crate) faults: Faults,
-    /// See [`Case`](super::case::Case).
-    pub(crate) realtime: bool,
+    realtime: bool,
     gone: Vec<Range<usize>>,
     named: Vec<Named>,
     on_event: Option<OnEvent>,
@@ -44,27 +49,34 @@ pub(crate) struct Checks {
 }
 
 impl Checks {
-    pub(crate) fn new(faults: Faults) -> Self {
+    /// On a machine with these faults.
+    #[must_use]
+    pub fn new(faults: Faults) -> Self {
         Self { faults, ..Self::default() }
     }
 
+    /// Threads have real-time priorities, at random at each wait where constants guess: then nothing bounds a wait.
+    pub fn set_realtime(&mut self, realtime: bool) {
+        self.realtime = realtime;
+    }
+
     /// Names an object.
-    pub(crate) fn add_name(&mut self, named: Named) {
+    pub fn add_name(&mut self, named: Named) {
         self.named.push(named);
     }
 
     /// `act` is told of what locks do.
-    pub(crate) fn on_event(&mut self, act: OnEvent) {
+    pub fn on_event(&mut self, act: OnEvent) {
         self.on_event = Some(act);
     }
 
     /// A thread that swaps something that is not 0 into a word of the object at `place` arrives.
-    pub(crate) fn watch_order(&mut self, place: Range<usize>) {
+    pub fn watch_order(&mut self, place: Range<usize>) {
         self.ordered = Some((place, Vec::new()));
     }
 
     /// The same for a named object.
-    pub(crate) fn watch_named(&mut self, name: &str) {
+    pub fn watch_named(&mut self, name: &str) {
         let object = self.named.iter().find(|named| named.name == name);
         self.ordered = object.map(|object| (object.place.clone(), Vec::new()));
     }
@@ -140,19 +152,21 @@ fn checks(act: impl FnOnce(&mut Checks, u32)) {
 }
 
 /// Whether threads have real-time priorities in this run.
-pub(crate) fn has_priorities() -> bool {
+#[must_use]
+pub fn has_priorities() -> bool {
     let mut has = false;
     checks(|checks, _| has = checks.realtime);
     has
 }
 
 /// The running thread gives back this memory.
-pub(crate) fn bury(memory: Range<usize>) {
+pub fn bury(memory: Range<usize>) {
     checks(|checks, _| checks.bury(memory));
 }
 
 /// The place of the running thread in the order of arrival.
-pub(crate) fn place_in_order() -> Option<usize> {
+#[must_use]
+pub fn place_in_order() -> Option<usize> {
     let mut place = None;
     checks(|checks, running| {
         let order = checks.ordered.iter().flat_map(|(_, order)| order);

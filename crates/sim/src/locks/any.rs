@@ -2,7 +2,6 @@
 
 use spinpark_classics::condvar_2003::{Condvar as Condvar2003, Signalling};
 use spinpark_classics::mutex_2003;
-use spinpark_classics::rwsem_2013::{Rwsem, Series};
 use spinpark_classics::{RawLock, RawRwLock};
 use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock as OurRwLock};
 
@@ -144,7 +143,7 @@ impl<L: RawRwLock> AnyRwLock for ClassicRw<L> {
     }
 }
 
-impl<T: Tuned, S: Series> AnyMutex for ClassicRw<Rwsem<Sim<T>, S>> {
+impl<L: RawRwLock> AnyMutex for ClassicRw<L> {
     fn lock(&self) {
         self.0.write();
     }

@@ -1,17 +1,14 @@
-//! Which locks there are.
+//! Which locks there are: ours, and the documents' designs by their names in the [registry](spinpark_classics::designs).
 
+use std::marker::PhantomData;
 use std::rc::Rc;
+use std::sync::LazyLock;
 
-use spinpark_classics::RawLock;
-use spinpark_classics::condvar_2003::{Condvar as Condvar2003, Orig, Requeue, Signalling, WakeByOp};
-use spinpark_classics::mtx_2006::profiling::{
-    self, Accesses, AtomicAdd, Counter, Gutted, Larger, ProfiledWithoutAdd,
-};
-use spinpark_classics::mtx_2006::{Absent, Alone, Profiled};
-use spinpark_classics::mutex_2003;
-use spinpark_classics::mutex_2010::{Fixed, Mutex, NoSpin as Sleeps, OldSpin};
-use spinpark_classics::rwsem_2013::{AsSent, Full, NoSpin, Rwsem, Series, Vanilla};
-use spinpark_classics::tas::{BackOff, TasLock, TestAndSet, TestAndTestAndSet};
+use spinpark_classics::condvar_2003::{Condvar as Condvar2003, Signalling};
+use spinpark_classics::designs::{self, DESIGNS, Use};
+use spinpark_classics::mtx_2006::profiling::BackOff;
+use spinpark_classics::mtx_2006::{Alone, Profiling};
+use spinpark_classics::{RawLock, RawRwLock as ClassicRwLock, mutex_2003};
 use spinpark_locks::{RawCondvar, RawMutex, RawRwLock};
 
 use super::any::{Aligned, AnyCondvar, AnyMutex, AnyRwLock, Classic, ClassicRw, Futex, OurPair, Pair2003};
@@ -44,115 +41,111 @@ pub(crate) const MUTEX: &str = "mutex";
 pub(crate) const RWLOCK: &str = "read-write lock";
 pub(crate) const CONDVAR: &str = "condition variable";
 
-const LOCKS: &[LockInfo] = &[
-    LockInfo { name: "spinpark", about: "ours" },
-    LockInfo { name: "classic-mutex-2.6.34", about: "document 001: spins over changes of owner" },
-    LockInfo { name: "classic-mutex-fixed", about: "document 001: leaves when the owner changes" },
-    LockInfo { name: "classic-mutex-nospin", about: "document 001: sleeps at once" },
-    LockInfo { name: "classic-mutex-2003", about: "document 003: three states, as glibc's normal mutex" },
-    LockInfo { name: "classic-rwsem-3.12", about: "document 002: before the series" },
-    LockInfo { name: "classic-rwsem-nospin", about: "document 002: all but the writer's spinning" },
-    LockInfo { name: "classic-rwsem-full", about: "document 002: the whole series" },
-    LockInfo {
-        name: "classic-rwsem-as-sent",
-        about: "document 002: the same, patch 8 as sent: the owner is cleared last",
-    },
-    LockInfo { name: "classic-tas", about: "document 004: test-and-set" },
-    LockInfo { name: "classic-ttas", about: "document 004: test, and test-and-set" },
-    LockInfo { name: "classic-tas-backoff", about: "document 004: the same with exponential back-off" },
-    LockInfo { name: "classic-mtx", about: "document 004: FreeBSD's adaptive mutex" },
-    LockInfo { name: "classic-mtx-profiled", about: "document 004: its profiling compiled in, not enabled" },
-    LockInfo {
-        name: "classic-mtx-profiled-no-add",
-        about: "document 004: the same without the add of each failed attempt",
-    },
-    LockInfo { name: "classic-mtx-gutted", about: "document 004: the profile's accesses and calls" },
-    LockInfo { name: "classic-mtx-accesses", about: "document 004: the profile's accesses only" },
-    LockInfo { name: "classic-mtx-counter", about: "document 004: the machine-wide counter only" },
-    LockInfo { name: "classic-mtx-add", about: "document 004: an add at each failed attempt only" },
-    LockInfo { name: "classic-mtx-larger", about: "document 004: the larger struct only" },
-    LockInfo { name: "classic-mtx-backoff", about: "document 004: exponential back-off, for 12 CPUs" },
-    LockInfo { name: "classic-condvar-orig", about: "document 003: wakes under the internal lock" },
-    LockInfo { name: "classic-condvar-requeue", about: "document 003: moves the waiter" },
-    LockInfo { name: "classic-condvar-wake-op", about: "document 003: FUTEX_WAKE_OP" },
-];
+const OURS: LockInfo = LockInfo { name: "spinpark", about: "ours" };
 
 /// All locks, in the order in which they are shown.
 #[must_use]
 pub fn locks() -> &'static [LockInfo] {
-    LOCKS
+    static ALL: LazyLock<Vec<LockInfo>> = LazyLock::new(|| {
+        let designs = DESIGNS.iter().filter(|design| design.is_simulated());
+        let designs = designs.map(|design| LockInfo { name: design.name, about: design.about });
+        std::iter::once(OURS).chain(designs).collect()
+    });
+    &ALL
 }
 
-fn classic<L: RawLock + 'static>() -> Rc<dyn AnyMutex> {
-    Rc::new(Aligned(Classic(L::new())))
+/// What makes the locks of one name; none: there is no lock of that kind.
+struct Makers {
+    mutex: Option<fn() -> Rc<dyn AnyMutex>>,
+    rwlock: Option<fn() -> Rc<dyn AnyRwLock>>,
+    condvar: Option<fn() -> Rc<dyn AnyCondvar>>,
 }
 
-type AlignedRwsem<T, S> = Aligned<ClassicRw<Rwsem<Sim<T>, S>>>;
+const NONE: Makers = Makers { mutex: None, rwlock: None, condvar: None };
 
-fn rwsem<T: Tuned, S: Series>() -> Rc<AlignedRwsem<T, S>> {
-    Rc::new(Aligned(ClassicRw(spinpark_classics::RawRwLock::new())))
+/// Those of a design.
+struct OfDesign<T>(PhantomData<T>);
+
+impl<T: Tuned> Use<Sim<T>> for OfDesign<T> {
+    type Output = Makers;
+
+    fn otherwise(self) -> Makers {
+        NONE
+    }
+
+    fn mutex<L: RawLock + 'static>(self) -> Makers {
+        Makers { mutex: Some(|| Rc::new(Aligned(Classic(L::new())))), ..NONE }
+    }
+
+    fn rwlock<L: RawLock + ClassicRwLock + 'static>(self) -> Makers {
+        Makers {
+            mutex: Some(|| Rc::new(Aligned(ClassicRw(<L as ClassicRwLock>::new())))),
+            rwlock: Some(|| Rc::new(Aligned(ClassicRw(<L as ClassicRwLock>::new())))),
+            ..NONE
+        }
+    }
+
+    fn mutex_2003(self) -> Makers {
+        Makers { mutex: Some(|| Rc::new(Aligned(Futex::<T>(mutex_2003::Mutex::new())))), ..NONE }
+    }
+
+    fn condvar_2003<S: Signalling + 'static>(self) -> Makers {
+        Makers { condvar: Some(pair_2003::<T, S>), ..NONE }
+    }
+
+    /// With globals of its own: one lock of a run is hot. Its profile is never enabled here.
+    fn mtx<F: Profiling + 'static, const ENABLED: bool>(self) -> Makers {
+        self.mutex::<Alone<Sim<T>, F>>()
+    }
+
+    /// For document 004's machine.
+    fn mtx_backing_off(self) -> Makers {
+        self.mtx::<BackOff<12>, false>()
+    }
+}
+
+fn makers<T: Tuned>(name: &str) -> Makers {
+    if name == OURS.name {
+        return Makers {
+            mutex: Some(|| Rc::new(Aligned(RawMutex::<Sim<T>>::new()))),
+            rwlock: Some(|| Rc::new(Aligned(RawRwLock::<Sim<T>>::new()))),
+            condvar: Some(our_pair::<T>),
+        };
+    }
+    match designs::by_name(name) {
+        Some(design) if design.is_simulated() => {
+            designs::with(name, OfDesign::<T>(PhantomData)).unwrap_or(NONE)
+        }
+        _ => NONE,
+    }
 }
 
 /// The mutex of that name.
 #[must_use]
 pub fn mutex<T: Tuned>(name: &str) -> Option<Rc<dyn AnyMutex>> {
-    Some(match name {
-        "spinpark" => Rc::new(Aligned(RawMutex::<Sim<T>>::new())),
-        "classic-mutex-2.6.34" => classic::<Mutex<Sim<T>, OldSpin>>(),
-        "classic-mutex-fixed" => classic::<Mutex<Sim<T>, Fixed>>(),
-        "classic-mutex-nospin" => classic::<Mutex<Sim<T>, Sleeps>>(),
-        "classic-mutex-2003" => Rc::new(Aligned(Futex::<T>(mutex_2003::Mutex::new()))),
-        "classic-rwsem-3.12" => rwsem::<T, Vanilla>(),
-        "classic-rwsem-nospin" => rwsem::<T, NoSpin>(),
-        "classic-rwsem-full" => rwsem::<T, Full>(),
-        "classic-rwsem-as-sent" => rwsem::<T, AsSent<Full, true, false>>(),
-        "classic-tas" => classic::<TasLock<Sim<T>, TestAndSet>>(),
-        "classic-ttas" => classic::<TasLock<Sim<T>, TestAndTestAndSet>>(),
-        "classic-tas-backoff" => classic::<TasLock<Sim<T>, BackOff>>(),
-        "classic-mtx" => classic::<Alone<Sim<T>, Absent>>(),
-        "classic-mtx-profiled" => classic::<Alone<Sim<T>, Profiled>>(),
-        "classic-mtx-profiled-no-add" => classic::<Alone<Sim<T>, ProfiledWithoutAdd>>(),
-        "classic-mtx-gutted" => classic::<Alone<Sim<T>, Gutted>>(),
-        "classic-mtx-accesses" => classic::<Alone<Sim<T>, Accesses>>(),
-        "classic-mtx-counter" => classic::<Alone<Sim<T>, Counter>>(),
-        "classic-mtx-add" => classic::<Alone<Sim<T>, AtomicAdd>>(),
-        "classic-mtx-larger" => classic::<Alone<Sim<T>, Larger>>(),
-        "classic-mtx-backoff" => classic::<Alone<Sim<T>, profiling::BackOff<12>>>(),
-        _ => return None,
-    })
+    makers::<T>(name).mutex.map(|make| make())
 }
 
 /// The read-write lock of that name.
 #[must_use]
 pub fn rwlock<T: Tuned>(name: &str) -> Option<Rc<dyn AnyRwLock>> {
-    Some(match name {
-        "spinpark" => Rc::new(Aligned(RawRwLock::<Sim<T>>::new())),
-        "classic-rwsem-3.12" => rwsem::<T, Vanilla>(),
-        "classic-rwsem-nospin" => rwsem::<T, NoSpin>(),
-        "classic-rwsem-full" => rwsem::<T, Full>(),
-        "classic-rwsem-as-sent" => rwsem::<T, AsSent<Full, true, false>>(),
-        _ => return None,
-    })
-}
-
-fn pair_2003<T: Tuned, S: Signalling + 'static>() -> Rc<dyn AnyCondvar> {
-    let condvars = [Aligned(Condvar2003::new()), Aligned(Condvar2003::new())];
-    Rc::new(Aligned(Pair2003::<T, S> { mutex: mutex_2003::Mutex::new(), condvars }))
+    makers::<T>(name).rwlock.map(|make| make())
 }
 
 /// Two condition variables of that name, with their mutex.
 #[must_use]
 pub fn condvar<T: Tuned>(name: &str) -> Option<Rc<dyn AnyCondvar>> {
-    Some(match name {
-        "spinpark" => {
-            let condvars = [Aligned(RawCondvar::new()), Aligned(RawCondvar::new())];
-            Rc::new(Aligned(OurPair::<T> { mutex: RawMutex::new(), condvars }))
-        }
-        "classic-condvar-orig" => pair_2003::<T, Orig>(),
-        "classic-condvar-requeue" => pair_2003::<T, Requeue>(),
-        "classic-condvar-wake-op" => pair_2003::<T, WakeByOp>(),
-        _ => return None,
-    })
+    makers::<T>(name).condvar.map(|make| make())
+}
+
+fn our_pair<T: Tuned>() -> Rc<dyn AnyCondvar> {
+    let condvars = [Aligned(RawCondvar::new()), Aligned(RawCondvar::new())];
+    Rc::new(Aligned(OurPair::<T> { mutex: RawMutex::new(), condvars }))
+}
+
+fn pair_2003<T: Tuned, S: Signalling + 'static>() -> Rc<dyn AnyCondvar> {
+    let condvars = [Aligned(Condvar2003::new()), Aligned(Condvar2003::new())];
+    Rc::new(Aligned(Pair2003::<T, S> { mutex: mutex_2003::Mutex::new(), condvars }))
 }
 
 #[cfg(test)]
@@ -166,5 +159,12 @@ mod tests {
         assert_eq!(kinds("spinpark"), [MUTEX, RWLOCK, CONDVAR]);
         assert_eq!(kinds("classic-rwsem-full"), [MUTEX, RWLOCK]);
         assert_eq!(kinds("classic-condvar-orig"), [CONDVAR]);
+    }
+
+    #[test]
+    fn what_does_not_run_here_is_no_lock() {
+        for name in ["classic-mtx-enabled", "classic-mtx-aligned", "orig", "glibc"] {
+            assert!(mutex::<LinuxTuning>(name).is_none() && condvar::<LinuxTuning>(name).is_none(), "{name}");
+        }
     }
 }

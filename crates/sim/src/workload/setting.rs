@@ -1,6 +1,7 @@
 //! What is to be simulated, and the result.
 
 use serde::{Deserialize, Serialize};
+use spinpark_classics::designs::renamed;
 
 use super::meter::Place;
 use super::plan::{Plan, Ran};
@@ -87,7 +88,9 @@ impl Setting {
     fn plan(&self, workload: &Workload) -> Result<Plan<'_>, SettingError> {
         let names = || locks().iter().map(|lock| lock.name);
         if !names().any(|name| name == self.lock) {
-            let other = elsewhere(&self.lock).map(str::to_owned).or_else(|| other_kind(&self.lock));
+            let today = renamed(&self.lock).map(|name| format!(": it is now \"{name}\""));
+            let other = today.or_else(|| elsewhere(&self.lock).map(str::to_owned));
+            let other = other.or_else(|| other_kind(&self.lock));
             let hint = other.unwrap_or_else(|| did_you_mean(&self.lock, names()));
             return Err(SettingError::UnknownLock { lock: self.lock.clone(), hint });
         }

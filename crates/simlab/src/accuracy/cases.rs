@@ -20,36 +20,19 @@ pub const SHAPES: [&str; 9] = [
 /// Threads and CPUs.
 const PLACES: [(usize, usize); 4] = [(1, 1), (2, 1), (2, 2), (4, 2)];
 
-/// A lock's name in the simulator, and the family of the same code here.
-type Lock = (&'static str, &'static str);
+const MUTEXES: [&str; 4] = ["spinpark", "classic-mutex-2003", "classic-mutex-fixed", "classic-tas-backoff"];
 
-const MUTEXES: [Lock; 4] = [
-    ("spinpark", "spinpark"),
-    ("classic-mutex-2003", "classic-mutex-2003"),
-    ("classic-mutex-fixed", "classic-mutex-fixed"),
-    ("classic-tas-backoff", "classic-tas-backoff"),
-];
+const RW_LOCKS: [&str; 4] = ["spinpark", "classic-rwsem-3.12", "classic-rwsem-nospin", "classic-rwsem-full"];
 
-const RW_LOCKS: [Lock; 4] = [
-    ("spinpark", "spinpark"),
-    ("classic-rwsem-3.12", "classic-rwsem-3.12"),
-    ("classic-rwsem-nospin", "classic-rwsem-nospin"),
-    ("classic-rwsem-full", "classic-rwsem-full"),
-];
-
-const CONDVARS: [Lock; 4] = [
-    ("spinpark", "spinpark"),
-    ("classic-condvar-orig", "condvar-2003-orig"),
-    ("classic-condvar-requeue", "condvar-2003-requeue"),
-    ("classic-condvar-wake-op", "condvar-2003-wake-op"),
-];
+const CONDVARS: [&str; 4] =
+    ["spinpark", "classic-condvar-orig", "classic-condvar-requeue", "classic-condvar-wake-op"];
 
 /// One lock under one load, in so many threads on so many CPUs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Case {
     /// The name of the shape, on both sides.
     pub shape: String,
-    /// The lock, as the simulator calls it.
+    /// The lock, which has one name on both sides.
     pub lock: String,
     /// The family that is the same lock here.
     pub family: String,
@@ -97,10 +80,10 @@ pub fn cases(definitions: &Definitions, cpus: usize) -> Result<Vec<Case>, String
             if needed > cpus || !fits(&shape.load, threads) {
                 continue;
             }
-            cases.extend(locks.map(|(lock, family)| Case {
+            cases.extend(locks.map(|lock| Case {
                 shape: name.to_owned(),
                 lock: lock.to_owned(),
-                family: family.to_owned(),
+                family: lock.to_owned(),
                 threads,
                 cpus: needed,
                 load: placed(&shape.load),

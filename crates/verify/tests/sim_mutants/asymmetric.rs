@@ -1,7 +1,8 @@
 //! The release that is a plain store.
 
 use spinpark_platform::Ordering::{AcqRel, Acquire, Release};
-use spinpark_sim::check::{Checker, Fault, Kind, Op};
+use spinpark_sim::check::{Fault, Kind, Op};
+use spinpark_verify::sim_programs::Checker;
 
 use super::harness::{OF_TEST, family, hangs, is_shown, never_ends, rejected};
 

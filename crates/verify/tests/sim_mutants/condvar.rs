@@ -6,12 +6,11 @@ use std::rc::Rc;
 use spinpark_locks::{RawCondvar, RawMutex, Waiter};
 use spinpark_platform::Ordering::{AcqRel, Relaxed};
 use spinpark_platform::{Platform, Wait};
-use spinpark_sim::check::{
-    Checker, Family, Fault, Kind, Monitor, Mortal, Op, Program, order_of, tokens_of_2003,
-};
+use spinpark_sim::check::{Fault, Kind, Op};
 use spinpark_sim::{Failure, Sim};
 use spinpark_verify::mutants::condvar_2003::{Forgetful, PlainRequeue};
 use spinpark_verify::mutants::monitor;
+use spinpark_verify::sim_programs::{Checker, Family, Monitor, Mortal, Program, order_of, tokens_of_2003};
 
 use super::harness::{
     accepted, corrupts_a_list, family, hangs, is_out_of_order, never_ends, rejected, uses_what_is_gone,

@@ -1,7 +1,7 @@
 //! How a mutant is found, and why.
 
 use spinpark_sim::Failure;
-use spinpark_sim::check::{Checker, Failing, Family, families};
+use spinpark_verify::sim_programs::{Checker, Failing, Family, families};
 
 /// This test, for cargo.
 pub(crate) const OF_TEST: &str = "-p spinpark-verify --test sim_mutants";

@@ -12,8 +12,8 @@ mod slots;
 
 use std::rc::Rc;
 
-use spinpark_sim::check::{Checker, Family, Guard, Hold, Limits, Program};
 use spinpark_verify::mutants::queue_lock;
+use spinpark_verify::sim_programs::{Checker, Family, Guard, Hold, Limits, Program};
 
 use harness::{OF_TEST, found, lets_two_in, rejected};
 

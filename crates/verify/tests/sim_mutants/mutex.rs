@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use spinpark_locks::RawMutex;
 use spinpark_platform::{Platform, Tuning};
-use spinpark_sim::check::{Checker, Family, Fault, Mortal, Program, patience_with};
+use spinpark_sim::check::Fault;
 use spinpark_sim::{LinuxTuning, Sim};
+use spinpark_verify::sim_programs::{Checker, Family, Mortal, Program, patience_with};
 
 use super::asymmetric::is_mark;
 use super::harness::{family, hangs, is_unfair, never_ends, rejected, uses_what_is_gone};

@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use spinpark_sim::check::{Checker, Family, Guard, Hold, Line, Mortal, Program};
 use spinpark_sim::{Sim, here};
 use spinpark_verify::mutants::barging::BargingLock;
 use spinpark_verify::mutants::osq::{self, Osq};
 use spinpark_verify::mutants::queue_lock::{self, QueueLock};
+use spinpark_verify::sim_programs::{Checker, Family, Guard, Hold, Line, Mortal, Program};
 
 use super::harness::{accepted, hangs, is_out_of_order, never_ends, rejected};
 

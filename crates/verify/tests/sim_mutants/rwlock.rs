@@ -3,7 +3,8 @@
 use spinpark_platform::Ordering::{AcqRel, Release};
 use spinpark_platform::{NS_PER_MS, Tuning};
 use spinpark_sim::Tuned;
-use spinpark_sim::check::{Checker, Family, Fault, Kind, Op, dependent_with};
+use spinpark_sim::check::{Fault, Kind, Op};
+use spinpark_verify::sim_programs::{Checker, Family, dependent_with};
 
 use super::harness::{
     family, is_unfair, leaves_a_flag, lets_two_in, never_ends, rejected, uses_what_is_gone,

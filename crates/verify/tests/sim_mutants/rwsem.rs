@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use spinpark_classics::RawRwLock as _;
 use spinpark_classics::rwsem_2013::{AsSent, Full, Patches, Rwsem, Series};
-use spinpark_sim::check::{Checker, Family, Guard, Hold, Limits, Mortal, Program};
 use spinpark_sim::{Sim, here};
+use spinpark_verify::sim_programs::{Checker, Family, Guard, Hold, Limits, Mortal, Program};
 
 use super::harness::{accepted, hangs, rejected, uses_what_is_gone};
 

@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use spinpark_sim::check::{Checker, Family, Mortal, Program};
 use spinpark_sim::{Failure, Sim, here};
 use spinpark_verify::mutants::slots::{Error, Table};
+use spinpark_verify::sim_programs::{Checker, Family, Mortal, Program};
 
 use super::harness::{accepted, rejected};
 

@@ -11,16 +11,13 @@ use spinpark_measure::measure::{Measurement, measure};
 
 use self::request::Request;
 use super::prepare::{Prepared, prepare};
-use crate::cli::Compare;
+use crate::cli::{Compare, DEMO_OPERATIONS};
 use crate::progress::Progress;
 use crate::say;
 use crate::session::{Session, check_rounds};
 
 /// How long one run of the demonstration should take on the faster locks, in seconds.
 const DEMO_RUN_S: f64 = 0.6;
-
-/// Operations of the demonstration's first, unmeasured run.
-pub(crate) const DEMO_OPERATIONS: u64 = 1_000_000;
 
 /// What was measured, and around it.
 struct Measured {

@@ -14,8 +14,7 @@ use spinpark_measure::metric::OutputMetric;
 use spinpark_measure::report::Printed;
 use spinpark_measure::report::json::Output;
 
-use super::DEMO_OPERATIONS;
-use crate::cli::Compare;
+use crate::cli::{Compare, DEMO_OPERATIONS};
 use crate::libraries;
 use crate::say::Say;
 

@@ -4,10 +4,10 @@ use std::env;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use spinpark_documents::simulated::{Effort, Table, TableSpec, choose};
 use spinpark_measure::report::Style;
 use spinpark_measure::report::json::Output;
 use spinpark_simlab::report::sim::{html, json, tables as report};
-use spinpark_simlab::simulate::sim::documents::{Effort, Table, TableSpec, choose};
 use spinpark_simlab::simulate::sim::workload::SettingError;
 
 use super::{End, counted, distinct, stop_on_ctrl_c};

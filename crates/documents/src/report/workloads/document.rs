@@ -64,12 +64,14 @@ pub struct Record {
 }
 
 impl Record {
-    /// Reads a document.
+    /// Reads a document; locks have the names of today.
     ///
     /// # Errors
     ///
     /// A sentence that says why it is none.
     pub fn parse(text: &str) -> Result<Self, String> {
-        reading::parse(text, FORMAT, SCHEMA, RENAMED)
+        let mut record: Self = reading::parse(text, FORMAT, SCHEMA, RENAMED)?;
+        record.cells.iter_mut().for_each(Measured::use_names_of_today);
+        Ok(record)
     }
 }

@@ -1,7 +1,6 @@
 //! The result of `spinpark documents WORKLOAD`: tables and JSON.
 
 pub mod breakdown;
-pub mod condvar;
 pub mod details;
 pub mod document;
 pub mod list;

@@ -1,20 +1,18 @@
-//! The locks of the four documents. Each design is an adapter of its own, since an adapter has one mutex.
+//! The locks of the four documents: a adapter for each of the [designs](spinpark_classics::designs), since a adapter has one mutex.
 
-use spinpark_classics::mtx_2006::profiling::{
-    self, Accesses, Aligned, AtomicAdd, Counter, Gutted, Larger, Outlined, ProfiledWithoutAdd,
-};
-use spinpark_classics::mtx_2006::{Absent, Profiled, Profiling};
-use spinpark_classics::mutex_2010::{Fixed, Mutex, NoSpin as Sleeps, OldSpin};
-use spinpark_classics::rwsem_2013::{Full, NoSpin, Rwsem, Vanilla};
-use spinpark_classics::tas::{BackOff, TasLock, TestAndSet, TestAndTestAndSet};
+use spinpark_classics::condvar_2003::Signalling;
+use spinpark_classics::designs::{self, DESIGNS, Use};
+use spinpark_classics::mtx_2006::Profiling;
+use spinpark_classics::mtx_2006::profiling::BackOff;
 use spinpark_classics::{RawLock, RawRwLock};
 use spinpark_linux::Linux;
 
+use super::condvar_2003::{Condvar2003, Mutex2003};
 use super::mtx::Mtx;
 use super::{Adapter, Run};
 use crate::locks::any_mutex::{MakeMutex, any_mutex};
 use crate::locks::primitives::{BenchMutex, BenchRwLock};
-use crate::locks::workloads::{mutex, rwlock};
+use crate::locks::workloads::{condvar, mutex, rwlock};
 
 /// Unlocks when it is dropped.
 pub(super) struct MutexGuard<'a, L: RawLock>(&'a L);
@@ -102,52 +100,49 @@ unsafe impl<L: RawRwLock> BenchRwLock for Shareable<L> {
     }
 }
 
-const fn exclusive<L: RawLock + 'static>(name: &'static str) -> Adapter {
-    of(name, mutex::<Exclusive<L>>, any_mutex::<Exclusive<L>>)
-}
+/// The adapter of the design of this name.
+struct OfDesign(&'static str);
 
-const fn mtx<F: Profiling + 'static>(name: &'static str) -> Adapter {
-    of(name, mutex::<Mtx<F>>, any_mutex::<Mtx<F>>)
-}
-
-const fn of(name: &'static str, run: Run, make: MakeMutex) -> Adapter {
-    Adapter {
-        name,
-        mutex: Some(run),
-        any_mutex: Some(make),
-        recursive: None,
-        error_check: None,
-        rwlock: None,
-        condvar: None,
+impl OfDesign {
+    fn of_mutex(self, run: Run, make: MakeMutex) -> Adapter {
+        Adapter { mutex: Some(run), any_mutex: Some(make), ..self.otherwise() }
     }
 }
 
-/// With a read-write lock besides.
-const fn both<L: RawLock + RawRwLock + 'static>(name: &'static str) -> Adapter {
-    Adapter { rwlock: Some(rwlock::<Shareable<L>>), ..exclusive::<L>(name) }
+impl Use<Linux> for OfDesign {
+    type Output = Adapter;
+
+    fn otherwise(self) -> Adapter {
+        Adapter { name: self.0, ..Adapter::default() }
+    }
+
+    fn mutex<L: RawLock + 'static>(self) -> Adapter {
+        self.of_mutex(mutex::<Exclusive<L>>, any_mutex::<Exclusive<L>>)
+    }
+
+    fn rwlock<L: RawLock + RawRwLock + 'static>(self) -> Adapter {
+        Adapter { rwlock: Some(rwlock::<Shareable<L>>), ..self.mutex::<L>() }
+    }
+
+    fn mutex_2003(self) -> Adapter {
+        self.of_mutex(mutex::<Mutex2003<Linux>>, any_mutex::<Mutex2003<Linux>>)
+    }
+
+    fn condvar_2003<S: Signalling + 'static>(self) -> Adapter {
+        Adapter { condvar: Some(condvar::<Condvar2003<Linux, S>>), ..self.otherwise() }
+    }
+
+    fn mtx<F: Profiling + 'static, const ENABLED: bool>(self) -> Adapter {
+        self.of_mutex(mutex::<Mtx<F, ENABLED>>, any_mutex::<Mtx<F, ENABLED>>)
+    }
+
+    fn mtx_backing_off(self) -> Adapter {
+        self.mtx::<BackOff, false>()
+    }
 }
 
-/// All designs.
-pub(super) const ADAPTERS: [Adapter; 21] = [
-    exclusive::<Mutex<Linux, OldSpin>>("classic-mutex-2.6.34"),
-    exclusive::<Mutex<Linux, Fixed>>("classic-mutex-fixed"),
-    exclusive::<Mutex<Linux, Sleeps>>("classic-mutex-nospin"),
-    both::<Rwsem<Linux, Vanilla>>("classic-rwsem-3.12"),
-    both::<Rwsem<Linux, NoSpin>>("classic-rwsem-nospin"),
-    both::<Rwsem<Linux, Full>>("classic-rwsem-full"),
-    exclusive::<TasLock<Linux, TestAndSet>>("classic-tas"),
-    exclusive::<TasLock<Linux, TestAndTestAndSet>>("classic-ttas"),
-    exclusive::<TasLock<Linux, BackOff>>("classic-tas-backoff"),
-    mtx::<Absent>("classic-mtx"),
-    mtx::<profiling::BackOff>("classic-mtx-backoff"),
-    mtx::<Profiled>("classic-mtx-profiled"),
-    of("classic-mtx-enabled", mutex::<Mtx<Profiled, true>>, any_mutex::<Mtx<Profiled, true>>),
-    mtx::<ProfiledWithoutAdd>("classic-mtx-profiled-no-add"),
-    mtx::<Gutted>("classic-mtx-gutted"),
-    mtx::<Accesses>("classic-mtx-accesses"),
-    mtx::<Counter>("classic-mtx-counter"),
-    mtx::<AtomicAdd>("classic-mtx-add"),
-    mtx::<Larger>("classic-mtx-larger"),
-    mtx::<Outlined>("classic-mtx-outlined"),
-    mtx::<Aligned>("classic-mtx-aligned"),
-];
+/// All that run here.
+pub(super) fn adapters() -> impl Iterator<Item = Adapter> {
+    let here = DESIGNS.iter().filter(|design| design.is_native());
+    here.filter_map(|design| designs::with(design.name, OfDesign(design.name)))
+}

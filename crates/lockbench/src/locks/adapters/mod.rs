@@ -8,13 +8,11 @@ mod mtx;
 mod pthread;
 mod std;
 
-use spinpark_classics::condvar_2003::{Orig, Requeue, WakeByOp};
-use spinpark_linux::Linux;
+use ::std::sync::LazyLock;
 
 use super::any_mutex::{MakeMutex, any_mutex};
 use super::load::Primitive;
 use super::workloads::{Job, Outcome, Wrong, condvar, mutex, rwlock};
-use condvar_2003::Condvar2003;
 use lock_api::{parking_lot_locks, spinpark_locks, usync_locks};
 
 /// Runs a load on one kind of lock.
@@ -54,18 +52,11 @@ impl Adapter {
 }
 
 /// The adapters in this crate: those that need nothing but Rust and libc.
-pub static ADAPTERS: [Adapter; TODAYS.len() + classics::ADAPTERS.len()] = {
-    let mut all = [TODAYS[0]; _];
-    let mut index = 1;
-    while index < all.len() {
-        let is_todays = index < TODAYS.len();
-        all[index] = if is_todays { TODAYS[index] } else { classics::ADAPTERS[index - TODAYS.len()] };
-        index += 1;
-    }
-    all
-};
+pub static ADAPTERS: LazyLock<Vec<Adapter>> =
+    LazyLock::new(|| TODAYS.into_iter().chain(classics::adapters()).collect());
 
-const TODAYS: [Adapter; 10] = [
+/// Ours, and those that we are compared with.
+const TODAYS: [Adapter; 6] = [
     Adapter {
         name: "pthread",
         mutex: Some(mutex::<pthread::Mutex>),
@@ -119,42 +110,6 @@ const TODAYS: [Adapter; 10] = [
         error_check: None,
         rwlock: Some(rwlock::<spinpark_locks::RwLock>),
         condvar: Some(condvar::<spinpark_locks::Condvar>),
-    },
-    Adapter {
-        name: "classic-mutex-2003",
-        mutex: Some(mutex::<condvar_2003::Mutex2003<Linux>>),
-        any_mutex: Some(any_mutex::<condvar_2003::Mutex2003<Linux>>),
-        recursive: None,
-        error_check: None,
-        rwlock: None,
-        condvar: None,
-    },
-    Adapter {
-        name: "condvar-2003-orig",
-        mutex: None,
-        any_mutex: None,
-        recursive: None,
-        error_check: None,
-        rwlock: None,
-        condvar: Some(condvar::<Condvar2003<Linux, Orig>>),
-    },
-    Adapter {
-        name: "condvar-2003-requeue",
-        mutex: None,
-        any_mutex: None,
-        recursive: None,
-        error_check: None,
-        rwlock: None,
-        condvar: Some(condvar::<Condvar2003<Linux, Requeue>>),
-    },
-    Adapter {
-        name: "condvar-2003-wake-op",
-        mutex: None,
-        any_mutex: None,
-        recursive: None,
-        error_check: None,
-        rwlock: None,
-        condvar: Some(condvar::<Condvar2003<Linux, WakeByOp>>),
     },
 ];
 

@@ -26,9 +26,6 @@ use super::primitives::{BenchCondvar, BenchMutex, BenchRwLock};
 
 pub use self::outcome::{Outcome, Report, WaitReport, jain};
 
-/// The most cache lines that a section can change.
-pub const MAX_LINES: usize = 8;
-
 /// CPUs that this process may use.
 #[must_use]
 pub fn allowed_cpus() -> usize {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::wait_times::Watch;
 use super::work::{Exponential, Random};
 use super::worker_pool::{self, Operation, Share};
-use super::{Job, MAX_LINES, Outcome, Wrong, expect};
-use crate::locks::load::Section;
+use super::{Job, Outcome, Wrong, expect};
+use crate::locks::load::{MAX_LINES, Section};
 use crate::locks::mutex_in_data::MutexInData;
 use crate::locks::primitives::{BenchMutex, Guarded};
 

@@ -3,9 +3,9 @@
 use minijinja::Error;
 use minijinja::value::Serde;
 use serde::Serialize;
+use spinpark_documents::simulated::{Bins, Table};
 use spinpark_measure::report::Style;
 use spinpark_show::page::{PAGE, environment};
-use spinpark_sim::documents::{Bins, Table};
 
 use super::sweep::{Grid, What, grids, legend, plots};
 use super::tables;

@@ -1,7 +1,7 @@
 //! All data of the simulator's commands as JSON. Nothing in it depends on the machine that simulates, or on when it does.
 
 use serde::Serialize;
-use spinpark_sim::documents::{Figure, Table};
+use spinpark_documents::simulated::{Figure, Table};
 use spinpark_sim::workload::Report;
 
 use crate::simulate::limit::Limit;

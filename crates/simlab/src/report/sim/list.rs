@@ -1,7 +1,7 @@
 //! What there is to choose from.
 
+use spinpark_documents::simulated::tables;
 use spinpark_measure::report::{Style, table, text};
-use spinpark_sim::documents::tables;
 use spinpark_sim::locks::locks;
 use spinpark_sim::machine::{Machine, machines};
 use spinpark_sim::workload::workloads;

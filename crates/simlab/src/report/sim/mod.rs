@@ -9,9 +9,9 @@ pub mod run;
 pub mod sweep;
 pub mod tables;
 
+use spinpark_documents::simulated::Unit;
 use spinpark_measure::report::{Style, length};
 use spinpark_show::units;
-use spinpark_sim::documents::Unit;
 
 /// What bars are made of.
 const BAR: &str = "█";

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use comfy_table::CellAlignment;
+use spinpark_documents::simulated::{Bins, Bound, Figure, Table, Unit};
 use spinpark_measure::report::{Goodness, Style, table, text};
-use spinpark_sim::documents::{Bins, Bound, Figure, Table, Unit};
 
 use super::{BAR, bar_room, figure};
 

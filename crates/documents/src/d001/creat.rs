@@ -1,0 +1,137 @@
+//! Tasks that create and close a file of their own, all in one directory: document 001's "V".
+//!
+//! A thread that creates a name takes the directory's lock. In the document's version the file stays, so from the second round
+//! on it is opened and truncated, which newer kernels do without that lock; with `unlink`, each round creates it again.
+
+use std::ffi::CString;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+use serde::{Deserialize, Serialize};
+use spinpark_lockbench::locks::definitions::Implementation;
+
+use crate::workloads::crew::{self, Kind, Task};
+use crate::workloads::experiment::{Cell, Configuration};
+use crate::workloads::job::{Job, Report, Trouble, expect};
+use crate::workloads::resources::Needs;
+use crate::workloads::serial::Serial;
+use crate::workloads::workload::{Figure, Workload};
+
+/// The description.
+pub static WORKLOAD: Workload = Workload {
+    name: "creat",
+    about: "create and close a file of one's own, all in one directory",
+    source: "001: Ingo Molnar's test-mutex, workload V",
+    variants: "--unlink, --as processes|threads, --locks for threads",
+    tasks: "tasks",
+    rungs: &[1, 2, 16, 64, 256],
+    figure: Figure::PerSecond("ops"),
+    uses_locks: true,
+    uses_directory: true,
+    columns: &[],
+    table: None,
+    run,
+};
+
+/// What a configuration does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parameters {
+    /// What tasks are.
+    pub kind: Kind,
+    /// Whether the file is removed again.
+    pub unlink: bool,
+}
+
+/// The cells for a request; `locks` has none for "the kernel's lock only".
+///
+/// # Errors
+///
+/// If processes were to share a mutex.
+pub fn cells(
+    kinds: &[Kind],
+    unlink: bool,
+    locks: &[Option<Implementation>],
+    rungs: &[usize],
+) -> Result<Vec<Cell>, String> {
+    let mut configurations = Vec::new();
+    for &kind in kinds {
+        let configuration = |name: String| Configuration::new(name, &Parameters { kind, unlink });
+        for lock in locks {
+            match lock {
+                None => configurations.push(configuration(kind.name().to_owned())),
+                Some(lock) if kind == Kind::Threads => {
+                    configurations.push(configuration(format!("threads {}", lock.name)).with_lock(lock));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    if configurations.is_empty() {
+        return Err(String::from(
+            "processes do not share a mutex\nUse --as threads with --locks, or --locks none for processes",
+        ));
+    }
+    let cell = |&tasks: &usize| Cell {
+        variant: String::from(if unlink { "files removed again" } else { "files kept" }),
+        tasks,
+        configurations: configurations.clone(),
+        needs: Needs {
+            descriptors: tasks as u64,
+            processes: tasks as u64,
+            threads: if kinds.contains(&Kind::Threads) { tasks as u64 } else { 0 },
+            memory: tasks as u64 * (64 << 10),
+            files: tasks as u64 + 1,
+            ..Needs::default()
+        },
+    };
+    Ok(rungs.iter().map(cell).collect())
+}
+
+fn run(job: &Job) -> Result<Report, Trouble> {
+    let Parameters { kind, unlink } = job.parameters()?;
+    let directory = job.directory()?;
+    let mut serial = Serial::new(job.mutex()?);
+    let make = |number| {
+        let path = directory.join(format!("task-{number}"));
+        let name = CString::new(path.as_os_str().as_bytes());
+        let name = name.map_err(|error| Trouble::Refused(error.to_string()))?;
+        Ok(Creator { name, unlink, serial: &serial })
+    };
+    let done = crew::run(kind, job.tasks, job.duration, make)?;
+    serial.check(done.all)?;
+    check(directory, if unlink { 0 } else { job.tasks })?;
+    Ok(done.report())
+}
+
+/// In the end, there is one empty file for each task, or none.
+fn check(directory: &Path, expected: usize) -> Result<(), Trouble> {
+    let entries = fs::read_dir(directory).map_err(Trouble::failed("cannot read the directory"))?;
+    let sizes: Vec<u64> =
+        entries.flatten().map(|entry| entry.metadata().map_or(1, |metadata| metadata.len())).collect();
+    expect(sizes.len() == expected && sizes.iter().all(|&size| size == 0), || {
+        format!("{} files are there in the end, not {expected} empty ones", sizes.len())
+    })
+}
+
+struct Creator<'a> {
+    name: CString,
+    unlink: bool,
+    serial: &'a Serial,
+}
+
+impl Task for Creator<'_> {
+    fn step(&mut self) -> Result<u64, Trouble> {
+        let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::TRUNC | OFlags::CLOEXEC;
+        self.serial.with(|| {
+            let file = rustix::fs::open(&self.name, flags, Mode::RWXU);
+            drop(file.map_err(Trouble::failed("cannot create a file"))?);
+            if self.unlink {
+                rustix::fs::unlink(&self.name).map_err(Trouble::failed("cannot remove a file"))?;
+            }
+            Ok(1)
+        })
+    }
+}

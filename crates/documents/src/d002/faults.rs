@@ -1,0 +1,220 @@
+//! Tasks that write to fresh pages, so that each write is a page fault.
+//!
+//! Threads share an address space, and its lock; processes do not. The difference between the two is what the address
+//! space's lock costs.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::ptr::{self, NonNull};
+
+use rustix::mm::{MapFlags, ProtFlags};
+use serde::{Deserialize, Serialize};
+
+use super::mmap::use_small_pages;
+use crate::workloads::crew::{self, Kind, Task};
+use crate::workloads::experiment::{Cell, Configuration};
+use crate::workloads::job::{Job, Report, Trouble, expect};
+use crate::workloads::resources::Needs;
+use crate::workloads::workload::{Figure, Workload};
+
+/// Pages that are written in one step.
+const STEP: usize = 64;
+
+/// The description.
+pub static WORKLOAD: Workload = Workload {
+    name: "faults",
+    about: "write to each page of a fresh mapping, in threads and in processes",
+    source: "002: the page faults of Tim Chen's test; after will-it-scale's page_fault1–3",
+    variants: "--kind private|shared|file-private|file-shared, --as processes|threads",
+    tasks: "tasks",
+    rungs: &[1, 2, 4, 10, 40],
+    figure: Figure::PerSecond("faults"),
+    uses_locks: false,
+    uses_directory: true,
+    columns: &[],
+    table: None,
+    run,
+};
+
+/// What is mapped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mapping {
+    /// Memory of one's own: page_fault1.
+    Private,
+    /// Memory that could be shared.
+    Shared,
+    /// A file of one's own, whose pages are copied on the first write: page_fault2.
+    FilePrivate,
+    /// A file of one's own, written through: page_fault3.
+    FileShared,
+}
+
+impl Mapping {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Private => "private",
+            Self::Shared => "shared",
+            Self::FilePrivate => "file-private",
+            Self::FileShared => "file-shared",
+        }
+    }
+
+    fn has_file(self) -> bool {
+        matches!(self, Self::FilePrivate | Self::FileShared)
+    }
+
+    fn flags(self) -> MapFlags {
+        match self {
+            Self::Private | Self::FilePrivate => MapFlags::PRIVATE,
+            Self::Shared | Self::FileShared => MapFlags::SHARED,
+        }
+    }
+}
+
+/// What a configuration does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parameters {
+    /// What tasks are.
+    pub kind: Kind,
+    /// What they map.
+    pub mapping: Mapping,
+    /// How many pages each of them maps at a time.
+    pub pages: usize,
+}
+
+/// The cells for a request. `bytes` is the size of each task's mapping.
+#[must_use]
+pub fn cells(mappings: &[Mapping], kinds: &[Kind], bytes: u64, rungs: &[usize]) -> Vec<Cell> {
+    let pages = (bytes as usize / page_size()).max(1);
+    let cell = |mapping: Mapping, tasks: usize| {
+        let all = bytes * tasks as u64;
+        let configuration =
+            |&kind: &Kind| Configuration::new(kind.name(), &Parameters { kind, mapping, pages });
+        Cell {
+            variant: mapping.name().to_owned(),
+            tasks,
+            configurations: kinds.iter().map(configuration).collect(),
+            needs: Needs {
+                descriptors: tasks as u64,
+                processes: tasks as u64,
+                threads: if kinds.contains(&Kind::Threads) { tasks as u64 } else { 0 },
+                memory: if mapping == Mapping::FileShared { 0 } else { all },
+                space: if mapping.has_file() { all } else { 0 },
+                files: tasks as u64 + 1,
+            },
+        }
+    };
+    mappings.iter().flat_map(|&mapping| rungs.iter().map(move |&tasks| cell(mapping, tasks))).collect()
+}
+
+fn page_size() -> usize {
+    rustix::param::page_size()
+}
+
+fn run(job: &Job) -> Result<Report, Trouble> {
+    let Parameters { kind, mapping, pages } = job.parameters()?;
+    use_small_pages()?;
+    let directory = job.directory()?;
+    let make = |number| Toucher::new(mapping, pages, number, directory);
+    Ok(crew::run(kind, job.tasks, job.duration, make)?.report())
+}
+
+struct Toucher {
+    mapping: Mapping,
+    length: usize,
+    file: Option<File>,
+    memory: Option<NonNull<u8>>,
+    next_page: usize,
+    pages: usize,
+    /// What pages have in them before they are written in this pass.
+    before: u8,
+}
+
+impl Toucher {
+    fn new(mapping: Mapping, pages: usize, number: usize, directory: &Path) -> Result<Self, Trouble> {
+        let length = pages * page_size();
+        let file = match mapping.has_file() {
+            true => Some(file(&directory.join(format!("task-{number}")), length as u64)?),
+            false => None,
+        };
+        Ok(Self { mapping, length, file, memory: None, next_page: 0, pages, before: 0 })
+    }
+
+    fn map(&mut self) -> Result<NonNull<u8>, Trouble> {
+        let (address, protection) = (ptr::null_mut(), ProtFlags::READ | ProtFlags::WRITE);
+        let flags = self.mapping.flags();
+        let memory = match &self.file {
+            // SAFETY: a new mapping at an address of the kernel's choice, of a file that never shrinks.
+            Some(file) => unsafe {
+                rustix::mm::mmap(address, self.length, protection, flags, file.as_fd(), 0)
+            },
+            // SAFETY: a new mapping at an address of the kernel's choice.
+            None => unsafe { rustix::mm::mmap_anonymous(address, self.length, protection, flags) },
+        };
+        let memory = memory.map_err(Trouble::failed("cannot map memory"))?;
+        let memory =
+            NonNull::new(memory.cast()).ok_or_else(|| Trouble::Wrong(String::from("memory at 0")))?;
+        self.memory = Some(memory);
+        Ok(memory)
+    }
+
+    fn unmap(&mut self) -> Result<(), Trouble> {
+        let Some(memory) = self.memory.take() else { return Ok(()) };
+        self.next_page = 0;
+        // A file that is written through keeps what was written, for the next pass.
+        if self.mapping == Mapping::FileShared {
+            self.before = after(self.before);
+        }
+        // SAFETY: our mapping, and there is no reference into it.
+        unsafe { rustix::mm::munmap(memory.as_ptr().cast(), self.length) }
+            .map_err(Trouble::failed("cannot unmap memory"))
+    }
+}
+
+/// What is written over `before`.
+fn after(before: u8) -> u8 {
+    before.wrapping_add(1)
+}
+
+/// A file with blocks in it, so that faults do not allocate them.
+fn file(path: &Path, length: u64) -> Result<File, Trouble> {
+    let made = || {
+        let file = File::options().read(true).write(true).create_new(true).open(path)?;
+        rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, length)?;
+        Ok::<_, std::io::Error>(file)
+    };
+    made().map_err(Trouble::failed(format!("cannot make the file {}", path.display())))
+}
+
+impl Task for Toucher {
+    fn step(&mut self) -> Result<u64, Trouble> {
+        let memory = match self.memory {
+            Some(memory) => memory,
+            None => self.map()?,
+        };
+        let pages = STEP.min(self.pages - self.next_page);
+        let mut strange = 0;
+        for page in self.next_page..self.next_page + pages {
+            // SAFETY: inside of the mapping.
+            let byte = unsafe { memory.add(page * page_size()) };
+            // The write comes first, or the fault would be a read's. Another byte of the page shows what was there.
+            // SAFETY: mapped, and ours alone.
+            unsafe { byte.write_volatile(after(self.before)) };
+            // SAFETY: inside of the same page.
+            let other = unsafe { byte.add(1) };
+            // SAFETY: as before.
+            strange |= u64::from(unsafe { other.read_volatile() } != self.before);
+            // SAFETY: as before.
+            unsafe { other.write_volatile(after(self.before)) };
+        }
+        expect(strange == 0, || format!("a fresh page is not filled with {}", self.before))?;
+        self.next_page += pages;
+        if self.next_page == self.pages {
+            self.unmap()?;
+        }
+        Ok(pages as u64)
+    }
+}

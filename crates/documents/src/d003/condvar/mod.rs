@@ -1,0 +1,125 @@
+//! Document 003's benchmark of `pthread_cond_signal`: a signaller and a waiter that take turns.
+//!
+//! | what | where |
+//! |---|---|
+//! | what the two threads do | [`alternation`] |
+//! | where they run | [`scheduling`] |
+//! | on whose condition variables | [`locks`] |
+//! | futex calls, word by word | `counted` |
+//! | what the document says | [`published`] |
+//! | its table, ours beside it | `table` |
+
+mod alternate;
+pub mod alternation;
+pub(crate) mod counted;
+pub mod locks;
+pub mod published;
+pub mod scheduling;
+mod table;
+
+use std::collections::BTreeMap;
+
+use spinpark_lockbench::locks::definitions::Implementation;
+
+use self::alternation::{Done, Setting};
+use self::scheduling::Cpus;
+use crate::workloads::experiment::{Cell, Configuration};
+use crate::workloads::job::{Job, Report, Trouble};
+use crate::workloads::resources::Needs;
+use crate::workloads::workload::{Column, Figure, Kind, Workload};
+
+/// Futex calls are counted in a second, shorter alternation: at most one in so many signals of the first.
+const COUNTED_SHARE: u64 = 10;
+
+/// The description.
+pub static WORKLOAD: Workload = Workload {
+    name: "condvar",
+    about: "a signaller and a waiter take turns, for a fixed number of signals",
+    source: "003: Jakub Jelinek's benchmark of pthread_cond_signal on one CPU",
+    variants: "--cpus one|all, --signal under-lock|after-unlock, --waiter-first",
+    tasks: "threads",
+    rungs: &[2],
+    figure: Figure::Elapsed,
+    uses_locks: true,
+    uses_directory: false,
+    columns: &COLUMNS,
+    table: Some(table::render),
+    run,
+};
+
+/// User time of the run.
+pub const USER: &str = "user_s";
+/// System time of the run.
+pub const SYSTEM: &str = "system_s";
+/// Context switches per signal.
+pub const SWITCHES: &str = "switches";
+/// Futex calls per signal.
+pub const FUTEX_CALLS: &str = "futex_calls";
+/// Those on the words of the condition variable.
+pub const CONDVAR_CALLS: &str = "futex_calls_on_condvar";
+
+static COLUMNS: [Column; 5] = [
+    Column { key: USER, header: "user", kind: Kind::Seconds },
+    Column { key: SYSTEM, header: "sys", kind: Kind::Seconds },
+    Column { key: SWITCHES, header: "switches/signal", kind: Kind::Number },
+    Column { key: FUTEX_CALLS, header: "futex/signal", kind: Kind::Number },
+    Column { key: CONDVAR_CALLS, header: "on the condvar", kind: Kind::Number },
+];
+
+/// The cells for a request: one for each of `cpus`. `setting` says the rest.
+#[must_use]
+pub fn cells(setting: &Setting, cpus: &[Cpus], locks: &[Implementation]) -> Vec<Cell> {
+    let cell = |&cpus: &Cpus| {
+        // Elsewhere than on one CPU no thread is to run before the signaller goes on.
+        let waiter_first = setting.waiter_first && cpus == Cpus::One;
+        let setting = Setting { cpus, waiter_first, ..setting.clone() };
+        let first = if waiter_first { ", waiter first" } else { "" };
+        let configuration =
+            |lock: &Implementation| Configuration::new(lock.name.clone(), &setting).with_lock(lock);
+        Cell {
+            variant: match cpus {
+                Cpus::One => format!("one CPU{first}"),
+                Cpus::All => String::from("all CPUs"),
+            },
+            tasks: 2,
+            configurations: locks.iter().map(configuration).collect(),
+            needs: Needs { processes: 2, threads: 2, ..Needs::default() },
+        }
+    };
+    cpus.iter().map(cell).collect()
+}
+
+fn run(job: &Job) -> Result<Report, Trouble> {
+    let setting: Setting = job.parameters()?;
+    let refused = || Trouble::Refused(String::from("these locks have no condition variable here"));
+    let alternate = job.adapter().and_then(|adapter| alternate::by_name(adapter.name)).ok_or_else(refused)?;
+    let timed = alternate(&Setting { counts: false, ..setting.clone() })?;
+    let iterations = (setting.iterations / COUNTED_SHARE).clamp(1, setting.iterations);
+    let counted = alternate(&Setting { counts: true, iterations, ..setting.clone() })?;
+    Ok(report(setting.iterations, &timed, iterations, &counted))
+}
+
+fn report(operations: u64, timed: &Done, counted_operations: u64, counted: &Done) -> Report {
+    let kernel = &timed.kernel;
+    let user_s = kernel.user.as_secs_f64();
+    let system_s = kernel.cpu.saturating_sub(kernel.user).as_secs_f64();
+    let switches = (kernel.voluntary_switches + kernel.involuntary_switches) as f64 / operations as f64;
+    let mut columns = BTreeMap::from([(USER, user_s), (SYSTEM, system_s), (SWITCHES, switches)]);
+    let per_signal = |calls: u64| calls as f64 / counted_operations as f64;
+    let by_kernel = counted.kernel.futex_calls.as_ref().and_then(|calls| calls.as_ref().ok().copied());
+    // Where the kernel does not count for us, locks that do it themselves have a number all the same.
+    let all = by_kernel.or(counted.calls.map(|calls| calls.all));
+    columns.extend(all.map(|calls| (FUTEX_CALLS, per_signal(calls))));
+    columns.extend(counted.calls.map(|calls| (CONDVAR_CALLS, per_signal(calls.on_condvars))));
+    Report {
+        operations,
+        elapsed_s: timed.elapsed.as_secs_f64(),
+        user_s,
+        system_s,
+        voluntary_switches: kernel.voluntary_switches,
+        involuntary_switches: kernel.involuntary_switches,
+        spread: None,
+        columns: columns.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+        breakdown: BTreeMap::new(),
+    }
+}

@@ -1,0 +1,262 @@
+//! `spinpark documents select`: document 004's super-smack benchmark against a real database.
+//!
+//! Clients ask MariaDB for rows of one table, by key, over a socket; what is compared is the locks *inside the server*.
+//! The server is the one of the system's package, started for this benchmark alone: in a private directory, without a
+//! port, as the user that runs the benchmark, and gone afterwards.
+//!
+//! The table is made once, by a worker of its own ([`Parameters::Prepare`]); each run starts a server on a copy, so that no
+//! run finds what another has left.
+
+pub mod connection;
+mod load;
+mod packet;
+mod prepare;
+mod server;
+mod table;
+
+pub use self::load::{Load, LoadError, Outcome, QUERIES_PER_ROUND};
+pub use self::packet::{Malformed, Refusal};
+pub use self::server::{Server, ServerError, Start, Usage};
+pub use self::table::ROWS;
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use spinpark_lockbench::locks::definitions::Implementation;
+
+use self::prepare::{copy, prepare};
+use crate::mariadb::{Files, Programs};
+use crate::workloads::experiment::{Cell, Configuration};
+use crate::workloads::job::{Job, Report, Trouble};
+use crate::workloads::resources::Needs;
+use crate::workloads::workload::{Column, Figure, Kind, Workload};
+
+/// The description.
+pub static WORKLOAD: Workload = Workload {
+    name: "select",
+    about: "clients ask MariaDB for rows by key; glibc's locks and ours inside the server",
+    source: "004: MySQL with super-smack's select-key, and its update-select",
+    variants: "--update, --table-rows, --server-option",
+    tasks: "clients",
+    rungs: &[1, 4, 10, 20],
+    figure: Figure::PerSecond("queries"),
+    uses_locks: true,
+    uses_directory: true,
+    columns: &[
+        Column { key: SHORTEST, header: "shortest", kind: Kind::Seconds },
+        Column { key: P99, header: "p99", kind: Kind::Seconds },
+        Column { key: LONGEST, header: "longest", kind: Kind::Seconds },
+    ],
+    table: None,
+    run,
+};
+
+const SHORTEST: &str = "shortest_s";
+const P99: &str = "p99_s";
+const LONGEST: &str = "longest_s";
+
+/// What a worker does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Parameters {
+    /// Makes the table.
+    Prepare {
+        /// Where.
+        template: PathBuf,
+        /// How many rows.
+        rows: u64,
+        /// What makes an empty database.
+        install: PathBuf,
+        /// The server.
+        start: Start,
+    },
+    /// Measures.
+    Measure {
+        /// Where the table was made.
+        template: PathBuf,
+        /// How many rows it has.
+        rows: u64,
+        /// Rounds of each client.
+        rounds: u64,
+        /// A select and an update in each round, not two selects.
+        updates: bool,
+        /// The server, with its locks.
+        start: Start,
+    },
+}
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct Wish<'a> {
+    /// Numbers of clients.
+    pub clients: &'a [usize],
+    /// Rounds of each client.
+    pub rounds: u64,
+    /// Rows of the table.
+    pub rows: u64,
+    /// A select and an update in each round, not two selects.
+    pub updates: bool,
+    /// Options of the server, after ours.
+    pub options: &'a [String],
+    /// Whose locks the server has.
+    pub locks: &'a [Implementation],
+}
+
+impl Wish<'_> {
+    /// The run that makes the table in `template`, before all others.
+    #[must_use]
+    pub fn preparation(&self, programs: &Programs, template: &Path) -> Cell {
+        let prepare = Parameters::Prepare {
+            template: template.to_path_buf(),
+            rows: self.rows,
+            install: programs.install.clone(),
+            start: self.start(programs),
+        };
+        let configurations = vec![Configuration::new("the table", &prepare)];
+        Cell { variant: String::from("to begin with"), tasks: 1, configurations, needs: self.needs(1) }
+    }
+
+    /// The cells. `preload` is `LD_PRELOAD` for an implementation.
+    #[must_use]
+    pub fn cells(
+        &self,
+        programs: &Programs,
+        template: &Path,
+        preload: impl Fn(&Implementation) -> Option<String>,
+    ) -> Vec<Cell> {
+        let configuration = |lock: &Implementation| {
+            let mut start = self.start(programs);
+            start.preload = preload(lock);
+            start.variables = lock.env.clone().into_iter().collect();
+            let measure = Parameters::Measure {
+                template: template.to_path_buf(),
+                rows: self.rows,
+                rounds: self.rounds,
+                updates: self.updates,
+                start,
+            };
+            Configuration::new(&*lock.name, &measure)
+        };
+        let variant = if self.updates { "a select and an update" } else { "two selects" };
+        let cell = |&tasks: &usize| Cell {
+            variant: variant.to_owned(),
+            tasks,
+            configurations: self.locks.iter().map(configuration).collect(),
+            needs: self.needs(tasks as u64),
+        };
+        self.clients.iter().map(cell).collect()
+    }
+
+    fn start(&self, programs: &Programs) -> Start {
+        Start { program: programs.server.clone(), options: self.options.to_vec(), ..Start::default() }
+    }
+
+    fn needs(&self, clients: u64) -> Needs {
+        /// An empty database, with its logs.
+        const EMPTY: u64 = 64 << 20;
+        /// A row, with its key, in pages that are not full.
+        const ROW: u64 = 400;
+        /// The server, with its buffers.
+        const SERVER: u64 = 256 << 20;
+        let files = EMPTY + self.rows * ROW;
+        Needs {
+            // A server has as many connections as there are clients, and the files of its own tables.
+            descriptors: clients + 256,
+            processes: 2 * clients + 64,
+            threads: clients,
+            memory: SERVER + clients * (1 << 20),
+            // What was prepared, and a copy.
+            space: 2 * files,
+            files: 1_000,
+        }
+    }
+}
+
+fn run(job: &Job) -> Result<Report, Trouble> {
+    match job.parameters()? {
+        Parameters::Prepare { template, rows, install, start } => {
+            prepare(&Files::at(&template), &install, &start, rows)?;
+            Ok(Report::default())
+        }
+        Parameters::Measure { template, rows, rounds, updates, start } => {
+            let files = Files::at(job.directory()?);
+            copy(&Files::at(&template).data(), &files.data())
+                .map_err(Trouble::failed("cannot copy the database"))?;
+            let load = Load { clients: job.tasks, rounds, rows, updates, seed: job.seed };
+            measure(&load, &files, &start).map_err(Trouble::from)
+        }
+    }
+}
+
+fn measure(load: &Load, files: &Files, start: &Start) -> Result<Report, LoadError> {
+    let server = Server::start(start, files, load.clients)?;
+    let outcome = load.run(&server, files).map_err(|error| match error {
+        LoadError::Query(error) => LoadError::Meanwhile { error, log: server.log() },
+        error => error,
+    })?;
+    server.stop()?;
+    Ok(report(load, &outcome))
+}
+
+fn report(load: &Load, outcome: &Outcome) -> Report {
+    let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
+    let times = &outcome.times;
+    let columns = [(SHORTEST, times.min()), (P99, times.value_at_quantile(0.99)), (LONGEST, times.max())];
+    Report {
+        operations: load.clients as u64 * load.rounds * QUERIES_PER_ROUND,
+        elapsed_s: outcome.elapsed.as_secs_f64(),
+        user_s: outcome.usage.user_s,
+        system_s: outcome.usage.system_s,
+        voluntary_switches: outcome.usage.voluntary_switches,
+        involuntary_switches: outcome.usage.involuntary_switches,
+        // All clients do the same amount of work.
+        spread: None,
+        columns: columns.map(|(key, time)| (key.to_owned(), seconds(time))).into(),
+        breakdown: Default::default(),
+    }
+}
+
+impl From<LoadError> for Trouble {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Wrong { query, what } => Self::Wrong(format!("`{query}` {what}")),
+            other => Self::Refused(other.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use spinpark_lockbench::locks::definitions::Definitions;
+
+    #[test]
+    fn configurations_differ_by_their_locks_only() {
+        let definitions = Definitions::built_in().unwrap();
+        let locks = ["glibc", "drop-in", "drop-in-disabled"]
+            .map(|name| definitions.implementation(name).unwrap().clone());
+        let options = [String::from("--x")];
+        let wish =
+            Wish { clients: &[1, 4], rounds: 5, rows: 9, updates: true, options: &options, locks: &locks };
+        let programs = Programs { server: "/s".into(), install: "/i".into() };
+        let preload = |lock: &Implementation| lock.preload.then(|| String::from("/ours.so"));
+        let cells = wish.cells(&programs, Path::new("/t"), preload);
+        assert_eq!(cells.iter().map(|cell| cell.tasks).collect::<Vec<_>>(), [1, 4]);
+        let starts: Vec<Start> = cells[0]
+            .configurations
+            .iter()
+            .map(|configuration| match Parameters::deserialize(&configuration.parameters).unwrap() {
+                Parameters::Measure { start, rounds: 5, rows: 9, updates: true, .. } => start,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert!(starts.iter().all(|start| start.options == ["--x"] && start.program == Path::new("/s")));
+        assert_eq!(starts[0].preload, None);
+        assert_eq!((&starts[1].preload, starts[1].variables.len()), (&Some(String::from("/ours.so")), 0));
+        assert_eq!(starts[2].variables, [(String::from("SPINPARK_DISABLE"), String::from("1"))]);
+        assert!(
+            cells[0].configurations.iter().all(|configuration| configuration.lock.is_none()),
+            "the clients are the same for all"
+        );
+    }
+}

@@ -1,0 +1,158 @@
+//! Our mutex on machines that were not at hand: 64 and 512 cores, up to eight times as many threads, beside the classics.
+
+use spinpark_sim::workload::{Report, Setting, SettingError};
+
+use super::runs::{figure, machine, ratios, run_seeds, seeds};
+use super::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
+
+const OURS: &str = "spinpark";
+/// The documents' mutexes. (Test-and-set without back-off is far behind all of them.)
+const CLASSICS: &[&str] = &[
+    "classic-mutex-2.6.34",
+    "classic-mutex-fixed",
+    "classic-mutex-nospin",
+    "classic-mutex-2003",
+    "classic-rwsem-full",
+    "classic-ttas",
+    "classic-tas-backoff",
+    "classic-mtx",
+];
+/// What the threads do: sections from nothing to 10 µs.
+const WORKLOADS: &[&str] = &["saturated", "hot-lock", "five-lines", "medium", "long"];
+
+/// The table for 64 cores.
+pub(super) const ON_64: TableSpec = TableSpec {
+    name: "ours-64",
+    about: "our mutex and the classics on 64 cores, 1 to 256 threads",
+    run: |effort, progress| table(64, effort, progress),
+};
+
+/// The table for 512 cores.
+pub(super) const ON_512: TableSpec = TableSpec {
+    name: "ours-512",
+    about: "our mutex and the classics on 512 cores, 1 to 4,096 threads",
+    run: |effort, progress| table(512, effort, progress),
+};
+
+/// So many times as many threads as CPUs are the rung at which nothing may have collapsed.
+const OVERSUBSCRIBED: u32 = 4;
+
+fn rungs(cpus: u32, effort: Effort) -> Vec<u32> {
+    let most = if cpus == 512 { 8 * cpus } else { OVERSUBSCRIBED * cpus };
+    match effort {
+        Effort::Quick => vec![1, 4, cpus / 4],
+        Effort::Full => {
+            [1, 2, 3].into_iter().chain((2..).map(|bit| 1 << bit).take_while(|&rung| rung <= most)).collect()
+        }
+    }
+}
+
+fn table(cpus: u32, effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
+    let machine = machine("big-512")?.limited_to(cpus);
+    let (rungs, workloads, for_ns) = match effort {
+        Effort::Quick => (rungs(cpus, effort), &WORKLOADS[3..4], 1_000_000),
+        // The larger one takes more than twice as long as it is.
+        Effort::Full => (rungs(cpus, effort), WORKLOADS, if cpus > 64 { 10_000_000 } else { 20_000_000 }),
+    };
+    let locks = || [OURS].into_iter().chain(CLASSICS.iter().copied());
+    let mut settings = Vec::new();
+    for workload in workloads {
+        for &threads in &rungs {
+            settings.extend(locks().map(|lock| {
+                let mut setting = Setting::new(machine.clone(), lock, workload, threads);
+                setting.for_ns = for_ns;
+                setting
+            }));
+        }
+    }
+    let reports = run_seeds(&settings, seeds(effort), progress)?;
+    let mut figures = Vec::new();
+    for of_workload in reports.chunks(rungs.len() * locks().count()) {
+        let by_rung: Vec<_> = of_workload.chunks(locks().count()).collect();
+        for rung in &by_rung {
+            figures.extend(compare(rung));
+        }
+        figures.extend(collapse(&by_rung, OVERSUBSCRIBED * cpus));
+    }
+    Ok(Table {
+        document: "ours".to_owned(),
+        title: format!("Our mutex beside the classics, {cpus} cores"),
+        machine: machine.name,
+        fitted: "none".to_owned(),
+        figures,
+        distributions: Vec::new(),
+        notes: vec![
+            "The best classic of a rung is one lock: the one with the highest throughput there. Ours has to reach it, less the spread of the ratio over the seeds, with a longest wait that is no longer.".to_owned(),
+            "Without a bound: the longest wait beside the shortest of any classic, however slow that one is; and how evenly the operations are spread over the threads (Jain: 1 is evenly, 1/threads is all by one).".to_owned(),
+            format!("Runs of {} ms: a longest wait about as long as that is that of a thread which starved to the end.", for_ns / 1_000_000),
+            "Ours puts all but a few threads to sleep. A thread that has slept for 0.8 ms is on a CPU in deep idle, which takes 290 µs to wake up; the queue's waiters are woken one after another, so a long queue waits that long for each. Classics that never sleep do not pay that.".to_owned(),
+            "Where the fastest classic leaves the lock to one thread for long (saturated: tas-backoff), ours is behind it, and fairer.".to_owned(),
+        ],
+    })
+}
+
+fn longest_wait(report: &Report) -> f64 {
+    report.places.iter().map(|place| place.longest_wait_ns).fold(0.0, f64::max)
+}
+
+/// Jain's index over the threads.
+fn evenness(report: &Report) -> f64 {
+    let (sum, squares) = report.operations.iter().fold((0.0, 0.0), |(sum, squares), &operations| {
+        let operations = operations as f64;
+        (sum + operations, squares + operations * operations)
+    });
+    sum * sum / (squares * report.operations.len() as f64)
+}
+
+fn mean(reports: &[Report], of: impl Fn(&Report) -> f64) -> f64 {
+    reports.iter().map(of).sum::<f64>() / reports.len().max(1) as f64
+}
+
+/// Ours, which stands first, and the classics at one rung; each by seed.
+fn compare(by_lock: &[Vec<Report>]) -> Vec<Figure> {
+    let [ours, classics @ ..] = by_lock else { return Vec::new() };
+    let Some(first) = ours.first() else { return Vec::new() };
+    let place = format!("{} at {}", first.workload, first.threads);
+    let best = |key: fn(&Report) -> f64| {
+        classics.iter().max_by(|a, b| mean(a, key).total_cmp(&mean(b, key))).filter(|best| !best.is_empty())
+    };
+    let ratio = |name, those: &[Report], of: fn(&Report) -> f64, bound| {
+        let name = format!("{place}: {name}, of {}", those.first().map_or("", short));
+        figure(name, Unit::Ratio, None, &ratios(ours, those, of), bound)
+    };
+    let mut figures = Vec::new();
+    let Some(fastest) = best(Report::throughput) else { return figures };
+    let mut throughput = ratio("throughput", fastest, Report::throughput, None);
+    throughput.bound = Some(Bound::AtLeast(1.0 - (throughput.range.1 - throughput.range.0)));
+    figures.push(throughput);
+    if first.threads == 1 {
+        return figures;
+    }
+    let waits = |those: &[Report]| those.iter().all(|report| longest_wait(report) > 0.0);
+    if waits(fastest) {
+        figures.push(ratio("longest wait", fastest, longest_wait, Some(Bound::AtMost(1.0))));
+    }
+    if let Some(calmest) = best(|report| -longest_wait(report)).filter(|calmest| waits(calmest)) {
+        figures.push(ratio("longest wait, shortest of all", calmest, longest_wait, None));
+    }
+    figures.push(ratio("evenness", fastest, evenness, None));
+    figures
+}
+
+fn short(report: &Report) -> &str {
+    report.lock.trim_start_matches("classic-")
+}
+
+/// Ours with too many threads, beside ours at its best rung.
+fn collapse(by_rung: &[&[Vec<Report>]], threads: u32) -> Option<Figure> {
+    let ours = || by_rung.iter().filter_map(|rung| rung.first());
+    let rung_of = |reports: &Vec<Report>| reports.first().map_or(0, |report| report.threads);
+    let peak = ours()
+        .filter(|reports| rung_of(reports) > 1)
+        .max_by(|a, b| mean(a, Report::throughput).total_cmp(&mean(b, Report::throughput)))?;
+    let crowded = ours().find(|reports| rung_of(reports) == threads)?;
+    let workload = &crowded.first()?.workload;
+    let name = format!("{workload} at {threads}: throughput, of ours at its best rung");
+    let ratios = ratios(crowded, peak, Report::throughput);
+    Some(figure(name, Unit::Ratio, None, &ratios, Some(Bound::AtLeast(0.8))))
+}

@@ -1,0 +1,351 @@
+//! What can be measured, in files: workloads, implementations, presets and bounds.
+//!
+//! The files of this repository are part of the command; a user's file adds to them, or replaces what has the same name.
+
+mod bound;
+mod design;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use spinpark_classics::designs::{DESIGNS, renamed};
+use thiserror::Error;
+
+pub use self::bound::{Bound, Figure, Over};
+use super::load::Load;
+use super::recording::Detail;
+use super::renamed_keys::advice;
+
+/// The adapters whose locks the recorder of profiles sees.
+const PTHREAD: [&str; 2] = ["pthread", "pthread-adaptive"];
+
+/// Everything that is defined.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Definitions {
+    /// What threads do.
+    #[serde(rename = "workload")]
+    pub workloads: Vec<Workload>,
+    /// Whose locks.
+    #[serde(rename = "implementation")]
+    pub implementations: Vec<Implementation>,
+    /// What a command runs unless told otherwise.
+    #[serde(rename = "preset")]
+    pub presets: Vec<Preset>,
+    /// What is to hold.
+    #[serde(rename = "bound")]
+    pub bounds: Vec<Bound>,
+}
+
+/// A load with a name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// Its name on the command line.
+    pub name: String,
+    /// One line about it.
+    pub about: String,
+    /// The thread counts that it is measured at.
+    pub threads: Vec<usize>,
+    /// A run is at least this long for each thread, in milliseconds, so that every thread gets a CPU.
+    #[serde(default)]
+    pub millis_per_thread: u64,
+    /// What threads do.
+    pub load: Load,
+}
+
+/// Locks in an environment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Implementation {
+    /// Its name on the command line.
+    pub name: String,
+    /// One line about it.
+    pub about: String,
+    /// What it is in a comparison.
+    pub role: Role,
+    /// The code that calls the locks.
+    pub adapter: String,
+    /// Whether the drop-in is loaded.
+    #[serde(default)]
+    pub preload: bool,
+    /// Whether the recorder of `spinpark profile` is in front of its locks, and how much it records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Detail>,
+    /// The implementation from which it differs in one thing: what it costs or gains is that thing's effect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub varies: Option<String>,
+    /// Variables of the worker process.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// The Debian package without which it cannot be built.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub install: Option<String>,
+    /// The Rust package that it comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub package: Option<String>,
+}
+
+/// What an implementation is in a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// What we are compared with.
+    Peer,
+    /// Ours.
+    Ours,
+    /// Neither: measured to understand the others.
+    Control,
+    /// Neither: a design of old.
+    Classic,
+}
+
+/// What a command runs unless told otherwise.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Preset {
+    /// The command.
+    pub name: String,
+    /// The implementations; the first one is the baseline.
+    pub implementations: Vec<String>,
+    /// The workloads.
+    pub cells: Vec<Selection>,
+}
+
+/// A workload, perhaps at other numbers of threads than its own.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Selection {
+    /// The workload's name.
+    pub workload: String,
+    /// Numbers of threads, instead of the workload's.
+    #[serde(default)]
+    pub threads: Vec<usize>,
+}
+
+/// A file that does not define anything.
+#[derive(Debug, Error)]
+pub enum BadDefinition {
+    /// It cannot be read.
+    #[error("cannot read {file}: {error}")]
+    Read {
+        /// Which.
+        file: String,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// It is not TOML, or has a key that means nothing. The error has the line.
+    #[error("{file}: {error}\n{}", advice(.error))]
+    Syntax {
+        /// Which.
+        file: String,
+        /// Where and what.
+        error: Box<toml::de::Error>,
+    },
+    /// It says something that makes no sense.
+    #[error("{file}: {what}")]
+    Sense {
+        /// Which file.
+        file: String,
+        /// What makes no sense.
+        what: String,
+    },
+}
+
+impl Definitions {
+    /// What the command knows by itself.
+    ///
+    /// # Errors
+    ///
+    /// If one of its files is wrong. A test makes sure that none is.
+    pub fn built_in() -> Result<Self, BadDefinition> {
+        let files = [
+            ("workloads.toml", include_str!("../../../definitions/workloads.toml")),
+            ("implementations.toml", include_str!("../../../definitions/implementations.toml")),
+            ("presets.toml", include_str!("../../../definitions/presets.toml")),
+            ("bounds.toml", include_str!("../../../definitions/bounds.toml")),
+        ];
+        let mut all = Self::default();
+        for (file, text) in files {
+            all.add(Self::parse(file, text)?);
+        }
+        all.implementations
+            .extend(DESIGNS.iter().filter(|design| design.is_native()).map(Implementation::from));
+        all.check("the built-in definitions")?;
+        Ok(all)
+    }
+
+    /// Reads a user's file.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read, or is not a definition file.
+    pub fn read(path: &Path) -> Result<Self, BadDefinition> {
+        let file = path.display().to_string();
+        match fs::read_to_string(path) {
+            Ok(text) => Self::parse(&file, &text),
+            Err(error) => Err(BadDefinition::Read { file, error }),
+        }
+    }
+
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    ///
+    /// If it is not a definition file.
+    pub fn parse(file: &str, text: &str) -> Result<Self, BadDefinition> {
+        toml::from_str(text)
+            .map_err(|error| BadDefinition::Syntax { file: file.to_owned(), error: Box::new(error) })
+    }
+
+    /// Adds `others`; what has the name of something that is there already replaces it. Bounds have no names: if there
+    /// are any in `others`, they are the bounds.
+    pub fn add(&mut self, others: Self) {
+        merge(&mut self.workloads, others.workloads, |workload| &workload.name);
+        merge(&mut self.implementations, others.implementations, |implementation| &implementation.name);
+        merge(&mut self.presets, others.presets, |preset| &preset.name);
+        if !others.bounds.is_empty() {
+            self.bounds = others.bounds;
+        }
+    }
+
+    /// Checks that everything makes sense and every name is defined. `file` is named in errors.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that is wrong.
+    pub fn check(&self, file: &str) -> Result<(), BadDefinition> {
+        let wrong = |what: String| BadDefinition::Sense { file: file.to_owned(), what };
+        for workload in &self.workloads {
+            let of_workload = |what| wrong(format!("workload `{}`: {what}", workload.name));
+            if workload.threads.is_empty() {
+                return Err(of_workload(String::from("`threads` is empty")));
+            }
+            for &threads in &workload.threads {
+                workload.load.check(threads).map_err(of_workload)?;
+            }
+        }
+        for implementation in &self.implementations {
+            let of_implementation = |what| wrong(format!("implementation `{}`: {what}", implementation.name));
+            implementation
+                .varies
+                .iter()
+                .try_for_each(|name| self.implementation(name).map(|_| ()))
+                .map_err(of_implementation)?;
+            if implementation.profile.is_some() && !PTHREAD.contains(&implementation.adapter.as_str()) {
+                return Err(of_implementation(format!(
+                    "`profile` records pthread locks only: the adapter must be {}, not {}",
+                    PTHREAD.join(" or "),
+                    implementation.adapter
+                )));
+            }
+        }
+        for preset in &self.presets {
+            let of_preset = |what| wrong(format!("preset `{}`: {what}", preset.name));
+            for name in &preset.implementations {
+                self.implementation(name).map_err(of_preset)?;
+            }
+            for Selection { workload, threads } in &preset.cells {
+                let load = &self.workload(workload).map_err(of_preset)?.load;
+                threads.iter().try_for_each(|&threads| load.check(threads)).map_err(of_preset)?;
+            }
+        }
+        self.bounds.iter().try_for_each(|bound| {
+            self.check_bound(bound).map_err(|what| wrong(format!("bound `{}`: {what}", bound.what)))
+        })
+    }
+
+    fn check_bound(&self, bound: &Bound) -> Result<(), String> {
+        self.preset(&bound.preset)?;
+        let load = &self.workload(&bound.workload)?.load;
+        bound.threads.iter().try_for_each(|&threads| load.check(threads))?;
+        bound.ours.iter().try_for_each(|name| self.implementation(name).map(|_| ()))?;
+        if bound.ours.is_empty() {
+            return Err(String::from("`ours` names no implementation"));
+        }
+        if bound.against != "best" {
+            self.implementation(&bound.against)?;
+        }
+        if bound.figure == Figure::LongestWait && !load.has_waits() {
+            return Err(format!("no thread waits in the workload `{}`", bound.workload));
+        }
+        match (bound.at_most, bound.at_least) {
+            (Some(limit), None) | (None, Some(limit)) if limit > 0.0 && limit.is_finite() => Ok(()),
+            (Some(_), Some(_)) => Err(String::from("it has both `at_most` and `at_least`")),
+            (None, None) => Err(String::from("it has neither `at_most` nor `at_least`")),
+            _ => Err(String::from("a limit must be a number above zero")),
+        }
+    }
+
+    /// Drops the bounds of other presets.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says which presets have bounds, if this one has none.
+    pub fn keep_bounds_of(&mut self, preset: &str) -> Result<(), String> {
+        let others: BTreeSet<String> = self.bounds.iter().map(|bound| bound.preset.clone()).collect();
+        self.bounds.retain(|bound| bound.preset == preset);
+        if self.bounds.is_empty() {
+            let others = others.into_iter().collect::<Vec<_>>().join(", ");
+            return Err(format!(
+                "the preset `{preset}` has no bounds; there are some for: {others}\n\
+                 A bound in a definition file belongs to `locks`, unless it says `preset = \"{preset}\"`"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The workload of that name.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says which there are.
+    pub fn workload(&self, name: &str) -> Result<&Workload, String> {
+        find(&self.workloads, name, "workload", |workload| &workload.name)
+    }
+
+    /// The preset of that name.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says which there are.
+    pub fn preset(&self, name: &str) -> Result<&Preset, String> {
+        find(&self.presets, name, "preset", |preset| &preset.name)
+    }
+
+    /// The implementation of that name.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says which there are.
+    pub fn implementation(&self, name: &str) -> Result<&Implementation, String> {
+        find(&self.implementations, name, "implementation", |implementation| &implementation.name).map_err(
+            |unknown| {
+                renamed(name).map_or(unknown, |today| format!("the implementation `{name}` is now `{today}`"))
+            },
+        )
+    }
+}
+
+fn find<'a, T>(
+    all: &'a [T],
+    name: &str,
+    kind: &str,
+    name_of: impl Fn(&T) -> &String,
+) -> Result<&'a T, String> {
+    all.iter().find(|item| name_of(item) == name).ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|item| name_of(item).as_str()).collect();
+        format!("there is no {kind} `{name}`; there are: {}", names.join(", "))
+    })
+}
+
+fn merge<T>(all: &mut Vec<T>, others: Vec<T>, name_of: impl Fn(&T) -> &String) {
+    for other in others {
+        match all.iter_mut().find(|item| name_of(item) == name_of(&other)) {
+            Some(item) => *item = other,
+            None => all.push(other),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Locks, and what threads did with them.
+
+use serde::{Deserialize, Serialize};
+
+use super::{CallSiteId, Strip};
+
+/// A lock, from creation or first use to destruction.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Lock {
+    /// Its number in the recording; unique in this profile.
+    pub id: u32,
+    /// Its name in reports: its own name; otherwise what created or first used it, with a number if there are several.
+    pub label: String,
+    /// The name that the program gave it.
+    pub name: Option<String>,
+    /// Its address.
+    pub address: u64,
+    /// Its kind.
+    pub kind: Kind,
+    /// What created it, or used it first.
+    #[serde(alias = "place")]
+    pub creation_site: Option<CallSiteId>,
+    /// Whether `creation_site` created it.
+    pub is_created: bool,
+    /// It was destroyed before the end.
+    pub is_destroyed: bool,
+    /// What threads did with it.
+    pub roles: Vec<RoleStats>,
+}
+
+/// What a lock is; see the recorder's format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "see `spinpark_observe::format::Kind`")]
+pub enum Kind {
+    Mutex,
+    Recursive,
+    ErrorChecking,
+    Adaptive,
+    Special,
+    RwLock,
+    Condvar,
+}
+
+/// The mode in which threads want a lock; see the recorder's format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "see `spinpark_observe::format::Role`")]
+pub enum Role {
+    Write,
+    Read,
+    Signal,
+    Back,
+    Late,
+}
+
+/// The use of a lock in one role.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RoleStats {
+    /// Which.
+    pub role: Role,
+    /// Number of acquisitions; with the detail `contended`: from its first wait on.
+    pub acquisitions: u64,
+    /// Number of acquisitions that had to wait.
+    pub contended: u64,
+    /// Number of failed tries.
+    pub failed_tries: u64,
+    /// Time waited.
+    pub wait: Times,
+    /// Time held.
+    pub hold: Held,
+    /// How its waits ended.
+    pub outcomes: Outcomes,
+    /// Releases that woke a waiter; of condition variables: signals.
+    pub wake_ups: u64,
+    /// The most threads that waited at a time.
+    pub longest_queue: u64,
+    /// Waits over time.
+    pub strip: Strip,
+    /// By call site, the longest total wait first.
+    pub sites: Vec<SiteStats>,
+}
+
+/// Lengths of time.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Times {
+    /// Their number.
+    pub count: u64,
+    /// Their sum.
+    pub total: u64,
+    /// The longest.
+    pub longest: u64,
+    /// By length: bin *n* from 2^n ns up to 2^(n+1). Bins at the end that are 0 are left out.
+    pub histogram: Vec<u64>,
+}
+
+/// How long a lock was held.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Held {
+    /// What was measured.
+    pub measured: Times,
+    /// Total time held: measured, or estimated from samples.
+    pub total: u64,
+    /// Half the width of the 95 % interval of `total`; 0 if every acquisition was measured.
+    pub total_error: u64,
+}
+
+/// How waits ended. `owner_changed`, `off_cpu` and `budget` say why spinning ended, and count the same waits again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "see `spinpark_observe::format::Outcome`")]
+pub struct Outcomes {
+    pub spun: u64,
+    pub parked: u64,
+    pub handed_over: u64,
+    pub timed_out: u64,
+    pub unknown: u64,
+    pub owner_changed: u64,
+    pub off_cpu: u64,
+    pub budget: u64,
+    /// The wait had not ended when the recording did.
+    #[serde(default)]
+    pub still_waiting: u64,
+}
+
+/// The use of a lock in one role at one call site.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SiteStats {
+    /// Where.
+    #[serde(alias = "place")]
+    pub call_site: CallSiteId,
+    /// Number of acquisitions here; with the details `contended` and `sampled` only those that waited, or were in a sample.
+    pub acquisitions: u64,
+    /// Number of acquisitions that had to wait.
+    pub contended: u64,
+    /// Time waited here.
+    pub wait_total: u64,
+    /// The longest wait.
+    pub wait_longest: u64,
+    /// Time held when taken here, as measured.
+    pub hold: Held,
+    /// Waits of other threads while it was held from here (FreeBSD's `cnt_hold`).
+    pub blocked: u64,
+    /// Time for which others waited while it was held from here.
+    pub blocked_total: u64,
+}

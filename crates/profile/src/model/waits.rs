@@ -1,0 +1,99 @@
+//! Waits: which call site waited for which, and those that had not ended.
+
+use std::cmp::Reverse;
+
+use serde::{Deserialize, Serialize};
+
+use super::{CallSiteId, Role};
+
+/// A waiting call site, and the one that held the lock.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Pair {
+    /// [`Lock::id`](super::Lock::id).
+    pub lock: u32,
+    /// The mode in which the waiter wanted it.
+    pub role: Role,
+    /// Where it waited.
+    pub waiter: CallSiteId,
+    /// Where the holder had taken the lock, when the wait began; none if that is not known.
+    pub holder: Option<CallSiteId>,
+    /// Number of waits.
+    pub count: u64,
+    /// Their sum.
+    pub wait_total: u64,
+    /// The longest.
+    pub wait_longest: u64,
+}
+
+/// Waits while holding another lock.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct HeldWait {
+    /// [`Lock::id`](super::Lock::id) of what was held: of several locks the one that most others waited for, then the one that was taken last.
+    pub outer: u32,
+    /// In which role.
+    pub outer_role: Role,
+    /// [`Lock::id`](super::Lock::id) of what was waited for.
+    pub lock: u32,
+    /// The mode in which the waiter wanted it.
+    pub role: Role,
+    /// The waits had deadlines.
+    pub is_timed: bool,
+    /// [`Thread::id`](super::Thread::id) of the waiter; none if there were several.
+    pub thread: Option<u32>,
+    /// Number of waits.
+    pub count: u64,
+    /// Their sum.
+    pub wait_total: u64,
+    /// The longest.
+    pub wait_longest: u64,
+    /// For how long others waited for the outer lock meanwhile, estimated from how many they were at beginning and end.
+    #[serde(alias = "made_wait")]
+    pub time_blocked: u64,
+}
+
+impl HeldWait {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.thread = self.thread.filter(|thread| other.thread == Some(*thread));
+        self.count += other.count;
+        self.wait_total += other.wait_total;
+        self.time_blocked += other.time_blocked;
+        self.wait_longest = self.wait_longest.max(other.wait_longest);
+    }
+
+    /// For locks first, the longest total first.
+    pub(crate) fn order(&self) -> (u8, Reverse<u64>, Reverse<u64>) {
+        (self.role.rank(), Reverse(self.wait_total), Reverse(self.count))
+    }
+}
+
+/// A wait that had not ended when the recording did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// [`Thread::id`](super::Thread::id).
+    pub thread: u32,
+    /// [`Lock::id`](super::Lock::id).
+    pub lock: u32,
+    /// What it waited for. [`Role::Signal`]: for a signal, or after it for the mutex.
+    pub role: Role,
+    /// Where; none if that is not known.
+    #[serde(alias = "place")]
+    pub call_site: Option<CallSiteId>,
+    /// For so long, ns.
+    pub time: u64,
+    /// It would have ended by itself, at a deadline.
+    pub is_timed: bool,
+    /// The holder; none if that is not known, or it is a signal.
+    pub holder: Option<Holder>,
+}
+
+/// The holder of a lock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// [`Thread::id`](super::Thread::id); none if that is not known.
+    pub thread: Option<u32>,
+    /// Where it had taken it; none if that is not known.
+    #[serde(alias = "place")]
+    pub call_site: Option<CallSiteId>,
+    /// It had it at the end. Otherwise it had it when the wait began.
+    pub is_sure: bool,
+}

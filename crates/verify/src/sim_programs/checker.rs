@@ -1,0 +1,269 @@
+//! Running programs by the thousand, and showing the one that fails.
+
+use std::fmt::{self, Display, Write as _};
+use std::ops::Range;
+
+use rayon::prelude::*;
+use spinpark_platform::Event;
+use spinpark_sim::check::{Fault, Faults};
+use spinpark_sim::{Counts, Failure, Record};
+
+use super::case::Limits;
+use super::program::{Program, Ran};
+
+/// So many of the last steps of a run that fails are shown.
+const SHOWN: usize = 400;
+
+/// Programs of a kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Family {
+    /// Its name.
+    pub name: &'static str,
+    /// Puts a program together.
+    pub build: fn(&mut Program),
+}
+
+/// Checks the programs of a family, on a machine that may have faults.
+#[derive(Clone, Copy, Debug)]
+#[must_use = "nothing is checked before `run` or `sweep`"]
+pub struct Checker {
+    family: Family,
+    faults: Faults,
+    limits: Limits,
+    shown: usize,
+    test: Option<&'static str>,
+}
+
+/// A run that failed.
+#[derive(Debug)]
+pub struct Failing {
+    /// Whose.
+    pub family: &'static str,
+    /// Its seed.
+    pub seed: u64,
+    /// How large it might be.
+    pub limits: Limits,
+    /// What it was.
+    pub about: String,
+    /// How it failed.
+    pub failure: Failure,
+    /// What happened last.
+    pub interleaving: Vec<String>,
+    /// The test that has the family, unless it is one of [`families()`](super::families()).
+    test: Option<&'static str>,
+}
+
+/// What runs that held have been through.
+#[derive(Debug, Default)]
+pub struct Swept {
+    /// How many they were.
+    pub runs: u64,
+    /// Steps of all their threads.
+    pub steps: u64,
+    /// The most steps of one.
+    pub longest: u64,
+    events: Vec<(Event, u64)>,
+}
+
+/// What is counted.
+const EVENTS: [Event; 17] = [
+    Event::SpinAcquired,
+    Event::SpinLeftOwnerChanged,
+    Event::SpinLeftOffCpu,
+    Event::SpinLeftBudget,
+    Event::Parked,
+    Event::WokeHead,
+    Event::WokeBeside,
+    Event::Roused,
+    Event::GrantedReaders,
+    Event::HandedOff,
+    Event::DemandedHandoff,
+    Event::WithdrewDemand,
+    Event::MovedWaiter,
+    Event::DeferredWake,
+    Event::TimedOut,
+    Event::OpenedSlots,
+    Event::ClosedSlots,
+];
+
+impl Checker {
+    /// On a machine without faults.
+    pub fn new(family: Family) -> Self {
+        Self { family, faults: Faults::default(), limits: Limits::default(), shown: SHOWN, test: None }
+    }
+
+    /// The machine has `fault`, beside at most one other.
+    pub fn fault(mut self, fault: Fault) -> Self {
+        self.faults.add(fault);
+        self
+    }
+
+    /// Programs are not larger.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// So many of the last steps of a run that fails are shown, instead of 400.
+    pub fn shown(mut self, steps: usize) -> Self {
+        self.shown = steps;
+        self
+    }
+
+    /// The family belongs to the calling test, in the file that these arguments of `cargo` name: `-p spinpark-verify --test
+    /// mutants`. It has to call [`Checker::replay`].
+    pub fn of_test(mut self, file: &'static str) -> Self {
+        self.test = Some(file);
+        self
+    }
+
+    pub(super) fn family_name(&self) -> &'static str {
+        self.family.name
+    }
+
+    fn ran(&self, seed: u64, record: Record) -> Ran {
+        let mut program = Program::new(seed, self.limits, self.faults);
+        (self.family.build)(&mut program);
+        program.run(record)
+    }
+
+    /// Runs one program.
+    ///
+    /// # Errors
+    ///
+    /// It failed: it was run again, and recorded.
+    pub fn run(&self, seed: u64) -> Result<Counts, Box<Failing>> {
+        let ran = self.ran(seed, Record::default());
+        if ran.failure.is_none() { Ok(ran.counts) } else { Err(Box::new(self.show(seed))) }
+    }
+
+    /// Runs it, and records what it does.
+    fn show(&self, seed: u64) -> Failing {
+        let ran = self.ran(seed, Record { last_steps: self.shown, ..Record::default() });
+        let not_again = || {
+            Failure::Check("it held when it was run again: a run depends on more than its seed".to_owned())
+        };
+        Failing {
+            family: self.family.name,
+            seed,
+            limits: self.limits,
+            about: ran.about,
+            failure: ran.failure.unwrap_or_else(not_again),
+            interleaving: ran.interleaving,
+            test: self.test,
+        }
+    }
+
+    /// Runs the programs of all seeds, on all CPUs, until one fails.
+    ///
+    /// # Errors
+    ///
+    /// One that failed; the first one, if several did.
+    pub fn sweep(&self, seeds: Range<u64>) -> Result<Swept, Box<Failing>> {
+        /// So many runs at most are under way or over when one is found to have failed; fewer at first, since what fails at all
+        /// mostly fails soon.
+        const CHUNK: u64 = 128;
+        let run = |seed| match self.ran(seed, Record::default()) {
+            Ran { failure: None, counts, .. } => Ok(Swept::of(&counts)),
+            _ => Err(seed),
+        };
+        let mut swept = Swept::default();
+        let (mut start, mut many) = (seeds.start, 4);
+        while start < seeds.end {
+            let chunk = start..seeds.end.min(start + many);
+            (start, many) = (chunk.end, CHUNK.min(2 * many));
+            let results: Vec<_> = chunk.into_par_iter().map(run).collect();
+            for result in results {
+                match result {
+                    Ok(one) => swept.add(&one),
+                    Err(seed) => return Err(Box::new(self.show(seed))),
+                }
+            }
+        }
+        Ok(swept)
+    }
+
+    /// Looks for a small program that fails: few threads, few rounds.
+    #[must_use]
+    pub fn smaller(&self) -> Option<Box<Failing>> {
+        /// Seeds for each size.
+        const SEEDS: u64 = 300;
+        let sizes = (2..=4).flat_map(|threads| [1, 2, 4].map(|rounds| Limits { threads, rounds }));
+        sizes.into_iter().find_map(|size| self.limits(size).sweep(0..SEEDS).err())
+    }
+}
+
+impl Swept {
+    fn of(counts: &Counts) -> Self {
+        let events = EVENTS.iter().map(|&event| (event, counts.of(event))).collect();
+        Self { runs: 1, steps: counts.steps, longest: counts.steps, events }
+    }
+
+    fn add(&mut self, one: &Self) {
+        self.runs += one.runs;
+        self.steps += one.steps;
+        self.longest = self.longest.max(one.longest);
+        if self.events.is_empty() {
+            self.events = EVENTS.iter().map(|&event| (event, 0)).collect();
+        }
+        for ((_, times), (_, more)) in self.events.iter_mut().zip(&one.events) {
+            *times += more;
+        }
+    }
+
+    /// Asserts that some run came to each of `events`: too few runs prove nothing about them.
+    ///
+    /// # Panics
+    ///
+    /// None did.
+    pub fn reaches(&self, events: &[Event]) {
+        for event in events {
+            let is_there = self.events.iter().any(|(known, times)| known == event && *times > 0);
+            assert!(is_there, "no run reaches {event:?}: {self}");
+        }
+    }
+}
+
+impl Display for Swept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} runs, {} steps ({} at most), events:", self.runs, self.steps, self.longest)?;
+        self.events.iter().try_for_each(|(event, times)| write!(f, " {event:?} {times}"))
+    }
+}
+
+impl Failing {
+    /// All but the command.
+    #[must_use]
+    pub fn story(&self) -> String {
+        let mut story = format!("seed {} of {}: {}\n\n", self.seed, self.family, self.failure);
+        let _ = writeln!(story, "{}\n", self.about);
+        let _ = writeln!(story, "the last {} steps:", self.interleaving.len());
+        for line in &self.interleaving {
+            let _ = writeln!(story, "{line}");
+        }
+        story
+    }
+}
+
+impl Display for Failing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Limits { threads, rounds } = self.limits;
+        let limits = if self.limits == Limits::default() {
+            String::new()
+        } else {
+            format!(" SPINPARK_LIMITS={threads}x{rounds}")
+        };
+        writeln!(f, "{}", self.story())?;
+        writeln!(f, "to run it again:")?;
+        write!(f, "    SPINPARK_SEED={}{limits} ", self.seed)?;
+        let Some(file) = self.test else {
+            return write!(f, "cargo test -p spinpark-verify --test sim_programs -- --exact {}", self.family);
+        };
+        write!(f, "SPINPARK_FAMILY={} cargo test {file}", self.family)?;
+        // A test runs on a thread of its name, unless it is the only one that runs.
+        match std::thread::current().name() {
+            Some(test) if test != "main" => write!(f, " -- --exact {test}"),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Programs of mutexes.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use spinpark_platform::Event;
+use spinpark_sim::check::has_priorities;
+use spinpark_sim::here;
+
+use super::subject::{ALL, FREED, How, draw, ours};
+use crate::sim_programs::guard::{stay, wander};
+use crate::sim_programs::{Guard, Hold, Program};
+
+/// The threads that demanded the lock, and how often others had come in before.
+#[derive(Default)]
+struct Demands(RefCell<Vec<(u32, u64)>>);
+
+impl Demands {
+    fn forget(&self, thread: u32) {
+        self.0.borrow_mut().retain(|(who, _)| *who != thread);
+    }
+
+    /// The running thread comes in. Since its demand, no other did, but perhaps one that had the lock already.
+    fn check(&self, guard: &Guard) {
+        let me = here::thread().number();
+        let mine = self.0.borrow().iter().find(|(who, _)| *who == me).copied();
+        self.forget(me);
+        if let Some((_, before)) = mine
+            && guard.acquisitions() > before + 1
+            && !has_priorities()
+        {
+            let passed = guard.acquisitions() - before;
+            here::fail(format!(
+                "starvation: thread {me} demanded the lock, and was passed {passed} times then"
+            ));
+        }
+    }
+}
+
+/// Each thread comes in again and again, in any way.
+pub(super) fn any(program: &mut Program) {
+    let drawn = draw(program, ALL);
+    let (guard, demands) = (Rc::new(Guard::new()), Rc::new(Demands::default()));
+    if drawn.is_ours {
+        let (guard, demands) = (Rc::clone(&guard), Rc::clone(&demands));
+        program.on_event(move |thread, event| {
+            if event == Event::DemandedHandoff {
+                demands.forget(thread);
+                demands.0.borrow_mut().push((thread, guard.acquisitions()));
+            }
+        });
+    }
+    for _ in 0..program.threads() {
+        let (lock, guard, demands) = (Rc::clone(&drawn.lock), Rc::clone(&guard), Rc::clone(&demands));
+        let rounds = program.rounds();
+        program.thread(move || {
+            for _ in 0..rounds {
+                demands.forget(here::thread().number());
+                lock.section(How::random(), &mut || {
+                    demands.check(&guard);
+                    guard.visit(Hold::Alone);
+                });
+                wander();
+            }
+        });
+    }
+    let lock = drawn.lock;
+    program.after(move || match lock.is_clean() {
+        true => Ok(()),
+        false => Err(format!("{}: it is not free, or a flag was left behind", drawn.name)),
+    });
+}
+
+/// A mutex of ours, as contended as it can be: releases and waiters meet all the time.
+pub(super) fn tight(program: &mut Program) {
+    let drawn = ours(program);
+    let guard = Rc::new(Guard::new());
+    for _ in 0..program.threads() {
+        let (lock, guard) = (Rc::clone(&drawn.lock), Rc::clone(&guard));
+        let rounds = program.rounds();
+        program.thread(move || {
+            for _ in 0..rounds {
+                lock.section(How::Lock, &mut || {
+                    guard.enter(Hold::Alone);
+                    here::compute(here::random(40));
+                    guard.leave(Hold::Alone);
+                });
+            }
+        });
+    }
+    let lock = drawn.lock;
+    program.after(move || if lock.is_clean() { Ok(()) } else { Err("a flag was left behind".to_owned()) });
+}
+
+/// Each thread comes in once, at last; the last one gives the lock's memory back.
+pub(super) fn freed(program: &mut Program) {
+    let drawn = draw(program, FREED);
+    let (guard, users) = (Rc::new(Guard::new()), Rc::new(Cell::new(0)));
+    let threads = program.threads();
+    for _ in 0..threads {
+        let (drawn, guard, users) = (drawn.clone(), Rc::clone(&guard), Rc::clone(&users));
+        let rounds = program.rounds().min(3);
+        program.thread(move || {
+            for _ in 1..rounds {
+                drawn.lock.section(How::random(), &mut || guard.visit(Hold::Alone));
+                wander();
+            }
+            let mut is_last = false;
+            let how = if here::random(4) == 0 { How::Fair } else { How::Lock };
+            drawn.lock.section(how, &mut || {
+                guard.visit(Hold::Alone);
+                users.set(users.get() + 1);
+                is_last = users.get() == threads;
+                stay();
+            });
+            if is_last {
+                (drawn.destroy)();
+            }
+        });
+    }
+}

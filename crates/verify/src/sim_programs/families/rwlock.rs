@@ -1,0 +1,288 @@
+//! Programs of our read-write lock.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use spinpark_locks::{Preference, RawRwLock};
+use spinpark_platform::{Deadline, Event};
+use spinpark_sim::check::has_priorities;
+use spinpark_sim::{Sim, Tuned, here};
+
+use super::owed::Owed;
+use super::subject::soon;
+use crate::sim_programs::case::tuned;
+use crate::sim_programs::decode;
+use crate::sim_programs::guard::{stay, wander};
+use crate::sim_programs::{Guard, Hold, Mortal, Program};
+
+/// A lock of ours, with what it guards.
+struct Guarded<T: Tuned> {
+    lock: Mortal<RawRwLock<Sim<T>>>,
+    guard: Rc<Guard>,
+    owed: Rc<Owed>,
+    preference: Preference,
+    /// Of so many rounds, one is not a read.
+    reads: u64,
+}
+
+impl<T: Tuned> Clone for Guarded<T> {
+    fn clone(&self) -> Self {
+        Self { lock: self.lock.clone(), guard: Rc::clone(&self.guard), owed: Rc::clone(&self.owed), ..*self }
+    }
+}
+
+fn perhaps() -> Option<Deadline> {
+    (here::random(3) == 0).then(soon)
+}
+
+impl<T: Tuned> Guarded<T> {
+    fn draw(program: &mut Program) -> Self {
+        let lock = Mortal::new(RawRwLock::new());
+        program.name_fields("lock", &lock, decode::RWLOCK);
+        let preference = [Preference::Readers, Preference::Writers][program.random(2)];
+        let reads = [1, 3, 20][program.random(3)];
+        program.about(format!(
+            "our read-write lock, {preference:?} preferred, of {reads} rounds one is no read"
+        ));
+        let owed = Rc::new(Owed::default());
+        let told = Rc::clone(&owed);
+        program.on_event(move |thread, event| match event {
+            Event::DemandedHandoff => told.demanded(thread),
+            Event::WithdrewDemand => told.withdrawn(),
+            _ => {}
+        });
+        Self { lock, guard: Rc::new(Guard::new()), owed, preference, reads }
+    }
+
+    fn round(&self) {
+        if here::random(self.reads) != 0 {
+            return self.read();
+        }
+        match here::random(5) {
+            0 => self.read(),
+            1 | 2 => self.write(),
+            _ => self.upgradable(),
+        }
+    }
+
+    fn read(&self) {
+        let Self { lock, guard, preference, .. } = self;
+        let acquired = match here::random(4) {
+            0 => self.try_read(),
+            1 => lock.read_until(*preference, Some(soon())),
+            _ => {
+                lock.read(*preference);
+                true
+            }
+        };
+        if !acquired {
+            return;
+        }
+        guard.enter(Hold::Shared);
+        stay();
+        if here::random(4) == 0 {
+            self.read_again();
+        }
+        guard.leave(Hold::Shared);
+        if here::random(8) == 0 { lock.unlock_read_fair() } else { lock.unlock_read() }
+    }
+
+    /// A thread that does not read yet comes in only if no thread is owed the lock.
+    fn try_read(&self) -> bool {
+        let demand = self.owed.latest();
+        let acquired = self.lock.try_read(self.preference);
+        if acquired && !has_priorities() && demand.is_some_and(|demand| self.owed.is_owed(demand)) {
+            here::fail(
+                "starvation: a new reader came in past a thread that had demanded the lock".to_owned(),
+            );
+        }
+        acquired
+    }
+
+    /// A thread that reads may read once more, whichever threads wait.
+    fn read_again(&self) {
+        let Self { lock, guard, preference, .. } = self;
+        let acquired = match here::random(3) {
+            0 => lock.try_read_recursive(),
+            1 => lock.read_recursive(None),
+            _ => {
+                lock.read(*preference);
+                true
+            }
+        };
+        if acquired {
+            guard.visit(Hold::Shared);
+            lock.unlock_read();
+        }
+    }
+
+    fn write(&self) {
+        let Self { lock, guard, .. } = self;
+        let acquired = match here::random(4) {
+            0 => lock.try_write(),
+            1 => lock.write_until(Some(soon())),
+            _ => {
+                self.owed.wait(|| lock.write());
+                true
+            }
+        };
+        if !acquired {
+            return;
+        }
+        self.owed.came_in_alone();
+        guard.visit(Hold::Alone);
+        match here::random(6) {
+            0 => {
+                guard.enter(Hold::Shared);
+                lock.downgrade();
+                stay();
+                guard.leave(Hold::Shared);
+                lock.unlock_read();
+            }
+            1 => {
+                guard.enter(Hold::Upgradable);
+                lock.downgrade_to_upgradable();
+                self.hold_upgradable();
+            }
+            2 => lock.unlock_write_fair(),
+            _ => lock.unlock_write(),
+        }
+    }
+
+    fn upgradable(&self) {
+        let Self { lock, guard, .. } = self;
+        let acquired = if here::random(4) == 0 { lock.try_upgradable() } else { lock.upgradable(perhaps()) };
+        if acquired {
+            guard.enter(Hold::Upgradable);
+            self.hold_upgradable();
+        }
+    }
+
+    /// Held upgradably, and to be released in some way.
+    fn hold_upgradable(&self) {
+        let Self { lock, guard, .. } = self;
+        stay();
+        if here::random(4) == 0 {
+            self.read_again();
+        }
+        let upgraded = match here::random(5) {
+            0 => lock.try_upgrade(),
+            1 | 2 => match perhaps() {
+                None => self.owed.wait(|| lock.upgrade(None)),
+                deadline => lock.upgrade(deadline),
+            },
+            _ => false,
+        };
+        guard.leave(Hold::Upgradable);
+        if upgraded {
+            guard.visit(Hold::Alone);
+            return lock.unlock_write();
+        }
+        match here::random(4) {
+            0 => {
+                guard.enter(Hold::Shared);
+                lock.downgrade_upgradable();
+                stay();
+                guard.leave(Hold::Shared);
+                lock.unlock_read();
+            }
+            1 => lock.unlock_upgradable_fair(),
+            _ => lock.unlock_upgradable(),
+        }
+    }
+}
+
+/// Each thread uses it again and again, in any way.
+pub(super) fn ours(program: &mut Program) {
+    fn put_together<T: Tuned>(program: &mut Program) {
+        let guarded = Guarded::<T>::draw(program);
+        for _ in 0..program.threads() {
+            let (guarded, rounds) = (guarded.clone(), program.rounds());
+            program.thread(move || {
+                for _ in 0..rounds {
+                    guarded.round();
+                    wander();
+                }
+            });
+        }
+        program.after(move || {
+            let lock = &guarded.lock;
+            if lock.is_locked() || !lock.try_write() {
+                return Err("the lock is not free".to_owned());
+            }
+            // Now, and not after the release: that may be a plain store, which wipes everything out.
+            match decode::flags(lock.first_word()) {
+                0 => Ok(()),
+                _ => Err(format!("a flag was left behind: {}", decode::word(lock.first_word()))),
+            }
+        });
+    }
+    tuned!(program.case.constants, T => put_together::<T>(program));
+}
+
+/// Readers come in once, at last; then a writer that finds that they have all been there gives the memory back.
+pub(super) fn freed(program: &mut Program) {
+    fn put_together<T: Tuned>(program: &mut Program) {
+        let guarded = Guarded::<T>::draw(program);
+        let readers = program.threads() - 1;
+        let left = Rc::new(Cell::new(0));
+        for _ in 0..readers {
+            let (guarded, left) = (guarded.clone(), Rc::clone(&left));
+            let rounds = program.rounds().min(4);
+            program.thread(move || {
+                for _ in 1..rounds {
+                    guarded.round();
+                }
+                guarded.lock.read(guarded.preference);
+                guarded.guard.enter(Hold::Shared);
+                stay();
+                guarded.guard.leave(Hold::Shared);
+                left.set(left.get() + 1);
+                guarded.lock.unlock_read();
+            });
+        }
+        program.thread(move || {
+            loop {
+                guarded.lock.write();
+                guarded.guard.visit(Hold::Alone);
+                let are_all = left.get() == readers;
+                guarded.lock.unlock_write();
+                if are_all {
+                    return guarded.lock.destroy();
+                }
+                here::sleep(here::random(20_000));
+            }
+        });
+    }
+    tuned!(program.case.constants, T => put_together::<T>(program));
+}
+
+/// A thread that reads waits for a helper that reads too, past writers that wait: readers' patience ends.
+pub(super) fn helper(program: &mut Program) {
+    fn put_together<T: Tuned>(program: &mut Program) {
+        let guarded = Guarded { preference: Preference::Readers, ..Guarded::<T>::draw(program) };
+        for number in 0..program.threads() {
+            let (guarded, rounds) = (guarded.clone(), program.rounds().min(4));
+            program.thread(move || {
+                for _ in 0..rounds {
+                    if number % 2 == 1 {
+                        guarded.write();
+                        continue;
+                    }
+                    guarded.lock.read(Preference::Readers);
+                    guarded.guard.enter(Hold::Shared);
+                    let theirs = guarded.clone();
+                    let helper = here::spawn(move || {
+                        theirs.lock.read(Preference::Readers);
+                        theirs.guard.visit(Hold::Shared);
+                        theirs.lock.unlock_read();
+                    });
+                    here::join(helper);
+                    guarded.guard.leave(Hold::Shared);
+                    guarded.lock.unlock_read();
+                }
+            });
+        }
+    }
+    tuned!(program.case.constants, T => put_together::<T>(program));
+}

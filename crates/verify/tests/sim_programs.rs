@@ -1,0 +1,64 @@
+//! The simulator checks every lock: a test for each family of programs.
+//!
+//! `SPINPARK_SEEDS=n` runs n seeds of each family. `SPINPARK_SEED=n` runs that one and shows what it does;
+//! `SPINPARK_LIMITS=2x3` then makes the program one of at most 2 threads and 3 rounds,
+//! and `SPINPARK_STEPS=n` shows its last n steps.
+
+use spinpark_platform::Event;
+use spinpark_verify::sim_programs::{Checker, families, seeds as asked_for};
+
+/// Runs a family; asserts that some run came to each of `events`.
+fn check(family: &str, seeds: u64, events: &[Event]) {
+    let found = families().iter().find(|known| known.name == family);
+    let checker = Checker::new(*found.expect("there is such a family")).from_environment();
+    match checker.replay() {
+        Some(Ok(_)) => return,
+        Some(Err(failing)) => panic!("{failing}"),
+        None => {}
+    }
+    // A run of these is as long as a hundred others.
+    let share = if family.ends_with("_patience") { 100 } else { 1 };
+    let seeds = asked_for().map_or(seeds, |asked| asked.div_ceil(share));
+    match checker.sweep(0..seeds) {
+        Ok(swept) => {
+            println!("{family}: {swept}");
+            swept.reaches(events);
+        }
+        Err(failing) => match checker.smaller() {
+            Some(smaller) => panic!("{failing}\n\nA smaller one:\n{smaller}"),
+            None => panic!("{failing}"),
+        },
+    }
+}
+
+macro_rules! families {
+    ($($name:ident $seeds:literal [$($event:ident)*],)*) => {
+        $(#[test] fn $name() { check(stringify!($name), $seeds, &[$(Event::$event),*]); })*
+
+        #[test]
+        fn every_family_is_checked() {
+            let known: Vec<_> = families().iter().map(|family| family.name).collect();
+            assert_eq!(known, [$(stringify!($name)),*]);
+        }
+    };
+}
+
+families! {
+    mutex 8_000 [SpinAcquired SpinLeftOffCpu SpinLeftBudget Parked WokeHead Roused HandedOff DemandedHandoff TimedOut],
+    mutex_tight 4_000 [Parked WokeHead WokeBeside],
+    mutex_freed 4_000 [Parked HandedOff],
+    mutex_patience 100 [Parked],
+    rwlock 8_000 [GrantedReaders HandedOff DemandedHandoff WithdrewDemand TimedOut OpenedSlots ClosedSlots],
+    rwlock_freed 3_000 [GrantedReaders OpenedSlots ClosedSlots],
+    rwlock_helper 1_500 [DemandedHandoff],
+    rwlock_patience 100 [Parked DemandedHandoff],
+    rwlock_dependent_patience 40 [DemandedHandoff WithdrewDemand HandedOff],
+    rwsem 3_000 [SpinAcquired GrantedReaders],
+    condvar 4_000 [MovedWaiter DeferredWake TimedOut HandedOff],
+    condvar_tight 3_000 [MovedWaiter],
+    condvar_order 1_500 [MovedWaiter DeferredWake],
+    condvar_freed 3_000 [MovedWaiter TimedOut],
+    condvar_2003 3_000 [MovedWaiter TimedOut],
+    queues 1_500 [],
+    osq 1_500 [],
+}

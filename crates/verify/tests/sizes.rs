@@ -1,0 +1,74 @@
+//! Files and crates stay small: one idea, one file, and no crate that is the whole house.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The most lines of a source file.
+const LINES: usize = 400;
+
+/// Files that may have a few more.
+const LONGER: [(&str, usize); 1] = [
+    // The word of all locks, with all its transitions and their exhaustive tests.
+    ("crates/locks/src/word.rs", 403),
+];
+
+/// The largest part of all lines of Rust that a crate may have, %.
+const PART: usize = 15;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository is there")
+}
+
+/// The source files below `directory`, with their numbers of lines.
+fn sources(directory: &Path, found: &mut Vec<(PathBuf, usize)>) {
+    const KINDS: [&str; 4] = ["rs", "c", "h", "cpp"];
+    for entry in fs::read_dir(directory).expect("a directory of sources") {
+        let path = entry.expect("an entry of it").path();
+        if path.is_dir() {
+            if path.file_name() != Some(OsStr::new("target")) {
+                sources(&path, found);
+            }
+        } else if path.extension().is_some_and(|kind| KINDS.iter().any(|known| kind == *known)) {
+            let lines = fs::read_to_string(&path).expect("a source is text").lines().count();
+            found.push((path, lines));
+        }
+    }
+}
+
+#[test]
+fn files_are_small() {
+    let root = repository();
+    let mut all = Vec::new();
+    sources(&root.join("crates"), &mut all);
+    assert!(all.len() > 500, "the sources were found: {}", all.len());
+    let too_long: Vec<String> = all
+        .iter()
+        .filter_map(|(path, lines)| {
+            let path = path.strip_prefix(&root).expect("it is in the repository").display().to_string();
+            let allowed =
+                LONGER.iter().find(|(longer, _)| *longer == path).map_or(LINES, |(_, lines)| *lines);
+            (*lines > allowed).then(|| format!("{path}: {lines} lines; split it by idea"))
+        })
+        .collect();
+    assert_eq!(too_long, [""; 0]);
+}
+
+#[test]
+fn no_crate_is_most_of_the_code() {
+    let crates = fs::read_dir(repository().join("crates")).expect("the crates");
+    let lines: Vec<(PathBuf, usize)> = crates
+        .map(|entry| {
+            let path = entry.expect("a crate").path();
+            let mut files = Vec::new();
+            sources(&path, &mut files);
+            let rust = files.iter().filter(|(path, _)| path.extension() == Some(OsStr::new("rs")));
+            (path, rust.map(|(_, lines)| lines).sum())
+        })
+        .collect();
+    let all: usize = lines.iter().map(|(_, lines)| lines).sum();
+    for (path, lines) in lines {
+        let (part, name) = (100 * lines / all, path.display());
+        assert!(100 * lines <= PART * all, "{name} has {part} % of all lines of Rust: {PART} % at most");
+    }
+}
