@@ -95,7 +95,7 @@ pub(crate) fn store(write: Write) {
         before_store();
         make_store(write);
     } else {
-        // SAFETY: whoever made it has a reference to the word.
+        // SAFETY: the caller made it from a reference to the word.
         unsafe { write.happen() };
     }
 }

@@ -76,7 +76,7 @@ fn allowed(program: Program, first: u32) -> BTreeSet<Seen> {
             continue;
         }
         let mut is_end = true;
-        for thread in 0..threads {
+        for (thread, ops) in program.iter().enumerate() {
             if let Some(&(place, value)) = state.queues[thread].first() {
                 let mut drained = state.clone();
                 drained.queues[thread].remove(0);
@@ -84,7 +84,7 @@ fn allowed(program: Program, first: u32) -> BTreeSet<Seen> {
                 to_do.push(drained);
                 is_end = false;
             }
-            let Some(&op) = program[thread].get(state.next[thread]) else { continue };
+            let Some(&op) = ops.get(state.next[thread]) else { continue };
             is_end = false;
             let mut after = state.clone();
             after.next[thread] += 1;
@@ -144,7 +144,7 @@ fn run(program: Program, first: u32, seed: u64, chaos: &Chaos, cpus: u32) -> See
             for &op in *ops {
                 match op {
                     W(place, value) => {
-                        variables[place].0.store(value, [Relaxed, Release][value as usize % 2])
+                        variables[place].0.store(value, [Relaxed, Release][value as usize % 2]);
                     }
                     Step(place) => {
                         while !<Sim>::release_unless::<1>(&guard.0, &variables[place].0, || first) {}
