@@ -53,6 +53,9 @@ pub struct Chaos {
     pub abort: f64,
     /// A weak compare-exchange fails for no reason, as on machines with load-linked and store-conditional.
     pub weak: f64,
+    /// A store stays in its core's buffer though the core has the line, for `delay_ns` on the average; order by rank: until
+    /// nothing of a lower rank is to be done, at a random rank.
+    pub buffered: f64,
 }
 
 /// Ranks at first are below this; those of threads that were stopped lie between this and the next; then come threads that
@@ -106,6 +109,11 @@ impl World {
             self.shared.last_rank += 1;
             self.threads[self.running].rank = POLLING + self.shared.last_rank;
         }
+    }
+
+    /// Order by rank: that of a store that is held. It comes before threads that poll, or they might wait for it for ever.
+    pub(crate) fn draining_rank(&mut self) -> i64 {
+        self.rng.i64(0..POLLING)
     }
 
     /// How late a woken thread starts.

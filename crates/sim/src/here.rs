@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use spinpark_platform::HIGHEST_PRIORITY;
 
+pub(crate) use crate::access::{access, drain, enter_kernel, touch};
 use crate::engine::recent::Delay;
 use crate::engine::run::{is_inside, is_stopped, suspend, world};
 use crate::engine::thread::{State, ThreadId};
 use crate::engine::time::{PS_PER_NS, Ps, ps};
 use crate::engine::world::World;
 use crate::failure::Failure;
-use crate::memory::{Access, Reach};
 use crate::trace::{Did, Slice};
 
 /// Lets all that happens before the running thread's own time happen.
@@ -31,52 +31,6 @@ pub(crate) fn spend(cost: impl FnOnce(&mut World) -> Ps) {
         let running = world.running;
         world.threads[running].debt += cost;
     });
-}
-
-/// Accesses memory: returns at the moment at which the access happens.
-#[inline]
-pub(crate) fn access(address: usize, access: Access) {
-    if !is_inside() {
-        return;
-    }
-    let others_first = world(|world| {
-        let step = world.overlapped(world.costs.step);
-        let running = world.running;
-        world.threads[running].debt += step;
-        world.settle()
-    });
-    if others_first {
-        suspend();
-    }
-    let asked = world(|world| world.now);
-    let mut has_waited = false;
-    while world(|world| world.reach(address, access)) == Reach::Later {
-        if !has_waited {
-            world(|world| {
-                let (running, now) = (world.running, world.now);
-                world.threads[running].recent.begin(Delay::Line, now);
-            });
-        }
-        has_waited = true;
-        suspend();
-    }
-    world(|world| {
-        if has_waited {
-            world.runs_ahead(world.now - asked);
-            let (running, now) = (world.running, world.now);
-            world.threads[running].recent.end(now);
-        }
-        if has_waited || access == Access::Update {
-            world.has_come();
-        }
-        world.has_looked();
-    });
-}
-
-/// Accesses memory whose contents do not matter.
-pub(crate) fn touch(address: usize, kind: Access) {
-    access(address, kind);
-    note(|| Did::Accessed(kind, address));
 }
 
 /// The word at `address` was exchanged, and what comes next depends on whether that succeeded.
@@ -146,8 +100,7 @@ pub fn compute_f64(ns: f64) {
 /// Sleeps for `ns` nanoseconds, as `nanosleep` does.
 pub fn sleep(ns: u64) {
     if is_inside() {
-        spend(|world| world.costs.syscall);
-        settle();
+        enter_kernel(|world| world.costs.syscall);
         world(|world| {
             let thread = world.running;
             let sleeper = &mut world.threads[thread];
@@ -166,8 +119,7 @@ pub fn yield_now() {
     if !is_inside() {
         return;
     }
-    spend(|world| world.costs.syscall);
-    settle();
+    enter_kernel(|world| world.costs.syscall);
     let steps_aside = world(|world| {
         let cpu = world.threads[world.running].cpu;
         let others = !world.cpu(cpu).queue.is_empty() || world.order() == crate::chaos::Order::Rank;
@@ -252,6 +204,7 @@ pub fn socket() -> u32 {
 /// forget translations.
 pub fn interrupt_others() {
     if is_inside() {
+        drain(); // interrupts are sent behind a barrier
         spend(World::interrupt_and_wait);
         settle();
     }
@@ -276,13 +229,13 @@ pub fn set_priority(priority: u8) {
 
 /// Starts a thread.
 pub fn spawn(body: impl FnOnce() + 'static) -> ThreadId {
-    settle();
+    enter_kernel(|_| 0);
     world(|world| world.spawn(Box::new(body), None))
 }
 
 /// Waits for the end of a thread.
 pub fn join(thread: ThreadId) {
-    settle();
+    enter_kernel(|_| 0);
     let waits = world(|world| {
         let joiner = world.running;
         let waits = world.threads[thread].state != State::Ended;

@@ -26,6 +26,7 @@
 //! assert!(outcome.elapsed_ns >= 8 * 100 * 200);
 //! ```
 
+mod access;
 mod chaos;
 pub mod check;
 mod engine;

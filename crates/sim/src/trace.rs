@@ -9,7 +9,7 @@ use spinpark_platform::Event;
 use crate::engine::thread::{State, ThreadId};
 use crate::engine::time::{PS_PER_NS, Ps};
 use crate::engine::world::World;
-use crate::memory::Access;
+use crate::memory::{Access, Value, Write};
 
 /// How much is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,6 +50,8 @@ pub(crate) enum Did {
     Failed(usize, u32, u32),
     /// A pointer was loaded, or stored to; the latter from … to, if that is known.
     Pointer(usize, Option<usize>, usize),
+    /// A store waits in its core's buffer.
+    Buffered(Write),
     Slept(usize),
     Woke(usize, u32),
     Returned(spinpark_platform::Wait),
@@ -98,11 +100,19 @@ impl World {
     }
 
     fn note_step(&mut self, did: Did) {
+        self.note_of(self.running, did);
+    }
+
+    /// Notes a step of `thread`, which need not run.
+    pub(crate) fn note_of(&mut self, thread: ThreadId, did: Did) {
         let trace = &mut self.trace;
+        if trace.record.last_steps == 0 {
+            return;
+        }
         if trace.steps.len() == trace.record.last_steps {
             trace.steps.pop_front();
         }
-        trace.steps.push_back((self.now, self.running, did));
+        trace.steps.push_back((self.now, thread, did));
     }
 
     /// The thread leaves its CPU.
@@ -157,6 +167,15 @@ impl World {
             }
             Did::Pointer(address, Some(old), new) => {
                 format!("{}: {} -> {}", self.name_of(address), self.name_of(old), self.name_of(new))
+            }
+            Did::Buffered(Write { address, value }) => {
+                let value = match value {
+                    Value::Unknown => "something".to_owned(),
+                    Value::Word(_, value) => self.value_of(address, value),
+                    Value::Pointer(_, value) => self.name_of(value.addr()),
+                    Value::Slot(_, value) => format!("{value:#x}"),
+                };
+                format!("{}: {value} is in the store buffer", self.name_of(address))
             }
             Did::Slept(address) => format!("sleeps on {}", self.name_of(address)),
             Did::Woke(address, count) => format!("wakes {count} on {}", self.name_of(address)),

@@ -161,28 +161,28 @@ mod tests {
     fn an_old_record_has_the_names_of_today() {
         let old = r#"{
             "variant": "", "tasks": 2,
-            "arms": [
-                { "name": "orig", "lock": { "name": "orig", "about": "", "side": "control", "family": "condvar-2003-orig" } },
-                { "name": "glibc", "lock": { "name": "glibc", "about": "", "side": "peer", "family": "pthread" } },
+            "configurations": [
+                { "name": "orig", "lock": { "name": "orig", "about": "", "role": "control", "adapter": "condvar-2003-orig" } },
+                { "name": "glibc", "lock": { "name": "glibc", "about": "", "role": "peer", "adapter": "pthread" } },
                 { "name": "requeue" }
             ],
             "runs": []
         }"#;
         let mut measured: Measured = serde_json::from_str(old).unwrap();
-        let run = |arm: &str| Run {
+        let run = |configuration: &str| Run {
             round: 0,
             order: 0,
-            arm: arm.to_owned(),
+            configuration: configuration.to_owned(),
             again: false,
             padding: 0,
             report: Report::default(),
         };
         measured.runs = ["glibc", "orig", "requeue"].map(run).to_vec();
         measured.use_names_of_today();
-        let arms: Vec<_> = measured.cell.arms.iter().map(|arm| arm.name.as_str()).collect();
-        assert_eq!(arms, ["classic-condvar-orig", "glibc", "requeue"], "an arm without a lock is no lock");
-        assert_eq!(measured.cell.arms[0].lock.as_ref().unwrap().family, "classic-condvar-orig");
-        let runs: Vec<_> = measured.runs.iter().map(|run| run.arm.as_str()).collect();
+        let configurations: Vec<_> = measured.cell.configurations.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(configurations, ["classic-condvar-orig", "glibc", "requeue"], "one without a lock");
+        assert_eq!(measured.cell.configurations[0].lock.as_ref().unwrap().adapter, "classic-condvar-orig");
+        let runs: Vec<_> = measured.runs.iter().map(|run| run.configuration.as_str()).collect();
         assert_eq!(runs, ["glibc", "classic-condvar-orig", "requeue"]);
     }
 

@@ -1,6 +1,6 @@
 //! Faults that a mutant puts into the machine, under unchanged locks: the same for the simulated machine and for loom's.
 //!
-//! The simulated memory is sequentially consistent: [`Fault::Relaxed`] and [`Fault::NoFullFence`] change nothing there.
+//! The simulated memory is x86's: of [`Fault::Relaxed`] it notices stores that were sequentially consistent.
 
 use spinpark_platform::Ordering;
 
@@ -64,6 +64,8 @@ pub enum Fault {
     OneWordOnly,
     /// The heavy fence does nothing.
     NoFence,
+    /// The heavy fence ends restartable steps, and does not wait for stores in store buffers. (Only on the simulated machine.)
+    NoDrain,
     /// The heavy fence does nothing; it happens before the compare-exchanges for which this holds (of what they write).
     FenceBefore(fn(&Op) -> bool),
     /// A thread that looks after a heavy fence sees what this one wrote last, whatever has become of that.

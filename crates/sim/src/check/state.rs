@@ -6,8 +6,9 @@ use std::rc::Rc;
 
 use spinpark_platform::Event;
 
-use super::fault::Faults;
+use super::fault::{Fault, Faults};
 use crate::engine::run::{is_inside, world};
+use crate::engine::thread::ThreadId;
 use crate::engine::world::World;
 use crate::failure::Failure;
 
@@ -114,13 +115,23 @@ impl Checks {
 }
 
 impl World {
+    /// Whether the machine has a fault for which this holds.
+    pub(crate) fn has_fault(&self, is: impl Fn(&Fault) -> bool) -> bool {
+        self.checks.as_ref().is_some_and(|checks| checks.faults.any(is))
+    }
+
     /// Whether there is memory at `address`, and it has not been given back; if not, the run fails.
     pub(crate) fn is_alive(&mut self, address: usize) -> bool {
+        self.is_alive_for(self.running, address)
+    }
+
+    /// The same, of an access by `thread`.
+    pub(crate) fn is_alive_for(&mut self, thread: ThreadId, address: usize) -> bool {
         if self.failure.is_some() {
             return false;
         }
         let Some(checks) = &self.checks else { return true };
-        let thread = self.running.number();
+        let thread = thread.number();
         if checks.gone.iter().any(|gone| gone.contains(&address)) {
             let word = self.name_of(address);
             self.fail(Failure::UseAfterFree { thread, word });
@@ -161,6 +172,9 @@ pub fn has_priorities() -> bool {
 
 /// The running thread gives back this memory.
 pub fn bury(memory: Range<usize>) {
+    if is_inside() {
+        world(|world| world.memory_ends(&memory));
+    }
     checks(|checks, _| checks.bury(memory));
 }
 

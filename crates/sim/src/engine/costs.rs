@@ -27,6 +27,8 @@ pub(crate) struct Costs {
     pub(crate) step: Ps,
     pub(crate) window: Ps,
     pub(crate) fence: Ps,
+    /// The most stores in a core's buffer.
+    pub(crate) stores: usize,
     pub(crate) smt: f64,
     pub(crate) syscall: Ps,
     pub(crate) futex: Ps,
@@ -67,6 +69,7 @@ impl Costs {
             step: ps(cpu.step_ns),
             window: ps(cpu.window_ns),
             fence: ps(cpu.fence_ns),
+            stores: cpu.stores as usize,
             smt: cpu.smt,
             syscall: ps(kernel.syscall_ns),
             futex: ps(kernel.futex_ns),

@@ -19,6 +19,8 @@ pub(crate) enum What {
     Timer { thread: ThreadId, epoch: u32 },
     /// A signal ends a sleep.
     Signal { thread: ThreadId, epoch: u32 },
+    /// The oldest store that is held in a thread's buffer may drain.
+    Drain { thread: ThreadId },
     /// A time slice may be over.
     Slice { cpu: CpuId, epoch: u32 },
     /// A CPU's timer ticks.

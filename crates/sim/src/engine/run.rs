@@ -82,6 +82,7 @@ fn fiber(body: Body, place: &mut Range<usize>) -> std::io::Result<Fiber> {
         if world(|world| world.threads[world.running].debt > 0) {
             crate::here::settle();
         }
+        crate::access::drain();
     }))
 }
 

@@ -8,7 +8,7 @@ use super::ahead::Ahead;
 use super::recent::Recent;
 use super::time::Ps;
 use crate::kernel::CpuId;
-use crate::memory::{LineId, Watch};
+use crate::memory::{LineId, StoreBuffer, Watch};
 use crate::platform::Local;
 
 /// The number of a thread, in order of creation.
@@ -93,6 +93,8 @@ pub(crate) struct Thread {
     pub(crate) watch: Watch,
     /// The threads that poll whether it is on a CPU.
     pub(crate) asked_by: Vec<ThreadId>,
+    /// What it has stored and others do not see yet.
+    pub(crate) stores: StoreBuffer,
     /// A load that the last-level cache serves, and the version of the line then.
     pub(crate) loading: Option<(LineId, u32)>,
     /// The futex on which it sleeps.
@@ -136,6 +138,7 @@ impl Thread {
             in_kernel: false,
             watch: Watch::default(),
             asked_by: Vec::new(),
+            stores: StoreBuffer::default(),
             loading: None,
             futex: None,
             outcome: Wait::Woken,

@@ -13,7 +13,7 @@ use crate::check::Checks;
 use crate::failure::Failure;
 use crate::kernel::{Cpu, CpuId, Futexes, SpinLocks};
 use crate::machine::Machine;
-use crate::memory::{Core, Lines};
+use crate::memory::{Buffers, Core, Lines};
 use crate::report::Counts;
 use crate::trace::Trace;
 
@@ -39,6 +39,7 @@ pub(crate) struct World {
     pub(crate) queued: usize,
     pub(crate) balance_planned: bool,
     pub(crate) memory: Lines,
+    pub(crate) buffers: Buffers,
     pub(crate) futexes: Futexes,
     pub(crate) buckets: SpinLocks,
     pub(crate) rng: fastrand::Rng,
@@ -83,6 +84,7 @@ impl World {
             queued: 0,
             balance_planned: false,
             memory: Lines::default(),
+            buffers: Buffers::default(),
             futexes: Futexes::default(),
             buckets: SpinLocks::new(machine.kernel.futex_buckets),
             rng: fastrand::Rng::with_seed(seed),
@@ -231,6 +233,9 @@ impl World {
         match what {
             What::Arrival(line) => return self.arrive(line),
             What::Resume { thread, epoch } if self.threads[thread].epoch == epoch => {
+                if self.is_blocked(thread) {
+                    return None;
+                }
                 let resumed = &mut self.threads[thread];
                 resumed.until = self.now; // by rank, it may go on before its time
                 if resumed.state != State::Watching {
@@ -239,6 +244,7 @@ impl World {
                 return Some(thread);
             }
             What::Resume { .. } => {}
+            What::Drain { thread } => self.end_hold(thread),
             What::Timer { thread, epoch } => self.end_sleep(thread, epoch, Wait::TimedOut),
             What::Signal { thread, epoch } => self.end_sleep(thread, epoch, Wait::Woken),
             What::Slice { cpu, epoch } => self.end_slice(cpu, epoch),

@@ -1,6 +1,7 @@
 //! Interrupts: of `membarrier`, which ends restartable steps, and of the timer.
 
 use super::CpuId;
+use crate::check::Fault;
 use crate::engine::event::What;
 use crate::engine::thread::{State, ThreadId};
 use crate::engine::time::Ps;
@@ -44,6 +45,9 @@ impl World {
         if let Some(aborted) = &mut self.threads[thread].step {
             *aborted = true;
         }
+        if !self.has_fault(|fault| matches!(fault, Fault::NoDrain)) {
+            self.flush(thread);
+        }
         self.interrupt(thread);
         true
     }
@@ -78,6 +82,7 @@ impl World {
     pub(crate) fn tick(&mut self, cpu: CpuId) {
         self.cpu(cpu).tick_planned = false;
         if let Some(thread) = self.cpu(cpu).current {
+            self.flush(thread);
             self.interrupt(thread);
             if self.threads[thread].state != State::Watching {
                 self.plan_tick(cpu);

@@ -27,6 +27,8 @@ pub(crate) struct Cpu {
     slice_epoch: u32,
     slice_planned: bool,
     pub(super) tick_planned: bool,
+    /// The thread that has left it with stores that had not drained.
+    pub(crate) left_by: Option<ThreadId>,
     /// Since when it has nothing to do.
     pub(crate) idle_since: Ps,
     /// How long it had something to do, and was out of idle, until the run's time was over.
@@ -123,6 +125,7 @@ impl World {
     fn take_off(&mut self, thread: ThreadId, state: State) {
         let cpu = self.threads[thread].cpu;
         self.account(cpu);
+        self.leaves_cpu(thread);
         self.pause_watch(thread);
         self.trace_slice(thread, state);
         let now = self.now;

@@ -28,6 +28,7 @@ pub(super) fn machine(sheet: &Sheet) -> Result<Machine, MachineError> {
             window_ns: figures.ns("cpu", "window")?,
             work_ns: figures.ns("cpu", "work")?,
             fence_ns: figures.ns("cpu", "fence")?,
+            stores: figures.number("cpu", "stores")? as u32,
             smt: figures.number("cpu", "smt")?,
         },
         kernel: figures.kernel()?,

@@ -150,7 +150,7 @@ fn read(kind: Kind, unit: &str, value: &Value) -> Option<Quantity> {
             Some(Quantity::Times(values?, unit))
         }
         (Kind::Flag, Value::Boolean(flag)) => Some(Quantity::Flag(*flag)),
-        (Kind::Positive | Kind::Factor | Kind::Share | Kind::PowerOfTwo, _) => {
+        (Kind::Positive | Kind::Factor | Kind::Share | Kind::PowerOfTwo | Kind::Count, _) => {
             Some(Quantity::Number(number(value)?))
         }
         _ => None,

@@ -19,6 +19,8 @@ pub enum Kind {
     Share,
     /// A power of two.
     PowerOfTwo,
+    /// A whole number.
+    Count,
     /// `true` or `false`.
     Flag,
 }
@@ -34,6 +36,7 @@ impl Kind {
             Self::Factor => "{ value = 1.5, source = \"…\" }",
             Self::Share => "{ value = 0.5, source = \"…\" }",
             Self::PowerOfTwo => "{ value = 256, source = \"…\" }, a power of two",
+            Self::Count => "{ value = 56, source = \"…\" }, a whole number",
             Self::Flag => "{ value = true, source = \"…\" } (or false)",
         }
     }
@@ -64,7 +67,7 @@ const fn key(table: &'static str, name: &'static str, kind: Kind, meaning: &'sta
     Key { table, name, kind, meaning }
 }
 
-use Kind::{Factor, Flag, Positive, PowerOfTwo, Share, Time, TimeOrNever, Times};
+use Kind::{Count, Factor, Flag, Positive, PowerOfTwo, Share, Time, TimeOrNever, Times};
 
 /// All figures, in the order in which they are listed. The counts of CPUs stand apart, in the table `shape`.
 pub const KEYS: &[Key] = &[
@@ -86,6 +89,7 @@ pub const KEYS: &[Key] = &[
     key("cpu", "window", Time, "how much work the core does ahead while it waits for memory"),
     key("cpu", "work", Time, "a step of workloads' work: a chain of six instructions (xorshift)"),
     key("cpu", "fence", Time, "a full fence"),
+    key("cpu", "stores", Count, "how many stores wait for their lines while the core goes on"),
     key("cpu", "smt", Share, "speed of a hardware thread while its sibling computes too"),
     key("kernel", "syscall", Time, "entering and leaving the kernel"),
     key("kernel", "futex", Time, "a futex call's own work, without its bucket's lock"),

@@ -111,6 +111,9 @@ pub struct Cpu {
     pub work_ns: f64,
     /// A full fence, ns.
     pub fence_ns: f64,
+    /// How many stores a core has under way at most while it goes on: the entries of its store buffer. 0: a thread waits for each
+    /// store.
+    pub stores: u32,
     /// How fast a hardware thread is while its sibling computes too, as a part of its full speed.
     pub smt: f64,
 }

@@ -36,6 +36,7 @@ impl Key {
             (Kind::Share, ..) => range(0.0, 1.0),
             // Linux makes 256 for each CPU.
             (Kind::PowerOfTwo, ..) => range(1.0, 1_048_576.0),
+            (Kind::Count, ..) => range(0.0, 1_024.0),
             (Kind::Flag, ..) => range(f64::NEG_INFINITY, f64::INFINITY),
             // What loops are made of: some time has to pass in them.
             (_, "memory" | "cpu", "hit" | "pause" | "work") => range(0.01, MS),
@@ -89,7 +90,11 @@ pub(super) fn check(sheet: &Sheet, ghz: f64) -> Result<(), MachineError> {
             quantity => quantity.to_ns(ghz).into_iter().all(|ns| range.holds(ns)),
         };
         if !can_be {
-            let power = if key.kind == Kind::PowerOfTwo { "a power of two " } else { "" };
+            let power = match key.kind {
+                Kind::PowerOfTwo => "a power of two ",
+                Kind::Count => "a whole number ",
+                _ => "",
+            };
             let value = figure.quantity.in_words(ghz);
             let what = format!(
                 "is {value}, but can only be {power}from {} ({})",
@@ -103,7 +108,11 @@ pub(super) fn check(sheet: &Sheet, ghz: f64) -> Result<(), MachineError> {
 }
 
 fn is_whole_enough(kind: Kind, number: f64) -> bool {
-    kind != Kind::PowerOfTwo || number.fract() == 0.0 && (number as u32).is_power_of_two()
+    match kind {
+        Kind::PowerOfTwo => number.fract() == 0.0 && (number as u32).is_power_of_two(),
+        Kind::Count => number.fract() == 0.0,
+        _ => true,
+    }
 }
 
 #[cfg(test)]

@@ -17,11 +17,13 @@ pub(crate) struct LineId(pub(crate) u32);
 /// A core that waits for the line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
-    /// The thread that goes on when it is there.
+    /// The thread that goes on when it is there; of a store, the thread whose it is.
     pub(crate) thread: ThreadId,
     pub(crate) core: Core,
     /// To write, so that every other copy ends.
     pub(crate) exclusive: bool,
+    /// For a store in a buffer: no thread waits for it.
+    pub(crate) is_store: bool,
     /// Its core has asked for the line so much earlier than the thread got to it.
     pub(crate) early: Ps,
     /// When that was.
@@ -56,6 +58,8 @@ pub(crate) struct Line {
     pub(crate) last: Option<(Core, Ps)>,
     /// Counts changes.
     pub(crate) version: u32,
+    /// How many stores to it are in buffers.
+    pub(crate) buffered: u32,
     /// Until when each last-level cache is busy with loads of it.
     pub(crate) busy: Vec<(Cache, Ps)>,
 }

@@ -6,15 +6,16 @@
 //! come, first served. The core that has just got the line can use it until the next move is half done: a store right
 //! after a successful compare-exchange does not wait behind every core that polls.
 //!
-//! A store to a line that is elsewhere waits for it, and so does its thread: there is no store buffer. One that shows a value
-//! before its line has come makes hand-overs too cheap; `docs/sim-accuracy.md` has what was tried.
-//!
-//! Values are not kept here: the simulated program's words are real memory, and an access happens to them at the moment
-//! at which its line is there. So the memory is sequentially consistent; weak memory is what the loom models are for.
+//! A store to a line that is elsewhere waits for it in its thread's store buffer, with its value, and the thread goes on
+//! ([`stores`]): the memory is x86's (total store order). Beside these values none are kept here: the simulated program's words
+//! are real memory, and an access happens to them at the moment at which its line is there. Memory that is weaker is what the
+//! loom models are for.
 
 mod bits;
 mod line;
+mod stores;
 mod watch;
+mod write;
 
 use rustc_hash::FxHashMap;
 
@@ -24,7 +25,9 @@ use crate::engine::time::Ps;
 use crate::engine::world::World;
 pub(crate) use line::{Cache, Core, LineId};
 use line::{Line, Move, Request};
+pub(crate) use stores::{Buffers, StoreBuffer};
 pub(crate) use watch::Watch;
+pub(crate) use write::{Value, Write};
 
 /// Bytes of a cache line.
 pub(crate) const LINE_BYTES: usize = 64;
@@ -71,19 +74,26 @@ impl Lines {
     fn get(&mut self, id: LineId) -> &mut Line {
         &mut self.lines[id.0 as usize]
     }
+
+    /// Whether a store to line number `number` of the address space is in a buffer.
+    fn has_buffered(&self, number: usize) -> bool {
+        self.by_address.get(&number).is_some_and(|id| self.lines[id.0 as usize].buffered > 0)
+    }
 }
 
 /// How an access goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Reach {
     /// The line is there: the access happens now.
     There,
+    /// The same, of a load: it has what its thread has stored.
+    Forwarded(Value),
     /// The thread is resumed when it is worth asking again.
     Later,
 }
 
 impl World {
-    /// The running thread wants to access `address`, now.
+    /// The running thread wants to load from `address`, or to update it, now. (It stores by [`World::make_store`].)
     pub(crate) fn reach(&mut self, address: usize, access: Access) -> Reach {
         if self.checks.is_some() && !self.is_alive(address) {
             return Reach::Later; // never: the run has failed
@@ -91,6 +101,16 @@ impl World {
         let id = self.memory.of(address);
         let core = self.core_of_running();
         let exclusive = access != Access::Load;
+        if !self.threads[self.running].stores.is_empty() {
+            let own = if exclusive {
+                (!self.has_drained()).then_some(Reach::Later) // B4
+            } else {
+                self.reach_own_store(address, id) // B3
+            };
+            if let Some(reach) = own {
+                return reach;
+            }
+        }
         let (now, costs) = (self.now, self.costs);
         let line = self.memory.get(id);
         let arrived = std::mem::take(&mut self.threads[self.running].loading) == Some((id, line.version));
@@ -102,13 +122,11 @@ impl World {
         if !has_line {
             return self.miss(id, core, exclusive);
         }
-        let cost = match access {
-            Access::Update => {
-                self.runs_ahead(costs.rmw);
-                costs.rmw
-            }
-            Access::Load => self.overlapped(costs.hit),
-            Access::Store => 0, // what follows does not wait for it
+        let cost = if exclusive {
+            self.runs_ahead(costs.rmw);
+            costs.rmw
+        } else {
+            self.overlapped(costs.hit)
         };
         let running = self.running;
         self.threads[running].debt += cost;
@@ -141,12 +159,18 @@ impl World {
             self.resume_at(thread, at, State::Fetching);
             return Reach::Later;
         }
-        line.waiting.push(Request { thread, core, exclusive, early, asked: now });
         self.threads[thread].state = State::Fetching;
+        self.request(id, Request { thread, core, exclusive, is_store: false, early, asked: now });
+        Reach::Later
+    }
+
+    /// A core asks for the line.
+    fn request(&mut self, id: LineId, request: Request) {
+        let line = self.memory.get(id);
+        line.waiting.push(request);
         if line.moving.is_none() {
             self.start_move(id);
         }
-        Reach::Later
     }
 
     /// Sends the line to one of the cores that wait for it.
@@ -230,7 +254,7 @@ impl World {
         }
     }
 
-    /// The line has arrived; the core that asked for it goes on at once.
+    /// The line has arrived; the thread whose core asked for it goes on at once, and a store drains.
     pub(crate) fn arrive(&mut self, id: LineId) -> Option<ThreadId> {
         let line = &mut self.memory.lines[id.0 as usize];
         let Move { to, .. } = line.moving.take()?;
@@ -251,8 +275,14 @@ impl World {
         if !to.exclusive {
             self.serve_the_rest(id, cache);
         }
+        if to.is_store {
+            self.line_came(to.thread, id);
+        }
         if !self.memory.get(id).waiting.is_empty() {
             self.start_move(id);
+        }
+        if to.is_store {
+            return None;
         }
         self.threads[to.thread].state = State::Executing;
         Some(to.thread)
@@ -268,7 +298,11 @@ impl World {
                 continue;
             }
             self.memory.get(id).waiting.swap_remove(index);
-            self.resume_at(request.thread, self.now, State::Fetching);
+            if request.is_store {
+                self.line_came(request.thread, id);
+            } else {
+                self.resume_at(request.thread, self.now, State::Fetching);
+            }
         }
     }
 

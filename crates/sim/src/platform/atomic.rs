@@ -5,10 +5,11 @@ use std::sync::atomic;
 use spinpark_platform::{self as seam, Ordering, Ordering::Relaxed};
 
 use super::{faulty, life};
+use crate::access::{access, store};
 use crate::check::{Kind, Op};
 use crate::engine::run::{is_inside, world};
-use crate::here::{access, branches, note};
-use crate::memory::Access;
+use crate::here::{branches, note};
+use crate::memory::{Access, Value, Write};
 use crate::trace::Did;
 
 /// A word of 32 bits.
@@ -21,6 +22,12 @@ pub struct AtomicU32(atomic::AtomicU32);
 #[repr(transparent)]
 pub struct AtomicPtr<T>(atomic::AtomicPtr<T>);
 
+/// Whether a store is an `XCHG`, which x86 needs for one that is sequentially consistent.
+fn is_exchange(op: Op) -> bool {
+    let order = if faulty::is_on() { faulty::order(op) } else { op.order };
+    order == Ordering::SeqCst
+}
+
 impl AtomicU32 {
     pub(crate) fn address(&self) -> usize {
         std::ptr::from_ref(self).addr()
@@ -31,10 +38,15 @@ impl AtomicU32 {
         self.0.load(Relaxed)
     }
 
-    /// Replaces the value: as above.
+    /// Replaces the value: as above. For the kernel, which has updated the word.
     pub(super) fn set(&self, value: u32) {
         note(|| Did::Wrote(self.address(), self.value(), value));
         self.0.store(value, Relaxed);
+    }
+
+    /// A store of `value`.
+    pub(super) fn write(&self, value: u32) -> Write {
+        Write::word(&self.0, value)
     }
 
     fn update(&self, act: impl FnOnce(&atomic::AtomicU32) -> u32) -> u32 {
@@ -72,15 +84,21 @@ impl seam::AtomicU32 for AtomicU32 {
     }
 
     fn load(&self, _: Ordering) -> u32 {
-        access(self.address(), Access::Load);
-        let value = self.0.load(Relaxed);
+        let value = match access(self.address(), Access::Load) {
+            Some(Value::Word(_, value)) => value,
+            _ => self.0.load(Relaxed),
+        };
         note(|| Did::Loaded(self.address(), value));
         if faulty::is_on() { faulty::seen(value) } else { value }
     }
 
-    fn store(&self, value: u32, _: Ordering) {
-        access(self.address(), Access::Store);
-        self.set(value);
+    fn store(&self, value: u32, order: Ordering) {
+        let op = Op { kind: Kind::Store, order, value: value.into(), pointer: false };
+        if is_exchange(op) {
+            self.update(|word| word.swap(value, Relaxed));
+        } else {
+            store(self.write(value));
+        }
     }
 
     fn swap(&self, value: u32, order: Ordering) -> u32 {
@@ -158,16 +176,23 @@ impl<T> seam::AtomicPtr<T> for AtomicPtr<T> {
     }
 
     fn load(&self, _: Ordering) -> *mut T {
-        self.touch(Access::Load);
-        let value = self.0.load(Relaxed);
+        let value = match access(self.address(), Access::Load) {
+            Some(Value::Pointer(_, value)) => value.cast(),
+            _ => self.0.load(Relaxed),
+        };
         note(|| Did::Pointer(self.address(), None, value.addr()));
         value
     }
 
-    fn store(&self, value: *mut T, _: Ordering) {
-        self.touch(Access::Store);
-        note(|| Did::Pointer(self.address(), Some(self.0.load(Relaxed).addr()), value.addr()));
-        self.0.store(value, Relaxed);
+    fn store(&self, value: *mut T, order: Ordering) {
+        let op = Op { kind: Kind::Store, order, value: value.addr() as u64, pointer: true };
+        if is_exchange(op) {
+            self.touch(Access::Update);
+            let old = self.0.swap(value, Relaxed);
+            note(|| Did::Pointer(self.address(), Some(old.addr()), value.addr()));
+        } else {
+            store(Write::pointer(&self.0, value));
+        }
     }
 
     fn swap(&self, value: *mut T, _: Ordering) -> *mut T {

@@ -3,10 +3,11 @@
 use spinpark_platform::{OnCpu, Wait, WakeOp};
 
 use super::{AtomicU32, faulty};
+use crate::access::{access, drain};
 use crate::check::Fault;
 use crate::engine::run::{is_inside, suspend, world};
 use crate::engine::thread::{State, ThreadId};
-use crate::here::{access, note, settle, spend};
+use crate::here::{note, settle, spend};
 use crate::memory::Access;
 use crate::trace::Did;
 
@@ -26,6 +27,7 @@ fn enter() {
         });
     }
     settle();
+    drain();
 }
 
 /// Takes the locks of the buckets of these words, in order.
@@ -172,6 +174,9 @@ pub(super) fn wake_op(
 pub(super) fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
     let in_kernel = is_in_kernel();
     spend(|world| if in_kernel { world.costs.hit } else { world.spread_call(world.costs.cpu_clock) });
+    if !in_kernel {
+        drain();
+    }
     world(|world| {
         let known = owner.checked_sub(1).filter(|&number| (number as usize) < world.threads.0.len());
         let Some(owner) = known.map(ThreadId) else { return OnCpu::Unknown };

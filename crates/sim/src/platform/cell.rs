@@ -5,7 +5,7 @@ use std::cell::UnsafeCell;
 use spinpark_platform as seam;
 
 use super::life;
-use crate::here::touch;
+use crate::access::touch;
 use crate::memory::Access;
 
 /// See [`spinpark_platform::Cell`].
@@ -25,7 +25,7 @@ impl<T> seam::Cell<T> for Cell<T> {
     }
 
     fn with_mut<R>(&self, act: impl FnOnce(*mut T) -> R) -> R {
-        touch(self.0.get().addr(), Access::Store);
+        touch(self.0.get().addr(), Access::Store); // its contents are there at once: see `memory::stores`
         act(self.0.get())
     }
 }

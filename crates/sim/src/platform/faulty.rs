@@ -1,9 +1,11 @@
 //! What a mutant's machine does wrong: see [`Fault`](crate::check::Fault).
 //!
-//! Faults of memory order ([`Fault::Relaxed`], [`Fault::NoFullFence`]) change nothing here: this memory is sequentially
-//! consistent. The loom models find them.
+//! Of the faults of memory order, [`Fault::Relaxed`] changes stores that are sequentially consistent, and nothing else: this memory
+//! is x86's. The loom models find the others.
 
 use std::cell::Cell;
+
+use spinpark_platform::Ordering;
 
 use super::{AtomicU32, restart};
 use crate::check::{Fault, Faults, Op};
@@ -87,6 +89,11 @@ pub(super) fn seen(value: u32) -> u32 {
         let running = world.running;
         world.threads[running].local.after_fence.take().unwrap_or(value)
     })
+}
+
+/// The order with which a store happens.
+pub(super) fn order(op: Op) -> Ordering {
+    faults().order(op)
 }
 
 /// What a swap that is to write `value` writes.

@@ -15,6 +15,7 @@ use spinpark_platform::{
     Clock, Deadline, Event, Habits, OnCpu, Pace, Platform, SlotLeft, Spin, Tuning, Wait, WakeOp,
 };
 
+use crate::check::Fault;
 use crate::engine::run::{is_inside, world};
 use crate::engine::time::PS_PER_NS;
 use crate::here;
@@ -157,11 +158,9 @@ impl<T: Tuned> Platform for Sim<T> {
     }
 
     fn full_fence() {
-        if is_inside() {
-            world(|world| {
-                let thread = world.running;
-                world.threads[thread].debt += world.costs.fence;
-            });
+        if is_inside() && !faulty::has(|fault| matches!(fault, Fault::NoFullFence)) {
+            crate::access::drain();
+            here::spend(|world| world.costs.fence);
         }
     }
 

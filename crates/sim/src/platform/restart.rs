@@ -1,12 +1,14 @@
-//! Restartable steps: a look and a store that are aborted by a preemption, or by a heavy fence, in between.
+//! Restartable steps: a look and a store that are aborted by a preemption, or by a heavy fence, in between. The store goes into
+//! the thread's store buffer; the fence waits until it has drained, if it came first.
 
 use spinpark_platform::{AtomicU32 as _, Ordering::Relaxed, Ordering::Release};
 
 use super::{AtomicU32, faulty};
+use crate::access::{before_store, enter_kernel, make_store, wait_for_fence};
 use crate::check::Fault;
 use crate::engine::run::{is_inside, world};
-use crate::here::{access, note, random, settle, spend};
-use crate::memory::Access;
+use crate::here::{note, random, settle, spend};
+use crate::memory::Write;
 use crate::trace::Did;
 
 /// Begins a step of the running thread.
@@ -26,24 +28,20 @@ fn commit() -> bool {
     })
 }
 
-/// Runs `look`; if it finds something to write to, and nothing has come in between, `write` happens.
-pub(super) fn step<W>(
-    look: impl FnOnce() -> Option<W>,
-    word: impl FnOnce(&W) -> usize,
-    write: impl FnOnce(W),
-) -> bool {
+/// Runs `look`; if it finds something to store, and nothing has come in between, that is stored.
+pub(super) fn step(look: impl FnOnce() -> Option<Write>) -> bool {
     begin();
-    let Some(found) = look() else {
+    let Some(write) = look() else {
         commit();
         return false;
     };
-    access(word(&found), Access::Store);
+    before_store();
     let commits = commit();
     if !commits {
         note(|| Did::Said("the step is aborted"));
     }
     if commits {
-        write(found);
+        make_store(write);
     }
     commits
 }
@@ -65,8 +63,7 @@ pub(super) fn release_unless(
     if !world(|world| world.shared.has_steps()) {
         return word.compare_exchange(likely(), 0, Release, Relaxed).is_ok();
     }
-    let look = || (guard.load(Relaxed) & mask == 0).then_some(word);
-    step(look, |word| word.address(), |word| word.set(0))
+    step(|| (guard.load(Relaxed) & mask == 0).then(|| word.write(0)))
 }
 
 pub(super) fn heavy_fence() {
@@ -94,8 +91,7 @@ fn interrupt_each() {
 
 pub(super) fn fence() {
     if is_inside() && world(|world| world.shared.has_steps()) {
-        spend(|world| world.costs.syscall);
-        settle();
+        enter_kernel(|world| world.costs.syscall);
         world(|world| world.note(Did::Said("heavy fence")));
         if world(|world| world.checks.is_some()) {
             interrupt_each();
@@ -103,5 +99,6 @@ pub(super) fn fence() {
             spend(crate::engine::world::World::interrupt_all);
         }
         settle();
+        wait_for_fence();
     }
 }

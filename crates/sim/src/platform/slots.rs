@@ -7,10 +7,11 @@ use rustc_hash::FxHashMap;
 use spinpark_platform::{AtomicU32 as _, ClosingCost, Ordering::Acquire, SlotLeft};
 
 use super::{AtomicU32, faulty, restart};
+use crate::access::{access, store, touch};
 use crate::check::Fault;
 use crate::engine::run::{is_inside, world};
-use crate::here::{settle, touch};
-use crate::memory::Access;
+use crate::here::settle;
+use crate::memory::{Access, Value, Write};
 
 /// Slots in a line.
 const SLOTS: usize = 8;
@@ -83,7 +84,10 @@ fn read(slot: &AtomicUsize) -> usize {
     if is_inside() && world(|world| world.checks.is_some()) {
         settle();
     }
-    slot.load(Relaxed)
+    match world(|world| world.forwarded(address(slot))) {
+        Some(Value::Slot(_, value)) => value,
+        _ => slot.load(Relaxed),
+    }
 }
 
 /// The read locks of the running thread.
@@ -129,9 +133,9 @@ pub(super) fn enter(gate: &AtomicU32, lock: usize) -> bool {
         }
         touch(address(&lines[cpu].0[0]), Access::Load);
         taken = lines[cpu].0.iter().position(|slot| read(slot) == FREE)?;
-        Some(&lines[cpu].0[taken])
+        Some(Write::slot(&lines[cpu].0[taken], lock))
     };
-    let entered = restart::step(look, |slot| address(slot), |slot| slot.store(lock, Relaxed));
+    let entered = restart::step(look);
     if entered {
         held(|held| held.push(Held { lock, slot: Some((cpu, taken)) }));
     }
@@ -156,9 +160,9 @@ pub(super) fn leave(gate: &AtomicU32, lock: usize) -> SlotLeft {
     let look = || {
         let is_open = gate.load(Relaxed) == TABLE;
         touch(address(slot), Access::Load);
-        (is_open && slot.load(Relaxed) == lock).then_some(slot)
+        (is_open && read(slot) == lock).then(|| Write::slot(slot, FREE))
     };
-    if restart::step(look, |slot| address(slot), |slot| slot.store(FREE, Relaxed)) {
+    if restart::step(look) {
         held(|held| held.remove(place));
         return SlotLeft::Left;
     }
@@ -169,10 +173,9 @@ pub(super) fn take_back(lock: usize) -> bool {
     let Some((place, (cpu, index))) = latest(lock) else { return true };
     let lines = lines();
     let slot = &lines[cpu].0[index];
-    touch(address(slot), Access::Load);
-    let moved = read(slot) != lock;
-    touch(address(slot), Access::Store);
-    slot.store(FREE, Relaxed);
+    // Compare-exchanges, on Linux.
+    access(address(slot), Access::Update);
+    let moved = slot.swap(FREE, Relaxed) != lock;
     held(|held| held.remove(place));
     moved
 }
@@ -203,8 +206,7 @@ pub(super) fn move_readers(table: u32, lock: usize) {
     }
     each(table, |slot| {
         if read(slot) == lock {
-            touch(address(slot), Access::Store);
-            slot.store(lock | MOVED, Relaxed);
+            store(Write::slot(slot, lock | MOVED));
         }
     });
 }

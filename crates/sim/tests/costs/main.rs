@@ -134,25 +134,60 @@ fn add(lines: &[Rc<Line>]) {
     }
 }
 
-/// A store that misses holds its thread up until its line has come: there is no store buffer.
+/// A store that misses waits for its line in the store buffer, and its thread does not.
 #[test]
-fn stores_wait_for_their_lines() {
+fn stores_wait_for_their_lines_and_their_thread_does_not() {
     let mut machine = Machine::plain(2);
     machine.cpu.window_ns = 0.0;
-    let (step, near) = (machine.cpu.step_ns, machine.memory.near_ns);
-    about(after_writes(&machine, 8, store), 8.0 * (step + near));
-    // Its own lines cost no more than a step.
-    let twice = |lines: &[Rc<Line>]| {
+    let (step, near, hit, rmw) =
+        (machine.cpu.step_ns, machine.memory.near_ns, machine.memory.hit_ns, machine.memory.rmw_ns);
+    about(after_writes(&machine, 8, store), 8.0 * step);
+    // Whose loads of the same words have what it has stored, without their lines.
+    let then_load = |lines: &[Rc<Line>]| {
         store(lines);
-        store(lines);
+        lines.iter().for_each(|line| assert_eq!(line.0.load(Relaxed), 2));
     };
-    about(after_writes(&machine, 8, twice), 8.0 * (step + near) + 8.0 * step);
-    // So a fence has nothing to wait for.
+    about(after_writes(&machine, 8, then_load), 8.0 * (step + step + hit));
+    // What waits for all stores: their lines come four at a time, and each is asked for one step after the one before.
+    let come = near + near + 4.0 * step;
     let then_fence = |lines: &[Rc<Line>]| {
         store(lines);
         <Sim>::full_fence();
     };
-    about(after_writes(&machine, 8, then_fence), 8.0 * (step + near) + machine.cpu.fence_ns);
+    about(after_writes(&machine, 8, then_fence), come + machine.cpu.fence_ns);
+    let then_update = |lines: &[Rc<Line>]| {
+        store(lines);
+        assert_eq!(lines[7].0.fetch_add(1, Relaxed), 2);
+    };
+    about(after_writes(&machine, 8, then_update), come + rmw);
+    let then_call = |lines: &[Rc<Line>]| {
+        store(lines);
+        assert_eq!(<Sim>::futex_wake(&lines[0].0, 1), 0);
+    };
+    let nothing_to_wait_for = after_writes(&machine, 8, |lines| {
+        lines.iter().for_each(|line| assert_eq!(line.0.load(Relaxed), 1));
+        let start = here::now();
+        assert_eq!(<Sim>::futex_wake(&lines[0].0, 1), 0);
+        assert!(here::now() - start < 300.0);
+    }) - 8.0 * (step + hit + near);
+    // The call's own time passes meanwhile, up to the first lock of the kernel.
+    let call = machine.kernel.syscall_ns;
+    about(after_writes(&machine, 8, then_call), come.max(8.0 * step + call) - call + nothing_to_wait_for);
+}
+
+/// A thread waits for its oldest store, if the buffer is full; without one it waits for each store.
+#[test]
+fn a_full_store_buffer_is_waited_for() {
+    let mut machine = Machine::plain(2);
+    machine.cpu.window_ns = 0.0;
+    let (step, near) = (machine.cpu.step_ns, machine.memory.near_ns);
+    machine.cpu.stores = 0;
+    about(after_writes(&machine, 8, store), 8.0 * (step + near));
+    machine.cpu.stores = 2;
+    // Two lines are on their way at a time, one after the other by a step: the last two have been asked for at the end.
+    about(after_writes(&machine, 8, store), 3.0 * near + 2.0 * step);
+    machine.cpu.stores = 7;
+    about(after_writes(&machine, 8, store), near + step);
 }
 
 /// How long after a store was begun, by CPU 1, CPU 0 sees it, which looks again and again, by `look`.

@@ -214,6 +214,8 @@ impl Draft<'_> {
         let guess = "a guess: lines cannot be flushed on this architecture";
         self.put_measure("cpu", "window", Measure::Window, (50.0, guess));
         self.put_measure("cpu", "fence", Measure::Fence, (10.0, "a guess"));
+        let stores = "not measured: between Skylake's 56 and Golden Cove's 112; Zen 3 has 64 (from memory of the manuals)";
+        self.put("cpu", "stores", Quantity::Number(64.0), stores);
         match self.calibration.of(Measure::Smt) {
             Some(smt) => self.put("cpu", "smt", Quantity::Number(rounded(smt)), self.measured(Measure::Smt)),
             None => self.put("cpu", "smt", Quantity::Number(1.0), "no core has a sibling that may be used"),

@@ -157,7 +157,10 @@ impl Case {
         let rounds = rounds.min(limits.rounds).max(1);
         let machine = machine(&mut rng, threads);
         let constants = Constants::ALL[rng.usize(0..Constants::ALL.len())];
-        let chaos = chaos(&mut rng, threads * rounds);
+        let mut chaos = chaos(&mut rng, threads * rounds);
+        if chaos != Chaos::default() {
+            chaos.buffered = [0.0, 0.1, 0.5, 0.9][fastrand::Rng::with_seed(seed ^ 0xb0ff).usize(0..4)];
+        }
         let without_steps = rng.u32(0..5) == 0;
         let realtime = seed.is_multiple_of(3);
         Self { seed, threads, rounds, machine, constants, chaos, without_steps, realtime, rng }
@@ -220,6 +223,7 @@ fn chaos(rng: &mut fastrand::Rng, size: u32) -> Chaos {
         wrong_oracle: often(rng, 0.5),
         abort: often(rng, 0.3),
         weak: often(rng, 0.2),
+        buffered: 0.0, // drawn by itself, so that a seed's program is the one that it was without store buffers
     }
 }
 

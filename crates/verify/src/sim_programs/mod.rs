@@ -11,7 +11,7 @@
 //! - a thread is passed that must not be: after it demanded the lock, or in a lock that promises order ([`Line`]),
 //! - a flag is left behind in an unused lock, a signal is not consumed, a thread panics.
 //!
-//! The memory is sequentially consistent: wrong memory orders are for the loom models to find. Here there are more
+//! The memory is x86's (`spinpark_sim`'s `memory::stores`): other wrong memory orders are for the loom models to find. Here there are more
 //! threads, longer programs, preemption anywhere, time, and CPUs that are too few.
 //!
 //! [`families()`] are the programs. [`Checker`] runs them; [`Failing`] shows one that failed: its last steps, and the command

@@ -113,6 +113,7 @@ fn simulate(test: fn(), set_up: fn(Simulation) -> Simulation) {
             wrong_oracle: trouble,
             abort: trouble,
             weak: trouble,
+            buffered: trouble,
         };
         let machine = &SimulatedMachine::plain([1, 2, 4, 64][seed as usize % 4]);
         let mut simulation = set_up(Simulation::new(machine).seed(seed).chaos(chaos).most_steps(1_000_000));

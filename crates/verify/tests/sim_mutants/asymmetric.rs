@@ -25,6 +25,12 @@ fn no_fence() {
     rejected(Checker::new(family("mutex_tight")).fault(Fault::NoFence), hangs);
 }
 
+/// The fence ends steps, but a store that one has made before stays in its store buffer, and wipes the mark out later.
+#[test]
+fn a_fence_that_does_not_wait_for_stores() {
+    rejected(Checker::new(family("mutex_tight")).fault(Fault::NoDrain), hangs);
+}
+
 /// The mark is wiped out, and no thread notices. (A thread that queues looks twice: after the fence, and for the head.)
 #[test]
 fn no_look_after_the_fence() {

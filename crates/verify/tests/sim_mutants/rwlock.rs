@@ -33,6 +33,14 @@ fn a_gate_is_shut_without_a_fence() {
     });
 }
 
+/// A reader's note in its slot is still in its store buffer when the writer looks for it.
+#[test]
+fn a_gate_is_shut_with_a_fence_that_does_not_wait_for_stores() {
+    rejected(Checker::new(family("rwlock_freed")).fault(Fault::NoDrain), |failure| {
+        lets_two_in(failure) || never_ends(failure) || uses_what_is_gone(failure)
+    });
+}
+
 #[test]
 fn readers_are_not_moved() {
     rejected(Checker::new(family("rwlock")).fault(Fault::NotMoved), lets_two_in);

@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use spinpark_classics::RawRwLock as _;
-use spinpark_classics::rwsem_2013::{AsSent, Full, Patches, Rwsem, Series};
+use spinpark_classics::rwsem_2013::{AsSent, Full, Patches, Rwsem, Series, Vanilla};
+use spinpark_sim::check::Fault;
 use spinpark_sim::{Sim, here};
 use spinpark_verify::sim_programs::{Checker, Family, Guard, Hold, Limits, Mortal, Program};
 
@@ -21,6 +22,15 @@ fn patch_9_as_sent_loses_wake_ups() {
     rejected(Checker::new(family).limits(FEW), hangs);
     let family = Family { name: "with_patch_8", build: writers_and_thieves::<AsSent<Full, false, true>> };
     rejected(Checker::new(family).limits(FEW), hangs);
+}
+
+/// S4: a woken writer says that it sleeps again, and looks at the count; without its fence it looks before a waker can see that
+/// it sleeps. (With patch 9 it looks under the list's lock, which is a fence on x86.)
+#[test]
+fn a_writer_sleeps_without_its_fence() {
+    let family = Family { name: "a_writer_sleeps_without_its_fence", build: writers_and_thieves::<Vanilla> };
+    accepted(family);
+    rejected(Checker::new(family).fault(Fault::NoFullFence), hangs);
 }
 
 /// A lost wake-up is made good by the next release: so there are not many.

@@ -1,0 +1,140 @@
+//! Accesses of simulated code to memory: what suspends its thread until they happen.
+
+use crate::engine::recent::Delay;
+use crate::engine::run::{is_inside, suspend, world};
+use crate::engine::time::Ps;
+use crate::engine::world::World;
+use crate::here::{note, settle, spend};
+use crate::memory::{Access, Reach, Value, Write};
+use crate::trace::Did;
+
+/// The few instructions before an access; what happens before it, happens.
+#[inline]
+fn begin_access() {
+    let others_first = world(|world| {
+        let step = world.overlapped(world.costs.step);
+        let running = world.running;
+        world.threads[running].debt += step;
+        world.settle()
+    });
+    if others_first {
+        suspend();
+    }
+}
+
+/// Waits for memory until `has_come` says what has come of that. Returns it, and since when that was waited for, if it was.
+#[inline]
+fn wait_for<R>(mut has_come: impl FnMut(&mut World) -> Option<R>) -> (R, Option<Ps>) {
+    let mut since = None;
+    loop {
+        if let Some(result) = world(&mut has_come) {
+            return (result, since);
+        }
+        since = since.or_else(|| {
+            world(|world| {
+                let (running, now) = (world.running, world.now);
+                world.threads[running].recent.begin(Delay::Line, now);
+                Some(now)
+            })
+        });
+        suspend();
+    }
+}
+
+/// What the wait of an access has let the core do ahead.
+#[inline]
+fn end_access(world: &mut World, since: Option<Ps>, is_update: bool) {
+    if let Some(asked) = since {
+        world.runs_ahead(world.now - asked);
+        let (running, now) = (world.running, world.now);
+        world.threads[running].recent.end(now);
+    }
+    if since.is_some() || is_update {
+        world.has_come();
+    }
+    world.has_looked();
+}
+
+/// Loads from memory, or updates it: returns at the moment at which that happens. A load of what the thread has stored itself,
+/// and others do not see yet, has that value.
+#[inline]
+pub(crate) fn access(address: usize, access: Access) -> Option<Value> {
+    if !is_inside() {
+        return None;
+    }
+    begin_access();
+    let (own, since) = wait_for(|world| match world.reach(address, access) {
+        Reach::There => Some(None),
+        Reach::Forwarded(value) => Some(Some(value)),
+        Reach::Later => None,
+    });
+    world(|world| end_access(world, since, access == Access::Update));
+    own
+}
+
+/// Comes to a store of the running thread: [`make_store`] has to be next.
+pub(crate) fn before_store() {
+    begin_access();
+    let ((), since) = wait_for(|world| world.has_room().then_some(()));
+    world(|world| end_access(world, since, false));
+}
+
+/// Makes a store, which others see when its line has come; returns before that.
+pub(crate) fn make_store(write: Write) {
+    if !world(|world| world.make_store(write)) {
+        suspend(); // for ever
+    }
+    if world(|world| world.costs.stores == 0) {
+        drain();
+    }
+}
+
+/// Stores.
+pub(crate) fn store(write: Write) {
+    if is_inside() {
+        before_store();
+        make_store(write);
+    } else {
+        // SAFETY: the caller made it from a reference to the word.
+        unsafe { write.happen() };
+    }
+}
+
+/// Waits until all other threads see what the running one has stored.
+pub(crate) fn drain() {
+    if world(|world| world.threads[world.running].stores.is_empty()) {
+        return;
+    }
+    settle(); // at its own time
+    let ((), since) = wait_for(|world| world.has_drained().then_some(()));
+    if since.is_some() {
+        world(|world| end_access(world, since, false));
+    }
+}
+
+/// Waits until a process-wide barrier has ended: it has interrupted all CPUs.
+pub(crate) fn wait_for_fence() {
+    let ((), since) = wait_for(|world| world.has_fenced().then_some(()));
+    if since.is_some() {
+        world(|world| end_access(world, since, false));
+    }
+}
+
+/// Enters the kernel, which takes `cost`: stores from before have drained then.
+pub(crate) fn enter_kernel(cost: impl FnOnce(&mut World) -> Ps) {
+    spend(cost);
+    settle();
+    drain();
+}
+
+/// Accesses memory whose contents do not matter.
+pub(crate) fn touch(address: usize, kind: Access) {
+    if kind == Access::Store {
+        if is_inside() {
+            store(Write::unknown(address));
+        }
+        return;
+    }
+    access(address, kind);
+    note(|| Did::Accessed(kind, address));
+}
