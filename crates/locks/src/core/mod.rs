@@ -68,7 +68,9 @@
 //!   lock of readers ends its demand by itself, and the readers that it kept out come in: see [`demand`].
 //! - **H2** (exit rule) A hand-off clears `HANDOFF` and `TIMED`; only a head that was woken after that, lost, and has
 //!   been losing for `starvation_ns` sets it again (or a fair release does). An upgrade, which goes before everyone
-//!   because everyone waits for its thread, leaves `HANDOFF` for the waiter behind it.
+//!   because everyone waits for its thread, leaves `HANDOFF` for the waiter behind it. A release by a thread of a
+//!   higher real-time priority than the head's ends the demand, and wakes the head as if it had not starved: that thread may
+//!   come back before it. (Not if it leaves the look to the thread that has the queue locked, V1: that hands over.)
 //! - **R1** (free after unlock) A release that leaves the lock free is the last access to it, or is made under
 //!   the lock of a queue that is not empty: see [`release`].
 //! - **V1** (no release waits for a waiter) A thread that has the queue locked may be stopped, or wait for a fence. A

@@ -97,7 +97,7 @@ pub struct WaitNode<P: Platform> {
     /// What the thread waits for.
     pub(crate) want: Want,
     /// Its place in a list: those of a higher one are before it. The thread's real-time priority, or [`FIRST`].
-    pub(super) rank: u8,
+    pub(crate) rank: u8,
     /// Condition variables: whether a signal or the waiter itself ends the wait; see `condvar`.
     pub(crate) claim: P::AtomicU32,
     /// Condition variables: the queue of the mutex that the waiter moves to, or null if it just wakes.
