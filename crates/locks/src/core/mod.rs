@@ -193,6 +193,19 @@ impl<P: Platform> LockCore<P> {
         false
     }
 
+    /// T1 for a call that does not wait. In a forked child, the parent's waiters keep no thread out.
+    #[inline]
+    pub(crate) fn try_once(&self, want: Want, token: u32) -> bool {
+        loop {
+            if self.try_acquire(want, token) {
+                return true;
+            }
+            if !self.adopt() {
+                return false;
+            }
+        }
+    }
+
     /// T1 for a reader, unless a writer waits awake for the readers to go. `false` says nothing.
     #[inline]
     pub(crate) fn enter_invited(&self, want: Want) -> bool {
@@ -343,19 +356,12 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// In a forked child: forgets the waiters, spinners and promises of the parent's threads, which do not exist
-    /// here. Runs before this process sets any flag of its own.
-    #[inline]
-    fn adopt(&self) {
-        if !self.queue.is_current() {
-            self.adopt_slow();
-        }
-    }
-
-    /// Another thread of this process that has the queue locked has adopted it, or does so before anything else.
+    /// here. Runs before this process sets any flag of its own. `false`: there was nothing to do, or another thread of this
+    /// process that has the queue locked has adopted it, or does so before anything else.
     #[cold]
     #[inline(never)]
-    fn adopt_slow(&self) {
-        drop(self.lock_queue_or(Ask::Nothing));
+    fn adopt(&self) -> bool {
+        !self.queue.is_current() && self.lock_queue_or(Ask::Nothing).is_some()
     }
 
     /// Locks the queue, and makes the word agree with it if it was the parent's.
