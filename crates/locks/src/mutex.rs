@@ -50,17 +50,14 @@ impl<P: Platform> RawMutex<P> {
     /// Acquires if the mutex is free. Acquire ordering on success.
     #[inline]
     pub fn try_lock(&self) -> bool {
-        self.try_lock_once(P::thread_token())
+        let token = P::thread_token();
+        self.core.enter_calm(token) || self.try_lock_busy(token)
     }
 
-    /// [`RawMutex::try_lock`] by the calling thread, whose token is at hand.
-    #[inline]
-    pub fn try_lock_once(&self, token: u32) -> bool {
-        self.core.enter_calm(token) || self.try_busy(token)
-    }
-
+    /// What remains of [`RawMutex::try_lock`] after [`RawMutex::try_lock_calm`].
+    #[cold]
     #[inline(never)]
-    fn try_busy(&self, token: u32) -> bool {
+    pub fn try_lock_busy(&self, token: u32) -> bool {
         self.core.try_once(Want::Write, token)
     }
 
