@@ -7,6 +7,7 @@
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 compile_error!("spinpark runs on 64-bit Linux; elsewhere use `parking_lot`, whose method names are the same");
 
+mod barriers;
 mod block;
 mod clock;
 mod cpu;
@@ -80,6 +81,7 @@ impl Platform for Linux {
 
     fn queues() {
         set_call(call() | QUEUED);
+        let _ = barriers::are_few();
     }
 
     fn futex_wake(key: *const atomic::AtomicU32, count: u32) -> u32 {
@@ -194,7 +196,7 @@ impl Platform for Linux {
     }
 
     fn ends_contended(lock: usize) -> bool {
-        thread::habits().ends_contended(lock, Self::TUNING.quiet_releases)
+        thread::habits().ends_contended(lock, Self::TUNING.quiet_releases, barriers::are_few)
     }
 
     fn passed_woken() {

@@ -58,6 +58,7 @@ use core::sync::atomic::{Ordering::Relaxed, Ordering::Release, Ordering::SeqCst}
 
 use spinpark_platform::{Clock, NS_PER_MS};
 
+use crate::barriers;
 use crate::clock::now;
 use crate::single::is_single_threaded;
 use crate::slots::{CPUS, FREE, LINE};
@@ -142,6 +143,7 @@ pub(crate) fn heavy_fence() {
     // Orders the caller's mark before the load; with S1 that is enough if there never was anything to end.
     fence(SeqCst);
     if AREA.load(SeqCst) != 0 {
+        barriers::count();
         if is_single_threaded() || barrier() {
             return;
         }

@@ -14,7 +14,9 @@
 //! Gives: that order among waiters; no lost and no stolen wake-up (a signal picks its waiter under the queue lock, so
 //! glibc's bug 25847 cannot arise); the variable may be destroyed right after a broadcast: a waiter that was signalled does not
 //! touch it, unless it holds a reference, for which destruction waits (C4). Does not give: freedom from spurious wake-ups (a
-//! cancelled waiter that had been signalled passes the signal on, perhaps to one too many).
+//! cancelled waiter that had been signalled passes the signal on, perhaps to one too many); a return at the deadline if a thread
+//! that signals is stopped between its claim of the waiter and its notification, or one that has the queue locked: the node is on the
+//! waiter's stack, and that thread is about to write to it (Q3). glibc's waiter locks the variable at its deadline, and waits then, too.
 //!
 //! # State
 //!

@@ -50,7 +50,15 @@ impl<P: Platform> RawMutex<P> {
     /// Acquires if the mutex is free. Acquire ordering on success.
     #[inline]
     pub fn try_lock(&self) -> bool {
-        self.try_lock_as(P::thread_token())
+        let token = P::thread_token();
+        self.core.enter_calm(token) || self.try_lock_busy(token)
+    }
+
+    /// What remains of [`RawMutex::try_lock`] after [`RawMutex::try_lock_calm`].
+    #[cold]
+    #[inline(never)]
+    pub fn try_lock_busy(&self, token: u32) -> bool {
+        self.core.try_once(Want::Write, token)
     }
 
     /// Acquires, or returns `false` once `deadline` has passed. A free mutex is acquired whatever the deadline.
@@ -118,7 +126,7 @@ impl<P: Platform> RawMutex<P> {
         word::is_held(self.core.peek())
     }
 
-    /// `try_lock` by the calling thread, whose token is at hand.
+    /// What [`RawMutex::lock`] tries before it waits, by the calling thread, whose token is at hand.
     #[inline]
     pub fn try_lock_as(&self, token: u32) -> bool {
         self.core.enter_calm(token) || self.core.try_acquire(Want::Write, token)

@@ -117,7 +117,7 @@ impl<P: Platform> RawRwLock<P> {
     /// `try_read`, as a thread that holds a read lock already.
     #[inline]
     pub fn try_read_recursive(&self) -> bool {
-        self.read_in_slot() || self.note_read(self.core.try_acquire(Want::ReadAgain, 0))
+        self.read_in_slot() || self.note_read(self.core.try_once(Want::ReadAgain, 0))
     }
 
     /// Acquires for reading if that is possible at once. Acquire ordering on success.
@@ -125,8 +125,8 @@ impl<P: Platform> RawRwLock<P> {
     pub fn try_read(&self, preference: Preference) -> bool {
         self.read_in_slot()
             || self.note_read(
-                self.core.try_acquire(preference.read(), 0)
-                    || (P::may_hold_read(self.key()) && self.core.try_acquire(Want::ReadAgain, 0)),
+                self.core.try_once(preference.read(), 0)
+                    || (P::may_hold_read(self.key()) && self.core.try_once(Want::ReadAgain, 0)),
             )
     }
 
@@ -276,11 +276,12 @@ impl<P: Platform> RawRwLock<P> {
         acquired || self.try_alone(Want::Write, token)
     }
 
+    #[inline(never)] // for the drop-in's size
     fn try_alone(&self, want: Want, token: u32) -> bool {
         if word::has_slots(self.core.peek()) {
             self.gate.close(&self.core, self.key(), true);
         }
-        let acquired = self.core.try_acquire(want, token);
+        let acquired = self.core.try_once(want, token);
         if acquired {
             self.gate.note_write();
         }

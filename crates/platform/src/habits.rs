@@ -127,13 +127,13 @@ impl Habits {
         self.pacing.returned(lock, clock);
     }
 
-    /// See [`Platform::ends_contended`](crate::Platform::ends_contended); one in `quiet_releases` does.
-    pub fn ends_contended(&mut self, lock: usize, quiet_releases: u32) -> bool {
+    /// See [`Platform::ends_contended`](crate::Platform::ends_contended); one in `quiet_releases` does, if it `may`.
+    pub fn ends_contended(&mut self, lock: usize, quiet_releases: u32, may: impl FnOnce() -> bool) -> bool {
         if self.pacing.unmarks(lock) {
             return true;
         }
         self.quiet_releases = self.quiet_releases.wrapping_add(1);
-        self.quiet_releases % quiet_releases == 0
+        self.quiet_releases % quiet_releases == 0 && may()
     }
 
     /// See [`Platform::passed_woken`](crate::Platform::passed_woken): whether to let the waiter run now. Reads the clock (ns)
@@ -193,7 +193,7 @@ mod tests {
         const LOCK: usize = 1 << 4;
         let mut habits = Habits::default();
         let most = Tuning::LINUX.quiet_releases;
-        let ends = (0..10 * most).filter(|_| habits.ends_contended(LOCK, most)).count();
+        let ends = (0..10 * most).filter(|_| habits.ends_contended(LOCK, most, || true)).count();
         assert_eq!(ends, 10);
     }
 

@@ -144,7 +144,7 @@ impl Mutex {
         let token = Linux::thread_token();
         match self.lock_again(token, EBUSY) {
             Some(result) => result,
-            None if self.raw.try_lock_as(token) => self.acquired_by(token),
+            None if self.raw.try_lock_busy(token) => self.acquired_by(token),
             None => EBUSY,
         }
     }

@@ -4,6 +4,7 @@
  *    child get in. (In glibc the lock is handed to the writer that is not there.)
  *  - The child broadcasts on a condition variable that had waiters: its own waiters wake. (In glibc the broadcast
  *    waits for the absent ones to confirm.)
+ *  - A reader of the child that tries gets in, although a writer that is not there has starved.
  * Run on the drop-in's own locks only. */
 #include "check.h"
 
@@ -112,9 +113,49 @@ static void round_of(int waiters, bool hold_mutex)
     wake_waiters(threads, waiters);
 }
 
+static atomic_int tried;
+
+static void *try_to_read(void *arg)
+{
+    (void)arg;
+    int error = pthread_rwlock_tryrdlock(&rwlock);
+    if (error == 0)
+        OK(pthread_rwlock_unlock(&rwlock));
+    atomic_store(&tried, error);
+    return NULL;
+}
+
+/* A writer that has starved keeps new readers out, also those that only try. It does not exist in the child. */
+static void with_a_starved_writer(void)
+{
+    struct thread writer, reader;
+    check_context = "tryrdlock beside a starved writer";
+    OK(pthread_rwlock_rdlock(&rwlock));
+    start(&writer, rw_writer, NULL);
+    await_sleep(&writer);
+    OK(pthread_rwlock_rdlock(&rwlock)); /* again */
+    OK(pthread_rwlock_unlock(&rwlock)); /* the writer is woken, loses, and starves */
+    sleep_ms(20);
+    await_sleep(&writer);
+    start(&reader, try_to_read, NULL);
+    join_soon(&reader, "a reader that tries");
+    CHECK(atomic_load(&tried) == EBUSY);
+    pid_t child = fork_checked();
+    if (child == 0) {
+        start(&reader, try_to_read, NULL);
+        join_soon(&reader, "a reader of the child that tries");
+        CHECK(atomic_load(&tried) == 0);
+        _exit(0);
+    }
+    expect_exit(child);
+    OK(pthread_rwlock_unlock(&rwlock));
+    join_soon(&writer, "a writer across the fork");
+}
+
 int main(void)
 {
     for (int i = 0; i < 20; i++)
         round_of(1 + i % 4, i & 4);
+    with_a_starved_writer();
     return 0;
 }

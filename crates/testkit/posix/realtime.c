@@ -1,5 +1,6 @@
 /* Real-time threads: locks serve waiters of a higher priority first; a waiter that was woken and cannot run keeps no
- * real-time thread from a free lock; and no real-time thread gives its CPU away. Needs CAP_SYS_NICE. */
+ * real-time thread from a free lock; a real-time thread hands no lock over to a lower priority; and no real-time thread
+ * gives its CPU away. Needs CAP_SYS_NICE. */
 #include "check.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -238,6 +239,44 @@ static void check_beside(void)
     puts("skipped: the machine is too busy");
 }
 
+/* ---- a starved waiter that cannot run --------------------------------------------------------------------- */
+
+/* A real-time thread releases a mutex that a waiter of the usual policy has demanded, and comes back for it at once. */
+static void check_hand_over(void)
+{
+    check_context = "a starved waiter that cannot run";
+    for (int attempt = 0; attempt < 5; attempt++) {
+        atomic_store(&hog_runs, 0);
+        atomic_store(&hog_ended, 0);
+        atomic_store(&hog_stops, 0);
+        atomic_store(&low_came, 0);
+        CHECK(bind_to(0));
+        set_fifo(20);
+        OK(pthread_mutex_lock(&mutex));
+        start(&low, low_main, NULL);
+        await_sleep(&low);
+        OK(pthread_mutex_unlock(&mutex)); /* it is woken, loses, and starves */
+        OK(pthread_mutex_lock(&mutex));
+        sleep_ms(20);
+        await_sleep(&low);
+        start(&hog, hog_main, NULL);
+        await_flag(&hog_runs, 1);
+        bool is_late = atomic_load(&hog_ended) || atomic_load(&low_came);
+        OK(pthread_mutex_unlock(&mutex));
+        OK(pthread_mutex_lock(&mutex));
+        bool had_to_wait = atomic_load(&hog_ended);
+        OK(pthread_mutex_unlock(&mutex));
+        end_hog();
+        set_fifo(0);
+        if (is_late)
+            continue; /* the machine was too busy: that says nothing */
+        if (had_to_wait)
+            FAIL("the real-time thread waited for a thread of no priority, which could not run");
+        return;
+    }
+    puts("skipped: the machine is too busy");
+}
+
 /* ---- a deadline thread passes a woken waiter ------------------------------------------------------------- */
 
 enum { RUNTIME_MS = 20, PERIOD_MS = 300, LOOP_MS = 5 };
@@ -316,6 +355,8 @@ int main(int argc, char **argv)
         puts("skipped: one CPU");
     else if (strcmp(what, "beside") == 0)
         check_beside();
+    else if (strcmp(what, "hand_over") == 0)
+        check_hand_over();
     else if (strcmp(what, "deadline") == 0)
         check_deadline();
     else

@@ -51,6 +51,7 @@ programs! {
 
     realtime_order [glibc spinpark] = "realtime" "order";
     realtime_beside [glibc spinpark] = "realtime" "beside";
+    realtime_hand_over [glibc spinpark] = "realtime" "hand_over";
     realtime_deadline [glibc spinpark] = "realtime" "deadline";
 
     rwlock_basic [glibc spinpark disabled];

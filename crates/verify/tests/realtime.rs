@@ -16,6 +16,7 @@ type Mutex = RawMutex<Loom>;
 /// Starves at once.
 type HastyMutex = RawMutex<Loom<0>>;
 
+const HANDOFF: u32 = 1 << 2;
 const TIMED: u32 = 1 << 3;
 /// `WAITERS`, `WAKING` and `TIMED`.
 const URGENT: u64 = 0b1011;
@@ -165,6 +166,42 @@ fn a_promise_yields_to_a_realtime_waiter() {
         .reaches(&[DemandedHandoff, HandedOff]);
 }
 
+/// A real-time thread releases the mutex that a waiter without a priority has demanded, and comes back for it: it is not handed
+/// over. It is, once the thread has no priority either.
+fn comes_back(model: Model) {
+    model
+        .preemptions(1)
+        .check(|| {
+            let shared = Shared::new(HastyMutex::new());
+            let starved = lead_in(|| {
+                shared.lock.lock();
+                let starved = shared.spawn(Shared::section);
+                yield_now(); // it queues
+                shared.lock.unlock();
+                shared.lock.lock();
+                yield_now(); // it loses, and demands the lock
+                set_priority(1);
+                shared.lock.unlock();
+                assert!(shared.lock.try_lock(), "handed over");
+                starved
+            });
+            shared.data.add();
+            shared.lock.unlock();
+            shared.lock.lock();
+            shared.data.add();
+            set_priority(0);
+            shared.lock.unlock();
+            starved.join().unwrap();
+            assert_eq!(shared.finish(), 3);
+        })
+        .reaches(&[DemandedHandoff, HandedOff]);
+}
+
+#[test]
+fn a_realtime_thread_comes_back_before_a_starved_waiter() {
+    comes_back(Model::new());
+}
+
 /// The real-time waiter leaves at its deadline, perhaps as it is woken beside the other one.
 #[test]
 fn a_realtime_waiter_gives_up_beside_a_woken_one() {
@@ -309,5 +346,13 @@ fn an_urgent_head_is_not_marked() {
 fn a_woken_waiter_leaves_the_mark_of_an_urgent_head() {
     rejected("a_woken_waiter_leaves_the_mark_of_an_urgent_head", "a flag was left behind", || {
         woken_comes(Model::new().fault(Fault::Kept(TIMED)));
+    });
+}
+
+/// H2: a demand that is not met is left over the free mutex.
+#[test]
+fn a_demand_is_left_over_a_free_mutex() {
+    rejected("a_demand_is_left_over_a_free_mutex", "handed over", || {
+        comes_back(Model::new().fault(Fault::Kept(HANDOFF)));
     });
 }

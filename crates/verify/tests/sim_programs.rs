@@ -51,6 +51,7 @@ families! {
     rwlock 8_000 [GrantedReaders HandedOff DemandedHandoff WithdrewDemand TimedOut OpenedSlots ClosedSlots],
     rwlock_freed 3_000 [GrantedReaders OpenedSlots ClosedSlots],
     rwlock_helper 1_500 [DemandedHandoff],
+    rwlock_queueing 20 [Parked WokeHead],
     rwlock_patience 100 [Parked DemandedHandoff],
     rwlock_dependent_patience 40 [DemandedHandoff WithdrewDemand HandedOff],
     rwsem 3_000 [SpinAcquired GrantedReaders],

@@ -53,9 +53,9 @@
 //!   condition is the only one that leans on a timer, and only on two CPUs, for a head that keeps apart: a release whose
 //!   thread comes back at once leaves it asleep, one whose thread waits for something else next (`WriteToWait`) wakes it.
 //! - **L2** (no starvation) A head that others may pass is `TIMED`, or `WAKING`, or the next release wakes it to time
-//!   itself. So it demands the lock `starvation_ns` after that; of readers, again and again (H3). A real-time waiter times
-//!   itself from its arrival, and also demands the lock once readers have passed it. A demand is the head's, whichever
-//!   waiter made it: a real-time waiter that comes later has it.
+//!   itself. So it demands the lock `starvation_ns` after that; of readers, again and again (H3). An upgrade and a
+//!   real-time waiter time themselves from their arrival; the latter also demands the lock once readers have passed it. A demand
+//!   is the head's, whichever waiter made it: a real-time waiter or an upgrade that comes later has it.
 //! - **U1** With the queue lock free and `WAITERS` set: `TIMED` is set beside `WAKING` if and only if the head is a real-time
 //!   waiter (it is *urgent*). Without `WAKING` it is not set for a real-time head, except in a pause that the head makes (H3);
 //!   a look ends that early. Each look sees to this (`led_by`), and each change of the list is followed by one. A thread that
@@ -74,7 +74,9 @@
 //!   lock of readers ends its demand by itself, and the readers that it kept out come in: see [`demand`].
 //! - **H2** (exit rule) A hand-off clears `HANDOFF` and `TIMED`; only a head that was woken after that, lost, and has
 //!   been losing for `starvation_ns` sets it again (or a fair release does). An upgrade, which goes before everyone
-//!   because everyone waits for its thread, leaves `HANDOFF` for the waiter behind it.
+//!   because everyone waits for its thread, leaves `HANDOFF` for the waiter behind it. A release by a thread of a
+//!   higher real-time priority than the head's ends the demand, and wakes the head as if it had not starved: that thread may
+//!   come back before it. (Not if it leaves the look to the thread that has the queue locked, V1: that hands over.)
 //! - **R1** (free after unlock) A release that leaves the lock free is the last access to it, or is made under
 //!   the lock of a queue that is not empty: see [`release`].
 //! - **V1** (no release waits for a waiter) A thread that has the queue locked may be stopped, or wait for a fence. A
@@ -195,6 +197,19 @@ impl<P: Platform> LockCore<P> {
             }
         }
         false
+    }
+
+    /// T1 for a call that does not wait. In a forked child, the parent's waiters keep no thread out.
+    #[inline]
+    pub(crate) fn try_once(&self, want: Want, token: u32) -> bool {
+        loop {
+            if self.try_acquire(want, token) {
+                return true;
+            }
+            if !self.adopt() {
+                return false;
+            }
+        }
     }
 
     /// T1 for a reader, unless a writer waits awake for the readers to go. `false` says nothing.
@@ -347,19 +362,12 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// In a forked child: forgets the waiters, spinners and promises of the parent's threads, which do not exist
-    /// here. Runs before this process sets any flag of its own.
-    #[inline]
-    fn adopt(&self) {
-        if !self.queue.is_current() {
-            self.adopt_slow();
-        }
-    }
-
-    /// Another thread of this process that has the queue locked has adopted it, or does so before anything else.
+    /// here. Runs before this process sets any flag of its own. `false`: there was nothing to do, or another thread of this
+    /// process that has the queue locked has adopted it, or does so before anything else.
     #[cold]
     #[inline(never)]
-    fn adopt_slow(&self) {
-        drop(self.lock_queue_or(Ask::Nothing));
+    fn adopt(&self) -> bool {
+        !self.queue.is_current() && self.lock_queue_or(Ask::Nothing).is_some()
     }
 
     /// Locks the queue, and makes the word agree with it if it was the parent's.

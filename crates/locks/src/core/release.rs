@@ -106,6 +106,9 @@ impl<P: Platform> LockCore<P> {
                     }
                     continue;
                 }; // A
+                if word::wants_handoff(seen) && !word::is_held(after) {
+                    self.ends_lower_demand(&queue);
+                }
                 let look = self.look(&mut queue, Some(release)); // B
                 drop(queue); // C
                 let released = look.released;
@@ -116,6 +119,18 @@ impl<P: Platform> LockCore<P> {
             } else if self.word().compare_exchange_weak(seen, after, ReleaseOrder, Relaxed).is_ok() {
                 return; // the last access
             }
+        }
+    }
+
+    /// H2: the calling thread, which is about to leave the lock free, does not hand it over to a waiter of a lower priority.
+    ///
+    /// With the demand goes the `TIMED` of its pause (H3); beside `WAKING`, that is U1's.
+    #[cold]
+    #[inline(never)]
+    fn ends_lower_demand(&self, queue: &QueueGuard<'_, P>) {
+        if queue.head().is_some_and(|head| head.rank < P::priority()) {
+            let pause = if word::is_waking(self.peek()) { 0 } else { word::TIMED };
+            self.word().fetch_and(!(word::HANDOFF | pause), Relaxed); // H1: the caller holds the lock
         }
     }
 

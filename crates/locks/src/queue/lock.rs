@@ -19,8 +19,8 @@
 //! - `ASKED`: the holder services the queue once more before it unlocks.
 //! - `PINS`: the number of threads that have asked and are about to change the owner's word. The holder waits for
 //!   them before it services the queue and unlocks; until then it keeps the memory alive for them (V1 in
-//!   [`core`](crate::core)). In a condition variable's queue: the number of signals that are left to the holder, and
-//!   `ASKED` is a broadcast.
+//!   [`core`](crate::core)). One thread more than can be counted sleeps, as one that waits for the queue does. In a
+//!   condition variable's queue: the number of signals that are left to the holder, and `ASKED` is a broadcast.
 //!
 //! Bits 10–31 are the process generation of the last holder. A thread that finds another one lives in a forked child:
 //! holder and waiters are threads of the parent, so it takes the lock over and empties the list.
@@ -166,6 +166,7 @@ impl<P: Platform> WaitQueue<P> {
     pub(crate) fn lock_or(&self, ask: Ask) -> Option<QueueGuard<'_, P>> {
         let generation = P::generation() << GENERATION_SHIFT;
         let mut seen = self.lock.load(Relaxed);
+        let mut slept = 0;
         loop {
             let inherited = seen & !STATE != generation;
             let is_free = seen & LOCKED == 0 || inherited;
@@ -174,16 +175,17 @@ impl<P: Platform> WaitQueue<P> {
                 Ask::Nothing => (seen, Relaxed),
                 Ask::Signal if seen & PINS != PINS => (seen + PIN, Release),
                 Ask::Service | Ask::Signal => (seen | ASKED, Release),
-                // More threads than can be counted are in the middle of a release.
+                // More threads than can be counted are in the middle of a release, and may wait for this one's CPU: it sleeps until
+                // the last of them has unpinned. Others may sleep beside it, as in `lock`.
                 Ask::ServicePinned if seen & PINS == PINS => {
-                    P::spin_hint();
-                    seen = self.lock.load(Relaxed);
+                    seen = self.sleep(seen);
+                    slept = QUEUED;
                     continue;
                 }
                 Ask::ServicePinned => ((seen | ASKED) + PIN, Release),
             };
             // Also where it changes nothing: it sees to it that the holder has not unlocked.
-            match self.lock.compare_exchange(seen, new, order, Relaxed) {
+            match self.lock.compare_exchange(seen, new | slept, order, Relaxed) {
                 Ok(_) => return is_free.then(|| self.enter(seen, inherited)),
                 Err(now) => seen = now,
             }

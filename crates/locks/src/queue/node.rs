@@ -102,7 +102,7 @@ pub struct WaitNode<P: Platform> {
     /// When the thread last woke without having been told anything, ns on the monotonic clock. Only its own.
     roused: P::Cell<u64>,
     /// Its place in a list: those of a higher one are before it. The thread's real-time priority, or [`FIRST`].
-    pub(super) rank: u8,
+    pub(crate) rank: u8,
     /// Condition variables: whether a signal or the waiter itself ends the wait; see `condvar`.
     pub(crate) claim: P::AtomicU32,
     /// Condition variables: the queue of the mutex that the waiter moves to, or null if it just wakes.

@@ -19,7 +19,7 @@ impl<P: Platform> RawRwLock<P> {
 
     /// Acquires upgradably if that is possible at once.
     pub fn try_upgradable(&self) -> bool {
-        self.note_upgradable(self.core.try_acquire(Want::Upgradable, P::thread_token()))
+        self.note_upgradable(self.core.try_once(Want::Upgradable, P::thread_token()))
     }
 
     /// An upgradable holder may read the lock as well, also while a writer waits.

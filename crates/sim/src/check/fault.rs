@@ -91,6 +91,8 @@ pub enum Fault {
     Kept(u32),
     /// A compare-exchange for which this holds first takes bits away, and adds the others in a step of its own.
     InTwo(fn(&Op) -> bool),
+    /// A compare-exchange that would change nothing adds these bits. (Only on the simulated machine.)
+    Adds(fn(&Op) -> u32),
     /// Readers in slots are neither marked nor counted.
     NotMoved,
     /// Readers in slots are marked, but not counted.
@@ -142,6 +144,14 @@ impl Faults {
     pub fn left_out(&self, op: Op) -> u32 {
         self.0.iter().fold(0, |bits, fault| match fault {
             Fault::Without(left_out) => bits | left_out(&op),
+            _ => bits,
+        })
+    }
+
+    /// The bits that it adds, if it would change nothing.
+    pub fn added(&self, op: Op) -> u32 {
+        self.0.iter().fold(0, |bits, fault| match fault {
+            Fault::Adds(added) => bits | added(&op),
             _ => bits,
         })
     }

@@ -72,6 +72,7 @@ pub(super) fn exchange(word: &AtomicU32, op: Op, current: u32, new: u32) -> Resu
         return Ok(current);
     }
     let new = if faults.clears(op) { 0 } else { new };
+    let new = if new == current { new | faults.added(op) } else { new };
     word.exchange(current, new | current & faults.kept())
 }
 

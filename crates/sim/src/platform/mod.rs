@@ -239,7 +239,7 @@ impl<T: Tuned> Platform for Sim<T> {
     }
 
     fn ends_contended(lock: usize) -> bool {
-        of_lock(lock, |habits, lock, _| habits.ends_contended(lock, T::TUNING.quiet_releases))
+        of_lock(lock, |habits, lock, _| habits.ends_contended(lock, T::TUNING.quiet_releases, || true))
     }
 
     fn slots_closed(took: u64) {

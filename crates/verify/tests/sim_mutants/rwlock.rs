@@ -1,6 +1,6 @@
 //! Read-write locks.
 
-use spinpark_platform::Ordering::{AcqRel, Release};
+use spinpark_platform::Ordering::{AcqRel, Relaxed, Release};
 use spinpark_platform::{NS_PER_MS, Tuning};
 use spinpark_sim::Tuned;
 use spinpark_sim::check::{Fault, Kind, Op};
@@ -80,4 +80,17 @@ fn a_demand_is_never_withdrawn() {
     rejected(Checker::new(family), |failure| {
         is_unfair(failure) || never_ends(failure) || failure.to_string().contains("progress")
     });
+}
+
+/// V1: a reader that leaves others inside asks the thread that has the queue locked to look; a stream of such readers keeps that
+/// thread from unlocking.
+#[test]
+fn readers_that_leave_ask() {
+    const LOCKED: u64 = 1;
+    const ASKED: u32 = 16;
+    let asks = |op: &Op| {
+        let for_nothing = op.is(Kind::CompareExchange, Relaxed) && op.value & LOCKED != 0;
+        if for_nothing { ASKED } else { 0 }
+    };
+    rejected(Checker::new(family("rwlock_queueing")).fault(Fault::Adds(asks)), is_unfair);
 }

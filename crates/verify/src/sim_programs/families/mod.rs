@@ -7,6 +7,7 @@ mod mutex;
 mod order;
 mod owed;
 mod patience;
+mod queueing;
 mod queues;
 mod rwlock;
 mod rwsem;
@@ -26,6 +27,7 @@ const FAMILIES: &[Family] = &[
     Family { name: "rwlock", build: rwlock::ours },
     Family { name: "rwlock_freed", build: rwlock::freed },
     Family { name: "rwlock_helper", build: rwlock::helper },
+    Family { name: "rwlock_queueing", build: queueing::rwlock },
     Family { name: "rwlock_patience", build: patience::rwlock },
     Family { name: "rwlock_dependent_patience", build: dependent::ours },
     Family { name: "rwsem", build: rwsem::any },

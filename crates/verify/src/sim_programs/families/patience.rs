@@ -29,7 +29,7 @@ fn bound(tuning: &Tuning, threads: u32) -> u64 {
 }
 
 /// Makes the program's machine a fair one with a CPU for each of a few threads; returns their number.
-fn fair(program: &mut Program) -> u32 {
+pub(super) fn fair(program: &mut Program) -> u32 {
     let threads = program.threads().min(8);
     program.case.machine = Machine::plain(threads);
     program.case.chaos = Chaos::default();
