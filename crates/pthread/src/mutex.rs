@@ -15,7 +15,7 @@ use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT};
 use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
 use spinpark_linux::thread_id;
 use spinpark_locks::{RawMutex, WaitNode};
-use spinpark_platform::{Clock, Deadline};
+use spinpark_platform::{Clock, Deadline, Platform};
 
 use crate::fields::Linux;
 use crate::mode::Fast;
@@ -320,7 +320,8 @@ unsafe fn lock_elsewhere(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's mutex.
     let this = unsafe { Mutex::at(mutex) };
     if this.is_ours() {
-        return this.lock(thread_id());
+        // Of a plain mutex by the token, which the fast path knows from then on.
+        return this.lock(if this.is_plain() { Linux::thread_token() } else { thread_id() });
     }
     // SAFETY: the caller's mutex.
     unsafe { real::pthread_mutex_lock(mutex) }
