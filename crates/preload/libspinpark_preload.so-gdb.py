@@ -16,6 +16,8 @@ WAKING, HANDOFF, SLOTS, WRITER, UPGRADE = 2, 4, 32, 64, 128
 COUNT_SHIFT = 8
 # Offsets in a waiter: WaitNode::layout() in crates/locks/src/queue/node.rs.
 NEXT, TOKEN, WANT = 8, 28, 32
+# The head of a queue: crates/pthread/src/fields.rs. A condition variable's queue is behind its first 8 bytes.
+HEAD, COND_QUEUE = 32, 8
 WANTS = ["to read", "to read", "to read", "to write", "to read upgradably", "to upgrade"]
 # More are not listed: a queue that changes under a running thread may look endless.
 MOST_WAITERS = 64
@@ -60,7 +62,7 @@ def thread(token):
 
 def waiters(lock):
     """The waiters of the queue at `lock`, the oldest first: thread and what it wants."""
-    head = number(lock + 8, 8)
+    head = number(lock + HEAD, 8)
     node, found = head, []
     while node and len(found) < MOST_WAITERS:
         found.append((number(node + TOKEN, 4), number(node + WANT, 1)))
@@ -115,7 +117,7 @@ def mutex(address):
         return "{spinpark mutex, destroyed}"
     name = {1: "recursive mutex", 2: "error-checking mutex"}.get(kind & 3, "mutex")
     if kind & 3 == 1 and number(address, 4) & WRITER:
-        name += f" (depth {number(address + 20, 4) + 1})"
+        name += f" (depth {number(address + 4, 4) + 1})"
     return describe(name, number(address, 4), address, False)
 
 
@@ -129,7 +131,7 @@ def condition(address):
     flags = number(address + COND_FLAGS, 4)
     if flags & (COND_SHARED | COND_TAKEN_OVER) == COND_SHARED:
         return None
-    return "{spinpark " + ", ".join(["condition variable", *(waiting(address, False) or ["no waiters"])]) + "}"
+    return "{spinpark " + ", ".join(["condition variable", *(waiting(address + COND_QUEUE, False) or ["no waiters"])]) + "}"
 
 
 KINDS = {"pthread_mutex_t": mutex, "pthread_rwlock_t": rwlock, "pthread_cond_t": condition}

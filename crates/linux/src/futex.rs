@@ -45,6 +45,7 @@ pub(crate) fn wait_for(word: &AtomicU32, expected: u32, span: u64) -> Wait {
 /// `time`: a point in time or a span, as `operation` has it.
 #[inline(never)]
 fn sleep(word: &AtomicU32, operation: i32, expected: u32, time: Option<Deadline>) -> Wait {
+    crate::thread::sleeps();
     let (seconds, nanoseconds) = time.map_or((0, 0), Deadline::as_timespec);
     let timeout = libc::timespec { tv_sec: seconds, tv_nsec: nanoseconds };
     let timeout = if time.is_some() { ptr::addr_of!(timeout) } else { ptr::null() };

@@ -16,6 +16,7 @@ mod futex;
 mod generation;
 mod memory;
 mod observer;
+mod pacing;
 mod permanent;
 mod policy;
 mod quota;
@@ -31,6 +32,7 @@ mod thread;
 mod tools;
 mod vdso;
 
+use core::marker::PhantomData;
 use core::sync::atomic::{self, AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use spinpark_platform::{
@@ -46,31 +48,47 @@ pub use sandbox::before_filter;
 pub use sleep::{sleep_by, Sleep};
 pub use symbol::{lookup, lookup_version, Library, Scope};
 use thread::Reads;
-pub use thread::{call, known_token, set_call, take_over_fork_handler, CANCELLABLE, QUEUED};
+pub use thread::{call, known_token, set_call, take_over_fork_handler, thread_id, CANCELLABLE, QUEUED};
 pub use tools::race_detector;
 
 /// This machine: Linux, with everything private to the process.
-pub enum Linux {}
+pub type Linux = LinuxWith<()>;
+
+/// [`Linux`], with locks that leave room for fields of an interface.
+pub struct LinuxWith<R>(PhantomData<R>);
+
+/// What an interface keeps in the locks: see [`Platform::Room`] and [`Platform::Gap`].
+pub trait Rooms: Send + Sync + 'static {
+    /// Behind the lock word.
+    type Room: Default + Send + Sync;
+    /// Before the head of the queue.
+    type Gap: Default + Send + Sync;
+}
+
+impl Rooms for () {
+    type Room = ();
+    type Gap = ();
+}
 
 /// See [`Platform::reads_before_slots`].
 const READS_PER_CPU: u32 = 128;
 /// The process' [`ClosingCost`].
 static CLOSING: AtomicU32 = AtomicU32::new(0);
 
-impl Platform for Linux {
+impl<R: Rooms> Platform for LinuxWith<R> {
     type AtomicU32 = atomic::AtomicU32;
     type AtomicPtr<T> = atomic::AtomicPtr<T>;
     type Cell<T> = Cell<T>;
+    type Room = R::Room;
+    type Gap = R::Gap;
 
     const TUNING: Tuning = Tuning::LINUX;
 
     fn futex_wait(word: &atomic::AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
-        thread::sleeps();
         futex::wait(word, expected, deadline)
     }
 
     fn futex_wait_for(word: &atomic::AtomicU32, expected: u32, span: u64) -> Wait {
-        thread::sleeps();
         futex::wait_for(word, expected, span)
     }
 
@@ -132,14 +150,7 @@ impl Platform for Linux {
     }
 
     fn spin_for(span: u64) {
-        let end = clock::now(Clock::Monotonic).saturating_add(span);
-        // A look at the clock takes more than 1 ns: the bound is for a clock that was stopped.
-        for _ in 0..span {
-            if clock::now(Clock::Monotonic) >= end {
-                break;
-            }
-            core::hint::spin_loop();
-        }
+        pacing::spin_for(span);
     }
 
     fn cpus() -> u32 {
@@ -151,60 +162,55 @@ impl Platform for Linux {
     }
 
     fn can_spin(kind: Spin) -> bool {
-        // A real-time thread may have the very CPU that the other one needs: it spins only while it can ask whether that runs.
-        cpu::count() > 1 && (kind == Spin::Lock || !policy::is_realtime()) && thread::habits().spins_pay(kind)
+        pacing::can_spin(kind)
     }
 
     fn spun(kind: Spin, paid: bool) {
-        thread::habits().spun(kind, paid);
+        pacing::spun(kind, paid);
     }
 
     fn pace(lock: usize) -> Pace {
-        thread::habits().pace(lock)
+        pacing::pace(lock)
     }
 
     fn wants_time(lock: usize, queued: bool) -> bool {
-        thread::habits().wants_time(lock, queued)
+        pacing::wants_time(lock, queued)
     }
 
     fn turn_begins(lock: usize, marked: bool) {
-        thread::habits().turn_begins(lock, marked, clock::now(Clock::Monotonic));
+        pacing::turn_begins(lock, marked);
     }
 
     fn returns_soon(lock: usize) -> bool {
-        thread::habits().returns_soon(lock)
+        pacing::returns_soon(lock)
     }
 
     fn waits_next(lock: usize) -> bool {
-        thread::habits().waits_next(lock)
+        pacing::waits_next(lock)
     }
 
     fn releases_to_wait(lock: usize) {
-        thread::habits().releases_to_wait(lock);
+        pacing::releases_to_wait(lock);
     }
 
     fn is_timed(lock: usize) -> bool {
-        thread::habits().is_timed(lock)
+        pacing::is_timed(lock)
     }
 
     fn turn_ends(lock: usize) {
-        thread::habits().turn_ends(lock, clock::now(Clock::Monotonic));
+        pacing::turn_ends(lock);
     }
 
     fn returns_to(lock: usize) {
-        thread::habits().returns_to(lock, || clock::now(Clock::Monotonic));
+        pacing::returns_to(lock);
     }
 
     fn ends_contended(lock: usize) -> bool {
-        thread::habits().ends_contended(lock, Self::TUNING.quiet_releases, barriers::are_few)
+        pacing::ends_contended(lock)
     }
 
     fn passed_woken() {
-        // A yield hands the CPU to threads of the same real-time priority only, and a deadline thread's budget to none.
-        let late = thread::habits().has_passed_for_long(|| clock::now(Clock::Monotonic));
-        if late && !sandbox::is_confined() && !policy::ask() {
-            raw::yield_now();
-        }
+        pacing::passed_woken();
     }
 
     fn priority() -> u8 {

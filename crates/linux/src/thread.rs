@@ -137,6 +137,10 @@ const ID_PLACE: usize = 0x2d0;
 /// Whether it does.
 static ID_IS_THERE: AtomicBool = AtomicBool::new(false);
 
+/// Where [`thread_id`] looks, from the thread pointer: at glibc's place, or, if [`start`] finds that it is another, at the token.
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+static ID_AT: AtomicUsize = AtomicUsize::new(ID_PLACE);
+
 /// What stands where glibc keeps the calling thread's id. The kernel writes it before a thread runs, and in a forked child.
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 fn glibcs_id() -> u32 {
@@ -156,7 +160,44 @@ fn glibcs_id() -> u32 {
 
 /// Finds out whether threads need not ask the kernel for their ids. Once, from [`start`](crate::start).
 pub(crate) fn start() {
-    ID_IS_THERE.store(glibcs_id() == crate::raw::thread_id(), Relaxed);
+    let is_there = glibcs_id() == crate::raw::thread_id();
+    ID_IS_THERE.store(is_there, Relaxed);
+    #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+    if !is_there {
+        let token_at: usize;
+        // SAFETY: reads the offset of the token, which is the first field of the thread's block, from the GOT.
+        unsafe {
+            core::arch::asm!("mov {it}, qword ptr [rip + spinpark_0_1_local@GOTTPOFF]", it = out(reg) token_at,
+                             options(pure, readonly, nostack, preserves_flags));
+        }
+        ID_AT.store(token_at, Relaxed);
+    }
+}
+
+/// The calling thread's id as glibc knows it, which is what glibc's own functions write as a mutex' owner. It differs from the
+/// token in a process that was cloned past glibc, from where the program has told glibc the new id (Chromium's sandbox does).
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+#[inline(always)]
+#[must_use]
+pub fn thread_id() -> u32 {
+    let id: u64;
+    // SAFETY: a word of this thread's, as `glibcs_id` or `load_token` reads it.
+    unsafe {
+        core::arch::asm!("mov {id:e}, dword ptr fs:[{at}]", at = in(reg) ID_AT.load(Relaxed), id = out(reg) id,
+                         options(readonly, nostack, preserves_flags));
+    }
+    match id as u32 {
+        0 => first_token(),
+        id => id,
+    }
+}
+
+/// The calling thread's id.
+#[cfg(not(all(target_arch = "x86_64", target_env = "gnu")))]
+#[inline(always)]
+#[must_use]
+pub fn thread_id() -> u32 {
+    token()
 }
 
 fn ask_token() -> u32 {

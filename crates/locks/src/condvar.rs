@@ -165,6 +165,12 @@ impl<P: Platform> RawCondvar<P> {
         Self { queue }
     }
 
+    /// The queue, for what the platform left room for.
+    #[inline(always)]
+    pub fn queue(&self) -> &WaitQueue<P> {
+        &self.queue
+    }
+
     /// A condition variable without waiters.
     pub fn new() -> Self {
         Self::from_queue(WaitQueue::new())

@@ -10,6 +10,7 @@
 use spinpark_platform::{AtomicU32, Deadline, Ordering::Relaxed, Platform};
 
 use crate::core::{LockCore, Outcome};
+use crate::queue::WaitQueue;
 use crate::word::{self, Release, Want};
 
 /// A mutex: 16 bytes, zero is unlocked.
@@ -31,6 +32,12 @@ impl<P: Platform> RawMutex<P> {
 
     pub(crate) fn core(&self) -> &LockCore<P> {
         &self.core
+    }
+
+    /// The queue, for what the platform left room for.
+    #[inline(always)]
+    pub fn queue(&self) -> &WaitQueue<P> {
+        self.core.queue()
     }
 
     /// Acquires; waits as long as it takes. Acquire ordering.

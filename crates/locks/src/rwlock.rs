@@ -22,6 +22,7 @@ use spinpark_platform::{Deadline, Platform, SlotLeft};
 
 use crate::core::{LockCore, Outcome};
 use crate::gate::Gate;
+use crate::queue::WaitQueue;
 use crate::word::{self, Release, Want};
 
 /// How a lock treats readers that come while there are waiters.
@@ -59,6 +60,12 @@ impl<P: Platform> RawRwLock<P> {
     /// An unlocked lock.
     pub fn new() -> Self {
         Self::from_parts(LockCore::default(), Gate::default())
+    }
+
+    /// The queue, for what the platform left room for.
+    #[inline(always)]
+    pub fn queue(&self) -> &WaitQueue<P> {
+        self.core.queue()
     }
 
     fn key(&self) -> usize {

@@ -100,6 +100,11 @@ pub trait Platform: Sized + Send + Sync + 'static {
     type AtomicPtr<T>: AtomicPtr<T>;
     /// Memory that some lock protects.
     type Cell<T>: Cell<T>;
+    /// What stands in a lock between its word and the rest of its state: nothing, or fields of an interface that keeps
+    /// them there. All zero by default. The algorithms do not touch it.
+    type Room: Default + Send + Sync;
+    /// The same, between the queue lock and the head of the queue.
+    type Gap: Default + Send + Sync;
 
     /// The constants of this machine.
     const TUNING: Tuning;

@@ -17,9 +17,10 @@ use core::ptr;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst, fence};
 
 use libc::pthread_t;
-use spinpark_linux::{CANCELLABLE, Linux, QUEUED, raw};
+use spinpark_linux::{CANCELLABLE, QUEUED, raw};
 use spinpark_platform::{Deadline, Platform, Wait};
 
+use crate::fields::Linux;
 use crate::real::{self, Name, address};
 
 /// `PTHREAD_CANCEL_DEFERRED`.

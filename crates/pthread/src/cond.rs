@@ -1,9 +1,9 @@
 //! `pthread_cond_*`.
 //!
-//! The object (48 bytes in glibc): our 16-byte condition variable at its start; references to it of signalled waiters;
-//! `__wrefs` at glibc's place, whose two lowest bits are written by glibc's own initialiser: process-shared, and clock.
-//! Where that place is depends on glibc's version (2.41 moved it), so it is found once, by initialising a scratch object
-//! (`probe`).
+//! The object (48 bytes in glibc): references to it of signalled waiters; our condition variable, within which is `__wrefs` at
+//! glibc's place (see [`fields`](crate::fields)), whose two lowest bits are written by glibc's own initialiser: process-shared, and
+//! clock. Where that place is depends on glibc's version (2.41 moved it), so it is found once, by initialising a scratch
+//! object (`probe`).
 //!
 //! # Which mutex
 //!
@@ -15,15 +15,15 @@
 //! | glibc's (shared)   | ours   | us from then on: a private mutex shows that no other process takes part         |
 
 use core::ffi::{c_int, c_void};
-use core::mem::{MaybeUninit, align_of, size_of};
+use core::mem::{MaybeUninit, align_of, offset_of, size_of};
 use core::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
 
 use libc::{EBUSY, EINVAL, ETIMEDOUT};
 use libc::{clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
-use spinpark_linux::Linux;
 use spinpark_locks::{RawCondvar, WaitResult, Waiter, WaiterRefs};
 use spinpark_platform::{Clock, Deadline};
 
+use crate::fields::{Linux, ROOM_AT};
 use crate::mutex::Mutex;
 use crate::{cancel, mode, real, time};
 
@@ -37,10 +37,12 @@ const TAKEN_OVER: u32 = 4;
 /// glibc counts its waiters from this bit on.
 const WAITER_SHIFT: u32 = 3;
 
-/// Where glibc keeps its flags, in words of 32 bits: behind what we use, before what there is.
-static FLAGS_AT: AtomicU32 = AtomicU32::new(FLAGS_BEFORE_2_41);
-const FLAGS_BEFORE_2_41: u32 = 9;
-const FIRST: usize = 6;
+/// Where glibc keeps its flags, in words of 32 bits from the room on; any word behind that is the gap.
+static FLAGS_AT: AtomicU32 = AtomicU32::new(u32::MAX);
+/// The room, in words from the start of the object.
+const ROOM: usize = offset_of!(Cond, raw) / size_of::<u32>() + ROOM_AT;
+/// What our queue needs for itself, in words from the start: the word, the queue lock, the head.
+const OURS: [usize; 4] = [2, 8, 10, 11];
 const WORDS: usize = size_of::<pthread_cond_t>() / size_of::<u32>();
 
 /// How long a destroyer sleeps between two looks at a waiter that is leaving at its deadline.
@@ -49,15 +51,14 @@ const LEAVING_NS: u64 = 50_000;
 /// Our view of a `pthread_cond_t`.
 #[repr(C)]
 struct Cond {
-    raw: RawCondvar<Linux>,
     refs: WaiterRefs<Linux>,
-    /// glibc's words from [`FIRST`] on, one of which has the flags.
-    glibcs: [AtomicU32; WORDS - FIRST],
+    /// In its room or its gap: glibc's flags.
+    raw: RawCondvar<Linux>,
 }
 
 const _: () = assert!(size_of::<Cond>() == size_of::<pthread_cond_t>());
 const _: () = assert!(align_of::<Cond>() <= align_of::<pthread_cond_t>());
-const _: () = assert!(core::mem::offset_of!(Cond, glibcs) == FIRST * size_of::<u32>());
+const _: () = assert!(offset_of!(Cond, raw) == 8, "`OURS`, and the table in `fields`");
 
 /// Finds out where glibc keeps its flags: they are what is left of an object initialised as process-shared and
 /// monotonic. Nothing changes if glibc cannot be asked.
@@ -74,9 +75,9 @@ pub(crate) fn probe() {
     let initialised = unsafe { real::pthread_cond_init(scratch.as_mut_ptr(), pointer) } == 0;
     // SAFETY: as large, and any bits are good words.
     let words = unsafe { scratch.as_ptr().cast::<[u32; WORDS]>().read() };
-    let found = words[FIRST..].iter().position(|&word| word == SHARED | MONOTONIC);
+    let found = words[ROOM..].iter().position(|&word| word == SHARED | MONOTONIC);
     if let (true, Some(found)) = (shared && monotonic && initialised, found) {
-        FLAGS_AT.store((FIRST + found) as u32, Relaxed);
+        FLAGS_AT.store(found as u32, Relaxed);
     }
 }
 
@@ -92,8 +93,8 @@ impl Cond {
 
     #[inline(always)]
     fn flags(&self) -> &AtomicU32 {
-        // Always in range; `get` so that no panic is linked in.
-        self.glibcs.get(FLAGS_AT.load(Relaxed) as usize - FIRST).unwrap_or(&self.glibcs[0])
+        let queue = self.raw.queue();
+        queue.room().get(FLAGS_AT.load(Relaxed) as usize).unwrap_or(queue.gap())
     }
 
     #[inline(always)]
@@ -116,12 +117,13 @@ impl Cond {
         if flags >> WAITER_SHIFT != 0 {
             return false;
         }
-        let words = core::ptr::from_ref(self).cast::<[AtomicU32; FIRST]>();
-        // SAFETY: the object's first words, which are ours to write to: all of them are atomic or touched only under the
-        // queue's lock, and before this nothing of ours was in them.
-        for word in unsafe { &*words } {
-            word.store(0, Relaxed);
+        let words = core::ptr::from_ref(self).cast::<AtomicU32>();
+        for at in OURS {
+            // SAFETY: words of the object which are ours to write to: all of them are atomic or touched only under the
+            // queue's lock, and before this nothing of ours was in them.
+            unsafe { &*words.wrapping_add(at) }.store(0, Relaxed);
         }
+        self.refs.reset();
         // Release: pairs with `is_ours`.
         self.flags().compare_exchange(flags, flags | TAKEN_OVER, AcqRel, Relaxed).is_ok()
     }

@@ -7,6 +7,7 @@
 //! | module     | what it has                                                                  |
 //! |------------|------------------------------------------------------------------------------|
 //! | [`mutex`]  | `pthread_mutex_*`                                                            |
+//! | `fields`   | where glibc's fields stand in our locks                                      |
 //! | [`glibcs`] | the calls for robust and priority-protected mutexes                            |
 //! | [`rwlock`] | `pthread_rwlock_*`                                                           |
 //! | [`cond`]   | `pthread_cond_*`, a cancellation point                                       |
@@ -27,6 +28,7 @@
 pub mod c11;
 pub mod cancel;
 pub mod cond;
+mod fields;
 pub mod fork;
 pub mod glibcs;
 pub mod mode;

@@ -14,9 +14,10 @@
 
 use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};
 
-use spinpark_linux::{Linux, is_on, race_detector, variable};
+use spinpark_linux::{is_on, race_detector, variable};
 use spinpark_platform::Platform;
 
+use crate::fields::Linux;
 use crate::{cancel, cond, fork, real};
 
 const UNKNOWN: u8 = 0;

@@ -1,8 +1,8 @@
 //! `pthread_mutex_*`.
 //!
-//! The object (40 bytes in glibc): our 16-byte lock where glibc has lock, count, owner and users; `kind` at glibc's
-//! place, written by glibc's own initialiser or by a static one; then the depth of recursion, the owner, and the waiters that
-//! will come back from a condition variable.
+//! The object (40 bytes in glibc): our lock, whose word is where glibc has its own. Within it are, at glibc's places
+//! (see [`fields`](crate::fields)), the depth of recursion, the owner, the waiters that will come back from a condition variable,
+//! and `kind`, which is written by glibc's own initialiser or by a static one.
 //!
 //! Each function returns 0 or an errno, and each is as safe to call as its POSIX namesake: the pointer is to a mutex
 //! that is initialised (statically, or all zero) and not yet destroyed.
@@ -13,10 +13,11 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT};
 use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
-use spinpark_linux::Linux;
+use spinpark_linux::thread_id;
 use spinpark_locks::{RawMutex, WaitNode};
 use spinpark_platform::{Clock, Deadline, Platform};
 
+use crate::fields::Linux;
 use crate::mode::Fast;
 use crate::{cancel, mode, real, time};
 
@@ -42,21 +43,10 @@ const _: () = assert!(RECURSIVE == 1 && ERRORCHECK == 2 && TYPE == 3);
 #[repr(C)]
 pub(crate) struct Mutex {
     pub(crate) raw: RawMutex<Linux>,
-    kind: AtomicU32,
-    /// How often a recursive mutex is held beyond the first time; only its owner reads and writes it.
-    depth: AtomicU32,
-    /// Recursive and error checking: the token of the thread that holds it, 0 while it is free. Written by the owner
-    /// only, so its own is certain. (The lock word has it too; but a load of what a read-modify-write has just written
-    /// costs 5 ns.)
-    owner: AtomicU32,
-    /// The threads that wait on a condition variable and will take this mutex back. Read and written by the thread that holds
-    /// the mutex, but for the look of a destroyer.
-    waiters: AtomicU32,
 }
 
 const _: () = assert!(size_of::<Mutex>() <= size_of::<pthread_mutex_t>());
 const _: () = assert!(align_of::<Mutex>() <= align_of::<pthread_mutex_t>());
-const _: () = assert!(core::mem::offset_of!(Mutex, kind) == 16, "glibc's __data.__kind");
 const _: () = assert!(
     matches!(WaitNode::<Linux>::layout(), [8, 28, 32]),
     "preload/libspinpark_preload.so-gdb.py follows waiters"
@@ -72,9 +62,36 @@ impl Mutex {
         unsafe { &*mutex.cast() }
     }
 
+    /// glibc's `__count`: how often a recursive mutex is held beyond the first time; only its owner reads and writes it.
+    #[inline(always)]
+    fn depth(&self) -> &AtomicU32 {
+        &self.raw.queue().room()[0]
+    }
+
+    /// glibc's `__owner`, of recursive and error-checking mutexes: the id of the thread that holds it, 0 while it is free.
+    /// Written by the owner only, so its own is certain. (The lock word has it too; but a load of what a read-modify-write has
+    /// just written costs 5 ns.)
+    #[inline(always)]
+    fn owner(&self) -> &AtomicU32 {
+        &self.raw.queue().room()[1]
+    }
+
+    /// glibc's `__nusers`: the threads that wait on a condition variable and will take this mutex back. Read and written by the
+    /// thread that holds the mutex, but for the look of a destroyer.
+    #[inline(always)]
+    fn waiters(&self) -> &AtomicU32 {
+        &self.raw.queue().room()[2]
+    }
+
+    /// glibc's `__kind`.
+    #[inline(always)]
+    fn kind_word(&self) -> &AtomicU32 {
+        &self.raw.queue().room()[3]
+    }
+
     #[inline(always)]
     fn kind(&self) -> u32 {
-        self.kind.load(Relaxed)
+        self.kind_word().load(Relaxed)
     }
 
     /// Whether calls on this mutex are ours to serve.
@@ -98,9 +115,9 @@ impl Mutex {
         if kind & TYPE == ERRORCHECK {
             return Some(busy);
         }
-        match self.depth.load(Relaxed).checked_add(1) {
+        match self.depth().load(Relaxed).checked_add(1) {
             Some(depth) => {
-                self.depth.store(depth, Relaxed);
+                self.depth().store(depth, Relaxed);
                 Some(0)
             }
             None => Some(EAGAIN),
@@ -109,14 +126,14 @@ impl Mutex {
 
     #[inline(always)]
     fn is_owned_by(&self, token: u32) -> bool {
-        self.owner.load(Relaxed) == token
+        self.owner().load(Relaxed) == token
     }
 
     /// After an acquisition; returns 0.
     #[inline(always)]
     fn acquired_by(&self, token: u32) -> c_int {
         if !self.is_plain() {
-            self.owner.store(token, Relaxed);
+            self.owner().store(token, Relaxed);
         }
         0
     }
@@ -141,7 +158,7 @@ impl Mutex {
 
     #[inline(always)]
     fn try_lock(&self) -> c_int {
-        let token = Linux::thread_token();
+        let token = thread_id();
         match self.lock_again(token, EBUSY) {
             Some(result) => result,
             None if self.raw.try_lock_busy(token) => self.acquired_by(token),
@@ -153,7 +170,7 @@ impl Mutex {
     ///
     /// `time` points to a timespec.
     unsafe fn lock_until(&self, clock: Clock, time: *const timespec) -> c_int {
-        let token = Linux::thread_token();
+        let token = thread_id();
         if let Some(result) = self.lock_again(token, EDEADLK) {
             return result;
         }
@@ -180,12 +197,12 @@ impl Mutex {
         if !self.is_owned_by(token) {
             return EPERM;
         }
-        let depth = self.depth.load(Relaxed);
+        let depth = self.depth().load(Relaxed);
         if depth > 0 {
-            self.depth.store(depth - 1, Relaxed);
+            self.depth().store(depth - 1, Relaxed);
             return 0;
         }
-        self.owner.store(0, Relaxed);
+        self.owner().store(0, Relaxed);
         self.release()
     }
 
@@ -194,11 +211,11 @@ impl Mutex {
     pub(crate) fn check_wait(&self) -> Result<u32, c_int> {
         let mut depth = 0;
         if !self.is_plain() {
-            if !self.is_owned_by(Linux::thread_token()) {
+            if !self.is_owned_by(thread_id()) {
                 return Err(EPERM);
             }
-            self.owner.store(0, Relaxed);
-            depth = self.depth.swap(0, Relaxed);
+            self.owner().store(0, Relaxed);
+            depth = self.depth().swap(0, Relaxed);
         }
         self.count_waiter(1);
         Ok(depth)
@@ -207,15 +224,15 @@ impl Mutex {
     /// No read-modify-write: the calling thread holds the mutex. Not below 0: a program may initialise the mutex anew
     /// meanwhile.
     fn count_waiter(&self, change: i32) {
-        self.waiters.store(self.waiters.load(Relaxed).saturating_add_signed(change), Relaxed);
+        self.waiters().store(self.waiters().load(Relaxed).saturating_add_signed(change), Relaxed);
     }
 
     /// After the wait, with the mutex held again.
     pub(crate) fn hold_again(&self, depth: u32) {
         self.count_waiter(-1);
-        self.acquired_by(Linux::thread_token());
+        self.acquired_by(thread_id());
         if depth > 0 {
-            self.depth.store(depth, Relaxed);
+            self.depth().store(depth, Relaxed);
         }
     }
 }
@@ -248,7 +265,7 @@ pub(crate) unsafe fn init_kind(mutex: *mut pthread_mutex_t, recursive: bool) {
     unsafe { mutex.write_bytes(0, 1) };
     if recursive {
         // SAFETY: initialised just now.
-        unsafe { Mutex::at(mutex) }.kind.store(RECURSIVE, Relaxed);
+        unsafe { Mutex::at(mutex) }.kind_word().store(RECURSIVE, Relaxed);
     }
 }
 
@@ -265,10 +282,10 @@ pub unsafe fn destroy(mutex: *mut pthread_mutex_t) -> c_int {
         // SAFETY: the caller's mutex.
         return unsafe { real::pthread_mutex_destroy(mutex) };
     }
-    if this.raw.is_locked() || this.waiters.load(Relaxed) != 0 {
+    if this.raw.is_locked() || this.waiters().load(Relaxed) != 0 {
         return EBUSY;
     }
-    this.kind.store(DESTROYED, Relaxed);
+    this.kind_word().store(DESTROYED, Relaxed);
     0
 }
 
@@ -303,7 +320,8 @@ unsafe fn lock_elsewhere(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's mutex.
     let this = unsafe { Mutex::at(mutex) };
     if this.is_ours() {
-        return this.lock(Linux::thread_token());
+        // Of a plain mutex by the token, which the fast path knows from then on.
+        return this.lock(if this.is_plain() { Linux::thread_token() } else { thread_id() });
     }
     // SAFETY: the caller's mutex.
     unsafe { real::pthread_mutex_lock(mutex) }
@@ -391,7 +409,7 @@ unsafe fn unlock_elsewhere(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's mutex.
     let this = unsafe { Mutex::at(mutex) };
     if this.is_ours() {
-        return if this.is_plain() { this.release() } else { this.unlock_owned(Linux::thread_token()) };
+        return if this.is_plain() { this.release() } else { this.unlock_owned(thread_id()) };
     }
     // SAFETY: the caller's mutex.
     unsafe { real::pthread_mutex_unlock(mutex) }

@@ -1,7 +1,7 @@
 //! `pthread_rwlock_*`.
 //!
-//! The object (56 bytes in glibc): our 24-byte lock where glibc has its counters; `__shared` and `__flags` at glibc's
-//! places, written by glibc's own initialiser or by a static one.
+//! The object (56 bytes in glibc): our lock where glibc has its counters, with `__shared` at glibc's place within it (see
+//! [`fields`](crate::fields)); then `__flags`. Both are written by glibc's own initialiser or by a static one.
 //!
 //! Each function returns 0 or an errno, and each is as safe to call as its POSIX namesake.
 
@@ -11,10 +11,10 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT};
 use libc::{clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
-use spinpark_linux::Linux;
 use spinpark_locks::{Preference, RawRwLock};
 use spinpark_platform::{Clock, Deadline};
 
+use crate::fields::Linux;
 use crate::mode::Fast;
 use crate::{cancel, mode, real, time};
 
@@ -24,17 +24,13 @@ const PREFER_WRITERS: u32 = 2;
 /// Our view of a `pthread_rwlock_t`.
 #[repr(C)]
 struct RwLock {
+    /// In its gap, not 0: process-shared, so glibc's.
     raw: RawRwLock<Linux>,
-    unused: u32,
-    /// Not 0: process-shared, so glibc's.
-    shared: AtomicU32,
-    unused_too: [u32; 4],
     flags: AtomicU32,
 }
 
 const _: () = assert!(size_of::<RwLock>() <= size_of::<pthread_rwlock_t>());
 const _: () = assert!(align_of::<RwLock>() <= align_of::<pthread_rwlock_t>());
-const _: () = assert!(offset_of!(RwLock, shared) == 28, "glibc's __data.__shared");
 const _: () = assert!(offset_of!(RwLock, flags) == 48, "glibc's __data.__flags");
 
 impl RwLock {
@@ -48,13 +44,18 @@ impl RwLock {
     }
 
     #[inline(always)]
+    fn is_private(&self) -> bool {
+        self.raw.queue().gap().load(Relaxed) == 0
+    }
+
+    #[inline(always)]
     fn is_ours(&self) -> bool {
-        self.shared.load(Relaxed) == 0 && mode::ours()
+        self.is_private() && mode::ours()
     }
 
     #[inline(always)]
     fn is_known_ours(&self) -> bool {
-        self.shared.load(Relaxed) == 0 && mode::fast() != Fast::Unsure
+        self.is_private() && mode::fast() != Fast::Unsure
     }
 
     #[inline(always)]

@@ -97,5 +97,5 @@ static INITIALISE: extern "C" fn() = spinpark_linux::initialise;
 
 /// What every lock starts from, as a constant.
 const fn empty_queue() -> WaitQueue<Linux> {
-    WaitQueue::from_parts(AtomicU32::new(0), AtomicU32::new(0), Cell::new(core::ptr::null()))
+    WaitQueue::from_parts(AtomicU32::new(0), AtomicU32::new(0), Cell::new(core::ptr::null()), (), ())
 }

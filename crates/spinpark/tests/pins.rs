@@ -32,7 +32,7 @@ fn a_release_beside_the_most_pins_sleeps() {
     // Held by this thread; another one has the queue locked, and as many as can be counted have pinned it.
     let word = AtomicU32::new(Linux::thread_token() << 8 | WRITER | WAITERS);
     let lock = AtomicU32::new(LOCKED | ASKED | PINS);
-    let queue = WaitQueue::<Linux>::from_parts(word, lock, Cell::new(std::ptr::null()));
+    let queue = WaitQueue::<Linux>::from_parts(word, lock, Cell::new(std::ptr::null()), (), ());
     let mutex = RawMutex::from_core(LockCore::from_queue(queue));
     let address = std::ptr::from_ref(&mutex) as usize;
     thread::scope(|scope| {

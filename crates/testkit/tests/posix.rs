@@ -42,6 +42,7 @@ programs! {
     mutex_errors [glibc spinpark disabled];
     mutex_timed [glibc spinpark];
     mutex_recursion [glibc spinpark];
+    mutex_owner [glibc spinpark disabled];
     mutex_robust [glibc spinpark disabled];
     mutex_protocols [glibc spinpark disabled];
     mutex_pshared [glibc spinpark disabled];

@@ -28,6 +28,12 @@ impl<P: Platform> WaiterRefs<P> {
         Self { count: AtomicU32::new(0), generation: AtomicU32::new(0) }
     }
 
+    /// Makes it none, whatever it was. The caller is the only one that uses it.
+    pub fn reset(&self) {
+        self.count.store(0, Relaxed);
+        self.generation.store(0, Relaxed);
+    }
+
     fn is_current(&self) -> bool {
         self.generation.load(Relaxed) == P::generation()
     }

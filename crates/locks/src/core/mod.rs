@@ -160,6 +160,7 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// The queue, which a condition variable remembers to move its waiters to.
+    #[inline(always)]
     pub(crate) fn queue(&self) -> &WaitQueue<P> {
         &self.queue
     }

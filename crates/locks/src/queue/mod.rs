@@ -26,14 +26,18 @@ pub(crate) use lock::{Ask, QueueGuard, BUSY};
 pub use node::WaitNode;
 pub(crate) use node::{Chain, Notice, Roused, BESIDE, GRANTED, RELEASED, WOKEN};
 
+use core::mem::offset_of;
+
 use spinpark_platform::{AtomicU32, Cell, Platform};
 
-/// Sixteen bytes: the owner's word, the queue lock, the head of the list.
+/// Sixteen bytes: the owner's word, the queue lock, the head of the list; and what the platform leaves room for.
 #[repr(C)]
 pub struct WaitQueue<P: Platform> {
     /// Belongs to the owner of the queue, not to the queue.
     pub(crate) word: P::AtomicU32,
+    room: P::Room,
     lock: P::AtomicU32,
+    gap: P::Gap,
     /// The first waiter, or null. The list is circular: the tail is `head.prev`.
     head: P::Cell<*const WaitNode<P>>,
 }
@@ -44,19 +48,40 @@ unsafe impl<P: Platform> Send for WaitQueue<P> {}
 unsafe impl<P: Platform> Sync for WaitQueue<P> {}
 
 impl<P: Platform> WaitQueue<P> {
-    /// An empty queue, from its parts: two words that hold 0 and a null head. For `const` initialisers, which cannot
-    /// call the platform's constructors.
+    /// An empty queue, from its parts: two words that hold 0, a null head, and the room. For `const` initialisers, which
+    /// cannot call the platform's constructors.
     pub const fn from_parts(
         word: P::AtomicU32,
         lock: P::AtomicU32,
         head: P::Cell<*const WaitNode<P>>,
+        room: P::Room,
+        gap: P::Gap,
     ) -> Self {
-        Self { word, lock, head }
+        Self { word, room, lock, gap, head }
     }
 
     /// An empty queue.
     pub fn new() -> Self {
-        Self::from_parts(AtomicU32::new(0), AtomicU32::new(0), Cell::new(core::ptr::null()))
+        let (word, lock) = (AtomicU32::new(0), AtomicU32::new(0));
+        Self::from_parts(word, lock, Cell::new(core::ptr::null()), P::Room::default(), P::Gap::default())
+    }
+
+    /// What the platform left room for behind the word.
+    #[inline(always)]
+    pub fn room(&self) -> &P::Room {
+        &self.room
+    }
+
+    /// What the platform left room for before the head.
+    #[inline(always)]
+    pub fn gap(&self) -> &P::Gap {
+        &self.gap
+    }
+
+    /// Where the queue lock and the head are, in bytes.
+    #[must_use]
+    pub const fn layout() -> [usize; 2] {
+        [offset_of!(Self, lock), offset_of!(Self, head)]
     }
 }
 

@@ -114,6 +114,8 @@ impl<T: Tuned> Platform for Sim<T> {
     type AtomicU32 = AtomicU32;
     type AtomicPtr<U> = AtomicPtr<U>;
     type Cell<U> = Cell<U>;
+    type Room = ();
+    type Gap = ();
 
     const TUNING: Tuning = T::TUNING;
 

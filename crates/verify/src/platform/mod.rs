@@ -62,6 +62,8 @@ impl<
     type AtomicU32 = AtomicU32;
     type AtomicPtr<T> = AtomicPtr<T>;
     type Cell<T> = Cell<T>;
+    type Room = ();
+    type Gap = ();
 
     const TUNING: Tuning = Tuning {
         spin_ns: SPIN_NS,

@@ -67,6 +67,8 @@ impl<P: Platform> Platform for Counted<P> {
     type AtomicU32 = P::AtomicU32;
     type AtomicPtr<T> = P::AtomicPtr<T>;
     type Cell<T> = P::Cell<T>;
+    type Room = ();
+    type Gap = ();
 
     const TUNING: Tuning = P::TUNING;
     const MOST_SLOT_READERS: u32 = P::MOST_SLOT_READERS;

@@ -1,0 +1,80 @@
+//! How a thread waits, by what it has learnt: the platform's questions about its [`Habits`](spinpark_platform::Habits).
+//!
+//! Functions of this crate, not of the generic platform: so they are made here, for size, and once.
+
+use spinpark_platform::{Clock, Pace, Spin, Tuning};
+
+use crate::thread::habits;
+use crate::{barriers, clock, cpu, policy, raw, sandbox};
+
+fn now() -> u64 {
+    clock::now(Clock::Monotonic)
+}
+
+pub(crate) fn spin_for(span: u64) {
+    let end = now().saturating_add(span);
+    // A look at the clock takes more than 1 ns: the bound is for a clock that was stopped.
+    for _ in 0..span {
+        if now() >= end {
+            break;
+        }
+        core::hint::spin_loop();
+    }
+}
+
+pub(crate) fn can_spin(kind: Spin) -> bool {
+    // A real-time thread may have the very CPU that the other one needs: it spins only while it can ask whether that runs.
+    cpu::count() > 1 && (kind == Spin::Lock || !policy::is_realtime()) && habits().spins_pay(kind)
+}
+
+pub(crate) fn spun(kind: Spin, paid: bool) {
+    habits().spun(kind, paid);
+}
+
+pub(crate) fn pace(lock: usize) -> Pace {
+    habits().pace(lock)
+}
+
+pub(crate) fn wants_time(lock: usize, queued: bool) -> bool {
+    habits().wants_time(lock, queued)
+}
+
+pub(crate) fn turn_begins(lock: usize, marked: bool) {
+    habits().turn_begins(lock, marked, now());
+}
+
+pub(crate) fn returns_soon(lock: usize) -> bool {
+    habits().returns_soon(lock)
+}
+
+pub(crate) fn waits_next(lock: usize) -> bool {
+    habits().waits_next(lock)
+}
+
+pub(crate) fn releases_to_wait(lock: usize) {
+    habits().releases_to_wait(lock);
+}
+
+pub(crate) fn is_timed(lock: usize) -> bool {
+    habits().is_timed(lock)
+}
+
+pub(crate) fn turn_ends(lock: usize) {
+    habits().turn_ends(lock, now());
+}
+
+pub(crate) fn returns_to(lock: usize) {
+    habits().returns_to(lock, now);
+}
+
+pub(crate) fn ends_contended(lock: usize) -> bool {
+    habits().ends_contended(lock, Tuning::LINUX.quiet_releases, barriers::are_few)
+}
+
+pub(crate) fn passed_woken() {
+    // A yield hands the CPU to threads of the same real-time priority only, and a deadline thread's budget to none.
+    let late = habits().has_passed_for_long(now);
+    if late && !sandbox::is_confined() && !policy::ask() {
+        raw::yield_now();
+    }
+}
