@@ -32,9 +32,9 @@ use core::sync::atomic::{AtomicU32, AtomicUsize};
 
 use spinpark_platform::SlotLeft;
 
+use crate::reads::{Held, Reads};
 use crate::rseq;
 use crate::syscall::call6;
-use crate::thread::{Held, Reads};
 
 pub(crate) const FREE: usize = 1;
 const MOVED: usize = 2;

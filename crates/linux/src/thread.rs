@@ -3,13 +3,12 @@
 //! The token is the kernel's thread id: small, unique among living threads, and what the question "does the owner
 //! run?" needs. It is looked up once per thread, and again by the thread that survives a fork.
 
-use core::sync::atomic::{compiler_fence, AtomicBool, AtomicUsize};
-use core::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicBool, AtomicUsize};
 
 use spinpark_platform::Habits;
 
-/// Read locks that a thread remembers by address; more are only counted.
-const REMEMBERED: usize = 8;
+use crate::reads::Reads;
 
 /// This crate's thread-local memory. All zero in a new thread.
 #[repr(C)]
@@ -45,27 +44,15 @@ pub fn set_call(call: u32) -> u32 {
     core::mem::replace(unsafe { &mut (*local()).call }, call)
 }
 
-/// The read locks that a thread holds.
-#[repr(C)]
-pub(crate) struct Reads {
-    /// How many of `held` are in use.
-    remembered: u32,
-    /// Read locks beyond those.
-    uncounted: u32,
-    held: [Held; REMEMBERED],
-}
-
-/// A read lock that a thread holds.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Held {
-    /// The address of the lock.
-    pub(crate) lock: usize,
-    /// The slot that says so; null if the reader is counted in the lock.
-    pub(crate) slot: *const AtomicUsize,
-}
-
 crate::thread_block!(fn local() -> *mut Local = "spinpark_0_1_local");
+
+/// What the calling thread remembers of its read locks. The reference is for one call: see [`habits`].
+#[inline(always)]
+pub(crate) fn reads<'a>() -> &'a mut Reads {
+    // SAFETY: the block belongs to this thread, and the caller is done with the reference before any other code in
+    // this thread asks for it.
+    unsafe { &mut (*local()).reads }
+}
 
 /// The token in one load less than through `local`.
 #[cfg(target_arch = "x86_64")]
@@ -91,8 +78,6 @@ fn load_token() -> u32 {
     unsafe { (*local()).token }
 }
 
-/// Whether a thread has given back a read lock that another thread had acquired: what threads remember of theirs may be wrong.
-static GIVEN_BACK: AtomicBool = AtomicBool::new(false);
 static FORK_HANDLER: AtomicBool = AtomicBool::new(false);
 
 /// The calling thread's token if it has been asked for before, else 0: for fast paths that leave the first time to
@@ -259,179 +244,4 @@ pub(crate) fn habits<'a>() -> &'a mut Habits {
     // SAFETY: the block belongs to this thread, and the caller is done with the reference before any other code in
     // this thread asks for it.
     unsafe { &mut (*local()).habits }
-}
-
-impl Reads {
-    #[inline(always)]
-    pub(crate) fn of_this_thread<'a>() -> &'a mut Self {
-        // SAFETY: the block belongs to this thread, and the caller is done with the reference before any other code in
-        // this thread asks for it.
-        unsafe { &mut (*local()).reads }
-    }
-
-    /// Remembers a read lock, as one that is counted in the lock itself; none if there is no room.
-    #[inline(always)]
-    pub(crate) fn add(&mut self, lock: usize) -> Option<&mut Held> {
-        let held = self.held.get_mut(self.remembered as usize)?;
-        // T4 in `slots`: an entry that is not in use has no slot, and a handler that runs from here on uses those behind
-        // this one.
-        self.remembered += 1;
-        compiler_fence(SeqCst);
-        held.lock = lock;
-        Some(held)
-    }
-
-    /// The latest hold on `lock` that is in a slot; it is the last one then. Not just the latest: an upgradable hold is
-    /// noted as a counted one, and may be younger than the slot.
-    #[inline(always)]
-    pub(crate) fn last_if_in_slot(&mut self, lock: usize) -> Option<&mut Held> {
-        let last = (self.remembered as usize).checked_sub(1)?;
-        match self.held.get(last) {
-            Some(held) if held.lock == lock && !held.slot.is_null() => self.held.get_mut(last),
-            _ if last == 0 => None,
-            _ => self.bring_last(lock),
-        }
-    }
-
-    /// Not what was read-locked last: makes the latest hold on `lock` that is in a slot the last one.
-    #[cold]
-    #[inline(never)]
-    fn bring_last(&mut self, lock: usize) -> Option<&mut Held> {
-        let held = self.remembered_mut();
-        let found = held.iter().rposition(|held| held.lock == lock && !held.slot.is_null())?;
-        if let Some(last) = held.len().checked_sub(1) {
-            held.swap(found, last);
-        }
-        held.last_mut()
-    }
-
-    #[inline(always)]
-    pub(crate) fn removed_last(&mut self) {
-        self.remembered = self.remembered.saturating_sub(1);
-    }
-
-    fn remembered_mut(&mut self) -> &mut [Held] {
-        let remembered = (self.remembered as usize).min(REMEMBERED);
-        &mut self.held[..remembered]
-    }
-
-    /// Notes a read lock that is counted in the lock itself.
-    #[inline(always)]
-    pub(crate) fn acquired(&mut self, lock: usize) {
-        if self.add(lock).is_none() {
-            self.overflow(lock);
-        }
-    }
-
-    /// No room to remember one more.
-    #[cold]
-    #[inline(never)]
-    fn overflow(&mut self, lock: usize) {
-        if !GIVEN_BACK.load(Relaxed) {
-            self.uncounted += 1;
-            return;
-        }
-        // What other threads have given back stays here for good. Nothing but a slot has to be remembered.
-        self.uncounted = 0;
-        let mut kept = 0;
-        for index in 0..REMEMBERED {
-            if !self.held[index].slot.is_null() && !crate::slots::free_if_moved(self.held[index]) {
-                self.held.swap(kept, index);
-                kept += 1;
-            }
-        }
-        self.held[kept..].fill(Held { lock: 0, slot: core::ptr::null() });
-        self.remembered = kept as u32;
-        if self.add(lock).is_none() {
-            self.uncounted = 1;
-        }
-    }
-
-    /// Forgets a read lock that is counted in the lock itself.
-    #[inline(always)]
-    pub(crate) fn released(&mut self, lock: usize) {
-        match self.held.get((self.remembered as usize).wrapping_sub(1)) {
-            Some(last) if last.lock == lock && last.slot.is_null() => self.remembered -= 1,
-            _ => self.forget(lock),
-        }
-    }
-
-    /// Not the lock that was read-locked last.
-    #[inline(never)]
-    fn forget(&mut self, lock: usize) {
-        let held = self.remembered_mut();
-        match held.iter().rposition(|held| held.lock == lock && held.slot.is_null()) {
-            Some(found) => {
-                let last = held.len() - 1;
-                held.swap(found, last);
-                self.removed_last();
-            }
-            None if self.uncounted > 0 => self.uncounted -= 1,
-            // Acquired by another thread, which remembers it still. POSIX leaves that undefined; glibc lets it pass.
-            None => GIVEN_BACK.store(true, Relaxed),
-        }
-    }
-
-    /// Whether a hold is noted in `slot`.
-    pub(crate) fn is_in(&mut self, slot: &AtomicUsize) -> bool {
-        self.remembered_mut().iter().any(|held| core::ptr::eq(held.slot, slot))
-    }
-
-    /// Not known any more in a process whose threads give back each other's read locks.
-    pub(crate) fn may_hold(&mut self, lock: usize) -> bool {
-        !GIVEN_BACK.load(Relaxed)
-            && (self.uncounted > 0 || self.remembered_mut().iter().any(|held| held.lock == lock))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use core::ptr;
-
-    const OUTER: usize = 64;
-    const INNER: usize = 128;
-
-    fn none() -> Reads {
-        Reads { remembered: 0, uncounted: 0, held: [Held { lock: 0, slot: ptr::null() }; REMEMBERED] }
-    }
-
-    /// A signal handler reads `lock` in `slot`, and gives it up.
-    fn handler(reads: &mut Reads, lock: usize, slot: &AtomicUsize) {
-        if let Some(held) = reads.add(lock) {
-            held.slot = slot;
-        }
-        let held = reads.last_if_in_slot(lock).expect("its own");
-        assert!(ptr::eq(held.slot, slot));
-        held.slot = ptr::null();
-        reads.removed_last();
-    }
-
-    #[test]
-    fn a_handler_leaves_a_hold_alone_whose_slot_is_being_claimed() {
-        let slots = [AtomicUsize::new(0), AtomicUsize::new(0)];
-        for lock in [INNER, OUTER] {
-            let mut reads = none();
-            assert!(reads.add(OUTER).is_some());
-            handler(&mut reads, lock, &slots[1]); // the slot is claimed, and not in the entry yet
-            reads.held[0].slot = &slots[0];
-            let held = reads.last_if_in_slot(OUTER).expect("the hold is remembered");
-            assert!(held.lock == OUTER && ptr::eq(held.slot, &slots[0]));
-            assert!(reads.last_if_in_slot(INNER).is_none(), "nothing of the handler's is left");
-        }
-    }
-
-    #[test]
-    fn a_handler_does_not_take_a_slot_that_is_being_given_back() {
-        let mut reads = none();
-        let slot = AtomicUsize::new(0);
-        reads.add(OUTER).expect("there is room").slot = &slot;
-        let held = reads.last_if_in_slot(OUTER).expect("the hold is remembered");
-        held.slot = ptr::null(); // as `leave` does, before the slot may be another thread's
-        reads.acquired(OUTER); // the handler's, counted in the lock
-        assert!(reads.last_if_in_slot(OUTER).is_none(), "it is in no slot");
-        reads.released(OUTER);
-        reads.removed_last();
-        assert_eq!(reads.remembered, 0);
-    }
 }

@@ -283,8 +283,9 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_long_help = CONDVAR_EXAMPLES)]
 pub(crate) struct Condvar {
-    /// Implementations of the condition variable: names of `bench list`
-    #[arg(short, long, value_name = "NAME", num_args = 1.., value_delimiter = ',', default_value = condvar::locks::DEFAULT)]
+    /// Implementations of the condition variable: names of `bench list` [default: the document's three, glibc, std, parking_lot,
+    /// spinpark, drop-in]
+    #[arg(short, long, value_name = "NAME", num_args = 1.., value_delimiter = ',', default_value = condvar::locks::DEFAULT, hide_default_value = true)]
     pub(crate) locks: Vec<String>,
 
     /// Where the two threads run: one (both on the same CPU), all (where the kernel puts them)

@@ -104,7 +104,7 @@ fn bounds_and_check() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let bound = |limit: f64| {
         let text = format!(
-            "[[bound]]\nwhat = \"a pair\"\nfigure = \"time\"\nshape = \"pair-threaded\"\nours = [\"spinpark\"]\n\
+            "[[bound]]\nwhat = \"a pair\"\nfigure = \"time\"\nworkload = \"pair-threaded\"\nours = [\"spinpark\"]\n\
              against = \"std\"\nat_most = {limit:?}\n"
         );
         fs::write(file.path(), text).unwrap();

@@ -141,9 +141,11 @@ mod tests {
         for size in [256 << 10, 1 << 20, 8 << 20] {
             let (bounds, stack) = seen(size);
             assert!(bounds.has(stack / 8 * 8));
-            // Guard and descriptor are a part of it, or not.
+            // Guard and descriptor are a part of it, or not. glibc may give the thread the larger stack of one that has ended,
+            // such as another test's, which has 2 MB.
             let length = bounds.high - bounds.low;
-            assert!((size - (16 << 10)..size + (64 << 10)).contains(&length), "{bounds:x?} of {size:x}");
+            let most = size.max(2 << 20) + (64 << 10);
+            assert!((size - (16 << 10)..most).contains(&length), "{bounds:x?} of {size:x}");
         }
         // This thread is not the main one, either.
         assert!(of_this_thread(&main).has_room(here()));

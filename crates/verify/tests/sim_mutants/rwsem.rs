@@ -24,7 +24,7 @@ fn patch_9_as_sent_loses_wake_ups() {
     rejected(Checker::new(family).limits(FEW), hangs);
 }
 
-/// S4: a woken writer says that it sleeps again, and looks at the count; without its fence it looks before a waker can see that
+/// rwsem_2013.S4: a woken writer says that it sleeps again, and looks at the count; without its fence it looks before a waker can see that
 /// it sleeps. (With patch 9 it looks under the list's lock, which is a fence on x86.)
 #[test]
 fn a_writer_sleeps_without_its_fence() {

@@ -45,6 +45,8 @@ pub fn dependent_with<T: Tuned>(program: &mut Program) {
     let batch = [1, 10, 100, 1_000][program.random(4)];
     program.case.machine = Machine::plain(2 + writers);
     program.case.chaos = Chaos::default();
+    // A real-time reader does not leave the lock to a writer of a lower priority.
+    program.case.realtime = false;
     program.most_steps(50_000_000);
     program.about(format!("our read-write lock: {batch} dependent reads in a hold, {writers} writers"));
     let lock = Mortal::new(RawRwLock::<Sim<T>>::new());
