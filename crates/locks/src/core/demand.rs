@@ -15,8 +15,8 @@
 //! In a pause the release that leaves the lock free hands it over (H1), so a free lock never waits for the pause to end.
 //!
 //! - H3 in detail: a waiter that demands the lock of readers looks at its demand by itself, and so does one in a pause.
-//!   So neither lasts. An upgrade, which goes before such a waiter and may outlast it, makes its own demand. (If its
-//!   thread does not run, a reader that has waited for `reader_patience_ns` comes in by itself.)
+//!   So neither lasts. (If its thread does not run, a reader that has waited for `reader_patience_ns` comes in by
+//!   itself.)
 
 use spinpark_platform::{AtomicU32, Event, Ordering::AcqRel, Ordering::Relaxed, Platform};
 

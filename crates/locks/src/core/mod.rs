@@ -53,9 +53,9 @@
 //!   condition is the only one that leans on a timer, and only on two CPUs, for a head that keeps apart: a release whose
 //!   thread comes back at once leaves it asleep, one whose thread waits for something else next (`WriteToWait`) wakes it.
 //! - **L2** (no starvation) A head that others may pass is `TIMED`, or `WAKING`, or the next release wakes it to time
-//!   itself. So it demands the lock `starvation_ns` after that; of readers, again and again (H3). An upgrade and a
-//!   real-time waiter time themselves from their arrival; the latter also demands the lock once readers have passed it. A demand
-//!   is the head's, whichever waiter made it: a real-time waiter or an upgrade that comes later has it.
+//!   itself. So it demands the lock `starvation_ns` after that; of readers, again and again (H3). A real-time waiter times
+//!   itself from its arrival, and also demands the lock once readers have passed it. A demand is the head's, whichever
+//!   waiter made it: a real-time waiter that comes later has it.
 //! - **U1** With the queue lock free and `WAITERS` set: `TIMED` is set beside `WAKING` if and only if the head is a real-time
 //!   waiter (it is *urgent*). Without `WAKING` it is not set for a real-time head, except in a pause that the head makes (H3);
 //!   a look ends that early. Each look sees to this (`led_by`), and each change of the list is followed by one. A thread that

@@ -25,15 +25,13 @@ pub(super) struct Patience {
 const PAUSE: u64 = 3;
 
 impl Patience {
-    /// Of a waiter that has just arrived. A reader keeps its time from the start, and so does an upgrade: a waiter behind it may
-    /// leave a demand to it (H3). Others sleep until they are woken.
+    /// Of a waiter that has just arrived. A reader keeps its time from the start, others sleep until they are woken.
     #[inline(never)]
     pub(super) fn on_arrival<P: Platform>(want: Want) -> Self {
-        let patience =
-            if want == Want::Read { P::TUNING.reader_patience_ns } else { P::TUNING.starvation_ns };
+        let reader = want == Want::Read;
+        let patience = if reader { P::TUNING.reader_patience_ns } else { P::TUNING.starvation_ns };
         let end = P::now(Clock::Monotonic).saturating_add(patience);
-        let look = if matches!(want, Want::Read | Want::Upgrade) { end } else { u64::MAX };
-        Self { end, look, span: 0, demand: 0, of: None }
+        Self { end, look: if reader { end } else { u64::MAX }, span: 0, demand: 0, of: None }
     }
 
     /// Sleeps until it has starved. As the head of the queue that lost (`TIMED`).
