@@ -121,7 +121,8 @@ impl<P: Platform> RawMutex<P> {
         self.core.release_busy(Release::Write);
     }
 
-    /// Releases to the longest waiter, if there is one, whatever runs or spins.
+    /// Releases to the longest waiter, if there is one, whatever runs or spins. A thread with a real-time priority only wakes a
+    /// waiter of a lower one (H2 in `core`): it does not leave the lock to that.
     #[inline]
     pub fn unlock_fair(&self) {
         self.core.release_fair(Release::Write);

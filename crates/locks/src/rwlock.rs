@@ -326,7 +326,8 @@ impl<P: Platform> RawRwLock<P> {
         self.core.draw_attention();
     }
 
-    /// Releases a read lock, to the longest waiter if there is no other holder.
+    /// Releases a read lock, to the longest waiter if there is no other holder. For a thread with a real-time priority see
+    /// [`RawMutex::unlock_fair`](crate::RawMutex::unlock_fair).
     pub fn unlock_read_fair(&self) {
         if !self.leave_slot() {
             P::read_released(self.key());
@@ -334,7 +335,8 @@ impl<P: Platform> RawRwLock<P> {
         }
     }
 
-    /// Releases the write lock to the longest waiter.
+    /// Releases the write lock to the longest waiter. For a thread with a real-time priority see
+    /// [`RawMutex::unlock_fair`](crate::RawMutex::unlock_fair).
     pub fn unlock_write_fair(&self) {
         self.gate.note_write_over();
         self.core.release_fair(Release::Write);
