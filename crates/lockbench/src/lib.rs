@@ -4,7 +4,7 @@
 //! |---|---|
 //! | one workload of contention at a time | [`locks`] |
 //! | planes of parameters | [`grid`] |
-//! | a small server on pthread locks, for demonstration | [`demo`], [`pthread`] |
+//! | a small server on pthread locks, for demonstration | [`demo`], [`pthread_calls`] |
 //! | saying it | [`report`] |
 
 pub mod demo;

@@ -8,7 +8,7 @@
 //! |-------------|---------------------------------------------------------------|
 //! | [`format`]  | the file: regions, records, entries; a [`format::View`] of it  |
 //! | [`recorder`]| the code that writes it, inside the program                   |
-//! | [`slots`]   | how it finds locks: a table without a lock                     |
+//! | [`lock_free_table`] | how it finds locks: a table without a lock                     |
 #![no_std]
 
 pub mod format;
