@@ -11,11 +11,12 @@ use super::{Guard, LockCore};
 use crate::queue::{Ask, Roused, WaitNode};
 use crate::word::{self, Credit, Want};
 
-/// T13: a waiter that came late rouses so many, the first ones in the queue.
+/// T13: a waiter that came late rouses as many, from the head of the queue on, roused before or not: it starts so many
+/// wake-ups at a time. This and the next two are from the simulator (`docs/tuning.md`, "Longest waits").
 const LATE_ROUSES: usize = 8;
-/// One that did not rouses so many
+/// T13: one that came in time rouses as many that have not been roused: one for its own turn, and one more.
 const ROUSES: usize = 2;
-/// of so many that are the first in the queue, if they have not been roused.
+/// T13: how far from the head those may be. Further ones would sleep deeply again before their turns come.
 const ROUSED_OF: usize = 16;
 
 /// How an attempt to queue ended.

@@ -20,6 +20,7 @@
 //! |                          |         |                 | popped node it also gives the memory back              |
 //! | waiter: load             | Acquire | notify          | as above                                               |
 //! | waiter: CAS to `PARKED`  | Relaxed | –               | only asks for a wake; on failure the load follows      |
+//! | rouse: CAS to `ROUSED`   | Relaxed | –               | only has the thread look again, and sleep              |
 //! | reset to `QUEUED`: store | Relaxed | –               | under the queue lock, which publishes it               |
 
 use core::mem::offset_of;

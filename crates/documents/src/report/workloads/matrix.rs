@@ -35,7 +35,7 @@ fn chunks<'a>(names: &[&'a str], baseline: &str, width: usize) -> Vec<Vec<&'a st
     chunks
 }
 
-/// No more configurations beside each other: who reads so many numbers in a line?
+/// No more configurations beside each other: more columns do not fit a line that is read at a glance.
 const CONFIGURATIONS: usize = 3;
 
 /// The table of one variant; none if there is nothing to compare.
