@@ -23,6 +23,8 @@ pub struct Tuning {
     pub company_spin_ns: u64,
     /// How long a spinner stays away from the lock word between two looks at [`Pace::Close`](crate::Pace::Close), ns.
     pub close_gap_ns: u64,
+    /// How long it does so at most where CPUs are to spare, and other threads take turns with the lock meanwhile, ns.
+    pub crowded_gap_ns: u64,
     /// How long it does so at [`Pace::Apart`](crate::Pace::Apart), ns.
     pub apart_gap_ns: u64,
     /// Distance of a spinner's questions whether the owner runs, ns.
@@ -60,6 +62,7 @@ impl Tuning {
         keeper_spin_ns: 50 * NS_PER_US,
         company_spin_ns: 4 * NS_PER_US,
         close_gap_ns: 30,
+        crowded_gap_ns: 4 * NS_PER_US,
         apart_gap_ns: 6 * NS_PER_US,
         oracle_ns: NS_PER_US,
         starvation_ns: 500 * NS_PER_US,

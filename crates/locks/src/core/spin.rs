@@ -150,7 +150,12 @@ impl<P: Platform> LockCore<P> {
 
 /// The time that one spinning phase may take, and how it is spent.
 struct Budget<P: Platform> {
-    pace: Pace,
+    /// How long to stay away from the lock word now, ns.
+    gap: u64,
+    /// The longest that `gap` may get, ns.
+    widest_gap: u64,
+    /// The owner that the last look found.
+    owner: u32,
     start: u64,
     /// Of the acquisition, if it is on the monotonic clock.
     deadline: u64,
@@ -178,9 +183,13 @@ impl<P: Platform> Budget<P> {
             _ => u64::MAX,
         };
         let end = deadline.min(start + P::TUNING.spin_ns);
-        let apart = want == Want::Write && has_cpus_to_spare::<P>() && P::pace(lock) == Pace::Apart;
+        let spare = has_cpus_to_spare::<P>();
+        let apart = want == Want::Write && spare && P::pace(lock) == Pace::Apart;
+        let gap = if apart { P::TUNING.apart_gap_ns } else { P::TUNING.close_gap_ns };
         Self {
-            pace: if apart { Pace::Apart } else { Pace::Close },
+            gap,
+            widest_gap: if spare { gap.max(P::TUNING.crowded_gap_ns) } else { gap },
+            owner: 0,
             start,
             deadline,
             end,
@@ -214,12 +223,18 @@ impl<P: Platform> Budget<P> {
     /// to another CPU. Where threads come back for the lock faster than it can move, one that leaves the owner alone for
     /// many of its turns costs all threads less than one that takes the first chance (document 004: back-off); elsewhere,
     /// to stay away is to leave a free lock idle. The platform tells which it is.
+    ///
+    /// With CPUs to spare, a spinner doubles its gap each time that it finds another owner than before: other threads take
+    /// turns, and its looks cost each of them a transfer of the line. The lock does not stand idle for a spinner that is
+    /// away.
     fn wait(&mut self, owner: u32) -> bool {
-        let gap = match self.pace {
-            Pace::Close => P::TUNING.close_gap_ns,
-            Pace::Apart => P::TUNING.apart_gap_ns,
-        };
-        let until = self.looked.saturating_add(gap);
+        if self.owner != owner {
+            if self.owner != 0 {
+                self.gap = self.widest_gap.min(2 * self.gap);
+            }
+            self.owner = owner;
+        }
+        let until = self.looked.saturating_add(self.gap);
         loop {
             self.looked = P::now(Clock::Monotonic);
             self.looks -= 1;

@@ -70,6 +70,7 @@ impl<
         keeper_spin_ns: SPIN_NS,
         company_spin_ns: SPIN_NS,
         close_gap_ns: 1,
+        crowded_gap_ns: 1,
         apart_gap_ns: 1,
         oracle_ns: 1,
         starvation_ns: STARVATION_NS,

@@ -26,6 +26,7 @@ impl Tuned for Hasty {
         keeper_spin_ns: 0,
         company_spin_ns: 0,
         close_gap_ns: 1,
+        crowded_gap_ns: 8,
         apart_gap_ns: 1,
         starvation_ns: 0,
         demand_ns: 10_000,
