@@ -28,7 +28,7 @@
 //!   simulated kernel, where no thread sleeps while it polls either.
 //! - "Does the owner run?" costs a system call, not a load. It is asked at a distance (`wait/oracle.rs`).
 //! - There are no real-time tasks, and on Linux a thread cannot ask whether the scheduler wants its CPU
-//!   ([`need_resched`](spinpark_platform::Platform::need_resched) is `false`).
+//!   ([`need_resched`](spinpark_platform::SpinPolicy::need_resched) is `false`).
 //! - A release may touch its lock after another thread has taken it, as it did there: before a classic lock is freed,
 //!   all its users must have finished. Our own locks do not ask for that.
 #![no_std]

@@ -8,8 +8,9 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 use core::{mem, ptr};
 
-use spinpark_platform::{Clock, Deadline};
+use spinpark_platform::{Clock, Clocks, Deadline};
 
+use crate::layout::{LinuxWith, Rooms};
 use crate::syscall::call6;
 use crate::vdso;
 
@@ -49,4 +50,10 @@ fn read(id: libc::clockid_t) -> u64 {
         unsafe { call6(libc::SYS_clock_gettime, arguments) };
     }
     Deadline::from_timespec(Clock::Monotonic, time.tv_sec, time.tv_nsec as u32).at
+}
+
+impl<R: Rooms> Clocks for LinuxWith<R> {
+    fn now(clock: Clock) -> u64 {
+        now(clock)
+    }
 }

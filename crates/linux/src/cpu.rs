@@ -4,9 +4,10 @@ use core::mem;
 use core::ptr;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use spinpark_platform::{Clock, Deadline, OnCpu, NS_PER_SEC};
+use spinpark_platform::{Clock, Deadline, OnCpu, Owners, NS_PER_SEC};
 
 use crate::clock::now;
+use crate::layout::{LinuxWith, Rooms};
 use crate::quota;
 use crate::sandbox::is_confined;
 use crate::single::is_single_threaded;
@@ -160,5 +161,11 @@ pub(crate) fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
         0 => OnCpu::Unknown,
         before if before == used => OnCpu::Off,
         _ => OnCpu::Running,
+    }
+}
+
+impl<R: Rooms> Owners for LinuxWith<R> {
+    fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
+        owner_on_cpu(owner, sample)
     }
 }

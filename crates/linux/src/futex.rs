@@ -8,9 +8,11 @@
 use core::ptr;
 use core::sync::atomic::AtomicU32;
 
-use spinpark_platform::{Clock, Comparison, Deadline, Operand, Wait, WakeOp, WordOp};
+use spinpark_platform::{Clock, Comparison, Deadline, Futex, Operand, Wait, WakeOp, WordOp};
 
+use crate::layout::{LinuxWith, Rooms};
 use crate::syscall::call6;
+use crate::{barriers, thread};
 
 const WAIT: i32 = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
 const WAIT_FOR: i32 = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
@@ -139,6 +141,50 @@ const fn encode(op: WakeOp) -> u32 {
         Comparison::GreaterOrEqual => libc::FUTEX_OP_CMP_GE,
     };
     ((operation | flag) << 28 | comparison << 24 | (operand & NUMBER) << 12 | (op.constant() & NUMBER)) as u32
+}
+
+impl<R: Rooms> Futex for LinuxWith<R> {
+    fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
+        wait(word, expected, deadline)
+    }
+
+    fn futex_wait_for(word: &AtomicU32, expected: u32, span: u64) -> Wait {
+        wait_for(word, expected, span)
+    }
+
+    #[inline(never)]
+    fn sleep_or(sleep: &dyn Fn() -> Wait, leave: &dyn Fn()) -> Wait {
+        crate::sleep::sleep(sleep, leave)
+    }
+
+    fn queues() {
+        thread::set_call(thread::call() | thread::QUEUED);
+        let _ = barriers::are_few();
+    }
+
+    fn futex_wake(key: *const AtomicU32, count: u32) -> u32 {
+        wake(key, count)
+    }
+
+    fn futex_requeue(
+        from: &AtomicU32,
+        expected: Option<u32>,
+        wake: u32,
+        to: *const AtomicU32,
+        moved: u32,
+    ) -> Option<u32> {
+        requeue(from, expected, wake, to, moved)
+    }
+
+    fn futex_wake_op(
+        first: *const AtomicU32,
+        wake: u32,
+        second: &AtomicU32,
+        op: WakeOp,
+        wake_second: u32,
+    ) -> Option<u32> {
+        wake_op(first, wake, second, op, wake_second)
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,12 @@
 //! Atomics are core's own; a cell is core's `UnsafeCell`.
 
 use core::cell::UnsafeCell;
+use core::sync::atomic;
 
 use spinpark_platform as seam;
+use spinpark_platform::Memory;
+
+use crate::layout::{LinuxWith, Rooms};
 
 /// Memory that some lock protects.
 #[repr(transparent)]
@@ -29,4 +33,10 @@ impl<T> seam::Cell<T> for Cell<T> {
     fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
         f(self.0.get())
     }
+}
+
+impl<R: Rooms> Memory for LinuxWith<R> {
+    type AtomicU32 = atomic::AtomicU32;
+    type AtomicPtr<T> = atomic::AtomicPtr<T>;
+    type Cell<T> = Cell<T>;
 }

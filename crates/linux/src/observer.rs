@@ -7,7 +7,9 @@ use core::mem;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use spinpark_platform::Event;
+use spinpark_platform::{Event, Events};
+
+use crate::layout::{LinuxWith, Rooms};
 
 /// A function that is called with the number of an [`Event`], in the thread to which it happens, on a slow path of a lock:
 /// it must not use one.
@@ -25,5 +27,12 @@ pub(crate) fn tell(event: Event) {
     // SAFETY: null or a function that was installed; `Option<fn>` has null for `None`.
     if let Some(observer) = unsafe { mem::transmute::<*mut (), Option<Observer>>(OBSERVER.load(Relaxed)) } {
         observer(event as c_int);
+    }
+}
+
+impl<R: Rooms> Events for LinuxWith<R> {
+    #[inline(always)]
+    fn event(event: Event) {
+        tell(event);
     }
 }

@@ -2,10 +2,11 @@
 //!
 //! Functions of this crate, not of the generic platform: so they are made here, for size, and once.
 
-use spinpark_platform::{Clock, Pace, Spin, Tuning};
+use spinpark_platform::{Clock, Pace, Pacing, Spin, SpinPolicy, Tuning};
 
+use crate::layout::{LinuxWith, Rooms};
 use crate::thread::habits;
-use crate::{barriers, clock, cpu, policy, raw, sandbox};
+use crate::{barriers, clock, cpu, policy, raw, sandbox, thread};
 
 fn now() -> u64 {
     clock::now(Clock::Monotonic)
@@ -76,5 +77,79 @@ pub(crate) fn passed_woken() {
     let late = habits().has_passed_for_long(now);
     if late && !sandbox::is_confined() && !policy::ask() {
         raw::yield_now();
+    }
+}
+
+impl<R: Rooms> SpinPolicy for LinuxWith<R> {
+    fn can_spin(kind: Spin) -> bool {
+        can_spin(kind)
+    }
+
+    fn spun(kind: Spin, paid: bool) {
+        spun(kind, paid);
+    }
+
+    #[inline(always)]
+    fn spin_hint() -> u32 {
+        core::hint::spin_loop();
+        1
+    }
+
+    fn spin_for(span: u64) {
+        spin_for(span);
+    }
+
+    fn cpus() -> u32 {
+        cpu::count()
+    }
+
+    fn only_cpu() -> Option<u32> {
+        Some(thread::place()).filter(|&place| place != cpu::ANY)
+    }
+}
+
+impl<R: Rooms> Pacing for LinuxWith<R> {
+    fn pace(lock: usize) -> Pace {
+        pace(lock)
+    }
+
+    fn wants_time(lock: usize, queued: bool) -> bool {
+        wants_time(lock, queued)
+    }
+
+    fn turn_begins(lock: usize, marked: bool) {
+        turn_begins(lock, marked);
+    }
+
+    fn is_timed(lock: usize) -> bool {
+        is_timed(lock)
+    }
+
+    fn turn_ends(lock: usize) {
+        turn_ends(lock);
+    }
+
+    fn returns_to(lock: usize) {
+        returns_to(lock);
+    }
+
+    fn returns_soon(lock: usize) -> bool {
+        returns_soon(lock)
+    }
+
+    fn waits_next(lock: usize) -> bool {
+        waits_next(lock)
+    }
+
+    fn releases_to_wait(lock: usize) {
+        releases_to_wait(lock);
+    }
+
+    fn passed_woken() {
+        passed_woken();
+    }
+
+    fn ends_contended(lock: usize) -> bool {
+        ends_contended(lock)
     }
 }

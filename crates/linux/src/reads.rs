@@ -2,6 +2,9 @@
 
 use core::sync::atomic::{compiler_fence, AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 
+use spinpark_platform::ReadHolds;
+
+use crate::layout::{LinuxWith, Rooms};
 use crate::thread;
 
 /// Read locks that a thread remembers by address; more are only counted.
@@ -148,6 +151,22 @@ impl Reads {
     pub(crate) fn may_hold(&mut self, lock: usize) -> bool {
         !GIVEN_BACK.load(Relaxed)
             && (self.uncounted > 0 || self.remembered_mut().iter().any(|held| held.lock == lock))
+    }
+}
+
+impl<R: Rooms> ReadHolds for LinuxWith<R> {
+    #[inline(always)]
+    fn read_acquired(lock: usize) {
+        Reads::of_this_thread().acquired(lock);
+    }
+
+    #[inline(always)]
+    fn read_released(lock: usize) {
+        Reads::of_this_thread().released(lock);
+    }
+
+    fn may_hold_read(lock: usize) -> bool {
+        Reads::of_this_thread().may_hold(lock)
     }
 }
 

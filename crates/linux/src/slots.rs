@@ -30,11 +30,12 @@
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicUsize};
 
-use spinpark_platform::SlotLeft;
+use spinpark_platform::{ClosingCost, ReaderSlots, SlotLeft};
 
+use crate::layout::{LinuxWith, Rooms};
 use crate::reads::{Held, Reads};
-use crate::rseq;
 use crate::syscall::call6;
+use crate::{cpu, rseq};
 
 pub(crate) const FREE: usize = 1;
 const MOVED: usize = 2;
@@ -58,6 +59,11 @@ struct Table {
     used: AtomicU32,
     lines: [Line; CPUS],
 }
+
+/// See [`ReaderSlots::reads_before_slots`].
+const READS_PER_CPU: u32 = 128;
+/// The process' [`ClosingCost`].
+static CLOSING: AtomicU32 = AtomicU32::new(0);
 
 /// No gate holds it.
 const NO_TABLE: u32 = u32::MAX;
@@ -246,4 +252,46 @@ fn each(name: u32, look: impl FnMut(&AtomicUsize)) {
     let table = unsafe { table(name) };
     let used = (table.used.load(Acquire) as usize).min(CPUS);
     table.lines[..used].iter().flat_map(|Line(slots)| slots).for_each(look);
+}
+
+impl<R: Rooms> ReaderSlots for LinuxWith<R> {
+    const MOST_SLOT_READERS: u32 = MOST_READERS;
+
+    #[inline(always)]
+    fn reads_before_slots() -> u32 {
+        // What a writer pays to shut a gate grows with the CPUs: it interrupts each, and looks at the line of each.
+        ClosingCost(CLOSING.load(Relaxed)).reads(READS_PER_CPU * cpu::count())
+    }
+
+    fn slots_closed(took: u64) {
+        let mut cost = ClosingCost(CLOSING.load(Relaxed));
+        cost.took(took);
+        CLOSING.store(cost.0, Relaxed); // of two threads at a time, one is forgotten
+    }
+
+    fn slot_table() -> u32 {
+        table_name()
+    }
+
+    #[inline(always)]
+    fn slot_enter(gate: &AtomicU32, lock: usize) -> bool {
+        enter(gate, lock)
+    }
+
+    #[inline(always)]
+    fn slot_leave(gate: &AtomicU32, lock: usize) -> SlotLeft {
+        leave(gate, lock)
+    }
+
+    fn slot_take_back(lock: usize) -> bool {
+        take_back(lock)
+    }
+
+    fn slots_count(table: u32, lock: usize) -> u32 {
+        count(table, lock)
+    }
+
+    fn slots_move(table: u32, lock: usize) {
+        move_readers(table, lock);
+    }
 }

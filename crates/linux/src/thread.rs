@@ -6,9 +6,11 @@
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicUsize};
 
-use spinpark_platform::Habits;
+use spinpark_platform::{Habits, Threads};
 
+use crate::layout::{LinuxWith, Rooms};
 use crate::reads::Reads;
+use crate::{generation, policy};
 
 /// This crate's thread-local memory. All zero in a new thread.
 #[repr(C)]
@@ -244,4 +246,19 @@ pub(crate) fn habits<'a>() -> &'a mut Habits {
     // SAFETY: the block belongs to this thread, and the caller is done with the reference before any other code in
     // this thread asks for it.
     unsafe { &mut (*local()).habits }
+}
+
+impl<R: Rooms> Threads for LinuxWith<R> {
+    #[inline(always)]
+    fn thread_token() -> u32 {
+        token()
+    }
+
+    fn generation() -> u32 {
+        generation::generation()
+    }
+
+    fn priority() -> u8 {
+        policy::priority()
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
 
 use spinpark_linux::Linux;
-use spinpark_platform::{Clock, Deadline, Platform};
+use spinpark_platform::{Clock, Clocks, Deadline, Futex, SpinPolicy};
 
 /// The CPUs of `thread`, 0 for the calling one.
 fn allowed(thread: i32) -> libc::cpu_set_t {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use spinpark_linux::Linux;
-use spinpark_platform::{Comparison, Operand, Platform, Wait, WakeOp, WordOp};
+use spinpark_platform::{Comparison, Futex, Operand, Wait, WakeOp, WordOp};
 
 /// How many threads sleep on `word`. Moving all of them to where they are changes nothing but their number's being told.
 fn sleepers(word: &AtomicU32) -> u32 {

@@ -1,283 +1,84 @@
-//! How long a thread holds a lock, and leaves it alone between two of its turns: learnt from its own contended turns.
-//!
-//! A waiter needs both to choose its pace. If the threads that contend for a lock take turns, each section costs a transfer of
-//! the lock and of its data to another CPU, and the time that the owner spends outside is not lost. If one of them goes on
-//! while the others stay away, it is the other way round. So turns pay where the time outside is longer than a transfer,
-//! and by more than a small part of the section. The waiter cannot see the owner's times, so it uses its own: threads that
-//! contend for one lock mostly run the same code.
-//!
-//! `docs/tuning.md` ("Taking turns, or one at a time") has the derivation and the planes.
+//! Taking turns, or one at a time: what a thread learns from its own contended turns.
 
-use crate::Pace;
-
-/// What it takes to move a lock, and what it protects, to another CPU. Nanoseconds.
-const TRANSFER_NS: u64 = 250;
-/// Turns pay if they gain more than one part in so many of a section.
-const LEAST_GAIN: u64 = 8;
-/// One in so many contended turns is timed, and each one that was waited for in the queue.
-const TURNS_PER_SAMPLE: u32 = 16;
-/// For so many samples a thread remembers that it waited on a condition variable with a lock.
-const WAITS_REMEMBERED: u32 = 16;
-/// A thread that signals oftener than this between two of its own waits is one that goes on after a signal.
-const SIGNALS_PER_WAIT: u32 = 4;
-/// Locks that a thread remembers, by address.
-const REMEMBERED: usize = 4;
-
-/// What a thread knows about the locks that it waited for lately. All zero in a new thread.
-#[derive(Debug, Default)]
-#[repr(C)]
-pub(crate) struct Pacing {
-    known: [Known; REMEMBERED],
-    /// The turn that is being timed.
-    timed: Timed,
-    /// Contended turns since the last one that was timed.
-    turns: u32,
-    /// The lock that was marked as contended for a sample, which has been taken.
-    marked: usize,
+/// How a thread waits for a lock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pace {
+    /// It looks often, and takes the lock as soon as it is free: the threads take turns.
+    #[default]
+    Close,
+    /// It stays away for many turns of the owner, which comes back for the lock faster than the lock can move.
+    Apart,
 }
 
-/// One lock: its latest two samples, ns. The smaller one counts, because preemption only ever adds.
-#[derive(Debug, Default)]
-#[repr(C)]
-struct Known {
-    lock: usize,
-    /// From a release to the next attempt to acquire.
-    outside: [u32; 2],
-    /// From an acquisition to its release.
-    inside: [u32; 2],
-    /// So many more samples until it is forgotten that the thread released the lock to wait on a condition variable.
-    waits: u32,
-    /// For so many more signals the thread is taken to wait itself next.
-    signals: u32,
-}
-
-/// A turn that is being timed. Times are on the monotonic clock, ns.
-#[derive(Debug, Default)]
-#[repr(C)]
-struct Timed {
-    /// 0: none.
-    lock: usize,
-    acquired: u64,
-    /// 0: the lock is held still.
-    released: u64,
-    /// The lock was marked as contended for this sample.
-    marked: bool,
-}
-
-impl Pacing {
-    fn known(&mut self, lock: usize) -> &mut Known {
-        // Locks lie in objects of 16 bytes or more, mostly.
-        &mut self.known[(lock >> 4 ^ lock >> 10) % REMEMBERED]
+/// How threads that contend for a lock share it. A machine that does not implement it has threads take turns.
+///
+/// Only speed rests on the answers. `lock` is an address, which is only compared.
+pub trait Pacing: Sized + Send + Sync + 'static {
+    /// How the calling thread is to wait for the lock at `lock`.
+    fn pace(lock: usize) -> Pace {
+        let _ = lock;
+        Pace::Close
     }
 
-    /// How a wait for `lock` is to be spent.
-    #[inline(never)]
-    pub(crate) fn pace(&mut self, lock: usize) -> Pace {
-        let known = self.known(lock);
-        let least = |samples: [u32; 2]| u64::from(samples[0].min(samples[1]));
-        let gain = least(known.outside).saturating_sub(TRANSFER_NS);
-        if known.lock == lock && known.waits == 0 && gain * LEAST_GAIN <= least(known.inside) {
-            Pace::Apart
-        } else {
-            Pace::Close
-        }
+    /// Whether the turn of the calling thread, which has just acquired the lock at `lock` after a wait, is to be timed: by
+    /// [`turn_begins`](Pacing::turn_begins), then [`turn_ends`](Pacing::turn_ends) and [`returns_to`](Pacing::returns_to).
+    ///
+    /// `queued`: the wait was one in the lock's queue. It cost more than the timing does, and a thread has few of them.
+    fn wants_time(lock: usize, queued: bool) -> bool {
+        let _ = (lock, queued);
+        false
     }
 
-    /// Whether a thread that releases `lock` comes back for it so soon that a waiter which keeps its own time is better left
-    /// asleep. One that has never waited for it is taken to: its waiters' times say so.
-    pub(crate) fn returns_soon(&mut self, lock: usize) -> bool {
-        self.known(lock).lock != lock || self.pace(lock) == Pace::Apart
+    /// Notes that a turn begins whose release will be timed; `marked`: the lock was marked as contended for that.
+    fn turn_begins(lock: usize, marked: bool) {
+        let _ = (lock, marked);
     }
 
-    /// Whether the thread has lately released `lock` to wait on a condition variable. Each question is one signal.
-    pub(crate) fn waits_next(&mut self, lock: usize) -> bool {
-        let known = self.known(lock);
-        let waits = known.lock == lock && known.signals > 0;
-        known.signals -= u32::from(waits);
-        waits
+    /// Whether the calling thread's release of the lock at `lock` is to be timed: then it calls
+    /// [`turn_ends`](Pacing::turn_ends) after it, and [`returns_to`](Pacing::returns_to) as it tries to acquire the lock
+    /// again.
+    fn is_timed(lock: usize) -> bool {
+        let _ = lock;
+        false
     }
 
-    /// Whether the turn that has just begun on `lock` is to be timed.
-    pub(crate) fn wants_time(&mut self, lock: usize, queued: bool) -> bool {
-        self.turns += 1;
-        let known = self.known(lock);
-        // While the thread waits on conditions, its samples decide nothing.
-        let news = known.lock != lock || (queued && known.waits == 0);
-        news || self.turns >= TURNS_PER_SAMPLE
+    /// Notes that the calling thread has just released the lock that was at `lock`.
+    fn turn_ends(lock: usize) {
+        let _ = lock;
     }
 
-    /// A turn on `lock` begins, whose release will be seen.
-    #[inline(never)]
-    pub(crate) fn begins(&mut self, lock: usize, marked: bool, now: u64) {
-        self.turns = 0;
-        // A turn may be announced twice, and its mark ends once.
-        let marked = marked || (self.is_timed(lock) && self.timed.marked);
-        self.timed = Timed { lock, acquired: now, released: 0, marked };
+    /// Notes an attempt to acquire the lock at `lock`.
+    fn returns_to(lock: usize) {
+        let _ = lock;
     }
 
-    /// Whether the release of `lock` is to be timed.
-    pub(crate) fn is_timed(&self, lock: usize) -> bool {
-        self.timed.lock == lock && self.timed.released == 0
+    /// Whether the calling thread, which releases the lock at `lock`, comes back for it so soon that a waiter which keeps
+    /// its own time is better left asleep. `false` is always a safe answer.
+    fn returns_soon(lock: usize) -> bool {
+        let _ = lock;
+        false
     }
 
-    /// `lock` was released `now`.
-    pub(crate) fn ends(&mut self, lock: usize, now: u64) {
-        if self.is_timed(lock) {
-            self.timed.released = now;
-        }
+    /// Whether the calling thread, which holds the lock at `lock` and signals, mostly waits for something itself soon after
+    /// that. Notes the signal. `false` is always a safe answer.
+    fn waits_next(lock: usize) -> bool {
+        let _ = lock;
+        false
     }
 
-    /// An attempt to acquire `lock`.
-    #[inline(never)]
-    pub(crate) fn returned(&mut self, lock: usize, clock: impl FnOnce() -> u64) {
-        if self.timed.lock != lock || self.timed.released == 0 {
-            return;
-        }
-        let Timed { acquired, released, marked, .. } = core::mem::take(&mut self.timed);
-        let outside = span(released, clock());
-        let inside = span(acquired, released);
-        if marked {
-            self.marked = lock;
-        }
-        let known = self.known(lock);
-        if known.lock == lock {
-            known.outside = [outside, known.outside[0]];
-            known.inside = [inside, known.inside[0]];
-            known.waits = known.waits.saturating_sub(1);
-        } else {
-            *known = Known { lock, outside: [outside; 2], inside: [inside; 2], ..Known::default() };
-        }
+    /// Notes that the calling thread is about to release the lock at `lock` to wait on a condition variable.
+    fn releases_to_wait(lock: usize) {
+        let _ = lock;
     }
 
-    /// `lock` is released to wait on a condition variable: whatever the samples say, its threads do not come back for it
-    /// by themselves.
-    #[inline(never)]
-    pub(crate) fn waits(&mut self, lock: usize) {
-        let known = self.known(lock);
-        if known.lock != lock {
-            *known = Known { lock, outside: [u32::MAX; 2], ..Known::default() };
-        }
-        known.waits = WAITS_REMEMBERED;
-        known.signals = SIGNALS_PER_WAIT;
-    }
+    /// Notes that the calling thread released a lock that it had taken while a waiter that was woken for it has not come
+    /// yet. If that goes on, the waiter may be waiting for the caller's CPU: then it is let run.
+    fn passed_woken() {}
 
-    /// Whether `lock` was marked as contended only for a sample that has been taken. Once.
-    pub(crate) fn unmarks(&mut self, lock: usize) -> bool {
-        let unmarks = self.marked == lock;
-        if unmarks {
-            self.marked = 0;
-        }
-        unmarks
-    }
-}
-
-fn span(from: u64, to: u64) -> u32 {
-    u32::try_from(to.saturating_sub(from)).unwrap_or(u32::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LOCK: usize = 1 << 4;
-    const OTHER: usize = 2 << 4;
-
-    /// A timed turn: so long inside, then so long outside.
-    fn turn(pacing: &mut Pacing, lock: usize, inside: u64, outside: u64) {
-        pacing.begins(lock, false, 1000);
-        pacing.ends(lock, 1000 + inside);
-        pacing.returned(lock, || 1000 + inside + outside);
-    }
-
-    #[test]
-    fn threads_take_turns_until_they_know_better() {
-        assert_eq!(Pacing::default().pace(LOCK), Pace::Close);
-    }
-
-    #[test]
-    fn a_short_time_outside_keeps_waiters_away() {
-        let mut pacing = Pacing::default();
-        turn(&mut pacing, LOCK, 20, 50);
-        assert_eq!(pacing.pace(LOCK), Pace::Apart);
-        assert_eq!(pacing.pace(OTHER), Pace::Close, "another lock");
-    }
-
-    #[test]
-    fn a_time_outside_that_is_small_beside_the_section_does_so_too() {
-        let mut pacing = Pacing::default();
-        turn(&mut pacing, LOCK, 10_000, 1_000);
-        assert_eq!(pacing.pace(LOCK), Pace::Apart);
-        turn(&mut pacing, OTHER, 1_000, 1_000);
-        assert_eq!(pacing.pace(OTHER), Pace::Close);
-    }
-
-    #[test]
-    fn one_preemption_changes_nothing_and_two_samples_do() {
-        let mut pacing = Pacing::default();
-        turn(&mut pacing, LOCK, 20, 50);
-        turn(&mut pacing, LOCK, 20, 4_000_000);
-        assert_eq!(pacing.pace(LOCK), Pace::Apart);
-        turn(&mut pacing, LOCK, 20, 3_000);
-        assert_eq!(pacing.pace(LOCK), Pace::Close);
-    }
-
-    #[test]
-    fn one_turn_in_many_is_timed_and_the_first_of_each_lock() {
-        let mut pacing = Pacing::default();
-        assert!(pacing.wants_time(LOCK, false));
-        turn(&mut pacing, LOCK, 20, 50);
-        let timed = (0..10 * TURNS_PER_SAMPLE).filter(|_| {
-            let wants = pacing.wants_time(LOCK, false);
-            if wants {
-                turn(&mut pacing, LOCK, 20, 50);
-            }
-            wants
-        });
-        assert_eq!(timed.count(), 10);
-    }
-
-    /// A thread that keeps apart has few turns, and each comes after a wait in the queue: 16 of them take many milliseconds.
-    #[test]
-    fn each_turn_after_a_wait_in_the_queue_is_timed() {
-        let mut pacing = Pacing::default();
-        turn(&mut pacing, LOCK, 20, 50);
-        assert!(!pacing.wants_time(LOCK, false) && pacing.wants_time(LOCK, true));
-        pacing.waits(LOCK);
-        assert!(!pacing.wants_time(LOCK, true), "its samples decide nothing now");
-    }
-
-    #[test]
-    fn threads_that_wait_on_conditions_do_not_come_back_by_themselves() {
-        let mut pacing = Pacing::default();
-        assert!(pacing.returns_soon(LOCK), "it has never waited for the lock");
-        turn(&mut pacing, LOCK, 20, 50);
-        pacing.waits(LOCK);
-        assert_eq!((pacing.pace(LOCK), pacing.returns_soon(LOCK)), (Pace::Close, false));
-        for _ in 0..WAITS_REMEMBERED {
-            turn(&mut pacing, LOCK, 20, 50);
-        }
-        assert_eq!((pacing.pace(LOCK), pacing.returns_soon(LOCK)), (Pace::Apart, true));
-    }
-
-    #[test]
-    fn a_thread_that_signals_often_goes_on_after_it() {
-        let mut pacing = Pacing::default();
-        assert!(!pacing.waits_next(LOCK), "it has never waited");
-        pacing.waits(LOCK);
-        assert!((0..SIGNALS_PER_WAIT).all(|_| pacing.waits_next(LOCK)));
-        assert!(!pacing.waits_next(LOCK) && !pacing.waits_next(OTHER));
-        pacing.waits(LOCK);
-        assert!(pacing.waits_next(LOCK));
-    }
-
-    #[test]
-    fn a_mark_made_for_a_sample_ends_with_it() {
-        let mut pacing = Pacing::default();
-        pacing.begins(LOCK, true, 1000);
-        assert!(!pacing.unmarks(LOCK));
-        pacing.ends(LOCK, 2000);
-        pacing.returned(LOCK, || 3000);
-        assert!(pacing.unmarks(LOCK));
-        assert!(!pacing.unmarks(LOCK), "once");
+    /// Whether the calling thread's release ends the mark of a lock that was contended, and has no waiters. A mark makes each
+    /// release a little dearer; to set it again costs a [heavy fence](crate::AsymmetricBarrier::heavy_fence).
+    fn ends_contended(lock: usize) -> bool {
+        let _ = lock;
+        true
     }
 }

@@ -8,7 +8,7 @@ use libc::ETIMEDOUT;
 use spinpark_linux::Linux;
 use spinpark_observe::format::{Detail, Kind, Role};
 use spinpark_observe::recorder::{Call, Releasing, Site};
-use spinpark_platform::{Clock, Deadline, Platform};
+use spinpark_platform::{Clock, Clocks, Deadline};
 
 use crate::exports::Function;
 use crate::instrument::enter_late;

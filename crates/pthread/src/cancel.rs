@@ -18,7 +18,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqC
 
 use libc::pthread_t;
 use spinpark_linux::{CANCELLABLE, QUEUED, raw};
-use spinpark_platform::{Deadline, Platform, Wait};
+use spinpark_platform::{Deadline, Futex, Threads, Wait};
 
 use crate::fields::Linux;
 use crate::real::{self, Name, address};

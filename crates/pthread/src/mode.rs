@@ -15,7 +15,7 @@
 use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};
 
 use spinpark_linux::{is_on, race_detector, variable};
-use spinpark_platform::Platform;
+use spinpark_platform::SpinPolicy;
 
 use crate::fields::Linux;
 use crate::{cancel, cond, fork, real};

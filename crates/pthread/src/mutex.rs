@@ -20,7 +20,7 @@ use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT};
 use libc::{clockid_t, pthread_mutex_t, timespec};
 use spinpark_linux::thread_id;
 use spinpark_locks::{RawMutex, WaitNode};
-use spinpark_platform::{Clock, Deadline, Platform};
+use spinpark_platform::{Clock, Deadline, Threads};
 
 use crate::fields::Linux;
 use crate::mode::Fast;

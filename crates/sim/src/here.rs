@@ -48,7 +48,7 @@ pub(crate) fn note(did: impl FnOnce() -> Did) {
     }
 }
 
-/// Polls: see [`spinpark_platform::Platform::spin_hint`].
+/// Polls: see [`spinpark_platform::SpinPolicy::spin_hint`].
 pub(crate) fn poll() -> u32 {
     if !is_inside() {
         if std::thread::panicking() {

@@ -4,9 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use spinpark_classics::{RawLock, SpinLock};
-use spinpark_platform::{AtomicU32 as _, OnCpu, Ordering::Relaxed, Platform, Wait};
+use spinpark_platform::Ordering::Relaxed;
+use spinpark_platform::{AsymmetricBarrier, AtomicU32 as _, Futex, OnCpu, Owners, SpinPolicy, Wait};
 use spinpark_sim::machine::Machine;
-use spinpark_sim::workload::KernelTuning;
 use spinpark_sim::{AtomicU32, Chaos, Failure, Order, Simulation, here};
 
 type Sim = spinpark_sim::Sim;
@@ -380,7 +380,7 @@ fn a_heavy_fence_waits_for_who_is_interrupted() {
 /// A ticket lock, where no thread is preempted around it.
 #[test]
 fn a_spin_lock_of_the_kernel_is_first_come_first_served() {
-    let lock = Rc::new(SpinLock::<spinpark_sim::Sim<KernelTuning>>::new());
+    let lock = Rc::new(SpinLock::<spinpark_sim::Sim<spinpark_sim::workload::KernelTuning>>::new());
     let order = Rc::new(RefCell::new(Vec::new()));
     let mut simulation = Simulation::new(&Machine::plain(8));
     for number in 0..8_u32 {

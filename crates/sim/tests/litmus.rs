@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use spinpark_platform::{
-    AtomicU32 as _, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Ordering::SeqCst, Platform,
+    AsymmetricBarrier, AtomicU32 as _, Futex, Memory, Ordering::Acquire, Ordering::Relaxed,
+    Ordering::Release, Ordering::SeqCst, SpinPolicy,
 };
 use spinpark_sim::machine::Machine;
 use spinpark_sim::{AtomicU32, Chaos, Order, Sim, Simulation, here};

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use spinpark_classics::RawLock;
 use spinpark_classics::tas::{TasLock, TestAndTestAndSet};
-use spinpark_platform::{Clock, Platform};
+use spinpark_platform::{Clock, Clocks};
 use spinpark_sim::{Sim, Simulation, here, machine::Machine, workload::Setting};
 
 /// Spinners that are preempted do not spin meanwhile.
@@ -65,7 +65,7 @@ fn the_last_time_of_a_thread_counts() {
         simulation.thread(move || {
             here::compute(1_000);
             for _ in 0..reads {
-                let _ = <Sim as Platform>::now(Clock::Monotonic);
+                let _ = <Sim as Clocks>::now(Clock::Monotonic);
             }
         });
         simulation.run().unwrap()

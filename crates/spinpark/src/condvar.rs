@@ -7,7 +7,7 @@ use spinpark_linux::Linux;
 use spinpark_locks::{self as locks, WaitResult, Waiter};
 use spinpark_observe::format::{Kind, Role};
 use spinpark_observe::recorder::{Call, Site};
-use spinpark_platform::{Deadline, Platform};
+use spinpark_platform::{Deadline, Futex};
 
 use crate::raw_mutex::RawMutex;
 use crate::{deadline, slow, MutexGuard};

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use spinpark_linux::Linux;
-use spinpark_platform::{Clock, Deadline, Platform};
+use spinpark_platform::{Clock, Clocks, Deadline};
 
 /// `timeout` from now; the far future if that is beyond what a clock can show.
 pub(crate) fn after(timeout: Duration) -> Deadline {

@@ -6,7 +6,7 @@ use spinpark_linux::Linux;
 use spinpark_locks::{self as locks, LockCore};
 use spinpark_observe::format::{Kind, Role};
 use spinpark_observe::recorder::{Call, Site};
-use spinpark_platform::{Deadline, Platform};
+use spinpark_platform::{Deadline, Threads};
 
 use crate::deadline;
 use crate::slow::{self, Acquisition};

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use lock_api::GetThreadId;
 use spinpark_linux::Linux;
-use spinpark_platform::Platform;
+use spinpark_platform::Threads;
 
 use crate::RawMutex;
 

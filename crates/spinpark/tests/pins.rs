@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use spinpark_linux::Linux;
 use spinpark_locks::{LockCore, RawMutex, WaitQueue};
-use spinpark_platform::{Cell, Platform};
+use spinpark_platform::{Cell, Futex, Threads};
 
 // Of the lock word.
 const WAITERS: u32 = 1;

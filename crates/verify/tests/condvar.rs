@@ -6,7 +6,7 @@ use std::sync::Arc;
 use loom::thread::{self, JoinHandle};
 use spinpark_locks::{RawCondvar, RawMutex, WaitResult, Waiter};
 use spinpark_platform::Event::{MovedWaiter, TimedOut, WokeHead};
-use spinpark_platform::{Clock, Deadline, Platform, Wait};
+use spinpark_platform::{Clock, Deadline, Futex, Wait};
 use spinpark_verify::model::Checked;
 use spinpark_verify::platform::{EPOCH_NS, Loom, advance, leave_next_sleep};
 use spinpark_verify::{Guarded, Model, Mortal, rejected};

@@ -9,7 +9,7 @@ use std::thread;
 use spinpark_classics::condvar_2003::{Condvar, Orig, Requeue, Signalling, WaitResult, WakeByOp};
 use spinpark_classics::mutex_2003::Mutex;
 use spinpark_linux::Linux;
-use spinpark_platform::{Clock, Deadline, Platform};
+use spinpark_platform::{Clock, Clocks, Deadline};
 
 /// Tokens that fit.
 const ROOM: u64 = 3;

@@ -3,7 +3,7 @@
 use loom::thread::{self, JoinHandle, yield_now};
 use spinpark_locks::{RawCondvar, RawMutex, WaitResult, Waiter, WaiterRefs};
 use spinpark_platform::Event::{DeferredWake, MovedWaiter, TimedOut};
-use spinpark_platform::{Platform, Wait};
+use spinpark_platform::{Futex, Wait};
 use spinpark_verify::model::Checked;
 use spinpark_verify::platform::{Loom, advance, lead_in};
 use spinpark_verify::{Model, Mortal, Shared, after, join_all, rejected};

@@ -3,7 +3,7 @@
 use loom::thread;
 use spinpark_classics::RawRwLock;
 use spinpark_classics::rwsem_2013::{AsSent, Full, NO_OWNER, NoSpin, Patches, Rwsem, Series, Vanilla};
-use spinpark_platform::{OnCpu, Platform};
+use spinpark_platform::{OnCpu, Threads};
 use spinpark_verify::platform::Loom;
 use spinpark_verify::{Model, Mortal, Shared, rejected};
 

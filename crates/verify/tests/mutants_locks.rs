@@ -4,7 +4,7 @@
 use loom::thread;
 use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock, WaitResult, Waiter};
 use spinpark_platform::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use spinpark_platform::{Platform, Wait};
+use spinpark_platform::{Futex, Wait};
 use spinpark_verify::platform::{Fault, Kind, Loom, NEVER, Op, advance, lead_in};
 use spinpark_verify::{Guarded, Model, Mortal, Shared, join_all, rejected};
 

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use spinpark_linux::Linux;
-use spinpark_platform::{Platform, SlotLeft};
+use spinpark_platform::{AsymmetricBarrier, ReaderSlots, SlotLeft, Threads};
 
 /// Names the one test that is to run, in the child.
 const CHILD: &str = "SPINPARK_VERIFY_RESTARTABLE";

@@ -6,7 +6,7 @@
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use spinpark_linux::Linux;
-use spinpark_platform::Platform;
+use spinpark_platform::Clocks;
 
 use crate::format;
 

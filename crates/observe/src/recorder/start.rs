@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::{Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use spinpark_linux::{raw, Linux};
-use spinpark_platform::Platform;
+use spinpark_platform::Clocks;
 
 use super::clock::monotonic;
 use super::{Failure, Recorder};

@@ -1,8 +1,9 @@
 //! System calls: their costs, and what happens under the lock of a futex' hash bucket.
 
-use spinpark_platform::{OnCpu, Wait, WakeOp};
+use spinpark_platform::{Deadline, Futex, OnCpu, Owners, Wait, WakeOp};
 
-use super::{AtomicU32, faulty};
+use super::clock::at;
+use super::{AtomicU32, Sim, Tuned, faulty};
 use crate::access::{access, drain};
 use crate::check::Fault;
 use crate::engine::run::{is_inside, suspend, world};
@@ -201,4 +202,40 @@ pub(super) fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
             _ => OnCpu::Running,
         }
     })
+}
+
+impl<T: Tuned> Futex for Sim<T> {
+    fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
+        wait(word, expected, deadline.map(at))
+    }
+
+    fn futex_wake(key: *const AtomicU32, count: u32) -> u32 {
+        wake(key.addr(), count)
+    }
+
+    fn futex_requeue(
+        from: &AtomicU32,
+        expected: Option<u32>,
+        wake: u32,
+        to: *const AtomicU32,
+        moved: u32,
+    ) -> Option<u32> {
+        requeue(from, expected, wake, to.addr(), moved)
+    }
+
+    fn futex_wake_op(
+        first: *const AtomicU32,
+        wake: u32,
+        second: &AtomicU32,
+        op: WakeOp,
+        wake_second: u32,
+    ) -> Option<u32> {
+        wake_op(first.addr(), wake, second, op, wake_second)
+    }
+}
+
+impl<T: Tuned> Owners for Sim<T> {
+    fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
+        if owner == 0 { OnCpu::Unknown } else { owner_on_cpu(owner, sample) }
+    }
 }

@@ -1,9 +1,9 @@
 //! Restartable steps: a look and a store that are aborted by a preemption, or by a heavy fence, in between. The store goes into
 //! the thread's store buffer; the fence waits until it has drained, if it came first.
 
-use spinpark_platform::{AtomicU32 as _, Ordering::Relaxed, Ordering::Release};
+use spinpark_platform::{AsymmetricBarrier, AtomicU32 as _, Ordering::Relaxed, Ordering::Release};
 
-use super::{AtomicU32, faulty};
+use super::{AtomicU32, Sim, Tuned, faulty};
 use crate::access::{before_store, enter_kernel, make_store, wait_for_fence};
 use crate::check::Fault;
 use crate::engine::run::{is_inside, world};
@@ -100,5 +100,19 @@ pub(super) fn fence() {
         }
         settle();
         wait_for_fence();
+    }
+}
+
+impl<T: Tuned> AsymmetricBarrier for Sim<T> {
+    fn release_unless<const MASK: u32>(
+        guard: &AtomicU32,
+        word: &AtomicU32,
+        likely: impl FnOnce() -> u32,
+    ) -> bool {
+        release_unless(guard, MASK, word, likely)
+    }
+
+    fn heavy_fence() {
+        heavy_fence();
     }
 }

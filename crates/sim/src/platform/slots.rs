@@ -4,9 +4,9 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use rustc_hash::FxHashMap;
-use spinpark_platform::{AtomicU32 as _, ClosingCost, Ordering::Acquire, SlotLeft};
+use spinpark_platform::{AtomicU32 as _, ClosingCost, Ordering::Acquire, ReadHolds, ReaderSlots, SlotLeft};
 
-use super::{AtomicU32, faulty, restart};
+use super::{AtomicU32, Sim, Tuned, faulty, restart};
 use crate::access::{access, store, touch};
 use crate::check::Fault;
 use crate::engine::run::{is_inside, world};
@@ -209,4 +209,60 @@ pub(super) fn move_readers(table: u32, lock: usize) {
             store(Write::slot(slot, lock | MOVED));
         }
     });
+}
+
+impl<T: Tuned> ReadHolds for Sim<T> {
+    fn read_acquired(lock: usize) {
+        read_acquired(lock);
+    }
+
+    fn read_released(lock: usize) {
+        read_released(lock);
+    }
+
+    fn may_hold_read(lock: usize) -> bool {
+        may_hold_read(lock)
+    }
+}
+
+impl<T: Tuned> ReaderSlots for Sim<T> {
+    const MOST_SLOT_READERS: u32 = MOST_READERS;
+
+    fn reads_before_slots() -> u32 {
+        if is_inside() {
+            world(|world| world.shared.closing.reads(T::READS_PER_CPU * world.cpus.len() as u32))
+        } else {
+            u32::MAX
+        }
+    }
+
+    fn slots_closed(took: u64) {
+        if is_inside() {
+            world(|world| world.shared.closing.took(took));
+        }
+    }
+
+    fn slot_table() -> u32 {
+        table()
+    }
+
+    fn slot_enter(gate: &AtomicU32, lock: usize) -> bool {
+        enter(gate, lock)
+    }
+
+    fn slot_leave(gate: &AtomicU32, lock: usize) -> SlotLeft {
+        leave(gate, lock)
+    }
+
+    fn slot_take_back(lock: usize) -> bool {
+        take_back(lock)
+    }
+
+    fn slots_count(table: u32, lock: usize) -> u32 {
+        count(table, lock)
+    }
+
+    fn slots_move(table: u32, lock: usize) {
+        move_readers(table, lock);
+    }
 }

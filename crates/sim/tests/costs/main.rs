@@ -5,7 +5,9 @@ mod ahead;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use spinpark_platform::{AtomicU32 as _, Clock, Deadline, Ordering::Relaxed, Platform, Wait};
+use spinpark_platform::{
+    AtomicU32 as _, Clock, Clocks, Deadline, Futex, Memory, Ordering::Relaxed, SpinPolicy, Wait,
+};
 use spinpark_sim::machine::Machine;
 use spinpark_sim::{AtomicU32, Outcome, Sim, Simulation, here};
 

@@ -10,7 +10,7 @@ use spinpark_observe::format::{Detail, Locks};
 use spinpark_observe::recorder::{
     Blocking, Call, Failure, Recorder, Releasing, Settings, Site, ThreadState, MOST,
 };
-use spinpark_platform::{Deadline, Platform};
+use spinpark_platform::{Clocks, Deadline};
 
 use super::Named;
 use crate::slow::{self, Acquisition, Watcher};

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use loom::thread::{self, Thread};
 use spinpark_platform::AtomicU32 as _;
 use spinpark_platform::Ordering::AcqRel;
-use spinpark_platform::{Clock, Deadline, Platform, Wait, WakeOp};
+use spinpark_platform::{Clock, Clocks as _, Deadline, Futex, Wait, WakeOp};
 
 use super::Loom;
 use super::atomic::AtomicU32;
@@ -167,4 +167,46 @@ pub(super) fn wake_op(
         sleeper.end(Wait::Woken);
     }
     Some(number)
+}
+
+impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> Futex for Loom<S, N, P, R, D> {
+    fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
+        wait(word, expected, deadline)
+    }
+
+    fn futex_wait_for(word: &AtomicU32, expected: u32, span: u64) -> Wait {
+        wait_for(word, expected, span)
+    }
+
+    fn sleep_or(sleep: &dyn Fn() -> Wait, leave: &dyn Fn()) -> Wait {
+        if world().local(|local| std::mem::take(&mut local.leaves)) {
+            leave();
+            std::panic::resume_unwind(Box::new("left"));
+        }
+        sleep()
+    }
+
+    fn futex_wake(key: *const AtomicU32, count: u32) -> u32 {
+        wake(key as usize, count)
+    }
+
+    fn futex_requeue(
+        from: &AtomicU32,
+        expected: Option<u32>,
+        wake: u32,
+        to: *const AtomicU32,
+        moved: u32,
+    ) -> Option<u32> {
+        requeue(from, expected, wake, to as usize, moved)
+    }
+
+    fn futex_wake_op(
+        first: *const AtomicU32,
+        wake: u32,
+        second: &AtomicU32,
+        op: WakeOp,
+        wake_second: u32,
+    ) -> Option<u32> {
+        wake_op(first as usize, wake, second, op, wake_second)
+    }
 }

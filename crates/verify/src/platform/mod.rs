@@ -25,10 +25,10 @@ pub(crate) use world::{begin, take_noted};
 
 use loom::thread;
 use spinpark_platform::{
-    Clock, Deadline, Event, OnCpu, Ordering, Pace, Platform, SlotLeft, Spin, SpinLocks, Tuning, Wait, WakeOp,
+    Clock, Clocks, Event, Events, Layout, Memory, OnCpu, Ordering, Owners, Pace, Pacing, Platform, Spin,
+    SpinLocks, SpinPolicy, Threads, Tuning,
 };
 
-use slots::Held;
 use world::world;
 
 /// The time at which the clock of each execution starts, ns.
@@ -59,12 +59,6 @@ impl<
     const DEMAND_NS: u64,
 > Platform for Loom<STARVATION_NS, SPIN_NS, READER_PATIENCE_NS, READS_BEFORE_SLOTS, DEMAND_NS>
 {
-    type AtomicU32 = AtomicU32;
-    type AtomicPtr<T> = AtomicPtr<T>;
-    type Cell<T> = Cell<T>;
-    type Room = ();
-    type Gap = ();
-
     const TUNING: Tuning = Tuning {
         spin_ns: SPIN_NS,
         keeper_spin_ns: SPIN_NS,
@@ -84,58 +78,17 @@ impl<
         quiet_releases: 1,
         spin_locks: SpinLocks::Preempted,
     };
+}
 
-    fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
-        futex::wait(word, expected, deadline)
-    }
+impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> Layout for Loom<S, N, P, R, D> {
+    type Room = ();
+    type Gap = ();
+}
 
-    fn futex_wait_for(word: &AtomicU32, expected: u32, span: u64) -> Wait {
-        futex::wait_for(word, expected, span)
-    }
-
-    fn sleep_or(sleep: &dyn Fn() -> Wait, leave: &dyn Fn()) -> Wait {
-        if world::world().local(|local| std::mem::take(&mut local.leaves)) {
-            leave();
-            std::panic::resume_unwind(Box::new("left"));
-        }
-        sleep()
-    }
-
-    fn futex_wake(key: *const AtomicU32, count: u32) -> u32 {
-        futex::wake(key as usize, count)
-    }
-
-    fn futex_requeue(
-        from: &AtomicU32,
-        expected: Option<u32>,
-        wake: u32,
-        to: *const AtomicU32,
-        moved: u32,
-    ) -> Option<u32> {
-        futex::requeue(from, expected, wake, to as usize, moved)
-    }
-
-    fn futex_wake_op(
-        first: *const AtomicU32,
-        wake: u32,
-        second: &AtomicU32,
-        op: WakeOp,
-        wake_second: u32,
-    ) -> Option<u32> {
-        futex::wake_op(first as usize, wake, second, op, wake_second)
-    }
-
-    fn release_unless<const MASK: u32>(
-        guard: &AtomicU32,
-        word: &AtomicU32,
-        likely: impl FnOnce() -> u32,
-    ) -> bool {
-        restart::release_unless(guard, MASK, word, likely)
-    }
-
-    fn heavy_fence() {
-        restart::heavy_fence();
-    }
+impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> Memory for Loom<S, N, P, R, D> {
+    type AtomicU32 = AtomicU32;
+    type AtomicPtr<T> = AtomicPtr<T>;
+    type Cell<T> = Cell<T>;
 
     fn full_fence() {
         if std::thread::panicking() {
@@ -147,19 +100,40 @@ impl<
             loom::sync::atomic::fence(Ordering::SeqCst);
         }
     }
+}
 
-    fn need_resched() -> bool {
-        world().config.need_resched
-    }
-
+impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> Clocks for Loom<S, N, P, R, D> {
     fn now(clock: Clock) -> u64 {
         let world = world();
         world.now(clock) + world.local(|local| local.spun)
     }
+}
 
-    fn spin_for(span: u64) {
-        world().local(|local| local.spun += span);
-        Self::spin_hint();
+impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> Threads for Loom<S, N, P, R, D> {
+    fn thread_token() -> u32 {
+        world().local(|local| local.token)
+    }
+
+    fn generation() -> u32 {
+        0
+    }
+
+    fn priority() -> u8 {
+        world().local(|local| local.priority)
+    }
+}
+
+impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> Owners for Loom<S, N, P, R, D> {
+    fn owner_on_cpu(owner: u32, _: &mut u64) -> OnCpu {
+        if owner == 0 { OnCpu::Unknown } else { world().config.oracle }
+    }
+}
+
+impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> SpinPolicy
+    for Loom<S, N, P, R, D>
+{
+    fn can_spin(_: Spin) -> bool {
+        world().config.can_spin
     }
 
     fn spin_hint() -> u32 {
@@ -171,19 +145,30 @@ impl<
         1
     }
 
+    fn spin_for(span: u64) {
+        world().local(|local| local.spun += span);
+        Self::spin_hint();
+    }
+
+    fn need_resched() -> bool {
+        world().config.need_resched
+    }
+
     fn cpus() -> u32 {
         world().config.cpus
     }
+}
 
+impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> Pacing for Loom<S, N, P, R, D> {
     fn pace(_: usize) -> Pace {
         if world().config.apart { Pace::Apart } else { Pace::Close }
     }
 
-    fn returns_soon(_: usize) -> bool {
+    fn wants_time(_: usize, _: bool) -> bool {
         world().config.apart
     }
 
-    fn wants_time(_: usize, _: bool) -> bool {
+    fn returns_soon(_: usize) -> bool {
         world().config.apart
     }
 
@@ -194,74 +179,9 @@ impl<
     fn ends_contended(_: usize) -> bool {
         !world().config.stays_contended
     }
+}
 
-    fn can_spin(_: Spin) -> bool {
-        world().config.can_spin
-    }
-
-    fn priority() -> u8 {
-        world().local(|local| local.priority)
-    }
-
-    fn thread_token() -> u32 {
-        world().local(|local| local.token)
-    }
-
-    fn generation() -> u32 {
-        0
-    }
-
-    fn owner_on_cpu(owner: u32, _: &mut u64) -> OnCpu {
-        if owner == 0 { OnCpu::Unknown } else { world().config.oracle }
-    }
-
-    fn read_acquired(lock: usize) {
-        world().local(|local| local.read.push(Held { lock, slot: None }));
-    }
-
-    fn read_released(lock: usize) {
-        world().local(|local| {
-            let counted = |held: &Held| held.lock == lock && held.slot.is_none();
-            if let Some(found) = local.read.iter().rposition(counted) {
-                local.read.swap_remove(found);
-            }
-        });
-    }
-
-    fn may_hold_read(lock: usize) -> bool {
-        world().local(|local| local.read.iter().any(|held| held.lock == lock))
-    }
-
-    const MOST_SLOT_READERS: u32 = slots::MOST_READERS;
-
-    fn reads_before_slots() -> u32 {
-        READS_BEFORE_SLOTS
-    }
-
-    fn slot_table() -> u32 {
-        slots::table_name()
-    }
-
-    fn slot_enter(gate: &AtomicU32, lock: usize) -> bool {
-        slots::enter(gate, lock)
-    }
-
-    fn slot_leave(gate: &AtomicU32, lock: usize) -> SlotLeft {
-        slots::leave(gate, lock)
-    }
-
-    fn slot_take_back(lock: usize) -> bool {
-        slots::take_back(lock)
-    }
-
-    fn slots_count(table: u32, lock: usize) -> u32 {
-        slots::count(table, lock)
-    }
-
-    fn slots_move(table: u32, lock: usize) {
-        slots::move_readers(table, lock);
-    }
-
+impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> Events for Loom<S, N, P, R, D> {
     fn event(event: Event) {
         world::note(event);
     }

@@ -8,8 +8,9 @@
 //! [`Config::aborted`]: super::Config::aborted
 
 use loom::sync::Mutex;
-use spinpark_platform::{AtomicU32 as _, Ordering::Relaxed, Ordering::Release};
+use spinpark_platform::{AsymmetricBarrier, AtomicU32 as _, Ordering::Relaxed, Ordering::Release};
 
+use super::Loom;
 use super::atomic::AtomicU32;
 use super::world::world;
 use spinpark_sim::check::Fault;
@@ -81,5 +82,21 @@ pub(super) fn fence() {
         if index != me {
             drop(step.lock().expect("no step panics"));
         }
+    }
+}
+
+impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> AsymmetricBarrier
+    for Loom<S, N, P, R, D>
+{
+    fn release_unless<const MASK: u32>(
+        guard: &AtomicU32,
+        word: &AtomicU32,
+        likely: impl FnOnce() -> u32,
+    ) -> bool {
+        release_unless(guard, MASK, word, likely)
+    }
+
+    fn heavy_fence() {
+        heavy_fence();
     }
 }

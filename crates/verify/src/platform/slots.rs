@@ -3,8 +3,10 @@
 //! (Threads that share a line take turns on it, so nothing is lost by that.)
 
 use loom::sync::atomic::AtomicUsize;
-use spinpark_platform::{AtomicU32 as _, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, SlotLeft};
+use spinpark_platform::{AtomicU32 as _, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use spinpark_platform::{ReadHolds, ReaderSlots, SlotLeft};
 
+use super::Loom;
 use super::atomic::AtomicU32;
 use super::restart::{self, MOST_THREADS};
 use super::world::world;
@@ -119,5 +121,58 @@ pub(super) fn move_readers(table: u32, lock: usize) {
         if slot.load(Relaxed) == lock {
             slot.store(lock | MOVED, Relaxed);
         }
+    }
+}
+
+impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> ReadHolds for Loom<S, N, P, R, D> {
+    fn read_acquired(lock: usize) {
+        world().local(|local| local.read.push(Held { lock, slot: None }));
+    }
+
+    fn read_released(lock: usize) {
+        world().local(|local| {
+            let counted = |held: &Held| held.lock == lock && held.slot.is_none();
+            if let Some(found) = local.read.iter().rposition(counted) {
+                local.read.swap_remove(found);
+            }
+        });
+    }
+
+    fn may_hold_read(lock: usize) -> bool {
+        world().local(|local| local.read.iter().any(|held| held.lock == lock))
+    }
+}
+
+impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> ReaderSlots
+    for Loom<S, N, P, R, D>
+{
+    const MOST_SLOT_READERS: u32 = MOST_READERS;
+
+    fn reads_before_slots() -> u32 {
+        R
+    }
+
+    fn slot_table() -> u32 {
+        table_name()
+    }
+
+    fn slot_enter(gate: &AtomicU32, lock: usize) -> bool {
+        enter(gate, lock)
+    }
+
+    fn slot_leave(gate: &AtomicU32, lock: usize) -> SlotLeft {
+        leave(gate, lock)
+    }
+
+    fn slot_take_back(lock: usize) -> bool {
+        take_back(lock)
+    }
+
+    fn slots_count(table: u32, lock: usize) -> u32 {
+        count(table, lock)
+    }
+
+    fn slots_move(table: u32, lock: usize) {
+        move_readers(table, lock);
     }
 }

@@ -1,9 +1,11 @@
-//! Sleeping and waking: on one word, on two, until a deadline.
+//! `Futex`: sleeping and waking, on one word, on two, until a deadline.
 
 use std::sync::Arc;
 
 use spinpark_platform::Ordering::{Acquire, Relaxed, Release};
-use spinpark_platform::{AtomicU32, Clock, Comparison, Deadline, Operand, Platform, Wait, WakeOp, WordOp};
+use spinpark_platform::{
+    AtomicU32, Clock, Clocks, Comparison, Deadline, Futex, Operand, Wait, WakeOp, WordOp,
+};
 
 use crate::machine::{Contract, Machine, Word};
 

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use spinpark_linux::Linux;
-use spinpark_platform::Platform;
+use spinpark_platform::{Memory, Platform};
 use spinpark_sim::machine::Machine as SimulatedMachine;
 use spinpark_sim::{Chaos, Order, Sim, Simulation, ThreadId, here};
 use spinpark_verify::Model;
@@ -167,4 +167,4 @@ impl Machine for OnSimWithoutSteps {
 pub(crate) struct Contract<M>(PhantomData<M>);
 
 /// A word of a machine.
-pub(crate) type Word<M> = <<M as Machine>::P as Platform>::AtomicU32;
+pub(crate) type Word<M> = <<M as Machine>::P as Memory>::AtomicU32;

@@ -3,14 +3,17 @@
 //! | file | what it has |
 //! |---|---|
 //! | `machine.rs` | [`Machine`](machine::Machine): how to run threads on a platform; the machines |
-//! | `futex.rs`, `memory.rs`, `slots.rs`, `threads.rs` | the items of the contract |
+//! | `futex.rs`, `memory.rs`, … | the contract: a file for each trait, of the trait's name |
 //! | `beyond.rs` | what only Loom does |
 
+mod barrier;
 mod beyond;
+mod clocks;
 mod futex;
 mod machine;
 mod memory;
-mod slots;
+mod read_holds;
+mod reader_slots;
 mod threads;
 
 use machine::{Contract, Machine, OnLinux, OnLoom, OnLoomWithoutSteps, OnSim, OnSimWithoutSteps};
@@ -33,19 +36,20 @@ macro_rules! conforms {
                 a_move_compares,
                 an_operation_comes_with_a_wake,
                 an_operation_wakes_on_its_word_if_its_condition_holds,
-                // threads.rs
+                // threads.rs, read_holds.rs, clocks.rs
                 tokens_name_threads,
                 read_locks_are_remembered,
                 time_does_not_go_back,
                 // memory.rs
                 atomics_do_what_they_say,
                 a_cell_goes_with_its_word,
+                of_two_that_fence_one_sees_the_other,
+                // barrier.rs
                 a_release_says_what_it_did,
                 a_guard_keeps_a_release_from_storing,
                 a_release_publishes,
                 nothing_is_stored_after_a_heavy_fence,
-                of_two_that_fence_one_sees_the_other,
-                // slots.rs
+                // reader_slots.rs
                 a_slot_names_the_lock_until_its_reader_leaves,
                 who_shuts_a_gate_moves_its_readers,
                 a_slot_is_found_behind_counted_holds,

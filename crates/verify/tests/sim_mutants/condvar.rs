@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use spinpark_locks::{RawCondvar, RawMutex, Waiter};
 use spinpark_platform::Ordering::{AcqRel, Relaxed};
-use spinpark_platform::{Platform, Wait};
+use spinpark_platform::{Futex, Wait};
 use spinpark_sim::check::{Fault, Kind, Op};
 use spinpark_sim::{Failure, Sim};
 use spinpark_verify::mutants::condvar_2003::{Forgetful, PlainRequeue};

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use spinpark_locks::RawMutex;
-use spinpark_platform::{Platform, Tuning};
+use spinpark_platform::{SpinPolicy, Tuning};
 use spinpark_sim::check::Fault;
 use spinpark_sim::{LinuxTuning, Sim};
 use spinpark_verify::sim_programs::{Checker, Family, Mortal, Program, patience_with};

@@ -4,7 +4,8 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use spinpark_platform::{
-    Clock, Deadline, Event, OnCpu, Pace, Platform, SlotLeft, Spin, Tuning, Wait, WakeOp,
+    AsymmetricBarrier, Clock, Clocks, Deadline, Event, Events, Futex, Layout, Memory, OnCpu, Owners, Pace,
+    Pacing, Platform, ReadHolds, ReaderSlots, SlotLeft, Spin, SpinPolicy, Threads, Tuning, Wait, WakeOp,
 };
 
 /// `P`, with its futex calls counted.
@@ -64,15 +65,31 @@ pub(crate) fn inside<T>(object: &T) -> u64 {
 }
 
 impl<P: Platform> Platform for Counted<P> {
+    const TUNING: Tuning = P::TUNING;
+}
+
+impl<P: Platform> Memory for Counted<P> {
     type AtomicU32 = P::AtomicU32;
     type AtomicPtr<T> = P::AtomicPtr<T>;
     type Cell<T> = P::Cell<T>;
+
+    fn full_fence() {
+        P::full_fence();
+    }
+}
+
+impl<P: Platform> Layout for Counted<P> {
     type Room = ();
     type Gap = ();
+}
 
-    const TUNING: Tuning = P::TUNING;
-    const MOST_SLOT_READERS: u32 = P::MOST_SLOT_READERS;
+impl<P: Platform> Clocks for Counted<P> {
+    fn now(clock: Clock) -> u64 {
+        P::now(clock)
+    }
+}
 
+impl<P: Platform> Futex for Counted<P> {
     fn futex_wait(word: &P::AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
         note(std::ptr::from_ref(word).addr());
         P::futex_wait(word, expected, deadline)
@@ -104,7 +121,9 @@ impl<P: Platform> Platform for Counted<P> {
         note(first.addr());
         P::futex_wake_op(first, wake, second, op, wake_second)
     }
+}
 
+impl<P: Platform> AsymmetricBarrier for Counted<P> {
     fn release_unless<const MASK: u32>(
         guard: &P::AtomicU32,
         word: &P::AtomicU32,
@@ -116,17 +135,35 @@ impl<P: Platform> Platform for Counted<P> {
     fn heavy_fence() {
         P::heavy_fence();
     }
+}
 
-    fn full_fence() {
-        P::full_fence();
+impl<P: Platform> Threads for Counted<P> {
+    fn thread_token() -> u32 {
+        P::thread_token()
     }
 
-    fn need_resched() -> bool {
-        P::need_resched()
+    fn generation() -> u32 {
+        P::generation()
     }
 
-    fn now(clock: Clock) -> u64 {
-        P::now(clock)
+    fn priority() -> u8 {
+        P::priority()
+    }
+}
+
+impl<P: Platform> Owners for Counted<P> {
+    fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
+        P::owner_on_cpu(owner, sample)
+    }
+}
+
+impl<P: Platform> SpinPolicy for Counted<P> {
+    fn can_spin(kind: Spin) -> bool {
+        P::can_spin(kind)
+    }
+
+    fn spun(kind: Spin, paid: bool) {
+        P::spun(kind, paid);
     }
 
     fn spin_hint() -> u32 {
@@ -137,22 +174,20 @@ impl<P: Platform> Platform for Counted<P> {
         P::spin_for(span);
     }
 
+    fn need_resched() -> bool {
+        P::need_resched()
+    }
+
     fn cpus() -> u32 {
         P::cpus()
-    }
-
-    fn can_spin(kind: Spin) -> bool {
-        P::can_spin(kind)
-    }
-
-    fn spun(kind: Spin, paid: bool) {
-        P::spun(kind, paid);
     }
 
     fn only_cpu() -> Option<u32> {
         P::only_cpu()
     }
+}
 
+impl<P: Platform> Pacing for Counted<P> {
     fn pace(lock: usize) -> Pace {
         P::pace(lock)
     }
@@ -189,34 +224,16 @@ impl<P: Platform> Platform for Counted<P> {
         P::releases_to_wait(lock);
     }
 
-    fn ends_contended(lock: usize) -> bool {
-        P::ends_contended(lock)
-    }
-
-    fn slots_closed(took: u64) {
-        P::slots_closed(took);
-    }
-
     fn passed_woken() {
         P::passed_woken();
     }
 
-    fn priority() -> u8 {
-        P::priority()
+    fn ends_contended(lock: usize) -> bool {
+        P::ends_contended(lock)
     }
+}
 
-    fn thread_token() -> u32 {
-        P::thread_token()
-    }
-
-    fn generation() -> u32 {
-        P::generation()
-    }
-
-    fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
-        P::owner_on_cpu(owner, sample)
-    }
-
+impl<P: Platform> ReadHolds for Counted<P> {
     fn read_acquired(lock: usize) {
         P::read_acquired(lock);
     }
@@ -228,9 +245,17 @@ impl<P: Platform> Platform for Counted<P> {
     fn may_hold_read(lock: usize) -> bool {
         P::may_hold_read(lock)
     }
+}
+
+impl<P: Platform> ReaderSlots for Counted<P> {
+    const MOST_SLOT_READERS: u32 = P::MOST_SLOT_READERS;
 
     fn reads_before_slots() -> u32 {
         P::reads_before_slots()
+    }
+
+    fn slots_closed(took: u64) {
+        P::slots_closed(took);
     }
 
     fn slot_table() -> u32 {
@@ -256,7 +281,9 @@ impl<P: Platform> Platform for Counted<P> {
     fn slots_move(table: u32, lock: usize) {
         P::slots_move(table, lock);
     }
+}
 
+impl<P: Platform> Events for Counted<P> {
     fn event(event: Event) {
         P::event(event);
     }

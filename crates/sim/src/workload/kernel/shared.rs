@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use spinpark_platform::{AtomicU32 as _, Ordering::Relaxed, Platform as _};
+use spinpark_platform::{AtomicU32 as _, Ordering::Relaxed, SpinPolicy};
 
 use crate::platform::{AtomicU32, Sim};
 

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use spinpark_locks::{RawCondvar, RawMutex, WaitResult, Waiter, WaiterRefs};
-use spinpark_platform::{Deadline, Platform, Wait};
+use spinpark_platform::{Deadline, Futex, Wait};
 use spinpark_sim::{Sim, Tuned, here};
 
 use super::order::{Monitor, order_of};

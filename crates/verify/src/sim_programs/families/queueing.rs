@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use spinpark_locks::{Preference, RawRwLock};
-use spinpark_platform::{Clock, Deadline, Event, Platform, Tuning};
+use spinpark_platform::{Clock, Clocks, Deadline, Event, Tuning};
 use spinpark_sim::machine::Machine;
 use spinpark_sim::{Failure, LinuxTuning, Sim, Tuned, here};
 

@@ -8,7 +8,7 @@ use spinpark_classics::mtx_2006::{Alone, Profiling};
 use spinpark_classics::rwsem_2013::{Patches, Rwsem};
 use spinpark_classics::{RawLock, RawRwLock as ClassicRwLock, mcs, mutex_2003};
 use spinpark_locks::{McsLock, RawMutex, RawRwLock};
-use spinpark_platform::{Clock, Deadline, Platform};
+use spinpark_platform::{Clock, Clocks, Deadline, Platform};
 use spinpark_sim::check::Field;
 use spinpark_sim::{Sim, here};
 
@@ -42,7 +42,7 @@ impl How {
 pub(super) fn soon() -> Deadline {
     let clock = [Clock::Monotonic, Clock::Realtime][here::random(2) as usize];
     let span = here::random([100, 5_000, 200_000][here::random(3) as usize]);
-    Deadline { clock, at: <Sim as Platform>::now(clock) + span }
+    Deadline { clock, at: <Sim as Clocks>::now(clock) + span }
 }
 
 /// A mutex.

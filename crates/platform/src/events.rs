@@ -1,4 +1,4 @@
-//! What slow paths tell: see [`Platform::event`](crate::Platform::event).
+//! What slow paths tell.
 
 /// What a slow path did; a past fact, for counters and the profiler. Never a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,4 +38,13 @@ pub enum Event {
     WokeBeside,
     /// A woken waiter roused one behind it, whose turn comes later.
     Roused,
+}
+
+/// What a machine does with the events of slow paths: nothing, or count them.
+pub trait Events: Sized + Send + Sync + 'static {
+    /// A slow path did something. Must not allocate, block or take a lock.
+    #[inline(always)]
+    fn event(event: Event) {
+        let _ = event;
+    }
 }

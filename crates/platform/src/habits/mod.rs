@@ -3,8 +3,10 @@
 //! Whether spinning pays depends on the program: on how long it holds its locks, on whether owners sleep or yield, on
 //! how many threads want the CPUs. So threads learn it, each for itself, and the same on every machine that locks run on.
 
-use crate::pacing::Pacing;
+mod turns;
+
 use crate::{Pace, Spin, NS_PER_US};
+use turns::Turns;
 
 /// A thread's habits. All zero in a new thread.
 #[derive(Debug, Default)]
@@ -13,7 +15,7 @@ pub struct Habits {
     /// How spinning has gone lately, for each kind of [`Spin`].
     spins: [Spins; 5],
     passed: Passed,
-    pacing: Pacing,
+    turns: Turns,
     /// Releases of locks that were marked as contended while no thread waited for them.
     quiet_releases: u32,
 }
@@ -82,61 +84,61 @@ impl Habits {
         spins.pause = (1 << spins.misses) - 1;
     }
 
-    /// See [`Platform::pace`](crate::Platform::pace).
+    /// See [`Pacing::pace`](crate::Pacing::pace).
     pub fn pace(&mut self, lock: usize) -> Pace {
-        self.pacing.pace(lock)
+        self.turns.pace(lock)
     }
 
-    /// See [`Platform::wants_time`](crate::Platform::wants_time).
+    /// See [`Pacing::wants_time`](crate::Pacing::wants_time).
     pub fn wants_time(&mut self, lock: usize, queued: bool) -> bool {
-        self.pacing.wants_time(lock, queued)
+        self.turns.wants_time(lock, queued)
     }
 
-    /// See [`Platform::turn_begins`](crate::Platform::turn_begins). `now` is on the monotonic clock, ns, as in the others.
+    /// See [`Pacing::turn_begins`](crate::Pacing::turn_begins). `now` is on the monotonic clock, ns, as in the others.
     pub fn turn_begins(&mut self, lock: usize, marked: bool, now: u64) {
-        self.pacing.begins(lock, marked, now);
+        self.turns.begins(lock, marked, now);
     }
 
-    /// See [`Platform::turn_ends`](crate::Platform::turn_ends).
+    /// See [`Pacing::turn_ends`](crate::Pacing::turn_ends).
     pub fn turn_ends(&mut self, lock: usize, now: u64) {
-        self.pacing.ends(lock, now);
+        self.turns.ends(lock, now);
     }
 
-    /// See [`Platform::releases_to_wait`](crate::Platform::releases_to_wait).
+    /// See [`Pacing::releases_to_wait`](crate::Pacing::releases_to_wait).
     pub fn releases_to_wait(&mut self, lock: usize) {
-        self.pacing.waits(lock);
+        self.turns.waits(lock);
     }
 
-    /// See [`Platform::waits_next`](crate::Platform::waits_next).
+    /// See [`Pacing::waits_next`](crate::Pacing::waits_next).
     pub fn waits_next(&mut self, lock: usize) -> bool {
-        self.pacing.waits_next(lock)
+        self.turns.waits_next(lock)
     }
 
-    /// See [`Platform::returns_soon`](crate::Platform::returns_soon).
+    /// See [`Pacing::returns_soon`](crate::Pacing::returns_soon).
     pub fn returns_soon(&mut self, lock: usize) -> bool {
-        self.pacing.returns_soon(lock)
+        self.turns.returns_soon(lock)
     }
 
-    /// See [`Platform::is_timed`](crate::Platform::is_timed).
+    /// See [`Pacing::is_timed`](crate::Pacing::is_timed).
     pub fn is_timed(&self, lock: usize) -> bool {
-        self.pacing.is_timed(lock)
+        self.turns.is_timed(lock)
     }
 
-    /// See [`Platform::returns_to`](crate::Platform::returns_to).
+    /// See [`Pacing::returns_to`](crate::Pacing::returns_to).
     pub fn returns_to(&mut self, lock: usize, clock: impl FnOnce() -> u64) {
-        self.pacing.returned(lock, clock);
+        self.turns.returned(lock, clock);
     }
 
-    /// See [`Platform::ends_contended`](crate::Platform::ends_contended); one in `quiet_releases` does, if it `may`.
+    /// See [`Pacing::ends_contended`](crate::Pacing::ends_contended); one in `quiet_releases` does, if it `may`.
     pub fn ends_contended(&mut self, lock: usize, quiet_releases: u32, may: impl FnOnce() -> bool) -> bool {
-        if self.pacing.unmarks(lock) {
+        if self.turns.unmarks(lock) {
             return true;
         }
         self.quiet_releases = self.quiet_releases.wrapping_add(1);
         self.quiet_releases % quiet_releases == 0 && may()
     }
 
-    /// See [`Platform::passed_woken`](crate::Platform::passed_woken): whether to let the waiter run now. Reads the clock (ns)
+    /// See [`Pacing::passed_woken`](crate::Pacing::passed_woken): whether to let the waiter run now. Reads the clock (ns)
     /// now and then.
     ///
     /// The waiter is runnable, and mostly waits for this very CPU: the kernel had put it there when both were busy, and lets

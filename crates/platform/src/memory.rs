@@ -1,6 +1,27 @@
-//! Memory: atomics with std's method names, and cells that a lock protects.
+//! Memory: atomics with std's method names, cells that a lock protects, and the full fence.
 
 use crate::Ordering;
+
+/// What locks are made of, and the fence that orders it.
+///
+/// An atomic is as `core`'s, with the memory model of the machine. A cell is plain memory: two accesses that no atomic
+/// orders are a data race.
+pub trait Memory: Sized + Send + Sync + 'static {
+    /// A 32-bit atomic that [`Futex::futex_wait`](crate::Futex::futex_wait) can sleep on.
+    type AtomicU32: AtomicU32;
+
+    /// An atomic pointer, for queues that are linked without a lock.
+    type AtomicPtr<T>: AtomicPtr<T>;
+    /// Memory that some lock protects.
+    type Cell<T>: Cell<T>;
+
+    /// Orders all memory accesses of the calling thread before it with all after it, as `fence(SeqCst)` does: of two threads
+    /// that each write something, fence, and look at the other's, at least one sees it.
+    #[inline(always)]
+    fn full_fence() {
+        core::sync::atomic::fence(Ordering::SeqCst);
+    }
+}
 
 /// What lock words are made of. Each method is that of [`core::sync::atomic::AtomicU32`].
 ///

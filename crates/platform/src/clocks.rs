@@ -45,6 +45,12 @@ impl Deadline {
     }
 }
 
+/// The machine's clocks.
+pub trait Clocks: Sized + Send + Sync + 'static {
+    /// The time of `clock`, ns. Never goes back for [`Clock::Monotonic`].
+    fn now(clock: Clock) -> u64;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,9 +1,9 @@
-//! Slots of readers, and the gate of a lock.
+//! `ReaderSlots`: slots of readers, and the gate of a lock.
 
 use std::sync::Arc;
 
 use spinpark_platform::Ordering::{Acquire, Relaxed, Release};
-use spinpark_platform::{AtomicU32, Platform, SlotLeft};
+use spinpark_platform::{AsymmetricBarrier, AtomicU32, ReadHolds, ReaderSlots, SlotLeft, Threads};
 
 use crate::machine::{Contract, Machine, Word};
 

@@ -1,0 +1,86 @@
+//! Sleeping on a word, and waking sleepers.
+
+use crate::{Clock, Clocks, Deadline, Memory, WakeOp};
+
+/// How a futex wait ended.
+///
+/// There is no `Interrupted`: a signal handler that ran is reported as [`Wait::Woken`], because every waiter must
+/// check its word again after any return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Woken by a wake, by a signal handler, or for no reason. The caller checks its word.
+    Woken,
+    /// The word did not hold the expected value; the thread did not sleep.
+    ValueChanged,
+    /// The deadline passed. A wake may have happened as well; the caller checks its word.
+    TimedOut,
+}
+
+/// Sleeping on words: `futex(2)`, private to the process.
+///
+/// None of it orders memory. A wake reaches threads that sleep; one that has not begun to sleep compares its word.
+pub trait Futex: Memory + Clocks {
+    /// Sleeps while `word` holds `expected`, until a wake on `word` or until `deadline`.
+    ///
+    /// May return [`Wait::Woken`] at any time. The comparison and the start of the sleep are one step with respect
+    /// to [`futex_wake`](Futex::futex_wake). Implies no memory ordering: the caller loads its word with the order it needs.
+    fn futex_wait(word: &Self::AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait;
+
+    /// The same for at most `span` ns of the monotonic clock: how a waiter sleeps that is going to look by itself.
+    fn futex_wait_for(word: &Self::AtomicU32, expected: u32, span: u64) -> Wait {
+        let at = Self::now(Clock::Monotonic).saturating_add(span);
+        Self::futex_wait(word, expected, Some(Deadline { clock: Clock::Monotonic, at }))
+    }
+
+    /// Runs `sleep`, one of the two above, for a thread that waits for a lock. If the thread leaves it by unwinding (it is
+    /// cancelled, or ends in a signal handler), `leave` runs before its stack goes.
+    #[inline(always)]
+    fn sleep_or(sleep: &dyn Fn() -> Wait, leave: &dyn Fn()) -> Wait {
+        let _ = leave;
+        sleep()
+    }
+
+    /// Notes that the calling thread is about to queue for a lock. Until its call ends it can leave it by unwinding only in
+    /// [`sleep_or`](Futex::sleep_or).
+    #[inline(always)]
+    fn queues() {}
+
+    /// Wakes up to `count` sleepers on `key`, oldest first; returns how many.
+    ///
+    /// `key` is only a key: it is never dereferenced, so the object may be gone already. A stale key can wake a
+    /// stranger that now uses the same address, which that stranger's contract allows.
+    fn futex_wake(key: *const Self::AtomicU32, count: u32) -> u32;
+
+    /// Wakes up to `wake` sleepers on `from`, oldest first, and moves up to `moved` of those behind them to `to`, where
+    /// they go on sleeping as its youngest, in the same order, whatever `from` holds. Returns how many were woken and
+    /// moved together.
+    ///
+    /// With `expected`, only if `from` holds that: the comparison is one step with the rest, as in
+    /// [`futex_wait`](Futex::futex_wait). `None`: nothing has happened, because `from` holds something else or this machine
+    /// cannot do it; the caller makes do with [`futex_wake`](Futex::futex_wake). Without `expected`, `from` is only a key,
+    /// as `to` always is. Implies no memory ordering.
+    fn futex_requeue(
+        from: &Self::AtomicU32,
+        expected: Option<u32>,
+        wake: u32,
+        to: *const Self::AtomicU32,
+        moved: u32,
+    ) -> Option<u32>;
+
+    /// Does `op` to `second` (AcqRel ordering), wakes up to `wake` sleepers on `first`, and, if the condition of `op`
+    /// holds of what `second` held before, up to `wake_second` sleepers on `second`. Returns how many were woken.
+    ///
+    /// For sleepers on both words, and for a thread that compares them in [`futex_wait`](Futex::futex_wait), all of that is
+    /// one step; for other accesses to `second`, `op` is. `None`: nothing has happened, because this machine cannot do it;
+    /// the caller does the operation itself and makes do with [`futex_wake`](Futex::futex_wake).
+    ///
+    /// Neither count is 0: Linux would wake one all the same. `first` is only a key. `op` is the last access to `second`,
+    /// which is only a key afterwards.
+    fn futex_wake_op(
+        first: *const Self::AtomicU32,
+        wake: u32,
+        second: &Self::AtomicU32,
+        op: WakeOp,
+        wake_second: u32,
+    ) -> Option<u32>;
+}

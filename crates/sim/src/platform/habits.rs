@@ -1,0 +1,115 @@
+//! How a simulated thread waits, by what it has learnt: its [`Habits`].
+
+use spinpark_platform::{Clock, Habits, Pace, Pacing, Spin, SpinPolicy};
+
+use super::clock::shown;
+use super::{Sim, Tuned};
+use crate::engine::run::{is_inside, world};
+use crate::here;
+
+/// The habits of the running thread.
+fn habits<R>(act: impl FnOnce(&mut Habits) -> R) -> R {
+    world(|world| act(&mut world.threads[world.running].local.habits))
+}
+
+/// What the running thread has learnt about the lock at `lock`: with the lock's name, and the time, ns. Outside of a run, which
+/// has no threads, nothing.
+///
+/// Threads remember locks by bits 4 and up of their addresses. Those differ from run to run, and one seed is one run: so a
+/// lock's name is its place in the order in which locks were first named.
+fn of_lock<R: Default>(lock: usize, act: impl FnOnce(&mut Habits, usize, u64) -> R) -> R {
+    if !is_inside() {
+        return R::default();
+    }
+    let (name, now) = world(|world| {
+        let next = world.shared.names.len() + 1;
+        let name = *world.shared.names.entry(lock).or_insert(next);
+        (name << 4, shown(Clock::Monotonic, world.now))
+    });
+    habits(|habits| act(habits, name, now))
+}
+
+impl<T: Tuned> SpinPolicy for Sim<T> {
+    fn can_spin(kind: Spin) -> bool {
+        is_inside() && world(|world| world.cpus.len() > 1) && habits(|habits| habits.spins_pay(kind))
+    }
+
+    fn spun(kind: Spin, paid: bool) {
+        habits(|habits| habits.spun(kind, paid));
+    }
+
+    fn spin_hint() -> u32 {
+        here::poll()
+    }
+
+    fn spin_for(span: u64) {
+        if is_inside() {
+            world(crate::engine::world::World::fall_behind); // it waits for others
+        }
+        here::compute(span);
+    }
+
+    fn need_resched() -> bool {
+        world(|world| world.threads[world.running].to_leave)
+    }
+
+    fn cpus() -> u32 {
+        if is_inside() { world(|world| world.cpus.len() as u32) } else { 1 }
+    }
+
+    fn only_cpu() -> Option<u32> {
+        (T::GUESSES && is_inside() && here::random(2) == 0).then_some(0)
+    }
+}
+
+impl<T: Tuned> Pacing for Sim<T> {
+    fn pace(lock: usize) -> Pace {
+        of_lock(lock, |habits, lock, _| habits.pace(lock))
+    }
+
+    fn wants_time(lock: usize, queued: bool) -> bool {
+        of_lock(lock, |habits, lock, _| habits.wants_time(lock, queued))
+    }
+
+    fn turn_begins(lock: usize, marked: bool) {
+        of_lock(lock, |habits, lock, now| habits.turn_begins(lock, marked, now));
+    }
+
+    fn is_timed(lock: usize) -> bool {
+        of_lock(lock, |habits, lock, _| habits.is_timed(lock))
+    }
+
+    fn turn_ends(lock: usize) {
+        of_lock(lock, |habits, lock, now| habits.turn_ends(lock, now));
+    }
+
+    fn returns_to(lock: usize) {
+        of_lock(lock, |habits, lock, now| habits.returns_to(lock, || now));
+    }
+
+    fn returns_soon(lock: usize) -> bool {
+        of_lock(lock, |habits, lock, _| habits.returns_soon(lock))
+    }
+
+    fn waits_next(lock: usize) -> bool {
+        if T::GUESSES && is_inside() {
+            return here::random(2) == 0;
+        }
+        of_lock(lock, |habits, lock, _| habits.waits_next(lock))
+    }
+
+    fn releases_to_wait(lock: usize) {
+        of_lock(lock, |habits, lock, _| habits.releases_to_wait(lock));
+    }
+
+    fn passed_woken() {
+        let now = is_inside().then(|| world(|world| shown(Clock::Monotonic, world.now)));
+        if now.is_some_and(|now| habits(|habits| habits.has_passed_for_long(|| now))) {
+            here::yield_now();
+        }
+    }
+
+    fn ends_contended(lock: usize) -> bool {
+        of_lock(lock, |habits, lock, _| habits.ends_contended(lock, T::TUNING.quiet_releases, || true))
+    }
+}
