@@ -34,18 +34,26 @@ fn on_threads<R: Send>(threads: usize, act: impl FnOnce() -> R + Send) -> R {
     }
 }
 
-/// Runs all of them; the reports are in the order of the settings. `done` is called after each, on some thread.
+/// Runs all of them, the longest first; the reports are in the order of the settings. `done` is called after each, on some
+/// thread.
 ///
 /// # Errors
 ///
 /// The first one that could not be run.
 pub fn run_all(settings: &[Setting], done: impl Fn(&Report) + Sync) -> Result<Vec<Report>, SettingError> {
-    let run = |setting: &Setting| {
-        let report = setting.run()?;
+    let length = |setting: &Setting| u128::from(setting.threads) * u128::from(setting.for_ns);
+    let mut order: Vec<usize> = (0..settings.len()).collect();
+    order.sort_by_key(|&number| std::cmp::Reverse(length(&settings[number])));
+    let run = |number: usize| {
+        let report = settings[number].run()?;
         done(&report);
-        Ok(report)
+        Ok::<_, SettingError>((number, report))
     };
-    on_threads(side_by_side(settings), || settings.par_iter().map(run).collect())
+    let mut reports: Vec<(usize, Report)> = on_threads(side_by_side(settings), || {
+        order.into_iter().par_bridge().map(run).collect::<Result<_, _>>()
+    })?;
+    reports.sort_by_key(|&(number, _)| number);
+    Ok(reports.into_iter().map(|(_, report)| report).collect())
 }
 
 /// Runs each of them, beginning with the first ones. `done` is called after each, on some thread, with its number and how

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::{Bench, Command, Sim};
+use super::{Bench, Command, Sim, Swept};
 
 /// Help of `--json`.
 pub(crate) const JSON: &str = "Write all data as JSON to this file; without a file or with `-` to standard output, and the tables to standard error";
@@ -52,6 +52,12 @@ fn to_stdout(name: &str, file: &mut Option<PathBuf>) -> Result<(), String> {
     Ok(())
 }
 
+impl Swept {
+    fn apply_format(&mut self) -> Result<(), String> {
+        to_csv(self.format, &mut self.csv).and_then(|()| to_json(self.format, &mut self.json))
+    }
+}
+
 impl Command {
     /// Carries out `--format` where it means an output that has an option of its own.
     pub(super) fn apply_formats(&mut self) -> Result<(), String> {
@@ -71,9 +77,8 @@ impl Command {
             Self::Sim(sim) => match sim {
                 Sim::Machine(it) => to_json(it.format, &mut it.json),
                 Sim::Run(it) => to_json(it.format, &mut it.json),
-                Sim::Sweep(it) => {
-                    to_csv(it.format, &mut it.csv).and_then(|()| to_json(it.format, &mut it.json))
-                }
+                Sim::Sweep(it) => it.shown.apply_format(),
+                Sim::Merge(it) => it.shown.apply_format(),
                 Sim::Tables(it) => to_json(it.format, &mut it.json),
                 Sim::Native(it) => to_json(it.format, &mut it.json),
                 Sim::List | Sim::Calibrate(_) => Ok(()),

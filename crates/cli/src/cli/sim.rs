@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, Subcommand};
 
+use spinpark_simlab::simulate::shards::Shard;
+
 use super::format::{self, Format};
 use super::units::between;
 
@@ -36,6 +38,7 @@ pub(crate) enum Sim {
     Machine(ShowMachine),
     Run(Box<SimRun>),
     Sweep(Box<Sweep>),
+    Merge(Merge),
     Tables(Tables),
     #[command(hide = true)]
     Calibrate(Calibrate),
@@ -125,6 +128,7 @@ Examples:
   spinpark sim sweep --machine big-512:64 --threads 1,4,16,64,256
   spinpark sim sweep --machine core2-4,westmere-12 --locks classic-mutex-2.6.34,classic-mutex-fixed --details
   spinpark sim sweep --workload mixed-1,mixed-10 --html sweep.html --csv sweep.csv
+  spinpark sim sweep --shard 3/8 --json-lines 3.jsonl        an eighth of it; `spinpark sim merge` joins them
 
 Runs go side by side on all CPUs, the longest ones first. A lock is marked if it is below the best one of its cell by more than
 the seeds' spread.";
@@ -163,6 +167,17 @@ pub(crate) struct Sweep {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = repeats())]
     pub(crate) seeds: usize,
 
+    /// Make part K of N of the runs; `spinpark sim merge` puts the parts together
+    #[arg(long, value_name = "K/N", requires = "json_lines")]
+    pub(crate) shard: Option<Shard>,
+
+    #[command(flatten)]
+    pub(crate) shown: Swept,
+}
+
+/// What is said about a sweep, and where
+#[derive(Debug, Args)]
+pub(crate) struct Swept {
     /// What limits, waits, fairness, cache lines and CPUs besides throughput
     #[arg(long)]
     pub(crate) details: bool,
@@ -185,6 +200,32 @@ pub(crate) struct Sweep {
     /// Draw a plot (SVG) for each machine and workload into this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) plots: Option<PathBuf>,
+
+    /// Write a line of JSON for each run to this file, in a fixed order; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json_lines: Option<PathBuf>,
+}
+
+const MERGE_EXAMPLES: &str = "\
+Examples:
+  spinpark sim sweep --threads 1,8,64 --shard 1/2 --json-lines 1.jsonl       here
+  spinpark sim sweep --threads 1,8,64 --shard 2/2 --json-lines 2.jsonl       on another machine
+  spinpark sim merge 1.jsonl 2.jsonl --details --html sweep.html
+  spinpark sim merge *.jsonl --json-lines all.jsonl          the bytes that a sweep without --shard writes
+  parallel spinpark sim sweep --shard {}/8 --json-lines - ::: 1 2 3 4 5 6 7 8 | spinpark sim merge -
+
+docs/sim.md has recipes for GNU parallel and Slurm.";
+
+/// Merge the shards of a sweep: its tables, plots and lines, as one sweep has them
+#[derive(Debug, Args)]
+#[command(after_long_help = MERGE_EXAMPLES)]
+pub(crate) struct Merge {
+    /// Files of `spinpark sim sweep --json-lines`, in any order; `-` is standard input
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) shown: Swept,
 }
 
 const TABLES_EXAMPLES: &str = "\

@@ -50,7 +50,7 @@ fn every_option_has_a_sentence_and_one_spelling_of_its_value() {
         "FILE", "DIR", "NAME", "N", "TIME", "SIZE", "MB", "FORMAT", "REGEX", "UNIT", "PID", "NUMBER", "WHAT",
         "KIND", "WHERE",
     ];
-    const MORE: [&str; 3] = ["MIX", "HOST:PORT", "OPTION"];
+    const MORE: [&str; 4] = ["MIX", "HOST:PORT", "OPTION", "K/N"];
     each_command(|path, command| {
         assert!(command.get_about().is_some(), "{path} says nothing about itself");
         for arg in options(command) {

@@ -11,18 +11,21 @@ const FIXED: &str = "classic-mutex-fixed";
 pub(crate) const V: TableSpec = TableSpec {
     name: "001-v",
     about: "test-mutex V: files created in one directory, on 64, 12, 4 and 1 cores",
+    seconds: 69,
     run: v,
 };
 
 pub(crate) const HISTOGRAM: TableSpec = TableSpec {
     name: "001-histogram",
     about: "how long acquisitions of the mutex took in a file server's mix",
+    seconds: 24,
     run: histogram,
 };
 
 pub(crate) const FSERVER: TableSpec = TableSpec {
     name: "001-fserver",
     about: "a file server's mix: throughput, contentions, mean acquisition",
+    seconds: 25,
     run: fserver,
 };
 

@@ -19,6 +19,7 @@ const FITTED: &str =
 pub(crate) const PLAIN_TOUCHED: TableSpec = TableSpec {
     name: "002-touched",
     about: "the rwsem series over 3.12: mmap, 256 page faults, munmap; 1 to 40 threads",
+    seconds: 21,
     run: touched,
 };
 
@@ -26,6 +27,7 @@ pub(crate) const PLAIN_TOUCHED: TableSpec = TableSpec {
 pub(crate) const PLAIN_UNTOUCHED: TableSpec = TableSpec {
     name: "002-untouched",
     about: "the rwsem series over 3.12: mmap and munmap alone; 1 to 40 threads",
+    seconds: 5,
     run: untouched,
 };
 
@@ -33,6 +35,7 @@ pub(crate) const PLAIN_UNTOUCHED: TableSpec = TableSpec {
 pub(crate) const MUTEX: TableSpec = TableSpec {
     name: "002-mutex",
     about: "a mutex around mmap, page faults and munmap, over none; 1 to 40 threads",
+    seconds: 8,
     run: mutex,
 };
 

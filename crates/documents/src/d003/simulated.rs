@@ -23,6 +23,7 @@ const VARIANTS: [(&str, &str); 3] = [
 pub(crate) const ON_ONE_CPU: TableSpec = TableSpec {
     name: "003-signal",
     about: "three ways to signal a condition variable, on one CPU",
+    seconds: 2,
     run: signal,
 };
 

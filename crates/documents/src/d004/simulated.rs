@@ -8,12 +8,14 @@ use crate::simulated::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
 pub(crate) const BACK_OFF: TableSpec = TableSpec {
     name: "004-backoff",
     about: "one hot mutex on 12 CPUs, with exponential back-off",
+    seconds: 3,
     run: back_off,
 };
 
 pub(crate) const PROFILING: TableSpec = TableSpec {
     name: "004-profiling",
     about: "the same with each ingredient of mutex profiling by itself",
+    seconds: 22,
     run: profiling,
 };
 

@@ -1,5 +1,6 @@
 //! The tables of the four documents that need a bigger machine: published beside simulated.
 
+mod race;
 pub(crate) mod runs;
 mod scale;
 
@@ -143,7 +144,7 @@ pub enum Effort {
     Full,
 }
 
-/// Progress: called with the parts that are done and all parts.
+/// Progress: called with what is done, and with all that is to be done as far as that is known.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
 /// A table that can be simulated.
@@ -153,6 +154,8 @@ pub struct TableSpec {
     pub name: &'static str,
     /// What it is about.
     pub about: &'static str,
+    /// CPU time that it takes on the machine `this-2` with [`Effort::Full`], seconds: for estimates of the time left.
+    pub seconds: u32,
     /// Simulates it.
     pub run: fn(Effort, Progress<'_>) -> Result<Table, SettingError>,
 }

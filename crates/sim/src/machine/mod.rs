@@ -22,13 +22,15 @@ pub mod range;
 pub mod sheet;
 pub mod topology;
 
+use serde::{Deserialize, Serialize};
+
 pub use self::catalogue::machines;
 pub use self::describe::Description;
 pub use self::error::MachineError;
 pub use self::topology::{Distance, Place};
 
 /// A machine.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// The name by which it is chosen.
     pub name: String,
@@ -50,7 +52,7 @@ pub struct Machine {
 
 /// How many CPUs there are. They are numbered as follows: hardware thread 0 of each core, socket by socket, then
 /// hardware thread 1 of each core, and so on (as Linux mostly does).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Shape {
     /// Sockets.
     pub sockets: u32,
@@ -67,7 +69,7 @@ pub struct Shape {
 }
 
 /// What it costs to get at a cache line.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
     /// A load that hits the core's own cache, ns.
     pub hit_ns: f64,
@@ -98,7 +100,7 @@ pub struct Memory {
 }
 
 /// What the CPU's own steps cost.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cpu {
     /// `PAUSE`, or what stands for it, ns.
     pub pause_ns: f64,
@@ -119,7 +121,7 @@ pub struct Cpu {
 }
 
 /// What the kernel costs.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Kernel {
     /// Entering and leaving the kernel, ns.
     pub syscall_ns: f64,
@@ -154,7 +156,7 @@ pub struct Kernel {
 }
 
 /// A deeper sleep of an idle CPU.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeepIdle {
     /// After so long, ns.
     pub after_ns: f64,
@@ -163,7 +165,7 @@ pub struct DeepIdle {
 }
 
 /// How the kernel gives out the CPUs: weighted fair queueing with a virtual run time per thread, as CFS and EEVDF do.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scheduler {
     /// Within this time each thread of a CPU runs once, unless they are too many, ns.
     pub latency_ns: f64,

@@ -1,6 +1,6 @@
 //! Many settings side by side: which lock is below the best of its cell?
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use spinpark_sim::machine::Machine;
 use spinpark_sim::workload::{Report, Setting};
 
@@ -8,7 +8,7 @@ use super::summary::Summary;
 use super::weak::waited_all_along;
 
 /// What is varied.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ladder {
     /// Machines.
     pub machines: Vec<Machine>,

@@ -1,8 +1,10 @@
 //! `spinpark sim`: locks on simulated machines.
 
 mod many;
+mod merge;
 mod one;
 mod sweep;
+mod swept;
 mod tables;
 
 use std::path::{Path, PathBuf};
@@ -28,6 +30,7 @@ pub(crate) fn run(sim: &Sim) -> anyhow::Result<ExitCode> {
         Sim::Machine(wanted) => show_machine(wanted),
         Sim::Run(wanted) => one::run(wanted),
         Sim::Sweep(wanted) => sweep::run(wanted),
+        Sim::Merge(wanted) => merge::run(wanted),
         Sim::Tables(wanted) => tables::run(wanted),
         Sim::Calibrate(calibrate) => super::calibrate::run(calibrate),
         Sim::Native(native) => super::native::run(native),

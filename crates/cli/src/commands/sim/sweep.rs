@@ -1,85 +1,67 @@
 //! `spinpark sim sweep`: many locks at many numbers of threads.
 
-use std::path::Path;
 use std::process::ExitCode;
-use std::{env, fs};
 
 use anyhow::{Context, bail};
 use spinpark_measure::report::Style;
-use spinpark_measure::report::json::Output;
 use spinpark_measure::units;
-use spinpark_simlab::report::sim::{html, json, sweep as report};
+use spinpark_simlab::simulate::shards::{self, Header, Shard};
+use spinpark_simlab::simulate::sim::Failure;
 use spinpark_simlab::simulate::sim::locks::locks;
 use spinpark_simlab::simulate::sim::machine::Machine;
-use spinpark_simlab::simulate::sim::workload::{Setting, SettingError};
+use spinpark_simlab::simulate::sim::workload::{Report, Setting, SettingError};
 use spinpark_simlab::simulate::sweep::{Cell, Ladder, cells};
 
-use super::{End, counted, distinct, many, stop_on_ctrl_c};
-use crate::cli::{Sweep, nanos};
-use crate::commands::bench::command;
-use crate::say::Say;
-
-/// Files that are known to be writable.
-struct Files {
-    json: Option<Output>,
-    csv: Option<Output>,
-    html: Option<Output>,
-}
+use super::swept::Out;
+use super::{counted, many, stop_on_ctrl_c};
+use crate::cli::{Sweep, Swept, nanos};
 
 /// Checks the request, simulates, reports.
 pub(super) fn run(wanted: &Sweep) -> anyhow::Result<ExitCode> {
+    if let Some(shard) = wanted.shard {
+        check_shown(shard, &wanted.shown)?;
+    }
     let ladder = ladder(wanted)?;
     let settings = ladder.settings();
     check(&ladder, &settings)?;
-    distinct(&[("--json", &wanted.json), ("--csv", &wanted.csv), ("--html", &wanted.html)])?;
-    let open = |path: &Option<std::path::PathBuf>| path.as_deref().map(Output::open).transpose();
-    let files = Files { json: open(&wanted.json)?, csv: open(&wanted.csv)?, html: open(&wanted.html)? };
-    if let Some(directory) = &wanted.plots {
-        let made = fs::create_dir_all(directory);
-        made.with_context(|| format!("cannot create the directory {}", directory.display()))?;
-    }
-    let outputs = [&wanted.json, &wanted.csv, &wanted.html];
-    let say = Say { on_stderr: outputs.into_iter().flatten().any(|path| Output::is_stdout(path)) };
+    let header = Header::new(&ladder, wanted.shard).context("cannot read the program's own file")?;
+    let out = Out::open(&wanted.shown)?;
     stop_on_ctrl_c()?;
     let style = Style::of_terminal();
-    say.line(style.wrap(&intro(&ladder, settings.len()), 2));
+    let mine = wanted.shard.map_or_else(|| (0..settings.len()).collect(), |shard| shard.runs(&settings));
+    out.say.line(style.wrap(&intro(&ladder, wanted.shard, mine.len()), 2));
 
-    let made = many::run(&settings);
-    let cells = cells(&ladder, &made.reports);
-    let table = report::render(&cells, wanted.details, style);
-    say.line(if cells.is_empty() {
-        String::from("\nNothing was simulated.")
-    } else {
-        format!("\n{}", table.trim_end())
-    });
-    note!("{}", made.speed());
-    // What an earlier run has written is worth more than nothing.
-    if !cells.is_empty() {
-        files.write(made.end, &cells)?;
-        if let Some(directory) = &wanted.plots {
-            draw(directory, &cells)?;
-        }
+    let made = many::run(&mine.iter().map(|&run| settings[run].clone()).collect::<Vec<_>>());
+    let runs = || mine.iter().zip(&made.reports).filter_map(|(&run, report)| Some((run, report.as_ref()?)));
+    let cells = if wanted.shard.is_none() { cells(&ladder, &made.reports) } else { Vec::new() };
+    if wanted.shard.is_none() {
+        out.table(&cells, style);
     }
+    note!("{}", made.speed());
+    out.write(made.end, &cells, || shards::text(&header, runs()))?;
     made.say_end();
-    let failed = failed(&cells, style);
+    let mut failed = failed(&cells, style);
+    if wanted.shard.is_some() {
+        failed = runs().filter_map(|(_, report)| failed_run(report, style)).collect();
+    }
     failed.iter().for_each(|line| note!("{line}"));
     Ok(made.end.code(!failed.is_empty()))
 }
 
-impl Files {
-    fn write(self, end: End, cells: &[Cell]) -> anyhow::Result<()> {
-        let command = command(env::args_os().skip(1));
-        if let Some(file) = self.json {
-            file.write_compact(&json::Sweep::new(end.name(), &command, cells))?;
-        }
-        if let Some(file) = self.csv {
-            file.write_plain(&report::csv(cells))?;
-        }
-        if let Some(file) = self.html {
-            let page = html::sweep(&command, end.name(), cells);
-            file.write_plain(&page.context("cannot write the sweep as HTML")?)?;
-        }
-        Ok(())
+/// A shard has part of each cell, so there is nothing to compare yet.
+fn check_shown(shard: Shard, shown: &Swept) -> anyhow::Result<()> {
+    let given = [
+        ("--json", shown.json.is_some()),
+        ("--csv", shown.csv.is_some()),
+        ("--html", shown.html.is_some()),
+        ("--plots", shown.plots.is_some()),
+        ("--details", shown.details),
+    ];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => bail!(
+            "{option} is about a whole sweep, and --shard {shard} makes a part of it\nGive {option} to `spinpark sim merge`"
+        ),
+        None => Ok(()),
     }
 }
 
@@ -139,10 +121,11 @@ fn check(ladder: &Ladder, settings: &[Setting]) -> anyhow::Result<()> {
     settings.iter().step_by(ladder.seeds.len()).try_for_each(|setting| Ok(setting.check()?))
 }
 
-fn intro(ladder: &Ladder, runs: usize) -> String {
+fn intro(ladder: &Ladder, shard: Option<Shard>, runs: usize) -> String {
     let cells = ladder.machines.len() * ladder.workloads.len() * ladder.threads.len();
+    let shard = shard.map_or_else(String::new, |shard| format!(", shard {shard}"));
     format!(
-        "{} × {} × {}: {} of {}. Ctrl-C: the result so far.",
+        "{} × {} × {}{shard}: {} of {}. Ctrl-C: the result so far.",
         counted(cells, "cell"),
         counted(ladder.locks.len(), "lock"),
         counted(ladder.seeds.len(), "seed"),
@@ -151,26 +134,24 @@ fn intro(ladder: &Ladder, runs: usize) -> String {
     )
 }
 
-fn draw(directory: &Path, cells: &[Cell]) -> anyhow::Result<()> {
-    for (name, svg) in report::plots(cells)? {
-        let path = directory.join(name);
-        fs::write(&path, svg).with_context(|| format!("cannot write {}", path.display()))?;
-        note!("Plot: {}", path.display());
-    }
-    Ok(())
-}
-
 /// A line for each lock of which a run failed.
-fn failed(cells: &[Cell], style: Style) -> Vec<String> {
+pub(super) fn failed(cells: &[Cell], style: Style) -> Vec<String> {
     let lines = cells.iter().flat_map(|cell| &cell.locks).filter_map(|lock| {
-        let (seed, failure) = lock.summary.failure.as_ref()?;
         let summary = &lock.summary;
-        let (name, workload, machine) = (&summary.lock, &summary.workload, &summary.machine);
-        let line = format!(
-            "Failed: {name}, {workload} × {} on {machine}, seed {seed}: {failure}",
-            counted(summary.threads as usize, "thread")
-        );
-        Some(style.wrap(&line, 2))
+        let (seed, failure) = summary.failure.as_ref()?;
+        let of = (&*summary.lock, &*summary.workload, summary.threads, &*summary.machine);
+        Some(failed_line(of, *seed, failure, style))
     });
     lines.collect()
+}
+
+fn failed_run(report: &Report, style: Style) -> Option<String> {
+    let of = (&*report.lock, &*report.workload, report.threads, &*report.machine);
+    Some(failed_line(of, report.seed, report.outcome.failure.as_ref()?, style))
+}
+
+fn failed_line(of: (&str, &str, u32, &str), seed: u64, failure: &Failure, style: Style) -> String {
+    let (lock, workload, threads, machine) = of;
+    let threads = counted(threads as usize, "thread");
+    style.wrap(&format!("Failed: {lock}, {workload} × {threads} on {machine}, seed {seed}: {failure}"), 2)
 }

@@ -1,0 +1,42 @@
+//! `spinpark sim merge`: the shards of a sweep as one.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use spinpark_measure::report::Style;
+use spinpark_measure::report::json::Output;
+use spinpark_simlab::simulate::shards::{Input, Merged};
+use spinpark_simlab::simulate::sweep::cells;
+
+use super::End;
+use super::sweep::failed;
+use super::swept::Out;
+use crate::cli::Merge;
+
+/// Reads all files, then reports as `sim sweep` does.
+pub(super) fn run(wanted: &Merge) -> anyhow::Result<ExitCode> {
+    let out = Out::open(&wanted.shown)?;
+    let inputs = wanted.files.iter().map(|path| read(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    let Merged { header, reports, text } = Merged::of(&inputs)?;
+    let style = Style::of_terminal();
+    let cells = cells(&header.sweep, &reports);
+    out.table(&cells, style);
+    out.write(End::Complete, &cells, || Ok(text))?;
+    let failed = failed(&cells, style);
+    failed.iter().for_each(|line| note!("{line}"));
+    Ok(End::Complete.code(!failed.is_empty()))
+}
+
+fn read(path: &Path) -> anyhow::Result<Input> {
+    let (name, text) = if Output::is_stdout(path) {
+        let mut text = String::new();
+        (String::from("standard input"), std::io::stdin().read_to_string(&mut text).map(|_| text))
+    } else {
+        (path.display().to_string(), fs::read_to_string(path))
+    };
+    let text = text.with_context(|| format!("cannot read {name}"))?;
+    Ok(Input { name, text })
+}

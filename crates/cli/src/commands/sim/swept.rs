@@ -1,0 +1,97 @@
+//! What is said about a sweep, and where: the same whether it was made here or merged.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use anyhow::Context;
+use spinpark_measure::report::Style;
+use spinpark_measure::report::json::Output;
+use spinpark_simlab::report::sim::{html, json, sweep as report};
+use spinpark_simlab::simulate::sweep::Cell;
+
+use super::{End, distinct};
+use crate::cli::Swept;
+use crate::commands::bench::command;
+use crate::say::Say;
+
+/// Files that are known to be writable.
+pub(super) struct Out {
+    json: Option<Output>,
+    csv: Option<Output>,
+    html: Option<Output>,
+    json_lines: Option<Output>,
+    plots: Option<PathBuf>,
+    has_details: bool,
+    pub(super) say: Say,
+}
+
+impl Out {
+    pub(super) fn open(shown: &Swept) -> anyhow::Result<Self> {
+        let Swept { json, csv, html, json_lines, plots, details, format: _ } = shown;
+        let named = [("--json", json), ("--csv", csv), ("--html", html), ("--json-lines", json_lines)];
+        distinct(&named)?;
+        let open = |path: &Option<PathBuf>| path.as_deref().map(Output::open).transpose();
+        if let Some(directory) = plots {
+            let made = fs::create_dir_all(directory);
+            made.with_context(|| format!("cannot create the directory {}", directory.display()))?;
+        }
+        let on_stderr = named.into_iter().filter_map(|(_, path)| path.as_deref()).any(Output::is_stdout);
+        Ok(Self {
+            json: open(json)?,
+            csv: open(csv)?,
+            html: open(html)?,
+            json_lines: open(json_lines)?,
+            plots: plots.clone(),
+            has_details: *details,
+            say: Say { on_stderr },
+        })
+    }
+
+    pub(super) fn table(&self, cells: &[Cell], style: Style) {
+        let table = report::render(cells, self.has_details, style);
+        self.say.line(if cells.is_empty() {
+            String::from("\nNothing was simulated.")
+        } else {
+            format!("\n{}", table.trim_end())
+        });
+    }
+
+    /// Writes all files; those that show cells only if there are any: what an earlier run has written is worth more than nothing.
+    pub(super) fn write(
+        self,
+        end: End,
+        cells: &[Cell],
+        lines: impl FnOnce() -> serde_json::Result<String>,
+    ) -> anyhow::Result<()> {
+        if let Some(file) = self.json_lines {
+            file.write_plain(&lines().context("cannot write the runs as JSON")?)?;
+        }
+        if cells.is_empty() {
+            return Ok(());
+        }
+        let command = command(env::args_os().skip(1));
+        if let Some(file) = self.json {
+            file.write_compact(&json::Sweep::new(end.name(), &command, cells))?;
+        }
+        if let Some(file) = self.csv {
+            file.write_plain(&report::csv(cells))?;
+        }
+        if let Some(file) = self.html {
+            let page = html::sweep(&command, end.name(), cells);
+            file.write_plain(&page.context("cannot write the sweep as HTML")?)?;
+        }
+        if let Some(directory) = &self.plots {
+            draw(directory, cells)?;
+        }
+        Ok(())
+    }
+}
+
+fn draw(directory: &Path, cells: &[Cell]) -> anyhow::Result<()> {
+    for (name, svg) in report::plots(cells)? {
+        let path = directory.join(name);
+        fs::write(&path, svg).with_context(|| format!("cannot write {}", path.display()))?;
+        note!("Plot: {}", path.display());
+    }
+    Ok(())
+}
