@@ -27,6 +27,7 @@ mod rseq;
 mod sandbox;
 mod single;
 mod sleep;
+mod slot;
 mod slots;
 mod symbol;
 mod syscall;

@@ -105,7 +105,9 @@ impl Reads {
         self.uncounted = 0;
         let mut kept = 0;
         for index in 0..REMEMBERED {
-            if !self.held[index].slot.is_null() && !crate::slots::free_if_moved(self.held[index]) {
+            let Held { lock, slot } = self.held[index];
+            // SAFETY: what a hold says, if it is not null, is a slot of a table.
+            if !slot.is_null() && !unsafe { crate::slot::free_if_moved(slot, lock) } {
                 self.held.swap(kept, index);
                 kept += 1;
             }

@@ -33,16 +33,11 @@ use core::sync::atomic::{AtomicU32, AtomicUsize};
 use spinpark_platform::{ClosingCost, ReaderSlots, SlotLeft};
 
 use crate::layout::{LinuxWith, Rooms};
-use crate::reads::{Held, Reads};
+use crate::reads::Reads;
+use crate::slot::{CPUS, FREE, LINE, MOVED};
 use crate::syscall::call6;
 use crate::{cpu, rseq};
 
-pub(crate) const FREE: usize = 1;
-const MOVED: usize = 2;
-
-/// CPUs with a line; threads on others count in the lock. As many as Linux can be built for.
-pub(crate) const CPUS: usize = 8192;
-pub(crate) const LINE: usize = 64;
 /// How many bits of a table's address are zero.
 const NAME_SHIFT: u32 = 16;
 
@@ -202,15 +197,6 @@ pub(crate) fn take_back(lock: usize) -> bool {
     }
     reads.removed_last();
     !in_slot
-}
-
-/// Frees the slot of a reader that was counted in its lock, and has perhaps been given back by another thread since.
-/// `false`: it was not moved.
-#[cold]
-pub(crate) fn free_if_moved(held: Held) -> bool {
-    // SAFETY: a slot of a table, which is never unmapped.
-    let slot = unsafe { &*held.slot };
-    slot.compare_exchange(held.lock | MOVED, FREE, AcqRel, Relaxed).is_ok()
 }
 
 /// How many slots say that `lock` is read, by readers that are not counted elsewhere; a hint, unless under the queue lock of

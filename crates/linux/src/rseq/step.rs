@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, AtomicUsize};
 #[cfg(target_arch = "x86_64")]
 use super::{area, AREA};
 #[cfg(target_arch = "x86_64")]
-use crate::slots::{CPUS, FREE, LINE};
+use crate::slot::{CPUS, FREE, LINE};
 
 /// A step: arms it, if it is not, and runs the instructions up to its end. An abort goes on at `9:`, which stands outside
 /// and sets the result to 0; so may the instructions.
