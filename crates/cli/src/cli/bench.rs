@@ -11,13 +11,13 @@ use super::units::whole_ms;
 
 const EXAMPLES: &str = "\
 Examples:
-  spinpark bench locks --quick                       all implementations, in some minutes
-  spinpark bench list                                workloads, implementations and grids
-  spinpark bench locks --bounds                      the project's goals: which hold?
+  spinpark bench locks --quick                      all implementations, in some minutes
+  spinpark bench list                               workloads, implementations and grids
+  spinpark bench locks --bounds                     the project's goals: which hold?
   spinpark bench locks --workload saturated --threads 2,16 --locks glibc,parking_lot,spinpark
-  spinpark bench locks --preset pthread              the drop-in against glibc only
-  spinpark bench locks --preset profiler --bounds    what `spinpark profile` costs: do its goals hold?
-  spinpark bench grid --quick                        planes of parameters, as heat maps
+  spinpark bench locks --preset pthread             the drop-in against glibc only
+  spinpark bench locks --preset profiler --bounds   what the profiler costs; are its bounds met?
+  spinpark bench grid --quick                       planes of parameters, as heat maps
   spinpark bench show records/2026-11-22-some-cpu.json --format markdown";
 
 /// Measure locks by themselves, side by side
@@ -45,23 +45,23 @@ pub(crate) enum Bench {
 
 const LOCKS_EXAMPLES: &str = "\
 Examples:
-  spinpark bench locks --quick --plots plots         a first look, with an SVG per workload
-  spinpark bench locks --bounds --check              exit with 1 if a goal is missed
+  spinpark bench locks --quick --plots plots            a first look, with an SVG per workload
+  spinpark bench locks --bounds --check                 exit with 1 if a goal is missed
   spinpark bench locks --workload mixed-10 --threads 2,16 --rounds 15 --details
   spinpark bench locks --locks glibc,drop-in,drop-in+SPINPARK_DISABLE=1 --workload pair-threaded
-  spinpark bench locks --definition my-workloads.toml    workloads, implementations and bounds of your own
-  spinpark bench locks --record                      a dated record, to be kept
+  spinpark bench locks --definition my-workloads.toml   your own workloads and bounds
+  spinpark bench locks --record                         a dated record, to be kept
 
 glibc's pthread locks and the drop-in's:
-  spinpark bench locks --preset pthread              all its workloads
+  spinpark bench locks --preset pthread                                    all its workloads
   spinpark bench locks --preset pthread --workload pair-threaded --rounds 30
-  spinpark bench locks --preset pthread --locks drop-in-disabled,drop-in    interposition on both sides
+  spinpark bench locks --preset pthread --locks drop-in-disabled,drop-in   both interposed
   spinpark bench locks --preset pthread --format markdown
 
 What the recorder of `spinpark profile` costs, by how much it records:
   spinpark bench locks --preset profiler --bounds --check
   spinpark bench locks --preset profiler --workload pair-threaded --rounds 40
-  spinpark bench locks --preset profiler --baseline drop-in --locks drop-in-recorded-{off,contended,sampled,full}
+  spinpark bench locks --preset profiler --baseline drop-in --locks drop-in-recorded-contended
 What it costs your own program: `spinpark profile --overhead -- PROGRAM`.
 
 `spinpark bench list` lists workloads and implementations; docs/bench.md describes them and the JSON.";

@@ -12,12 +12,12 @@ use super::workloads::{Condvar, Creat, Faults, Jobs, Mmap, Scan};
 
 const EXAMPLES: &str = "\
 Examples:
-  spinpark documents run --quick --output report     all four documents in one report, in about 3 minutes
-  spinpark documents list                            the workloads, and the document of each
-  spinpark documents mmap --touch all                002: is mapping memory faster under a mutex?
-  spinpark documents condvar                         003: what a signal of a condition variable costs
-  spinpark documents mtx                             004: why a profiler once made a lock faster
-  spinpark documents select --clients 10             004: our locks inside a real database, against glibc's
+  spinpark documents run --quick --output report   all four in one report, in about 3 minutes
+  spinpark documents list                          the workloads, and the document of each
+  spinpark documents mmap --touch all              002: is mapping memory faster under a mutex?
+  spinpark documents condvar                       003: what a signal of a condition variable costs
+  spinpark documents mtx                           004: why a profiler once made a lock faster
+  spinpark documents select --clients 10           004: our locks in MariaDB
   spinpark documents show report/documents.json";
 
 /// Run the workloads of four documents about locks again, on this machine
@@ -143,7 +143,7 @@ impl From<&DocumentsShow> for Show {
 
 const MTX_EXAMPLES: &str = "\
 Examples:
-  spinpark documents mtx                                        1, 2, 4 and 16 threads, about 4 minutes
-  spinpark documents mtx --threads 2 --rounds 40                one number of threads, more precisely
-  spinpark documents mtx --workload long,five-lines             other sections
+  spinpark documents mtx                              1, 2, 4 and 16 threads, about 4 minutes
+  spinpark documents mtx --threads 2 --rounds 40      one number of threads, more precisely
+  spinpark documents mtx --workload long,five-lines   other sections
   spinpark documents mtx --locks classic-mtx,classic-mtx-counter,classic-mtx-add";

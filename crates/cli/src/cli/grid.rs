@@ -16,7 +16,7 @@ Examples:
   spinpark bench grid --plane mutex --threads 2,16   one plane, two numbers of threads
   spinpark bench grid --plane mutex --threads 2 --section 100,200 --outside 0,100,200 --rounds 15
   spinpark bench grid --plane queue --locks glibc,parking_lot,drop-in --no-waits
-  spinpark bench grid --bounds --check               judge the planes; exit with 1 unless all bounds hold
+  spinpark bench grid --bounds --check               exit with 1 if a bound is missed
   spinpark bench grid --json grid.json --html grid.html
   spinpark bench show grid.json --figure cpu --against glibc
 

@@ -9,6 +9,8 @@ mod help;
 mod native;
 mod profile;
 mod programs;
+#[cfg(test)]
+mod reference;
 mod sim;
 #[cfg(test)]
 mod tests;
@@ -37,16 +39,16 @@ pub(crate) use self::workloads::{Common, Condvar, Creat, Faults, Jobs, Mmap, Sca
 
 const EXAMPLES: &str = "\
 Examples:
-  spinpark                                    the demonstration: under a minute
-  spinpark profile -- ./server-test 1000      which lock does it wait for, and which thread holds it?
-  spinpark compare -- ./server-test 1000      would better locks make this faster?
-  spinpark run -- ./server-test 1000          run it on spinpark's locks
-  spinpark bench locks --quick                locks side by side: spinpark's, glibc's, parking_lot's …
-  spinpark sim run                            a lock on a simulated machine of 64 cores
+  spinpark                               a demonstration: half a minute
+  spinpark profile -- ./server-test 1    which lock does it wait for, and which thread holds it?
+  spinpark compare -- ./server-test 1    would better locks make it faster?
+  spinpark run -- ./server-test 1        run it on spinpark's locks
+  spinpark bench locks --quick           locks side by side: spinpark's, glibc's, parking_lot's …
+  spinpark sim run                       a lock on a simulated machine with 64 cores
 
 Exit status:
   0    done
-  1    the program under test failed, or did not print its number; with --check, a bound does not hold
+  1    the program failed, or did not print its number; with --check, a bound is missed
   2    invalid usage, unusable program, or drop-in not found
   130  interrupted; what was measured so far was printed
   `spinpark profile` exits as the program does
@@ -62,10 +64,11 @@ More commands:
   spinpark completions bash      completions for a shell
   spinpark man DIR               manual pages";
 
-/// Better locks for threaded programs: try them without a rebuild.
+/// Find the lock that a threaded program waits for, and try better locks without a rebuild.
 ///
-/// spinpark puts its own mutexes, rwlocks and condition variables in front of glibc's, in a program as it is, and
-/// measures whether that makes a difference. Without a subcommand, it demonstrates that on a program of its own.
+/// `profile` names the lock, its holder and its waiters. `compare` measures whether spinpark's mutexes, read-write locks
+/// and condition variables make the program faster than glibc's; `run` uses them. Without a command, spinpark compares a
+/// demonstration program.
 #[derive(Debug, Parser)]
 #[command(name = "spinpark", version, after_long_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -140,7 +143,7 @@ Examples:
       --unit tps -- sysbench oltp_point_select run
   spinpark compare -- sh -c './server & ./client; kill $!'    several programs at once
 
-Each run is a fresh process. A round runs the program on glibc's locks, on glibc's locks again, and on spinpark's, in shuffled order. The change is the median over rounds of spinpark ÷ glibc, with a 95 % bootstrap interval; the noise is what glibc differs from itself by, at most. The program's output is not shown.";
+Each run is a fresh process. A round runs the program on glibc's locks, on glibc's locks again, and on spinpark's, in shuffled order. The change is the median over rounds of spinpark ÷ glibc, with a 95 % bootstrap interval. The noise is the largest difference between the two glibc runs in the same terms. The program's output is not shown.";
 
 /// Compare a program on glibc's locks and on spinpark's
 ///

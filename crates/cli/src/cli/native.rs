@@ -8,10 +8,10 @@ use super::format::{self, Format};
 
 const EXAMPLES: &str = "\
 Examples:
-  spinpark sim native                         how far the simulator is from this machine, in a few minutes
-  spinpark sim native --machine mine.toml     with what `spinpark sim calibrate` found
+  spinpark sim native                       the simulator against this machine, in some minutes
+  spinpark sim native --machine mine.toml   with what `spinpark sim calibrate` found
   spinpark sim native --quick --json accuracy.json
-  spinpark sim native --machine mine.toml --measured accuracy.json    simulate again, measure nothing
+  spinpark sim native --machine mine.toml --measured accuracy.json   simulate again, measure nothing
 
 Exit status 1: a bound is missed.";
 

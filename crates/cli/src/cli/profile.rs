@@ -11,9 +11,9 @@ use super::units::{duration, size};
 
 const PROFILE_EXAMPLES: &str = "\
 Examples:
-  spinpark profile -- ./server --port 8080          which lock it waits for, and which thread holds it
+  spinpark profile -- ./server --port 8080          the lock that it waits for, and its holder
   spinpark profile --html report.html -- ./job      the same as a page to click through
-  spinpark profile --detail full -- ./job           every acquisition counted and timed: exact, and slower
+  spinpark profile --detail full -- ./job           every acquisition counted and timed; slower
   spinpark profile --locks spinpark -- ./job        on spinpark's locks, with how each wait ended
   spinpark profile --duration 10s -- ./server       ends the server after ten seconds
   spinpark profile --overhead -- ./job              what recording costs on this very program
@@ -67,12 +67,12 @@ pub(crate) struct Profile {
 
 const REPORT_EXAMPLES: &str = "\
 Examples:
-  spinpark report spinpark-profile                       what `profile` printed
-  spinpark report spinpark-profile --view blocking       which threads wait for which
-  spinpark report spinpark-profile --html report.html    a page with tables, histograms and a flame graph
+  spinpark report spinpark-profile                      what `profile` printed
+  spinpark report spinpark-profile --view blocking      which threads wait for which
+  spinpark report spinpark-profile --html report.html   a page with a flame graph
   spinpark report spinpark-profile --folded | flamegraph.pl > waits.svg
   spinpark report spinpark-profile --pprof waits.pb.gz
-  go tool pprof -http : -tagleaf lock waits.pb.gz        which lock, below the functions that wait for it";
+  go tool pprof -http : -tagleaf lock waits.pb.gz        each lock, below its waiters";
 
 /// Show a recorded profile again, or convert it for other tools
 #[derive(Debug, Args)]
@@ -155,9 +155,9 @@ pub(crate) struct Diff {
 
 const TOP_EXAMPLES: &str = "\
 Examples:
-  spinpark top -- ./server              starts it, and shows once a second where it waits
-  spinpark top 4711                     a process that `spinpark profile` or `spinpark top` has started
-  spinpark top --once 4711              one update, for scripts
+  spinpark top -- ./server   starts it, and shows once a second where it waits
+  spinpark top 4711          started by `spinpark profile` or `top`
+  spinpark top --once 4711   one update, for scripts
 
 Ctrl-C ends a program that was started so, too.";
 

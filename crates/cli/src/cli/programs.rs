@@ -12,9 +12,9 @@ use super::workloads::Common;
 
 const MAIL_EXAMPLES: &str = "\
 Examples:
-  spinpark documents mail                                     our server, 1 to 8 clients
-  spinpark documents mail --clients 1,2,4,8,16,32,48 --duration 15s   as long as the original, up to its 48 cores
-  spinpark documents mail --server localhost:2525             a mail server of yours: it gets a lot of mail for user0@localhost …
+  spinpark documents mail                           our server, 1 to 8 clients
+  spinpark documents mail --clients 1,2,4,8,16,32,48 --duration 15s   as in the original
+  spinpark documents mail --server localhost:2525   your mail server; fills user0@localhost …
   examples/mail-on-exim.sh --clients 4                    exim, in a directory of its own";
 
 /// Clients that hand over mail to a server that forks for everything
@@ -53,9 +53,9 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 
 const SELECT_EXAMPLES: &str = "\
 Examples:
-  spinpark documents select                                   glibc's locks and ours, 1 to 20 clients
-  spinpark documents select --clients 10 --rounds 20          more rounds, narrower intervals
-  spinpark documents select --update                          a select and an update per round
+  spinpark documents select                            glibc's locks and ours, 1 to 20 clients
+  spinpark documents select --clients 10 --rounds 20   more rounds, narrower intervals
+  spinpark documents select --update                   a select and an update per round
   spinpark documents select --locks drop-in-disabled,drop-in   glibc pays for interposition, too
   spinpark documents select --server-option=--innodb-buffer-pool-size=1G --table-rows 2000000";
 

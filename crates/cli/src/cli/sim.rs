@@ -13,13 +13,13 @@ use super::units::between;
 
 const SIM_EXAMPLES: &str = "\
 Examples:
-  spinpark sim list                                  machines, locks, workloads, tables
-  spinpark sim run --machine westmere-ex-40 --locks classic-rwsem-3.12 --workload mixed-10 --threads 40
-  spinpark sim sweep --machine big-512 --locks spinpark,classic-mutex-fixed --threads 1,8,64,512,2048
-  spinpark sim tables --quick                        the four documents' tables, published beside simulated
-  spinpark sim machine westmere-ex-40                every figure of a machine, and where it comes from
-  spinpark sim calibrate --output mine.toml             this machine as a file
-  spinpark sim native                                how far the simulator is from this machine
+  spinpark sim list                           machines, locks, workloads, tables
+  spinpark sim run --machine westmere-ex-40 --locks classic-rwsem-3.12 --workload mixed-10
+  spinpark sim sweep --machine big-512 --locks spinpark,classic-mutex-fixed --threads 1,64,2048
+  spinpark sim tables --quick                 the four documents' tables, published beside simulated
+  spinpark sim machine westmere-ex-40         every figure of a machine, and where it comes from
+  spinpark sim calibrate --output mine.toml   this machine as a file
+  spinpark sim native                         how far the simulator is from this machine
 
 Two more commands check the simulator against this machine; `--help` describes each:
   spinpark sim calibrate   measures this machine, and writes a machine file
@@ -49,9 +49,9 @@ pub(crate) enum Sim {
 const MACHINE_EXAMPLES: &str = "\
 Examples:
   spinpark sim machine nehalem-ex-64
-  spinpark sim machine ./mine.toml                   a file of your own: docs/machines.md describes it
-  spinpark sim machine plain-8                       8 cores in round figures
-  spinpark sim machine big-512:64 --json             the first 64 of its CPUs";
+  spinpark sim machine ./mine.toml         a file of your own: docs/machines.md describes it
+  spinpark sim machine plain-8             8 cores in round figures
+  spinpark sim machine big-512:64 --json   the first 64 of its CPUs";
 
 /// Show a machine: every figure, and where it comes from
 #[derive(Debug, Args)]
@@ -71,10 +71,10 @@ pub(crate) struct ShowMachine {
 
 const RUN_EXAMPLES: &str = "\
 Examples:
-  spinpark sim run                                   ours, on a hot lock, on 64 cores
+  spinpark sim run                                         ours, on a hot lock, on 64 cores
   spinpark sim run --machine core2-4 --locks classic-mutex-2.6.34 --threads 16
   spinpark sim run --workload mixed-10 --threads 256 --duration 100ms --seeds 20
-  spinpark sim run --machine big-512:64 --trace run.json    64 of 512 CPUs; open run.json in https://ui.perfetto.dev
+  spinpark sim run --machine big-512:64 --trace run.json   for https://ui.perfetto.dev
   spinpark sim run --seed 7 --seeds 1 --json
 
 The same request prints the same bytes: a seed decides everything. How fast the simulator was goes to standard error.";
@@ -126,12 +126,11 @@ pub(crate) struct SimRun {
 const SWEEP_EXAMPLES: &str = "\
 Examples:
   spinpark sim sweep --machine big-512:64 --threads 1,4,16,64,256
-  spinpark sim sweep --machine core2-4,westmere-12 --locks classic-mutex-2.6.34,classic-mutex-fixed --details
+  spinpark sim sweep --machine core2-4 --locks classic-mutex-2.6.34,classic-mutex-fixed --details
   spinpark sim sweep --workload mixed-1,mixed-10 --html sweep.html --csv sweep.csv
   spinpark sim sweep --shard 3/8 --json-lines 3.jsonl        an eighth of it; `spinpark sim merge` joins them
 
-Runs go side by side on all CPUs, the longest ones first. A lock is marked if it is below the best one of its cell by more than
-the seeds' spread.";
+Runs go side by side on all CPUs, the longest ones first. A lock is marked if it is below the best one of its cell by more than the seeds' spread.";
 
 /// Simulate many locks at many numbers of threads
 #[derive(Debug, Args)]

@@ -187,3 +187,13 @@ fn short_help_fits_a_screen() {
         }
     });
 }
+
+#[test]
+fn examples_stand_on_lines_of_their_own() {
+    each_command(|path, command| {
+        let help = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+        let wide: Vec<&str> =
+            help.lines().filter(|line| line.starts_with("  ") && line.chars().count() > 100).collect();
+        assert!(wide.is_empty(), "{path}: lines that a terminal of 100 columns breaks: {wide:#?}");
+    });
+}

@@ -76,10 +76,10 @@ const LOCKS: &str = "Implementations of the mutex: names of `bench list`";
 
 const MMAP_EXAMPLES: &str = "\
 Examples:
-  spinpark documents mmap                                         the documents' tables, glibc's mutex and ours
+  spinpark documents mmap   the documents' tables, glibc's mutex and ours
   spinpark documents mmap --touch all --threads 1,2,4 --locks glibc,std,parking_lot,usync,spinpark
   spinpark documents mmap --serialize none,iteration,calls --touch none
-  spinpark documents mmap --serialize iteration --locks glibc,drop-in    a lock against another";
+  spinpark documents mmap --serialize iteration --locks glibc,drop-in   a lock against another";
 
 /// Threads that map 1 MB, write to it or not, and unmap it: plain or under a mutex
 ///
@@ -112,8 +112,8 @@ pub(crate) struct Mmap {
 
 const CREAT_EXAMPLES: &str = "\
 Examples:
-  spinpark documents creat                                        processes and threads, 1 to 256 of them
-  spinpark documents creat --threads 256 --as processes --duration 10s   as in document 001: V 256 10
+  spinpark documents creat   processes and threads, 1 to 256 of them
+  spinpark documents creat --threads 256 --as processes --duration 10s   document 001: V 256 10
   spinpark documents creat --unlink --as threads --locks none,glibc,spinpark";
 
 /// Tasks that create and close a file of their own, all in one directory
@@ -151,9 +151,9 @@ pub(crate) struct Creat {
 
 const FAULTS_EXAMPLES: &str = "\
 Examples:
-  spinpark documents faults                                       private memory, threads against processes
+  spinpark documents faults                           private memory, threads against processes
   spinpark documents faults --kind private,file-private,file-shared --threads 1,2,4
-  spinpark documents faults --size 128 --as threads            as page_fault1 of will-it-scale";
+  spinpark documents faults --size 128 --as threads   as page_fault1 of will-it-scale";
 
 /// Tasks that write to each page of a fresh mapping: page faults per second
 #[derive(Debug, Args)]
@@ -187,8 +187,8 @@ pub(crate) struct Faults {
 
 const SCAN_EXAMPLES: &str = "\
 Examples:
-  spinpark documents scan                                         a thread per CPU over a tree that is made
-  spinpark documents scan --tree /usr/share/doc --threads 2,8     a tree of yours, only read
+  spinpark documents scan   a thread per CPU over a tree that is made
+  spinpark documents scan --tree /usr/share/doc --threads 2,8   a tree of yours, only read
   spinpark documents scan --serialize none,iteration,calls --locks glibc,std,spinpark";
 
 /// Threads that open, map, search and unmap files: a virus scanner

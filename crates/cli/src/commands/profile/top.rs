@@ -152,7 +152,7 @@ fn look(recordings: &Path, symbols: &mut Symbols) -> anyhow::Result<Profile> {
 fn page(now: &Profile, before: Option<&Profile>, style: Style) -> String {
     let program = Path::new(&now.program).file_name().unwrap_or_default().to_string_lossy();
     let mut lines = vec![format!(
-        "{} (process {}), {:.0} s, {} threads used locks",
+        "{} (process {}), {:.1} s, {} threads used locks",
         one_line(&program),
         now.pid,
         now.duration as f64 / 1e9,

@@ -1,0 +1,189 @@
+//! The pages `docs/reference/*.md`, one a command: rendered from the definitions of the command line, and compared with the
+//! committed ones. `SPINPARK_WRITE_REFERENCE=1 cargo test -p spinpark-cli reference` writes them anew.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::builder::PossibleValue;
+use clap::{Arg, ArgAction, Command};
+
+use super::documentation::public;
+
+/// Pages of more than one command: their name, their title, and the commands that they have.
+const SHARED: [(&str, &str, &[&str]); 1] =
+    [("more", "`spinpark libraries`, `completions`, `man`", &["libraries", "completions", "man"])];
+const HEAD: &str = "<!-- Generated from the definitions of `--help`. Change those, then write this page anew:\n     \
+                    SPINPARK_WRITE_REFERENCE=1 cargo test -p spinpark-cli reference -->\n";
+
+fn docs() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs")
+}
+
+fn directory() -> PathBuf {
+    docs().join("reference")
+}
+
+/// The page that explains a command: the generated ones only list.
+fn explained_in(name: &str) -> &str {
+    match name {
+        "report" | "diff" | "top" => "profile",
+        "libraries" | "completions" | "man" => "run",
+        name => name,
+    }
+}
+
+/// Every page: its file and its text.
+fn pages() -> Vec<(String, String)> {
+    let mut root = public().term_width(100);
+    root.build();
+    let is_page = |sub: &&Command| sub.get_name() != "help" && shared_page(sub.get_name()).is_none();
+    let mut pages: Vec<(String, String)> = root
+        .get_subcommands()
+        .filter(is_page)
+        .map(|sub| {
+            let mut page = String::from(HEAD);
+            let explained = explained_in(sub.get_name());
+            command(sub, &format!("spinpark {}", sub.get_name()), 1, &mut page);
+            page += &format!("\n[How to use it and read its output](../{explained}.md)\n");
+            (format!("{}.md", sub.get_name()), page)
+        })
+        .collect();
+    for (file, title, names) in SHARED {
+        let mut page = format!("{HEAD}\n# {title}\n");
+        for name in names {
+            let sub = root.find_subcommand(name).expect("a page's commands exist");
+            command(sub, &format!("spinpark {name}"), 2, &mut page);
+        }
+        pages.push((format!("{file}.md"), page));
+    }
+    pages
+}
+
+fn shared_page(name: &str) -> Option<&'static str> {
+    SHARED.iter().find(|(_, _, names)| names.contains(&name)).map(|(file, ..)| *file)
+}
+
+/// A command's heading, text, usage, options and examples, then its subcommands.
+fn command(command: &Command, path: &str, level: usize, page: &mut String) {
+    let about = command.get_long_about().or(command.get_about()).map(ToString::to_string).unwrap_or_default();
+    let usage = command.clone().render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage: ");
+    *page += &format!("\n{} `{path}`\n\n{}\n\n```text\n{usage}\n```\n", "#".repeat(level), escape(&about));
+    table(command.get_arguments().filter(|arg| arg.is_positional()), "argument", page);
+    table(command.get_arguments().filter(|arg| is_option(arg)), "option", page);
+    let help = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+    for part in help.split("\n\n").filter(|part| !part.is_empty()) {
+        // Examples and tables are laid out by their spaces; the rest is prose.
+        match part.lines().any(|line| line.starts_with("  ")) {
+            true => *page += &format!("\n```text\n{}\n```\n", part.trim_end()),
+            false => *page += &format!("\n{}\n", escape(part.trim_end())),
+        }
+    }
+    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+        self::command(sub, &format!("{path} {}", sub.get_name()), 2, page);
+    }
+}
+
+fn is_option(arg: &Arg) -> bool {
+    let is_help = matches!(arg.get_action(), ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong);
+    !arg.is_positional() && !arg.is_hide_set() && !is_help
+}
+
+fn table<'a>(args: impl Iterator<Item = &'a Arg>, what: &str, page: &mut String) {
+    let rows: String = args.map(row).collect();
+    if !rows.is_empty() {
+        *page += &format!("\n| {what} | meaning | default |\n|---|---|---|\n{rows}");
+    }
+}
+
+fn row(arg: &Arg) -> String {
+    let short = arg.get_short().map(|short| format!("`-{short}`, ")).unwrap_or_default();
+    let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
+    let (help, told) = without_default(&help);
+    let mut meaning = cell(&help);
+    let values: Vec<PossibleValue> = match arg.get_action().takes_values() {
+        true => arg.get_possible_values().into_iter().filter(|value| !value.is_hide_set()).collect(),
+        false => Vec::new(),
+    };
+    if values.iter().any(|value| value.get_help().is_some()) {
+        for value in &values {
+            let help = value.get_help().map(ToString::to_string).unwrap_or_default();
+            meaning += &format!("<br>`{}`: {}", value.get_name(), cell(&help));
+        }
+    } else if !values.is_empty() {
+        let names: Vec<String> = values.iter().map(|value| format!("`{}`", value.get_name())).collect();
+        meaning += &format!(". One of {}", names.join(", "));
+    }
+    let defaults: Vec<String> =
+        arg.get_default_values().iter().map(|value| format!("`{}`", value.to_string_lossy())).collect();
+    let defaults = match arg.get_action().takes_values() {
+        true if !defaults.is_empty() => defaults.join(", "),
+        _ => cell(&told),
+    };
+    format!("| {short}`{arg}` | {meaning} | {defaults} |\n")
+}
+
+/// A help text, and the default that it names in words.
+fn without_default(help: &str) -> (String, String) {
+    let parts = help.split_once(" [default: ").and_then(|(before, rest)| {
+        let (told, after) = rest.split_once(']')?;
+        Some((format!("{before}{after}"), told.to_owned()))
+    });
+    parts.unwrap_or_else(|| (help.to_owned(), String::new()))
+}
+
+/// Text for a cell of a table: one line.
+fn cell(text: &str) -> String {
+    escape(&text.split("\n\n").map(|part| part.trim().replace('\n', " ")).collect::<Vec<_>>().join("<br>"))
+        .replace('|', "\\|")
+        .replace("&lt;br>", "<br>")
+}
+
+/// Text outside code, without what Markdown would take for its own.
+fn escape(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    parts
+        .map(
+            |(at, part)| {
+                if at % 2 == 0 { part.replace('*', "\\*").replace('<', "&lt;") } else { format!("`{part}`") }
+            },
+        )
+        .collect()
+}
+
+#[test]
+fn reference_pages_are_those_of_the_definitions() {
+    let write = std::env::var_os("SPINPARK_WRITE_REFERENCE").is_some();
+    let pages = pages();
+    let mut differing = Vec::new();
+    for (file, page) in &pages {
+        let path = directory().join(file);
+        if write {
+            fs::create_dir_all(directory()).expect("the pages' directory can be made");
+            fs::write(&path, page).expect("the page can be written");
+        } else if fs::read_to_string(&path).unwrap_or_default() != *page {
+            differing.push(file);
+        }
+    }
+    let committed = fs::read_dir(directory()).expect("there are pages");
+    let committed: Vec<String> =
+        committed.map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned()).collect();
+    let left: Vec<&String> =
+        committed.iter().filter(|name| pages.iter().all(|(file, _)| file != *name)).collect();
+    assert!(
+        differing.is_empty() && left.is_empty(),
+        "pages that differ from --help: {differing:?}; pages without a command: {left:?}. \
+         SPINPARK_WRITE_REFERENCE=1 cargo test -p spinpark-cli reference writes them"
+    );
+}
+
+#[test]
+fn every_page_is_in_the_summary() {
+    let summary = fs::read_to_string(docs().join("SUMMARY.md")).expect("the book has a summary");
+    for (file, _) in pages() {
+        assert!(
+            summary.contains(&format!("(reference/{file})")),
+            "docs/SUMMARY.md has no line for reference/{file}"
+        );
+    }
+}
