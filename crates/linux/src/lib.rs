@@ -46,6 +46,7 @@ pub use memory::Cell;
 pub use observer::{observe, Observer};
 pub use permanent::initialise;
 use reads::Reads;
+pub use rseq::stop as stop_sequences;
 pub use sandbox::before_filter;
 pub use sleep::{sleep_by, Sleep};
 pub use symbol::{lookup, lookup_version, Library, Scope};
@@ -75,6 +76,10 @@ impl Rooms for () {
 const READS_PER_CPU: u32 = 128;
 /// The process' [`ClosingCost`].
 static CLOSING: AtomicU32 = AtomicU32::new(0);
+
+/// What the last line of a process says whose lock holds no value of ours.
+const OVERWRITTEN: &[u8] = b"spinpark: A lock was overwritten: freed, or locked by glibc's own functions \
+(RTLD_DEEPBIND, dlsym). Set SPINPARK_DISABLE=1.\n";
 
 impl<R: Rooms> Platform for LinuxWith<R> {
     type AtomicU32 = atomic::AtomicU32;
@@ -216,6 +221,14 @@ impl<R: Rooms> Platform for LinuxWith<R> {
 
     fn priority() -> u8 {
         policy::priority()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn overwritten(_lock: usize) -> ! {
+        raw::write(libc::STDERR_FILENO, OVERWRITTEN);
+        // SAFETY: ends the process.
+        unsafe { libc::abort() }
     }
 
     #[inline(always)]

@@ -314,7 +314,13 @@ pub trait Platform: Sized + Send + Sync + 'static {
         0
     }
 
-    /// A name for the calling thread: not 0, below 2^24, different from that of every living thread of the process.
+    /// The lock at `lock` holds what none of its own steps writes: other code has written to it, or it was freed. Ends the process: to
+    /// go on would be to let two threads in, or to follow pointers that are none.
+    fn overwritten(lock: usize) -> ! {
+        panic!("the lock at {lock:#x} was overwritten by other code")
+    }
+
+    /// A name for the calling thread: not 0, below 2^22, different from that of every living thread of the process.
     fn thread_token() -> u32;
 
     /// Changes in a child that was forked: wait queues of an older generation belong to threads that do not exist

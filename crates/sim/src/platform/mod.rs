@@ -265,7 +265,7 @@ impl<T: Tuned> Platform for Sim<T> {
     }
 
     fn thread_token() -> u32 {
-        if is_inside() { world(|world| world.running.0 + 1) } else { u32::MAX >> 8 }
+        if is_inside() { world(|world| world.running.0 + 1) } else { u32::MAX >> 10 }
     }
 
     fn generation() -> u32 {
