@@ -12,8 +12,8 @@ the drop-in. With SPINPARK_DISABLE=1 in the process' environment, all objects ar
 import gdb
 
 # Bits of the lock word: crates/locks/src/word.rs.
-WAKING, HANDOFF, SLOTS, WRITER, UPGRADE = 2, 4, 32, 64, 128
-COUNT_SHIFT = 8
+WRITER, UPGRADE, HANDOFF, WAKING, SLOTS = 3, 8, 32, 256, 512
+COUNT_SHIFT = 10
 # Offsets in a waiter: WaitNode::layout() in crates/locks/src/queue/node.rs.
 NEXT, TOKEN, WANT = 8, 28, 32
 # The head of a queue: crates/pthread/src/fields.rs. A condition variable's queue is behind its first 8 bytes.
@@ -22,8 +22,8 @@ WANTS = ["to read", "to read", "to read", "to write", "to read upgradably", "to 
 # More are not listed: a queue that changes under a running thread may look endless.
 MOST_WAITERS = 64
 
-# Kinds of a mutex that are glibc's, and where both keep what decides that.
-GLIBCS_KINDS = 0xF0
+# Kinds of a mutex that are glibc's (the last bit: found to be locked by glibc's own functions), and where both keep what decides that.
+GLIBCS_KINDS = 0xF0 | 0x400
 COND_SHARED, COND_TAKEN_OVER = 1, 4
 COND_FLAGS = 36
 
@@ -117,7 +117,7 @@ def mutex(address):
         return "{spinpark mutex, destroyed}"
     name = {1: "recursive mutex", 2: "error-checking mutex"}.get(kind & 3, "mutex")
     if kind & 3 == 1 and number(address, 4) & WRITER:
-        name += f" (depth {number(address + 4, 4) + 1})"
+        name += f" (depth {number(address + 4, 4)})"
     return describe(name, number(address, 4), address, False)
 
 

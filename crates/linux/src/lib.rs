@@ -45,14 +45,27 @@ pub use layout::{Linux, LinuxWith, Rooms};
 pub use memory::Cell;
 pub use observer::{observe, Observer};
 pub use permanent::initialise;
+pub use rseq::stop as stop_sequences;
 pub use sandbox::before_filter;
 pub use sleep::{sleep_by, Sleep};
 pub use symbol::{lookup, lookup_version, Library, Scope};
 pub use thread::{call, known_token, set_call, take_over_fork_handler, thread_id, CANCELLABLE, QUEUED};
 pub use tools::race_detector;
 
+/// What the last line of a process says whose lock holds no value of ours.
+const OVERWRITTEN: &[u8] = b"spinpark: A lock was overwritten: freed, or locked by glibc's own functions \
+(RTLD_DEEPBIND, dlsym). Set SPINPARK_DISABLE=1.\n";
+
 impl<R: Rooms> Platform for LinuxWith<R> {
     const TUNING: Tuning = Tuning::LINUX;
+
+    #[cold]
+    #[inline(never)]
+    fn overwritten(_lock: usize) -> ! {
+        raw::write(libc::STDERR_FILENO, OVERWRITTEN);
+        // SAFETY: ends the process.
+        unsafe { libc::abort() }
+    }
 }
 
 /// Whether [`start`] has run: locks are in use.

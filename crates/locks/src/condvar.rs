@@ -147,16 +147,6 @@ impl<P: Platform> Waiter<P> {
         }
         let _ = self.node.park(deadline, sleep);
     }
-
-    /// After [`RawCondvar::finish`]: takes the mutex back, from its queue if the wait was moved there.
-    pub fn reacquire(&self, result: WaitResult, mutex: &RawMutex<P>) {
-        match result {
-            WaitResult::Signalled => {
-                mutex.core().wait_queued(&self.node, None);
-            }
-            WaitResult::TimedOut => mutex.lock(),
-        }
-    }
 }
 
 impl<P: Platform> RawCondvar<P> {

@@ -13,6 +13,17 @@ use crate::core::{LockCore, Outcome};
 use crate::queue::WaitQueue;
 use crate::word::{self, Release, Want};
 
+/// How [`RawMutex::lock_shared`] ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Locked {
+    /// The mutex is held.
+    Acquired,
+    /// The deadline passed.
+    TimedOut,
+    /// Other code has locked the mutex. It is not held, and the calling thread is not in its queue.
+    Foreign,
+}
+
 /// A mutex: 16 bytes, zero is unlocked.
 #[repr(transparent)]
 pub struct RawMutex<P: Platform> {
@@ -51,7 +62,28 @@ impl<P: Platform> RawMutex<P> {
 
     #[inline(never)]
     fn lock_busy(&self, token: u32) {
-        self.core.acquire(Want::Write, token, None);
+        self.core.acquire_ours(Want::Write, token, None);
+    }
+
+    /// Acquires, or gives up, or finds that other code has locked the mutex (glibc's functions, past a drop-in).
+    pub fn lock_shared(&self, deadline: Option<Deadline>) -> Locked {
+        match self.core.acquire(Want::Write, P::thread_token(), deadline) {
+            Outcome::Acquired => Locked::Acquired,
+            Outcome::TimedOut => Locked::TimedOut,
+            Outcome::Gated | Outcome::Foreign => Locked::Foreign, // a mutex has no gate
+        }
+    }
+
+    /// Whether a thread holds the mutex through these functions, or waits for it; not whether other code has locked it.
+    pub fn is_in_use(&self) -> bool {
+        let seen = self.core.peek();
+        seen != 0 && !word::is_foreign(seen)
+    }
+
+    /// Makes the mutex, which the calling thread holds, look locked by other code: waiters find [`Locked::Foreign`].
+    #[cold]
+    pub fn pass_on(&self) {
+        self.core.pass_on();
     }
 
     /// Acquires if the mutex is free. Acquire ordering on success.
@@ -71,13 +103,13 @@ impl<P: Platform> RawMutex<P> {
     /// Acquires, or returns `false` once `deadline` has passed. A free mutex is acquired whatever the deadline.
     #[inline]
     pub fn lock_until(&self, deadline: Deadline) -> bool {
-        self.core.acquire(Want::Write, P::thread_token(), Some(deadline)) == Outcome::Acquired
+        self.lock_busy_until(Some(deadline))
     }
 
     /// What remains of [`RawMutex::lock`] after [`RawMutex::try_lock_calm`]; `false` once `deadline` has passed, if there
     /// is one.
     pub fn lock_busy_until(&self, deadline: Option<Deadline>) -> bool {
-        self.core.acquire(Want::Write, P::thread_token(), deadline) == Outcome::Acquired
+        self.core.acquire_ours(Want::Write, P::thread_token(), deadline)
     }
 
     /// The owner's token, or 0; a hint as soon as it is returned.

@@ -94,7 +94,7 @@ impl<P: Platform> RawRwLock<P> {
         if !again {
             self.core.let_spinner_pass();
         }
-        self.note_read(self.core.acquire(want, 0, deadline) == Outcome::Acquired)
+        self.note_read(self.core.acquire_ours(want, 0, deadline))
     }
 
     /// Acquires for reading without a word to the others, if the gate is open.
@@ -117,8 +117,7 @@ impl<P: Platform> RawRwLock<P> {
     /// waits behind a writer that waits. `false` once `deadline` has passed.
     #[inline]
     pub fn read_recursive(&self, deadline: Option<Deadline>) -> bool {
-        self.read_in_slot()
-            || self.note_read(self.core.acquire(Want::ReadAgain, 0, deadline) == Outcome::Acquired)
+        self.read_in_slot() || self.note_read(self.core.acquire_ours(Want::ReadAgain, 0, deadline))
     }
 
     /// `try_read`, as a thread that holds a read lock already.
@@ -200,6 +199,12 @@ impl<P: Platform> RawRwLock<P> {
         self.core.release(Release::Read);
     }
 
+    /// Whether other code has written the word, as far as that can be told: of a lock that is never held upgradably.
+    pub fn is_overwritten(&self) -> bool {
+        let seen = self.core.peek();
+        word::is_foreign(seen) || word::is_of_glibcs_readers(seen)
+    }
+
     /// Whether no further reader fits: the largest count is reached.
     pub fn is_full(&self) -> bool {
         word::readers(self.core.peek()) >= word::MAX_READERS
@@ -260,6 +265,7 @@ impl<P: Platform> RawRwLock<P> {
                     self.gate.note_write();
                     return true;
                 }
+                Outcome::Foreign => P::overwritten(self.key()),
                 Outcome::TimedOut if !word::has_slots(self.core.peek()) => return false,
                 // At the deadline, too: the lock may be free.
                 Outcome::TimedOut | Outcome::Gated => self.gate.close(&self.core, self.key(), false),

@@ -4,43 +4,61 @@
 //!
 //! | bits  | name       | meaning                                         | set by, cleared by                          |
 //! |-------|------------|-------------------------------------------------|---------------------------------------------|
-//! | 0     | `WAITERS`  | the queue is not empty                          | only under the queue lock                   |
-//! | 1     | `WAKING`   | one waiter was woken and has not settled yet    | set under the queue lock; cleared by that   |
-//! |       |            |                                                 | waiter as it acquires, queues or leaves     |
-//! | 2     | `HANDOFF`  | the head starved: the release that makes room hands over | only under the queue lock          |
-//! | 3     | `TIMED`    | alone: the head was woken before, lost, and times | only under the queue lock; cleared with   |
+//! | 0–1   | `WRITER`   | both: held for writing (a mutex is always so held); one alone is foreign (F1) | an acquisition; a release |
+//! | 2     | `SPINNER`  | a thread spins, so that waiters need no wake    | a spinner that sees waiters, and as it ends |
+//! | 3     | `UPGRADE`  | held upgradably, beside readers                 | an acquisition; a release or an upgrade     |
+//! | 4     | `SPARE`    | a hold that is foreign (F1)                     | no step of ours                             |
+//! | 5     | `HANDOFF`  | the head starved: the release that makes room hands over | only under the queue lock          |
+//! | 6     | `TIMED`    | alone: the head was woken before, lost, and times | only under the queue lock; cleared with   |
 //! |       |            | itself; beside `WAKING`: the head is a real-time  | `WAKING`                                  |
 //! |       |            | waiter, woken all the same (*urgent*)             |                                           |
-//! | 2 + 3 | *a pause*  | as 2, and readers come in meanwhile (`core/demand.rs`); not beside `WAKING` | only under the queue lock |
-//! | 4     | `SPINNER`  | a thread spins, so that waiters need no wake    | a spinner that sees waiters, and as it ends |
-//! | 5     | `SLOTS`    | readers may be in slots (read-write locks: see [`gate`](crate::gate)) | under the queue lock     |
-//! | 6     | `WRITER`   | held for writing (a mutex is always so held)    | an acquisition; a release                   |
-//! | 7     | `UPGRADE`  | held upgradably, beside readers                 | an acquisition; a release or an upgrade     |
-//! | 8–31  | count      | `WRITER`: the owner's token; else readers       | an acquisition; a release                   |
+//! | 5 + 6 | *a pause*  | as 5, and readers come in meanwhile (`core/demand.rs`); not beside `WAKING` | only under the queue lock |
+//! | 7     | `WAITERS`  | the queue is not empty                          | only under the queue lock                   |
+//! | 8     | `WAKING`   | one waiter was woken and has not settled yet    | set under the queue lock; cleared by that   |
+//! |       |            |                                                 | waiter as it acquires, queues or leaves     |
+//! | 9     | `SLOTS`    | readers may be in slots (read-write locks: see [`gate`](crate::gate)) | under the queue lock     |
+//! | 10–31 | count      | `WRITER`: the owner's token; else readers       | an acquisition; a release                   |
 //!
 //! Zero is unlocked, without waiters. `WRITER` excludes `UPGRADE`, and `WRITER` implies a count (the owner's token)
-//! that is not 0. Bits 0–4 are *flags*: they only say which thread will look after the queue. Bits 6–31 are the *hold*.
+//! that is not 0. `WAITERS`, `WAKING`, `HANDOFF`, `TIMED` and `SPINNER` are *flags*: they only say which thread will look after the
+//! queue. `WRITER`, `SPARE`, `UPGRADE` and the count are the *hold*.
+//!
+//! # Foreign words
+//!
+//! glibc's functions use the same four bytes of a `pthread_mutex_t` and a `pthread_rwlock_t`, if a program reaches them past the
+//! drop-in.
+//!
+//! - **F1** Neither side takes what the other holds. glibc's mutex takes every value but 0 as held. Its readers wait while
+//!   both bits of `WRITER` are set, its writers also while there is a count. It writes 1 (held) or 2 (held, or waited for) to a
+//!   mutex; to a read-write lock 1 or 2 for a writer that waits or has left, 3 for one that is inside, and 8 for each of its
+//!   readers. No step of ours writes one bit of `WRITER` alone, both without an owner's token, or `SPARE`. Such a word is a hold
+//!   without a name: no thread of ours acquires, and none marks it ([`is_foreign`]). One to 15 of
+//!   glibc's readers are `UPGRADE`, `SPARE`, or a demand of no waiter ([`is_of_glibcs_readers`]).
 
-/// The queue is not empty.
-pub(crate) const WAITERS: u32 = 1;
-/// One waiter was woken and has neither acquired, queued again nor left.
-pub(crate) const WAKING: u32 = 1 << 1;
-/// The head of the queue starved.
-pub(crate) const HANDOFF: u32 = 1 << 2;
-/// The head of the queue has been woken before and sleeps with a timer of its own.
-pub(crate) const TIMED: u32 = 1 << 3;
+/// What glibc writes to a mutex that is held and waited for, or may be.
+pub const GLIBCS_CONTENDED: u32 = 2;
 /// A thread spins. A hint: a release that wipes it out costs a wake-up at most, see A2 in `core`.
-pub(crate) const SPINNER: u32 = 1 << 4;
-/// Readers may be in slots.
-pub(crate) const SLOTS: u32 = 1 << 5;
-/// Held by one writer, whose token is the count.
-pub(crate) const WRITER: u32 = 1 << 6;
+pub(crate) const SPINNER: u32 = 1 << 2;
 /// Held by one upgradable reader, beside the readers in the count.
-pub(crate) const UPGRADE: u32 = 1 << 7;
+pub(crate) const UPGRADE: u32 = 1 << 3;
+/// Held by one writer, whose token is the count. Two bits: see F1.
+pub(crate) const WRITER: u32 = 3;
+/// Set only by other code (F1).
+pub(crate) const SPARE: u32 = 1 << 4;
+/// The head of the queue starved.
+pub(crate) const HANDOFF: u32 = 1 << 5;
+/// The head of the queue has been woken before and sleeps with a timer of its own.
+pub(crate) const TIMED: u32 = 1 << 6;
+/// The queue is not empty.
+pub(crate) const WAITERS: u32 = 1 << 7;
+/// One waiter was woken and has neither acquired, queued again nor left.
+pub(crate) const WAKING: u32 = 1 << 8;
+/// Readers may be in slots.
+pub(crate) const SLOTS: u32 = 1 << 9;
 /// One reader, or 1 in an owner's token.
 pub(crate) const UNIT: u32 = 1 << COUNT_SHIFT;
 
-const COUNT_SHIFT: u32 = 8;
+const COUNT_SHIFT: u32 = 10;
 /// Everything that says who looks after the queue.
 pub(crate) const FLAGS: u32 = WAITERS | WAKING | HANDOFF | TIMED | SPINNER;
 /// Everything that says who holds the lock.
@@ -51,7 +69,8 @@ pub const MAX_COUNT: u32 = u32::MAX >> COUNT_SHIFT;
 /// (`Platform::MOST_SLOT_READERS`).
 pub(crate) const MAX_READERS: u32 = MAX_COUNT - (1 << 20);
 
-const _: () = assert!(HOLD == WRITER | UPGRADE | (MAX_COUNT << COUNT_SHIFT), "hold and flags do not overlap");
+const _: () =
+    assert!(HOLD == WRITER | SPARE | UPGRADE | (MAX_COUNT << COUNT_SHIFT), "hold and flags do not overlap");
 
 /// What a thread wants of a lock. The numbers are for debuggers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,8 +140,20 @@ pub(crate) const fn is_held(word: u32) -> bool {
     word & HOLD != 0
 }
 
+/// By a writer of ours, or by other code (F1).
 pub(crate) const fn is_write_held(word: u32) -> bool {
     word & WRITER != 0
+}
+
+/// F1: whether other code has written the word.
+pub(crate) const fn is_foreign(word: u32) -> bool {
+    let code = word & WRITER;
+    word & SPARE != 0 || (code != 0 && (code != WRITER || word >> COUNT_SHIFT == 0 || word & UPGRADE != 0))
+}
+
+/// F1: whether readers of glibc's are counted in the word of a lock that is never held upgradably.
+pub(crate) const fn is_of_glibcs_readers(word: u32) -> bool {
+    word & (UPGRADE | SPARE) != 0 || (word & (HANDOFF | TIMED) != 0 && word & WAITERS == 0)
 }
 
 pub(crate) const fn is_upgradable_held(word: u32) -> bool {
@@ -259,6 +290,14 @@ pub(crate) const fn released(word: u32, release: Release) -> u32 {
         Release::Write | Release::WriteToWait => word & FLAGS,
         Release::Read => word - UNIT,
         Release::Upgradable => word & !UPGRADE,
+    }
+}
+
+/// Whether `word` has nothing but the hold `release` and others of its kind: no flags, and nothing foreign (F1).
+pub(crate) const fn is_mere_hold(word: u32, release: Release) -> bool {
+    match release {
+        Release::Write | Release::WriteToWait => word & (FLAGS | UPGRADE | SPARE) == 0 && word >= UNIT,
+        Release::Read | Release::Upgradable => word & (FLAGS | WRITER | SPARE) == 0,
     }
 }
 

@@ -81,4 +81,10 @@ pub trait Platform:
 {
     /// The constants of this machine.
     const TUNING: Tuning;
+
+    /// The lock at `lock` holds what none of its own steps writes: other code has written to it, or it was freed. Ends the process: to
+    /// go on would be to let two threads in, or to follow pointers that are none.
+    fn overwritten(lock: usize) -> ! {
+        panic!("the lock at {lock:#x} was overwritten by other code")
+    }
 }

@@ -5,7 +5,7 @@ pub const HIGHEST_PRIORITY: u8 = 100;
 
 /// The identity of the calling thread.
 pub trait Threads: Sized + Send + Sync + 'static {
-    /// A name for the calling thread: not 0, below 2^24, different from that of every living thread of the process.
+    /// A name for the calling thread: not 0, below 2^22, different from that of every living thread of the process.
     fn thread_token() -> u32;
 
     /// Changes in a child that was forked: wait queues of an older generation belong to threads that do not exist

@@ -9,6 +9,7 @@ compile_error!("the drop-in is for x86-64 Linux with glibc: elsewhere symbols ha
 
 mod export;
 mod init;
+mod loader;
 mod table;
 
 // The libc crate leaves linking to std when anything else in the build uses std.

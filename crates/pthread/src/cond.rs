@@ -15,35 +15,30 @@
 //! | glibc's (shared)   | ours   | us from then on: a private mutex shows that no other process takes part         |
 
 use core::ffi::{c_int, c_void};
-use core::mem::{MaybeUninit, align_of, offset_of, size_of};
+use core::mem::{align_of, offset_of, size_of};
 use core::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
 
 use libc::{EBUSY, EINVAL, ETIMEDOUT};
 use libc::{clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
 use spinpark_locks::{RawCondvar, WaitResult, Waiter, WaiterRefs};
-use spinpark_platform::{Clock, Deadline};
+use spinpark_platform::{Clock, Deadline, Platform};
 
-use crate::fields::{Linux, ROOM_AT};
-use crate::mutex::Mutex;
+use crate::fields::{self, Linux};
+use crate::mutex::{self, Mutex};
 use crate::{cancel, mode, real, time};
 
 /// glibc's bit for process-shared.
-const SHARED: u32 = 1;
+pub(crate) const SHARED: u32 = 1;
 /// glibc's bit for `CLOCK_MONOTONIC`.
-const MONOTONIC: u32 = 2;
+pub(crate) const MONOTONIC: u32 = 2;
 /// Ours in a process-shared object that is used with a private mutex. (glibc's bit for "being destroyed", which it
 /// never sees: such an object does not go to glibc any more.)
 const TAKEN_OVER: u32 = 4;
 /// glibc counts its waiters from this bit on.
 const WAITER_SHIFT: u32 = 3;
 
-/// Where glibc keeps its flags, in words of 32 bits from the room on; any word behind that is the gap.
-static FLAGS_AT: AtomicU32 = AtomicU32::new(u32::MAX);
-/// The room, in words from the start of the object.
-const ROOM: usize = offset_of!(Cond, raw) / size_of::<u32>() + ROOM_AT;
 /// What our queue needs for itself, in words from the start: the word, the queue lock, the head.
 const OURS: [usize; 4] = [2, 8, 10, 11];
-const WORDS: usize = size_of::<pthread_cond_t>() / size_of::<u32>();
 
 /// How long a destroyer sleeps between two looks at a waiter that is leaving at its deadline.
 const LEAVING_NS: u64 = 50_000;
@@ -58,28 +53,7 @@ struct Cond {
 
 const _: () = assert!(size_of::<Cond>() == size_of::<pthread_cond_t>());
 const _: () = assert!(align_of::<Cond>() <= align_of::<pthread_cond_t>());
-const _: () = assert!(offset_of!(Cond, raw) == 8, "`OURS`, and the table in `fields`");
-
-/// Finds out where glibc keeps its flags: they are what is left of an object initialised as process-shared and
-/// monotonic. Nothing changes if glibc cannot be asked.
-#[cold]
-pub(crate) fn probe() {
-    let mut attributes = MaybeUninit::<pthread_condattr_t>::zeroed();
-    let mut scratch = MaybeUninit::<pthread_cond_t>::zeroed();
-    let pointer = attributes.as_mut_ptr();
-    // SAFETY: glibc's own function on memory of the right size and alignment.
-    let shared = unsafe { real::pthread_condattr_setpshared(pointer, libc::PTHREAD_PROCESS_SHARED) } == 0;
-    // SAFETY: as above.
-    let monotonic = unsafe { real::pthread_condattr_setclock(pointer, libc::CLOCK_MONOTONIC) } == 0;
-    // SAFETY: as above.
-    let initialised = unsafe { real::pthread_cond_init(scratch.as_mut_ptr(), pointer) } == 0;
-    // SAFETY: as large, and any bits are good words.
-    let words = unsafe { scratch.as_ptr().cast::<[u32; WORDS]>().read() };
-    let found = words[ROOM..].iter().position(|&word| word == SHARED | MONOTONIC);
-    if let (true, Some(found)) = (shared && monotonic && initialised, found) {
-        FLAGS_AT.store(found as u32, Relaxed);
-    }
-}
+const _: () = assert!(offset_of!(Cond, raw) == fields::COND_QUEUE_AT);
 
 impl Cond {
     /// # Safety
@@ -93,14 +67,30 @@ impl Cond {
 
     #[inline(always)]
     fn flags(&self) -> &AtomicU32 {
-        let queue = self.raw.queue();
-        queue.room().get(FLAGS_AT.load(Relaxed) as usize).unwrap_or(queue.gap())
+        fields::cond_flags(self.raw.queue())
     }
 
     #[inline(always)]
     fn is_ours(&self) -> bool {
         // Acquire: of an object that was taken over, the queue as it was made empty for that.
-        mode::ours() && self.flags().load(Acquire) & (SHARED | TAKEN_OVER) != SHARED
+        mode::ours() && {
+            let flags = self.flags().load(Acquire);
+            flags & !MONOTONIC == 0 || Self::is_ours_by(flags)
+        }
+    }
+
+    /// Shared, taken over, or waited for through glibc's own functions, past the drop-in: then the process ends. Neither side can
+    /// wake the other's waiters.
+    #[cold]
+    #[inline(never)]
+    fn is_ours_by(flags: u32) -> bool {
+        if flags & SHARED == 0 {
+            if flags >> WAITER_SHIFT != 0 {
+                Linux::overwritten(0);
+            }
+            return true;
+        }
+        flags & TAKEN_OVER != 0
     }
 
     fn clock(&self) -> Clock {
@@ -152,7 +142,7 @@ impl<'a> Waiting<'a> {
                 0
             }
             // SAFETY: the caller of the wait vouches for its mutex.
-            None => unsafe { real::pthread_mutex_unlock(self.mutex) },
+            None => unsafe { mutex::unlock_elsewhere(self.mutex) },
         }
     }
 
@@ -171,11 +161,11 @@ impl<'a> Waiting<'a> {
     fn end(&self, is_cancelled: bool) -> (WaitResult, c_int) {
         let result = self.finish(is_cancelled);
         let error = match self.ours {
-            Some(mutex) => {
-                self.waiter.reacquire(result, &mutex.raw);
+            Some(mutex) if self.waiter.reacquire_shared(result, &mutex.raw) => {
                 mutex.hold_again(self.depth);
                 0
             }
+            Some(mutex) => mutex.hold_foreign_again(self.depth),
             // SAFETY: the caller of the wait vouches for its mutex.
             None => unsafe { real::pthread_mutex_lock(self.mutex) },
         };
@@ -255,7 +245,7 @@ unsafe fn wait_by(
     // SAFETY: the caller's condition variable.
     let this = unsafe { Cond::at(cond) };
     // SAFETY: the caller's mutex.
-    let ours = Some(unsafe { Mutex::at(mutex) }).filter(|mutex| mutex.is_ours());
+    let ours = Some(unsafe { Mutex::at(mutex) }).filter(|mutex| mutex.is_ours_to_wait());
     if !this.is_ours() {
         if ours.is_none() {
             // SAFETY: the caller's pointers.

@@ -8,6 +8,10 @@
 //! |------------|------------------------------------------------------------------------------|
 //! | [`mutex`]  | `pthread_mutex_*`                                                            |
 //! | `fields`   | where glibc's fields stand in our locks                                      |
+//! | `waited`   | a mutex that a wait on a condition variable takes back                        |
+//! | [`loader`] | `dlopen`, `dlmopen`, `dlsym`: ways past the drop-in                          |
+//! | `shared`   | a process in which glibc's functions are called as well                      |
+//! | `foreign`  | mutexes that are locked through glibc's own functions as well                |
 //! | [`glibcs`] | the calls for robust and priority-protected mutexes                            |
 //! | [`rwlock`] | `pthread_rwlock_*`                                                           |
 //! | [`cond`]   | `pthread_cond_*`, a cancellation point                                       |
@@ -29,12 +33,16 @@ pub mod c11;
 pub mod cancel;
 pub mod cond;
 mod fields;
+mod foreign;
 pub mod fork;
 pub mod glibcs;
+pub mod loader;
 pub mod mode;
 pub mod mutex;
 pub mod observe;
 mod real;
 pub mod rwlock;
 pub mod sandbox;
+mod shared;
 mod time;
+mod waited;

@@ -18,7 +18,7 @@ use spinpark_linux::{is_on, race_detector, variable};
 use spinpark_platform::SpinPolicy;
 
 use crate::fields::Linux;
-use crate::{cancel, cond, fork, real};
+use crate::{cancel, fields, fork, real};
 
 const UNKNOWN: u8 = 0;
 const OURS: u8 = 1;
@@ -27,6 +27,8 @@ const GLIBCS: u8 = 2;
 const OURS_UNUSED: u8 = 3;
 /// glibc's, and the first call is to be reported.
 const GLIBCS_UNUSED: u8 = 4;
+/// Ours, but for the mutexes, which go to glibc one by one: see [`shared`](crate::shared).
+const SHARED: u8 = 5;
 
 static MODE: AtomicU8 = AtomicU8::new(UNKNOWN);
 
@@ -76,10 +78,34 @@ fn first_call(mode: u8) -> bool {
         start();
         return ours();
     }
+    if mode == SHARED {
+        return true;
+    }
     report("used");
     let ours = mode == OURS_UNUSED;
     decide(if ours { OURS } else { GLIBCS });
     ours
+}
+
+/// As [`ours`], of a mutex, which in a shared process may be glibc's.
+#[inline(always)]
+pub(crate) fn serves(in_shared: impl FnOnce() -> bool) -> bool {
+    match MODE.load(Relaxed) {
+        OURS => true,
+        GLIBCS => false,
+        mode => first_call(mode) && (!is_shared() || in_shared()),
+    }
+}
+
+/// Whether glibc's functions are called on the same objects, past these.
+pub(crate) fn is_shared() -> bool {
+    MODE.load(Relaxed) == SHARED
+}
+
+/// The process is shared from here on; no call is served by a short way any more.
+pub(crate) fn share() {
+    SINGLE.store((&raw const UNSURE).cast_mut(), Relaxed);
+    MODE.store(SHARED, Relaxed);
 }
 
 fn decide(mode: u8) {
@@ -109,7 +135,7 @@ pub fn start() {
     });
     real::find_all();
     fork::start();
-    cond::probe();
+    fields::probe();
     if !disabled {
         cancel::start();
         spinpark_linux::start(true); // the drop-in is linked with `-z nodelete`

@@ -14,15 +14,16 @@ pub use life::{destroy, init};
 
 use core::ffi::c_int;
 use core::mem::{align_of, size_of};
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use core::sync::atomic::Ordering::Relaxed;
 
 use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT};
 use libc::{clockid_t, pthread_mutex_t, timespec};
 use spinpark_linux::thread_id;
-use spinpark_locks::{RawMutex, WaitNode};
+use spinpark_locks::{Locked, RawMutex, WaitNode};
 use spinpark_platform::{Clock, Deadline, Threads};
 
 use crate::fields::Linux;
+use crate::foreign::FOREIGN;
 use crate::mode::Fast;
 use crate::{cancel, mode, real, time};
 
@@ -30,9 +31,9 @@ use crate::{cancel, mode, real, time};
 const TYPE: u32 = 0x3;
 const RECURSIVE: u32 = libc::PTHREAD_MUTEX_RECURSIVE as u32;
 const ERRORCHECK: u32 = libc::PTHREAD_MUTEX_ERRORCHECK as u32;
-/// The bits of `kind` that make it glibc's: robust, priority inheritance, priority protection, process-shared. (Not
-/// the two above them, which only said whether to elide the lock.)
-const GLIBCS: u32 = 0xf0;
+/// The bits of `kind` that make it glibc's: robust, priority inheritance, priority protection, process-shared; or found to be
+/// used through glibc's functions. (Not the two above the first four, which only said whether to elide the lock.)
+pub(crate) const GLIBCS: u32 = 0xf0 | FOREIGN;
 /// What glibc's destroy leaves in `kind`: glibc's own functions answer EINVAL then.
 const DESTROYED: u32 = u32::MAX;
 
@@ -67,47 +68,25 @@ impl Mutex {
         unsafe { &*mutex.cast() }
     }
 
-    /// glibc's `__count`: how often a recursive mutex is held beyond the first time; only its owner reads and writes it.
     #[inline(always)]
-    fn depth(&self) -> &AtomicU32 {
-        &self.raw.queue().room()[0]
-    }
-
-    /// glibc's `__owner`, of recursive and error-checking mutexes: the id of the thread that holds it, 0 while it is free.
-    /// Written by the owner only, so its own is certain. (The lock word has it too; but a load of what a read-modify-write has
-    /// just written costs 5 ns.)
-    #[inline(always)]
-    fn owner(&self) -> &AtomicU32 {
-        &self.raw.queue().room()[1]
-    }
-
-    /// glibc's `__nusers`: the threads that wait on a condition variable and will take this mutex back. Read and written by the
-    /// thread that holds the mutex, but for the look of a destroyer.
-    #[inline(always)]
-    fn waiters(&self) -> &AtomicU32 {
-        &self.raw.queue().room()[2]
-    }
-
-    /// glibc's `__kind`.
-    #[inline(always)]
-    fn kind_word(&self) -> &AtomicU32 {
-        &self.raw.queue().room()[3]
-    }
-
-    #[inline(always)]
-    fn kind(&self) -> u32 {
+    pub(crate) fn kind(&self) -> u32 {
         self.kind_word().load(Relaxed)
     }
 
     /// Whether calls on this mutex are ours to serve.
     #[inline(always)]
     pub(crate) fn is_ours(&self) -> bool {
-        self.kind() & GLIBCS == 0 && mode::ours()
+        self.kind() & GLIBCS == 0 && mode::serves(|| self.is_in_use())
     }
 
     #[inline(always)]
-    fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         is_plain(self.kind())
+    }
+
+    /// Whether calls on this mutex go to glibc because it was found to be used through glibc's functions.
+    pub(crate) fn is_passed_on(&self) -> bool {
+        self.kind() & GLIBCS == FOREIGN
     }
 
     /// What an owner that locks again gets: `None` means that it waits for itself for ever, as POSIX has it.
@@ -120,9 +99,9 @@ impl Mutex {
         if kind & TYPE == ERRORCHECK {
             return Some(busy);
         }
-        match self.depth().load(Relaxed).checked_add(1) {
-            Some(depth) => {
-                self.depth().store(depth, Relaxed);
+        match self.count().load(Relaxed).checked_add(1) {
+            Some(count) => {
+                self.count().store(count, Relaxed);
                 Some(0)
             }
             None => Some(EAGAIN),
@@ -130,15 +109,16 @@ impl Mutex {
     }
 
     #[inline(always)]
-    fn is_owned_by(&self, token: u32) -> bool {
+    pub(crate) fn is_owned_by(&self, token: u32) -> bool {
         self.owner().load(Relaxed) == token
     }
 
     /// After an acquisition; returns 0.
     #[inline(always)]
-    fn acquired_by(&self, token: u32) -> c_int {
+    pub(crate) fn acquired_by(&self, token: u32) -> c_int {
         if !self.is_plain() {
             self.owner().store(token, Relaxed);
+            self.count().store(1, Relaxed);
         }
         0
     }
@@ -154,11 +134,18 @@ impl Mutex {
         }
     }
 
+    #[inline(never)] // for the drop-in's size
+    fn wait_for_turn(&self, deadline: Option<Deadline>) -> Locked {
+        cancel::deferred(|| self.raw.lock_shared(deadline))
+    }
+
     #[cold]
     #[inline(never)]
     fn lock_slow(&self, token: u32) -> c_int {
-        cancel::deferred(|| self.raw.lock());
-        self.acquired_by(token)
+        match self.wait_for_turn(None) {
+            Locked::Foreign => self.lock_foreign(0),
+            _ => self.acquired_by(token),
+        }
     }
 
     #[inline(always)]
@@ -183,10 +170,15 @@ impl Mutex {
             return self.acquired_by(token); // POSIX: no look at the time if the mutex can be had at once
         }
         // SAFETY: the caller's pointer.
-        match unsafe { time::deadline(clock, time) } {
-            None => EINVAL,
-            Some(deadline) if cancel::deferred(|| self.raw.lock_until(deadline)) => self.acquired_by(token),
-            Some(Deadline { .. }) => ETIMEDOUT,
+        let deadline = unsafe { time::deadline(clock, time) };
+        if deadline.is_none() {
+            return EINVAL;
+        }
+        match self.wait_for_turn(deadline) {
+            Locked::Acquired => self.acquired_by(token),
+            Locked::TimedOut => ETIMEDOUT,
+            // SAFETY: the caller's pointer.
+            Locked::Foreign => unsafe { self.lock_foreign_until(time::id(clock), time) },
         }
     }
 
@@ -202,43 +194,13 @@ impl Mutex {
         if !self.is_owned_by(token) {
             return EPERM;
         }
-        let depth = self.depth().load(Relaxed);
-        if depth > 0 {
-            self.depth().store(depth - 1, Relaxed);
+        let count = self.count().load(Relaxed).wrapping_sub(1);
+        self.count().store(count, Relaxed);
+        if count != 0 {
             return 0;
         }
         self.owner().store(0, Relaxed);
         self.release()
-    }
-
-    /// Before a wait on a condition variable: prepares the release of a mutex that is ours, however deep it is held, and
-    /// returns the depth, with which [`Mutex::hold_again`] restores it; or EPERM.
-    pub(crate) fn check_wait(&self) -> Result<u32, c_int> {
-        let mut depth = 0;
-        if !self.is_plain() {
-            if !self.is_owned_by(thread_id()) {
-                return Err(EPERM);
-            }
-            self.owner().store(0, Relaxed);
-            depth = self.depth().swap(0, Relaxed);
-        }
-        self.count_waiter(1);
-        Ok(depth)
-    }
-
-    /// No read-modify-write: the calling thread holds the mutex. Not below 0: a program may initialise the mutex anew
-    /// meanwhile.
-    fn count_waiter(&self, change: i32) {
-        self.waiters().store(self.waiters().load(Relaxed).saturating_add_signed(change), Relaxed);
-    }
-
-    /// After the wait, with the mutex held again.
-    pub(crate) fn hold_again(&self, depth: u32) {
-        self.count_waiter(-1);
-        self.acquired_by(thread_id());
-        if depth > 0 {
-            self.depth().store(depth, Relaxed);
-        }
     }
 }
 
@@ -358,10 +320,10 @@ pub unsafe fn unlock(mutex: *mut pthread_mutex_t) -> c_int {
 ///
 /// As POSIX has it.
 #[inline(never)]
-unsafe fn unlock_elsewhere(mutex: *mut pthread_mutex_t) -> c_int {
+pub(crate) unsafe fn unlock_elsewhere(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's mutex.
     let this = unsafe { Mutex::at(mutex) };
-    if this.is_ours() {
+    if this.is_ours_to_unlock() {
         return if this.is_plain() { this.release() } else { this.unlock_owned(thread_id()) };
     }
     // SAFETY: the caller's mutex.

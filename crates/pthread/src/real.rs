@@ -70,6 +70,11 @@ pub(crate) fn address(name: Name) -> *mut c_void {
     found()
 }
 
+/// Whether `function` is one of those that were found.
+pub(crate) fn is_one(function: *mut c_void) -> bool {
+    FOUND.iter().any(|found| found.load(Relaxed) == function)
+}
+
 /// Declares functions that call glibc's function of the same name, and names of other functions.
 macro_rules! real {
     ($($name:ident($($argument:ident: $type:ty),*);)* + $($other:ident)*) => {
@@ -139,5 +144,5 @@ real! {
     pthread_cancel(thread: pthread_t);
     prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong);
     __register_atfork(prepare: Handler, parent: Handler, child: Handler, library: *mut c_void);
-    + _pthread_cleanup_push _pthread_cleanup_pop pthread_testcancel
+    + _pthread_cleanup_push _pthread_cleanup_pop pthread_testcancel dlopen dlmopen
 }

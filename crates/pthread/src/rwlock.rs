@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT};
 use libc::{clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
 use spinpark_locks::{Preference, RawRwLock};
-use spinpark_platform::{Clock, Deadline};
+use spinpark_platform::{Clock, Deadline, Platform};
 
 use crate::fields::Linux;
 use crate::mode::Fast;
@@ -63,11 +63,20 @@ impl RwLock {
         if self.flags.load(Relaxed) == PREFER_WRITERS { Preference::Writers } else { Preference::Readers }
     }
 
+    /// Ends the process if glibc's functions have locked the object, as far as that shows: more threads than may be inside.
+    #[inline(never)] // for the drop-in's size
+    fn is_mine(&self) -> bool {
+        if self.raw.is_overwritten() {
+            Linux::overwritten(0);
+        }
+        self.raw.is_write_locked_by_me()
+    }
+
     /// What no reader can wait for: itself as the writer, or room for one reader more.
     #[cold]
     #[inline(never)]
     fn read_slow(&self, deadline: Option<Deadline>) -> c_int {
-        if self.raw.is_write_locked_by_me() {
+        if self.is_mine() {
             EDEADLK
         } else if self.raw.is_full() {
             EAGAIN
@@ -101,7 +110,7 @@ impl RwLock {
     #[cold]
     #[inline(never)]
     fn write_slow(&self, deadline: Option<Deadline>) -> c_int {
-        if self.raw.is_write_locked_by_me() {
+        if self.is_mine() {
             EDEADLK
         } else if cancel::deferred(|| self.raw.write_until(deadline)) {
             0

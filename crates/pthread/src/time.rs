@@ -12,6 +12,14 @@ pub(crate) fn clock(id: clockid_t) -> Option<Clock> {
     }
 }
 
+/// The id of `clock`.
+pub(crate) fn id(clock: Clock) -> clockid_t {
+    match clock {
+        Clock::Realtime => libc::CLOCK_REALTIME,
+        Clock::Monotonic => libc::CLOCK_MONOTONIC,
+    }
+}
+
 /// The deadline at `time` on `clock`; `None` if its nanoseconds are out of range (EINVAL).
 ///
 /// # Safety

@@ -11,8 +11,8 @@ use spinpark_locks::{LockCore, RawMutex, WaitQueue};
 use spinpark_platform::{Cell, Futex, Threads};
 
 // Of the lock word.
-const WAITERS: u32 = 1;
-const WRITER: u32 = 1 << 6;
+const WAITERS: u32 = 1 << 7;
+const WRITER: u32 = 3;
 // Of the queue lock.
 const LOCKED: u32 = 1;
 const QUEUED: u32 = 2;
@@ -30,7 +30,7 @@ fn cpu_time() -> Duration {
 fn a_release_beside_the_most_pins_sleeps() {
     const HELD: Duration = Duration::from_millis(200);
     // Held by this thread; another one has the queue locked, and as many as can be counted have pinned it.
-    let word = AtomicU32::new(Linux::thread_token() << 8 | WRITER | WAITERS);
+    let word = AtomicU32::new(Linux::thread_token() << 10 | WRITER | WAITERS);
     let lock = AtomicU32::new(LOCKED | ASKED | PINS);
     let queue = WaitQueue::<Linux>::from_parts(word, lock, Cell::new(std::ptr::null()), (), ());
     let mutex = RawMutex::from_core(LockCore::from_queue(queue));

@@ -14,8 +14,8 @@ use spinpark_verify::{Guarded, Model, Mortal, Shared, after, join_all, rejected}
 /// A mutex and a condition variable; waiters wait until the data is not 0.
 type Pair = (RawMutex<Loom>, RawCondvar<Loom>);
 
-const WAITERS: u64 = 1;
-const WRITER: u64 = 1 << 6;
+const WAITERS: u64 = 1 << 7;
+const WRITER: u64 = 3;
 /// Of the queue lock.
 const ATTENTION: u64 = 4;
 

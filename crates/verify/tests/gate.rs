@@ -15,7 +15,7 @@ use spinpark_verify::platform::{Fault, Loom, NEVER, Op, advance, lead_in};
 use spinpark_verify::{Model, Mortal, Shared, join_all, rejected};
 
 const READERS: Preference = Preference::Readers;
-const SLOTS: u64 = 1 << 5;
+const SLOTS: u64 = 1 << 9;
 
 const RACE: &str = "Causality violation";
 

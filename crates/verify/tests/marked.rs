@@ -13,8 +13,8 @@ use spinpark_verify::{Model, Mortal, Shared, rejected};
 
 type Mutex = RawMutex<Loom>;
 
-const WAITERS: u64 = 1;
-const WRITER: u64 = 1 << 6;
+const WAITERS: u64 = 1 << 7;
+const WRITER: u64 = 3;
 /// Of the queue lock.
 const ATTENTION: u32 = 4;
 

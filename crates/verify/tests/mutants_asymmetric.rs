@@ -7,8 +7,8 @@ use spinpark_platform::Ordering::{AcqRel, Acquire, Release};
 use spinpark_verify::platform::{Fault, Kind, Loom, Op, lead_in};
 use spinpark_verify::{Model, Shared, join_all, rejected};
 
-const WAITERS: u64 = 1;
-const WRITER: u64 = 1 << 6;
+const WAITERS: u64 = 1 << 7;
+const WRITER: u64 = 3;
 /// Of the queue lock.
 const LOCKED: u32 = 1;
 const ATTENTION: u32 = 4;

@@ -8,10 +8,10 @@ use spinpark_platform::{Futex, Wait};
 use spinpark_verify::platform::{Fault, Kind, Loom, NEVER, Op, advance, lead_in};
 use spinpark_verify::{Guarded, Model, Mortal, Shared, join_all, rejected};
 
-const WAITERS: u64 = 1;
-const HANDOFF: u64 = 1 << 2;
-const TIMED: u32 = 1 << 3;
-const WRITER: u64 = 1 << 6;
+const WAITERS: u64 = 1 << 7;
+const HANDOFF: u64 = 1 << 5;
+const TIMED: u32 = 1 << 6;
+const WRITER: u64 = 3;
 /// What a node is told.
 const GRANTED: u64 = 3;
 const RELEASED: u64 = 4;
@@ -227,7 +227,7 @@ fn rwlock_withdrawal_does_not_count_the_reader() {
     let withdraws = |op: &Op| {
         op.is(Kind::CompareExchangeWeak, AcqRel)
             && op.value & (u64::from(TIMED) | HANDOFF) == u64::from(TIMED) | HANDOFF
-            && op.value >> 8 == 2
+            && op.value >> 10 == 2
     };
     rejected("rwlock_withdrawal_does_not_count_the_reader", "attempt to subtract with overflow", || {
         Model::new().moving_clock().preemptions(1).fault(Fault::NoWrite(withdraws)).check(|| {

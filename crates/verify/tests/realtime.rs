@@ -16,10 +16,10 @@ type Mutex = RawMutex<Loom>;
 /// Starves at once.
 type HastyMutex = RawMutex<Loom<0>>;
 
-const HANDOFF: u32 = 1 << 2;
-const TIMED: u32 = 1 << 3;
+const HANDOFF: u32 = 1 << 5;
+const TIMED: u32 = 1 << 6;
 /// `WAITERS`, `WAKING` and `TIMED`.
-const URGENT: u64 = 0b1011;
+const URGENT: u64 = 1 << 6 | 1 << 7 | 1 << 8;
 
 const LOST_WAKE_UP: &str = "deadlock";
 

@@ -171,8 +171,10 @@ fn retire() {
     AREA.store(0, SeqCst);
 }
 
-/// Restartable sequences are not used from here on, while the barrier is still allowed.
-pub(crate) fn stop() {
+/// Restartable sequences are not used from here on: releases are compare-exchanges. Best called while the barrier is still allowed.
+#[cold]
+#[inline(never)]
+pub fn stop() {
     if AREA.load(SeqCst) != 0 {
         retire();
         if is_single_threaded() || barrier() {

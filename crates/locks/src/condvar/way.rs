@@ -1,11 +1,12 @@
-//! How a signal goes on with the waiter whose wait it ends.
+//! How a signal goes on with the waiter whose wait it ends, and how that takes the mutex back.
 
 use spinpark_platform::Platform;
 
-use super::RawCondvar;
-use crate::core::LockCore;
+use super::{RawCondvar, WaitResult, Waiter};
+use crate::core::{LockCore, Outcome};
+use crate::mutex::RawMutex;
 use crate::queue::WaitNode;
-use crate::word;
+use crate::word::{self, Want};
 
 /// What a signal does with a waiter.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,5 +43,24 @@ impl<P: Platform> RawCondvar<P> {
         } else {
             Way::Wake
         }
+    }
+}
+
+impl<P: Platform> Waiter<P> {
+    /// After [`RawCondvar::finish`]: takes the mutex back, from its queue if the wait was moved there.
+    pub fn reacquire(&self, result: WaitResult, mutex: &RawMutex<P>) {
+        if !self.reacquire_shared(result, mutex) {
+            P::overwritten(mutex.core().key());
+        }
+    }
+
+    /// [`Waiter::reacquire`]; `false`: the mutex is not held, because other code has locked it ([`RawMutex::lock_shared`]).
+    #[must_use]
+    pub fn reacquire_shared(&self, result: WaitResult, mutex: &RawMutex<P>) -> bool {
+        let outcome = match result {
+            WaitResult::Signalled => mutex.core().wait_queued(&self.node, None),
+            WaitResult::TimedOut => mutex.core().acquire(Want::Write, self.node.token, None),
+        };
+        outcome == Outcome::Acquired
     }
 }

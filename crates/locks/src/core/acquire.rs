@@ -19,6 +19,8 @@ pub(crate) enum Outcome {
     /// Readers may be in slots, and the lock is wanted alone: the thread that wants it shuts the gate and tries again (G3 in
     /// [`gate`](crate::gate)).
     Gated,
+    /// F1 in [`word`]: other code has written the word. The lock is not held, and the thread is not in its queue.
+    Foreign,
 }
 
 impl Outcome {
@@ -78,6 +80,7 @@ impl<P: Platform> LockCore<P> {
                 self.wait_in_queue(&node, patience, deadline)
             }
             Joined::Gated => Outcome::Gated,
+            Joined::Foreign => Outcome::Foreign,
         }
     }
 
@@ -91,11 +94,12 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// Waits in the queue, where `node` is linked or popped, until the lock is held or `deadline` passes.
+    /// Waits in the queue, where `node` is linked or popped, until the lock is held or `deadline` passes, or the word is found to be
+    /// foreign.
     ///
     /// Also the end of every wait on a condition variable whose waiter was moved here.
-    pub(crate) fn wait_queued(&self, node: &WaitNode<P>, deadline: Option<Deadline>) -> bool {
-        self.wait_in_queue(node, Self::patience(node), deadline) == Outcome::Acquired
+    pub(crate) fn wait_queued(&self, node: &WaitNode<P>, deadline: Option<Deadline>) -> Outcome {
+        self.wait_in_queue(node, Self::patience(node), deadline)
     }
 
     /// A real-time waiter keeps its time from the start, until it demands the lock.
@@ -179,6 +183,7 @@ impl<P: Platform> LockCore<P> {
                 Joined::Queued => {}
                 // G3: only of a waiter that was woken beside another, and was in no flag meanwhile.
                 Joined::Gated => return Outcome::Gated,
+                Joined::Foreign => return Outcome::Foreign,
             }
         }
     }

@@ -27,6 +27,8 @@ pub(super) enum Joined {
     Queued,
     /// G3: no thread may queue for an exclusive hold while readers may be in slots. The node is out.
     Gated,
+    /// F1 in [`word`]: other code has written the word. Nothing was done to it; the node is out.
+    Foreign,
 }
 
 impl<P: Platform> LockCore<P> {
@@ -47,6 +49,9 @@ impl<P: Platform> LockCore<P> {
         let mut seen = self.peek();
         let mut credit = credit;
         loop {
+            if word::is_foreign(seen) {
+                return Joined::Foreign;
+            }
             let free = word::admits(seen, want);
             let rest = word::retire(seen, credit);
             let gated = want.is_exclusive() && word::has_slots(seen);
@@ -113,14 +118,16 @@ impl<P: Platform> LockCore<P> {
             if heads & word::HANDOFF != 0 {
                 P::event(Event::DemandedHandoff);
             }
-            self.look_and_tell(queue); // L1: the credit may have been what the head relied on
+        }
+        if matches!(joined, Joined::Queued | Joined::Foreign) {
+            self.look_and_tell(queue); // L1: the credit may have been what the head relied on; F2
         }
         joined
     }
 
     /// Lets in or wakes waiters that can come in beside the present holders, and unlocks the queue.
     #[inline(never)] // for the drop-in's size
-    fn look_and_tell(&self, mut queue: Guard<'_, P>) {
+    pub(super) fn look_and_tell(&self, mut queue: Guard<'_, P>) {
         let look = self.look(&mut queue, None);
         drop(queue);
         look.deliver();
@@ -156,6 +163,10 @@ impl<P: Platform> LockCore<P> {
             Joined::Queued if demand != 0 => P::event(Event::DemandedHandoff),
             // G3: there is no gate for a thread in the queue.
             Joined::Queued | Joined::Gated => {}
+            Joined::Foreign => {
+                queue.remove(node);
+                self.look_and_tell(queue); // F2
+            }
             Joined::Acquired => {
                 queue.remove(node);
                 self.settle_flags(queue.head().is_some(), was_head, node.want);
@@ -214,8 +225,9 @@ impl<P: Platform> LockCore<P> {
             return true;
         }
         P::event(Event::TimedOut);
-        if credit != Credit::None && word::has_waiters(self.peek()) {
-            self.look_now(); // L1: the credit may have been what the head relied on
+        let counts = |seen| word::has_waiters(seen) || word::is_foreign(seen);
+        if credit != Credit::None && counts(self.peek()) {
+            self.look_now(); // L1: the credit may have been what the head relied on; F2
         }
         false
     }

@@ -91,6 +91,9 @@ impl<P: Platform> LockCore<P> {
         let generation = P::generation();
         loop {
             let seen = self.word().load(Acquire);
+            if word::is_foreign(seen) {
+                return self.release_foreign(seen);
+            }
             let after = word::released(seen, release);
             if word::must_look(seen, after, release, self.returns(seen, release)) {
                 // V1: a reader that leaves others inside asks for nothing. A look without its release could do no more, and the
@@ -142,10 +145,33 @@ impl<P: Platform> LockCore<P> {
         {
             seen = now;
         }
+        if word::is_foreign(seen) {
+            P::futex_wake(self.word(), 1); // F3
+        }
         // A handler may have forked meanwhile: the pin is the parent's.
         if P::generation() == generation {
             self.queue().unpin(); // the last access
         }
+    }
+
+    /// F3: gives up a writer's hold over which other code has written, as that does it: its sleepers are woken by address.
+    /// Ours are told before that, to look again; no thread queues here meanwhile.
+    #[cold]
+    #[inline(never)]
+    fn release_foreign(&self, seen: u32) {
+        if seen > word::GLIBCS_CONTENDED {
+            P::overwritten(self.key()); // no mutex of glibc's; a read-write lock, perhaps
+        }
+        self.pass_on();
+        let key: *const P::AtomicU32 = self.word();
+        self.word().swap(0, ReleaseOrder); // the last access
+        P::futex_wake(key, 1);
+    }
+
+    /// The word of a lock that the calling thread holds is foreign, and no thread waits here (F2).
+    pub(crate) fn pass_on(&self) {
+        self.word().swap(word::GLIBCS_CONTENDED, ReleaseOrder);
+        self.look_and_tell(self.lock_queue());
     }
 
     /// Whether the releasing thread is about to come back for the lock, so that a head that keeps its own time is better left
@@ -206,6 +232,10 @@ impl<P: Platform> LockCore<P> {
         let mut look = Look::new();
         let mut seen = self.peek();
         loop {
+            if word::is_foreign(seen) {
+                look.told.append(Plan { word: seen, action: Action::TellAll }.pop(queue)); // F2
+                break;
+            }
             let returns = release.is_some_and(|release| self.returns(seen, release));
             let Some(plan) = Plan::choose(seen, release, returns, queue) else { break };
             // A reader that leaves and one that comes in for it make no difference to the word, and are to be made all the
@@ -227,7 +257,7 @@ impl<P: Platform> LockCore<P> {
                 Action::Nothing => {}
                 Action::Wake => look.woken.append(plan.pop(queue)),
                 Action::WakeBeside => look.beside.append(plan.pop(queue)),
-                Action::Tell => look.told.append(plan.pop(queue)),
+                Action::Tell | Action::TellAll => look.told.append(plan.pop(queue)),
                 Action::Grant(_) | Action::HandOver => look.granted.append(plan.pop(queue)),
             }
             // If the calling thread holds the lock, it is the one that releases it, later, and sees its own mark.
@@ -262,6 +292,8 @@ enum Action {
     WakeBeside,
     /// Ends the waits of those that the holder has signalled.
     Tell,
+    /// Ends all waits (F2).
+    TellAll,
 }
 
 impl Plan {
@@ -334,13 +366,16 @@ impl Plan {
     fn pop<P: Platform>(self, queue: &mut QueueGuard<'_, P>) -> Chain<P> {
         let (count, event) = match self.action {
             Action::Nothing => return Chain::new(),
-            Action::Grant(count) => (count, Event::GrantedReaders),
-            Action::HandOver => (1, Event::HandedOff),
-            Action::Wake => (1, Event::WokeHead),
-            Action::WakeBeside => (1, Event::WokeBeside),
+            Action::Grant(count) => (count, Some(Event::GrantedReaders)),
+            Action::HandOver => (1, Some(Event::HandedOff)),
+            Action::Wake => (1, Some(Event::WokeHead)),
+            Action::WakeBeside => (1, Some(Event::WokeBeside)),
             Action::Tell => return queue.pop_some(u32::MAX, WaitNode::is_deferred),
+            Action::TellAll => (u32::MAX, None),
         };
-        P::event(event);
+        if let Some(event) = event {
+            P::event(event);
+        }
         let readers = matches!(self.action, Action::Grant(_));
         queue.pop_some(count, |node| !readers || node.want.is_read())
     }

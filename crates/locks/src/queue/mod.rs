@@ -66,6 +66,12 @@ impl<P: Platform> WaitQueue<P> {
         Self::from_parts(word, lock, Cell::new(core::ptr::null()), P::Room::default(), P::Gap::default())
     }
 
+    /// The owner's word.
+    #[inline(always)]
+    pub fn word(&self) -> &P::AtomicU32 {
+        &self.word
+    }
+
     /// What the platform left room for behind the word.
     #[inline(always)]
     pub fn room(&self) -> &P::Room {

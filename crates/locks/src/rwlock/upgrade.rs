@@ -6,15 +6,13 @@
 use spinpark_platform::{Deadline, Platform};
 
 use super::RawRwLock;
-use crate::core::Outcome;
 use crate::word::{self, Release, Want, UNIT, UPGRADE};
 
 impl<P: Platform> RawRwLock<P> {
     /// Acquires upgradably: beside readers, but alone among the upgradable. `false` once `deadline` has passed.
     /// Acquire ordering.
     pub fn upgradable(&self, deadline: Option<Deadline>) -> bool {
-        let outcome = self.core.acquire(Want::Upgradable, P::thread_token(), deadline);
-        self.note_upgradable(outcome == Outcome::Acquired)
+        self.note_upgradable(self.core.acquire_ours(Want::Upgradable, P::thread_token(), deadline))
     }
 
     /// Acquires upgradably if that is possible at once.

@@ -30,6 +30,32 @@ fn taking_keeps_flags_and_changes_the_hold() {
     }
 }
 
+/// F1, and what glibc writes to mutexes and read-write locks.
+#[test]
+fn no_step_leads_to_a_foreign_word() {
+    for word in words() {
+        for want in WANTS {
+            assert!(!fits(word, want) || !is_foreign(taken(word, want, 1)), "{word:#x} {want:?}");
+        }
+        for credit in [Credit::None, Credit::Spinner, Credit::Waking] {
+            assert!(!is_foreign(retire(word, credit)), "{word:#x} {credit:?}");
+        }
+        if is_write_held(word) {
+            assert!(!is_foreign(released(word, Release::Write)), "{word:#x}");
+        }
+    }
+    for glibcs in [1, 2, 3] {
+        assert!(is_foreign(glibcs) && owner(glibcs) == 0 && readers(glibcs) == 0, "{glibcs}");
+        assert!(WANTS.iter().all(|&want| !fits(glibcs, want)), "{glibcs}");
+    }
+    for readers in 1..16 {
+        assert!(is_of_glibcs_readers(8 * readers), "{readers}");
+    }
+    // Beside a writer of ours, glibc's writers and readers leave a mark, or nothing.
+    assert_eq!(write_hold(1) | 2, write_hold(1));
+    assert!((1..4).all(|readers| is_foreign(write_hold(1) + 8 * readers)));
+}
+
 #[test]
 fn a_writer_is_alone() {
     for word in words().filter(|&word| is_write_held(word)) {

@@ -63,7 +63,7 @@ fn is_held_mutex(words: [u32; 5], thread: u32) -> bool {
         // glibc's: lock, count, owner, users, kind.
         [1 | 2, 0, owner, 1, 0] if owner != 0 => true,
         // spinpark's, by its owner.
-        [word, _, _, _, 0] => word & 1 << 6 != 0 && word >> 8 == thread,
+        [word, _, _, _, 0] => word & 3 == 3 && word >> 10 == thread,
         _ => false,
     }
 }
@@ -83,7 +83,7 @@ mod tests {
         assert!(lock.is_held(4321) && lock.is_held(1));
         lock.from.store(from + 24, Relaxed);
         assert!(!lock.is_held(4321));
-        assert!(is_held_mutex([4321 << 8 | 1 << 6, 0, 0, 0, 0], 4321));
-        assert!(!is_held_mutex([4321 << 8 | 1 << 6, 0, 0, 0, 0], 4322));
+        assert!(is_held_mutex([4321 << 10 | 3, 0, 0, 0, 0], 4321));
+        assert!(!is_held_mutex([4321 << 10 | 3, 0, 0, 0, 0], 4322));
     }
 }

@@ -88,7 +88,7 @@ impl<T: Tuned> Memory for Sim<T> {
 
 impl<T: Tuned> Threads for Sim<T> {
     fn thread_token() -> u32 {
-        if is_inside() { world(|world| world.running.0 + 1) } else { u32::MAX >> 8 }
+        if is_inside() { world(|world| world.running.0 + 1) } else { u32::MAX >> 10 }
     }
 
     fn generation() -> u32 {

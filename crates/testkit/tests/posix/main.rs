@@ -4,6 +4,7 @@
 //! `<program>::glibc` says that the program is right, `<program>::spinpark` that the drop-in is, and
 //! `<program>::disabled` that a switched-off drop-in passes everything through.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -141,6 +142,75 @@ mod dlopen {
     fn run(configuration: Configuration) {
         let plugin = compile_c("posix/dlopen_plugin.c", &["-shared", "-fPIC"]);
         program("dlopen").arg(plugin).configuration(configuration).succeed();
+    }
+}
+
+/// Objects that are reached past the drop-in as well.
+mod foreign {
+    use super::*;
+
+    const WAYS: [&str; 3] = ["deepbind", "dlsym", "dlmopen"];
+    const SERVED: [&str; 4] = ["mutexes", "waits", "sleeper", "crossed-back"];
+    /// `dlsym` gives the drop-in's functions: there, these work as well.
+    const ENDED: [&str; 5] = ["read-write", "read-two-write", "write-read", "write-write", "signal"];
+    /// `SIGABRT`.
+    const ABORTED: i32 = 6;
+
+    fn run(way: &str, case: &str, configuration: Configuration) -> Run {
+        let plugin = compile_c("posix/foreign_plugin.c", &["-shared", "-fPIC"]);
+        program("foreign").arg(way).arg(case).arg(plugin).configuration(configuration)
+    }
+
+    fn every_way(configuration: Configuration, cases: &[&str]) {
+        for way in WAYS {
+            for case in cases {
+                run(way, case, configuration).succeed();
+            }
+        }
+    }
+
+    #[test]
+    fn spinpark() {
+        every_way(Configuration::Spinpark, &SERVED);
+        for case in ENDED {
+            run("dlsym", case, Configuration::Spinpark).succeed();
+        }
+    }
+
+    #[test]
+    fn glibc() {
+        every_way(Configuration::Glibc, &SERVED);
+        every_way(Configuration::Glibc, &ENDED);
+    }
+
+    #[test]
+    fn disabled() {
+        every_way(Configuration::Disabled, &SERVED);
+    }
+
+    #[test]
+    fn without_sequences() {
+        for way in WAYS {
+            for case in SERVED {
+                run(way, case, Configuration::Spinpark).env("SPINPARK_RSEQ", "0").succeed();
+            }
+        }
+    }
+
+    /// What cannot be served ends the process, with a sentence.
+    #[test]
+    fn ends() {
+        for way in ["deepbind", "dlmopen"] {
+            for case in ENDED {
+                let outcome = run(way, case, Configuration::Spinpark).outcome();
+                let says = outcome.stderr_text().contains("spinpark: A lock was overwritten");
+                assert!(
+                    outcome.status.signal() == Some(ABORTED) && says,
+                    "{way} {case}: {}",
+                    outcome.report()
+                );
+            }
+        }
     }
 }
 

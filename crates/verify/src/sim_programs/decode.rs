@@ -8,21 +8,22 @@ fn hex(value: u32) -> String {
 
 /// What the lock word of our locks says besides who holds it.
 pub(super) fn flags(value: u32) -> u32 {
-    value & 0x3f
+    value & 0x3e7
 }
 
 /// The lock word of our locks: see `word.rs` of `spinpark_locks`.
 pub(super) fn word(value: u32) -> String {
-    const FLAGS: [&str; 6] = ["WAITERS", "WAKING", "HANDOFF", "TIMED", "SPINNER", "SLOTS"];
-    let count = value >> 8;
-    let hold = match (value & 1 << 6 != 0, value & 1 << 7 != 0, count) {
+    const FLAGS: [(u32, &str); 6] =
+        [(7, "WAITERS"), (8, "WAKING"), (5, "HANDOFF"), (6, "TIMED"), (2, "SPINNER"), (9, "SLOTS")];
+    let count = value >> 10;
+    let hold = match (value & 3 != 0, value & 1 << 3 != 0, count) {
         (true, _, owner) => format!("held by {}", owner.wrapping_sub(1)),
         (false, false, 0) => "free".to_owned(),
         (false, true, 0) => "upgradable".to_owned(),
         (false, false, readers) => format!("{readers} readers"),
         (false, true, readers) => format!("upgradable, {readers} readers"),
     };
-    let flags = FLAGS.iter().enumerate().filter(|(bit, _)| value & 1 << bit != 0);
+    let flags = FLAGS.iter().filter(|(bit, _)| value & 1 << bit != 0);
     let flags: Vec<_> = flags.map(|(_, flag)| *flag).collect();
     if flags.is_empty() { format!("[{hold}]") } else { format!("[{hold}; {}]", flags.join(" ")) }
 }
@@ -91,8 +92,8 @@ mod tests {
     #[test]
     fn words_are_told() {
         assert_eq!(word(0), "[free]");
-        assert_eq!(word(3 << 8 | 1 << 6 | 1), "[held by 2; WAITERS]");
-        assert_eq!(word(2 << 8 | 1 << 7 | 1 << 5), "[upgradable, 2 readers; SLOTS]");
+        assert_eq!(word(3 << 10 | 3 | 1 << 7), "[held by 2; WAITERS]");
+        assert_eq!(word(2 << 10 | 1 << 3 | 1 << 9), "[upgradable, 2 readers; SLOTS]");
         assert_eq!(queue(7), "[LOCKED QUEUED ATTENTION]");
         assert_eq!(queue(49), "[LOCKED ASKED PINNED]");
     }

@@ -7,8 +7,8 @@ use spinpark_verify::sim_programs::Checker;
 use super::harness::{OF_TEST, family, hangs, is_shown, never_ends, rejected};
 
 /// Of the lock word.
-const WAITERS: u64 = 1;
-const WRITER: u64 = 1 << 6;
+const WAITERS: u64 = 1 << 7;
+const WRITER: u64 = 3;
 /// Of the queue lock.
 const LOCKED: u32 = 1;
 const ATTENTION: u32 = 4;

@@ -17,8 +17,8 @@ use super::harness::{
 };
 
 /// Of the lock word.
-const WAITERS: u64 = 1;
-const WRITER: u64 = 1 << 6;
+const WAITERS: u64 = 1 << 7;
+const WRITER: u64 = 3;
 /// A waiter on a condition variable has given up.
 const GIVEN_UP: u64 = 2;
 

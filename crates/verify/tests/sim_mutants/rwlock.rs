@@ -11,9 +11,9 @@ use super::harness::{
 };
 
 /// Of the lock word.
-const HANDOFF: u64 = 1 << 2;
-const TIMED: u32 = 1 << 3;
-const SLOTS: u64 = 1 << 5;
+const HANDOFF: u64 = 1 << 5;
+const TIMED: u32 = 1 << 6;
+const SLOTS: u64 = 1 << 9;
 
 /// core.L2: a writer that starves demands the lock, but the demand is not recorded, nor that the writer sleeps. It
 /// looks by itself after a time (H3), so that not every such run hangs.
@@ -55,7 +55,7 @@ fn readers_are_moved_but_not_counted() {
 #[test]
 fn readers_are_counted_too_late() {
     let closes =
-        |op: &Op| op.is(Kind::CompareExchangeWeak, AcqRel) && op.value & SLOTS == 0 && op.value >> 8 > 0;
+        |op: &Op| op.is(Kind::CompareExchangeWeak, AcqRel) && op.value & SLOTS == 0 && op.value >> 10 > 0;
     rejected(Checker::new(family("rwlock")).fault(Fault::InTwo(closes)), lets_two_in);
 }
 

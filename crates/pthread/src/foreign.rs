@@ -1,0 +1,160 @@
+//! Mutexes that a program reaches through two implementations: this one, and glibc's own functions past it.
+//!
+//! A library opened with `RTLD_DEEPBIND`, or a pointer from `dlsym` on libc's own handle, calls glibc's `pthread_mutex_lock` on an
+//! object that others lock here. Both have their word in the same four bytes. glibc takes any value of ours for a mutex that is held, and
+//! no thread of ours acquires one of glibc's (F1 in `spinpark_locks`' `word`). So no two threads hold the mutex at a time. Owner and count
+//! mean the same to both: a thread that holds a recursive mutex through one may lock it again through the other.
+//!
+//! What remains is to wake each other's sleepers. The first thread of ours that finds a value of glibc's marks the mutex as glibc's for
+//! good ([`FOREIGN`] in its kind), says so once, and every later call goes to glibc's functions.
+//!
+//! | the word says | a thread of ours      | what it does                                                               |
+//! |---------------|-----------------------|----------------------------------------------------------------------------|
+//! | 1, 2          | locks                 | marks the mutex, and locks it through glibc                                |
+//! | 2             | unlocks, locked here  | sends our waiters to look again, stores 0, wakes one sleeper of glibc's (F3) |
+//! | any           | unlocks, marked       | the same if it was locked here, else unlocks it through glibc              |
+//!
+//! Two things are not seen:
+//!
+//! - A release here that is a plain store wipes out the mark of a thread that sleeps in glibc's function. That thread sleeps until
+//!   the first value of glibc's is found in the process: from then on each release is a compare-exchange, which fails on such a mark.
+//! - A mutex that is free, but has waiters of ours, looks held to glibc, whose waiter then overwrites the word: 2, and no holder.
+//!   No thread can tell that from a holder of ours, whose name was overwritten. So after [`LONGEST`] seconds the process ends
+//!   with a sentence.
+
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use libc::{ETIMEDOUT, timespec};
+use spinpark_linux::{raw, thread_id};
+use spinpark_locks::GLIBCS_CONTENDED;
+use spinpark_platform::{AsymmetricBarrier, Clock, Clocks, Futex, NS_PER_SEC, Platform};
+
+use crate::fields::Linux;
+use crate::mutex::{GLIBCS, Mutex};
+use crate::{mode, real};
+
+/// In a mutex' kind: glibc's functions serve it. They ignore this bit.
+pub(crate) const FOREIGN: u32 = 1 << 10;
+
+/// How often, once a second, a thread finds the mutex held by no thread that is known, before it counts as lost.
+const LONGEST: u32 = 10;
+
+static TOLD: AtomicBool = AtomicBool::new(false);
+const TELL: &[u8] = b"spinpark: A mutex is locked by glibc's own functions, too (RTLD_DEEPBIND, dlsym). \
+glibc serves it from now on.\n";
+
+impl Mutex {
+    /// Leaves the mutex to glibc for good.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn pass_on(&self) {
+        if !self.mark() || mode::is_shared() {
+            return;
+        }
+        if !TOLD.swap(true, Relaxed) {
+            raw::write(libc::STDERR_FILENO, TELL);
+        }
+        spinpark_linux::stop_sequences();
+        Linux::heavy_fence(); // another thread may have begun that just now
+        // Those whose mark a release of ours has wiped out, before it was a compare-exchange.
+        Linux::futex_wake(self.raw.queue().word(), i32::MAX as u32);
+    }
+
+    /// Locks a mutex in which a value of glibc's was found, `depth` times more than once.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn lock_foreign(&self, depth: u32) -> c_int {
+        let mut lost = 0;
+        loop {
+            let seconds = Linux::now(Clock::Monotonic) / NS_PER_SEC + 1;
+            let time = timespec { tv_sec: seconds as i64, tv_nsec: 0 };
+            // SAFETY: the time is this function's.
+            let result = unsafe { self.lock_foreign_until(libc::CLOCK_MONOTONIC, &raw const time) };
+            if result != ETIMEDOUT {
+                if result == 0 {
+                    self.held_more_often(depth);
+                }
+                return result;
+            }
+            let word = self.raw.queue().word().load(Relaxed);
+            lost = if word == GLIBCS_CONTENDED && self.is_locked_here() { lost + 1 } else { 0 };
+            if lost > LONGEST {
+                Linux::overwritten(0);
+            }
+        }
+    }
+
+    /// [`Mutex::lock_foreign`], with the caller's time.
+    ///
+    /// # Safety
+    ///
+    /// `time` points to a timespec.
+    pub(crate) unsafe fn lock_foreign_until(&self, clock: libc::clockid_t, time: *const timespec) -> c_int {
+        self.pass_on();
+        let mutex = core::ptr::from_ref(self).cast_mut().cast();
+        // SAFETY: the caller's time; this mutex.
+        unsafe { real::pthread_mutex_clocklock(mutex, clock, time) }
+    }
+
+    /// In a shared process: whether the mutex is held here, or has waiters. If not, it is glibc's from here on.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn is_in_use(&self) -> bool {
+        let ours = self.raw.is_in_use();
+        if !ours {
+            self.mark();
+        }
+        ours
+    }
+
+    /// Whether the mutex, which the calling thread unlocks, was locked here. One that is glibc's by now is made so all the way.
+    #[inline(always)]
+    pub(crate) fn is_ours_to_unlock(&self) -> bool {
+        self.kind() & GLIBCS == 0 && mode::serves(|| self.is_held_here())
+            || self.is_passed_on() && self.is_held_here()
+    }
+
+    /// Whether the mutex was locked here, by the calling thread, and is ours after it. In a shared process it is not: its holder
+    /// writes what glibc would have.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn is_held_here(&self) -> bool {
+        if !self.is_locked_here() {
+            self.mark();
+            return false;
+        }
+        if mode::is_shared() && self.raw.is_locked() && (self.is_plain() || self.is_owned_by(thread_id())) {
+            self.mark();
+            self.raw.pass_on();
+            self.owner().store(thread_id(), Relaxed);
+            self.users().store(1, Relaxed);
+            return false;
+        }
+        true
+    }
+
+    /// Every later call on the mutex goes to glibc.
+    fn mark(&self) -> bool {
+        self.kind_word().fetch_or(FOREIGN, Relaxed) & FOREIGN == 0
+    }
+
+    /// Whether a wait on a condition variable releases the mutex here, and takes it back.
+    pub(crate) fn is_ours_to_wait(&self) -> bool {
+        let ours = self.is_ours_to_unlock();
+        if ours && !self.is_locked_here() {
+            self.pass_on();
+            return false;
+        }
+        ours
+    }
+
+    /// Whether a mutex that is held was locked here, not through glibc; certain for its owner.
+    pub(crate) fn is_locked_here(&self) -> bool {
+        let users = self.users().load(Relaxed) as i32;
+        if users < 0 {
+            Linux::overwritten(0); // glibc has unlocked what was locked here
+        }
+        users == 0
+    }
+}

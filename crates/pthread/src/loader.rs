@@ -1,0 +1,77 @@
+//! `dlopen`, `dlmopen` and `dlsym`: how a program reaches glibc's functions past the drop-in.
+//!
+//! | call                                       | what is done                                                          |
+//! |--------------------------------------------|-----------------------------------------------------------------------|
+//! | `dlopen` with `RTLD_DEEPBIND`, `dlmopen`   | glibc serves all locks from then on ([`shared`](crate::shared))       |
+//! | `dlsym` that would give glibc's function   | it gives ours                                                         |
+//!
+//! Each function here only says where its call goes on. The exported one jumps there with the caller's return address and
+//! arguments: glibc looks at the return address, to find the caller's library.
+
+use core::ffi::{CStr, c_char, c_int, c_long, c_void};
+use core::mem;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+use spinpark_linux::{Library, lookup_version};
+
+use crate::real::{self, Name};
+use crate::{mode, shared};
+
+type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
+
+/// The drop-in's name (`preload/build.rs`).
+const THIS: &CStr = c"libspinpark_preload.so";
+
+static DLSYM: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+
+/// glibc's `dlsym`. Not by `dlsym`, which may be ours.
+fn dlsym() -> *mut c_void {
+    let known = DLSYM.load(Relaxed);
+    if !known.is_null() {
+        return known;
+    }
+    let found = lookup_version(c"dlsym", c"GLIBC_2.2.5");
+    DLSYM.store(found, Relaxed);
+    found
+}
+
+/// Before `dlopen(file, flags)`.
+pub extern "C" fn open(_: *const c_char, flags: c_int) -> *mut c_void {
+    if flags & libc::RTLD_DEEPBIND != 0 {
+        shared::begin();
+    }
+    real::address(Name::dlopen)
+}
+
+/// Before `dlmopen(namespace, file, flags)`.
+pub extern "C" fn open_in(namespace: c_long, _: *const c_char, flags: c_int) -> *mut c_void {
+    if namespace != 0 || flags & libc::RTLD_DEEPBIND != 0 {
+        shared::begin();
+    }
+    real::address(Name::dlmopen)
+}
+
+/// Before `dlsym(handle, name)`.
+pub extern "C" fn symbol(handle: *mut c_void, _: *const c_char) -> *mut c_void {
+    if handle == libc::RTLD_DEFAULT || handle == libc::RTLD_NEXT {
+        dlsym()
+    } else {
+        in_library as *mut c_void
+    }
+}
+
+/// `dlsym` of a library, which does not depend on the caller.
+unsafe extern "C" fn in_library(handle: *mut c_void, name: *const c_char) -> *mut c_void {
+    // SAFETY: null, or glibc's function.
+    let dlsym = unsafe { mem::transmute::<*mut c_void, Option<Dlsym>>(dlsym()) };
+    // SAFETY: the caller's arguments.
+    let found = dlsym.map_or(ptr::null_mut(), |dlsym| unsafe { dlsym(handle, name) });
+    if found.is_null() || !mode::ours() || !real::is_one(found) {
+        return found;
+    }
+    // Not the first of that name in the process: that may be the caller's own, which looks for the one that it wraps.
+    // SAFETY: the caller's name.
+    let ours = Library::loaded(THIS).map(|library| library.lookup(unsafe { CStr::from_ptr(name) }));
+    ours.filter(|it| !it.is_null()).unwrap_or(found)
+}
