@@ -79,6 +79,7 @@ impl Command {
                 Sim::Run(it) => to_json(it.format, &mut it.json),
                 Sim::Sweep(it) => it.shown.apply_format(),
                 Sim::Merge(it) => it.shown.apply_format(),
+                Sim::Replay(it) => to_json(it.format, &mut it.json),
                 Sim::Tables(it) => to_json(it.format, &mut it.json),
                 Sim::Native(it) => to_json(it.format, &mut it.json),
                 Sim::List | Sim::Calibrate(_) => Ok(()),

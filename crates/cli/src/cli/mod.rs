@@ -11,6 +11,7 @@ mod profile;
 mod programs;
 #[cfg(test)]
 mod reference;
+mod replay;
 mod sim;
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,7 @@ pub(crate) use self::help::command;
 pub(crate) use self::native::Native;
 pub(crate) use self::profile::{DetailChoice, Diff, LocksChoice, Profile, Report, Showing, Top, ViewChoice};
 pub(crate) use self::programs::{Mail, MailServer, Select};
+pub(crate) use self::replay::Replay;
 pub(crate) use self::sim::{Calibrate, Merge, ShowMachine, Sim, SimRun, Sweep, Swept, Tables};
 pub(crate) use self::units::{millis, nanos};
 pub(crate) use self::workloads::{Common, Condvar, Creat, Faults, Jobs, Mmap, Scan, WorkloadWorker};

@@ -16,6 +16,7 @@ Examples:
   spinpark sim list                           machines, locks, workloads, tables
   spinpark sim run --machine westmere-ex-40 --locks classic-rwsem-3.12 --workload mixed-10
   spinpark sim sweep --machine big-512 --locks spinpark,classic-mutex-fixed --threads 1,64,2048
+  spinpark sim replay rec --machine big-512:64   a recorded program on 64 cores: an estimate
   spinpark sim tables --quick                 the four documents' tables, published beside simulated
   spinpark sim machine westmere-ex-40         every figure of a machine, and where it comes from
   spinpark sim calibrate --output mine.toml   this machine as a file
@@ -39,6 +40,7 @@ pub(crate) enum Sim {
     Run(Box<SimRun>),
     Sweep(Box<Sweep>),
     Merge(Merge),
+    Replay(super::Replay),
     Tables(Tables),
     #[command(hide = true)]
     Calibrate(Calibrate),
@@ -128,7 +130,7 @@ Examples:
   spinpark sim sweep --machine big-512:64 --threads 1,4,16,64,256
   spinpark sim sweep --machine core2-4 --locks classic-mutex-2.6.34,classic-mutex-fixed --details
   spinpark sim sweep --workload mixed-1,mixed-10 --html sweep.html --csv sweep.csv
-  spinpark sim sweep --shard 3/8 --json-lines 3.jsonl        an eighth of it; `spinpark sim merge` joins them
+  spinpark sim sweep --shard 3/8 --json-lines 3.jsonl   an eighth of it, for `spinpark sim merge`
 
 Runs go side by side on all CPUs, the longest ones first. A lock is marked if it is below the best one of its cell by more than the seeds' spread.";
 
@@ -232,10 +234,10 @@ Examples:
   spinpark sim tables --quick                        all tables, a first look
   spinpark sim tables 001                            all of document 001
   spinpark sim tables 001 002 003 004                without ours
-  spinpark sim tables ours-64                        our mutex beside the classics: about 10 minutes
+  spinpark sim tables ours-64                        our mutex beside the classics: about 2 minutes
   spinpark sim tables 003-signal --html tables.html --json tables.json
 
-A table takes seconds with --quick, minutes without; ours-512 more than 20. Ctrl-C ends it: tables that are done are \
+A table takes seconds with --quick, and up to 5 minutes without (ours-512, on two CPUs); all take about 8. Ctrl-C ends it: tables that are done are \
 printed and written, the one under way is not.
 
 Exits with 1 if a bound is missed; the missed ones are listed at the end. With --quick, bounds may be missed by chance.";
@@ -264,7 +266,7 @@ pub(crate) struct Tables {
     pub(crate) html: Option<PathBuf>,
 }
 
-fn repeats() -> RangedU64ValueParser<usize> {
+pub(super) fn repeats() -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(1..=100_000)
 }
 
@@ -280,7 +282,7 @@ fn one_number(text: &str) -> Result<u32, String> {
     threads(&one_name(text)?)
 }
 
-fn threads(text: &str) -> Result<u32, String> {
+pub(super) fn threads(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| String::from("write a number of threads, as in 64"))
 }
 

@@ -22,6 +22,7 @@ mod run;
 mod select;
 mod shown;
 mod sim;
+mod sim_replay;
 mod sim_shards;
 mod top;
 mod traces;

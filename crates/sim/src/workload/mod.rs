@@ -8,6 +8,7 @@ mod kernel;
 mod meter;
 mod mm;
 mod plan;
+mod replay;
 mod setting;
 mod shapes;
 
@@ -19,6 +20,7 @@ pub use gap::Gap;
 pub use histogram::Histogram;
 pub use meter::{Condvar, InTime, Mutex, Place, RwLock};
 pub use plan::{KernelTuning, Mode, Plan, Worker};
+pub use replay::{Replay, Replayed, Use};
 pub use setting::{MOST_THREADS, Report, Setting, SettingError};
 
 /// A workload.

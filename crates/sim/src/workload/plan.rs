@@ -167,6 +167,15 @@ impl<'a> Plan<'a> {
     /// The chosen lock is no read-write lock.
     pub fn rwlock(&mut self, name: &str) -> Result<RwLock, SettingError> {
         let kind = &self.setting.lock;
+        self.rwlock_of(&kind.clone(), name)
+    }
+
+    /// A read-write lock of kind `kind`.
+    ///
+    /// # Errors
+    ///
+    /// There is no such read-write lock.
+    pub fn rwlock_of(&mut self, kind: &str, name: &str) -> Result<RwLock, SettingError> {
         let lock = match self.mode {
             Mode::User => locks::rwlock::<LinuxTuning>(kind),
             Mode::Kernel => locks::rwlock::<KernelTuning>(kind),

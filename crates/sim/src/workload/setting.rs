@@ -1,10 +1,13 @@
 //! What is to be simulated, and the result.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use spinpark_classics::designs::renamed;
 
 use super::meter::Place;
 use super::plan::{Plan, Ran};
+use super::replay::{REPLAY, Replay};
 use super::{Workload, workloads};
 use crate::chaos::Chaos;
 use crate::engine::run::is_stopped;
@@ -38,6 +41,8 @@ pub struct Setting {
     pub record: Record,
     /// More steps than this are a failure.
     pub most_steps: u64,
+    /// What the workload `replay` does.
+    pub replay: Option<Arc<Replay>>,
 }
 
 impl Setting {
@@ -54,6 +59,7 @@ impl Setting {
             chaos: Chaos::default(),
             record: Record::default(),
             most_steps: u64::MAX,
+            replay: None,
         }
     }
 
@@ -76,6 +82,9 @@ impl Setting {
     }
 
     fn known_workload(&self) -> Result<&'static Workload, SettingError> {
+        if self.replay.is_some() {
+            return Ok(&REPLAY);
+        }
         let unknown = || SettingError::UnknownWorkload {
             workload: self.workload.clone(),
             hint: other_kind(&self.workload).unwrap_or_else(|| {

@@ -17,18 +17,18 @@ use crate::platform::AtomicU32;
 /// A pair of cache lines of protected data.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Data([Line; 8]);
+pub(super) struct Data(pub(super) [Line; 8]);
 
 #[derive(Debug)]
 #[repr(align(64))]
-struct Line(AtomicU32);
+pub(super) struct Line(AtomicU32);
 
-fn data() -> Rc<Data> {
+pub(super) fn data() -> Rc<Data> {
     Rc::new(Data(std::array::from_fn(|_| Line(AtomicU32::new(0)))))
 }
 
 /// A change of each line, as `+= 1` under a lock: a load and a store. None needs another one, so they come side by side.
-fn change(lines: &[Line]) {
+pub(super) fn change(lines: &[Line]) {
     for Line(word) in lines {
         word.store(word.load(Relaxed), Relaxed);
     }

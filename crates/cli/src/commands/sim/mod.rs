@@ -3,6 +3,7 @@
 mod many;
 mod merge;
 mod one;
+mod replay;
 mod sweep;
 mod swept;
 mod tables;
@@ -31,6 +32,7 @@ pub(crate) fn run(sim: &Sim) -> anyhow::Result<ExitCode> {
         Sim::Run(wanted) => one::run(wanted),
         Sim::Sweep(wanted) => sweep::run(wanted),
         Sim::Merge(wanted) => merge::run(wanted),
+        Sim::Replay(wanted) => replay::run(wanted),
         Sim::Tables(wanted) => tables::run(wanted),
         Sim::Calibrate(calibrate) => super::calibrate::run(calibrate),
         Sim::Native(native) => super::native::run(native),

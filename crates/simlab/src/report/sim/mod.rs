@@ -35,7 +35,7 @@ fn bar_room<'a>(style: Style, header: &[&str], rows: impl Iterator<Item = &'a [S
 }
 
 /// A time in nanoseconds.
-fn ns(value: f64) -> String {
+pub(crate) fn ns(value: f64) -> String {
     units::seconds(value * 1e-9)
 }
 
@@ -53,7 +53,7 @@ fn share(part: f64) -> String {
 }
 
 /// A rate: `1.23 M`.
-fn rate(per_second: f64) -> String {
+pub(crate) fn rate(per_second: f64) -> String {
     let scaled = |value: f64, unit: &str| {
         let digits = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
         format!("{value:.digits$} {unit}")

@@ -1,0 +1,68 @@
+//! The command line of `spinpark sim replay`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::format::{self, Format};
+use super::sim::{repeats, threads};
+use super::units::between;
+
+const EXAMPLES: &str = "\
+Examples:
+  spinpark profile --detail full --output rec -- ./server-test 1000
+  spinpark sim replay rec --machine big-512:64                   on 64 cores, as many threads as were recorded
+  spinpark sim replay rec --machine epyc-7r13-96 --threads 64    with 64 threads
+  spinpark sim replay rec --locks classic-mutex-fixed,spinpark --json replay.json
+
+The result is an estimate: the recording has no order of acquisitions and no think times. The command says what it assumes
+instead; docs/sim-accuracy.md shows how far such estimates were from measurements.";
+
+/// Predict a recorded program's throughput on a simulated machine, and the lock that limits it
+///
+/// Its locks, their shares of the acquisitions, the times for which they were held and the time between two acquisitions become a
+/// workload.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Replay {
+    /// A directory of `spinpark profile --detail full` (or `sampled`), one of its recordings, or its profile.json
+    #[arg(value_name = "RECORDING")]
+    pub(crate) recording: PathBuf,
+
+    /// The machine: a name of `spinpark sim list`, a file, or plain-N; NAME:N uses its first N CPUs
+    #[arg(short, long, value_name = "NAME", default_value = "big-512:64")]
+    pub(crate) machine: String,
+
+    /// Threads [default: as many as were recorded]
+    #[arg(short, long, value_name = "N", value_parser = threads)]
+    pub(crate) threads: Option<u32>,
+
+    /// Mutexes to compare; classic-mutex-2003 works as glibc's
+    #[arg(short, long, value_name = "NAME", num_args = 1.., value_delimiter = ',',
+          default_value = "classic-mutex-2003,spinpark")]
+    pub(crate) locks: Vec<String>,
+
+    /// The process, by its id, if several were recorded [default: the one with the most acquisitions]
+    #[arg(long, value_name = "PID")]
+    pub(crate) process: Option<u32>,
+
+    /// The first seed; the others follow it
+    #[arg(short, long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+
+    /// Virtual time of a run: 500us, 20ms, 1s
+    #[arg(long, value_name = "TIME", default_value = "50ms", value_parser = between("1ns", "1000s"))]
+    pub(crate) duration: Duration,
+
+    /// Number of seeds, which is how often everything runs
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = repeats())]
+    pub(crate) seeds: usize,
+
+    /// What standard output gets [default: table]
+    #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json]))]
+    pub(crate) format: Option<Format>,
+
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", help = format::JSON)]
+    pub(crate) json: Option<PathBuf>,
+}

@@ -1,0 +1,101 @@
+//! `spinpark sim replay`: a recorded program on a simulated machine.
+
+use std::env;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use spinpark_measure::report::Style;
+use spinpark_measure::report::json::Output;
+use spinpark_profile::json::load;
+use spinpark_profile::symbols::Symbols;
+use spinpark_simlab::replay::prediction::{Document, Prediction, heading, render};
+use spinpark_simlab::replay::recorded::Recorded;
+use spinpark_simlab::simulate::sim::machine::Machine;
+use spinpark_simlab::simulate::sim::workload::{Report, Setting};
+use spinpark_simlab::simulate::summary::Summary;
+
+use super::{End, many, stop_on_ctrl_c};
+use crate::cli::{Replay, nanos};
+use crate::commands::bench::command;
+use crate::say::Say;
+
+/// Checks the request, simulates, reports.
+pub(super) fn run(wanted: &Replay) -> anyhow::Result<ExitCode> {
+    let recorded = recorded(wanted)?;
+    let machine = Machine::choose(&wanted.machine)?;
+    let threads = wanted.threads.unwrap_or(recorded.threads);
+    let settings = settings(wanted, &recorded, &machine, threads);
+    settings.iter().step_by(wanted.seeds).try_for_each(Setting::check)?;
+    let json = wanted.json.as_deref().map(Output::open).transpose()?;
+    let say = Say { on_stderr: wanted.json.as_deref().is_some_and(Output::is_stdout) };
+    stop_on_ctrl_c()?;
+    let style = Style::of_terminal();
+    say.line(style.wrap(&heading(&recorded, &machine.name, threads), 2));
+    let made = many::run(&settings);
+    let predictions: Vec<Prediction> = made
+        .reports
+        .chunks(wanted.seeds)
+        .filter_map(|seeds| {
+            let seeds: Vec<Report> = seeds.iter().flatten().cloned().collect();
+            Some(Prediction::new(&recorded, Summary::of(&machine, &seeds)?))
+        })
+        .collect();
+    if !predictions.is_empty() {
+        say.line(format!("\n{}", render(&recorded, &predictions, style).trim_end()));
+        if let Some(json) = json {
+            let command = command(env::args_os().skip(1));
+            json.write_compact(&Document::new(made.end.name(), &command, &recorded, &predictions))?;
+        }
+    }
+    note!("{}", made.speed());
+    made.say_end();
+    let has_failed = predictions.iter().any(|prediction| prediction.summary.failure.is_some());
+    Ok(made.end.code(made.end == End::Complete && has_failed))
+}
+
+fn recorded(wanted: &Replay) -> anyhow::Result<Recorded> {
+    let loaded = load(&wanted.recording, &mut Symbols::new())?;
+    loaded.broken.iter().for_each(|error| note!("{error}"));
+    let several = loaded.profiles.len();
+    let pids: Vec<String> = loaded.profiles.iter().map(|profile| profile.pid.to_string()).collect();
+    let is_meant = |pid: u32| wanted.process.is_none_or(|process| process == pid);
+    let mut made: Vec<_> = loaded
+        .profiles
+        .iter()
+        .filter(|profile| is_meant(profile.pid))
+        .map(|profile| (profile.pid, Recorded::of(profile)))
+        .collect();
+    // The most acquisitions first; what cannot be simulated last, with its reason.
+    made.sort_by_key(|(_, made)| std::cmp::Reverse(made.as_ref().map_or(0, |made| made.acquisitions)));
+    let Some((pid, made)) = made.into_iter().next() else {
+        bail!(
+            "no process {} was recorded\nRecorded are {}",
+            wanted.process.unwrap_or_default(),
+            pids.join(", ")
+        );
+    };
+    if several > 1 && wanted.process.is_none() && made.is_ok() {
+        note!(
+            "{several} processes were recorded. This is {pid}, with the most acquisitions; --process names another."
+        );
+    }
+    made.with_context(|| format!("cannot simulate {}", wanted.recording.display()))
+}
+
+fn settings(wanted: &Replay, recorded: &Recorded, machine: &Machine, threads: u32) -> Vec<Setting> {
+    let replay = Arc::new(recorded.replay.clone());
+    let mut settings = Vec::new();
+    for lock in &wanted.locks {
+        for number in 0..wanted.seeds as u64 {
+            let setting = Setting::new(machine.clone(), lock, "replay", threads);
+            settings.push(Setting {
+                seed: wanted.seed.wrapping_add(number),
+                for_ns: nanos(wanted.duration),
+                replay: Some(Arc::clone(&replay)),
+                ..setting
+            });
+        }
+    }
+    settings
+}

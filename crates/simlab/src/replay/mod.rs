@@ -1,0 +1,9 @@
+//! A recorded program on a machine that it has not run on: its recording becomes a workload of the simulator.
+//!
+//! | question | where |
+//! |---|---|
+//! | what of a recording can be simulated, and what does it lack? | [`recorded`] |
+//! | what follows for each lock, with which interval? | [`prediction`] |
+
+pub mod prediction;
+pub mod recorded;

@@ -1,0 +1,178 @@
+//! What follows for each lock: a rate with an interval, and what limits.
+
+use serde::Serialize;
+use spinpark_measure::report::{Style, table, text};
+use spinpark_show::units::number;
+
+use super::recorded::Recorded;
+use crate::report::sim::answer;
+use crate::report::sim::json::SCHEMA;
+use crate::simulate::limit::Limit;
+use crate::simulate::summary::Summary;
+
+/// How far the simulator is from this machine (docs/sim-accuracy.md): of 64 cells with as many threads as CPUs, 62 are within
+/// this error, simulated ÷ measured − 1, either way.
+pub const MODEL_ERROR: f64 = 0.5;
+
+/// A lock's prediction.
+#[derive(Clone, Debug, Serialize)]
+pub struct Prediction {
+    /// The lock.
+    pub lock: String,
+    /// Acquisitions per second.
+    pub rate: f64,
+    /// From the lowest seed with the model's error to the highest one with it.
+    pub interval: (f64, f64),
+    /// Over the recorded rate.
+    pub of_recorded: f64,
+    /// What limits.
+    pub limit: Limit,
+    /// In a sentence.
+    pub sentence: String,
+    /// The runs.
+    pub summary: Summary,
+}
+
+impl Prediction {
+    /// Of runs with this lock.
+    #[must_use]
+    pub fn new(recorded: &Recorded, summary: Summary) -> Self {
+        let limit = Limit::of(&summary);
+        let rate = summary.throughput;
+        Self {
+            lock: summary.lock.clone(),
+            rate: rate.mean,
+            interval: (rate.low / (1.0 + MODEL_ERROR), rate.high / (1.0 - MODEL_ERROR)),
+            of_recorded: rate.mean / recorded.rate().max(1e-9),
+            sentence: answer::sentence(&limit),
+            limit,
+            summary,
+        }
+    }
+}
+
+/// As JSON.
+#[derive(Debug, Serialize)]
+pub struct Document<'a> {
+    format: &'static str,
+    schema: u32,
+    end: &'a str,
+    command: &'a str,
+    program: &'a str,
+    recorded: Base,
+    lacks: &'a [String],
+    model_error: f64,
+    predictions: &'a [Prediction],
+}
+
+#[derive(Debug, Serialize)]
+struct Base {
+    threads: u32,
+    cpus: u32,
+    duration_ns: u64,
+    acquisitions: u64,
+    rate: f64,
+    outside_ns: f64,
+}
+
+impl<'a> Document<'a> {
+    /// Of these predictions, made by `command`.
+    #[must_use]
+    pub fn new(
+        end: &'a str,
+        command: &'a str,
+        recorded: &'a Recorded,
+        predictions: &'a [Prediction],
+    ) -> Self {
+        let base = Base {
+            threads: recorded.threads,
+            cpus: recorded.cpus,
+            duration_ns: recorded.duration_ns,
+            acquisitions: recorded.acquisitions,
+            rate: recorded.rate(),
+            outside_ns: recorded.replay.outside_ns,
+        };
+        Self {
+            format: "spinpark sim replay",
+            schema: SCHEMA,
+            end,
+            command,
+            program: &recorded.program,
+            recorded: base,
+            lacks: &recorded.lacks,
+            model_error: MODEL_ERROR,
+            predictions,
+        }
+    }
+}
+
+/// The name by which readers know a lock.
+fn known_as(lock: &str) -> String {
+    match lock {
+        "classic-mutex-2003" => String::from("glibc's (classic-mutex-2003)"),
+        "spinpark" => String::from("ours (spinpark)"),
+        other => other.to_owned(),
+    }
+}
+
+fn rate(per_second: f64) -> String {
+    crate::report::sim::rate(per_second) + "/s"
+}
+
+/// The table, what limits, and what the estimate rests on.
+#[must_use]
+pub fn render(recorded: &Recorded, predictions: &[Prediction], style: Style) -> String {
+    let mut rows = table(style, &["lock", "acquisitions", "interval", "× recorded", "limit"]);
+    for prediction in predictions {
+        let (low, high) = prediction.interval;
+        rows.add_row([
+            known_as(&prediction.lock),
+            rate(prediction.rate),
+            format!("{} … {}", rate(low), rate(high)),
+            format!("{:.2}", prediction.of_recorded),
+            answer::words(&prediction.limit).to_owned(),
+        ]);
+    }
+    let mut out = text(&rows);
+    for prediction in predictions {
+        out += &style.wrap(&format!("{}: {}", known_as(&prediction.lock), prediction.sentence), 2);
+        out.push('\n');
+    }
+    out.push('\n');
+    let estimate = format!(
+        "This is an estimate, not a measurement: the interval is the seeds' range with the model's error of ±{:.0} %, within which \
+         62 of 64 cells of docs/sim-accuracy.md are. What the recording lacks is not in the interval.",
+        100.0 * MODEL_ERROR
+    );
+    out += &style.wrap(&estimate, 0);
+    out.push('\n');
+    for lack in &recorded.lacks {
+        out += &style.wrap(&format!("- {lack}"), 2);
+        out.push('\n');
+    }
+    out
+}
+
+fn counted(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// What was recorded, in a sentence.
+#[must_use]
+pub fn heading(recorded: &Recorded, machine: &str, threads: u32) -> String {
+    let cpus = match recorded.cpus {
+        0 => String::new(),
+        1 => String::from(" on 1 CPU"),
+        cpus => format!(" on {cpus} CPUs"),
+    };
+    format!(
+        "{} with {} on {machine}. Recorded: {} acquisitions of {} in {}, by {}{cpus}: {}.",
+        recorded.program,
+        counted(threads as usize, "thread"),
+        number(recorded.acquisitions as f64),
+        counted(recorded.replay.locks.len(), "lock"),
+        crate::report::sim::ns(recorded.duration_ns as f64),
+        counted(recorded.threads as usize, "thread"),
+        rate(recorded.rate())
+    )
+}
