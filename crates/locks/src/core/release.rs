@@ -109,7 +109,7 @@ impl<P: Platform> LockCore<P> {
                 if word::wants_handoff(seen) && !word::is_held(after) {
                     self.ends_lower_demand(&queue);
                 }
-                let look = self.look(&mut queue, Some(release)); // B
+                let look = self.look(&mut queue, Some(release), false); // B
                 drop(queue); // C
                 let released = look.released;
                 look.deliver(); // D
@@ -120,6 +120,20 @@ impl<P: Platform> LockCore<P> {
                 return; // the last access
             }
         }
+    }
+
+    /// T5, handing the lock over if this release leaves it free; on `false` nothing was done. H2: not to a waiter of a lower
+    /// priority.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn release_to_head(&self, release: Release) -> bool {
+        let mut queue = self.lock_queue();
+        let fair = queue.head().is_some_and(|head| head.rank >= P::priority());
+        let look = if fair { self.look(&mut queue, Some(release), true) } else { Look::new() };
+        drop(queue);
+        let released = look.released;
+        look.deliver();
+        released
     }
 
     /// H2: the calling thread, which is about to leave the lock free, does not hand it over to a waiter of a lower priority.
@@ -193,7 +207,7 @@ impl<P: Platform> LockCore<P> {
             P::event(if defers { Event::DeferredWake } else { Event::MovedWaiter });
             waiter.move_to(&mut queue, defers);
         }
-        let look = self.look(&mut queue, None);
+        let look = self.look(&mut queue, None, false);
         drop(queue);
         look.deliver();
         waiters
@@ -201,13 +215,20 @@ impl<P: Platform> LockCore<P> {
 
     /// B: lets in, or wakes, the head of the queue, if there is room after `release` (or, without one,
     /// now) and no other thread will see to it; then the next one. Leaves `WAITERS` right for what is queued (W1).
-    pub(super) fn look(&self, queue: &mut QueueGuard<'_, P>, release: Option<Release>) -> Look<P> {
+    ///
+    /// `fair`: hands the lock over if the release leaves it free.
+    pub(super) fn look(
+        &self,
+        queue: &mut QueueGuard<'_, P>,
+        release: Option<Release>,
+        fair: bool,
+    ) -> Look<P> {
         let mut release = release;
         let mut look = Look::new();
         let mut seen = self.peek();
         loop {
             let returns = release.is_some_and(|release| self.returns(seen, release));
-            let Some(plan) = Plan::choose(seen, release, returns, queue) else { break };
+            let Some(plan) = Plan::choose(seen, release, returns, fair, queue) else { break };
             // A reader that leaves and one that comes in for it make no difference to the word, and are to be made all the
             // same. To tell waiters, or wake one beside another, makes no difference to it either, if others stay.
             let pops = matches!(plan.action, Action::Tell | Action::WakeBeside);
@@ -270,6 +291,7 @@ impl Plan {
         seen: u32,
         release: Option<Release>,
         returns: bool,
+        fair: bool,
         queue: &QueueGuard<'_, P>,
     ) -> Option<Self> {
         let head = queue.head()?;
@@ -277,21 +299,19 @@ impl Plan {
         let seen = word::led_by(seen, realtime); // U1
         let after = release.map_or(seen, |release| word::released(seen, release));
         let next = queue.iter().nth(1);
+        let promised = word::wants_handoff(seen) || fair && release.is_some() && !word::is_held(after);
         let nothing = Self { word: after | word::WAITERS, action: Action::Nothing };
-        let wake = || Self {
-            word: Self::without_head(after & !word::HANDOFF | word::WAKING, head.want, next),
-            action: Action::Wake,
-        };
+        let wake = || Self { word: Self::without_head(after | word::WAKING, next), action: Action::Wake };
         if !word::fits(after, head.want) {
             // L2: readers that come and go may pass this head; it must know that it is the head to time itself.
             let passed = release == Some(Release::Read) && matches!(head.want, Want::Write | Want::Upgrade);
             let timed = word::is_timed(seen) || word::is_waking(seen) || word::wants_handoff(seen);
             return Some(if passed && !timed { wake() } else { nothing });
         }
-        // A fair release has promised the lock to the head.
-        if head.is_deferred() && !word::wants_handoff(seen) {
+        // A fair release promises the lock to the head.
+        if head.is_deferred() && !promised {
             let others = queue.iter().find(|node| !node.is_deferred());
-            return Some(Self { word: Self::without_head(after, head.want, others), action: Action::Tell });
+            return Some(Self { word: Self::without_head(after, others), action: Action::Tell });
         }
         if head.want.is_read() {
             if head.want == Want::ReadBehindWaiters && word::is_waking(seen) && !realtime {
@@ -303,30 +323,30 @@ impl Plan {
             let near = || queue.iter().take(READERS_PER_GRANT).take_while(last);
             let count = room.min(near().filter(|node| node.want.is_read()).count() as u32);
             let others = queue.iter().nth(count as usize); // real-time, only if all before it are let in
-            let word = Self::without_head(after, head.want, others) + count * word::UNIT;
+            let word = Self::without_head(after, others) + count * word::UNIT;
             return Some(Self { word, action: Action::Grant(count) });
         }
-        if word::wants_handoff(seen) {
-            let rest = Self::without_head(after, head.want, next);
+        if promised {
+            // H2: an upgrade that went before another waiter leaves that waiter's demand.
+            let remains = head.want == Want::Upgrade && queue.iter().skip(1).any(WaitNode::is_demanding);
+            let demand = if remains { after & word::HANDOFF } else { 0 };
+            let rest = Self::without_head(after, next) | demand;
             return Some(Self { word: word::taken(rest, head.want, head.token), action: Action::HandOver });
         }
         Some(match word::is_left_to_others(seen, returns) {
             true => nothing,
             false if !word::is_waking(seen) => wake(),
-            false => Self { word: Self::without_head(after, head.want, next), action: Action::WakeBeside },
+            false => Self { word: Self::without_head(after, next), action: Action::WakeBeside },
         })
     }
 
     /// The word once the head has gone: its own two flags are cleared (H2), `WAITERS` as the queue will be (W1), urgent as
     /// `next` is (U1).
-    ///
-    /// An upgrade that went before everyone passes a demand on: it may have been that of the waiter behind it (L2).
-    fn without_head<P: Platform>(word: u32, head: Want, next: Option<&WaitNode<P>>) -> u32 {
-        let word = word & !word::TIMED;
-        match (next, head) {
-            (None, _) => word & !(word::HANDOFF | word::WAITERS),
-            (Some(next), Want::Upgrade) => word::led_by(word | word::WAITERS, next.is_realtime()),
-            (Some(next), _) => word::led_by(word & !word::HANDOFF | word::WAITERS, next.is_realtime()),
+    fn without_head<P: Platform>(word: u32, next: Option<&WaitNode<P>>) -> u32 {
+        let word = word & !(word::TIMED | word::HANDOFF);
+        match next {
+            None => word & !word::WAITERS,
+            Some(next) => word::led_by(word | word::WAITERS, next.is_realtime()),
         }
     }
 
