@@ -71,10 +71,12 @@
 //!   set hands over instead, or leaves that to the thread that has the queue locked (V1). Until then the lock is empty, and
 //!   `word::admits` keeps it for the head. If that thread is stopped, no thread gets the lock before it goes on.
 //! - **H3** (dependent readers) `HANDOFF` keeps new readers out, unless `TIMED` is set beside it. A waiter that demands the
-//!   lock of readers ends its demand by itself, and the readers that it kept out come in: see [`demand`].
+//!   lock of readers ends its demand by itself, and the readers that it kept out come in: see [`demand`]. One that demands it of
+//!   a writer looks after `reader_patience_ns`: the writer may have become a reader.
 //! - **H2** (exit rule) A hand-off clears `HANDOFF` and `TIMED`; only a head that was woken after that, lost, and has
-//!   been losing for `starvation_ns` sets it again (or a fair release does). An upgrade, which goes before everyone
-//!   because everyone waits for its thread, leaves `HANDOFF` for the waiter behind it. A release by a thread of a
+//!   been losing for `starvation_ns` sets it again. An upgrade, which goes before everyone
+//!   because everyone waits for its thread, leaves `HANDOFF` for a waiter behind it that has demanded the lock, and so does a
+//!   waiter that leaves the queue. `HANDOFF` stays for no other: while readers stay inside, no release would clear it. A release by a thread of a
 //!   higher real-time priority than the head's ends the demand, and wakes the head as if it had not starved: that thread may
 //!   come back before it. (Not if it leaves the look to the thread that has the queue locked, V1: that hands over.)
 //! - **F2** (foreign words: F1 in [`word`]) If waiters of ours are queued in a lock whose word other code has overwritten, a thread
@@ -137,8 +139,10 @@
 
 mod acquire;
 mod demand;
+mod enter;
 mod guard;
 mod patience;
+mod plan;
 mod queued;
 mod release;
 mod spin;
@@ -146,7 +150,7 @@ mod spin;
 pub(crate) use acquire::Outcome;
 
 use spinpark_platform::{
-    AtomicU32, Deadline, Ordering::Acquire, Ordering::Relaxed, Ordering::Release as ReleaseOrder, Platform,
+    AtomicU32, Deadline, Ordering::Relaxed, Ordering::Release as ReleaseOrder, Platform,
 };
 
 use guard::Guard;
@@ -192,59 +196,6 @@ impl<P: Platform> LockCore<P> {
     #[inline]
     pub(crate) fn peek(&self) -> u32 {
         self.word().load(Relaxed)
-    }
-
-    /// T1: takes the lock if it can be had at once.
-    #[inline]
-    pub(crate) fn try_acquire(&self, want: Want, token: u32) -> bool {
-        let mut seen = self.peek();
-        while word::admits(seen, want) {
-            match self.word().compare_exchange_weak(seen, word::taken(seen, want, token), Acquire, Relaxed) {
-                Ok(_) => return true,
-                Err(now) => seen = now,
-            }
-        }
-        false
-    }
-
-    /// T1 for a call that does not wait. In a forked child, the parent's waiters keep no thread out.
-    #[inline]
-    pub(crate) fn try_once(&self, want: Want, token: u32) -> bool {
-        loop {
-            if self.try_acquire(want, token) {
-                return true;
-            }
-            if !self.adopt() {
-                return false;
-            }
-        }
-    }
-
-    /// T1 for a reader, unless a writer waits awake for the readers to go. `false` says nothing.
-    #[inline]
-    pub(crate) fn enter_invited(&self, want: Want) -> bool {
-        let mut seen = self.peek();
-        while word::invites(seen, want) {
-            match self.word().compare_exchange_weak(seen, word::taken(seen, want, 0), Acquire, Relaxed) {
-                Ok(_) => return true,
-                Err(now) => seen = now,
-            }
-        }
-        false
-    }
-
-    /// T1 for an exclusive hold, guessing the word: only if the queue is uncontended, because a compare-exchange that
-    /// fails costs as much as one that does not. `false` says nothing.
-    #[inline]
-    pub(crate) fn enter_calm(&self, token: u32) -> bool {
-        self.queue.is_calm() && self.enter_free(word::write_hold(token)).is_ok()
-    }
-
-    /// T1 on a lock without holders and waiters. A compare-exchange with no load before it: the load would have to
-    /// wait for the read-modify-write of the release before, 5 cycles or more of a pair's 40.
-    #[inline]
-    pub(crate) fn enter_free(&self, new: u32) -> Result<u32, u32> {
-        self.word().compare_exchange(0, new, Acquire, Relaxed)
     }
 
     /// T5 by the writer, probably the calling thread (A1).
@@ -358,25 +309,13 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// T5, to the longest waiter if there is one and the lock becomes free: demands the hand-off on its behalf.
+    /// T5, to the longest waiter if there is one and the lock becomes free.
     #[inline]
     pub(crate) fn release_fair(&self, release: Release) {
         let seen = self.peek();
-        if word::has_waiters(seen) && !word::is_held(word::released(seen, release)) {
-            self.demand_for_head();
-        }
-        self.release(release);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn demand_for_head(&self) {
-        let queue = self.lock_queue();
-        if queue.head().is_some() {
-            let before = self.word().fetch_or(word::HANDOFF, ReleaseOrder); // H1: the caller holds the lock
-            if word::is_timed(before) {
-                self.word().fetch_and(!word::TIMED, Relaxed); // H3: no reader is to come in before its release
-            }
+        let frees = word::has_waiters(seen) && !word::is_held(word::released(seen, release));
+        if !frees || !self.release_to_head(release) {
+            self.release(release);
         }
     }
 

@@ -31,14 +31,11 @@ use spinpark_platform::{
     Ordering::Release as ReleaseOrder, Platform,
 };
 
+use super::plan::{Action, Plan};
 use super::spin::has_no_cpu_to_spare;
 use super::LockCore;
 use crate::queue::{Ask, Chain, QueueGuard, WaitNode, BESIDE, GRANTED, RELEASED, WOKEN};
-use crate::word::{self, Release, Want};
-
-/// How far one release looks for readers to let in (rwsem's number): its own thread has work to do, and others wait
-/// for the queue lock.
-const READERS_PER_GRANT: usize = 256;
+use crate::word::{self, Release};
 
 /// What a look at the queue led to.
 pub(super) struct Look<P: Platform> {
@@ -112,7 +109,7 @@ impl<P: Platform> LockCore<P> {
                 if word::wants_handoff(seen) && !word::is_held(after) {
                     self.ends_lower_demand(&queue);
                 }
-                let look = self.look(&mut queue, Some(release)); // B
+                let look = self.look(&mut queue, Some(release), false); // B
                 drop(queue); // C
                 let released = look.released;
                 look.deliver(); // D
@@ -123,6 +120,20 @@ impl<P: Platform> LockCore<P> {
                 return; // the last access
             }
         }
+    }
+
+    /// T5, handing the lock over if this release leaves it free; on `false` nothing was done. H2: not to a waiter of a lower
+    /// priority.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn release_to_head(&self, release: Release) -> bool {
+        let mut queue = self.lock_queue();
+        let fair = queue.head().is_some_and(|head| head.rank >= P::priority());
+        let look = if fair { self.look(&mut queue, Some(release), true) } else { Look::new() };
+        drop(queue);
+        let released = look.released;
+        look.deliver();
+        released
     }
 
     /// H2: the calling thread, which is about to leave the lock free, does not hand it over to a waiter of a lower priority.
@@ -219,7 +230,7 @@ impl<P: Platform> LockCore<P> {
             P::event(if defers { Event::DeferredWake } else { Event::MovedWaiter });
             waiter.move_to(&mut queue, defers);
         }
-        let look = self.look(&mut queue, None);
+        let look = self.look(&mut queue, None, false);
         drop(queue);
         look.deliver();
         waiters
@@ -227,7 +238,14 @@ impl<P: Platform> LockCore<P> {
 
     /// B: lets in, or wakes, the head of the queue, if there is room after `release` (or, without one,
     /// now) and no other thread will see to it; then the next one. Leaves `WAITERS` right for what is queued (W1).
-    pub(super) fn look(&self, queue: &mut QueueGuard<'_, P>, release: Option<Release>) -> Look<P> {
+    ///
+    /// `fair`: hands the lock over if the release leaves it free.
+    pub(super) fn look(
+        &self,
+        queue: &mut QueueGuard<'_, P>,
+        release: Option<Release>,
+        fair: bool,
+    ) -> Look<P> {
         let mut release = release;
         let mut look = Look::new();
         let mut seen = self.peek();
@@ -237,7 +255,7 @@ impl<P: Platform> LockCore<P> {
                 break;
             }
             let returns = release.is_some_and(|release| self.returns(seen, release));
-            let Some(plan) = Plan::choose(seen, release, returns, queue) else { break };
+            let Some(plan) = Plan::choose(seen, release, returns, fair, queue) else { break };
             // A reader that leaves and one that comes in for it make no difference to the word, and are to be made all the
             // same. To tell waiters, or wake one beside another, makes no difference to it either, if others stay.
             let pops = matches!(plan.action, Action::Tell | Action::WakeBeside);
@@ -272,111 +290,5 @@ impl<P: Platform> LockCore<P> {
             }
         }
         look
-    }
-}
-
-/// One way to go on: the word that records it, and whom it lets in.
-struct Plan {
-    word: u32,
-    action: Action,
-}
-
-#[derive(Clone, Copy)]
-enum Action {
-    Nothing,
-    /// Lets in so many readers.
-    Grant(u32),
-    HandOver,
-    Wake,
-    /// Wakes a real-time head, for which `WAKING` does not stand.
-    WakeBeside,
-    /// Ends the waits of those that the holder has signalled.
-    Tell,
-    /// Ends all waits (F2).
-    TellAll,
-}
-
-impl Plan {
-    /// What to do about the queue; `None` if it is empty.
-    fn choose<P: Platform>(
-        seen: u32,
-        release: Option<Release>,
-        returns: bool,
-        queue: &QueueGuard<'_, P>,
-    ) -> Option<Self> {
-        let head = queue.head()?;
-        let realtime = head.is_realtime();
-        let seen = word::led_by(seen, realtime); // U1
-        let after = release.map_or(seen, |release| word::released(seen, release));
-        let next = queue.iter().nth(1);
-        let nothing = Self { word: after | word::WAITERS, action: Action::Nothing };
-        let wake = || Self {
-            word: Self::without_head(after & !word::HANDOFF | word::WAKING, head.want, next),
-            action: Action::Wake,
-        };
-        if !word::fits(after, head.want) {
-            // L2: readers that come and go may pass this head; it must know that it is the head to time itself.
-            let passed = release == Some(Release::Read) && matches!(head.want, Want::Write | Want::Upgrade);
-            let timed = word::is_timed(seen) || word::is_waking(seen) || word::wants_handoff(seen);
-            return Some(if passed && !timed { wake() } else { nothing });
-        }
-        // A fair release has promised the lock to the head.
-        if head.is_deferred() && !word::wants_handoff(seen) {
-            let others = queue.iter().find(|node| !node.is_deferred());
-            return Some(Self { word: Self::without_head(after, head.want, others), action: Action::Tell });
-        }
-        if head.want.is_read() {
-            if head.want == Want::ReadBehindWaiters && word::is_waking(seen) && !realtime {
-                return Some(nothing); // behind the woken one, who looks here when it has settled
-            }
-            let room = word::MAX_READERS.saturating_sub(word::readers(after));
-            // A real-time reader came before writers that have waited longer: it does not take the readers behind them along.
-            let last = |node: &&WaitNode<P>| !realtime || node.want.is_read();
-            let near = || queue.iter().take(READERS_PER_GRANT).take_while(last);
-            let count = room.min(near().filter(|node| node.want.is_read()).count() as u32);
-            let others = queue.iter().nth(count as usize); // real-time, only if all before it are let in
-            let word = Self::without_head(after, head.want, others) + count * word::UNIT;
-            return Some(Self { word, action: Action::Grant(count) });
-        }
-        if word::wants_handoff(seen) {
-            let rest = Self::without_head(after, head.want, next);
-            return Some(Self { word: word::taken(rest, head.want, head.token), action: Action::HandOver });
-        }
-        Some(match word::is_left_to_others(seen, returns) {
-            true => nothing,
-            false if !word::is_waking(seen) => wake(),
-            false => Self { word: Self::without_head(after, head.want, next), action: Action::WakeBeside },
-        })
-    }
-
-    /// The word once the head has gone: its own two flags are cleared (H2), `WAITERS` as the queue will be (W1), urgent as
-    /// `next` is (U1).
-    ///
-    /// An upgrade that went before everyone passes a demand on: it may have been that of the waiter behind it (L2).
-    fn without_head<P: Platform>(word: u32, head: Want, next: Option<&WaitNode<P>>) -> u32 {
-        let word = word & !word::TIMED;
-        match (next, head) {
-            (None, _) => word & !(word::HANDOFF | word::WAITERS),
-            (Some(next), Want::Upgrade) => word::led_by(word | word::WAITERS, next.is_realtime()),
-            (Some(next), _) => word::led_by(word & !word::HANDOFF | word::WAITERS, next.is_realtime()),
-        }
-    }
-
-    /// Pops whom the plan lets in or wakes.
-    fn pop<P: Platform>(self, queue: &mut QueueGuard<'_, P>) -> Chain<P> {
-        let (count, event) = match self.action {
-            Action::Nothing => return Chain::new(),
-            Action::Grant(count) => (count, Some(Event::GrantedReaders)),
-            Action::HandOver => (1, Some(Event::HandedOff)),
-            Action::Wake => (1, Some(Event::WokeHead)),
-            Action::WakeBeside => (1, Some(Event::WokeBeside)),
-            Action::Tell => return queue.pop_some(u32::MAX, WaitNode::is_deferred),
-            Action::TellAll => (u32::MAX, None),
-        };
-        if let Some(event) = event {
-            P::event(event);
-        }
-        let readers = matches!(self.action, Action::Grant(_));
-        queue.pop_some(count, |node| !readers || node.want.is_read())
     }
 }

@@ -1,0 +1,61 @@
+//! T1: the ways in that do not wait. None of them does more than one successful compare-exchange of the word.
+
+use spinpark_platform::{AtomicU32, Ordering::Acquire, Ordering::Relaxed, Platform};
+
+use super::LockCore;
+use crate::word::{self, Want};
+
+impl<P: Platform> LockCore<P> {
+    /// T1: takes the lock if it can be had at once.
+    #[inline]
+    pub(crate) fn try_acquire(&self, want: Want, token: u32) -> bool {
+        let mut seen = self.peek();
+        while word::admits(seen, want) {
+            match self.word().compare_exchange_weak(seen, word::taken(seen, want, token), Acquire, Relaxed) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+
+    /// T1 for a call that does not wait. In a forked child, the parent's waiters keep no thread out.
+    #[inline]
+    pub(crate) fn try_once(&self, want: Want, token: u32) -> bool {
+        loop {
+            if self.try_acquire(want, token) {
+                return true;
+            }
+            if !self.adopt() {
+                return false;
+            }
+        }
+    }
+
+    /// T1 for a reader, unless a writer waits awake for the readers to go. `false` says nothing.
+    #[inline]
+    pub(crate) fn enter_invited(&self, want: Want) -> bool {
+        let mut seen = self.peek();
+        while word::invites(seen, want) {
+            match self.word().compare_exchange_weak(seen, word::taken(seen, want, 0), Acquire, Relaxed) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+
+    /// T1 for an exclusive hold, guessing the word: only if the queue is uncontended, because a compare-exchange that
+    /// fails costs as much as one that does not. `false` says nothing.
+    #[inline]
+    pub(crate) fn enter_calm(&self, token: u32) -> bool {
+        self.queue.is_calm() && self.enter_free(word::write_hold(token)).is_ok()
+    }
+
+    /// T1 on a lock without holders and waiters. A compare-exchange with no load before it: the load would have to
+    /// wait for the read-modify-write of the release before, 5 cycles or more of a pair's 40.
+    #[inline]
+    pub(crate) fn enter_free(&self, new: u32) -> Result<u32, u32> {
+        self.word().compare_exchange(0, new, Acquire, Relaxed)
+    }
+}

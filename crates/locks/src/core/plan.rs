@@ -1,0 +1,114 @@
+//! What a look at the queue does next, in one compare-exchange of the word: step B of [`release`](super::release).
+
+use spinpark_platform::{Event, Platform};
+
+use crate::queue::{Chain, QueueGuard, WaitNode};
+use crate::word::{self, Release, Want};
+
+/// How far one release looks for readers to let in (rwsem's number): its own thread has work to do, and others wait
+/// for the queue lock.
+const READERS_PER_GRANT: usize = 256;
+/// One way to go on: the word that records it, and whom it lets in.
+pub(super) struct Plan {
+    pub(super) word: u32,
+    pub(super) action: Action,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Action {
+    Nothing,
+    /// Lets in so many readers.
+    Grant(u32),
+    HandOver,
+    Wake,
+    /// Wakes a real-time head, for which `WAKING` does not stand.
+    WakeBeside,
+    /// Ends the waits of those that the holder has signalled.
+    Tell,
+    /// Ends all waits (F2).
+    TellAll,
+}
+
+impl Plan {
+    /// What to do about the queue; `None` if it is empty.
+    pub(super) fn choose<P: Platform>(
+        seen: u32,
+        release: Option<Release>,
+        returns: bool,
+        fair: bool,
+        queue: &QueueGuard<'_, P>,
+    ) -> Option<Self> {
+        let head = queue.head()?;
+        let realtime = head.is_realtime();
+        let seen = word::led_by(seen, realtime); // U1
+        let after = release.map_or(seen, |release| word::released(seen, release));
+        let next = queue.iter().nth(1);
+        let promised = word::wants_handoff(seen) || fair && release.is_some() && !word::is_held(after);
+        let nothing = Self { word: after | word::WAITERS, action: Action::Nothing };
+        let wake = || Self { word: Self::without_head(after | word::WAKING, next), action: Action::Wake };
+        if !word::fits(after, head.want) {
+            // L2: readers that come and go may pass this head; it must know that it is the head to time itself.
+            let passed = release == Some(Release::Read) && matches!(head.want, Want::Write | Want::Upgrade);
+            let timed = word::is_timed(seen) || word::is_waking(seen) || word::wants_handoff(seen);
+            return Some(if passed && !timed { wake() } else { nothing });
+        }
+        // A fair release promises the lock to the head.
+        if head.is_deferred() && !promised {
+            let others = queue.iter().find(|node| !node.is_deferred());
+            return Some(Self { word: Self::without_head(after, others), action: Action::Tell });
+        }
+        if head.want.is_read() {
+            if head.want == Want::ReadBehindWaiters && word::is_waking(seen) && !realtime {
+                return Some(nothing); // behind the woken one, who looks here when it has settled
+            }
+            let room = word::MAX_READERS.saturating_sub(word::readers(after));
+            // A real-time reader came before writers that have waited longer: it does not take the readers behind them along.
+            let last = |node: &&WaitNode<P>| !realtime || node.want.is_read();
+            let near = || queue.iter().take(READERS_PER_GRANT).take_while(last);
+            let count = room.min(near().filter(|node| node.want.is_read()).count() as u32);
+            let others = queue.iter().nth(count as usize); // real-time, only if all before it are let in
+            let word = Self::without_head(after, others) + count * word::UNIT;
+            return Some(Self { word, action: Action::Grant(count) });
+        }
+        if promised {
+            // H2: an upgrade that went before another waiter leaves that waiter's demand.
+            let remains = head.want == Want::Upgrade && queue.iter().skip(1).any(WaitNode::is_demanding);
+            let demand = if remains { after & word::HANDOFF } else { 0 };
+            let rest = Self::without_head(after, next) | demand;
+            return Some(Self { word: word::taken(rest, head.want, head.token), action: Action::HandOver });
+        }
+        Some(match word::is_left_to_others(seen, returns) {
+            true => nothing,
+            false if !word::is_waking(seen) => wake(),
+            false => Self { word: Self::without_head(after, next), action: Action::WakeBeside },
+        })
+    }
+
+    /// The word once the head has gone: its own two flags are cleared (H2), `WAITERS` as the queue will be (W1), urgent as
+    /// `next` is (U1).
+    fn without_head<P: Platform>(word: u32, next: Option<&WaitNode<P>>) -> u32 {
+        let word = word & !(word::TIMED | word::HANDOFF);
+        match next {
+            None => word & !word::WAITERS,
+            Some(next) => word::led_by(word | word::WAITERS, next.is_realtime()),
+        }
+    }
+
+    /// Pops whom the plan lets in or wakes.
+    pub(super) fn pop<P: Platform>(self, queue: &mut QueueGuard<'_, P>) -> Chain<P> {
+        let (count, event) = match self.action {
+            Action::Nothing => return Chain::new(),
+            Action::Grant(count) => (count, Some(Event::GrantedReaders)),
+            Action::HandOver => (1, Some(Event::HandedOff)),
+            Action::Wake => (1, Some(Event::WokeHead)),
+            Action::WakeBeside => (1, Some(Event::WokeBeside)),
+            Action::Tell => return queue.pop_some(u32::MAX, WaitNode::is_deferred),
+            Action::TellAll => (u32::MAX, None),
+        };
+        if let Some(event) = event {
+            P::event(event);
+        }
+        let readers = matches!(self.action, Action::Grant(_));
+        queue.pop_some(count, |node| !readers || node.want.is_read())
+    }
+}
