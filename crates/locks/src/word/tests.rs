@@ -1,0 +1,145 @@
+//! Every combination of flags and holds.
+
+use super::*;
+
+const WANTS: [Want; 6] =
+    [Want::Read, Want::ReadAgain, Want::ReadBehindWaiters, Want::Write, Want::Upgradable, Want::Upgrade];
+
+/// Every combination of flags with every kind of hold.
+fn words() -> impl Iterator<Item = u32> {
+    let holds = [0, UNIT, 2 * UNIT, UPGRADE, UPGRADE | UNIT, write_hold(1), write_hold(MAX_COUNT)];
+    // G1: no writer holds the lock while readers may be in slots.
+    let exists = |word: &u32| !(has_slots(*word) && is_write_held(*word));
+    (0..=FLAGS | SLOTS)
+        .filter(|bits| bits & !(FLAGS | SLOTS) == 0)
+        .flat_map(move |flags| holds.into_iter().map(move |hold| flags | hold))
+        .filter(exists)
+}
+
+#[test]
+fn taking_keeps_flags_and_changes_the_hold() {
+    for word in words() {
+        for want in WANTS {
+            if fits(word, want) {
+                let new = taken(word, want, 7);
+                assert_eq!(new & (FLAGS | SLOTS), word & (FLAGS | SLOTS), "{word:#x} {want:?}");
+                assert_ne!(new & HOLD, word & HOLD, "{word:#x} {want:?}");
+                assert!(
+                    !fits(new, Want::Write),
+                    "{word:#x} {want:?}: a writer gets in beside another holder"
+                );
+            }
+        }
+    }
+}
+
+/// X1, and what glibc writes to mutexes and read-write locks.
+#[test]
+fn no_step_leads_to_a_foreign_word() {
+    for word in words() {
+        for want in WANTS {
+            assert!(!fits(word, want) || !is_foreign(taken(word, want, 1)), "{word:#x} {want:?}");
+        }
+        for credit in [Credit::None, Credit::Spinner, Credit::Waking] {
+            assert!(!is_foreign(retire(word, credit)), "{word:#x} {credit:?}");
+        }
+        if is_write_held(word) {
+            assert!(!is_foreign(released(word, Release::Write)), "{word:#x}");
+        }
+    }
+    for glibcs in [1, 2, 3] {
+        assert!(is_foreign(glibcs) && owner(glibcs) == 0 && readers(glibcs) == 0, "{glibcs}");
+        assert!(WANTS.iter().all(|&want| !fits(glibcs, want)), "{glibcs}");
+    }
+    for readers in 1..16 {
+        assert!(is_of_glibcs_readers(8 * readers), "{readers}");
+    }
+    // Beside a writer of ours, glibc's writers and readers leave a mark, or nothing.
+    assert_eq!(write_hold(1) | 2, write_hold(1));
+    assert!((1..4).all(|readers| is_foreign(write_hold(1) + 8 * readers)));
+}
+
+#[test]
+fn a_writer_is_alone() {
+    for word in words().filter(|&word| is_write_held(word)) {
+        assert!(WANTS.iter().all(|&want| !fits(word, want)), "{word:#x}");
+        assert_ne!(owner(word), 0);
+    }
+}
+
+#[test]
+fn releasing_undoes_taking() {
+    for word in words() {
+        for (want, release) in [
+            (Want::Read, Release::Read),
+            (Want::Write, Release::Write),
+            (Want::Upgradable, Release::Upgradable),
+        ] {
+            if fits(word, want) {
+                assert_eq!(released(taken(word, want, 9), release), word, "{word:#x} {want:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn admission_is_never_wider_than_room() {
+    for word in words() {
+        for want in WANTS {
+            assert!(fits(word, want) || !admits(word, want), "{word:#x} {want:?}");
+        }
+        assert!(!admits(word, Want::Read) || admits(word, Want::ReadAgain));
+        assert!(!admits(word, Want::ReadBehindWaiters) || admits(word, Want::Read));
+    }
+}
+
+#[test]
+fn readers_stop_at_the_last_count() {
+    assert!(fits((MAX_READERS - 1) * UNIT, Want::Read));
+    assert!(!fits(MAX_READERS * UNIT, Want::Read));
+}
+
+#[test]
+fn a_starved_head_is_handed_the_lock_whatever_spins_or_returns() {
+    for word in words().filter(|&word| has_waiters(word) && wants_handoff(word)) {
+        for (release, holds) in [
+            (Release::Write, is_write_held(word)),
+            (Release::Read, readers(word) > 0),
+            (Release::Upgradable, is_upgradable_held(word)),
+        ] {
+            let after = || released(word, release);
+            if holds && !is_held(after()) {
+                assert!(must_look(word, after(), release, true), "{word:#x} {release:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn readers_come_in_beside_a_starved_head_only_in_a_pause() {
+    for word in words().filter(|&word| has_waiters(word) && wants_handoff(word)) {
+        assert_eq!(admits(word, Want::Read), fits(word, Want::Read) && is_timed(word), "{word:#x}");
+        assert!(!admits(word, Want::ReadBehindWaiters) && !invites(word, Want::Read), "{word:#x}");
+    }
+}
+
+#[test]
+fn a_release_looks_past_a_woken_waiter_for_an_urgent_head_only() {
+    for word in words().filter(|&word| is_waking(word)) {
+        let urgent = led_by(word, true);
+        assert!(is_urgent(urgent) && !is_timed(urgent), "{word:#x}");
+        assert!(!is_urgent(led_by(word, false)), "{word:#x}");
+        assert_eq!(retire(urgent, Credit::Waking) & (WAKING | TIMED), 0, "{word:#x}");
+    }
+    let held = WAITERS | WAKING | write_hold(1);
+    let looks = |word| must_look(word, released(word, Release::Write), Release::Write, false);
+    assert!(!looks(held) && looks(led_by(held, true)));
+}
+
+#[test]
+fn a_release_that_opens_nothing_does_not_look() {
+    let held = WAITERS | TIMED | (2 * UNIT);
+    assert!(!must_look(held, released(held, Release::Read), Release::Read, false));
+    assert!(must_look(held & !TIMED, released(held & !TIMED, Release::Read), Release::Read, false));
+    assert!(must_look(held | UPGRADE, held, Release::Upgradable, false));
+}
