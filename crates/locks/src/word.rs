@@ -4,10 +4,10 @@
 //!
 //! | bits  | name       | meaning                                         | set by, cleared by                          |
 //! |-------|------------|-------------------------------------------------|---------------------------------------------|
-//! | 0–1   | `WRITER`   | both: held for writing (a mutex is always so held); one alone is foreign (F1) | an acquisition; a release |
+//! | 0–1   | `WRITER`   | both: held for writing (a mutex is always so held); one alone is foreign (X1) | an acquisition; a release |
 //! | 2     | `SPINNER`  | a thread spins, so that waiters need no wake    | a spinner that sees waiters, and as it ends |
 //! | 3     | `UPGRADE`  | held upgradably, beside readers                 | an acquisition; a release or an upgrade     |
-//! | 4     | `SPARE`    | a hold that is foreign (F1)                     | no step of ours                             |
+//! | 4     | `SPARE`    | a hold that is foreign (X1)                     | no step of ours                             |
 //! | 5     | `HANDOFF`  | the head starved: the release that makes room hands over | only under the queue lock          |
 //! | 6     | `TIMED`    | alone: the head was woken before, lost, and times | only under the queue lock; cleared with   |
 //! |       |            | itself; beside `WAKING`: the head is a real-time  | `WAKING`                                  |
@@ -28,7 +28,7 @@
 //! glibc's functions use the same four bytes of a `pthread_mutex_t` and a `pthread_rwlock_t`, if a program reaches them past the
 //! drop-in.
 //!
-//! - **F1** Neither side takes what the other holds. glibc's mutex takes every value but 0 as held. Its readers wait while
+//! - **X1** Neither side takes what the other holds. glibc's mutex takes every value but 0 as held. Its readers wait while
 //!   both bits of `WRITER` are set, its writers also while there is a count. It writes 1 (held) or 2 (held, or waited for) to a
 //!   mutex; to a read-write lock 1 or 2 for a writer that waits or has left, 3 for one that is inside, and 8 for each of its
 //!   readers. No step of ours writes one bit of `WRITER` alone, both without an owner's token, or `SPARE`. Such a word is a hold
@@ -41,9 +41,9 @@ pub const GLIBCS_CONTENDED: u32 = 2;
 pub(crate) const SPINNER: u32 = 1 << 2;
 /// Held by one upgradable reader, beside the readers in the count.
 pub(crate) const UPGRADE: u32 = 1 << 3;
-/// Held by one writer, whose token is the count. Two bits: see F1.
+/// Held by one writer, whose token is the count. Two bits: see X1.
 pub(crate) const WRITER: u32 = 3;
-/// Set only by other code (F1).
+/// Set only by other code (X1).
 pub(crate) const SPARE: u32 = 1 << 4;
 /// The head of the queue starved.
 pub(crate) const HANDOFF: u32 = 1 << 5;
@@ -140,18 +140,18 @@ pub(crate) const fn is_held(word: u32) -> bool {
     word & HOLD != 0
 }
 
-/// By a writer of ours, or by other code (F1).
+/// By a writer of ours, or by other code (X1).
 pub(crate) const fn is_write_held(word: u32) -> bool {
     word & WRITER != 0
 }
 
-/// F1: whether other code has written the word.
+/// X1: whether other code has written the word.
 pub(crate) const fn is_foreign(word: u32) -> bool {
     let code = word & WRITER;
     word & SPARE != 0 || (code != 0 && (code != WRITER || word >> COUNT_SHIFT == 0 || word & UPGRADE != 0))
 }
 
-/// F1: whether readers of glibc's are counted in the word of a lock that is never held upgradably.
+/// X1: whether readers of glibc's are counted in the word of a lock that is never held upgradably.
 pub(crate) const fn is_of_glibcs_readers(word: u32) -> bool {
     word & (UPGRADE | SPARE) != 0 || (word & (HANDOFF | TIMED) != 0 && word & WAITERS == 0)
 }
@@ -293,7 +293,7 @@ pub(crate) const fn released(word: u32, release: Release) -> u32 {
     }
 }
 
-/// Whether `word` has nothing but the hold `release` and others of its kind: no flags, and nothing foreign (F1).
+/// Whether `word` has nothing but the hold `release` and others of its kind: no flags, and nothing foreign (X1).
 pub(crate) const fn is_mere_hold(word: u32, release: Release) -> bool {
     match release {
         Release::Write | Release::WriteToWait => word & (FLAGS | UPGRADE | SPARE) == 0 && word >= UNIT,

@@ -2,7 +2,7 @@
 //!
 //! A library opened with `RTLD_DEEPBIND`, or a pointer from `dlsym` on libc's own handle, calls glibc's `pthread_mutex_lock` on an
 //! object that others lock here. Both have their word in the same four bytes. glibc takes any value of ours for a mutex that is held, and
-//! no thread of ours acquires one of glibc's (F1 in `spinpark_locks`' `word`). So no two threads hold the mutex at a time. Owner and count
+//! no thread of ours acquires one of glibc's (X1 in `spinpark_locks`' `word`). So no two threads hold the mutex at a time. Owner and count
 //! mean the same to both: a thread that holds a recursive mutex through one may lock it again through the other.
 //!
 //! What remains is to wake each other's sleepers. The first thread of ours that finds a value of glibc's marks the mutex as glibc's for
@@ -11,7 +11,7 @@
 //! | the word says | a thread of ours      | what it does                                                               |
 //! |---------------|-----------------------|----------------------------------------------------------------------------|
 //! | 1, 2          | locks                 | marks the mutex, and locks it through glibc                                |
-//! | 2             | unlocks, locked here  | sends our waiters to look again, stores 0, wakes one sleeper of glibc's (F3) |
+//! | 2             | unlocks, locked here  | sends our waiters to look again, stores 0, wakes one sleeper of glibc's (X3) |
 //! | any           | unlocks, marked       | the same if it was locked here, else unlocks it through glibc              |
 //!
 //! Two things are not seen:

@@ -1,4 +1,4 @@
-//! Models of a mutex that other code locks as well: glibc's functions, as a program reaches them past a drop-in (F1 to F3 in `locks`).
+//! Models of a mutex that other code locks as well: glibc's functions, as a program reaches them past a drop-in (X1 to X3 in `locks`).
 //!
 //! The other side is glibc's lock: 0, 1 and 2 in the same word. A thread of ours that finds its values goes over to it, as the drop-in
 //! does.
@@ -134,7 +134,7 @@ fn a_waiter_of_a_condition_variable() {
     }
 }
 
-/// F1: a thread of ours takes a foreign word for its own.
+/// X1: a thread of ours takes a foreign word for its own.
 #[test]
 fn mutant_takes_a_foreign_word() {
     rejected("mutant_takes_a_foreign_word", "Causality violation", || {
@@ -149,7 +149,7 @@ fn mutant_takes_a_foreign_word() {
     });
 }
 
-/// F3: a release does not wake the other side's sleeper.
+/// X3: a release does not wake the other side's sleeper.
 #[test]
 fn mutant_wakes_no_other() {
     rejected("mutant_wakes_no_other", "deadlock", || {

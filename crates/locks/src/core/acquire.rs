@@ -19,7 +19,7 @@ pub(crate) enum Outcome {
     /// Readers may be in slots, and the lock is wanted alone: the thread that wants it shuts the gate and tries again (G3 in
     /// [`gate`](crate::gate)).
     Gated,
-    /// F1 in [`word`]: other code has written the word. The lock is not held, and the thread is not in its queue.
+    /// X1: other code has written the word. The lock is not held, and the thread is not in its queue.
     Foreign,
 }
 

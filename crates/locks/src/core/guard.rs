@@ -42,7 +42,7 @@ impl<P: Platform> Drop for Guard<'_, P> {
 impl<P: Platform> Guard<'_, P> {
     /// Whether releases have to look from now on.
     fn attention(&self) -> bool {
-        // A foreign word has lost the marks of those that are queued (F2).
+        // A foreign word has lost the marks of those that are queued (X2).
         let is_marked = |seen| word::is_marked(seen) || word::is_foreign(seen);
         self.draws_attention || self.queue.had_attention() || is_marked(self.core.peek())
     }

@@ -79,13 +79,6 @@
 //!   waiter that leaves the queue. `HANDOFF` stays for no other: while readers stay inside, no release would clear it. A release by a thread of a
 //!   higher real-time priority than the head's ends the demand, and wakes the head as if it had not starved: that thread may
 //!   come back before it. (Not if it leaves the look to the thread that has the queue locked, V1: that hands over.)
-//! - **F2** (foreign words: F1 in [`word`]) If waiters of ours are queued in a lock whose word other code has overwritten, a thread
-//!   of ours ends their waits: each look at a foreign word tells all to look again, and they find [`Outcome::Foreign`]. As the
-//!   word was overwritten, a writer of ours held the lock, whose release looks (F3: the word is foreign, and `ATTENTION` is
-//!   set); or a waiter that was woken was on its way, or a spinner, or the head was `TIMED`, and that one looks as it finds the
-//!   word foreign (L1). No thread queues at a foreign word, so a look leaves the queue empty.
-//! - **F3** A writer that finds its word overwritten tells the waiters, then releases as the other code does: swap 0, wake one by
-//!   address. It may wait for the queue lock for that. A release by a plain store does not see the word: see A1.
 //! - **R1** (free after unlock) A release that leaves the lock free is the last access to it, or is made under
 //!   the lock of a queue that is not empty: see [`release`].
 //! - **V1** (no release waits for a waiter) A thread that has the queue locked may be stopped, or wait for a fence. A
@@ -140,6 +133,7 @@
 mod acquire;
 mod demand;
 mod enter;
+mod foreign;
 mod guard;
 mod patience;
 mod plan;
@@ -242,15 +236,6 @@ impl<P: Platform> LockCore<P> {
     /// The lock's name among those that a thread remembers.
     pub(crate) fn key(&self) -> usize {
         ::core::ptr::from_ref(self) as usize
-    }
-
-    /// [`LockCore::acquire`] of a lock that no other code may write to; `false` once `deadline` has passed.
-    pub(crate) fn acquire_ours(&self, want: Want, token: u32, deadline: Option<Deadline>) -> bool {
-        let outcome = self.acquire(want, token, deadline);
-        if outcome == Outcome::Foreign {
-            P::overwritten(self.key());
-        }
-        outcome == Outcome::Acquired
     }
 
     /// Acquires, or gives up. Takes part in spinning and queueing.

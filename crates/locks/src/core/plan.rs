@@ -25,7 +25,7 @@ pub(super) enum Action {
     WakeBeside,
     /// Ends the waits of those that the holder has signalled.
     Tell,
-    /// Ends all waits (F2).
+    /// Ends all waits (X2).
     TellAll,
 }
 

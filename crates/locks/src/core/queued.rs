@@ -27,7 +27,7 @@ pub(super) enum Joined {
     Queued,
     /// G3: no thread may queue for an exclusive hold while readers may be in slots. The node is out.
     Gated,
-    /// F1 in [`word`]: other code has written the word. Nothing was done to it; the node is out.
+    /// X1: other code has written the word. Nothing was done to it; the node is out.
     Foreign,
 }
 
@@ -121,7 +121,7 @@ impl<P: Platform> LockCore<P> {
             }
         }
         if matches!(joined, Joined::Queued | Joined::Foreign) {
-            self.look_and_tell(queue); // L1: the credit may have been what the head relied on; F2
+            self.look_and_tell(queue); // L1: the credit may have been what the head relied on; X2
         }
         joined
     }
@@ -169,7 +169,7 @@ impl<P: Platform> LockCore<P> {
             Joined::Queued | Joined::Gated => {}
             Joined::Foreign => {
                 queue.remove(node);
-                self.look_and_tell(queue); // F2
+                self.look_and_tell(queue); // X2
             }
             Joined::Acquired => {
                 queue.remove(node);
@@ -229,7 +229,7 @@ impl<P: Platform> LockCore<P> {
         P::event(Event::TimedOut);
         let counts = |seen| word::has_waiters(seen) || word::is_foreign(seen);
         if credit != Credit::None && counts(self.peek()) {
-            self.look_now(); // L1: the credit may have been what the head relied on; F2
+            self.look_now(); // L1: the credit may have been what the head relied on; X2
         }
         false
     }

@@ -157,32 +157,12 @@ impl<P: Platform> LockCore<P> {
             seen = now;
         }
         if word::is_foreign(seen) {
-            P::futex_wake(self.word(), 1); // F3
+            P::futex_wake(self.word(), 1); // X3
         }
         // A handler may have forked meanwhile: the pin is the parent's.
         if P::generation() == generation {
             self.queue().unpin(); // the last access
         }
-    }
-
-    /// F3: gives up a writer's hold over which other code has written, as that does it: its sleepers are woken by address.
-    /// Ours are told before that, to look again; no thread queues here meanwhile.
-    #[cold]
-    #[inline(never)]
-    fn release_foreign(&self, seen: u32) {
-        if seen > word::GLIBCS_CONTENDED {
-            P::overwritten(self.key()); // no mutex of glibc's; a read-write lock, perhaps
-        }
-        self.pass_on();
-        let key: *const P::AtomicU32 = self.word();
-        self.word().swap(0, ReleaseOrder); // the last access
-        P::futex_wake(key, 1);
-    }
-
-    /// The word of a lock that the calling thread holds is foreign, and no thread waits here (F2).
-    pub(crate) fn pass_on(&self) {
-        self.word().swap(word::GLIBCS_CONTENDED, ReleaseOrder);
-        self.look_and_tell(self.lock_queue());
     }
 
     /// Whether the releasing thread is about to come back for the lock, so that a head that keeps its own time is better left
@@ -251,7 +231,7 @@ impl<P: Platform> LockCore<P> {
         let mut seen = self.peek();
         loop {
             if word::is_foreign(seen) {
-                look.told.append(Plan { word: seen, action: Action::TellAll }.pop(queue)); // F2
+                look.told.append(Plan { word: seen, action: Action::TellAll }.pop(queue)); // X2
                 break;
             }
             let returns = release.is_some_and(|release| self.returns(seen, release));

@@ -8,7 +8,7 @@ fn hex(value: u32) -> String {
 
 /// What the lock word of our locks says besides who holds it.
 pub(super) fn flags(value: u32) -> u32 {
-    value & 0x3e7
+    value & 0x3e4
 }
 
 /// The lock word of our locks: see `word.rs` of `spinpark_locks`.
