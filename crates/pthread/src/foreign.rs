@@ -17,10 +17,11 @@
 //! Two things are not seen:
 //!
 //! - A release here that is a plain store wipes out the mark of a thread that sleeps in glibc's function. That thread sleeps until
-//!   the first value of glibc's is found in the process: from then on each release is a compare-exchange, which fails on such a mark.
+//!   a value of glibc's is found in this mutex, or glibc's unlock wakes it. From the first such value in the process on, each release is a
+//!   compare-exchange, which fails on such a mark.
 //! - A mutex that is free, but has waiters of ours, looks held to glibc, whose waiter then overwrites the word: 2, and no holder.
-//!   No thread can tell that from a holder of ours, whose name was overwritten. So after [`LONGEST`] seconds the process ends
-//!   with a sentence.
+//!   No thread can tell that from a holder of ours, whose name was overwritten. So after [`LONGEST`] seconds a waiter says what
+//!   may have happened, once in the process, and waits on.
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -37,9 +38,13 @@ use crate::{mode, real};
 /// In a mutex' kind: glibc's functions serve it. They ignore this bit.
 pub(crate) const FOREIGN: u32 = 1 << 10;
 
-/// How often, once a second, a thread finds the mutex held by no thread that is known, before it counts as lost.
+/// How often, once a second, a thread finds the mutex held by no thread that is known, before it says so.
 const LONGEST: u32 = 10;
 
+static LOST: AtomicBool = AtomicBool::new(false);
+const TELL_LOST: &[u8] =
+    b"spinpark: A thread has waited for 10 s for a mutex that glibc's own functions lock, too. \
+If the program hangs, set SPINPARK_DISABLE=1.\n";
 static TOLD: AtomicBool = AtomicBool::new(false);
 const TELL: &[u8] = b"spinpark: A mutex is locked by glibc's own functions, too (RTLD_DEEPBIND, dlsym). \
 glibc serves it from now on.\n";
@@ -79,8 +84,8 @@ impl Mutex {
             }
             let word = self.raw.queue().word().load(Relaxed);
             lost = if word == GLIBCS_CONTENDED && self.is_locked_here() { lost + 1 } else { 0 };
-            if lost > LONGEST {
-                Linux::overwritten(0);
+            if lost == LONGEST && !LOST.swap(true, Relaxed) {
+                raw::write(libc::STDERR_FILENO, TELL_LOST);
             }
         }
     }
@@ -124,7 +129,10 @@ impl Mutex {
             self.mark();
             return false;
         }
-        if mode::is_shared() && self.raw.is_locked() && (self.is_plain() || self.is_owned_by(thread_id())) {
+        if (mode::is_shared() || self.is_passed_on())
+            && self.raw.is_locked()
+            && (self.is_plain() || self.is_owned_by(thread_id()))
+        {
             self.mark();
             self.raw.pass_on();
             self.owner().store(thread_id(), Relaxed);

@@ -37,8 +37,9 @@ fn dlsym() -> *mut c_void {
 }
 
 /// Before `dlopen(file, flags)`.
-pub extern "C" fn open(_: *const c_char, flags: c_int) -> *mut c_void {
-    if flags & libc::RTLD_DEEPBIND != 0 {
+pub extern "C" fn open(file: *const c_char, flags: c_int) -> *mut c_void {
+    let loads = !file.is_null() && flags & libc::RTLD_NOLOAD == 0;
+    if loads && flags & libc::RTLD_DEEPBIND != 0 {
         shared::begin();
     }
     real::address(Name::dlopen)

@@ -12,7 +12,7 @@
 //!
 //! Read once, at the first call or in the drop-in's initialiser, whichever comes first.
 
-use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};
+use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
 
 use spinpark_linux::{is_on, race_detector, variable};
 use spinpark_platform::SpinPolicy;
@@ -83,7 +83,7 @@ fn first_call(mode: u8) -> bool {
     }
     report("used");
     let ours = mode == OURS_UNUSED;
-    decide(if ours { OURS } else { GLIBCS });
+    decide(mode, if ours { OURS } else { GLIBCS });
     ours
 }
 
@@ -104,16 +104,20 @@ pub(crate) fn is_shared() -> bool {
 
 /// The process is shared from here on; no call is served by a short way any more.
 pub(crate) fn share() {
-    SINGLE.store((&raw const UNSURE).cast_mut(), Relaxed);
-    MODE.store(SHARED, Relaxed);
+    // SeqCst, as in `decide`: of a thread that decides just now, and this one, the later one leaves `UNSURE`.
+    MODE.store(SHARED, SeqCst);
+    SINGLE.store((&raw const UNSURE).cast_mut(), SeqCst);
 }
 
-fn decide(mode: u8) {
-    MODE.store(mode, Relaxed);
-    if mode == OURS {
+/// Another thread may have decided since `seen`, or begun to share the process.
+fn decide(seen: u8, mode: u8) {
+    if MODE.compare_exchange(seen, mode, Relaxed, Relaxed).is_ok() && mode == OURS {
         let glibcs = real::any(c"__libc_single_threaded").cast::<u8>();
         let single = if glibcs.is_null() { (&raw const NEVER).cast_mut() } else { glibcs };
-        SINGLE.store(single, Relaxed);
+        SINGLE.store(single, SeqCst);
+        if MODE.load(SeqCst) != OURS {
+            SINGLE.store((&raw const UNSURE).cast_mut(), Relaxed);
+        }
     }
 }
 
@@ -127,12 +131,15 @@ pub fn start() {
     let detector = if chosen || is_on(c"SPINPARK_FORCE") { None } else { race_detector() };
     let disabled = chosen || detector.is_some();
     let reported = variable(c"SPINPARK_REPORT").is_some();
-    decide(match (disabled, reported) {
-        (false, false) => OURS,
-        (true, false) => GLIBCS,
-        (false, true) => OURS_UNUSED,
-        (true, true) => GLIBCS_UNUSED,
-    });
+    decide(
+        UNKNOWN,
+        match (disabled, reported) {
+            (false, false) => OURS,
+            (true, false) => GLIBCS,
+            (false, true) => OURS_UNUSED,
+            (true, true) => GLIBCS_UNUSED,
+        },
+    );
     real::find_all();
     fork::start();
     fields::probe();

@@ -212,7 +212,7 @@ Examples:
   spinpark sim sweep --threads 1,8,64 --shard 1/2 --json-lines 1.jsonl       here
   spinpark sim sweep --threads 1,8,64 --shard 2/2 --json-lines 2.jsonl       on another machine
   spinpark sim merge 1.jsonl 2.jsonl --details --html sweep.html
-  spinpark sim merge *.jsonl --json-lines all.jsonl          the bytes that a sweep without --shard writes
+  spinpark sim merge *.jsonl --json-lines all.jsonl   what a sweep without --shard writes
   parallel spinpark sim sweep --shard {}/8 --json-lines - ::: 1 2 3 4 5 6 7 8 | spinpark sim merge -
 
 docs/sim.md has recipes for GNU parallel and Slurm.";

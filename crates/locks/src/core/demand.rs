@@ -7,9 +7,9 @@
 //!
 //! A demand (`HANDOFF`) keeps new readers out. If one inside waits for them, none leaves and the lock never becomes free by
 //! it; no lock can tell such readers from slow ones. So the waiter looks at its demand after `demand_ns`. If some of the
-//! readers have left since, the demand goes on for as long as it has lasted. Else comes a *pause* (`HANDOFF` with `TIMED`):
-//! the readers that it has kept out come in, and others after them, for three times as long. (Also if it has kept out none
-//! in the queue: a thread may try again and again.) The demand after that lasts twice as long as this one, up to `reader_patience_ns`: readers that hold the lock for
+//! readers have left since, or if it keeps no reader out, the demand goes on for as long as it has lasted. Else comes a
+//! *pause* (`HANDOFF` with `TIMED`): the readers that it has kept out come in, and others after them, for three times as
+//! long. The demand after that lasts twice as long as this one, up to `reader_patience_ns`: readers that hold the lock for
 //! a time `h`, up to that, delay the writer by less than `9h`.
 //!
 //! In a pause the release that leaves the lock free hands it over (H1), so a free lock never waits for the pause to end.
@@ -32,44 +32,37 @@ impl<P: Platform> LockCore<P> {
     pub(super) fn consider_demand(&self, node: &WaitNode<P>, patience: &mut Patience) {
         let mut queue = self.lock_queue();
         let is_kept_out = |node: &WaitNode<P>| matches!(node.want, Want::Read | Want::ReadAgain);
-        let is_upgradable = |node: &WaitNode<P>| node.want == Want::Upgradable;
         let kept_out = queue.iter().filter(|&node| is_kept_out(node)).count() as u32;
-        let upgradable = !is_upgradable(node) && queue.iter().any(is_upgradable);
         let mut seen = self.peek();
         let (let_in, goes_on) = loop {
             let inside = word::readers(seen);
             let count = kept_out.min(word::MAX_READERS.saturating_sub(inside));
-            // A writer that holds the lock hands it over whatever readers do; so does this thread if a release was left to it
-            // (V1). A waiter that was popped just now is told at once.
-            if patience.has_made_way(inside)
+            // A writer that holds the lock hands it over whatever readers do. A waiter that was popped just now is told at
+            // once.
+            if count == 0
+                || patience.has_made_way(inside)
                 || word::is_write_held(seen)
-                || word::fits(seen, node.want)
                 || node.is_elsewhere()
                 || !queue.is_linked(node)
             {
                 drop(queue);
                 patience.ends_demand::<P>();
-                if word::wants_handoff(seen) {
-                    patience.demands::<P>(seen);
-                } else {
-                    patience.pauses::<P>(0); // another thread has ended it: this one looks at once, and demands the lock again
-                }
+                patience.demands::<P>(seen);
                 return;
             }
             // H1: the lock is held; if it is not demanded, an upgrade that is the head has made a pause. Beside a woken
             // waiter, `TIMED` is not that (U1): this demand goes on, but for the readers that it has kept out.
             let goes_on = word::wants_handoff(seen) && word::is_waking(seen);
             let pauses = if word::wants_handoff(seen) && !goes_on { word::TIMED } else { 0 };
-            let alone = if upgradable && word::fits(seen, Want::Upgradable) { word::UPGRADE } else { 0 };
-            let with_them = (seen | pauses | alone) + count * word::UNIT;
-            match self.word().compare_exchange_weak(seen, with_them, AcqRel, Relaxed) {
+            match self.word().compare_exchange_weak(
+                seen,
+                (seen | pauses) + count * word::UNIT,
+                AcqRel,
+                Relaxed,
+            ) {
                 Ok(_) => {
                     P::event(Event::WithdrewDemand);
-                    let mut let_in = queue.pop_some(count, is_kept_out);
-                    if alone != 0 {
-                        let_in.append(queue.pop_some(1, is_upgradable));
-                    }
-                    break (let_in, goes_on);
+                    break (queue.pop_some(count, is_kept_out), goes_on);
                 }
                 Err(now) => seen = now,
             }

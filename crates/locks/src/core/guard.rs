@@ -53,7 +53,7 @@ impl<P: Platform> Guard<'_, P> {
     fn serve_and_unlock(&mut self) {
         let mut look = Look::new();
         loop {
-            look.append(self.core.look(&mut self.queue, None, false));
+            look.append(self.core.look(&mut self.queue, None));
             if self.queue.unlock(self.attention(), true).is_none() {
                 break;
             }

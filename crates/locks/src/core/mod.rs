@@ -71,12 +71,10 @@
 //!   set hands over instead, or leaves that to the thread that has the queue locked (V1). Until then the lock is empty, and
 //!   `word::admits` keeps it for the head. If that thread is stopped, no thread gets the lock before it goes on.
 //! - **H3** (dependent readers) `HANDOFF` keeps new readers out, unless `TIMED` is set beside it. A waiter that demands the
-//!   lock of readers ends its demand by itself, and the readers that it kept out come in: see [`demand`]. One that demands it of
-//!   a writer looks after `reader_patience_ns`: the writer may have become a reader.
+//!   lock of readers ends its demand by itself, and the readers that it kept out come in: see [`demand`].
 //! - **H2** (exit rule) A hand-off clears `HANDOFF` and `TIMED`; only a head that was woken after that, lost, and has
-//!   been losing for `starvation_ns` sets it again. An upgrade, which goes before everyone
-//!   because everyone waits for its thread, leaves `HANDOFF` for a waiter behind it that has demanded the lock, and so does a
-//!   waiter that leaves the queue. `HANDOFF` stays for no other: while readers stay inside, no release would clear it. A release by a thread of a
+//!   been losing for `starvation_ns` sets it again (or a fair release does). An upgrade, which goes before everyone
+//!   because everyone waits for its thread, leaves `HANDOFF` for the waiter behind it. A release by a thread of a
 //!   higher real-time priority than the head's ends the demand, and wakes the head as if it had not starved: that thread may
 //!   come back before it. (Not if it leaves the look to the thread that has the queue locked, V1: that hands over.)
 //! - **R1** (free after unlock) A release that leaves the lock free is the last access to it, or is made under
@@ -294,13 +292,25 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// T5, to the longest waiter if there is one and the lock becomes free.
+    /// T5, to the longest waiter if there is one and the lock becomes free: demands the hand-off on its behalf.
     #[inline]
     pub(crate) fn release_fair(&self, release: Release) {
         let seen = self.peek();
-        let frees = word::has_waiters(seen) && !word::is_held(word::released(seen, release));
-        if !frees || !self.release_to_head(release) {
-            self.release(release);
+        if word::has_waiters(seen) && !word::is_held(word::released(seen, release)) {
+            self.demand_for_head();
+        }
+        self.release(release);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn demand_for_head(&self) {
+        let queue = self.lock_queue();
+        if queue.head().is_some() {
+            let before = self.word().fetch_or(word::HANDOFF, ReleaseOrder); // H1: the caller holds the lock
+            if word::is_timed(before) {
+                self.word().fetch_and(!word::TIMED, Relaxed); // H3: no reader is to come in before its release
+            }
         }
     }
 

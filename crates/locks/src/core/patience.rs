@@ -44,14 +44,16 @@ impl Patience {
         Self { look: u64::MAX, of: None, ..self }
     }
 
-    /// Has just demanded the lock, whose word is `seen`. A writer is to release it soon, whatever readers do; but it may become
-    /// a reader.
+    /// Has just demanded the lock, whose word is `seen`. A writer is to release it soon, whatever readers do.
     #[inline(never)]
     pub(super) fn demands<P: Platform>(&mut self, seen: u32) {
+        if word::is_write_held(seen) {
+            *self = self.until_told();
+            return;
+        }
         self.demand = self.demand.max(P::TUNING.demand_ns);
         self.of = Some(word::readers(seen));
-        let span = if word::is_write_held(seen) { P::TUNING.reader_patience_ns } else { self.demand };
-        self.look = P::now(Clock::Monotonic).saturating_add(span);
+        self.look = P::now(Clock::Monotonic).saturating_add(self.demand);
     }
 
     pub(super) fn is_demanding(self) -> bool {

@@ -35,7 +35,6 @@ impl Plan {
         seen: u32,
         release: Option<Release>,
         returns: bool,
-        fair: bool,
         queue: &QueueGuard<'_, P>,
     ) -> Option<Self> {
         let head = queue.head()?;
@@ -43,19 +42,21 @@ impl Plan {
         let seen = word::led_by(seen, realtime); // U1
         let after = release.map_or(seen, |release| word::released(seen, release));
         let next = queue.iter().nth(1);
-        let promised = word::wants_handoff(seen) || fair && release.is_some() && !word::is_held(after);
         let nothing = Self { word: after | word::WAITERS, action: Action::Nothing };
-        let wake = || Self { word: Self::without_head(after | word::WAKING, next), action: Action::Wake };
+        let wake = || Self {
+            word: Self::without_head(after & !word::HANDOFF | word::WAKING, head.want, next),
+            action: Action::Wake,
+        };
         if !word::fits(after, head.want) {
             // L2: readers that come and go may pass this head; it must know that it is the head to time itself.
             let passed = release == Some(Release::Read) && matches!(head.want, Want::Write | Want::Upgrade);
             let timed = word::is_timed(seen) || word::is_waking(seen) || word::wants_handoff(seen);
             return Some(if passed && !timed { wake() } else { nothing });
         }
-        // A fair release promises the lock to the head.
-        if head.is_deferred() && !promised {
+        // A fair release has promised the lock to the head.
+        if head.is_deferred() && !word::wants_handoff(seen) {
             let others = queue.iter().find(|node| !node.is_deferred());
-            return Some(Self { word: Self::without_head(after, others), action: Action::Tell });
+            return Some(Self { word: Self::without_head(after, head.want, others), action: Action::Tell });
         }
         if head.want.is_read() {
             if head.want == Want::ReadBehindWaiters && word::is_waking(seen) && !realtime {
@@ -67,30 +68,30 @@ impl Plan {
             let near = || queue.iter().take(READERS_PER_GRANT).take_while(last);
             let count = room.min(near().filter(|node| node.want.is_read()).count() as u32);
             let others = queue.iter().nth(count as usize); // real-time, only if all before it are let in
-            let word = Self::without_head(after, others) + count * word::UNIT;
+            let word = Self::without_head(after, head.want, others) + count * word::UNIT;
             return Some(Self { word, action: Action::Grant(count) });
         }
-        if promised {
-            // H2: an upgrade that went before another waiter leaves that waiter's demand.
-            let remains = head.want == Want::Upgrade && queue.iter().skip(1).any(WaitNode::is_demanding);
-            let demand = if remains { after & word::HANDOFF } else { 0 };
-            let rest = Self::without_head(after, next) | demand;
+        if word::wants_handoff(seen) {
+            let rest = Self::without_head(after, head.want, next);
             return Some(Self { word: word::taken(rest, head.want, head.token), action: Action::HandOver });
         }
         Some(match word::is_left_to_others(seen, returns) {
             true => nothing,
             false if !word::is_waking(seen) => wake(),
-            false => Self { word: Self::without_head(after, next), action: Action::WakeBeside },
+            false => Self { word: Self::without_head(after, head.want, next), action: Action::WakeBeside },
         })
     }
 
     /// The word once the head has gone: its own two flags are cleared (H2), `WAITERS` as the queue will be (W1), urgent as
     /// `next` is (U1).
-    fn without_head<P: Platform>(word: u32, next: Option<&WaitNode<P>>) -> u32 {
-        let word = word & !(word::TIMED | word::HANDOFF);
-        match next {
-            None => word & !word::WAITERS,
-            Some(next) => word::led_by(word | word::WAITERS, next.is_realtime()),
+    ///
+    /// An upgrade that went before everyone passes a demand on: it may have been that of the waiter behind it (L2).
+    fn without_head<P: Platform>(word: u32, head: Want, next: Option<&WaitNode<P>>) -> u32 {
+        let word = word & !word::TIMED;
+        match (next, head) {
+            (None, _) => word & !(word::HANDOFF | word::WAITERS),
+            (Some(next), Want::Upgrade) => word::led_by(word | word::WAITERS, next.is_realtime()),
+            (Some(next), _) => word::led_by(word & !word::HANDOFF | word::WAITERS, next.is_realtime()),
         }
     }
 

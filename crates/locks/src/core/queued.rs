@@ -114,7 +114,6 @@ impl<P: Platform> LockCore<P> {
         let joined = self.acquire_or_mark(Some(&queue), node.want, node.token, credit, word::WAITERS | heads);
         if let Joined::Queued = joined {
             node.reset();
-            node.set_demanding(starved);
             queue.push_again(node);
             if heads & word::HANDOFF != 0 {
                 P::event(Event::DemandedHandoff);
@@ -129,7 +128,7 @@ impl<P: Platform> LockCore<P> {
     /// Lets in or wakes waiters that can come in beside the present holders, and unlocks the queue.
     #[inline(never)] // for the drop-in's size
     pub(super) fn look_and_tell(&self, mut queue: Guard<'_, P>) {
-        let look = self.look(&mut queue, None, false);
+        let look = self.look(&mut queue, None);
         drop(queue);
         look.deliver();
     }
@@ -161,10 +160,7 @@ impl<P: Platform> LockCore<P> {
         }
         let joined = self.acquire_or_mark(Some(&queue), want, node.token, Credit::None, demand);
         match joined {
-            Joined::Queued if demand != 0 => {
-                node.set_demanding(true);
-                P::event(Event::DemandedHandoff);
-            }
+            Joined::Queued if demand != 0 => P::event(Event::DemandedHandoff),
             // G3: there is no gate for a thread in the queue.
             Joined::Queued | Joined::Gated => {}
             Joined::Foreign => {
@@ -173,7 +169,7 @@ impl<P: Platform> LockCore<P> {
             }
             Joined::Acquired => {
                 queue.remove(node);
-                self.settle_flags(&queue, was_head);
+                self.settle_flags(queue.head().is_some(), was_head, node.want);
                 self.look_and_tell(queue);
             }
         }
@@ -203,22 +199,24 @@ impl<P: Platform> LockCore<P> {
         if node.is_elsewhere() || !queue.remove(node) {
             return false;
         }
-        self.settle_flags(&queue, was_head);
+        self.settle_flags(queue.head().is_some(), was_head, node.want);
         // Readers behind this one may have waited only for it.
         self.look_and_tell(queue);
         true
     }
 
-    /// Makes the flags agree with a queue that lost a node: W1, the head's own `TIMED` if the head has gone, and a demand, with
-    /// its pause, if no waiter is left that stands behind it (H2).
+    /// Makes the flags agree with a queue that lost a node: W1, and the head's own flags if the head has gone. An upgrade
+    /// leaves a demand: it may have been that of the waiter behind it, before whom it went (H2).
     ///
     /// The caller holds the queue lock.
-    fn settle_flags(&self, queue: &Guard<'_, P>, head_gone: bool) {
-        let waiters = if queue.head().is_some() { 0 } else { word::WAITERS };
-        let timed = if head_gone { word::TIMED } else { 0 };
-        let is_left = word::wants_handoff(self.peek()) && !queue.iter().any(WaitNode::is_demanding);
-        let demand = if is_left { word::HANDOFF | word::TIMED } else { 0 };
-        self.word().fetch_and(!(waiters | timed | demand), ReleaseOrder);
+    fn settle_flags(&self, more: bool, head_gone: bool, gone: Want) {
+        let waiters = if more { 0 } else { word::WAITERS };
+        let heads = match head_gone {
+            true if more && gone == Want::Upgrade => word::TIMED,
+            true => word::TIMED | word::HANDOFF,
+            false => 0,
+        };
+        self.word().fetch_and(!(waiters | heads), ReleaseOrder);
     }
 
     /// T4, T9: a thread that is awake and not queued gives up; it still takes the lock if it is there.

@@ -109,7 +109,7 @@ impl<P: Platform> LockCore<P> {
                 if word::wants_handoff(seen) && !word::is_held(after) {
                     self.ends_lower_demand(&queue);
                 }
-                let look = self.look(&mut queue, Some(release), false); // B
+                let look = self.look(&mut queue, Some(release)); // B
                 drop(queue); // C
                 let released = look.released;
                 look.deliver(); // D
@@ -120,20 +120,6 @@ impl<P: Platform> LockCore<P> {
                 return; // the last access
             }
         }
-    }
-
-    /// T5, handing the lock over if this release leaves it free; on `false` nothing was done. H2: not to a waiter of a lower
-    /// priority.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn release_to_head(&self, release: Release) -> bool {
-        let mut queue = self.lock_queue();
-        let fair = queue.head().is_some_and(|head| head.rank >= P::priority());
-        let look = if fair { self.look(&mut queue, Some(release), true) } else { Look::new() };
-        drop(queue);
-        let released = look.released;
-        look.deliver();
-        released
     }
 
     /// H2: the calling thread, which is about to leave the lock free, does not hand it over to a waiter of a lower priority.
@@ -210,7 +196,7 @@ impl<P: Platform> LockCore<P> {
             P::event(if defers { Event::DeferredWake } else { Event::MovedWaiter });
             waiter.move_to(&mut queue, defers);
         }
-        let look = self.look(&mut queue, None, false);
+        let look = self.look(&mut queue, None);
         drop(queue);
         look.deliver();
         waiters
@@ -218,14 +204,7 @@ impl<P: Platform> LockCore<P> {
 
     /// B: lets in, or wakes, the head of the queue, if there is room after `release` (or, without one,
     /// now) and no other thread will see to it; then the next one. Leaves `WAITERS` right for what is queued (W1).
-    ///
-    /// `fair`: hands the lock over if the release leaves it free.
-    pub(super) fn look(
-        &self,
-        queue: &mut QueueGuard<'_, P>,
-        release: Option<Release>,
-        fair: bool,
-    ) -> Look<P> {
+    pub(super) fn look(&self, queue: &mut QueueGuard<'_, P>, release: Option<Release>) -> Look<P> {
         let mut release = release;
         let mut look = Look::new();
         let mut seen = self.peek();
@@ -235,7 +214,7 @@ impl<P: Platform> LockCore<P> {
                 break;
             }
             let returns = release.is_some_and(|release| self.returns(seen, release));
-            let Some(plan) = Plan::choose(seen, release, returns, fair, queue) else { break };
+            let Some(plan) = Plan::choose(seen, release, returns, queue) else { break };
             // A reader that leaves and one that comes in for it make no difference to the word, and are to be made all the
             // same. To tell waiters, or wake one beside another, makes no difference to it either, if others stay.
             let pops = matches!(plan.action, Action::Tell | Action::WakeBeside);

@@ -112,8 +112,6 @@ pub struct WaitNode<P: Platform> {
     pub(crate) refs: *const WaiterRefs<P>,
     /// Condition variables: the CPU that the waiter is bound to.
     pub(crate) only_cpu: Option<u32>,
-    /// Whether the thread stands behind a demand (`HANDOFF`): it looks at that by itself. Only under the queue lock.
-    demanding: P::Cell<bool>,
     /// Condition variables: whether the mutex' next release is to end the wait. Written while the node is popped, read
     /// under the queue lock.
     deferred: P::Cell<bool>,
@@ -141,7 +139,6 @@ impl<P: Platform> WaitNode<P> {
             mutex,
             refs: ptr::null(),
             only_cpu: None,
-            demanding: Cell::new(false),
             deferred: Cell::new(false),
             moved: Cell::new(false),
         }
@@ -170,17 +167,6 @@ impl<P: Platform> WaitNode<P> {
     pub(super) fn set_linked(&self, new: bool) {
         // SAFETY: Q1: the caller holds the queue lock.
         self.linked.with_mut(|linked| unsafe { *linked = new });
-    }
-
-    /// Whether the thread has demanded the lock, and looks at that by itself.
-    pub(crate) fn is_demanding(&self) -> bool {
-        // SAFETY: Q1: the caller holds the queue lock.
-        self.demanding.with(|demanding| unsafe { *demanding })
-    }
-
-    pub(crate) fn set_demanding(&self, new: bool) {
-        // SAFETY: Q1: the caller holds the queue lock.
-        self.demanding.with_mut(|demanding| unsafe { *demanding = new });
     }
 
     /// Whether the mutex' next release is to end the wait.

@@ -81,10 +81,6 @@ pub(crate) fn leaves_a_flag(failure: &Failure) -> bool {
     matches!(failure, Failure::Check(words) if words.contains("a flag was left behind"))
 }
 
-pub(crate) fn passes_a_demand(failure: &Failure) -> bool {
-    matches!(failure, Failure::Check(words) if words.starts_with("starvation"))
-}
-
 pub(crate) fn is_out_of_order(failure: &Failure) -> bool {
     matches!(failure, Failure::Check(words) if words.starts_with("order"))
 }
