@@ -1,7 +1,7 @@
 //! `pthread_cond_*`.
 //!
 //! The object (48 bytes in glibc): references to it of signalled waiters; our condition variable, within which is `__wrefs` at
-//! glibc's place (see [`fields`](crate::fields)), whose two lowest bits are written by glibc's own initialiser: process-shared, and
+//! glibc's place (see [`fields`]), whose two lowest bits are written by glibc's own initialiser: process-shared, and
 //! clock. Where that place is depends on glibc's version (2.41 moved it), so it is found once, by initialising a scratch
 //! object (`probe`).
 //!
