@@ -12,8 +12,8 @@ use super::units::between;
 const EXAMPLES: &str = "\
 Examples:
   spinpark profile --detail full --output rec -- ./server-test 1000
-  spinpark sim replay rec --machine big-512:64                 on 64 cores
-  spinpark sim replay rec --machine epyc-7r13-96 --threads 64  with 64 threads
+  spinpark sim replay rec --machine big-512:64                   on 64 cores
+  spinpark sim replay rec --machine epyc-7r13-96 --threads 64    with 64 threads
   spinpark sim replay rec --locks classic-mutex-fixed,spinpark --json replay.json
 
 The result is an estimate: the recording has no order of acquisitions and no think times. The command says what it assumes
