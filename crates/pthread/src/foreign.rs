@@ -120,8 +120,8 @@ impl Mutex {
             || self.is_passed_on() && self.is_held_here()
     }
 
-    /// Whether the mutex was locked here, by the calling thread, and is ours after it. In a shared process it is not: its holder
-    /// writes what glibc would have.
+    /// Whether the mutex was locked here, by the calling thread, and is ours after it. In a shared process, or once it is marked, it
+    /// is not: its holder writes what glibc would have, so that it never becomes free with waiters of ours.
     #[cold]
     #[inline(never)]
     pub(crate) fn is_held_here(&self) -> bool {

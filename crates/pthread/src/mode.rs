@@ -104,12 +104,13 @@ pub(crate) fn is_shared() -> bool {
 
 /// The process is shared from here on; no call is served by a short way any more.
 pub(crate) fn share() {
-    // SeqCst, as in `decide`: of a thread that decides just now, and this one, the later one leaves `UNSURE`.
+    // SeqCst: see `decide`.
     MODE.store(SHARED, SeqCst);
     SINGLE.store((&raw const UNSURE).cast_mut(), SeqCst);
 }
 
-/// Another thread may have decided since `seen`, or begun to share the process.
+/// Another thread may have decided since `seen`, or begun to share the process ([`share`]). SeqCst: either this thread sees
+/// `SHARED`, or that one's store to `SINGLE` is the later one.
 fn decide(seen: u8, mode: u8) {
     if MODE.compare_exchange(seen, mode, Relaxed, Relaxed).is_ok() && mode == OURS {
         let glibcs = real::any(c"__libc_single_threaded").cast::<u8>();

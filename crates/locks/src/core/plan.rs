@@ -8,7 +8,8 @@ use crate::word::{self, Release, Want};
 /// How far one release looks for readers to let in (rwsem's number): its own thread has work to do, and others wait
 /// for the queue lock.
 const READERS_PER_GRANT: usize = 256;
-/// One way to go on: the word that records it, and whom it lets in.
+
+/// One way to go on: the word that records it, and the waiters that it lets in.
 pub(super) struct Plan {
     pub(super) word: u32,
     pub(super) action: Action,
@@ -60,7 +61,7 @@ impl Plan {
         }
         if head.want.is_read() {
             if head.want == Want::ReadBehindWaiters && word::is_waking(seen) && !realtime {
-                return Some(nothing); // behind the woken one, who looks here when it has settled
+                return Some(nothing); // behind the woken waiter, which looks here when it has settled
             }
             let room = word::MAX_READERS.saturating_sub(word::readers(after));
             // A real-time reader came before writers that have waited longer: it does not take the readers behind them along.
@@ -95,7 +96,7 @@ impl Plan {
         }
     }
 
-    /// Pops whom the plan lets in or wakes.
+    /// Pops the waiters that the plan lets in or wakes.
     pub(super) fn pop<P: Platform>(self, queue: &mut QueueGuard<'_, P>) -> Chain<P> {
         let (count, event) = match self.action {
             Action::Nothing => return Chain::new(),

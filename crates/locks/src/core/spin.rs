@@ -225,7 +225,7 @@ impl<P: Platform> Budget<P> {
     /// to stay away is to leave a free lock idle. The platform tells which it is.
     ///
     /// With CPUs to spare, a spinner doubles its gap each time that it finds another owner than before: other threads take
-    /// turns, and its looks cost each of them a transfer of the line. The lock does not stand idle for a spinner that is
+    /// turns, and its looks cost each of them a transfer of the line. Another one takes the lock while it is
     /// away.
     fn wait(&mut self, owner: u32) -> bool {
         if self.owner != owner {
