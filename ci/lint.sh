@@ -14,6 +14,13 @@ cargo clippy --workspace --all-targets --locked -- -D warnings
 step "cargo doc"
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 
+# .ci/run takes the test command from here.
+step "README's test command"
+grep --extended-regexp '^cargo test --workspace\b' README.md || {
+    echo "README.md has no line 'cargo test --workspace': state the test command there" >&2
+    exit 1
+}
+
 step "links"
 ci/links.sh
 
