@@ -65,6 +65,29 @@ fn waiters_are_served_by_priority() {
     served_by_priority::<1>(Model::new().preemptions(1));
 }
 
+/// The waiters' times are up, at any moment of the release: the one of the lower priority does not take the lock before the
+/// other one.
+#[test]
+fn a_waiter_whose_time_is_up_leaves_a_free_lock_to_a_higher_priority() {
+    Model::new().moving_clock().preemptions(1).check(|| {
+        let shared = Shared::new(RawMutex::<Loom<1>>::new());
+        let waiters = lead_in(|| {
+            shared.lock.lock();
+            let waiters = [(1, 2), (2, 1)].map(|(priority, place)| {
+                let waiter = section_of(&shared, priority, place);
+                yield_now(); // it queues
+                waiter
+            });
+            shared.data.add();
+            waiters
+        });
+        advance(1);
+        shared.lock.unlock();
+        join_all(waiters);
+        shared.finish();
+    });
+}
+
 /// A waiter was woken and does not run; the lock is taken past it. The release wakes a real-time waiter all the same.
 fn woken_beside(model: Model) {
     model

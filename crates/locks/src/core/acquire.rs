@@ -161,6 +161,9 @@ impl<P: Platform> LockCore<P> {
                     self.consider_demand(node, &mut patience);
                     Joined::Queued
                 }
+                Notice::TimedOut if node.is_realtime() && self.comes_later(node, &mut patience) => {
+                    Joined::Queued
+                }
                 Notice::TimedOut if patience.is_over::<P>() => {
                     hands_over = node.want != Want::Read;
                     if !hands_over {

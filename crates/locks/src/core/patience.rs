@@ -90,6 +90,15 @@ impl Patience {
         Self { end, look: end.min(now.saturating_add(span)), span, ..self }
     }
 
+    /// Looks again later: of a real-time waiter that leaves the lock to another one, which was woken for it or comes before it.
+    pub(super) fn looks_again<P: Platform>(&mut self, was_woken: bool) {
+        self.end = P::now(Clock::Monotonic).saturating_add(P::TUNING.starvation_ns.max(1));
+        self.look = self.end;
+        if was_woken {
+            self.span = 1;
+        }
+    }
+
     /// How long it has waited since it queued, ns.
     fn waited<P: Platform>(self) -> u64 {
         let queued = self.end.saturating_sub(P::TUNING.starvation_ns);

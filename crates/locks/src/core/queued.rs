@@ -7,6 +7,7 @@ use spinpark_platform::{
     AtomicU32, Event, Ordering::Acquire, Ordering::Relaxed, Ordering::Release as ReleaseOrder, Platform,
 };
 
+use super::patience::Patience;
 use super::{Guard, LockCore};
 use crate::queue::{Ask, Roused, WaitNode};
 use crate::word::{self, Credit, Want};
@@ -141,6 +142,20 @@ impl<P: Platform> LockCore<P> {
         if let Some(queue) = self.lock_queue_or(Ask::Service) {
             self.look_and_tell(queue);
         }
+    }
+
+    /// Whether a real-time waiter, whose time is up, does not look: one of a higher priority is queued, or was woken and may
+    /// be on its way. It waits for a woken one once only: that may be kept from its CPU (T12).
+    #[cold]
+    #[inline(never)]
+    pub(super) fn comes_later(&self, node: &WaitNode<P>, patience: &mut Patience) -> bool {
+        let queue = self.lock_queue();
+        let leads = queue.head().is_none_or(|head| core::ptr::eq(head, node));
+        let later = !leads || (!patience.looks_early() && word::is_waking(self.peek()));
+        if later {
+            patience.looks_again::<P>(leads);
+        }
+        later
     }
 
     /// The waiter looks by itself: it takes the lock, or, if its patience is over, `demands` it.
