@@ -2,7 +2,9 @@
 //!
 //! Functions of this crate, not of the generic platform: so they are made here, for size, and once.
 
-use spinpark_platform::{Clock, Pace, Pacing, Spin, SpinPolicy, Tuning};
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use spinpark_platform::{Clock, Pace, Pacing, Spin, SpinPolicy, TransferCost, Tuning};
 
 use crate::layout::{LinuxWith, Rooms};
 use crate::thread::habits;
@@ -32,8 +34,30 @@ pub(crate) fn spun(kind: Spin, paid: bool) {
     habits().spun(kind, paid);
 }
 
+/// What it costs to move a lock between the CPUs of this process: [`TransferCost`]'s bits.
+static TRANSFER: AtomicU64 = AtomicU64::new(0);
+
+/// The update may get lost, or undo another thread's: a mean of samples minds neither.
+fn transfer<R>(act: impl FnOnce(&mut TransferCost) -> R) -> R {
+    let bits = TRANSFER.load(Relaxed);
+    let mut cost = TransferCost::from_bits(bits);
+    let answer = act(&mut cost);
+    // The line is shared by all threads: it is written only where there is news.
+    if cost.to_bits() != bits {
+        TRANSFER.store(cost.to_bits(), Relaxed);
+    }
+    answer
+}
+
 pub(crate) fn pace(lock: usize) -> Pace {
-    habits().pace(lock)
+    habits().pace(lock, transfer(TransferCost::ask))
+}
+
+pub(crate) fn moved(looked: u64) {
+    if habits().wants_sample(TransferCost::from_bits(TRANSFER.load(Relaxed))) {
+        let took = now().saturating_sub(looked);
+        transfer(|cost| cost.took(took));
+    }
 }
 
 pub(crate) fn wants_time(lock: usize, queued: bool) -> bool {
@@ -45,7 +69,7 @@ pub(crate) fn turn_begins(lock: usize, marked: bool) {
 }
 
 pub(crate) fn returns_soon(lock: usize) -> bool {
-    habits().returns_soon(lock)
+    habits().returns_soon(lock, transfer(TransferCost::ask))
 }
 
 pub(crate) fn waits_next(lock: usize) -> bool {
@@ -111,6 +135,10 @@ impl<R: Rooms> SpinPolicy for LinuxWith<R> {
 impl<R: Rooms> Pacing for LinuxWith<R> {
     fn pace(lock: usize) -> Pace {
         pace(lock)
+    }
+
+    fn moved(looked: u64) {
+        moved(looked);
     }
 
     fn wants_time(lock: usize, queued: bool) -> bool {

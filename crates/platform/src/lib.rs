@@ -43,6 +43,7 @@ mod read_holds;
 mod reader_slots;
 mod spin_policy;
 mod threads;
+mod transfer;
 mod tuning;
 mod wake_op;
 
@@ -61,6 +62,7 @@ pub use read_holds::ReadHolds;
 pub use reader_slots::{ReaderSlots, SlotLeft};
 pub use spin_policy::{Spin, SpinPolicy};
 pub use threads::{Threads, HIGHEST_PRIORITY};
+pub use transfer::TransferCost;
 pub use tuning::{SpinLocks, Tuning};
 pub use wake_op::{Comparison, Operand, WakeOp, WordOp};
 

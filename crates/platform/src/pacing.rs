@@ -20,6 +20,12 @@ pub trait Pacing: Sized + Send + Sync + 'static {
         Pace::Close
     }
 
+    /// Notes that the calling thread has just acquired a lock that it had found taken, awake. It looked at the clock at `looked`,
+    /// then at the lock, and found it free: what that took is what it costs to move a lock.
+    fn moved(looked: u64) {
+        let _ = looked;
+    }
+
     /// Whether the turn of the calling thread, which has just acquired the lock at `lock` after a wait, is to be timed: by
     /// [`turn_begins`](Pacing::turn_begins), then [`turn_ends`](Pacing::turn_ends) and [`returns_to`](Pacing::returns_to).
     ///

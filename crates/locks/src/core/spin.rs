@@ -114,6 +114,7 @@ impl<P: Platform> LockCore<P> {
             let seen = self.peek();
             if word::admits(seen, want) {
                 if self.take(want, token, *credit) {
+                    P::moved(budget.looked);
                     return true;
                 }
             } else if Self::is_in_vain(seen, want, *credit) {

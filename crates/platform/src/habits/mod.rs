@@ -5,7 +5,7 @@
 
 mod turns;
 
-use crate::{Pace, Spin, NS_PER_US};
+use crate::{Pace, Spin, TransferCost, NS_PER_US};
 use turns::Turns;
 
 /// A thread's habits. All zero in a new thread.
@@ -18,6 +18,8 @@ pub struct Habits {
     turns: Turns,
     /// Releases of locks that were marked as contended while no thread waited for them.
     quiet_releases: u32,
+    /// Locks that it found taken, and then acquired awake.
+    moves: u32,
 }
 
 /// Recent luck with spinning.
@@ -84,9 +86,15 @@ impl Habits {
         spins.pause = (1 << spins.misses) - 1;
     }
 
-    /// See [`Pacing::pace`](crate::Pacing::pace).
-    pub fn pace(&mut self, lock: usize) -> Pace {
-        self.turns.pace(lock)
+    /// See [`Pacing::pace`](crate::Pacing::pace). `transfer`: what it costs to move a lock, ns, as in the next one.
+    pub fn pace(&mut self, lock: usize, transfer: u64) -> Pace {
+        self.turns.pace(lock, transfer)
+    }
+
+    /// See [`Pacing::moved`](crate::Pacing::moved): whether this move is to be timed, for `cost`.
+    pub fn wants_sample(&mut self, cost: TransferCost) -> bool {
+        self.moves = self.moves.wrapping_add(1);
+        cost.wants_sample(self.moves)
     }
 
     /// See [`Pacing::wants_time`](crate::Pacing::wants_time).
@@ -115,8 +123,8 @@ impl Habits {
     }
 
     /// See [`Pacing::returns_soon`](crate::Pacing::returns_soon).
-    pub fn returns_soon(&mut self, lock: usize) -> bool {
-        self.turns.returns_soon(lock)
+    pub fn returns_soon(&mut self, lock: usize, transfer: u64) -> bool {
+        self.turns.returns_soon(lock, transfer)
     }
 
     /// See [`Pacing::is_timed`](crate::Pacing::is_timed).

@@ -10,8 +10,6 @@
 
 use crate::Pace;
 
-/// What it takes to move a lock, and what it protects, to another CPU. Nanoseconds.
-const TRANSFER_NS: u64 = 250;
 /// Turns pay if they gain more than one part in so many of a section.
 const LEAST_GAIN: u64 = 8;
 /// One in so many contended turns is timed, and each one that was waited for in the queue.
@@ -70,12 +68,12 @@ impl Turns {
         &mut self.known[(lock >> 4 ^ lock >> 10) % REMEMBERED]
     }
 
-    /// How a wait for `lock` is to be spent.
+    /// How a wait for `lock` is to be spent, if it takes `transfer` ns to move it to another CPU.
     #[inline(never)]
-    pub(crate) fn pace(&mut self, lock: usize) -> Pace {
+    pub(crate) fn pace(&mut self, lock: usize, transfer: u64) -> Pace {
         let known = self.known(lock);
         let least = |samples: [u32; 2]| u64::from(samples[0].min(samples[1]));
-        let gain = least(known.outside).saturating_sub(TRANSFER_NS);
+        let gain = least(known.outside).saturating_sub(transfer);
         if known.lock == lock && known.waits == 0 && gain * LEAST_GAIN <= least(known.inside) {
             Pace::Apart
         } else {
@@ -85,8 +83,8 @@ impl Turns {
 
     /// Whether a thread that releases `lock` comes back for it so soon that a waiter which keeps its own time is better left
     /// asleep. One that has never waited for it is taken to: its waiters' times say so.
-    pub(crate) fn returns_soon(&mut self, lock: usize) -> bool {
-        self.known(lock).lock != lock || self.pace(lock) == Pace::Apart
+    pub(crate) fn returns_soon(&mut self, lock: usize, transfer: u64) -> bool {
+        self.known(lock).lock != lock || self.pace(lock, transfer) == Pace::Apart
     }
 
     /// Whether the thread has lately released `lock` to wait on a condition variable. Each question is one signal.
@@ -181,6 +179,7 @@ mod tests {
 
     const LOCK: usize = 1 << 4;
     const OTHER: usize = 2 << 4;
+    const TRANSFER: u64 = 250;
 
     /// A timed turn: so long inside, then so long outside.
     fn turn(turns: &mut Turns, lock: usize, inside: u64, outside: u64) {
@@ -191,24 +190,31 @@ mod tests {
 
     #[test]
     fn threads_take_turns_until_they_know_better() {
-        assert_eq!(Turns::default().pace(LOCK), Pace::Close);
+        assert_eq!(Turns::default().pace(LOCK, TRANSFER), Pace::Close);
     }
 
     #[test]
     fn a_short_time_outside_keeps_waiters_away() {
         let mut turns = Turns::default();
         turn(&mut turns, LOCK, 20, 50);
-        assert_eq!(turns.pace(LOCK), Pace::Apart);
-        assert_eq!(turns.pace(OTHER), Pace::Close, "another lock");
+        assert_eq!(turns.pace(LOCK, TRANSFER), Pace::Apart);
+        assert_eq!(turns.pace(OTHER, TRANSFER), Pace::Close, "another lock");
+    }
+
+    #[test]
+    fn the_same_time_outside_pays_where_a_lock_moves_fast() {
+        let mut turns = Turns::default();
+        turn(&mut turns, LOCK, 20, 150);
+        assert_eq!((turns.pace(LOCK, 250), turns.pace(LOCK, 80)), (Pace::Apart, Pace::Close));
     }
 
     #[test]
     fn a_time_outside_that_is_small_beside_the_section_does_so_too() {
         let mut turns = Turns::default();
         turn(&mut turns, LOCK, 10_000, 1_000);
-        assert_eq!(turns.pace(LOCK), Pace::Apart);
+        assert_eq!(turns.pace(LOCK, TRANSFER), Pace::Apart);
         turn(&mut turns, OTHER, 1_000, 1_000);
-        assert_eq!(turns.pace(OTHER), Pace::Close);
+        assert_eq!(turns.pace(OTHER, TRANSFER), Pace::Close);
     }
 
     #[test]
@@ -216,9 +222,9 @@ mod tests {
         let mut turns = Turns::default();
         turn(&mut turns, LOCK, 20, 50);
         turn(&mut turns, LOCK, 20, 4_000_000);
-        assert_eq!(turns.pace(LOCK), Pace::Apart);
+        assert_eq!(turns.pace(LOCK, TRANSFER), Pace::Apart);
         turn(&mut turns, LOCK, 20, 3_000);
-        assert_eq!(turns.pace(LOCK), Pace::Close);
+        assert_eq!(turns.pace(LOCK, TRANSFER), Pace::Close);
     }
 
     #[test]
@@ -249,14 +255,14 @@ mod tests {
     #[test]
     fn threads_that_wait_on_conditions_do_not_come_back_by_themselves() {
         let mut turns = Turns::default();
-        assert!(turns.returns_soon(LOCK), "it has never waited for the lock");
+        assert!(turns.returns_soon(LOCK, TRANSFER), "it has never waited for the lock");
         turn(&mut turns, LOCK, 20, 50);
         turns.waits(LOCK);
-        assert_eq!((turns.pace(LOCK), turns.returns_soon(LOCK)), (Pace::Close, false));
+        assert_eq!((turns.pace(LOCK, TRANSFER), turns.returns_soon(LOCK, TRANSFER)), (Pace::Close, false));
         for _ in 0..WAITS_REMEMBERED {
             turn(&mut turns, LOCK, 20, 50);
         }
-        assert_eq!((turns.pace(LOCK), turns.returns_soon(LOCK)), (Pace::Apart, true));
+        assert_eq!((turns.pace(LOCK, TRANSFER), turns.returns_soon(LOCK, TRANSFER)), (Pace::Apart, true));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! How a simulated thread waits, by what it has learnt: its [`Habits`].
 
-use spinpark_platform::{Clock, Habits, Pace, Pacing, Spin, SpinPolicy};
+use spinpark_platform::{Clock, Clocks, Habits, Pace, Pacing, Spin, SpinPolicy, TransferCost};
 
 use super::clock::shown;
 use super::{Sim, Tuned};
@@ -27,6 +27,15 @@ fn of_lock<R: Default>(lock: usize, act: impl FnOnce(&mut Habits, usize, u64) ->
         (name << 4, shown(Clock::Monotonic, world.now))
     });
     habits(|habits| act(habits, name, now))
+}
+
+/// What it costs to move a lock between the CPUs of the machine. Outside of a run, which has no threads: not known.
+fn transfer<R>(act: impl FnOnce(&mut TransferCost) -> R) -> R {
+    if is_inside() {
+        world(|world| act(&mut world.shared.transfer))
+    } else {
+        act(&mut TransferCost::default())
+    }
 }
 
 impl<T: Tuned> SpinPolicy for Sim<T> {
@@ -64,7 +73,18 @@ impl<T: Tuned> SpinPolicy for Sim<T> {
 
 impl<T: Tuned> Pacing for Sim<T> {
     fn pace(lock: usize) -> Pace {
-        of_lock(lock, |habits, lock, _| habits.pace(lock))
+        let transfer = transfer(TransferCost::ask);
+        of_lock(lock, |habits, lock, _| habits.pace(lock, transfer))
+    }
+
+    fn moved(looked: u64) {
+        if is_inside() {
+            let cost = transfer(|cost| *cost);
+            if habits(|habits| habits.wants_sample(cost)) {
+                let took = Self::now(Clock::Monotonic).saturating_sub(looked);
+                transfer(|cost| cost.took(took));
+            }
+        }
     }
 
     fn wants_time(lock: usize, queued: bool) -> bool {
@@ -88,7 +108,8 @@ impl<T: Tuned> Pacing for Sim<T> {
     }
 
     fn returns_soon(lock: usize) -> bool {
-        of_lock(lock, |habits, lock, _| habits.returns_soon(lock))
+        let transfer = transfer(TransferCost::ask);
+        of_lock(lock, |habits, lock, _| habits.returns_soon(lock, transfer))
     }
 
     fn waits_next(lock: usize) -> bool {

@@ -4,7 +4,9 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use rustc_hash::FxHashMap;
-use spinpark_platform::{AtomicU32 as _, ClosingCost, Ordering::Acquire, ReadHolds, ReaderSlots, SlotLeft};
+use spinpark_platform::{
+    AtomicU32 as _, ClosingCost, Ordering::Acquire, ReadHolds, ReaderSlots, SlotLeft, TransferCost,
+};
 
 use super::{AtomicU32, Sim, Tuned, faulty, restart};
 use crate::access::{access, store, touch};
@@ -33,6 +35,8 @@ struct Line([AtomicUsize; SLOTS]);
 pub(crate) struct Shared {
     /// Locks by address: each one's name is its place in the order in which they were first named.
     pub(crate) names: FxHashMap<usize, usize>,
+    /// What it costs to move a lock.
+    pub(crate) transfer: TransferCost,
     /// What it costs to close a lock's slots.
     pub(crate) closing: ClosingCost,
     /// A line for each CPU, from the first use on.

@@ -1,0 +1,134 @@
+//! What it costs to move a lock to another CPU: learnt by spinners, for the whole process.
+//!
+//! It differs by a factor of three between machines, and decides whether taking turns with a lock pays (see
+//! [`Pacing::pace`](crate::Pacing::pace)). A spinner looks at the clock, then at the lock, finds it free, and takes it: the time from
+//! there to the next look at the clock is a read and a compare-exchange of a line that another CPU has just written.
+
+/// So many samples are taken before the cost is known, and then twice as many before it is set anew. The least of them counts:
+/// others were preempted, or waited for other spinners.
+const FIRST: u16 = 8;
+/// So many questions are answered with "unknown" before [`USUAL_NS`] is the answer: no thread gets a lock by spinning.
+const PATIENCE: u16 = 64;
+/// The lock's line is moved to be read and then to be written, and what the lock protects moves, too: so many times the cost of
+/// one acquisition. Of two machines, `docs/tuning.md`.
+const TRANSFERS: u64 = 2;
+/// Of two virtual CPUs of an Emerald Rapids Xeon, ns.
+const USUAL_NS: u64 = 250;
+/// One in so many acquisitions by spinning is timed, once the cost is known.
+const ACQUISITIONS_PER_SAMPLE: u32 = 16;
+
+/// The time that it takes to move a lock. All zero: not known. Plain data, of which an update that is lost does no harm.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct TransferCost {
+    /// 0: not known.
+    ns: u16,
+    /// Of the samples that are being collected, the least, and their number.
+    least: u16,
+    samples: u16,
+    questions: u16,
+}
+
+impl TransferCost {
+    /// Whether an acquisition by spinning is to be timed, the `count`th of its thread.
+    #[must_use]
+    pub const fn wants_sample(self, count: u32) -> bool {
+        self.ns == 0 || count % ACQUISITIONS_PER_SAMPLE == 0
+    }
+
+    /// Notes that a move took so long, ns.
+    pub fn took(&mut self, took: u64) {
+        let took = u16::try_from(took).unwrap_or(u16::MAX).max(1);
+        self.least = if self.samples == 0 { took } else { self.least.min(took) };
+        self.samples += 1;
+        let enough = if self.ns == 0 { FIRST } else { 2 * FIRST };
+        if self.samples >= enough {
+            self.ns = self.least;
+            self.samples = 0;
+        }
+    }
+
+    /// What a move of a lock and of what it protects costs, ns; 0 as long as that is not known. Counts the questions.
+    pub fn ask(&mut self) -> u64 {
+        if self.ns != 0 {
+            return (TRANSFERS * u64::from(self.ns)).min(USUAL_NS);
+        }
+        self.questions = self.questions.saturating_add(1);
+        if self.questions > PATIENCE {
+            USUAL_NS
+        } else {
+            0
+        }
+    }
+
+    /// As one word, and back.
+    #[must_use]
+    pub const fn to_bits(self) -> u64 {
+        let Self { ns, least, samples, questions } = self;
+        ns as u64 | (least as u64) << 16 | (samples as u64) << 32 | (questions as u64) << 48
+    }
+
+    /// See [`to_bits`](TransferCost::to_bits).
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self {
+            ns: bits as u16,
+            least: (bits >> 16) as u16,
+            samples: (bits >> 32) as u16,
+            questions: (bits >> 48) as u16,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cost_is_known_after_some_samples() {
+        let mut cost = TransferCost::default();
+        for _ in 0..FIRST {
+            assert_eq!(cost.ask(), 0);
+            assert!(cost.wants_sample(1));
+            cost.took(80);
+        }
+        assert_eq!(cost.ask(), TRANSFERS * 80);
+        assert!(!cost.wants_sample(1) && cost.wants_sample(ACQUISITIONS_PER_SAMPLE));
+    }
+
+    #[test]
+    fn without_samples_the_usual_cost_counts_in_the_end() {
+        let mut cost = TransferCost::default();
+        assert!((0..PATIENCE).all(|_| cost.ask() == 0));
+        assert_eq!(cost.ask(), USUAL_NS);
+    }
+
+    #[test]
+    fn the_least_counts_until_the_next_series() {
+        let mut cost = TransferCost::default();
+        for took in [u64::MAX, 60, 1_000_000, 50, 55, 4_000_000, 65, 60] {
+            cost.took(took);
+        }
+        assert_eq!(cost.ask(), TRANSFERS * 50);
+        for _ in 0..2 * FIRST {
+            assert_eq!(cost.ask(), TRANSFERS * 50);
+            cost.took(80); // other CPUs
+        }
+        assert_eq!(cost.ask(), TRANSFERS * 80);
+    }
+
+    #[test]
+    fn a_slow_machine_is_taken_to_be_the_usual_one() {
+        let mut cost = TransferCost::default();
+        for _ in 0..FIRST {
+            cost.took(1000); // or many spinners delay each other
+        }
+        assert_eq!(cost.ask(), USUAL_NS);
+    }
+
+    #[test]
+    fn a_word_has_it_all() {
+        let cost = TransferCost { ns: 0x1234, least: 7, samples: 5, questions: 77 };
+        assert_eq!(TransferCost::from_bits(cost.to_bits()), cost);
+        assert_eq!(TransferCost::default().to_bits(), 0);
+    }
+}
