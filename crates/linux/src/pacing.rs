@@ -37,7 +37,7 @@ pub(crate) fn spun(kind: Spin, paid: bool) {
 /// What it costs to move a lock between the CPUs of this process: [`TransferCost`]'s bits.
 static TRANSFER: AtomicU64 = AtomicU64::new(0);
 
-/// The update may get lost, or undo another thread's: a mean of samples minds neither.
+/// The update may get lost, or undo another thread's: the least of many samples minds neither.
 fn transfer<R>(act: impl FnOnce(&mut TransferCost) -> R) -> R {
     let bits = TRANSFER.load(Relaxed);
     let mut cost = TransferCost::from_bits(bits);
@@ -49,10 +49,16 @@ fn transfer<R>(act: impl FnOnce(&mut TransferCost) -> R) -> R {
     answer
 }
 
-pub(crate) fn pace(lock: usize) -> Pace {
-    habits().pace(lock, transfer(TransferCost::ask))
+#[inline(never)] // for the drop-in's size
+fn transfer_ns() -> u64 {
+    transfer(TransferCost::ask)
 }
 
+pub(crate) fn pace(lock: usize) -> Pace {
+    habits().pace(lock, transfer_ns())
+}
+
+#[inline(never)]
 pub(crate) fn moved(looked: u64) {
     if habits().wants_sample(TransferCost::from_bits(TRANSFER.load(Relaxed))) {
         let took = now().saturating_sub(looked);
@@ -69,7 +75,7 @@ pub(crate) fn turn_begins(lock: usize, marked: bool) {
 }
 
 pub(crate) fn returns_soon(lock: usize) -> bool {
-    habits().returns_soon(lock, transfer(TransferCost::ask))
+    habits().returns_soon(lock, transfer_ns())
 }
 
 pub(crate) fn waits_next(lock: usize) -> bool {

@@ -313,6 +313,7 @@ pub(crate) struct Roused<P: Platform>(*const P::AtomicU32);
 impl<P: Platform> Roused<P> {
     /// Wakes the thread. It sleeps again, if it has not been told meanwhile; but its CPU has left its deep sleep, and the
     /// next wake is a fast one.
+    #[inline(never)] // for the drop-in's size
     pub(crate) fn wake(self) {
         P::event(Event::Roused);
         P::futex_wake(self.0, 1);
