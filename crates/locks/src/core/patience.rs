@@ -92,7 +92,7 @@ impl Patience {
 
     /// Looks again later: of a real-time waiter that leaves the lock to another one, which was woken for it or comes before it.
     pub(super) fn looks_again<P: Platform>(&mut self, was_woken: bool) {
-        self.end = P::now(Clock::Monotonic).saturating_add(P::TUNING.starvation_ns.max(1));
+        self.end = P::now(Clock::Monotonic).saturating_add(P::TUNING.demand_ns);
         self.look = self.end;
         if was_woken {
             self.span = 1;
