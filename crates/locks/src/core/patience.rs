@@ -24,13 +24,19 @@ pub(super) struct Patience {
 /// other go on for three quarters of the time.
 const PAUSE: u64 = 3;
 
+/// The time in `ns` nanoseconds from now, on the clock of all times here.
+#[inline(never)] // for the drop-in's size
+fn in_ns<P: Platform>(ns: u64) -> u64 {
+    P::now(Clock::Monotonic).saturating_add(ns)
+}
+
 impl Patience {
     /// Of a waiter that has just arrived. A reader keeps its time from the start, others sleep until they are woken.
     #[inline(never)]
     pub(super) fn on_arrival<P: Platform>(want: Want) -> Self {
         let reader = want == Want::Read;
         let patience = if reader { P::TUNING.reader_patience_ns } else { P::TUNING.starvation_ns };
-        let end = P::now(Clock::Monotonic).saturating_add(patience);
+        let end = in_ns::<P>(patience);
         Self { end, look: if reader { end } else { u64::MAX }, span: 0, demand: 0, of: None }
     }
 
@@ -51,9 +57,9 @@ impl Patience {
             *self = self.until_told();
             return;
         }
-        self.demand = self.demand.max(P::TUNING.demand_ns);
+        self.demand = self.demand.min(P::TUNING.reader_patience_ns).max(P::TUNING.demand_ns);
         self.of = Some(word::readers(seen));
-        self.look = P::now(Clock::Monotonic).saturating_add(self.demand);
+        self.look = in_ns::<P>(self.demand);
     }
 
     pub(super) fn is_demanding(self) -> bool {
@@ -76,7 +82,7 @@ impl Patience {
 
     /// Makes no demand for some time after one that lasted for `span`.
     pub(super) fn pauses<P: Platform>(&mut self, span: u64) {
-        self.look = P::now(Clock::Monotonic).saturating_add(span.saturating_mul(PAUSE));
+        self.look = in_ns::<P>(span.saturating_mul(PAUSE));
     }
 
     /// Lets the owner go on for a while, and for twice as long each time, but not beyond the end: so that a lock that falls
@@ -90,9 +96,14 @@ impl Patience {
         Self { end, look: end.min(now.saturating_add(span)), span, ..self }
     }
 
-    /// Looks again later: of a real-time waiter that leaves the lock to another one, which was woken for it or comes before it.
+    /// Looks again later: of a real-time waiter that leaves the lock to another one. One that comes before it gets twice as
+    /// long each time: many that look often would keep the owner from its CPU. One that was woken for the lock gets as long
+    /// as readers give a writer, once.
     pub(super) fn looks_again<P: Platform>(&mut self, was_woken: bool) {
-        self.end = P::now(Clock::Monotonic).saturating_add(P::TUNING.demand_ns);
+        let tuning = P::TUNING;
+        let pause = if was_woken { tuning.reader_patience_ns } else { self.demand.max(tuning.demand_ns) };
+        self.demand = pause.saturating_mul(2);
+        self.end = in_ns::<P>(pause);
         self.look = self.end;
         if was_woken {
             self.span = 1;

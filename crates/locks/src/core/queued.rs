@@ -144,14 +144,16 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// Whether a real-time waiter, whose time is up, does not look: one of a higher priority is queued, or was woken and may
-    /// be on its way. It waits for a woken one once only: that may be kept from its CPU (T12).
+    /// Whether a real-time waiter, whose time is up, does not look: one of a higher priority is queued, or the lock is free for
+    /// one that was woken and may be on its way. It waits for a woken one once only: that may be kept from its CPU (T12).
     #[cold]
     #[inline(never)]
     pub(super) fn comes_later(&self, node: &WaitNode<P>, patience: &mut Patience) -> bool {
         let queue = self.lock_queue();
         let leads = queue.head().is_none_or(|head| core::ptr::eq(head, node));
-        let later = !leads || (!patience.looks_early() && word::is_waking(self.peek()));
+        let seen = self.peek();
+        let is_owed = word::is_waking(seen) && !word::is_held(seen);
+        let later = !leads || (is_owed && !patience.looks_early());
         if later {
             patience.looks_again::<P>(leads);
         }
