@@ -1,7 +1,9 @@
 //! Which frames are the lock's own and not the program's.
 //!
 //! A reader wants the call site in the program, not the wrapper around the lock. Wrappers are known by name: those of
-//! libraries, and lock methods of classes that are named like locks. Other functions stay.
+//! libraries, and lock methods of classes that are named like locks; or by the source file, since debug information that has
+//! line tables only (`-gline-tables-only`, `debug = "line-tables-only"`) gives names without their modules, namespaces and
+//! classes. Other functions stay.
 
 use crate::model::Frame;
 use crate::model_names::short;
@@ -42,8 +44,8 @@ const PREFIXES: [&str; 26] = [
 /// Templates: what the guards of C++ are called, in front of `<`.
 const GUARDS: [&str; 4] = ["std::lock_guard", "std::unique_lock", "std::shared_lock", "std::scoped_lock"];
 
-/// Rust's crates of locks, in which every function is a wrapper, and what drops their guards.
-const CRATES: [&str; 8] = [
+/// Rust's crates of locks, in which every function is a wrapper, and what drops their guards; line tables have its last part.
+const CRATES: [&str; 11] = [
     "lock_api::",
     "parking_lot::",
     "parking_lot_core::",
@@ -52,6 +54,33 @@ const CRATES: [&str; 8] = [
     "core::ptr::drop_in_place<lock_api::",
     "core::ptr::drop_glue<lock_api::",
     "core::mem::drop",
+    "drop_in_place<lock_api::",
+    "drop_glue<lock_api::",
+    "drop<lock_api::",
+];
+
+/// Directories with the sources of Rust's crates of locks: of a registry, where a version follows, and of a checkout.
+const CRATE_SOURCES: [&str; 7] = [
+    "/lock_api-",
+    "/parking_lot-",
+    "/parking_lot_core-",
+    "/spinpark-",
+    "/spinpark-locks-",
+    "/crates/locks/src/",
+    "/crates/spinpark/src/",
+];
+
+/// What the paths of the headers end with, in which libstdc++ and libc++ have their locks, below a directory `c++`.
+const HEADERS: [&str; 9] = [
+    "/bits/gthr-default.h",
+    "/bits/std_mutex.h",
+    "/bits/unique_lock.h",
+    "/mutex",
+    "/shared_mutex",
+    "/condition_variable",
+    "/__mutex/mutex.h",
+    "/__mutex/lock_guard.h",
+    "/__mutex/unique_lock.h",
 ];
 
 /// How the names of classes end that are nothing but locks, in lower case.
@@ -86,6 +115,9 @@ fn is_wrapper(frame: &Frame) -> bool {
     if LIBRARIES.contains(&frame.module.as_str()) {
         return true;
     }
+    if frame.source.as_ref().is_some_and(|(path, _)| is_source_of_locks(path)) {
+        return true;
+    }
     let Some(function) = frame.function.as_deref() else { return false };
     // `<spinpark::Mutex<T>>::lock` and `void std::lock<…>(…)` are meant too.
     let function = function.trim_start_matches('<').trim_start_matches("void ");
@@ -94,6 +126,18 @@ fn is_wrapper(frame: &Frame) -> bool {
         || GUARDS.iter().any(|guard| is_guard(guard))
         || function.starts_with("std::lock<")
         || is_method_of_lock(short(function))
+}
+
+/// `…/parking_lot-0.12.5/src/condvar.rs`, `/usr/include/c++/12/bits/std_mutex.h`; not `…/parking_lot-fork/src/main.rs`.
+fn is_source_of_locks(path: &str) -> bool {
+    let is_of = |directory: &str| {
+        let rest = path.split_once(directory).map(|(_, rest)| rest);
+        rest.is_some_and(|rest| {
+            directory.ends_with('/') || rest.starts_with(|first: char| first.is_ascii_digit())
+        })
+    };
+    let is_header = |header: &str| path.ends_with(header);
+    CRATE_SOURCES.into_iter().any(is_of) || path.contains("/c++/") && HEADERS.into_iter().any(is_header)
 }
 
 /// `kyotocabinet::RWLock::lock_writer`, `Mutex::Mutex`; not `Table::lock` nor `Lock::statistics`.
@@ -122,6 +166,41 @@ mod tests {
         };
         let frames = own_frames(functions.iter().map(frame).collect());
         frames.into_iter().filter_map(|frame| frame.function).collect()
+    }
+
+    #[test]
+    fn line_tables_have_names_without_modules() {
+        let frame = |&(function, path): &(&str, &str)| Frame {
+            function: Some(function.to_owned()),
+            source: Some((path.to_owned(), 1)),
+            module: String::from("program"),
+            offset: 0,
+            is_inlined: true,
+        };
+        let own = |frames: &[(&str, &str)]| {
+            let frames = own_frames(frames.iter().map(frame).collect());
+            frames.into_iter().filter_map(|frame| frame.function).collect::<Vec<_>>()
+        };
+        let registry = "/home/me/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f";
+        let rust = [
+            ("unlock_slow<u32>", &*format!("{registry}/spinpark-locks-0.1.0/src/core/slow.rs")),
+            ("drop<RawMutex, u32>", &*format!("{registry}/lock_api-0.4.14/src/mutex.rs")),
+            (
+                "drop_in_place<lock_api::mutex::MutexGuard<RawMutex, u32>>",
+                "/rustc/5980/library/core/src/ptr/mod.rs",
+            ),
+            ("update", "/home/me/program/src/main.rs"),
+        ];
+        assert_eq!(own(&rust), ["update"]);
+        let cpp = [
+            ("__gthread_mutex_lock", "/usr/include/x86_64-linux-gnu/c++/12/bits/gthr-default.h"),
+            ("lock", "/usr/include/c++/12/bits/std_mutex.h"),
+            ("lock_guard", "/usr/lib/llvm-19/include/c++/v1/__mutex/lock_guard.h"),
+            ("store", "/home/me/program/main.cpp"),
+        ];
+        assert_eq!(own(&cpp), ["store"]);
+        let mine = [("lock", "/home/me/parking_lot-fork/src/mutex.rs"), ("main", "/home/me/src/mutex")];
+        assert_eq!(own(&mine), ["lock", "main"], "other files of these names are the program's");
     }
 
     #[test]
