@@ -35,7 +35,7 @@
 //! # What differs from the kernel
 //!
 //! A waiter spins, as there, for as long as its predecessor runs, however long that takes. It does not run if it was
-//! preempted, or sleeps for that reason itself: then the waiter naps (`wait/patience.rs`). So the queue behind a preempted
+//! preempted, or sleeps for that reason itself: then the waiter sleeps briefly (`wait/patience.rs`). So the queue behind a preempted
 //! head goes to sleep from the front, a tenth of a millisecond for each place, and does not hold the CPUs that the head needs.
 //!
 //! # Orderings

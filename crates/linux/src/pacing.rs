@@ -1,4 +1,4 @@
-//! How a thread waits, by what it has learnt: the platform's questions about its [`Habits`](spinpark_platform::Habits).
+//! How a thread waits, by what it has learnt: the platform's questions about its [`SpinStats`](spinpark_platform::SpinStats).
 //!
 //! Functions of this crate, not of the generic platform: so they are made here, for size, and once.
 
@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use spinpark_platform::{Clock, Pace, Pacing, Spin, SpinPolicy, TransferCost, Tuning};
 
 use crate::layout::{LinuxWith, Rooms};
-use crate::thread::habits;
+use crate::thread::spin_stats;
 use crate::{barriers, clock, cpu, policy, raw, sandbox, thread};
 
 fn now() -> u64 {
@@ -27,11 +27,11 @@ pub(crate) fn spin_for(span: u64) {
 
 pub(crate) fn can_spin(kind: Spin) -> bool {
     // A real-time thread may have the very CPU that the other one needs: it spins only while it can ask whether that runs.
-    cpu::count() > 1 && (kind == Spin::Lock || !policy::is_realtime()) && habits().spins_pay(kind)
+    cpu::count() > 1 && (kind == Spin::Lock || !policy::is_realtime()) && spin_stats().spins_pay(kind)
 }
 
 pub(crate) fn spun(kind: Spin, paid: bool) {
-    habits().spun(kind, paid);
+    spin_stats().spun(kind, paid);
 }
 
 /// What it costs to move a lock between the CPUs of this process: [`TransferCost`]'s bits.
@@ -55,56 +55,56 @@ fn transfer_ns() -> u64 {
 }
 
 pub(crate) fn pace(lock: usize) -> Pace {
-    habits().pace(lock, transfer_ns())
+    spin_stats().pace(lock, transfer_ns())
 }
 
 #[inline(never)]
 pub(crate) fn moved(looked: u64) {
-    if habits().wants_sample(TransferCost::from_bits(TRANSFER.load(Relaxed))) {
+    if spin_stats().wants_sample(TransferCost::from_bits(TRANSFER.load(Relaxed))) {
         let took = now().saturating_sub(looked);
         transfer(|cost| cost.took(took));
     }
 }
 
 pub(crate) fn wants_time(lock: usize, queued: bool) -> bool {
-    habits().wants_time(lock, queued)
+    spin_stats().wants_time(lock, queued)
 }
 
 pub(crate) fn turn_begins(lock: usize, marked: bool) {
-    habits().turn_begins(lock, marked, now());
+    spin_stats().turn_begins(lock, marked, now());
 }
 
 pub(crate) fn returns_soon(lock: usize) -> bool {
-    habits().returns_soon(lock, transfer_ns())
+    spin_stats().returns_soon(lock, transfer_ns())
 }
 
 pub(crate) fn waits_next(lock: usize) -> bool {
-    habits().waits_next(lock)
+    spin_stats().waits_next(lock)
 }
 
 pub(crate) fn releases_to_wait(lock: usize) {
-    habits().releases_to_wait(lock);
+    spin_stats().releases_to_wait(lock);
 }
 
 pub(crate) fn is_timed(lock: usize) -> bool {
-    habits().is_timed(lock)
+    spin_stats().is_timed(lock)
 }
 
 pub(crate) fn turn_ends(lock: usize) {
-    habits().turn_ends(lock, now());
+    spin_stats().turn_ends(lock, now());
 }
 
 pub(crate) fn returns_to(lock: usize) {
-    habits().returns_to(lock, now);
+    spin_stats().returns_to(lock, now);
 }
 
 pub(crate) fn ends_contended(lock: usize) -> bool {
-    habits().ends_contended(lock, Tuning::LINUX.quiet_releases, barriers::are_few)
+    spin_stats().ends_contended(lock, Tuning::LINUX.quiet_releases, barriers::are_few)
 }
 
 pub(crate) fn passed_woken() {
     // A yield hands the CPU to threads of the same real-time priority only, and a deadline thread's budget to none.
-    let late = habits().has_passed_for_long(now);
+    let late = spin_stats().has_passed_for_long(now);
     if late && !sandbox::is_confined() && !policy::ask() {
         raw::yield_now();
     }

@@ -32,6 +32,6 @@ pub fn before_filter() {
     }
     crate::rseq::stop();
     if !is_single_threaded() {
-        crate::nap(SETTLE_NS);
+        crate::sleep_for(SETTLE_NS);
     }
 }

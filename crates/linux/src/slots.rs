@@ -3,7 +3,7 @@
 //! One line of eight slots for each CPU, in a table that the process maps when it starts and never gives back. A slot is
 //! claimed in a restartable sequence on its own CPU, so without an atomic read-modify-write; it belongs to the claimer
 //! until that thread gives it back, wherever it runs by then. What the slots mean to a lock is in `spinpark-locks`
-//! (`gate`).
+//! (`bias`).
 //!
 //! # A slot
 //!
@@ -11,21 +11,21 @@
 //! |-----------|-----------------------------------------------------------|------------------------------------------------|
 //! | 0         | of a line that is not in use                              | the kernel, which maps zeros                   |
 //! | `FREE`    | of a line in use                                          | the first reader of a CPU; each slot's owner   |
-//! | address   | a thread reads the lock at this address                   | the thread, if the lock's gate is open         |
-//! | + `MOVED` | that reader is counted in the lock itself by now          | the closer of the gate, under its queue lock   |
+//! | address   | a thread reads the lock at this address                   | the thread, if the lock's bias is enabled      |
+//! | + `MOVED` | that reader is counted in the lock itself by now          | the thread that revoked the bias, under its queue lock |
 //!
 //! # Invariants
 //!
 //! - **T1** Of the steps that claim a slot of a line, one runs at a time: on the line's CPU, restarted if interrupted.
 //! - **T2** A slot that is not free is written by its owner, or by the holder of its lock's queue lock that has closed
-//!   the gate and fenced: no step that saw the gate open is on its way then.
+//!   the bias and fenced: no step that saw the bias enabled is on its way then.
 //! - **T4** (signal handlers) A handler that reads locks may run between any two instructions here. It leaves the thread's
 //!   memory of read locks as it finds it, from its end on, so an entry is in that memory before its slot is claimed, and
 //!   has no slot (as that of a reader that is counted) while the slot is claimed or given back: a handler never takes the
 //!   entry for its own.
-//! - **T3** The name of a table is its address without the sixteen zeros at its end; a gate holds the name of the table in
+//! - **T3** The name of a table is its address without the sixteen zeros at its end; a bias holds the name of the table in
 //!   which its readers are. Libraries that each have a copy of this code have a table each, and a reader uses a slot
-//!   only if the gate names its own.
+//!   only if the bias names its own.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicUsize};
@@ -60,7 +60,7 @@ const READS_PER_CPU: u32 = 128;
 /// The process' [`ClosingCost`].
 static CLOSING: AtomicU32 = AtomicU32::new(0);
 
-/// No gate holds it.
+/// No bias holds it.
 const NO_TABLE: u32 = u32::MAX;
 /// The name of this copy's table.
 static NAME: AtomicU32 = AtomicU32::new(NO_TABLE);
@@ -103,22 +103,22 @@ pub(crate) fn start() {
 }
 
 #[inline(always)]
-pub(crate) fn enter(gate: &AtomicU32, lock: usize) -> bool {
-    let (open, area) = (gate.load(Relaxed), rseq::area());
+pub(crate) fn enter(bias: &AtomicU32, lock: usize) -> bool {
+    let (open, area) = (bias.load(Relaxed), rseq::area());
     if open != NAME.load(Relaxed) || area == 0 {
         return false;
     }
-    // SAFETY: the area is this thread's; the table has that name, which is not `NO_TABLE`, for no gate holds it.
-    match unsafe { claim(area, gate, open, lock) } {
+    // SAFETY: the area is this thread's; the table has that name, which is not `NO_TABLE`, for no bias holds it.
+    match unsafe { claim(area, bias, open, lock) } {
         Claimed::Yes => true,
-        Claimed::NotNow => enter_again(gate, open, lock),
+        Claimed::NotNow => enter_again(bias, open, lock),
         Claimed::NoRoom => false,
     }
 }
 
 enum Claimed {
     Yes,
-    /// The gate was closed, this CPU's line is full or not in use yet, or the step was interrupted.
+    /// The bias was revoked, this CPU's line is full or not in use yet, or the step was interrupted.
     NotNow,
     /// This thread reads more locks than it remembers.
     NoRoom,
@@ -128,11 +128,11 @@ enum Claimed {
 ///
 /// `area` is that of [`rseq::area`], not 0; `open` is the name of this copy's table.
 #[inline(always)]
-unsafe fn claim(area: usize, gate: &AtomicU32, open: u32, lock: usize) -> Claimed {
+unsafe fn claim(area: usize, bias: &AtomicU32, open: u32, lock: usize) -> Claimed {
     let reads = Reads::of_this_thread();
     let Some(held) = reads.add(lock) else { return Claimed::NoRoom };
     // SAFETY: the caller vouches for the area and the name.
-    held.slot = unsafe { rseq::claim(area, gate, open, lines(open), lock) };
+    held.slot = unsafe { rseq::claim(area, bias, open, lines(open), lock) };
     if held.slot.is_null() {
         reads.removed_last();
         return Claimed::NotNow;
@@ -147,7 +147,7 @@ fn lines(name: u32) -> usize {
 /// After [`Claimed::NotNow`]: takes this CPU's line in use, if it is not yet, and tries once more.
 #[cold]
 #[inline(never)]
-fn enter_again(gate: &AtomicU32, open: u32, lock: usize) -> bool {
+fn enter_again(bias: &AtomicU32, open: u32, lock: usize) -> bool {
     // SAFETY: `enter` has checked that it is the name of this copy's table.
     let table = unsafe { table(open) };
     let cpu = rseq::this_cpu();
@@ -161,17 +161,17 @@ fn enter_again(gate: &AtomicU32, open: u32, lock: usize) -> bool {
     }
     let area = rseq::area();
     // SAFETY: as in `enter`.
-    area != 0 && matches!(unsafe { claim(area, gate, open, lock) }, Claimed::Yes)
+    area != 0 && matches!(unsafe { claim(area, bias, open, lock) }, Claimed::Yes)
 }
 
 #[inline(always)]
-pub(crate) fn leave(gate: &AtomicU32, lock: usize) -> SlotLeft {
+pub(crate) fn leave(bias: &AtomicU32, lock: usize) -> SlotLeft {
     let reads = Reads::of_this_thread();
     let Some(held) = reads.last_if_in_slot(lock) else { return SlotLeft::Counted };
     let slot = core::mem::replace(&mut held.slot, core::ptr::null()); // T4
     let area = rseq::area();
     // SAFETY: the area is this thread's; the slot is of a table, which is never unmapped, and this thread's (T2).
-    if area != 0 && unsafe { rseq::give_back(area, gate, NAME.load(Relaxed), slot, lock) } {
+    if area != 0 && unsafe { rseq::give_back(area, bias, NAME.load(Relaxed), slot, lock) } {
         reads.removed_last();
         SlotLeft::Left
     } else {
@@ -189,7 +189,7 @@ pub(crate) fn take_back(lock: usize) -> bool {
     let slot = core::mem::replace(&mut held.slot, core::ptr::null());
     // SAFETY: a slot of a table, which is never unmapped.
     let slot = unsafe { &*slot };
-    // T2: the slot is this thread's, and the gate stays as it is. Compared all the same: a slot that says anything else is not
+    // T2: the slot is this thread's, and the bias stays as it is. Compared all the same: a slot that says anything else is not
     // touched.
     let in_slot = slot.compare_exchange(lock, FREE, AcqRel, Relaxed).is_ok();
     if !in_slot {
@@ -200,7 +200,7 @@ pub(crate) fn take_back(lock: usize) -> bool {
 }
 
 /// How many slots say that `lock` is read, by readers that are not counted elsewhere; a hint, unless under the queue lock of
-/// the lock, with its gate closed and fenced.
+/// the lock, with its bias revoked and fenced.
 #[cold]
 pub(crate) fn count(name: u32, lock: usize) -> u32 {
     let mut count = 0;
@@ -208,7 +208,7 @@ pub(crate) fn count(name: u32, lock: usize) -> u32 {
     count
 }
 
-/// Marks those slots: their readers are counted elsewhere. Under the queue lock of the lock, with its gate closed and fenced
+/// Marks those slots: their readers are counted elsewhere. Under the queue lock of the lock, with its bias revoked and fenced
 /// (T2).
 #[cold]
 pub(crate) fn move_readers(name: u32, lock: usize) {
@@ -234,7 +234,7 @@ fn each(name: u32, look: impl FnMut(&AtomicUsize)) {
     if name == 0 || name == NO_TABLE {
         return;
     }
-    // SAFETY: the caller has the name from a gate.
+    // SAFETY: the caller has the name from a bias.
     let table = unsafe { table(name) };
     let used = (table.used.load(Acquire) as usize).min(CPUS);
     table.lines[..used].iter().flat_map(|Line(slots)| slots).for_each(look);
@@ -245,7 +245,7 @@ impl<R: Rooms> ReaderSlots for LinuxWith<R> {
 
     #[inline(always)]
     fn reads_before_slots() -> u32 {
-        // What a writer pays to shut a gate grows with the CPUs: it interrupts each, and looks at the line of each.
+        // What a writer pays to revoke a bias grows with the CPUs: it interrupts each, and looks at the line of each.
         ClosingCost(CLOSING.load(Relaxed)).reads(READS_PER_CPU * cpu::count())
     }
 
@@ -260,13 +260,13 @@ impl<R: Rooms> ReaderSlots for LinuxWith<R> {
     }
 
     #[inline(always)]
-    fn slot_enter(gate: &AtomicU32, lock: usize) -> bool {
-        enter(gate, lock)
+    fn slot_enter(bias: &AtomicU32, lock: usize) -> bool {
+        enter(bias, lock)
     }
 
     #[inline(always)]
-    fn slot_leave(gate: &AtomicU32, lock: usize) -> SlotLeft {
-        leave(gate, lock)
+    fn slot_leave(bias: &AtomicU32, lock: usize) -> SlotLeft {
+        leave(bias, lock)
     }
 
     fn slot_take_back(lock: usize) -> bool {

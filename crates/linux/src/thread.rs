@@ -6,7 +6,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicUsize};
 
-use spinpark_platform::{Habits, Threads};
+use spinpark_platform::{SpinStats, Threads};
 
 use crate::layout::{LinuxWith, Rooms};
 use crate::reads::Reads;
@@ -17,7 +17,7 @@ use crate::{generation, policy};
 struct Local {
     token: u32,
     reads: Reads,
-    habits: Habits,
+    spin_stats: SpinStats,
     /// See [`place`].
     place: u32,
     /// The look that it is of; 0: it was never wanted.
@@ -48,7 +48,7 @@ pub fn set_call(call: u32) -> u32 {
 
 crate::thread_block!(fn local() -> *mut Local = "spinpark_0_1_local");
 
-/// What the calling thread remembers of its read locks. The reference is for one call: see [`habits`].
+/// What the calling thread remembers of its read locks. The reference is for one call: see [`spin_stats`].
 #[inline(always)]
 pub(crate) fn reads<'a>() -> &'a mut Reads {
     // SAFETY: the block belongs to this thread, and the caller is done with the reference before any other code in
@@ -242,10 +242,10 @@ pub(crate) fn sleeps() {
 
 /// What the calling thread has learnt about spinning. The reference is for one call: no other call in this thread may ask
 /// meanwhile.
-pub(crate) fn habits<'a>() -> &'a mut Habits {
+pub(crate) fn spin_stats<'a>() -> &'a mut SpinStats {
     // SAFETY: the block belongs to this thread, and the caller is done with the reference before any other code in
     // this thread asks for it.
-    unsafe { &mut (*local()).habits }
+    unsafe { &mut (*local()).spin_stats }
 }
 
 impl<R: Rooms> Threads for LinuxWith<R> {

@@ -60,7 +60,7 @@
 //! |-----------------------|---------|------------|----------------------------------------------------------------|
 //! | claim: CAS, both ends | Relaxed | –          | decides who, carries no data; the queue lock and the node's    |
 //! |                       |         |            | notification carry the rest                                    |
-//! | reference: CAS        | Relaxed | –          | decides who drops it; see [`refs`]                             |
+//! | reference: CAS        | Relaxed | –          | decides who drops it; see `queue::refs`                             |
 //! | count: load by signal | Relaxed | –          | a waiter that must be seen was linked before its mutex was     |
 //! |                       |         |            | released, which the signaller acquired since (C2)              |
 //!
@@ -68,10 +68,7 @@
 //! cancellation, destruction and lost-wake-up programs of `testkit`.
 
 mod guard;
-mod refs;
 mod way;
-
-pub use refs::WaiterRefs;
 
 use ::core::cell::Cell;
 
@@ -81,7 +78,7 @@ use guard::Guard;
 use way::Way;
 
 use crate::mutex::RawMutex;
-use crate::queue::{Ask, Chain, Notice, QueueGuard, WaitNode, WaitQueue, RELEASED};
+use crate::queue::{Ask, Chain, Notice, QueueGuard, WaitNode, WaitQueue, WaiterRefs, RELEASED};
 use crate::word::Want;
 
 const WAITING: u32 = 0;

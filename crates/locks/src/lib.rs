@@ -13,9 +13,9 @@
 #![no_std]
 #![deny(unsafe_code)]
 
+mod bias;
 mod condvar;
 mod core;
-mod gate;
 // Nodes are pointers, as in `queue`.
 #[allow(unsafe_code)]
 mod mcs;
@@ -27,12 +27,12 @@ mod queue;
 mod rwlock;
 mod word;
 
+pub use crate::bias::ReaderBias;
 pub use crate::core::LockCore;
-pub use crate::gate::Gate;
-pub use condvar::{RawCondvar, WaitResult, Waiter, WaiterRefs};
+pub use condvar::{RawCondvar, WaitResult, Waiter};
 pub use mcs::{McsLock, McsNode};
 pub use mutex::{Locked, RawMutex};
 pub use osq::{Osq, Spot};
-pub use queue::{WaitNode, WaitQueue};
+pub use queue::{WaitNode, WaitQueue, WaiterRefs};
 pub use rwlock::{Preference, RawRwLock};
 pub use word::{owner, GLIBCS_CONTENDED, MAX_COUNT};

@@ -55,13 +55,13 @@ impl<P: Platform> RawMutex<P> {
     #[inline]
     pub fn lock(&self) {
         let token = P::thread_token();
-        if !self.core.enter_calm(token) {
-            self.lock_busy(token);
+        if !self.core.enter_uncontended(token) {
+            self.lock_contended(token);
         }
     }
 
     #[inline(never)]
-    fn lock_busy(&self, token: u32) {
+    fn lock_contended(&self, token: u32) {
         self.core.acquire_ours(Want::Write, token, None);
     }
 
@@ -70,7 +70,7 @@ impl<P: Platform> RawMutex<P> {
         match self.core.acquire(Want::Write, P::thread_token(), deadline) {
             Outcome::Acquired => Locked::Acquired,
             Outcome::TimedOut => Locked::TimedOut,
-            Outcome::Gated | Outcome::Foreign => Locked::Foreign, // a mutex has no gate
+            Outcome::Biased | Outcome::Foreign => Locked::Foreign, // a mutex has no bias
         }
     }
 
@@ -90,25 +90,25 @@ impl<P: Platform> RawMutex<P> {
     #[inline]
     pub fn try_lock(&self) -> bool {
         let token = P::thread_token();
-        self.core.enter_calm(token) || self.try_lock_busy(token)
+        self.core.enter_uncontended(token) || self.try_lock_contended(token)
     }
 
-    /// What remains of [`RawMutex::try_lock`] after [`RawMutex::try_lock_calm`].
+    /// What remains of [`RawMutex::try_lock`] after [`RawMutex::try_lock_uncontended`].
     #[cold]
     #[inline(never)]
-    pub fn try_lock_busy(&self, token: u32) -> bool {
+    pub fn try_lock_contended(&self, token: u32) -> bool {
         self.core.try_once(Want::Write, token)
     }
 
     /// Acquires, or returns `false` once `deadline` has passed. A free mutex is acquired whatever the deadline.
     #[inline]
     pub fn lock_until(&self, deadline: Deadline) -> bool {
-        self.lock_busy_until(Some(deadline))
+        self.lock_contended_until(Some(deadline))
     }
 
-    /// What remains of [`RawMutex::lock`] after [`RawMutex::try_lock_calm`]; `false` once `deadline` has passed, if there
+    /// What remains of [`RawMutex::lock`] after [`RawMutex::try_lock_uncontended`]; `false` once `deadline` has passed, if there
     /// is one.
-    pub fn lock_busy_until(&self, deadline: Option<Deadline>) -> bool {
+    pub fn lock_contended_until(&self, deadline: Option<Deadline>) -> bool {
         self.core.acquire_ours(Want::Write, P::thread_token(), deadline)
     }
 
@@ -117,7 +117,7 @@ impl<P: Platform> RawMutex<P> {
         word::owner(self.core.peek())
     }
 
-    /// Makes the calling thread, which holds the mutex, release it by [`RawMutex::unlock_busy`], for an observer. A
+    /// Makes the calling thread, which holds the mutex, release it by [`RawMutex::unlock_contended`], for an observer. A
     /// hint: a waiter that leaves at its deadline may end it.
     pub fn draw_attention(&self) {
         self.core.draw_attention();
@@ -136,21 +136,21 @@ impl<P: Platform> RawMutex<P> {
     /// did before.
     pub fn unlock_to_wait(&self) {
         P::releases_to_wait(self.core.key());
-        if !self.core.release_calm() {
-            self.core.release_busy(Release::WriteToWait);
+        if !self.core.release_uncontended() {
+            self.core.release_contended(Release::WriteToWait);
         }
     }
 
     /// [`RawMutex::unlock`] of a mutex without waiters; on `false` nothing was done, and
-    /// [`RawMutex::unlock_busy`] remains.
+    /// [`RawMutex::unlock_contended`] remains.
     #[inline]
-    pub fn unlock_calm(&self) -> bool {
-        self.core.release_calm()
+    pub fn unlock_uncontended(&self) -> bool {
+        self.core.release_uncontended()
     }
 
-    /// What remains of [`RawMutex::unlock`] after [`RawMutex::unlock_calm`].
-    pub fn unlock_busy(&self) {
-        self.core.release_busy(Release::Write);
+    /// What remains of [`RawMutex::unlock`] after [`RawMutex::unlock_uncontended`].
+    pub fn unlock_contended(&self) {
+        self.core.release_contended(Release::Write);
     }
 
     /// Releases to the longest waiter, if there is one, whatever runs or spins. A thread with a real-time priority only wakes a
@@ -169,16 +169,16 @@ impl<P: Platform> RawMutex<P> {
     /// What [`RawMutex::lock`] tries before it waits, by the calling thread, whose token is at hand.
     #[inline]
     pub fn try_lock_as(&self, token: u32) -> bool {
-        self.core.enter_calm(token) || self.core.try_acquire(Want::Write, token)
+        self.core.enter_uncontended(token) || self.core.try_acquire(Want::Write, token)
     }
 
     /// `try_lock_as` of a mutex without waiters; `false` says nothing.
     #[inline]
-    pub fn try_lock_calm(&self, token: u32) -> bool {
-        self.core.enter_calm(token)
+    pub fn try_lock_uncontended(&self, token: u32) -> bool {
+        self.core.enter_uncontended(token)
     }
 
-    /// `try_lock_calm` without an atomic read-modify-write, for a process that has this one thread only.
+    /// `try_lock_uncontended` without an atomic read-modify-write, for a process that has this one thread only.
     #[inline]
     pub fn try_lock_alone(&self, token: u32) -> bool {
         let free = self.core.peek() == 0;

@@ -20,8 +20,8 @@ mod upgrade;
 
 use spinpark_platform::{Deadline, Platform, SlotLeft};
 
+use crate::bias::ReaderBias;
 use crate::core::{LockCore, Outcome};
-use crate::gate::Gate;
 use crate::queue::WaitQueue;
 use crate::word::{self, Release, Want};
 
@@ -48,18 +48,18 @@ impl Preference {
 #[repr(C)]
 pub struct RawRwLock<P: Platform> {
     core: LockCore<P>,
-    gate: Gate<P>,
+    bias: ReaderBias<P>,
 }
 
 impl<P: Platform> RawRwLock<P> {
-    /// An unlocked lock from an unlocked core and a closed gate, for `const` initialisers.
-    pub const fn from_parts(core: LockCore<P>, gate: Gate<P>) -> Self {
-        Self { core, gate }
+    /// An unlocked lock from an unlocked core and a revoked bias, for `const` initialisers.
+    pub const fn from_parts(core: LockCore<P>, bias: ReaderBias<P>) -> Self {
+        Self { core, bias }
     }
 
     /// An unlocked lock.
     pub fn new() -> Self {
-        Self::from_parts(LockCore::default(), Gate::default())
+        Self::from_parts(LockCore::default(), ReaderBias::default())
     }
 
     /// The queue, for what the platform left room for.
@@ -82,13 +82,13 @@ impl<P: Platform> RawRwLock<P> {
     /// Acquires for reading, or returns `false` once `deadline` has passed.
     #[inline]
     pub fn read_until(&self, preference: Preference, deadline: Option<Deadline>) -> bool {
-        self.try_read_simply(preference) || self.read_busy(preference, deadline)
+        self.try_read_simply(preference) || self.read_contended(preference, deadline)
     }
 
     /// What remains of [`RawRwLock::read_until`] after [`RawRwLock::try_read_simply`].
     #[cold]
     #[inline(never)]
-    pub fn read_busy(&self, preference: Preference, deadline: Option<Deadline>) -> bool {
+    pub fn read_contended(&self, preference: Preference, deadline: Option<Deadline>) -> bool {
         let again = P::may_hold_read(self.key());
         let want = if again { Want::ReadAgain } else { preference.read() };
         if !again {
@@ -97,10 +97,10 @@ impl<P: Platform> RawRwLock<P> {
         self.note_read(self.core.acquire_ours(want, 0, deadline))
     }
 
-    /// Acquires for reading without a word to the others, if the gate is open.
+    /// Acquires for reading without a word to the others, if the bias is enabled.
     #[inline]
     fn read_in_slot(&self) -> bool {
-        P::slot_enter(self.gate.word(), self.key())
+        P::slot_enter(self.bias.word(), self.key())
     }
 
     /// After an attempt to be counted as a reader.
@@ -108,7 +108,7 @@ impl<P: Platform> RawRwLock<P> {
     fn note_read(&self, acquired: bool) -> bool {
         if acquired {
             P::read_acquired(self.key());
-            self.gate.note_read(&self.core, self.key());
+            self.bias.note_read(&self.core, self.key());
         }
         acquired
     }
@@ -145,7 +145,7 @@ impl<P: Platform> RawRwLock<P> {
     /// Gives back the slot of this thread's latest read lock, if it is in one; `false`: it is counted.
     #[inline]
     fn leave_slot(&self) -> bool {
-        match P::slot_leave(self.gate.word(), self.key()) {
+        match P::slot_leave(self.bias.word(), self.key()) {
             SlotLeft::Left => true,
             SlotLeft::Counted => false,
             SlotLeft::Closed => self.leave_closed(),
@@ -156,7 +156,7 @@ impl<P: Platform> RawRwLock<P> {
     #[cold]
     #[inline(never)]
     fn leave_closed(&self) -> bool {
-        let counted = self.gate.is_counted(&self.core, self.key());
+        let counted = self.bias.is_counted(&self.core, self.key());
         if counted {
             P::read_acquired(self.key());
         }
@@ -166,7 +166,7 @@ impl<P: Platform> RawRwLock<P> {
     /// Releases a lock that the caller holds without knowing how; `false` if it is free.
     #[inline]
     pub fn unlock_any(&self) -> bool {
-        if self.gate.is_writing() {
+        if self.bias.is_writing() {
             self.unlock_write();
             return true;
         }
@@ -185,7 +185,7 @@ impl<P: Platform> RawRwLock<P> {
     /// Releases the read lock of another thread, which is in a slot: POSIX leaves that undefined, glibc lets it pass.
     #[cold]
     fn unlock_anothers(&self) -> bool {
-        self.gate.close(&self.core, self.key(), false);
+        self.bias.revoke(&self.core, self.key(), false);
         let held = word::readers(self.core.peek()) > 0;
         if held {
             self.release_counted();
@@ -219,34 +219,34 @@ impl<P: Platform> RawRwLock<P> {
     }
 
     /// [`RawRwLock::unlock_read`] if no other thread needs to know; on `false` the hold is counted, and
-    /// [`RawRwLock::unlock_read_busy`] remains.
+    /// [`RawRwLock::unlock_read_contended`] remains.
     #[inline]
-    pub fn unlock_read_calm(&self) -> bool {
+    pub fn unlock_read_uncontended(&self) -> bool {
         self.leave_slot() || {
             P::read_released(self.key());
             self.core.release_at_once(Release::Read, self.core.peek())
         }
     }
 
-    /// What remains of [`RawRwLock::unlock_read`] after [`RawRwLock::unlock_read_calm`].
-    pub fn unlock_read_busy(&self) {
+    /// What remains of [`RawRwLock::unlock_read`] after [`RawRwLock::unlock_read_uncontended`].
+    pub fn unlock_read_contended(&self) {
         self.core.release_slow(Release::Read);
     }
 
     /// Acquires for writing; waits as long as it takes. Acquire ordering.
     #[inline]
     pub fn write(&self) {
-        if !self.try_write_calm() {
+        if !self.try_write_uncontended() {
             self.write_until(None);
         }
     }
 
     /// `try_write` of a lock without waiters; `false` says nothing.
     #[inline]
-    pub fn try_write_calm(&self) -> bool {
-        let acquired = self.core.enter_calm(P::thread_token());
+    pub fn try_write_uncontended(&self) -> bool {
+        let acquired = self.core.enter_uncontended(P::thread_token());
         if acquired {
-            self.gate.note_write();
+            self.bias.note_write();
         }
         acquired
     }
@@ -257,18 +257,18 @@ impl<P: Platform> RawRwLock<P> {
         self.acquire_alone(Want::Write, P::thread_token(), deadline)
     }
 
-    /// Acquires for an exclusive hold; on the way shuts the gate as often as readers open it.
+    /// Acquires for an exclusive hold; on the way revokes the bias as often as readers open it.
     fn acquire_alone(&self, want: Want, token: u32, deadline: Option<Deadline>) -> bool {
         loop {
             match self.core.acquire(want, token, deadline) {
                 Outcome::Acquired => {
-                    self.gate.note_write();
+                    self.bias.note_write();
                     return true;
                 }
                 Outcome::Foreign => P::overwritten(self.key()),
                 Outcome::TimedOut if !word::has_slots(self.core.peek()) => return false,
                 // At the deadline, too: the lock may be free.
-                Outcome::TimedOut | Outcome::Gated => self.gate.close(&self.core, self.key(), false),
+                Outcome::TimedOut | Outcome::Biased => self.bias.revoke(&self.core, self.key(), false),
             }
         }
     }
@@ -282,9 +282,9 @@ impl<P: Platform> RawRwLock<P> {
     /// `try_write` by the calling thread, whose token is at hand.
     #[inline]
     pub fn try_write_as(&self, token: u32) -> bool {
-        let acquired = self.core.enter_calm(token);
+        let acquired = self.core.enter_uncontended(token);
         if acquired {
-            self.gate.note_write();
+            self.bias.note_write();
         }
         acquired || self.try_alone(Want::Write, token)
     }
@@ -292,11 +292,11 @@ impl<P: Platform> RawRwLock<P> {
     #[inline(never)] // for the drop-in's size
     fn try_alone(&self, want: Want, token: u32) -> bool {
         if word::has_slots(self.core.peek()) {
-            self.gate.close(&self.core, self.key(), true);
+            self.bias.revoke(&self.core, self.key(), true);
         }
         let acquired = self.core.try_once(want, token);
         if acquired {
-            self.gate.note_write();
+            self.bias.note_write();
         }
         acquired
     }
@@ -304,21 +304,21 @@ impl<P: Platform> RawRwLock<P> {
     /// Releases the write lock. Release ordering.
     #[inline]
     pub fn unlock_write(&self) {
-        self.gate.note_write_over();
+        self.bias.note_write_over();
         self.core.release_write();
     }
 
     /// [`RawRwLock::unlock_write`] of a lock without waiters; on `false` the lock is held still, and
-    /// [`RawRwLock::unlock_write_busy`] remains.
+    /// [`RawRwLock::unlock_write_contended`] remains.
     #[inline]
-    pub fn unlock_write_calm(&self) -> bool {
-        self.gate.note_write_over();
-        self.core.release_calm()
+    pub fn unlock_write_uncontended(&self) -> bool {
+        self.bias.note_write_over();
+        self.core.release_uncontended()
     }
 
-    /// What remains of [`RawRwLock::unlock_write`] after [`RawRwLock::unlock_write_calm`].
-    pub fn unlock_write_busy(&self) {
-        self.core.release_busy(Release::Write);
+    /// What remains of [`RawRwLock::unlock_write`] after [`RawRwLock::unlock_write_uncontended`].
+    pub fn unlock_write_contended(&self) {
+        self.core.release_contended(Release::Write);
     }
 
     /// The token of the writer, or 0; a hint as soon as it is returned.
@@ -326,7 +326,7 @@ impl<P: Platform> RawRwLock<P> {
         word::owner(self.core.peek())
     }
 
-    /// Makes the calling thread, which holds the lock for writing, release it by [`RawRwLock::unlock_write_busy`], for an
+    /// Makes the calling thread, which holds the lock for writing, release it by [`RawRwLock::unlock_write_contended`], for an
     /// observer. A hint: a waiter that leaves at its deadline may end it.
     pub fn draw_attention(&self) {
         self.core.draw_attention();
@@ -344,7 +344,7 @@ impl<P: Platform> RawRwLock<P> {
     /// Releases the write lock to the longest waiter. For a thread with a real-time priority see
     /// [`RawMutex::unlock_fair`](crate::RawMutex::unlock_fair).
     pub fn unlock_write_fair(&self) {
-        self.gate.note_write_over();
+        self.bias.note_write_over();
         self.core.release_fair(Release::Write);
     }
 
@@ -352,7 +352,7 @@ impl<P: Platform> RawRwLock<P> {
     #[inline]
     pub fn is_locked(&self) -> bool {
         let seen = self.core.peek();
-        word::is_held(seen) || (word::has_slots(seen) && self.gate.has_readers(self.key()))
+        word::is_held(seen) || (word::has_slots(seen) && self.bias.has_readers(self.key()))
     }
 
     /// Whether a writer holds the lock; certain for the writer itself and for readers.

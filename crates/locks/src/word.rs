@@ -16,7 +16,7 @@
 //! | 7     | `WAITERS`  | the queue is not empty                          | only under the queue lock                   |
 //! | 8     | `WAKING`   | one waiter was woken and has not settled yet    | set under the queue lock; cleared by that   |
 //! |       |            |                                                 | waiter as it acquires, queues or leaves     |
-//! | 9     | `SLOTS`    | readers may be in slots (read-write locks: see [`gate`](crate::gate)) | under the queue lock     |
+//! | 9     | `SLOTS`    | readers may be in slots (read-write locks: see [`bias`](crate::bias)) | under the queue lock     |
 //! | 10–31 | count      | `WRITER`: the owner's token; else readers       | an acquisition; a release                   |
 //!
 //! Zero is unlocked, without waiters. `WRITER` excludes `UPGRADE`, and `WRITER` implies a count (the owner's token)
@@ -183,8 +183,8 @@ pub(crate) const fn has_slots(word: u32) -> bool {
     word & SLOTS != 0
 }
 
-/// Whether the gate may be opened: it is shut, there are no waiters, and no writer holds the lock (G1 in `gate`).
-pub(crate) const fn may_open_gate(word: u32) -> bool {
+/// Whether the bias may be opened: it is shut, there are no waiters, and no writer holds the lock (G1 in `bias`).
+pub(crate) const fn may_enable_bias(word: u32) -> bool {
     word & (FLAGS | SLOTS | WRITER) == 0
 }
 
@@ -309,7 +309,7 @@ pub(crate) const fn is_mere_hold(word: u32, release: Release) -> bool {
 /// the woken waiter, or a spinner while the head keeps its own time (document 002: one waker). A head that starved is
 /// served whatever spins. A head that neither keeps its time nor has starved is looked at also when readers stay: else a stream
 /// of readers whose holds overlap would never wake a writer.
-pub(crate) const fn must_look(word: u32, after: u32, release: Release, returns: bool) -> bool {
+pub(crate) const fn needs_service(word: u32, after: u32, release: Release, returns: bool) -> bool {
     let opens =
         readers(after) == 0 || matches!(release, Release::Upgradable) || word & (TIMED | HANDOFF) == 0;
     has_waiters(word) && opens && (wants_handoff(word) || !is_left_to_others(word, returns))

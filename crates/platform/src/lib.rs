@@ -3,7 +3,7 @@
 //! Lock algorithms are written once, generic over a zero-sized [`Platform`], and run on several machines: Linux, a
 //! loom model (every interleaving under weak memory) and a simulated many-core machine. [`Platform`] is the sum of small
 //! traits, each a *contract* in a file of its own; one conformance test (`crates/verify/tests/seam`) runs against every
-//! implementation. Traits, and plain data that every platform keeps alike ([`Habits`], [`Tuning`]): no dependency, no
+//! implementation. Traits, and plain data that every platform keeps alike ([`SpinStats`], [`Tuning`]): no dependency, no
 //! `unsafe`.
 //!
 //! | trait | file | contract | without it |
@@ -33,7 +33,6 @@ mod clocks;
 mod closing;
 mod events;
 mod futex;
-mod habits;
 mod layout;
 mod memory;
 mod native;
@@ -42,6 +41,7 @@ mod pacing;
 mod read_holds;
 mod reader_slots;
 mod spin_policy;
+mod spin_stats;
 mod threads;
 mod transfer;
 mod tuning;
@@ -53,7 +53,6 @@ pub use closing::ClosingCost;
 pub use core::sync::atomic::Ordering;
 pub use events::{Event, Events};
 pub use futex::{Futex, Wait};
-pub use habits::Habits;
 pub use layout::Layout;
 pub use memory::{AtomicPtr, AtomicU32, Cell, Memory};
 pub use owners::{OnCpu, Owners};
@@ -61,6 +60,7 @@ pub use pacing::{Pace, Pacing};
 pub use read_holds::ReadHolds;
 pub use reader_slots::{ReaderSlots, SlotLeft};
 pub use spin_policy::{Spin, SpinPolicy};
+pub use spin_stats::SpinStats;
 pub use threads::{Threads, HIGHEST_PRIORITY};
 pub use transfer::TransferCost;
 pub use tuning::{SpinLocks, Tuning};

@@ -9,11 +9,11 @@ pub enum SlotLeft {
     Left,
     /// It is in no slot: it is counted in the lock, if it holds it.
     Counted,
-    /// Its slot cannot be given back in passing: the gate is closed, or is being closed.
+    /// Its slot cannot be given back in passing: the bias is revoked, or is being revoked.
     Closed,
 }
 
-/// A table of slots, one line for each CPU, and the *gate* of a lock: a word that holds the name of the table while readers
+/// A table of slots, one line for each CPU, and the *reader bias* of a lock: a word that holds the name of the table while readers
 /// may use slots.
 ///
 /// A machine may have none: [`slot_table`](ReaderSlots::slot_table) is 0 then, and no reader enters.
@@ -29,23 +29,23 @@ pub trait ReaderSlots: AsymmetricBarrier + ReadHolds {
         let _ = took;
     }
 
-    /// The name of the table in which the calling code has its slots, for the gate of a lock; 0 if there are no slots.
+    /// The name of the table in which the calling code has its slots, for the bias of a lock; 0 if there are no slots.
     fn slot_table() -> u32;
 
-    /// Notes in a slot that the calling thread reads the lock at `lock` (Acquire ordering), if `gate` holds the name of the
-    /// caller's table. `false` is always a safe answer. Looking at the gate and noting are a restartable step, as in
+    /// Notes in a slot that the calling thread reads the lock at `lock` (Acquire ordering), if `bias` holds the name of the
+    /// caller's table. `false` is always a safe answer. Looking at the bias and noting are a restartable step, as in
     /// [`AsymmetricBarrier::release_unless`](crate::AsymmetricBarrier::release_unless).
-    fn slot_enter(gate: &Self::AtomicU32, lock: usize) -> bool;
+    fn slot_enter(bias: &Self::AtomicU32, lock: usize) -> bool;
 
-    /// Gives back the latest slot in which the calling thread reads `lock` (Release ordering), if there is one, and `gate`
+    /// Gives back the latest slot in which the calling thread reads `lock` (Release ordering), if there is one, and `bias`
     /// still holds the name. A restartable step. Does not touch the lock after that.
-    fn slot_leave(gate: &Self::AtomicU32, lock: usize) -> SlotLeft;
+    fn slot_leave(bias: &Self::AtomicU32, lock: usize) -> SlotLeft;
 
-    /// After [`SlotLeft::Closed`], with the gate kept as it is by the caller: gives back the slot; returns whether that
+    /// After [`SlotLeft::Closed`], with the bias kept as it is by the caller: gives back the slot; returns whether that
     /// reader was moved.
     fn slot_take_back(lock: usize) -> bool;
 
-    /// How many slots of `table` name `lock` and are not marked as moved. Acquire ordering. A hint, unless the gate was
+    /// How many slots of `table` name `lock` and are not marked as moved. Acquire ordering. A hint, unless the bias was
     /// closed, and then a heavy fence made.
     fn slots_count(table: u32, lock: usize) -> u32;
 

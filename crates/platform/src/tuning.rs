@@ -18,9 +18,9 @@ pub struct Tuning {
     /// Longest time that one spinning phase may take, ns.
     pub spin_ns: u64,
     /// The same for the announced spinner where CPUs are to spare, ns: it is what keeps a lock with sleepers busy.
-    pub keeper_spin_ns: u64,
+    pub primary_spin_ns: u64,
     /// The same for threads that spin beside an announced spinner, where CPUs are to spare, ns.
-    pub company_spin_ns: u64,
+    pub secondary_spin_ns: u64,
     /// How long a spinner stays away from the lock word between two looks at [`Pace::Close`](crate::Pace::Close), ns.
     pub close_gap_ns: u64,
     /// How long it does so at most where CPUs are to spare, and other threads take turns with the lock meanwhile, ns.
@@ -28,7 +28,7 @@ pub struct Tuning {
     /// How long it does so at [`Pace::Apart`](crate::Pace::Apart), ns.
     pub apart_gap_ns: u64,
     /// Distance of a spinner's questions whether the owner runs, ns.
-    pub oracle_ns: u64,
+    pub owner_probe_ns: u64,
     /// A waiter that is woken this long after it queued, and finds the lock taken, is handed it, ns.
     pub starvation_ns: u64,
     /// How long a starved waiter first keeps new readers out, ns, before it looks whether those inside leave: one of them
@@ -37,7 +37,7 @@ pub struct Tuning {
     /// A woken waiter that finds no room, and could demand the lock or has others behind it, lets the owner go on for this
     /// long first, ns: on a lock that all threads want, the turns would be too short to be worth their switches. 0: it does
     /// not.
-    pub nap_ns: u64,
+    pub repark_ns: u64,
     /// Where CPUs are to spare, waits are not to get much longer than this, ns: the closer one comes to it, the less a woken
     /// waiter lets the owner go on; and from a half of it, it rouses others.
     pub longest_wait_ns: u64,
@@ -59,15 +59,15 @@ impl Tuning {
     /// What was measured on Linux, and is used there; `docs/tuning.md` has where each comes from.
     pub const LINUX: Self = Self {
         spin_ns: 20 * NS_PER_US,
-        keeper_spin_ns: 50 * NS_PER_US,
-        company_spin_ns: 4 * NS_PER_US,
+        primary_spin_ns: 50 * NS_PER_US,
+        secondary_spin_ns: 4 * NS_PER_US,
         close_gap_ns: 30,
         crowded_gap_ns: 4 * NS_PER_US,
         apart_gap_ns: 6 * NS_PER_US,
-        oracle_ns: NS_PER_US,
+        owner_probe_ns: NS_PER_US,
         starvation_ns: 500 * NS_PER_US,
         demand_ns: 500 * NS_PER_US,
-        nap_ns: 100 * NS_PER_US,
+        repark_ns: 100 * NS_PER_US,
         longest_wait_ns: 4 * NS_PER_MS,
         deep_sleep_ns: 500 * NS_PER_US,
         pass_ns: 4 * NS_PER_US,

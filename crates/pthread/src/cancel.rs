@@ -229,7 +229,7 @@ fn await_cancellations() {
             break;
         }
         // Asleep, not polling: the canceller may be off the CPU, or of lower priority.
-        spinpark_linux::nap(STEP_NS);
+        spinpark_linux::sleep_for(STEP_NS);
     }
     // The signal is pending at the latest now; it is delivered on the way out of any system call.
     raw::yield_now();

@@ -306,7 +306,7 @@ pub unsafe fn destroy(cond: *mut pthread_cond_t) -> c_int {
         if this.raw.is_waited_on() {
             return EBUSY;
         }
-        spinpark_linux::nap(LEAVING_NS);
+        spinpark_linux::sleep_for(LEAVING_NS);
     }
     0
 }

@@ -153,7 +153,7 @@ impl Mutex {
         let token = thread_id();
         match self.lock_again(token, EBUSY) {
             Some(result) => result,
-            None if self.raw.try_lock_busy(token) => self.acquired_by(token),
+            None if self.raw.try_lock_contended(token) => self.acquired_by(token),
             None => EBUSY,
         }
     }
@@ -216,7 +216,7 @@ pub unsafe fn lock(mutex: *mut pthread_mutex_t) -> c_int {
     let token = spinpark_linux::known_token();
     if this.kind() & (GLIBCS | TYPE) == 0 && token != 0 {
         match mode::fast() {
-            Fast::Threaded if this.raw.try_lock_calm(token) => return 0,
+            Fast::Threaded if this.raw.try_lock_uncontended(token) => return 0,
             Fast::Alone if this.raw.try_lock_alone(token) => return 0,
             _ => {}
         }

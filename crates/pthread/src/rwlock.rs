@@ -80,7 +80,7 @@ impl RwLock {
             EDEADLK
         } else if self.raw.is_full() {
             EAGAIN
-        } else if cancel::deferred(|| self.raw.read_busy(self.preference(), deadline)) {
+        } else if cancel::deferred(|| self.raw.read_contended(self.preference(), deadline)) {
             0
         } else {
             ETIMEDOUT

@@ -24,8 +24,8 @@ unsafe impl lock_api::RawMutex for RawMutex {
 
     #[inline]
     fn lock(&self) {
-        if !self.0.try_lock_calm(Linux::thread_token()) {
-            self.lock_busy(None);
+        if !self.0.try_lock_uncontended(Linux::thread_token()) {
+            self.lock_contended(None);
         }
     }
 
@@ -36,9 +36,9 @@ unsafe impl lock_api::RawMutex for RawMutex {
 
     #[inline]
     unsafe fn unlock(&self) {
-        if !self.0.unlock_calm() {
+        if !self.0.unlock_uncontended() {
             // SAFETY: for a mutex.
-            unsafe { slow::slow(self, None, unlock_busy) };
+            unsafe { slow::slow(self, None, unlock_contended) };
         }
     }
 
@@ -68,21 +68,21 @@ unsafe impl lock_api::RawMutexTimed for RawMutex {
 
     #[inline]
     fn try_lock_for(&self, timeout: Duration) -> bool {
-        self.0.try_lock() || self.lock_busy(Some(&deadline::after(timeout)))
+        self.0.try_lock() || self.lock_contended(Some(&deadline::after(timeout)))
     }
 
     #[inline]
     fn try_lock_until(&self, instant: Instant) -> bool {
-        self.0.try_lock() || self.lock_busy(Some(&deadline::at(instant)))
+        self.0.try_lock() || self.lock_contended(Some(&deadline::at(instant)))
     }
 }
 
 impl RawMutex {
     /// What remains of an acquisition that did not succeed at once.
     #[inline(always)]
-    fn lock_busy(&self, deadline: Option<&Deadline>) -> bool {
+    fn lock_contended(&self, deadline: Option<&Deadline>) -> bool {
         // SAFETY: for a mutex.
-        unsafe { slow::slow(self, deadline, lock_busy) }
+        unsafe { slow::slow(self, deadline, lock_contended) }
     }
 }
 
@@ -103,7 +103,7 @@ impl Acquisition for Lock<'_> {
     }
 
     fn block(&self) -> bool {
-        self.mutex.lock_busy_until(self.deadline)
+        self.mutex.lock_contended_until(self.deadline)
     }
 
     fn owner(&self) -> u32 {
@@ -120,7 +120,7 @@ impl Acquisition for Lock<'_> {
     }
 }
 
-unsafe extern "C" fn lock_busy(mutex: *const (), deadline: *const (), site: Site) -> bool {
+unsafe extern "C" fn lock_contended(mutex: *const (), deadline: *const (), site: Site) -> bool {
     // SAFETY: the caller's mutex.
     let mutex = unsafe { &*mutex.cast::<RawMutex>() };
     // SAFETY: the caller's deadline, or null.
@@ -132,12 +132,12 @@ unsafe extern "C" fn lock_busy(mutex: *const (), deadline: *const (), site: Site
     }
 }
 
-unsafe extern "C" fn unlock_busy(mutex: *const (), _: *const (), site: Site) -> bool {
+unsafe extern "C" fn unlock_contended(mutex: *const (), _: *const (), site: Site) -> bool {
     // SAFETY: the caller's mutex, until it is released.
     let mutex = unsafe { &*mutex.cast::<RawMutex>() };
     match slow::watcher() {
-        None => mutex.0.unlock_busy(),
-        Some(watcher) => (watcher.release)(&call(mutex, site), &|| mutex.0.unlock_busy()),
+        None => mutex.0.unlock_contended(),
+        Some(watcher) => (watcher.release)(&call(mutex, site), &|| mutex.0.unlock_contended()),
     }
     true
 }

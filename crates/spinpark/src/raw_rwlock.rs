@@ -4,11 +4,11 @@ use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
 
 use spinpark_linux::Linux;
-use spinpark_locks::{self as locks, Gate, LockCore, Preference};
+use spinpark_locks::{self as locks, LockCore, Preference, ReaderBias};
 
 use crate::deadline;
 use crate::slow;
-use crate::slow_rwlock::{self as busy, Want};
+use crate::slow_rwlock::{self as contended, Want};
 
 /// The read-write lock without data: what [`RwLock`](crate::RwLock) and its guards are built on.
 pub struct RawRwLock(pub(crate) locks::RawRwLock<Linux>);
@@ -20,7 +20,7 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
     #[allow(clippy::declare_interior_mutable_const)] // lock_api's constructor
     const INIT: Self = Self(locks::RawRwLock::from_parts(
         LockCore::from_queue(crate::empty_queue()),
-        Gate::from_parts(AtomicU32::new(0), AtomicU32::new(0)),
+        ReaderBias::from_parts(AtomicU32::new(0), AtomicU32::new(0)),
     ));
 
     // A read lock is remembered by its thread, which must be the one that releases it.
@@ -29,7 +29,7 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
     #[inline]
     fn lock_shared(&self) {
         if !self.0.try_read_simply(READERS) {
-            busy::acquire(self, Want::Read, None);
+            contended::acquire(self, Want::Read, None);
         }
     }
 
@@ -40,16 +40,16 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
 
     #[inline]
     unsafe fn unlock_shared(&self) {
-        if !self.0.unlock_read_calm() {
+        if !self.0.unlock_read_uncontended() {
             // SAFETY: for a read-write lock.
-            unsafe { slow::slow(self, None, busy::unlock_read) };
+            unsafe { slow::slow(self, None, contended::unlock_read) };
         }
     }
 
     #[inline]
     fn lock_exclusive(&self) {
-        if !self.0.try_write_calm() {
-            busy::acquire(self, Want::Write, None);
+        if !self.0.try_write_uncontended() {
+            contended::acquire(self, Want::Write, None);
         }
     }
 
@@ -60,9 +60,9 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
 
     #[inline]
     unsafe fn unlock_exclusive(&self) {
-        if !self.0.unlock_write_calm() {
+        if !self.0.unlock_write_uncontended() {
             // SAFETY: for a read-write lock.
-            unsafe { slow::slow(self, None, busy::unlock_write) };
+            unsafe { slow::slow(self, None, contended::unlock_write) };
         }
     }
 
@@ -84,7 +84,7 @@ unsafe impl lock_api::RawRwLockFair for RawRwLock {
             self.0.unlock_read_fair();
         } else {
             // SAFETY: for a read-write lock.
-            unsafe { slow::slow(self, None, busy::unlock_read_fair) };
+            unsafe { slow::slow(self, None, contended::unlock_read_fair) };
         }
     }
 
@@ -93,7 +93,7 @@ unsafe impl lock_api::RawRwLockFair for RawRwLock {
             self.0.unlock_write_fair();
         } else {
             // SAFETY: for a read-write lock.
-            unsafe { slow::slow(self, None, busy::unlock_write_fair) };
+            unsafe { slow::slow(self, None, contended::unlock_write_fair) };
         }
     }
 }
@@ -104,19 +104,21 @@ unsafe impl lock_api::RawRwLockTimed for RawRwLock {
     type Instant = Instant;
 
     fn try_lock_shared_for(&self, timeout: Duration) -> bool {
-        self.0.try_read_simply(READERS) || busy::acquire(self, Want::Read, Some(deadline::after(timeout)))
+        self.0.try_read_simply(READERS)
+            || contended::acquire(self, Want::Read, Some(deadline::after(timeout)))
     }
 
     fn try_lock_shared_until(&self, instant: Instant) -> bool {
-        self.0.try_read_simply(READERS) || busy::acquire(self, Want::Read, Some(deadline::at(instant)))
+        self.0.try_read_simply(READERS) || contended::acquire(self, Want::Read, Some(deadline::at(instant)))
     }
 
     fn try_lock_exclusive_for(&self, timeout: Duration) -> bool {
-        self.0.try_write_calm() || busy::acquire(self, Want::Write, Some(deadline::after(timeout)))
+        self.0.try_write_uncontended()
+            || contended::acquire(self, Want::Write, Some(deadline::after(timeout)))
     }
 
     fn try_lock_exclusive_until(&self, instant: Instant) -> bool {
-        self.0.try_write_calm() || busy::acquire(self, Want::Write, Some(deadline::at(instant)))
+        self.0.try_write_uncontended() || contended::acquire(self, Want::Write, Some(deadline::at(instant)))
     }
 }
 
@@ -124,7 +126,7 @@ unsafe impl lock_api::RawRwLockTimed for RawRwLock {
 unsafe impl lock_api::RawRwLockRecursive for RawRwLock {
     fn lock_shared_recursive(&self) {
         if !self.0.try_read_recursive() {
-            busy::acquire(self, Want::ReadAgain, None);
+            contended::acquire(self, Want::ReadAgain, None);
         }
     }
 
@@ -136,11 +138,12 @@ unsafe impl lock_api::RawRwLockRecursive for RawRwLock {
 // SAFETY: as above.
 unsafe impl lock_api::RawRwLockRecursiveTimed for RawRwLock {
     fn try_lock_shared_recursive_for(&self, timeout: Duration) -> bool {
-        self.0.try_read_recursive() || busy::acquire(self, Want::ReadAgain, Some(deadline::after(timeout)))
+        self.0.try_read_recursive()
+            || contended::acquire(self, Want::ReadAgain, Some(deadline::after(timeout)))
     }
 
     fn try_lock_shared_recursive_until(&self, instant: Instant) -> bool {
-        self.0.try_read_recursive() || busy::acquire(self, Want::ReadAgain, Some(deadline::at(instant)))
+        self.0.try_read_recursive() || contended::acquire(self, Want::ReadAgain, Some(deadline::at(instant)))
     }
 }
 
@@ -151,7 +154,7 @@ unsafe impl lock_api::RawRwLockDowngrade for RawRwLock {
             self.0.downgrade();
         } else {
             // SAFETY: for a read-write lock.
-            unsafe { slow::slow(self, None, busy::downgrade) };
+            unsafe { slow::slow(self, None, contended::downgrade) };
         }
     }
 }
@@ -160,7 +163,7 @@ unsafe impl lock_api::RawRwLockDowngrade for RawRwLock {
 unsafe impl lock_api::RawRwLockUpgrade for RawRwLock {
     fn lock_upgradable(&self) {
         if !self.0.try_upgradable() {
-            busy::acquire(self, Want::Upgradable, None);
+            contended::acquire(self, Want::Upgradable, None);
         }
     }
 
@@ -173,7 +176,7 @@ unsafe impl lock_api::RawRwLockUpgrade for RawRwLock {
     }
 
     unsafe fn upgrade(&self) {
-        busy::upgrade(self, None);
+        contended::upgrade(self, None);
     }
 
     unsafe fn try_upgrade(&self) -> bool {
@@ -199,7 +202,7 @@ unsafe impl lock_api::RawRwLockUpgradeDowngrade for RawRwLock {
             self.0.downgrade_to_upgradable();
         } else {
             // SAFETY: for a read-write lock.
-            unsafe { slow::slow(self, None, busy::downgrade_to_upgradable) };
+            unsafe { slow::slow(self, None, contended::downgrade_to_upgradable) };
         }
     }
 }
@@ -207,18 +210,18 @@ unsafe impl lock_api::RawRwLockUpgradeDowngrade for RawRwLock {
 // SAFETY: on `true` the lock is held as after the untimed form; on `false` as before.
 unsafe impl lock_api::RawRwLockUpgradeTimed for RawRwLock {
     fn try_lock_upgradable_for(&self, timeout: Duration) -> bool {
-        self.0.try_upgradable() || busy::acquire(self, Want::Upgradable, Some(deadline::after(timeout)))
+        self.0.try_upgradable() || contended::acquire(self, Want::Upgradable, Some(deadline::after(timeout)))
     }
 
     fn try_lock_upgradable_until(&self, instant: Instant) -> bool {
-        self.0.try_upgradable() || busy::acquire(self, Want::Upgradable, Some(deadline::at(instant)))
+        self.0.try_upgradable() || contended::acquire(self, Want::Upgradable, Some(deadline::at(instant)))
     }
 
     unsafe fn try_upgrade_for(&self, timeout: Duration) -> bool {
-        busy::upgrade(self, Some(deadline::after(timeout)))
+        contended::upgrade(self, Some(deadline::after(timeout)))
     }
 
     unsafe fn try_upgrade_until(&self, instant: Instant) -> bool {
-        busy::upgrade(self, Some(deadline::at(instant)))
+        contended::upgrade(self, Some(deadline::at(instant)))
     }
 }

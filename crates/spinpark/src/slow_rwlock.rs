@@ -37,7 +37,7 @@ pub(crate) fn acquire(lock: &RawRwLock, want: Want, deadline: Option<Deadline>) 
         Want::ReadAgain => read_again,
         Want::Write => write,
         Want::Upgradable => upgradable,
-        Want::Upgrade => upgrade_busy,
+        Want::Upgrade => upgrade_contended,
     };
     // SAFETY: for a read-write lock.
     unsafe { slow::slow(lock, deadline.as_ref(), path) }
@@ -123,7 +123,7 @@ ways_in! {
     read_again = ReadAgain;
     write = Write;
     upgradable = Upgradable;
-    upgrade_busy = Upgrade;
+    upgrade_contended = Upgrade;
 }
 
 /// Declares slow ways out, in a role.
@@ -142,8 +142,8 @@ macro_rules! ways_out {
 }
 
 ways_out! {
-    unlock_read = Read, unlock_read_busy;
-    unlock_write = Write, unlock_write_busy;
+    unlock_read = Read, unlock_read_contended;
+    unlock_write = Write, unlock_write_contended;
     unlock_read_fair = Read, unlock_read_fair;
     unlock_write_fair = Write, unlock_write_fair;
     downgrade = Write, downgrade;

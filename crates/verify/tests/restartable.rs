@@ -187,10 +187,10 @@ fn marks_last_under_signals() {
     });
 }
 
-/// A read-write lock with one writer, made of a gate and a count, as simply as the contract of slots allows.
+/// A read-write lock with one writer, made of a bias and a count, as simply as the contract of slots allows.
 #[derive(Default)]
-struct Gated {
-    gate: AtomicU32,
+struct Biased {
+    bias: AtomicU32,
     /// What the queue lock of a real one protects.
     count: Mutex<u32>,
     /// Written by the writer, alone: both are the same at any other time.
@@ -199,7 +199,7 @@ struct Gated {
     ended: AtomicBool,
 }
 
-impl Gated {
+impl Biased {
     fn key(&self) -> usize {
         core::ptr::from_ref(self) as usize
     }
@@ -211,14 +211,14 @@ impl Gated {
     /// Reads in slots until the end.
     fn read_again_and_again(&self) {
         while !self.ended.load(Relaxed) {
-            if !Linux::slot_enter(&self.gate, self.key()) {
+            if !Linux::slot_enter(&self.bias, self.key()) {
                 core::hint::spin_loop();
                 continue;
             }
             self.entered.fetch_add(1, Relaxed);
             let [first, second] = &self.data;
             assert_eq!(first.load(Relaxed), second.load(Relaxed), "a reader beside the writer");
-            match Linux::slot_leave(&self.gate, self.key()) {
+            match Linux::slot_leave(&self.bias, self.key()) {
                 SlotLeft::Left => {}
                 SlotLeft::Closed => self.with_count(|count| {
                     let counted = Linux::slot_take_back(self.key());
@@ -229,10 +229,10 @@ impl Gated {
         }
     }
 
-    /// Shuts the gate, waits for the readers inside, writes, and opens it again. Returns how many were inside.
+    /// Shuts the bias, waits for the readers inside, writes, and enables it again. Returns how many were inside.
     fn write(&self, table: u32) -> u32 {
         let moved = self.with_count(|count| {
-            self.gate.store(0, Relaxed);
+            self.bias.store(0, Relaxed);
             Linux::heavy_fence();
             let moved = Linux::slots_count(table, self.key());
             Linux::slots_move(table, self.key());
@@ -249,15 +249,15 @@ impl Gated {
         (0..20).for_each(|_| core::hint::spin_loop());
         second.fetch_add(1, AcqRel);
         assert_eq!(Linux::slots_count(table, self.key()), 0, "a reader entered after the fence");
-        self.with_count(|_| self.gate.store(table, Release));
-        (0..200).for_each(|_| core::hint::spin_loop()); // readers need a moment with an open gate
+        self.with_count(|_| self.bias.store(table, Release));
+        (0..200).for_each(|_| core::hint::spin_loop()); // readers need a moment with an enabled bias
         moved
     }
 }
 
 /// Two threads read in slots while this one writes; how often readers entered, and how many were moved.
 fn stress_slots(writes: u32) -> (u32, u32) {
-    struct End<'a>(&'a Gated);
+    struct End<'a>(&'a Biased);
     impl Drop for End<'_> {
         fn drop(&mut self) {
             self.0.ended.store(true, Relaxed);
@@ -265,8 +265,8 @@ fn stress_slots(writes: u32) -> (u32, u32) {
     }
     Linux::thread_token(); // decides whether there are slots
     let table = Linux::slot_table();
-    let lock = Gated::default();
-    lock.gate.store(table, Release);
+    let lock = Biased::default();
+    lock.bias.store(table, Release);
     let moved = thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| lock.read_again_and_again());

@@ -139,7 +139,7 @@ fn readers_do_not_wait_for_a_writer() {
     at_each_step(Model::new().preemptions(1), 24, readers_beside_a_writer);
 }
 
-/// Tries beside a writer that stops as it shuts the gate.
+/// Tries beside a writer that stops as it revokes the bias.
 fn tries_beside_a_writer(step: u32) {
     let shared = Shared::new(RawRwLock::<Loom<1, 0, NEVER, 0>>::new());
     shared.lock.read(Preference::Readers);
@@ -157,7 +157,7 @@ fn tries_beside_a_writer(step: u32) {
 }
 
 #[test]
-fn tries_do_not_wait_for_a_writer_that_shuts_the_gate() {
+fn tries_do_not_wait_for_a_writer_that_revokes_the_bias() {
     reach(&at_each_step(Model::new().preemptions(0), 30, tries_beside_a_writer), ClosedSlots);
 }
 

@@ -35,7 +35,7 @@ impl Oracle {
             self.left -= 1;
             return self.may_run;
         }
-        self.left = P::TUNING.oracle_ns / POLL_NS;
+        self.left = P::TUNING.owner_probe_ns / POLL_NS;
         self.unknown += 1;
         self.may_run = match P::owner_on_cpu(owner, &mut self.sample) {
             OnCpu::Running => {

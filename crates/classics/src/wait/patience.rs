@@ -5,8 +5,8 @@
 //! again.
 //!
 //! The rule is the same for all that poll, however often they look: it counts the time that they spend awake, not polls.
-//! Otherwise a lock with back-off would nap at another rate than one without, and a comparison of the two would compare
-//! naps.
+//! Otherwise a lock with back-off would sleep at another rate than one without, and a comparison of the two would compare
+//! sleeps.
 //!
 //! Where spin locks keep their CPUs ([`SpinLocks::Kept`]), no thread sleeps here.
 //!
@@ -14,10 +14,10 @@
 
 use spinpark_platform::{AtomicU32, Clock, Deadline, NS_PER_MS, NS_PER_US, OnCpu, Platform, SpinLocks};
 
-/// Time awake between two naps, ns: longer than a section under a `wait_lock` here takes on a running CPU.
+/// Time awake between two brief sleeps, ns: longer than a section under a `wait_lock` here takes on a running CPU.
 const AWAKE_NS: u64 = 100 * NS_PER_US;
 
-/// A nap, ns: a system call and two switches are worth it, a time slice is not lost.
+/// A brief sleep, ns: a system call and two switches are worth it, a time slice is not lost.
 const NAP_NS: u64 = 50 * NS_PER_US;
 
 /// Time awake behind a predecessor of whom nothing is known, ns: a time slice. The thread would be preempted anyway.
@@ -46,7 +46,7 @@ pub(crate) struct Patience {
     polls: u32,
     /// That look, ns; 0: none yet.
     looked: u64,
-    /// Until then, since the last nap, ns.
+    /// Until then, since the last sleep, ns.
     awake_ns: u64,
 }
 
@@ -62,11 +62,11 @@ impl Patience {
     #[inline]
     pub(crate) fn count<P: Platform>(&mut self, polls: u32) {
         if self.is_over::<P>(polls) {
-            self.nap::<P>();
+            self.sleep_briefly::<P>();
         }
     }
 
-    /// The same; returns whether it is time for a nap.
+    /// The same; returns whether it is time for a brief sleep.
     #[inline]
     fn is_over<P: Platform>(&mut self, polls: u32) -> bool {
         if matches!(P::TUNING.spin_locks, SpinLocks::Kept) {
@@ -76,7 +76,7 @@ impl Patience {
         self.polls >= POLLS_PER_LOOK && self.look(P::now(Clock::Monotonic))
     }
 
-    /// A look at the clock; returns whether it is time for a nap.
+    /// A look at the clock; returns whether it is time for a brief sleep.
     fn look(&mut self, now: u64) -> bool {
         if self.looked > 0 {
             let most = u64::from(self.polls) * MOST_POLL_NS;
@@ -87,7 +87,7 @@ impl Patience {
     }
 
     #[cold]
-    fn nap<P: Platform>(&mut self) {
+    fn sleep_briefly<P: Platform>(&mut self) {
         let nobody_wakes = P::AtomicU32::new(0);
         let at = P::now(Clock::Monotonic).saturating_add(NAP_NS);
         P::futex_wait(&nobody_wakes, 0, Some(Deadline { clock: Clock::Monotonic, at }));
@@ -98,7 +98,7 @@ impl Patience {
 /// How long a thread has polled for a word that its predecessor in a queue writes.
 ///
 /// The kernel's waiters cannot leave such a queue, and spin for as long as it takes. So these do while the predecessor
-/// runs, which spins itself or is the head. If it does not, it was preempted or naps, the queue stands, and spinning
+/// runs, which spins itself or is the head. If it does not, it was preempted or sleeps, the queue stands, and spinning
 /// keeps a CPU from it.
 #[derive(Debug)]
 pub(crate) struct Behind {
@@ -127,15 +127,15 @@ impl Behind {
     #[cold]
     fn consider<P: Platform>(&mut self) {
         let answer = P::owner_on_cpu(self.predecessor, &mut self.sample);
-        if self.may_nap(answer) || P::need_resched() {
-            self.patience.nap::<P>();
+        if self.may_sleep(answer) || P::need_resched() {
+            self.patience.sleep_briefly::<P>();
         } else {
             self.patience = Patience::default();
         }
     }
 
-    /// Whether to nap, after [`AWAKE_NS`] awake.
-    fn may_nap(&mut self, answer: OnCpu) -> bool {
+    /// Whether to sleep briefly, after [`AWAKE_NS`] awake.
+    fn may_sleep(&mut self, answer: OnCpu) -> bool {
         self.unknown_ns = if answer == OnCpu::Unknown { self.unknown_ns + AWAKE_NS } else { 0 };
         answer == OnCpu::Off || self.unknown_ns >= SLICE_NS
     }
@@ -145,7 +145,7 @@ impl Behind {
 mod tests {
     use super::*;
 
-    /// Polls in groups of `polls`, each of which takes `ns`; returns the time awake until a nap.
+    /// Polls in groups of `polls`, each of which takes `ns`; returns the time awake until a sleep.
     fn awake(polls: u32, ns: u64) -> u64 {
         let mut patience = Patience::default();
         let mut now = 1_000;
@@ -176,15 +176,15 @@ mod tests {
     #[test]
     fn nobody_naps_behind_a_predecessor_that_runs() {
         let mut behind = Behind::new(7);
-        assert!((0..1_000).all(|_| !behind.may_nap(OnCpu::Running)));
-        assert!(behind.may_nap(OnCpu::Off));
+        assert!((0..1_000).all(|_| !behind.may_sleep(OnCpu::Running)));
+        assert!(behind.may_sleep(OnCpu::Off));
     }
 
     #[test]
     fn a_predecessor_of_whom_nothing_is_known_is_spun_for_a_time_slice() {
         let mut behind = Behind::new(7);
-        let spins = (1..).find(|_| behind.may_nap(OnCpu::Unknown)).expect("a nap");
+        let spins = (1..).find(|_| behind.may_sleep(OnCpu::Unknown)).expect("a sleep");
         assert_eq!(spins * AWAKE_NS, SLICE_NS);
-        assert!(!behind.may_nap(OnCpu::Running) && !behind.may_nap(OnCpu::Unknown));
+        assert!(!behind.may_sleep(OnCpu::Running) && !behind.may_sleep(OnCpu::Unknown));
     }
 }

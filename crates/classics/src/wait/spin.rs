@@ -4,7 +4,7 @@
 //!
 //! - *Kept*: its holder and its waiters keep their CPUs, as in a kernel; so it is what that kernel had ([`Order`]).
 //! - *Preempted*: as in user space. Test and test-and-set: a ticket lock is at its worst when the next one in line is
-//!   preempted; and a nap after many polls, or a preempted holder costs whole time slices.
+//!   preempted; and a brief sleep after many polls, or a preempted holder costs whole time slices.
 //!
 //! # State
 //!

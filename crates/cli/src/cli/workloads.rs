@@ -8,9 +8,9 @@ use serde::de::DeserializeOwned;
 use spinpark_documents::d002::faults::Mapping;
 use spinpark_documents::d002::mmap::Touch;
 use spinpark_documents::d003::condvar::{self, scheduling::Cpus};
-use spinpark_documents::workloads::crew::Kind;
 use spinpark_documents::workloads::jobs::JOBS;
 use spinpark_documents::workloads::serial::Sections;
+use spinpark_documents::workloads::workers::Kind;
 use spinpark_lockbench::locks::load::Signal;
 
 use super::format::{self, Format};

@@ -12,11 +12,11 @@ use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use spinpark_lockbench::locks::definitions::Implementation;
 
-use crate::workloads::crew::{self, Kind, Task};
 use crate::workloads::experiment::{Cell, Configuration};
 use crate::workloads::job::{Job, Report, Trouble, expect};
 use crate::workloads::resources::Needs;
 use crate::workloads::serial::Serial;
+use crate::workloads::workers::{self, Kind, Task};
 use crate::workloads::workload::{Figure, Workload};
 
 /// The description.
@@ -100,7 +100,7 @@ fn run(job: &Job) -> Result<Report, Trouble> {
         let name = name.map_err(|error| Trouble::Refused(error.to_string()))?;
         Ok(Creator { name, unlink, serial: &serial })
     };
-    let done = crew::run(kind, job.tasks, job.duration, make)?;
+    let done = workers::run(kind, job.tasks, job.duration, make)?;
     serial.check(done.all)?;
     check(directory, if unlink { 0 } else { job.tasks })?;
     Ok(done.report())

@@ -12,10 +12,10 @@ use rustix::mm::{MapFlags, ProtFlags};
 use serde::{Deserialize, Serialize};
 
 use super::mmap::use_small_pages;
-use crate::workloads::crew::{self, Kind, Task};
 use crate::workloads::experiment::{Cell, Configuration};
 use crate::workloads::job::{Job, Report, Trouble, expect};
 use crate::workloads::resources::Needs;
+use crate::workloads::workers::{self, Kind, Task};
 use crate::workloads::workload::{Figure, Workload};
 
 /// Pages that are written in one step.
@@ -119,7 +119,7 @@ fn run(job: &Job) -> Result<Report, Trouble> {
     use_small_pages()?;
     let directory = job.directory()?;
     let make = |number| Toucher::new(mapping, pages, number, directory);
-    Ok(crew::run(kind, job.tasks, job.duration, make)?.report())
+    Ok(workers::run(kind, job.tasks, job.duration, make)?.report())
 }
 
 struct Toucher {

@@ -10,11 +10,11 @@ use rustix::mm::{MapFlags, ProtFlags};
 use serde::{Deserialize, Serialize};
 use spinpark_lockbench::locks::definitions::Implementation;
 
-use crate::workloads::crew::{self, Kind};
 use crate::workloads::experiment::{Cell, Configuration};
 use crate::workloads::job::{Job, Report, Trouble, expect};
 use crate::workloads::resources::Needs;
 use crate::workloads::serial::{Sections, Serial};
+use crate::workloads::workers::{self, Kind};
 use crate::workloads::workload::{Figure, Workload};
 
 /// The size of a mapping, in bytes.
@@ -90,7 +90,7 @@ fn run(job: &Job) -> Result<Report, Trouble> {
     let Parameters { touch, sections } = job.parameters()?;
     use_small_pages()?;
     let mut serial = Serial::new(job.mutex()?);
-    let done = crew::run(Kind::Threads, job.tasks, job.duration, |_| {
+    let done = workers::run(Kind::Threads, job.tasks, job.duration, |_| {
         Ok(|| {
             iteration(touch, sections, &serial)?;
             Ok(1)

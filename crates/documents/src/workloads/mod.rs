@@ -4,7 +4,7 @@
 //! |---|---|
 //! | what a workload is | [`workload`], all of them: [`WORKLOADS`] |
 //! | what one process is told, and what it says | [`job`] |
-//! | its threads or processes | [`crew`]; a mutex around what they do: [`serial`] |
+//! | its threads or processes | [`workers`]; a mutex around what they do: [`serial`] |
 //! | where it may write | [`directory`] |
 //! | whether the machine can do it at all | [`resources`] |
 //! | cells (a variant at a number of tasks) with their configurations | [`experiment`] |
@@ -15,7 +15,6 @@
 //! A workload is a file (or a directory) of its own in its document's folder: parameters, cells, a function that runs it, and a
 //! [`Workload`] that describes it. It is added to [`WORKLOADS`]. The [`jobs`] are of two documents, so they are here.
 
-pub mod crew;
 pub mod directory;
 pub mod experiment;
 pub mod job;
@@ -26,6 +25,7 @@ pub mod result;
 pub mod runner;
 pub mod serial;
 pub mod warnings;
+pub mod workers;
 pub mod workload;
 
 pub use self::workload::{Column, Figure, Workload};

@@ -29,7 +29,7 @@
 //! # The steps of a reader
 //!
 //! [`claim`] finds a free slot of this CPU's line and writes the lock's address there, [`give_back`] frees it; both look at
-//! the lock's gate first, and the slot's store is the commit. See `slots`.
+//! the lock's bias first, and the slot's store is the commit. See `slots`.
 //!
 //! # When it is used
 //!
@@ -161,7 +161,7 @@ pub(crate) fn heavy_fence() {
         if left == 0 {
             break;
         }
-        crate::nap(left);
+        crate::sleep_for(left);
     }
 }
 

@@ -65,7 +65,7 @@ pub(super) fn clear_unless<const MASK: u32>(area: usize, guard: &AtomicU32, word
     done != 0
 }
 
-/// Claims a free slot of this CPU's line, among `lines`, for `lock`, if `gate` holds `open`; null if not.
+/// Claims a free slot of this CPU's line, among `lines`, for `lock`, if `bias` holds `open`; null if not.
 ///
 /// # Safety
 ///
@@ -74,7 +74,7 @@ pub(super) fn clear_unless<const MASK: u32>(area: usize, guard: &AtomicU32, word
 #[inline(always)]
 pub(crate) unsafe fn claim(
     area: usize,
-    gate: &AtomicU32,
+    bias: &AtomicU32,
     open: u32,
     lines: usize,
     lock: usize,
@@ -85,7 +85,7 @@ pub(crate) unsafe fn claim(
     unsafe {
         step!(
             [
-                "cmp dword ptr [{gate}], {open:e}",
+                "cmp dword ptr [{bias}], {open:e}",
                 "jne 9f",
                 "mov {result:e}, dword ptr fs:[{area} + 4]",
                 "cmp {result:e}, {cpus}",
@@ -105,7 +105,7 @@ pub(crate) unsafe fn claim(
             ],
             result = out(reg) slot,
             area = in(reg) area,
-            gate = in(reg) gate.as_ptr(),
+            bias = in(reg) bias.as_ptr(),
             open = in(reg) open,
             lines = in(reg) lines,
             lock = in(reg) lock,
@@ -118,7 +118,7 @@ pub(crate) unsafe fn claim(
     slot as *const AtomicUsize
 }
 
-/// Frees `slot` if it still says `lock` and `gate` holds `open`; whether it did.
+/// Frees `slot` if it still says `lock` and `bias` holds `open`; whether it did.
 ///
 /// # Safety
 ///
@@ -127,7 +127,7 @@ pub(crate) unsafe fn claim(
 #[inline(always)]
 pub(crate) unsafe fn give_back(
     area: usize,
-    gate: &AtomicU32,
+    bias: &AtomicU32,
     open: u32,
     slot: *const AtomicUsize,
     lock: usize,
@@ -137,7 +137,7 @@ pub(crate) unsafe fn give_back(
     unsafe {
         step!(
             [
-                "cmp dword ptr [{gate}], {open:e}",
+                "cmp dword ptr [{bias}], {open:e}",
                 "jne 9f",
                 "cmp qword ptr [{slot}], {lock}",
                 "jne 9f",
@@ -145,7 +145,7 @@ pub(crate) unsafe fn give_back(
             ],
             result = out(reg) done,
             area = in(reg) area,
-            gate = in(reg) gate.as_ptr(),
+            bias = in(reg) bias.as_ptr(),
             open = in(reg) open,
             slot = in(reg) slot,
             lock = in(reg) lock,

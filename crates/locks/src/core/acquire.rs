@@ -16,9 +16,9 @@ pub(crate) enum Outcome {
     Acquired,
     /// The deadline passed.
     TimedOut,
-    /// Readers may be in slots, and the lock is wanted alone: the thread that wants it shuts the gate and tries again (G3 in
-    /// [`gate`](crate::gate)).
-    Gated,
+    /// Readers may be in slots, and the lock is wanted alone: the thread that wants it revokes the bias and tries again (G3 in
+    /// [`bias`](crate::bias)).
+    Biased,
     /// X1: other code has written the word. The lock is not held, and the thread is not in its queue.
     Foreign,
 }
@@ -79,7 +79,7 @@ impl<P: Platform> LockCore<P> {
                 let patience = if timed { patience.lets_owner_go_on::<P>() } else { patience };
                 self.wait_in_queue(&node, patience, deadline)
             }
-            Joined::Gated => Outcome::Gated,
+            Joined::Biased => Outcome::Biased,
             Joined::Foreign => Outcome::Foreign,
         }
     }
@@ -185,7 +185,7 @@ impl<P: Platform> LockCore<P> {
                 }
                 Joined::Queued => {}
                 // G3: only of a waiter that was woken beside another, and was in no flag meanwhile.
-                Joined::Gated => return Outcome::Gated,
+                Joined::Biased => return Outcome::Biased,
                 Joined::Foreign => return Outcome::Foreign,
             }
         }
@@ -236,7 +236,7 @@ impl<P: Platform> LockCore<P> {
             let crowd = starved || word::has_waiters(seen);
             if crowd && word::has_spinner(seen) && !word::admits(seen, node.want) {
                 let give_up = || self.give_up(node.want, node.token, Credit::Waking);
-                node.nap(patience.turn_of_others::<P>(), deadline, &|| self.abandon(node, give_up()));
+                node.repark(patience.turn_of_others::<P>(), deadline, &|| self.abandon(node, give_up()));
             }
         }
         let patient = !(apart || spare && starved);

@@ -48,8 +48,8 @@ impl<P: Platform> LockCore<P> {
     /// T1 for an exclusive hold, guessing the word: only if the queue is uncontended, because a compare-exchange that
     /// fails costs as much as one that does not. `false` says nothing.
     #[inline]
-    pub(crate) fn enter_calm(&self, token: u32) -> bool {
-        self.queue.is_calm() && self.enter_free(word::write_hold(token)).is_ok()
+    pub(crate) fn enter_uncontended(&self, token: u32) -> bool {
+        self.queue.is_uncontended() && self.enter_free(word::write_hold(token)).is_ok()
     }
 
     /// T1 on a lock without holders and waiters. A compare-exchange with no load before it: the load would have to

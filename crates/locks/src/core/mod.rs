@@ -22,7 +22,7 @@
 //!                              └── T9 deadline: leaves
 //! ```
 //!
-//! T5 is the release: it drops the hold, and if the queue is its business (`must_look`) first grants, hands over or
+//! T5 is the release: it drops the hold, and if the queue is its business (`needs_service`) first grants, hands over or
 //! wakes.
 //!
 //! T10: a waiter of a condition variable is signalled by the lock's holder, which links it in the queue as *deferred*
@@ -42,13 +42,37 @@
 //! Once roused, a thread is woken fast. This changes nothing but the state of a node, and is as harmless as a wake-up for no
 //! reason.
 //!
+//! # Trace
+//!
+//! `pthread_mutex_lock` and `pthread_mutex_unlock` through the drop-in (`export.rs` of `preload` calls `mutex.rs` of `pthread`;
+//! a read-write lock begins in `rwlock.rs` instead). Files without a path are of this directory.
+//!
+//! ```text
+//! lock, free          1  enter.rs    enter_uncontended   the queue lock is uncontended: one compare-exchange of the word (T1)
+//! unlock, no waiter   2  mod.rs      release_uncontended a restartable step: no CONTENDED bit, plain store (A1; linux/rseq)
+//! lock, held          3  mod.rs      acquire             one more try, then
+//!                     4  acquire.rs  acquire_slow        spin_then_queue
+//!                     5  spin.rs     spin                polls while the owner runs, within its budget (T2)
+//!                     6  queued.rs   join                locks the queue; WAITERS, fence (A1), links the node (T3, T4)
+//!                     7  acquire.rs  wait_for_turn       sleep_on; queue/node.rs, patience.rs sleep: futex_wait
+//! unlock, waiter      8  mod.rs      release_contended   a compare-exchange, if the queue needs no service; else
+//!                     9  release.rs  release_slow        A: locks the queue, or pins it and leaves the rest to its holder (V1)
+//!                    10  plan.rs     Plan::choose        B: releases and sets WAKING (or hands over) in one step; dequeues
+//!                    11  guard.rs    drop                C: unlocks the queue
+//!                    12  release.rs  Look::deliver       D: queue/node.rs notify_all: linux/futex.rs wake
+//! the woken waiter   13  acquire.rs  contend             spins, acquires (T7); or queued.rs rejoin: the head, TIMED (T8)
+//! ```
+//!
+//! Releases have two entry points for a writer, [`LockCore::release_uncontended`] and [`LockCore::release_contended`]; a
+//! reader's is [`LockCore::release`].
+//!
 //! # Invariants
 //!
 //! - **W1** With the queue lock free, `WAITERS` is set if and only if the list is not empty.
 //! - **L1** (no lost wake-up) With the queue lock free: if `WAITERS` is set then there is no room for the head beside
 //!   the present holds, or `WAKING` is set (and the head is urgent, if it is a real-time waiter: U1), or the head is `TIMED`
 //!   and a spinner is counted, or the head is `TIMED` and looks by itself within its span ([`patience`]). A thread that
-//!   ends the last of these conditions looks at the queue: a release (`must_look`), an upgradable holder that came in
+//!   ends the last of these conditions looks at the queue: a release (`needs_service`), an upgradable holder that came in
 //!   (readers have room beside it), and a thread that retires its credit without acquiring (T3, T4, T8, T9). The last
 //!   condition is the only one that leans on a timer, and only on two CPUs, for a head that keeps apart: a release whose
 //!   thread comes back at once leaves it asleep, one whose thread waits for something else next (`WriteToWait`) wakes it.
@@ -64,7 +88,7 @@
 //! - **D1** (no lost signal) A waiter is deferred only by the lock's writer, under the queue lock, and only if there are no
 //!   flags, or the head is deferred and `WAKING` is not set. While the writer holds the lock, no look sets `WAKING`, and
 //!   `TIMED` is not set beside a deferred head, nor a real-time one that comes before that. So the writer's release looks
-//!   (`must_look`). A look that finds a deferred head beside a free lock tells all that are deferred, unless a fair release
+//!   (`needs_service`). A look that finds a deferred head beside a free lock tells all that are deferred, unless a fair release
 //!   has promised the lock to the head: that is handed it, and the others are told by a later look. A deferred waiter has
 //!   no deadline; it is told or handed the lock, never woken (`WAKING` is not set for it).
 //! - **H1** `HANDOFF` is set only while the lock is held, and a release that would leave the lock empty with `HANDOFF`
@@ -86,7 +110,7 @@
 //!   the lock is alive at the unpin (R1): the holder is inside a call that keeps it alive until the unlock (itself, by a
 //!   hold, or by a waiter that is queued or not told yet). Between pin and unpin a thread waits for nothing. A thread that
 //!   keeps the lock alive anyway asks without a pin (`look_now`). A fair release waits, to demand the lock for the head.
-//!   What is not worth a wait is left out: a move of waiters ([`absorb`](LockCore::absorb)), a gate that opens. A reader
+//!   What is not worth a wait is left out: a move of waiters ([`absorb`](LockCore::absorb)), a bias that is enabled. A reader
 //!   that wakes a head to time itself (L2) leaves that to the next one.
 //! - **M1** Every change of the word in a process with threads is a read-modify-write, but for a writer's release. So an
 //!   acquire reads from the last writer's release or from its release sequence, to which every later release belongs.
@@ -147,7 +171,7 @@ use spinpark_platform::{
 
 use guard::Guard;
 
-use crate::queue::{Ask, QueueGuard, WaitQueue, BUSY};
+use crate::queue::{Ask, QueueGuard, WaitQueue, CONTENDED};
 use crate::word::{self, Release, Want};
 
 /// A lock word with its queue: all state of a mutex or a read-write lock, 16 bytes.
@@ -193,25 +217,23 @@ impl<P: Platform> LockCore<P> {
     /// T5 by the writer, probably the calling thread (A1).
     #[inline]
     pub(crate) fn release_write(&self) {
-        if !self.release_calm() {
-            self.release_busy(Release::Write);
+        if !self.release_uncontended() {
+            self.release_contended(Release::Write);
         }
     }
 
     /// T5 by the writer of a lock whose queue is uncontended; on `false` nothing was done.
     #[inline]
-    pub(crate) fn release_calm(&self) -> bool {
-        P::release_unless::<BUSY>(
-            self.queue.guard_word(),
-            self.word(),
-            || word::write_hold(P::thread_token()),
-        )
+    pub(crate) fn release_uncontended(&self) -> bool {
+        P::release_unless::<CONTENDED>(self.queue.guard_word(), self.word(), || {
+            word::write_hold(P::thread_token())
+        })
     }
 
     /// T5 by the writer, of a lock that has, or lately had, waiters.
     #[cold]
     #[inline(never)]
-    pub(crate) fn release_busy(&self, release: Release) {
+    pub(crate) fn release_contended(&self, release: Release) {
         let seen = self.peek();
         let key = self.key();
         let timed = P::is_timed(key);
@@ -270,7 +292,7 @@ impl<P: Platform> LockCore<P> {
         // A forked child may have inherited flags that mean nothing here; the slow path knows.
         let calm = word::is_mere_hold(seen, release)
             || (!word::is_foreign(seen)
-                && !word::must_look(seen, after, release, self.returns(seen, release))
+                && !word::needs_service(seen, after, release, self.returns(seen, release))
                 && P::generation() == 0);
         let released = calm && self.word().compare_exchange(seen, after, ReleaseOrder, Relaxed).is_ok();
         if released && word::is_waking(seen) {
@@ -279,7 +301,7 @@ impl<P: Platform> LockCore<P> {
         released
     }
 
-    /// Makes the writer, which is the calling thread, release by [`LockCore::release_busy`], for an observer. A hint: a
+    /// Makes the writer, which is the calling thread, release by [`LockCore::release_contended`], for an observer. A hint: a
     /// waiter that leaves at its deadline may end it.
     ///
     /// `ATTENTION` without a mark is nothing new: a waiter that leaves between the look at the word and the unlock of the

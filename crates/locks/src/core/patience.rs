@@ -90,9 +90,10 @@ impl Patience {
     #[inline(never)]
     pub(super) fn lets_owner_go_on<P: Platform>(self) -> Self {
         let now = P::now(Clock::Monotonic);
-        let span = if self.span == 0 { P::TUNING.nap_ns } else { self.span.saturating_mul(2) };
+        let span = if self.span == 0 { P::TUNING.repark_ns } else { self.span.saturating_mul(2) };
         // Once only: a waiter that is woken often must not put off its demand each time.
-        let end = if self.span == 0 { self.end.max(now.saturating_add(P::TUNING.nap_ns)) } else { self.end };
+        let end =
+            if self.span == 0 { self.end.max(now.saturating_add(P::TUNING.repark_ns)) } else { self.end };
         Self { end, look: end.min(now.saturating_add(span)), span, ..self }
     }
 
@@ -125,7 +126,7 @@ impl Patience {
     /// it has waited. So turns are shorter where more threads wait.
     pub(super) fn turn_of_others<P: Platform>(self) -> u64 {
         let left = P::TUNING.longest_wait_ns.saturating_sub(self.waited::<P>());
-        P::TUNING.nap_ns.saturating_mul(left) / P::TUNING.longest_wait_ns.max(1)
+        P::TUNING.repark_ns.saturating_mul(left) / P::TUNING.longest_wait_ns.max(1)
     }
 
     /// Whether it looks before it has starved.

@@ -27,7 +27,7 @@ pub(super) enum Joined {
     /// The node is linked.
     Queued,
     /// G3: no thread may queue for an exclusive hold while readers may be in slots. The node is out.
-    Gated,
+    Biased,
     /// X1: other code has written the word. Nothing was done to it; the node is out.
     Foreign,
 }
@@ -55,8 +55,8 @@ impl<P: Platform> LockCore<P> {
             }
             let free = word::admits(seen, want);
             let rest = word::retire(seen, credit);
-            let gated = want.is_exclusive() && word::has_slots(seen);
-            let (new, order) = if gated {
+            let biased = want.is_exclusive() && word::has_slots(seen);
+            let (new, order) = if biased {
                 (rest, ReleaseOrder)
             } else if free {
                 (word::taken(rest, want, token), Acquire)
@@ -64,7 +64,7 @@ impl<P: Platform> LockCore<P> {
                 (rest & !ends | flags, ReleaseOrder)
             };
             match self.word().compare_exchange_weak(seen, new, order, Relaxed) {
-                Ok(_) if gated => return Joined::Gated,
+                Ok(_) if biased => return Joined::Biased,
                 Ok(_) if free => return Joined::Acquired,
                 Ok(_) if fenced || !word::marks_in_passing(seen, new) => return Joined::Queued,
                 Ok(_) => {
@@ -178,8 +178,8 @@ impl<P: Platform> LockCore<P> {
         let joined = self.acquire_or_mark(Some(&queue), want, node.token, Credit::None, demand);
         match joined {
             Joined::Queued if demand != 0 => P::event(Event::DemandedHandoff),
-            // G3: there is no gate for a thread in the queue.
-            Joined::Queued | Joined::Gated => {}
+            // G3: there is no bias for a thread in the queue.
+            Joined::Queued | Joined::Biased => {}
             Joined::Foreign => {
                 queue.remove(node);
                 self.look_and_tell(queue); // X2

@@ -92,7 +92,7 @@ impl<P: Platform> LockCore<P> {
                 return self.release_foreign(seen);
             }
             let after = word::released(seen, release);
-            if word::must_look(seen, after, release, self.returns(seen, release)) {
+            if word::needs_service(seen, after, release, self.returns(seen, release)) {
                 // V1: a reader that leaves others inside asks for nothing. A look without its release could do no more, and the
                 // next release looks again; but the pins of a stream of such readers would keep the holder from unlocking.
                 let stays = release == Release::Read && word::readers(after) > 0;

@@ -65,7 +65,7 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// Whether spinning for a lock in state `seen` is in vain: its readers' slots must be closed first (G3 in
-    /// [`gate`](crate::gate)).
+    /// [`bias`](crate::bias)).
     ///
     /// Another spinner, or a hand-off to a waiter, is no reason to sleep: both are over in a moment, and a sleep and a wake
     /// take longer, on two CPUs as on many.
@@ -120,13 +120,13 @@ impl<P: Platform> LockCore<P> {
             } else if Self::is_in_vain(seen, want, *credit) {
                 break;
             }
-            // Beside readers, which would else open the gate again and again (G1 in `gate`), and never let a writer queue.
+            // Beside readers, which would else enable the bias again and again (G1 in `bias`), and never let a writer queue.
             if *credit == Credit::None && (word::has_waiters(seen) || word::readers(seen) > 0) {
                 if word::has_spinner(seen) {
-                    budget.keep_company();
+                    budget.waits_as_secondary();
                 } else if self.announce(seen) {
                     *credit = Credit::Spinner;
-                    budget.keep_busy();
+                    budget.waits_as_primary();
                 }
             }
             if budget.wait(word::owner(seen)) {
@@ -195,8 +195,8 @@ impl<P: Platform> Budget<P> {
             deadline,
             end,
             looked: start,
-            looks: 2 * P::TUNING.spin_ns + 2,      // each takes more than 1 ns
-            question: start + P::TUNING.oracle_ns, // most spins have ended before it
+            looks: 2 * P::TUNING.spin_ns + 2, // each takes more than 1 ns
+            question: start + P::TUNING.owner_probe_ns, // most spins have ended before it
             asked: 0,
             sample: 0,
             owner_left: false,
@@ -205,16 +205,16 @@ impl<P: Platform> Budget<P> {
     }
 
     /// Others sleep, and rely on this spinner: it is worth more time if a CPU is to spare.
-    fn keep_busy(&mut self) {
+    fn waits_as_primary(&mut self) {
         if has_cpus_to_spare::<P>() {
-            self.end = self.deadline.min(self.start + P::TUNING.keeper_spin_ns);
-            self.looks += 2 * P::TUNING.keeper_spin_ns;
+            self.end = self.deadline.min(self.start + P::TUNING.primary_spin_ns);
+            self.looks += 2 * P::TUNING.primary_spin_ns;
         }
     }
 
     /// Another spinner is ahead of this one.
-    fn keep_company(&mut self) {
-        self.end = self.end.min(self.start + P::TUNING.company_spin_ns);
+    fn waits_as_secondary(&mut self) {
+        self.end = self.end.min(self.start + P::TUNING.secondary_spin_ns);
     }
 
     /// Stays away from the lock word before the next poll. Returns whether to stop: the time is over, or `owner` (0:
@@ -251,7 +251,7 @@ impl<P: Platform> Budget<P> {
             if self.looked >= until {
                 return false;
             }
-            P::spin_for(P::TUNING.oracle_ns.min(until - self.looked));
+            P::spin_for(P::TUNING.owner_probe_ns.min(until - self.looked));
         }
     }
 
@@ -259,7 +259,7 @@ impl<P: Platform> Budget<P> {
         if self.looked < self.question {
             return false;
         }
-        self.question = self.looked + P::TUNING.oracle_ns;
+        self.question = self.looked + P::TUNING.owner_probe_ns;
         if owner != self.asked {
             self.asked = owner;
             self.sample = 0;

@@ -57,7 +57,7 @@ const PINS: u32 = 0x1f * PIN;
 const GENERATION_SHIFT: u32 = 10;
 const STATE: u32 = (1 << GENERATION_SHIFT) - 1;
 /// Either says that the queue is or may be contended.
-pub(crate) const BUSY: u32 = LOCKED | ATTENTION;
+pub(crate) const CONTENDED: u32 = LOCKED | ATTENTION;
 
 /// What a thread that finds the queue locked leaves to the holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ impl<P: Platform> WaitQueue<P> {
         seen >> GENERATION_SHIFT == generation && (generation == 0 || seen & LOCKED == 0)
     }
 
-    /// The word whose bits [`BUSY`] say that the queue is or may be contended.
+    /// The word whose bits [`CONTENDED`] say that the queue is or may be contended.
     #[inline]
     pub(crate) fn guard_word(&self) -> &P::AtomicU32 {
         &self.lock
@@ -118,8 +118,8 @@ impl<P: Platform> WaitQueue<P> {
 
     /// Whether the queue is uncontended; a hint.
     #[inline]
-    pub(crate) fn is_calm(&self) -> bool {
-        self.lock.load(Relaxed) & BUSY == 0
+    pub(crate) fn is_uncontended(&self) -> bool {
+        self.lock.load(Relaxed) & CONTENDED == 0
     }
 
     /// Sees to it that `ATTENTION` is set, for the holder of the lock, whose release can be no plain store under way. Returns
@@ -151,7 +151,7 @@ impl<P: Platform> WaitQueue<P> {
     #[cold]
     pub(crate) fn restore_attention(&self) {
         let mut seen = self.lock.load(Relaxed);
-        while seen & BUSY == 0 {
+        while seen & CONTENDED == 0 {
             // Relaxed: as in `begin_attention`.
             match self.lock.compare_exchange(seen, seen | ATTENTION, Relaxed, Relaxed) {
                 Ok(_) => return,

@@ -4,6 +4,18 @@
 //! Origin: the intrusive lists of `kernel/locking` and nsync; nothing is allocated. Sixteen bytes: a word that belongs
 //! to the queue's owner (a lock, a condition variable), the queue lock, the head. Zero is empty and unlocked.
 //!
+//! ```text
+//!  WaitQueue (in the lock)          nodes, each on its waiter's stack: a circle, in the order of service (Q6)
+//! ┌──────────────┐
+//! │ word         │                 ┌────────────┐  next   ┌────────────┐  next   ┌────────────┐
+//! │ queue lock   │            ┌──► │ rank 50    │ ──────► │ rank 0     │ ──────► │ rank 0     │ ──► to the head
+//! │ head ────────┼────────────┘    │ token want │ ◄────── │ token want │ ◄────── │ token want │
+//! └──────────────┘                 │ state      │  prev   │ state      │  prev   │ state      │
+//!                                  └────────────┘         └────────────┘         └────────────┘
+//! ```
+//!
+//! Each waiter sleeps on the `state` of its own node, so that a release wakes exactly the waiters that it dequeued.
+//!
 //! # Invariants
 //!
 //! - **Q1** `head` and the links of every node in the list are touched only under the queue lock.
@@ -21,10 +33,12 @@
 mod list;
 mod lock;
 mod node;
+mod refs;
 
-pub(crate) use lock::{Ask, QueueGuard, BUSY};
+pub(crate) use lock::{Ask, QueueGuard, CONTENDED};
 pub use node::WaitNode;
 pub(crate) use node::{Chain, Notice, Roused, BESIDE, GRANTED, RELEASED, WOKEN};
+pub use refs::WaiterRefs;
 
 use core::mem::offset_of;
 

@@ -32,7 +32,7 @@ use spinpark_platform::{
 };
 
 use super::WaitQueue;
-use crate::condvar::WaiterRefs;
+use super::WaiterRefs;
 use crate::word::Want;
 
 const QUEUED: u32 = 0;
@@ -238,7 +238,7 @@ impl<P: Platform> WaitNode<P> {
     }
 
     /// Sleeps for a moment (ns) although it was told: its turn may come a little later. `leave`: see [`Platform::sleep_or`].
-    pub(crate) fn nap(&self, span: u64, deadline: Option<Deadline>, leave: &dyn Fn()) {
+    pub(crate) fn repark(&self, span: u64, deadline: Option<Deadline>, leave: &dyn Fn()) {
         if span > 0 && deadline.is_none() {
             P::sleep_or(&|| P::futex_wait_for(&self.state, WOKEN, span), leave);
         }

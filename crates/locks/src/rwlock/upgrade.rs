@@ -54,14 +54,14 @@ impl<P: Platform> RawRwLock<P> {
     /// Turns the write lock into a read lock; readers that wait come in.
     pub fn downgrade(&self) {
         P::read_acquired(self.key());
-        self.gate.note_write_over();
+        self.bias.note_write_over();
         self.core.downgrade(|word| (word & word::FLAGS) + UNIT);
     }
 
     /// Turns the write lock into an upgradable one; readers that wait come in.
     pub fn downgrade_to_upgradable(&self) {
         P::read_acquired(self.key());
-        self.gate.note_write_over();
+        self.bias.note_write_over();
         self.core.downgrade(|word| word & word::FLAGS | UPGRADE);
     }
 

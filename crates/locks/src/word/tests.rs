@@ -109,7 +109,7 @@ fn a_starved_head_is_handed_the_lock_whatever_spins_or_returns() {
         ] {
             let after = || released(word, release);
             if holds && !is_held(after()) {
-                assert!(must_look(word, after(), release, true), "{word:#x} {release:?}");
+                assert!(needs_service(word, after(), release, true), "{word:#x} {release:?}");
             }
         }
     }
@@ -132,14 +132,14 @@ fn a_release_looks_past_a_woken_waiter_for_an_urgent_head_only() {
         assert_eq!(retire(urgent, Credit::Waking) & (WAKING | TIMED), 0, "{word:#x}");
     }
     let held = WAITERS | WAKING | write_hold(1);
-    let looks = |word| must_look(word, released(word, Release::Write), Release::Write, false);
+    let looks = |word| needs_service(word, released(word, Release::Write), Release::Write, false);
     assert!(!looks(held) && looks(led_by(held, true)));
 }
 
 #[test]
 fn a_release_that_opens_nothing_does_not_look() {
     let held = WAITERS | TIMED | (2 * UNIT);
-    assert!(!must_look(held, released(held, Release::Read), Release::Read, false));
-    assert!(must_look(held & !TIMED, released(held & !TIMED, Release::Read), Release::Read, false));
-    assert!(must_look(held | UPGRADE, held, Release::Upgradable, false));
+    assert!(!needs_service(held, released(held, Release::Read), Release::Read, false));
+    assert!(needs_service(held & !TIMED, released(held & !TIMED, Release::Read), Release::Read, false));
+    assert!(needs_service(held | UPGRADE, held, Release::Upgradable, false));
 }

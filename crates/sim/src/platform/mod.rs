@@ -5,15 +5,15 @@ mod calls;
 mod cell;
 mod clock;
 mod faulty;
-mod habits;
 mod life;
 mod restart;
 mod slots;
+mod spin_stats;
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
-use spinpark_platform::{Event, Events, Habits, Layout, Memory, Platform, Threads, Tuning};
+use spinpark_platform::{Event, Events, Layout, Memory, Platform, SpinStats, Threads, Tuning};
 
 use crate::check::Fault;
 use crate::engine::run::{is_inside, world};
@@ -55,7 +55,7 @@ pub struct Sim<T: Tuned = LinuxTuning>(PhantomData<T>);
 /// What the platform keeps for a thread.
 #[derive(Debug, Default)]
 pub(crate) struct Local {
-    habits: Habits,
+    spin_stats: SpinStats,
     /// Its real-time priority, if that has been set.
     pub(crate) priority: Option<u8>,
     read: Vec<Held>,

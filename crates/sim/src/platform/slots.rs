@@ -124,15 +124,15 @@ pub(super) fn table() -> u32 {
     if is_inside() && world(|world| world.shared.has_steps()) { TABLE } else { 0 }
 }
 
-pub(super) fn enter(gate: &AtomicU32, lock: usize) -> bool {
-    if gate.load(Relaxed) != TABLE || !is_inside() {
+pub(super) fn enter(bias: &AtomicU32, lock: usize) -> bool {
+    if bias.load(Relaxed) != TABLE || !is_inside() {
         return false;
     }
     let lines = lines();
     let cpu = world(|world| world.threads[world.running].cpu.0 as usize);
     let mut taken = 0;
     let look = || {
-        if gate.load(Acquire) != TABLE {
+        if bias.load(Acquire) != TABLE {
             return None;
         }
         touch(address(&lines[cpu].0[0]), Access::Load);
@@ -154,7 +154,7 @@ fn latest(lock: usize) -> Option<(usize, (usize, usize))> {
     })
 }
 
-pub(super) fn leave(gate: &AtomicU32, lock: usize) -> SlotLeft {
+pub(super) fn leave(bias: &AtomicU32, lock: usize) -> SlotLeft {
     if !is_inside() {
         return SlotLeft::Counted;
     }
@@ -162,7 +162,7 @@ pub(super) fn leave(gate: &AtomicU32, lock: usize) -> SlotLeft {
     let lines = lines();
     let slot = &lines[cpu].0[index];
     let look = || {
-        let is_open = gate.load(Relaxed) == TABLE;
+        let is_open = bias.load(Relaxed) == TABLE;
         touch(address(slot), Access::Load);
         (is_open && read(slot) == lock).then(|| Write::slot(slot, FREE))
     };
@@ -250,12 +250,12 @@ impl<T: Tuned> ReaderSlots for Sim<T> {
         table()
     }
 
-    fn slot_enter(gate: &AtomicU32, lock: usize) -> bool {
-        enter(gate, lock)
+    fn slot_enter(bias: &AtomicU32, lock: usize) -> bool {
+        enter(bias, lock)
     }
 
-    fn slot_leave(gate: &AtomicU32, lock: usize) -> SlotLeft {
-        leave(gate, lock)
+    fn slot_leave(bias: &AtomicU32, lock: usize) -> SlotLeft {
+        leave(bias, lock)
     }
 
     fn slot_take_back(lock: usize) -> bool {

@@ -17,7 +17,7 @@ use spinpark_platform::{SpinLocks, Tuning};
 pub enum KernelTuning {}
 
 impl Tuned for KernelTuning {
-    const TUNING: Tuning = Tuning { oracle_ns: 1, spin_locks: SpinLocks::Kept, ..Tuning::LINUX };
+    const TUNING: Tuning = Tuning { owner_probe_ns: 1, spin_locks: SpinLocks::Kept, ..Tuning::LINUX };
 }
 
 /// Where the locks of a workload live.

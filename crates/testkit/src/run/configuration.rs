@@ -29,7 +29,7 @@ impl Configuration {
         command
             .env_remove("LD_PRELOAD")
             .env_remove("SPINPARK_DISABLE")
-            .env("SPINPARK_TEST_ARM", self.to_string());
+            .env("SPINPARK_TEST_CONFIGURATION", self.to_string());
         // The profiler comes first: it watches what comes after it.
         let libraries = [is_profiled.then(profiler), (self != Configuration::Glibc).then(dropin)];
         let libraries: Vec<&OsStr> = libraries.into_iter().flatten().map(Path::as_os_str).collect();
@@ -42,7 +42,7 @@ impl Configuration {
     }
 }
 
-/// `glibc`, `spinpark` or `disabled`, as in the environment variable `SPINPARK_TEST_ARM` that every program gets.
+/// `glibc`, `spinpark` or `disabled`, as in the environment variable `SPINPARK_TEST_CONFIGURATION` that every program gets.
 impl fmt::Display for Configuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -166,11 +166,11 @@ impl Running {
 
     /// Waits for the end, for at most `timeout`; then takes the stacks and kills the process group.
     pub fn wait(&mut self, timeout: Duration) -> Outcome {
-        let mut nap = Duration::from_millis(1);
+        let mut pause = Duration::from_millis(1);
         let deadline = Instant::now() + timeout;
         while !self.has_ended() && Instant::now() < deadline {
-            std::thread::sleep(nap);
-            nap = (nap * 2).min(Duration::from_millis(20));
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(20));
         }
         let hang = (!self.has_ended()).then(|| Hang { after: timeout, stacks: stacks_of_group(self.pid()) });
         let status = self.end();

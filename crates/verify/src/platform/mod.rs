@@ -41,7 +41,7 @@ pub const NEVER: u64 = u64::MAX;
 ///
 /// `STARVATION_NS`: 0 lets every waiter that lost once demand a hand-off; 1 only after the model has moved the clock.
 /// `SPIN_NS`: how many polls a spinning phase has after the first one; each takes 1 ns, for its thread only.
-/// `READER_PATIENCE_NS`, `DEMAND_NS`: as they say. `READS_BEFORE_SLOTS`: after so many reads a read-write lock opens its gate.
+/// `READER_PATIENCE_NS`, `DEMAND_NS`: as they say. `READS_BEFORE_SLOTS`: after so many reads a read-write lock enables its bias.
 #[derive(Debug)]
 pub enum Loom<
     const STARVATION_NS: u64 = 1,
@@ -61,15 +61,15 @@ impl<
 {
     const TUNING: Tuning = Tuning {
         spin_ns: SPIN_NS,
-        keeper_spin_ns: SPIN_NS,
-        company_spin_ns: SPIN_NS,
+        primary_spin_ns: SPIN_NS,
+        secondary_spin_ns: SPIN_NS,
         close_gap_ns: 1,
         crowded_gap_ns: 1,
         apart_gap_ns: 1,
-        oracle_ns: 1,
+        owner_probe_ns: 1,
         starvation_ns: STARVATION_NS,
         demand_ns: DEMAND_NS,
-        nap_ns: 1, // asleep only on request: of more than two CPUs, or of a waiter that lets its owner go on
+        repark_ns: 1, // asleep only on request: of more than two CPUs, or of a waiter that lets its owner go on
         longest_wait_ns: 4,
         deep_sleep_ns: 1,
         pass_ns: 1,

@@ -40,13 +40,13 @@ pub(super) fn table_name() -> u32 {
     if world().config.restartable { TABLE } else { 0 }
 }
 
-pub(super) fn enter(gate: &AtomicU32, lock: usize) -> bool {
-    // A gate that was never opened costs no exploration: no other thread can have closed it.
-    if !world().config.restartable || std::thread::panicking() || gate.load(Relaxed) != TABLE {
+pub(super) fn enter(bias: &AtomicU32, lock: usize) -> bool {
+    // A bias that was never opened costs no exploration: no other thread can have closed it.
+    if !world().config.restartable || std::thread::panicking() || bias.load(Relaxed) != TABLE {
         return false;
     }
     let slot = restart::step(|me| {
-        if gate.load(Acquire) != TABLE {
+        if bias.load(Acquire) != TABLE {
             return None;
         }
         let line = &world().slots[me];
@@ -76,14 +76,14 @@ fn forget(place: usize) {
     world().local(|local| local.read.remove(place));
 }
 
-pub(super) fn leave(gate: &AtomicU32, lock: usize) -> SlotLeft {
+pub(super) fn leave(bias: &AtomicU32, lock: usize) -> SlotLeft {
     let Some((place, (line, index))) = latest(lock) else { return SlotLeft::Counted };
     if std::thread::panicking() {
         return SlotLeft::Left;
     }
     let left = restart::step(|_| {
         let slot = &world().slots[line][index];
-        let mine = gate.load(Relaxed) == TABLE && slot.load(Relaxed) == lock;
+        let mine = bias.load(Relaxed) == TABLE && slot.load(Relaxed) == lock;
         if mine {
             slot.store(FREE, Release);
         }
@@ -156,12 +156,12 @@ impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> Reade
         table_name()
     }
 
-    fn slot_enter(gate: &AtomicU32, lock: usize) -> bool {
-        enter(gate, lock)
+    fn slot_enter(bias: &AtomicU32, lock: usize) -> bool {
+        enter(bias, lock)
     }
 
-    fn slot_leave(gate: &AtomicU32, lock: usize) -> SlotLeft {
-        leave(gate, lock)
+    fn slot_leave(bias: &AtomicU32, lock: usize) -> SlotLeft {
+        leave(bias, lock)
     }
 
     fn slot_take_back(lock: usize) -> bool {

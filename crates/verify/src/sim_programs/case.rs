@@ -15,7 +15,7 @@ pub(crate) enum Constants {
     Short,
 }
 
-/// Threads neither spin nor nap; a waiter that has lost once demands the lock; a reader joins others soon; slots are used
+/// Threads neither spin nor re-park; a waiter that has lost once demands the lock; a reader joins others soon; slots are used
 /// at once; signals do what they like with their waiters.
 #[derive(Debug)]
 pub(crate) enum Hasty {}
@@ -23,14 +23,14 @@ pub(crate) enum Hasty {}
 impl Tuned for Hasty {
     const TUNING: Tuning = Tuning {
         spin_ns: 0,
-        keeper_spin_ns: 0,
-        company_spin_ns: 0,
+        primary_spin_ns: 0,
+        secondary_spin_ns: 0,
         close_gap_ns: 1,
         crowded_gap_ns: 8,
         apart_gap_ns: 1,
         starvation_ns: 0,
         demand_ns: 10_000,
-        nap_ns: 0,
+        repark_ns: 0,
         longest_wait_ns: 4_000,
         deep_sleep_ns: 1_000,
         pass_ns: 0,
@@ -50,8 +50,8 @@ pub(crate) enum Spinning {}
 impl Tuned for Spinning {
     const TUNING: Tuning = Tuning {
         spin_ns: 100_000,
-        keeper_spin_ns: 200_000,
-        company_spin_ns: 50_000,
+        primary_spin_ns: 200_000,
+        secondary_spin_ns: 50_000,
         close_gap_ns: 20,
         apart_gap_ns: 20,
         starvation_ns: 100_000,
@@ -69,12 +69,12 @@ pub(crate) enum Short {}
 impl Tuned for Short {
     const TUNING: Tuning = Tuning {
         spin_ns: 1_000,
-        keeper_spin_ns: 2_000,
-        company_spin_ns: 500,
-        oracle_ns: 100,
+        primary_spin_ns: 2_000,
+        secondary_spin_ns: 500,
+        owner_probe_ns: 100,
         starvation_ns: 10_000,
         demand_ns: 20_000,
-        nap_ns: 1_000,
+        repark_ns: 1_000,
         longest_wait_ns: 40_000,
         deep_sleep_ns: 5_000,
         reader_patience_ns: 50_000,

@@ -42,7 +42,7 @@ fn queue(value: u32) -> String {
     format!("[{state}{attention}{asked}{pins}]")
 }
 
-fn gate(value: u32) -> String {
+fn bias(value: u32) -> String {
     if value == 0 { "shut".to_owned() } else { format!("open ({value})") }
 }
 
@@ -62,8 +62,8 @@ pub(crate) const RWLOCK: &[Field] = &[
     MUTEX[0],
     MUTEX[1],
     MUTEX[2],
-    Field { offset: 16, name: "gate", decode: gate },
-    Field { offset: 20, name: "calm", decode: number },
+    Field { offset: 16, name: "bias", decode: bias },
+    Field { offset: 20, name: "reads", decode: number },
 ];
 
 /// A condition variable of ours.

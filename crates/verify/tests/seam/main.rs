@@ -51,7 +51,7 @@ macro_rules! conforms {
                 nothing_is_stored_after_a_heavy_fence,
                 // reader_slots.rs
                 a_slot_names_the_lock_until_its_reader_leaves,
-                who_shuts_a_gate_moves_its_readers,
+                revoking_a_bias_moves_its_readers,
                 a_slot_is_found_behind_counted_holds,
                 no_reader_comes_or_leaves_after_a_heavy_fence,
             }

@@ -1,4 +1,4 @@
-//! `ReaderSlots`: slots of readers, and the gate of a lock.
+//! `ReaderSlots`: slots of readers, and the bias of a lock.
 
 use std::sync::Arc;
 
@@ -8,59 +8,59 @@ use spinpark_platform::{AsymmetricBarrier, AtomicU32, ReadHolds, ReaderSlots, Sl
 use crate::machine::{Contract, Machine, Word};
 
 impl<M: Machine> Contract<M> {
-    /// A gate that names the caller's table, and the lock that it is the gate of. None: this machine has no slots.
-    fn gate() -> Option<(Arc<Word<M>>, usize)> {
+    /// A bias that names the caller's table, and the lock that it is the bias of. None: this machine has no slots.
+    fn bias() -> Option<(Arc<Word<M>>, usize)> {
         M::P::thread_token(); // decides whether there are any
         let table = M::P::slot_table();
         assert_eq!(table, M::P::slot_table(), "its name does not change");
-        let gate = Arc::new(Word::<M>::new(table));
-        let lock = Arc::as_ptr(&gate) as usize;
+        let bias = Arc::new(Word::<M>::new(table));
+        let lock = Arc::as_ptr(&bias) as usize;
         if table == 0 {
-            assert!(!M::P::slot_enter(&gate, lock), "a gate that is shut");
-            assert_eq!(M::P::slot_leave(&gate, lock), SlotLeft::Counted);
+            assert!(!M::P::slot_enter(&bias, lock), "a bias that is revoked");
+            assert_eq!(M::P::slot_leave(&bias, lock), SlotLeft::Counted);
             return None;
         }
-        Some((gate, lock))
+        Some((bias, lock))
     }
 
     /// It may fail at any time, but not for ever.
-    fn enter(gate: &Word<M>, lock: usize) {
-        while !M::P::slot_enter(gate, lock) {
+    fn enter(bias: &Word<M>, lock: usize) {
+        while !M::P::slot_enter(bias, lock) {
             M::yield_now();
         }
     }
 
-    /// Gives up a read lock whose gate is open; whether it was in a slot.
-    fn leave(gate: &Word<M>, lock: usize) -> bool {
-        let left = M::P::slot_leave(gate, lock);
+    /// Gives up a read lock whose bias is enabled; whether it was in a slot.
+    fn leave(bias: &Word<M>, lock: usize) -> bool {
+        let left = M::P::slot_leave(bias, lock);
         left == SlotLeft::Left || (left == SlotLeft::Closed && !M::P::slot_take_back(lock))
     }
 
     pub(crate) fn a_slot_names_the_lock_until_its_reader_leaves() {
         assert!(M::P::reads_before_slots() > 0);
         assert!(M::P::MOST_SLOT_READERS <= 1 << 20, "the reserve of the count");
-        let Some((gate, lock)) = Self::gate() else { return };
+        let Some((bias, lock)) = Self::bias() else { return };
         let table = M::P::slot_table();
         assert!(!M::P::slot_enter(&Word::<M>::new(0), lock), "shut");
         assert!(!M::P::slot_enter(&Word::<M>::new(table - 1), lock), "another table");
         assert_eq!(M::P::slots_count(table, lock), 0);
-        Self::enter(&gate, lock);
-        Self::enter(&gate, lock);
+        Self::enter(&bias, lock);
+        Self::enter(&bias, lock);
         assert!(M::P::may_hold_read(lock));
-        assert!(Self::leave(&gate, lock));
+        assert!(Self::leave(&bias, lock));
         assert!(M::P::slots_count(table, lock) == 1 && M::P::may_hold_read(lock), "one of two");
-        assert!(Self::leave(&gate, lock));
+        assert!(Self::leave(&bias, lock));
         assert!(M::P::slots_count(table, lock) == 0 && !M::P::may_hold_read(lock));
-        assert!(!Self::leave(&gate, lock), "no hold, no slot");
+        assert!(!Self::leave(&bias, lock), "no hold, no slot");
     }
 
-    /// A reader that was moved learns it, also if the gate has been opened again; one that was not does not.
-    pub(crate) fn who_shuts_a_gate_moves_its_readers() {
+    /// A reader that was moved learns it, also if the bias has been enabled again; one that was not does not.
+    pub(crate) fn revoking_a_bias_moves_its_readers() {
         for (shut_for_good, moves) in [(true, true), (false, true), (true, false)] {
-            let Some((gate, lock)) = Self::gate() else { return };
+            let Some((bias, lock)) = Self::bias() else { return };
             let table = M::P::slot_table();
-            Self::enter(&gate, lock);
-            gate.store(0, Relaxed);
+            Self::enter(&bias, lock);
+            bias.store(0, Relaxed);
             M::P::heavy_fence();
             assert_eq!(M::P::slots_count(0, lock), 0, "no table, no readers");
             if moves {
@@ -69,39 +69,39 @@ impl<M: Machine> Contract<M> {
                 assert_eq!(M::P::slots_count(table, lock), 0);
             }
             if !shut_for_good {
-                gate.store(table, Release);
+                bias.store(table, Release);
             }
-            assert_eq!(M::P::slot_leave(&gate, lock), SlotLeft::Closed);
+            assert_eq!(M::P::slot_leave(&bias, lock), SlotLeft::Closed);
             assert!(M::P::may_hold_read(lock));
             assert_eq!(M::P::slot_take_back(lock), moves);
             assert!(!M::P::may_hold_read(lock));
-            assert_eq!(M::P::slot_leave(&gate, lock), SlotLeft::Counted);
+            assert_eq!(M::P::slot_leave(&bias, lock), SlotLeft::Counted);
         }
     }
 
     pub(crate) fn a_slot_is_found_behind_counted_holds() {
-        let Some((gate, lock)) = Self::gate() else { return };
-        Self::enter(&gate, lock);
+        let Some((bias, lock)) = Self::bias() else { return };
+        Self::enter(&bias, lock);
         M::P::read_acquired(lock);
         M::P::read_acquired(64);
-        assert!(Self::leave(&gate, lock), "its slot");
-        assert!(!Self::leave(&gate, lock), "no other");
+        assert!(Self::leave(&bias, lock), "its slot");
+        assert!(!Self::leave(&bias, lock), "no other");
         M::P::read_released(lock);
         assert!(!M::P::may_hold_read(lock));
         M::P::read_released(64);
         assert!(!M::P::may_hold_read(64));
     }
 
-    /// A thread that has shut the gate and fenced finds each reader that came in and has not left, and none comes or
+    /// A thread that has revoke the bias and fenced finds each reader that came in and has not left, and none comes or
     /// leaves in passing any more.
     pub(crate) fn no_reader_comes_or_leaves_after_a_heavy_fence() {
-        let Some((gate, lock)) = Self::gate() else { return };
+        let Some((bias, lock)) = Self::bias() else { return };
         let words = Arc::new([Word::<M>::new(0), Word::<M>::new(0)]);
         let reader = {
-            let (gate, words) = (Arc::clone(&gate), Arc::clone(&words));
+            let (bias, words) = (Arc::clone(&bias), Arc::clone(&words));
             M::spawn(move || {
                 let [is_closed, moved] = &*words;
-                if !M::P::slot_enter(&gate, lock) || M::P::slot_leave(&gate, lock) == SlotLeft::Left {
+                if !M::P::slot_enter(&bias, lock) || M::P::slot_leave(&bias, lock) == SlotLeft::Left {
                     return;
                 }
                 while is_closed.load(Acquire) == 0 {
@@ -112,7 +112,7 @@ impl<M: Machine> Contract<M> {
             })
         };
         let [is_closed, moved] = &*words;
-        gate.store(0, Relaxed);
+        bias.store(0, Relaxed);
         M::P::heavy_fence();
         let count = M::P::slots_count(M::P::slot_table(), lock);
         M::P::slots_move(M::P::slot_table(), lock);

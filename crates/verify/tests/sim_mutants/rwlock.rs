@@ -26,7 +26,7 @@ fn a_demand_is_not_recorded() {
 }
 
 #[test]
-fn a_gate_is_shut_without_a_fence() {
+fn a_bias_is_revoked_without_a_fence() {
     let fault = Fault::NoFence;
     rejected(Checker::new(family("rwlock_freed")).fault(fault), |failure| {
         lets_two_in(failure) || never_ends(failure) || uses_what_is_gone(failure)
@@ -35,7 +35,7 @@ fn a_gate_is_shut_without_a_fence() {
 
 /// A reader's note in its slot is still in its store buffer when the writer looks for it.
 #[test]
-fn a_gate_is_shut_with_a_fence_that_does_not_wait_for_stores() {
+fn a_bias_is_revoked_with_a_fence_that_does_not_wait_for_stores() {
     rejected(Checker::new(family("rwlock_freed")).fault(Fault::NoDrain), |failure| {
         lets_two_in(failure) || never_ends(failure) || uses_what_is_gone(failure)
     });

@@ -16,8 +16,8 @@ use super::check::{Wrong, check};
 use super::client::Client;
 use super::server::LISTENING;
 use super::spool::Spool;
-use crate::workloads::crew::{self, Done, Kind, Task};
 use crate::workloads::job::Trouble;
+use crate::workloads::workers::{self, Done, Kind, Task};
 
 /// The command's hidden subcommand that is a server.
 pub const SERVER: &str = "__mail-server";
@@ -103,7 +103,7 @@ impl Load<'_> {
     /// Lets the clients loose. Also returns how many messages were accepted per client.
     fn drive(&self, server: SocketAddr) -> Result<(Done, Vec<u64>), Trouble> {
         let accepted: Vec<Padded> = (0..self.clients).map(|_| Padded::default()).collect();
-        let done = crew::run(Kind::Threads, self.clients, self.duration, |number| {
+        let done = workers::run(Kind::Threads, self.clients, self.duration, |number| {
             Ok(Sender(Client::new(server, number, self.run, &accepted[number].0)))
         })?;
         Ok((done, accepted.iter().map(|accepted| accepted.0.load(Ordering::Relaxed)).collect()))

@@ -18,11 +18,11 @@ use serde::{Deserialize, Serialize};
 use spinpark_lockbench::locks::definitions::Implementation;
 
 use self::tree::Known;
-use crate::workloads::crew::{self, Task};
 use crate::workloads::experiment::{Cell, Configuration};
 use crate::workloads::job::{Job, Report, Trouble, expect};
 use crate::workloads::resources::Needs;
 use crate::workloads::serial::{Sections, Serial};
+use crate::workloads::workers::{self, Task};
 use crate::workloads::workload::{Column, Figure, Kind, Workload};
 
 pub use self::tree::{FILES, TREE_BYTES};
@@ -99,7 +99,7 @@ fn run(job: &Job) -> Result<Report, Trouble> {
         AhoCorasick::new(tree::signatures()).map_err(|error| Trouble::Refused(error.to_string()))?;
     let mut serial = Serial::new(job.mutex()?);
     let (next, bytes) = (AtomicUsize::new(0), AtomicU64::new(0));
-    let done = crew::run(crew::Kind::Threads, job.tasks, job.duration, |_| {
+    let done = workers::run(workers::Kind::Threads, job.tasks, job.duration, |_| {
         Ok(Scanner {
             files: &files,
             patterns: &patterns,

@@ -262,12 +262,12 @@ impl<P: Platform> ReaderSlots for Counted<P> {
         P::slot_table()
     }
 
-    fn slot_enter(gate: &P::AtomicU32, lock: usize) -> bool {
-        P::slot_enter(gate, lock)
+    fn slot_enter(bias: &P::AtomicU32, lock: usize) -> bool {
+        P::slot_enter(bias, lock)
     }
 
-    fn slot_leave(gate: &P::AtomicU32, lock: usize) -> SlotLeft {
-        P::slot_leave(gate, lock)
+    fn slot_leave(bias: &P::AtomicU32, lock: usize) -> SlotLeft {
+        P::slot_leave(bias, lock)
     }
 
     fn slot_take_back(lock: usize) -> bool {

@@ -17,10 +17,10 @@ use serde::{Deserialize, Serialize};
 
 use self::mix::Mix;
 use self::operations::Context;
-use super::crew;
 use super::experiment::{Cell, Configuration};
 use super::job::{Job, Report, Trouble};
 use super::resources::Needs;
+use super::workers;
 use super::workload::{Column, Figure, Kind, Workload};
 
 /// Jobs of a user unless told otherwise.
@@ -143,7 +143,7 @@ fn run(job: &Job) -> Result<Report, Trouble> {
         let context = context(&own, number, job.seed, &parameters)?;
         Ok((mix.order(parameters.jobs, job.seed, number), context))
     };
-    let done = crew::once(job.tasks, names.len(), prepare, |(order, mut context), words| {
+    let done = workers::once(job.tasks, names.len(), prepare, |(order, mut context), words| {
         order.into_iter().try_for_each(|name| timed(name, &names, &mut context, words))
     })?;
     let jobs = mix.counts(parameters.jobs).iter().map(|(_, count)| count).sum::<usize>();

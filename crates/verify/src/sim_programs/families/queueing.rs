@@ -27,7 +27,7 @@ enum Queues {}
 
 impl Tuned for Queues {
     const TUNING: Tuning =
-        Tuning { spin_ns: 0, keeper_spin_ns: 0, company_spin_ns: 0, ..LinuxTuning::TUNING };
+        Tuning { spin_ns: 0, primary_spin_ns: 0, secondary_spin_ns: 0, ..LinuxTuning::TUNING };
     const READS_PER_CPU: u32 = 1 << 20;
 }
 

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use rustix::process::WaitOptions;
 
 use super::Context;
-use crate::workloads::crew::{ended, fork, wait};
 use crate::workloads::job::{Trouble, expect};
+use crate::workloads::workers::{ended, fork, wait};
 
 /// The program that is executed.
 pub(super) const TRUE: &str = "/bin/true";

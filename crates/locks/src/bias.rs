@@ -1,53 +1,53 @@
-//! The gate of a read-write lock: readers that note themselves in slots of their own instead of in the lock.
+//! The reader bias of a read-write lock: readers that note themselves in slots of their own instead of in the lock.
 //!
 //! Origin: folly's SharedMutex (2015): deferred readers in a process-wide table, and a writer that pays for a barrier on
 //! all CPUs. Here a slot is claimed and given back without any read-modify-write, each by one restartable step
-//! ([`Platform::slot_enter`], [`Platform::slot_leave`]), and a lock opens its gate only once it is *read-mostly*.
+//! ([`Platform::slot_enter`], [`Platform::slot_leave`]), and a lock enables its bias only once it is *read-mostly*.
 //!
 //! Gives: readers that share no cache line; a write that costs a barrier and a scan of the slots once in
 //! `reads_before_slots` reads at most (bounded revocation: no clock, no history). Does not give: cheap writes to a lock
-//! whose gate is open.
+//! whose bias is enabled.
 //!
 //! # State
 //!
-//! | `SLOTS` in the word | `open`          | meaning                                                                    |
+//! | `SLOTS` in the word | `table`         | meaning                                                                    |
 //! |---------------------|-----------------|----------------------------------------------------------------------------|
-//! | 0                   | 0               | closed: readers are counted in the word                                    |
-//! | 1                   | a table's name  | open: readers may be in that table's slots, and in the word's count        |
-//! | 1                   | 0               | being opened, or being closed: by the holder of the queue lock             |
+//! | 0                   | 0               | revoked: readers are counted in the word                                   |
+//! | 1                   | a table's name  | enabled: readers may be in that table's slots, and in the word's count     |
+//! | 1                   | 0               | being enabled, or being revoked: by the holder of the queue lock           |
 //!
 //! `SLOTS` keeps writers out (`word::fits`); upgradable holders and readers do not mind it.
 //!
-//! `calm` counts the reads since the last write, roughly: readers add to it without a read-modify-write. While a writer
+//! `reads` counts the reads since the last write, roughly: readers add to it without a read-modify-write. While a writer
 //! holds the lock it is `WRITING`.
 //!
 //! # Invariants
 //!
 //! - **G1** Both change only under the queue lock. `SLOTS` is set only on a word without flags and without a writer.
-//! - **G2** A reader is in exactly one place: in a slot that names the lock, or in the count. A thread that closes the gate
-//!   moves each from the first to the second: it shuts `open`, fences (from then on no reader enters, and none leaves in
+//! - **G2** A reader is in exactly one place: in a slot that names the lock, or in the count. A thread that revokes the bias
+//!   moves each from the first to the second: it clears `table`, fences (from then on no reader enters, and none leaves in
 //!   passing), counts the slots, adds that number to the count as it clears `SLOTS`, and marks the slots as moved, all
-//!   under the queue lock. A reader that finds the gate shut looks under the queue lock where it is. A marked slot stays
-//!   taken until its reader comes, so the gate may have been opened again by then.
-//! - **G3** (no lost wake-up) No thread that wants the lock alone waits in the queue while `SLOTS` is set: it closes the
-//!   gate before it queues, and G1 keeps the gate shut while flags are set. So no thread waits for a reader in a slot.
+//!   under the queue lock. A reader that finds the bias revoked looks under the queue lock where it is. A marked slot stays
+//!   taken until its reader comes, so the bias may have been enabled again by then.
+//! - **G3** (no lost wake-up) No thread that wants the lock alone waits in the queue while `SLOTS` is set: it revokes the
+//!   bias before it queues, and G1 keeps the bias revoked while flags are set. So no thread waits for a reader in a slot.
 //! - **G4** (free after unlock) Leaving a slot in passing touches nothing after the store. Leaving one under the queue lock
-//!   does (the unlock): a writer cannot have got in, because it must close the gate first, which takes the queue lock.
-//! - **G5** `calm` is written only by holders of the lock, and by the thread that closes the gate while `SLOTS` keeps
+//!   does (the unlock): a writer cannot have got in, because it must revoke the bias first, which takes the queue lock.
+//! - **G5** `reads` is written only by holders of the lock, and by the thread that revokes the bias while `SLOTS` keeps
 //!   writers out. So a writer finds it as it left it.
-//! - **G6** (fork) A child may find a gate that a thread of its parent was just closing. `SLOTS` without `open`: no reader was
-//!   counted yet; the thread that closes the gate next does all of it. No `SLOTS`, but a slot that is not marked: its reader is
-//!   counted, and the thread that opens the gate next marks it first. (Readers that are no threads of the child are in no
+//! - **G6** (fork) A child may find a bias that a thread of its parent was just revoking. `SLOTS` without `table`: no reader was
+//!   counted yet; the thread that revokes the bias next does all of it. No `SLOTS`, but a slot that is not marked: its reader is
+//!   counted, and the thread that enables the bias next marks it first. (Readers that are no threads of the child are in no
 //!   slots: the platform sees to that.)
 //!
 //! # Orderings
 //!
 //! | operation                 | order   | pairs with       | because                                                     |
 //! |---------------------------|---------|------------------|-------------------------------------------------------------|
-//! | open: store of the name   | Release | enter            | the opener, a reader, comes after every earlier writer      |
-//! | enter: step               | Acquire | open             | as above                                                    |
+//! | enable: store of the name | Release | enter            | the enabling reader comes after every earlier writer        |
+//! | enter: step               | Acquire | enable           | as above                                                    |
 //! | leave: step               | Release | fence, move      | the reader's section comes before the writer's              |
-//! | close: clear `SLOTS`, CAS | AcqRel  | writer's acquire | as above, for the writer that gets in, whichever closed     |
+//! | revoke: clear `SLOTS`, CAS| AcqRel  | writer's acquire | as above, for the writer that gets in, whichever revoked    |
 //!
 //! Checked by: `verify` (models with mutants: no fence, no move, a count that is added too late), native stress.
 
@@ -59,76 +59,76 @@ use crate::core::LockCore;
 use crate::queue::Ask;
 use crate::word::{self, UNIT};
 
-/// In `calm`: a writer holds the lock.
+/// In `reads`: a writer holds the lock.
 const WRITING: u32 = u32::MAX;
 
-/// The gate: 8 bytes, zero is closed.
+/// The bias: 8 bytes, zero is revoked.
 #[repr(C)]
-pub struct Gate<P: Platform> {
-    open: P::AtomicU32,
-    calm: P::AtomicU32,
+pub struct ReaderBias<P: Platform> {
+    table: P::AtomicU32,
+    reads: P::AtomicU32,
 }
 
-impl<P: Platform> Gate<P> {
-    /// A closed gate from two zeros, for `const` initialisers.
-    pub const fn from_parts(open: P::AtomicU32, calm: P::AtomicU32) -> Self {
-        Self { open, calm }
+impl<P: Platform> ReaderBias<P> {
+    /// A revoked bias from two zeros, for `const` initialisers.
+    pub const fn from_parts(table: P::AtomicU32, reads: P::AtomicU32) -> Self {
+        Self { table, reads }
     }
 
     /// Where readers look.
     #[inline]
     pub(crate) fn word(&self) -> &P::AtomicU32 {
-        &self.open
+        &self.table
     }
 
-    /// After an acquisition for reading by count: opens the gate once the lock is read-mostly.
+    /// After an acquisition for reading by count: enables the bias once the lock is read-mostly.
     #[inline]
     pub(crate) fn note_read(&self, core: &LockCore<P>, lock: usize) {
-        let calm = self.calm.load(Relaxed);
-        if calm < P::reads_before_slots() {
-            self.calm.store(calm + 1, Relaxed);
-        } else if word::may_open_gate(core.peek()) {
-            self.open(core, lock);
+        let reads = self.reads.load(Relaxed);
+        if reads < P::reads_before_slots() {
+            self.reads.store(reads + 1, Relaxed);
+        } else if word::may_enable_bias(core.peek()) {
+            self.enable(core, lock);
         }
     }
 
     /// After an acquisition for writing.
     #[inline]
     pub(crate) fn note_write(&self) {
-        self.calm.store(WRITING, Relaxed);
+        self.reads.store(WRITING, Relaxed);
     }
 
     /// Before the writer gives up the lock, or a part of it.
     #[inline]
     pub(crate) fn note_write_over(&self) {
-        self.calm.store(0, Relaxed);
+        self.reads.store(0, Relaxed);
     }
 
     /// Whether the holder that the caller knows of is a writer. (The lock word says so, too; but a load of what a
     /// read-modify-write has just written costs 5 ns.)
     #[inline]
     pub(crate) fn is_writing(&self) -> bool {
-        self.calm.load(Relaxed) == WRITING
+        self.reads.load(Relaxed) == WRITING
     }
 
     /// By a reader. Not while there are waiters: the next read tries again.
     #[cold]
     #[inline(never)]
-    fn open(&self, core: &LockCore<P>, lock: usize) {
+    fn enable(&self, core: &LockCore<P>, lock: usize) {
         let table = P::slot_table();
         if table == 0 {
-            self.calm.store(0, Relaxed); // asks again after as many reads
+            self.reads.store(0, Relaxed); // asks again after as many reads
             return;
         }
         let Some(queue) = core.lock_queue_or(Ask::Nothing) else { return };
         let mut seen = core.peek();
-        if word::may_open_gate(seen) {
+        if word::may_enable_bias(seen) {
             P::slots_move(table, lock); // G6
         }
-        while word::may_open_gate(seen) {
+        while word::may_enable_bias(seen) {
             match core.word().compare_exchange_weak(seen, seen | word::SLOTS, Relaxed, Relaxed) {
                 Ok(_) => {
-                    self.open.store(table, ReleaseOrder);
+                    self.table.store(table, ReleaseOrder);
                     P::event(Event::OpenedSlots);
                     break;
                 }
@@ -138,20 +138,20 @@ impl<P: Platform> Gate<P> {
         drop(queue);
     }
 
-    /// G2: shuts the gate, if it is open, and counts in the word the readers in slots of the lock at `lock`. Nothing is
+    /// G2: revokes the bias, if it is enabled, and counts in the word the readers in slots of the lock at `lock`. Nothing is
     /// done if it only `tries` and another thread has the queue locked.
     #[cold]
     #[inline(never)]
-    pub(crate) fn close(&self, core: &LockCore<P>, lock: usize, tries: bool) {
+    pub(crate) fn revoke(&self, core: &LockCore<P>, lock: usize, tries: bool) {
         let queue = if tries { core.lock_queue_or(Ask::Nothing) } else { Some(core.lock_queue()) };
         let Some(queue) = queue else { return };
         if word::has_slots(core.peek()) {
-            let table = match self.open.load(Relaxed) {
+            let table = match self.table.load(Relaxed) {
                 0 => P::slot_table(), // G6
                 table => table,
             };
-            self.open.store(0, Relaxed);
-            self.calm.store(0, Relaxed); // G5: before writers are let in
+            self.table.store(0, Relaxed);
+            self.reads.store(0, Relaxed); // G5: before writers are let in
             let began = P::now(Clock::Monotonic);
             P::heavy_fence();
             P::slots_closed(P::now(Clock::Monotonic).saturating_sub(began));
@@ -172,8 +172,8 @@ impl<P: Platform> Gate<P> {
     #[cold]
     #[inline(never)]
     pub(crate) fn is_counted(&self, core: &LockCore<P>, lock: usize) -> bool {
-        let queue = core.lock_queue(); // the gate stays as it is
-                                       // A slot that was not marked is counted all the same if the gate is closed: G6.
+        let queue = core.lock_queue(); // the bias stays as it is
+                                       // A slot that was not marked is counted all the same if the bias is revoked: G6.
         let counted = P::slot_take_back(lock) || !word::has_slots(core.peek());
         drop(queue); // G4
         counted
@@ -182,14 +182,14 @@ impl<P: Platform> Gate<P> {
     /// Whether a slot names the lock; a hint.
     #[cold]
     pub(crate) fn has_readers(&self, lock: usize) -> bool {
-        match self.open.load(Relaxed) {
+        match self.table.load(Relaxed) {
             0 => true, // on the move
             table => P::slots_count(table, lock) > 0,
         }
     }
 }
 
-impl<P: Platform> Default for Gate<P> {
+impl<P: Platform> Default for ReaderBias<P> {
     fn default() -> Self {
         Self::from_parts(AtomicU32::new(0), AtomicU32::new(0))
     }

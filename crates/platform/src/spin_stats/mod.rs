@@ -8,10 +8,10 @@ mod turns;
 use crate::{Pace, Spin, TransferCost, NS_PER_US};
 use turns::Turns;
 
-/// A thread's habits. All zero in a new thread.
+/// Spin statistics of one thread. All zero in a new thread.
 #[derive(Debug, Default)]
 #[repr(C)]
-pub struct Habits {
+pub struct SpinStats {
     /// How spinning has gone lately, for each kind of [`Spin`].
     spins: [Spins; 5],
     passed: Passed,
@@ -51,7 +51,7 @@ const LATE_NS: u64 = 250 * NS_PER_US;
 /// Passing that began longer ago was another time.
 const FORGOTTEN_NS: u64 = 4 * LATE_NS;
 
-impl Habits {
+impl SpinStats {
     fn spins(&mut self, kind: Spin) -> &mut Spins {
         let [locks, turns, signals, hand_overs, writers] = &mut self.spins;
         match kind {
@@ -177,44 +177,44 @@ mod tests {
 
     #[test]
     fn a_thread_that_misses_lets_more_and_more_chances_pass() {
-        let mut habits = Habits::default();
+        let mut spin_stats = SpinStats::default();
         for pause in [1, 3, 7] {
-            assert!(habits.spins_pay(Spin::Signal));
-            habits.spun(Spin::Signal, false);
-            assert_eq!((0..pause).filter(|_| habits.spins_pay(Spin::Signal)).count(), 0);
+            assert!(spin_stats.spins_pay(Spin::Signal));
+            spin_stats.spun(Spin::Signal, false);
+            assert_eq!((0..pause).filter(|_| spin_stats.spins_pay(Spin::Signal)).count(), 0);
         }
-        assert!(habits.spins_pay(Spin::HandOver), "another kind");
-        assert!(habits.spins_pay(Spin::Signal));
-        habits.spun(Spin::Signal, true);
-        assert!(habits.spins_pay(Spin::Signal));
+        assert!(spin_stats.spins_pay(Spin::HandOver), "another kind");
+        assert!(spin_stats.spins_pay(Spin::Signal));
+        spin_stats.spun(Spin::Signal, true);
+        assert!(spin_stats.spins_pay(Spin::Signal));
     }
 
     #[test]
     fn a_woken_waiters_spin_is_never_given_up_for_those_before_it() {
-        let mut habits = Habits::default();
+        let mut spin_stats = SpinStats::default();
         for _ in 0..10 {
-            habits.spun(Spin::Turn, false);
-            assert!(habits.spins_pay(Spin::Turn));
+            spin_stats.spun(Spin::Turn, false);
+            assert!(spin_stats.spins_pay(Spin::Turn));
         }
     }
 
     #[test]
     fn a_lock_stays_marked_for_many_quiet_releases() {
         const LOCK: usize = 1 << 4;
-        let mut habits = Habits::default();
+        let mut spin_stats = SpinStats::default();
         let most = Tuning::LINUX.quiet_releases;
-        let ends = (0..10 * most).filter(|_| habits.ends_contended(LOCK, most, || true)).count();
+        let ends = (0..10 * most).filter(|_| spin_stats.ends_contended(LOCK, most, || true)).count();
         assert_eq!(ends, 10);
     }
 
     #[test]
     fn a_waiter_that_is_passed_for_long_is_let_run() {
-        let mut habits = Habits::default();
+        let mut spin_stats = SpinStats::default();
         let mut now = 10_000 * NS_PER_US;
         let mut lets_run = 0;
         for _ in 0..1000 {
             now += NS_PER_US;
-            lets_run += u32::from(habits.has_passed_for_long(|| now));
+            lets_run += u32::from(spin_stats.has_passed_for_long(|| now));
         }
         assert!((1..=3).contains(&lets_run), "{lets_run} times in 1 ms");
     }

@@ -1,4 +1,4 @@
-//! Models of the read-write lock whose gate is open: readers in slots (invariants G1 to G4), and known-bad machines.
+//! Models of the read-write lock whose bias is enabled: readers in slots (invariants G1 to G4), and known-bad machines.
 //!
 //! Most are led to the place where a reader is in a slot, and explored from there.
 
@@ -19,10 +19,10 @@ const SLOTS: u64 = 1 << 9;
 
 const RACE: &str = "Causality violation";
 
-/// Every read by count tries to open the gate.
+/// Every read by count tries to enable the bias.
 type Lock = RawRwLock<Loom<1, 0, NEVER, 0>>;
 
-/// A lock whose gate is open.
+/// A lock whose bias is enabled.
 fn open() -> Arc<Shared<Lock>> {
     let shared = Shared::new(Lock::new());
     lead_in(|| read(&shared));
@@ -120,7 +120,7 @@ fn two_readers_and_a_writer() {
     Model::new().preemptions(1).check(body).reaches(&[ClosedSlots, Parked]);
 }
 
-/// Both close the gate, or find it shut.
+/// Both revoke the bias, or find it revoked.
 fn two_writes_against_a_read(model: Model) -> Checked {
     model.check(|| {
         let shared = open();
@@ -145,7 +145,7 @@ fn two_writers_and_a_reader() {
 }
 
 #[test]
-fn a_reader_recurses_while_a_writer_closes_the_gate() {
+fn a_reader_recurses_while_a_writer_revokes_the_bias() {
     let body = || {
         let shared = open();
         let reader = in_a_slot(&shared, |shared| {
@@ -159,15 +159,15 @@ fn a_reader_recurses_while_a_writer_closes_the_gate() {
     Model::new().check(body).reaches(&[ClosedSlots, Parked]);
 }
 
-/// G2: the slot stays marked, whichever thread opens the gate meanwhile.
+/// G2: the slot stays marked, whichever thread enables the bias meanwhile.
 #[test]
-fn the_gate_opens_again_behind_a_reader_that_was_moved() {
+fn the_bias_is_enabled_again_behind_a_reader_that_was_moved() {
     let body = || {
         let shared = open();
         let reader = reader_in_a_slot(&shared);
         lead_in(|| {
-            assert!(!shared.lock.try_write(), "closes the gate");
-            read(&shared); // opens it again
+            assert!(!shared.lock.try_write(), "revokes the bias");
+            read(&shared); // enables it again
         });
         write(&shared);
         join_all([reader]);
@@ -175,15 +175,15 @@ fn the_gate_opens_again_behind_a_reader_that_was_moved() {
     Model::new().check(body).reaches(&[OpenedSlots, ClosedSlots, Parked]);
 }
 
-/// G1, G3: readers that are counted do not open the gate in front of a writer that waits.
+/// G1, G3: readers that are counted do not enable the bias in front of a writer that waits.
 #[test]
-fn the_gate_stays_shut_while_somebody_waits() {
+fn the_bias_stays_revoked_while_a_thread_waits() {
     let body = || {
         let shared = open();
         let writer = lead_in(|| {
             shared.lock.read(READERS);
             let writer = shared.spawn(write);
-            yield_now(); // it closes the gate and waits
+            yield_now(); // it revokes the bias and waits
             writer
         });
         assert!(shared.lock.try_read_recursive(), "beside itself");
@@ -275,7 +275,7 @@ fn the_last_one_out_frees_the_lock() {
     Model::new().preemptions(4).check(last_one_frees).reaches(&[ClosedSlots, Parked]);
 }
 
-// Mutants: the machine does not do what the gate relies on.
+// Mutants: the machine does not do what the bias relies on.
 
 fn mutant(test: &str, reason: &str, fault: Fault) {
     rejected(test, reason, || a_read_against_a_write(Model::new().fault(fault)));

@@ -39,12 +39,12 @@ impl<P: Platform> WaiterRefs<P> {
     }
 
     /// Whether there are references. The caller holds the queue lock.
-    pub(super) fn any(&self) -> bool {
+    pub(crate) fn any(&self) -> bool {
         self.is_current() && self.count.load(Acquire) != 0
     }
 
     /// Adds one. The caller holds the queue lock.
-    pub(super) fn add(&self) {
+    pub(crate) fn add(&self) {
         if !self.is_current() {
             self.count.store(0, Relaxed);
             self.generation.store(P::generation(), Relaxed);
@@ -53,7 +53,7 @@ impl<P: Platform> WaiterRefs<P> {
     }
 
     /// Drops the caller's: its last access to the condition variable.
-    pub(super) fn drop_one(&self) {
+    pub(crate) fn drop_one(&self) {
         self.count.fetch_sub(1, Release);
     }
 }

@@ -1,15 +1,15 @@
-//! How a simulated thread waits, by what it has learnt: its [`Habits`].
+//! How a simulated thread waits, by what it has learnt: its [`SpinStats`].
 
-use spinpark_platform::{Clock, Clocks, Habits, Pace, Pacing, Spin, SpinPolicy, TransferCost};
+use spinpark_platform::{Clock, Clocks, Pace, Pacing, Spin, SpinPolicy, SpinStats, TransferCost};
 
 use super::clock::shown;
 use super::{Sim, Tuned};
 use crate::engine::run::{is_inside, world};
 use crate::here;
 
-/// The habits of the running thread.
-fn habits<R>(act: impl FnOnce(&mut Habits) -> R) -> R {
-    world(|world| act(&mut world.threads[world.running].local.habits))
+/// The spin_stats of the running thread.
+fn spin_stats<R>(act: impl FnOnce(&mut SpinStats) -> R) -> R {
+    world(|world| act(&mut world.threads[world.running].local.spin_stats))
 }
 
 /// What the running thread has learnt about the lock at `lock`: with the lock's name, and the time, ns. Outside of a run, which
@@ -17,7 +17,7 @@ fn habits<R>(act: impl FnOnce(&mut Habits) -> R) -> R {
 ///
 /// Threads remember locks by bits 4 and up of their addresses. Those differ from run to run, and one seed is one run: so a
 /// lock's name is its place in the order in which locks were first named.
-fn of_lock<R: Default>(lock: usize, act: impl FnOnce(&mut Habits, usize, u64) -> R) -> R {
+fn of_lock<R: Default>(lock: usize, act: impl FnOnce(&mut SpinStats, usize, u64) -> R) -> R {
     if !is_inside() {
         return R::default();
     }
@@ -26,7 +26,7 @@ fn of_lock<R: Default>(lock: usize, act: impl FnOnce(&mut Habits, usize, u64) ->
         let name = *world.shared.names.entry(lock).or_insert(next);
         (name << 4, shown(Clock::Monotonic, world.now))
     });
-    habits(|habits| act(habits, name, now))
+    spin_stats(|spin_stats| act(spin_stats, name, now))
 }
 
 /// What it costs to move a lock between the CPUs of the machine. Outside of a run, which has no threads: not known.
@@ -40,11 +40,13 @@ fn transfer<R>(act: impl FnOnce(&mut TransferCost) -> R) -> R {
 
 impl<T: Tuned> SpinPolicy for Sim<T> {
     fn can_spin(kind: Spin) -> bool {
-        is_inside() && world(|world| world.cpus.len() > 1) && habits(|habits| habits.spins_pay(kind))
+        is_inside()
+            && world(|world| world.cpus.len() > 1)
+            && spin_stats(|spin_stats| spin_stats.spins_pay(kind))
     }
 
     fn spun(kind: Spin, paid: bool) {
-        habits(|habits| habits.spun(kind, paid));
+        spin_stats(|spin_stats| spin_stats.spun(kind, paid));
     }
 
     fn spin_hint() -> u32 {
@@ -74,13 +76,13 @@ impl<T: Tuned> SpinPolicy for Sim<T> {
 impl<T: Tuned> Pacing for Sim<T> {
     fn pace(lock: usize) -> Pace {
         let transfer = transfer(TransferCost::ask);
-        of_lock(lock, |habits, lock, _| habits.pace(lock, transfer))
+        of_lock(lock, |spin_stats, lock, _| spin_stats.pace(lock, transfer))
     }
 
     fn moved(looked: u64) {
         if is_inside() {
             let cost = transfer(|cost| *cost);
-            if habits(|habits| habits.wants_sample(cost)) {
+            if spin_stats(|spin_stats| spin_stats.wants_sample(cost)) {
                 let took = Self::now(Clock::Monotonic).saturating_sub(looked);
                 transfer(|cost| cost.took(took));
             }
@@ -88,49 +90,51 @@ impl<T: Tuned> Pacing for Sim<T> {
     }
 
     fn wants_time(lock: usize, queued: bool) -> bool {
-        of_lock(lock, |habits, lock, _| habits.wants_time(lock, queued))
+        of_lock(lock, |spin_stats, lock, _| spin_stats.wants_time(lock, queued))
     }
 
     fn turn_begins(lock: usize, marked: bool) {
-        of_lock(lock, |habits, lock, now| habits.turn_begins(lock, marked, now));
+        of_lock(lock, |spin_stats, lock, now| spin_stats.turn_begins(lock, marked, now));
     }
 
     fn is_timed(lock: usize) -> bool {
-        of_lock(lock, |habits, lock, _| habits.is_timed(lock))
+        of_lock(lock, |spin_stats, lock, _| spin_stats.is_timed(lock))
     }
 
     fn turn_ends(lock: usize) {
-        of_lock(lock, |habits, lock, now| habits.turn_ends(lock, now));
+        of_lock(lock, |spin_stats, lock, now| spin_stats.turn_ends(lock, now));
     }
 
     fn returns_to(lock: usize) {
-        of_lock(lock, |habits, lock, now| habits.returns_to(lock, || now));
+        of_lock(lock, |spin_stats, lock, now| spin_stats.returns_to(lock, || now));
     }
 
     fn returns_soon(lock: usize) -> bool {
         let transfer = transfer(TransferCost::ask);
-        of_lock(lock, |habits, lock, _| habits.returns_soon(lock, transfer))
+        of_lock(lock, |spin_stats, lock, _| spin_stats.returns_soon(lock, transfer))
     }
 
     fn waits_next(lock: usize) -> bool {
         if T::GUESSES && is_inside() {
             return here::random(2) == 0;
         }
-        of_lock(lock, |habits, lock, _| habits.waits_next(lock))
+        of_lock(lock, |spin_stats, lock, _| spin_stats.waits_next(lock))
     }
 
     fn releases_to_wait(lock: usize) {
-        of_lock(lock, |habits, lock, _| habits.releases_to_wait(lock));
+        of_lock(lock, |spin_stats, lock, _| spin_stats.releases_to_wait(lock));
     }
 
     fn passed_woken() {
         let now = is_inside().then(|| world(|world| shown(Clock::Monotonic, world.now)));
-        if now.is_some_and(|now| habits(|habits| habits.has_passed_for_long(|| now))) {
+        if now.is_some_and(|now| spin_stats(|spin_stats| spin_stats.has_passed_for_long(|| now))) {
             here::yield_now();
         }
     }
 
     fn ends_contended(lock: usize) -> bool {
-        of_lock(lock, |habits, lock, _| habits.ends_contended(lock, T::TUNING.quiet_releases, || true))
+        of_lock(lock, |spin_stats, lock, _| {
+            spin_stats.ends_contended(lock, T::TUNING.quiet_releases, || true)
+        })
     }
 }
