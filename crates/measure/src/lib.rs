@@ -19,6 +19,7 @@
 pub mod blocks;
 pub mod compare;
 pub mod configuration;
+pub mod end;
 pub mod environment;
 pub mod executable;
 pub mod failure;

@@ -9,6 +9,8 @@ use crate::configuration::Configuration;
 use crate::failure::RunError;
 use crate::sample::Sample;
 
+pub use crate::end::End;
+
 /// Makes one run and says what it cost.
 pub trait Executor {
     /// Makes the run of `plan`.
@@ -42,33 +44,6 @@ pub struct Run {
     /// What it cost.
     #[serde(flatten)]
     pub sample: Sample,
-}
-
-/// Why there are no more runs.
-#[derive(Debug)]
-pub enum End {
-    /// All blocks were run.
-    Complete,
-    /// The user stopped it.
-    Interrupted,
-    /// A run failed.
-    Failed(RunError),
-}
-
-impl End {
-    /// The word for data files.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::Interrupted => "interrupted",
-            Self::Failed(_) => "failed",
-        }
-    }
-
-    pub(crate) fn from_error(error: RunError) -> Self {
-        if matches!(error, RunError::Interrupted) { Self::Interrupted } else { Self::Failed(error) }
-    }
 }
 
 /// Everything that was measured.

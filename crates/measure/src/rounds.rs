@@ -4,8 +4,8 @@
 //! round of every cell, rather than every round of one cell.
 
 use crate::blocks::{Place, each_run};
+use crate::end::End;
 use crate::failure::RunError;
-use crate::measure::End;
 
 /// Which run it is.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -26,6 +26,7 @@ pub mod folded;
 mod free_waits;
 pub mod html;
 pub mod json;
+mod maps;
 pub mod model;
 pub mod model_names;
 pub mod names;

@@ -8,11 +8,11 @@ use flate2::read::GzDecoder;
 use prost::Message as _;
 use spinpark_profile::folded::{Options, folded};
 use spinpark_profile::json;
+use spinpark_profile::model::Warning;
 use spinpark_profile::model::{HeldWait, Module, Profile, Role};
 use spinpark_profile::pprof::{self, Message};
 use spinpark_profile::read::ReadError;
 use spinpark_profile::symbols::Symbols;
-use spinpark_profile::warnings::Warning;
 use spinpark_testkit::recordings::{Builder, named, store};
 
 fn profile() -> Profile {

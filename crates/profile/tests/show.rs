@@ -1,10 +1,10 @@
 //! What people see of a profile.
 
 use spinpark_profile::classes::by_class;
+use spinpark_profile::model::Warning;
 use spinpark_profile::model::{Cost, Detail, Ended, Frame, Kind, Lock, Profile, Role};
 use spinpark_profile::summary::{Summary, summary};
 use spinpark_profile::text::{self, Style};
-use spinpark_profile::warnings::Warning;
 use spinpark_testkit::recordings::{named, store};
 
 fn profile() -> Profile {

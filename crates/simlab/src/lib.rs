@@ -12,4 +12,5 @@ pub mod accuracy;
 pub mod calibrate;
 pub mod replay;
 pub mod report;
+pub mod schema;
 pub mod simulate;

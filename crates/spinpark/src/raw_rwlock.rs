@@ -4,16 +4,15 @@ use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
 
 use spinpark_linux::Linux;
-use spinpark_locks::{self as locks, LockCore, Preference, ReaderBias};
+use spinpark_locks::{self as locks, LockCore, ReaderBias};
 
 use crate::deadline;
 use crate::slow;
-use crate::slow_rwlock::{self as contended, Want};
+use crate::slow_rwlock::{self as contended, Want, READERS};
 
 /// The read-write lock without data: what [`RwLock`](crate::RwLock) and its guards are built on.
+#[repr(transparent)]
 pub struct RawRwLock(pub(crate) locks::RawRwLock<Linux>);
-
-pub(crate) const READERS: Preference = Preference::Readers;
 
 // SAFETY: a writer is alone, and readers exclude writers (`spinpark-locks`' contract).
 unsafe impl lock_api::RawRwLock for RawRwLock {
@@ -29,7 +28,7 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
     #[inline]
     fn lock_shared(&self) {
         if !self.0.try_read_simply(READERS) {
-            contended::acquire(self, Want::Read, None);
+            contended::acquire(&self.0, Want::Read, None);
         }
     }
 
@@ -42,14 +41,14 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
     unsafe fn unlock_shared(&self) {
         if !self.0.unlock_read_uncontended() {
             // SAFETY: for a read-write lock.
-            unsafe { slow::slow(self, None, contended::unlock_read) };
+            unsafe { slow::slow(&self.0, None, contended::unlock_read) };
         }
     }
 
     #[inline]
     fn lock_exclusive(&self) {
         if !self.0.try_write_uncontended() {
-            contended::acquire(self, Want::Write, None);
+            contended::acquire(&self.0, Want::Write, None);
         }
     }
 
@@ -62,7 +61,7 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
     unsafe fn unlock_exclusive(&self) {
         if !self.0.unlock_write_uncontended() {
             // SAFETY: for a read-write lock.
-            unsafe { slow::slow(self, None, contended::unlock_write) };
+            unsafe { slow::slow(&self.0, None, contended::unlock_write) };
         }
     }
 
@@ -84,7 +83,7 @@ unsafe impl lock_api::RawRwLockFair for RawRwLock {
             self.0.unlock_read_fair();
         } else {
             // SAFETY: for a read-write lock.
-            unsafe { slow::slow(self, None, contended::unlock_read_fair) };
+            unsafe { slow::slow(&self.0, None, contended::unlock_read_fair) };
         }
     }
 
@@ -93,7 +92,7 @@ unsafe impl lock_api::RawRwLockFair for RawRwLock {
             self.0.unlock_write_fair();
         } else {
             // SAFETY: for a read-write lock.
-            unsafe { slow::slow(self, None, contended::unlock_write_fair) };
+            unsafe { slow::slow(&self.0, None, contended::unlock_write_fair) };
         }
     }
 }
@@ -105,20 +104,22 @@ unsafe impl lock_api::RawRwLockTimed for RawRwLock {
 
     fn try_lock_shared_for(&self, timeout: Duration) -> bool {
         self.0.try_read_simply(READERS)
-            || contended::acquire(self, Want::Read, Some(deadline::after(timeout)))
+            || contended::acquire(&self.0, Want::Read, Some(deadline::after(timeout)))
     }
 
     fn try_lock_shared_until(&self, instant: Instant) -> bool {
-        self.0.try_read_simply(READERS) || contended::acquire(self, Want::Read, Some(deadline::at(instant)))
+        self.0.try_read_simply(READERS)
+            || contended::acquire(&self.0, Want::Read, Some(deadline::at(instant)))
     }
 
     fn try_lock_exclusive_for(&self, timeout: Duration) -> bool {
         self.0.try_write_uncontended()
-            || contended::acquire(self, Want::Write, Some(deadline::after(timeout)))
+            || contended::acquire(&self.0, Want::Write, Some(deadline::after(timeout)))
     }
 
     fn try_lock_exclusive_until(&self, instant: Instant) -> bool {
-        self.0.try_write_uncontended() || contended::acquire(self, Want::Write, Some(deadline::at(instant)))
+        self.0.try_write_uncontended()
+            || contended::acquire(&self.0, Want::Write, Some(deadline::at(instant)))
     }
 }
 
@@ -126,7 +127,7 @@ unsafe impl lock_api::RawRwLockTimed for RawRwLock {
 unsafe impl lock_api::RawRwLockRecursive for RawRwLock {
     fn lock_shared_recursive(&self) {
         if !self.0.try_read_recursive() {
-            contended::acquire(self, Want::ReadAgain, None);
+            contended::acquire(&self.0, Want::ReadAgain, None);
         }
     }
 
@@ -139,11 +140,12 @@ unsafe impl lock_api::RawRwLockRecursive for RawRwLock {
 unsafe impl lock_api::RawRwLockRecursiveTimed for RawRwLock {
     fn try_lock_shared_recursive_for(&self, timeout: Duration) -> bool {
         self.0.try_read_recursive()
-            || contended::acquire(self, Want::ReadAgain, Some(deadline::after(timeout)))
+            || contended::acquire(&self.0, Want::ReadAgain, Some(deadline::after(timeout)))
     }
 
     fn try_lock_shared_recursive_until(&self, instant: Instant) -> bool {
-        self.0.try_read_recursive() || contended::acquire(self, Want::ReadAgain, Some(deadline::at(instant)))
+        self.0.try_read_recursive()
+            || contended::acquire(&self.0, Want::ReadAgain, Some(deadline::at(instant)))
     }
 }
 
@@ -154,7 +156,7 @@ unsafe impl lock_api::RawRwLockDowngrade for RawRwLock {
             self.0.downgrade();
         } else {
             // SAFETY: for a read-write lock.
-            unsafe { slow::slow(self, None, contended::downgrade) };
+            unsafe { slow::slow(&self.0, None, contended::downgrade) };
         }
     }
 }
@@ -163,7 +165,7 @@ unsafe impl lock_api::RawRwLockDowngrade for RawRwLock {
 unsafe impl lock_api::RawRwLockUpgrade for RawRwLock {
     fn lock_upgradable(&self) {
         if !self.0.try_upgradable() {
-            contended::acquire(self, Want::Upgradable, None);
+            contended::acquire(&self.0, Want::Upgradable, None);
         }
     }
 
@@ -176,7 +178,7 @@ unsafe impl lock_api::RawRwLockUpgrade for RawRwLock {
     }
 
     unsafe fn upgrade(&self) {
-        contended::upgrade(self, None);
+        contended::upgrade(&self.0, None);
     }
 
     unsafe fn try_upgrade(&self) -> bool {
@@ -202,7 +204,7 @@ unsafe impl lock_api::RawRwLockUpgradeDowngrade for RawRwLock {
             self.0.downgrade_to_upgradable();
         } else {
             // SAFETY: for a read-write lock.
-            unsafe { slow::slow(self, None, contended::downgrade_to_upgradable) };
+            unsafe { slow::slow(&self.0, None, contended::downgrade_to_upgradable) };
         }
     }
 }
@@ -210,18 +212,19 @@ unsafe impl lock_api::RawRwLockUpgradeDowngrade for RawRwLock {
 // SAFETY: on `true` the lock is held as after the untimed form; on `false` as before.
 unsafe impl lock_api::RawRwLockUpgradeTimed for RawRwLock {
     fn try_lock_upgradable_for(&self, timeout: Duration) -> bool {
-        self.0.try_upgradable() || contended::acquire(self, Want::Upgradable, Some(deadline::after(timeout)))
+        self.0.try_upgradable()
+            || contended::acquire(&self.0, Want::Upgradable, Some(deadline::after(timeout)))
     }
 
     fn try_lock_upgradable_until(&self, instant: Instant) -> bool {
-        self.0.try_upgradable() || contended::acquire(self, Want::Upgradable, Some(deadline::at(instant)))
+        self.0.try_upgradable() || contended::acquire(&self.0, Want::Upgradable, Some(deadline::at(instant)))
     }
 
     unsafe fn try_upgrade_for(&self, timeout: Duration) -> bool {
-        contended::upgrade(self, Some(deadline::after(timeout)))
+        contended::upgrade(&self.0, Some(deadline::after(timeout)))
     }
 
     unsafe fn try_upgrade_until(&self, instant: Instant) -> bool {
-        contended::upgrade(self, Some(deadline::at(instant)))
+        contended::upgrade(&self.0, Some(deadline::at(instant)))
     }
 }

@@ -1,13 +1,15 @@
 //! The slow paths of the read-write lock, one function each: see [`slow`](crate::slow).
 
 use spinpark_linux::Linux;
-use spinpark_locks as locks;
+use spinpark_locks::{Preference, RawRwLock};
 use spinpark_observe::format::{Kind, Role};
 use spinpark_observe::recorder::{Call, Site};
 use spinpark_platform::Deadline;
 
-use crate::raw_rwlock::{RawRwLock, READERS};
 use crate::slow::{self, Acquisition};
+
+/// A reader passes waiting writers, until they have starved.
+pub(crate) const READERS: Preference = Preference::Readers;
 
 /// What a read-write lock is wanted for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,7 +33,7 @@ impl Want {
 
 /// What remains of an acquisition that did not succeed at once.
 #[inline(always)]
-pub(crate) fn acquire(lock: &RawRwLock, want: Want, deadline: Option<Deadline>) -> bool {
+pub(crate) fn acquire(lock: &RawRwLock<Linux>, want: Want, deadline: Option<Deadline>) -> bool {
     let path = match want {
         Want::Read => read,
         Want::ReadAgain => read_again,
@@ -45,20 +47,20 @@ pub(crate) fn acquire(lock: &RawRwLock, want: Want, deadline: Option<Deadline>) 
 
 /// From upgradable to alone.
 #[inline(always)]
-pub(crate) fn upgrade(lock: &RawRwLock, deadline: Option<Deadline>) -> bool {
+pub(crate) fn upgrade(lock: &RawRwLock<Linux>, deadline: Option<Deadline>) -> bool {
     match slow::watcher() {
-        None => lock.0.upgrade(deadline),
+        None => lock.upgrade(deadline),
         Some(_) => acquire(lock, Want::Upgrade, deadline),
     }
 }
 
-pub(crate) fn call(lock: &RawRwLock, role: Role, site: Site) -> Call {
-    let address: *const RawRwLock = lock;
+pub(crate) fn call(lock: &RawRwLock<Linux>, role: Role, site: Site) -> Call {
+    let address: *const RawRwLock<Linux> = lock;
     Call { address: address as usize, role, kind: |_| Kind::RwLock, site }
 }
 
 struct Lock<'a> {
-    lock: &'a locks::RawRwLock<Linux>,
+    lock: &'a RawRwLock<Linux>,
     want: Want,
     deadline: Option<Deadline>,
 }
@@ -106,10 +108,10 @@ macro_rules! ways_in {
     ($($name:ident = $want:ident;)*) => {$(
         unsafe extern "C" fn $name(lock: *const (), deadline: *const (), site: Site) -> bool {
             // SAFETY: the caller's lock.
-            let lock = unsafe { &*lock.cast::<RawRwLock>() };
+            let lock = unsafe { &*lock.cast::<RawRwLock<Linux>>() };
             // SAFETY: the caller's deadline, or null.
             let deadline = unsafe { slow::deadline(deadline) };
-            let acquisition = Lock { lock: &lock.0, want: Want::$want, deadline };
+            let acquisition = Lock { lock, want: Want::$want, deadline };
             match slow::watcher() {
                 None => acquisition.block(),
                 Some(watcher) => (watcher.acquire)(&call(lock, Want::$want.role(), site), &acquisition),
@@ -131,10 +133,10 @@ macro_rules! ways_out {
     ($($name:ident = $role:ident, $method:ident;)*) => {$(
         pub(crate) unsafe extern "C" fn $name(lock: *const (), _: *const (), site: Site) -> bool {
             // SAFETY: the caller's lock, until it is released.
-            let lock = unsafe { &*lock.cast::<RawRwLock>() };
+            let lock = unsafe { &*lock.cast::<RawRwLock<Linux>>() };
             match slow::watcher() {
-                None => lock.0.$method(),
-                Some(watcher) => (watcher.release)(&call(lock, Role::$role, site), &|| lock.0.$method()),
+                None => lock.$method(),
+                Some(watcher) => (watcher.release)(&call(lock, Role::$role, site), &|| lock.$method()),
             }
             true
         }

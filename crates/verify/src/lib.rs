@@ -8,10 +8,12 @@
 //! | [`mutants`]      | faults in the machine under unchanged locks, and copies of functions with one line wrong   |
 //! | [`sim_programs`] | random programs on the simulator, and the checker that runs them                           |
 //! | [`layers`]       | the rule that dependencies between our crates point down                                   |
+//! | [`circles`]      | the rule that modules of a crate do not name each other in a circle                        |
 //!
 //! The models themselves are in `tests/`, one file per primitive; what they cover and what loom cannot see is in
 //! `docs/verification.md`.
 
+pub mod circles;
 pub mod layers;
 pub mod model;
 pub mod mutants;

@@ -4,9 +4,11 @@ mod bench;
 mod documentation;
 mod documents;
 mod format;
+mod formats;
 mod grid;
 mod help;
 mod native;
+mod numbers;
 mod profile;
 mod programs;
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::format::{self, Format};
-use super::sim::{repeats, threads};
+use super::numbers::{repeats, threads};
 use super::units::between;
 
 const EXAMPLES: &str = "\

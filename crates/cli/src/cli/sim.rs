@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use spinpark_simlab::simulate::shards::Shard;
 
 use super::format::{self, Format};
+use super::numbers::{repeats, threads};
 use super::units::between;
 
 const SIM_EXAMPLES: &str = "\
@@ -266,10 +267,6 @@ pub(crate) struct Tables {
     pub(crate) html: Option<PathBuf>,
 }
 
-pub(super) fn repeats() -> RangedU64ValueParser<usize> {
-    RangedU64ValueParser::new().range(1..=100_000)
-}
-
 /// A run has one of each; several are for a sweep.
 fn one_name(text: &str) -> Result<String, String> {
     if text.contains(',') {
@@ -280,10 +277,6 @@ fn one_name(text: &str) -> Result<String, String> {
 
 fn one_number(text: &str) -> Result<u32, String> {
     threads(&one_name(text)?)
-}
-
-pub(super) fn threads(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| String::from("write a number of threads, as in 64"))
 }
 
 const CALIBRATE_EXAMPLES: &str = "\

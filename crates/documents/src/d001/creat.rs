@@ -13,11 +13,12 @@ use serde::{Deserialize, Serialize};
 use spinpark_lockbench::locks::definitions::Implementation;
 
 use crate::workloads::experiment::{Cell, Configuration};
+use crate::workloads::figure::Figure;
 use crate::workloads::job::{Job, Report, Trouble, expect};
 use crate::workloads::resources::Needs;
 use crate::workloads::serial::Serial;
 use crate::workloads::workers::{self, Kind, Task};
-use crate::workloads::workload::{Figure, Workload};
+use crate::workloads::workload::Workload;
 
 /// The description.
 pub static WORKLOAD: Workload = Workload {

@@ -13,10 +13,11 @@ use serde::{Deserialize, Serialize};
 
 use super::mmap::use_small_pages;
 use crate::workloads::experiment::{Cell, Configuration};
+use crate::workloads::figure::Figure;
 use crate::workloads::job::{Job, Report, Trouble, expect};
 use crate::workloads::resources::Needs;
 use crate::workloads::workers::{self, Kind, Task};
-use crate::workloads::workload::{Figure, Workload};
+use crate::workloads::workload::Workload;
 
 /// Pages that are written in one step.
 const STEP: usize = 64;

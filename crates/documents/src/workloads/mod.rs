@@ -17,6 +17,7 @@
 
 pub mod directory;
 pub mod experiment;
+pub mod figure;
 pub mod job;
 pub mod jobs;
 pub mod locks;
@@ -28,7 +29,8 @@ pub mod warnings;
 pub mod workers;
 pub mod workload;
 
-pub use self::workload::{Column, Figure, Workload};
+pub use self::figure::Figure;
+pub use self::workload::{Column, Workload};
 use crate::d001::creat;
 use crate::d002::{faults, mail, mmap, scan};
 use crate::d003::condvar;

@@ -9,8 +9,8 @@ use spinpark_measure::stats::verdict::{Verdict, judge};
 use spinpark_measure::stats::{Ratio, mean, median, standard_deviation};
 
 use super::experiment::{Measured, Run};
+use super::figure::Figure;
 use super::job::{Report, Spread};
-use super::workload::Figure;
 
 /// A cell's result.
 #[derive(Debug, Clone, PartialEq, Serialize)]

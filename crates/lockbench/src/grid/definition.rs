@@ -5,7 +5,7 @@ use std::fmt::Display;
 use serde::{Deserialize, Serialize};
 
 use super::figure::{Against, Figure};
-use crate::locks::definitions::{BadDefinition, Definitions, Implementation, Role};
+use crate::locks::definitions::{Implementation, Role};
 use crate::locks::load::{Signal, Wake};
 use crate::locks::selection::once;
 
@@ -152,7 +152,7 @@ impl Axes {
     }
 
     /// Checks that no value is there twice; a cell has one place.
-    fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), String> {
         fn distinct<T: PartialEq + Copy + Display>(name: &str, all: &[T]) -> Result<(), String> {
             once(name, all).map_err(|what| what.lines().next().unwrap_or_default().to_owned())
         }
@@ -207,46 +207,6 @@ pub enum Over {
 }
 
 impl Grid {
-    /// What the command knows by itself.
-    ///
-    /// # Errors
-    ///
-    /// If the file is wrong. A test makes sure that it is not.
-    pub fn built_in(definitions: &Definitions) -> Result<Self, BadDefinition> {
-        const FILE: &str = "grid.toml";
-        let grid: Self = toml::from_str(include_str!("../../definitions/grid.toml"))
-            .map_err(|error| BadDefinition::Syntax { file: FILE.to_owned(), error: Box::new(error) })?;
-        let wrong = |what| BadDefinition::Sense { file: FILE.to_owned(), what };
-        grid.check(definitions).map_err(wrong)?;
-        Ok(grid)
-    }
-
-    /// Checks that everything makes sense and every name is defined.
-    fn check(&self, definitions: &Definitions) -> Result<(), String> {
-        let known = |name: &String| definitions.implementation(name).map(|_| ());
-        self.implementations.iter().try_for_each(known)?;
-        for plane in &self.planes {
-            let of_plane = |what| format!("plane `{}`: {what}", plane.name);
-            plane.peers.iter().try_for_each(known).map_err(of_plane)?;
-            plane.axes.check().map_err(of_plane)?;
-            plane.quick.check().map_err(of_plane)?;
-            super::cells::points(plane, &plane.axes).map_err(of_plane)?;
-            super::cells::points(plane, &plane.axes.replaced_by(&plane.quick)).map_err(of_plane)?;
-        }
-        for bound in &self.bounds {
-            let of_bound = |what| format!("bound `{}`: {what}", bound.what);
-            bound.planes.iter().try_for_each(|name| self.plane(name).map(|_| ())).map_err(of_bound)?;
-            bound.ours.iter().try_for_each(known).map_err(of_bound)?;
-            if let Against::Implementation(name) = &bound.against {
-                known(name).map_err(of_bound)?;
-            }
-            if bound.at_least.is_some() == bound.at_most.is_some() {
-                return Err(of_bound(String::from("it needs either `at_most` or `at_least`")));
-            }
-        }
-        Ok(())
-    }
-
     /// The plane of that name.
     ///
     /// # Errors

@@ -15,6 +15,7 @@
 //! | what is to hold | [`bounds`] |
 
 pub mod bounds;
+mod built_in;
 pub mod calibration;
 pub mod cells;
 pub mod comparison;

@@ -17,9 +17,10 @@ use core::sync::atomic::{compiler_fence, fence, AtomicPtr, AtomicU32, AtomicUsiz
 use spinpark_linux::raw;
 
 use super::shared_tables::hash;
+use super::site::Site;
 use super::stack_bounds;
 use super::thread_state::here;
-use super::unwind::{Site, Trace};
+use super::unwind::Trace;
 use super::Recorder;
 use crate::format::NONE;
 

@@ -14,8 +14,9 @@ use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::shared_tables::hash;
+use super::site::Site;
 use super::thread_state::ThreadState;
-use super::unwind::{Site, Trace};
+use super::unwind::Trace;
 use super::Recorder;
 use crate::format::{Kind, Lock, LockStats, Role, SiteStats, FRAMES, NONE};
 

@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use spinpark_linux::{lookup, raw, Scope};
 
-use super::unwind::Site;
+use super::site::Site;
 
 /// Room below a call that unwinding needs, bytes: with some for what it calls, and for a signal.
 const ROOM: usize = 12 << 10;

@@ -18,29 +18,10 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use spinpark_linux::{lookup, raw, Library, Scope};
 
+use super::site::Site;
 use super::stack_bounds::Bounds;
 use super::unwinder_lock::UnwinderLock;
 use crate::format::FRAMES;
-
-/// Where a lock function was called, as its first instruction sees it.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct Site {
-    /// The stack pointer: it points to the return address.
-    pub stack: *const usize,
-    /// The frame pointer, or whatever that register has.
-    pub frame: *const usize,
-}
-
-impl Site {
-    /// The return address.
-    #[inline(always)]
-    #[must_use]
-    pub fn caller(self) -> usize {
-        // SAFETY: a site is made where that is so.
-        unsafe { *self.stack }
-    }
-}
 
 /// How a stack was captured; the numbers of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,12 +2,13 @@
 
 mod locks;
 mod waits;
+mod warning;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::locks::{Held, Kind, Lock, Outcomes, Role, RoleStats, SiteStats, Times};
 pub use self::waits::{HeldWait, Holder, Pair, Waiting};
-use crate::warnings::Warning;
+pub use self::warning::Warning;
 
 /// The first field of the JSON document.
 pub const FORMAT: &str = "spinpark-profile";
@@ -85,7 +86,7 @@ pub struct Profile {
     pub cost: Option<Cost>,
     /// What to know before relying on the rest: whole sentences. In JSON two arrays of them: `warnings` has all, `losses` those
     /// that report missing records. If `dropped` is 0 and there are no losses, no record is missing.
-    #[serde(flatten, with = "crate::warnings::in_json")]
+    #[serde(flatten, with = "warning::in_json")]
     pub warnings: Vec<Warning>,
 }
 

@@ -11,12 +11,12 @@ use super::clock::monotonic;
 use super::thread_tables::{LockSum, PairSum, SiteSum, StripSum, Tables, Use, same_locks};
 use super::waiting::{Holders, waiters};
 use super::{Clock, Maps, Recording, labels};
+use crate::model::Warning;
 use crate::model::{
     CallSite, CallSiteId, Detail, Ended, FORMAT, Held, HeldWait, Kind, Lock, LocksOf, Outcomes, Pair,
     Profile, Role, RoleStats, SiteStats, Times, VERSION,
 };
 use crate::symbols::Symbols;
-use crate::warnings::Warning;
 
 /// The profile of a recording. Symbols are looked up with `symbols`, which may be used again for further recordings of the
 /// same programs.

@@ -10,8 +10,8 @@ pub use spinpark_observe::format::ROOM_FILE;
 use spinpark_observe::format::RoomCount;
 
 use crate::model::Profile;
+use crate::model::Warning;
 use crate::units::{bytes, count};
-use crate::warnings::Warning;
 
 /// How the sentence on the bound ends.
 const BOUND: &str = "(`--max-size`).";

@@ -24,8 +24,8 @@ use blazesym::symbolize::source::{Elf as ElfSource, Source};
 use blazesym::symbolize::{CodeInfo, Input, Symbolizer};
 
 use self::elf::Elf;
+use crate::maps::{Mapping, Maps};
 use crate::model::{CallSite, Frame, Module};
-use crate::read::{Mapping, Maps};
 
 /// A place in a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Profiles with every kind of thing in them, to be shown.
 
+use spinpark_profile::model::Warning;
 use spinpark_profile::model::*;
-use spinpark_profile::warnings::Warning;
 
 /// A name that a page must not run.
 pub(crate) const SCRIPT: &str = "evil<script>document.title='run'</script>&\"'`";

@@ -3,7 +3,8 @@
 use super::error::MachineError;
 use super::figure::Quantity;
 use super::keys::{SHAPE, find, nearest};
-use super::range::{self, CPUS};
+use super::range;
+use super::sheet::CPUS;
 use super::sheet::{Sheet, Topology};
 use super::topology::{TOPOLOGIES, hops};
 use super::{Cpu, DeepIdle, Kernel, Machine, Memory, Scheduler, Shape};

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::range::CPUS;
+use super::sheet::CPUS;
 use super::sheet::Sheet;
 use super::{Machine, MachineError, assemble};
 

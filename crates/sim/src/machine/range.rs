@@ -20,9 +20,6 @@ const fn range(least: f64, most: f64) -> Range {
     Range { least, most }
 }
 
-/// CPUs of a machine, and each count of which they are the product: tables in the simulator are made for so many.
-pub(super) const CPUS: std::ops::RangeInclusive<u32> = 1..=1024;
-
 impl Key {
     /// What its figure can be.
     #[must_use]

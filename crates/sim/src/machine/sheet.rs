@@ -8,7 +8,9 @@ use toml::{Table, Value};
 use super::error::MachineError;
 use super::figure::{self, Figure};
 use super::keys::{KEYS, SHAPE, find, nearest};
-use super::range::CPUS;
+
+/// CPUs of a machine, and each count of which they are the product: tables in the simulator are made for so many.
+pub(super) const CPUS: std::ops::RangeInclusive<u32> = 1..=1024;
 
 /// What stands at the top of a file, beside the tables.
 const TOP: [&str; 4] = ["name", "about", "notes", "based_on"];

@@ -6,7 +6,7 @@ use spinpark_show::units::number;
 
 use super::recorded::Recorded;
 use crate::report::sim::answer;
-use crate::report::sim::json::SCHEMA;
+use crate::schema::SCHEMA;
 use crate::simulate::limit::Limit;
 use crate::simulate::summary::Summary;
 

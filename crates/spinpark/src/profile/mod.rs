@@ -227,7 +227,7 @@ impl<T: ?Sized> Lock for lock_api::ReentrantMutex<RawMutex, RawThreadId, T> {
 impl<T: ?Sized> Lock for lock_api::RwLock<RawRwLock, T> {
     fn call(&self, site: Site) -> Call {
         // SAFETY: only its address is taken.
-        slow_rwlock::call(unsafe { self.raw() }, Role::Write, site)
+        slow_rwlock::call(&unsafe { self.raw() }.0, Role::Write, site)
     }
 }
 

@@ -23,9 +23,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::workloads::experiment::{Cell, Configuration};
+use crate::workloads::figure::Figure;
 use crate::workloads::job::{Job, Report, Trouble};
 use crate::workloads::resources::Needs;
-use crate::workloads::workload::{Column, Figure, Kind, Workload};
+use crate::workloads::workload::{Column, Kind, Workload};
 
 /// The description.
 pub static WORKLOAD: Workload = Workload {

@@ -19,11 +19,12 @@ use spinpark_lockbench::locks::definitions::Implementation;
 
 use self::tree::Known;
 use crate::workloads::experiment::{Cell, Configuration};
+use crate::workloads::figure::Figure;
 use crate::workloads::job::{Job, Report, Trouble, expect};
 use crate::workloads::resources::Needs;
 use crate::workloads::serial::{Sections, Serial};
 use crate::workloads::workers::{self, Task};
-use crate::workloads::workload::{Column, Figure, Kind, Workload};
+use crate::workloads::workload::{Column, Kind, Workload};
 
 pub use self::tree::{FILES, TREE_BYTES};
 

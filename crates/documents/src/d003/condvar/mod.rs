@@ -24,9 +24,10 @@ use spinpark_lockbench::locks::definitions::Implementation;
 use self::alternation::{Done, Setting};
 use self::scheduling::Cpus;
 use crate::workloads::experiment::{Cell, Configuration};
+use crate::workloads::figure::Figure;
 use crate::workloads::job::{Job, Report, Trouble};
 use crate::workloads::resources::Needs;
-use crate::workloads::workload::{Column, Figure, Kind, Workload};
+use crate::workloads::workload::{Column, Kind, Workload};
 
 /// Futex calls are counted in a second, shorter alternation: at most one in so many signals of the first.
 const COUNTED_SHARE: u64 = 10;

@@ -27,9 +27,10 @@ use spinpark_lockbench::locks::definitions::Implementation;
 use self::prepare::{copy, prepare};
 use crate::mariadb::{Files, Programs};
 use crate::workloads::experiment::{Cell, Configuration};
+use crate::workloads::figure::Figure;
 use crate::workloads::job::{Job, Report, Trouble};
 use crate::workloads::resources::Needs;
-use crate::workloads::workload::{Column, Figure, Kind, Workload};
+use crate::workloads::workload::{Column, Kind, Workload};
 
 /// The description.
 pub static WORKLOAD: Workload = Workload {

@@ -7,8 +7,9 @@ use spinpark_measure::report::plot::{Chart, Line};
 
 use crate::documents::outcome::{Outcome, What};
 use crate::report::workloads::{details, table};
+use crate::workloads::figure::Figure;
 use crate::workloads::result::{CellResult, ConfigurationResult};
-use crate::workloads::workload::{Figure, Workload};
+use crate::workloads::workload::Workload;
 
 /// A run.
 #[derive(Debug, Serialize)]

@@ -18,10 +18,11 @@ use serde::{Deserialize, Serialize};
 use self::mix::Mix;
 use self::operations::Context;
 use super::experiment::{Cell, Configuration};
+use super::figure::Figure;
 use super::job::{Job, Report, Trouble};
 use super::resources::Needs;
 use super::workers;
-use super::workload::{Column, Figure, Kind, Workload};
+use super::workload::{Column, Kind, Workload};
 
 /// Jobs of a user unless told otherwise.
 pub const JOBS: usize = 100;

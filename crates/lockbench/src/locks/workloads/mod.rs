@@ -7,6 +7,7 @@ mod barrier;
 mod broadcast;
 mod outcome;
 mod pair;
+mod phase;
 mod ping_pong;
 mod pool;
 mod queue;

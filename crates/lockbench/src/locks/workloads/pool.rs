@@ -1,5 +1,6 @@
 //! One thread feeds a pool of workers: a batch of jobs, one signal each, and then it waits until all are done.
 
+use super::phase::Phase;
 use super::wait_times::Watch;
 use super::work::Random;
 use super::worker_pool::{self, Operation, Share};
@@ -56,7 +57,7 @@ impl<C: BenchCondvar> Operation for Feeder<'_, C> {
 
 impl<C: BenchCondvar> Pool<'_, C> {
     /// Does jobs until it is over.
-    fn serve(&self, number: usize, phase: &worker_pool::Phase) -> Share {
+    fn serve(&self, number: usize, phase: &Phase) -> Share {
         let (mut share, mut random) = (Share::default(), Random::new(number));
         loop {
             let mut jobs = self.jobs.lock();

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use hdrhistogram::Histogram;
 
-use super::worker_pool::Phase;
+use super::phase::Phase;
 
 /// The longest wait that the histogram can tell from a longer one.
 const LONGEST_NS: u64 = 3_600_000_000_000;

@@ -12,65 +12,18 @@
 //! beginning, also if that is before the counted phase, and to its end, also if that is after it: a thread that
 //! starves is not overlooked.
 
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use spinpark_measure::start_gate::{self, NoThread, StartGate};
 
 use super::Job;
+use super::phase::{COUNTED, OVER, Phase};
 use super::wait_times::{Stopwatch, Untimed, Waits, Watch};
 use crate::locks::counters::{Counters, Counts};
 
-const WARM_UP: u8 = 0;
-const COUNTED: u8 = 1;
-const OVER: u8 = 2;
-
 /// The warm-up lasts this fraction of the counted time.
 const WARM_UP_SHARE: u32 = 4;
-
-/// The current phase, on cache lines of its own: it is read all the time and written twice.
-#[derive(Debug)]
-#[repr(align(128))]
-pub(super) struct Phase {
-    number: AtomicU8,
-    /// Whether waits are timed.
-    timed: bool,
-}
-
-impl Phase {
-    fn new(timed: bool) -> Self {
-        Self { number: AtomicU8::new(WARM_UP), timed }
-    }
-
-    /// One that has ended, for tests.
-    #[cfg(test)]
-    pub(super) fn over() -> Self {
-        Self { number: AtomicU8::new(OVER), timed: true }
-    }
-
-    fn set(&self, number: u8) {
-        self.number.store(number, Ordering::Relaxed);
-    }
-
-    /// Whether it is time to stop.
-    #[inline]
-    pub(super) fn is_over(&self) -> bool {
-        self.number.load(Ordering::Relaxed) == OVER
-    }
-
-    /// Whether what ends now counts as an operation.
-    #[inline]
-    fn is_counted(&self) -> bool {
-        self.number.load(Ordering::Relaxed) == COUNTED
-    }
-
-    /// Whether a wait that ends now counts: also after the end, or those of starving threads would not.
-    #[inline]
-    pub(super) fn is_warm(&self) -> bool {
-        self.number.load(Ordering::Relaxed) != WARM_UP
-    }
-}
 
 /// What one thread does again and again.
 pub(super) trait Operation {

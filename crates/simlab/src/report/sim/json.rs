@@ -4,13 +4,11 @@ use serde::Serialize;
 use spinpark_documents::simulated::{Figure, Table};
 use spinpark_sim::workload::Report;
 
+use crate::schema::SCHEMA;
 use crate::simulate::limit::Limit;
 use crate::simulate::summary::Summary;
 use crate::simulate::sweep::Cell;
 use crate::simulate::weak::Weak;
-
-/// The version of the documents' structure. It grows when a field changes its meaning or goes.
-pub const SCHEMA: u32 = 2;
 
 /// `spinpark sim run`.
 #[derive(Debug, Serialize)]

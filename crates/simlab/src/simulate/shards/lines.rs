@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use spinpark_sim::workload::Report;
 
 use super::Shard;
-use crate::report::sim::json::SCHEMA;
+use crate::schema::SCHEMA;
 use crate::simulate::sweep::Ladder;
 
 /// The field `format` of the first line.

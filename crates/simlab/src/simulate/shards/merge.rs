@@ -8,7 +8,7 @@ use spinpark_sim::workload::{Report, Setting};
 
 use super::Shard;
 use super::lines::{FORMAT, Header, Made};
-use crate::report::sim::json::SCHEMA;
+use crate::schema::SCHEMA;
 use crate::simulate::sweep::Ladder;
 
 /// The lines of a file; several shards may follow each other in it.
