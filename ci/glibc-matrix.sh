@@ -61,8 +61,8 @@ recorded) preload=/spinpark/libspinpark_profiler.so ;;
 recorded-spinpark) preload=/spinpark/libspinpark_profiler.so:/spinpark/libspinpark_preload.so ;;
 *) preload=/spinpark/libspinpark_preload.so ;;
 esac
-export SPINPARK_TEST_ARM=${arm#recorded-} SPINPARK_STRESS_SECONDS=1
-[[ $arm == recorded ]] && SPINPARK_TEST_ARM=glibc
+export SPINPARK_TEST_CONFIGURATION=${arm#recorded-} SPINPARK_STRESS_SECONDS=1
+[[ $arm == recorded ]] && SPINPARK_TEST_CONFIGURATION=glibc
 [[ $arm == disabled ]] && export SPINPARK_DISABLE=1
 [[ $arm == recorded* ]] && export SPINPARK_PROFILE_DIR=/tmp/recorded/$name-$arm SPINPARK_PROFILE_DETAIL=full
 cd /tmp

@@ -17,7 +17,7 @@
 //! # Invariants
 //!
 //! - **T1** Of the steps that claim a slot of a line, one runs at a time: on the line's CPU, restarted if interrupted.
-//! - **T2** A slot that is not free is written by its owner, or by the holder of its lock's queue lock that has closed
+//! - **T2** A slot that is not free is written by its owner, or by the holder of its lock's queue lock that has revoked
 //!   the bias and fenced: no step that saw the bias enabled is on its way then.
 //! - **T4** (signal handlers) A handler that reads locks may run between any two instructions here. It leaves the thread's
 //!   memory of read locks as it finds it, from its end on, so an entry is in that memory before its slot is claimed, and

@@ -257,7 +257,7 @@ impl<P: Platform> RawRwLock<P> {
         self.acquire_alone(Want::Write, P::thread_token(), deadline)
     }
 
-    /// Acquires for an exclusive hold; on the way revokes the bias as often as readers open it.
+    /// Acquires for an exclusive hold; on the way revokes the bias as often as readers enable it.
     fn acquire_alone(&self, want: Want, token: u32, deadline: Option<Deadline>) -> bool {
         loop {
             match self.core.acquire(want, token, deadline) {

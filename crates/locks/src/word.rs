@@ -183,7 +183,7 @@ pub(crate) const fn has_slots(word: u32) -> bool {
     word & SLOTS != 0
 }
 
-/// Whether the bias may be opened: it is shut, there are no waiters, and no writer holds the lock (G1 in `bias`).
+/// Whether the bias may be enabled: it is revoked, there are no waiters, and no writer holds the lock (G1 in `bias`).
 pub(crate) const fn may_enable_bias(word: u32) -> bool {
     word & (FLAGS | SLOTS | WRITER) == 0
 }

@@ -46,7 +46,7 @@ pub trait ReaderSlots: AsymmetricBarrier + ReadHolds {
     fn slot_take_back(lock: usize) -> bool;
 
     /// How many slots of `table` name `lock` and are not marked as moved. Acquire ordering. A hint, unless the bias was
-    /// closed, and then a heavy fence made.
+    /// revoked, and then a heavy fence made.
     fn slots_count(table: u32, lock: usize) -> u32;
 
     /// Marks those slots as moved.

@@ -2,7 +2,7 @@
  *
  * A program exits with 0 if every promise held. A broken promise ends it with status 1 and one line that names
  * the source line. Environment:
- *   SPINPARK_TEST_ARM        glibc, spinpark or disabled; set by the harness, unset when run by hand
+ *   SPINPARK_TEST_CONFIGURATION        glibc, spinpark or disabled; set by the harness, unset when run by hand
  *   SPINPARK_STRESS_SECONDS  how long a stress program runs
  *   SPINPARK_EXHAUSTIVE      if set, counters are driven to their end
  */
@@ -29,7 +29,7 @@
 /* True on the drop-in's own locks: checks of what glibc does not promise, or breaks, are made only there. */
 static inline bool on_spinpark(void)
 {
-    const char *arm = getenv("SPINPARK_TEST_ARM");
+    const char *arm = getenv("SPINPARK_TEST_CONFIGURATION");
     return arm && strcmp(arm, "spinpark") == 0;
 }
 
@@ -95,7 +95,7 @@ static inline const char *error_name(int error)
         fprintf(stderr, __VA_ARGS__);                                                                          \
         fputc('\n', stderr);                                                                                   \
         fflush(stderr);                                                                                        \
-        if (!getenv("SPINPARK_TEST_ARM"))                                                                      \
+        if (!getenv("SPINPARK_TEST_CONFIGURATION"))                                                                      \
             _exit(1);                                                                                          \
         for (;;)                                                                                               \
             pause();                                                                                           \
@@ -104,7 +104,7 @@ static inline const char *error_name(int error)
 /* The harness has its own watchdog; this one is for a program that is run by hand. */
 __attribute__((constructor)) static void watchdog(void)
 {
-    if (!getenv("SPINPARK_TEST_ARM"))
+    if (!getenv("SPINPARK_TEST_CONFIGURATION"))
         alarm(120);
 }
 

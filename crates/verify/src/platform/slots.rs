@@ -41,7 +41,7 @@ pub(super) fn table_name() -> u32 {
 }
 
 pub(super) fn enter(bias: &AtomicU32, lock: usize) -> bool {
-    // A bias that was never opened costs no exploration: no other thread can have closed it.
+    // A bias that was never enabled costs no exploration: no other thread can have revoked it.
     if !world().config.restartable || std::thread::panicking() || bias.load(Relaxed) != TABLE {
         return false;
     }
