@@ -84,8 +84,11 @@ fn fingerprint(source: &Path, compiler: &str, flags: &[&str]) -> u64 {
         |path: &Path| std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut hasher = DefaultHasher::new();
     (compiler, FLAGS, flags, source, read(source)).hash(&mut hasher);
-    let mut headers: Vec<PathBuf> = std::fs::read_dir(source.parent().expect("a file is in a directory"))
-        .expect("the directory that the source was just read from")
+    // Programs of other directories include `check.h`, too.
+    let posix = Path::new(env!("CARGO_MANIFEST_DIR")).join("posix");
+    let mut headers: Vec<PathBuf> = [source.parent().expect("a file is in a directory"), &posix]
+        .into_iter()
+        .flat_map(|directory| std::fs::read_dir(directory).expect("a directory of sources"))
         .map(|entry| entry.expect("an entry of a readable directory").path())
         .filter(|path| path.extension() == Some(OsStr::new("h")))
         .collect();
