@@ -6,7 +6,8 @@
 # Beside those of crates/testkit/tests/programs.rs, which are run with the tests. A program's result is what its function
 # prints; where the drop-in is on, it must have been used. SPINPARK_PRELOAD and SPINPARK_PROFILER name libraries that are
 # there already. Packages of Debian 12: openjdk-17-jdk-headless nodejs golang postgresql nginx redis-server haproxy
-# apache2-utils chromium libreoffice-writer-nogui git.
+# apache2-utils chromium libreoffice-writer-nogui git mono-runtime mono-mcs wine64 wine gcc-mingw-w64-x86-64 inkscape gimp
+# clang lld.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
@@ -163,6 +164,60 @@ run_git() { # threads that search for deltas
     git count-objects -v | grep in-pack
 }
 
+needs_mono="mono mcs"
+run_mono() { # threads that the collector stops by signals
+    [[ -e $work/Stops.exe ]] || mcs -out:"$work/Stops.exe" "$root/ci/programs/Stops.cs" > /dev/null || return
+    on mono "$work/Stops.exe" || echo "status $?"
+}
+
+needs_wine="wine x86_64-w64-mingw32-gcc"
+run_wine() { # a Windows program with threads, on a server and a loader of its own
+    [[ -e $work/threads.exe ]] || x86_64-w64-mingw32-gcc -O2 -o "$work/threads.exe" "$root/ci/programs/threads.c" || return
+    on env WINEPREFIX="$directory/prefix" WINEDEBUG=-all HOME="$directory" wine "$work/threads.exe" | tr -d '\r' || echo "status $?"
+    WINEPREFIX="$directory/prefix" wineserver -w
+}
+
+# draw: a drawing with many blurred shapes.
+draw() {
+    echo '<svg xmlns="http://www.w3.org/2000/svg" width="600" height="600"><filter id="b"><feGaussianBlur stdDeviation="9"/></filter>'
+    for i in $(seq 60); do
+        echo "<circle cx='$((i * 97 % 600))' cy='$((i * 61 % 600))' r='$((20 + i))' fill='rgb($((i * 4)),90,$((255 - i * 4)))' filter='url(#b)'/>"
+    done
+    echo '</svg>'
+}
+
+needs_inkscape="inkscape"
+run_inkscape() { # filters, rendered by threads
+    draw > "$directory/drawing.svg"
+    on env HOME="$directory" inkscape "$directory/drawing.svg" --export-type=png --export-filename="$directory/drawing.png" \
+        > /dev/null 2>&1 || echo "status $?"
+    md5sum < "$directory/drawing.png"
+}
+
+needs_gimp="gimp-console"
+run_gimp() { # filters of GEGL, on tiles by threads
+    local script='(let* ((image (car (gimp-image-new 1200 900 RGB))) (layer (car (gimp-layer-new image 1200 900 RGB-IMAGE "a" 100 LAYER-MODE-NORMAL))))
+        (gimp-image-insert-layer image layer 0 0) (plug-in-plasma RUN-NONINTERACTIVE image layer 7 2.0)
+        (plug-in-gauss RUN-NONINTERACTIVE image layer 40 40 0) (gimp-drawable-brightness-contrast layer 0.2 0.2)
+        (file-bmp-save RUN-NONINTERACTIVE image layer "OUT" "OUT") (gimp-quit 0))'
+    on env HOME="$directory" gimp-console --no-data --no-fonts --batch-interpreter plug-in-script-fu-eval \
+        --batch "${script//OUT/$directory/picture.bmp}" > /dev/null 2>&1 || echo "status $?"
+    md5sum < "$directory/picture.bmp"
+}
+
+needs_lld="clang ld.lld"
+run_lld() { # a linker that optimises with threads (ThinLTO)
+    local i
+    for i in $(seq 40); do
+        echo "int f$((i + 1))(int); int f$i(int x) { int s = x; for (int i = 0; i < x % 9; i++) s = s * 31 + f$((i + 1))(s % 5); return s; }" \
+            > "$directory/f$i.c"
+    done
+    echo 'int f1(int); int f41(int x) { return x + 1; } int main(void) { return f1(3) & 63; }' > "$directory/main.c"
+    (cd "$directory" && clang -O2 -flto=thin -c ./*.c) || return
+    on clang -O2 -flto=thin -fuse-ld=lld -Wl,--threads=4 -Wl,--thinlto-jobs=4 -o "$directory/linked" "$directory"/*.o || echo "status $?"
+    objdump -d --no-show-raw-insn "$directory/linked" | tail -n +4 | md5sum
+}
+
 version() {
     case $1 in
     java) java --version | head -n 1 ;;
@@ -175,6 +230,11 @@ version() {
     chromium) chromium --version --no-sandbox 2> /dev/null | cut -d ' ' -f 1,2 ;;
     libreoffice) soffice --version 2> /dev/null | cut -d ' ' -f 1,2 ;;
     git) git --version ;;
+    mono) mono --version | head -n 1 | grep -oE '[0-9.]+' | head -n 1 | sed 's/^/Mono /' ;;
+    wine) wine --version 2> /dev/null | sed 's/^wine-/Wine /; s/ (.*//' ;;
+    inkscape) inkscape --version 2> /dev/null | cut -d ' ' -f 1,2 ;;
+    gimp) gimp-console --version | grep -oE '[0-9.]+$' | sed 's/^/GIMP /' ;;
+    lld) ld.lld --version | grep -oE 'LLD [0-9.]+' ;;
     esac
 }
 
@@ -221,6 +281,6 @@ check() { # NAME
 }
 
 names=("$@")
-((${#names[@]})) || names=(java node go postgresql nginx redis haproxy git chromium libreoffice)
+((${#names[@]})) || names=(java node go postgresql nginx redis haproxy git chromium libreoffice mono wine inkscape gimp lld)
 for name in "${names[@]}"; do check "$name"; done
 exit "$status"
