@@ -9,6 +9,8 @@ reads memory only, and leaves objects alone that are glibc's (process-shared, ro
 the drop-in. With SPINPARK_DISABLE=1 in the process' environment, all objects are glibc's.
 """
 
+import re
+
 import gdb
 
 # Bits of the lock word: crates/locks/src/word.rs.
@@ -25,7 +27,8 @@ MOST_WAITERS = 64
 # Kinds of a mutex that are glibc's (the last bit: found to be locked by glibc's own functions), and where both keep what decides that.
 GLIBCS_KINDS = 0xF0 | 0x400
 COND_SHARED, COND_TAKEN_OVER = 1, 4
-COND_FLAGS = 36
+# Where `__wrefs` is in a condition variable: glibc 2.41 moved it, and so did fixes of older releases (BZ 25847).
+MOVED, COND_FLAGS, COND_FLAGS_MOVED = (2, 41), 36, 28
 
 
 def number(address, size):
@@ -109,7 +112,7 @@ class Printer:
         return self.text
 
 
-def mutex(address):
+def mutex(address, _):
     kind = number(address + 16, 4)
     if kind & GLIBCS_KINDS and kind != 0xFFFFFFFF:
         return None
@@ -121,14 +124,53 @@ def mutex(address):
     return describe(name, number(address, 4), address, False)
 
 
-def rwlock(address):
+def rwlock(address, _):
     if number(address + 28, 4):
         return None
     return describe("read-write lock", number(address, 4), address, True)
 
 
-def condition(address):
-    flags = number(address + COND_FLAGS, 4)
+def read_libc(name):
+    """The libc that the process runs with; where it has another root directory, gdb names the file with a prefix."""
+    prefix = "target:"
+    if name.startswith(prefix):
+        name = f"/proc/{gdb.selected_inferior().pid}/root{name[len(prefix):]}"
+    with open(name, "rb") as file:
+        return file.read()
+
+
+versions = {}
+
+
+def libc_version():
+    """glibc's version as its file says it, which needs no symbols and no running process; (0, 0) if there is no such file."""
+    for objfile in gdb.objfiles():
+        name = objfile.filename or ""
+        if not re.search(r"/libc(\.so\.6|-2\.\d+\.so)$", name):
+            continue
+        if name not in versions:
+            try:
+                found = re.search(rb"GNU C Library[^\0]*? version (\d+)\.(\d+)", read_libc(name))
+            except OSError:
+                found = None
+            versions[name] = tuple(map(int, found.groups())) if found else (0, 0)
+        return versions[name]
+    return 0, 0
+
+
+def cond_flags(kind):
+    """The offset of `__wrefs`. The debug information is that of the headers which the program was compiled with: of an older
+    libc, perhaps, so it decides only where glibc's version does not."""
+    if libc_version() >= MOVED:
+        return COND_FLAGS_MOVED
+    try:
+        return kind.strip_typedefs()["__data"].type.strip_typedefs()["__wrefs"].bitpos // 8
+    except (KeyError, TypeError, gdb.error):
+        return COND_FLAGS
+
+
+def condition(address, kind):
+    flags = number(address + cond_flags(kind), 4)
     if flags & (COND_SHARED | COND_TAKEN_OVER) == COND_SHARED:
         return None
     return "{spinpark " + ", ".join(["condition variable", *(waiting(address + COND_QUEUE, False) or ["no waiters"])]) + "}"
@@ -146,7 +188,7 @@ def look_up(value):
     if show is None or value.address is None or not is_loaded() or is_disabled():
         return None
     try:
-        text = show(int(value.address))
+        text = show(int(value.address), kind)
     except gdb.MemoryError:
         return None
     return text and Printer(text)

@@ -5,10 +5,12 @@
 #include <dlfcn.h>
 
 enum { MAX = 8 };
+/* Of one to three arguments, all passed alike. (In C23, empty parentheses take none.) */
+typedef int function(void *, ...);
 struct family {
     const char *name;
     int count;
-    int (*functions[MAX])();
+    function *functions[MAX];
 };
 
 static void collect(struct family *family, const char *name)
@@ -20,8 +22,11 @@ static void collect(struct family *family, const char *name)
     for (int underscores = 0; underscores < 2; underscores++) {
         snprintf(other_name, sizeof other_name, "%s%s", underscores ? "__" : "", name);
         for (int v = -1; v < (int)COUNT(versions); v++) {
-            int (*f)() = (int (*)())(v < 0 ? dlsym(RTLD_DEFAULT, other_name)
-                                            : dlvsym(RTLD_DEFAULT, other_name, versions[v]));
+            /* Before glibc 2.34 these are glibc's own, past the drop-in (docs/drop-in.md). */
+            if (underscores && v < 0 && !__GLIBC_PREREQ(2, 34) && on_spinpark())
+                continue;
+            function *f = (function *)(v < 0 ? dlsym(RTLD_DEFAULT, other_name)
+                                             : dlvsym(RTLD_DEFAULT, other_name, versions[v]));
             if (f)
                 family->functions[family->count++] = f;
         }

@@ -195,6 +195,14 @@ static inline void *join_soon(struct thread *thread, const char *what)
     return result;
 }
 
+/* Cancels a thread that may have ended: before glibc 2.34 that is an error (BZ 19511). */
+static inline void cancel(struct thread *thread)
+{
+    int error = pthread_cancel(thread->handle);
+    if (error && (__GLIBC_PREREQ(2, 34) || error != ESRCH))
+        FAIL("pthread_cancel: %s", error_name(error));
+}
+
 /* Waits until the thread sleeps in a futex call. It gives up after a second (a sandbox may hide the state), so a
  * test must not fail because the thread is not there yet; it only checks less then. */
 static inline void await_sleep(struct thread *thread)

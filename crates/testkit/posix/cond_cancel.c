@@ -194,7 +194,7 @@ static void no_signal_lost(const struct mutex_kind *kind, int rounds)
         OK(pthread_cond_signal(&cond));
         if (!cancel_first) {
             spin(between);
-            CHECK(pthread_cancel(victim->handle) == 0);
+            cancel(victim);
         }
         if (locked)
             OK(pthread_mutex_unlock(&mutex));

@@ -117,7 +117,7 @@ static void round_of(int how, int others, uint32_t delay)
     if (how & CANCEL_LATE)
         destroy(&parts);
     spin(delay);
-    CHECK(pthread_cancel(threads[0].handle) == 0);
+    cancel(&threads[0]);
     if (!(how & CANCEL_LATE))
         destroy(&parts);
     if (how & UNDER_LOCK)

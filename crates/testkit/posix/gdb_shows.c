@@ -1,6 +1,7 @@
 // Locks in all states for a debugger to look at: the test stops in `look_now`.
 #include <pthread.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
@@ -11,6 +12,7 @@ pthread_mutex_t robust;
 pthread_mutex_t beside = PTHREAD_MUTEX_INITIALIZER;
 pthread_rwlock_t table = PTHREAD_RWLOCK_INITIALIZER;
 pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+pthread_cond_t shared, shared_monotonic; // glibc's
 
 static void *locks(void *unused) {
     (void)unused;
@@ -52,6 +54,12 @@ int main(void) {
     pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
     pthread_mutex_init(&robust, &attributes);
     pthread_mutex_destroy(&gone);
+    pthread_condattr_t shares;
+    pthread_condattr_init(&shares);
+    pthread_condattr_setpshared(&shares, PTHREAD_PROCESS_SHARED);
+    pthread_cond_init(&shared, &shares);
+    pthread_condattr_setclock(&shares, CLOCK_MONOTONIC);
+    pthread_cond_init(&shared_monotonic, &shares);
 
     pthread_mutex_lock(&held);
     pthread_mutex_lock(&recursive);

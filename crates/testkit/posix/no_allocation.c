@@ -37,6 +37,9 @@ __attribute__((section(".preinit_array"), used)) static void (*preinit_entry)(vo
 
 int main(void)
 {
+#if !__GLIBC_PREREQ(2, 34)
+    allocations = 0; /* There, `dlsym` allocates in each thread's first call, and the drop-in has no other way to glibc's functions. */
+#endif
     use();
     CHECK(allocations == 0);
     return 0;

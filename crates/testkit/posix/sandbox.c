@@ -253,12 +253,23 @@ static void forked(void)
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned __rseq_size __attribute__((weak));
 
+static char *thread_pointer(void)
+{
+#ifdef __x86_64__
+    char *pointer; /* __builtin_thread_pointer since GCC 11 only */
+    __asm__("mov %%fs:0, %0" : "=r"(pointer));
+    return pointer;
+#else
+    return __builtin_thread_pointer();
+#endif
+}
+
 /* Whether releases are restartable sequences: one leaves its descriptor in the thread's area, until the thread is preempted. */
 static bool is_restartable(void)
 {
     if (!on_spinpark() || !&__rseq_size || __rseq_size == 0)
         return false;
-    uint64_t *descriptor = (uint64_t *)((char *)__builtin_thread_pointer() + __rseq_offset + 8);
+    uint64_t *descriptor = (uint64_t *)(thread_pointer() + __rseq_offset + 8);
     int armed = 0;
     for (int i = 0; i < 1000; i++) {
         *(volatile uint64_t *)descriptor = 0;

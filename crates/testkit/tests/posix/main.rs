@@ -306,7 +306,7 @@ fn gdb_shows_owners_and_waiters() {
     let shown = shown_by_gdb(
         gdb,
         Configuration::Spinpark,
-        &["held", "recursive", "idle", "gone", "robust", "table", "cond"],
+        &["held", "recursive", "idle", "gone", "robust", "table", "cond", "shared", "shared_monotonic"],
     );
     for part in [
         "$1 = {spinpark mutex, held by ",
@@ -319,6 +319,8 @@ fn gdb_shows_owners_and_waiters() {
         "$6 = {spinpark read-write lock, held by 1 reader",
         " (thread 4) to write}",
         "$7 = {spinpark condition variable, 1 waiting: ",
+        "$8 = {__data = ",
+        "$9 = {__data = ",
     ] {
         assert!(shown.contains(part), "no {part:?}: {shown}");
     }
