@@ -164,7 +164,7 @@ pub(crate) struct Locks {
     #[arg(long)]
     pub(crate) details: bool,
 
-    /// What standard output gets [default: table]
+    /// Format of standard output [default: table]
     #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json, Format::Markdown]))]
     pub(crate) format: Option<Format>,
 
@@ -199,7 +199,7 @@ pub(crate) struct Show {
     #[arg(long)]
     pub(crate) details: bool,
 
-    /// What standard output gets [default: table]
+    /// Format of standard output [default: table]
     #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Csv, Format::Markdown]))]
     pub(crate) format: Option<Format>,
 

@@ -31,7 +31,7 @@ Examples:
   spinpark completions zsh     to ~/.zfunc/_spinpark, with ~/.zfunc in fpath
   spinpark completions fish    to ~/.config/fish/completions/spinpark.fish")]
 pub(crate) struct Completions {
-    /// The shell
+    /// The shell to complete for
     pub(crate) shell: Shell,
 }
 
@@ -42,7 +42,7 @@ Examples:
   spinpark man ~/.local/share/man/man1
   man spinpark-profile")]
 pub(crate) struct Man {
-    /// Where to; it is created if it is missing
+    /// The directory to write to; it is created if it is missing
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
 }

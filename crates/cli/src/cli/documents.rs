@@ -106,7 +106,7 @@ pub(crate) struct DocumentsRun {
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 
-    /// What standard output gets [default: markdown, if no file is named]
+    /// Format of standard output [default: markdown, if no file is named]
     #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Markdown, Format::Json]))]
     pub(crate) format: Option<Format>,
 

@@ -72,7 +72,7 @@ pub(crate) struct Grid {
     #[arg(long)]
     pub(crate) quick: bool,
 
-    /// Do not time waits: half of the time, without the figures wait-p999 and longest-wait
+    /// Do not time waits: takes half as long, omits the figures wait-p999 and longest-wait
     #[arg(long)]
     pub(crate) no_waits: bool,
 
@@ -87,7 +87,7 @@ pub(crate) struct Grid {
     #[arg(long, requires = "bounds")]
     pub(crate) check: bool,
 
-    /// What standard output gets [default: table]
+    /// Format of standard output [default: table]
     #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json, Format::Csv]))]
     pub(crate) format: Option<Format>,
 

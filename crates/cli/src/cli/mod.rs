@@ -177,7 +177,7 @@ pub(crate) struct Compare {
     #[arg(long, value_enum, default_value_t = BaselineChoice::Glibc)]
     pub(crate) baseline: BaselineChoice,
 
-    /// What standard output gets [default: table]
+    /// Format of standard output [default: table]
     #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json]))]
     pub(crate) format: Option<Format>,
 

@@ -23,11 +23,11 @@ Exit status 1: a bound is missed.";
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Native {
-    /// The machine to simulate: a file, or a name of `spinpark sim list` [default: this one is measured]
+    /// The machine to simulate: a file, or a name of `spinpark sim list` [default: this machine, measured]
     #[arg(short, long, value_name = "NAME")]
     pub(crate) machine: Option<String>,
 
-    /// Fewer and shorter runs: a minute, and less sure
+    /// Fewer and shorter runs: a minute, with larger errors
     #[arg(long)]
     pub(crate) quick: bool,
 
@@ -36,7 +36,7 @@ pub(crate) struct Native {
           value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1000))]
     pub(crate) rounds: Option<usize>,
 
-    /// Only these workloads
+    /// Run only these workloads
     #[arg(short, long = "workload", value_name = "NAME", value_delimiter = ',')]
     pub(crate) workloads: Vec<String>,
 
@@ -44,7 +44,7 @@ pub(crate) struct Native {
     #[arg(long, value_name = "FILE")]
     pub(crate) measured: Option<PathBuf>,
 
-    /// What standard output gets [default: table]
+    /// Format of standard output [default: table]
     #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json]))]
     pub(crate) format: Option<Format>,
 

@@ -89,7 +89,7 @@ pub(crate) struct Report {
 /// What is shown of a profile, and where it goes.
 #[derive(Debug, Args)]
 pub(crate) struct Showing {
-    /// What the table is about
+    /// The tables to show
     #[arg(long, value_enum, default_value_t = ViewChoice::Summary)]
     pub(crate) view: ViewChoice,
 
@@ -97,7 +97,7 @@ pub(crate) struct Showing {
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     pub(crate) rows: usize,
 
-    /// Only this process [default: the one that waited most]
+    /// Show only the process with this id [default: the one that waited most]
     #[arg(long, value_name = "PID")]
     pub(crate) process: Option<u32>,
 
@@ -105,7 +105,7 @@ pub(crate) struct Showing {
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 
-    /// What standard output gets [default: table]
+    /// Format of standard output [default: table]
     #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json]))]
     pub(crate) format: Option<Format>,
 
@@ -133,11 +133,11 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_long_help = DIFF_EXAMPLES)]
 pub(crate) struct Diff {
-    /// The first recording
+    /// The recording to compare with: a directory, or one file of it
     #[arg(value_name = "BEFORE")]
     pub(crate) before: PathBuf,
 
-    /// The second one
+    /// The recording that is compared: a directory, or one file of it
     #[arg(value_name = "AFTER")]
     pub(crate) after: PathBuf,
 
@@ -145,7 +145,7 @@ pub(crate) struct Diff {
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     pub(crate) rows: usize,
 
-    /// What standard output gets [default: table]
+    /// Format of standard output [default: table]
     #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json]))]
     pub(crate) format: Option<Format>,
 
@@ -172,7 +172,7 @@ pub(crate) struct Top {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration)]
     pub(crate) interval: Duration,
 
-    /// So many updates [default: until the program ends]
+    /// Number of updates [default: until the program ends]
     #[arg(long, value_name = "N")]
     pub(crate) looks: Option<u64>,
 

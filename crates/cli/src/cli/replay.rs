@@ -34,7 +34,7 @@ pub(crate) struct Replay {
     #[arg(short, long, value_name = "NAME", default_value = "big-512:64")]
     pub(crate) machine: String,
 
-    /// Threads [default: as many as were recorded]
+    /// Number of threads [default: as many as were recorded]
     #[arg(short, long, value_name = "N", value_parser = threads)]
     pub(crate) threads: Option<u32>,
 
@@ -59,7 +59,7 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = repeats())]
     pub(crate) seeds: usize,
 
-    /// What standard output gets [default: table]
+    /// Format of standard output [default: table]
     #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json]))]
     pub(crate) format: Option<Format>,
 

@@ -64,7 +64,7 @@ pub(crate) struct ShowMachine {
     #[arg(value_name = "NAME|FILE")]
     pub(crate) machine: String,
 
-    /// What standard output gets [default: table]
+    /// Format of standard output [default: table]
     #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json]))]
     pub(crate) format: Option<Format>,
 
@@ -90,15 +90,15 @@ pub(crate) struct SimRun {
     #[arg(short, long, value_name = "NAME", default_value = "big-512:64")]
     pub(crate) machine: String,
 
-    /// The lock
+    /// The lock to simulate: a name of `spinpark sim list`
     #[arg(short, long = "locks", value_name = "NAME", default_value = "spinpark", value_parser = one_name)]
     pub(crate) lock: String,
 
-    /// The workload
+    /// The workload to simulate: a name of `spinpark sim list`
     #[arg(short, long, value_name = "NAME", default_value = "hot-lock", value_parser = one_name)]
     pub(crate) workload: String,
 
-    /// Threads [default: the machine's CPUs]
+    /// Number of threads [default: the machine's CPUs]
     #[arg(short, long, value_name = "N", value_parser = one_number)]
     pub(crate) threads: Option<u32>,
 
@@ -118,7 +118,7 @@ pub(crate) struct SimRun {
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
 
-    /// What standard output gets [default: table]
+    /// Format of standard output [default: table]
     #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json]))]
     pub(crate) format: Option<Format>,
 
@@ -139,16 +139,16 @@ Runs go side by side on all CPUs, the longest ones first. A lock is marked if it
 #[derive(Debug, Args)]
 #[command(after_long_help = SWEEP_EXAMPLES)]
 pub(crate) struct Sweep {
-    /// Machines
+    /// Machines: names of `spinpark sim list`, files, or plain-N; NAME:N uses the first N CPUs
     #[arg(short, long = "machine", value_name = "NAME", num_args = 1.., value_delimiter = ',',
           default_value = "big-512:64")]
     pub(crate) machines: Vec<String>,
 
-    /// Locks [default: all that the workload can use]
+    /// Locks to compare [default: all that the workload can use]
     #[arg(short, long, value_name = "NAME", num_args = 1.., value_delimiter = ',')]
     pub(crate) locks: Vec<String>,
 
-    /// Workloads
+    /// Workloads to simulate: names of `spinpark sim list`
     #[arg(short, long = "workload", value_name = "NAME", num_args = 1.., value_delimiter = ',',
           default_value = "hot-lock")]
     pub(crate) workloads: Vec<String>,
@@ -184,7 +184,7 @@ pub(crate) struct Swept {
     #[arg(long)]
     pub(crate) details: bool,
 
-    /// What standard output gets [default: table]
+    /// Format of standard output [default: table]
     #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json, Format::Csv]))]
     pub(crate) format: Option<Format>,
 
@@ -255,7 +255,7 @@ pub(crate) struct Tables {
     #[arg(long)]
     pub(crate) quick: bool,
 
-    /// What standard output gets [default: table]
+    /// Format of standard output [default: table]
     #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json]))]
     pub(crate) format: Option<Format>,
 

@@ -44,6 +44,12 @@ fn help_of(arg: &Arg) -> String {
     arg.get_help().map(ToString::to_string).unwrap_or_default()
 }
 
+/// A bare noun ("Threads") says no more than the option's name.
+fn is_sentence(help: &str) -> bool {
+    let first = help.lines().next().unwrap_or_default();
+    first.starts_with(char::is_uppercase) && first.split_whitespace().count() >= 3
+}
+
 #[test]
 fn every_option_has_a_sentence_and_one_spelling_of_its_value() {
     const VALUES: [&str; 15] = [
@@ -52,11 +58,14 @@ fn every_option_has_a_sentence_and_one_spelling_of_its_value() {
     ];
     const MORE: [&str; 4] = ["MIX", "HOST:PORT", "OPTION", "K/N"];
     each_command(|path, command| {
-        assert!(command.get_about().is_some(), "{path} says nothing about itself");
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        assert!(is_sentence(&about), "{path}: {about:?}");
+        for arg in command.get_arguments().filter(|arg| arg.is_positional()) {
+            assert!(is_sentence(&help_of(arg)), "{path} <{}>: {:?}", arg.get_id(), help_of(arg));
+        }
         for arg in options(command) {
             let (name, help) = (arg.get_long().expect("every option has a long name"), help_of(arg));
-            let first = help.chars().next().unwrap_or_default();
-            assert!(first.is_uppercase(), "{path} --{name}: {help:?}");
+            assert!(is_sentence(&help), "{path} --{name}: {help:?}");
             if !arg.get_action().takes_values()
                 || arg.get_possible_values().iter().any(|value| value.get_help().is_some())
             {

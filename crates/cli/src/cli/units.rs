@@ -21,7 +21,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         "h" => 3600.0,
         "" => return Err(String::from("the unit is missing: write ns, us, ms, s, min or h, as in 20ms")),
         _ => {
-            return Err(format!("`{unit}` is no unit of time here; use ns, us, ms, s, min or h, as in 20ms"));
+            return Err(format!("`{unit}` is not a unit of time; use ns, us, ms, s, min or h, as in 20ms"));
         }
     };
     let number: f64 =
@@ -70,7 +70,7 @@ pub(crate) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The smallest bound: less has no room for one process.
+/// The smallest bound: one process needs this much.
 const LEAST_SIZE: u64 = 1 << 20;
 
 /// `64MiB`, `1GiB`; a number alone is bytes.
@@ -81,12 +81,12 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
         "k" | "kb" | "kib" => 1024.0,
         "m" | "mb" | "mib" => 1024.0 * 1024.0,
         "g" | "gb" | "gib" => 1024.0 * 1024.0 * 1024.0,
-        other => return Err(format!("`{other}` is no unit of size here; use KiB, MiB or GiB, as in 64MiB")),
+        other => return Err(format!("`{other}` is not a unit of size; use KiB, MiB or GiB, as in 64MiB")),
     };
     let number: f64 = number.parse().map_err(|_| "a number and a unit are needed, as in 64MiB".to_owned())?;
     let size = number * unit;
     if size < LEAST_SIZE as f64 {
-        return Err("less than 1MiB has no room for one process".to_owned());
+        return Err("one process needs at least 1MiB".to_owned());
     }
     Ok(size.min(u64::MAX as f64 / 4.0) as u64)
 }

@@ -32,7 +32,7 @@ pub(crate) struct Common {
     #[arg(long)]
     pub(crate) details: bool,
 
-    /// What standard output gets [default: table]
+    /// Format of standard output [default: table]
     #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json]))]
     pub(crate) format: Option<Format>,
 
@@ -236,7 +236,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_long_help = JOBS_EXAMPLES)]
 pub(crate) struct Jobs {
-    /// Which mixes
+    /// Mixes of operations to run
     #[arg(long, value_name = "MIX", num_args = 1.., value_delimiter = ',', default_value = "fserver")]
     pub(crate) mix: Vec<String>,
 

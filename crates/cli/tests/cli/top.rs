@@ -65,8 +65,8 @@ fn processes_that_cannot_be_watched() {
     let directory = tempfile::tempdir().unwrap();
     let top = |what: &str| said(&mut recording(directory.path(), ["top", "--once", what]));
     let own = std::process::id().to_string();
-    top(&own).fails(2, &[&format!("process {own} records nothing"), "spinpark top -- PROGRAM"]);
-    top("4194999").fails(2, &["no process has the number 4194999", "spinpark top -- PROGRAM"]);
+    top(&own).fails(2, &[&format!("process {own} is not recorded"), "spinpark top -- PROGRAM"]);
+    top("4194999").fails(2, &["there is no process 4194999", "spinpark top -- PROGRAM"]);
     top("no-such-program").fails(2, &["no program `no-such-program`"]);
     if !rustix::process::geteuid().is_root() && Path::new("/proc/1/maps").exists() {
         top("1").fails(2, &["cannot look at process 1", "another user's"]);

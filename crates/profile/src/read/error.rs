@@ -51,15 +51,15 @@ fn broken(why: Broken) -> String {
             "is too short to be a profile: the disk may have been full, or the file was copied only in part; record again",
         ),
         Broken::Foreign => String::from(
-            "does not begin as a profile does: it is another program's file, or its program ended before recording began",
+            "is not a recording: it is another program's file, or its program ended before recording began",
         ),
         Broken::Version(version) => format!(
             "was recorded in version {version} of the format, and this program reads version {}: read it with the spinpark \
              that recorded it, or record again",
             format::VERSION
         ),
-        Broken::Region => String::from(
-            "is damaged: its header points to places where nothing can be; copy it again, or record again",
-        ),
+        Broken::Region => {
+            String::from("is damaged: its header has impossible offsets; copy it again, or record again")
+        }
     }
 }

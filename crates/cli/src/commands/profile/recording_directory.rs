@@ -27,10 +27,7 @@ pub(crate) fn create(wanted: Option<&Path>) -> anyhow::Result<PathBuf> {
             let mut entries =
                 fs::read_dir(wanted).with_context(|| format!("cannot read {}", wanted.display()))?;
             if entries.next().is_some() {
-                bail!(
-                    "{} is not empty; name another directory, so that nothing is lost or mixed",
-                    wanted.display()
-                );
+                bail!("{} is not empty; name an empty or a new directory with --output", wanted.display());
             }
             wanted.to_owned()
         }

@@ -58,8 +58,8 @@ fn recording_of(pid: u32) -> anyhow::Result<PathBuf> {
     let maps = match fs::read_to_string(format!("/proc/{pid}/maps")) {
         Ok(maps) => maps,
         Err(error) if error.kind() == io::ErrorKind::NotFound => bail!(
-            "no process has the number {pid}: it has ended, or never was\n`spinpark top -- PROGRAM` starts one and watches it; what \
-             was recorded of one that ended, `spinpark report DIR` shows"
+            "there is no process {pid}\n`spinpark top -- PROGRAM` starts a program and watches it\n\
+             `spinpark report DIR` shows the recording of a process that has ended"
         ),
         Err(error) => {
             let advice = match rustix::process::geteuid().is_root() {
@@ -82,8 +82,8 @@ fn recording_of(pid: u32) -> anyhow::Result<PathBuf> {
     }
     file.with_context(|| {
         format!(
-            "process {pid} records nothing\nStart it with `spinpark top -- PROGRAM` or `spinpark profile -- PROGRAM`: there is \
-             no way into a process that runs already without stopping it"
+            "process {pid} is not recorded, and a running process cannot be attached to\n\
+             Start it with `spinpark top -- PROGRAM` or `spinpark profile -- PROGRAM`"
         )
     })
 }

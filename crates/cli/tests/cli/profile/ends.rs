@@ -36,8 +36,7 @@ fn only_a_damaged_profile() {
     let result = said(&mut recording(directory.path(), ["report", "one"]));
     result.fails(2, &["profile.json is not a profile in JSON"]);
     fs::write(directory.path().join("hot.c"), "int main(void) { return 0; }\n").unwrap();
-    said(&mut recording(directory.path(), ["report", "hot.c"]))
-        .fails(2, &["hot.c does not begin as a profile does"]);
+    said(&mut recording(directory.path(), ["report", "hot.c"])).fails(2, &["hot.c is not a recording"]);
 }
 
 /// The command waits for its program, not for what that leaves behind.

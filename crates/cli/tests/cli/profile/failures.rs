@@ -86,7 +86,7 @@ fn recordings_that_cannot_be_read() {
     for (name, content, words) in [
         ("short.spinprof", &bytes[..100], "too short"),
         ("none.spinprof", &[][..], "too short"),
-        ("foreign.spinprof", &[b'x'; 1 << 16][..], "does not begin as a profile does"),
+        ("foreign.spinprof", &[b'x'; 1 << 16][..], "is not a recording"),
         ("foreign.json", b"{}".as_slice(), "is not a profile in JSON"),
         ("broken.json", b"[{".as_slice(), "is not a profile in JSON"),
     ] {

@@ -56,8 +56,8 @@ fn a_bound() {
 fn bounds_that_are_none() {
     let directory = tempfile::tempdir().unwrap();
     let with = |size| forks(directory.path(), &["--max-size", size], "idle");
-    with("1KiB").fails(2, &["less than 1MiB has no room for one process"]);
-    with("10 sacks").fails(2, &["`sacks` is no unit of size", "64MiB"]);
+    with("1KiB").fails(2, &["one process needs at least 1MiB"]);
+    with("10 sacks").fails(2, &["`sacks` is not a unit of size", "64MiB"]);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 

@@ -91,7 +91,7 @@ fn directories() {
     assert!(entries(&directory.path().join("spinpark-profile-2")).contains(&"profile.json".to_owned()));
     // Not into one that has something in it: nothing runs.
     let result = profile(directory.path(), &["--output", "spinpark-profile"], &["briefly"]);
-    result.fails(2, &["is not empty", "name another directory"]);
+    result.fails(2, &["is not empty", "--output"]);
     assert_eq!(result.stdout, "");
     // An empty one, or one that has to be made, is fine.
     fs::create_dir(directory.path().join("empty")).unwrap();
@@ -111,7 +111,7 @@ fn for_a_time() {
     assert!(!result.stderr.contains("SIGTERM"), "that was the request: {}", result.stderr);
     assert!(flat(&result.stderr).contains("ended after 700 ms, as asked"), "{}", result.stderr);
     profile(directory.path(), &["--duration", "soon"], &["forever"])
-        .fails(2, &["`soon` is no unit of time", "20ms"]);
+        .fails(2, &["`soon` is not a unit of time", "20ms"]);
 }
 
 /// The command with a program that goes on until it is ended, in a process group of their own, once the program is ready.

@@ -14,7 +14,7 @@ use crate::workloads::job::Trouble;
 /// Takes turns on one kind of condition variable.
 pub(crate) type Alternate = fn(&Setting) -> Result<Done, Trouble>;
 
-/// The one for the condition variables of a adapter; none if it has none, or none in this process.
+/// The one for the condition variables of an adapter; none if it has none, or none in this process.
 pub(crate) fn by_name(adapter: &str) -> Option<Alternate> {
     let of_today = || with_condvar(adapter, TakeTurns);
     designs::with::<Linux, _>(adapter, TakeTurns).unwrap_or_else(of_today)
