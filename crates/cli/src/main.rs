@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         Command::Diff(diff) => commands::profile::diff(&diff),
         Command::Top(top) => commands::profile::top::run(&top),
         Command::ProfileCost => commands::profile::calibrate(),
-        Command::Bench(bench) => commands::bench::run(&bench),
+        Command::Bench(bench) => commands::bench::run(&bench, commands::show::run),
         Command::Sim(sim) => commands::sim::run(&sim),
         Command::Documents(documents) => commands::documents::run(&documents),
         Command::Libraries(libraries) => commands::libraries::run(&libraries),

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use crate::label::{class, named};
 use crate::model::{HeldWait, Kind, Lock, Profile, Role};
-use crate::summary::{class, named};
 use crate::units::{percent, time};
 
 /// Reported if holders were blocked for at least this share of the time that others waited for the lock.

@@ -22,10 +22,12 @@
 mod chain;
 pub mod classes;
 pub mod diff;
+mod fit;
 pub mod folded;
 mod free_waits;
 pub mod html;
 pub mod json;
+mod label;
 mod maps;
 pub mod model;
 pub mod model_names;

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use crate::model::{
     CallSite, CallSiteId, Frame, Held, Kind, Lock, Profile, Role, RoleStats, SiteStats, Times,
 };
-use crate::names::for_people;
+use crate::names::{for_people, short};
 
 impl Profile {
     /// The lock with this number.
@@ -259,56 +259,6 @@ impl Frame {
         match &self.source {
             Some((file, line)) => format!("{}:{line}", file.rsplit('/').next().unwrap_or(file)),
             None => format!("{}+{:#x}", self.module, self.offset),
-        }
-    }
-}
-
-/// The name of a function without its parameters: `a::b(int) const` is `a::b`.
-#[must_use]
-pub fn short(function: &str) -> &str {
-    let mut angles = 0_u32;
-    let mut from = 0;
-    for skipped in ["(anonymous namespace)", "operator()"] {
-        if let Some(at) = function.rfind(skipped) {
-            from = from.max(at + skipped.len());
-        }
-    }
-    // The angles of `operator<<` are none.
-    let signs = |at: usize| function[at..].find(|c| !"<>=-".contains(c)).unwrap_or(function.len() - at);
-    let operators = function.match_indices("operator").map(|(at, word)| at + word.len());
-    if let Some(at) = operators.into_iter().find(|at| signs(*at) > 0) {
-        from = from.max(at + signs(at));
-    }
-    for (at, character) in function.char_indices().skip_while(|(at, _)| *at < from) {
-        match character {
-            '<' => angles += 1,
-            // Not that of `fn() -> T`.
-            '>' if !function[..at].ends_with('-') => angles = angles.saturating_sub(1),
-            '(' if angles == 0 && at > 0 => return &function[..at],
-            _ => {}
-        }
-    }
-    function
-}
-
-#[cfg(test)]
-mod tests {
-    use super::short;
-
-    #[test]
-    fn functions_without_parameters() {
-        for (long, expected) in [
-            ("main", "main"),
-            ("a::b(int, char const*) const", "a::b"),
-            ("std::vector<void (*)(int)>::push(int)", "std::vector<void (*)(int)>::push"),
-            ("(anonymous namespace)::work(int)", "(anonymous namespace)::work"),
-            ("A::operator()(int) const", "A::operator()"),
-            ("operator<< <A>(std::ostream&, A)", "operator<< <A>"),
-            ("A<fn() -> u32>::run(int)", "A<fn() -> u32>::run"),
-            ("<T as core::fmt::Debug>::fmt", "<T as core::fmt::Debug>::fmt"),
-            ("store::{closure#0}", "store::{closure#0}"),
-        ] {
-            assert_eq!(short(long), expected);
         }
     }
 }

@@ -4,9 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use crate::fit::fit;
 use crate::model::{CallSite, CallSiteId, Frame};
-use crate::model_names::short;
-use crate::text::fit;
 
 /// The most frames that a name has to tell two call sites apart.
 const MOST: usize = 4;
@@ -225,6 +224,34 @@ fn without_type(name: &str) -> &str {
     name[start..].trim_start_matches(['*', '&'])
 }
 
+/// The name of a function without its parameters: `a::b(int) const` is `a::b`.
+#[must_use]
+pub fn short(function: &str) -> &str {
+    let mut angles = 0_u32;
+    let mut from = 0;
+    for skipped in ["(anonymous namespace)", "operator()"] {
+        if let Some(at) = function.rfind(skipped) {
+            from = from.max(at + skipped.len());
+        }
+    }
+    // The angles of `operator<<` are none.
+    let signs = |at: usize| function[at..].find(|c| !"<>=-".contains(c)).unwrap_or(function.len() - at);
+    let operators = function.match_indices("operator").map(|(at, word)| at + word.len());
+    if let Some(at) = operators.into_iter().find(|at| signs(*at) > 0) {
+        from = from.max(at + signs(at));
+    }
+    for (at, character) in function.char_indices().skip_while(|(at, _)| *at < from) {
+        match character {
+            '<' => angles += 1,
+            // Not that of `fn() -> T`.
+            '>' if !function[..at].ends_with('-') => angles = angles.saturating_sub(1),
+            '(' if angles == 0 && at > 0 => return &function[..at],
+            _ => {}
+        }
+    }
+    function
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -290,6 +317,23 @@ mod tests {
             ("broken<name", "broken<name"),
         ] {
             assert_eq!(for_people(long), expected, "{long}");
+        }
+    }
+
+    #[test]
+    fn functions_without_parameters() {
+        for (long, expected) in [
+            ("main", "main"),
+            ("a::b(int, char const*) const", "a::b"),
+            ("std::vector<void (*)(int)>::push(int)", "std::vector<void (*)(int)>::push"),
+            ("(anonymous namespace)::work(int)", "(anonymous namespace)::work"),
+            ("A::operator()(int) const", "A::operator()"),
+            ("operator<< <A>(std::ostream&, A)", "operator<< <A>"),
+            ("A<fn() -> u32>::run(int)", "A<fn() -> u32>::run"),
+            ("<T as core::fmt::Debug>::fmt", "<T as core::fmt::Debug>::fmt"),
+            ("store::{closure#0}", "store::{closure#0}"),
+        ] {
+            assert_eq!(short(long), expected);
         }
     }
 }

@@ -164,7 +164,7 @@ fn site(names: &Names<'_>, wait: &Waiting) -> String {
 fn what(profile: &Profile, wait: &Waiting) -> String {
     profile.lock(wait.lock).map_or_else(
         || String::from("a lock"),
-        |lock| format!("the {} {}", lock.kind.noun(), crate::summary::named(lock)),
+        |lock| format!("the {} {}", lock.kind.noun(), crate::label::named(lock)),
     )
 }
 

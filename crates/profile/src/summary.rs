@@ -7,9 +7,10 @@
 use std::collections::BTreeMap;
 
 use crate::classes::by_class;
+use crate::fit::fit;
+use crate::label::{class, named};
 use crate::model::{CallSiteId, Detail, Ended, Kind, Lock, LocksOf, Profile, Role};
 use crate::names::{LONGEST, Names};
-use crate::text::fit;
 use crate::units::{count, percent, time};
 use crate::{chain, free_waits, stuck, unnamed};
 
@@ -249,14 +250,6 @@ fn blame_class(classes: &Profile, waited: u64) -> Option<String> {
         .then(|| format!("{share} waiting is on {class}{}.", holder_and_waiter(classes, top)))
 }
 
-/// `the 16 locks of `shard``, if this is a class of several.
-pub(crate) fn class(lock: &Lock) -> Option<String> {
-    let (class, count) = lock.label.strip_suffix(" locks)")?.rsplit_once(" (")?;
-    let named = named(&Lock { label: class.to_owned(), ..lock.clone() });
-    let of = if named.starts_with('`') { "of " } else { "" };
-    Some(format!("the {count} locks {of}{named}"))
-}
-
 /// `, held by `store_update` while `flush` waits`.
 fn holder_and_waiter(profile: &Profile, top: &Lock) -> String {
     let names = Names::of(&profile.call_sites);
@@ -294,24 +287,6 @@ fn holder_and_waiter(profile: &Profile, top: &Lock) -> String {
         }
         (None, Some((waiter, waited))) => format!("; `{waiter}` waits for it{}", part(waited)),
         (None, None) => String::new(),
-    }
-}
-
-/// The label in quotes; a label that says what kind it is without the kind.
-pub(crate) fn named(lock: &Lock) -> String {
-    // A variable may be called `mutex`.
-    let without = lock.label.strip_prefix(lock.kind.noun()).and_then(|rest| rest.strip_prefix(' '));
-    let label = without.unwrap_or(&lock.label);
-    match label.split_once(' ') {
-        Some((word @ ("of" | "in"), call_site)) => {
-            let word = if word == "of" { "created by" } else { "used in" };
-            let (function, line) = call_site
-                .split_once(" (")
-                .map_or((call_site, String::new()), |(function, line)| (function, format!(" ({line}")));
-            format!("{word} `{}`{line}", fit(function, LONGEST))
-        }
-        Some(("at", address)) => format!("at {address}"),
-        _ => format!("`{}`", fit(label, LONGEST)),
     }
 }
 

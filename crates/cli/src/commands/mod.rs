@@ -11,5 +11,6 @@ pub(crate) mod native;
 pub(crate) mod prepare;
 pub(crate) mod profile;
 pub(crate) mod run;
+pub(crate) mod show;
 pub(crate) mod sim;
 pub(crate) mod worker;

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use self::matching::{Class, Matched, matched};
 pub use self::rendering::text;
+use crate::fit::without_line;
 use crate::model::{Detail, Kind, Profile, Role, RoleStats};
-use crate::text::without_line;
 use crate::units::percent;
 
 /// The comparison of two profiles.

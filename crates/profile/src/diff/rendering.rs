@@ -1,8 +1,9 @@
 //! The comparison as text.
 
 use super::{Diff, LockChange, SMALL, is_small, share};
+use crate::fit::fit;
 use crate::model::{Detail, Kind, LocksOf, Profile};
-use crate::text::{Style, fit, render, wrap};
+use crate::text::{Style, render, wrap};
 use crate::units::{percent, ratio, short_count, time, time_or_dash};
 
 /// The comparison as text: a sentence, and a table.

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
+use crate::fit::fit;
 use crate::model::{CallSiteId, Frame, Kind, Role};
 use crate::names::Names;
-use crate::text::fit;
 
 pub(super) const UNKNOWN: &str = "not known";
 

@@ -6,7 +6,7 @@
 //! classes. Other functions stay.
 
 use crate::model::Frame;
-use crate::model_names::short;
+use crate::names::short;
 
 /// Libraries that implement or watch locks.
 const LIBRARIES: [&str; 2] = ["libspinpark_profiler.so", "libspinpark_preload.so"];

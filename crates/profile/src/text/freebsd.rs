@@ -5,6 +5,7 @@
 //! FreeBSD documents and prints as 0.
 
 use super::{Style, sites};
+use crate::fit::{fit, fit_all};
 use crate::model::Profile;
 use crate::names::Names;
 
@@ -61,11 +62,11 @@ pub fn freebsd(profile: &Profile, style: Style) -> String {
     let header = numbers(&header[..9]) + &header[9] + "\n";
     let room = style.width.saturating_sub(widths.iter().sum::<usize>() + 9).max(24);
     let left = |call_site: &str| room.saturating_sub(call_site.chars().count() + 1);
-    let labels = super::fit_all(rows.iter().map(|(_, call_site, label)| (label.as_str(), left(call_site))));
+    let labels = fit_all(rows.iter().map(|(_, call_site, label)| (label.as_str(), left(call_site))));
     rows.iter().zip(labels).fold(header, |text, ((cells, call_site, label), fitted)| {
         let name = match left(call_site) {
             8.. => format!("{call_site}{fitted})"),
-            _ => super::fit(&format!("{call_site}{label})"), room),
+            _ => fit(&format!("{call_site}{label})"), room),
         };
         text + &numbers(cells) + &name + "\n"
     })

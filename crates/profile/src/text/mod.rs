@@ -11,11 +11,9 @@
 //! | `condvars` | condition variables                                            |
 //! | `outcomes` | outcomes of waits                                               |
 //! | `spark`    | histograms in a cell                                            |
-//! | `fit`      | names in columns that are too narrow for them                    |
 
 mod blocking;
 mod condvars;
-mod fit;
 mod freebsd;
 mod held_waits;
 mod locks;
@@ -43,7 +41,7 @@ pub use self::sites::sites;
 pub use self::waiting::waiting;
 pub use spinpark_show::text::wrap;
 
-pub(crate) use self::fit::{fit, fit_all, without_line};
+use crate::fit::{fit_all, share};
 
 /// The widest line that we print, except on a terminal that is wider.
 pub const WIDTH: usize = 100;
@@ -137,30 +135,4 @@ pub(crate) fn render<T>(
     let more = if more > 0 { format!(" … and {more} more\n") } else { String::new() };
     let lines: String = table.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
     format!("{title}\n{lines}{more}")
-}
-
-/// Shares `room` among columns with these widths: no column gets more than its width, and the widest ones are cut.
-fn share(wanted: &[usize], room: usize) -> Vec<usize> {
-    /// A name is not cut to less.
-    const LEAST: usize = 8;
-    let mut order: Vec<usize> = (0..wanted.len()).collect();
-    order.sort_by_key(|column| wanted[*column]);
-    let (mut left, mut shares) = (room, vec![0; wanted.len()]);
-    for (done, column) in order.into_iter().enumerate() {
-        let fair = left / (wanted.len() - done);
-        shares[column] = wanted[column].min(fair.max(LEAST));
-        left = left.saturating_sub(shares[column]);
-    }
-    shares
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sharing() {
-        assert_eq!(share(&[30, 10, 20], 45), [18, 10, 17]);
-        assert_eq!(share(&[30, 10], 50), [30, 10]);
-    }
 }

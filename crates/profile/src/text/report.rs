@@ -1,6 +1,7 @@
 //! The whole report: the summary first.
 
 use super::{Style, blocking, condvars, held_waits, locks, outcomes, sites, waiting, wrap};
+use crate::fit::fit;
 use crate::model::{Detail, Ended, LocksOf, Profile};
 use crate::summary::summary;
 use crate::units::{count, time};
@@ -52,7 +53,7 @@ fn head(profile: &Profile, style: Style) -> String {
     };
     let line = format!(
         "{} (process {}): {}, {threads}{ended}; {locks}, detail {detail}.",
-        super::fit(&command, style.width / 2),
+        fit(&command, style.width / 2),
         profile.pid,
         time(profile.duration as f64)
     );

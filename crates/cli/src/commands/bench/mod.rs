@@ -1,9 +1,8 @@
 //! `spinpark bench`: locks by themselves, one workload of contention at a time.
 
-mod grid;
+pub(super) mod grid;
 mod output;
 mod request;
-mod show;
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -30,20 +29,19 @@ use spinpark_measure::warnings::{self, Warning};
 
 use self::output::Findings;
 pub(crate) use self::request::{Request, command};
-pub(crate) use self::show::run as show;
-use crate::cli::{Bench, Format, Locks, PresetChoice};
+use crate::cli::{Bench, Format, Locks, PresetChoice, Show};
 use crate::exit;
 use crate::progress::{Progress, about};
 use crate::say::{self, Say};
 use crate::session::{Session, check_rounds};
 
-/// Carries out a subcommand.
-pub(crate) fn run(bench: &Bench) -> anyhow::Result<ExitCode> {
+/// Carries out a subcommand; `show` reads an earlier result.
+pub(crate) fn run(bench: &Bench, show: fn(&Show) -> anyhow::Result<ExitCode>) -> anyhow::Result<ExitCode> {
     match bench {
         Bench::List(list) => print_list(list.definition.as_deref()),
         Bench::Locks(bench) => measure_locks(&bench.locks, bench.preset),
         Bench::Grid(wanted) => grid::run(wanted),
-        Bench::Show(show) => show::run(show),
+        Bench::Show(wanted) => show(wanted),
     }
 }
 
@@ -108,7 +106,11 @@ pub(crate) fn measure_request(
 }
 
 /// What follows from a record.
-fn findings(definitions: &Definitions, record: Record, is_bounds: bool) -> anyhow::Result<Findings> {
+pub(super) fn findings(
+    definitions: &Definitions,
+    record: Record,
+    is_bounds: bool,
+) -> anyhow::Result<Findings> {
     let bounds = match is_bounds {
         true => bounds::judge_all(definitions, &record.cells, record.seed).map_err(anyhow::Error::msg)?,
         false => Vec::new(),

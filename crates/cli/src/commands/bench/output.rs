@@ -39,7 +39,7 @@ impl Findings {
     }
 
     /// Prints tables, and on standard error what makes them weak.
-    pub(super) fn print(&self, say: Say, is_markdown: bool, is_detailed: bool, style: Style) {
+    pub(in crate::commands) fn print(&self, say: Say, is_markdown: bool, is_detailed: bool, style: Style) {
         let Self { record, results, bounds: judged, warnings } = self;
         let cpus = record.environment.cpus;
         let varied = effects::baseline(
@@ -83,7 +83,7 @@ impl Findings {
     }
 
     /// Draws a plot per workload.
-    pub(super) fn draw(&self, directory: &Path) -> anyhow::Result<()> {
+    pub(in crate::commands) fn draw(&self, directory: &Path) -> anyhow::Result<()> {
         let implementations: Vec<String> = self
             .record
             .implementations

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use spinpark_documents::report::workloads::list;
 
-use super::bench::{self, measure_locks};
+use super::bench::measure_locks;
 use crate::cli::{Documents, PresetChoice, Show};
 use crate::say::Say;
 
@@ -19,7 +19,7 @@ pub(crate) fn run(documents: &Documents) -> anyhow::Result<ExitCode> {
             Say { on_stderr: false }.line(list::render());
             Ok(ExitCode::SUCCESS)
         }
-        Documents::Show(show) => bench::show(&Show::from(show)),
+        Documents::Show(show) => super::show::run(&Show::from(show)),
         Documents::Creat(creat) => workloads::measure(&creat.common, workloads::creat(creat)?),
         Documents::Mmap(mmap) => workloads::measure(&mmap.common, workloads::mmap(mmap)?),
         Documents::Faults(faults) => workloads::measure(&faults.common, workloads::faults(faults)?),

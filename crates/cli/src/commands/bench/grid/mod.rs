@@ -57,7 +57,7 @@ pub(super) fn run(grid: &Grid) -> anyhow::Result<ExitCode> {
 }
 
 /// Prints an earlier result again.
-pub(super) fn show(text: &str, file: &str, wanted: &GridShown) -> anyhow::Result<()> {
+pub(in crate::commands) fn show(text: &str, file: &str, wanted: &GridShown) -> anyhow::Result<()> {
     let record = Record::parse(text).map_err(|what| anyhow!("{file} is {what}"))?;
     let shown = request::shown(wanted)?;
     let pages = Pages::open(wanted)?;

@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::share;
 use crate::model::{Kind, Role};
 use crate::units::one_line;
 
@@ -246,6 +245,21 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// Shares `room` among columns with these widths: no column gets more than its width, and the widest ones are cut.
+pub(crate) fn share(wanted: &[usize], room: usize) -> Vec<usize> {
+    /// A name is not cut to less.
+    const LEAST: usize = 8;
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    order.sort_by_key(|column| wanted[*column]);
+    let (mut left, mut shares) = (room, vec![0; wanted.len()]);
+    for (done, column) in order.into_iter().enumerate() {
+        let fair = left / (wanted.len() - done);
+        shares[column] = wanted[column].min(fair.max(LEAST));
+        left = left.saturating_sub(shares[column]);
+    }
+    shares
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -314,5 +328,11 @@ mod tests {
         // One name is one name, wherever it is; and what cannot be told apart stays as it is.
         assert_eq!(shown(&["mutex of f (a.c:1)", "mutex of f (a.c:1)"], 12), ["mutex of f", "mutex of f"]);
         assert_eq!(shown(&["aaaaaaaaab", "aaaaaaaaac"], 1).len(), 2);
+    }
+
+    #[test]
+    fn sharing() {
+        assert_eq!(share(&[30, 10, 20], 45), [18, 10, 17]);
+        assert_eq!(share(&[30, 10], 50), [30, 10]);
     }
 }

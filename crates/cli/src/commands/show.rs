@@ -1,4 +1,4 @@
-//! `spinpark bench show`: an earlier result again, from its file.
+//! `spinpark bench show` and `spinpark documents show`: an earlier result again, from its file.
 
 use std::fs;
 use std::process::ExitCode;
@@ -13,9 +13,10 @@ use spinpark_measure::report::json as of_compare;
 use spinpark_measure::report::reading::{self, Header};
 use spinpark_measure::report::{Style, compare_table};
 
-use super::super::compare;
+use super::bench::{findings, grid};
+use super::compare;
+use super::documents::workloads;
 use crate::cli::{Format, Show};
-use crate::commands::documents::workloads;
 use crate::say::Say;
 
 const STDOUT: Say = Say { on_stderr: false };
@@ -33,7 +34,7 @@ pub(crate) fn run(show: &Show) -> anyhow::Result<ExitCode> {
         bail!("--figure, --against, --html and CSV are for files of `bench grid`; leave them out");
     }
     match header.format.as_str() {
-        of_grid::FORMAT => super::grid::show(&text, &file.to_string(), &show.grid)?,
+        of_grid::FORMAT => grid::show(&text, &file.to_string(), &show.grid)?,
         of_compare::FORMAT => compare::report::show(&text, STDOUT).map_err(is)?,
         of_documents::FORMAT => STDOUT.line(markdown::render(&read::parse(&text).map_err(is)?)),
         of_workloads::FORMAT => {
@@ -70,7 +71,7 @@ fn locks(text: &str, show: &Show) -> anyhow::Result<()> {
         record.implementations.iter().map(|implementation| implementation.implementation.clone()).collect();
     definitions.bounds.clone_from(&record.bound_definitions);
     let is_bounds = !definitions.bounds.is_empty();
-    let mut findings = super::findings(&definitions, record, is_bounds)?;
+    let mut findings = findings(&definitions, record, is_bounds)?;
     findings.warnings = reading::warnings(text);
     findings.print(STDOUT, is_markdown(show), show.details, Style::of_stdout());
     if let Some(directory) = &show.plots {
