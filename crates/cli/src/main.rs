@@ -30,7 +30,7 @@ fn main() -> ExitCode {
         Command::ProfileCost => commands::profile::calibrate(),
         Command::Bench(bench) => commands::bench::run(&bench, commands::show::run),
         Command::Sim(sim) => commands::sim::run(&sim),
-        Command::Documents(documents) => commands::documents::run(&documents),
+        Command::Documents(documents) => commands::documents::run(&documents, commands::show::run),
         Command::Libraries(libraries) => commands::libraries::run(&libraries),
         Command::Completions(completions) => commands::documentation::completions(&completions),
         Command::Man(man) => commands::documentation::man(&man),

@@ -48,7 +48,7 @@ pub use permanent::initialise;
 pub use rseq::stop as stop_sequences;
 pub use sandbox::before_filter;
 pub use sleep::{sleep_by, Sleep};
-pub use symbol::{lookup, lookup_version, Library, Scope};
+pub use symbol::{glibc_dlsym, lookup, lookup_version, Library, Scope};
 pub use thread::{call, known_token, set_call, take_over_fork_handler, thread_id, CANCELLABLE, QUEUED};
 pub use tools::race_detector;
 

@@ -1,9 +1,14 @@
 //! Symbols that may or may not be there, looked up at run time.
 //!
+//! Another preloaded library may have a `dlsym` of its own, before or behind ours. If such a function calls glibc's, then
+//! `RTLD_NEXT` means the libraries after *that* library, ours among them: asking it for "glibc's" function would give our own,
+//! which would call itself for ever. So glibc's `dlsym` is looked up by `dlvsym` first.
+//!
 //! `dlsym` takes the loader's lock, which glibc does not take through anything that the drop-in intercepts; it allocates
 //! only to report a failure.
 
 use core::ffi::{c_char, c_void, CStr};
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 use core::{mem, ptr};
 
 type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
@@ -17,20 +22,20 @@ core::arch::global_asm!(".weak dlsym", ".weak dlvsym", ".weak __tsan_init");
 
 /// Defines a function that returns the address of a weak symbol: from the GOT, where it is 0 if it is not defined.
 macro_rules! weak {
-    ($($name:ident: $type:ty;)*) => {$(
+    ($($name:ident = $symbol:ident: $type:ty;)*) => {$(
         fn $name() -> Option<$type> {
             let address: *const c_void;
             #[cfg(target_arch = "x86_64")]
             // SAFETY: loads from the GOT.
             unsafe {
-                core::arch::asm!(concat!("mov {}, qword ptr [rip + ", stringify!($name), "@GOTPCREL]"),
+                core::arch::asm!(concat!("mov {}, qword ptr [rip + ", stringify!($symbol), "@GOTPCREL]"),
                                  out(reg) address, options(pure, readonly, nostack, preserves_flags));
             }
             #[cfg(target_arch = "aarch64")]
             // SAFETY: loads from the GOT.
             unsafe {
-                core::arch::asm!(concat!("adrp {0}, :got:", stringify!($name)),
-                                 concat!("ldr {0}, [{0}, #:got_lo12:", stringify!($name), "]"),
+                core::arch::asm!(concat!("adrp {0}, :got:", stringify!($symbol)),
+                                 concat!("ldr {0}, [{0}, #:got_lo12:", stringify!($symbol), "]"),
                                  out(reg) address, options(pure, readonly, nostack, preserves_flags));
             }
             // SAFETY: null or the function's address; `Option<fn>` has null for `None`.
@@ -40,14 +45,36 @@ macro_rules! weak {
 }
 
 weak! {
-    dlsym: Dlsym;
-    dlvsym: Dlvsym;
-    __tsan_init: Init;
+    bound_dlsym = dlsym: Dlsym;
+    dlvsym = dlvsym: Dlvsym;
+    tsan_init = __tsan_init: Init;
+}
+
+/// The version that glibc's oldest functions have.
+const OLDEST: &CStr = if cfg!(target_arch = "x86_64") { c"GLIBC_2.2.5" } else { c"GLIBC_2.17" };
+
+/// The address of glibc's `dlsym`: of the first library after this one that has it by version. Null if there is no `dlvsym`.
+#[must_use]
+pub fn glibc_dlsym() -> *mut c_void {
+    /// What was found, or null. Each thread finds the same, so no thread needs to see what another one stored.
+    static FOUND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+    let mut found = FOUND.load(Relaxed);
+    if found.is_null() {
+        found = lookup_version(c"dlsym", OLDEST);
+        FOUND.store(found, Relaxed);
+    }
+    found
+}
+
+/// glibc's `dlsym`, or what the name is bound to in another libc.
+fn dlsym() -> Option<Dlsym> {
+    // SAFETY: null, or the function of that name; `Option<fn>` has null for `None`.
+    unsafe { mem::transmute::<*mut c_void, Option<Dlsym>>(glibc_dlsym()) }.or_else(bound_dlsym)
 }
 
 /// Whether ThreadSanitizer is in the process. Not by `dlsym`, which allocates to report that there is none.
 pub(crate) fn has_thread_sanitizer() -> bool {
-    __tsan_init().is_some()
+    tsan_init().is_some()
 }
 
 /// Where a symbol is looked for.

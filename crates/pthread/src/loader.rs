@@ -11,9 +11,8 @@
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::mem;
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use spinpark_linux::{Library, lookup_version};
+use spinpark_linux::{Library, glibc_dlsym};
 
 use crate::real::{self, Name};
 use crate::{mode, shared};
@@ -22,19 +21,6 @@ type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 
 /// The drop-in's name (`preload/build.rs`).
 const THIS: &CStr = c"libspinpark_preload.so";
-
-static DLSYM: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-
-/// glibc's `dlsym`. Not by `dlsym`, which may be ours.
-fn dlsym() -> *mut c_void {
-    let known = DLSYM.load(Relaxed);
-    if !known.is_null() {
-        return known;
-    }
-    let found = lookup_version(c"dlsym", c"GLIBC_2.2.5");
-    DLSYM.store(found, Relaxed);
-    found
-}
 
 /// Before `dlopen(file, flags)`.
 pub extern "C" fn open(file: *const c_char, flags: c_int) -> *mut c_void {
@@ -56,7 +42,7 @@ pub extern "C" fn open_in(namespace: c_long, _: *const c_char, flags: c_int) -> 
 /// Before `dlsym(handle, name)`.
 pub extern "C" fn symbol(handle: *mut c_void, _: *const c_char) -> *mut c_void {
     if handle == libc::RTLD_DEFAULT || handle == libc::RTLD_NEXT {
-        dlsym()
+        glibc_dlsym()
     } else {
         in_library as *mut c_void
     }
@@ -65,7 +51,7 @@ pub extern "C" fn symbol(handle: *mut c_void, _: *const c_char) -> *mut c_void {
 /// `dlsym` of a library, which does not depend on the caller.
 unsafe extern "C" fn in_library(handle: *mut c_void, name: *const c_char) -> *mut c_void {
     // SAFETY: null, or glibc's function.
-    let dlsym = unsafe { mem::transmute::<*mut c_void, Option<Dlsym>>(dlsym()) };
+    let dlsym = unsafe { mem::transmute::<*mut c_void, Option<Dlsym>>(glibc_dlsym()) };
     // SAFETY: the caller's arguments.
     let found = dlsym.map_or(ptr::null_mut(), |dlsym| unsafe { dlsym(handle, name) });
     if found.is_null() || !mode::ours() || !real::is_one(found) {

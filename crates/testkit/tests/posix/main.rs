@@ -145,6 +145,29 @@ mod dlopen {
     }
 }
 
+/// Another preloaded library has a `dlsym`.
+mod dlsym_wrapped {
+    use super::*;
+    programs!(@configurations before [glibc spinpark disabled]);
+    fn run(preload: &str, configuration: Configuration) {
+        let wrapper = compile_c("posix/dlsym_wrapper.c", &["-shared", "-fPIC"]);
+        let program = compile_c("posix/dlsym_wrapped.c", &[]);
+        Run::new("sh")
+            .args(["-c", &format!("LD_PRELOAD={preload} exec \"$2\""), "sh"])
+            .args([wrapper, program])
+            .configuration(configuration)
+            .timeout(WATCHDOG)
+            .succeed();
+    }
+    fn before(configuration: Configuration) {
+        run("\"$1:$LD_PRELOAD\"", configuration);
+    }
+    #[test]
+    fn behind() {
+        run("\"$LD_PRELOAD:$1\"", Configuration::Spinpark);
+    }
+}
+
 /// Objects that are reached past the drop-in as well.
 mod foreign {
     use super::*;

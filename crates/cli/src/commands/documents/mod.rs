@@ -11,15 +11,18 @@ use super::bench::measure_locks;
 use crate::cli::{Documents, PresetChoice, Show};
 use crate::say::Say;
 
-/// Carries out a subcommand.
-pub(crate) fn run(documents: &Documents) -> anyhow::Result<ExitCode> {
+/// Carries out a subcommand; `show` reads an earlier result.
+pub(crate) fn run(
+    documents: &Documents,
+    show: fn(&Show) -> anyhow::Result<ExitCode>,
+) -> anyhow::Result<ExitCode> {
     match documents {
         Documents::Run(wanted) => report::run(wanted),
         Documents::List => {
             Say { on_stderr: false }.line(list::render());
             Ok(ExitCode::SUCCESS)
         }
-        Documents::Show(show) => super::show::run(&Show::from(show)),
+        Documents::Show(wanted) => show(&Show::from(wanted)),
         Documents::Creat(creat) => workloads::measure(&creat.common, workloads::creat(creat)?),
         Documents::Mmap(mmap) => workloads::measure(&mmap.common, workloads::mmap(mmap)?),
         Documents::Faults(faults) => workloads::measure(&faults.common, workloads::faults(faults)?),
