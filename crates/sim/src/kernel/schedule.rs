@@ -286,7 +286,7 @@ impl World {
             let is_here = waker == Some(target);
             self.threads[thread].recent.begin(Delay::Waking, now);
             self.dispatch(thread, target, if is_here { 0 } else { exit }, costs.switch + late);
-            return self.spread_call(costs.wake + if is_here { 0 } else { costs.kick });
+            return self.spread_call(costs.wake + self.kick(waker, target));
         }
         self.threads[thread].left = late;
         self.threads[thread].recent.begin(Delay::Queued, now);
@@ -295,6 +295,16 @@ impl World {
         self.plan_balance();
         self.preempt_for(thread, target);
         self.spread_call(costs.wake)
+    }
+
+    /// What it costs the waker, on CPU `from`, to kick the idle CPU `to`. A waker that is no thread is on no socket.
+    fn kick(&self, from: Option<CpuId>, to: CpuId) -> Ps {
+        let socket = |cpu| self.places.socket_of(self.places.core_of(cpu));
+        match from {
+            Some(from) if from == to => 0,
+            Some(from) if socket(from) != socket(to) => self.costs.kick + self.costs.kick_socket,
+            _ => self.costs.kick,
+        }
     }
 
     /// A woken thread that is far behind the current one takes its place.

@@ -181,6 +181,11 @@ impl Figures<'_> {
             futex_buckets: self.number("kernel", "futex_buckets")? as u32,
             wake_ns: ns("wake")?,
             kick_ns: ns("kick")?,
+            // Files written before there was this key do not have it.
+            kick_socket_ns: match ns("kick_socket") {
+                Err(MachineError::Missing { .. }) => 0.0,
+                found => found?,
+            },
             idle_exit_ns: ns("idle_exit")?,
             deep_idle,
             switch_ns: ns("switch")?,

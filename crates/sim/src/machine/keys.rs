@@ -96,6 +96,7 @@ pub const KEYS: &[Key] = &[
     key("kernel", "futex_buckets", PowerOfTwo, "hash buckets for futexes"),
     key("kernel", "wake", Time, "what it takes a waker to make a thread runnable"),
     key("kernel", "kick", Time, "what it adds if the thread is to run on another, idle CPU"),
+    key("kernel", "kick_socket", Time, "what it adds to that if that CPU is on another socket"),
     key("kernel", "idle_exit", Time, "until an idle CPU that was kicked runs the thread"),
     key("kernel", "deep_idle_after", TimeOrNever, "for how long a CPU is idle before it sleeps more deeply"),
     key("kernel", "deep_idle_exit", TimeOrNever, "until a CPU that sleeps more deeply runs the thread"),

@@ -133,6 +133,9 @@ pub struct Kernel {
     pub wake_ns: f64,
     /// What it adds if that thread is to run on another CPU that is idle: the interrupt is sent, ns.
     pub kick_ns: f64,
+    /// What it adds to that if that CPU is on another socket, ns; 0 in files that do not name it.
+    #[serde(default)]
+    pub kick_socket_ns: f64,
     /// Until an idle CPU that was kicked runs the thread, ns.
     pub idle_exit_ns: f64,
     /// For how long a CPU has to be idle to fall into a deeper sleep, and what leaving that takes, ns.

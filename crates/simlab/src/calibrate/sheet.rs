@@ -264,6 +264,7 @@ impl Draft<'_> {
             Measure::MigrateSocket,
             (core, "as `migrate_core`: there is one socket"),
         );
+        self.put_ns("kernel", "kick_socket", 0.0, "an assumption: as within the socket");
         self.put("kernel", "spread", Quantity::Number(SPREAD), NO_STEP);
     }
 
