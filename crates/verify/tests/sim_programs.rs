@@ -54,6 +54,7 @@ families! {
     rwlock_queueing 20 [Parked WokeHead],
     rwlock_patience 100 [Parked DemandedHandoff],
     rwlock_dependent_patience 40 [DemandedHandoff WithdrewDemand HandedOff],
+    rwlock_tries 3_000 [DemandedHandoff WithdrewDemand TimedOut HandedOff],
     rwsem 3_000 [SpinAcquired GrantedReaders],
     condvar 4_000 [MovedWaiter DeferredWake TimedOut HandedOff],
     condvar_tight 3_000 [MovedWaiter],

@@ -180,7 +180,7 @@ impl<P: Platform> LockCore<P> {
             match joined {
                 Joined::Acquired => return Outcome::Acquired,
                 Joined::Queued if hands_over => {
-                    patience.demands::<P>(self.peek());
+                    patience.demands::<P>(node.looks(), self.peek());
                     Self::await_hand_over(node);
                 }
                 Joined::Queued => {}

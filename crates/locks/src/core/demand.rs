@@ -7,10 +7,10 @@
 //!
 //! A demand (`HANDOFF`) keeps new readers out. If one inside waits for them, none leaves and the lock never becomes free by
 //! it; no lock can tell such readers from slow ones. So the waiter looks at its demand after `demand_ns`. If some of the
-//! readers have left since, or if it keeps no reader out, the demand goes on for as long as it has lasted. Else comes a
-//! *pause* (`HANDOFF` with `TIMED`): the readers that it has kept out come in, and others after them, for three times as
-//! long. The demand after that lasts twice as long as this one, up to `reader_patience_ns`: readers that hold the lock for
-//! a time `h`, up to that, delay the writer by less than `9h`.
+//! readers have left since, the demand goes on for as long as it has lasted. Else comes a *pause* (`HANDOFF` with `TIMED`):
+//! the readers that it has kept out come in, and others after them, for three times as long. (Also if none is queued: a
+//! thread that only tries may come again and again.) The demand after that lasts twice as long as this one, up to
+//! `reader_patience_ns`: readers that hold the lock for a time `h`, up to that, delay the writer by less than `9h`.
 //!
 //! In a pause the release that leaves the lock free hands it over (H1), so a free lock never waits for the pause to end.
 //!
@@ -32,6 +32,8 @@ impl<P: Platform> LockCore<P> {
     pub(super) fn consider_demand(&self, node: &WaitNode<P>, patience: &mut Patience) {
         let mut queue = self.lock_queue();
         let is_kept_out = |node: &WaitNode<P>| matches!(node.want, Want::Read | Want::ReadAgain);
+        let is_upgradable = |node: &WaitNode<P>| node.want == Want::Upgradable;
+        let upgradable = !is_upgradable(node) && queue.iter().any(is_upgradable);
         let kept_out = queue.iter().filter(|&node| is_kept_out(node)).count() as u32;
         let mut seen = self.peek();
         let (let_in, goes_on) = loop {
@@ -39,30 +41,36 @@ impl<P: Platform> LockCore<P> {
             let count = kept_out.min(word::MAX_READERS.saturating_sub(inside));
             // A writer that holds the lock hands it over whatever readers do. A waiter that was popped just now is told at
             // once.
-            if count == 0
-                || patience.has_made_way(inside)
+            if patience.has_made_way(inside)
                 || word::is_write_held(seen)
+                || !word::wants_handoff(seen)
                 || node.is_elsewhere()
                 || !queue.is_linked(node)
             {
+                let looks = !word::is_write_held(seen) && word::wants_handoff(seen);
+                node.set_looks(looks);
                 drop(queue);
                 patience.ends_demand::<P>();
-                patience.demands::<P>(seen);
+                if looks || word::is_write_held(seen) {
+                    patience.demands::<P>(looks, seen);
+                } else {
+                    patience.pauses::<P>(0); // another thread has ended it: this one demands the lock again, at once
+                }
                 return;
             }
-            // H1: the lock is held; if it is not demanded, an upgrade that is the head has made a pause. Beside a woken
-            // waiter, `TIMED` is not that (U1): this demand goes on, but for the readers that it has kept out.
-            let goes_on = word::wants_handoff(seen) && word::is_waking(seen);
-            let pauses = if word::wants_handoff(seen) && !goes_on { word::TIMED } else { 0 };
-            match self.word().compare_exchange_weak(
-                seen,
-                (seen | pauses) + count * word::UNIT,
-                AcqRel,
-                Relaxed,
-            ) {
+            // Beside a woken waiter, `TIMED` is not a pause (U1): this demand goes on, but for those that it has kept out.
+            let goes_on = word::is_waking(seen);
+            let pauses = if goes_on { 0 } else { word::TIMED };
+            let beside = if upgradable && word::fits(seen, Want::Upgradable) { word::UPGRADE } else { 0 };
+            let with_them = (seen | pauses | beside) + count * word::UNIT;
+            match self.word().compare_exchange_weak(seen, with_them, AcqRel, Relaxed) {
                 Ok(_) => {
                     P::event(Event::WithdrewDemand);
-                    break (queue.pop_some(count, is_kept_out), goes_on);
+                    let mut let_in = queue.pop_some(count, is_kept_out);
+                    if beside != 0 {
+                        let_in.append(queue.pop_some(1, is_upgradable));
+                    }
+                    break (let_in, goes_on);
                 }
                 Err(now) => seen = now,
             }
@@ -71,7 +79,7 @@ impl<P: Platform> LockCore<P> {
         let_in.notify_all(GRANTED);
         let span = patience.ends_demand::<P>();
         if goes_on {
-            patience.demands::<P>(self.peek());
+            patience.demands::<P>(true, self.peek());
         } else {
             patience.pauses::<P>(span);
         }

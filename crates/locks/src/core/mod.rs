@@ -97,8 +97,13 @@
 //! - **H3** (dependent readers) `HANDOFF` keeps new readers out, unless `TIMED` is set beside it. A waiter that demands the
 //!   lock of readers ends its demand by itself, and the readers that it kept out come in: see [`demand`].
 //! - **H2** (exit rule) A hand-off clears `HANDOFF` and `TIMED`; only a head that was woken after that, lost, and has
-//!   been losing for `starvation_ns` sets it again (or a fair release does). An upgrade, which goes before everyone
-//!   because everyone waits for its thread, leaves `HANDOFF` for the waiter behind it. A release by a thread of a
+//!   been losing for `starvation_ns` sets it again (or a fair release does). An upgrade, which goes before all others
+//!   because they wait for its thread, leaves `HANDOFF` for the waiter behind it. With the queue lock free, `HANDOFF` is set
+//!   beside readers only if a queued waiter looks at it by itself ([`WaitNode::looks`](crate::queue::WaitNode::looks)), or a
+//!   look was asked for: a look that finds no such waiter ends the demand, and wakes the head to keep its own time (L2). Such
+//!   a look follows each step that takes the last such waiter out, lets readers in beside a demand of a writer (a
+//!   downgrade), or demands the lock for a head (a fair release, in its own look). A waiter that looks and finds its demand
+//!   ended by another thread demands the lock again. A release by a thread of a
 //!   higher real-time priority than the head's ends the demand, and wakes the head as if it had not starved: that thread may
 //!   come back before it. (Not if it leaves the look to the thread that has the queue locked, V1: that hands over.)
 //! - **R1** (free after unlock) A release that leaves the lock free is the last access to it, or is made under
@@ -318,21 +323,9 @@ impl<P: Platform> LockCore<P> {
     #[inline]
     pub(crate) fn release_fair(&self, release: Release) {
         let seen = self.peek();
-        if word::has_waiters(seen) && !word::is_held(word::released(seen, release)) {
-            self.demand_for_head();
-        }
-        self.release(release);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn demand_for_head(&self) {
-        let queue = self.lock_queue();
-        if queue.head().is_some() {
-            let before = self.word().fetch_or(word::HANDOFF, ReleaseOrder); // H1: the caller holds the lock
-            if word::is_timed(before) {
-                self.word().fetch_and(!word::TIMED, Relaxed); // H3: no reader is to come in before its release
-            }
+        let frees = word::has_waiters(seen) && !word::is_held(word::released(seen, release));
+        if !frees || !self.release_to_head(release) {
+            self.release(release);
         }
     }
 

@@ -50,10 +50,11 @@ impl Patience {
         Self { look: u64::MAX, of: None, ..self }
     }
 
-    /// Has just demanded the lock, whose word is `seen`. A writer is to release it soon, whatever readers do.
+    /// Has just demanded the lock, whose word is `seen`; if of readers, it `looks` by itself. A writer is to release it soon,
+    /// whatever readers do.
     #[inline(never)]
-    pub(super) fn demands<P: Platform>(&mut self, seen: u32) {
-        if word::is_write_held(seen) {
+    pub(super) fn demands<P: Platform>(&mut self, looks: bool, seen: u32) {
+        if !looks {
             *self = self.until_told();
             return;
         }

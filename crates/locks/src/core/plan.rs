@@ -52,7 +52,15 @@ impl Plan {
             // L2: readers that come and go may pass this head; it must know that it is the head to time itself.
             let passed = release == Some(Release::Read) && matches!(head.want, Want::Write | Want::Upgrade);
             let timed = word::is_timed(seen) || word::is_waking(seen) || word::wants_handoff(seen);
-            return Some(if passed && !timed { wake() } else { nothing });
+            // H2: readers would be kept out for a demand at which no waiter looks. The next head is to keep its own time.
+            let left = word::wants_handoff(after)
+                && !word::is_write_held(after)
+                && !queue.iter().any(WaitNode::looks);
+            return Some(match passed && !timed || left && !word::is_waking(seen) {
+                true => wake(),
+                false if left => Self { word: nothing.word & !word::HANDOFF, ..nothing },
+                false => nothing,
+            });
         }
         // A fair release has promised the lock to the head.
         if head.is_deferred() && !word::wants_handoff(seen) {

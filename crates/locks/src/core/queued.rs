@@ -115,6 +115,7 @@ impl<P: Platform> LockCore<P> {
         let joined = self.acquire_or_mark(Some(&queue), node.want, node.token, credit, word::WAITERS | heads);
         if let Joined::Queued = joined {
             node.reset();
+            node.set_looks(starved && !word::is_write_held(self.peek()));
             queue.push_again(node);
             if heads & word::HANDOFF != 0 {
                 P::event(Event::DemandedHandoff);
@@ -177,7 +178,10 @@ impl<P: Platform> LockCore<P> {
         }
         let joined = self.acquire_or_mark(Some(&queue), want, node.token, Credit::None, demand);
         match joined {
-            Joined::Queued if demand != 0 => P::event(Event::DemandedHandoff),
+            Joined::Queued if demand != 0 => {
+                node.set_looks(!word::is_write_held(self.peek()));
+                P::event(Event::DemandedHandoff);
+            }
             // G3: there is no bias for a thread in the queue.
             Joined::Queued | Joined::Biased => {}
             Joined::Foreign => {

@@ -122,6 +122,27 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
+    /// T5, with a demand on behalf of the head; on `false` nothing was done. If readers have come in meanwhile, the look that
+    /// releases also ends the demand (H2).
+    #[cold]
+    #[inline(never)]
+    pub(super) fn release_to_head(&self, release: Release) -> bool {
+        let mut queue = self.lock_queue();
+        if queue.head().is_none() {
+            return false;
+        }
+        let before = self.word().fetch_or(word::HANDOFF, ReleaseOrder); // H1: the caller holds the lock
+        if word::is_timed(before) {
+            self.word().fetch_and(!word::TIMED, Relaxed); // H3: no reader is to come in before its release
+        }
+        self.ends_lower_demand(&queue);
+        let look = self.look(&mut queue, Some(release));
+        drop(queue);
+        let released = look.released;
+        look.deliver();
+        released
+    }
+
     /// H2: the calling thread, which is about to leave the lock free, does not hand it over to a waiter of a lower priority.
     ///
     /// With the demand goes the `TIMED` of its pause (H3); beside `WAKING`, that is U1's.
@@ -226,6 +247,9 @@ impl<P: Platform> LockCore<P> {
                 continue;
             }
             let before = core::mem::replace(&mut seen, plan.word);
+            if word::wants_handoff(before & !seen) && matches!(plan.action, Action::Wake | Action::Nothing) {
+                P::event(Event::WithdrewDemand);
+            }
             // Those behind it come after a real-time waiter: the thread that settles `WAKING` looks again.
             let is_last = matches!(plan.action, Action::Wake | Action::WakeBeside)
                 && queue.head().is_some_and(WaitNode::is_realtime);

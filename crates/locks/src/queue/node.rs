@@ -102,6 +102,9 @@ pub struct WaitNode<P: Platform> {
     pub(crate) want: Want,
     /// When the thread last woke without having been told anything, ns on the monotonic clock. Only its own.
     roused: P::Cell<u64>,
+    /// Whether the thread looks at the lock by itself, as it has demanded it of readers (H3 in `core`). Written by the thread, under
+    /// the queue lock.
+    looks: P::Cell<bool>,
     /// Its place in a list: those of a higher one are before it. The thread's real-time priority, or [`FIRST`].
     pub(crate) rank: u8,
     /// Condition variables: whether a signal or the waiter itself ends the wait; see `condvar`.
@@ -135,6 +138,7 @@ impl<P: Platform> WaitNode<P> {
             rank: if let Want::Upgrade = want { FIRST } else { P::priority() },
             token,
             roused: Cell::new(0),
+            looks: Cell::new(false),
             claim: AtomicU32::new(0),
             mutex,
             refs: ptr::null(),
@@ -157,6 +161,18 @@ impl<P: Platform> WaitNode<P> {
     /// Whether the thread is a real-time one, which lower-priority threads are not to delay. An upgrade goes first anyway.
     pub(crate) fn is_realtime(&self) -> bool {
         (1..FIRST).contains(&self.rank)
+    }
+
+    /// Whether the thread looks at its demand by itself. For others, under the queue lock.
+    pub(crate) fn looks(&self) -> bool {
+        // SAFETY: the caller holds the queue lock, under which it is written, or is the thread that writes it.
+        self.looks.with(|looks| unsafe { *looks })
+    }
+
+    /// The thread has demanded the lock, or not: of readers, so that it `looks` by itself. It holds the queue lock.
+    pub(crate) fn set_looks(&self, looks: bool) {
+        // SAFETY: Q1: the caller holds the queue lock.
+        self.looks.with_mut(|place| unsafe { *place = looks });
     }
 
     pub(super) fn is_linked(&self) -> bool {

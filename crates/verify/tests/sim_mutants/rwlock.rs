@@ -4,7 +4,7 @@ use spinpark_platform::Ordering::{AcqRel, Relaxed, Release};
 use spinpark_platform::{NS_PER_MS, Tuning};
 use spinpark_sim::Tuned;
 use spinpark_sim::check::{Fault, Kind, Op};
-use spinpark_verify::sim_programs::{Checker, Family, dependent_with};
+use spinpark_verify::sim_programs::{Checker, Family, dependent_with, tries_with};
 
 use super::harness::{
     family, is_unfair, leaves_a_flag, lets_two_in, never_ends, rejected, uses_what_is_gone,
@@ -67,19 +67,34 @@ fn a_flag_is_left_behind() {
     }
 }
 
+/// The waiter that demands the lock never looks at that.
+#[derive(Debug)]
+enum Endless {}
+
+impl Tuned for Endless {
+    const TUNING: Tuning =
+        Tuning { demand_ns: u64::MAX, reader_patience_ns: 10 * NS_PER_MS, ..Tuning::LINUX };
+}
+
 /// H3: a demand has no end, and a helper waits for its patience at each item, as it was once.
 #[test]
 fn a_demand_is_never_withdrawn() {
-    #[derive(Debug)]
-    enum Endless {}
-    impl Tuned for Endless {
-        const TUNING: Tuning =
-            Tuning { demand_ns: u64::MAX, reader_patience_ns: 10 * NS_PER_MS, ..Tuning::LINUX };
-    }
     let family = Family { name: "a_demand_is_never_withdrawn", build: dependent_with::<Endless> };
     rejected(Checker::new(family), |failure| {
         is_unfair(failure) || never_ends(failure) || failure.to_string().contains("progress")
     });
+}
+
+/// H2, H3: no waiter looks at a demand, and a thread that only tries never comes in beside a reader that stays.
+#[test]
+fn a_demand_at_which_no_waiter_looks() {
+    #[derive(Debug)]
+    enum Unseen {}
+    impl Tuned for Unseen {
+        const TUNING: Tuning = Tuning { starvation_ns: 1_000, repark_ns: 0, ..Endless::TUNING };
+    }
+    let family = Family { name: "a_demand_at_which_no_waiter_looks", build: tries_with::<Unseen> };
+    rejected(Checker::new(family), is_unfair);
 }
 
 /// V1: a reader that leaves others inside asks the thread that has the queue locked to look; a stream of such readers keeps that

@@ -12,12 +12,14 @@ mod queues;
 mod rwlock;
 mod rwsem;
 mod subject;
+mod tries;
 
 use super::checker::Family;
 pub use condvar_2003::tokens_with as tokens_of_2003;
 pub use dependent::dependent_with;
 pub use order::{Monitor, order_of};
 pub use patience::patience_with;
+pub use tries::tries_with;
 
 const FAMILIES: &[Family] = &[
     Family { name: "mutex", build: mutex::any },
@@ -30,6 +32,7 @@ const FAMILIES: &[Family] = &[
     Family { name: "rwlock_queueing", build: queueing::rwlock },
     Family { name: "rwlock_patience", build: patience::rwlock },
     Family { name: "rwlock_dependent_patience", build: dependent::ours },
+    Family { name: "rwlock_tries", build: tries::ours },
     Family { name: "rwsem", build: rwsem::any },
     Family { name: "condvar", build: condvar::tokens },
     Family { name: "condvar_tight", build: condvar::tight },
