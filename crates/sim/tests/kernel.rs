@@ -238,36 +238,6 @@ fn kernel_code_sleeps_and_wakes_without_calls() {
     assert!((took.get() - wanted).abs() < 1.0, "{} ns, not {wanted} ns", took.get());
 }
 
-/// What a waker on CPU `from` pays for a sleeper on CPU 0 of 4 sockets of 10, ns.
-fn wake_from(from: u32, kick_socket_ns: f64) -> f64 {
-    let mut machine = Machine::choose("westmere-ex-40").unwrap();
-    machine.kernel.spread = 0.0;
-    machine.memory.spread = 0.0;
-    machine.kernel.kick_socket_ns = kick_socket_ns;
-    let mut simulation = Simulation::new(&machine);
-    let word = Rc::new(AtomicU32::new(0));
-    let took = Rc::new(Cell::new(0.0));
-    let (sleeper, result) = (Rc::clone(&word), took.clone());
-    simulation.thread_on(0..1, move || {
-        assert_eq!(here::in_kernel(|| Sim::futex_wait(&sleeper, 0, None)), Wait::Woken);
-    });
-    simulation.thread_on(from..from + 1, move || {
-        here::compute(100_000);
-        let start = here::now();
-        here::in_kernel(|| Sim::futex_wake(&raw const *word, 1));
-        result.set(here::now() - start);
-    });
-    assert_eq!(simulation.run().unwrap().failure, None);
-    took.get()
-}
-
-#[test]
-fn a_wake_up_across_sockets_costs_more_where_the_machine_says_so() {
-    let adds = |from| wake_from(from, 5_000.0) - wake_from(from, 0.0);
-    assert!(adds(9).abs() < 1.0, "the same socket: {} ns", adds(9));
-    assert!((adds(10) - 5_000.0).abs() < 1.0, "the next socket: {} ns", adds(10));
-}
-
 #[test]
 fn kernel_code_leaves_its_cpu_where_it_asks_to() {
     let mut machine = Machine::plain(1);
