@@ -217,28 +217,6 @@ fn a_panic_of_simulated_code_leaves_the_simulator_usable() {
 }
 
 #[test]
-fn kernel_code_sleeps_and_wakes_without_calls() {
-    let machine = Machine::plain(2);
-    let mut simulation = Simulation::new(&machine);
-    let word = Rc::new(AtomicU32::new(0));
-    let took = Rc::new(Cell::new(0.0));
-    let (sleeper, result) = (Rc::clone(&word), took.clone());
-    simulation.thread_on(0..1, move || {
-        assert_eq!(here::in_kernel(|| Sim::futex_wait(&sleeper, 0, None)), Wait::Woken);
-    });
-    simulation.thread_on(1..2, move || {
-        here::compute(100_000);
-        let start = here::now();
-        here::in_kernel(|| Sim::futex_wake(&raw const *word, 1));
-        result.set(here::now() - start);
-    });
-    let outcome = simulation.run().unwrap();
-    assert_eq!((outcome.failure, outcome.counts.futex_calls), (None, 0));
-    let wanted = machine.kernel.wake_ns + machine.kernel.kick_ns;
-    assert!((took.get() - wanted).abs() < 1.0, "{} ns, not {wanted} ns", took.get());
-}
-
-#[test]
 fn kernel_code_leaves_its_cpu_where_it_asks_to() {
     let mut machine = Machine::plain(1);
     machine.scheduler.preempts_kernel = false;

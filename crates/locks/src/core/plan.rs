@@ -56,10 +56,13 @@ impl Plan {
             let left = word::wants_handoff(after)
                 && !word::is_write_held(after)
                 && !queue.iter().any(WaitNode::looks);
-            return Some(match passed && !timed || left && !word::is_waking(seen) {
-                true => wake(),
-                false if left => Self { word: nothing.word & !word::HANDOFF, ..nothing },
-                false => nothing,
+            let wakes = passed && !timed || left && !word::is_waking(seen);
+            return Some(if wakes {
+                wake()
+            } else if left {
+                Self { word: nothing.word & !word::HANDOFF, ..nothing }
+            } else {
+                nothing
             });
         }
         // A fair release has promised the lock to the head.
