@@ -6,10 +6,11 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use loom::sync::atomic::AtomicU32;
-use loom::thread::yield_now;
+use loom::thread::{JoinHandle, yield_now};
 use spinpark_locks::{Preference, RawRwLock};
 use spinpark_platform::Event::{DemandedHandoff, HandedOff, TimedOut, WithdrewDemand};
 use spinpark_platform::Ordering::AcqRel;
+use spinpark_platform::Platform;
 use spinpark_verify::platform::{Fault, Kind, Loom, Op, advance, lead_in};
 use spinpark_verify::{Model, Shared, after, join_all, rejected};
 
@@ -57,6 +58,25 @@ fn pass(lock: &Lock) {
 fn see(lock: &Looking) {
     lock.read_recursive(None);
     lock.unlock_read();
+}
+
+/// The calling thread reads; a writer queues, and demands the lock of it.
+fn a_demand(shared: &Arc<Shared<Looking>>) -> JoinHandle<()> {
+    shared.lock.read(READERS);
+    let writer = shared.spawn(Shared::write);
+    yield_now(); // it queues
+    see(&shared.lock);
+    yield_now(); // it demands the lock
+    writer
+}
+
+/// A thread that holds no read lock reads, without waiting.
+fn a_new_reader_comes_in<P: Platform + 'static>(shared: &Arc<Shared<RawRwLock<P>>>) {
+    let reader = shared.spawn(|shared| {
+        assert!(shared.lock.try_read(READERS), "a new reader is kept out");
+        shared.lock.unlock_read();
+    });
+    reader.join().unwrap();
 }
 
 /// An upgrade demands the lock, and a writer waits behind it that has not. The upgrade ends, as `upgrades` has it, in one
@@ -180,11 +200,7 @@ fn a_writer_behind_an_upgrade_takes_its_demand_along() {
             });
             advance(1);
             writer.join().unwrap();
-            let reader = shared.spawn(|shared| {
-                assert!(shared.lock.try_read(READERS), "a new reader is kept out");
-                shared.lock.unlock_read();
-            });
-            reader.join().unwrap();
+            a_new_reader_comes_in(&shared);
             shared.lock.unlock_read();
             upgrade.join().unwrap();
         })
@@ -210,11 +226,7 @@ fn a_fair_release_that_leaves_a_reader_inside_promises_nothing() {
             let comes_in = shared.lock.try_read_recursive();
             leaves.join().unwrap();
             if comes_in && !shared.lock.is_write_locked() {
-                let reader = shared.spawn(|shared| {
-                    assert!(shared.lock.try_read(READERS), "a new reader is kept out");
-                    shared.lock.unlock_read();
-                });
-                reader.join().unwrap();
+                a_new_reader_comes_in(&shared);
             }
             if comes_in {
                 shared.lock.unlock_read();
@@ -232,22 +244,13 @@ fn one_that_tries(model: Model) {
         .check(|| {
             let shared = Shared::new(Looking::new());
             let writer = lead_in(|| {
-                shared.lock.read(READERS);
-                let writer = shared.spawn(Shared::write);
-                yield_now(); // it queues
-                shared.lock.read_recursive(None);
-                shared.lock.unlock_read();
-                yield_now(); // it demands the lock
+                let writer = a_demand(&shared);
                 advance(1);
                 yield_now(); // it looks at that
                 see(&shared.lock);
                 writer
             });
-            let reader = shared.spawn(|shared| {
-                assert!(shared.lock.try_read(READERS), "a new reader is kept out");
-                shared.lock.unlock_read();
-            });
-            reader.join().unwrap();
+            a_new_reader_comes_in(&shared);
             shared.lock.unlock_read();
             writer.join().unwrap();
         })
@@ -286,11 +289,7 @@ fn a_demand_of_a_writer_ends_when_that_has_become_a_reader() {
                     see(&shared.lock);
                     writer
                 });
-                let reader = shared.spawn(|shared| {
-                    assert!(shared.lock.try_read(READERS), "a new reader is kept out");
-                    shared.lock.unlock_read();
-                });
-                reader.join().unwrap();
+                a_new_reader_comes_in(&shared);
                 if to_upgradable {
                     shared.lock.unlock_upgradable();
                 } else {
@@ -311,12 +310,7 @@ fn a_demand_makes_way_for_an_upgradable_one() {
         .check(|| {
             let shared = Shared::new(Looking::new());
             let (writer, upgradable) = lead_in(|| {
-                shared.lock.read(READERS);
-                let writer = shared.spawn(Shared::write);
-                yield_now(); // it queues
-                shared.lock.read_recursive(None);
-                shared.lock.unlock_read();
-                yield_now(); // it demands the lock
+                let writer = a_demand(&shared);
                 let upgradable = shared.spawn(|shared| {
                     shared.lock.upgradable(None);
                     shared.lock.unlock_upgradable();
