@@ -10,7 +10,7 @@ use crate::clock::now;
 use crate::layout::{LinuxWith, Rooms};
 use crate::quota;
 use crate::sandbox::is_confined;
-use crate::single::is_single_threaded;
+use crate::single::is_alone;
 use crate::syscall::call6;
 
 /// How many CPUs the process can use: those that it may run on, or as many as its quota comes to; 0: not asked yet.
@@ -141,7 +141,7 @@ pub(crate) const ANY: u32 = u32::MAX;
 /// which a spinner that waits anyway can spare. A sandbox may forbid it, and `owner` may be a thread of another
 /// process (a parent's, from before a fork): then nothing is known. `owner` is 0 if readers hold the lock.
 pub(crate) fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
-    if owner == 0 || is_confined() || is_single_threaded() {
+    if owner == 0 || is_confined() || is_alone() {
         // A real-time thread would keep its CPU from lower-priority owners for as long as it spins.
         return if crate::policy::is_realtime() { OnCpu::Off } else { OnCpu::Unknown };
     }

@@ -13,7 +13,7 @@ use spinpark_platform::HIGHEST_PRIORITY;
 
 use crate::clock;
 use crate::sandbox::is_confined;
-use crate::single::is_single_threaded;
+use crate::single::is_alone;
 use crate::syscall::call6;
 
 /// All zero in a new thread.
@@ -51,7 +51,7 @@ pub(crate) fn priority() -> u8 {
 #[cold]
 #[inline(never)]
 pub(crate) fn ask() -> bool {
-    if !is_confined() && !is_single_threaded() {
+    if !is_confined() && !is_alone() {
         // `struct sched_attr` of Linux 3.14: size, policy, flags (64 bits), nice, priority, and three numbers of 64 bits.
         let mut attributes = [0_u32; 12];
         let size = mem::size_of_val(&attributes);

@@ -234,7 +234,7 @@ pub(crate) fn sleeps() {
         crate::cpu::look_again();
     }
     let look = crate::cpu::looks();
-    if local.place_look != 0 && local.place_look != look && !crate::single::is_single_threaded() {
+    if local.place_look != 0 && local.place_look != look && !crate::single::is_alone() {
         local.place_look = look;
         local.place = crate::cpu::ask_place();
     }
