@@ -33,6 +33,8 @@
 //! | `SIGNALLED_REF` | the same, with a reference: it can be  | the waiter, or a thread that leaves no other     |
 //! |                 | cancelled, and others still waited     | waiter behind, to `SIGNALLED`; drops the         |
 //! |                 |                                        | reference then                                   |
+//! | `SIGNALLED_LAST`| popped as the last one, with a         | the waiter, which drops the reference then       |
+//! |                 | reference: ends the others' (C5)       |                                                  |
 //! | `GIVEN_UP`      | linked until it unlinks                | –                                                |
 //!
 //! # Invariants
@@ -48,9 +50,13 @@
 //!   ([`RawCondvar::is_idle_with`]).
 //! - **C5** A destroyer may hold the mutex, so it waits for no thread that sleeps in the mutex' queue: with no waiter left
 //!   in this queue a signal need not be passed on, so the thread that takes the last one out ends the references of the
-//!   waiters in the mutex' queue. It finds them: a waiter with a reference is linked there before this queue is unlocked.
-//! - **C6** A signal whose result is not asked for does not wait for a thread that has this queue locked: in one step it leaves
-//!   itself to that thread, which makes it before it unlocks. (It may wait for the *mutex'* queue, to end references: C5.)
+//!   waiters in the mutex' queue. It finds them: a waiter with a reference is linked there before this queue is unlocked. A
+//!   signal does not wait for a thread that has the mutex' queue locked: it leaves that to the waiter that it takes out, with a
+//!   reference (`SIGNALLED_LAST`), and wakes it, so that this does not sleep in the mutex' queue before. That waiter, and a last
+//!   one that gives up, lock the mutex' queue, then this one, and end the references if there is still no waiter; else a later
+//!   last one does. No thread that has this queue locked waits for a mutex' queue, so the order closes no circle.
+//! - **C6** A signal whose result is not asked for waits for no thread that has a queue locked. If this queue is, it leaves
+//!   itself in one step to the thread that has it locked, which makes it before it unlocks.
 //!   So it goes to a waiter that was linked then, or to that thread itself, and not to a later one. The step is the
 //!   signaller's last access to the variable. The waiter is woken, never moved or deferred.
 //!
@@ -68,6 +74,7 @@
 //! cancellation, destruction and lost-wake-up programs of `testkit`.
 
 mod guard;
+mod refs;
 mod way;
 
 use ::core::cell::Cell;
@@ -85,6 +92,7 @@ const WAITING: u32 = 0;
 const SIGNALLED: u32 = 1;
 const GIVEN_UP: u32 = 2;
 const SIGNALLED_REF: u32 = 3;
+const SIGNALLED_LAST: u32 = 4;
 
 /// A condition variable: 16 bytes, zero has no waiters.
 #[repr(transparent)]
@@ -196,10 +204,11 @@ impl<P: Platform> RawCondvar<P> {
             return WaitResult::Signalled;
         }
         let mut queue = self.lock_queue();
-        if queue.remove(node) && self.queue.word.fetch_sub(1, Relaxed) == 1 {
-            Self::end_references(node);
-        }
+        let last = queue.remove(node) && self.queue.word.fetch_sub(1, Relaxed) == 1;
+        let refs = Self::refs_of(node).filter(|refs| last && refs.any());
+        refs.inspect(|refs| refs.add());
         drop(queue);
+        refs.inspect(|refs| self.end_others(node, refs));
         P::event(Event::TimedOut);
         WaitResult::TimedOut
     }
@@ -212,6 +221,8 @@ impl<P: Platform> RawCondvar<P> {
                 self.send(false);
             }
             refs.drop_one();
+        } else if waiter.node.claim.load(Relaxed) == SIGNALLED_LAST {
+            Self::refs_of(&waiter.node).inspect(|refs| self.end_others(&waiter.node, refs));
         }
     }
 
@@ -286,17 +297,29 @@ impl<P: Platform> RawCondvar<P> {
     }
 
     /// Pops the first waiter that has not given up, or all of them.
+    #[inline(never)] // for the drop-in's size
     fn claim(&self, queue: &mut QueueGuard<'_, P>, all: bool) -> (Chain<P>, u32) {
         let waiting = |node: &&WaitNode<P>| node.claim.load(Relaxed) == WAITING;
         // A broadcast leaves no waiter; a signal perhaps.
         let last = all || queue.iter().filter(waiting).nth(1).is_none();
+        let first = queue.iter().find(waiting).filter(|_| last);
+        let refs = first.and_then(Self::refs_of).filter(|refs| refs.any());
+        let mutex = refs.and(first).and_then(Self::mutex_of);
+        let theirs = mutex.map(|mutex| mutex.lock_queue_or(Ask::Nothing));
+        let owes = Cell::new(matches!(theirs, Some(None)));
         let count = Cell::new(0);
         let take = |node: &WaitNode<P>| {
-            let refs = Self::refs_of(node).filter(|_| !last);
+            let refs = Self::refs_of(node).filter(|_| !last || owes.get());
             refs.inspect(|refs| refs.add());
-            let mark = if refs.is_some() { SIGNALLED_REF } else { SIGNALLED };
+            let mark = match refs {
+                None => SIGNALLED,
+                Some(_) if last => SIGNALLED_LAST,
+                Some(_) => SIGNALLED_REF,
+            };
             let taken = node.claim.compare_exchange(WAITING, mark, Relaxed, Relaxed).is_ok();
-            if !taken {
+            if taken {
+                owes.set(owes.get() && mark != SIGNALLED_LAST);
+            } else {
                 refs.inspect(|refs| refs.drop_one());
             }
             count.set(count.get() + u32::from(taken));
@@ -304,36 +327,10 @@ impl<P: Platform> RawCondvar<P> {
         };
         let claimed = queue.pop_some(if all { u32::MAX } else { 1 }, take);
         self.queue.word.fetch_sub(count.get(), Relaxed);
-        if let Some(first) = claimed.first().filter(|_| last) {
-            Self::end_references(first);
+        if let (Some(refs), Some(theirs), true) = (refs, theirs.flatten(), count.get() > 0) {
+            Self::end_references(&theirs, refs);
         }
         (claimed, count.get())
-    }
-
-    #[allow(unsafe_code)] // waiters remember where references are counted as a pointer
-    fn refs_of<'a>(waiter: &WaitNode<P>) -> Option<&'a WaiterRefs<P>> {
-        // SAFETY: null or from `cancellable`. The callers hold the queue lock of the condition variable, or a reference.
-        unsafe { waiter.refs.as_ref() }
-    }
-
-    /// Makes the waiter's reference, if there is still one, the caller's to drop.
-    fn end_reference<'a>(waiter: &WaitNode<P>) -> Option<&'a WaiterRefs<P>> {
-        let ended = waiter.claim.compare_exchange(SIGNALLED_REF, SIGNALLED, Relaxed, Relaxed).is_ok();
-        if ended {
-            Self::refs_of(waiter)
-        } else {
-            None
-        }
-    }
-
-    /// C5: the last waiter in this queue has been taken out; it is not told yet, so its mutex is alive. The caller holds the
-    /// queue lock.
-    fn end_references(last: &WaitNode<P>) {
-        let any = Self::refs_of(last).is_some_and(WaiterRefs::any);
-        let Some(mutex) = Self::mutex_of(last).filter(|_| any) else { return };
-        for node in mutex.lock_queue().iter().filter(|node| core::ptr::eq(node.refs, last.refs)) {
-            Self::end_reference(node).inspect(|refs| refs.drop_one());
-        }
     }
 
     /// Wakes each waiter, or leaves that to the mutex: those of one mutex together.

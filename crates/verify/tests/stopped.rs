@@ -6,13 +6,14 @@
 
 use std::sync::Arc;
 
-use loom::thread::{JoinHandle, yield_now};
-use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock};
-use spinpark_platform::Event::{ClosedSlots, DemandedHandoff, Parked, WokeHead};
+use loom::thread::{JoinHandle, spawn, yield_now};
+use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock, Waiter, WaiterRefs};
+use spinpark_platform::Event::{ClosedSlots, DemandedHandoff, MovedWaiter, Parked, WokeHead};
+use spinpark_platform::Futex;
 use spinpark_platform::Ordering::Release;
 use spinpark_verify::model::Checked;
 use spinpark_verify::platform::{Fault, Kind, Loom, NEVER, Op, lead_in, stop_after, while_stopped};
-use spinpark_verify::{Model, Shared, rejected};
+use spinpark_verify::{Model, Mortal, Shared, join_all, rejected};
 
 type Mutex = RawMutex<Loom>;
 type RwLock = RawRwLock<Loom>;
@@ -221,7 +222,90 @@ fn a_signal_does_not_wait_for_a_waiter() {
     at_each_step(Model::new().preemptions(0), 24, |step| a_signal_beside_a_waiter(step, true));
 }
 
+/// What is wrong with the waiter that a signal has taken out as the last one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Last {
+    IsRight,
+    /// It leaves the references of those in the mutex' queue as they are.
+    Forgets,
+    /// Its own reference is not waited for.
+    IsNotAwaited,
+}
+
+/// A signalled waiter sleeps in the mutex' queue, with a reference to the condition variable (C5). A signal, or a broadcast,
+/// takes the last waiter out beside a thread that stops as it queues for the mutex. The holder of the mutex then destroys the
+/// condition variable.
+fn a_last_signal_beside_a_waiter_of_the_mutex(step: u32, all: bool, last: Last) {
+    let (mutex, condvar) = (Mortal::new(Mutex::new()), Mortal::new(RawCondvar::<Loom>::new()));
+    let refs = Mortal::new(WaiterRefs::<Loom>::new());
+    let wait = move || {
+        mutex.lock();
+        let waiter = Waiter::with_mutex(&mutex).cancellable(&refs);
+        condvar.enqueue(&waiter);
+        mutex.unlock();
+        waiter.sleep(None, <Loom>::futex_wait);
+        let result = condvar.finish(&waiter);
+        if last != Last::Forgets {
+            condvar.settle(&waiter, false);
+        }
+        waiter.reacquire(result, &mutex);
+        mutex.unlock();
+    };
+    let waiters = lead_in(|| {
+        let waiters = [(); 2].map(|()| {
+            let waiter = spawn(wait);
+            yield_now(); // it waits
+            waiter
+        });
+        mutex.lock();
+        assert!(condvar.signal());
+        waiters
+    });
+    let stops = while_stopped(|| {
+        let stops = spawn(move || {
+            stop_after(step);
+            mutex.lock();
+            mutex.unlock();
+        });
+        yield_now(); // it comes to the place where it stops, or sleeps
+        assert!(if all { condvar.broadcast() == 1 } else { condvar.signal() });
+        stops
+    });
+    let is_over = || if last == Last::IsNotAwaited { condvar.is_idle() } else { condvar.is_idle_with(&refs) };
+    while !is_over() {
+        yield_now();
+    }
+    condvar.destroy();
+    mutex.unlock();
+    join_all(waiters);
+    stops.join().unwrap();
+}
+
+fn last_signals(last: Last) {
+    for all in [false, true] {
+        let body = move |step| a_last_signal_beside_a_waiter_of_the_mutex(step, all, last);
+        reach(&at_each_step(Model::new().preemptions(0), 16, body), MovedWaiter);
+    }
+}
+
+#[test]
+fn a_signal_does_not_wait_for_a_waiter_of_the_mutex() {
+    last_signals(Last::IsRight);
+}
+
 // Mutants.
+
+/// C5: the references of waiters in the mutex' queue are left to a waiter that does not end them.
+#[test]
+fn a_last_waiter_forgets_references() {
+    rejected("a_last_waiter_forgets_references", LIVELOCK, || last_signals(Last::Forgets));
+}
+
+/// C5: the variable is destroyed before the last waiter has looked at it.
+#[test]
+fn a_last_waiter_is_not_awaited() {
+    rejected("a_last_waiter_is_not_awaited", "use after free", || last_signals(Last::IsNotAwaited));
+}
 
 /// A thread leaves the look to the one that has the queue locked.
 fn asks(op: &Op) -> bool {

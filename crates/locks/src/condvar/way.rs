@@ -1,8 +1,8 @@
 //! How a signal goes on with the waiter whose wait it ends, and how that takes the mutex back.
 
-use spinpark_platform::Platform;
+use spinpark_platform::{AtomicU32, Ordering::Relaxed, Platform};
 
-use super::{RawCondvar, WaitResult, Waiter};
+use super::{RawCondvar, WaitResult, Waiter, SIGNALLED_LAST};
 use crate::core::{LockCore, Outcome};
 use crate::mutex::RawMutex;
 use crate::queue::WaitNode;
@@ -33,6 +33,9 @@ impl<P: Platform> RawCondvar<P> {
     #[inline(never)]
     pub(super) fn way_to(waiter: &WaitNode<P>, defers: &mut Option<bool>) -> Way {
         let Some(mutex) = Self::mutex_of(waiter) else { return Way::Wake };
+        if waiter.claim.load(Relaxed) == SIGNALLED_LAST {
+            return Way::Wake; // C5
+        }
         // It cannot run before the calling thread leaves its CPU, as far as is known.
         if P::cpus() == 1 || (waiter.only_cpu.is_some() && waiter.only_cpu == P::only_cpu()) {
             return Way::Move;

@@ -3,11 +3,11 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use spinpark_locks::{RawCondvar, RawMutex, Waiter};
+use spinpark_locks::{RawCondvar, RawMutex, Waiter, WaiterRefs};
 use spinpark_platform::Ordering::{AcqRel, Relaxed};
 use spinpark_platform::{Futex, Wait};
 use spinpark_sim::check::{Fault, Kind, Op};
-use spinpark_sim::{Failure, Sim};
+use spinpark_sim::{Failure, Sim, here};
 use spinpark_verify::mutants::condvar_2003::{Forgetful, PlainRequeue};
 use spinpark_verify::mutants::monitor;
 use spinpark_verify::sim_programs::{Checker, Family, Monitor, Mortal, Program, order_of, tokens_of_2003};
@@ -94,6 +94,59 @@ fn destroyed_while_it_is_not_idle() {
         });
     };
     rejected(Checker::new(Family { name: "destroyed_while_it_is_not_idle", build }), uses_what_is_gone);
+}
+
+/// C5: a signal takes the last waiter out while another thread has the mutex' queue locked, and that waiter does not end the
+/// references of those that sleep in the mutex' queue. (The signalling thread is that waiter itself.)
+#[test]
+fn a_last_waiter_forgets_references() {
+    let build = |program: &mut Program| {
+        let (mutex, condvar) = (Mortal::new(RawMutex::<Sim>::new()), Mortal::new(RawCondvar::<Sim>::new()));
+        let refs = Mortal::new(WaiterRefs::<Sim>::new());
+        program.name("condvar", &condvar);
+        program.name("mutex", &mutex);
+        program.name("references", &refs);
+        let is_over = Rc::new(Cell::new(false));
+        let (m, c, r, over) = (mutex.clone(), condvar.clone(), refs.clone(), Rc::clone(&is_over));
+        program.thread(move || {
+            m.lock();
+            if !over.get() {
+                let waiter = Waiter::with_mutex(&m).cancellable(&r);
+                c.enqueue(&waiter);
+                m.unlock();
+                waiter.sleep(None, Sim::<spinpark_sim::LinuxTuning>::futex_wait);
+                let result = c.finish(&waiter);
+                c.settle(&waiter, false);
+                waiter.reacquire(result, &m);
+            }
+            m.unlock();
+        });
+        let m = mutex.clone();
+        program.thread(move || {
+            for _ in 0..20 {
+                m.lock();
+                m.unlock();
+                here::sleep(here::random(200));
+            }
+        });
+        program.thread(move || {
+            here::sleep(here::random(1000));
+            mutex.lock();
+            let waiter = Waiter::with_mutex(&mutex).cancellable(&refs);
+            condvar.enqueue(&waiter);
+            condvar.signal();
+            condvar.broadcast();
+            let result = condvar.finish(&waiter); // and no `settle`
+            while !condvar.is_idle_with(&refs) {
+                here::yield_now();
+            }
+            is_over.set(true);
+            mutex.unlock();
+            waiter.reacquire(result, &mutex);
+            mutex.unlock();
+        });
+    };
+    rejected(Checker::new(Family { name: "a_last_waiter_forgets_references", build }), never_ends);
 }
 
 #[derive(Clone)]
