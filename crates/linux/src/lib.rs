@@ -90,6 +90,6 @@ pub fn start(permanent: bool) {
 
 /// Sleeps for `span` nanoseconds, or less if a signal handler runs.
 pub fn sleep_for(span: u64) {
-    let nobody_wakes = atomic::AtomicU32::new(0);
-    futex::wait_for(&nobody_wakes, 0, span);
+    let never_woken = atomic::AtomicU32::new(0);
+    futex::wait_for(&never_woken, 0, span);
 }

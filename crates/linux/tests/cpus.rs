@@ -42,11 +42,11 @@ fn first_of(set: &libc::cpu_set_t) -> libc::cpu_set_t {
 
 /// Sleeps on a lock's behalf until there are `cpus` CPUs, or for `most`; whether there are.
 fn sleep_until(cpus: u32, most: Duration) -> bool {
-    let nobody_wakes = AtomicU32::new(0);
+    let never_woken = AtomicU32::new(0);
     let begun = Instant::now();
     while begun.elapsed() < most && Linux::cpus() != cpus {
         let at = Linux::now(Clock::Monotonic) + 1_000_000;
-        Linux::futex_wait(&nobody_wakes, 0, Some(Deadline { clock: Clock::Monotonic, at }));
+        Linux::futex_wait(&never_woken, 0, Some(Deadline { clock: Clock::Monotonic, at }));
     }
     Linux::cpus() == cpus
 }

@@ -160,7 +160,7 @@ fn sleepers_are_moved() {
 }
 
 #[test]
-fn nobody_is_moved_from_a_word_that_has_changed() {
+fn no_waiter_is_moved_from_a_word_that_has_changed() {
     let [from, to] = [1, 9].map(|value| Arc::new(AtomicU32::new(value)));
     let thread = sleeper(&from, 1);
     assert_eq!(Linux::futex_requeue(&from, Some(2), 1, &*to, 1), None);

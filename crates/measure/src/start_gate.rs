@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_thread_that_does_not_come() {
+    fn no_thread_waits_for_a_thread_that_does_not_come() {
         let gate = &StartGate::default();
         let passed = thread::scope(|scope| {
             let threads = start(scope, gate, 2, |_| gate.pass()).unwrap();

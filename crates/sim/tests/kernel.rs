@@ -273,7 +273,7 @@ fn polling_for_what_does_not_come_ends() {
 
 /// A thread that goes on by rank before its time, and wakes another one that takes its CPU, is not lost.
 #[test]
-fn by_rank_nobody_is_lost() {
+fn by_rank_no_thread_is_lost() {
     for seed in 0..500 {
         let mut machine = Machine::plain(1);
         machine.scheduler.wakeup_ns = Some(0.0);

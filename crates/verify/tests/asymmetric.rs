@@ -106,7 +106,7 @@ fn attention_ends<const OTHERS: usize>() {
 }
 
 #[test]
-fn attention_ends_as_somebody_marks() {
+fn attention_ends_as_a_thread_marks() {
     check(Model::new().preemptions(2), &[WokeHead], attention_ends::<1>);
     // The other two machines add nothing but time to what the line above and `a_release_against_two_waiters` explore.
     Model::new().preemptions(1).check(attention_ends::<2>).reaches(&[WokeHead]);

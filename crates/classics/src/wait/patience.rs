@@ -88,9 +88,9 @@ impl Patience {
 
     #[cold]
     fn sleep_briefly<P: Platform>(&mut self) {
-        let nobody_wakes = P::AtomicU32::new(0);
+        let never_woken = P::AtomicU32::new(0);
         let at = P::now(Clock::Monotonic).saturating_add(NAP_NS);
-        P::futex_wait(&nobody_wakes, 0, Some(Deadline { clock: Clock::Monotonic, at }));
+        P::futex_wait(&never_woken, 0, Some(Deadline { clock: Clock::Monotonic, at }));
         *self = Self::default();
     }
 }
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_naps_behind_a_predecessor_that_runs() {
+    fn no_thread_naps_behind_a_predecessor_that_runs() {
         let mut behind = Behind::new(7);
         assert!((0..1_000).all(|_| !behind.may_sleep(OnCpu::Running)));
         assert!(behind.may_sleep(OnCpu::Off));

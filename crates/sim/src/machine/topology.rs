@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn in_the_twisted_hypercube_nobody_is_farther_than_two_links() {
+    fn in_the_twisted_hypercube_no_socket_is_farther_than_two_links() {
         for row in hops("twisted-hypercube-8", 8).unwrap() {
             let count = |links| row.iter().filter(|&&found| found == links).count();
             assert_eq!((count(0), count(1), count(2)), (1, 3, 4), "{row:?}");
