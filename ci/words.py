@@ -18,6 +18,9 @@ SKIPPED = {"ci/words.txt", "ci/words.py", "ci/words-allowed.txt", "Cargo.lock"}
 # A comment to the end of its line, a comment in slashes and stars, or a string.
 PROSE = re.compile(r'//[^\n]*|/\*.*?\*/|r(#*)".*?"\1|"(?:\\.|[^"\\])*"', re.DOTALL)
 
+# Part of a name in code.
+IN_NAMES = re.compile(r"(?<![a-z])([Nn]obody|[Ss]omebody|[Ww]hoever|[Aa]nybody)(?![a-z])")
+
 
 def prose(path: Path, text: str) -> str:
     """The text with everything but prose blanked out, line by line."""
@@ -67,6 +70,10 @@ def main() -> int:
                     continue
                 bad += 1
                 print(f"{name}:{number}: '{match[0].strip()}': {advice}\n    {whole.strip()}")
+            match = IN_NAMES.search(whole) if path.suffix in CODE else None
+            if match and match[0] not in line:
+                bad += 1
+                print(f"{name}:{number}: '{match[0]}' in a name: say which thread, or 'no_thread'\n    {whole.strip()}")
     for entry in allowed:
         if entry not in used:
             bad += 1

@@ -9,7 +9,7 @@ use spinpark_sim::{Sim, Simulation, here, machine::Machine, workload::Setting};
 
 /// Spinners that are preempted do not spin meanwhile.
 #[test]
-fn nobody_spins_without_a_cpu() {
+fn no_thread_spins_without_a_cpu() {
     let lock = Rc::new(TasLock::<Sim, TestAndTestAndSet>::new());
     let mut simulation = Simulation::new(&Machine::plain(2));
     for _ in 0..6 {
@@ -34,7 +34,7 @@ fn nobody_spins_without_a_cpu() {
 
 /// A CPU on its way out of idle is idle, and the thread that it is to run waits for it.
 #[test]
-fn nobody_runs_on_the_way_out_of_idle() {
+fn no_thread_runs_on_the_way_out_of_idle() {
     const LONGER: u64 = 300_000;
     let run = |exit_ns: u64| {
         let mut machine = Machine::plain(1);

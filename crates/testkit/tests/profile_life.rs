@@ -108,7 +108,7 @@ both_configurations! {
         assert!(outcome.success(), "{}", outcome.report());
         assert_eq!(recordings(directory).len(), 1, "the shell's, from before");
     };
-    a_directory_that_is_not_there_is_nobody_s_end = |directory, configuration| {
+    a_directory_that_is_not_there_does_not_end_the_program = |directory, configuration| {
         run(&directory.join("none"), configuration, &["killed"]).status.signal().expect("its own end");
     };
 }

@@ -30,7 +30,7 @@ both_configurations! {
 }
 
 both_configurations! {
-    a_child_that_nobody_was_told_of_is_not_in_its_parent_s_file = |directory, configuration| {
+    a_child_without_fork_handlers_is_not_in_its_parent_s_file = |directory, configuration| {
         let (mutex, times) = safe(directory, configuration, "full", "children bare-clone");
         let read = read_all(directory);
         assert_eq!(read.len(), 1);

@@ -18,7 +18,7 @@ use spinpark_verify::{Model, Shared, rejected};
 /// Where full fences are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Without {
-    Nobody,
+    Nothing,
     Holder,
     Sleeper,
     Thief,
@@ -67,13 +67,13 @@ fn reads<S: Series>(shared: &Shared<Rwsem<Loom, S>>) {
 }
 
 #[test]
-fn nobody_sleeps_on() {
-    model::<Vanilla>(writes, Without::Nobody);
-    model::<Vanilla>(reads, Without::Nobody);
-    model::<NoSpin>(writes, Without::Nobody);
-    model::<NoSpin>(reads, Without::Nobody);
-    model::<Full>(writes, Without::Nobody);
-    model::<Full>(reads, Without::Nobody);
+fn no_thread_sleeps_on() {
+    model::<Vanilla>(writes, Without::Nothing);
+    model::<Vanilla>(reads, Without::Nothing);
+    model::<NoSpin>(writes, Without::Nothing);
+    model::<NoSpin>(reads, Without::Nothing);
+    model::<Full>(writes, Without::Nothing);
+    model::<Full>(reads, Without::Nothing);
 }
 
 /// It does not see that the semaphore is free, and the release did not see that it sleeps.
