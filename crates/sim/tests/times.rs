@@ -106,10 +106,10 @@ fn settings_are_checked() {
         let error = setting(lock, workload, threads).unwrap_err();
         assert!(error.contains(words), "{error}");
     };
-    fails("spinpork", "saturated", 2, "did you mean \"spinpark\"?");
+    fails("spinpork", "saturated", 2, "did you mean `spinpark`?");
     fails("glibc", "saturated", 2, "`classic-mutex-2003` works as glibc's");
     fails("parking_lot", "saturated", 2, "written over the seam");
-    fails("spinpark", "satured", 2, "did you mean \"saturated\"?");
+    fails("spinpark", "satured", 2, "did you mean `saturated`?");
     fails("classic-tas", "readers", 2, "classic-tas is no read-write lock, which the workload readers needs");
     fails("spinpark", "saturated", 0, "at least one thread");
     fails("spinpark", "saturated", 100_000, "8192 at most");

@@ -253,8 +253,8 @@ fn the_list_names_everything() {
 #[test]
 fn bad_requests() {
     for (args, words) in [
-        (&["--workload", "round"][..], &["no workload `round`", "pair-single"][..]),
-        (&["--locks", "no-such-lock"], &["no implementation `no-such-lock`", "glibc"]),
+        (&["--workload", "round"][..], &["no workload `round`", "spinpark bench list"][..]),
+        (&["--locks", "no-such-lock"], &["no implementation `no-such-lock`", "spinpark bench list"]),
         (&["--locks", "glibc+X"], &["`X` in the implementation"]),
         (&["--workload", "saturated", "--threads", "0"], &["threads is 0"]),
         (&["--rounds", "5"], &["--rounds 5 is too few"]),

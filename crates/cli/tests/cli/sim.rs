@@ -203,8 +203,8 @@ fn what_cannot_be_done() {
     run(&["--machine", "this-3"], &["no machine `this-3`", "did you mean `this-2`"]);
     run(&["--machine", "core2-4:5"], &["4 CPUs at most", "core2-4:4"]);
     run(&["--machine", "/no/such/file.toml"], &["cannot read the machine file /no/such/file.toml"]);
-    run(&["--locks", "spinpork"], &["no lock \"spinpork\"; did you mean \"spinpark\"?", "sim list"]);
-    run(&["--workload", "hotlock"], &["no workload \"hotlock\"; did you mean \"hot-lock\"?"]);
+    run(&["--locks", "spinpork"], &["no lock \"spinpork\"; did you mean `spinpark`?", "sim list"]);
+    run(&["--workload", "hotlock"], &["no workload \"hotlock\"; did you mean `hot-lock`?"]);
     run(&["--workload", "readers", "--locks", "classic-mtx"], &["classic-mtx is no read-write lock"]);
     run(&["--threads", "0"], &["at least one thread"]);
     run(&["--threads", "100000"], &["100000 threads", "8192 at most"]);

@@ -226,7 +226,7 @@ fn the_list_names_all_workloads_with_their_documents() {
 fn bad_requests() {
     for (args, words) in [
         (&["mmap", "--touch", "some"][..], &["unknown variant `some`", "`none` or `all`"][..]),
-        (&["mmap", "--locks", "no-such-lock"], &["no implementation `no-such-lock`", "glibc"]),
+        (&["mmap", "--locks", "no-such-lock"], &["no implementation `no-such-lock`", "spinpark bench list"]),
         (&["mmap", "--locks", "none", "--serialize", "iteration"], &["--locks"]),
         (&["mmap", "--threads", "0"], &["threads must be between 1 and 4096"]),
         (&["mmap", "--threads", "2,2"], &["`untouched × 2` twice"]),

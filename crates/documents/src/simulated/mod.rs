@@ -6,7 +6,7 @@ mod scale;
 
 use serde::{Deserialize, Serialize};
 
-use spinpark_sim::did_you_mean;
+use spinpark_show::nearest::did_you_mean;
 use spinpark_sim::workload::SettingError;
 
 use crate::{d001, d002, d003, d004};

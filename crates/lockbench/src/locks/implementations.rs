@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn what_is_no_implementation() {
         let definitions = Definitions::built_in().unwrap();
-        assert!(parse(&definitions, "none").unwrap_err().contains("there are: glibc, "));
+        assert!(parse(&definitions, "none").unwrap_err().contains("`spinpark bench list` shows them all"));
         assert!(parse(&definitions, "glibc+A").unwrap_err().contains("`A` in the implementation"));
     }
 

@@ -13,9 +13,9 @@ use crate::chaos::Chaos;
 use crate::engine::run::is_stopped;
 use crate::locks::locks;
 use crate::machine::Machine;
-use crate::nearest::did_you_mean;
 use crate::report::Outcome;
 use crate::trace::Record;
+use spinpark_show::nearest::did_you_mean;
 
 /// So many threads a run has at most: each has a stack, and the kernel gives a process only so many mappings.
 pub const MOST_THREADS: u32 = 8192;

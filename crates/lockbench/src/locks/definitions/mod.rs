@@ -11,6 +11,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use spinpark_classics::designs::{DESIGNS, renamed};
+use spinpark_show::nearest::did_you_mean;
 use thiserror::Error;
 
 pub use self::bound::{Bound, Figure, Over};
@@ -301,7 +302,7 @@ impl Definitions {
     ///
     /// # Errors
     ///
-    /// A sentence that says which there are.
+    /// A sentence that says what may have been meant.
     pub fn workload(&self, name: &str) -> Result<&Workload, String> {
         find(&self.workloads, name, "workload", |workload| &workload.name)
     }
@@ -310,7 +311,7 @@ impl Definitions {
     ///
     /// # Errors
     ///
-    /// A sentence that says which there are.
+    /// A sentence that says what may have been meant.
     pub fn preset(&self, name: &str) -> Result<&Preset, String> {
         find(&self.presets, name, "preset", |preset| &preset.name)
     }
@@ -319,7 +320,7 @@ impl Definitions {
     ///
     /// # Errors
     ///
-    /// A sentence that says which there are.
+    /// A sentence that says what may have been meant.
     pub fn implementation(&self, name: &str) -> Result<&Implementation, String> {
         find(&self.implementations, name, "implementation", |implementation| &implementation.name).map_err(
             |unknown| {
@@ -336,8 +337,8 @@ fn find<'a, T>(
     name_of: impl Fn(&T) -> &String,
 ) -> Result<&'a T, String> {
     all.iter().find(|item| name_of(item) == name).ok_or_else(|| {
-        let names: Vec<&str> = all.iter().map(|item| name_of(item).as_str()).collect();
-        format!("there is no {kind} `{name}`; there are: {}", names.join(", "))
+        let hint = did_you_mean(name, all.iter().map(|item| name_of(item).as_str()));
+        format!("there is no {kind} `{name}`{hint}\n`spinpark bench list` shows them all")
     })
 }
 

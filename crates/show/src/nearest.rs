@@ -1,7 +1,8 @@
 //! What a misspelt name may have meant.
 
 /// The known name that is most like `name`, if any is.
-pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const ALIKE: f64 = 0.7;
     known
         .into_iter()
@@ -14,7 +15,7 @@ pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
 /// `; did you mean …?`, if something is known that is like it.
 #[must_use]
 pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    nearest(name, known).map_or_else(String::new, |nearest| format!("; did you mean \"{nearest}\"?"))
+    nearest(name, known).map_or_else(String::new, |nearest| format!("; did you mean `{nearest}`?"))
 }
 
 #[cfg(test)]
@@ -25,7 +26,7 @@ mod tests {
     fn a_slip_is_understood_and_nonsense_is_not() {
         let known = ["saturated", "hot-lock", "spinpark"];
         assert_eq!(nearest("saturatde", known), Some("saturated"));
-        assert_eq!(did_you_mean("sinpark", known), "; did you mean \"spinpark\"?");
+        assert_eq!(did_you_mean("sinpark", known), "; did you mean `spinpark`?");
         assert_eq!(did_you_mean("zzz", known), "");
     }
 }
