@@ -13,6 +13,7 @@ use crate::mtx_2006::profiling::{
 use crate::mutex_2010::{Fixed, Mutex, NoSpin as Sleeps, OldSpin};
 use crate::rwsem_2013::{AsSent, Full, NoSpin, Rwsem, Vanilla};
 use crate::tas::{BackOff, TasLock, TestAndSet, TestAndTestAndSet};
+use crate::ticket::TicketLock;
 use crate::{RawLock, RawRwLock};
 
 /// A lock that can be asked for.
@@ -158,6 +159,8 @@ designs! {
         "the same, reading until it is free: FreeBSD's spin mutex";
     "classic-tas-backoff" = mutex[TasLock<P, BackOff>] Everywhere varies "classic-tas":
         "the same, with exponential back-off";
+    "classic-ticket" = mutex[TicketLock<P>] Everywhere:
+        "a ticket lock: first come, first served, and no thread sleeps";
     "classic-mtx" = mtx[Absent, false] Everywhere:
         "document 004: FreeBSD's adaptive mutex of 2006, without profiling";
     "classic-mtx-backoff" = mtx_backing_off[] Everywhere varies "classic-mtx":

@@ -8,6 +8,7 @@ use spinpark_classics::mcs::{self, McsLock, Shape};
 use spinpark_classics::mtx_2006::profiling::{AtomicAdd, BackOff};
 use spinpark_classics::mtx_2006::{Absent, Alone, Globals, Mtx, Profiled, Profiling};
 use spinpark_classics::tas::{self, TasLock, TestAndSet, TestAndTestAndSet, Waiting};
+use spinpark_classics::ticket::TicketLock;
 use spinpark_platform::Ordering::{Acquire, Release};
 use spinpark_platform::{Event, OnCpu};
 use spinpark_verify::platform::{Fault, Kind, Loom};
@@ -57,6 +58,28 @@ fn mutant_tas_relaxed_lock() {
     rejected("mutant_tas_relaxed_lock", "Causality violation", || {
         let relaxed = Fault::Relaxed(|op| op.is(Kind::Swap, Acquire));
         Model::new().fault(relaxed).check(|| tas::<TestAndSet>(2));
+    });
+}
+
+#[test]
+fn tickets() {
+    Model::new().preemptions(5).check(|| sections::<TicketLock<Loom>>(2));
+    Model::new().three_may_spin().check(|| sections::<TicketLock<Loom>>(3));
+}
+
+#[test]
+fn mutant_ticket_relaxed_release() {
+    rejected("mutant_ticket_relaxed_release", "Causality violation", || {
+        let relaxed = Fault::Relaxed(|op| op.is(Kind::Store, Release));
+        Model::new().fault(relaxed).check(|| sections::<TicketLock<Loom>>(2));
+    });
+}
+
+#[test]
+fn mutant_ticket_relaxed_wait() {
+    rejected("mutant_ticket_relaxed_wait", "Causality violation", || {
+        let relaxed = Fault::Relaxed(|op| op.is(Kind::Load, Acquire));
+        Model::new().fault(relaxed).check(|| sections::<TicketLock<Loom>>(2));
     });
 }
 

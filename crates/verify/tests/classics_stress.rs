@@ -13,6 +13,7 @@ use spinpark_classics::mtx_2006::{Absent, Alone};
 use spinpark_classics::mutex_2010::{Fixed, Mutex, NoSpin as Sleeps, OldSpin};
 use spinpark_classics::rwsem_2013::{Full, NoSpin, Patches, Rwsem, Series, Vanilla};
 use spinpark_classics::tas::{self, TasLock, TestAndSet, TestAndTestAndSet};
+use spinpark_classics::ticket::TicketLock;
 use spinpark_classics::{RawLock, RawRwLock};
 use spinpark_linux::Linux;
 
@@ -137,6 +138,7 @@ fn every_classic_lock() {
     lock::<TasLock<Linux, TestAndSet>>("test and set");
     lock::<TasLock<Linux, TestAndTestAndSet>>("test and test-and-set");
     lock::<TasLock<Linux, tas::BackOff>>("test and set with back-off");
+    lock::<TicketLock<Linux>>("ticket");
     lock::<Alone<Linux, Absent>>("mtx");
     lock::<Alone<Linux, Profiled>>("mtx, profiled");
     lock::<Alone<Linux, profiling::BackOff>>("mtx with back-off");

@@ -8,16 +8,11 @@
 //!
 //! # State
 //!
-//! | kind         | word     | value                   | set by                                 |
-//! |--------------|----------|-------------------------|----------------------------------------|
-//! | test-and-set | `served` | 0: free, 1: held        | the next holder, by CAS; the release   |
-//! | tickets      | `tail`   | the next ticket         | an arriving thread, by an addition     |
-//! | tickets      | `served` | whose turn it is        | the release                            |
+//! Tickets are those of [`TicketLock`]. Test-and-set has one word:
 //!
-//! # Invariants
-//!
-//! - **T1** (tickets) Each ticket is given out once; its owner holds the lock from `served` = its ticket to its own release.
-//!   Tickets wrap at 2^32, far more than there are threads.
+//! | `serving`        | set by                                 |
+//! |------------------|----------------------------------------|
+//! | 0: free, 1: held | the next holder, by CAS; the release   |
 //!
 //! # Orderings
 //!
@@ -25,8 +20,6 @@
 //! |------------------------|---------|------------|-----------------------------------------------------------|
 //! | test-and-set: CAS      | Acquire | unlock     | what the last holder did (L2)                             |
 //! | test-and-set: load     | Relaxed | –          | only decides when to try again                            |
-//! | tickets: addition      | Relaxed | –          | a ticket is but a number                                  |
-//! | tickets: load          | Acquire | unlock     | as the CAS                                                |
 //! | unlock: store          | Release | lock       | as there                                                  |
 
 use core::marker::PhantomData;
@@ -37,6 +30,7 @@ use spinpark_platform::{
 
 use super::patience::Patience;
 use crate::RawLock;
+use crate::ticket::TicketLock;
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
@@ -66,53 +60,51 @@ impl Order for Barging {
 
 /// The lock: eight bytes, zero is free.
 pub struct SpinLock<P: Platform, O: Order = Tickets> {
-    tail: P::AtomicU32,
-    served: P::AtomicU32,
+    tickets: TicketLock<P>,
     order: PhantomData<O>,
 }
 
 impl<P: Platform, O: Order> SpinLock<P, O> {
     /// From two words that hold 0.
     pub const fn from_parts(tail: P::AtomicU32, served: P::AtomicU32) -> Self {
-        Self { tail, served, order: PhantomData }
+        Self { tickets: TicketLock::from_parts(tail, served), order: PhantomData }
     }
 
     const HAS_TICKETS: bool = O::IS_FIFO && matches!(P::TUNING.spin_locks, SpinLocks::Kept);
+
+    const fn word(&self) -> &P::AtomicU32 {
+        &self.tickets.serving
+    }
 }
 
 impl<P: Platform, O: Order> RawLock for SpinLock<P, O> {
     fn new() -> Self {
-        Self::from_parts(AtomicU32::new(0), AtomicU32::new(FREE))
+        Self { tickets: TicketLock::new(), order: PhantomData }
     }
 
     fn lock(&self) {
-        let mut patience = Patience::default();
         if Self::HAS_TICKETS {
-            let ticket = self.tail.fetch_add(1, Relaxed);
-            while self.served.load(Acquire) != ticket {
-                patience.poll::<P>();
-            }
-            return;
+            return self.tickets.lock();
         }
-        while self.served.compare_exchange(FREE, HELD, Acquire, Relaxed).is_err() {
-            while self.served.load(Relaxed) == HELD {
+        let mut patience = Patience::default();
+        while self.word().compare_exchange(FREE, HELD, Acquire, Relaxed).is_err() {
+            while self.word().load(Relaxed) == HELD {
                 patience.poll::<P>();
             }
         }
     }
 
     fn try_lock(&self) -> bool {
-        if !Self::HAS_TICKETS {
-            return self.served.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok();
+        if Self::HAS_TICKETS {
+            return self.tickets.try_lock();
         }
-        // The ticket that would be served at once, if it is not taken.
-        let served = self.served.load(Acquire);
-        self.tail.compare_exchange(served, served.wrapping_add(1), Acquire, Relaxed).is_ok()
+        self.word().compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok()
     }
 
     fn unlock(&self) {
-        // T1: no other thread writes it meanwhile.
-        let next = if Self::HAS_TICKETS { self.served.load(Relaxed).wrapping_add(1) } else { FREE };
-        self.served.store(next, Release);
+        if Self::HAS_TICKETS {
+            return self.tickets.unlock();
+        }
+        self.word().store(FREE, Release);
     }
 }
