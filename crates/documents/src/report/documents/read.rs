@@ -13,8 +13,9 @@ use super::json::{FORMAT, SCHEMA};
 use crate::documents::definition::documents;
 use crate::documents::outcome::{Outcome, What};
 use crate::documents::page::{Page, section};
+use crate::registry::by_name;
 use crate::report::workloads::document as of_workloads;
-use crate::workloads::{self, by_name};
+use crate::workloads;
 
 #[derive(Deserialize)]
 struct Document {
