@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use spinpark_documents::d002::mmap;
-use spinpark_documents::report::workloads::document::{Document, FORMAT, Record, SCHEMA};
 use spinpark_documents::report::workloads::{breakdown, details, matrix, table};
 use spinpark_documents::worker;
+use spinpark_documents::workloads::document::{Document, FORMAT, Record, SCHEMA};
 use spinpark_documents::workloads::experiment::{Cell, Configuration, Measured};
 use spinpark_documents::workloads::job::{Report, Request, Spread};
 use spinpark_documents::workloads::resources::Needs;
