@@ -10,7 +10,7 @@ use super::plan::{Plan, Ran};
 use super::replay::{REPLAY, Replay};
 use super::{Workload, workloads};
 use crate::chaos::Chaos;
-use crate::engine::run::is_stopped;
+use crate::engine::stop::is_stopped;
 use crate::locks::locks;
 use crate::machine::Machine;
 use crate::nearest::did_you_mean;
