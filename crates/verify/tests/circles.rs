@@ -16,7 +16,6 @@ const LEFT: &[(&str, &[&str])] = &[
         "spinpark-sim",
         &[
             "crate: access chaos check engine failure here kernel memory platform report trace",
-            "crate::workload: plan replay setting shapes",
         ],
     ),
     ("spinpark-verify", &["crate::platform: atomic futex restart slots world"]),
