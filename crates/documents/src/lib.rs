@@ -6,6 +6,8 @@
 //! | what the workloads share | [`workloads`] |
 //! | what the documents publish | [`published`] |
 //! | what the simulated models share | [`simulated`] |
+//! | all workloads and simulated tables, by name | [`registry`] |
+//! | a process that runs one configuration of a workload | [`worker`] |
 //! | their figures beside the published ones | [`documents`] |
 //! | programs of the system that workloads need | [`installed`], [`mariadb`] |
 //! | saying it | [`report`] |
@@ -18,6 +20,8 @@ pub mod documents;
 pub mod installed;
 pub mod mariadb;
 pub mod published;
+pub mod registry;
 pub mod report;
 pub mod simulated;
+pub mod worker;
 pub mod workloads;

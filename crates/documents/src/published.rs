@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn workloads_are_there() {
         for workload in PUBLISHED.iter().filter_map(|published| published.workload) {
-            assert!(crate::workloads::by_name(workload).is_some(), "{workload}");
+            assert!(crate::registry::by_name(workload).is_some(), "{workload}");
         }
     }
 }

@@ -2,16 +2,15 @@
 
 use spinpark_documents::documents::definition::{Definition, Run, documents};
 use spinpark_documents::documents::outcome::{Outcome, What};
-use spinpark_documents::documents::page::{self, Mark, Page};
 use spinpark_documents::published::PUBLISHED;
 use spinpark_documents::report::documents::json::Document;
+use spinpark_documents::report::documents::page::{self, Mark, Page};
 use spinpark_documents::report::documents::{html, markdown};
-use spinpark_documents::report::workloads as report;
 use spinpark_documents::workloads::experiment::{Cell, Configuration, Measured};
 use spinpark_documents::workloads::job::Report;
 use spinpark_documents::workloads::resources::Needs;
 use spinpark_documents::workloads::result::CellResult;
-use spinpark_documents::workloads::{self, Workload};
+use spinpark_documents::workloads::{self, Workload, document};
 use spinpark_documents::{d001, d002, d003};
 use spinpark_lockbench::locks::definitions::Definitions;
 use spinpark_lockbench::locks::experiment as of_locks;
@@ -77,9 +76,9 @@ fn outcome(workload: &'static Workload, cells: &[(&str, usize)], configurations:
     };
     let (cells, end) = measure(cells.iter().map(cell).collect(), 8, SEED, &mut run);
     let results = cells.iter().filter_map(|cell| CellResult::new(cell, workload.figure, SEED)).collect();
-    let record = report::document::Record {
-        format: report::document::FORMAT.to_owned(),
-        schema: report::document::SCHEMA,
+    let record = document::Record {
+        format: document::FORMAT.to_owned(),
+        schema: document::SCHEMA,
         end: end.name().to_owned(),
         command: String::from("spinpark bench"),
         workload: workload.name.to_owned(),
@@ -259,7 +258,7 @@ fn json_has_what_each_command_would_write() {
     assert_eq!((&runs[0]["name"], &runs[0]["result"]["workload"]), (&"creat".into(), &"creat".into()));
     assert_eq!(runs[1]["obstacle"], "left out");
     let creat = serde_json::to_string(&runs[0]["result"]).unwrap();
-    assert_eq!(report::document::Record::parse(&creat).unwrap().cells.len(), 2);
+    assert_eq!(document::Record::parse(&creat).unwrap().cells.len(), 2);
     let mtx = serde_json::to_string(&document["documents"][3]["runs"][0]["result"]).unwrap();
     assert_eq!(locks::document::Record::parse(&mtx).unwrap().implementations.len(), 12);
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use spinpark_documents::d002::mmap;
-use spinpark_documents::report::workloads::document::{Document, FORMAT, Record, SCHEMA};
 use spinpark_documents::report::workloads::{breakdown, details, matrix, table};
+use spinpark_documents::worker;
+use spinpark_documents::workloads::document::{Document, FORMAT, Record, SCHEMA};
 use spinpark_documents::workloads::experiment::{Cell, Configuration, Measured};
-use spinpark_documents::workloads::job::{self, Report, Request, Spread};
+use spinpark_documents::workloads::job::{Report, Request, Spread};
 use spinpark_documents::workloads::resources::Needs;
 use spinpark_documents::workloads::result::CellResult;
 use spinpark_documents::workloads::warnings;
@@ -179,7 +180,7 @@ fn mmap_on_every_adapter() {
                 directory: None,
                 seed: SEED,
             };
-            let report = job::run(&ADAPTERS, &serde_json::to_string(&request).unwrap()).unwrap();
+            let report = worker::run(&ADAPTERS, &serde_json::to_string(&request).unwrap()).unwrap();
             assert!(report.elapsed_s >= 0.02, "{}: {report:?}", adapter.name);
         }
     }

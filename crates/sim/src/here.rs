@@ -8,7 +8,8 @@ use spinpark_platform::HIGHEST_PRIORITY;
 
 pub(crate) use crate::access::{access, drain, enter_kernel, touch};
 use crate::engine::recent::Delay;
-use crate::engine::run::{is_inside, is_stopped, suspend, world};
+use crate::engine::run::{is_inside, suspend, world};
+use crate::engine::stop::is_stopped;
 use crate::engine::thread::{State, ThreadId};
 use crate::engine::time::{PS_PER_NS, Ps, ps};
 use crate::engine::world::World;

@@ -45,7 +45,7 @@ mod trace;
 pub mod workload;
 
 pub use chaos::{Chaos, Order};
-pub use engine::run::stop;
+pub use engine::stop::stop;
 pub use engine::thread::ThreadId;
 pub use failure::Failure;
 pub use platform::{AtomicPtr, AtomicU32, Cell, LinuxTuning, Sim, Tuned};

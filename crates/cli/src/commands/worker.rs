@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use spinpark_documents::d002::mail;
-use spinpark_documents::workloads::job;
+use spinpark_documents::worker as of_workload;
 use spinpark_lockbench::locks::adapters::ADAPTERS;
 use spinpark_lockbench::locks::worker;
 
@@ -20,7 +20,7 @@ pub(crate) fn run(worker: &Worker) -> anyhow::Result<ExitCode> {
 
 /// Runs a configuration of a workload and prints its report.
 pub(crate) fn run_workload(worker: &WorkloadWorker) -> anyhow::Result<ExitCode> {
-    let report = job::run(&ADAPTERS, &worker.request)?;
+    let report = of_workload::run(&ADAPTERS, &worker.request)?;
     Say { on_stderr: false }.line(format_args!("{}", serde_json::to_string(&report)?));
     Ok(ExitCode::SUCCESS)
 }

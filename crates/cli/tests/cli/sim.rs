@@ -203,8 +203,8 @@ fn what_cannot_be_done() {
     run(&["--machine", "this-3"], &["no machine `this-3`", "did you mean `this-2`"]);
     run(&["--machine", "core2-4:5"], &["4 CPUs at most", "core2-4:4"]);
     run(&["--machine", "/no/such/file.toml"], &["cannot read the machine file /no/such/file.toml"]);
-    run(&["--locks", "spinpork"], &["no lock \"spinpork\"; did you mean `spinpark`?", "sim list"]);
-    run(&["--workload", "hotlock"], &["no workload \"hotlock\"; did you mean `hot-lock`?"]);
+    run(&["--locks", "spinpork"], &["no lock `spinpork`; did you mean `spinpark`?", "sim list"]);
+    run(&["--workload", "hotlock"], &["no workload `hotlock`; did you mean `hot-lock`?"]);
     run(&["--workload", "readers", "--locks", "classic-mtx"], &["classic-mtx is no read-write lock"]);
     run(&["--threads", "0"], &["at least one thread"]);
     run(&["--threads", "100000"], &["100000 threads", "8192 at most"]);
@@ -219,14 +219,14 @@ fn what_cannot_be_done() {
         &["--json and --trace are the same file", "a file of its own"],
     );
     run(&["--json", "--trace", "-"], &["--json and --trace cannot both go to standard output"]);
-    run(&["--locks", "glibc"], &["no lock \"glibc\"", "classic-mutex-2003"]);
+    run(&["--locks", "glibc"], &["no lock `glibc`", "classic-mutex-2003"]);
     let calibrate = said(&mut spinpark(["sim", "calibrate", "--output", "/no/such/directory/m.toml"]));
     calibrate.fails(2, &["cannot write /no/such/directory/m.toml"]);
     let file = tempfile::NamedTempFile::with_suffix(".toml").unwrap();
     fs::write(file.path(), "this is no machine").unwrap();
     run(&["--machine", file.path().to_str().unwrap()], &["is not a TOML file"]);
     said(&mut spinpark(["sim", "machine", "nehalem"])).fails(2, &["no machine `nehalem`", "nehalem-ex-64"]);
-    said(&mut spinpark(["sim", "tables", "005"])).fails(2, &["no table \"005\"", "sim list"]);
+    said(&mut spinpark(["sim", "tables", "005"])).fails(2, &["no table `005`", "sim list"]);
     said(&mut spinpark(["sim", "sweep", "--threads", "2,0"])).fails(2, &["at least one thread"]);
 }
 

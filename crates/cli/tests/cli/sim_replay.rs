@@ -59,6 +59,6 @@ fn what_cannot_be_replayed() {
     recorded().write(at.path()).unwrap();
     fails(&["--process", "7"], &["no process 7 was recorded", "Recorded are 4242"]);
     fails(&["--machine", "none"], &["no machine `none`"]);
-    fails(&["--locks", "glibc"], &["no lock \"glibc\"", "classic-mutex-2003"]);
+    fails(&["--locks", "glibc"], &["no lock `glibc`", "classic-mutex-2003"]);
     fails(&["--locks", "classic-condvar-orig"], &["is no mutex"]);
 }

@@ -7,8 +7,7 @@ use spinpark_lockbench::report::locks::document as of_locks;
 use spinpark_measure::machine::Noise;
 use spinpark_measure::warnings::Warning;
 
-use crate::report::workloads::document as of_workloads;
-use crate::workloads::{self, Workload};
+use crate::workloads::{self, Workload, document as of_workloads};
 
 /// A run, with what it gave.
 #[derive(Debug)]

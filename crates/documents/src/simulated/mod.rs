@@ -2,14 +2,11 @@
 
 mod race;
 pub(crate) mod runs;
-mod scale;
+pub(crate) mod scale;
 
 use serde::{Deserialize, Serialize};
 
-use spinpark_show::nearest::did_you_mean;
 use spinpark_sim::workload::SettingError;
-
-use crate::{d001, d002, d003, d004};
 
 /// What a simulated figure must be for its check to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -158,44 +155,6 @@ pub struct TableSpec {
     pub seconds: u32,
     /// Simulates it.
     pub run: fn(Effort, Progress<'_>) -> Result<Table, SettingError>,
-}
-
-/// All tables, by document.
-#[must_use]
-pub fn tables() -> &'static [TableSpec] {
-    &[
-        d001::simulated::V,
-        d001::simulated::HISTOGRAM,
-        d001::simulated::FSERVER,
-        d002::simulated::PLAIN_TOUCHED,
-        d002::simulated::PLAIN_UNTOUCHED,
-        d002::simulated::MUTEX,
-        d003::simulated::ON_ONE_CPU,
-        d004::simulated::BACK_OFF,
-        d004::simulated::PROFILING,
-        scale::ON_64,
-        scale::ON_512,
-    ]
-}
-
-/// The tables of these names; `001` stands for all of that document, and no name for all tables.
-///
-/// # Errors
-///
-/// There is no such table.
-pub fn choose(names: &[String]) -> Result<Vec<TableSpec>, SettingError> {
-    for name in names {
-        if !tables().iter().any(|table| is_meant(table, name)) {
-            let hint = did_you_mean(name, tables().iter().map(|table| table.name));
-            return Err(SettingError::UnknownTable { table: name.clone(), hint });
-        }
-    }
-    let is_wanted = |table: &&TableSpec| names.is_empty() || names.iter().any(|name| is_meant(table, name));
-    Ok(tables().iter().filter(is_wanted).copied().collect())
-}
-
-fn is_meant(table: &TableSpec, name: &str) -> bool {
-    table.name == name || table.name.split_once('-').is_some_and(|(document, _)| document == name)
 }
 
 #[cfg(test)]

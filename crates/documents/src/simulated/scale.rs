@@ -22,7 +22,7 @@ const CLASSICS: &[&str] = &[
 const WORKLOADS: &[&str] = &["saturated", "hot-lock", "five-lines", "medium", "long"];
 
 /// The table for 64 cores.
-pub(super) const ON_64: TableSpec = TableSpec {
+pub(crate) const ON_64: TableSpec = TableSpec {
     name: "ours-64",
     about: "our mutex and the classics on 64 cores, 1 to 256 threads",
     seconds: 216,
@@ -30,7 +30,7 @@ pub(super) const ON_64: TableSpec = TableSpec {
 };
 
 /// The table for 512 cores.
-pub(super) const ON_512: TableSpec = TableSpec {
+pub(crate) const ON_512: TableSpec = TableSpec {
     name: "ours-512",
     about: "our mutex and the classics on 512 cores, 1 to 4,096 threads",
     seconds: 600,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use spinpark_lockbench::locks::adapters::{Adapter, by_name};
+use spinpark_lockbench::locks::adapters::Adapter;
 use spinpark_lockbench::locks::any_mutex::MakeMutex;
 use thiserror::Error;
 
@@ -54,6 +54,18 @@ pub struct Job {
 }
 
 impl Job {
+    /// What `request` asks for, with the locks of `adapter`.
+    pub(crate) fn new(request: Request, adapter: Option<Adapter>) -> Self {
+        Self {
+            tasks: request.tasks,
+            duration: Duration::from_millis(request.millis),
+            seed: request.seed,
+            parameters: request.parameters,
+            adapter,
+            directory: request.directory,
+        }
+    }
+
     /// The parameters in the workload's own form.
     ///
     /// # Errors
@@ -188,32 +200,6 @@ impl Report {
     }
 }
 
-/// Carries out a request, with the locks of one of `adapters`.
-///
-/// # Errors
-///
-/// If that is not possible, or the result is wrong.
-pub fn run(adapters: &[Adapter], request: &str) -> Result<Report, Trouble> {
-    let request: Request = serde_json::from_str(request)?;
-    let unknown = |kind: &str, name: &str| Trouble::Refused(format!("there is no {kind} `{name}` here"));
-    let workload = super::by_name(&request.workload).ok_or_else(|| unknown("workload", &request.workload))?;
-    let adapter = match &request.adapter {
-        Some(name) => Some(*by_name(adapters, name).ok_or_else(|| unknown("adapter of locks", name))?),
-        None => None,
-    };
-    if request.tasks == 0 {
-        return Err(Trouble::Refused(format!("the number of {} is 0", workload.tasks)));
-    }
-    (workload.run)(&Job {
-        tasks: request.tasks,
-        duration: Duration::from_millis(request.millis),
-        seed: request.seed,
-        parameters: request.parameters,
-        adapter,
-        directory: request.directory,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,14 +218,5 @@ mod tests {
         assert_eq!(Spread::of(&[5]), None);
         let spread = Spread::of(&[0, 4]).unwrap();
         assert_eq!((spread.least, spread.most, spread.jain), (0, 4, 0.5));
-    }
-
-    #[test]
-    fn what_is_not_there_is_named() {
-        let said = |request: &str| run(&[], request).unwrap_err().to_string();
-        assert!(said("{}").contains("cannot be read"));
-        assert!(said(r#"{"workload":"x","tasks":1,"millis":1}"#).contains("no workload `x`"));
-        assert!(said(r#"{"workload":"mmap","tasks":0,"millis":1}"#).contains("threads is 0"));
-        assert!(said(r#"{"workload":"mmap","tasks":1,"millis":1,"adapter":"x"}"#).contains("locks `x`"));
     }
 }

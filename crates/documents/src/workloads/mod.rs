@@ -2,7 +2,7 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | what a workload is | [`workload`], all of them: [`WORKLOADS`] |
+//! | what a workload is | [`workload`], all of them: [`WORKLOADS`](crate::registry::WORKLOADS) |
 //! | what one process is told, and what it says | [`job`] |
 //! | its threads or processes | [`workers`]; a mutex around what they do: [`serial`] |
 //! | where it may write | [`directory`] |
@@ -10,12 +10,15 @@
 //! | cells (a variant at a number of tasks) with their configurations | [`experiment`] |
 //! | one process per run | [`runner`] |
 //! | what follows: mean, standard deviation, ratio, verdict | [`result`] |
-//! | whose locks an configuration has | [`locks`] |
+//! | all of that as one JSON document | [`document`] |
+//! | whose locks a configuration has | [`locks`] |
 //!
 //! A workload is a file (or a directory) of its own in its document's folder: parameters, cells, a function that runs it, and a
-//! [`Workload`] that describes it. It is added to [`WORKLOADS`]. The [`jobs`] are of two documents, so they are here.
+//! [`Workload`] that describes it. It is added to the [`registry`](crate::registry). The [`jobs`] are of two documents, so they
+//! are here.
 
 pub mod directory;
+pub mod document;
 pub mod experiment;
 pub mod figure;
 pub mod job;
@@ -31,25 +34,3 @@ pub mod workload;
 
 pub use self::figure::Figure;
 pub use self::workload::{Column, Workload};
-use crate::d001::creat;
-use crate::d002::{faults, mail, mmap, scan};
-use crate::d003::condvar;
-use crate::d004::select;
-
-/// All workloads, in the order in which they are listed.
-pub static WORKLOADS: [&Workload; 8] = [
-    &creat::WORKLOAD,
-    &mmap::WORKLOAD,
-    &faults::WORKLOAD,
-    &scan::WORKLOAD,
-    &jobs::WORKLOAD,
-    &mail::WORKLOAD,
-    &select::WORKLOAD,
-    &condvar::WORKLOAD,
-];
-
-/// The workload of that name.
-#[must_use]
-pub fn by_name(name: &str) -> Option<&'static Workload> {
-    WORKLOADS.into_iter().find(|workload| workload.name == name)
-}

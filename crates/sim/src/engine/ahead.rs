@@ -11,8 +11,7 @@
 //! another core takes away a line that this one has read ahead (a memory-ordering machine clear).
 
 use super::time::Ps;
-use super::world::World;
-use crate::memory::{Core, LINE_BYTES, LineId};
+use crate::memory::{LINE_BYTES, LineId};
 
 /// So many atomic operations and misses a core has under way at most: it asks for no line before the one so many before that is
 /// done, whether that had to wait or not. Atomic operations on lines that another core has
@@ -45,8 +44,48 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
+    /// The thread has waited for memory for `waited`. The core sees as far as `window`.
+    #[inline]
+    pub(super) fn run(&mut self, waited: Ps, window: Ps) {
+        self.work = (self.work + waited).min(window);
+    }
+
+    /// What is left to do of `work`.
+    #[inline]
+    pub(super) fn overlapped(&mut self, work: Ps) -> Ps {
+        self.place += work;
+        let done = work.min(self.work);
+        self.work -= done;
+        work - done
+    }
+
+    /// Since when the core has been asking for a line that is needed now.
+    pub(super) fn asking_since(&self, window: Ps) -> Ps {
+        let reach = self.place.saturating_sub(window);
+        let in_the_way = self.misses.iter().filter(|(place, _)| *place < reach).map(|(_, came)| *came);
+        in_the_way.max().unwrap_or_default().max(self.floor)
+    }
+
+    /// The thread has made an atomic operation, or a line has come for which it waited.
+    pub(super) fn has_come(&mut self, now: Ps) {
+        let (_, came) = std::mem::replace(&mut self.misses[self.next], (self.place, now));
+        self.floor = self.floor.max(came);
+        self.next = (self.next + 1) % MISSES;
+    }
+
+    /// The next access is a poll's look.
+    pub(super) fn looks_next(&mut self) {
+        self.is_looking = true;
+    }
+
+    /// An access was made. Returns whether that was a poll's look.
+    #[inline]
+    pub(super) fn has_looked(&mut self) -> bool {
+        std::mem::take(&mut self.is_looking)
+    }
+
     /// An exchange of the word at `address`, in `line`, has ended; whether that was as the core had thought.
-    fn guess(&mut self, line: LineId, address: usize, succeeded: bool) -> bool {
+    pub(super) fn guess(&mut self, line: LineId, address: usize, succeeded: bool) -> bool {
         // By the place in the line and the line's number, not by the address itself, which is another one in each process.
         let guess = &mut self.guesses[(line.0 as usize ^ address >> 2) % GUESSES];
         let is_right = (*guess >= 2) == succeeded;
@@ -58,155 +97,5 @@ impl Ahead {
     pub(crate) fn start_over(&mut self, now: Ps) {
         self.work = 0;
         self.floor = self.floor.max(now);
-    }
-}
-
-impl World {
-    /// The running thread has waited for memory for `waited`.
-    #[inline]
-    pub(crate) fn runs_ahead(&mut self, waited: Ps) {
-        let (most, running) = (self.costs.window, self.running);
-        let ahead = &mut self.threads[running].ahead;
-        ahead.work = (ahead.work + waited).min(most);
-    }
-
-    /// What is left to do of `work`.
-    #[inline]
-    pub(crate) fn overlapped(&mut self, work: Ps) -> Ps {
-        let running = self.running;
-        let ahead = &mut self.threads[running].ahead;
-        ahead.place += work;
-        let done = work.min(ahead.work);
-        ahead.work -= done;
-        work - done
-    }
-
-    /// For how long the running thread's core has been asking for a line that is needed now.
-    pub(crate) fn asking_since(&self) -> Ps {
-        let ahead = &self.threads[self.running].ahead;
-        let reach = ahead.place.saturating_sub(self.costs.window);
-        let in_the_way = ahead.misses.iter().filter(|(place, _)| *place < reach).map(|(_, came)| *came);
-        let since = in_the_way.max().unwrap_or_default().max(ahead.floor);
-        if self.costs.window == 0 { 0 } else { self.now.saturating_sub(since) }
-    }
-
-    /// For how long the running thread's core has been asking for a line that it misses. If another core got it meanwhile, what
-    /// was done ahead is for nothing: a core that loses a line that it has read ahead starts over from there.
-    pub(crate) fn not_lost(&mut self, id: LineId, core: Core) -> Ps {
-        let early = self.asking_since();
-        if early <= self.since_lost(id, core) {
-            return early;
-        }
-        self.starts_over();
-        0
-    }
-
-    /// The running thread has made an atomic operation, or a line has come for which it waited.
-    pub(crate) fn has_come(&mut self) {
-        let (now, running) = (self.now, self.running);
-        let ahead = &mut self.threads[running].ahead;
-        let place = ahead.place;
-        let (_, came) = std::mem::replace(&mut ahead.misses[ahead.next], (place, now));
-        ahead.floor = ahead.floor.max(came);
-        ahead.next = (ahead.next + 1) % MISSES;
-    }
-
-    /// The running thread polls: its next access is a look, before which nothing is known.
-    pub(crate) fn looks_next(&mut self) {
-        self.starts_over();
-        let running = self.running;
-        self.threads[running].ahead.is_looking = true;
-    }
-
-    /// The running thread has exchanged the word at `address`, and goes on as that has ended.
-    pub(crate) fn branches(&mut self, address: usize, succeeded: bool) {
-        let (running, line) = (self.running, self.memory.of(address));
-        if !self.threads[running].ahead.guess(line, address, succeeded) {
-            self.starts_over();
-        }
-    }
-
-    /// The running thread has made an access.
-    #[inline]
-    pub(crate) fn has_looked(&mut self) {
-        let running = self.running;
-        if std::mem::take(&mut self.threads[running].ahead.is_looking) {
-            self.starts_over();
-        }
-    }
-
-    /// What the running thread's core has done ahead is for nothing.
-    #[inline]
-    pub(crate) fn starts_over(&mut self) {
-        let (now, running) = (self.now, self.running);
-        self.threads[running].ahead.start_over(now);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::Simulation;
-    use crate::engine::run::world;
-    use crate::machine::Machine;
-
-    const DONE_AHEAD: u64 = 20_000;
-
-    /// How much of what was done ahead is left after an exchange that ended so.
-    fn left(address: usize, succeeded: bool) -> u64 {
-        world(|world| {
-            world.starts_over();
-            world.runs_ahead(DONE_AHEAD);
-            world.branches(address, succeeded);
-            let ahead = &world.threads[world.running].ahead;
-            // Lines that were asked for before are for nothing too.
-            let is_over = ahead.floor == world.now && world.asking_since() == 0;
-            assert!(ahead.work > 0 || is_over, "{ahead:?}");
-            ahead.work
-        })
-    }
-
-    /// Runs `act` on a thread.
-    fn simulated(act: impl FnOnce() + 'static) {
-        let mut simulation = Simulation::new(&Machine::plain(1));
-        simulation.thread(act);
-        assert_eq!(simulation.run().unwrap().failure, None);
-    }
-
-    #[test]
-    fn a_wrong_guess_starts_over_and_a_right_one_does_not() {
-        simulated(|| {
-            let exchanges = [
-                (false, true), // at first, it is thought to fail
-                (true, false),
-                (true, false),
-                (true, true), // two times are a habit
-                (true, true),
-                (false, false),
-                (true, true), // and one exception ends none
-                (false, false),
-                (false, false),
-                (false, true),
-            ];
-            for (number, (succeeded, is_right)) in exchanges.into_iter().enumerate() {
-                let expected = if is_right { DONE_AHEAD } else { 0 };
-                assert_eq!(left(0x1000, succeeded), expected, "exchange {number}");
-            }
-        });
-    }
-
-    #[test]
-    fn the_words_of_a_line_are_guessed_each_by_itself() {
-        simulated(|| {
-            let words = || (0x1000..0x1040).step_by(4);
-            // The even ones succeed, the others fail.
-            let succeeds = |word: usize| word.is_multiple_of(8);
-            for _ in 0..3 {
-                words().for_each(|word| {
-                    left(word, succeeds(word));
-                });
-            }
-            assert!(words().all(|word| left(word, succeeds(word)) == DONE_AHEAD));
-            assert!(words().all(|word| left(word, !succeeds(word)) == 0));
-        });
     }
 }

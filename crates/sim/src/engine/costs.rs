@@ -1,7 +1,6 @@
 //! The machine's figures in picoseconds.
 
 use super::time::{Ps, ps};
-use super::world::World;
 use crate::machine::Machine;
 
 /// By which part of itself a cost is more or less at most.
@@ -95,24 +94,5 @@ impl Costs {
             balance: ps(scheduler.balance_ns).max(1),
             preempts_kernel: scheduler.preempts_kernel,
         }
-    }
-}
-
-impl World {
-    /// What a transfer that takes `cost` takes this time.
-    pub(crate) fn spread_transfer(&mut self, cost: Ps) -> Ps {
-        self.spread(cost, self.costs.spread.memory)
-    }
-
-    /// What something in the kernel that takes `cost` takes this time.
-    pub(crate) fn spread_call(&mut self, cost: Ps) -> Ps {
-        self.spread(cost, self.costs.spread.kernel)
-    }
-
-    fn spread(&mut self, cost: Ps, part: f64) -> Ps {
-        if part == 0.0 || self.chaos.is_by_rank() {
-            return cost;
-        }
-        (cost as f64 * (1.0 - part + 2.0 * part * self.rng.f64())) as Ps
     }
 }

@@ -7,7 +7,6 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
@@ -29,19 +28,6 @@ thread_local! {
     static YIELDER: Cell<*const Yielder<(), ()>> = const { Cell::new(std::ptr::null()) };
     /// Stacks of coroutines that have ended.
     static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Whether all runs are to end.
-static STOPPED: AtomicBool = AtomicBool::new(false);
-
-/// Ends every run of this process soon, those that are going on and those to come: for Ctrl-C.
-pub fn stop() {
-    STOPPED.store(true, Relaxed);
-}
-
-#[inline]
-pub(crate) fn is_stopped() -> bool {
-    STOPPED.load(Relaxed)
 }
 
 /// Whether simulated code runs on this OS thread right now.

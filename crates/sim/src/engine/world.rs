@@ -5,7 +5,7 @@ use spinpark_platform::Wait;
 use super::costs::Costs;
 use super::event::{Events, What};
 use super::places::Places;
-use super::run::is_stopped;
+use super::stop::is_stopped;
 use super::thread::{State, Thread, ThreadId, Threads};
 use super::time::Ps;
 use crate::chaos::{Chaos, Order};

@@ -151,7 +151,7 @@ impl World {
         if is_held {
             self.plan_drain(thread);
         }
-        let early = self.asking_since();
+        let early = self.asking_for();
         let early = if early <= self.since_lost(id, core) { early } else { 0 };
         self.drain_and_ask(thread, early);
         true

@@ -4,7 +4,7 @@ use std::sync::atomic;
 
 use spinpark_platform::{self as seam, Ordering, Ordering::Relaxed};
 
-use super::{faulty, life};
+use super::{faulty, fence, life};
 use crate::access::{access, store};
 use crate::check::{Kind, Op};
 use crate::engine::run::{is_inside, world};
@@ -71,9 +71,37 @@ impl AtomicU32 {
     fn exchange_as(&self, kind: Kind, current: u32, new: u32, order: Ordering) -> Result<u32, u32> {
         if faulty::is_on() {
             let op = Op { kind, order, value: new.into(), pointer: false };
-            return faulty::exchange(self, op, current, new);
+            return self.faulty_exchange(op, current, new);
         }
         self.exchange(current, new)
+    }
+
+    /// The exchange on a machine with faults.
+    fn faulty_exchange(&self, op: Op, current: u32, new: u32) -> Result<u32, u32> {
+        let faults = faulty::faults();
+        if faults.fences_before(op) {
+            fence::interrupt();
+        }
+        faulty::wrote(new); // only asked for after a success
+        if faults.skips(op) {
+            return Ok(current);
+        }
+        if faults.refuses(op) {
+            return self.exchange(current, current).and_then(Err);
+        }
+        if faults.blinds(op) {
+            seam::AtomicU32::store(self, new, op.order);
+            return Ok(current);
+        }
+        if faults.halves(op) {
+            let first = current & new;
+            self.exchange(current, first)?;
+            seam::AtomicU32::fetch_add(self, new - first, op.order);
+            return Ok(current);
+        }
+        let new = if faults.clears(op) { 0 } else { new };
+        let new = if new == current { new | faults.added(op) } else { new };
+        self.exchange(current, new | current & faults.kept())
     }
 }
 

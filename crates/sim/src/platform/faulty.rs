@@ -7,7 +7,6 @@ use std::cell::Cell;
 
 use spinpark_platform::Ordering;
 
-use super::{AtomicU32, restart};
 use crate::check::{Fault, Faults, Op};
 use crate::engine::run::{is_inside, world};
 use crate::engine::world::World;
@@ -30,7 +29,7 @@ pub(crate) fn set(world: &World) {
     );
 }
 
-fn faults() -> Faults {
+pub(super) fn faults() -> Faults {
     world(|world| world.checks.as_ref().map(|checks| checks.faults).unwrap_or_default())
 }
 
@@ -44,36 +43,14 @@ pub(super) fn mask(mask: u32) -> u32 {
     if is_on() { faults().mask(mask) } else { mask }
 }
 
-pub(super) fn exchange(word: &AtomicU32, op: Op, current: u32, new: u32) -> Result<u32, u32> {
-    let faults = faults();
-    if faults.fences_before(op) {
-        restart::fence();
-    }
-    if faults.looks_back() {
+/// A compare-exchange that wrote `value`: an answer for a load after a heavy fence.
+pub(super) fn wrote(value: u32) {
+    if faults().looks_back() {
         world(|world| {
             let running = world.running;
-            world.threads[running].local.written = new; // only asked for after a success
+            world.threads[running].local.written = value;
         });
     }
-    if faults.skips(op) {
-        return Ok(current);
-    }
-    if faults.refuses(op) {
-        return word.exchange(current, current).and_then(Err);
-    }
-    if faults.blinds(op) {
-        spinpark_platform::AtomicU32::store(word, new, op.order);
-        return Ok(current);
-    }
-    if faults.halves(op) {
-        let first = current & new;
-        word.exchange(current, first)?;
-        spinpark_platform::AtomicU32::fetch_add(word, new - first, op.order);
-        return Ok(current);
-    }
-    let new = if faults.clears(op) { 0 } else { new };
-    let new = if new == current { new | faults.added(op) } else { new };
-    word.exchange(current, new | current & faults.kept())
 }
 
 /// What an AND with `mask` keeps.

@@ -5,6 +5,7 @@ mod calls;
 mod cell;
 mod clock;
 mod faulty;
+mod fence;
 mod life;
 mod restart;
 mod slots;

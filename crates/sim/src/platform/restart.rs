@@ -3,11 +3,12 @@
 
 use spinpark_platform::{AsymmetricBarrier, AtomicU32 as _, Ordering::Relaxed, Ordering::Release};
 
+use super::fence::interrupt;
 use super::{AtomicU32, Sim, Tuned, faulty};
-use crate::access::{before_store, enter_kernel, make_store, wait_for_fence};
+use crate::access::{before_store, make_store};
 use crate::check::Fault;
 use crate::engine::run::{is_inside, world};
-use crate::here::{note, random, settle, spend};
+use crate::here::note;
 use crate::memory::Write;
 use crate::trace::Did;
 
@@ -68,39 +69,9 @@ pub(super) fn release_unless(
 
 pub(super) fn heavy_fence() {
     if !faulty::has(|fault| matches!(fault, Fault::NoFence | Fault::FenceBefore(_))) {
-        fence();
+        interrupt();
     }
     faulty::fenced();
-}
-
-/// In a run that is checked, CPUs are interrupted one after the other: one that has been goes on while the next one has not.
-fn interrupt_each() {
-    let cpus = world(|world| world.cpus.len());
-    let first = random(cpus as u64) as usize;
-    let mut any = false;
-    for number in 0..cpus {
-        let interrupted = world(|world| world.interrupt_at((first + number) % cpus));
-        spend(|world| if interrupted { world.costs.kick } else { 0 });
-        settle();
-        any |= interrupted;
-    }
-    if any {
-        spend(|world| world.wait_for_last());
-    }
-}
-
-pub(super) fn fence() {
-    if is_inside() && world(|world| world.shared.has_steps()) {
-        enter_kernel(|world| world.costs.syscall);
-        world(|world| world.note(Did::Said("heavy fence")));
-        if world(|world| world.checks.is_some()) {
-            interrupt_each();
-        } else {
-            spend(crate::engine::world::World::interrupt_all);
-        }
-        settle();
-        wait_for_fence();
-    }
 }
 
 impl<T: Tuned> AsymmetricBarrier for Sim<T> {

@@ -2,13 +2,16 @@
 //! the same names here.
 
 mod condvar;
+mod data;
 mod gap;
 mod histogram;
 mod kernel;
 mod meter;
 mod mm;
 mod plan;
+mod recorded;
 mod replay;
+mod run;
 mod setting;
 mod shapes;
 
@@ -20,7 +23,7 @@ pub use gap::Gap;
 pub use histogram::Histogram;
 pub use meter::{Condvar, InTime, Mutex, Place, RwLock};
 pub use plan::{KernelTuning, Mode, Plan, Worker};
-pub use replay::{Replay, Replayed, Use};
+pub use recorded::{Replay, Replayed, Use};
 pub use setting::{MOST_THREADS, Report, Setting, SettingError};
 
 /// A workload.

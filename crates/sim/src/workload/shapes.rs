@@ -7,34 +7,12 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use spinpark_platform::{AtomicU32 as _, Ordering::Relaxed};
-
+use super::data::{change, data, look};
 use super::{Mode, Plan, SettingError, Worker, Workload};
 use crate::here;
 use crate::memory::Access;
-use crate::platform::AtomicU32;
 
-/// A pair of cache lines of protected data.
-#[derive(Debug)]
-#[repr(align(128))]
-pub(super) struct Data(pub(super) [Line; 8]);
-
-#[derive(Debug)]
-#[repr(align(64))]
-pub(super) struct Line(AtomicU32);
-
-pub(super) fn data() -> Rc<Data> {
-    Rc::new(Data(std::array::from_fn(|_| Line(AtomicU32::new(0)))))
-}
-
-/// A change of each line, as `+= 1` under a lock: a load and a store. None needs another one, so they come side by side.
-pub(super) fn change(lines: &[Line]) {
-    for Line(word) in lines {
-        word.store(word.load(Relaxed), Relaxed);
-    }
-}
-
-/// The same to a word beside a lock, whatever is there.
+/// A change of a word beside a lock, whatever is there: a load and a store.
 fn count_at(address: usize) {
     here::touch(address, Access::Load);
     here::touch(address, Access::Store);
@@ -137,7 +115,7 @@ fn shared(plan: &mut Plan<'_>, percent_writes: u64) -> Result<(), SettingError> 
                 if step.random(100) < percent_writes {
                     lock.write(|| change(&data.0[..1]));
                 } else {
-                    lock.read(|| data.0[0].0.load(Relaxed));
+                    lock.read(|| look(&data.0[0]));
                 }
             });
         });

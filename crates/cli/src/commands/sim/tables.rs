@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Context;
-use spinpark_documents::simulated::{Effort, Table, TableSpec, choose};
+use spinpark_documents::registry::choose;
+use spinpark_documents::simulated::{Effort, Table, TableSpec};
 use spinpark_measure::report::Style;
 use spinpark_measure::report::json::Output;
 use spinpark_simlab::report::sim::{html, json, tables as report};

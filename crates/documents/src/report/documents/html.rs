@@ -6,7 +6,7 @@ use serde::Serialize;
 use spinpark_show::page::{PAGE, environment};
 
 use super::markdown::{INTRODUCTION, QUICK};
-use crate::documents::page::Page;
+use super::page::Page;
 
 #[derive(Serialize)]
 struct Data<'a> {

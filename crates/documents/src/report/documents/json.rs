@@ -3,8 +3,8 @@
 use serde::Serialize;
 use spinpark_measure::environment::Environment;
 
+use super::page::Page;
 use crate::documents::outcome::{Entry, Outcome};
-use crate::documents::page::Page;
 
 /// The version of the document's structure. It grows when a field changes its meaning or goes.
 pub const SCHEMA: u32 = 1;

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
+use super::counterpart::Counterpart;
+use super::page::{Beside, Page, Section};
 use super::runs::{Plain, Ran};
-use crate::documents::counterpart::Counterpart;
-use crate::documents::page::{Beside, Page, Section};
 
 /// All of it.
 #[must_use]

@@ -10,11 +10,11 @@ use spinpark_measure::report::reading;
 use spinpark_measure::warnings::Warning;
 
 use super::json::{FORMAT, SCHEMA};
+use super::page::{Page, section};
 use crate::documents::definition::documents;
 use crate::documents::outcome::{Outcome, What};
-use crate::documents::page::{Page, section};
-use crate::report::workloads::document as of_workloads;
-use crate::workloads::{self, by_name};
+use crate::registry::by_name;
+use crate::workloads::{self, document as of_workloads};
 
 #[derive(Deserialize)]
 struct Document {

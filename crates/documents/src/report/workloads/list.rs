@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::workloads::WORKLOADS;
+use crate::registry::WORKLOADS;
 
 /// All of them: what tasks do, the document that each comes from, numbers of tasks, options.
 #[must_use]

@@ -1,8 +1,7 @@
-//! The result of `spinpark documents WORKLOAD`: tables and JSON.
+//! The result of `spinpark documents WORKLOAD`: tables.
 
 pub mod breakdown;
 pub mod details;
-pub mod document;
 pub mod list;
 pub mod matrix;
 pub mod table;

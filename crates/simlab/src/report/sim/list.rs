@@ -1,6 +1,6 @@
 //! What there is to choose from.
 
-use spinpark_documents::simulated::tables;
+use spinpark_documents::registry::tables;
 use spinpark_measure::report::{Style, table, text};
 use spinpark_sim::locks::locks;
 use spinpark_sim::machine::{Machine, machines};

@@ -4,8 +4,8 @@ use std::fs;
 
 use anyhow::Context;
 use spinpark_documents::documents::outcome::Outcome;
-use spinpark_documents::documents::page::Page;
 use spinpark_documents::report::documents::json::Document;
+use spinpark_documents::report::documents::page::Page;
 use spinpark_documents::report::documents::{html, markdown};
 use spinpark_measure::report::json::Output;
 

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use spinpark_documents::documents::definition::{self, Definition};
 use spinpark_documents::documents::outcome::{Outcome, What};
-use spinpark_documents::documents::page::{self, Page};
+use spinpark_documents::report::documents::page::{self, Page};
 use spinpark_measure::report::json::Output;
 use spinpark_measure::report::wrap;
 

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use spinpark_documents::report::workloads::document::{FORMAT, Record, SCHEMA};
 use spinpark_documents::workloads::Workload;
 use spinpark_documents::workloads::directory::Place;
+use spinpark_documents::workloads::document::{FORMAT, Record, SCHEMA};
 use spinpark_documents::workloads::experiment::{Cell, Measured};
 use spinpark_documents::workloads::resources::Needs;
 use spinpark_documents::workloads::runner::Runner;

@@ -8,10 +8,10 @@ mod programs;
 use anyhow::{Context, bail};
 use spinpark_documents::d003::condvar::alternation::Setting;
 use spinpark_documents::d003::condvar::scheduling::Cpus;
-use spinpark_documents::report::workloads::document::Record;
 use spinpark_documents::workloads::directory::Place;
+use spinpark_documents::workloads::document::Record;
 use spinpark_documents::workloads::resources::space;
-use spinpark_documents::{d001, d002, d003, workloads};
+use spinpark_documents::{d001, d002, d003, registry, workloads};
 use spinpark_lockbench::locks::definitions::Implementation;
 use spinpark_lockbench::locks::workloads::allowed_cpus;
 
@@ -85,7 +85,7 @@ pub(super) fn jobs(jobs: &Jobs) -> anyhow::Result<Experiment<'_>> {
 
 /// `spinpark documents show` of a workload's file.
 pub(in crate::commands) fn show(record: &Record, show: &Show) -> anyhow::Result<()> {
-    let workload = workloads::by_name(&record.workload)
+    let workload = registry::by_name(&record.workload)
         .with_context(|| format!("this command has no workload `{}`", record.workload))?;
     outcome::print(
         workload,

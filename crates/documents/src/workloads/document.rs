@@ -6,8 +6,8 @@ use spinpark_measure::machine::Noise;
 use spinpark_measure::report::reading;
 use spinpark_measure::warnings::Warning;
 
-use crate::workloads::experiment::Measured;
-use crate::workloads::result::CellResult;
+use super::experiment::Measured;
+use super::result::CellResult;
 
 /// The version of the document's structure. It grows when a field changes its meaning or goes.
 pub const SCHEMA: u32 = 2;

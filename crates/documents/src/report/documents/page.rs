@@ -4,10 +4,10 @@ use serde::Serialize;
 use spinpark_measure::environment::Environment;
 
 use super::counterpart::{self, Counterpart};
-use super::definition::{Definition, Note, Ours, Table};
-use super::outcome::Outcome;
+use super::runs;
+use crate::documents::definition::{Definition, Note, Ours, Table};
+use crate::documents::outcome::Outcome;
 use crate::published::by_name;
-use crate::report::documents::runs;
 
 /// All of it.
 #[derive(Debug, Serialize)]

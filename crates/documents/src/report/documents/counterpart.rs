@@ -6,8 +6,8 @@ use spinpark_lockbench::report::locks::effects;
 use spinpark_measure::stats::Ratio;
 use spinpark_show::units::{change, number, percent, seconds};
 
-use super::definition::{Ours, Show};
-use super::outcome::{Outcome, What};
+use crate::documents::definition::{Ours, Show};
+use crate::documents::outcome::{Outcome, What};
 use crate::report::workloads::{value, word};
 use crate::workloads::Workload;
 use crate::workloads::result::{CellResult, ConfigurationResult};
