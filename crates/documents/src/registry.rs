@@ -3,7 +3,7 @@
 use spinpark_show::nearest::did_you_mean;
 use spinpark_sim::workload::SettingError;
 
-use crate::simulated::{TableSpec, scale};
+use crate::simulated::{TableSpec, planes, scale};
 use crate::workloads::{Workload, jobs};
 use crate::{d001, d002, d003, d004};
 
@@ -40,10 +40,17 @@ pub fn tables() -> &'static [TableSpec] {
         d004::simulated::PROFILING,
         scale::ON_64,
         scale::ON_512,
+        planes::ON_80,
+        planes::ON_96,
+        planes::ON_112,
+        planes::ON_512,
     ]
 }
 
-/// The tables of these names; `001` stands for all of that document, and no name for all tables.
+/// The tables that are made only if they are named: they take longer than all others.
+const ON_REQUEST: &str = "planes";
+
+/// The tables of these names; `001` stands for all of that document, and no name for all tables but the planes.
 ///
 /// # Errors
 ///
@@ -55,7 +62,10 @@ pub fn choose(names: &[String]) -> Result<Vec<TableSpec>, SettingError> {
             return Err(SettingError::UnknownTable { table: name.clone(), hint });
         }
     }
-    let is_wanted = |table: &&TableSpec| names.is_empty() || names.iter().any(|name| is_meant(table, name));
+    let is_wanted = |table: &&TableSpec| match names {
+        [] => !is_meant(table, ON_REQUEST),
+        names => names.iter().any(|name| is_meant(table, name)),
+    };
     Ok(tables().iter().filter(is_wanted).copied().collect())
 }
 

@@ -1,5 +1,6 @@
 //! The tables of the four documents that need a bigger machine: published beside simulated.
 
+pub(crate) mod planes;
 mod race;
 pub(crate) mod runs;
 pub(crate) mod scale;

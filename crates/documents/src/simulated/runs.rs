@@ -61,3 +61,17 @@ pub(crate) fn figure(
 pub(crate) fn ratios(these: &[Report], those: &[Report], of: impl Fn(&Report) -> f64) -> Vec<f64> {
     these.iter().zip(those).map(|(this, that)| of(this) / of(that)).collect()
 }
+
+/// The longest wait at any of its locks, ns.
+pub(super) fn longest_wait(report: &Report) -> f64 {
+    report.places.iter().map(|place| place.longest_wait_ns).fold(0.0, f64::max)
+}
+
+/// Jain's index over the threads: 1 is evenly, 1/threads is all by one.
+pub(super) fn evenness(report: &Report) -> f64 {
+    let (sum, squares) = report.operations.iter().fold((0.0, 0.0), |(sum, squares), &operations| {
+        let operations = operations as f64;
+        (sum + operations, squares + operations * operations)
+    });
+    sum * sum / (squares * report.operations.len() as f64)
+}

@@ -3,7 +3,7 @@
 use spinpark_sim::workload::{Report, Setting, SettingError};
 
 use super::race::{Cell, race};
-use super::runs::{figure, machine, ratios, seeds};
+use super::runs::{evenness, figure, longest_wait, machine, ratios, seeds};
 use super::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
 
 const OURS: &str = "spinpark";
@@ -97,19 +97,6 @@ fn table(cpus: u32, effort: Effort, progress: Progress<'_>) -> Result<Table, Set
             "Where the fastest classic leaves the lock to one thread for long (saturated: tas-backoff), ours is behind it, and fairer.".to_owned(),
         ],
     })
-}
-
-fn longest_wait(report: &Report) -> f64 {
-    report.places.iter().map(|place| place.longest_wait_ns).fold(0.0, f64::max)
-}
-
-/// Jain's index over the threads.
-fn evenness(report: &Report) -> f64 {
-    let (sum, squares) = report.operations.iter().fold((0.0, 0.0), |(sum, squares), &operations| {
-        let operations = operations as f64;
-        (sum + operations, squares + operations * operations)
-    });
-    sum * sum / (squares * report.operations.len() as f64)
 }
 
 fn mean(reports: &[Report], of: impl Fn(&Report) -> f64) -> f64 {

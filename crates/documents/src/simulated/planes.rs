@@ -1,0 +1,240 @@
+//! Our mutex on a plane of sections and pauses, on machines with many CPUs, beside the fastest classic of each cell.
+//!
+//! A cell is a workload with a number of threads. A table has one row for each bound: the worst cell, and how many miss it.
+
+use spinpark_sim::workload::{Report, Setting, SettingError};
+
+use super::race::{Cell, race};
+use super::runs::{evenness, figure, longest_wait, machine, run_seeds};
+use super::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
+
+const OURS: &str = "spinpark";
+/// The fastest classics, one of each kind: with back-off, in order, with a queue of spinners and sleepers, and both in a
+/// read-write lock.
+const CLASSICS: [&str; 4] =
+    ["classic-tas-backoff", "classic-ticket", "classic-mutex-fixed", "classic-rwsem-full"];
+
+/// What the threads do; the plane's names say the steps inside and outside.
+const WORKLOADS: [&str; 20] = [
+    "saturated",
+    "hot-lock",
+    "five-lines",
+    "random-32",
+    "plane-0-0",
+    "plane-0-30",
+    "plane-0-300",
+    "plane-0-3000",
+    "plane-30-0",
+    "plane-30-30",
+    "plane-30-300",
+    "plane-30-3000",
+    "plane-300-0",
+    "plane-300-30",
+    "plane-300-300",
+    "plane-300-3000",
+    "plane-3000-0",
+    "plane-3000-30",
+    "plane-3000-300",
+    "plane-3000-3000",
+];
+
+/// Of what evenness is asked, over a longer time.
+const EVEN: [&str; 2] = ["plane-300-0", "plane-3000-300"];
+const EVEN_NS: u64 = 100_000_000;
+
+/// Sections shorter than this have no bound on the longest wait, ns.
+const LONG_SECTION_NS: f64 = 100.0;
+/// What is allowed beside two sections of each thread, ns.
+const ALLOWED_WAIT_NS: f64 = 5e6;
+/// From so many threads on, classics that are far behind are left out before the end.
+const RACE_ABOVE: u32 = 64;
+/// So many threads a CPU are the rung at which nothing may have collapsed.
+const OVERSUBSCRIBED: u32 = 4;
+
+macro_rules! planes {
+    ($($constant:ident = $name:literal on $machine:literal, $seconds:literal;)*) => {$(
+        /// The table of this machine.
+        pub(crate) const $constant: TableSpec = TableSpec {
+            name: $name,
+            about: concat!("our mutex on 20 workloads of ", $machine, ", 2 threads to four a CPU"),
+            seconds: $seconds,
+            run: |effort, progress| table($machine, effort, progress),
+        };
+    )*};
+}
+
+planes! {
+    ON_80 = "planes-80" on "westmere-ex-80", 300;
+    ON_96 = "planes-96" on "epyc-7r13-96", 300;
+    ON_112 = "planes-112" on "sapphire-rapids-112", 300;
+    ON_512 = "planes-512" on "big-512", 600;
+}
+
+/// Numbers of threads on so many CPUs: powers of two, and one, two and four a CPU.
+fn rungs(cpus: u32, effort: Effort) -> Vec<u32> {
+    match effort {
+        Effort::Quick => vec![2, OVERSUBSCRIBED * cpus.min(32)],
+        Effort::Full => (1..)
+            .map(|bit| 1 << bit)
+            .take_while(|&rung| rung < cpus)
+            .chain([cpus, 2 * cpus, OVERSUBSCRIBED * cpus])
+            .collect(),
+    }
+}
+
+fn table(name: &str, effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
+    let machine = machine(name)?;
+    let cpus = machine.cpus();
+    let (workloads, for_ns) = match effort {
+        Effort::Quick => (&WORKLOADS[14..15], 500_000),
+        Effort::Full => (&WORKLOADS[..], 5_000_000),
+    };
+    let rungs = rungs(cpus, effort);
+    let setting = |lock, workload: &str, threads| Setting {
+        for_ns,
+        ..Setting::new(machine.clone(), lock, workload, threads)
+    };
+    let cell = |workload: &str, threads| Cell {
+        settings: [OURS].into_iter().chain(CLASSICS).map(|lock| setting(lock, workload, threads)).collect(),
+        is_race: threads > RACE_ABOVE,
+    };
+    let cells: Vec<Cell> =
+        workloads.iter().flat_map(|workload| rungs.iter().map(|&threads| cell(workload, threads))).collect();
+    let reports: Vec<Vec<Report>> = race(&cells, 1, progress)?
+        .into_iter()
+        .map(|by_lock| by_lock.into_iter().flatten().flatten().collect())
+        .collect();
+    let mut figures = throughput(&reports);
+    figures.extend(collapse(&reports, rungs.len()));
+    figures.extend(waits(&reports));
+    figures.extend(moves(&reports, cpus));
+    if effort == Effort::Full {
+        let even = |workload, threads| Setting { for_ns: EVEN_NS, ..setting(OURS, workload, threads) };
+        let settings: Vec<Setting> = EVEN
+            .iter()
+            .flat_map(|workload| [cpus, OVERSUBSCRIBED * cpus].map(|threads| even(workload, threads)))
+            .collect();
+        let long: Vec<Report> = run_seeds(&settings, 1, &|_, _| {})?.into_iter().flatten().collect();
+        figures.extend(worst(
+            "Jain's index over 100 ms",
+            Unit::Ratio,
+            long.iter().map(|report| (place(report), -evenness(report))),
+            |least| (-least, Bound::AtLeast(0.8)),
+        ));
+    }
+    Ok(Table {
+        document: "ours".to_owned(),
+        title: format!("Our mutex on a plane of sections and pauses, {cpus} CPUs"),
+        machine: machine.name,
+        fitted: "none".to_owned(),
+        figures,
+        distributions: Vec::new(),
+        notes: notes(for_ns),
+    })
+}
+
+fn notes(for_ns: u64) -> Vec<String> {
+    vec![
+        format!(
+            "A cell is a workload with a number of threads. The classics are {}; the best one of a cell is the one with the highest throughput there. Runs of {} ms, one seed.",
+            CLASSICS.join(", "),
+            for_ns as f64 / 1e6
+        ),
+        "Longest wait: allowed are two sections of each thread and 5 ms, or the best classic's longest wait if that is longer; in cells with sections of 100 ns and more.".to_owned(),
+        "Cache lines moved: without the one that the section changes; in cells with no more threads than CPUs.".to_owned(),
+    ]
+}
+
+fn place(report: &Report) -> String {
+    format!("{} at {}", report.workload, report.threads)
+}
+
+/// A figure of the cell with the highest value; `of` maps that to what is shown, and its bound.
+fn worst(
+    what: &str,
+    unit: Unit,
+    values: impl Iterator<Item = (String, f64)>,
+    of: impl FnOnce(f64) -> (f64, Bound),
+) -> Option<Figure> {
+    let (place, value) = values.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let (value, bound) = of(value);
+    Some(figure(format!("{what}, worst: {place}"), unit, None, &[value], Some(bound)))
+}
+
+/// How many of the cells miss a bound.
+fn count(what: String, missed: usize) -> Figure {
+    figure(what, Unit::Count, None, &[missed as f64], Some(Bound::AtMost(0.0)))
+}
+
+/// The fastest of the others. Ours stands first.
+fn fastest(cell: &[Report]) -> Option<(&Report, &Report)> {
+    let [ours, classics @ ..] = cell else { return None };
+    let fastest = classics.iter().max_by(|a, b| a.throughput().total_cmp(&b.throughput()))?;
+    Some((ours, fastest))
+}
+
+fn throughput(cells: &[Vec<Report>]) -> Vec<Figure> {
+    const LEAST: f64 = 0.90;
+    let ratios: Vec<(String, f64)> = cells
+        .iter()
+        .filter_map(|cell| fastest(cell))
+        .map(|(ours, best)| (place(ours), ours.throughput() / best.throughput()))
+        .collect();
+    let mean = (ratios.iter().map(|(_, ratio)| ratio.ln()).sum::<f64>() / ratios.len().max(1) as f64).exp();
+    let missed = ratios.iter().filter(|(_, ratio)| *ratio < LEAST).count();
+    let name = "throughput ÷ the best classic's, geometric mean";
+    let mut figures = vec![
+        figure(name, Unit::Ratio, None, &[mean], Some(Bound::AtLeast(1.05))),
+        count(format!("cells with less than {LEAST:.2}, of {}", ratios.len()), missed),
+    ];
+    let least = ratios.into_iter().map(|(place, ratio)| (place, -ratio));
+    figures.extend(worst("throughput", Unit::Ratio, least, |ratio| (-ratio, Bound::AtLeast(LEAST))));
+    figures
+}
+
+/// Ours with four threads a CPU, beside ours with its best number of threads.
+fn collapse(cells: &[Vec<Report>], rungs: usize) -> Option<Figure> {
+    let parts = cells.chunks(rungs).filter_map(|of_workload| {
+        let ours = of_workload.iter().filter_map(|cell| cell.first());
+        let peak = ours.clone().map(Report::throughput).fold(0.0, f64::max);
+        let crowded = ours.last()?;
+        Some((place(crowded), -crowded.throughput() / peak))
+    });
+    worst("throughput ÷ that of its best number of threads", Unit::Ratio, parts, |part| {
+        (-part, Bound::AtLeast(0.85))
+    })
+}
+
+fn waits(cells: &[Vec<Report>]) -> Vec<Figure> {
+    let excess: Vec<(String, f64)> = cells
+        .iter()
+        .filter_map(|cell| fastest(cell))
+        .filter_map(|(ours, best)| {
+            let held: f64 = ours.places.iter().map(|place| place.hold_ns).sum();
+            let section = held / ours.acquisitions().max(1) as f64;
+            let allowed = (2.0 * f64::from(ours.threads) * section + ALLOWED_WAIT_NS).max(longest_wait(best));
+            (section >= LONG_SECTION_NS).then(|| (place(ours), longest_wait(ours) / allowed))
+        })
+        .collect();
+    let missed = excess.iter().filter(|(_, ratio)| *ratio > 1.0).count();
+    let all = excess.len();
+    let figures = worst("longest wait ÷ what is allowed", Unit::Ratio, excess.into_iter(), |ratio| {
+        (ratio, Bound::AtMost(1.0))
+    });
+    figures.into_iter().chain([count(format!("cells with a longer wait, of {all}"), missed)]).collect()
+}
+
+fn moves(cells: &[Vec<Report>], cpus: u32) -> Vec<Figure> {
+    const MOST: f64 = 2.2;
+    let moves: Vec<(String, f64)> = cells
+        .iter()
+        .filter_map(|cell| cell.first())
+        .filter(|ours| ours.threads <= cpus && ours.workload.starts_with("plane-"))
+        .map(|ours| (place(ours), ours.moves_per_acquisition() - 1.0))
+        .collect();
+    let missed = moves.iter().filter(|(_, moves)| *moves > MOST).count();
+    let all = moves.len();
+    let name = "cache lines moved an acquisition";
+    let figures = worst(name, Unit::Ratio, moves.into_iter(), |most| (most, Bound::AtMost(MOST)));
+    figures.into_iter().chain([count(format!("cells with more than {MOST}, of {all}"), missed)]).collect()
+}
