@@ -13,7 +13,6 @@ const LEFT: &[(&str, &[&str])] = &[
     ("spinpark-profiler", &["crate: c11 condvar exports instrument mutex next phases rwlock"]),
     ("spinpark-pthread", &["crate: cancel cond fields foreign fork mode mutex real"]),
     ("spinpark-sim", &["crate: access chaos check engine failure here kernel memory platform report trace"]),
-    ("spinpark-verify", &["crate::platform: atomic futex restart slots world"]),
 ];
 
 /// Every crate of ours, with its root file.

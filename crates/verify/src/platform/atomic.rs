@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use loom::sync::atomic;
 use spinpark_platform::{self as seam, Ordering, Ordering::Acquire, Ordering::Relaxed};
 
-use super::restart;
+use super::fence::fence;
 use super::world::world;
 use spinpark_sim::check::{Kind, Op};
 
@@ -77,7 +77,7 @@ impl AtomicU32 {
         let faults = world.config.faults;
         let op = Op { kind, order: orders[0], value: new.into(), pointer: false };
         if faults.fences_before(op) {
-            restart::fence();
+            fence();
         }
         if faults.looks_back() {
             world.local(|local| local.written = new); // only asked for after a success

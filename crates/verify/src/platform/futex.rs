@@ -4,57 +4,19 @@
 //! lost wake-up looks like. Loom's `unpark` orders memory, which the contract does not promise; the orderings of the
 //! locks are checked by the executions in which the waiter finds its word changed and does not sleep.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Rc;
 
-use loom::thread::{self, Thread};
+use loom::thread;
 use spinpark_platform::AtomicU32 as _;
 use spinpark_platform::Ordering::AcqRel;
 use spinpark_platform::{Clock, Clocks as _, Deadline, Futex, Wait, WakeOp};
 
 use super::Loom;
 use super::atomic::AtomicU32;
+use super::sleepers::Sleeper;
 use super::world::world;
 use spinpark_sim::check::Fault;
-
-struct Sleeper {
-    address: usize,
-    deadline: Option<Deadline>,
-    thread: Thread,
-    outcome: Rc<Cell<Option<Wait>>>,
-}
-
-impl Sleeper {
-    fn end(self, outcome: Wait) {
-        self.outcome.set(Some(outcome));
-        self.thread.unpark();
-    }
-}
-
-/// All sleepers, oldest first.
-#[derive(Default)]
-pub(super) struct Sleepers(RefCell<Vec<Sleeper>>);
-
-impl Sleepers {
-    /// Takes out up to `count` sleepers for which `is_meant` holds, oldest first.
-    fn take(&self, count: u32, is_meant: impl Fn(&Sleeper) -> bool) -> Vec<Sleeper> {
-        let mut taken = Vec::new();
-        let mut sleepers = self.0.borrow_mut();
-        while taken.len() < count as usize {
-            let Some(index) = sleepers.iter().position(&is_meant) else { break };
-            taken.push(sleepers.remove(index));
-        }
-        taken
-    }
-
-    /// Ends every wait whose deadline is not after what its clock shows.
-    pub(super) fn expire(&self, shown: impl Fn(Clock) -> u64) {
-        let is_over = |deadline: Deadline| deadline.at <= shown(deadline.clock);
-        for sleeper in self.take(u32::MAX, |sleeper| sleeper.deadline.is_some_and(is_over)) {
-            sleeper.end(Wait::TimedOut);
-        }
-    }
-}
 
 pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
     let world = world();
@@ -74,7 +36,7 @@ pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) 
     }
     let outcome = Rc::new(Cell::new(None));
     let sleeper = Sleeper { address, deadline, thread: thread::current(), outcome: Rc::clone(&outcome) };
-    world.sleepers.0.borrow_mut().push(sleeper);
+    world.sleepers.add([sleeper]);
     loop {
         thread::park();
         if let Some(outcome) = outcome.get() {
@@ -136,7 +98,7 @@ pub(super) fn requeue(
     for follower in &mut followers {
         follower.address = to;
     }
-    world.sleepers.0.borrow_mut().extend(followers);
+    world.sleepers.add(followers);
     for sleeper in woken {
         sleeper.end(Wait::Woken);
     }

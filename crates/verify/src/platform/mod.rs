@@ -9,9 +9,13 @@
 
 mod atomic;
 mod cell;
+mod fence;
 mod futex;
 mod restart;
+mod sleepers;
+mod slot_lines;
 mod slots;
+mod steps;
 mod world;
 
 pub use atomic::{AtomicPtr, AtomicU32};

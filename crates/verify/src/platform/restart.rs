@@ -7,23 +7,13 @@
 //!
 //! [`Config::aborted`]: super::Config::aborted
 
-use loom::sync::Mutex;
 use spinpark_platform::{AsymmetricBarrier, AtomicU32 as _, Ordering::Relaxed, Ordering::Release};
 
 use super::Loom;
 use super::atomic::AtomicU32;
+use super::fence::fence;
 use super::world::world;
 use spinpark_sim::check::Fault;
-
-/// More threads than any model has.
-pub(super) const MOST_THREADS: usize = 5;
-
-/// What the steps of each thread hold, by token.
-pub(super) type Steps = [Mutex<()>; MOST_THREADS];
-
-pub(super) fn steps() -> Steps {
-    std::array::from_fn(|_| Mutex::new(()))
-}
 
 pub(super) fn release_unless(
     guard: &AtomicU32,
@@ -69,19 +59,6 @@ pub(super) fn heavy_fence() {
     }
     if world.config.faults.looks_back() {
         world.local(|local| local.after_fence = Some(local.written));
-    }
-}
-
-pub(super) fn fence() {
-    let world = world();
-    if !world.config.restartable || std::thread::panicking() {
-        return;
-    }
-    let me = world.local(|local| local.token) as usize - 1;
-    for (index, step) in world.steps.iter().enumerate() {
-        if index != me {
-            drop(step.lock().expect("no step panics"));
-        }
     }
 }
 

@@ -2,39 +2,22 @@
 //!
 //! (Threads that share a line take turns on it, so nothing is lost by that.)
 
-use loom::sync::atomic::AtomicUsize;
 use spinpark_platform::{AtomicU32 as _, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use spinpark_platform::{ReadHolds, ReaderSlots, SlotLeft};
 
 use super::Loom;
 use super::atomic::AtomicU32;
-use super::restart::{self, MOST_THREADS};
+use super::restart;
+use super::slot_lines::{FREE, Held, SLOTS};
+use super::steps::MOST_THREADS;
 use super::world::world;
 use spinpark_sim::check::Fault;
 
-/// Slots in a line.
-const SLOTS: usize = 2;
-const FREE: usize = 0;
 const MOVED: usize = 1;
 /// The only table.
 const TABLE: u32 = 7;
 
 pub(super) const MOST_READERS: u32 = (MOST_THREADS * SLOTS) as u32;
-
-/// Each thread's line, by token.
-pub(super) type Slots = [[AtomicUsize; SLOTS]; MOST_THREADS];
-
-pub(super) fn slots() -> Slots {
-    std::array::from_fn(|_| std::array::from_fn(|_| AtomicUsize::new(FREE)))
-}
-
-/// A read lock that a thread holds.
-#[derive(Clone, Copy)]
-pub(super) struct Held {
-    pub(super) lock: usize,
-    /// Where it says so: in which line, and where there.
-    pub(super) slot: Option<(usize, usize)>,
-}
 
 pub(super) fn table_name() -> u32 {
     if world().config.restartable { TABLE } else { 0 }

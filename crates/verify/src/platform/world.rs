@@ -13,9 +13,9 @@ use loom::thread::{self, Thread, ThreadId};
 use spinpark_platform::{Clock, Event, OnCpu, Ordering::Relaxed};
 
 use super::EPOCH_NS;
-use super::futex::Sleepers;
-use super::restart::{self, Steps};
-use super::slots::{self, Held, Slots};
+use super::sleepers::Sleepers;
+use super::slot_lines::{Held, Slots, slots};
+use super::steps::{Steps, steps};
 use spinpark_sim::check::Faults;
 
 /// How the machine of a model behaves.
@@ -170,8 +170,8 @@ pub(crate) fn begin(config: Config) {
     let world = World {
         config,
         sleepers: Sleepers::default(),
-        steps: restart::steps(),
-        slots: slots::slots(),
+        steps: steps(),
+        slots: slots(),
         now: Cell::new(EPOCH_NS),
         behind: Cell::new(0),
         is_leading_in: Cell::new(false),
