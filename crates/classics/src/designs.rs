@@ -13,8 +13,8 @@ use crate::mtx_2006::profiling::{
 use crate::mutex_2010::{Fixed, Mutex, NoSpin as Sleeps, OldSpin};
 use crate::rwsem_2013::{AsSent, Full, NoSpin, Rwsem, Vanilla};
 use crate::tas::{BackOff, TasLock, TestAndSet, TestAndTestAndSet};
-use crate::ticket::TicketLock;
-use crate::{RawLock, RawRwLock};
+
+use crate::{RawLock, RawRwLock, TicketLock};
 
 /// A lock that can be asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

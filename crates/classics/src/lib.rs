@@ -6,7 +6,7 @@
 //! | [`rwsem_2013::Rwsem`]         | 002      | the kernel's rwsem, each patch of the series a switch                 |
 //! | [`mcs::McsLock`]              | 002      | the queue of spinners, before and after patches 6 and 7               |
 //! | [`tas::TasLock`]              | 004      | a spin lock, with and without back-off                                |
-//! | [`ticket::TicketLock`]        | –        | a fair spin lock, to compare with                                     |
+//! | [`TicketLock`]                | –        | a fair spin lock, to compare with                                     |
 //! | [`SpinLock`]                  | 001, 002 | what those two keep their waiters under, and 004's mutex              |
 //! | [`mtx_2006::Mtx`]             | 004      | FreeBSD's mutex, each ingredient of its profiling a switch            |
 //! | [`mutex_2003::Mutex`]         | 003      | glibc's futex mutex of three states                                   |
@@ -49,10 +49,9 @@ pub mod mutex_2010;
 #[allow(unsafe_code)] // Nodes are pointers.
 pub mod rwsem_2013;
 pub mod tas;
-pub mod ticket;
 mod traits;
 #[allow(unsafe_code)] // Nodes are pointers.
 mod wait;
 
 pub use traits::{RawLock, RawRwLock};
-pub use wait::{Barging, Order, SpinLock, Tickets};
+pub use wait::{Barging, Order, SpinLock, TicketLock, Tickets};

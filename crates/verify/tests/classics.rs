@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use loom::thread;
-use spinpark_classics::RawLock;
 use spinpark_classics::mcs::{self, McsLock, Shape};
 use spinpark_classics::mtx_2006::profiling::{AtomicAdd, BackOff};
 use spinpark_classics::mtx_2006::{Absent, Alone, Globals, Mtx, Profiled, Profiling};
 use spinpark_classics::tas::{self, TasLock, TestAndSet, TestAndTestAndSet, Waiting};
-use spinpark_classics::ticket::TicketLock;
+use spinpark_classics::{RawLock, TicketLock};
+
 use spinpark_platform::Ordering::{Acquire, Release};
 use spinpark_platform::{Event, OnCpu};
 use spinpark_verify::platform::{Fault, Kind, Loom};

@@ -13,8 +13,8 @@ use spinpark_classics::mtx_2006::{Absent, Alone};
 use spinpark_classics::mutex_2010::{Fixed, Mutex, NoSpin as Sleeps, OldSpin};
 use spinpark_classics::rwsem_2013::{Full, NoSpin, Patches, Rwsem, Series, Vanilla};
 use spinpark_classics::tas::{self, TasLock, TestAndSet, TestAndTestAndSet};
-use spinpark_classics::ticket::TicketLock;
-use spinpark_classics::{RawLock, RawRwLock};
+
+use spinpark_classics::{RawLock, RawRwLock, TicketLock};
 use spinpark_linux::Linux;
 
 const THREADS: [usize; 3] = [2, 16, 64];

@@ -13,6 +13,7 @@ mod node;
 mod oracle;
 mod patience;
 mod spin;
+mod ticket;
 
 pub use list::Ends;
 pub(crate) use list::{Locked, WaitList};
@@ -20,3 +21,4 @@ pub(crate) use node::Node;
 pub(crate) use oracle::Oracle;
 pub(crate) use patience::{Behind, MOST_POLL_NS, Patience, window_polls};
 pub use spin::{Barging, Order, SpinLock, Tickets};
+pub use ticket::TicketLock;

@@ -29,8 +29,8 @@ use spinpark_platform::{
 };
 
 use super::patience::Patience;
+use super::ticket::TicketLock;
 use crate::RawLock;
-use crate::ticket::TicketLock;
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;

@@ -37,14 +37,14 @@
 
 use spinpark_platform::{AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform};
 
+use super::patience::Patience;
 use crate::RawLock;
-use crate::wait::Patience;
 
 /// The lock.
 pub struct TicketLock<P: Platform> {
     next: P::AtomicU32,
     /// Of the test-and-set lock in its place, its only word.
-    pub(crate) serving: P::AtomicU32,
+    pub(super) serving: P::AtomicU32,
 }
 
 impl<P: Platform> TicketLock<P> {
