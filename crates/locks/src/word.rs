@@ -100,7 +100,7 @@ impl Want {
         matches!(self, Self::Read | Self::ReadAgain | Self::ReadBehindWaiters)
     }
 
-    /// Whether a reader inside may wait for such a one, which therefore does not wait for writers without end (H3 in `core`).
+    /// Whether a reader inside may depend on such a reader: so it does not wait for writers without end (H3 in `core`).
     pub(crate) const fn joins_readers(self) -> bool {
         matches!(self, Self::Read | Self::ReadAgain)
     }

@@ -8,12 +8,13 @@ use loom::thread::yield_now;
 use spinpark_locks::{Preference, RawMutex, RawRwLock};
 use spinpark_platform::Event::{DemandedHandoff, WithdrewDemand};
 use spinpark_verify::platform::{
-    Loom, advance, come_late, lead_in, let_come, set_priority, stop_after, while_stopped,
+    Fault, Loom, advance, come_late, lead_in, let_come, set_priority, stop_after, while_stopped,
 };
-use spinpark_verify::{Model, Shared, join_all};
+use spinpark_verify::{Model, Shared, join_all, rejected};
 
 const READERS: Preference = Preference::Readers;
 const NO_SLOTS: u32 = u32::MAX;
+const HANDOFF: u32 = 1 << 5;
 
 /// Waiters demand the lock at once, and look after 1 ns; readers are patient for 10 ns.
 type Looking = RawRwLock<Loom<0, 0, 10, NO_SLOTS, 1>>;
@@ -36,7 +37,7 @@ fn see(shared: &Shared<Looking>) {
 /// A real-time thread releases a mutex that a waiter of a lower priority has demanded, as another thread that has the queue locked
 /// is stopped. The mutex is free, not kept for the waiter.
 fn past_a_queue_holder(model: Model) {
-    for step in 0..20 {
+    for step in 0..16 {
         model.preemptions(0).check(move || {
             let shared = Shared::new(RawMutex::<Loom<0>>::new());
             let starved = lead_in(|| {
@@ -141,9 +142,8 @@ fn a_realtime_writer_looks_behind_an_upgrade() {
 }
 
 /// A real-time writer demands the lock of a reader beside a waiter that was woken and does not run.
-#[test]
-fn a_demand_beside_a_woken_waiter_makes_way_for_one_that_tries() {
-    Model::new()
+fn beside_a_woken_waiter(model: Model) {
+    model
         .moving_clock()
         .preemptions(0)
         .check(|| {
@@ -175,6 +175,11 @@ fn a_demand_beside_a_woken_waiter_makes_way_for_one_that_tries() {
         .reaches(&[DemandedHandoff, WithdrewDemand]);
 }
 
+#[test]
+fn a_demand_beside_a_woken_waiter_makes_way_for_one_that_tries() {
+    beside_a_woken_waiter(Model::new());
+}
+
 /// A writer becomes a reader and waits for a recursive reader, which has queued behind a writer that keeps no time.
 #[test]
 fn a_recursive_reader_comes_in_past_a_writer() {
@@ -196,5 +201,23 @@ fn a_recursive_reader_comes_in_past_a_writer() {
         reader.join().unwrap();
         shared.lock.unlock_read();
         writer.join().unwrap();
+    });
+}
+
+// Mutants.
+
+/// H2: a release that leaves the look to the thread that has the queue locked leaves the demand, too.
+#[test]
+fn a_demand_is_left_to_the_queue_holder() {
+    rejected("a_demand_is_left_to_the_queue_holder", "handed over", || {
+        past_a_queue_holder(Model::new().fault(Fault::Kept(HANDOFF)));
+    });
+}
+
+/// H3: a demand beside a woken waiter goes on.
+#[test]
+fn a_demand_beside_a_woken_waiter_goes_on() {
+    rejected("a_demand_beside_a_woken_waiter_goes_on", "a new reader is kept out", || {
+        beside_a_woken_waiter(Model::new().fault(Fault::Kept(HANDOFF)));
     });
 }

@@ -13,6 +13,8 @@
 //! `reader_patience_ns`: readers that hold the lock for a time `h`, up to that, delay the writer by less than `9h`.
 //!
 //! In a pause the release that leaves the lock free hands it over (H1), so a free lock never waits for the pause to end.
+//! Beside a waiter that was woken, and perhaps does not run, there is no demand in the pause: that waiter, or a real-time
+//! head, is awake for a free lock.
 //!
 //! - H3 in detail: a waiter that demands the lock of readers looks at its demand by itself, and so does one in a pause.
 //!   So neither lasts. (If its thread does not run, a reader that has waited for `reader_patience_ns` comes in by

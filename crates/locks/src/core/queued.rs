@@ -152,7 +152,7 @@ impl<P: Platform> LockCore<P> {
     #[inline(never)]
     pub(super) fn comes_later(&self, node: &WaitNode<P>, patience: &mut Patience) -> bool {
         let queue = self.lock_queue();
-        let leads = queue.head().is_none_or(|head| core::ptr::eq(head, node) || !head.is_realtime());
+        let leads = queue.head().is_none_or(|head| core::ptr::eq(head, node) || head.want == Want::Upgrade);
         let seen = self.peek();
         let is_owed = word::is_waking(seen) && !word::is_held(seen);
         let later = !leads || (is_owed && !patience.looks_early());
