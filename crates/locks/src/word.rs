@@ -99,6 +99,11 @@ impl Want {
     pub(crate) const fn is_read(self) -> bool {
         matches!(self, Self::Read | Self::ReadAgain | Self::ReadBehindWaiters)
     }
+
+    /// Whether a reader inside may depend on such a reader: so it does not wait for writers without end (H3 in `core`).
+    pub(crate) const fn joins_readers(self) -> bool {
+        matches!(self, Self::Read | Self::ReadAgain)
+    }
 }
 
 pub(crate) const fn has_waiters(word: u32) -> bool {
@@ -115,6 +120,15 @@ pub(crate) const fn wants_handoff(word: u32) -> bool {
 
 pub(crate) const fn is_timed(word: u32) -> bool {
     word & (TIMED | WAKING) == TIMED
+}
+
+/// The word without a demand, and without the pause of one. `TIMED` beside `WAKING` is none (U1 in `core`).
+pub(crate) const fn without_demand(word: u32) -> u32 {
+    if is_timed(word) {
+        word & !(HANDOFF | TIMED)
+    } else {
+        word & !HANDOFF
+    }
 }
 
 /// Whether the head is a real-time waiter that is to be woken although another waiter is on its way.

@@ -165,7 +165,7 @@ impl<P: Platform> LockCore<P> {
                     Joined::Queued
                 }
                 Notice::TimedOut if patience.is_over::<P>() => {
-                    hands_over = node.want != Want::Read;
+                    hands_over = !node.want.joins_readers();
                     if !hands_over {
                         patience = Patience::on_arrival::<P>(node.want); // a reader asks again and again
                     }

@@ -13,6 +13,8 @@
 //! `reader_patience_ns`: readers that hold the lock for a time `h`, up to that, delay the writer by less than `9h`.
 //!
 //! In a pause the release that leaves the lock free hands it over (H1), so a free lock never waits for the pause to end.
+//! Beside a waiter that was woken, and perhaps does not run, there is no demand in the pause: that waiter, or a real-time
+//! head, is awake for a free lock.
 //!
 //! - H3 in detail: a waiter that demands the lock of readers looks at its demand by itself, and so does one in a pause.
 //!   So neither lasts. (If its thread does not run, a reader that has waited for `reader_patience_ns` comes in by
@@ -31,12 +33,12 @@ impl<P: Platform> LockCore<P> {
     #[inline(never)]
     pub(super) fn consider_demand(&self, node: &WaitNode<P>, patience: &mut Patience) {
         let mut queue = self.lock_queue();
-        let is_kept_out = |node: &WaitNode<P>| matches!(node.want, Want::Read | Want::ReadAgain);
+        let is_kept_out = |node: &WaitNode<P>| node.want.joins_readers();
         let is_upgradable = |node: &WaitNode<P>| node.want == Want::Upgradable;
         let upgradable = !is_upgradable(node) && queue.iter().any(is_upgradable);
         let kept_out = queue.iter().filter(|&node| is_kept_out(node)).count() as u32;
         let mut seen = self.peek();
-        let (let_in, goes_on) = loop {
+        let let_in = loop {
             let inside = word::readers(seen);
             let count = kept_out.min(word::MAX_READERS.saturating_sub(inside));
             // A writer that holds the lock hands it over whatever readers do. A waiter that was popped just now is told at
@@ -58,11 +60,10 @@ impl<P: Platform> LockCore<P> {
                 }
                 return;
             }
-            // Beside a woken waiter, `TIMED` is not a pause (U1): this demand goes on, but for those that it has kept out.
-            let goes_on = word::is_waking(seen);
-            let pauses = if goes_on { 0 } else { word::TIMED };
+            // Beside a woken waiter, which may not run, `TIMED` is not a pause (U1): the demand ends, until the pause is over.
+            let paused = if word::is_waking(seen) { seen & !word::HANDOFF } else { seen | word::TIMED };
             let beside = if upgradable && word::fits(seen, Want::Upgradable) { word::UPGRADE } else { 0 };
-            let with_them = (seen | pauses | beside) + count * word::UNIT;
+            let with_them = (paused | beside) + count * word::UNIT;
             match self.word().compare_exchange_weak(seen, with_them, AcqRel, Relaxed) {
                 Ok(_) => {
                     P::event(Event::WithdrewDemand);
@@ -70,7 +71,7 @@ impl<P: Platform> LockCore<P> {
                     if beside != 0 {
                         let_in.append(queue.pop_some(1, is_upgradable));
                     }
-                    break (let_in, goes_on);
+                    break let_in;
                 }
                 Err(now) => seen = now,
             }
@@ -78,10 +79,6 @@ impl<P: Platform> LockCore<P> {
         drop(queue);
         let_in.notify_all(GRANTED);
         let span = patience.ends_demand::<P>();
-        if goes_on {
-            patience.demands::<P>(true, self.peek());
-        } else {
-            patience.pauses::<P>(span);
-        }
+        patience.pauses::<P>(span);
     }
 }

@@ -81,7 +81,7 @@
 //!   itself from its arrival, and also demands the lock once readers have passed it. A demand is the head's, whichever
 //!   waiter made it: a real-time waiter that comes later has it.
 //! - **U1** With the queue lock free and `WAITERS` set: `TIMED` is set beside `WAKING` if and only if the head is a real-time
-//!   waiter (it is *urgent*). Without `WAKING` it is not set for a real-time head, except in a pause that the head makes (H3);
+//!   waiter (it is *urgent*). Without `WAKING` it is not set for a real-time head, except beside `HANDOFF`, in a pause (H3);
 //!   a look ends that early. Each look sees to this (`led_by`), and each change of the list is followed by one. A thread that
 //!   retires `WAKING` clears both in one step. So a release past a woken waiter looks at the queue for an urgent head, and
 //!   only for that; and a real-time head is left to no spinner.
@@ -95,7 +95,8 @@
 //!   set hands over instead, or leaves that to the thread that has the queue locked (V1). Until then the lock is empty, and
 //!   `word::admits` keeps it for the head. If that thread is stopped, no thread gets the lock before it goes on.
 //! - **H3** (dependent readers) `HANDOFF` keeps new readers out, unless `TIMED` is set beside it. A waiter that demands the
-//!   lock of readers ends its demand by itself, and the readers that it kept out come in: see [`demand`].
+//!   lock of readers ends its demand by itself, and the readers that it kept out come in: see [`demand`]. So does a real-time
+//!   waiter behind an upgrade, which keeps no time before it is woken.
 //! - **H2** (exit rule) A hand-off clears `HANDOFF` and `TIMED`; only a head that was woken after that, lost, and has
 //!   been losing for `starvation_ns` sets it again (or a fair release does). An upgrade, which goes before all others
 //!   because they wait for its thread, leaves `HANDOFF` for the waiter behind it. With the queue lock free, `HANDOFF` is set
@@ -105,7 +106,8 @@
 //!   downgrade), or demands the lock for a head (a fair release, in its own look). A waiter that looks and finds its demand
 //!   ended by another thread demands the lock again. A release by a thread of a
 //!   higher real-time priority than the head's ends the demand, and wakes the head as if it had not starved: that thread may
-//!   come back before it. (Not if it leaves the look to the thread that has the queue locked, V1: that hands over.)
+//!   come back before it. (If it leaves the look to the thread that has the queue locked, V1, it does not know the head, and
+//!   ends the demand of any.)
 //! - **R1** (free after unlock) A release that leaves the lock free is the last access to it, or is made under
 //!   the lock of a queue that is not empty: see [`release`].
 //! - **V1** (no release waits for a waiter) A thread that has the queue locked may be stopped, or wait for a fence. A

@@ -34,7 +34,7 @@ impl Patience {
     /// Of a waiter that has just arrived. A reader keeps its time from the start, others sleep until they are woken.
     #[inline(never)]
     pub(super) fn on_arrival<P: Platform>(want: Want) -> Self {
-        let reader = want == Want::Read;
+        let reader = want.joins_readers();
         let patience = if reader { P::TUNING.reader_patience_ns } else { P::TUNING.starvation_ns };
         let end = in_ns::<P>(patience);
         Self { end, look: if reader { end } else { u64::MAX }, span: 0, demand: 0, of: None }

@@ -41,6 +41,7 @@ impl Plan {
         let head = queue.head()?;
         let realtime = head.is_realtime();
         let seen = word::led_by(seen, realtime); // U1
+        let seen = release.map_or(seen, |release| Self::without_lower_demand::<P>(seen, release, head.rank));
         let after = release.map_or(seen, |release| word::released(seen, release));
         let next = queue.iter().nth(1);
         let nothing = Self { word: after | word::WAITERS, action: Action::Nothing };
@@ -92,6 +93,17 @@ impl Plan {
             false if !word::is_waking(seen) => wake(),
             false => Self { word: Self::without_head(after, head.want, next), action: Action::WakeBeside },
         })
+    }
+
+    /// H2: `word`, before a `release` by the calling thread, without the demand of a head of `rank` that the release would hand the
+    /// lock over to, if the thread has a higher priority.
+    pub(super) fn without_lower_demand<P: Platform>(word: u32, release: Release, rank: u8) -> u32 {
+        let hands_over = word::wants_handoff(word) && !word::is_held(word::released(word, release));
+        if hands_over && rank < P::priority() {
+            word::without_demand(word)
+        } else {
+            word
+        }
     }
 
     /// The word once the head has gone: its own two flags are cleared (H2), `WAITERS` as the queue will be (W1), urgent as

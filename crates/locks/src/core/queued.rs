@@ -146,12 +146,13 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// Whether a real-time waiter, whose time is up, does not look: one of a higher priority is queued, or the lock is free for
-    /// one that was woken and may be on its way. It waits for a woken one once only: that may be kept from its CPU (T12).
+    /// one that was woken and may be on its way. It waits for a woken one once only: that may be kept from its CPU (T12). It
+    /// looks behind an upgrade, which keeps no time before it is woken: else a demand might have no waiter that looks (H2).
     #[cold]
     #[inline(never)]
     pub(super) fn comes_later(&self, node: &WaitNode<P>, patience: &mut Patience) -> bool {
         let queue = self.lock_queue();
-        let leads = queue.head().is_none_or(|head| core::ptr::eq(head, node));
+        let leads = queue.head().is_none_or(|head| core::ptr::eq(head, node) || head.want == Want::Upgrade);
         let seen = self.peek();
         let is_owed = word::is_waking(seen) && !word::is_held(seen);
         let later = !leads || (is_owed && !patience.looks_early());
@@ -171,7 +172,8 @@ impl<P: Platform> LockCore<P> {
         let was_head = queue.head().is_some_and(|head| core::ptr::eq(head, node));
         // A writer was put at the head; only an upgrade goes before that. If it is not linked, it was popped just now.
         let demand = if demands { word::HANDOFF } else { 0 };
-        let (want, demand) = if node.want == Want::Read { (Want::ReadAgain, 0) } else { (node.want, demand) };
+        let (want, demand) =
+            if node.want.joins_readers() { (Want::ReadAgain, 0) } else { (node.want, demand) };
         // One that was signalled just now may still be linked in the condition variable's queue, which has its own lock.
         if node.is_elsewhere() || !queue.is_linked(node) {
             return Joined::Queued;

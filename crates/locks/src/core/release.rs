@@ -106,9 +106,6 @@ impl<P: Platform> LockCore<P> {
                     }
                     continue;
                 }; // A
-                if word::wants_handoff(seen) && !word::is_held(after) {
-                    self.ends_lower_demand(&queue);
-                }
                 let look = self.look(&mut queue, Some(release)); // B
                 drop(queue); // C
                 let released = look.released;
@@ -135,7 +132,6 @@ impl<P: Platform> LockCore<P> {
         if word::is_timed(before) {
             self.word().fetch_and(!word::TIMED, Relaxed); // H3: no reader is to come in before its release
         }
-        self.ends_lower_demand(&queue);
         let look = self.look(&mut queue, Some(release));
         drop(queue);
         let released = look.released;
@@ -143,24 +139,12 @@ impl<P: Platform> LockCore<P> {
         released
     }
 
-    /// H2: the calling thread, which is about to leave the lock free, does not hand it over to a waiter of a lower priority.
-    ///
-    /// With the demand goes the `TIMED` of its pause (H3); beside `WAKING`, that is U1's.
-    #[cold]
-    #[inline(never)]
-    fn ends_lower_demand(&self, queue: &QueueGuard<'_, P>) {
-        if queue.head().is_some_and(|head| head.rank < P::priority()) {
-            let pause = if word::is_waking(self.peek()) { 0 } else { word::TIMED };
-            self.word().fetch_and(!(word::HANDOFF | pause), Relaxed); // H1: the caller holds the lock
-        }
-    }
-
-    /// V1: releases, whatever the word is by now, and leaves the look to the thread that has the queue locked.
+    /// V1: releases, whatever the word is by now, and leaves the look to the thread that has the queue locked. That thread's
+    /// priority is not this one's: so a real-time thread ends a demand itself (H2), of whatever head.
     fn release_pinned(&self, release: Release, seen: u32, generation: u32) {
         let mut seen = seen;
-        while let Err(now) =
-            self.word().compare_exchange_weak(seen, word::released(seen, release), ReleaseOrder, Relaxed)
-        {
+        let after = |seen| word::released(Plan::without_lower_demand::<P>(seen, release, 0), release);
+        while let Err(now) = self.word().compare_exchange_weak(seen, after(seen), ReleaseOrder, Relaxed) {
             seen = now;
         }
         if word::is_foreign(seen) {
