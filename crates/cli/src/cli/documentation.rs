@@ -9,9 +9,9 @@ use super::Cli;
 
 /// Show which libraries are preloaded, and from where
 ///
-/// The command carries both libraries. It uses those that SPINPARK_PRELOAD and SPINPARK_PROFILER name; otherwise files
-/// with the carried content beside it, in ../lib or in ../lib/spinpark; otherwise it writes what it carries to a directory
-/// that is the user's alone: in $XDG_CACHE_HOME or ~/.cache, $XDG_RUNTIME_DIR, $TMPDIR, /tmp.
+/// The command carries both libraries. It uses the files that SPINPARK_PRELOAD and SPINPARK_PROFILER name. Otherwise it uses
+/// files with the carried content beside it, in ../lib or in ../lib/spinpark. Otherwise it writes what it carries to a
+/// directory that only the user can read: in $XDG_CACHE_HOME or ~/.cache, $XDG_RUNTIME_DIR, $TMPDIR, /tmp.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

@@ -147,7 +147,7 @@ Examples:
       --unit tps -- sysbench oltp_point_select run
   spinpark compare -- sh -c './server & ./client; kill $!'    several programs at once
 
-Each run is a fresh process. A round runs the program on glibc's locks, on glibc's locks again, and on spinpark's, in shuffled order. The change is the median over rounds of spinpark ÷ glibc, with a 95 % bootstrap interval. The noise is the largest difference between the two glibc runs in the same terms. The program's output is not shown.";
+Each run is a fresh process. A round runs the program on glibc's locks, on glibc's locks again, and on spinpark's, in shuffled order. The change is the median over rounds of spinpark ÷ glibc, with a 95 % bootstrap interval. The noise is the far end of the same interval for the two glibc runs. The program's output is not shown.";
 
 /// Compare a program on glibc's locks and on spinpark's
 ///
@@ -173,7 +173,7 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "UNIT", requires = "metric_from_output")]
     pub(crate) unit: Option<String>,
 
-    /// What the two glibc variants run
+    /// What the two glibc configurations run
     #[arg(long, value_enum, default_value_t = BaselineChoice::Glibc)]
     pub(crate) baseline: BaselineChoice,
 
@@ -217,12 +217,12 @@ impl Compare {
     }
 }
 
-/// What the glibc variants run.
+/// What the glibc configurations run.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum BaselineChoice {
     /// The program as it is: what its users run today
     Glibc,
-    /// The drop-in passes every call to glibc: all variants pay the same for interposition
+    /// The drop-in passes every call to glibc: all configurations pay the same for interposition
     Disabled,
 }
 

@@ -18,12 +18,12 @@ Examples:
   spinpark profile --duration 10s -- ./server       ends the server after ten seconds
   spinpark profile --overhead -- ./job              what recording costs on this very program
 
-The program runs as it would without us: same terminal, same input. The report goes to standard error, so that the program's own output stays what it is; the exit status is the program's. What was recorded is kept in a directory, also if the program is killed; `spinpark report DIR` shows it again.";
+The program keeps its terminal, input, output and exit status; the report goes to standard error. The recording is kept in a directory, even if the program is killed; `spinpark report DIR` shows it again.";
 
 /// Find out which locks a program waits for, and which threads hold them
 ///
-/// No rebuild, no privileges: a library in front of glibc's (or spinpark's) locks counts in tables of its own. Mutexes,
-/// read-write locks and condition variables of pthreads and C11.
+/// No rebuild and no privileges are needed: a preloaded library records the calls to pthread and C11 mutexes, read-write
+/// locks and condition variables.
 #[derive(Debug, Args)]
 #[command(after_long_help = PROFILE_EXAMPLES)]
 pub(crate) struct Profile {
@@ -159,7 +159,7 @@ Examples:
   spinpark top 4711          started by `spinpark profile` or `top`
   spinpark top --once 4711   one update, for scripts
 
-Ctrl-C ends a program that was started so, too.";
+Ctrl-C also ends a program that `top` started.";
 
 /// Watch where a running program waits
 ///
@@ -180,11 +180,11 @@ pub(crate) struct Top {
     #[arg(long, conflicts_with = "looks")]
     pub(crate) once: bool,
 
-    /// The locks that a program that is started uses
+    /// The locks of a program that `top` starts
     #[arg(long, value_enum, default_value_t = LocksChoice::Glibc)]
     pub(crate) locks: LocksChoice,
 
-    /// How much is recorded of a program that is started
+    /// What the recorder counts and times in a program that `top` starts
     #[arg(long, value_enum, default_value_t = DetailChoice::Contended)]
     pub(crate) detail: DetailChoice,
 
@@ -200,16 +200,16 @@ pub(crate) struct Top {
 /// Which locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LocksChoice {
-    /// The program's own, as it is
+    /// The program's own locks
     Glibc,
-    /// spinpark's, put in front of glibc's
+    /// spinpark's drop-in replaces them
     Spinpark,
 }
 
 /// How much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DetailChoice {
-    /// Nothing: the recorder is there and lets every call through
+    /// Nothing: the recorder is loaded and passes every call on
     Off,
     /// Waits, the threads that caused them, and how long contended locks were held
     Contended,

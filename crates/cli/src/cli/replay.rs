@@ -16,8 +16,7 @@ Examples:
   spinpark sim replay rec --machine epyc-7r13-96 --threads 64    with 64 threads
   spinpark sim replay rec --locks classic-mutex-fixed,spinpark --json replay.json
 
-The result is an estimate: the recording has no order of acquisitions and no think times. The command says what it assumes
-instead; docs/sim-accuracy.md shows how far such estimates were from measurements.";
+The result is an estimate: the recording has no order of acquisitions and no think times. The command prints what it assumes instead. docs/sim-accuracy.md compares such estimates with measurements.";
 
 /// Predict a recorded program's throughput on a simulated machine, and the lock that limits it
 ///

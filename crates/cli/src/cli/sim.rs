@@ -27,8 +27,7 @@ Two more commands check the simulator against this machine; `--help` describes e
   spinpark sim calibrate   measures this machine, and writes a machine file
   spinpark sim native      compares simulated and measured throughput
 
-The simulator runs the very same lock sources as the library, on a machine of which each figure has a source. Its results are
-those of the model: docs/sim.md says what it can show and what it cannot.";
+The simulator runs the lock sources of the library on a simulated machine whose figures all have a source. Its results are those of the model; docs/sim.md lists its limits.";
 
 /// Simulate a machine with many cores, and locks on it
 #[derive(Debug, Subcommand)]
