@@ -34,7 +34,7 @@ impl Session {
 pub(crate) fn check_rounds(rounds: usize) -> anyhow::Result<()> {
     if rounds < MIN_BLOCKS {
         bail!(
-            "--rounds {rounds} is too few for a 95 % interval: with five rounds, chance alone puts all of them on the \
+            "--rounds {rounds} is too few for a 95 % interval: even with five, chance alone puts all of them on the \
              same side in 6 % of cases\nUse --rounds {MIN_BLOCKS} or more"
         );
     }

@@ -1,5 +1,6 @@
 //! What is wrong with a command line: new names for old ones, and no tips about commands that are not shown.
 
+use std::path::Path;
 use std::process::exit;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -20,12 +21,27 @@ pub(crate) fn parse() -> Cli {
             note!("spinpark: {sentence}");
             exit(BAD_INPUT.into());
         }
+        if let Some(program) = program(&error) {
+            note!(
+                "spinpark: `{program}` is a program, not a command of spinpark\n`spinpark profile -- {program}` shows where its \
+                 threads wait, `spinpark compare -- {program}` whether better locks help"
+            );
+            exit(BAD_INPUT.into());
+        }
         public(error).exit()
     });
     if let Err(conflict) = cli.apply_formats() {
         Cli::command().error(ErrorKind::ArgumentConflict, conflict).exit();
     }
     cli
+}
+
+/// The word in the place of a command, if that is a file by its path.
+fn program(error: &clap::Error) -> Option<&str> {
+    match error.get(ContextKind::InvalidSubcommand)? {
+        ContextValue::String(word) if word.contains('/') && Path::new(word).is_file() => Some(word),
+        _ => None,
+    }
 }
 
 /// The error, with tips about shown commands only.

@@ -108,7 +108,7 @@ fn settings_are_checked() {
     };
     fails("spinpork", "saturated", 2, "did you mean `spinpark`?");
     fails("glibc", "saturated", 2, "`classic-mutex-2003` works as glibc's");
-    fails("parking_lot", "saturated", 2, "written over the seam");
+    fails("parking_lot", "saturated", 2, "ours and the classics only");
     fails("spinpark", "satured", 2, "did you mean `saturated`?");
     fails("classic-tas", "readers", 2, "classic-tas is no read-write lock, which the workload readers needs");
     fails("spinpark", "saturated", 0, "at least one thread");

@@ -167,7 +167,7 @@ fn every_limit_is_in_the_manual() {
         "| pauses between two looks limit |",
         "| the lock's own steps limit |",
         "| the way from one owner to the next limits |",
-        "| the few threads that are awake limit |",
+        "| barging limits |",
         "| waiting for writers limits |",
         "| cache lines limit |",
         "| the CPUs limit |",

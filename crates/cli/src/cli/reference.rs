@@ -120,7 +120,8 @@ fn row(arg: &Arg) -> String {
         true if !defaults.is_empty() => defaults.join(", "),
         _ => cell(&told),
     };
-    format!("| {short}`{arg}` | {meaning} | {defaults} |\n")
+    let name = arg.to_string().replace('|', "\\|");
+    format!("| {short}`{name}` | {meaning} | {defaults} |\n")
 }
 
 /// A help text, and the default that it names in words.

@@ -23,6 +23,9 @@ pub(crate) fn man(man: &Man) -> anyhow::Result<ExitCode> {
     let directory = man.directory.display();
     fs::create_dir_all(&man.directory)
         .and_then(|()| clap_mangen::generate_to(public(), &man.directory))
-        .with_context(|| format!("cannot write manual pages to {directory}"))?;
+        .with_context(|| {
+            format!("cannot write manual pages to {directory}: name a directory that you can write to")
+        })?;
+    note!("Manual pages are in {directory}: man -l {directory}/{NAME}.1 shows the first one.");
     Ok(ExitCode::SUCCESS)
 }

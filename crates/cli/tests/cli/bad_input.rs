@@ -247,3 +247,11 @@ fn limits_are_checked_before_anything_starts() {
         said(&mut command).fails(2, &["of address space", "684 MiB are available", "ulimit -v"]);
     }
 }
+
+#[test]
+fn a_program_in_the_place_of_a_command() {
+    let answer = ["`/bin/true` is a program", "spinpark profile -- /bin/true"];
+    said(&mut spinpark(["/bin/true"])).fails(2, &answer);
+    said(&mut spinpark(["--", "/bin/true", "--quick"])).fails(2, &answer);
+    said(&mut spinpark(["./no-such-file"])).fails(2, &["unrecognized subcommand"]);
+}

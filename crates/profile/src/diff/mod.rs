@@ -17,9 +17,20 @@ use crate::fit::without_line;
 use crate::model::{Detail, Kind, Profile, Role, RoleStats};
 use crate::units::percent;
 
+/// What a comparison in JSON says it is.
+pub const FORMAT: &str = "spinpark-diff";
+/// The version of its format: 2 says which it is.
+pub const VERSION: u32 = 2;
+
 /// The comparison of two profiles.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Diff {
+    /// [`FORMAT`]. Version 1 did not say it.
+    #[serde(default)]
+    pub format: String,
+    /// [`VERSION`].
+    #[serde(default)]
+    pub version: u32,
     /// Of all locks.
     pub all: Change,
     /// For how long each was recorded, ns.
@@ -80,7 +91,7 @@ pub fn diff(before: &Profile, after: &Profile) -> Diff {
         let (before, after) = lock.change.wait;
         (lock.role.rank(), Reverse(before.abs_diff(after)), lock.label.clone(), lock.kind, lock.role)
     });
-    Diff { all, durations, locks, warnings }
+    Diff { format: FORMAT.to_owned(), version: VERSION, all, durations, locks, warnings }
 }
 
 /// The changes of locks that match, by role.

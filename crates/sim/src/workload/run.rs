@@ -107,15 +107,14 @@ fn other_kind(name: &str) -> Option<String> {
     Some(format!(": that is a {kind}: {option} {name}"))
 }
 
-/// What to say if a lock is asked for that is not written over the seam, so that the simulator cannot run it.
+/// What to say if a lock is asked for that is not written over the platform traits, so that the simulator cannot run it.
 fn elsewhere(lock: &str) -> Option<&'static str> {
     /// How names of such locks begin.
     const OTHERS: [&str; 8] =
         ["glibc", "pthread", "nptl", "musl", "libc", "std", "parking_lot", "parking-lot"];
     let lock = lock.to_ascii_lowercase();
     OTHERS.iter().any(|other| lock.starts_with(other)).then_some(
-        ": only sources that are written over the seam run here, ours and the documents'. `classic-mutex-2003` works as glibc's \
-         normal mutex does; for parking_lot, std and others there is nothing like it: `spinpark bench locks` measures those",
+        ": the simulator runs ours and the classics only\n`classic-mutex-2003` works as glibc's normal mutex does; `spinpark bench locks` measures all others",
     )
 }
 

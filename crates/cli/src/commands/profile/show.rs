@@ -184,8 +184,8 @@ fn processes(profiles: &[Profile]) -> String {
         more => format!(" and {more} more"),
     };
     match named.as_slice() {
-        [one] => format!("it is of process {one}"),
-        named => format!("it is of the processes {}{more}", named.join(", ")),
+        [one] => format!("recorded is {one}"),
+        named => format!("recorded are {}{more}", named.join(", ")),
     }
 }
 

@@ -64,7 +64,7 @@ fn recording_of(pid: u32) -> anyhow::Result<PathBuf> {
         Err(error) => {
             let advice = match rustix::process::geteuid().is_root() {
                 true => "Not permitted even as root: run it outside of the container",
-                false => "It is another user's; ask that user, or be root",
+                false => "It is another user's process: run this as that user, or with sudo",
             };
             bail!("cannot look at process {pid}: {error}\n{advice}")
         }

@@ -81,7 +81,7 @@ pub fn sentence(limit: &Limit) -> String {
             ns(*gap_ns)
         ),
         Limit::Barging { place, held, at_once, asleep } => format!(
-            "The few threads that are awake limit: of the acquisitions of `{place}` that find others waiting, {} take it at \
+            "Barging limits: running threads pass sleeping ones. Of the acquisitions of `{place}` that find others waiting, {} take it at \
              once, and threads sleep for {} of their time; it is held for {} of the time.",
             share(*at_once),
             share(*asleep),
