@@ -195,9 +195,9 @@ fn throughput(cells: &[Vec<Report>]) -> Vec<Figure> {
 /// Ours with four threads a CPU, beside ours with its best number of threads.
 fn collapse(cells: &[Vec<Report>], rungs: usize) -> Option<Figure> {
     let parts = cells.chunks(rungs).filter_map(|of_workload| {
-        let ours = of_workload.iter().filter_map(|cell| cell.first());
+        let mut ours = of_workload.iter().filter_map(|cell| cell.first());
         let peak = ours.clone().map(Report::throughput).fold(0.0, f64::max);
-        let crowded = ours.last()?;
+        let crowded = ours.next_back()?;
         Some((place(crowded), -crowded.throughput() / peak))
     });
     worst("throughput ÷ that of its best number of threads", Unit::Ratio, parts, |part| {
