@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `machine.rs` | [`Machine`](machine::Machine): how to run threads on a platform; the machines |
 //! | `futex.rs`, `memory.rs`, … | the contract: a file for each trait, of the trait's name |
+//! | `policies.rs` | the contract of the traits that guess: owners, spins, pacing, events; and of the layout |
 //! | `beyond.rs` | what only Loom does |
 
 mod barrier;
@@ -12,6 +13,7 @@ mod clocks;
 mod futex;
 mod machine;
 mod memory;
+mod policies;
 mod read_holds;
 mod reader_slots;
 mod threads;
@@ -54,6 +56,12 @@ macro_rules! conforms {
                 revoking_a_bias_moves_its_readers,
                 a_slot_is_found_behind_counted_holds,
                 no_reader_comes_or_leaves_after_a_heavy_fence,
+                // policies.rs
+                an_owner_without_a_name_is_not_known,
+                spins_end,
+                a_turn_is_of_one_lock,
+                an_event_is_only_told,
+                room_is_zero,
             }
         }
     )*};
