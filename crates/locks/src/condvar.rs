@@ -23,19 +23,19 @@
 //! `word` counts the waiters that are linked; changed only under the queue lock, read outside it as a hint. Each node
 //! has a `claim`:
 //!
-//! | claim           | meaning                                | left by                                          |
-//! |-----------------|----------------------------------------|--------------------------------------------------|
-//! | `WAITING`       | linked in this queue                   | a signal, under the queue lock, to one of the    |
-//! |                 |                                        | next two; the waiter itself, at its deadline or  |
-//! |                 |                                        | when cancelled, to `GIVEN_UP`                    |
-//! | `SIGNALLED`     | popped: is told, or belongs to the     | –                                                |
-//! |                 | mutex' queue                           |                                                  |
-//! | `SIGNALLED_REF` | the same, with a reference: it can be  | the waiter, or a thread that leaves no other     |
-//! |                 | cancelled, and others still waited     | waiter behind, to `SIGNALLED`; drops the         |
-//! |                 |                                        | reference then                                   |
-//! | `SIGNALLED_LAST`| popped as the last one, with a         | the waiter, which drops the reference then       |
-//! |                 | reference: ends the others' (C5)       |                                                  |
-//! | `GIVEN_UP`      | linked until it unlinks                | –                                                |
+//! | claim            | meaning                               | left by                                         |
+//! |------------------|---------------------------------------|-------------------------------------------------|
+//! | `WAITING`        | linked in this queue                  | a signal, under the queue lock, to one of the   |
+//! |                  |                                       | next two; the waiter itself, at its deadline or |
+//! |                  |                                       | when cancelled, to `GIVEN_UP`                   |
+//! | `SIGNALLED`      | dequeued: is told, or belongs to the  | –                                               |
+//! |                  | mutex' queue                          |                                                 |
+//! | `SIGNALLED_REF`  | the same, with a reference: it can be | the waiter, or a thread that leaves no other    |
+//! |                  | cancelled, and others still waited    | waiter behind, to `SIGNALLED`; drops the        |
+//! |                  |                                       | reference then                                  |
+//! | `SIGNALLED_LAST` | dequeued as the last one, with a      | the waiter, which drops the reference then      |
+//! |                  | reference: ends the others' (C5)      |                                                 |
+//! | `GIVEN_UP`       | linked until it unlinks               | –                                               |
 //!
 //! # Invariants
 //!
@@ -62,13 +62,13 @@
 //!
 //! # Orderings
 //!
-//! | operation             | order   | pairs with | because                                                        |
-//! |-----------------------|---------|------------|----------------------------------------------------------------|
-//! | claim: CAS, both ends | Relaxed | –          | decides who, carries no data; the queue lock and the node's    |
-//! |                       |         |            | notification carry the rest                                    |
-//! | reference: CAS        | Relaxed | –          | decides who drops it; see `queue::refs`                             |
-//! | count: load by signal | Relaxed | –          | a waiter that must be seen was linked before its mutex was     |
-//! |                       |         |            | released, which the signaller acquired since (C2)              |
+//! | operation             | order   | pairs with | because                                                     |
+//! |-----------------------|---------|------------|-------------------------------------------------------------|
+//! | claim: CAS, both ends | Relaxed | –          | only decides which; the queue lock and the node's           |
+//! |                       |         |            | notification carry the rest                                 |
+//! | reference: CAS        | Relaxed | –          | decides which thread drops it; see `queue::refs`            |
+//! | count: load by signal | Relaxed | –          | a waiter that must be seen was linked before its mutex was  |
+//! |                       |         |            | released, which the signaller acquired since (C2)           |
 //!
 //! Checked by: loom models with signal, broadcast and timeout against each other, and mutants; native stress; the
 //! cancellation, destruction and lost-wake-up programs of `testkit`.
@@ -351,11 +351,11 @@ impl<P: Platform> RawCondvar<P> {
             let mut group = Chain::new();
             let same = first.node().mutex;
             group.push(first);
-            while let Some(popped) = waiters.pop() {
-                if popped.node().mutex == same && Self::way_to(popped.node(), &mut defers) == way {
-                    group.push(popped);
+            while let Some(dequeued) = waiters.pop() {
+                if dequeued.node().mutex == same && Self::way_to(dequeued.node(), &mut defers) == way {
+                    group.push(dequeued);
                 } else {
-                    next = Some(popped);
+                    next = Some(dequeued);
                     break;
                 }
             }

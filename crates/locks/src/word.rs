@@ -255,7 +255,7 @@ pub(crate) const fn taken(word: u32, want: Want, token: u32) -> u32 {
 
 /// What a thread that is awake owes to the flags: they say that it is until it acquires, queues or leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Credit {
+pub(crate) enum Announced {
     /// Nothing.
     None,
     /// It set `SPINNER`.
@@ -264,13 +264,13 @@ pub(crate) enum Credit {
     Waking,
 }
 
-/// The word without the mark of one thread's `credit`.
-pub(crate) const fn retire(word: u32, credit: Credit) -> u32 {
-    match credit {
-        Credit::None => word,
-        Credit::Spinner => word & !SPINNER,
-        Credit::Waking if is_waking(word) => word & !(WAKING | TIMED),
-        Credit::Waking => word,
+/// The word without the mark that one thread has `announced`.
+pub(crate) const fn withdraw(word: u32, announced: Announced) -> u32 {
+    match announced {
+        Announced::None => word,
+        Announced::Spinner => word & !SPINNER,
+        Announced::Waking if is_waking(word) => word & !(WAKING | TIMED),
+        Announced::Waking => word,
     }
 }
 

@@ -173,27 +173,27 @@ impl<P: Platform, K: Copy, O: Order> Locked<'_, P, K, O> {
 
     /// Takes out the oldest one, if there is one, and wakes it.
     pub(crate) fn pop_wake(&mut self) {
-        if let Some(popped) = self.pop(|_| true) {
-            popped.wake();
+        if let Some(dequeued) = self.pop(|_| true) {
+            dequeued.wake();
         }
     }
 
     /// Takes out the oldest one for which `is_meant` holds.
-    pub(crate) fn pop(&mut self, is_meant: impl Fn(K) -> bool) -> Option<Popped<P, K>> {
+    pub(crate) fn pop(&mut self, is_meant: impl Fn(K) -> bool) -> Option<Dequeued<P, K>> {
         let found = self.find(is_meant);
         // SAFETY: L1: nodes in the list are alive.
         let node = unsafe { found.as_ref() }?;
         // SAFETY: it is in this list.
         unsafe { self.remove(node) };
-        Some(Popped(found))
+        Some(Dequeued(found))
     }
 }
 
 /// A waiter that was taken out: it sleeps until this wakes it.
 #[must_use]
-pub(crate) struct Popped<P: Platform, K>(*const Node<P, K>);
+pub(crate) struct Dequeued<P: Platform, K>(*const Node<P, K>);
 
-impl<P: Platform, K> Popped<P, K> {
+impl<P: Platform, K> Dequeued<P, K> {
     /// Wakes it.
     pub(crate) fn wake(self) {
         // SAFETY: L1: its thread waits for this. L3: it is not used any more.

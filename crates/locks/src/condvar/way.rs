@@ -20,7 +20,7 @@ pub(super) enum Way {
 }
 
 impl<P: Platform> RawCondvar<P> {
-    /// The mutex that a popped waiter takes back.
+    /// The mutex that a dequeued waiter takes back.
     #[allow(unsafe_code)] // waiters remember their mutexes as pointers
     pub(super) fn mutex_of<'a>(waiter: &WaitNode<P>) -> Option<&'a LockCore<P>> {
         let queue = waiter.mutex;

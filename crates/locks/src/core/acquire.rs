@@ -7,7 +7,7 @@ use super::queued::Joined;
 use super::spin::{has_cpus_to_spare, has_no_cpu_to_spare, Spun};
 use super::LockCore;
 use crate::queue::{Notice, WaitNode};
-use crate::word::{self, Credit, Release, Want};
+use crate::word::{self, Announced, Release, Want};
 
 /// How an attempt to acquire ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,24 +52,24 @@ impl<P: Platform> LockCore<P> {
 
     fn spin_then_queue(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Outcome {
         let apart = self.keeps_apart(want);
-        let credit = if apart {
-            Credit::None
+        let announced = if apart {
+            Announced::None
         } else {
             match self.spin(want, token, deadline) {
                 Spun::Acquired => {
                     self.time_turn(want, false);
                     return Outcome::Acquired;
                 }
-                Spun::Stopped(credit) => credit,
+                Spun::Stopped(announced) => announced,
             }
         };
         if is_past::<P>(deadline) {
-            return Outcome::of(self.give_up(want, token, credit));
+            return Outcome::of(self.give_up(want, token, announced));
         }
         let node = WaitNode::new(want, token, core::ptr::null());
         P::queues();
         let patience = Self::patience(&node);
-        let (joined, timed) = self.join(&node, credit, apart && !node.is_realtime());
+        let (joined, timed) = self.join(&node, announced, apart && !node.is_realtime());
         match joined {
             Joined::Acquired => {
                 self.time_turn(want, false);
@@ -94,7 +94,7 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// Waits in the queue, where `node` is linked or popped, until the lock is held or `deadline` passes, or the word is found to be
+    /// Waits in the queue, where `node` is linked or dequeued, until the lock is held or `deadline` passes, or the word is found to be
     /// foreign.
     ///
     /// Also the end of every wait on a condition variable whose waiter was moved here.
@@ -133,17 +133,18 @@ impl<P: Platform> LockCore<P> {
                 Notice::Released => return self.acquire(node.want, node.token, deadline),
                 notice @ (Notice::Woken | Notice::Beside) => {
                     // T7: this thread is the one for which WAKING is set, or T12: one beside that.
-                    let credit = if notice == Notice::Woken { Credit::Waking } else { Credit::None };
+                    let announced = if notice == Notice::Woken { Announced::Waking } else { Announced::None };
                     let apart = !node.is_realtime() && self.keeps_apart(node.want);
                     self.rouse_others(node, patience);
                     // A stream of readers passes a real-time writer once.
                     let passed = node.is_realtime() && word::readers(self.peek()) > 0;
                     let starved = passed || patience.is_over::<P>() && (!apart || patience.looks_early());
-                    if let Spun::Acquired = self.contend(node, credit, starved, apart, patience, deadline) {
+                    if let Spun::Acquired = self.contend(node, announced, starved, apart, patience, deadline)
+                    {
                         return Outcome::Acquired;
                     }
                     if is_past::<P>(deadline) {
-                        return Outcome::of(self.give_up(node.want, node.token, credit));
+                        return Outcome::of(self.give_up(node.want, node.token, announced));
                     }
                     patience = match (apart, starved) {
                         (_, true) => patience,
@@ -151,7 +152,7 @@ impl<P: Platform> LockCore<P> {
                         (false, false) => patience.until_starved(),
                     };
                     hands_over = starved;
-                    self.rejoin(node, credit, starved)
+                    self.rejoin(node, announced, starved)
                 }
                 // Nothing but the deadline ends a sleep without a look: what the kernel says of its clock is not asked again.
                 Notice::TimedOut if patience.is_told() || is_past::<P>(deadline) => {
@@ -221,26 +222,26 @@ impl<P: Platform> LockCore<P> {
     fn contend(
         &self,
         node: &WaitNode<P>,
-        credit: Credit,
+        announced: Announced,
         starved: bool,
         apart: bool,
         patience: Patience,
         deadline: Option<Deadline>,
     ) -> Spun {
         if node.is_realtime() {
-            return self.poll(node.want, node.token, credit, false, deadline);
+            return self.poll(node.want, node.token, announced, false, deadline);
         }
         let spare = has_cpus_to_spare::<P>();
         if spare {
             let seen = self.peek();
             let crowd = starved || word::has_waiters(seen);
             if crowd && word::has_spinner(seen) && !word::admits(seen, node.want) {
-                let give_up = || self.give_up(node.want, node.token, Credit::Waking);
+                let give_up = || self.give_up(node.want, node.token, Announced::Waking);
                 node.repark(patience.turn_of_others::<P>(), deadline, &|| self.abandon(node, give_up()));
             }
         }
         let patient = !(apart || spare && starved);
-        self.poll(node.want, node.token, credit, patient, deadline)
+        self.poll(node.want, node.token, announced, patient, deadline)
     }
 
     /// T8: the next release hands the lock over: mostly in no time, so a sleep would only delay all waiters.
@@ -257,11 +258,11 @@ impl<P: Platform> LockCore<P> {
             P::event(Event::TimedOut);
             return false;
         }
-        // Popped just now: the notification is on its way, and comes first (Q3).
+        // Dequeued just now: the notification is on its way, and comes first (Q3).
         match self.sleep_on(node, patience.until_told(), None) {
             Notice::Granted => true,
-            Notice::Woken => self.give_up(node.want, node.token, Credit::Waking),
-            Notice::Beside => self.give_up(node.want, node.token, Credit::None),
+            Notice::Woken => self.give_up(node.want, node.token, Announced::Waking),
+            Notice::Beside => self.give_up(node.want, node.token, Announced::None),
             Notice::Released | Notice::TimedOut => false,
         }
     }

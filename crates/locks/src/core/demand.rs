@@ -41,7 +41,7 @@ impl<P: Platform> LockCore<P> {
         let let_in = loop {
             let inside = word::readers(seen);
             let count = kept_out.min(word::MAX_READERS.saturating_sub(inside));
-            // A writer that holds the lock hands it over whatever readers do. A waiter that was popped just now is told at
+            // A writer that holds the lock hands it over whatever readers do. A waiter that was dequeued just now is told at
             // once.
             if patience.has_made_way(inside)
                 || word::is_write_held(seen)

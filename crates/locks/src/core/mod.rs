@@ -73,7 +73,7 @@
 //!   the present holds, or `WAKING` is set (and the head is urgent, if it is a real-time waiter: U1), or the head is `TIMED`
 //!   and a spinner is counted, or the head is `TIMED` and looks by itself within its span ([`patience`]). A thread that
 //!   ends the last of these conditions looks at the queue: a release (`needs_service`), an upgradable holder that came in
-//!   (readers have room beside it), and a thread that retires its credit without acquiring (T3, T4, T8, T9). The last
+//!   (readers have room beside it), and a thread that withdraws its announced state without acquiring (T3, T4, T8, T9). The last
 //!   condition is the only one that leans on a timer, and only on two CPUs, for a head that keeps apart: a release whose
 //!   thread comes back at once leaves it asleep, one whose thread waits for something else next (`WriteToWait`) wakes it.
 //! - **L2** (no starvation) A head that others may pass is `TIMED`, or `WAKING`, or the next release wakes it to time
@@ -83,7 +83,7 @@
 //! - **U1** With the queue lock free and `WAITERS` set: `TIMED` is set beside `WAKING` if and only if the head is a real-time
 //!   waiter (it is *urgent*). Without `WAKING` it is not set for a real-time head, except beside `HANDOFF`, in a pause (H3);
 //!   a look ends that early. Each look sees to this (`led_by`), and each change of the list is followed by one. A thread that
-//!   retires `WAKING` clears both in one step. So a release past a woken waiter looks at the queue for an urgent head, and
+//!   withdraws `WAKING` clears both in one step. So a release past a woken waiter looks at the queue for an urgent head, and
 //!   only for that; and a real-time head is left to no spinner.
 //! - **D1** (no lost signal) A waiter is deferred only by the lock's writer, under the queue lock, and only if there are no
 //!   flags, or the head is deferred and `WAKING` is not set. While the writer holds the lock, no look sets `WAKING`, and

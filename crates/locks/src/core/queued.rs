@@ -1,6 +1,6 @@
 //! What a waiter does to the queue: join it, join it again, ask for a hand-off, leave it.
 //!
-//! Each step holds the queue lock. One compare-exchange of the word either acquires, or records the waiter and retires
+//! Each step holds the queue lock. One compare-exchange of the word either acquires, or records the waiter and withdraws
 //! what the thread was counted as; then the thread looks at the queue itself if others relied on it (L1).
 
 use spinpark_platform::{
@@ -10,7 +10,7 @@ use spinpark_platform::{
 use super::patience::Patience;
 use super::{Guard, LockCore};
 use crate::queue::{Ask, Roused, WaitNode};
-use crate::word::{self, Credit, Want};
+use crate::word::{self, Announced, Want};
 
 /// T13: a waiter that came late rouses as many, from the head of the queue on, roused before or not: it starts so many
 /// wake-ups at a time. This and the next two are from the simulator (`docs/tuning.md`, "Longest waits").
@@ -33,7 +33,7 @@ pub(super) enum Joined {
 }
 
 impl<P: Platform> LockCore<P> {
-    /// T3: takes the lock if there is room now, else records this thread with `flags` and retires its `credit`.
+    /// T3: takes the lock if there is room now, else records this thread with `flags` and withdraws what it has announced.
     ///
     /// The caller holds the queue lock.
     fn acquire_or_mark(
@@ -41,20 +41,20 @@ impl<P: Platform> LockCore<P> {
         queue: Option<&Guard<'_, P>>,
         want: Want,
         token: u32,
-        credit: Credit,
+        announced: Announced,
         flags: u32,
     ) -> Joined {
         let fenced = queue.is_some_and(|queue| queue.had_attention());
         // H3: beside `TIMED`, a demand would be a pause.
         let ends = if flags & word::HANDOFF == 0 { 0 } else { word::TIMED };
         let mut seen = self.peek();
-        let mut credit = credit;
+        let mut announced = announced;
         loop {
             if word::is_foreign(seen) {
                 return Joined::Foreign;
             }
             let free = word::admits(seen, want);
-            let rest = word::retire(seen, credit);
+            let rest = word::withdraw(seen, announced);
             let biased = want.is_exclusive() && word::has_slots(seen);
             let (new, order) = if biased {
                 (rest, ReleaseOrder)
@@ -73,7 +73,7 @@ impl<P: Platform> LockCore<P> {
                     if word::has_waiters(seen) {
                         return Joined::Queued;
                     }
-                    credit = Credit::None; // retired with the mark that was wiped out
+                    announced = Announced::None; // withdrawn with the mark that was wiped out
                 }
                 Err(now) => seen = now,
             }
@@ -84,12 +84,12 @@ impl<P: Platform> LockCore<P> {
     ///
     /// One that keeps `apart` and is the first keeps its own time at once (`TIMED`), so that the next release need not wake it.
     /// Returns whether that is so.
-    pub(super) fn join(&self, node: &WaitNode<P>, credit: Credit, apart: bool) -> (Joined, bool) {
+    pub(super) fn join(&self, node: &WaitNode<P>, announced: Announced, apart: bool) -> (Joined, bool) {
         let mut queue = self.lock_queue();
         // Not beside a woken waiter: if that comes back, it goes to the head, and is served by this one's demand.
         let timed = apart && queue.head().is_none() && !word::is_waking(self.peek());
         let flags = if timed { word::WAITERS | word::TIMED } else { word::WAITERS };
-        let joined = self.acquire_or_mark(Some(&queue), node.want, node.token, credit, flags);
+        let joined = self.acquire_or_mark(Some(&queue), node.want, node.token, announced, flags);
         if let Joined::Queued = joined {
             if node.want == Want::Upgrade {
                 self.word().fetch_and(!word::TIMED, Relaxed); // of the head before it; U1: of a real-time head, too
@@ -97,13 +97,13 @@ impl<P: Platform> LockCore<P> {
             queue.push(node);
         }
         if !matches!(joined, Joined::Acquired) {
-            self.look_and_tell(queue); // L1: the credit may have been what the head relied on
+            self.look_and_tell(queue); // L1: the announced state may have been what the head relied on
         }
         (joined, timed)
     }
 
     /// T8: the woken waiter lost to a running thread: back to the head, with a timer, or with a demand if `starved`.
-    pub(super) fn rejoin(&self, node: &WaitNode<P>, credit: Credit, starved: bool) -> Joined {
+    pub(super) fn rejoin(&self, node: &WaitNode<P>, announced: Announced, starved: bool) -> Joined {
         let mut queue = self.lock_queue();
         // An upgrade that came meanwhile stays first (this waiter waits for its thread's hold), and so does a real-time waiter.
         let first = queue.would_lead(node) && !node.is_realtime();
@@ -112,7 +112,8 @@ impl<P: Platform> LockCore<P> {
             (false, true) => word::TIMED,
             (false, false) => 0,
         };
-        let joined = self.acquire_or_mark(Some(&queue), node.want, node.token, credit, word::WAITERS | heads);
+        let joined =
+            self.acquire_or_mark(Some(&queue), node.want, node.token, announced, word::WAITERS | heads);
         if let Joined::Queued = joined {
             node.reset();
             node.set_looks(starved && !word::is_write_held(self.peek()));
@@ -122,7 +123,7 @@ impl<P: Platform> LockCore<P> {
             }
         }
         if matches!(joined, Joined::Queued | Joined::Foreign) {
-            self.look_and_tell(queue); // L1: the credit may have been what the head relied on; X2
+            self.look_and_tell(queue); // L1: the announced state may have been what the head relied on; X2
         }
         joined
     }
@@ -170,7 +171,7 @@ impl<P: Platform> LockCore<P> {
     pub(super) fn look_in(&self, node: &WaitNode<P>, demands: bool) -> Joined {
         let mut queue = self.lock_queue();
         let was_head = queue.head().is_some_and(|head| core::ptr::eq(head, node));
-        // A writer was put at the head; only an upgrade goes before that. If it is not linked, it was popped just now.
+        // A writer was put at the head; only an upgrade goes before that. If it is not linked, it was dequeued just now.
         let demand = if demands { word::HANDOFF } else { 0 };
         let (want, demand) =
             if node.want.joins_readers() { (Want::ReadAgain, 0) } else { (node.want, demand) };
@@ -178,7 +179,7 @@ impl<P: Platform> LockCore<P> {
         if node.is_elsewhere() || !queue.is_linked(node) {
             return Joined::Queued;
         }
-        let joined = self.acquire_or_mark(Some(&queue), want, node.token, Credit::None, demand);
+        let joined = self.acquire_or_mark(Some(&queue), want, node.token, Announced::None, demand);
         match joined {
             Joined::Queued if demand != 0 => {
                 node.set_looks(!word::is_write_held(self.peek()));
@@ -214,7 +215,7 @@ impl<P: Platform> LockCore<P> {
         roused.into_iter().flatten().for_each(Roused::wake);
     }
 
-    /// T9: leaves the queue; `false` if the node was popped already, or is being moved here, and will be notified.
+    /// T9: leaves the queue; `false` if the node was dequeued already, or is being moved here, and will be notified.
     pub(super) fn leave(&self, node: &WaitNode<P>) -> bool {
         let mut queue = self.lock_queue();
         let was_head = queue.head().is_some_and(|head| core::ptr::eq(head, node));
@@ -243,14 +244,14 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// T4, T9: a thread that is awake and not queued gives up; it still takes the lock if it is there.
-    pub(super) fn give_up(&self, want: Want, token: u32, credit: Credit) -> bool {
-        if let Joined::Acquired = self.acquire_or_mark(None, want, token, credit, 0) {
+    pub(super) fn give_up(&self, want: Want, token: u32, announced: Announced) -> bool {
+        if let Joined::Acquired = self.acquire_or_mark(None, want, token, announced, 0) {
             return true;
         }
         P::event(Event::TimedOut);
         let counts = |seen| word::has_waiters(seen) || word::is_foreign(seen);
-        if credit != Credit::None && counts(self.peek()) {
-            self.look_now(); // L1: the credit may have been what the head relied on; X2
+        if announced != Announced::None && counts(self.peek()) {
+            self.look_now(); // L1: the announced state may have been what the head relied on; X2
         }
         false
     }

@@ -23,8 +23,8 @@
 //! ```
 //!
 //! The queue lock is unlocked *after* the release (C after B). That is no access to a lock that might be gone (R1): in
-//! B the queue is not empty, and a thread that is in it, or was popped from it, is still inside a call on this lock and
-//! cannot get out of it before C (if it is queued, because leaving takes the queue lock) or D (if it was popped).
+//! B the queue is not empty, and a thread that is in it, or was dequeued from it, is still inside a call on this lock and
+//! cannot get out of it before C (if it is queued, because leaving takes the queue lock) or D (if it was dequeued).
 
 use spinpark_platform::{
     AtomicU32, Event, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
@@ -62,7 +62,7 @@ impl<P: Platform> Look<P> {
         }
     }
 
-    /// Adds the waiters that `later`, a look without a release, has popped.
+    /// Adds the waiters that `later`, a look without a release, has dequeued.
     pub(super) fn append(&mut self, later: Self) {
         self.granted.append(later.granted);
         self.woken.append(later.woken);
@@ -70,7 +70,7 @@ impl<P: Platform> Look<P> {
         self.told.append(later.told);
     }
 
-    /// D: tells the waiters that the look popped. The queue is unlocked.
+    /// D: tells the waiters that the look dequeued. The queue is unlocked.
     pub(super) fn deliver(self) {
         self.granted.notify_all(GRANTED);
         self.woken.notify_all(WOKEN);
@@ -177,7 +177,7 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// Takes over waiters that were popped from a condition variable's queue: they sleep on, in this queue.
+    /// Takes over waiters that were dequeued from a condition variable's queue: they sleep on, in this queue.
     ///
     /// `defers`: the calling thread holds the lock, and its release is to end their waits. Those whom it gives back are to be
     /// told by the caller: others queue already, and would be served before them; or another thread has the queue locked, for

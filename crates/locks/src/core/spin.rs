@@ -12,7 +12,7 @@ use spinpark_platform::{
 };
 
 use super::LockCore;
-use crate::word::{self, Credit, Want};
+use crate::word::{self, Announced, Want};
 
 /// Whether threads that spin for one lock mostly find a CPU each: its owner has one, and the announced spinner.
 /// `docs/tuning.md` ("CPUs to spare") has what this changes.
@@ -29,18 +29,18 @@ pub(super) fn has_no_cpu_to_spare<P: Platform>() -> bool {
 pub(super) enum Spun {
     /// The lock is this thread's.
     Acquired,
-    /// Spinning does not pay any more; the thread is still counted as `Credit` says.
-    Stopped(Credit),
+    /// Spinning does not pay any more; the thread is still counted as `Announced` says.
+    Stopped(Announced),
 }
 
 impl<P: Platform> LockCore<P> {
     /// T2: spins. While others are queued, as the only one that has announced itself in the word, so that releases wake
     /// no waiter meanwhile; with an empty queue and a writer inside there is none to wake, and nothing is written.
     pub(super) fn spin(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Spun {
-        if !P::can_spin(Spin::Lock) || Self::is_in_vain(self.peek(), want, Credit::None) {
-            return Spun::Stopped(Credit::None);
+        if !P::can_spin(Spin::Lock) || Self::is_in_vain(self.peek(), want, Announced::None) {
+            return Spun::Stopped(Announced::None);
         }
-        self.poll(want, token, Credit::None, true, deadline)
+        self.poll(want, token, Announced::None, true, deadline)
     }
 
     /// Lets a writer go first that waits awake for the readers to go, if it goes soon: a stream of readers that come back
@@ -69,8 +69,11 @@ impl<P: Platform> LockCore<P> {
     ///
     /// Another spinner, or a hand-off to a waiter, is no reason to sleep: both are over in a moment, and a sleep and a wake
     /// take longer, on two CPUs as on many.
-    fn is_in_vain(seen: u32, want: Want, credit: Credit) -> bool {
-        credit == Credit::None && want.is_exclusive() && word::has_slots(seen) && !word::admits(seen, want)
+    fn is_in_vain(seen: u32, want: Want, announced: Announced) -> bool {
+        announced == Announced::None
+            && want.is_exclusive()
+            && word::has_slots(seen)
+            && !word::admits(seen, want)
     }
 
     /// T2 and T7: polls until the lock is taken or waiting awake has become pointless.
@@ -80,23 +83,23 @@ impl<P: Platform> LockCore<P> {
         &self,
         want: Want,
         token: u32,
-        credit: Credit,
+        announced: Announced,
         patient: bool,
         deadline: Option<Deadline>,
     ) -> Spun {
         // The first look comes before the clock: the waiter that a release woke mostly finds the lock free.
-        if self.take(want, token, credit) {
+        if self.take(want, token, announced) {
             return Spun::Acquired;
         }
-        let kind = if credit == Credit::Waking { Spin::Turn } else { Spin::Lock };
-        if !patient || (credit == Credit::Waking && !P::can_spin(kind)) {
-            return Spun::Stopped(credit);
+        let kind = if announced == Announced::Waking { Spin::Turn } else { Spin::Lock };
+        if !patient || (announced == Announced::Waking && !P::can_spin(kind)) {
+            return Spun::Stopped(announced);
         }
-        let mut credit = credit;
+        let mut announced = announced;
         let mut budget = Budget::<P>::start(self.key(), want, deadline);
-        let acquired = self.poll_for_a_time(want, token, &mut credit, &mut budget);
+        let acquired = self.poll_for_a_time(want, token, &mut announced, &mut budget);
         // A thread that has left it to others to keep the lock busy has not learnt what a spin is worth.
-        if acquired || credit != Credit::None || !has_cpus_to_spare::<P>() {
+        if acquired || announced != Announced::None || !has_cpus_to_spare::<P>() {
             // Time that was up says nothing: to sleep and be woken costs more than such a spin. An owner that is off its CPU
             // may be one that yields inside its sections.
             P::spun(kind, acquired || !budget.owner_left);
@@ -105,27 +108,33 @@ impl<P: Platform> LockCore<P> {
             P::event(Event::SpinAcquired);
             Spun::Acquired
         } else {
-            Spun::Stopped(credit)
+            Spun::Stopped(announced)
         }
     }
 
-    fn poll_for_a_time(&self, want: Want, token: u32, credit: &mut Credit, budget: &mut Budget<P>) -> bool {
+    fn poll_for_a_time(
+        &self,
+        want: Want,
+        token: u32,
+        announced: &mut Announced,
+        budget: &mut Budget<P>,
+    ) -> bool {
         loop {
             let seen = self.peek();
             if word::admits(seen, want) {
-                if self.take(want, token, *credit) {
+                if self.take(want, token, *announced) {
                     P::moved(budget.looked);
                     return true;
                 }
-            } else if Self::is_in_vain(seen, want, *credit) {
+            } else if Self::is_in_vain(seen, want, *announced) {
                 break;
             }
             // Beside readers, which would else enable the bias again and again (G1 in `bias`), and never let a writer queue.
-            if *credit == Credit::None && (word::has_waiters(seen) || word::readers(seen) > 0) {
+            if *announced == Announced::None && (word::has_waiters(seen) || word::readers(seen) > 0) {
                 if word::has_spinner(seen) {
                     budget.waits_as_secondary();
                 } else if self.announce(seen) {
-                    *credit = Credit::Spinner;
+                    *announced = Announced::Spinner;
                     budget.waits_as_primary();
                 }
             }
@@ -141,10 +150,10 @@ impl<P: Platform> LockCore<P> {
         self.word().compare_exchange(seen, seen | word::SPINNER, Relaxed, Relaxed).is_ok()
     }
 
-    /// Takes the lock, if that is possible now, and retires `credit` in the same step.
-    fn take(&self, want: Want, token: u32, credit: Credit) -> bool {
+    /// Takes the lock, if that is possible now, and withdraws what it has announced in the same step.
+    fn take(&self, want: Want, token: u32, announced: Announced) -> bool {
         let seen = self.peek();
-        let new = || word::taken(word::retire(seen, credit), want, token);
+        let new = || word::taken(word::withdraw(seen, announced), want, token);
         word::admits(seen, want) && self.word().compare_exchange(seen, new(), Acquire, Relaxed).is_ok()
     }
 }

@@ -3,7 +3,7 @@
 use spinpark_platform::{Cell, Platform};
 
 use super::lock::QueueGuard;
-use super::node::{Chain, Links, Popped, WaitNode};
+use super::node::{Chain, Dequeued, Links, WaitNode};
 
 impl<P: Platform> QueueGuard<'_, P> {
     fn head_ptr(&self) -> *const WaitNode<P> {
@@ -74,12 +74,12 @@ impl<P: Platform> QueueGuard<'_, P> {
         }
     }
 
-    /// Whether `node` is in the list; if not, it is out or popped.
+    /// Whether `node` is in the list; if not, it is out or dequeued.
     pub(crate) fn is_linked(&self, node: &WaitNode<P>) -> bool {
         node.is_linked()
     }
 
-    /// Takes `node` out; `false` if it is not linked (another thread has popped it and will notify it).
+    /// Takes `node` out; `false` if it is not linked (another thread has dequeued it and will notify it).
     pub(crate) fn remove(&mut self, node: &WaitNode<P>) -> bool {
         if !node.is_linked() {
             return false;
@@ -107,16 +107,16 @@ impl<P: Platform> QueueGuard<'_, P> {
     /// Takes up to `count` nodes that are `wanted` out of the list, in its order, for the caller to notify (Q2). One walk.
     #[inline(never)]
     pub(crate) fn pop_some(&mut self, count: u32, wanted: impl Fn(&WaitNode<P>) -> bool) -> Chain<P> {
-        let mut popped = Chain::new();
-        let Some(last) = self.head().map(|head| head.links().prev) else { return popped };
+        let mut dequeued = Chain::new();
+        let Some(last) = self.head().map(|head| head.links().prev) else { return dequeued };
         let mut at = self.head_ptr();
         let mut left = count;
         while left > 0 {
-            // SAFETY: Q3: `at` is linked: it was the head, or the next of a linked node, and has not been popped.
+            // SAFETY: Q3: `at` is linked: it was the head, or the next of a linked node, and has not been dequeued.
             let node = unsafe { &*at };
             let (next, done) = (node.links().next, at == last);
             if wanted(node) {
-                popped.push(self.pop(at));
+                dequeued.push(self.pop(at));
                 left -= 1;
             }
             if done {
@@ -124,15 +124,15 @@ impl<P: Platform> QueueGuard<'_, P> {
             }
             at = next;
         }
-        popped
+        dequeued
     }
 
     /// Takes `node`, which is linked, out of the list for the caller to notify (Q2).
-    pub(crate) fn pop(&mut self, node: *const WaitNode<P>) -> Popped<P> {
+    pub(crate) fn pop(&mut self, node: *const WaitNode<P>) -> Dequeued<P> {
         // SAFETY: Q3: the caller found `node` in this list under this guard.
         let found = unsafe { &*node };
         let was_linked = self.remove(found);
-        debug_assert!(was_linked, "Q2: only a linked node can be popped");
-        Popped::new(node)
+        debug_assert!(was_linked, "Q2: only a linked node can be dequeued");
+        Dequeued::new(node)
     }
 }

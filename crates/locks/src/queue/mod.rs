@@ -19,10 +19,10 @@
 //! # Invariants
 //!
 //! - **Q1** `head` and the links of every node in the list are touched only under the queue lock.
-//! - **Q2** A node is in exactly one of these places: *out* (its thread owns it), *linked* (the list owns it), *popped*
-//!   (the thread that took it from the list owns it, as a [`Popped`], until it notifies).
-//! - **Q3** A thread whose node is linked or popped does not return from its wait: it first unlinks the node itself,
-//!   under the queue lock, or it is notified. So a linked or popped node is alive.
+//! - **Q2** A node is in exactly one of these places: *out* (its thread owns it), *linked* (the list owns it), *dequeued*
+//!   (the thread that took it from the list owns it, as a [`Dequeued`], until it notifies).
+//! - **Q3** A thread whose node is linked or dequeued does not return from its wait: it first unlinks the node itself,
+//!   under the queue lock, or it is notified. So a linked or dequeued node is alive.
 //! - **Q4** A notification is the popper's last access to the node; the wake that follows uses its address as a key.
 //! - **Q5** In a forked child the list and the lock are those of threads that do not exist there: a thread that locks
 //!   the queue and finds an older generation empties it (see [`lock`]).

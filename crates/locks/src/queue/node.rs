@@ -2,26 +2,26 @@
 //!
 //! # State of `state` (the word that the waiter sleeps on)
 //!
-//! | value      | meaning                                                 | left by                                  |
-//! |------------|---------------------------------------------------------|------------------------------------------|
-//! | `QUEUED`   | waits, awake                                            | the waiter to `PARKED`; the popper       |
-//! | `PARKED`   | waits, asleep or about to sleep                         | the popper; another waiter to `ROUSED`   |
-//! | `WOKEN`    | popped: awake on the lock's behalf (`WAKING`)           | the waiter, when it queues again         |
-//! | `GRANTED`  | popped: holds the lock already                          | –                                        |
-//! | `RELEASED` | popped: the wait on a condition variable is over        | –                                        |
-//! | `ROUSED`   | as `PARKED`; was woken ahead of its turn                | the popper                               |
-//! | `BESIDE`   | popped: awake beside the one for which `WAKING` is set  | the waiter, when it queues again         |
+//! | value      | meaning                                                  | left by                                  |
+//! |------------|----------------------------------------------------------|------------------------------------------|
+//! | `QUEUED`   | waits, awake                                             | the waiter to `PARKED`; the dequeuer     |
+//! | `PARKED`   | waits, asleep or about to sleep                          | the dequeuer; another waiter to `ROUSED` |
+//! | `WOKEN`    | dequeued: awake on the lock's behalf (`WAKING`)          | the waiter, when it queues again         |
+//! | `GRANTED`  | dequeued: holds the lock already                         | –                                        |
+//! | `RELEASED` | dequeued: the wait on a condition variable is over       | –                                        |
+//! | `ROUSED`   | as `PARKED`; was woken ahead of its turn                 | the dequeuer                             |
+//! | `BESIDE`   | dequeued: awake beside the one for which `WAKING` is set | the waiter, when it queues again         |
 //!
 //! # Orderings
 //!
-//! | operation                | order   | pairs with      | because                                                |
-//! |--------------------------|---------|-----------------|--------------------------------------------------------|
-//! | notify: swap             | Release | waiter's load   | a granted waiter enters the critical section; for a    |
-//! |                          |         |                 | popped node it also gives the memory back              |
-//! | waiter: load             | Acquire | notify          | as above                                               |
-//! | waiter: CAS to `PARKED`  | Relaxed | –               | only asks for a wake; on failure the load follows      |
-//! | rouse: CAS to `ROUSED`   | Relaxed | –               | only has the thread look again, and sleep              |
-//! | reset to `QUEUED`: store | Relaxed | –               | under the queue lock, which publishes it               |
+//! | operation                | order   | pairs with    | because                                             |
+//! |--------------------------|---------|---------------|-----------------------------------------------------|
+//! | notify: swap             | Release | waiter's load | a granted waiter enters the critical section; for a |
+//! |                          |         |               | dequeued node it also gives the memory back         |
+//! | waiter: load             | Acquire | notify        | as above                                            |
+//! | waiter: CAS to `PARKED`  | Relaxed | –             | only asks for a wake; on failure the load follows   |
+//! | rouse: CAS to `ROUSED`   | Relaxed | –             | only has the thread look again, and sleep           |
+//! | reset to `QUEUED`: store | Relaxed | –             | under the queue lock, which publishes it            |
 
 use core::mem::offset_of;
 use core::ptr;
@@ -67,7 +67,7 @@ pub(crate) enum Notice {
     TimedOut,
 }
 
-/// The neighbours in a circular list; under the queue lock (Q1), or the popper's (Q2).
+/// The neighbours in a circular list; under the queue lock (Q1), or the dequeuer's (Q2).
 #[repr(C)] // a debugger follows `next`
 pub(super) struct Links<P: Platform> {
     pub(super) next: *const WaitNode<P>,
@@ -93,8 +93,8 @@ impl<P: Platform> Links<P> {
 pub struct WaitNode<P: Platform> {
     state: P::AtomicU32,
     links: P::Cell<Links<P>>,
-    /// Whether the node is in a list. Only under the queue lock, also when the node is popped: its thread may look
-    /// while the popper writes `links`.
+    /// Whether the node is in a list. Only under the queue lock, also when the node is dequeued: its thread may look
+    /// while the dequeuer writes `links`.
     linked: P::Cell<bool>,
     /// The thread.
     pub(crate) token: u32,
@@ -115,7 +115,7 @@ pub struct WaitNode<P: Platform> {
     pub(crate) refs: *const WaiterRefs<P>,
     /// Condition variables: the CPU that the waiter is bound to.
     pub(crate) only_cpu: Option<u32>,
-    /// Condition variables: whether the mutex' next release is to end the wait. Written while the node is popped, read
+    /// Condition variables: whether the mutex' next release is to end the wait. Written while the node is dequeued, read
     /// under the queue lock.
     deferred: P::Cell<bool>,
     /// Condition variables: whether a signal has moved the waiter to the mutex' queue. Only under that queue's lock.
@@ -149,7 +149,7 @@ impl<P: Platform> WaitNode<P> {
     }
 
     pub(super) fn links(&self) -> Links<P> {
-        // SAFETY: Q1, Q2: the caller holds the queue lock or owns the popped node.
+        // SAFETY: Q1, Q2: the caller holds the queue lock or owns the dequeued node.
         self.links.with(|links| unsafe { *links })
     }
 
@@ -290,23 +290,23 @@ impl<P: Platform> WaitNode<P> {
 
 /// A node that its owner took from a list: to be notified exactly once.
 #[must_use = "Q3: the waiter sleeps until it is notified"]
-pub(crate) struct Popped<P: Platform>(*const WaitNode<P>);
+pub(crate) struct Dequeued<P: Platform>(*const WaitNode<P>);
 
-impl<P: Platform> Popped<P> {
+impl<P: Platform> Dequeued<P> {
     pub(super) fn new(node: *const WaitNode<P>) -> Self {
         Self(node)
     }
 
     /// The node, which lives until it is notified.
     pub(crate) fn node(&self) -> &WaitNode<P> {
-        // SAFETY: Q3: a popped node is alive until it is notified, which consumes `self`.
+        // SAFETY: Q3: a dequeued node is alive until it is notified, which consumes `self`.
         unsafe { &*self.0 }
     }
 
     /// Links the waiter into `queue` behind all of its rank, asleep or awake as it is (Q2: the list owns it then).
     /// `deferred`: the next release ends its wait.
     pub(crate) fn move_to(self, queue: &mut super::QueueGuard<'_, P>, deferred: bool) {
-        // SAFETY: Q2: the popped node is the caller's.
+        // SAFETY: Q2: the dequeued node is the caller's.
         self.node().deferred.with_mut(|it| unsafe { *it = deferred });
         // SAFETY: Q1: `queue` is locked.
         self.node().moved.with_mut(|it| unsafe { *it = true });
@@ -336,7 +336,7 @@ impl<P: Platform> Roused<P> {
     }
 }
 
-/// Popped nodes in order, linked through their own links.
+/// Dequeued nodes in order, linked through their own links.
 #[must_use = "Q3: the waiters sleep until they are notified"]
 pub(crate) struct Chain<P: Platform> {
     first: *const WaitNode<P>,
@@ -350,14 +350,14 @@ impl<P: Platform> Chain<P> {
 
     /// The oldest one.
     pub(crate) fn first(&self) -> Option<&WaitNode<P>> {
-        // SAFETY: Q3: `first` is popped and not notified, so it is alive.
+        // SAFETY: Q3: `first` is dequeued and not notified, so it is alive.
         unsafe { self.first.as_ref() }
     }
 
-    /// Appends `popped`.
-    pub(crate) fn push(&mut self, popped: Popped<P>) {
-        let node = popped.0;
-        // SAFETY: Q3: `last` is popped and not notified, so it is alive.
+    /// Appends `dequeued`.
+    pub(crate) fn push(&mut self, dequeued: Dequeued<P>) {
+        let node = dequeued.0;
+        // SAFETY: Q3: `last` is dequeued and not notified, so it is alive.
         match unsafe { self.last.as_ref() } {
             None => self.first = node,
             Some(last) => last.set_links(Links { next: node, ..Links::OUT }),
@@ -368,28 +368,28 @@ impl<P: Platform> Chain<P> {
     /// Appends all of `other`.
     #[inline(never)]
     pub(crate) fn append(&mut self, mut other: Self) {
-        while let Some(popped) = other.pop() {
-            self.push(popped);
+        while let Some(dequeued) = other.pop() {
+            self.push(dequeued);
         }
     }
 
     /// Takes the first one out.
-    pub(crate) fn pop(&mut self) -> Option<Popped<P>> {
-        // SAFETY: Q3: `first` is popped and not notified, so it is alive.
+    pub(crate) fn pop(&mut self) -> Option<Dequeued<P>> {
+        // SAFETY: Q3: `first` is dequeued and not notified, so it is alive.
         let first = unsafe { self.first.as_ref() }?;
         self.first = first.links().next;
         if self.first.is_null() {
             self.last = ptr::null();
         }
         first.set_links(Links::OUT);
-        Some(Popped::new(first))
+        Some(Dequeued::new(first))
     }
 
     /// Tells every waiter `state`, oldest first.
     #[inline(never)] // for the drop-in's size, as in `append`
     pub(crate) fn notify_all(mut self, state: u32) {
-        while let Some(popped) = self.pop() {
-            popped.notify(state);
+        while let Some(dequeued) = self.pop() {
+            dequeued.notify(state);
         }
     }
 }

@@ -40,8 +40,8 @@ fn no_step_leads_to_a_foreign_word() {
         for want in WANTS {
             assert!(!fits(word, want) || !is_foreign(taken(word, want, 1)), "{word:#x} {want:?}");
         }
-        for credit in [Credit::None, Credit::Spinner, Credit::Waking] {
-            assert!(!is_foreign(retire(word, credit)), "{word:#x} {credit:?}");
+        for announced in [Announced::None, Announced::Spinner, Announced::Waking] {
+            assert!(!is_foreign(withdraw(word, announced)), "{word:#x} {announced:?}");
         }
         if is_write_held(word) {
             assert!(!is_foreign(released(word, Release::Write)), "{word:#x}");
@@ -129,7 +129,7 @@ fn a_release_looks_past_a_woken_waiter_for_an_urgent_head_only() {
         let urgent = led_by(word, true);
         assert!(is_urgent(urgent) && !is_timed(urgent), "{word:#x}");
         assert!(!is_urgent(led_by(word, false)), "{word:#x}");
-        assert_eq!(retire(urgent, Credit::Waking) & (WAKING | TIMED), 0, "{word:#x}");
+        assert_eq!(withdraw(urgent, Announced::Waking) & (WAKING | TIMED), 0, "{word:#x}");
     }
     let held = WAITERS | WAKING | write_hold(1);
     let looks = |word| needs_service(word, released(word, Release::Write), Release::Write, false);

@@ -14,7 +14,7 @@ use crate::locks::primitives::{BenchCondvar, Guarded};
 struct Items {
     items: VecDeque<u64>,
     pushed: u64,
-    popped: u64,
+    dequeued: u64,
     /// A thread that left; from now on, no thread waits.
     over: bool,
 }
@@ -71,7 +71,7 @@ impl<C: BenchCondvar> Operation for Worker<'_, C> {
         } else {
             let item = items.items.pop_front();
             // Items come out in order; a lock that lets two in at once loses one.
-            items.popped += u64::from(item == Some(items.popped));
+            items.dequeued += u64::from(item == Some(items.dequeued));
         }
         match load.signal {
             Signal::UnderLock => {
@@ -109,7 +109,7 @@ pub(super) fn run<C: BenchCondvar>(load: &load::Queue, job: &Job) -> Result<Outc
     let sum = |shares: &[Share]| shares.iter().map(|share| share.all).sum::<u64>();
     let items = queue.items.into_inner();
     expect("the number of pushes", items.pushed, sum(&done.shares[..producers]))?;
-    expect("the number of pops in order", items.popped, sum(&done.shares[producers..]))?;
-    expect("what is left in the queue", items.items.len() as u64, items.pushed - items.popped)?;
+    expect("the number of pops in order", items.dequeued, sum(&done.shares[producers..]))?;
+    expect("what is left in the queue", items.items.len() as u64, items.pushed - items.dequeued)?;
     Ok(Outcome::new(done))
 }
