@@ -176,11 +176,11 @@ pub(crate) fn leave(bias: &AtomicU32, lock: usize) -> SlotLeft {
         SlotLeft::Left
     } else {
         held.slot = slot;
-        SlotLeft::Closed
+        SlotLeft::Revoked
     }
 }
 
-/// After [`SlotLeft::Closed`], under the queue lock of the lock: whether the reader is counted in the lock by now.
+/// After [`SlotLeft::Revoked`], under the queue lock of the lock: whether the reader is counted in the lock by now.
 #[cold]
 pub(crate) fn take_back(lock: usize) -> bool {
     let reads = Reads::of_this_thread();
@@ -249,7 +249,7 @@ impl<R: Rooms> ReaderSlots for LinuxWith<R> {
         ClosingCost(CLOSING.load(Relaxed)).reads(READS_PER_CPU * cpu::count())
     }
 
-    fn slots_closed(took: u64) {
+    fn bias_revoked(took: u64) {
         let mut cost = ClosingCost(CLOSING.load(Relaxed));
         cost.took(took);
         CLOSING.store(cost.0, Relaxed); // of two threads at a time, one is forgotten

@@ -129,7 +129,7 @@ impl<P: Platform> ReaderBias<P> {
             match core.word().compare_exchange_weak(seen, seen | word::SLOTS, Relaxed, Relaxed) {
                 Ok(_) => {
                     self.table.store(table, ReleaseOrder);
-                    P::event(Event::OpenedSlots);
+                    P::event(Event::EnabledBias);
                     break;
                 }
                 Err(now) => seen = now,
@@ -154,7 +154,7 @@ impl<P: Platform> ReaderBias<P> {
             self.reads.store(0, Relaxed); // G5: before writers are let in
             let began = P::now(Clock::Monotonic);
             P::heavy_fence();
-            P::slots_closed(P::now(Clock::Monotonic).saturating_sub(began));
+            P::bias_revoked(P::now(Clock::Monotonic).saturating_sub(began));
             let count = P::slots_count(table, lock) * UNIT;
             let mut seen = core.peek();
             while let Err(now) =
@@ -163,7 +163,7 @@ impl<P: Platform> ReaderBias<P> {
                 seen = now;
             }
             P::slots_move(table, lock);
-            P::event(Event::ClosedSlots);
+            P::event(Event::RevokedBias);
         }
         drop(queue);
     }

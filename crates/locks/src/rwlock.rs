@@ -148,14 +148,14 @@ impl<P: Platform> RawRwLock<P> {
         match P::slot_leave(self.bias.word(), self.key()) {
             SlotLeft::Left => true,
             SlotLeft::Counted => false,
-            SlotLeft::Closed => self.leave_closed(),
+            SlotLeft::Revoked => self.leave_revoked(),
         }
     }
 
     /// Out of the slot, or, if the reader was counted meanwhile, into this thread's memory of counted ones.
     #[cold]
     #[inline(never)]
-    fn leave_closed(&self) -> bool {
+    fn leave_revoked(&self) -> bool {
         let counted = self.bias.is_counted(&self.core, self.key());
         if counted {
             P::read_acquired(self.key());

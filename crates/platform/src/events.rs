@@ -30,10 +30,10 @@ pub enum Event {
     WithdrewDemand,
     /// A wait ended at its deadline.
     TimedOut,
-    /// A reader opened a lock's slots.
-    OpenedSlots,
-    /// A writer closed a lock's slots and counted who was in them.
-    ClosedSlots,
+    /// A reader enabled a lock's bias: readers use slots from here on.
+    EnabledBias,
+    /// A writer revoked a lock's bias and counted the readers in its slots.
+    RevokedBias,
     /// A release woke a real-time waiter beside one that was woken before and has not come yet.
     WokeBeside,
     /// A woken waiter roused one behind it, whose turn comes later.

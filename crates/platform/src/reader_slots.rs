@@ -10,7 +10,7 @@ pub enum SlotLeft {
     /// It is in no slot: it is counted in the lock, if it holds it.
     Counted,
     /// Its slot cannot be given back in passing: the bias is revoked, or is being revoked.
-    Closed,
+    Revoked,
 }
 
 /// A table of slots, one line for each CPU, and the *reader bias* of a lock: a word that holds the name of the table while readers
@@ -24,8 +24,8 @@ pub trait ReaderSlots: AsymmetricBarrier + ReadHolds {
     /// So many reads without a write in between make a lock one whose readers use slots.
     fn reads_before_slots() -> u32;
 
-    /// Notes that to close a lock's slots took so long, ns: what the reads before the next time have to be worth.
-    fn slots_closed(took: u64) {
+    /// Notes that revoking a lock's bias took so long, ns: what the reads before the next time have to be worth.
+    fn bias_revoked(took: u64) {
         let _ = took;
     }
 
@@ -41,7 +41,7 @@ pub trait ReaderSlots: AsymmetricBarrier + ReadHolds {
     /// still holds the name. A restartable step. Does not touch the lock after that.
     fn slot_leave(bias: &Self::AtomicU32, lock: usize) -> SlotLeft;
 
-    /// After [`SlotLeft::Closed`], with the bias kept as it is by the caller: gives back the slot; returns whether that
+    /// After [`SlotLeft::Revoked`], with the bias kept as it is by the caller: gives back the slot; returns whether that
     /// reader was moved.
     fn slot_take_back(lock: usize) -> bool;
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use loom::sync::atomic::AtomicU32;
 use loom::thread::{self, JoinHandle, yield_now};
 use spinpark_locks::{Preference, RawRwLock};
-use spinpark_platform::Event::{ClosedSlots, OpenedSlots, Parked, TimedOut};
+use spinpark_platform::Event::{EnabledBias, Parked, RevokedBias, TimedOut};
 use spinpark_platform::Ordering::AcqRel;
 use spinpark_verify::model::Checked;
 use spinpark_verify::platform::{Fault, Loom, NEVER, Op, advance, lead_in};
@@ -86,7 +86,7 @@ fn a_read_against_a_write(model: Model) {
         join_all([reader]);
         assert!(shared.lock.try_write(), "all readers have left");
     };
-    model.check(body).reaches(&[OpenedSlots, ClosedSlots, Parked]);
+    model.check(body).reaches(&[EnabledBias, RevokedBias, Parked]);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_reader_that_reads_again_and_a_writer() {
         write(&shared);
         join_all([reader]);
     };
-    Model::new().preemptions(1).check(body).reaches(&[OpenedSlots, ClosedSlots, Parked]);
+    Model::new().preemptions(1).check(body).reaches(&[EnabledBias, RevokedBias, Parked]);
 }
 
 /// One leaves its slot, the other may still enter one.
@@ -117,7 +117,7 @@ fn two_readers_and_a_writer() {
         write(&shared);
         join_all(readers);
     };
-    Model::new().preemptions(1).check(body).reaches(&[ClosedSlots, Parked]);
+    Model::new().preemptions(1).check(body).reaches(&[RevokedBias, Parked]);
 }
 
 /// Both revoke the bias, or find it revoked.
@@ -141,7 +141,7 @@ fn two_writes_against_a_read(model: Model) -> Checked {
 
 #[test]
 fn two_writers_and_a_reader() {
-    two_writes_against_a_read(Model::new().preemptions(1)).reaches(&[ClosedSlots, Parked]);
+    two_writes_against_a_read(Model::new().preemptions(1)).reaches(&[RevokedBias, Parked]);
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_reader_recurses_while_a_writer_revokes_the_bias() {
         write(&shared);
         join_all([reader]);
     };
-    Model::new().check(body).reaches(&[ClosedSlots, Parked]);
+    Model::new().check(body).reaches(&[RevokedBias, Parked]);
 }
 
 /// G2: the slot stays marked, whichever thread enables the bias meanwhile.
@@ -172,7 +172,7 @@ fn the_bias_is_enabled_again_behind_a_reader_that_was_moved() {
         write(&shared);
         join_all([reader]);
     };
-    Model::new().check(body).reaches(&[OpenedSlots, ClosedSlots, Parked]);
+    Model::new().check(body).reaches(&[EnabledBias, RevokedBias, Parked]);
 }
 
 /// G1, G3: readers that are counted do not enable the bias in front of a writer that waits.
@@ -191,7 +191,7 @@ fn the_bias_stays_revoked_while_a_thread_waits() {
         shared.lock.unlock_read();
         join_all([writer]);
     };
-    Model::new().check(body).reaches(&[ClosedSlots, Parked]);
+    Model::new().check(body).reaches(&[RevokedBias, Parked]);
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_writer_with_a_deadline() {
         join_all([reader, writer]);
         assert!(shared.lock.try_write(), "all readers have left");
     };
-    Model::new().moving_clock().check(body).reaches(&[ClosedSlots, TimedOut]);
+    Model::new().moving_clock().check(body).reaches(&[RevokedBias, TimedOut]);
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn an_upgrade_beside_a_reader_in_a_slot() {
         shared.lock.unlock_write();
         join_all([reader]);
     };
-    Model::new().check(body).reaches(&[ClosedSlots, Parked]);
+    Model::new().check(body).reaches(&[RevokedBias, Parked]);
 }
 
 /// The upgradable hold is the thread's latest; the read lock that it gives up is in a slot all the same.
@@ -237,7 +237,7 @@ fn a_slot_is_given_back_before_an_upgradable_hold() {
         join_all([reader]);
         assert!(shared.lock.try_write(), "all readers have left");
     };
-    Model::new().preemptions(1).check(body).reaches(&[ClosedSlots, Parked]);
+    Model::new().preemptions(1).check(body).reaches(&[RevokedBias, Parked]);
 }
 
 /// G4: a writer comes in as a reader leaves its slot; the last thread gets the lock once more, alone, and frees it.
@@ -272,7 +272,7 @@ fn last_one_frees() {
 
 #[test]
 fn the_last_one_out_frees_the_lock() {
-    Model::new().preemptions(4).check(last_one_frees).reaches(&[ClosedSlots, Parked]);
+    Model::new().preemptions(4).check(last_one_frees).reaches(&[RevokedBias, Parked]);
 }
 
 // Mutants: the machine does not do what the bias relies on.

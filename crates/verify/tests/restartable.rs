@@ -220,7 +220,7 @@ impl Biased {
             assert_eq!(first.load(Relaxed), second.load(Relaxed), "a reader beside the writer");
             match Linux::slot_leave(&self.bias, self.key()) {
                 SlotLeft::Left => {}
-                SlotLeft::Closed => self.with_count(|count| {
+                SlotLeft::Revoked => self.with_count(|count| {
                     let counted = Linux::slot_take_back(self.key());
                     *count = count.checked_sub(u32::from(counted)).expect("a moved reader is counted");
                 }),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use loom::thread::{JoinHandle, spawn, yield_now};
 use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock, Waiter, WaiterRefs};
-use spinpark_platform::Event::{ClosedSlots, DemandedHandoff, MovedWaiter, Parked, WokeHead};
+use spinpark_platform::Event::{DemandedHandoff, MovedWaiter, Parked, RevokedBias, WokeHead};
 use spinpark_platform::Futex;
 use spinpark_platform::Ordering::Release;
 use spinpark_verify::model::Checked;
@@ -159,7 +159,7 @@ fn tries_beside_a_writer(step: u32) {
 
 #[test]
 fn tries_do_not_wait_for_a_writer_that_revokes_the_bias() {
-    reach(&at_each_step(Model::new().preemptions(0), 30, tries_beside_a_writer), ClosedSlots);
+    reach(&at_each_step(Model::new().preemptions(0), 30, tries_beside_a_writer), RevokedBias);
 }
 
 /// A writer and a downgrade beside a thread that stops.

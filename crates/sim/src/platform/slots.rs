@@ -170,7 +170,7 @@ pub(super) fn leave(bias: &AtomicU32, lock: usize) -> SlotLeft {
         held(|held| held.remove(place));
         return SlotLeft::Left;
     }
-    SlotLeft::Closed
+    SlotLeft::Revoked
 }
 
 pub(super) fn take_back(lock: usize) -> bool {
@@ -240,7 +240,7 @@ impl<T: Tuned> ReaderSlots for Sim<T> {
         }
     }
 
-    fn slots_closed(took: u64) {
+    fn bias_revoked(took: u64) {
         if is_inside() {
             world(|world| world.shared.closing.took(took));
         }

@@ -76,7 +76,7 @@ pub(super) fn leave(bias: &AtomicU32, lock: usize) -> SlotLeft {
         forget(place);
         return SlotLeft::Left;
     }
-    SlotLeft::Closed
+    SlotLeft::Revoked
 }
 
 pub(super) fn take_back(lock: usize) -> bool {

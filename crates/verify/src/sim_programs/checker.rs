@@ -82,8 +82,8 @@ const EVENTS: [Event; 17] = [
     Event::MovedWaiter,
     Event::DeferredWake,
     Event::TimedOut,
-    Event::OpenedSlots,
-    Event::ClosedSlots,
+    Event::EnabledBias,
+    Event::RevokedBias,
 ];
 
 impl Checker {

@@ -33,7 +33,7 @@ impl<M: Machine> Contract<M> {
     /// Gives up a read lock whose bias is enabled; whether it was in a slot.
     fn leave(bias: &Word<M>, lock: usize) -> bool {
         let left = M::P::slot_leave(bias, lock);
-        left == SlotLeft::Left || (left == SlotLeft::Closed && !M::P::slot_take_back(lock))
+        left == SlotLeft::Left || (left == SlotLeft::Revoked && !M::P::slot_take_back(lock))
     }
 
     pub(crate) fn a_slot_names_the_lock_until_its_reader_leaves() {
@@ -71,7 +71,7 @@ impl<M: Machine> Contract<M> {
             if !shut_for_good {
                 bias.store(table, Release);
             }
-            assert_eq!(M::P::slot_leave(&bias, lock), SlotLeft::Closed);
+            assert_eq!(M::P::slot_leave(&bias, lock), SlotLeft::Revoked);
             assert!(M::P::may_hold_read(lock));
             assert_eq!(M::P::slot_take_back(lock), moves);
             assert!(!M::P::may_hold_read(lock));

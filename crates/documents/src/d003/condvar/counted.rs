@@ -254,8 +254,8 @@ impl<P: Platform> ReaderSlots for Counted<P> {
         P::reads_before_slots()
     }
 
-    fn slots_closed(took: u64) {
-        P::slots_closed(took);
+    fn bias_revoked(took: u64) {
+        P::bias_revoked(took);
     }
 
     fn slot_table() -> u32 {

@@ -53,10 +53,10 @@ impl Adapter {
 
 /// The adapters in this crate: those that need nothing but Rust and libc.
 pub static ADAPTERS: LazyLock<Vec<Adapter>> =
-    LazyLock::new(|| TODAYS.into_iter().chain(classics::adapters()).collect());
+    LazyLock::new(|| CURRENT.into_iter().chain(classics::adapters()).collect());
 
 /// Ours, and those that we are compared with.
-const TODAYS: [Adapter; 6] = [
+const CURRENT: [Adapter; 6] = [
     Adapter {
         name: "pthread",
         mutex: Some(mutex::<pthread::Mutex>),

@@ -192,8 +192,8 @@ const OUTCOMES: [(Event, &str); 15] = [
     (Event::MovedWaiter, "a signal moved a waiter"),
     (Event::DeferredWake, "a signal left the wake to the release"),
     (Event::TimedOut, "a wait timed out"),
-    (Event::OpenedSlots, "readers opened slots"),
-    (Event::ClosedSlots, "a writer closed slots"),
+    (Event::EnabledBias, "readers enabled the bias"),
+    (Event::RevokedBias, "a writer revoked the bias"),
 ];
 
 fn outcomes(summary: &Summary, style: Style) -> String {
