@@ -96,7 +96,7 @@ fn bad_requests() {
     let long = tempfile::Builder::new().prefix(&"x".repeat(100)).tempdir().unwrap();
     for (args, words) in [
         (&["--locks", "parking_lot"][..], &["pthread locks only", "drop-in-disabled"][..]),
-        (&["--locks", "no-such-lock"], &["no-such-lock", "glibc"]),
+        (&["--locks", "no-such-lock"], &["no-such-lock", "spinpark bench list"]),
         (&["--clients", "100000"], &["number of clients must be between 1"]),
         (&["--clients", "0"], &["number of clients must be between 1"]),
         (&["--table-rows", "0"], &["--table-rows"]),

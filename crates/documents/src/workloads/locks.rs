@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn what_cannot_be_used() {
         assert!(words(&["glibc", "none", "glibc"]).unwrap_err().contains("`glibc` twice"));
-        assert!(words(&["no-such"]).unwrap_err().contains("there are: glibc"));
+        assert!(words(&["no-such"]).unwrap_err().contains("spinpark bench list"));
         assert!(words(&["drop-in-recorded-off"]).unwrap_err().contains("`bench locks` only"));
         assert!(words(&["abseil"]).unwrap_err().contains("workloads cannot use them"));
     }
