@@ -228,6 +228,23 @@ pub fn set_priority(priority: u8) {
     world(|world| world.threads[world.running].local.priority = Some(priority));
 }
 
+/// The process goes on as its forked child: the other threads never run again, and the generation is the next one.
+///
+/// Waits for a moment at which no other thread is in the kernel; returns false if there was none, and nothing has happened.
+#[must_use]
+pub fn fork() -> bool {
+    const TRIES: u32 = 200;
+    (0..TRIES).any(|_| {
+        drain();
+        settle();
+        let has_forked = world(World::fork);
+        if !has_forked {
+            compute(20 + random(200));
+        }
+        has_forked
+    })
+}
+
 /// Starts a thread.
 pub fn spawn(body: impl FnOnce() + 'static) -> ThreadId {
     enter_kernel(|_| 0);

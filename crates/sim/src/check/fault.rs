@@ -58,6 +58,8 @@ pub enum Fault {
     NoTimeouts,
     /// A wait for a span ends by the wall clock. (As above.)
     SpansByWall,
+    /// A forked child is of the same generation as its parent. (Only on the simulated machine.)
+    SameGeneration,
     /// The full fence does nothing.
     NoFullFence,
     /// The machine has no futex calls for two words: what needs them falls back to what has one.

@@ -3,6 +3,7 @@
 mod ahead;
 mod costs;
 pub(crate) mod event;
+mod fork;
 mod places;
 pub(crate) mod recent;
 pub(crate) mod run;

@@ -93,8 +93,10 @@ pub(crate) fn run(mut start: World, first: Vec<(Body, Option<(u32, u32)>)>) -> s
 ///
 /// A run that failed, or was stopped, or in which simulated code panicked, leaves threads in the middle of something: what is
 /// on their stacks is given up. The stacks themselves are not: a process can only have so many mappings, and each takes two.
+///
+/// Second, the stacks of threads that a fork has left behind.
 #[derive(Default)]
-struct Fibers(Vec<Option<Fiber>>);
+struct Fibers(Vec<Option<Fiber>>, Vec<DefaultStack>);
 
 impl Drop for Fibers {
     fn drop(&mut self) {
@@ -105,6 +107,7 @@ impl Drop for Fibers {
             unsafe { fiber.force_reset() };
             keep(fiber);
         }
+        STACKS.with_borrow_mut(|stacks| stacks.append(&mut self.1));
     }
 }
 
@@ -129,6 +132,15 @@ fn resume_all() -> std::io::Result<()> {
         Ok::<_, std::io::Error>(world.next())
     })? {
         let slot = &mut fibers.0[next as usize];
+        if world(|world| world.threads[ThreadId(next)].is_gone) {
+            if let Some(mut gone) = slot.take() {
+                // SAFETY: as in `Fibers::drop`; its stack stays as it is until the end of the run, since queues lead to it.
+                unsafe { gone.force_reset() };
+                fibers.1.push(gone.into_stack());
+            }
+            world(World::ended);
+            continue;
+        }
         let Some(fiber) = slot else { continue };
         let result = catch_unwind(AssertUnwindSafe(|| fiber.resume(())));
         YIELDER.set(std::ptr::null());

@@ -87,6 +87,8 @@ pub(crate) struct Thread {
     pub(crate) unpreemptible: u32,
     /// It is to leave its CPU as soon as it may.
     pub(crate) to_leave: bool,
+    /// It is not in the child that has been forked since: it never runs again.
+    pub(crate) is_gone: bool,
     /// It runs kernel code: what it does for itself costs no system call.
     pub(crate) in_kernel: bool,
     /// Of the lines that it polls.
@@ -134,6 +136,7 @@ impl Thread {
             recent: Recent::default(),
             used: 0,
             unpreemptible: 0,
+            is_gone: false,
             to_leave: false,
             in_kernel: false,
             watch: Watch::default(),

@@ -59,6 +59,8 @@ pub(crate) struct World {
     pub(crate) shared: crate::platform::Shared,
     /// What is watched, and what is wrong with the machine, in a run that checks a lock.
     pub(crate) checks: Option<Box<Checks>>,
+    /// How often the process has forked.
+    pub(crate) generation: u32,
 }
 
 impl World {
@@ -99,6 +101,7 @@ impl World {
             most_steps,
             shared: crate::platform::Shared::default(),
             checks: None,
+            generation: 0,
         }
     }
 

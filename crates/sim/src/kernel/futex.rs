@@ -45,6 +45,16 @@ impl World {
         self.sleep();
     }
 
+    /// It does not wake up any more, whatever comes.
+    pub(crate) fn forget_sleeper(&mut self, thread: ThreadId) {
+        let sleeper = &mut self.threads[thread];
+        sleeper.timer += 1;
+        if let Some(address) = sleeper.futex.take() {
+            let queue = self.futexes.sleepers.get_mut(&address);
+            queue.into_iter().for_each(|queue| queue.retain(|&other| other != thread));
+        }
+    }
+
     /// Its deadline has passed, or a signal has come.
     pub(crate) fn end_sleep(&mut self, thread: ThreadId, epoch: u32, outcome: Wait) {
         let sleeper = &mut self.threads[thread];

@@ -93,7 +93,8 @@ impl<T: Tuned> Threads for Sim<T> {
     }
 
     fn generation() -> u32 {
-        0
+        let is_same = || faulty::has(|fault| matches!(fault, Fault::SameGeneration));
+        if is_inside() && !is_same() { world(|world| world.generation) } else { 0 }
     }
 
     fn priority() -> u8 {

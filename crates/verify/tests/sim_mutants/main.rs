@@ -3,6 +3,7 @@
 
 mod asymmetric;
 mod condvar;
+mod forked;
 mod harness;
 mod mutex;
 mod queues;

@@ -3,6 +3,7 @@
 mod condvar;
 mod condvar_2003;
 mod dependent;
+mod forked;
 mod mutex;
 mod order;
 mod owed;
@@ -33,6 +34,9 @@ const FAMILIES: &[Family] = &[
     Family { name: "rwlock_patience", build: patience::rwlock },
     Family { name: "rwlock_dependent_patience", build: dependent::ours },
     Family { name: "rwlock_tries", build: tries::ours },
+    Family { name: "mutex_forked", build: forked::mutex },
+    Family { name: "rwlock_forked", build: forked::rwlock },
+    Family { name: "condvar_forked", build: forked::condvar },
     Family { name: "rwsem", build: rwsem::any },
     Family { name: "condvar", build: condvar::tokens },
     Family { name: "condvar_tight", build: condvar::tight },
