@@ -8,9 +8,14 @@ use crate::here::{note, settle, spend};
 use crate::memory::{Access, Reach, Value, Write};
 use crate::trace::Did;
 
-/// The few instructions before an access; what happens before it, happens.
+/// The few instructions before an access; what happens before it, happens. A signal may come before them.
 #[inline]
 fn begin_access() {
+    if let Some(handler) = world(World::signal) {
+        let step = world(|world| world.enter_handler());
+        handler();
+        world(|world| world.leave_handler(step));
+    }
     let others_first = world(|world| {
         let step = world.overlapped(world.costs.step);
         let running = world.running;

@@ -2,6 +2,7 @@
 //!
 //! Outside of a simulation they do nothing.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use spinpark_platform::HIGHEST_PRIORITY;
@@ -243,6 +244,11 @@ pub fn fork() -> bool {
         }
         has_forked
     })
+}
+
+/// The calling thread runs `handler` between any two of its accesses now and then, as when signals come.
+pub fn on_signals(handler: impl Fn() + 'static) {
+    world(|world| world.handle_signals(Rc::new(handler)));
 }
 
 /// Starts a thread.

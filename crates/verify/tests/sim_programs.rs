@@ -58,6 +58,8 @@ families! {
     mutex_forked 3_000 [Parked],
     rwlock_forked 3_000 [Parked],
     condvar_forked 3_000 [Parked],
+    mutex_signalled 3_000 [Parked TimedOut],
+    rwlock_signalled 3_000 [Parked TimedOut EnabledBias RevokedBias],
     rwsem 3_000 [SpinAcquired GrantedReaders],
     condvar 4_000 [MovedWaiter DeferredWake TimedOut HandedOff],
     condvar_tight 3_000 [MovedWaiter],

@@ -1,6 +1,8 @@
 //! A simulated thread: what it is doing, and what it has used.
 
+use std::fmt;
 use std::ops::{Index, IndexMut};
+use std::rc::Rc;
 
 use spinpark_platform::Wait;
 
@@ -55,6 +57,16 @@ pub(crate) struct Times {
     pub(crate) asleep: Ps,
 }
 
+/// What a thread does when a signal comes.
+#[derive(Clone)]
+pub(crate) struct Handler(pub(crate) Rc<dyn Fn()>);
+
+impl fmt::Debug for Handler {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Handler")
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Thread {
     pub(crate) state: State,
@@ -87,6 +99,8 @@ pub(crate) struct Thread {
     pub(crate) unpreemptible: u32,
     /// It is to leave its CPU as soon as it may.
     pub(crate) to_leave: bool,
+    /// What it does when a signal comes; none comes while it does it.
+    pub(crate) handler: Option<Handler>,
     /// It is not in the child that has been forked since: it never runs again.
     pub(crate) is_gone: bool,
     /// It runs kernel code: what it does for itself costs no system call.
@@ -136,6 +150,7 @@ impl Thread {
             recent: Recent::default(),
             used: 0,
             unpreemptible: 0,
+            handler: None,
             is_gone: false,
             to_leave: false,
             in_kernel: false,

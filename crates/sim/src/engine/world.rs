@@ -61,6 +61,8 @@ pub(crate) struct World {
     pub(crate) checks: Option<Box<Checks>>,
     /// How often the process has forked.
     pub(crate) generation: u32,
+    /// Whether any thread has a handler.
+    pub(crate) has_handlers: bool,
 }
 
 impl World {
@@ -102,6 +104,7 @@ impl World {
             shared: crate::platform::Shared::default(),
             checks: None,
             generation: 0,
+            has_handlers: false,
         }
     }
 

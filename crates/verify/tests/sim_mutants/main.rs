@@ -9,6 +9,7 @@ mod mutex;
 mod queues;
 mod rwlock;
 mod rwsem;
+mod signalled;
 mod slots;
 
 use std::rc::Rc;

@@ -12,6 +12,7 @@ mod queueing;
 mod queues;
 mod rwlock;
 mod rwsem;
+mod signalled;
 mod subject;
 mod tries;
 
@@ -37,6 +38,8 @@ const FAMILIES: &[Family] = &[
     Family { name: "mutex_forked", build: forked::mutex },
     Family { name: "rwlock_forked", build: forked::rwlock },
     Family { name: "condvar_forked", build: forked::condvar },
+    Family { name: "mutex_signalled", build: signalled::mutex },
+    Family { name: "rwlock_signalled", build: signalled::rwlock },
     Family { name: "rwsem", build: rwsem::any },
     Family { name: "condvar", build: condvar::tokens },
     Family { name: "condvar_tight", build: condvar::tight },
