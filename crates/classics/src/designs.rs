@@ -160,7 +160,7 @@ designs! {
     "classic-tas-backoff" = mutex[TasLock<P, BackOff>] Everywhere varies "classic-tas":
         "the same, with exponential back-off";
     "classic-ticket" = mutex[TicketLock<P>] Everywhere:
-        "a ticket lock: first come, first served, and no thread sleeps";
+        "a ticket lock: first come, first served, by spinning";
     "classic-mtx" = mtx[Absent, false] Everywhere:
         "document 004: FreeBSD's adaptive mutex of 2006, without profiling";
     "classic-mtx-backoff" = mtx_backing_off[] Everywhere varies "classic-mtx":

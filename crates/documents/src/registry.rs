@@ -43,7 +43,6 @@ pub fn tables() -> &'static [TableSpec] {
         planes::ON_80,
         planes::ON_96,
         planes::ON_112,
-        planes::ON_512,
     ]
 }
 

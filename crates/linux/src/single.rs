@@ -60,7 +60,7 @@ pub(crate) fn is_alone() -> bool {
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 fn is_marked_as_one_of_several() -> bool {
     let multiple_threads: u32;
-    // SAFETY: every thread has such a block, of more than 28 bytes, at its FS base.
+    // SAFETY: every thread has such a block (`tcbhead_t`) at its FS base; the field follows three pointers.
     unsafe {
         core::arch::asm!("mov {:e}, dword ptr fs:[0x18]", out(reg) multiple_threads,
                          options(readonly, nostack, preserves_flags));

@@ -50,13 +50,14 @@
 //!   ([`RawCondvar::is_idle_with`]).
 //! - **C5** A destroyer may hold the mutex, so it waits for no thread that sleeps in the mutex' queue: with no waiter left
 //!   in this queue a signal need not be passed on, so the thread that takes the last one out ends the references of the
-//!   waiters in the mutex' queue. It finds them: a waiter with a reference is linked there before this queue is unlocked. A
-//!   signal does not wait for a thread that has the mutex' queue locked: it leaves that to the waiter that it takes out, with a
-//!   reference (`SIGNALLED_LAST`), and wakes it, so that this does not sleep in the mutex' queue before. That waiter, and a last
-//!   one that gives up, lock the mutex' queue, then this one, and end the references if there is still no waiter; else a later
-//!   last one does. No thread that has this queue locked waits for a mutex' queue, so the order closes no circle.
-//! - **C6** A signal whose result is not asked for waits for no thread that has a queue locked. If this queue is, it leaves
-//!   itself in one step to the thread that has it locked, which makes it before it unlocks.
+//!   waiters in the mutex' queue. It finds them: a waiter with a reference is linked there before this queue is unlocked.
+//!   If another thread has the mutex' queue locked, a signal does not wait for it. It gives the waiter that it takes out a
+//!   reference (`SIGNALLED_LAST`), wakes it, and leaves the others' references to it. (It is woken, not moved: it must not
+//!   sleep in the mutex' queue before it has ended them.) That waiter, and a last one that gives up, lock the mutex' queue,
+//!   then this one, and end the references if there is still no waiter; else a later last one does. No thread that has this
+//!   queue locked waits for a mutex' queue, so this order cannot deadlock.
+//! - **C6** A signal whose result is not asked for waits for no thread that has a queue locked. If this queue is locked, the
+//!   signal leaves itself, in one step, to the thread that has it locked, which makes it before it unlocks.
 //!   So it goes to a waiter that was linked then, or to that thread itself, and not to a later one. The step is the
 //!   signaller's last access to the variable. The waiter is woken, never moved or deferred.
 //!

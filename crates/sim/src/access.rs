@@ -2,6 +2,7 @@
 
 use crate::engine::recent::Delay;
 use crate::engine::run::{is_inside, suspend, world};
+use crate::engine::signal;
 use crate::engine::time::Ps;
 use crate::engine::world::World;
 use crate::here::{note, settle, spend};
@@ -11,10 +12,8 @@ use crate::trace::Did;
 /// The few instructions before an access; what happens before it, happens. A signal may come before them.
 #[inline]
 fn begin_access() {
-    if let Some(handler) = world(World::signal) {
-        let step = world(|world| world.enter_handler());
-        handler();
-        world(|world| world.leave_handler(step));
+    if world(|world| world.has_handlers) {
+        signal::receive();
     }
     let others_first = world(|world| {
         let step = world.overlapped(world.costs.step);

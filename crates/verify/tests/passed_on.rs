@@ -37,31 +37,30 @@ fn releases(shared: &Arc<Shared<Mutex>>, is_due: &Arc<AtomicBool>) -> JoinHandle
     })
 }
 
-#[test]
-fn another_thread_releases_a_mutex_with_a_waiter() {
-    check(Model::new().preemptions(2), &[Parked, WokeHead], || {
-        let shared = Shared::new(Mutex::new());
-        let is_due = Arc::new(AtomicBool::new(false));
-        shared.lock.lock();
-        let others = [releases(&shared, &is_due), shared.spawn(Shared::section)];
-        shared.data.add();
-        is_due.store(true, Release);
-        join_all(others);
-        assert_eq!(shared.finish(), 3);
-    });
-}
-
-/// The thread that has locked the mutex waits for it: the owner in the word is itself.
-fn its_owner_waits() {
+/// Another thread releases the mutex that this one has locked. So many `waiters` want it, and perhaps its owner again: then the
+/// owner in the word is the waiter itself.
+fn passes_on(waiters: u32, owner_waits: bool) {
     let shared = Shared::new(Mutex::new());
     let is_due = Arc::new(AtomicBool::new(false));
     shared.lock.lock();
     let other = releases(&shared, &is_due);
+    let others: Vec<_> = (0..waiters).map(|_| shared.spawn(Shared::section)).collect();
     shared.data.add();
     is_due.store(true, Release);
-    shared.section();
-    other.join().unwrap();
-    assert_eq!(shared.finish(), 3);
+    if owner_waits {
+        shared.section();
+    }
+    join_all(others.into_iter().chain([other]));
+    assert_eq!(shared.finish(), 2 + waiters + u32::from(owner_waits));
+}
+
+fn its_owner_waits() {
+    passes_on(0, true);
+}
+
+#[test]
+fn another_thread_releases_a_mutex_with_a_waiter() {
+    check(Model::new().preemptions(2), &[Parked, WokeHead], || passes_on(1, false));
 }
 
 #[test]
@@ -69,22 +68,9 @@ fn another_thread_releases_a_mutex_that_its_owner_waits_for() {
     check(Model::new().preemptions(3), &[Parked, WokeHead], its_owner_waits);
 }
 
-/// As before, beside another waiter.
 #[test]
 fn another_thread_releases_a_mutex_that_its_owner_and_a_third_thread_wait_for() {
-    let model = Model::new().preemptions(1);
-    let report = model.check(|| {
-        let shared = Shared::new(Mutex::new());
-        let is_due = Arc::new(AtomicBool::new(false));
-        shared.lock.lock();
-        let others = [releases(&shared, &is_due), shared.spawn(Shared::section)];
-        shared.data.add();
-        is_due.store(true, Release);
-        shared.section();
-        join_all(others);
-        assert_eq!(shared.finish(), 4);
-    });
-    report.reaches(&[Parked, WokeHead]);
+    Model::new().preemptions(1).check(|| passes_on(1, true)).reaches(&[Parked, WokeHead]);
 }
 
 #[test]

@@ -67,7 +67,6 @@ planes! {
     ON_80 = "planes-westmere-ex-80" on "westmere-ex-80", 240;
     ON_96 = "planes-epyc-7r13-96" on "epyc-7r13-96", 240;
     ON_112 = "planes-sapphire-rapids-112" on "sapphire-rapids-112", 240;
-    ON_512 = "planes-big-512" on "big-512", 600;
 }
 
 /// Numbers of threads on so many CPUs: powers of two, and one, two and four a CPU.

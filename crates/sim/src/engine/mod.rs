@@ -8,7 +8,7 @@ mod places;
 pub(crate) mod recent;
 pub(crate) mod run;
 mod running_ahead;
-mod signal;
+pub(crate) mod signal;
 mod spread;
 pub(crate) mod stop;
 pub(crate) mod thread;

@@ -93,21 +93,23 @@ pub(crate) fn run(mut start: World, first: Vec<(Body, Option<(u32, u32)>)>) -> s
 ///
 /// A run that failed, or was stopped, or in which simulated code panicked, leaves threads in the middle of something: what is
 /// on their stacks is given up. The stacks themselves are not: a process can only have so many mappings, and each takes two.
-///
-/// Second, the stacks of threads that a fork has left behind.
 #[derive(Default)]
-struct Fibers(Vec<Option<Fiber>>, Vec<DefaultStack>);
+struct Fibers {
+    all: Vec<Option<Fiber>>,
+    /// Stacks of threads that a fork has left behind. Queues lead to them until the end of the run.
+    left_behind: Vec<DefaultStack>,
+}
 
 impl Drop for Fibers {
     fn drop(&mut self) {
         YIELDER.set(std::ptr::null());
-        for mut fiber in self.0.drain(..).flatten() {
+        for mut fiber in self.all.drain(..).flatten() {
             // SAFETY: what is on the stack is not dropped, but leaked; whatever it refers to stays alive with it. What refers
             // to it are words of locks whose owners are on such stacks too, and the world's, which does not follow them.
             unsafe { fiber.force_reset() };
             keep(fiber);
         }
-        STACKS.with_borrow_mut(|stacks| stacks.append(&mut self.1));
+        STACKS.with_borrow_mut(|stacks| stacks.append(&mut self.left_behind));
     }
 }
 
@@ -126,17 +128,17 @@ fn resume_all() -> std::io::Result<()> {
     let mut fibers = Fibers::default();
     while let Some(ThreadId(next)) = world(|world| {
         for (id, body) in world.born.drain(..) {
-            debug_assert_eq!(id.0 as usize, fibers.0.len());
-            fibers.0.push(Some(fiber(body, &mut world.threads[id].stack)?));
+            debug_assert_eq!(id.0 as usize, fibers.all.len());
+            fibers.all.push(Some(fiber(body, &mut world.threads[id].stack)?));
         }
         Ok::<_, std::io::Error>(world.next())
     })? {
-        let slot = &mut fibers.0[next as usize];
+        let slot = &mut fibers.all[next as usize];
         if world(|world| world.threads[ThreadId(next)].is_gone) {
             if let Some(mut gone) = slot.take() {
-                // SAFETY: as in `Fibers::drop`; its stack stays as it is until the end of the run, since queues lead to it.
+                // SAFETY: as in `Fibers::drop`; its stack stays as it is until the end of the run.
                 unsafe { gone.force_reset() };
-                fibers.1.push(gone.into_stack());
+                fibers.left_behind.push(gone.into_stack());
             }
             world(World::ended);
             continue;

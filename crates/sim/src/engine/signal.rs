@@ -1,12 +1,13 @@
-//! Signals: a thread does something else between two accesses, on its own stack, and goes on.
+//! Signals: between two accesses, a thread runs its handler on its own stack, and then goes on.
 
 use std::rc::Rc;
 
+use super::run::world;
 use super::thread::Handler;
 use super::world::World;
 
 impl World {
-    /// Between two signals lie so many accesses, in the mean.
+    /// Between two signals lie so many accesses, in the mean: a slow path has about as many, so most have a signal in them.
     const ACCESSES: u64 = 40;
 
     /// The running thread has a handler from here on.
@@ -16,14 +17,8 @@ impl World {
         self.threads[running].handler = Some(Handler(handler));
     }
 
-    /// Whether a signal comes now: not in the kernel, where one waits for the way out.
-    #[inline]
-    pub(crate) fn signal(&mut self) -> Option<Rc<dyn Fn()>> {
-        if self.has_handlers { self.drawn_signal() } else { None }
-    }
-
-    #[cold]
-    fn drawn_signal(&mut self) -> Option<Rc<dyn Fn()>> {
+    /// A signal, if one comes now: not in the kernel, where it waits for the way out, and none during a handler.
+    fn signal(&mut self) -> Option<Interrupted> {
         let thread = &self.threads[self.running];
         if thread.unpreemptible > 0 || thread.in_kernel || thread.handler.is_none() {
             return None;
@@ -31,27 +26,31 @@ impl World {
         if self.rng.u64(0..Self::ACCESSES) != 0 {
             return None;
         }
-        self.threads[self.running].handler.clone().map(|handler| handler.0)
-    }
-
-    /// The handler begins; returns what the thread was in the middle of: a restartable step, which does not commit.
-    pub(crate) fn enter_handler(&mut self) -> Interrupted {
         let running = self.running;
         let thread = &mut self.threads[running];
-        Interrupted { handler: thread.handler.take(), in_step: thread.step.take().is_some() }
+        Some(Interrupted { handler: thread.handler.take()?, in_step: thread.step.take().is_some() })
     }
 
-    /// The handler has ended.
-    pub(crate) fn leave_handler(&mut self, interrupted: Interrupted) {
+    /// The handler has ended. A restartable step in which the signal came does not commit.
+    fn signal_ends(&mut self, interrupted: Interrupted) {
         let running = self.running;
         let thread = &mut self.threads[running];
-        thread.handler = interrupted.handler;
+        thread.handler = Some(interrupted.handler);
         thread.step = interrupted.in_step.then_some(true);
     }
 }
 
 /// What a signal came upon.
-pub(crate) struct Interrupted {
-    handler: Option<Handler>,
+struct Interrupted {
+    handler: Handler,
     in_step: bool,
+}
+
+/// Lets a signal come, perhaps, in a run with handlers.
+#[cold]
+pub(crate) fn receive() {
+    if let Some(interrupted) = world(World::signal) {
+        (interrupted.handler.0)();
+        world(|world| world.signal_ends(interrupted));
+    }
 }

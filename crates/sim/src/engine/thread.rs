@@ -58,7 +58,6 @@ pub(crate) struct Times {
 }
 
 /// What a thread does when a signal comes.
-#[derive(Clone)]
 pub(crate) struct Handler(pub(crate) Rc<dyn Fn()>);
 
 impl fmt::Debug for Handler {

@@ -45,7 +45,7 @@ impl World {
         self.sleep();
     }
 
-    /// It does not wake up any more, whatever comes.
+    /// Neither a wake nor its timer finds the thread any more.
     pub(crate) fn forget_sleeper(&mut self, thread: ThreadId) {
         let sleeper = &mut self.threads[thread];
         sleeper.timer += 1;
@@ -62,11 +62,7 @@ impl World {
             return;
         }
         sleeper.outcome = outcome;
-        sleeper.timer += 1;
-        if let Some(address) = sleeper.futex.take() {
-            let queue = self.futexes.sleepers.get_mut(&address);
-            queue.into_iter().for_each(|queue| queue.retain(|&other| other != thread));
-        }
+        self.forget_sleeper(thread);
         self.wake(thread);
     }
 

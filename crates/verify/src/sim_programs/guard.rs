@@ -4,7 +4,8 @@
 
 use std::cell::{Cell, RefCell};
 
-use spinpark_sim::{Failure, here};
+use spinpark_platform::{Clock, Clocks, Deadline};
+use spinpark_sim::{Failure, Sim, Tuned, here};
 
 /// How a thread holds a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +101,12 @@ pub(crate) fn stay() {
         2 => here::compute(here::random(30_000)),
         _ => here::compute(here::random(300)),
     }
+}
+
+/// A deadline within so many `times` the time after which a waiter has starved, or the `longest` hold if that is longer, ns.
+pub(crate) fn soon_by<T: Tuned>(longest: u64, times: u64) -> Deadline {
+    let at = Sim::<T>::now(Clock::Monotonic) + here::random(T::TUNING.starvation_ns.max(longest) * times);
+    Deadline { clock: Clock::Monotonic, at }
 }
 
 /// Does something else for a while.

@@ -5,12 +5,12 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock, Waiter};
-use spinpark_platform::{Clock, Clocks, Deadline, Futex};
+use spinpark_platform::{Deadline, Futex};
 use spinpark_sim::{Sim, Tuned, here};
 
 use crate::sim_programs::case::tuned;
 use crate::sim_programs::decode;
-use crate::sim_programs::guard::wander;
+use crate::sim_programs::guard::{soon_by, wander};
 use crate::sim_programs::{Guard, Hold, Mortal, Program};
 
 /// The longest time before the fork, or with the lock held, ns.
@@ -18,8 +18,7 @@ const LONGEST: u64 = 4_000;
 
 /// A deadline that comes before the lock, with it, or after it.
 fn soon<T: Tuned>() -> Deadline {
-    let at = Sim::<T>::now(Clock::Monotonic) + here::random(T::TUNING.starvation_ns.max(LONGEST) * 2);
-    Deadline { clock: Clock::Monotonic, at }
+    soon_by::<T>(LONGEST, 2)
 }
 
 /// The same, or none.

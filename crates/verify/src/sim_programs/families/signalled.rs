@@ -7,12 +7,12 @@
 use std::rc::Rc;
 
 use spinpark_locks::{Preference, RawMutex, RawRwLock};
-use spinpark_platform::{Clock, Clocks, Deadline};
+use spinpark_platform::Deadline;
 use spinpark_sim::{Sim, Tuned, here};
 
 use crate::sim_programs::case::tuned;
 use crate::sim_programs::decode;
-use crate::sim_programs::guard::wander;
+use crate::sim_programs::guard::{soon_by, wander};
 use crate::sim_programs::{Guard, Hold, Mortal, Program};
 
 /// The longest time with the lock held, ns.
@@ -20,8 +20,7 @@ const LONGEST: u64 = 500;
 
 /// A deadline that comes before the lock, with it, or after it; or none.
 fn deadline<T: Tuned>() -> Option<Deadline> {
-    let at = Sim::<T>::now(Clock::Monotonic) + here::random(T::TUNING.starvation_ns.max(LONGEST) * 4);
-    (here::random(2) != 0).then_some(Deadline { clock: Clock::Monotonic, at })
+    (here::random(2) != 0).then(|| soon_by::<T>(LONGEST, 4))
 }
 
 /// Threads that take turns, each with a handler.

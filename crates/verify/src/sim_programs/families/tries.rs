@@ -5,13 +5,13 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use spinpark_locks::{Preference, RawRwLock};
-use spinpark_platform::{Clock, Clocks, Deadline, Tuning};
+use spinpark_platform::{Deadline, Tuning};
 use spinpark_sim::machine::Machine;
 use spinpark_sim::{Chaos, Failure, Sim, Tuned, here};
 
 use crate::sim_programs::case::tuned;
 use crate::sim_programs::decode;
-use crate::sim_programs::guard::wander;
+use crate::sim_programs::guard::{soon_by, wander};
 use crate::sim_programs::{Guard, Hold, Mortal, Program};
 
 /// The longest hold of a reader that comes and goes, ns.
@@ -45,9 +45,8 @@ struct Shared<T: Tuned> {
 impl<T: Tuned> Shared<T> {
     /// A deadline that comes before, with or after a demand.
     fn deadline() -> Option<Deadline> {
-        let span = T::TUNING.starvation_ns.max(LONGEST) * 3;
-        let at = Sim::<T>::now(Clock::Monotonic) + here::random(span);
-        (here::random(4) != 0).then_some(Deadline { clock: Clock::Monotonic, at })
+        let deadline = soon_by::<T>(LONGEST, 3);
+        (here::random(4) != 0).then_some(deadline)
     }
 
     /// Becomes a reader, in some way, and stays until a try has succeeded.
