@@ -27,7 +27,7 @@
 //! - **G2** A reader is in exactly one place: in a slot that names the lock, or in the count. A thread that revokes the bias
 //!   moves each from the first to the second: it clears `table`, fences (from then on no reader enters, and none leaves in
 //!   passing), counts the slots, adds that number to the count as it clears `SLOTS`, and marks the slots as moved, all
-//!   under the queue lock. A reader that finds the bias revoked looks under the queue lock where it is. A marked slot stays
+//!   under the queue lock. A reader that finds the bias revoked checks under the queue lock where it is. A marked slot stays
 //!   taken until its reader comes, so the bias may have been enabled again by then.
 //! - **G3** (no lost wake-up) No thread that wants the lock alone waits in the queue while `SLOTS` is set: it revokes the
 //!   bias before it queues, and G1 keeps the bias revoked while flags are set. So no thread waits for a reader in a slot.
@@ -56,7 +56,7 @@ use spinpark_platform::{
 };
 
 use crate::core::LockCore;
-use crate::queue::Ask;
+use crate::queue::{Ask, Owner};
 use crate::word::{self, UNIT};
 
 /// In `reads`: a writer holds the lock.
@@ -75,7 +75,7 @@ impl<P: Platform> ReaderBias<P> {
         Self { table, reads }
     }
 
-    /// Where readers look.
+    /// The word that readers load first.
     #[inline]
     pub(crate) fn word(&self) -> &P::AtomicU32 {
         &self.table

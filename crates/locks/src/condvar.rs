@@ -15,8 +15,9 @@
 //! glibc's bug 25847 cannot arise); the variable may be destroyed right after a broadcast: a waiter that was signalled does not
 //! touch it, unless it holds a reference, for which destruction waits (C4). Does not give: freedom from spurious wake-ups (a
 //! cancelled waiter that had been signalled passes the signal on, perhaps to one too many); a return at the deadline if a thread
-//! that signals is stopped between its claim of the waiter and its notification, or one that has the queue locked: the node is on the
-//! waiter's stack, and that thread is about to write to it (Q3). glibc's waiter locks the variable at its deadline, and waits then, too.
+//! that signals is stopped between its claim of the waiter and its notification, or one that has the queue locked: the node is
+//! on the waiter's stack, and that thread is about to write to it (Q3). glibc's waiter locks the variable at its deadline, and
+//! waits then, too.
 //!
 //! # State
 //!
@@ -28,7 +29,7 @@
 //! | `WAITING`        | linked in this queue                  | a signal, under the queue lock, to one of the   |
 //! |                  |                                       | next two; the waiter itself, at its deadline or |
 //! |                  |                                       | when cancelled, to `GIVEN_UP`                   |
-//! | `SIGNALLED`      | dequeued: is told, or belongs to the  | –                                               |
+//! | `SIGNALLED`      | dequeued: notified, or belongs to the | –                                               |
 //! |                  | mutex' queue                          |                                                 |
 //! | `SIGNALLED_REF`  | the same, with a reference: it can be | the waiter, or a thread that leaves no other    |
 //! |                  | cancelled, and others still waited    | waiter behind, to `SIGNALLED`; drops the        |
@@ -82,11 +83,12 @@ use ::core::cell::Cell;
 
 use spinpark_platform::{AtomicU32, Deadline, Event, Ordering::Relaxed, Platform, Spin, Wait};
 
-use guard::Guard;
 use way::Way;
 
 use crate::mutex::RawMutex;
-use crate::queue::{Ask, Chain, Notice, QueueGuard, WaitNode, WaitQueue, WaiterRefs, RELEASED};
+use crate::queue::{
+    Ask, Chain, LockedQueue, Notice, Owner, QueueGuard, WaitNode, WaitQueue, WaiterRefs, RELEASED,
+};
 use crate::word::Want;
 
 const WAITING: u32 = 0;
@@ -148,8 +150,8 @@ impl<P: Platform> Waiter<P> {
         sleep: impl FnMut(&P::AtomicU32, u32, Option<Deadline>) -> Wait,
     ) {
         if P::can_spin(Spin::Signal) {
-            let told = self.node.watch(P::TUNING.spin_ns);
-            P::spun(Spin::Signal, told);
+            let notified = self.node.watch(P::TUNING.spin_ns);
+            P::spun(Spin::Signal, notified);
         }
         let _ = self.node.park(deadline, sleep);
     }
@@ -199,7 +201,7 @@ impl<P: Platform> RawCondvar<P> {
         let node = &waiter.node;
         if node.claim.compare_exchange(WAITING, GIVEN_UP, Relaxed, Relaxed).is_err() {
             if node.mutex.is_null() {
-                // No mutex queue to wait in: what is left is to be told, so that the node may go (Q3).
+                // No mutex queue to wait in: what is left is the notification, so that the node may go (Q3).
                 while node.park(None, P::futex_wait) != Notice::Released {}
             }
             return WaitResult::Signalled;
@@ -284,12 +286,12 @@ impl<P: Platform> RawCondvar<P> {
     #[cold]
     #[inline(never)]
     fn send_slow(&self, all: bool) {
-        if let Some(queue) = self.queue.lock_or(if all { Ask::Service } else { Ask::Signal }) {
-            self.signal_in(self.guard(queue), all);
+        if let Some(queue) = self.lock_queue_or(if all { Ask::Service } else { Ask::Signal }) {
+            self.signal_in(queue, all);
         }
     }
 
-    fn signal_in(&self, queue: Guard<'_, P>, all: bool) -> u32 {
+    fn signal_in(&self, queue: QueueGuard<'_, P, Self>, all: bool) -> u32 {
         let mut queue = queue;
         let (waiters, count) = self.claim(&mut queue, all);
         let refers = waiters.first().is_some_and(|first| first.claim.load(Relaxed) == SIGNALLED_REF);
@@ -299,7 +301,7 @@ impl<P: Platform> RawCondvar<P> {
 
     /// Pops the first waiter that has not given up, or all of them.
     #[inline(never)] // for the drop-in's size
-    fn claim(&self, queue: &mut QueueGuard<'_, P>, all: bool) -> (Chain<P>, u32) {
+    fn claim(&self, queue: &mut LockedQueue<'_, P>, all: bool) -> (Chain<P>, u32) {
         let waiting = |node: &&WaitNode<P>| node.claim.load(Relaxed) == WAITING;
         // A broadcast leaves no waiter; a signal perhaps.
         let last = all || queue.iter().filter(waiting).nth(1).is_none();
@@ -338,7 +340,7 @@ impl<P: Platform> RawCondvar<P> {
     ///
     /// The condition variable is not touched any more, but to unlock its `queue` if that is still locked (C5): a waiter
     /// that has been served may destroy it.
-    fn send_on(mut waiters: Chain<P>, mut queue: Option<Guard<'_, P>>) {
+    fn send_on(mut waiters: Chain<P>, mut queue: Option<QueueGuard<'_, P, Self>>) {
         let mut defers = None;
         let mut next = waiters.pop();
         while let Some(first) = next.take() {
@@ -364,17 +366,6 @@ impl<P: Platform> RawCondvar<P> {
             drop(queue.take());
             rest.notify_all(RELEASED);
         }
-    }
-
-    fn lock_queue(&self) -> Guard<'_, P> {
-        self.guard(self.queue.lock())
-    }
-
-    fn guard<'a>(&'a self, queue: QueueGuard<'a, P>) -> Guard<'a, P> {
-        if queue.was_inherited() {
-            self.queue.word.store(0, Relaxed); // Q5: the waiters are the parent's
-        }
-        Guard { condvar: self, queue }
     }
 }
 

@@ -21,7 +21,7 @@
 //!
 //! - **M1** A node is alive and unmoved from `lock` to the end of `unlock`, and one thread uses it at a time.
 //! - **M2** A predecessor does not leave before it has set its successor's `locked`; so the successor's store to
-//!   `prev.next` finds `prev` alive, and after setting `locked` the predecessor never looks at the successor again.
+//!   `prev.next` finds `prev` alive, and after setting `locked` the predecessor does not touch the successor's node again.
 //!
 //! # Orderings
 //!

@@ -3,7 +3,7 @@
 //! Origin: Linux' mutex since 3ca0ff57 (owner and flags in one word), document 001 (spin on the owner, leave when it
 //! changes). State, transitions, invariants and orderings: [`core`](crate::core) and [`word`](crate::word).
 //!
-//! Fast paths: `lock` is one compare-exchange (Acquire) of 0; `unlock` is a plain store (Release) after a look at the
+//! Fast paths: `lock` is one compare-exchange (Acquire) of 0; `unlock` is a plain store (Release) after a check of the
 //! queue lock's word, the last access to the lock, made safe by the waiters (A1). Where they fail, the word that they saw
 //! is what the slower paths start from (document 002: no compare-exchange that is known to fail).
 
@@ -129,23 +129,21 @@ impl<P: Platform> RawMutex<P> {
     /// normal mutexes), that one must not signal a waiter of this mutex meanwhile: it would rely on its own release.
     #[inline]
     pub fn unlock(&self) {
-        self.core.release_write();
+        self.core.release(Release::Write);
     }
 
     /// [`RawMutex::unlock`] by a thread that waits for something else next, so that a waiter is woken whatever the thread
     /// did before.
     pub fn unlock_to_wait(&self) {
         P::releases_to_wait(self.core.key());
-        if !self.core.release_uncontended() {
-            self.core.release_contended(Release::WriteToWait);
-        }
+        self.core.release(Release::WriteToWait);
     }
 
     /// [`RawMutex::unlock`] of a mutex without waiters; on `false` nothing was done, and
     /// [`RawMutex::unlock_contended`] remains.
     #[inline]
     pub fn unlock_uncontended(&self) -> bool {
-        self.core.release_uncontended()
+        self.core.release_uncontended(Release::Write)
     }
 
     /// What remains of [`RawMutex::unlock`] after [`RawMutex::unlock_uncontended`].

@@ -14,7 +14,7 @@
 //! does not run, a reader that has queued for `reader_patience_ns` joins readers all the same.
 //!
 //! Other readers that find a writer waiting awake beside readers (`SPINNER`) let it pass for up to `pass_ns`, unless that
-//! has not paid lately: readers that come back at once leave such a writer no moment in which to look.
+//! has not paid lately: readers that come back at once leave such a writer no moment in which it could poll the word.
 
 mod upgrade;
 
@@ -136,7 +136,7 @@ impl<P: Platform> RawRwLock<P> {
             )
     }
 
-    /// `try_read` without a look at what this thread holds already, and unless a writer waits awake; `false` says nothing.
+    /// `try_read` without asking what this thread holds already, and unless a writer waits awake; `false` says nothing.
     #[inline]
     pub fn try_read_simply(&self, preference: Preference) -> bool {
         self.read_in_slot() || self.note_read(self.core.enter_invited(preference.read()))
@@ -176,7 +176,7 @@ impl<P: Platform> RawRwLock<P> {
         let seen = self.core.peek();
         if word::readers(seen) > 0 {
             P::read_released(self.key());
-            self.core.release_seen(Release::Read, seen);
+            self.core.release(Release::Read);
             return true;
         }
         word::has_slots(seen) && self.unlock_anothers()
@@ -199,7 +199,7 @@ impl<P: Platform> RawRwLock<P> {
         self.core.release(Release::Read);
     }
 
-    /// Whether other code has written the word, as far as that can be told: of a lock that is never held upgradably.
+    /// Whether other code has written the word, as far as the word shows it: of a lock that is never held upgradably.
     pub fn is_overwritten(&self) -> bool {
         let seen = self.core.peek();
         word::is_foreign(seen) || word::is_of_glibcs_readers(seen)
@@ -224,13 +224,13 @@ impl<P: Platform> RawRwLock<P> {
     pub fn unlock_read_uncontended(&self) -> bool {
         self.leave_slot() || {
             P::read_released(self.key());
-            self.core.release_at_once(Release::Read, self.core.peek())
+            self.core.release_uncontended(Release::Read)
         }
     }
 
     /// What remains of [`RawRwLock::unlock_read`] after [`RawRwLock::unlock_read_uncontended`].
     pub fn unlock_read_contended(&self) {
-        self.core.release_slow(Release::Read);
+        self.core.release_contended(Release::Read);
     }
 
     /// Acquires for writing; waits as long as it takes. Acquire ordering.
@@ -305,7 +305,7 @@ impl<P: Platform> RawRwLock<P> {
     #[inline]
     pub fn unlock_write(&self) {
         self.bias.note_write_over();
-        self.core.release_write();
+        self.core.release(Release::Write);
     }
 
     /// [`RawRwLock::unlock_write`] of a lock without waiters; on `false` the lock is held still, and
@@ -313,7 +313,7 @@ impl<P: Platform> RawRwLock<P> {
     #[inline]
     pub fn unlock_write_uncontended(&self) -> bool {
         self.bias.note_write_over();
-        self.core.release_uncontended()
+        self.core.release_uncontended(Release::Write)
     }
 
     /// What remains of [`RawRwLock::unlock_write`] after [`RawRwLock::unlock_write_uncontended`].

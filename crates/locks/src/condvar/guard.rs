@@ -1,42 +1,29 @@
-//! The locked queue of a condition variable, with the signals that other threads leave to its holder.
+//! How a condition variable's queue is unlocked: after the signals that other threads leave to its holder.
 
-use ::core::ops::{Deref, DerefMut};
-
-use spinpark_platform::Platform;
+use spinpark_platform::{AtomicU32, Ordering::Relaxed, Platform};
 
 use super::RawCondvar;
-use crate::queue::{Chain, QueueGuard, RELEASED};
+use crate::queue::{Chain, LockedQueue, Owner, WaitQueue, RELEASED};
 
-/// The locked queue of a condition variable. Dropping it unlocks, after the signals that other threads have left to the calling
-/// thread (C6).
-pub(super) struct Guard<'a, P: Platform> {
-    pub(super) condvar: &'a RawCondvar<P>,
-    pub(super) queue: QueueGuard<'a, P>,
-}
-
-impl<'a, P: Platform> Deref for Guard<'a, P> {
-    type Target = QueueGuard<'a, P>;
-
-    fn deref(&self) -> &Self::Target {
+impl<P: Platform> Owner<P> for RawCondvar<P> {
+    #[inline]
+    fn wait_queue(&self) -> &WaitQueue<P> {
         &self.queue
     }
-}
 
-impl<P: Platform> DerefMut for Guard<'_, P> {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.queue
+    fn forget_waiters(&self) {
+        self.queue.word.store(0, Relaxed);
     }
-}
 
-impl<P: Platform> Drop for Guard<'_, P> {
+    /// C6.
     #[inline(never)] // for the drop-in's size
-    fn drop(&mut self) {
+    fn unlock_queue(&self, queue: &mut LockedQueue<'_, P>) {
         let mut waiters = Chain::new();
-        while let Some(asked) = self.queue.unlock(false, false) {
+        while let Some(asked) = queue.unlock(false, false) {
             let signals = asked.signals();
             let all = signals == u32::MAX;
             for _ in 0..if all { 1 } else { signals } {
-                waiters.append(self.condvar.claim(&mut self.queue, all).0);
+                waiters.append(self.claim(queue, all).0);
             }
         }
         waiters.notify_all(RELEASED);

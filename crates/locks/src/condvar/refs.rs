@@ -4,7 +4,7 @@ use spinpark_platform::{AtomicU32, Ordering::Relaxed, Platform};
 
 use super::{RawCondvar, SIGNALLED, SIGNALLED_REF};
 use crate::core::LockCore;
-use crate::queue::{QueueGuard, WaitNode, WaiterRefs};
+use crate::queue::{LockedQueue, Owner, WaitNode, WaiterRefs};
 
 impl<P: Platform> RawCondvar<P> {
     #[allow(unsafe_code)] // waiters remember where references are counted as a pointer
@@ -24,7 +24,7 @@ impl<P: Platform> RawCondvar<P> {
     }
 
     /// C5: of the waiters in a mutex' queue. The caller has it locked, and this one, which has no waiter.
-    pub(super) fn end_references(theirs: &QueueGuard<'_, P>, refs: &WaiterRefs<P>) {
+    pub(super) fn end_references(theirs: &LockedQueue<'_, P>, refs: &WaiterRefs<P>) {
         for node in theirs.iter().filter(|node| core::ptr::eq(node.refs, refs)) {
             Self::end_reference(node).inspect(|refs| refs.drop_one());
         }

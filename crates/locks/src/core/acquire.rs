@@ -45,7 +45,7 @@ impl<P: Platform> LockCore<P> {
         self.adopt();
         let outcome = self.spin_then_queue(want, P::thread_token(), deadline);
         if outcome == Outcome::Acquired && want == Want::Upgradable && word::has_waiters(self.peek()) {
-            self.look_now(); // L1: readers behind this one have room beside it
+            self.service_now(); // L1: readers behind this one have room beside it
         }
         outcome
     }
@@ -94,8 +94,8 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// Waits in the queue, where `node` is linked or dequeued, until the lock is held or `deadline` passes, or the word is found to be
-    /// foreign.
+    /// Waits in the queue, where `node` is linked or dequeued, until the lock is held or `deadline` passes, or the word is
+    /// found to be foreign.
     ///
     /// Also the end of every wait on a condition variable whose waiter was moved here.
     pub(crate) fn wait_queued(&self, node: &WaitNode<P>, deadline: Option<Deadline>) -> Outcome {
@@ -138,7 +138,7 @@ impl<P: Platform> LockCore<P> {
                     self.rouse_others(node, patience);
                     // A stream of readers passes a real-time writer once.
                     let passed = node.is_realtime() && word::readers(self.peek()) > 0;
-                    let starved = passed || patience.is_over::<P>() && (!apart || patience.looks_early());
+                    let starved = passed || patience.is_over::<P>() && (!apart || patience.rechecks_early());
                     if let Spun::Acquired = self.contend(node, announced, starved, apart, patience, deadline)
                     {
                         return Outcome::Acquired;
@@ -154,8 +154,8 @@ impl<P: Platform> LockCore<P> {
                     hands_over = starved;
                     self.rejoin(node, announced, starved)
                 }
-                // Nothing but the deadline ends a sleep without a look: what the kernel says of its clock is not asked again.
-                Notice::TimedOut if patience.is_told() || is_past::<P>(deadline) => {
+                // Nothing but the deadline ends a sleep without a recheck: what the kernel says of its clock is not asked again.
+                Notice::TimedOut if patience.has_no_timer() || is_past::<P>(deadline) => {
                     return Outcome::of(self.time_out(node, patience));
                 }
                 Notice::TimedOut if patience.is_demanding() => {
@@ -170,18 +170,18 @@ impl<P: Platform> LockCore<P> {
                     if !hands_over {
                         patience = Patience::on_arrival::<P>(node.want); // a reader asks again and again
                     }
-                    self.look_in(node, true)
+                    self.recheck(node, true)
                 }
-                Notice::TimedOut if patience.looks_early() => {
+                Notice::TimedOut if patience.rechecks_early() => {
                     patience = patience.lets_owner_go_on::<P>();
-                    self.look_in(node, false)
+                    self.recheck(node, false)
                 }
                 Notice::TimedOut => Joined::Queued, // the two clocks disagree by a little
             };
             match joined {
                 Joined::Acquired => return Outcome::Acquired,
                 Joined::Queued if hands_over => {
-                    patience.demands::<P>(node.looks(), self.peek());
+                    patience.demands::<P>(node.rechecks(), self.peek());
                     Self::await_hand_over(node);
                 }
                 Joined::Queued => {}
@@ -200,7 +200,7 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// Sleeps until told, until the next look, or until `deadline`.
+    /// Sleeps until notified, until the next recheck, or until `deadline`.
     #[inline(never)] // for the drop-in's size
     fn sleep_on(&self, node: &WaitNode<P>, patience: Patience, deadline: Option<Deadline>) -> Notice {
         let leave = || self.abandon(node, self.time_out(node, patience));
@@ -218,7 +218,7 @@ impl<P: Platform> LockCore<P> {
     /// With CPUs to spare it keeps the lock busy if no other thread does, and else lets the owner go on for a moment, if it
     /// has starved, or others wait behind it.
     ///
-    /// A real-time waiter looks once: its CPU may be the owner's.
+    /// A real-time waiter polls once: its CPU may be the owner's.
     fn contend(
         &self,
         node: &WaitNode<P>,
@@ -247,8 +247,8 @@ impl<P: Platform> LockCore<P> {
     /// T8: the next release hands the lock over: mostly in no time, so a sleep would only delay all waiters.
     fn await_hand_over(node: &WaitNode<P>) {
         if P::can_spin(Spin::HandOver) {
-            let told = node.watch(P::TUNING.spin_ns);
-            P::spun(Spin::HandOver, told);
+            let notified = node.watch(P::TUNING.spin_ns);
+            P::spun(Spin::HandOver, notified);
         }
     }
 
@@ -259,7 +259,7 @@ impl<P: Platform> LockCore<P> {
             return false;
         }
         // Dequeued just now: the notification is on its way, and comes first (Q3).
-        match self.sleep_on(node, patience.until_told(), None) {
+        match self.sleep_on(node, patience.until_notified(), None) {
             Notice::Granted => true,
             Notice::Woken => self.give_up(node.want, node.token, Announced::Waking),
             Notice::Beside => self.give_up(node.want, node.token, Announced::None),
@@ -272,7 +272,7 @@ impl<P: Platform> LockCore<P> {
     #[inline(never)]
     fn abandon(&self, node: &WaitNode<P>, came: bool) {
         if came {
-            self.release_slow(match node.want {
+            self.release_contended(match node.want {
                 Want::Write | Want::Upgrade => Release::Write,
                 Want::Read | Want::ReadAgain | Want::ReadBehindWaiters => Release::Read,
                 Want::Upgradable => Release::Upgradable,

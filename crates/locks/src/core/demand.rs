@@ -6,7 +6,7 @@
 //! dependent readers hold the lock; as on glibc, it then waits until they leave it, and is handed it.
 //!
 //! A demand (`HANDOFF`) keeps new readers out. If one inside waits for them, none leaves and the lock never becomes free by
-//! it; no lock can tell such readers from slow ones. So the waiter looks at its demand after `demand_ns`. If some of the
+//! it; no lock can tell such readers from slow ones. So the waiter rechecks its demand after `demand_ns`. If some of the
 //! readers have left since, the demand goes on for as long as it has lasted. Else comes a *pause* (`HANDOFF` with `TIMED`):
 //! the readers that it has kept out come in, and others after them, for three times as long. (Also if none is queued: a
 //! thread that only tries may come again and again.) The demand after that lasts twice as long as this one, up to
@@ -16,7 +16,7 @@
 //! Beside a waiter that was woken, and perhaps does not run, there is no demand in the pause: that waiter, or a real-time
 //! head, is awake for a free lock.
 //!
-//! - H3 in detail: a waiter that demands the lock of readers looks at its demand by itself, and so does one in a pause.
+//! - H3 in detail: a waiter that demands the lock of readers rechecks its demand by itself, and so does one in a pause.
 //!   So neither lasts. (If its thread does not run, a reader that has waited for `reader_patience_ns` comes in by
 //!   itself.)
 
@@ -24,7 +24,7 @@ use spinpark_platform::{AtomicU32, Event, Ordering::AcqRel, Ordering::Relaxed, P
 
 use super::patience::Patience;
 use super::LockCore;
-use crate::queue::{WaitNode, GRANTED};
+use crate::queue::{Owner, WaitNode, GRANTED};
 use crate::word::{self, Want};
 
 impl<P: Platform> LockCore<P> {
@@ -41,20 +41,20 @@ impl<P: Platform> LockCore<P> {
         let let_in = loop {
             let inside = word::readers(seen);
             let count = kept_out.min(word::MAX_READERS.saturating_sub(inside));
-            // A writer that holds the lock hands it over whatever readers do. A waiter that was dequeued just now is told at
-            // once.
+            // A writer that holds the lock hands it over whatever readers do. A waiter that was dequeued just now is
+            // notified at once.
             if patience.has_made_way(inside)
                 || word::is_write_held(seen)
                 || !word::wants_handoff(seen)
                 || node.is_elsewhere()
                 || !queue.is_linked(node)
             {
-                let looks = !word::is_write_held(seen) && word::wants_handoff(seen);
-                node.set_looks(looks);
+                let rechecks = !word::is_write_held(seen) && word::wants_handoff(seen);
+                node.set_rechecks(rechecks);
                 drop(queue);
                 patience.ends_demand::<P>();
-                if looks || word::is_write_held(seen) {
-                    patience.demands::<P>(looks, seen);
+                if rechecks || word::is_write_held(seen) {
+                    patience.demands::<P>(rechecks, seen);
                 } else {
                     patience.pauses::<P>(0); // another thread has ended it: this one demands the lock again, at once
                 }

@@ -3,16 +3,17 @@
 //! # Invariants
 //!
 //! - **X2** If waiters of ours are queued in a lock whose word other code has overwritten, a thread
-//!   of ours ends their waits: each look at a foreign word tells all to look again, and they find [`Outcome::Foreign`]. As the
-//!   word was overwritten, a writer of ours held the lock, whose release looks (X3: the word is foreign, and `ATTENTION` is
-//!   set); or a waiter that was woken was on its way, or a spinner, or the head was `TIMED`, and that one looks as it finds the
-//!   word foreign (L1). No thread queues at a foreign word, so a look leaves the queue empty.
-//! - **X3** A writer that finds its word overwritten tells the waiters, then releases as the other code does: swap 0, wake one by
-//!   address. It may wait for the queue lock for that. A release by a plain store does not see the word: see A1.
+//!   of ours ends their waits: each service at a foreign word notifies all, and they find [`Outcome::Foreign`]. As the
+//!   word was overwritten, a writer of ours held the lock, whose release services the queue (X3: the word is foreign, and
+//!   `ATTENTION` is set); or a waiter that was woken was on its way, or a spinner, or the head was `TIMED`, and that one
+//!   services it as it finds the word foreign (L1). No thread queues at a foreign word, so a service leaves the queue empty.
+//! - **X3** A writer that finds its word overwritten notifies the waiters, then releases as the other code does: swap 0, wake
+//!   one by address. It may wait for the queue lock for that. A release by a plain store does not see the word: see A1.
 
 use spinpark_platform::{AtomicU32, Deadline, Ordering::Release as ReleaseOrder, Platform};
 
 use super::{LockCore, Outcome};
+use crate::queue::Owner;
 use crate::word::{self, Want};
 
 impl<P: Platform> LockCore<P> {
@@ -26,7 +27,7 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// X3: gives up a writer's hold over which other code has written, as that does it: its sleepers are woken by address.
-    /// Ours are told before that, to look again; no thread queues here meanwhile.
+    /// Ours are notified before that, and try again; no thread queues here meanwhile.
     #[cold]
     #[inline(never)]
     pub(super) fn release_foreign(&self, seen: u32) {
@@ -42,6 +43,6 @@ impl<P: Platform> LockCore<P> {
     /// The word of a lock that the calling thread holds is foreign, and no thread waits here (X2).
     pub(crate) fn pass_on(&self) {
         self.word().swap(word::GLIBCS_CONTENDED, ReleaseOrder);
-        self.look_and_tell(self.lock_queue());
+        self.service_and_unlock(self.lock_queue());
     }
 }

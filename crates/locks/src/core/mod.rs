@@ -3,7 +3,7 @@
 //! Origin: Linux' mutex and rwsem (optimistic spinning; read the word before a compare-exchange; one waker; hand-off),
 //! with a queue on the waiters' stacks as in nsync and abseil. [`word`](crate::word) has the state table.
 //!
-//! Gives: mutual exclusion as `fits` says; every waiter is let in or told within a bounded number of releases and
+//! Gives: mutual exclusion as `fits` says; every waiter is let in or notified within a bounded number of releases and
 //! about half a millisecond per waiter ahead of it; a release never touches the lock after the step that lets another thread
 //! in, so that one may free it. Waiters of a higher real-time priority are let in first (Q6 in `queue`); the bound above is
 //! for those of the highest that waits. Does not give: FIFO order (a running thread may take the lock before a sleeping
@@ -30,14 +30,14 @@
 //! it was handed the lock as the head (T6).
 //!
 //! T11: a thread leaves its call by unwinding, in a sleep ([`Platform::sleep_or`]): as T9 if it is linked or woken; one that is
-//! being told awaits that. It gives up the lock if that came first.
+//! being notified awaits that. It gives up the lock if that came first.
 //!
 //! T12: a real-time head is woken *beside* a waiter that was woken before and has not come, for which `WAKING` stays: that
 //! one may be kept from its CPU by real-time threads. The real-time waiter owes nothing: it acquires, queues again or
 //! leaves.
 //!
 //! T13: where CPUs are to spare, a woken waiter that has waited for long *rouses* waiters behind it: their threads wake, see
-//! that they have not been told anything, and sleep again, in the queue as before. To wake a thread whose CPU sleeps deeply
+//! that they have not been notified, and sleep again, in the queue as before. To wake a thread whose CPU sleeps deeply
 //! takes a third of a millisecond, which for hundreds of waiters that are woken one at a time adds up to a tenth of a second.
 //! Once roused, a thread is woken fast. This changes nothing but the state of a node, and is as harmless as a wake-up for no
 //! reason.
@@ -49,30 +49,33 @@
 //!
 //! ```text
 //! lock, free          1  enter.rs    enter_uncontended   the queue lock is uncontended: one compare-exchange of the word (T1)
-//! unlock, no waiter   2  mod.rs      release_uncontended a restartable step: no CONTENDED bit, plain store (A1; linux/rseq)
+//! unlock, no waiter   2  release.rs  release_uncontended a restartable step: no CONTENDED bit, plain store (A1; linux/rseq)
 //! lock, held          3  mod.rs      acquire             one more try, then
 //!                     4  acquire.rs  acquire_slow        spin_then_queue
 //!                     5  spin.rs     spin                polls while the owner runs, within its budget (T2)
 //!                     6  queued.rs   join                locks the queue; WAITERS, fence (A1), links the node (T3, T4)
 //!                     7  acquire.rs  wait_for_turn       sleep_on; queue/node.rs, patience.rs sleep: futex_wait
-//! unlock, waiter      8  mod.rs      release_contended   a compare-exchange, if the queue needs no service; else
+//! unlock, waiter      8  release.rs  release_contended   a compare-exchange, if the queue needs no service; else
 //!                     9  release.rs  release_slow        A: locks the queue, or pins it and leaves the rest to its holder (V1)
 //!                    10  plan.rs     Plan::choose        B: releases and sets WAKING (or hands over) in one step; dequeues
-//!                    11  guard.rs    drop                C: unlocks the queue
-//!                    12  release.rs  Look::deliver       D: queue/node.rs notify_all: linux/futex.rs wake
+//!                    11  guard.rs    unlock_queue        C: unlocks the queue
+//!                    12  release.rs  Serviced::notify    D: queue/node.rs notify_all: linux/futex.rs wake
 //! the woken waiter   13  acquire.rs  contend             spins, acquires (T7); or queued.rs rejoin: the head, TIMED (T8)
 //! ```
 //!
-//! Releases have two entry points for a writer, [`LockCore::release_uncontended`] and [`LockCore::release_contended`]; a
-//! reader's is [`LockCore::release`].
+//! Releases have two entry points, [`LockCore::release_uncontended`] and [`LockCore::release_contended`], and
+//! [`LockCore::release`] for both in turn. [`LockCore::release_fair`] promises the lock to the longest waiter before that.
+//!
+//! Two words: a *service* of the queue is what a thread that has it locked does for the waiters (release.rs); a waiter
+//! *rechecks* the lock by itself when its own timer ends (patience.rs).
 //!
 //! # Invariants
 //!
 //! - **W1** With the queue lock free, `WAITERS` is set if and only if the list is not empty.
 //! - **L1** (no lost wake-up) With the queue lock free: if `WAITERS` is set then there is no room for the head beside
 //!   the present holds, or `WAKING` is set (and the head is urgent, if it is a real-time waiter: U1), or the head is `TIMED`
-//!   and a spinner is counted, or the head is `TIMED` and looks by itself within its span ([`patience`]). A thread that
-//!   ends the last of these conditions looks at the queue: a release (`needs_service`), an upgradable holder that came in
+//!   and a spinner is counted, or the head is `TIMED` and rechecks by itself within its span ([`patience`]). A thread that
+//!   ends the last of these conditions services the queue: a release (`needs_service`), an upgradable holder that came in
 //!   (readers have room beside it), and a thread that withdraws its announced state without acquiring (T3, T4, T8, T9). The last
 //!   condition is the only one that leans on a timer, and only on two CPUs, for a head that keeps apart: a release whose
 //!   thread comes back at once leaves it asleep, one whose thread waits for something else next (`WriteToWait`) wakes it.
@@ -82,15 +85,15 @@
 //!   waiter made it: a real-time waiter that comes later has it.
 //! - **U1** With the queue lock free and `WAITERS` set: `TIMED` is set beside `WAKING` if and only if the head is a real-time
 //!   waiter (it is *urgent*). Without `WAKING` it is not set for a real-time head, except beside `HANDOFF`, in a pause (H3);
-//!   a look ends that early. Each look sees to this (`led_by`), and each change of the list is followed by one. A thread that
-//!   withdraws `WAKING` clears both in one step. So a release past a woken waiter looks at the queue for an urgent head, and
+//!   a service ends that early. Each service sees to this (`led_by`), and each change of the list is followed by one. A thread
+//!   that withdraws `WAKING` clears both in one step. So a release past a woken waiter services the queue for an urgent head, and
 //!   only for that; and a real-time head is left to no spinner.
 //! - **D1** (no lost signal) A waiter is deferred only by the lock's writer, under the queue lock, and only if there are no
-//!   flags, or the head is deferred and `WAKING` is not set. While the writer holds the lock, no look sets `WAKING`, and
-//!   `TIMED` is not set beside a deferred head, nor a real-time one that comes before that. So the writer's release looks
-//!   (`needs_service`). A look that finds a deferred head beside a free lock tells all that are deferred, unless a fair release
-//!   has promised the lock to the head: that is handed it, and the others are told by a later look. A deferred waiter has
-//!   no deadline; it is told or handed the lock, never woken (`WAKING` is not set for it).
+//!   flags, or the head is deferred and `WAKING` is not set. While the writer holds the lock, no service sets `WAKING`, and
+//!   `TIMED` is not set beside a deferred head, nor a real-time one that comes before that. So the writer's release services
+//!   the queue (`needs_service`). A service that finds a deferred head beside a free lock notifies all that are deferred,
+//!   unless a fair release has promised the lock to the head: that is handed it, and the others are notified by a later
+//!   service. A deferred waiter has no deadline; it is notified or handed the lock, never woken (`WAKING` is not set for it).
 //! - **H1** `HANDOFF` is set only while the lock is held, and a release that would leave the lock empty with `HANDOFF`
 //!   set hands over instead, or leaves that to the thread that has the queue locked (V1). Until then the lock is empty, and
 //!   `word::admits` keeps it for the head. If that thread is stopped, no thread gets the lock before it goes on.
@@ -100,31 +103,31 @@
 //! - **H2** (exit rule) A hand-off clears `HANDOFF` and `TIMED`; only a head that was woken after that, lost, and has
 //!   been losing for `starvation_ns` sets it again (or a fair release does). An upgrade, which goes before all others
 //!   because they wait for its thread, leaves `HANDOFF` for the waiter behind it. With the queue lock free, `HANDOFF` is set
-//!   beside readers only if a queued waiter looks at it by itself ([`WaitNode::looks`](crate::queue::WaitNode::looks)), or a
-//!   look was asked for: a look that finds no such waiter ends the demand, and wakes the head to keep its own time (L2). Such
-//!   a look follows each step that takes the last such waiter out, lets readers in beside a demand of a writer (a
-//!   downgrade), or demands the lock for a head (a fair release, in its own look). A waiter that looks and finds its demand
+//!   beside readers only if a queued waiter rechecks it by itself ([`WaitNode::rechecks`](crate::queue::WaitNode::rechecks)),
+//!   or a service was asked for: a service that finds no such waiter ends the demand, and wakes the head to keep its own time
+//!   (L2). Such a service follows each step that takes the last such waiter out, lets readers in beside a demand of a writer (a
+//!   downgrade), or demands the lock for a head (a fair release, in its own service). A waiter that rechecks and finds its demand
 //!   ended by another thread demands the lock again. A release by a thread of a
 //!   higher real-time priority than the head's ends the demand, and wakes the head as if it had not starved: that thread may
-//!   come back before it. (If it leaves the look to the thread that has the queue locked, V1, it does not know the head, and
+//!   come back before it. (If it leaves the service to the thread that has the queue locked, V1, it does not know the head, and
 //!   ends the demand of any.)
 //! - **R1** (free after unlock) A release that leaves the lock free is the last access to it, or is made under
 //!   the lock of a queue that is not empty: see [`release`].
 //! - **V1** (no release waits for a waiter) A thread that has the queue locked may be stopped, or wait for a fence. A
-//!   release that has to look at the queue locks it or, in one compare-exchange of the queue lock's word, *pins* it and
-//!   asks its holder to look. It then drops its hold and unpins: its last access. The holder does not unlock while there
-//!   are pins, and looks after the last of them has gone, before it unlocks. So the look comes after the release (L1), and
-//!   the lock is alive at the unpin (R1): the holder is inside a call that keeps it alive until the unlock (itself, by a
-//!   hold, or by a waiter that is queued or not told yet). Between pin and unpin a thread waits for nothing. A thread that
-//!   keeps the lock alive anyway asks without a pin (`look_now`). A fair release waits, to demand the lock for the head.
-//!   What is not worth a wait is left out: a move of waiters ([`absorb`](LockCore::absorb)), a bias that is enabled. A reader
-//!   that wakes a head to time itself (L2) leaves that to the next one.
+//!   release that has to service the queue locks it or, in one compare-exchange of the queue lock's word, *pins* it and
+//!   asks its holder for a service. It then drops its hold and unpins: its last access. The holder does not unlock while there
+//!   are pins, and services the queue after the last of them has gone, before it unlocks. So the service comes after the
+//!   release (L1), and the lock is alive at the unpin (R1): the holder is inside a call that keeps it alive until the unlock
+//!   (itself, by a hold, or by a waiter that is queued or not notified yet). Between pin and unpin a thread waits for nothing.
+//!   A thread that keeps the lock alive anyway asks without a pin (`service_now`). A fair release waits, to demand the lock for
+//!   the head. What is not worth a wait is left out: a move of waiters ([`absorb`](LockCore::absorb)), a bias that is enabled.
+//!   A reader that wakes a head to time itself (L2) leaves that to the next one.
 //! - **M1** Every change of the word in a process with threads is a read-modify-write, but for a writer's release. So an
 //!   acquire reads from the last writer's release or from its release sequence, to which every later release belongs.
 //! - **A1** (asymmetric release) A writer releases by a plain store if the queue lock's word shows neither a locked queue nor
-//!   `ATTENTION`. The store wipes out what others write to the lock word between the look and the store. So a thread that
+//!   `ATTENTION`. The store wipes out what others write to the lock word between the check and the store. So a thread that
 //!   *marks* the lock (sets the first of `WAITERS` and `WAKING`) while a writer holds it does that under the queue lock,
-//!   ends all such releases by [`Platform::heavy_fence`], and looks whether its mark is still there. From then on each
+//!   ends all such releases by [`Platform::heavy_fence`], and checks whether its mark is still there. From then on each
 //!   release sees `LOCKED` or `ATTENTION` and is a read-modify-write: the queue is unlocked with `ATTENTION`. (`WAKING` is
 //!   only ever set while `WAITERS` is.)
 //! - **A4** (the mark stays) `ATTENTION` stays when the marks have gone, until A3 clears it: a lock that was contended is so
@@ -134,7 +137,7 @@
 //!   in a fork counts as one without it.
 //! - **A2** A spinner sets `SPINNER` without a fence, and only beside `WAITERS` or readers: with an empty queue there is no
 //!   waiter that a release would wake. A writer's release may wipe it out (A1), and then others may set and clear it: it is
-//!   a hint; a thread that clears it without acquiring looks at the queue (L1).
+//!   a hint; a thread that clears it without acquiring services the queue (L1).
 //! - **A3** A writer that finds `ATTENTION` but no flags may clear it ([`Platform::ends_contended`] says when), then
 //!   releases by a read-modify-write, which fails if a waiter marked the lock meanwhile; the writer then restores it before
 //!   it releases, unless the queue is locked: its holder does so as it unlocks. (The slow release need not lock the queue:
@@ -151,7 +154,7 @@
 //! | announce a spinner (T2): CAS  | Relaxed | –                 | a count, no data                                     |
 //! | queue (T3), leave (T9): CAS   | Release | release's load    | a thread that sees `WAITERS` must find the queue lock taken by |
 //! |                               |         |                   | the thread that set it, not free before it           |
-//! | release looks: load           | Acquire | queue             | as above                                             |
+//! | release checks: load          | Acquire | queue             | as above                                             |
 //! | poll (T2, T7): load           | Relaxed | –                 | only decides whether to try the CAS                  |
 //! | `begin_attention`: CAS        | Relaxed | –                 | read by the same thread's release, or through a CAS  |
 //! |                               |         |                   | of the same word, which the value itself decides     |
@@ -172,14 +175,10 @@ mod spin;
 
 pub(crate) use acquire::Outcome;
 
-use spinpark_platform::{
-    AtomicU32, Deadline, Ordering::Relaxed, Ordering::Release as ReleaseOrder, Platform,
-};
+use spinpark_platform::{AtomicU32, Deadline, Ordering::Relaxed, Platform};
 
-use guard::Guard;
-
-use crate::queue::{Ask, QueueGuard, WaitQueue, CONTENDED};
-use crate::word::{self, Release, Want};
+use crate::queue::{Ask, Owner, WaitQueue};
+use crate::word::{self, Want};
 
 /// A lock word with its queue: all state of a mutex or a read-write lock, 16 bytes.
 #[repr(transparent)]
@@ -221,45 +220,6 @@ impl<P: Platform> LockCore<P> {
         self.word().load(Relaxed)
     }
 
-    /// T5 by the writer, probably the calling thread (A1).
-    #[inline]
-    pub(crate) fn release_write(&self) {
-        if !self.release_uncontended() {
-            self.release_contended(Release::Write);
-        }
-    }
-
-    /// T5 by the writer of a lock whose queue is uncontended; on `false` nothing was done.
-    #[inline]
-    pub(crate) fn release_uncontended(&self) -> bool {
-        P::release_unless::<CONTENDED>(self.queue.guard_word(), self.word(), || {
-            word::write_hold(P::thread_token())
-        })
-    }
-
-    /// T5 by the writer, of a lock that has, or lately had, waiters.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn release_contended(&self, release: Release) {
-        let seen = self.peek();
-        let key = self.key();
-        let timed = P::is_timed(key);
-        if word::is_mere_hold(seen, release) && !timed && P::ends_contended(key) {
-            self.queue.end_attention();
-            if self.release_at_once(release, seen) {
-                return;
-            }
-            // A3: a waiter has marked the lock meanwhile, and this release may leave it asleep.
-            self.queue.restore_attention();
-            self.release_slow(release);
-            return;
-        }
-        self.release_seen(release, seen);
-        if timed {
-            P::turn_ends(key);
-        }
-    }
-
     /// The lock's name among those that a thread remembers.
     pub(crate) fn key(&self) -> usize {
         ::core::ptr::from_ref(self) as usize
@@ -278,56 +238,16 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// T5: gives up the hold `release`.
-    #[inline]
-    pub(crate) fn release(&self, release: Release) {
-        self.release_seen(release, self.peek());
-    }
-
-    /// T5 from a word that was just seen.
-    #[inline]
-    pub(crate) fn release_seen(&self, release: Release, seen: u32) {
-        if !self.release_at_once(release, seen) {
-            self.release_slow(release);
-        }
-    }
-
-    /// T5 from a word that was just seen, if no other thread needs to know; on `false` nothing was done.
-    #[inline]
-    pub(crate) fn release_at_once(&self, release: Release, seen: u32) -> bool {
-        let after = word::released(seen, release);
-        // A forked child may have inherited flags that mean nothing here; the slow path knows.
-        let calm = word::is_mere_hold(seen, release)
-            || (!word::is_foreign(seen)
-                && !word::needs_service(seen, after, release, self.returns(seen, release))
-                && P::generation() == 0);
-        let released = calm && self.word().compare_exchange(seen, after, ReleaseOrder, Relaxed).is_ok();
-        if released && word::is_waking(seen) {
-            P::passed_woken();
-        }
-        released
-    }
-
     /// Makes the writer, which is the calling thread, release by [`LockCore::release_contended`], for an observer. A hint: a
     /// waiter that leaves at its deadline may end it.
     ///
-    /// `ATTENTION` without a mark is nothing new: a waiter that leaves between the look at the word and the unlock of the
+    /// `ATTENTION` without a mark is nothing new: a waiter that leaves between the check of the word and the unlock of the
     /// queue leaves it too. A3 clears it.
     pub(crate) fn draw_attention(&self) {
         if !word::is_marked(self.peek()) {
             if let Some(mut queue) = self.lock_queue_or(Ask::Nothing) {
-                queue.draws_attention = true;
+                queue.draw_attention();
             }
-        }
-    }
-
-    /// T5, to the longest waiter if there is one and the lock becomes free: demands the hand-off on its behalf.
-    #[inline]
-    pub(crate) fn release_fair(&self, release: Release) {
-        let seen = self.peek();
-        let frees = word::has_waiters(seen) && !word::is_held(word::released(seen, release));
-        if !frees || !self.release_to_head(release) {
-            self.release(release);
         }
     }
 
@@ -338,23 +258,6 @@ impl<P: Platform> LockCore<P> {
     #[inline(never)]
     fn adopt(&self) -> bool {
         !self.queue.is_current() && self.lock_queue_or(Ask::Nothing).is_some()
-    }
-
-    /// Locks the queue, and makes the word agree with it if it was the parent's.
-    pub(crate) fn lock_queue(&self) -> Guard<'_, P> {
-        self.guard(self.queue.lock())
-    }
-
-    /// As [`LockCore::lock_queue`]; or leaves `ask` to the thread that has the queue locked.
-    pub(crate) fn lock_queue_or(&self, ask: Ask) -> Option<Guard<'_, P>> {
-        self.queue.lock_or(ask).map(|queue| self.guard(queue))
-    }
-
-    fn guard<'a>(&'a self, queue: QueueGuard<'a, P>) -> Guard<'a, P> {
-        if queue.was_inherited() {
-            self.word().fetch_and(!word::FLAGS, Relaxed);
-        }
-        Guard { core: self, queue, draws_attention: false }
     }
 }
 

@@ -1,4 +1,4 @@
-//! When a waiter that sleeps does something by itself: looks at the lock, or asks for more than its turn.
+//! When a waiter that sleeps does something by itself: rechecks the lock, or asks for more than its turn.
 
 use spinpark_platform::{Clock, Deadline, Platform, Wait};
 
@@ -9,11 +9,11 @@ use crate::word::{self, Want};
 pub(super) struct Patience {
     /// From here on the waiter has starved: it demands the lock.
     end: u64,
-    /// When it looks at the lock by itself; `u64::MAX`: not before it is woken.
-    look: u64,
+    /// When it rechecks the lock by itself; `u64::MAX`: not before it is woken.
+    recheck: u64,
     /// How long it has let the owner go on the last time; 0: it has not.
     span: u64,
-    /// How long it keeps readers out before it looks what that has come to; 0: it has not done so. See
+    /// How long it keeps readers out before it rechecks what that has come to; 0: it has not done so. See
     /// [`demand`](super::demand).
     demand: u64,
     /// It demands the lock of so many readers.
@@ -37,30 +37,30 @@ impl Patience {
         let reader = want.joins_readers();
         let patience = if reader { P::TUNING.reader_patience_ns } else { P::TUNING.starvation_ns };
         let end = in_ns::<P>(patience);
-        Self { end, look: if reader { end } else { u64::MAX }, span: 0, demand: 0, of: None }
+        Self { end, recheck: if reader { end } else { u64::MAX }, span: 0, demand: 0, of: None }
     }
 
     /// Sleeps until it has starved. As the head of the queue that lost (`TIMED`).
     pub(super) fn until_starved(self) -> Self {
-        Self { look: self.end, ..self }
+        Self { recheck: self.end, ..self }
     }
 
     /// Sleeps until it is woken or handed the lock.
-    pub(super) fn until_told(self) -> Self {
-        Self { look: u64::MAX, of: None, ..self }
+    pub(super) fn until_notified(self) -> Self {
+        Self { recheck: u64::MAX, of: None, ..self }
     }
 
-    /// Has just demanded the lock, whose word is `seen`; if of readers, it `looks` by itself. A writer is to release it soon,
-    /// whatever readers do.
+    /// Has just demanded the lock, whose word is `seen`; if of readers, it `rechecks` it by itself. A writer is to release it
+    /// soon, whatever readers do.
     #[inline(never)]
-    pub(super) fn demands<P: Platform>(&mut self, looks: bool, seen: u32) {
-        if !looks {
-            *self = self.until_told();
+    pub(super) fn demands<P: Platform>(&mut self, rechecks: bool, seen: u32) {
+        if !rechecks {
+            *self = self.until_notified();
             return;
         }
         self.demand = self.demand.min(P::TUNING.reader_patience_ns).max(P::TUNING.demand_ns);
         self.of = Some(word::readers(seen));
-        self.look = in_ns::<P>(self.demand);
+        self.recheck = in_ns::<P>(self.demand);
     }
 
     pub(super) fn is_demanding(self) -> bool {
@@ -83,7 +83,7 @@ impl Patience {
 
     /// Makes no demand for some time after one that lasted for `span`.
     pub(super) fn pauses<P: Platform>(&mut self, span: u64) {
-        self.look = in_ns::<P>(span.saturating_mul(PAUSE));
+        self.recheck = in_ns::<P>(span.saturating_mul(PAUSE));
     }
 
     /// Lets the owner go on for a while, and for twice as long each time, but not beyond the end: so that a lock that falls
@@ -95,18 +95,18 @@ impl Patience {
         // Once only: a waiter that is woken often must not put off its demand each time.
         let end =
             if self.span == 0 { self.end.max(now.saturating_add(P::TUNING.repark_ns)) } else { self.end };
-        Self { end, look: end.min(now.saturating_add(span)), span, ..self }
+        Self { end, recheck: end.min(now.saturating_add(span)), span, ..self }
     }
 
-    /// Looks again later: of a real-time waiter that leaves the lock to another one. One that comes before it gets twice as
-    /// long each time: many that look often would keep the owner from its CPU. One that was woken for the lock gets as long
+    /// Rechecks later: of a real-time waiter that leaves the lock to another one. One that comes before it gets twice as
+    /// long each time: many that recheck often would keep the owner from its CPU. One that was woken for the lock gets as long
     /// as readers give a writer, once.
-    pub(super) fn looks_again<P: Platform>(&mut self, was_woken: bool) {
+    pub(super) fn rechecks_later<P: Platform>(&mut self, was_woken: bool) {
         let tuning = P::TUNING;
         let pause = if was_woken { tuning.reader_patience_ns } else { self.demand.max(tuning.demand_ns) };
         self.demand = pause.saturating_mul(2);
         self.end = in_ns::<P>(pause);
-        self.look = self.end;
+        self.recheck = self.end;
         if was_woken {
             self.span = 1;
         }
@@ -130,21 +130,21 @@ impl Patience {
         P::TUNING.repark_ns.saturating_mul(left) / P::TUNING.longest_wait_ns.max(1)
     }
 
-    /// Whether it looks before it has starved.
-    pub(super) fn looks_early(self) -> bool {
+    /// Whether it rechecks before it has starved.
+    pub(super) fn rechecks_early(self) -> bool {
         self.span > 0
     }
 
     /// Whether it does nothing by itself: if it sleeps for too long, that is by the caller's deadline.
-    pub(super) fn is_told(self) -> bool {
-        self.look == u64::MAX
+    pub(super) fn has_no_timer(self) -> bool {
+        self.recheck == u64::MAX
     }
 
-    /// Sleeps on `word` until the next look, or until `deadline` if that is earlier.
+    /// Sleeps on `word` until the next recheck, or until `deadline` if that is earlier.
     ///
-    /// A deadline alone is for the kernel, as it is. A look is not put on the caller's clock, which may be set back during the
-    /// sleep: others rely on it (`TIMED`). So a deadline before the look is slept to as the time that is left; should its
-    /// clock be set ahead meanwhile, that is noticed at the look. `leave`: see [`Platform::sleep_or`].
+    /// A deadline alone is for the kernel, as it is. A recheck is not put on the caller's clock, which may be set back during the
+    /// sleep: others rely on it (`TIMED`). So a deadline before the recheck is slept to as the time that is left; should its
+    /// clock be set ahead meanwhile, that is noticed at the recheck. `leave`: see [`Platform::sleep_or`].
     #[inline(never)]
     pub(super) fn sleep<P: Platform>(
         self,
@@ -153,12 +153,12 @@ impl Patience {
         deadline: Option<Deadline>,
         leave: &dyn Fn(),
     ) -> Wait {
-        if self.is_told() {
+        if self.has_no_timer() {
             return P::sleep_or(&|| P::futex_wait(word, expected, deadline), leave);
         }
         let left = |clock, at: u64| at.saturating_sub(P::now(clock));
-        let look = left(Clock::Monotonic, self.look);
-        let span = deadline.map_or(look, |deadline| look.min(left(deadline.clock, deadline.at)));
+        let recheck = left(Clock::Monotonic, self.recheck);
+        let span = deadline.map_or(recheck, |deadline| recheck.min(left(deadline.clock, deadline.at)));
         P::sleep_or(&|| P::futex_wait_for(word, expected, span), leave)
     }
 

@@ -1,11 +1,11 @@
-//! What a look at the queue does next, in one compare-exchange of the word: step B of [`release`](super::release).
+//! What a service of the queue does next, in one compare-exchange of the word: step B of [`release`](super::release).
 
 use spinpark_platform::{Event, Platform};
 
-use crate::queue::{Chain, QueueGuard, WaitNode};
+use crate::queue::{Chain, LockedQueue, WaitNode};
 use crate::word::{self, Release, Want};
 
-/// How far one release looks for readers to let in (rwsem's number): its own thread has work to do, and others wait
+/// How far one release searches for readers to let in (rwsem's number): its own thread has work to do, and others wait
 /// for the queue lock.
 const READERS_PER_GRANT: usize = 256;
 
@@ -25,9 +25,9 @@ pub(super) enum Action {
     /// Wakes a real-time head, for which `WAKING` does not stand.
     WakeBeside,
     /// Ends the waits of those that the holder has signalled.
-    Tell,
+    EndWaits,
     /// Ends all waits (X2).
-    TellAll,
+    EndAllWaits,
 }
 
 impl Plan {
@@ -36,7 +36,7 @@ impl Plan {
         seen: u32,
         release: Option<Release>,
         returns: bool,
-        queue: &QueueGuard<'_, P>,
+        queue: &LockedQueue<'_, P>,
     ) -> Option<Self> {
         let head = queue.head()?;
         let realtime = head.is_realtime();
@@ -53,10 +53,10 @@ impl Plan {
             // L2: readers that come and go may pass this head; it must know that it is the head to time itself.
             let passed = release == Some(Release::Read) && matches!(head.want, Want::Write | Want::Upgrade);
             let timed = word::is_timed(seen) || word::is_waking(seen) || word::wants_handoff(seen);
-            // H2: readers would be kept out for a demand at which no waiter looks. The next head is to keep its own time.
+            // H2: readers would be kept out for a demand that no waiter rechecks. The next head is to keep its own time.
             let left = word::wants_handoff(after)
                 && !word::is_write_held(after)
-                && !queue.iter().any(WaitNode::looks);
+                && !queue.iter().any(WaitNode::rechecks);
             let wakes = passed && !timed || left && !word::is_waking(seen);
             return Some(if wakes {
                 wake()
@@ -69,11 +69,14 @@ impl Plan {
         // A fair release has promised the lock to the head.
         if head.is_deferred() && !word::wants_handoff(seen) {
             let others = queue.iter().find(|node| !node.is_deferred());
-            return Some(Self { word: Self::without_head(after, head.want, others), action: Action::Tell });
+            return Some(Self {
+                word: Self::without_head(after, head.want, others),
+                action: Action::EndWaits,
+            });
         }
         if head.want.is_read() {
             if head.want == Want::ReadBehindWaiters && word::is_waking(seen) && !realtime {
-                return Some(nothing); // behind the woken waiter, which looks here when it has settled
+                return Some(nothing); // behind the woken waiter, which services the queue when it has settled
             }
             let room = word::MAX_READERS.saturating_sub(word::readers(after));
             // A real-time reader came before writers that have waited longer: it does not take the readers behind them along.
@@ -95,8 +98,8 @@ impl Plan {
         })
     }
 
-    /// H2: `word`, before a `release` by the calling thread, without the demand of a head of `rank` that the release would hand the
-    /// lock over to, if the thread has a higher priority.
+    /// H2: `word`, before a `release` by the calling thread, without the demand of a head of `rank` that the release would hand
+    /// the lock over to, if the thread has a higher priority.
     pub(super) fn without_lower_demand<P: Platform>(word: u32, release: Release, rank: u8) -> u32 {
         let hands_over = word::wants_handoff(word) && !word::is_held(word::released(word, release));
         if hands_over && rank < P::priority() {
@@ -120,15 +123,15 @@ impl Plan {
     }
 
     /// Pops the waiters that the plan lets in or wakes.
-    pub(super) fn pop<P: Platform>(self, queue: &mut QueueGuard<'_, P>) -> Chain<P> {
+    pub(super) fn pop<P: Platform>(self, queue: &mut LockedQueue<'_, P>) -> Chain<P> {
         let (count, event) = match self.action {
             Action::Nothing => return Chain::new(),
             Action::Grant(count) => (count, Some(Event::GrantedReaders)),
             Action::HandOver => (1, Some(Event::HandedOff)),
             Action::Wake => (1, Some(Event::WokeHead)),
             Action::WakeBeside => (1, Some(Event::WokeBeside)),
-            Action::Tell => return queue.pop_some(u32::MAX, WaitNode::is_deferred),
-            Action::TellAll => (u32::MAX, None),
+            Action::EndWaits => return queue.pop_some(u32::MAX, WaitNode::is_deferred),
+            Action::EndAllWaits => (u32::MAX, None),
         };
         if let Some(event) = event {
             P::event(event);

@@ -1,15 +1,15 @@
 //! What a waiter does to the queue: join it, join it again, ask for a hand-off, leave it.
 //!
 //! Each step holds the queue lock. One compare-exchange of the word either acquires, or records the waiter and withdraws
-//! what the thread was counted as; then the thread looks at the queue itself if others relied on it (L1).
+//! what the thread was counted as; then the thread services the queue itself if others relied on it (L1).
 
 use spinpark_platform::{
     AtomicU32, Event, Ordering::Acquire, Ordering::Relaxed, Ordering::Release as ReleaseOrder, Platform,
 };
 
 use super::patience::Patience;
-use super::{Guard, LockCore};
-use crate::queue::{Ask, Roused, WaitNode};
+use super::LockCore;
+use crate::queue::{Ask, Owner, QueueGuard, Roused, WaitNode};
 use crate::word::{self, Announced, Want};
 
 /// T13: a waiter that came late rouses as many, from the head of the queue on, roused before or not: it starts so many
@@ -38,7 +38,7 @@ impl<P: Platform> LockCore<P> {
     /// The caller holds the queue lock.
     fn acquire_or_mark(
         &self,
-        queue: Option<&Guard<'_, P>>,
+        queue: Option<&QueueGuard<'_, P, Self>>,
         want: Want,
         token: u32,
         announced: Announced,
@@ -97,7 +97,7 @@ impl<P: Platform> LockCore<P> {
             queue.push(node);
         }
         if !matches!(joined, Joined::Acquired) {
-            self.look_and_tell(queue); // L1: the announced state may have been what the head relied on
+            self.service_and_unlock(queue); // L1: the announced state may have been what the head relied on
         }
         (joined, timed)
     }
@@ -116,39 +116,40 @@ impl<P: Platform> LockCore<P> {
             self.acquire_or_mark(Some(&queue), node.want, node.token, announced, word::WAITERS | heads);
         if let Joined::Queued = joined {
             node.reset();
-            node.set_looks(starved && !word::is_write_held(self.peek()));
+            node.set_rechecks(starved && !word::is_write_held(self.peek()));
             queue.push_again(node);
             if heads & word::HANDOFF != 0 {
                 P::event(Event::DemandedHandoff);
             }
         }
         if matches!(joined, Joined::Queued | Joined::Foreign) {
-            self.look_and_tell(queue); // L1: the announced state may have been what the head relied on; X2
+            self.service_and_unlock(queue); // L1: the announced state may have been what the head relied on; X2
         }
         joined
     }
 
     /// Lets in or wakes waiters that can come in beside the present holders, and unlocks the queue.
     #[inline(never)] // for the drop-in's size
-    pub(super) fn look_and_tell(&self, mut queue: Guard<'_, P>) {
-        let look = self.look(&mut queue, None);
+    pub(super) fn service_and_unlock(&self, mut queue: QueueGuard<'_, P, Self>) {
+        let serviced = self.service(&mut queue, None);
         drop(queue);
-        look.deliver();
+        serviced.notify();
     }
 
-    /// [`LockCore::look_and_tell`], or leaves that to the thread that has the queue locked (V1). For a caller that keeps
+    /// [`LockCore::service_and_unlock`], or leaves that to the thread that has the queue locked (V1). For a caller that keeps
     /// the lock alive: it holds it, or waits for it.
     #[cold]
     #[inline(never)]
-    pub(crate) fn look_now(&self) {
+    pub(crate) fn service_now(&self) {
         if let Some(queue) = self.lock_queue_or(Ask::Service) {
-            self.look_and_tell(queue);
+            self.service_and_unlock(queue);
         }
     }
 
-    /// Whether a real-time waiter, whose time is up, does not look: one of a higher priority is queued, or the lock is free for
-    /// one that was woken and may be on its way. It waits for a woken one once only: that may be kept from its CPU (T12). It
-    /// looks behind an upgrade, which keeps no time before it is woken: else a demand might have no waiter that looks (H2).
+    /// Whether a real-time waiter, whose time is up, does not recheck: one of a higher priority is queued, or the lock is free
+    /// for one that was woken and may be on its way. It waits for a woken one once only: that may be kept from its CPU (T12). It
+    /// rechecks behind an upgrade, which keeps no time before it is woken: else a demand might have no waiter that rechecks it
+    /// (H2).
     #[cold]
     #[inline(never)]
     pub(super) fn comes_later(&self, node: &WaitNode<P>, patience: &mut Patience) -> bool {
@@ -156,19 +157,19 @@ impl<P: Platform> LockCore<P> {
         let leads = queue.head().is_none_or(|head| core::ptr::eq(head, node) || head.want == Want::Upgrade);
         let seen = self.peek();
         let is_owed = word::is_waking(seen) && !word::is_held(seen);
-        let later = !leads || (is_owed && !patience.looks_early());
+        let later = !leads || (is_owed && !patience.rechecks_early());
         if later {
-            patience.looks_again::<P>(leads);
+            patience.rechecks_later::<P>(leads);
         }
         later
     }
 
-    /// The waiter looks by itself: it takes the lock, or, if its patience is over, `demands` it.
+    /// The waiter rechecks by itself: it takes the lock, or, if its patience is over, `demands` it.
     ///
     /// A reader demands nothing, but now comes in beside other readers whatever writer is owed the lock: one of those
     /// readers may be waiting for this one, and the writer has not let it in by itself (H3): its thread does not run,
     /// perhaps.
-    pub(super) fn look_in(&self, node: &WaitNode<P>, demands: bool) -> Joined {
+    pub(super) fn recheck(&self, node: &WaitNode<P>, demands: bool) -> Joined {
         let mut queue = self.lock_queue();
         let was_head = queue.head().is_some_and(|head| core::ptr::eq(head, node));
         // A writer was put at the head; only an upgrade goes before that. If it is not linked, it was dequeued just now.
@@ -182,19 +183,19 @@ impl<P: Platform> LockCore<P> {
         let joined = self.acquire_or_mark(Some(&queue), want, node.token, Announced::None, demand);
         match joined {
             Joined::Queued if demand != 0 => {
-                node.set_looks(!word::is_write_held(self.peek()));
+                node.set_rechecks(!word::is_write_held(self.peek()));
                 P::event(Event::DemandedHandoff);
             }
             // G3: there is no bias for a thread in the queue.
             Joined::Queued | Joined::Biased => {}
             Joined::Foreign => {
                 queue.remove(node);
-                self.look_and_tell(queue); // X2
+                self.service_and_unlock(queue); // X2
             }
             Joined::Acquired => {
                 queue.remove(node);
                 self.settle_flags(queue.head().is_some(), was_head, node.want);
-                self.look_and_tell(queue);
+                self.service_and_unlock(queue);
             }
         }
         joined
@@ -225,7 +226,7 @@ impl<P: Platform> LockCore<P> {
         }
         self.settle_flags(queue.head().is_some(), was_head, node.want);
         // Readers behind this one may have waited only for it.
-        self.look_and_tell(queue);
+        self.service_and_unlock(queue);
         true
     }
 
@@ -251,7 +252,7 @@ impl<P: Platform> LockCore<P> {
         P::event(Event::TimedOut);
         let counts = |seen| word::has_waiters(seen) || word::is_foreign(seen);
         if announced != Announced::None && counts(self.peek()) {
-            self.look_now(); // L1: the announced state may have been what the head relied on; X2
+            self.service_now(); // L1: the announced state may have been what the head relied on; X2
         }
         false
     }

@@ -1,4 +1,5 @@
-//! The slow way out: lock the queue, let go and choose in one step, then tell.
+//! Releases: the step that needs no service of the queue, and the slow way out: lock the queue, let go and choose in one step,
+//! then notify.
 //!
 //! ```text
 //! release_slow:  A  lock the queue while still holding the lock
@@ -8,7 +9,7 @@
 //!                                                         or wake a real-time head beside WAKING (T12)
 //!                                                         or end the waits that the holder has signalled
 //!                                                         or leave it to threads that are awake
-//!                   and pop whom that concerns; then look again, without the release
+//!                   and pop whom that concerns; then again, without the release
 //!                C  unlock the queue
 //!                D  notify the dequeued waiters
 //! ```
@@ -16,10 +17,10 @@
 //! If another thread has the queue locked, the release leaves steps B (but for letting go), C and D to that thread (V1):
 //!
 //! ```text
-//! release_pinned:  1  pin the queue and ask its holder to look; fails if the queue is unlocked meanwhile: then A
+//! release_pinned:  1  pin the queue and ask its holder for a service; fails if the queue is unlocked meanwhile: then A
 //!                  2  let go
 //!                  3  unpin: the last access
-//! holder:          4  wait until there are no pins; look; unlock, unless asked again
+//! holder:          4  wait until there are no pins; service; unlock, unless asked again
 //! ```
 //!
 //! The queue lock is unlocked *after* the release (C after B). That is no access to a lock that might be gone (R1): in
@@ -34,11 +35,11 @@ use spinpark_platform::{
 use super::plan::{Action, Plan};
 use super::spin::has_no_cpu_to_spare;
 use super::LockCore;
-use crate::queue::{Ask, Chain, QueueGuard, WaitNode, BESIDE, GRANTED, RELEASED, WOKEN};
+use crate::queue::{Ask, Chain, LockedQueue, Owner, WaitNode, BESIDE, CONTENDED, GRANTED, RELEASED, WOKEN};
 use crate::word::{self, Release};
 
-/// What a look at the queue led to.
-pub(super) struct Look<P: Platform> {
+/// What a service of the queue led to.
+pub(super) struct Serviced<P: Platform> {
     /// These hold the lock.
     granted: Chain<P>,
     /// This one is to contend for the lock.
@@ -46,44 +47,120 @@ pub(super) struct Look<P: Platform> {
     /// So is this real-time one, beside another.
     beside: Chain<P>,
     /// These were signalled by the lock's holder: they lock it as any thread.
-    told: Chain<P>,
+    ended: Chain<P>,
     /// The release was made on the way. Not if the queue was empty.
     released: bool,
 }
 
-impl<P: Platform> Look<P> {
+impl<P: Platform> Serviced<P> {
     pub(super) const fn new() -> Self {
         Self {
             granted: Chain::new(),
             woken: Chain::new(),
             beside: Chain::new(),
-            told: Chain::new(),
+            ended: Chain::new(),
             released: false,
         }
     }
 
-    /// Adds the waiters that `later`, a look without a release, has dequeued.
+    /// Adds the waiters that `later`, a service without a release, has dequeued.
     pub(super) fn append(&mut self, later: Self) {
         self.granted.append(later.granted);
         self.woken.append(later.woken);
         self.beside.append(later.beside);
-        self.told.append(later.told);
+        self.ended.append(later.ended);
     }
 
-    /// D: tells the waiters that the look dequeued. The queue is unlocked.
-    pub(super) fn deliver(self) {
+    /// D: notifies the waiters that the service dequeued. The queue is unlocked.
+    pub(super) fn notify(self) {
         self.granted.notify_all(GRANTED);
         self.woken.notify_all(WOKEN);
         self.beside.notify_all(BESIDE);
-        self.told.notify_all(RELEASED);
+        self.ended.notify_all(RELEASED);
     }
 }
 
 impl<P: Platform> LockCore<P> {
+    /// T5: gives up the hold `release`.
+    #[inline]
+    pub(crate) fn release(&self, release: Release) {
+        if !self.release_uncontended(release) {
+            self.release_contended(release);
+        }
+    }
+
+    /// T5 if no other thread needs to know: by the writer, probably the calling thread, of a lock whose queue is uncontended
+    /// (A1). On `false` nothing was done, and [`LockCore::release_contended`] remains.
+    #[inline(always)]
+    pub(crate) fn release_uncontended(&self, release: Release) -> bool {
+        match release {
+            Release::Write | Release::WriteToWait => {
+                P::release_unless::<CONTENDED>(self.queue.guard_word(), self.word(), || {
+                    word::write_hold(P::thread_token())
+                })
+            }
+            Release::Read | Release::Upgradable => self.release_in_one_step(release, self.peek()),
+        }
+    }
+
+    /// T5 of a lock that has, or lately had, waiters.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn release_contended(&self, release: Release) {
+        if matches!(release, Release::Read | Release::Upgradable) {
+            return self.release_slow(release);
+        }
+        let seen = self.peek();
+        let key = self.key();
+        let timed = P::is_timed(key);
+        if word::is_mere_hold(seen, release) && !timed && P::ends_contended(key) {
+            self.queue.end_attention();
+            if !self.release_in_one_step(release, seen) {
+                // A3: a waiter has marked the lock meanwhile, and this release may leave it asleep.
+                self.queue.restore_attention();
+                self.release_slow(release);
+            }
+            return;
+        }
+        if !self.release_in_one_step(release, seen) {
+            self.release_slow(release);
+        }
+        if timed {
+            P::turn_ends(key);
+        }
+    }
+
+    /// T5, to the longest waiter if there is one and the lock becomes free: demands the hand-off on its behalf.
+    #[inline]
+    pub(crate) fn release_fair(&self, release: Release) {
+        let seen = self.peek();
+        let frees = word::has_waiters(seen) && !word::is_held(word::released(seen, release));
+        if !frees || !self.release_to_head(release) {
+            self.release(release);
+        }
+    }
+
+    /// T5 from a word that was just seen, if no other thread needs to know; on `false` nothing was done.
+    #[inline]
+    fn release_in_one_step(&self, release: Release, seen: u32) -> bool {
+        let after = word::released(seen, release);
+        // A forked child may have inherited flags that mean nothing here; the slow path knows.
+        let uncontended = word::is_mere_hold(seen, release)
+            || (!word::is_foreign(seen)
+                && !word::needs_service(seen, after, release, self.returns(seen, release))
+                && P::generation() == 0);
+        let released =
+            uncontended && self.word().compare_exchange(seen, after, ReleaseOrder, Relaxed).is_ok();
+        if released && word::is_waking(seen) {
+            P::passed_woken();
+        }
+        released
+    }
+
     /// T5 with flags set, or with a word that changes under us.
     #[cold]
     #[inline(never)]
-    pub(crate) fn release_slow(&self, release: Release) {
+    fn release_slow(&self, release: Release) {
         self.adopt();
         let generation = P::generation();
         loop {
@@ -93,8 +170,8 @@ impl<P: Platform> LockCore<P> {
             }
             let after = word::released(seen, release);
             if word::needs_service(seen, after, release, self.returns(seen, release)) {
-                // V1: a reader that leaves others inside asks for nothing. A look without its release could do no more, and the
-                // next release looks again; but the pins of a stream of such readers would keep the holder from unlocking.
+                // V1: a reader that leaves others inside asks for nothing. A service without its release could do no more, and
+                // the next release does it again; but the pins of a stream of such readers would keep the holder from unlocking.
                 let stays = release == Release::Read && word::readers(after) > 0;
                 let ask = if stays { Ask::Nothing } else { Ask::ServicePinned };
                 let Some(mut queue) = self.lock_queue_or(ask) else {
@@ -106,10 +183,10 @@ impl<P: Platform> LockCore<P> {
                     }
                     continue;
                 }; // A
-                let look = self.look(&mut queue, Some(release)); // B
+                let serviced = self.service(&mut queue, Some(release)); // B
                 drop(queue); // C
-                let released = look.released;
-                look.deliver(); // D
+                let released = serviced.released;
+                serviced.notify(); // D
                 if released {
                     return;
                 }
@@ -119,11 +196,11 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// T5, with a demand on behalf of the head; on `false` nothing was done. If readers have come in meanwhile, the look that
+    /// T5, with a demand on behalf of the head; on `false` nothing was done. If readers have come in meanwhile, the service that
     /// releases also ends the demand (H2).
     #[cold]
     #[inline(never)]
-    pub(super) fn release_to_head(&self, release: Release) -> bool {
+    fn release_to_head(&self, release: Release) -> bool {
         let mut queue = self.lock_queue();
         if queue.head().is_none() {
             return false;
@@ -132,14 +209,14 @@ impl<P: Platform> LockCore<P> {
         if word::is_timed(before) {
             self.word().fetch_and(!word::TIMED, Relaxed); // H3: no reader is to come in before its release
         }
-        let look = self.look(&mut queue, Some(release));
+        let serviced = self.service(&mut queue, Some(release));
         drop(queue);
-        let released = look.released;
-        look.deliver();
+        let released = serviced.released;
+        serviced.notify();
         released
     }
 
-    /// V1: releases, whatever the word is by now, and leaves the look to the thread that has the queue locked. That thread's
+    /// V1: releases, whatever the word is by now, and leaves the service to the thread that has the queue locked. That thread's
     /// priority is not this one's: so a real-time thread ends a demand itself (H2), of whatever head.
     fn release_pinned(&self, release: Release, seen: u32, generation: u32) {
         let mut seen = seen;
@@ -166,21 +243,21 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// Gives up part of a hold in favour of others: `change` maps the word. The caller still holds the lock
-    /// afterwards, so the queue can be looked at then.
+    /// afterwards, so the queue can be serviced then.
     pub(crate) fn downgrade(&self, change: impl Fn(u32) -> u32) {
         let mut seen = self.peek();
         while let Err(now) = self.word().compare_exchange_weak(seen, change(seen), ReleaseOrder, Relaxed) {
             seen = now;
         }
         if word::has_waiters(seen) {
-            self.look_now();
+            self.service_now();
         }
     }
 
     /// Takes over waiters that were dequeued from a condition variable's queue: they sleep on, in this queue.
     ///
     /// `defers`: the calling thread holds the lock, and its release is to end their waits. Those whom it gives back are to be
-    /// told by the caller: others queue already, and would be served before them; or another thread has the queue locked, for
+    /// notified by the caller: others queue already, and would be served before them; or another thread has the queue locked, for
     /// which a signal does not wait.
     ///
     /// Nothing here is touched after the queue lock is released and before the notification: as soon as they are all
@@ -201,28 +278,28 @@ impl<P: Platform> LockCore<P> {
             P::event(if defers { Event::DeferredWake } else { Event::MovedWaiter });
             waiter.move_to(&mut queue, defers);
         }
-        let look = self.look(&mut queue, None);
+        let serviced = self.service(&mut queue, None);
         drop(queue);
-        look.deliver();
+        serviced.notify();
         waiters
     }
 
     /// B: lets in, or wakes, the head of the queue, if there is room after `release` (or, without one,
     /// now) and no other thread will see to it; then the next one. Leaves `WAITERS` right for what is queued (W1).
-    pub(super) fn look(&self, queue: &mut QueueGuard<'_, P>, release: Option<Release>) -> Look<P> {
+    pub(super) fn service(&self, queue: &mut LockedQueue<'_, P>, release: Option<Release>) -> Serviced<P> {
         let mut release = release;
-        let mut look = Look::new();
+        let mut serviced = Serviced::new();
         let mut seen = self.peek();
         loop {
             if word::is_foreign(seen) {
-                look.told.append(Plan { word: seen, action: Action::TellAll }.pop(queue)); // X2
+                serviced.ended.append(Plan { word: seen, action: Action::EndAllWaits }.pop(queue)); // X2
                 break;
             }
             let returns = release.is_some_and(|release| self.returns(seen, release));
             let Some(plan) = Plan::choose(seen, release, returns, queue) else { break };
             // A reader that leaves and one that comes in for it make no difference to the word, and are to be made all the
-            // same. To tell waiters, or wake one beside another, makes no difference to it either, if others stay.
-            let pops = matches!(plan.action, Action::Tell | Action::WakeBeside);
+            // same. To end waits, or wake one beside another, makes no difference to it either, if others stay.
+            let pops = matches!(plan.action, Action::EndWaits | Action::WakeBeside);
             if plan.word == seen && release.is_none() && !pops {
                 break; // nothing to do, and nothing left to release
             }
@@ -234,16 +311,16 @@ impl<P: Platform> LockCore<P> {
             if word::wants_handoff(before & !seen) && matches!(plan.action, Action::Wake | Action::Nothing) {
                 P::event(Event::WithdrewDemand);
             }
-            // Those behind it come after a real-time waiter: the thread that settles `WAKING` looks again.
+            // Those behind it come after a real-time waiter: the thread that settles `WAKING` services it again.
             let is_last = matches!(plan.action, Action::Wake | Action::WakeBeside)
                 && queue.head().is_some_and(WaitNode::is_realtime);
-            look.released |= release.take().is_some();
+            serviced.released |= release.take().is_some();
             match plan.action {
                 Action::Nothing => {}
-                Action::Wake => look.woken.append(plan.pop(queue)),
-                Action::WakeBeside => look.beside.append(plan.pop(queue)),
-                Action::Tell | Action::TellAll => look.told.append(plan.pop(queue)),
-                Action::Grant(_) | Action::HandOver => look.granted.append(plan.pop(queue)),
+                Action::Wake => serviced.woken.append(plan.pop(queue)),
+                Action::WakeBeside => serviced.beside.append(plan.pop(queue)),
+                Action::EndWaits | Action::EndAllWaits => serviced.ended.append(plan.pop(queue)),
+                Action::Grant(_) | Action::HandOver => serviced.granted.append(plan.pop(queue)),
             }
             // If the calling thread holds the lock, it is the one that releases it, later, and sees its own mark.
             if word::marks_in_passing(before, seen)
@@ -256,6 +333,6 @@ impl<P: Platform> LockCore<P> {
                 break;
             }
         }
-        look
+        serviced
     }
 }

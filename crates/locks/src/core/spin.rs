@@ -44,7 +44,7 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// Lets a writer go first that waits awake for the readers to go, if it goes soon: a stream of readers that come back
-    /// at once leaves it no moment in which to look. Not for a thread that may be one of those readers.
+    /// at once leaves it no moment in which to poll. Not for a thread that may be one of those readers.
     #[inline(never)]
     pub(crate) fn let_spinner_pass(&self) {
         let waits = |seen| word::has_spinner(seen) && !word::is_write_held(seen);
@@ -53,7 +53,7 @@ impl<P: Platform> LockCore<P> {
         }
         let end = P::now(Clock::Monotonic).saturating_add(P::TUNING.pass_ns);
         let mut has_passed = false;
-        // Each look takes more than 1 ns: the bound is for a clock that stands.
+        // Each poll takes more than 1 ns: the bound is for a clock that stands.
         for _ in 0..P::TUNING.pass_ns {
             has_passed = !waits(self.peek());
             if has_passed || P::now(Clock::Monotonic) >= end {
@@ -78,7 +78,7 @@ impl<P: Platform> LockCore<P> {
 
     /// T2 and T7: polls until the lock is taken or waiting awake has become pointless.
     ///
-    /// One that is not `patient` looks once.
+    /// One that is not `patient` polls once.
     pub(super) fn poll(
         &self,
         want: Want,
@@ -87,7 +87,7 @@ impl<P: Platform> LockCore<P> {
         patient: bool,
         deadline: Option<Deadline>,
     ) -> Spun {
-        // The first look comes before the clock: the waiter that a release woke mostly finds the lock free.
+        // The first poll comes before the clock: the waiter that a release woke mostly finds the lock free.
         if self.take(want, token, announced) {
             return Spun::Acquired;
         }
@@ -123,7 +123,7 @@ impl<P: Platform> LockCore<P> {
             let seen = self.peek();
             if word::admits(seen, want) {
                 if self.take(want, token, *announced) {
-                    P::moved(budget.looked);
+                    P::moved(budget.clock_read);
                     return true;
                 }
             } else if Self::is_in_vain(seen, want, *announced) {
@@ -164,16 +164,16 @@ struct Budget<P: Platform> {
     gap: u64,
     /// The longest that `gap` may get, ns.
     widest_gap: u64,
-    /// The owner that the last look found.
+    /// The owner that the last poll found.
     owner: u32,
     start: u64,
     /// Of the acquisition, if it is on the monotonic clock.
     deadline: u64,
     end: u64,
     /// When the clock was last read.
-    looked: u64,
-    /// So many more looks at the clock, in case that it stands still.
-    looks: u64,
+    clock_read: u64,
+    /// So many more readings of the clock, in case that it stands still.
+    reads_left: u64,
     /// When to ask the platform next whether the owner runs.
     question: u64,
     /// The owner that the last question was about, and what the platform remembers of it.
@@ -203,8 +203,8 @@ impl<P: Platform> Budget<P> {
             start,
             deadline,
             end,
-            looked: start,
-            looks: 2 * P::TUNING.spin_ns + 2, // each takes more than 1 ns
+            clock_read: start,
+            reads_left: 2 * P::TUNING.spin_ns + 2, // each takes more than 1 ns
             question: start + P::TUNING.owner_probe_ns, // most spins have ended before it
             asked: 0,
             sample: 0,
@@ -217,7 +217,7 @@ impl<P: Platform> Budget<P> {
     fn waits_as_primary(&mut self) {
         if has_cpus_to_spare::<P>() {
             self.end = self.deadline.min(self.start + P::TUNING.primary_spin_ns);
-            self.looks += 2 * P::TUNING.primary_spin_ns;
+            self.reads_left += 2 * P::TUNING.primary_spin_ns;
         }
     }
 
@@ -232,10 +232,10 @@ impl<P: Platform> Budget<P> {
     /// Each poll takes the owner's cache line away from it, and each success moves the lock and all that it protects
     /// to another CPU. Where threads come back for the lock faster than it can move, one that leaves the owner alone for
     /// many of its turns costs all threads less than one that takes the first chance (document 004: back-off); elsewhere,
-    /// to stay away is to leave a free lock idle. The platform tells which it is.
+    /// to stay away is to leave a free lock idle. The platform says which it is.
     ///
     /// With CPUs to spare, a spinner doubles its gap each time that it finds another owner than before: other threads take
-    /// turns, and its looks cost each of them a transfer of the line. Another one takes the lock while it is
+    /// turns, and its polls cost each of them a transfer of the line. Another one takes the lock while it is
     /// away.
     fn wait(&mut self, owner: u32) -> bool {
         if self.owner != owner {
@@ -244,11 +244,11 @@ impl<P: Platform> Budget<P> {
             }
             self.owner = owner;
         }
-        let until = self.looked.saturating_add(self.gap);
+        let until = self.clock_read.saturating_add(self.gap);
         loop {
-            self.looked = P::now(Clock::Monotonic);
-            self.looks -= 1;
-            if self.looks == 0 || self.looked >= self.end || self.looked < self.start {
+            self.clock_read = P::now(Clock::Monotonic);
+            self.reads_left -= 1;
+            if self.reads_left == 0 || self.clock_read >= self.end || self.clock_read < self.start {
                 P::event(Event::SpinLeftBudget);
                 return true;
             }
@@ -257,18 +257,18 @@ impl<P: Platform> Budget<P> {
                 self.owner_left = true;
                 return true;
             }
-            if self.looked >= until {
+            if self.clock_read >= until {
                 return false;
             }
-            P::spin_for(P::TUNING.owner_probe_ns.min(until - self.looked));
+            P::spin_for(P::TUNING.owner_probe_ns.min(until - self.clock_read));
         }
     }
 
     fn owner_is_off(&mut self, owner: u32) -> bool {
-        if self.looked < self.question {
+        if self.clock_read < self.question {
             return false;
         }
-        self.question = self.looked + P::TUNING.owner_probe_ns;
+        self.question = self.clock_read + P::TUNING.owner_probe_ns;
         if owner != self.asked {
             self.asked = owner;
             self.sample = 0;

@@ -2,10 +2,10 @@
 
 use spinpark_platform::{Cell, Platform};
 
-use super::lock::QueueGuard;
+use super::lock::LockedQueue;
 use super::node::{Chain, Dequeued, Links, WaitNode};
 
-impl<P: Platform> QueueGuard<'_, P> {
+impl<P: Platform> LockedQueue<'_, P> {
     fn head_ptr(&self) -> *const WaitNode<P> {
         // SAFETY: Q1: this guard holds the queue lock.
         self.queue.head.with(|head| unsafe { *head })
@@ -47,7 +47,7 @@ impl<P: Platform> QueueGuard<'_, P> {
         self.link(node, self.iter().find(|other| other.rank <= node.rank));
     }
 
-    /// Whether [`QueueGuard::push_again`] would make `node` the head.
+    /// Whether [`LockedQueue::push_again`] would make `node` the head.
     pub(crate) fn would_lead(&self, node: &WaitNode<P>) -> bool {
         self.head().is_none_or(|head| head.rank <= node.rank)
     }

@@ -87,9 +87,9 @@ impl Asked {
     }
 }
 
-/// The locked queue. Its holder unlocks it by [`QueueGuard::unlock`].
+/// The locked queue, for its holder. A [`QueueGuard`](super::QueueGuard) unlocks it.
 #[must_use = "the queue stays locked"]
-pub(crate) struct QueueGuard<'a, P: Platform> {
+pub(crate) struct LockedQueue<'a, P: Platform> {
     pub(super) queue: &'a WaitQueue<P>,
     inherited: bool,
     /// Whether `ATTENTION` was set when the queue was locked.
@@ -136,12 +136,12 @@ impl<P: Platform> WaitQueue<P> {
         self.lock.compare_exchange(seen, seen | ATTENTION, Relaxed, Relaxed).ok().map(|_| true)
     }
 
-    /// Clears `ATTENTION`, if the queue is not locked. The caller then looks (with a read-modify-write) whether what it
+    /// Clears `ATTENTION`, if the queue is not locked. The caller then checks (with a read-modify-write) whether what it
     /// stood for has really ended.
     pub(crate) fn end_attention(&self) {
         let seen = self.lock.load(Relaxed);
         if seen & (LOCKED | QUEUED) == 0 && seen & ATTENTION != 0 {
-            // Acquire: what the last holder of the queue wrote comes before that look.
+            // Acquire: what the last holder of the queue wrote comes before that check.
             let _ = self.lock.compare_exchange(seen, seen & !ATTENTION, Acquire, Relaxed);
         }
     }
@@ -163,7 +163,7 @@ impl<P: Platform> WaitQueue<P> {
     /// Locks the queue, or, if another thread has it locked, leaves `ask` to that thread, in one step, and returns `None`. Does
     /// not wait for it.
     #[inline(never)] // for the drop-in's size
-    pub(crate) fn lock_or(&self, ask: Ask) -> Option<QueueGuard<'_, P>> {
+    pub(crate) fn lock_or(&self, ask: Ask) -> Option<LockedQueue<'_, P>> {
         let generation = P::generation() << GENERATION_SHIFT;
         let mut seen = self.lock.load(Relaxed);
         let mut slept = 0;
@@ -175,8 +175,8 @@ impl<P: Platform> WaitQueue<P> {
                 Ask::Nothing => (seen, Relaxed),
                 Ask::Signal if seen & PINS != PINS => (seen + PIN, Release),
                 Ask::Service | Ask::Signal => (seen | ASKED, Release),
-                // More threads than can be counted are in the middle of a release, and may wait for this one's CPU: it sleeps until
-                // the last of them has unpinned. Others may sleep beside it, as in `lock`.
+                // More threads than can be counted are in the middle of a release, and may wait for this one's CPU: it sleeps
+                // until the last of them has unpinned. Others may sleep beside it, as in `lock`.
                 Ask::ServicePinned if seen & PINS == PINS => {
                     seen = self.sleep(seen);
                     slept = QUEUED;
@@ -202,7 +202,7 @@ impl<P: Platform> WaitQueue<P> {
     }
 
     /// Locks the queue.
-    pub(crate) fn lock(&self) -> QueueGuard<'_, P> {
+    pub(crate) fn lock(&self) -> LockedQueue<'_, P> {
         let generation = P::generation() << GENERATION_SHIFT;
         let mut mine = generation | LOCKED;
         let mut polls = P::TUNING.queue_polls;
@@ -239,9 +239,9 @@ impl<P: Platform> WaitQueue<P> {
     }
 
     /// The guard of a queue whose lock word held `seen` before it was locked.
-    fn enter(&self, seen: u32, inherited: bool) -> QueueGuard<'_, P> {
+    fn enter(&self, seen: u32, inherited: bool) -> LockedQueue<'_, P> {
         let had_attention = seen & ATTENTION != 0 && !inherited;
-        let guard = QueueGuard { queue: self, inherited, had_attention, not_send: PhantomData };
+        let guard = LockedQueue { queue: self, inherited, had_attention, not_send: PhantomData };
         if inherited {
             guard.set_head(core::ptr::null()); // Q5
         }
@@ -255,7 +255,7 @@ fn wake_one<P: Platform>(key: *const P::AtomicU32) {
     P::futex_wake(key, 1);
 }
 
-impl<P: Platform> QueueGuard<'_, P> {
+impl<P: Platform> LockedQueue<'_, P> {
     /// Whether this process found the queue as its parent had left it at the fork: the list was emptied just now, and
     /// what the owner's word says about waiters is wrong.
     pub(crate) fn was_inherited(&self) -> bool {
@@ -265,6 +265,12 @@ impl<P: Platform> QueueGuard<'_, P> {
     /// Whether `ATTENTION` was set when the queue was locked: no release by a plain store has begun since (A1).
     pub(crate) fn had_attention(&self) -> bool {
         self.had_attention
+    }
+
+    /// The calling thread holds the lock whose queue this is for writing: as if it had set `ATTENTION` before it locked the
+    /// queue. Its own release is no plain store from now on.
+    pub(crate) fn draw_attention(&mut self) {
+        self.had_attention = true;
     }
 
     /// Unlocks, with or without `ATTENTION`, and returns `None`; the holder then drops the guard. Or, with the queue still

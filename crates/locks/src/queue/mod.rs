@@ -30,12 +30,14 @@
 //!   upgrade is before all): higher first. Within a rank, it is FIFO, but for a waiter that was woken and lost: that is the
 //!   first again.
 
+mod guard;
 mod list;
 mod lock;
 mod node;
 mod refs;
 
-pub(crate) use lock::{Ask, QueueGuard, CONTENDED};
+pub(crate) use guard::{Owner, QueueGuard};
+pub(crate) use lock::{Ask, LockedQueue, CONTENDED};
 pub use node::WaitNode;
 pub(crate) use node::{Chain, Notice, Roused, BESIDE, GRANTED, RELEASED, WOKEN};
 pub use refs::WaiterRefs;

@@ -1,4 +1,4 @@
-//! A waiter: one node on the stack of the thread that waits, and how it is told that its wait is over.
+//! A waiter: one node on the stack of the thread that waits, and how it is notified that its wait is over.
 //!
 //! # State of `state` (the word that the waiter sleeps on)
 //!
@@ -20,7 +20,7 @@
 //! |                          |         |               | dequeued node it also gives the memory back         |
 //! | waiter: load             | Acquire | notify        | as above                                            |
 //! | waiter: CAS to `PARKED`  | Relaxed | –             | only asks for a wake; on failure the load follows   |
-//! | rouse: CAS to `ROUSED`   | Relaxed | –             | only has the thread look again, and sleep           |
+//! | rouse: CAS to `ROUSED`   | Relaxed | –             | only has the thread check its state, and sleep           |
 //! | reset to `QUEUED`: store | Relaxed | –             | under the queue lock, which publishes it            |
 
 use core::mem::offset_of;
@@ -93,18 +93,18 @@ impl<P: Platform> Links<P> {
 pub struct WaitNode<P: Platform> {
     state: P::AtomicU32,
     links: P::Cell<Links<P>>,
-    /// Whether the node is in a list. Only under the queue lock, also when the node is dequeued: its thread may look
+    /// Whether the node is in a list. Only under the queue lock, also when the node is dequeued: its thread may read it
     /// while the dequeuer writes `links`.
     linked: P::Cell<bool>,
     /// The thread.
     pub(crate) token: u32,
     /// What the thread waits for.
     pub(crate) want: Want,
-    /// When the thread last woke without having been told anything, ns on the monotonic clock. Only its own.
+    /// When the thread last woke without a notification, ns on the monotonic clock. Only its own.
     roused: P::Cell<u64>,
-    /// Whether the thread looks at the lock by itself, as it has demanded it of readers (H3 in `core`). Written by the thread, under
-    /// the queue lock.
-    looks: P::Cell<bool>,
+    /// Whether the thread rechecks the lock by itself, as it has demanded it of readers (H3 in `core`). Written by the thread,
+    /// under the queue lock.
+    rechecks: P::Cell<bool>,
     /// Its place in a list: those of a higher one are before it. The thread's real-time priority, or [`FIRST`].
     pub(crate) rank: u8,
     /// Condition variables: whether a signal or the waiter itself ends the wait; see `condvar`.
@@ -138,7 +138,7 @@ impl<P: Platform> WaitNode<P> {
             rank: if let Want::Upgrade = want { FIRST } else { P::priority() },
             token,
             roused: Cell::new(0),
-            looks: Cell::new(false),
+            rechecks: Cell::new(false),
             claim: AtomicU32::new(0),
             mutex,
             refs: ptr::null(),
@@ -163,16 +163,16 @@ impl<P: Platform> WaitNode<P> {
         (1..FIRST).contains(&self.rank)
     }
 
-    /// Whether the thread looks at its demand by itself. For others, under the queue lock.
-    pub(crate) fn looks(&self) -> bool {
+    /// Whether the thread rechecks its demand by itself. For others, under the queue lock.
+    pub(crate) fn rechecks(&self) -> bool {
         // SAFETY: the caller holds the queue lock, under which it is written, or is the thread that writes it.
-        self.looks.with(|looks| unsafe { *looks })
+        self.rechecks.with(|rechecks| unsafe { *rechecks })
     }
 
-    /// The thread has demanded the lock, or not: of readers, so that it `looks` by itself. It holds the queue lock.
-    pub(crate) fn set_looks(&self, looks: bool) {
+    /// The thread has demanded the lock, or not: of readers, so that it `rechecks` it by itself. It holds the queue lock.
+    pub(crate) fn set_rechecks(&self, rechecks: bool) {
         // SAFETY: Q1: the caller holds the queue lock.
-        self.looks.with_mut(|place| unsafe { *place = looks });
+        self.rechecks.with_mut(|place| unsafe { *place = rechecks });
     }
 
     pub(super) fn is_linked(&self) -> bool {
@@ -210,7 +210,7 @@ impl<P: Platform> WaitNode<P> {
         self.state.store(QUEUED, Relaxed);
     }
 
-    /// What has been told so far, without sleeping.
+    /// The notification so far, without sleeping.
     pub(crate) fn notice(&self) -> Option<Notice> {
         match self.state.load(Acquire) {
             WOKEN => Some(Notice::Woken),
@@ -238,7 +238,7 @@ impl<P: Platform> WaitNode<P> {
         P::now(Clock::Monotonic).saturating_sub(roused) <= span
     }
 
-    /// Waits awake for at most `span` ns to be told something; returns whether it was. Polls this node only, whose line
+    /// Waits awake for at most `span` ns for a notification; returns whether it came. Polls this node only, whose line
     /// no other thread reads.
     pub(crate) fn watch(&self, span: u64) -> bool {
         let end = P::now(Clock::Monotonic).saturating_add(span);
@@ -253,14 +253,14 @@ impl<P: Platform> WaitNode<P> {
         }
     }
 
-    /// Sleeps for a moment (ns) although it was told: its turn may come a little later. `leave`: see [`Platform::sleep_or`].
+    /// Sleeps for a moment (ns) although it was notified: its turn may come a little later. `leave`: see [`Platform::sleep_or`].
     pub(crate) fn repark(&self, span: u64, deadline: Option<Deadline>, leave: &dyn Fn()) {
         if span > 0 && deadline.is_none() {
             P::sleep_or(&|| P::futex_wait_for(&self.state, WOKEN, span), leave);
         }
     }
 
-    /// Sleeps until told, or until `deadline`. `sleep` is the platform's futex wait, or one that does more (a
+    /// Sleeps until notified, or until `deadline`. `sleep` is the platform's futex wait, or one that does more (a
     /// cancellation point).
     pub(crate) fn park(
         &self,
@@ -271,7 +271,7 @@ impl<P: Platform> WaitNode<P> {
             if let Some(notice) = self.notice() {
                 return notice;
             }
-            // On failure the node is parked already (a sleep that ended early) or has been told: the loads decide.
+            // On failure the node is parked already (a sleep that ended early) or has been notified: the loads decide.
             let expected = match self.state.compare_exchange(QUEUED, PARKED, Relaxed, Relaxed) {
                 Err(ROUSED) => {
                     // SAFETY: only the node's own thread uses this.
@@ -305,7 +305,7 @@ impl<P: Platform> Dequeued<P> {
 
     /// Links the waiter into `queue` behind all of its rank, asleep or awake as it is (Q2: the list owns it then).
     /// `deferred`: the next release ends its wait.
-    pub(crate) fn move_to(self, queue: &mut super::QueueGuard<'_, P>, deferred: bool) {
+    pub(crate) fn move_to(self, queue: &mut super::LockedQueue<'_, P>, deferred: bool) {
         // SAFETY: Q2: the dequeued node is the caller's.
         self.node().deferred.with_mut(|it| unsafe { *it = deferred });
         // SAFETY: Q1: `queue` is locked.
@@ -327,7 +327,7 @@ impl<P: Platform> Dequeued<P> {
 pub(crate) struct Roused<P: Platform>(*const P::AtomicU32);
 
 impl<P: Platform> Roused<P> {
-    /// Wakes the thread. It sleeps again, if it has not been told meanwhile; but its CPU has left its deep sleep, and the
+    /// Wakes the thread. It sleeps again, if it has not been notified meanwhile; but its CPU has left its deep sleep, and the
     /// next wake is a fast one.
     #[inline(never)] // for the drop-in's size
     pub(crate) fn wake(self) {

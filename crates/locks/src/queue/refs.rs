@@ -7,7 +7,7 @@
 //!
 //! | operation    | order   | pairs with    | because                                                                  |
 //! |--------------|---------|---------------|--------------------------------------------------------------------------|
-//! | add          | Relaxed | –             | under the queue lock, as the look                                        |
+//! | add          | Relaxed | –             | under the queue lock, as the check                                       |
 //! | drop         | Release | is there any? | the dropping thread's accesses to the variable come before its end       |
 //! | is there any?| Acquire | drop          | as above                                                                 |
 

@@ -124,7 +124,7 @@ fn readers_come_in_beside_a_starved_head_only_in_a_pause() {
 }
 
 #[test]
-fn a_release_looks_past_a_woken_waiter_for_an_urgent_head_only() {
+fn a_release_past_a_woken_waiter_services_an_urgent_head_only() {
     for word in words().filter(|&word| is_waking(word)) {
         let urgent = led_by(word, true);
         assert!(is_urgent(urgent) && !is_timed(urgent), "{word:#x}");
@@ -132,12 +132,12 @@ fn a_release_looks_past_a_woken_waiter_for_an_urgent_head_only() {
         assert_eq!(withdraw(urgent, Announced::Waking) & (WAKING | TIMED), 0, "{word:#x}");
     }
     let held = WAITERS | WAKING | write_hold(1);
-    let looks = |word| needs_service(word, released(word, Release::Write), Release::Write, false);
-    assert!(!looks(held) && looks(led_by(held, true)));
+    let services = |word| needs_service(word, released(word, Release::Write), Release::Write, false);
+    assert!(!services(held) && services(led_by(held, true)));
 }
 
 #[test]
-fn a_release_that_opens_nothing_does_not_look() {
+fn a_release_that_opens_nothing_needs_no_service() {
     let held = WAITERS | TIMED | (2 * UNIT);
     assert!(!needs_service(held, released(held, Release::Read), Release::Read, false));
     assert!(needs_service(held & !TIMED, released(held & !TIMED, Release::Read), Release::Read, false));
