@@ -10,7 +10,6 @@ use spinpark_verify::circles::in_crate;
 const LEFT: &[(&str, &[&str])] = &[
     ("spinpark-linux", &["crate: cpu reads slots thread"]),
     ("spinpark-observe", &["crate::recorder: index shared_tables site_cache thread_state"]),
-    ("spinpark-profiler", &["crate: c11 condvar exports instrument mutex next phases rwlock"]),
     ("spinpark-sim", &["crate: access chaos check engine failure here kernel memory platform report trace"]),
 ];
 
