@@ -35,7 +35,7 @@ pub(crate) unsafe extern "C" fn lock_contended(
 ) -> c_int {
     core::arch::naked_asm!(
         ".cfi_startproc",
-        // The hash of `shared_tables::hash`.
+        // The hash of the recorder's `hash::hash`.
         "mov rax, rdi",
         "shr rax, 3",
         "imul eax, eax, {factor}",
