@@ -12,7 +12,7 @@ use spinpark_platform::{Clock, Comparison, Deadline, Futex, Operand, Wait, WakeO
 
 use crate::layout::{LinuxWith, Rooms};
 use crate::syscall::call6;
-use crate::{barriers, thread};
+use crate::{barriers, place, thread};
 
 const WAIT: i32 = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
 const WAIT_FOR: i32 = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
@@ -47,7 +47,7 @@ pub(crate) fn wait_for(word: &AtomicU32, expected: u32, span: u64) -> Wait {
 /// `time`: a point in time or a span, as `operation` has it.
 #[inline(never)]
 fn sleep(word: &AtomicU32, operation: i32, expected: u32, time: Option<Deadline>) -> Wait {
-    crate::thread::sleeps();
+    place::before_sleep();
     let (seconds, nanoseconds) = time.map_or((0, 0), Deadline::as_timespec);
     let timeout = libc::timespec { tv_sec: seconds, tv_nsec: nanoseconds };
     let timeout = if time.is_some() { ptr::addr_of!(timeout) } else { ptr::null() };

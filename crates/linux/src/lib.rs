@@ -12,6 +12,7 @@ mod block;
 mod clock;
 mod cpu;
 mod environment;
+mod fork;
 mod futex;
 mod generation;
 mod layout;
@@ -19,6 +20,7 @@ mod memory;
 mod observer;
 mod pacing;
 mod permanent;
+mod place;
 mod policy;
 mod quota;
 pub mod raw;
@@ -41,6 +43,7 @@ use spinpark_platform::{Platform, Tuning};
 
 pub use clock::start as start_clock;
 pub use environment::{is_off, is_on, variable};
+pub use fork::take_over_fork_handler;
 pub use layout::{Linux, LinuxWith, Rooms};
 pub use memory::Cell;
 pub use observer::{observe, Observer};
@@ -49,7 +52,7 @@ pub use rseq::stop as stop_sequences;
 pub use sandbox::before_filter;
 pub use sleep::{sleep_by, Sleep};
 pub use symbol::{glibc_dlsym, lookup, lookup_version, Library, Scope};
-pub use thread::{call, known_token, set_call, take_over_fork_handler, thread_id, CANCELLABLE, QUEUED};
+pub use thread::{call, known_token, set_call, thread_id, CANCELLABLE, QUEUED};
 pub use tools::race_detector;
 
 /// What the last line of a process says whose lock holds no value of ours.
@@ -85,6 +88,13 @@ pub fn start(permanent: bool) {
         if rseq::area() != 0 {
             slots::start();
         }
+    }
+}
+
+/// The first call of a thread that has no token yet: the process' first one, too, unless the layer above has begun.
+fn first_call() {
+    if fork::register() {
+        start(false);
     }
 }
 

@@ -8,7 +8,7 @@ use spinpark_platform::{Clock, Pace, Pacing, Spin, SpinPolicy, TransferCost, Tun
 
 use crate::layout::{LinuxWith, Rooms};
 use crate::thread::spin_stats;
-use crate::{barriers, clock, cpu, policy, raw, sandbox, thread};
+use crate::{barriers, clock, cpu, place, policy, raw, sandbox};
 
 fn now() -> u64 {
     clock::now(Clock::Monotonic)
@@ -134,7 +134,7 @@ impl<R: Rooms> SpinPolicy for LinuxWith<R> {
     }
 
     fn only_cpu() -> Option<u32> {
-        Some(thread::place()).filter(|&place| place != cpu::ANY)
+        Some(place::only_cpu()).filter(|&place| place != cpu::ANY)
     }
 }
 

@@ -2,11 +2,6 @@
 
 use core::sync::atomic::{compiler_fence, AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 
-use spinpark_platform::ReadHolds;
-
-use crate::layout::{LinuxWith, Rooms};
-use crate::thread;
-
 /// Read locks that a thread remembers by address; more are only counted.
 const REMEMBERED: usize = 8;
 
@@ -34,11 +29,6 @@ pub(crate) struct Held {
 }
 
 impl Reads {
-    #[inline(always)]
-    pub(crate) fn of_this_thread<'a>() -> &'a mut Self {
-        thread::reads()
-    }
-
     /// Remembers a read lock, as one that is counted in the lock itself; none if there is no room.
     #[inline(always)]
     pub(crate) fn add(&mut self, lock: usize) -> Option<&mut Held> {
@@ -153,22 +143,6 @@ impl Reads {
     pub(crate) fn may_hold(&mut self, lock: usize) -> bool {
         !GIVEN_BACK.load(Relaxed)
             && (self.uncounted > 0 || self.remembered_mut().iter().any(|held| held.lock == lock))
-    }
-}
-
-impl<R: Rooms> ReadHolds for LinuxWith<R> {
-    #[inline(always)]
-    fn read_acquired(lock: usize) {
-        Reads::of_this_thread().acquired(lock);
-    }
-
-    #[inline(always)]
-    fn read_released(lock: usize) {
-        Reads::of_this_thread().released(lock);
-    }
-
-    fn may_hold_read(lock: usize) -> bool {
-        Reads::of_this_thread().may_hold(lock)
     }
 }
 

@@ -33,10 +33,9 @@ use core::sync::atomic::{AtomicU32, AtomicUsize};
 use spinpark_platform::{ClosingCost, ReaderSlots, SlotLeft};
 
 use crate::layout::{LinuxWith, Rooms};
-use crate::reads::Reads;
 use crate::slot::{CPUS, FREE, LINE, MOVED};
 use crate::syscall::call6;
-use crate::{cpu, rseq};
+use crate::{cpu, rseq, thread};
 
 /// How many bits of a table's address are zero.
 const NAME_SHIFT: u32 = 16;
@@ -79,7 +78,7 @@ unsafe fn table(name: u32) -> &'static Table {
 /// read-modify-write.
 #[cold]
 pub(crate) fn table_name() -> u32 {
-    crate::thread::token(); // whose first call maps the table, if the initialiser has not
+    thread::token(); // whose first call maps the table, if the initialiser has not
     match NAME.load(Acquire) {
         NO_TABLE => 0,
         _ if rseq::area() == 0 => 0,
@@ -129,7 +128,7 @@ enum Claimed {
 /// `area` is that of [`rseq::area`], not 0; `open` is the name of this copy's table.
 #[inline(always)]
 unsafe fn claim(area: usize, bias: &AtomicU32, open: u32, lock: usize) -> Claimed {
-    let reads = Reads::of_this_thread();
+    let reads = thread::reads();
     let Some(held) = reads.add(lock) else { return Claimed::NoRoom };
     // SAFETY: the caller vouches for the area and the name.
     held.slot = unsafe { rseq::claim(area, bias, open, lines(open), lock) };
@@ -166,7 +165,7 @@ fn enter_again(bias: &AtomicU32, open: u32, lock: usize) -> bool {
 
 #[inline(always)]
 pub(crate) fn leave(bias: &AtomicU32, lock: usize) -> SlotLeft {
-    let reads = Reads::of_this_thread();
+    let reads = thread::reads();
     let Some(held) = reads.last_if_in_slot(lock) else { return SlotLeft::Counted };
     let slot = core::mem::replace(&mut held.slot, core::ptr::null()); // T4
     let area = rseq::area();
@@ -183,7 +182,7 @@ pub(crate) fn leave(bias: &AtomicU32, lock: usize) -> SlotLeft {
 /// After [`SlotLeft::Revoked`], under the queue lock of the lock: whether the reader is counted in the lock by now.
 #[cold]
 pub(crate) fn take_back(lock: usize) -> bool {
-    let reads = Reads::of_this_thread();
+    let reads = thread::reads();
     let Some(held) = reads.last_if_in_slot(lock) else { return true };
     // T4: no slot while it is given back.
     let slot = core::mem::replace(&mut held.slot, core::ptr::null());
@@ -222,7 +221,7 @@ pub(crate) fn move_readers(name: u32, lock: usize) {
 /// Frees the slots of all readers but those of the surviving thread: they do not exist here, and would never give
 /// back their slots.
 pub(crate) fn in_forked_child() {
-    let own = Reads::of_this_thread();
+    let own = thread::reads();
     each(NAME.load(Relaxed), |slot| {
         if slot.load(Relaxed) != 0 && !own.is_in(slot) {
             slot.store(FREE, Relaxed);

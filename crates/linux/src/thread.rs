@@ -1,4 +1,5 @@
-//! Thread identity: a few words of thread-local memory, reached without std, allocation or destructors.
+//! Thread identity, and what a thread remembers: a few words of thread-local memory, reached without std, allocation or
+//! destructors.
 //!
 //! The token is the kernel's thread id: small, unique among living threads, and what the question "does the owner
 //! run?" needs. It is looked up once per thread, and again by the thread that survives a fork.
@@ -6,7 +7,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicUsize};
 
-use spinpark_platform::{SpinStats, Threads};
+use spinpark_platform::{ReadHolds, SpinStats, Threads};
 
 use crate::layout::{LinuxWith, Rooms};
 use crate::reads::Reads;
@@ -18,14 +19,20 @@ struct Local {
     token: u32,
     reads: Reads,
     spin_stats: SpinStats,
-    /// See [`place`].
-    place: u32,
-    /// The look that it is of; 0: it was never wanted.
-    place_look: u32,
-    /// How often it slept.
-    sleeps: u32,
+    place: Place,
     /// See [`call`].
     call: u32,
+}
+
+/// Where the calling thread may run, as found when it slept: see [`place`](crate::place).
+#[repr(C)]
+pub(crate) struct Place {
+    /// The only CPU that it could use, from 1 on; or [`cpu::ANY`](crate::cpu::ANY).
+    pub(crate) cpu: u32,
+    /// The look that it is of; 0: it was never wanted.
+    pub(crate) look: u32,
+    /// How often the thread slept.
+    pub(crate) sleeps: u32,
 }
 
 /// In the state of a call: the thread is or may be in a queue.
@@ -80,8 +87,6 @@ fn load_token() -> u32 {
     unsafe { (*local()).token }
 }
 
-static FORK_HANDLER: AtomicBool = AtomicBool::new(false);
-
 /// The calling thread's token if it has been asked for before, else 0: for fast paths that leave the first time to
 /// their slow path.
 #[inline(always)]
@@ -98,22 +103,10 @@ pub(crate) fn token() -> u32 {
     }
 }
 
-/// The function that must run first in every forked child. A caller that takes it registers it; otherwise a thread's first
-/// lock operation does, which is too late for handlers that were registered before it and use locks.
-pub fn take_over_fork_handler() -> unsafe extern "C" fn() {
-    FORK_HANDLER.store(true, Relaxed);
-    in_forked_child
-}
-
 #[cold]
 #[inline(never)]
 fn first_token() -> u32 {
-    if !FORK_HANDLER.swap(true, Relaxed) {
-        // SAFETY: registers a function that is sound to run in a forked child. It fails only without memory; then
-        // locks on which threads waited at a fork are not usable in the child.
-        unsafe { libc::pthread_atfork(None, None, Some(in_forked_child)) };
-        crate::start(false);
-    }
+    crate::first_call();
     ask_token()
 }
 
@@ -187,7 +180,8 @@ pub fn thread_id() -> u32 {
     token()
 }
 
-fn ask_token() -> u32 {
+/// Asks for the calling thread's id, which is its token from then on.
+pub(crate) fn ask_token() -> u32 {
     let token = match glibcs_id() {
         id if id != 0 && ID_IS_THERE.load(Relaxed) => id,
         _ => crate::raw::thread_id(),
@@ -197,47 +191,11 @@ fn ask_token() -> u32 {
     token
 }
 
-/// The surviving thread has a new id, and every wait queue belongs to threads that are not here.
-unsafe extern "C" fn in_forked_child() {
-    if !crate::STARTED.load(Relaxed) {
-        return; // no lock of ours is in use
-    }
-    crate::generation::in_forked_child();
-    crate::cpu::in_forked_child(ask_token());
-    crate::slots::in_forked_child();
-}
-
-/// The only CPU that the calling thread could use when it last slept, from 1 on; [`cpu::ANY`](crate::cpu::ANY) if several,
-/// or if it has not slept since it first wanted to know.
-pub(crate) fn place() -> u32 {
-    // SAFETY: the block belongs to this thread.
-    let local = unsafe { &mut *local() };
-    if local.place_look == 0 {
-        local.place_look = WANTED;
-        local.place = crate::cpu::ANY;
-    }
-    local.place
-}
-
-/// In `place_look`: the next sleep asks.
-const WANTED: u32 = u32::MAX;
-
-/// Before the calling thread sleeps: questions that are not to be asked with a lock held.
-#[inline(never)] // for the drop-in's size
-pub(crate) fn sleeps() {
-    /// One sleep in so many looks at the clock.
-    const FEW: u32 = 16;
-    // SAFETY: the block belongs to this thread.
-    let local = unsafe { &mut *local() };
-    local.sleeps = local.sleeps.wrapping_add(1);
-    if local.sleeps % FEW == 0 {
-        crate::cpu::look_again();
-    }
-    let look = crate::cpu::looks();
-    if local.place_look != 0 && local.place_look != look && !crate::single::is_alone() {
-        local.place_look = look;
-        local.place = crate::cpu::ask_place();
-    }
+/// The calling thread's [`Place`]. The reference is for one call: see [`spin_stats`].
+pub(crate) fn place<'a>() -> &'a mut Place {
+    // SAFETY: the block belongs to this thread, and the caller is done with the reference before any other code in
+    // this thread asks for it.
+    unsafe { &mut (*local()).place }
 }
 
 /// What the calling thread has learnt about spinning. The reference is for one call: no other call in this thread may ask
@@ -260,5 +218,21 @@ impl<R: Rooms> Threads for LinuxWith<R> {
 
     fn priority() -> u8 {
         policy::priority()
+    }
+}
+
+impl<R: Rooms> ReadHolds for LinuxWith<R> {
+    #[inline(always)]
+    fn read_acquired(lock: usize) {
+        reads().acquired(lock);
+    }
+
+    #[inline(always)]
+    fn read_released(lock: usize) {
+        reads().released(lock);
+    }
+
+    fn may_hold_read(lock: usize) -> bool {
+        reads().may_hold(lock)
     }
 }

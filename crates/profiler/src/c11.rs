@@ -5,7 +5,7 @@ use core::ffi::c_int;
 use spinpark_observe::recorder::Site;
 
 use crate::condvar::{signal_by, wait_by};
-use crate::exports::Function;
+use crate::function::Function;
 use crate::instrument::{self, C11, Way};
 use crate::mutex::{call, dispose, functions, initialise};
 

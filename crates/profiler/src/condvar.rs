@@ -10,7 +10,7 @@ use spinpark_observe::format::{Detail, Kind, Role};
 use spinpark_observe::recorder::{Call, Releasing, Site};
 use spinpark_platform::{Clock, Clocks, Deadline};
 
-use crate::exports::Function;
+use crate::function::Function;
 use crate::instrument::enter_late;
 use crate::mutex::{self, dispose, functions, initialise};
 use crate::phases::{RECORDER, look_for_wishes};

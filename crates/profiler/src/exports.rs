@@ -1,49 +1,18 @@
 //! The exported functions: trampolines through a table.
 //!
 //! A trampoline is two moves, so that ours know where they were called, and a jump. Before the process has looked around, the
-//! table has *starters*, which do that and jump again. Its words are written one by one, while other threads may be
-//! jumping: each is at all times a function that does what its name says, so any mixture is good.
+//! table has *starters*, which do that and jump again.
 
-use core::ffi::{CStr, c_int, c_void};
-use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+use crate::function::{COUNT, Function};
+use crate::table::{CONTENDED, FULL, Forms, OFF, SAMPLED};
+use crate::{c11, condvar, mutex, phases, rwlock};
 
-use spinpark_observe::format::Detail;
-use spinpark_observe::recorder::Site;
-
-use crate::{c11, condvar, mutex, next, phases, rwlock};
-
-/// A recording function: at most four arguments, then its call site.
-pub(crate) type Ours = unsafe extern "C" fn(usize, usize, usize, usize, Site) -> c_int;
-
-pub(crate) const CONTENDED: u32 = Detail::Contended as u32;
-pub(crate) const SAMPLED: u32 = Detail::Sampled as u32;
-pub(crate) const FULL: u32 = Detail::Full as u32;
-const OFF: u32 = Detail::Off as u32;
-
-/// Ours for each detail; none where there is nothing to record.
-#[derive(Clone, Copy)]
-struct Forms([Option<Ours>; 4]);
-
-/// Declares the functions: their numbers, what they are for each detail, and their names and versions.
+/// Defines the functions: what they are for each detail, and their symbols with versions; and with them the two tables of [`table`](crate::table).
 macro_rules! exports {
     ($($number:literal $name:ident = $forms:expr, [$($alias:literal as $symbol:literal),+ $(,)?];)*) => {
-        /// Numbers of the functions.
-        #[derive(Clone, Copy)]
-        #[repr(usize)]
-        #[allow(non_camel_case_types, reason = "named as the functions")]
-        pub(crate) enum Function {
-            $($name = $number,)*
-        }
+        $(const _: () = assert!(Function::$name as usize == $number);)*
 
-        /// Their names, as in the C library.
-        pub(crate) const NAMES: &[&CStr] = &[$(
-            match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                Ok(name) => name,
-                Err(_) => panic!("a name has no zero byte"),
-            },
-        )*];
-
-        static FORMS: &[Forms] = &[$($forms,)*];
+        static FORMS: [Forms; COUNT] = [$($forms,)*];
 
         core::arch::global_asm!(
             ".pushsection .data.rel.spinpark_profiler, \"aw\", @progbits",
@@ -53,6 +22,9 @@ macro_rules! exports {
             "spinpark_profiler_table:",
             $(concat!(".quad spinpark_profiler_start_", stringify!($name)),)*
             ".popsection",
+            ".hidden spinpark_profiler_forms",
+            ".globl spinpark_profiler_forms",
+            ".set spinpark_profiler_forms, {forms}",
             ".pushsection .text.spinpark_profiler, \"ax\", @progbits",
             $(
                 ".p2align 4",
@@ -107,6 +79,7 @@ macro_rules! exports {
             ".cfi_endproc",
             ".popsection",
             first_call = sym phases::first_call,
+            forms = sym FORMS,
         );
     };
 }
@@ -223,33 +196,3 @@ exports! {
     36 cnd_broadcast = each!(cnd_broadcast in c11),
         ["spinpark_profiler_alias_cnd_broadcast_0" as "cnd_broadcast@GLIBC_2.28", "spinpark_profiler_alias_cnd_broadcast_1" as "cnd_broadcast@@GLIBC_2.34"];
 }
-
-unsafe extern "C" {
-    static spinpark_profiler_table: [AtomicPtr<c_void>; FORMS.len()];
-}
-
-fn table() -> &'static [AtomicPtr<c_void>; FORMS.len()] {
-    // SAFETY: defined above, with a word for each function; only ever accessed as this.
-    unsafe { &spinpark_profiler_table }
-}
-
-/// Switches every exported function to this detail.
-pub(crate) fn install(detail: Detail) {
-    for (number, (slot, forms)) in table().iter().zip(FORMS).enumerate() {
-        let ours = forms.0[detail as usize].map_or(core::ptr::null_mut(), |ours| ours as *mut c_void);
-        let next = next::address(number);
-        // What the next library does not have is not called by a program that started.
-        let ours = if next.is_null() { core::ptr::null_mut() } else { ours };
-        slot.store(if ours.is_null() { next } else { ours }, Relaxed);
-    }
-}
-
-/// Makes one exported function the next implementation's, which is known.
-pub(crate) fn pass(number: usize) {
-    if let Some(slot) = table().get(number) {
-        slot.store(next::address(number), Relaxed);
-    }
-}
-
-/// How many functions there are.
-pub(crate) const COUNT: usize = FORMS.len();

@@ -1,35 +1,16 @@
 //! Watching one acquisition or release, whatever kind of lock it is: what the modules of the kinds have in common.
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use libc::{EBUSY, EOWNERDEAD, ETIMEDOUT};
-use spinpark_linux::{Scope, lookup};
 use spinpark_observe::format::{Kind, Role};
 use spinpark_observe::recorder::{Blocking, Call, Releasing, ThreadState};
 
-use crate::exports::{CONTENDED, FULL, Function, SAMPLED};
+use crate::function::Function;
 use crate::phases::{RECORDER, look_for_wishes};
-use crate::{mutex, next, phases};
-
-/// glibc's `__libc_single_threaded` (2.32), or a byte that is always 0.
-pub(crate) static SINGLE: AtomicPtr<u8> = AtomicPtr::new((&raw const NEVER).cast_mut());
-static NEVER: u8 = 0;
-
-/// Finds that byte.
-pub(crate) fn start() {
-    let single = lookup(Scope::All, c"__libc_single_threaded");
-    if !single.is_null() {
-        SINGLE.store(single.cast(), Relaxed);
-    }
-}
-
-/// Whether the process has one thread: no thread can wait for another.
-#[inline(always)]
-pub(crate) fn is_alone() -> bool {
-    // SAFETY: points to a byte of this library or of libc, neither of which is unloaded while it runs.
-    unsafe { SINGLE.load(Relaxed).read_volatile() != 0 }
-}
+use crate::single_threaded::is_alone;
+use crate::table::{CONTENDED, FULL, SAMPLED};
+use crate::{mutex_layout, next, phases};
 
 /// What the functions of a family answer.
 pub(crate) struct ReturnCodes {
@@ -67,11 +48,15 @@ pub(crate) struct Way {
 /// As to call the functions of `way` with these arguments; the call's site is that of the caller.
 #[inline(always)]
 pub(crate) unsafe fn lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
-    if way.is_mutex && mutex::is_special(call.address) {
+    if way.is_mutex && mutex_layout::is_special(call.address) {
         // SAFETY: the caller's promise.
         return unsafe { lock_special::<DETAIL>(way, arguments, call) };
     }
-    if DETAIL != FULL && way.is_mutex && mutex::looks_free(call.address) && !RECORDER.is_hot(call.address) {
+    if DETAIL != FULL
+        && way.is_mutex
+        && mutex_layout::looks_free(call.address)
+        && !RECORDER.is_hot(call.address)
+    {
         // SAFETY: the caller's arguments.
         let result = unsafe { next::call(way.lock, arguments) };
         if DETAIL == SAMPLED && way.codes.is_had(result) {
@@ -108,7 +93,7 @@ pub(crate) unsafe fn lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], c
 #[cold]
 #[inline(never)]
 unsafe fn lock_special<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
-    if mutex::is_others(call.address) {
+    if mutex_layout::is_others(call.address) {
         // SAFETY: the caller's promise.
         return unsafe { wait::<DETAIL>(way, arguments, call) };
     }
@@ -186,7 +171,7 @@ pub(crate) unsafe fn wait<const DETAIL: u32>(way: &Way, arguments: [usize; 4], c
         // SAFETY: the caller's arguments.
         return unsafe { next::call(way.lock, arguments) };
     };
-    let owner = way.is_mutex.then(|| mutex::owner(call.address));
+    let owner = way.is_mutex.then(|| mutex_layout::owner(call.address));
     let is_timed = has_deadline(way.lock);
     let wait =
         RECORDER.begin_wait(own, &call, &Blocking { start, owner, is_exact: DETAIL == FULL, is_timed });
@@ -259,7 +244,7 @@ pub(crate) unsafe fn unlock<const DETAIL: u32>(unlock: Function, call: Call) -> 
 #[inline(never)]
 fn let_go_for(own: &ThreadState, call: &Call) {
     if matches!((call.kind)(call.address), Kind::Mutex | Kind::Adaptive) {
-        RECORDER.let_go_for(own, call.address, mutex::owner(call.address));
+        RECORDER.let_go_for(own, call.address, mutex_layout::owner(call.address));
     }
 }
 

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Alone it watches glibc's locks; before `libspinpark_preload.so` it watches spinpark's. Every exported function jumps
-//! through a table (`exports`). While nothing is recorded the table has the next implementation's own functions
+//! through a table (`exports`, `table`). While nothing is recorded the table has the next implementation's own functions
 //! (`next`); else ours, one module per kind of object, each written once for all details. Nothing is known of the
 //! objects' layouts but what glibc's static initialisers fix, and glibc's `__owner`, as a hint.
 //!
@@ -30,11 +30,15 @@ mod c11;
 mod cancel;
 mod condvar;
 mod exports;
+mod function;
 mod instrument;
 mod mutex;
+mod mutex_layout;
 mod next;
 mod phases;
 mod rwlock;
+mod single_threaded;
+mod table;
 
 // The libc crate leaves linking to std when anything else in the build uses std.
 #[link(name = "c")]

@@ -1,94 +1,16 @@
 //! `pthread_mutex_*`.
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use spinpark_linux::raw;
-use spinpark_observe::format::{Kind, Role};
+use spinpark_observe::format::Role;
 use spinpark_observe::recorder::{Call, Recorder, Site};
 
-use crate::exports::{CONTENDED, Function, SAMPLED};
+use crate::function::Function;
 use crate::instrument::{self, POSIX, Way};
+use crate::mutex_layout::{KIND_AT, LOOK_AT, SPECIAL, is_special, kind, looks_free};
 use crate::next;
 use crate::phases::{RECORDER, look_for_wishes};
-
-/// Where glibc's static initialisers have the kind of a mutex, and where its mutexes have lock word and owner; words.
-const KIND_AT: usize = 4;
-const LOCK_AT: usize = 0;
-const OWNER_AT: usize = 2;
-/// Robust, priority-inheriting, priority-protected, process-shared.
-const SPECIAL: u32 = 0xf0;
-/// Robust, priority-inheriting.
-const WITH_OWNER: u32 = 0x30;
-/// The part of a lock word that is a priority, with priority protection.
-const CEILING: u32 = 0xfff8_0000;
-/// The part of a lock word that is a thread id.
-const THREAD: u32 = 0x3fff_ffff;
-
-#[inline(always)]
-fn word(mutex: usize, at: usize) -> u32 {
-    // SAFETY: inside a mutex that the caller has just locked or wants to; others may write it meanwhile.
-    unsafe { (mutex as *const u32).wrapping_add(at).read_volatile() }
-}
-
-/// Whether a mutex is glibc's, whichever library implements the others.
-#[inline(always)]
-pub(crate) fn is_special(mutex: usize) -> bool {
-    word(mutex, KIND_AT) & SPECIAL != 0
-}
-
-/// Whether a mutex that is glibc's is another thread's, as far as its words tell. The lock word of a robust or
-/// priority-inheriting one has its owner; others' say that they are held, and, with priority protection, the ceiling.
-pub(crate) fn is_others(mutex: usize) -> bool {
-    let (kind, lock) = (word(mutex, KIND_AT), word(mutex, LOCK_AT));
-    let owner = match kind {
-        _ if kind & WITH_OWNER != 0 => lock & THREAD,
-        _ if lock & !CEILING == 0 => 0,
-        _ => word(mutex, OWNER_AT),
-    };
-    owner != 0 && owner != raw::thread_id()
-}
-
-/// Where a mutex has a word that is 0 while it is free, bytes: the owner in glibc's. (Not its lock word: a release is a
-/// read-modify-write of that, and to load what one has just written takes longer than all of this.) In spinpark's it is the
-/// lock word, which a release merely stores.
-static LOOK_AT: AtomicUsize = AtomicUsize::new(4 * OWNER_AT);
-
-/// Mutexes are spinpark's.
-pub(crate) fn are_spinparks() {
-    LOOK_AT.store(4 * LOCK_AT, Relaxed);
-}
-
-/// Whether a mutex looks free. A hint.
-#[inline(always)]
-pub(crate) fn looks_free(mutex: usize) -> bool {
-    word(mutex, LOOK_AT.load(Relaxed) / 4) == 0
-}
-
-/// The thread id of the owner of a mutex; 0 if it is free, or is just being taken or released.
-pub(crate) fn owner(mutex: usize) -> u32 {
-    if word(mutex, KIND_AT) & WITH_OWNER != 0 {
-        // The other word is none's while a robust one is being repaired.
-        return word(mutex, LOCK_AT) & THREAD;
-    }
-    if LOOK_AT.load(Relaxed) != 4 * LOCK_AT || is_special(mutex) {
-        return word(mutex, OWNER_AT);
-    }
-    // A token is a thread id there.
-    spinpark_locks::owner(word(mutex, LOCK_AT))
-}
-
-/// What kind of mutex is at `address`.
-pub(crate) fn kind(address: usize) -> Kind {
-    let kind = word(address, KIND_AT);
-    match kind & 3 {
-        _ if kind & SPECIAL != 0 => Kind::Special,
-        1 => Kind::Recursive,
-        2 => Kind::ErrorChecking,
-        3 => Kind::Adaptive,
-        _ => Kind::Mutex,
-    }
-}
+use crate::table::{CONTENDED, SAMPLED};
 
 #[inline(always)]
 pub(crate) fn call(address: usize, site: Site) -> Call {
@@ -113,7 +35,7 @@ pub(crate) unsafe extern "C" fn lock_contended(
 ) -> c_int {
     core::arch::naked_asm!(
         ".cfi_startproc",
-        // The hash of `shared_tables::hash`.
+        // The hash of the recorder's `hash::hash`.
         "mov rax, rdi",
         "shr rax, 3",
         "imul eax, eax, {factor}",

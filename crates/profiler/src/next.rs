@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use spinpark_linux::{Scope, lookup, lookup_version};
 
-use crate::exports::{COUNT, Function, NAMES};
+use crate::function::{COUNT, Function, NAMES};
 
 /// Their addresses.
 pub(crate) static NEXT: [AtomicPtr<c_void>; COUNT] = [const { AtomicPtr::new(ptr::null_mut()) }; COUNT];

@@ -27,7 +27,7 @@ use spinpark_linux::{Scope, is_on, lookup, race_detector, raw, variable};
 use spinpark_observe::format::{Detail, Locks};
 use spinpark_observe::recorder::{Failure, MOST, Recorder, Settings};
 
-use crate::{cancel, exports, instrument, mutex, next};
+use crate::{cancel, mutex_layout, next, single_threaded, table};
 
 /// One in so many acquisitions is timed with the detail `sampled`.
 const SAMPLE_EVERY: u32 = 64;
@@ -68,7 +68,7 @@ pub(crate) extern "C" fn first_call(number: usize) {
             // Called by what this thread does to look around, the loader's allocator say; or by a signal handler.
             Err(looker) if looker == me => {
                 next::find_one(number);
-                return exports::pass(number);
+                return table::pass(number);
             }
             Err(_) => raw::yield_now(),
         }
@@ -79,7 +79,7 @@ pub(crate) extern "C" fn first_call(number: usize) {
 fn look_around() {
     if STATE.load(Relaxed) == UNKNOWN {
         next::find_all();
-        exports::install(Detail::Off);
+        table::install(Detail::Off);
         STATE.store(FOUND, Release);
     }
 }
@@ -111,7 +111,7 @@ extern "C" fn initialise() {
 }
 
 fn begin(directory: &CStr) {
-    instrument::start();
+    single_threaded::start();
     cancel::start();
     OBSERVE.store(lookup(Scope::Next, c"spinpark_observe"), Relaxed);
     RECORDER.prepare();
@@ -135,7 +135,7 @@ fn begin(directory: &CStr) {
     let is_main = parent == Some(u64::from(raw::parent_id()));
     locks();
     RECORDER.idle(detail);
-    exports::install(detail);
+    table::install(detail);
     // Other details count more than waits from now on; with `off`, another process may change the detail in the file later.
     if is_main || detail != Detail::Contended {
         let _ = record(!is_main);
@@ -165,13 +165,13 @@ fn record(is_idle: bool) -> bool {
         // No room for a process that only uses locks: record it from its first wait on.
         Err(Failure::Bound) if is_idle && detail != Detail::Off => {
             RECORDER.expect(Detail::Contended);
-            exports::install(Detail::Contended);
+            table::install(Detail::Contended);
             false
         }
         // A forked child may be luckier.
         Err(Failure::Bound | Failure::NotNow) => false,
         Err(_) => {
-            exports::install(Detail::Off);
+            table::install(Detail::Off);
             false
         }
     }
@@ -225,7 +225,7 @@ fn locks() -> Locks {
     match unsafe { mem::transmute::<*mut c_void, Option<Observe>>(OBSERVE.load(Relaxed)) } {
         // SAFETY: the drop-in's function, with an observer that stays.
         Some(observe) if unsafe { observe(Some(observer)) } != 0 => {
-            mutex::are_spinparks();
+            mutex_layout::are_spinparks();
             Locks::Spinpark
         }
         _ => Locks::Glibc,
@@ -250,14 +250,14 @@ pub(crate) fn look_for_wishes<const DETAIL: u32>() {
 fn change(wanted: Detail) {
     if RECORDER.is_on() {
         RECORDER.set_detail(wanted);
-        exports::install(wanted);
+        table::install(wanted);
     }
 }
 
 /// Writes as little as it can: each page that it touches makes the fork slower.
 unsafe extern "C" fn in_forked_child() {
     if !RECORDER.forked() {
-        exports::install(Detail::Off);
+        table::install(Detail::Off);
     }
 }
 

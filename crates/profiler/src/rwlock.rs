@@ -5,7 +5,7 @@ use core::ffi::c_int;
 use spinpark_observe::format::{Kind, Role};
 use spinpark_observe::recorder::{Call, Site};
 
-use crate::exports::Function;
+use crate::function::Function;
 use crate::instrument::{self, POSIX, Way};
 use crate::mutex::{dispose, functions, initialise, is_clock};
 use crate::next;

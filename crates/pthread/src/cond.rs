@@ -23,14 +23,9 @@ use libc::{clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, times
 use spinpark_locks::{RawCondvar, WaitResult, Waiter, WaiterRefs};
 use spinpark_platform::{Clock, Deadline, Platform};
 
-use crate::fields::{self, Linux};
-use crate::mutex::{self, Mutex};
-use crate::{cancel, mode, real, time};
+use crate::fields::{self, Linux, MONOTONIC, Mutex, SHARED};
+use crate::{cancel, mode, mutex, real, time};
 
-/// glibc's bit for process-shared.
-pub(crate) const SHARED: u32 = 1;
-/// glibc's bit for `CLOCK_MONOTONIC`.
-pub(crate) const MONOTONIC: u32 = 2;
 /// Ours in a process-shared object that is used with a private mutex. (glibc's bit for "being destroyed", which it
 /// never sees: such an object does not go to glibc any more.)
 const TAKEN_OVER: u32 = 4;

@@ -31,12 +31,9 @@ use spinpark_linux::{raw, thread_id};
 use spinpark_locks::GLIBCS_CONTENDED;
 use spinpark_platform::{AsymmetricBarrier, Clock, Clocks, Futex, NS_PER_SEC, Platform};
 
-use crate::fields::Linux;
-use crate::mutex::{GLIBCS, Mutex};
+use crate::fields::{Linux, Mutex};
+use crate::kind::{FOREIGN, GLIBCS};
 use crate::{mode, real};
-
-/// In a mutex' kind: glibc's functions serve it. They ignore this bit.
-pub(crate) const FOREIGN: u32 = 1 << 10;
 
 /// How often, once a second, a thread finds the mutex held by no thread that is known, before it says so.
 const LONGEST: u32 = 10;

@@ -4,7 +4,7 @@ use core::ffi::c_int;
 
 use libc::{EINVAL, pthread_mutex_t};
 
-use crate::mutex::Mutex;
+use crate::fields::Mutex;
 use crate::real;
 
 /// `pthread_mutex_consistent`: EINVAL unless robust, which is glibc's.

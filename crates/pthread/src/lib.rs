@@ -8,6 +8,7 @@
 //! |------------|------------------------------------------------------------------------------|
 //! | [`mutex`]  | `pthread_mutex_*`                                                            |
 //! | `fields`   | where glibc's fields stand in our locks                                      |
+//! | `kind`     | the bits of a mutex' kind                                                    |
 //! | `waited`   | a mutex that a wait on a condition variable takes back                        |
 //! | [`loader`] | `dlopen`, `dlmopen`, `dlsym`: ways past the drop-in                          |
 //! | `shared`   | a process in which glibc's functions are called as well                      |
@@ -36,6 +37,7 @@ mod fields;
 mod foreign;
 pub mod fork;
 pub mod glibcs;
+mod kind;
 pub mod loader;
 pub mod mode;
 pub mod mutex;

@@ -12,13 +12,14 @@
 //!
 //! Read once, at the first call or in the drop-in's initialiser, whichever comes first.
 
+use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
 
 use spinpark_linux::{is_on, race_detector, variable};
 use spinpark_platform::SpinPolicy;
 
 use crate::fields::Linux;
-use crate::{cancel, fields, fork, real};
+use crate::{cancel, fields, real};
 
 const UNKNOWN: u8 = 0;
 const OURS: u8 = 1;
@@ -142,7 +143,7 @@ pub fn start() {
         },
     );
     real::find_all();
-    fork::start();
+    register_fork_handler();
     fields::probe();
     if !disabled {
         cancel::start();
@@ -171,6 +172,13 @@ pub fn start() {
         line.text(")\n");
         line.write_to(libc::STDERR_FILENO);
     }
+}
+
+/// The first one that glibc gets: see [`fork`](crate::fork).
+fn register_fork_handler() {
+    let ours = spinpark_linux::take_over_fork_handler();
+    // SAFETY: the handler is sound to run in a forked child. A null handle: this library is never unloaded.
+    unsafe { real::__register_atfork(None, None, Some(ours), ptr::null_mut()) };
 }
 
 /// Appends `what` and the process id to the report file. A file that cannot be opened is ignored.

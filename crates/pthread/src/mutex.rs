@@ -13,87 +13,31 @@ pub(crate) use life::init_kind;
 pub use life::{destroy, init};
 
 use core::ffi::c_int;
-use core::mem::{align_of, size_of};
 use core::sync::atomic::Ordering::Relaxed;
 
 use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT};
 use libc::{clockid_t, pthread_mutex_t, timespec};
 use spinpark_linux::thread_id;
-use spinpark_locks::{Locked, RawMutex, WaitNode};
+use spinpark_locks::Locked;
 use spinpark_platform::{Clock, Deadline, Threads};
 
-use crate::fields::Linux;
-use crate::foreign::FOREIGN;
+use crate::fields::{Linux, Mutex};
+use crate::kind::{self, ERRORCHECK, GLIBCS, TYPE};
 use crate::mode::Fast;
 use crate::{cancel, mode, real, time};
 
-/// The bits of `kind` that tell how the mutex behaves.
-const TYPE: u32 = 0x3;
-const RECURSIVE: u32 = libc::PTHREAD_MUTEX_RECURSIVE as u32;
-const ERRORCHECK: u32 = libc::PTHREAD_MUTEX_ERRORCHECK as u32;
-/// The bits of `kind` that make it glibc's: robust, priority inheritance, priority protection, process-shared; or found to be
-/// used through glibc's functions. (Not the two above the first four, which only said whether to elide the lock.)
-pub(crate) const GLIBCS: u32 = 0xf0 | FOREIGN;
-/// What glibc's destroy leaves in `kind`: glibc's own functions answer EINVAL then.
-const DESTROYED: u32 = u32::MAX;
-
-/// Neither recursive nor error checking.
-#[inline(always)]
-fn is_plain(kind: u32) -> bool {
-    kind & TYPE == 0 || kind & TYPE == TYPE
-}
-
-const _: () = assert!(RECURSIVE == 1 && ERRORCHECK == 2 && TYPE == 3);
-
-/// Our view of a `pthread_mutex_t`.
-#[repr(C)]
-pub(crate) struct Mutex {
-    pub(crate) raw: RawMutex<Linux>,
-}
-
-const _: () = assert!(size_of::<Mutex>() <= size_of::<pthread_mutex_t>());
-const _: () = assert!(align_of::<Mutex>() <= align_of::<pthread_mutex_t>());
-const _: () = assert!(
-    matches!(WaitNode::<Linux>::layout(), [8, 28, 32]),
-    "preload/libspinpark_preload.so-gdb.py follows waiters"
-);
-
 impl Mutex {
-    /// # Safety
-    ///
-    /// `mutex` points to a mutex, which lives for `'a`.
-    #[inline(always)]
-    pub(crate) unsafe fn at<'a>(mutex: *const pthread_mutex_t) -> &'a Self {
-        // SAFETY: the caller's pointer; size and alignment fit; every field is atomic.
-        unsafe { &*mutex.cast() }
-    }
-
-    #[inline(always)]
-    pub(crate) fn kind(&self) -> u32 {
-        self.kind_word().load(Relaxed)
-    }
-
     /// Whether calls on this mutex are ours to serve.
     #[inline(always)]
     pub(crate) fn is_ours(&self) -> bool {
         self.kind() & GLIBCS == 0 && mode::serves(|| self.is_in_use())
     }
 
-    #[inline(always)]
-    pub(crate) fn is_plain(&self) -> bool {
-        is_plain(self.kind())
-    }
-
-    /// Whether calls on this mutex go to glibc because it was found to be used through glibc's functions.
-    pub(crate) fn is_passed_on(&self) -> bool {
-        self.kind() & GLIBCS == FOREIGN
-    }
-
     /// What an owner that locks again gets: `None` means that it waits for itself for ever, as POSIX has it.
     #[inline(always)]
     fn lock_again(&self, token: u32, busy: c_int) -> Option<c_int> {
         let kind = self.kind();
-        if is_plain(kind) || !self.is_owned_by(token) {
+        if kind::is_plain(kind) || !self.is_owned_by(token) {
             return None;
         }
         if kind & TYPE == ERRORCHECK {
@@ -106,21 +50,6 @@ impl Mutex {
             }
             None => Some(EAGAIN),
         }
-    }
-
-    #[inline(always)]
-    pub(crate) fn is_owned_by(&self, token: u32) -> bool {
-        self.owner().load(Relaxed) == token
-    }
-
-    /// After an acquisition; returns 0.
-    #[inline(always)]
-    pub(crate) fn acquired_by(&self, token: u32) -> c_int {
-        if !self.is_plain() {
-            self.owner().store(token, Relaxed);
-            self.count().store(1, Relaxed);
-        }
-        0
     }
 
     #[inline(always)]

@@ -14,7 +14,8 @@ use libc::{
 };
 use spinpark_linux::{Library, Scope, lookup, lookup_version};
 
-use crate::fork::Handler;
+/// A fork handler.
+pub type Handler = Option<unsafe extern "C" fn()>;
 
 /// Looks `name` up in the libraries after this one, and in a libpthread that they do not see; null if there is none.
 ///

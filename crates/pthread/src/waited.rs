@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use libc::EPERM;
 use spinpark_linux::thread_id;
 
-use crate::mutex::Mutex;
+use crate::fields::Mutex;
 
 impl Mutex {
     /// Before a wait on a condition variable: prepares the release of a mutex that is ours, however often it is held, and
@@ -36,13 +36,6 @@ impl Mutex {
         self.count_waiter(-1);
         self.acquired_by(thread_id());
         self.held_more_often(depth);
-    }
-
-    /// By the owner, with the mutex held once.
-    pub(crate) fn held_more_often(&self, depth: u32) {
-        if depth > 0 {
-            self.count().store(depth + 1, Relaxed);
-        }
     }
 
     /// [`Mutex::hold_again`] of a mutex that is held by glibc's functions.

@@ -3,10 +3,10 @@
 use crate::engine::recent::Delay;
 use crate::engine::run::{is_inside, suspend, world};
 use crate::engine::signal;
-use crate::engine::time::Ps;
 use crate::engine::world::World;
 use crate::here::{note, settle, spend};
 use crate::memory::{Access, Reach, Value, Write};
+use crate::time::Ps;
 use crate::trace::Did;
 
 /// The few instructions before an access; what happens before it, happens. A signal may come before them.

@@ -2,9 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::thread::{State, ThreadId};
-use crate::engine::world::World;
-
 /// What went wrong in a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[non_exhaustive]
@@ -75,27 +72,4 @@ pub enum Failure {
     /// A check of the workload failed.
     #[error("{0}")]
     Check(String),
-}
-
-impl World {
-    /// Notes the first failure: the run ends.
-    pub(crate) fn fail(&mut self, failure: Failure) {
-        self.failure.get_or_insert(failure);
-    }
-
-    fn not_ended(&self) -> Vec<u32> {
-        let all = (0..self.threads.0.len() as u32).map(ThreadId);
-        all.filter(|&thread| self.threads[thread].state != State::Ended).map(ThreadId::number).collect()
-    }
-
-    pub(crate) fn note_deadlock(&mut self) {
-        let threads = self.not_ended();
-        if !threads.is_empty() {
-            self.fail(Failure::Deadlock { threads });
-        }
-    }
-
-    pub(crate) fn note_endless(&mut self) {
-        self.fail(Failure::Endless { steps: self.counts.steps, threads: self.not_ended() });
-    }
 }

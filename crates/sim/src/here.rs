@@ -12,10 +12,11 @@ use crate::engine::recent::Delay;
 use crate::engine::run::{is_inside, suspend, world};
 use crate::engine::stop::is_stopped;
 use crate::engine::thread::{State, ThreadId};
-use crate::engine::time::{PS_PER_NS, Ps, ps};
 use crate::engine::world::World;
 use crate::failure::Failure;
-use crate::trace::{Did, Slice};
+use crate::slice::Slice;
+use crate::time::{PS_PER_NS, Ps, ps};
+use crate::trace::Did;
 
 /// Lets all that happens before the running thread's own time happen.
 #[inline]

@@ -40,7 +40,9 @@ pub mod perfetto;
 mod platform;
 mod report;
 mod simulation;
+mod slice;
 pub mod sweep;
+mod time;
 mod trace;
 pub mod workload;
 
@@ -51,4 +53,5 @@ pub use failure::Failure;
 pub use platform::{AtomicPtr, AtomicU32, Cell, LinuxTuning, Sim, Tuned};
 pub use report::{Counts, EVENTS, Outcome, ThreadTimes};
 pub use simulation::Simulation;
-pub use trace::{Record, Slice};
+pub use slice::Slice;
+pub use trace::Record;

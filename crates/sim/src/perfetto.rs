@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::trace::Slice;
+use crate::slice::Slice;
 use crate::workload::Report;
 
 /// Slices that a timeline has at most, unless told: about 30 MB, which a browser still likes.

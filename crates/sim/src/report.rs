@@ -164,7 +164,7 @@ pub struct Outcome {
     pub interleaving: Vec<String>,
     /// Which threads ran when and where, if it was recorded.
     #[serde(skip)]
-    pub slices: Vec<crate::trace::Slice>,
+    pub slices: Vec<crate::slice::Slice>,
     /// How many of those there was no room for.
     #[serde(skip)]
     pub slices_cut: u64,

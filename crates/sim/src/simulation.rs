@@ -3,10 +3,10 @@
 use crate::chaos::Chaos;
 use crate::check::Checks;
 use crate::engine::run::run;
-use crate::engine::time::PS_PER_NS;
 use crate::engine::world::{Body, World};
 use crate::machine::Machine;
 use crate::report::Outcome;
+use crate::time::PS_PER_NS;
 use crate::trace::{Record, Trace};
 
 /// A run that is being set up: a machine, threads, and what is to be recorded.

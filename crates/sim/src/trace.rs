@@ -1,15 +1,15 @@
 //! What is recorded of a run: which threads ran where, for a timeline, and the last steps, for a failure.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use spinpark_platform::Event;
 
 use crate::engine::thread::{State, ThreadId};
-use crate::engine::time::{PS_PER_NS, Ps};
 use crate::engine::world::World;
 use crate::memory::{Access, Value, Write};
+use crate::slice::Slice;
+use crate::time::{PS_PER_NS, Ps};
 
 /// How much is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,21 +20,6 @@ pub struct Record {
     pub slices: usize,
     /// How many operations ended in each span of so many ns; 0: not recorded.
     pub span_ns: u64,
-}
-
-/// A thread ran on a CPU, or a thing that a thread marked: see [`crate::here::mark`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Slice {
-    /// The CPU; none for a mark.
-    pub cpu: Option<u32>,
-    /// The thread.
-    pub thread: u32,
-    /// What; none for running.
-    pub name: Option<Arc<str>>,
-    /// From when, ns.
-    pub from_ns: u64,
-    /// Until when, ns.
-    pub to_ns: u64,
 }
 
 /// What a step did.

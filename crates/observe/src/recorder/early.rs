@@ -16,7 +16,7 @@ use core::sync::atomic::{compiler_fence, fence, AtomicPtr, AtomicU32, AtomicUsiz
 
 use spinpark_linux::raw;
 
-use super::shared_tables::hash;
+use super::hash::hash;
 use super::site::Site;
 use super::stack_bounds;
 use super::thread_state::here;

@@ -12,7 +12,7 @@
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::shared_tables::hash;
+use super::hash::hash;
 use super::site_cache::Call;
 use super::tally::add;
 use super::thread_state::{here, Facts, ThreadState};

@@ -9,7 +9,9 @@
 //! | `tally`      | adding up: counters, histograms, strips                                           |
 //! | `site_cache` | what a thread has seen lately                                                      |
 //! | `thread_state` | a thread's table, and what it holds                                              |
-//! | `index`      | a thread's entries                                                                 |
+//! | `call_site`  | the stack and the entries of a call, from there or new                             |
+//! | `entries`, `index` | a thread's entries in the file, and what finds them                          |
+//! | `hash`       | of a lock's address                                                                |
 //! | `registry`   | locks by address                                                                  |
 //! | `stacks`, `unwind`, `maps` | stacks: kept once, captured, and the code that they are in             |
 //! | `stack_bounds`, `unwinder_lock` | when no stack is captured                                                 |
@@ -41,11 +43,14 @@
 //! | slots, `hot`                        | Relaxed                      | Relaxed                 | hints: a wrong one costs a column |
 //! | `is_busy`                           | plain, between compiler fences | plain, same thread    | signal handlers                  |
 
+mod call_site;
 mod clock;
 mod condvar;
 mod early;
+mod entries;
 mod file;
 mod fork;
+mod hash;
 mod hold;
 mod holder;
 mod index;
@@ -106,7 +111,7 @@ pub struct Recorder {
     /// When that was changed last, ticks; 0: never.
     changed: AtomicU64,
     /// By hash of address: a thread has waited for it.
-    hot: [AtomicU8; shared_tables::HASHES],
+    hot: [AtomicU8; hash::HASHES],
 }
 
 /// Which events of a waiter are which outcomes.
@@ -123,7 +128,7 @@ impl Recorder {
     /// of a lock is the upper half of the product of its address / 8 and [`Recorder::HASH_FACTOR`], 32 bits each.
     pub const HOT_AT: usize = core::mem::offset_of!(Recorder, hot);
     /// See [`Recorder::HOT_AT`].
-    pub const HASH_FACTOR: u32 = shared_tables::FACTOR;
+    pub const HASH_FACTOR: u32 = hash::FACTOR;
 
     /// One that records nothing yet.
     #[must_use]
@@ -146,7 +151,7 @@ impl Recorder {
             sample_every: AtomicU32::new(0),
             detail: AtomicU32::new(Detail::Off as u32),
             changed: AtomicU64::new(0),
-            hot: [COLD; shared_tables::HASHES],
+            hot: [COLD; hash::HASHES],
         }
     }
 

@@ -29,25 +29,14 @@ use core::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicU8, A
 
 use spinpark_linux::raw;
 
+use super::hash::{hash, HASHES};
 use super::thread_state::ThreadState;
 use crate::format::{RegionId, NONE, REGIONS};
 
-/// Values that a hash of an address has.
-pub(crate) const HASHES: usize = 1 << 16;
 const TABLES: usize = REGIONS[RegionId::Threads as usize].0;
 pub(crate) const LOCK_SLOTS: usize = 2 * REGIONS[RegionId::Locks as usize].0;
 pub(crate) const STACK_SLOTS: usize = 2 * REGIONS[RegionId::Stacks as usize].0;
 const CREATED: usize = 1 << 15;
-
-/// A hash of an address, less than [`HASHES`]: the upper half of the product of address / 8 and this, 32 bits each.
-pub(crate) const FACTOR: u32 = 0x9E37_79B1;
-
-/// See [`FACTOR`].
-#[inline(always)]
-pub(crate) fn hash(address: usize) -> usize {
-    // Fibonacci hashing: locks at one distance from each other, as in an array or in threads' stacks, get different ones.
-    ((address >> 3) as u32).wrapping_mul(FACTOR) as usize >> 16
-}
 
 fn release(address: usize, stack: u32) -> u64 {
     (address as u64 >> 3) << 32 | u64::from(stack)

@@ -5,7 +5,8 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use libc::{EBUSY, pthread_mutex_t, pthread_mutexattr_t};
 
-use super::{DESTROYED, Mutex, RECURSIVE};
+use crate::fields::Mutex;
+use crate::kind::{DESTROYED, RECURSIVE};
 use crate::{mode, real};
 
 /// `pthread_mutex_init`.

@@ -10,8 +10,8 @@
 //! that succeeds where it mostly fails, or the other way round), in the kernel, when the thread loses its CPU, and when
 //! another core takes away a line that this one has read ahead (a memory-ordering machine clear).
 
-use super::time::Ps;
 use crate::memory::{LINE_BYTES, LineId};
+use crate::time::Ps;
 
 /// So many atomic operations and misses a core has under way at most: it asks for no line before the one so many before that is
 /// done, whether that had to wait or not. Atomic operations on lines that another core has

@@ -1,7 +1,7 @@
 //! The machine's figures in picoseconds.
 
-use super::time::{Ps, ps};
 use crate::machine::Machine;
+use crate::time::{Ps, ps};
 
 /// By which part of itself a cost is more or less at most.
 #[derive(Clone, Copy, Debug)]

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::thread::ThreadId;
-use super::time::Ps;
 use crate::kernel::CpuId;
 use crate::memory::LineId;
+use crate::time::Ps;
 
 /// Something that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,7 +2,9 @@
 
 mod ahead;
 mod costs;
+mod disturb;
 pub(crate) mod event;
+mod failing;
 mod fork;
 mod places;
 pub(crate) mod recent;
@@ -12,5 +14,4 @@ pub(crate) mod signal;
 mod spread;
 pub(crate) mod stop;
 pub(crate) mod thread;
-pub(crate) mod time;
 pub(crate) mod world;

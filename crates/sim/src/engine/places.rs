@@ -1,9 +1,9 @@
 //! Where each CPU is, and how far it is from the others: worked out once, from the machine.
 
-use super::time::{Ps, ps};
 use crate::kernel::CpuId;
 use crate::machine::Machine;
 use crate::memory::{Cache, Core};
+use crate::time::{Ps, ps};
 
 /// The machine's map.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! What a thread was kept by of late, other than its program: to say why it came late.
 
-use super::time::Ps;
+use crate::time::Ps;
 
 /// What a thread can be kept by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

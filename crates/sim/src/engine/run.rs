@@ -12,10 +12,10 @@ use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::thread::ThreadId;
-use super::time::PS_PER_NS;
 use super::world::{Body, World};
 use crate::failure::Failure;
 use crate::report::{Outcome, ThreadTimes};
+use crate::time::PS_PER_NS;
 
 /// Stack of a simulated thread, bytes. Pages that are not touched take no memory.
 const STACK_BYTES: usize = 128 << 10;

@@ -1,8 +1,8 @@
 //! The running thread's core while it waits for memory: see [`ahead`](super::ahead).
 
-use super::time::Ps;
 use super::world::World;
 use crate::memory::{Core, LineId};
+use crate::time::Ps;
 
 impl World {
     /// The running thread has waited for memory for `waited`.

@@ -1,7 +1,7 @@
 //! What things cost this time: the machine's figures, spread at random.
 
-use super::time::Ps;
 use super::world::World;
+use crate::time::Ps;
 
 impl World {
     /// What a transfer that takes `cost` takes this time.

@@ -8,10 +8,10 @@ use spinpark_platform::Wait;
 
 use super::ahead::Ahead;
 use super::recent::Recent;
-use super::time::Ps;
 use crate::kernel::CpuId;
 use crate::memory::{LineId, StoreBuffer, Watch};
 use crate::platform::Local;
+use crate::time::Ps;
 
 /// The number of a thread, in order of creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

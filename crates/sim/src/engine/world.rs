@@ -7,7 +7,6 @@ use super::event::{Events, What};
 use super::places::Places;
 use super::stop::is_stopped;
 use super::thread::{State, Thread, ThreadId, Threads};
-use super::time::Ps;
 use crate::chaos::{Chaos, Order};
 use crate::check::Checks;
 use crate::failure::Failure;
@@ -15,6 +14,7 @@ use crate::kernel::{Cpu, CpuId, Futexes, SpinLocks};
 use crate::machine::Machine;
 use crate::memory::{Buffers, Core, Lines};
 use crate::report::Counts;
+use crate::time::Ps;
 use crate::trace::Trace;
 
 /// Later than anything that is waited for: half of what the clock can show.

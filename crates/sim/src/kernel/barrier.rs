@@ -4,8 +4,8 @@ use super::CpuId;
 use crate::check::Fault;
 use crate::engine::event::What;
 use crate::engine::thread::{State, ThreadId};
-use crate::engine::time::Ps;
 use crate::engine::world::World;
+use crate::time::Ps;
 
 impl World {
     /// Every other CPU that runs a thread is interrupted, and a restartable step there starts again. Returns the cost, with the

@@ -9,8 +9,8 @@ use spinpark_platform::Wait;
 
 use crate::engine::event::What;
 use crate::engine::thread::{State, ThreadId};
-use crate::engine::time::Ps;
 use crate::engine::world::World;
+use crate::time::Ps;
 
 /// All sleepers of a futex, oldest first.
 #[derive(Debug, Default)]

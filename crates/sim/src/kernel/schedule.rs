@@ -7,8 +7,8 @@
 use crate::engine::event::What;
 use crate::engine::recent::Delay;
 use crate::engine::thread::{State, ThreadId};
-use crate::engine::time::Ps;
 use crate::engine::world::World;
+use crate::time::Ps;
 
 /// A hardware thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -2,7 +2,7 @@
 
 use super::bits::Bits;
 use crate::engine::thread::ThreadId;
-use crate::engine::time::Ps;
+use crate::time::Ps;
 
 /// A core: its hardware threads share their cache.
 pub(crate) type Core = u32;

@@ -21,8 +21,8 @@ use rustc_hash::FxHashMap;
 
 use crate::engine::event::What;
 use crate::engine::thread::{State, ThreadId};
-use crate::engine::time::Ps;
 use crate::engine::world::World;
+use crate::time::Ps;
 pub(crate) use line::{Cache, Core, LineId};
 use line::{Line, Move, Request};
 pub(crate) use stores::{Buffers, StoreBuffer};

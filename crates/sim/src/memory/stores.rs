@@ -43,8 +43,8 @@ use super::write::{Value, Write};
 use super::{Access, Core, LINE_BYTES, LineId, Reach};
 use crate::engine::event::What;
 use crate::engine::thread::{State, ThreadId};
-use crate::engine::time::Ps;
 use crate::engine::world::World;
+use crate::time::Ps;
 use crate::trace::Did;
 
 /// A core asks for the lines of so many stores side by side at most: as of other misses (`ahead`).

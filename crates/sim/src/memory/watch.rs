@@ -8,8 +8,8 @@
 use super::{Access, Core, LineId};
 use crate::engine::recent::Delay;
 use crate::engine::thread::{State, ThreadId};
-use crate::engine::time::Ps;
 use crate::engine::world::World;
+use crate::time::Ps;
 
 /// So many lines are remembered as polled.
 const POLLED: usize = 4;

@@ -3,8 +3,8 @@
 use spinpark_platform::{Clock, Clocks, Deadline};
 
 use super::{Sim, Tuned};
-use crate::engine::time::PS_PER_NS;
 use crate::here;
+use crate::time::PS_PER_NS;
 
 /// The realtime clock is ahead of the monotonic one by so much, ns.
 const REALTIME_AHEAD: u64 = 1_700_000_000_000_000_000;

@@ -13,7 +13,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use spinpark_linux::raw;
 
-use super::super::shared_tables::HASHES;
+use super::super::hash::HASHES;
 use super::super::site_cache::{CachedSite, Known};
 use super::super::stack_bounds;
 use super::super::Recorder;

@@ -1,0 +1,34 @@
+//! Which CPU the calling thread is bound to. It asks as it goes to sleep, and not with a lock held.
+
+use crate::{cpu, single, thread};
+
+/// The only CPU that the calling thread could use when it last slept, from 1 on; [`cpu::ANY`] if several, or if it has not slept
+/// since it first wanted to know.
+pub(crate) fn only_cpu() -> u32 {
+    let place = thread::place();
+    if place.look == 0 {
+        place.look = WANTED;
+        place.cpu = cpu::ANY;
+    }
+    place.cpu
+}
+
+/// In `look`: the next sleep asks.
+const WANTED: u32 = u32::MAX;
+
+/// Before the calling thread sleeps: questions that are not to be asked with a lock held.
+#[inline(never)] // for the drop-in's size
+pub(crate) fn before_sleep() {
+    /// One sleep in so many looks at the clock.
+    const FEW: u32 = 16;
+    let place = thread::place();
+    place.sleeps = place.sleeps.wrapping_add(1);
+    if place.sleeps % FEW == 0 {
+        cpu::look_again();
+    }
+    let look = cpu::looks();
+    if place.look != 0 && place.look != look && !single::is_alone() {
+        place.look = look;
+        place.cpu = cpu::ask_place();
+    }
+}

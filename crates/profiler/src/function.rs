@@ -1,0 +1,67 @@
+//! The exported functions, as the numbers by which all tables of them are in order.
+
+use core::ffi::CStr;
+
+/// Declares the functions, in order.
+macro_rules! functions {
+    ($($name:ident)*) => {
+        /// Numbers of the functions.
+        #[derive(Clone, Copy)]
+        #[repr(usize)]
+        #[allow(non_camel_case_types, reason = "named as the functions")]
+        pub(crate) enum Function {
+            $($name,)*
+        }
+
+        /// How many functions there are.
+        pub(crate) const COUNT: usize = [$(Function::$name,)*].len();
+
+        /// Their names, as in the C library.
+        pub(crate) const NAMES: &[&CStr] = &[$(
+            match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                Ok(name) => name,
+                Err(_) => panic!("a name has no zero byte"),
+            },
+        )*];
+    };
+}
+
+functions! {
+    pthread_mutex_init
+    pthread_mutex_destroy
+    pthread_mutex_lock
+    pthread_mutex_trylock
+    pthread_mutex_timedlock
+    pthread_mutex_clocklock
+    pthread_mutex_unlock
+    pthread_rwlock_init
+    pthread_rwlock_destroy
+    pthread_rwlock_rdlock
+    pthread_rwlock_tryrdlock
+    pthread_rwlock_wrlock
+    pthread_rwlock_trywrlock
+    pthread_rwlock_unlock
+    pthread_rwlock_timedrdlock
+    pthread_rwlock_timedwrlock
+    pthread_rwlock_clockrdlock
+    pthread_rwlock_clockwrlock
+    pthread_cond_init
+    pthread_cond_destroy
+    pthread_cond_wait
+    pthread_cond_timedwait
+    pthread_cond_clockwait
+    pthread_cond_signal
+    pthread_cond_broadcast
+    mtx_init
+    mtx_destroy
+    mtx_lock
+    mtx_trylock
+    mtx_timedlock
+    mtx_unlock
+    cnd_init
+    cnd_destroy
+    cnd_wait
+    cnd_timedwait
+    cnd_signal
+    cnd_broadcast
+}
