@@ -3,12 +3,12 @@
 use std::sync::Mutex;
 use std::time::Instant;
 
-use spinpark_measure::units;
+use spinpark_measure::units::{self, counted};
 use spinpark_simlab::simulate::estimate::{Estimate, weight};
 use spinpark_simlab::simulate::sim::sweep::{run_each, side_by_side};
 use spinpark_simlab::simulate::sim::workload::{Report, Setting, SettingError};
 
-use super::{End, counted};
+use super::End;
 use crate::progress::{Progress, about};
 
 /// What was made.
