@@ -18,14 +18,18 @@ use super::documents::workloads;
 use crate::cli::{Format, Show};
 use crate::say::Say;
 
+/// What can be shown.
+const WHICH: &str = "Name a file that `bench`, `documents` or `compare` wrote with --json or --record";
+
 const STDOUT: Say = Say { on_stderr: false };
 
 /// Reads the runs, draws all conclusions again, and prints them.
 pub(crate) fn run(show: &Show) -> anyhow::Result<ExitCode> {
     let file = show.file.display();
-    let text = fs::read_to_string(&show.file).with_context(|| format!("cannot read {file}"))?;
+    let text =
+        fs::read_to_string(&show.file).map_err(|error| anyhow!("cannot read {file}: {error}\n{WHICH}"))?;
     let is = |what: String| anyhow!("{file} is {what}");
-    let header = Header::parse(&text).map_err(is)?;
+    let header = Header::parse(&text).map_err(|what| anyhow!("{file} is {what}\n{WHICH}"))?;
     if header.format != of_locks::FORMAT {
         refuse_options(show, &header.format)?;
     }

@@ -40,7 +40,7 @@ impl Made {
         let events: u64 = outcomes().map(|outcome| outcome.counts.events).sum();
         let virtual_ns: u64 = outcomes().map(|outcome| outcome.elapsed_ns).sum();
         format!(
-            "Simulated {} in {}: {} events, {} a second.",
+            "Simulated {} of virtual time in {}, until the last thread of each run ended: {} events, {} a second.",
             units::seconds(virtual_ns as f64 * 1e-9),
             units::seconds(self.seconds),
             units::number(events as f64),

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::anyhow;
 use spinpark_measure::report::json::Output;
 use spinpark_simlab::simulate::shards::{Input, Merged};
 use spinpark_simlab::simulate::sweep::cells;
@@ -36,6 +36,10 @@ fn read(path: &Path) -> anyhow::Result<Input> {
     } else {
         (path.display().to_string(), fs::read_to_string(path))
     };
-    let text = text.with_context(|| format!("cannot read {name}"))?;
+    let text = text.map_err(|error| {
+        anyhow!(
+            "cannot read {name}: {error}\nMerge files that `spinpark sim sweep --json-lines FILE` has written"
+        )
+    })?;
     Ok(Input { name, text })
 }

@@ -40,7 +40,7 @@ pub(super) fn run(wanted: &SimRun) -> anyhow::Result<ExitCode> {
             let command = command(env::args_os().skip(1));
             json.write_compact(&json::Run::new(end.name(), &command, &summary, &reports))?;
         }
-        note!("{}", made.speed());
+        Say { on_stderr: true }.wrapped(&made.speed(), 2);
     }
     if let (Some(file), Some(path), Some(Some(first))) = (trace, &wanted.trace, made.reports.first()) {
         write_trace(path, file, first)?;

@@ -47,7 +47,7 @@ pub(super) fn run(wanted: &Replay) -> anyhow::Result<ExitCode> {
             json.write_compact(&Document::new(made.end.name(), &command, &recorded, &predictions))?;
         }
     }
-    note!("{}", made.speed());
+    Say { on_stderr: true }.wrapped(&made.speed(), 2);
     made.say_end();
     let has_failed = predictions.iter().any(|prediction| prediction.summary.failure.is_some());
     Ok(made.end.code(made.end == End::Complete && has_failed))

@@ -15,6 +15,7 @@ use spinpark_simlab::simulate::sweep::{Cell, Ladder, cells};
 use super::swept::Out;
 use super::{many, stop_on_ctrl_c};
 use crate::cli::{Sweep, Swept, nanos};
+use crate::say::Say;
 
 /// Checks the request, simulates, reports.
 pub(super) fn run(wanted: &Sweep) -> anyhow::Result<ExitCode> {
@@ -37,7 +38,7 @@ pub(super) fn run(wanted: &Sweep) -> anyhow::Result<ExitCode> {
     if wanted.shard.is_none() {
         out.table(&cells, style);
     }
-    note!("{}", made.speed());
+    Say { on_stderr: true }.wrapped(&made.speed(), 2);
     out.write(made.end, &cells, || shards::text(&header, runs()))?;
     made.say_end();
     let mut failed = failed(&cells, style);
