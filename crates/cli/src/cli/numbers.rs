@@ -19,6 +19,7 @@ pub(super) fn whole<T: TryFrom<u64>>(
     range: RangeInclusive<u64>,
     example: u64,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync {
+    const UNBOUNDED: u64 = u32::MAX as u64;
     move |text| {
         let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         if !is_number {
@@ -26,9 +27,10 @@ pub(super) fn whole<T: TryFrom<u64>>(
         }
         let number = text.parse().ok().filter(|number| range.contains(number));
         number.and_then(|number: u64| T::try_from(number).ok()).ok_or_else(|| {
-            match (range.start(), range.end()) {
-                (0, &u64::MAX) => format!("the number is too large; use a smaller one, as in {example}"),
-                (least, &u64::MAX) => format!("the number must be at least {least}, as in {example}"),
+            match (*range.start(), *range.end()) {
+                // No other bound than that of the type.
+                (0, UNBOUNDED..) => format!("the number is too large; use a smaller one, as in {example}"),
+                (least, UNBOUNDED..) => format!("the number must be at least {least}, as in {example}"),
                 (least, most) => format!("the number must be from {least} to {most}, as in {example}"),
             }
         })

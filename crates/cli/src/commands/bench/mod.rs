@@ -54,12 +54,11 @@ fn print_list(definition: Option<&std::path::Path>) -> anyhow::Result<ExitCode> 
         let count = definitions.bounds.iter().filter(|bound| bound.preset == preset.name).count();
         let option =
             if preset.name == "locks" { String::new() } else { format!(" --preset {}", preset.name) };
-        (count > 0).then(|| format!("{count} by `spinpark bench locks{option} --bounds`"))
+        (count > 0).then(|| format!("  {count:2} by `spinpark bench locks{option} --bounds`\n"))
     };
     let counts: Vec<String> = definitions.presets.iter().filter_map(count).collect();
     say.line(list);
-    say.wrapped(&format!("Bounds judged: {}.", counts.join(", ")), 0);
-    say.line("");
+    say.line(format_args!("Bounds that are judged:\n{}", counts.concat()));
     say.line(lines::planes_of(&Planes::built_in(&definitions)?, say.style()));
     Ok(ExitCode::SUCCESS)
 }
