@@ -3,11 +3,10 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use spinpark_show::units::{change, counted, percent, seconds};
+use spinpark_show::units::{change, counted, interval, percent, seconds};
 
 use crate::compare::Comparison;
 use crate::machine::Noise;
-use crate::report::interval;
 use crate::stats::Ratio;
 use crate::stats::bootstrap::MIN_BLOCKS;
 use crate::stats::verdict::{MAX_MARGIN, Verdict};
@@ -157,7 +156,8 @@ impl fmt::Display for Warning {
                 counted(*blocks, "complete round")
             ),
             Self::WideInterval { rounds, change, .. } => {
-                let shown = change.map_or_else(String::new, |change| format!(" {}", interval(&change)));
+                let shown = change
+                    .map_or_else(String::new, |change| format!(" {}", interval(change.low, change.high)));
                 write!(f, "Undecided: the 95 % interval{shown} is too wide. {}", more_rounds(*rounds))
             }
             Self::WithinNoise { change: ratio, floor, rounds } => write!(

@@ -62,6 +62,12 @@ pub fn change(ratio: f64) -> String {
     }
 }
 
+/// Two ratios as an interval of changes: `[-2.0 %, +3.1 %]`.
+#[must_use]
+pub fn interval(low: f64, high: f64) -> String {
+    format!("[{}, {}]", change(low), change(high))
+}
+
 /// A fraction as `1.2 %`.
 #[must_use]
 pub fn percent(fraction: f64) -> String {
@@ -120,6 +126,7 @@ mod tests {
         assert_eq!(change(2.487), "+149 %");
         assert_eq!(change(12.34), "×12.3");
         assert_eq!([change(0.9999), change(1.0), change(1.0001)], ["0.0 %"; 3]);
+        assert_eq!(interval(0.98, 1.031), "[-2.0 %, +3.1 %]");
         assert_eq!(percent(0.012), "1.2 %");
     }
 }
