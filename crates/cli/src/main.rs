@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     };
     let result = result.and_then(|code| say::check().map(|()| code));
     result.unwrap_or_else(|error| {
-        note!("spinpark: {}", exit::in_full(&error));
+        say::error(&exit::in_full(&error));
         if is_run { exit::code_of_run(&error) } else { exit::code_of(&error) }
     })
 }

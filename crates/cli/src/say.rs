@@ -1,10 +1,12 @@
 //! What people read goes to standard output, unless data goes there.
 
 use std::fmt::Display;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::Mutex;
 
 use anyhow::bail;
+use spinpark_measure::report::{Style, compare_table};
+use spinpark_measure::warnings::Warning;
 
 /// The first thing that could not be said, and why.
 static LOST: Mutex<Option<io::Error>> = Mutex::new(None);
@@ -17,6 +19,16 @@ pub(crate) struct Say {
 }
 
 impl Say {
+    /// How tables look there.
+    pub(crate) fn style(self) -> Style {
+        if self.on_stderr { Style::of(&io::stderr()) } else { Style::of_stdout() }
+    }
+
+    /// Prints a sentence, broken where lines end; further lines are indented.
+    pub(crate) fn wrapped(self, text: &str, indent: usize) {
+        self.line(self.style().wrap(text, indent));
+    }
+
     /// Prints a line, or several. The reader may have gone (`| head`): that is no error. Whatever else fails
     /// (a full disk) is remembered for [`check`].
     pub(crate) fn line(self, text: impl Display) {
@@ -47,6 +59,25 @@ pub(crate) fn note(text: std::fmt::Arguments<'_>) {
     let _ = io::stderr().lock().write_fmt(text);
 }
 
+/// Prints an error to standard error. On a terminal, lines are broken where it ends; elsewhere (a log, a pipe), they are not.
+pub(crate) fn error(text: &str) {
+    let text = format!("spinpark: {text}");
+    let stderr = io::stderr();
+    let text = if stderr.is_terminal() { broken(&text, Style::of(&stderr)) } else { text };
+    note(format_args!("{text}\n"));
+}
+
+/// The same lines, broken where they are too long, with the indentation that they have.
+fn broken(text: &str, style: Style) -> String {
+    let line = |line: &str| style.wrap(line, line.len() - line.trim_start_matches(' ').len());
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Prints warnings to standard error.
+pub(crate) fn warnings(warnings: &[Warning]) {
+    note(format_args!("{}", compare_table::warnings(warnings, Style::of(&io::stderr()))));
+}
+
 /// Whether all that was to be said could be written.
 ///
 /// # Errors
@@ -56,5 +87,22 @@ pub(crate) fn check() -> anyhow::Result<()> {
     match LOST.lock().ok().and_then(|mut lost| lost.take()) {
         Some(error) => bail!("cannot write to standard output: {error}\nNot all of the result was printed"),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_of_errors_are_broken() {
+        let style = Style { width: 80, ..Style::PLAIN };
+        let said = broken(
+            &format!("spinpark: {}\nshort\n  {}", "word ".repeat(30).trim(), "output ".repeat(20).trim()),
+            style,
+        );
+        assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+        assert!(said.contains("\nword word") && said.contains("\nshort\n  output"), "{said}");
+        assert!(said.lines().last().is_some_and(|line| line.starts_with("  output")), "{said}");
     }
 }

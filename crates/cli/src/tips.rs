@@ -9,6 +9,7 @@ use clap::{CommandFactory, FromArgMatches};
 use crate::cli::{self, Cli, is_internal};
 use crate::exit::BAD_INPUT;
 use crate::renamed;
+use crate::say;
 
 /// The command line; ends the process if it makes no sense, or help was wanted.
 pub(crate) fn parse() -> Cli {
@@ -18,14 +19,14 @@ pub(crate) fn parse() -> Cli {
         let words: Vec<String> =
             words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
         if let Some(sentence) = renamed::sentence(&Cli::command(), &error, &words) {
-            note!("spinpark: {sentence}");
+            say::error(&sentence);
             exit(BAD_INPUT.into());
         }
         if let Some(program) = program(&error) {
-            note!(
-                "spinpark: `{program}` is a program, not a command of spinpark\n`spinpark profile -- {program}` shows where its \
+            say::error(&format!(
+                "`{program}` is a program, not a command of spinpark\n`spinpark profile -- {program}` shows where its \
                  threads wait, `spinpark compare -- {program}` whether better locks help"
-            );
+            ));
             exit(BAD_INPUT.into());
         }
         public(error).exit()

@@ -130,7 +130,7 @@ fn tables() {
         table::render(&mmap::WORKLOAD, &cells, 2, Style::PLAIN),
         details::render(&jobs::WORKLOAD, &cells, 2, Style::PLAIN),
         breakdown::render(&jobs::WORKLOAD, &cells, 2, Style::PLAIN).unwrap(),
-        table::explanation(&mmap::WORKLOAD, "plain"),
+        Style::PLAIN.wrap(&table::explanation(&mmap::WORKLOAD, "plain"), 0) + "\n",
     ]
     .join("\n");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");

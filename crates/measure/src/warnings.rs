@@ -3,10 +3,11 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use spinpark_show::units::{percent, seconds};
+use spinpark_show::units::{change, counted, interval, percent, seconds};
 
 use crate::compare::Comparison;
 use crate::machine::Noise;
+use crate::stats::Ratio;
 use crate::stats::bootstrap::MIN_BLOCKS;
 use crate::stats::verdict::{MAX_MARGIN, Verdict};
 
@@ -45,6 +46,18 @@ pub enum Warning {
     WideInterval {
         /// Half its width, as a fraction.
         half_width: f64,
+        /// Rounds that might do.
+        rounds: usize,
+        /// The interval; files of earlier versions do not have it.
+        #[serde(default)]
+        change: Option<Ratio>,
+    },
+    /// The interval excludes "no change", but the change does not exceed the noise.
+    WithinNoise {
+        /// The median change, a ratio.
+        change: f64,
+        /// The noise floor, as a fraction.
+        floor: f64,
         /// Rounds that might do.
         rounds: usize,
     },
@@ -139,17 +152,20 @@ impl fmt::Display for Warning {
             }
             Self::TooFewBlocks { blocks } => write!(
                 f,
-                "{blocks} complete rounds are too few for an interval, so there is no verdict; {MIN_BLOCKS} are the least."
+                "{}: too few for an interval, which needs {MIN_BLOCKS}, so there is no verdict. Measure more --rounds.",
+                counted(*blocks, "complete round")
             ),
-            Self::WideInterval { half_width, rounds } if *rounds <= MAX_SUGGESTION => write!(
+            Self::WideInterval { rounds, change, .. } => {
+                let shown = change
+                    .map_or_else(String::new, |change| format!(" {}", interval(change.low, change.high)));
+                write!(f, "Undecided: the 95 % interval{shown} is too wide. {}", more_rounds(*rounds))
+            }
+            Self::WithinNoise { change: ratio, floor, rounds } => write!(
                 f,
-                "Undecided: the interval is ±{} wide. More rounds narrow it: try --rounds {rounds}.",
-                percent(*half_width)
-            ),
-            Self::WideInterval { half_width, .. } => write!(
-                f,
-                "Undecided: the interval is ±{} wide, too much for more rounds to help; use a longer or steadier load.",
-                percent(*half_width)
+                "Undecided: the change of {} does not exceed the noise of ±{}. {}",
+                change(*ratio),
+                percent(*floor),
+                more_rounds(*rounds)
             ),
             Self::BaselinesDiffer => write!(
                 f,
@@ -205,12 +221,14 @@ impl fmt::Display for Warning {
             ),
             Self::NoisyCells { noisy, cells } => write!(
                 f,
-                "In {noisy} of {cells} cells the baseline differs from itself by more than {}; smaller changes are not visible there. Longer runs and an idle machine help.",
+                "In {noisy} of {} the baseline differs from itself by more than {}; smaller changes are not visible there. Longer runs and an idle machine help.",
+                counted(*cells, "cell"),
                 percent(MAX_MARGIN)
             ),
             Self::WideCells { wide, ratios } => write!(
                 f,
-                "{wide} of {ratios} ratios have an interval wider than the effect; they are undecided. More --rounds narrow it."
+                "{wide} of {}: the interval is wider than the effect, so the verdict is undecided. More --rounds narrow it.",
+                counted(*ratios, "ratio")
             ),
             Self::LittleWork { cells } => write!(
                 f,
@@ -229,6 +247,14 @@ impl fmt::Display for Warning {
                     .map_or_else(|_| String::from("spinpark"), |path| path.display().to_string())
             ),
         }
+    }
+}
+
+/// What may decide it.
+fn more_rounds(rounds: usize) -> String {
+    match rounds {
+        ..=MAX_SUGGESTION => format!("Try --rounds {rounds}."),
+        _ => String::from("More rounds help little: use a longer or steadier load."),
     }
 }
 
@@ -289,9 +315,17 @@ fn of_intervals(comparison: &Comparison) -> Vec<Warning> {
         warnings.push(Warning::NoisyRuns { floor });
     }
     if primary.verdict == Verdict::Undecided {
-        let half_width = change.half_width();
-        warnings
-            .push(Warning::WideInterval { half_width, rounds: rounds_for(half_width, comparison.blocks) });
+        warnings.push(if change.contains_one() {
+            let half_width = change.half_width();
+            let rounds = rounds_for(half_width, comparison.blocks);
+            Warning::WideInterval { half_width, rounds, change: Some(change) }
+        } else {
+            Warning::WithinNoise {
+                change: change.median,
+                floor,
+                rounds: rounds_for(floor, comparison.blocks),
+            }
+        });
     }
     warnings
 }

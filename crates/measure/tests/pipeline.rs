@@ -59,11 +59,11 @@ impl Executor for Mock {
 fn report(measurement: &Measurement, metrics: &[Metric], printed: &Printed) -> String {
     let comparison = Comparison::new(&measurement.runs, metrics, SEED);
     let mut text = compare_table::render(&comparison, printed, 5e6, Style::PLAIN);
-    if let Some(sentence) = compare_table::conclusion(&comparison, printed) {
+    if let Some(sentence) = compare_table::conclusion(&comparison, printed, Style::PLAIN) {
         text += &format!("{sentence}\n");
     }
     let warnings = warnings::of(&comparison, &Noise::default(), false);
-    text + &compare_table::warnings(&warnings)
+    text + &compare_table::warnings(&warnings, Style::PLAIN)
 }
 
 fn run(mut mock: Mock, rounds: usize) -> Measurement {
@@ -112,7 +112,7 @@ fn runs_too_short_and_too_small() {
     let comparison = Comparison::new(&measurement.runs, &METRICS, SEED);
     let table = compare_table::render(&comparison, &Printed::default(), 60e6, Style::PLAIN);
     let noise = Noise { steal: 0.05, others: 0.4 };
-    let warnings = compare_table::warnings(&warnings::of(&comparison, &noise, true));
+    let warnings = compare_table::warnings(&warnings::of(&comparison, &noise, true), Style::PLAIN);
     insta::assert_snapshot!(table + &warnings);
 }
 

@@ -173,7 +173,8 @@ fn nothing(profile: &Profile) -> String {
         (Detail::Contended, LocksOf::Library) => return no_waits(profile),
         (Detail::Contended, _) => {
             return no_waits(profile)
-                + " Other locks are not recorded: those of Rust's std and Go, and the program's own.";
+                + " Locks that no thread waited for are not counted; `--detail full` counts them. Other locks are not recorded: \
+                   those of Rust's std and Go, and the program's own.";
         }
         (_, LocksOf::Library) => "no lock of the library was used during the recording",
         _ => {

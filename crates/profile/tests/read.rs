@@ -292,7 +292,7 @@ fn directories() {
         matches!(missing, ReadError::Missing(_)) && missing.to_string().contains("spinpark profile --output")
     );
     let empty = directory(scratch.path()).expect_err("it is empty");
-    assert!(matches!(empty, ReadError::Empty(_)) && empty.to_string().contains("statically linked"));
+    assert!(matches!(empty, ReadError::Empty(_)) && empty.to_string().contains("there is no recording in"));
 
     fs::write(scratch.path().join("9.spinprof"), "junk").expect("it is written");
     let mut late = Builder::new();

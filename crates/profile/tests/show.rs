@@ -256,7 +256,9 @@ fn names_are_harmless() {
 fn what_ended_it() {
     let mut profile = profile();
     profile.ended = Ended::Killed;
-    assert!(text::report(&profile, Style::PLAIN).contains("killed or replaced"));
+    assert!(
+        text::report(&profile, Style::PLAIN).contains("3 threads, ended by a signal, `_exit` or `exec`;")
+    );
     profile.ended_by = Some(String::from("ended after 2.00 s, as asked"));
     let report = text::report(&profile, Style::PLAIN);
     assert!(report.contains("3 threads, ended after 2.00 s, as asked;"), "{report}");

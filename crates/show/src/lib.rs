@@ -3,5 +3,6 @@
 pub mod date;
 pub mod nearest;
 pub mod page;
+pub mod terminal;
 pub mod text;
 pub mod units;

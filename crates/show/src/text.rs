@@ -1,15 +1,17 @@
 //! Sentences.
 
-/// Breaks `text` at blanks into lines of at most `width`; further lines are indented. A number keeps its unit: `48 %`.
+/// Breaks `text` at blanks into lines of at most `width`; the first line keeps its indentation, further lines have `indent`. A
+/// number keeps its unit: `48 %`.
 #[must_use]
 pub fn wrap(text: &str, width: usize, indent: usize) -> String {
-    let mut lines = vec![String::new()];
-    for word in words(text) {
+    let begun = text.trim_start_matches(' ');
+    let mut lines = vec![" ".repeat(text.len() - begun.len())];
+    for (index, word) in words(begun).into_iter().enumerate() {
         let last = lines.last().map_or(0, |line| line.chars().count());
-        if last > 0 && last + 1 + word.chars().count() > width {
+        if index > 0 && last + 1 + word.chars().count() > width {
             lines.push(" ".repeat(indent) + word);
         } else if let Some(line) = lines.last_mut() {
-            if !line.is_empty() {
+            if index > 0 {
                 line.push(' ');
             }
             line.push_str(word);
@@ -49,6 +51,7 @@ mod tests {
         assert!(wrapped.lines().skip(1).all(|line| line.starts_with("  word")));
         assert_eq!(wrap("one two three", 8, 2), "one two\n  three");
         assert_eq!(wrap("short", 100, 2), "short");
+        assert_eq!(wrap("  name  one two", 12, 8), "  name  one\n        two");
         assert_eq!(wrap("waited 48 %.", 10, 0), "waited\n48 %.");
         assert_eq!(wrap("took 1.2 ms, 3 s in all", 10, 0), "took\n1.2 ms,\n3 s in all");
     }

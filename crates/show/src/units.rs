@@ -44,6 +44,12 @@ pub fn number(value: f64) -> String {
     }
 }
 
+/// How many of something: `1 cell`, `2 cells`.
+#[must_use]
+pub fn counted(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
 /// A ratio as a change: `-20.5 %`, `+3.1 %`; `×12.3` where a percentage is hard to read.
 #[must_use]
 pub fn change(ratio: f64) -> String {
@@ -54,6 +60,12 @@ pub fn change(ratio: f64) -> String {
         p if p >= 99.95 => format!("{percent:+.0} %"),
         _ => format!("{percent:+.1} %"),
     }
+}
+
+/// Two ratios as an interval of changes: `[-2.0 %, +3.1 %]`.
+#[must_use]
+pub fn interval(low: f64, high: f64) -> String {
+    format!("[{}, {}]", change(low), change(high))
 }
 
 /// A fraction as `1.2 %`.
@@ -98,6 +110,7 @@ mod tests {
     fn amounts() {
         assert_eq!(bytes(831_488.0), "812 KiB");
         assert_eq!(bytes(12.3 * 1024.0 * 1024.0), "12.3 MiB");
+        assert_eq!([0, 1, 2].map(|cells| counted(cells, "cell")), ["0 cells", "1 cell", "2 cells"]);
         assert_eq!(number(1_234_567.4), "1,234,567");
         assert_eq!(number(123_456.0), "123,456");
         assert_eq!(number(12.345), "12.3");
@@ -113,6 +126,7 @@ mod tests {
         assert_eq!(change(2.487), "+149 %");
         assert_eq!(change(12.34), "×12.3");
         assert_eq!([change(0.9999), change(1.0), change(1.0001)], ["0.0 %"; 3]);
+        assert_eq!(interval(0.98, 1.031), "[-2.0 %, +3.1 %]");
         assert_eq!(percent(0.012), "1.2 %");
     }
 }

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::format::{self, Format};
 use super::grid::{Grid, GridShown};
+use super::numbers::{ROUNDS, THREADS, whole};
 use super::units::whole_ms;
 
 const EXAMPLES: &str = "\
@@ -133,11 +134,11 @@ pub(crate) struct Locks {
     pub(crate) workloads: Vec<String>,
 
     /// Numbers of threads, for workloads that allow several
-    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',')]
+    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = whole::<usize>(THREADS, 16))]
     pub(crate) threads: Vec<usize>,
 
     /// Rounds over all cells; at least 6 [default: 7; pthread, mtx and profiler 15; --quick 6]
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long, value_name = "N", value_parser = whole::<usize>(ROUNDS, 10))]
     pub(crate) rounds: Option<usize>,
 
     /// Length of a measured run [default: 100ms; pthread, profiler and --bounds 200ms; --quick 40ms]
@@ -185,7 +186,7 @@ pub(crate) struct Locks {
     #[arg(long, value_name = "FILE")]
     pub(crate) definition: Option<PathBuf>,
 
-    #[arg(long, value_name = "N", help = format::SEED)]
+    #[arg(long, value_name = "N", help = format::SEED, value_parser = whole::<u64>(0..=u64::MAX, 1))]
     pub(crate) seed: Option<u64>,
 }
 

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use super::bench::{Locks, Show};
 use super::format::{self, Format};
 use super::grid::GridShown;
+use super::numbers::whole;
 use super::programs::{Mail, Select};
 use super::workloads::{Condvar, Creat, Faults, Jobs, Mmap, Scan};
 
@@ -94,8 +95,7 @@ pub(crate) struct DocumentsRun {
     pub(crate) quick: bool,
 
     /// Rounds of every part; 6 or more for intervals and verdicts [default: each part's own]
-    #[arg(short, long, value_name = "N",
-          value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
+    #[arg(short, long, value_name = "N", value_parser = whole::<usize>(1..=100_000, 10))]
     pub(crate) rounds: Option<usize>,
 
     /// Write documents.md, documents.html and documents.json into this directory
@@ -113,7 +113,7 @@ pub(crate) struct DocumentsRun {
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", help = format::JSON)]
     pub(crate) json: Option<PathBuf>,
 
-    #[arg(long, value_name = "N", help = format::SEED)]
+    #[arg(long, value_name = "N", help = format::SEED, value_parser = whole::<u64>(0..=u64::MAX, 1))]
     pub(crate) seed: Option<u64>,
 }
 

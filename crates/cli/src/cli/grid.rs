@@ -8,6 +8,7 @@ use spinpark_lockbench::grid::figure::{Against, Figure};
 use spinpark_measure::report::json::Output;
 
 use super::format::{self, Format};
+use super::numbers::{THREADS, whole};
 use super::units::whole_ms;
 
 const EXAMPLES: &str = "\
@@ -41,27 +42,27 @@ pub(crate) struct Grid {
     pub(crate) locks: Vec<String>,
 
     /// Numbers of threads (not for queues)
-    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',')]
+    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = whole::<usize>(THREADS, 16))]
     pub(crate) threads: Vec<usize>,
 
     /// Lengths of the section, in iterations of about 2 ns
-    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',')]
+    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = whole::<u32>(0..=u32::MAX.into(), 300))]
     pub(crate) section: Vec<u32>,
 
     /// Lengths of the work outside the section, in iterations of about 2 ns
-    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',')]
+    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = whole::<u32>(0..=u32::MAX.into(), 300))]
     pub(crate) outside: Vec<u32>,
 
     /// Writes in a thousand operations of a read-write lock
-    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',')]
+    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = whole::<u16>(0..=1000, 10))]
     pub(crate) writes: Vec<u16>,
 
     /// Work on an item of a queue, and between hand-overs, in iterations of about 2 ns
-    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',')]
+    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = whole::<u32>(0..=u32::MAX.into(), 300))]
     pub(crate) work: Vec<u32>,
 
     /// Rounds over all cells; intervals need 6 [default: 7; --quick 3]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(short, long, value_name = "N", value_parser = whole::<u64>(1..=1000, 7))]
     pub(crate) rounds: Option<u64>,
 
     /// Length of a measured run; longer with many threads [default: 50ms; --quick 30ms]
@@ -98,7 +99,7 @@ pub(crate) struct Grid {
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "records")]
     pub(crate) record: Option<PathBuf>,
 
-    #[arg(long, value_name = "N", help = format::SEED)]
+    #[arg(long, value_name = "N", help = format::SEED, value_parser = whole::<u64>(0..=u64::MAX, 1))]
     pub(crate) seed: Option<u64>,
 }
 

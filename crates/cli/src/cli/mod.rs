@@ -34,6 +34,7 @@ pub(crate) use self::format::Format;
 pub(crate) use self::grid::{Grid, GridShown};
 pub(crate) use self::help::command;
 pub(crate) use self::native::Native;
+use self::numbers::{ROUNDS, whole};
 pub(crate) use self::profile::{DetailChoice, Diff, LocksChoice, Profile, Report, Showing, Top, ViewChoice};
 pub(crate) use self::programs::{Mail, MailServer, Select};
 pub(crate) use self::replay::Replay;
@@ -156,7 +157,7 @@ Each run is a fresh process. A round runs the program on glibc's locks, on glibc
 #[command(after_long_help = COMPARE_EXAMPLES)]
 pub(crate) struct Compare {
     /// Rounds to measure, three runs each; at least 6
-    #[arg(short, long, value_name = "N", default_value_t = 10)]
+    #[arg(short, long, value_name = "N", default_value_t = 10, value_parser = whole::<usize>(ROUNDS, 10))]
     pub(crate) rounds: usize,
 
     /// Compare a number that the program prints: group 1 of the last match of this regular expression
@@ -196,7 +197,7 @@ pub(crate) struct Compare {
     #[arg(short, long)]
     pub(crate) ignore_failure: bool,
 
-    #[arg(long, value_name = "N", help = format::SEED)]
+    #[arg(long, value_name = "N", help = format::SEED, value_parser = whole::<u64>(0..=u64::MAX, 1))]
     pub(crate) seed: Option<u64>,
 
     /// The program and its arguments; none for the demonstration

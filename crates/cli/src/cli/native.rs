@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::format::{self, Format};
+use super::numbers::whole;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,8 +33,7 @@ pub(crate) struct Native {
     pub(crate) quick: bool,
 
     /// Rounds: how often each case runs here; its figure is the median [default: 5; --quick 3]
-    #[arg(short, long, value_name = "N",
-          value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1000))]
+    #[arg(short, long, value_name = "N", value_parser = whole::<usize>(1..=1000, 10))]
     pub(crate) rounds: Option<usize>,
 
     /// Run only these workloads

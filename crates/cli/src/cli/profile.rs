@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::format::{self, Format};
+use super::numbers::{ROUNDS, whole};
 use super::units::{duration, size};
 
 const PROFILE_EXAMPLES: &str = "\
@@ -54,7 +55,7 @@ pub(crate) struct Profile {
     pub(crate) overhead: bool,
 
     /// Rounds for --overhead, six runs each; at least 6
-    #[arg(long, value_name = "N", default_value_t = 6, requires = "overhead")]
+    #[arg(long, value_name = "N", default_value_t = 6, requires = "overhead", value_parser = whole::<usize>(ROUNDS, 10))]
     pub(crate) rounds: usize,
 
     #[command(flatten)]
@@ -94,11 +95,11 @@ pub(crate) struct Showing {
     pub(crate) view: ViewChoice,
 
     /// Rows in each table
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10, value_parser = whole::<usize>(1..=u64::MAX, 20))]
     pub(crate) rows: usize,
 
     /// Show only the process with this id [default: the one that waited most]
-    #[arg(long, value_name = "PID")]
+    #[arg(long, value_name = "PID", value_parser = whole::<u32>(1..=u32::MAX.into(), 4711))]
     pub(crate) process: Option<u32>,
 
     /// Write a page for a browser
@@ -142,7 +143,7 @@ pub(crate) struct Diff {
     pub(crate) after: PathBuf,
 
     /// Rows in each table
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10, value_parser = whole::<usize>(1..=u64::MAX, 20))]
     pub(crate) rows: usize,
 
     /// Format of standard output [default: table]
@@ -173,7 +174,7 @@ pub(crate) struct Top {
     pub(crate) interval: Duration,
 
     /// Number of updates [default: until the program ends]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX, 10))]
     pub(crate) looks: Option<u64>,
 
     /// One update, as plain text
@@ -189,7 +190,7 @@ pub(crate) struct Top {
     pub(crate) detail: DetailChoice,
 
     /// Rows in the table
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = whole::<usize>(1..=u64::MAX, 20))]
     pub(crate) rows: usize,
 
     /// A process id; or, after `--`, a program and its arguments

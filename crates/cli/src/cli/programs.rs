@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use spinpark_documents::d004::select::ROWS;
 
+use super::numbers::{THREADS, whole};
 use super::units::whole_ms;
 use super::workloads::Common;
 
@@ -26,7 +27,7 @@ Examples:
 #[command(after_long_help = MAIL_EXAMPLES)]
 pub(crate) struct Mail {
     /// Numbers of clients
-    #[arg(short = 'c', long = "clients", value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 4, 8])]
+    #[arg(short = 'c', long = "clients", value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 4, 8], value_parser = whole::<usize>(THREADS, 8))]
     pub(crate) threads: Vec<usize>,
 
     /// Send to this server instead; what becomes of the mail is not checked then
@@ -68,15 +69,15 @@ Examples:
 #[command(after_long_help = SELECT_EXAMPLES)]
 pub(crate) struct Select {
     /// Numbers of clients
-    #[arg(short = 'c', long = "clients", value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 4, 10, 20])]
+    #[arg(short = 'c', long = "clients", value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 4, 10, 20], value_parser = whole::<usize>(THREADS, 8))]
     pub(crate) threads: Vec<usize>,
 
     /// Rounds of two queries that each client makes in a run (super-smack's second number)
-    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = whole::<u64>(1..=100_000_000, 2000))]
     pub(crate) per_client: u64,
 
     /// Rows of the database's table
-    #[arg(long = "table-rows", value_name = "N", default_value_t = ROWS, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    #[arg(long = "table-rows", value_name = "N", default_value_t = ROWS, value_parser = whole::<u64>(1..=100_000_000, 10000))]
     pub(crate) rows: u64,
 
     /// In each round a select and an update, not two selects (super-smack's update-select)

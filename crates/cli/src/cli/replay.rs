@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::format::{self, Format};
-use super::numbers::{repeats, threads};
+use super::numbers::{SEEDS, threads, whole};
 use super::units::between;
 
 const EXAMPLES: &str = "\
@@ -43,11 +43,11 @@ pub(crate) struct Replay {
     pub(crate) locks: Vec<String>,
 
     /// The process, by its id, if several were recorded [default: the one with the most acquisitions]
-    #[arg(long, value_name = "PID")]
+    #[arg(long, value_name = "PID", value_parser = whole::<u32>(1..=u32::MAX.into(), 4711))]
     pub(crate) process: Option<u32>,
 
     /// The first seed; the others follow it
-    #[arg(short, long, value_name = "N", default_value_t = 0)]
+    #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = whole::<u64>(0..=u64::MAX, 1))]
     pub(crate) seed: u64,
 
     /// Virtual time of a run: 500us, 20ms, 1s
@@ -55,7 +55,7 @@ pub(crate) struct Replay {
     pub(crate) duration: Duration,
 
     /// Number of seeds, which is how often everything runs
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = repeats())]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = whole::<usize>(SEEDS, 5))]
     pub(crate) seeds: usize,
 
     /// Format of standard output [default: table]

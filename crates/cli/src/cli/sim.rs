@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::RangedU64ValueParser;
 use clap::{Args, Subcommand};
 
 use spinpark_simlab::simulate::shards::Shard;
 
 use super::format::{self, Format};
-use super::numbers::{repeats, threads};
+use super::numbers::{SEEDS, threads, whole};
 use super::units::between;
 
 const SIM_EXAMPLES: &str = "\
@@ -102,7 +101,7 @@ pub(crate) struct SimRun {
     pub(crate) threads: Option<u32>,
 
     /// The first seed; the others follow it
-    #[arg(short, long, value_name = "N", default_value_t = 0)]
+    #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = whole::<u64>(0..=u64::MAX, 1))]
     pub(crate) seed: u64,
 
     /// Virtual time of a run: 500us, 20ms, 1s
@@ -110,7 +109,7 @@ pub(crate) struct SimRun {
     pub(crate) duration: Duration,
 
     /// Number of seeds, which is how often everything runs
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = repeats())]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = whole::<usize>(SEEDS, 5))]
     pub(crate) seeds: usize,
 
     /// Write a timeline of the first seed to this file, for https://ui.perfetto.dev: CPUs, waits and holds
@@ -157,7 +156,7 @@ pub(crate) struct Sweep {
     pub(crate) threads: Vec<u32>,
 
     /// The first seed; the others follow it
-    #[arg(short, long, value_name = "N", default_value_t = 0)]
+    #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = whole::<u64>(0..=u64::MAX, 1))]
     pub(crate) seed: u64,
 
     /// Virtual time of a run: 500us, 20ms, 1s
@@ -165,7 +164,7 @@ pub(crate) struct Sweep {
     pub(crate) duration: Duration,
 
     /// Number of seeds, which is how often everything runs
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = repeats())]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = whole::<usize>(SEEDS, 5))]
     pub(crate) seeds: usize,
 
     /// Make part K of N of the runs; `spinpark sim merge` puts the parts together
@@ -302,7 +301,6 @@ pub(crate) struct Calibrate {
     pub(crate) name: Option<String>,
 
     /// Rounds: how often everything is measured; each figure is the median
-    #[arg(short, long, value_name = "N", default_value_t = 5,
-          value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
+    #[arg(short, long, value_name = "N", default_value_t = 5, value_parser = whole::<usize>(1..=1000, 15))]
     pub(crate) rounds: usize,
 }

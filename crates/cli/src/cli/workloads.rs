@@ -14,14 +14,14 @@ use spinpark_documents::workloads::workers::Kind;
 use spinpark_lockbench::locks::load::Signal;
 
 use super::format::{self, Format};
+use super::numbers::{THREADS, whole};
 use super::units::{millis, whole_ms};
 
 /// What every workload takes.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
     /// Rounds over all cells; 6 or more for intervals and verdicts
-    #[arg(short, long, value_name = "N", default_value_t = 10,
-          value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
+    #[arg(short, long, value_name = "N", default_value_t = 10, value_parser = whole::<usize>(1..=100_000, 10))]
     pub(crate) rounds: usize,
 
     /// The variant that others are compared with; it runs twice per round [default: the first one]
@@ -39,7 +39,7 @@ pub(crate) struct Common {
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", help = format::JSON)]
     pub(crate) json: Option<PathBuf>,
 
-    #[arg(long, value_name = "N", help = format::SEED)]
+    #[arg(long, value_name = "N", help = format::SEED, value_parser = whole::<u64>(0..=u64::MAX, 1))]
     pub(crate) seed: Option<u64>,
 }
 
@@ -65,11 +65,10 @@ fn named<T: DeserializeOwned>(word: &str) -> Result<T, String> {
 
 /// A number of tasks. What tasks are is another option.
 fn number_of_tasks(word: &str) -> Result<usize, String> {
-    let kind = named::<Kind>(word);
-    word.parse().map_err(|error| match kind {
-        Ok(kind) => format!("it is a number of tasks; use --as {} for what tasks are", kind.name()),
-        Err(_) => format!("{error}"),
-    })
+    match named::<Kind>(word) {
+        Ok(kind) => Err(format!("it is a number of tasks; use --as {} for what tasks are", kind.name())),
+        Err(_) => whole(THREADS, 16)(word),
+    }
 }
 
 const LOCKS: &str = "Implementations of the mutex: names of `bench list`";
@@ -89,7 +88,7 @@ Examples:
 #[command(after_long_help = MMAP_EXAMPLES)]
 pub(crate) struct Mmap {
     /// Numbers of threads
-    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 3, 4, 5, 10, 20, 40])]
+    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 3, 4, 5, 10, 20, 40], value_parser = whole::<usize>(THREADS, 8))]
     pub(crate) threads: Vec<usize>,
 
     /// What is written between the calls: none, all (every 8 bytes: 256 page faults)
@@ -172,7 +171,7 @@ pub(crate) struct Faults {
     pub(crate) kinds: Vec<Kind>,
 
     /// Size of each task's mapping, in MB
-    #[arg(long, value_name = "MB", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=65_536))]
+    #[arg(long, value_name = "MB", default_value_t = 16, value_parser = whole::<u64>(1..=65_536, 16))]
     pub(crate) size: u64,
 
     #[command(flatten)]
@@ -198,7 +197,7 @@ Examples:
 #[command(after_long_help = SCAN_EXAMPLES)]
 pub(crate) struct Scan {
     /// Numbers of threads [default: one per CPU]
-    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',')]
+    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = whole::<usize>(THREADS, 8))]
     pub(crate) threads: Vec<usize>,
 
     /// Scan this tree instead of one that is made. It is only read; no other program may write to it meanwhile
@@ -241,19 +240,19 @@ pub(crate) struct Jobs {
     pub(crate) mix: Vec<String>,
 
     /// Numbers of users
-    #[arg(long = "users", value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16])]
+    #[arg(long = "users", value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16], value_parser = whole::<usize>(THREADS, 8))]
     pub(crate) threads: Vec<usize>,
 
     /// Jobs of a user. Every operation of the mix is done at least once
-    #[arg(long, value_name = "N", default_value_t = JOBS, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = JOBS, value_parser = whole::<usize>(1..=100_000, 100))]
     pub(crate) jobs: usize,
 
     /// Size of a file, in MB, without its part of the pool [default: the mix' own, or what fits]
-    #[arg(long, value_name = "MB")]
+    #[arg(long, value_name = "MB", value_parser = whole::<u32>(0..=u32::MAX.into(), 10))]
     pub(crate) file_size: Option<u32>,
 
     /// What all files share, in MB: each has a part of it [default: the mix' own, or what fits]
-    #[arg(long, value_name = "MB")]
+    #[arg(long, value_name = "MB", value_parser = whole::<u32>(0..=u32::MAX.into(), 100))]
     pub(crate) pool_size: Option<u32>,
 
     /// Do not flush files to the disk
@@ -293,7 +292,7 @@ pub(crate) struct Condvar {
     pub(crate) cpus: Vec<Cpus>,
 
     /// Signals of a run
-    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = whole::<u64>(1..=1_000_000_000, 100000))]
     pub(crate) iterations: u64,
 
     /// Where the signal is made: after-unlock, under-lock

@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use spinpark_lockbench::locks::definitions::Definitions;
 use spinpark_measure::environment::Environment;
 use spinpark_measure::failure::RunError;
-use spinpark_measure::report::Style;
 use spinpark_measure::report::json::Output;
 use spinpark_simlab::accuracy::{self, Case, Compared, Effort, Summary};
 use spinpark_simlab::calibrate::{Calibration, Cpus, Trouble, sheet};
@@ -108,7 +107,7 @@ pub(crate) fn run(native: &Native) -> anyhow::Result<ExitCode> {
         .map(|(case, (native, simulated))| Compared { case, native, simulated })
         .collect();
     let (summary, further) = Summary::both(&compared);
-    let style = Style::of_terminal();
+    let style = say.style();
     say.line(format_args!("\n{}", accuracy::result::render(&compared, style)));
     say.line(style.wrap(&format!("{}, as many threads as CPUs: {}", machine.name, summary.words()), 2));
     if further.cases > 0 {

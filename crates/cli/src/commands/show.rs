@@ -11,7 +11,6 @@ use spinpark_lockbench::report::grid::document as of_grid;
 use spinpark_lockbench::report::locks::document as of_locks;
 use spinpark_measure::report::json as of_compare;
 use spinpark_measure::report::reading::{self, Header};
-use spinpark_measure::report::{Style, compare_table};
 
 use super::bench::{findings, grid};
 use super::compare;
@@ -19,14 +18,18 @@ use super::documents::workloads;
 use crate::cli::{Format, Show};
 use crate::say::Say;
 
+/// What can be shown.
+const WHICH: &str = "Name a file that `bench`, `documents` or `compare` wrote with --json or --record";
+
 const STDOUT: Say = Say { on_stderr: false };
 
 /// Reads the runs, draws all conclusions again, and prints them.
 pub(crate) fn run(show: &Show) -> anyhow::Result<ExitCode> {
     let file = show.file.display();
-    let text = fs::read_to_string(&show.file).with_context(|| format!("cannot read {file}"))?;
+    let text =
+        fs::read_to_string(&show.file).map_err(|error| anyhow!("cannot read {file}: {error}\n{WHICH}"))?;
     let is = |what: String| anyhow!("{file} is {what}");
-    let header = Header::parse(&text).map_err(is)?;
+    let header = Header::parse(&text).map_err(|what| anyhow!("{file} is {what}\n{WHICH}"))?;
     if header.format != of_locks::FORMAT {
         refuse_options(show, &header.format)?;
     }
@@ -40,7 +43,7 @@ pub(crate) fn run(show: &Show) -> anyhow::Result<ExitCode> {
         of_workloads::FORMAT => {
             let record = of_workloads::Record::parse(&text).map_err(is)?;
             workloads::show(&record, show)?;
-            crate::say::note(format_args!("{}", compare_table::warnings(&reading::warnings(&text))));
+            crate::say::warnings(&reading::warnings(&text));
         }
         of_locks::FORMAT => locks(&text, show)?,
         other => bail!("{file} is a document `{other}`, which this command does not know"),
@@ -73,7 +76,7 @@ fn locks(text: &str, show: &Show) -> anyhow::Result<()> {
     let is_bounds = !definitions.bounds.is_empty();
     let mut findings = findings(&definitions, record, is_bounds)?;
     findings.warnings = reading::warnings(text);
-    findings.print(STDOUT, is_markdown(show), show.details, Style::of_stdout());
+    findings.print(STDOUT, is_markdown(show), show.details, STDOUT.style());
     if let Some(directory) = &show.plots {
         fs::create_dir_all(directory)
             .with_context(|| format!("cannot create the directory {}", directory.display()))?;

@@ -189,6 +189,27 @@ fn too_few_rounds() {
         .fails(2, &["--rounds 1 is too few"]);
 }
 
+/// What is wrong with a number is said in a sentence with an example.
+#[test]
+fn numbers() {
+    let whole = "write a whole number, as in ";
+    for (line, words) in [
+        ("compare --rounds abc -- true", [whole, "10"]),
+        ("bench grid --rounds 1.5", [whole, "7"]),
+        ("bench locks --threads 2,x", [whole, "16"]),
+        ("documents jobs --users many", [whole, "8"]),
+        ("sim run --seed x", [whole, "1"]),
+        ("sim run --threads x", [whole, "64"]),
+        ("report --process x y", [whole, "4711"]),
+        ("sim run --seeds 0", ["must be from 1 to 100000, as in", "5"]),
+        ("sim sweep --threads 0", ["must be at least 1, as in", "64"]),
+        ("report -n 0 x", ["must be at least 1, as in", "20"]),
+        ("documents creat --threads 0", ["must be from 1 to 4096, as in", "16"]),
+    ] {
+        said(spinpark([]).args(line.split(' '))).fails(2, &words);
+    }
+}
+
 #[test]
 fn json_file_is_checked_before_anything_runs() {
     let log = tempfile::NamedTempFile::new().unwrap();

@@ -256,7 +256,10 @@ fn bad_requests() {
         (&["--workload", "round"][..], &["no workload `round`", "spinpark bench list"][..]),
         (&["--locks", "no-such-lock"], &["no implementation `no-such-lock`", "spinpark bench list"]),
         (&["--locks", "glibc+X"], &["`X` in the implementation"]),
-        (&["--workload", "saturated", "--threads", "0"], &["threads is 0"]),
+        (
+            &["--workload", "saturated", "--threads", "0"],
+            &["'--threads <N>...': the number must be from 1 to 4096"],
+        ),
         (&["--rounds", "5"], &["--rounds 5 is too few"]),
         (&["--check"], &["--bounds"]),
         (&["--definition", "/no/such/file.toml"], &["cannot read /no/such/file.toml"]),

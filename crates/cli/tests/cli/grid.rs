@@ -160,8 +160,8 @@ fn what_it_refuses() {
     );
     fails(&["--plane", "queue", "--threads", "2"], &["--threads is for the planes mutex,", "leave it out"]);
     fails(&["--plane", "mutex", "--writes", "10"], &["--writes is for the planes rwlock"]);
-    fails(&["--plane", "rwlock", "--writes", "2000"], &["plane `rwlock`", "`writes_per_thousand` is 2000"]);
-    fails(&["--threads", "0"], &["plane `mutex`", "threads is 0"]);
+    fails(&["--plane", "rwlock", "--writes", "2000"], &["--writes", "must be from 0 to 1000, as in 10"]);
+    fails(&["--threads", "0"], &["--threads", "must be from 1 to 4096"]);
     fails(&["--figure", "speed"], &["no figure `speed`", "throughput, cpu"]);
     fails(&["--figure", "cpu", "--against", "ideal"], &["only throughput has an ideal"]);
     fails(

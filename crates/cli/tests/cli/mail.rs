@@ -62,7 +62,7 @@ fn bad_requests() {
             2,
             &["--server 127.0.0.1", "there is no answer", "refused"],
         ),
-        (&["--clients", "0"], 2, &["number of clients must be between 1"]),
+        (&["--clients", "0"], 2, &["--clients", "must be from 1 to 4096"]),
         (&["--dir", "/no/such/directory"], 2, &["--dir /no/such/directory"]),
     ] {
         said(spinpark(["documents", "mail", "--rounds", "1"]).args(args)).fails(code, words);

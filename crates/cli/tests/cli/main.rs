@@ -26,4 +26,5 @@ mod sim_replay;
 mod sim_shards;
 mod top;
 mod traces;
+mod width;
 mod workloads;

@@ -97,8 +97,8 @@ fn bad_requests() {
     for (args, words) in [
         (&["--locks", "parking_lot"][..], &["pthread locks only", "drop-in-disabled"][..]),
         (&["--locks", "no-such-lock"], &["no-such-lock", "spinpark bench list"]),
-        (&["--clients", "100000"], &["number of clients must be between 1"]),
-        (&["--clients", "0"], &["number of clients must be between 1"]),
+        (&["--clients", "100000"], &["--clients", "must be from 1 to 4096"]),
+        (&["--clients", "0"], &["--clients", "must be from 1 to 4096"]),
         (&["--table-rows", "0"], &["--table-rows"]),
         (&["--dir", "/no/such/directory"], &["--dir /no/such/directory"]),
         (&["--dir", long.path().to_str().unwrap()], &["is too long", "--dir"]),

@@ -41,12 +41,12 @@ fn a_report_of_documents() {
 #[test]
 fn what_is_no_result() {
     said(&mut spinpark(["bench", "show", "/no/such/file"]))
-        .fails(2, &["cannot read /no/such/file: No such file"]);
+        .fails(2, &["cannot read /no/such/file: No such file", "Name a file that `bench`"]);
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), r#"{"format":"else","schema":1}"#).unwrap();
     said(spinpark(["bench", "show"]).arg(file.path())).fails(2, &["`else`", "does not know"]);
     std::fs::write(file.path(), "text").unwrap();
-    said(spinpark(["bench", "show"]).arg(file.path())).fails(2, &["not a record"]);
+    said(spinpark(["bench", "show"]).arg(file.path())).fails(2, &["not a record", "Name a file that"]);
 }
 
 /// `--json` alone is standard output, in every command.

@@ -206,7 +206,7 @@ fn what_cannot_be_done() {
     run(&["--locks", "spinpork"], &["no lock `spinpork`; did you mean `spinpark`?", "sim list"]);
     run(&["--workload", "hotlock"], &["no workload `hotlock`; did you mean `hot-lock`?"]);
     run(&["--workload", "readers", "--locks", "classic-mtx"], &["classic-mtx is no read-write lock"]);
-    run(&["--threads", "0"], &["at least one thread"]);
+    run(&["--threads", "0"], &["--threads", "at least 1, as in 64"]);
     run(&["--threads", "100000"], &["100000 threads", "8192 at most"]);
     run(&["--duration", "20"], &["as in 20ms"]);
     run(&["--threads", "1,2"], &["spinpark sim sweep"]);
@@ -227,7 +227,7 @@ fn what_cannot_be_done() {
     run(&["--machine", file.path().to_str().unwrap()], &["is not a TOML file"]);
     said(&mut spinpark(["sim", "machine", "nehalem"])).fails(2, &["no machine `nehalem`", "nehalem-ex-64"]);
     said(&mut spinpark(["sim", "tables", "005"])).fails(2, &["no table `005`", "sim list"]);
-    said(&mut spinpark(["sim", "sweep", "--threads", "2,0"])).fails(2, &["at least one thread"]);
+    said(&mut spinpark(["sim", "sweep", "--threads", "2,0"])).fails(2, &["at least 1, as in 64"]);
 }
 
 /// Ctrl-C, as soon as the command has printed a line; what it says on standard error.

@@ -89,7 +89,7 @@ fn what_cannot_be_merged() {
     fails(&["1", "other"], &["other, line 1: this is no line of a sweep", "--json-lines FILE"]);
     fs::write(at.join("other"), "").unwrap();
     fails(&["other"], &["other is empty"]);
-    fails(&["none"], &["cannot read none"]);
+    fails(&["none"], &["cannot read none", "--json-lines FILE"]);
     merge(&[], at).fails(2, &["<FILE>..."]);
 }
 

@@ -228,7 +228,7 @@ fn bad_requests() {
         (&["mmap", "--touch", "some"][..], &["unknown variant `some`", "`none` or `all`"][..]),
         (&["mmap", "--locks", "no-such-lock"], &["no implementation `no-such-lock`", "spinpark bench list"]),
         (&["mmap", "--locks", "none", "--serialize", "iteration"], &["--locks"]),
-        (&["mmap", "--threads", "0"], &["threads must be between 1 and 4096"]),
+        (&["mmap", "--threads", "0"], &["--threads", "from 1 to 4096"]),
         (&["mmap", "--threads", "2,2"], &["`untouched × 2` twice"]),
         (&["mmap", "--locks", "glibc,glibc"], &["--locks names `glibc` twice", "the baseline runs twice"]),
         (&["creat", "--threads", "processes"], &["use --as processes"]),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use spinpark_show::units::{change, percent};
 
-use super::{Goodness, Printed, Style, interval, metric_name, table, text, value, verdict_word, wrap};
+use super::{Goodness, Printed, Style, interval, metric_name, table, text, value, verdict_word};
 use crate::compare::{Comparison, Summary};
 use crate::sample::Metric;
 use crate::stats::verdict::Verdict;
@@ -58,7 +58,7 @@ fn below_row(floor: f64) -> Vec<comfy_table::Cell> {
 
 /// One sentence with the answer.
 #[must_use]
-pub fn conclusion(comparison: &Comparison, printed: &Printed) -> Option<String> {
+pub fn conclusion(comparison: &Comparison, printed: &Printed, style: Style) -> Option<String> {
     let primary = comparison.primary()?;
     let ratio = primary.change?;
     let name = metric_name(primary.metric, printed);
@@ -69,7 +69,7 @@ pub fn conclusion(comparison: &Comparison, printed: &Printed) -> Option<String> 
         Verdict::Equivalent => format!("No change on spinpark's locks: {name} {numbers}."),
         Verdict::Undecided => format!("Undecided: {name} {numbers}; noise floor {}.", floor(primary)),
     };
-    Some(wrap(&sentence, 0))
+    Some(style.wrap(&sentence, 0))
 }
 
 fn floor(summary: &Summary) -> String {
@@ -78,10 +78,10 @@ fn floor(summary: &Summary) -> String {
 
 /// The warnings, one paragraph each.
 #[must_use]
-pub fn warnings(warnings: &[Warning]) -> String {
+pub fn warnings(warnings: &[Warning], style: Style) -> String {
     let mut text = String::new();
     for warning in warnings {
-        let _ = writeln!(text, "{}", wrap(&format!("Warning: {warning}"), 2));
+        let _ = writeln!(text, "{}", style.wrap(&format!("Warning: {warning}"), 2));
     }
     text
 }

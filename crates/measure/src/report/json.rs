@@ -125,8 +125,10 @@ pub struct Settings<'a> {
 #[derive(Debug, Error)]
 #[error("cannot write {}: {error}\nGive it as a file in a directory that exists and that you may write to", .path.display())]
 pub struct Unwritable {
-    path: PathBuf,
-    error: io::Error,
+    /// Its name.
+    pub path: PathBuf,
+    /// Why.
+    pub error: io::Error,
 }
 
 /// A file that is known to be writable before anything was measured, and is left alone until there is something to

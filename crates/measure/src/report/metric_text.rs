@@ -53,7 +53,7 @@ pub fn value(metric: Metric, value: f64) -> String {
 /// `[-22.1 %, -18.0 %]`.
 #[must_use]
 pub fn interval(ratio: &Ratio) -> String {
-    format!("[{}, {}]", units::change(ratio.low), units::change(ratio.high))
+    units::interval(ratio.low, ratio.high)
 }
 
 /// The verdict in the words of the metric, and whether it is good news.

@@ -6,18 +6,17 @@ mod metric_text;
 pub mod plot;
 pub mod reading;
 
-use std::env;
 use std::io::IsTerminal;
+use std::os::fd::AsFd;
 
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, LineStyle, Table, Width,
 };
+use spinpark_show::terminal;
+pub use spinpark_show::terminal::WIDTH;
 
 pub use self::metric_text::{Goodness, Printed, interval, metric_name, value, verdict_word};
-
-/// The widest line that we print, except on a terminal that is wider.
-pub const WIDTH: u16 = 100;
 
 /// How tables look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,27 +28,16 @@ pub struct Style {
 }
 
 impl Style {
-    /// Colours and bold on a terminal, unless `NO_COLOR` is set (<https://no-color.org>) or it is a dumb one.
+    /// As wide as the terminal, and coloured if it has colours.
     #[must_use]
-    pub fn of_stdout() -> Self {
-        let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
-            || env::var_os("TERM").is_none_or(|term| term == "dumb");
-        let stdout = std::io::stdout();
-        let columns = rustix::termios::tcgetwinsize(&stdout).map_or(0, |size| size.ws_col);
-        Self { color: stdout.is_terminal() && !refused, width: columns.max(WIDTH) }
+    pub fn of(stream: &(impl AsFd + IsTerminal)) -> Self {
+        Self { color: terminal::has_color(stream), width: terminal::width(stream) }
     }
 
-    /// The same, but as wide as the terminal, or as `COLUMNS` says if it is none, from 80 to 160 columns: for reports that are
-    /// made for narrow ones, too.
+    /// As [`Style::of`] standard output.
     #[must_use]
-    pub fn of_terminal() -> Self {
-        let named = || env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(0);
-        let size = rustix::termios::tcgetwinsize(std::io::stdout());
-        let width = match size.map_or_else(|_| named(), |size| size.ws_col) {
-            0 => WIDTH,
-            columns => columns.clamp(80, 160),
-        };
-        Self { width, ..Self::of_stdout() }
+    pub fn of_stdout() -> Self {
+        Self::of(&std::io::stdout())
     }
 
     /// Less wide than what everything fits into.
@@ -57,7 +45,7 @@ impl Style {
         self.width < WIDTH
     }
 
-    /// As [`wrap`], and no line is longer than a table may be.
+    /// Breaks `text` at blanks so that no line is longer than a table may be, nor than [`WIDTH`]; further lines are indented.
     #[must_use]
     pub fn wrap(self, text: &str, indent: usize) -> String {
         spinpark_show::text::wrap(text, self.width.min(WIDTH).into(), indent)
@@ -208,10 +196,4 @@ fn least_widths(table: &Table, blanks: usize, long: usize) -> Vec<usize> {
         }
     }
     widths.into_iter().map(|width| width + blanks).collect()
-}
-
-/// Breaks `text` at blanks so that no line is longer than [`WIDTH`]; further lines are indented.
-#[must_use]
-pub fn wrap(text: &str, indent: usize) -> String {
-    spinpark_show::text::wrap(text, usize::from(WIDTH), indent)
 }

@@ -6,10 +6,10 @@ pub mod bootstrap;
 pub mod paired;
 pub mod verdict;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A ratio between two configurations with its 95 % interval. 1.0 means "no change".
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
     /// The median over blocks.
     pub median: f64,

@@ -4,7 +4,7 @@ use serde::Serialize;
 use spinpark_show::{date, units};
 
 use super::span;
-use crate::model::{Cost, Detail, Ended, LocksOf, Profile};
+use crate::model::{Cost, Detail, ENDED_EARLY, Ended, LocksOf, Profile};
 use crate::units::one_line;
 
 /// A fact. Back quotes enclose code.
@@ -32,7 +32,10 @@ pub(super) fn facts(profile: &Profile) -> Vec<Fact> {
             ),
         ),
         fact(
-            "Threads that used locks",
+            match profile.detail {
+                Detail::Contended => "Threads that used contended locks",
+                _ => "Threads that used locks",
+            },
             format!("{}; the program may use {}", units::number(users as f64), cpus(profile.cpus)),
         ),
         fact("Locks", locks(profile.locks_of)),
@@ -67,7 +70,7 @@ fn ended(profile: &Profile) -> String {
         (Ended::Running, _) => String::from("the program was still running"),
         (_, Some(known)) => format!("the program {known}"),
         (Ended::Exited, None) => String::from("the program exited"),
-        (Ended::Killed, None) => String::from("the program was killed, or replaced by another one"),
+        (Ended::Killed, None) => format!("the program {ENDED_EARLY}"),
     }
 }
 

@@ -90,13 +90,16 @@ pub struct Profile {
     pub warnings: Vec<Warning>,
 }
 
+/// How a program without its exit handlers ended, as far as a recording alone tells: what follows *it*.
+pub const ENDED_EARLY: &str = "ended by a signal, `_exit` or `exec`";
+
 /// How recording ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
     /// The program exited.
     Exited,
-    /// It was killed, or became another program.
+    /// It ended without its exit handlers: it was killed, called `_exit`, or became another program.
     Killed,
     /// It was still running when the profile was read.
     Running,

@@ -12,15 +12,19 @@ use crate::model;
 #[derive(Debug, Error)]
 pub enum ReadError {
     /// There is nothing of that name.
-    #[error("{} does not exist; `spinpark profile --output {} PROGRAM` makes a profile there", .0.display(), .0.display())]
+    #[error(
+        "{} does not exist\nName a directory that `spinpark profile` made, such as spinpark-profile; \
+         `spinpark profile --output {} -- PROGRAM` makes this one",
+        .0.display(), .0.display()
+    )]
     Missing(PathBuf),
     /// The system does not let us.
     #[error("cannot read {}: {}", .0.display(), .1)]
     Unreadable(PathBuf, #[source] io::Error),
     /// A directory without a profile.
     #[error(
-        "there is no profile in {}: no process waited for a lock, the program never started, or it is statically linked and loads \
-         nothing; `spinpark profile --output {} PROGRAM` makes a profile there",
+        "there is no recording in {}\nName a directory that `spinpark profile` made, such as spinpark-profile; \
+         `spinpark profile --output {} -- PROGRAM` records into this one",
         .0.display(), .0.display()
     )]
     Empty(PathBuf),
@@ -51,7 +55,8 @@ fn broken(why: Broken) -> String {
             "is too short to be a profile: the disk may have been full, or the file was copied only in part; record again",
         ),
         Broken::Foreign => String::from(
-            "is not a recording: it is another program's file, or its program ended before recording began",
+            "is not a recording: it is another program's file, or its program ended before recording began\nName a directory that \
+             `spinpark profile` made, such as spinpark-profile, or one *.spinprof file of it",
         ),
         Broken::Version(version) => format!(
             "was recorded in version {version} of the format, and this program reads version {}: read it with the spinpark \

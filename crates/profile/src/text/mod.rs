@@ -23,7 +23,6 @@ mod sites;
 mod spark;
 mod waiting;
 
-use std::env;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 
@@ -39,12 +38,13 @@ pub use self::outcomes::outcomes;
 pub use self::report::report;
 pub use self::sites::sites;
 pub use self::waiting::waiting;
+use spinpark_show::terminal;
 pub use spinpark_show::text::wrap;
 
 use crate::fit::{fit_all, share};
 
 /// The widest line that we print, except on a terminal that is wider.
-pub const WIDTH: usize = 100;
+pub const WIDTH: usize = terminal::WIDTH as usize;
 
 /// How tables look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,17 +67,14 @@ impl Style {
         Self::of(&std::io::stdout())
     }
 
-    /// As wide as the terminal, or as `COLUMNS` says if there is none, from 80 to 160 columns; bold on a terminal, unless
-    /// `NO_COLOR` is set (<https://no-color.org>) or `TERM` is `dumb`.
+    /// As wide as the terminal; bold if it has that.
     #[must_use]
     pub fn of(stream: &(impl AsFd + IsTerminal)) -> Self {
-        let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
-            || env::var_os("TERM").is_none_or(|term| term == "dumb");
-        let named = || env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(0);
-        let columns =
-            rustix::termios::tcgetwinsize(stream).map_or_else(|_| named(), |size| usize::from(size.ws_col));
-        let width = if columns == 0 { WIDTH } else { columns.clamp(80, 160) };
-        Self { color: stream.is_terminal() && !refused, width, ..Self::PLAIN }
+        Self {
+            color: terminal::has_color(stream),
+            width: usize::from(terminal::width(stream)),
+            ..Self::PLAIN
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Style, blocking, condvars, held_waits, locks, outcomes, sites, waiting, wrap};
 use crate::fit::fit;
-use crate::model::{Detail, Ended, LocksOf, Profile};
+use crate::model::{Detail, ENDED_EARLY, Ended, LocksOf, Profile};
 use crate::summary::summary;
 use crate::units::{count, time};
 
@@ -33,7 +33,7 @@ fn head(profile: &Profile, style: Style) -> String {
         (Ended::Running, _) => String::from(", still running"),
         (_, Some(known)) => format!(", {known}"),
         (Ended::Exited, None) => String::new(),
-        (Ended::Killed, None) => String::from(", killed or replaced by another program"),
+        (Ended::Killed, None) => format!(", {ENDED_EARLY}"),
     };
     let locks = match profile.locks_of {
         LocksOf::Glibc => "glibc's locks",
@@ -46,13 +46,17 @@ fn head(profile: &Profile, style: Style) -> String {
         Detail::Sampled => format!("sampled (holds: 1 in {})", profile.sample_every),
         Detail::Full => String::from("full"),
     };
-    let threads = if threads == 1 {
-        String::from("1 thread")
-    } else {
-        format!("{} threads", count(u64::from(threads)))
+    let threads = match threads {
+        // Threads are recorded when they wait.
+        0 if profile.detail == Detail::Contended && !profile.is_partial() => {
+            String::from(", no thread waited")
+        }
+        0 => String::new(),
+        1 => String::from(", 1 thread"),
+        threads => format!(", {} threads", count(u64::from(threads))),
     };
     let line = format!(
-        "{} (process {}): {}, {threads}{ended}; {locks}, detail {detail}.",
+        "{} (process {}): {}{threads}{ended}; {locks}, detail {detail}.",
         fit(&command, style.width / 2),
         profile.pid,
         time(profile.duration as f64)

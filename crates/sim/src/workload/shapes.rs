@@ -183,7 +183,7 @@ macro_rules! plane {
     ($name:literal, $inside:literal, $outside:literal) => {
         section!(
             $name,
-            concat!("one mutex and its cache line, ", $inside, " steps inside, ", $outside, " outside"),
+            concat!("one mutex and its cache line, ", $inside, " iterations inside, ", $outside, " outside"),
             1,
             1,
             $inside,
@@ -232,18 +232,25 @@ pub(super) const SHAPES: &[Workload] = &[
         mode: Mode::User,
         build: pair,
     },
-    section!("saturated", "one mutex, a section that changes one cache line, 16 steps outside", 1, 1, 0, 16),
-    section!("hot-lock", "one mutex among its data, 20 steps inside, 40 outside", 1, 0, 20, 40),
+    section!(
+        "saturated",
+        "one mutex, a section that changes one cache line, 16 iterations outside",
+        1,
+        1,
+        0,
+        16
+    ),
+    section!("hot-lock", "one mutex among its data, 20 iterations inside, 40 outside", 1, 0, 20, 40),
     section!(
         "five-lines",
-        "one mutex, 100 steps inside over five cache lines, 1000 outside",
+        "one mutex, 100 iterations inside over five cache lines, 1000 outside",
         1,
         5,
         100,
         1000
     ),
-    section!("medium", "one mutex, 500 steps inside (about 1 µs), 500 outside", 1, 1, 500, 500),
-    section!("long", "one mutex, 5000 steps inside (about 10 µs), 5000 outside", 1, 1, 5000, 5000),
+    section!("medium", "one mutex, 500 iterations inside (about 1 µs), 500 outside", 1, 1, 500, 500),
+    section!("long", "one mutex, 5000 iterations inside (about 10 µs), 5000 outside", 1, 1, 5000, 5000),
     plane!("plane-0-0", 0, 0),
     plane!("plane-0-30", 0, 30),
     plane!("plane-0-300", 0, 300),

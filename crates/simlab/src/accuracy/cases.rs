@@ -3,6 +3,7 @@
 use serde::Serialize;
 use spinpark_lockbench::locks::definitions::Definitions;
 use spinpark_lockbench::locks::load::{Load, PingPong, Placement, Primitive};
+use spinpark_show::units::counted;
 
 /// The shapes.
 pub const SHAPES: [&str; 9] = [
@@ -57,8 +58,7 @@ impl Case {
     #[must_use]
     pub fn words(&self) -> String {
         let Self { shape, lock, threads, cpus, .. } = self;
-        let s = |count: usize| if count == 1 { "" } else { "s" };
-        format!("{shape}, {threads} thread{} on {cpus} CPU{}, {lock}", s(*threads), s(*cpus))
+        format!("{shape}, {} on {}, {lock}", counted(*threads, "thread"), counted(*cpus, "CPU"))
     }
 }
 

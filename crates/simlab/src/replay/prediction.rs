@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use spinpark_measure::report::{Style, table, text};
-use spinpark_show::units::number;
+use spinpark_show::units::{counted, number};
 
 use super::recorded::Recorded;
 use crate::report::sim::answer;
@@ -151,10 +151,6 @@ pub fn render(recorded: &Recorded, predictions: &[Prediction], style: Style) -> 
         out.push('\n');
     }
     out
-}
-
-fn counted(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// What was recorded, in a sentence.

@@ -23,8 +23,8 @@ use spinpark_measure::executable::usage::Usage;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::machine::{Noise, Watch};
 use spinpark_measure::measure::End;
-use spinpark_measure::report::{Style, wrap};
 use spinpark_measure::rounds::Cell as _;
+use spinpark_measure::units::counted;
 use spinpark_measure::warnings::{self, Warning};
 
 use self::output::Findings;
@@ -48,17 +48,18 @@ pub(crate) fn run(bench: &Bench, show: fn(&Show) -> anyhow::Result<ExitCode>) ->
 fn print_list(definition: Option<&std::path::Path>) -> anyhow::Result<ExitCode> {
     let (definitions, _) = request::definitions(definition)?;
     let own = std::env::current_exe().context("cannot find out where this command itself is")?;
-    let list = list::render(&definitions, &Peers::find(&own), Style::of_stdout());
     let say = Say { on_stderr: false };
+    let list = list::render(&definitions, &Peers::find(&own), say.style());
     let count = |preset: &Preset| {
         let count = definitions.bounds.iter().filter(|bound| bound.preset == preset.name).count();
         let option =
             if preset.name == "locks" { String::new() } else { format!(" --preset {}", preset.name) };
-        (count > 0).then(|| format!("{count} by `spinpark bench locks{option} --bounds`"))
+        (count > 0).then(|| format!("  {count:2} by `spinpark bench locks{option} --bounds`\n"))
     };
     let counts: Vec<String> = definitions.presets.iter().filter_map(count).collect();
-    say.line(format_args!("{list}\nBounds judged: {}.\n", counts.join(", ")));
-    say.line(lines::planes_of(&Planes::built_in(&definitions)?));
+    say.line(list);
+    say.line(format_args!("Bounds that are judged:\n{}", counts.concat()));
+    say.line(lines::planes_of(&Planes::built_in(&definitions)?, say.style()));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -73,7 +74,7 @@ pub(crate) fn measure_locks(locks: &Locks, preset: PresetChoice) -> anyhow::Resu
     let mut progress = Progress::new(request.runs(), Some(request.seconds()));
     let (findings, noise, end) = measure_request(&request, &session, &mut progress)?;
     drop(progress);
-    findings.print(request.say, locks.format == Some(Format::Markdown), locks.details, Style::of_stdout());
+    findings.print(request.say, locks.format == Some(Format::Markdown), locks.details, request.say.style());
     findings.write(destinations, &noise)?;
     let missed = findings.bounds.iter().any(|bound| bound.judgement != Judgement::Holds);
     match end {
@@ -179,20 +180,20 @@ fn intro(request: &Request, session: &Session) {
     let runs = cells.iter().map(Measured::runs_per_round).sum::<usize>() * request.rounds;
     let time = about(request.seconds());
     let text = format!(
-        "{} cell{} × {} rounds: {runs} runs of {} ms in shuffled order (seed {}), about {time}. \
+        "{} × {}: {} of {} ms in shuffled order (seed {}), about {time}. \
          Ctrl-C: the result so far.",
-        cells.len(),
-        if cells.len() == 1 { "" } else { "s" },
-        request.rounds,
+        counted(cells.len(), "cell"),
+        counted(request.rounds, "round"),
+        counted(runs, "run"),
         request.millis,
         session.seed,
     );
-    request.say.line(wrap(&text, 2));
+    request.say.wrapped(&text, 2);
     if !request.notes.is_empty() {
-        request.say.line(wrap(&format!("{}.", request.notes.join("; ")), 2));
+        request.say.wrapped(&format!("{}.", request.notes.join("; ")), 2);
     }
     for (why, implementations) in request.absent() {
-        request.say.line(wrap(&format!("Not here: {implementations} ({why})"), 2));
+        request.say.wrapped(&format!("Not here: {implementations} ({why})"), 2);
     }
 }
 

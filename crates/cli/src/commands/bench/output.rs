@@ -11,8 +11,8 @@ use spinpark_lockbench::report::locks::{
     FEW_CELLS, bounds, details, effects, markdown, matrix, pairwise, plot,
 };
 use spinpark_measure::machine::Noise;
+use spinpark_measure::report::Style;
 use spinpark_measure::report::json::Output;
-use spinpark_measure::report::{Style, compare_table, wrap};
 use spinpark_measure::warnings::Warning;
 
 use crate::say::Say;
@@ -56,9 +56,9 @@ impl Findings {
             for text in tables(results, judged, varied, cpus, is_detailed, style) {
                 say.line(format!("\n{text}"));
             }
-            say.line(wrap(&record.environment.line(), 2));
+            say.wrapped(&record.environment.line(), 2);
         }
-        crate::say::note(format_args!("{}", compare_table::warnings(warnings)));
+        crate::say::warnings(warnings);
     }
 
     /// Writes the files.
@@ -120,7 +120,7 @@ fn tables(
         }
         None if varied.is_some() => {
             let baseline = varied.unwrap_or_default();
-            let sentence = wrap(&effects::explanation(baseline), 0) + "\n";
+            let sentence = style.wrap(&effects::explanation(baseline), 0) + "\n";
             tables.push(effects::render(results, baseline, cpus, style) + &sentence);
         }
         None => {

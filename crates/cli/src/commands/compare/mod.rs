@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use spinpark_measure::launch::Launcher;
 use spinpark_measure::machine::{Noise, Watch};
 use spinpark_measure::measure::{Measurement, measure};
+use spinpark_measure::units::counted;
 
 use self::request::Request;
 use super::prepare::{Prepared, prepare};
@@ -39,11 +40,14 @@ pub(crate) fn run(compare: &Compare) -> anyhow::Result<ExitCode> {
 
 fn print_intro(request: &Request) {
     if request.is_demo {
-        request.say.line(
+        request.say.wrapped(
             "Demonstration: 8 threads share one hot mutex, one read-mostly table (rwlock) and one condvar queue.",
+            0,
         );
     } else {
-        request.say.line(format!("Comparing glibc's locks with spinpark's: {}", request.command.join(" ")));
+        request
+            .say
+            .wrapped(&format!("Comparing glibc's locks with spinpark's: {}", request.command.join(" ")), 2);
     }
 }
 
@@ -54,12 +58,15 @@ fn measure_all(request: &Request, session: &Session) -> anyhow::Result<Measured>
     if request.is_demo {
         prepared = adjust_demo(&mut launcher, prepared);
     }
-    request.say.line(format!(
-        "{} rounds of 3 runs in shuffled order (seed {}), about {:.0} s. Ctrl-C: the result so far.",
-        request.rounds,
-        session.seed,
-        prepared.estimate_s(request.rounds).ceil()
-    ));
+    request.say.wrapped(
+        &format!(
+            "{} of 3 runs in shuffled order (seed {}), about {:.0} s. Ctrl-C: the result so far.",
+            counted(request.rounds, "round"),
+            session.seed,
+            prepared.estimate_s(request.rounds).ceil()
+        ),
+        0,
+    );
     let watch = Watch::start();
     let mut progress = Progress::new(request.rounds * 3, Some(prepared.estimate_s(request.rounds)));
     let measurement = measure(request.rounds, session.seed, &mut launcher, &mut progress);

@@ -10,7 +10,7 @@ use spinpark_measure::measure::{End, Measurement};
 use spinpark_measure::report::json::{
     Document, FORMAT, FORMAT_VERSION, Record, RecordedSettings, Settings, metrics,
 };
-use spinpark_measure::report::{Printed, Style, compare_table, reading, wrap};
+use spinpark_measure::report::{Printed, compare_table, reading};
 use spinpark_measure::warnings::{self, Warning};
 
 use super::Measured;
@@ -58,7 +58,7 @@ fn print(
 ) {
     let say = request.say;
     tables(say, comparison, &request.printed, memory_floor, &session.environment);
-    let warnings = compare_table::warnings(warnings);
+    let warnings = compare_table::warnings(warnings, say.style());
     if !warnings.is_empty() {
         say.line(warnings.trim_end());
     }
@@ -66,8 +66,9 @@ fn print(
         say.line(
             "\nNow your own program, as it is, without a rebuild:\n\n    spinpark compare -- PROGRAM ARGUMENTS…\n",
         );
-        say.line(
+        say.wrapped(
             "`spinpark compare --help` has examples; `spinpark run -- PROGRAM` just runs it on these locks.",
+            0,
         );
     }
 }
@@ -77,7 +78,7 @@ pub(in super::super) fn show(text: &str, say: Say) -> Result<(), String> {
     let record = Record::parse(text)?;
     let RecordedSettings { printed, memory_floor_bytes, .. } = &record.settings;
     tables(say, &record.comparison(), printed, *memory_floor_bytes, &record.environment);
-    crate::say::note(format_args!("{}", compare_table::warnings(&reading::warnings(text))));
+    crate::say::warnings(&reading::warnings(text));
     Ok(())
 }
 
@@ -88,14 +89,11 @@ fn tables(
     memory_floor: u64,
     environment: &Environment,
 ) {
-    say.line(format!(
-        "\n{}",
-        compare_table::render(comparison, printed, memory_floor as f64, Style::of_stdout())
-    ));
-    if let Some(sentence) = compare_table::conclusion(comparison, printed) {
+    say.line(format!("\n{}", compare_table::render(comparison, printed, memory_floor as f64, say.style())));
+    if let Some(sentence) = compare_table::conclusion(comparison, printed, say.style()) {
         say.line(sentence);
     }
-    say.line(wrap(&environment.line(), 2));
+    say.wrapped(&environment.line(), 2);
 }
 
 fn document<'a>(

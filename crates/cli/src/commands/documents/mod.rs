@@ -19,7 +19,8 @@ pub(crate) fn run(
     match documents {
         Documents::Run(wanted) => report::run(wanted),
         Documents::List => {
-            Say { on_stderr: false }.line(list::render());
+            let say = Say { on_stderr: false };
+            say.line(list::render(say.style()));
             Ok(ExitCode::SUCCESS)
         }
         Documents::Show(wanted) => show(&Show::from(wanted)),

@@ -16,7 +16,7 @@ use anyhow::{Context, bail};
 use spinpark_measure::failure::in_words;
 use spinpark_measure::report::json::Output;
 use spinpark_profile::model::{self, Detail, Ended, LocksOf};
-use spinpark_profile::read::note_end;
+use spinpark_profile::read::{ReadError, note_end};
 use spinpark_profile::{diff as comparison, json, symbols::Symbols, text};
 
 use self::launch::Launch;
@@ -51,7 +51,7 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
         Ok(loaded) => loaded,
         Err(error) => {
             recording_directory::remove_if_empty(&directory);
-            say.line(format_args!("Nothing was recorded: {error}"));
+            say.line(format_args!("Nothing was recorded: {}", why_nothing(&error)));
             if let Some(limit) = rustix::process::getrlimit(rustix::process::Resource::Fsize).current {
                 say.line(format_args!(
                     "Files may not be longer than {} KiB here (`ulimit -f`), and a recording is some hundred MB long, though \
@@ -68,6 +68,10 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
     for recorded in &mut loaded.profiles {
         if recorded.pid == running.id() {
             recorded.ended_by.clone_from(&why);
+            // Its status is known: no signal ended it.
+            if status.code().is_some() && recorded.ended == Ended::Killed {
+                recorded.ended_by.get_or_insert_with(|| String::from("ended by `_exit` or `exec`"));
+            }
         }
         recorded.cost = measured.clone().or_else(|| cost::estimate(costs?, recorded));
     }
@@ -85,6 +89,16 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
     }
     say.line(format_args!("Kept in {0}: spinpark report {0}", directory.display()));
     shown.map(|()| code_of(status))
+}
+
+/// Why there is no recording after a program has run.
+fn why_nothing(error: &ReadError) -> String {
+    match error {
+        ReadError::Empty(_) => String::from(
+            "the program ended before the recorder was loaded. Does it start at all, and is it linked to glibc dynamically?",
+        ),
+        error => error.to_string(),
+    }
 }
 
 /// What is said of processes that the program leaves behind.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use spinpark_measure::report::json::Output;
+use spinpark_measure::report::json::{Output, Unwritable};
 use spinpark_profile::json::Loaded;
 use spinpark_profile::model::{LocksOf, Profile};
 use spinpark_profile::text::{Style, wrap};
@@ -39,8 +39,10 @@ impl Sink {
         if Output::is_stdout(path) {
             return Ok(Self::Stdout);
         }
-        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Self::File(path.to_owned(), file))
+        match File::create(path) {
+            Ok(file) => Ok(Self::File(path.to_owned(), file)),
+            Err(error) => Err(Unwritable { path: path.to_owned(), error }.into()),
+        }
     }
 
     /// Writes all of it; the path, if it is a file.

@@ -3,12 +3,12 @@
 use std::sync::Mutex;
 use std::time::Instant;
 
-use spinpark_measure::units;
+use spinpark_measure::units::{self, counted};
 use spinpark_simlab::simulate::estimate::{Estimate, weight};
 use spinpark_simlab::simulate::sim::sweep::{run_each, side_by_side};
 use spinpark_simlab::simulate::sim::workload::{Report, Setting, SettingError};
 
-use super::{End, counted};
+use super::End;
 use crate::progress::{Progress, about};
 
 /// What was made.
@@ -40,7 +40,7 @@ impl Made {
         let events: u64 = outcomes().map(|outcome| outcome.counts.events).sum();
         let virtual_ns: u64 = outcomes().map(|outcome| outcome.elapsed_ns).sum();
         format!(
-            "Simulated {} in {}: {} events, {} a second.",
+            "Simulated {} of virtual time in {}, until the last thread of each run ended: {} events, {} a second.",
             units::seconds(virtual_ns as f64 * 1e-9),
             units::seconds(self.seconds),
             units::number(events as f64),

@@ -5,8 +5,7 @@ use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Context;
-use spinpark_measure::report::Style;
+use anyhow::anyhow;
 use spinpark_measure::report::json::Output;
 use spinpark_simlab::simulate::shards::{Input, Merged};
 use spinpark_simlab::simulate::sweep::cells;
@@ -21,7 +20,7 @@ pub(super) fn run(wanted: &Merge) -> anyhow::Result<ExitCode> {
     let out = Out::open(&wanted.shown)?;
     let inputs = wanted.files.iter().map(|path| read(path)).collect::<anyhow::Result<Vec<_>>>()?;
     let Merged { header, reports, text } = Merged::of(&inputs)?;
-    let style = Style::of_terminal();
+    let style = out.say.style();
     let cells = cells(&header.sweep, &reports);
     out.table(&cells, style);
     out.write(End::Complete, &cells, || Ok(text))?;
@@ -37,6 +36,10 @@ fn read(path: &Path) -> anyhow::Result<Input> {
     } else {
         (path.display().to_string(), fs::read_to_string(path))
     };
-    let text = text.with_context(|| format!("cannot read {name}"))?;
+    let text = text.map_err(|error| {
+        anyhow!(
+            "cannot read {name}: {error}\nMerge files that `spinpark sim sweep --json-lines FILE` has written"
+        )
+    })?;
     Ok(Input { name, text })
 }

@@ -25,7 +25,7 @@ use crate::say::Say;
 pub(crate) fn run(sim: &Sim) -> anyhow::Result<ExitCode> {
     match sim {
         Sim::List => {
-            Say { on_stderr: false }.line(list::render(Style::of_terminal()).trim_end());
+            Say { on_stderr: false }.line(list::render(Style::of_stdout()).trim_end());
             Ok(ExitCode::SUCCESS)
         }
         Sim::Machine(wanted) => show_machine(wanted),
@@ -44,7 +44,7 @@ fn show_machine(wanted: &ShowMachine) -> anyhow::Result<ExitCode> {
     match &wanted.json {
         Some(path) => Output::open(path)?.write(&description)?,
         None => {
-            Say { on_stderr: false }.line(machine::render(&description, Style::of_terminal()).trim_end());
+            Say { on_stderr: false }.line(machine::render(&description, Style::of_stdout()).trim_end());
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -100,9 +100,4 @@ impl End {
             (Self::Complete, false) => ExitCode::SUCCESS,
         }
     }
-}
-
-/// `1 run`, `2 runs`.
-fn counted(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

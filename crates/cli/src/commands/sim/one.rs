@@ -5,16 +5,15 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use spinpark_measure::report::Style;
 use spinpark_measure::report::json::Output;
-use spinpark_measure::units;
+use spinpark_measure::units::{self, counted};
 use spinpark_simlab::report::sim::{json, run as report};
 use spinpark_simlab::simulate::sim::machine::Machine;
 use spinpark_simlab::simulate::sim::workload::{Report, Setting};
 use spinpark_simlab::simulate::sim::{Record, perfetto};
 use spinpark_simlab::simulate::summary::Summary;
 
-use super::{counted, distinct, many, stop_on_ctrl_c};
+use super::{distinct, many, stop_on_ctrl_c};
 use crate::cli::{SimRun, nanos};
 use crate::commands::bench::command;
 use crate::say::Say;
@@ -30,7 +29,7 @@ pub(super) fn run(wanted: &SimRun) -> anyhow::Result<ExitCode> {
     let outputs = [&wanted.json, &wanted.trace];
     let say = Say { on_stderr: outputs.into_iter().flatten().any(|path| Output::is_stdout(path)) };
     stop_on_ctrl_c()?;
-    let style = Style::of_terminal();
+    let style = say.style();
     say.line(style.wrap(&intro(wanted, &settings[0]), 2));
     let made = many::run(&settings);
     let reports: Vec<Report> = made.reports.iter().flatten().cloned().collect();
@@ -41,7 +40,7 @@ pub(super) fn run(wanted: &SimRun) -> anyhow::Result<ExitCode> {
             let command = command(env::args_os().skip(1));
             json.write_compact(&json::Run::new(end.name(), &command, &summary, &reports))?;
         }
-        note!("{}", made.speed());
+        Say { on_stderr: true }.wrapped(&made.speed(), 2);
     }
     if let (Some(file), Some(path), Some(Some(first))) = (trace, &wanted.trace, made.reports.first()) {
         write_trace(path, file, first)?;
@@ -89,7 +88,7 @@ fn write_trace(path: &Path, file: Output, report: &Report) -> anyhow::Result<()>
         let line = format!(
             "It is cut: {cut} later slices are left out. A shorter --duration, or fewer threads, fits."
         );
-        note!("{}", Style::of_terminal().wrap(&line, 2));
+        Say { on_stderr: true }.wrapped(&line, 2);
     }
     Ok(())
 }

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use spinpark_measure::report::Style;
 use spinpark_measure::report::json::Output;
 use spinpark_profile::json::load;
 use spinpark_profile::symbols::Symbols;
@@ -30,7 +29,7 @@ pub(super) fn run(wanted: &Replay) -> anyhow::Result<ExitCode> {
     let json = wanted.json.as_deref().map(Output::open).transpose()?;
     let say = Say { on_stderr: wanted.json.as_deref().is_some_and(Output::is_stdout) };
     stop_on_ctrl_c()?;
-    let style = Style::of_terminal();
+    let style = say.style();
     say.line(style.wrap(&heading(&recorded, &machine.name, threads), 2));
     let made = many::run(&settings);
     let predictions: Vec<Prediction> = made
@@ -48,7 +47,7 @@ pub(super) fn run(wanted: &Replay) -> anyhow::Result<ExitCode> {
             json.write_compact(&Document::new(made.end.name(), &command, &recorded, &predictions))?;
         }
     }
-    note!("{}", made.speed());
+    Say { on_stderr: true }.wrapped(&made.speed(), 2);
     made.say_end();
     let has_failed = predictions.iter().any(|prediction| prediction.summary.failure.is_some());
     Ok(made.end.code(made.end == End::Complete && has_failed))

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use spinpark_measure::report::Style;
-use spinpark_measure::units;
+use spinpark_measure::units::{self, counted};
 use spinpark_simlab::simulate::shards::{self, Header, Shard};
 use spinpark_simlab::simulate::sim::Failure;
 use spinpark_simlab::simulate::sim::locks::locks;
@@ -13,8 +13,9 @@ use spinpark_simlab::simulate::sim::workload::{Report, Setting, SettingError};
 use spinpark_simlab::simulate::sweep::{Cell, Ladder, cells};
 
 use super::swept::Out;
-use super::{counted, many, stop_on_ctrl_c};
+use super::{many, stop_on_ctrl_c};
 use crate::cli::{Sweep, Swept, nanos};
+use crate::say::Say;
 
 /// Checks the request, simulates, reports.
 pub(super) fn run(wanted: &Sweep) -> anyhow::Result<ExitCode> {
@@ -27,7 +28,7 @@ pub(super) fn run(wanted: &Sweep) -> anyhow::Result<ExitCode> {
     let header = Header::new(&ladder, wanted.shard).context("cannot read the program's own file")?;
     let out = Out::open(&wanted.shown)?;
     stop_on_ctrl_c()?;
-    let style = Style::of_terminal();
+    let style = out.say.style();
     let mine = wanted.shard.map_or_else(|| (0..settings.len()).collect(), |shard| shard.runs(&settings));
     out.say.line(style.wrap(&intro(&ladder, wanted.shard, mine.len()), 2));
 
@@ -37,7 +38,7 @@ pub(super) fn run(wanted: &Sweep) -> anyhow::Result<ExitCode> {
     if wanted.shard.is_none() {
         out.table(&cells, style);
     }
-    note!("{}", made.speed());
+    Say { on_stderr: true }.wrapped(&made.speed(), 2);
     out.write(made.end, &cells, || shards::text(&header, runs()))?;
     made.say_end();
     let mut failed = failed(&cells, style);

@@ -7,12 +7,12 @@ use std::time::Instant;
 use anyhow::Context;
 use spinpark_documents::registry::choose;
 use spinpark_documents::simulated::{Effort, Table, TableSpec};
-use spinpark_measure::report::Style;
 use spinpark_measure::report::json::Output;
+use spinpark_measure::units::counted;
 use spinpark_simlab::report::sim::{html, json, tables as report};
 use spinpark_simlab::simulate::sim::workload::SettingError;
 
-use super::{End, counted, distinct, stop_on_ctrl_c};
+use super::{End, distinct, stop_on_ctrl_c};
 use crate::cli::Tables;
 use crate::commands::bench::command;
 use crate::progress::{Progress, about};
@@ -30,7 +30,7 @@ pub(super) fn run(wanted: &Tables) -> anyhow::Result<ExitCode> {
         say.line("There are no tables of documents yet.");
     }
     stop_on_ctrl_c()?;
-    let style = Style::of_terminal();
+    let style = say.style();
     let effort = if wanted.quick { Effort::Quick } else { Effort::Full };
     let mut course = Course::new(&specs, effort);
     let (mut made, mut end, mut has_failed) = (Vec::new(), End::Complete, false);

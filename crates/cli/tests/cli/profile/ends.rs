@@ -39,6 +39,24 @@ fn only_a_damaged_profile() {
     said(&mut recording(directory.path(), ["report", "hot.c"])).fails(2, &["hot.c is not a recording"]);
 }
 
+/// A status says that no signal ended the program, whether its exit handlers ran or not.
+#[test]
+fn a_status_is_no_signal() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = "#include <unistd.h>\nint main(void) { _exit(3); }\n";
+    fs::write(directory.path().join("early.c"), source).unwrap();
+    let cc = Command::new("cc").args(["-o", "early", "early.c"]).current_dir(directory.path()).status();
+    assert!(cc.unwrap().success());
+    let result = said(&mut recording(directory.path(), ["profile", "--", "./early"]));
+    assert_eq!(result.code, Some(3), "{result:#?}");
+    let text = flat(&result.stderr);
+    assert!(
+        text.contains("exited with status 3") && text.contains(", ended by `_exit` or `exec`;"),
+        "{text}"
+    );
+    assert!(!text.contains("kill") && !text.contains("signal"), "{text}");
+}
+
 /// The command waits for its program, not for what that leaves behind.
 #[test]
 fn a_daemon() {

@@ -62,7 +62,7 @@ fn a_program_that_dies_at_once() {
     fs::remove_file(at("libpart.so")).unwrap();
     let result = said(&mut recording(directory.path(), ["profile", "--", "./whole"]));
     assert_eq!(result.code, Some(127), "{result:#?}");
-    for words in ["libpart.so", "Nothing was recorded"] {
+    for words in ["libpart.so", "Nothing was recorded: the program ended before"] {
         assert!(result.stderr.contains(words), "no `{words}` in {}", result.stderr);
     }
     assert!(!at("spinpark-profile").exists(), "an empty directory is of no use");
@@ -82,7 +82,8 @@ fn recordings_that_cannot_be_read() {
     };
     report("nowhere").fails(2, &["nowhere does not exist"]);
     fs::create_dir(at("empty")).unwrap();
-    report("empty").fails(2, &["there is no profile in empty", "spinpark profile --out"]);
+    report("empty")
+        .fails(2, &["there is no recording in empty\nName a directory", "spinpark profile --output empty"]);
     for (name, content, words) in [
         ("short.spinprof", &bytes[..100], "too short"),
         ("none.spinprof", &[][..], "too short"),

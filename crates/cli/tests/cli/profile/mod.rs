@@ -204,7 +204,7 @@ fn files_for_others() {
     assert_eq!(fs::read(directory.path().join("x.pb.gz")).unwrap()[..2], [0x1f, 0x8b]);
     // A name that cannot be written is known before anything runs, and leaves nothing.
     let result = profile(directory.path(), &["--output", "not", "--html", "/no/such/x.html"], &["briefly"]);
-    result.fails(2, &["cannot write /no/such/x.html"]);
+    result.fails(2, &["cannot write /no/such/x.html", "a directory that exists"]);
     assert!(result.stdout.is_empty() && !directory.path().join("not").exists());
 }
 
@@ -340,6 +340,7 @@ fn programs_without_waiting() {
     assert_eq!((result.code, result.stdout.as_str()), (Some(0), "hello\n"), "{result:#?}");
     assert!(flat(&result.stderr).contains("No thread waited for a pthread lock"), "{}", result.stderr);
     assert!(flat(&result.stderr).contains("Rust's std and Go"), "{}", result.stderr);
+    assert!(flat(&result.stderr).contains(", no thread waited;"), "{}", result.stderr);
     for (view, words) in [
         ("condvars", "No thread waited for a condition variable."),
         ("outcomes", "No thread waited for a lock."),

@@ -2,7 +2,7 @@
 //! costs in calls and context switches.
 
 use spinpark_lockbench::report::locks::dash;
-use spinpark_measure::report::{Style, table, text, wrap};
+use spinpark_measure::report::{Style, table, text};
 use spinpark_show::units::{number, per_operation, seconds};
 
 use crate::d003::condvar::published;
@@ -18,7 +18,7 @@ pub(super) fn render(results: &[&CellResult], style: Style) -> String {
     let explanation = "Means and standard deviations over runs; futex calls and context switches per signal, of both threads. Calls are from a second alternation in each \
                        run; on condvar: those on the condition variable's own words, where the lock counts them itself.";
     let documents = documents(&configurations, style).unwrap_or_default();
-    format!("{costs}{}\n{documents}", wrap(explanation, 0))
+    format!("{costs}{}\n{documents}", style.wrap(explanation, 0))
 }
 
 fn costs(configurations: &[&ConfigurationResult], style: Style) -> String {
@@ -59,7 +59,7 @@ fn documents(configurations: &[&ConfigurationResult], style: Style) -> Option<St
     }
     let explanation = "The document's machine had one CPU (x86-64, 2005; means of two runs): its ratios compare with ours, its \
                        seconds do not.";
-    Some(format!("\n{}{}\n", text(&rows), wrap(explanation, 0)))
+    Some(format!("\n{}{}\n", text(&rows), style.wrap(explanation, 0)))
 }
 
 fn ratio(ratio: f64) -> String {

@@ -87,9 +87,8 @@ fn of_workload(workload: &Workload, results: &[CellResult], cpus: usize) -> (Vec
             })
         });
         let baseline = variant.iter().find_map(|result| result.configurations.first());
-        let explanation = baseline.map(|configuration| {
-            table::explanation(workload, &configuration.configuration).replace('\n', " ")
-        });
+        let explanation =
+            baseline.map(|configuration| table::explanation(workload, &configuration.configuration));
         tables.push(Plain {
             title: variant[0].variant.clone(),
             header: header.clone(),

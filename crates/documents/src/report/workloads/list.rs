@@ -2,20 +2,25 @@
 
 use std::fmt::Write;
 
+use spinpark_measure::report::Style;
+
 use crate::registry::WORKLOADS;
+
+/// Where texts begin.
+const INDENT: usize = 12;
 
 /// All of them: what tasks do, the document that each comes from, numbers of tasks, options.
 #[must_use]
-pub fn render() -> String {
+pub fn render(style: Style) -> String {
     let mut text = String::from("Workloads of the four documents, `spinpark documents NAME`:\n");
     for workload in WORKLOADS {
         let rungs: Vec<String> = workload.rungs.iter().map(usize::to_string).collect();
         let rungs = if rungs.is_empty() { String::from("one per CPU") } else { rungs.join(" ") };
-        let _ = write!(
-            text,
-            "  {:10}{}\n{:12}{}\n{:12}{}: {rungs}\n{:12}{}\n",
-            workload.name, workload.about, "", workload.source, "", workload.tasks, "", workload.variants
-        );
+        let first = format!("  {:10}{}", workload.name, workload.about);
+        let _ = writeln!(text, "{}", style.wrap(&first, INDENT));
+        for line in [workload.source, &format!("{}: {rungs}", workload.tasks), workload.variants] {
+            let _ = writeln!(text, "{}", style.wrap(&format!("{:INDENT$}{line}", ""), INDENT));
+        }
     }
     text
 }
@@ -26,7 +31,10 @@ mod tests {
 
     #[test]
     fn no_line_is_too_long() {
-        let text = render();
-        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        for width in [80, 100] {
+            let text = render(Style { width, ..Style::PLAIN });
+            assert!(text.lines().all(|line| line.chars().count() <= usize::from(width)), "{text}");
+            assert!(text.contains("\n  creat     create and close a file"), "{text}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! A row per cell and configuration: mean, standard deviation, change of the mean; and the paired ratio with its verdict.
 
 use spinpark_lockbench::report::locks::{dash, interval, threads};
-use spinpark_measure::report::{Goodness, Style, table, text, wrap};
+use spinpark_measure::report::{Goodness, Style, table, text};
 use spinpark_show::units::{change, percent};
 
 use super::{deviation, value, word};
@@ -61,10 +61,9 @@ pub fn render(workload: &Workload, results: &[&CellResult], cpus: usize, style: 
 #[must_use]
 pub fn explanation(workload: &Workload, baseline: &str) -> String {
     let direction = if workload.figure.more_is_better() { "more" } else { "less" };
-    let sentence = format!(
+    format!(
         "Means of all runs; sd: standard deviation in % of the mean; change: of the mean, against `{baseline}`. Ratio: within \
          rounds, median; {direction} than 1 is better. Noise: `{baseline}` against itself. * more {} than CPUs.",
         workload.tasks
-    );
-    wrap(&sentence, 0) + "\n"
+    )
 }

@@ -1,6 +1,6 @@
 //! The table of bounds of planes.
 
-use spinpark_measure::report::{Goodness, Style, table, text, wrap};
+use spinpark_measure::report::{Goodness, Style, table, text};
 
 use super::figure;
 use crate::grid::bounds::BoundResult;
@@ -87,5 +87,5 @@ pub fn render(results: &[BoundResult], style: Style) -> String {
         count(Judgement::Missed),
         count(Judgement::Undecided),
     );
-    format!("{tables}{}\n", wrap(&sentence, 0))
+    format!("{tables}{}\n", style.wrap(&sentence, 0))
 }

@@ -15,7 +15,7 @@ pub fn render(maps: &[Map], shown: &Shown, legend: &str, style: Style) -> String
     let Some(first) = maps.first() else { return String::new() };
     let table = if first.table.is_empty() { String::new() } else { format!(", {}", first.table) };
     let title = format!("{}{table}: {}; {legend}", first.plane, shown.in_words());
-    let mut text = spinpark_measure::report::wrap(&title, 2) + "\n";
+    let mut text = style.wrap(&title, 2) + "\n";
     let blocks: Vec<Vec<Line>> = maps.iter().map(|map| block(map, style)).collect();
     let widths: Vec<usize> = blocks.iter().map(|block| width(block)).collect();
     let is_side_by_side = widths.iter().sum::<usize>() + GAP * (widths.len() - 1)
@@ -34,7 +34,7 @@ pub fn render(maps: &[Map], shown: &Shown, legend: &str, style: Style) -> String
     }
     for map in maps {
         if let Some(summary) = &map.summary {
-            text += &spinpark_measure::report::wrap(&sentence(&map.ours, shown, summary), 2);
+            text += &style.wrap(&sentence(&map.ours, shown, summary), 2);
             text.push('\n');
         }
     }

@@ -2,7 +2,7 @@
 
 use spinpark_measure::report::{Style, table, text};
 use spinpark_measure::stats::median;
-use spinpark_show::units::percent;
+use spinpark_show::units::{counted, percent};
 
 use super::{Shown, figure};
 use crate::grid::calibration::Calibration;
@@ -15,8 +15,11 @@ use crate::grid::summary::{LOSS, PlaneSummary, Summary, planes};
 
 /// The planes of `spinpark bench grid`, a line each.
 #[must_use]
-pub fn planes_of(grid: &Grid) -> String {
-    let lines = grid.planes.iter().map(|plane| format!("  {:<18} {}\n", plane.name, plane.about));
+pub fn planes_of(grid: &Grid, style: Style) -> String {
+    let lines = grid
+        .planes
+        .iter()
+        .map(|plane| style.wrap(&format!("  {:<18} {}", plane.name, plane.about), 21) + "\n");
     format!("Planes of `spinpark bench grid`:\n{}", lines.collect::<String>())
 }
 
@@ -44,8 +47,8 @@ pub(super) fn sentence(ours: &str, shown: &Shown, summary: &Summary) -> String {
     );
     let limit = limit(shown);
     match shown.is_ideal() {
-        true => format!("{start}; {cells} cells"),
-        false => format!("{start}; {losses} of {cells} cells {limit}, {clear_losses} clearly"),
+        true => format!("{start}; {}", counted(*cells, "cell")),
+        false => format!("{start}; {losses} of {} {limit}, {clear_losses} clearly", counted(*cells, "cell")),
     }
 }
 
@@ -135,10 +138,11 @@ pub fn starving(context: &Context<'_>, cells: &[GridCell]) -> Vec<String> {
                 false => String::new(),
             };
             lines.push(format!(
-                "{plane}: {} starves writers in {} of {with_writes} cells; longest wait of a writer {} of the run \
+                "{plane}: {} starves writers in {} of {}; longest wait of a writer {} of the run \
                  ({}){share}.",
                 implementation.name,
                 found.len(),
+                counted(with_writes, "cell"),
                 percent(how.longest_wait),
                 worst.name(),
             ));

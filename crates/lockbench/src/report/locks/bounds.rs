@@ -1,6 +1,7 @@
 //! The table of bounds.
 
-use spinpark_measure::report::{Goodness, Style, table, text, wrap};
+use spinpark_measure::report::{Goodness, Style, table, text};
+use spinpark_show::units::counted;
 
 use super::{dash, interval, threads};
 use crate::locks::bounds::{BoundResult, Judgement};
@@ -65,9 +66,8 @@ pub fn render(results: &[BoundResult], cpus: usize, style: Style) -> String {
     }
     let count = |judgement| results.iter().filter(|result| result.judgement == judgement).count();
     let mut sentence = format!(
-        "{} bound{}: {} hold, {} missed, {} undecided",
-        results.len(),
-        if results.len() == 1 { "" } else { "s" },
+        "{}: {} hold, {} missed, {} undecided",
+        counted(results.len(), "bound"),
         count(Judgement::Holds),
         count(Judgement::Missed),
         count(Judgement::Undecided),
@@ -77,5 +77,5 @@ pub fn render(results: &[BoundResult], cpus: usize, style: Style) -> String {
         more => sentence += &format!(", {more} not measured"),
     }
     sentence += ". Ratios are ours ÷ the other (the best peer, where several could be meant).";
-    format!("{}{}\n", text(&rows), wrap(&sentence, 0))
+    format!("{}{}\n", text(&rows), style.wrap(&sentence, 0))
 }

@@ -1,6 +1,6 @@
 //! One cell with all its figures: what an operation costs, and how long it waits.
 
-use spinpark_measure::report::{Style, table, text, wrap};
+use spinpark_measure::report::{Style, table, text};
 use spinpark_show::units::{number, per_operation, percent, seconds};
 
 use super::{dash, interval, threads, time, time_verdict};
@@ -18,15 +18,15 @@ pub fn render(result: &CellResult, cpus: usize, style: Style) -> String {
         result.workload,
         threads(result.threads, cpus)
     );
-    title + &costs(result, style) + &waits(result, style) + &left_out(&result.skipped)
+    title + &costs(result, style) + &waits(result, style) + &left_out(&result.skipped, style)
 }
 
-fn left_out(skipped: &[Skipped]) -> String {
+fn left_out(skipped: &[Skipped], style: Style) -> String {
     if skipped.is_empty() {
         return String::new();
     }
     let each: Vec<String> = skipped.iter().map(|s| format!("{} ({})", s.implementation, s.why)).collect();
-    wrap(&format!("Left out: {}", each.join("; ")), 2) + "\n"
+    style.wrap(&format!("Left out: {}", each.join("; ")), 2) + "\n"
 }
 
 fn costs(result: &CellResult, style: Style) -> String {

@@ -7,6 +7,9 @@ use crate::locks::implementations::package_version;
 use crate::locks::peers::Peers;
 use crate::locks::selection::primitives;
 
+/// What the workloads count in.
+const ITERATION: &str = "An iteration is a step of a random number generator, about 2 ns; it is done inside the section, or outside.";
+
 /// The version of what an implementation tests, as far as it is known.
 #[must_use]
 pub fn version(implementation: &crate::locks::definitions::Implementation, peers: &Peers) -> Option<String> {
@@ -45,5 +48,6 @@ pub fn render(definitions: &Definitions, peers: &Peers, style: Style) -> String 
         };
         implementations.add_row([&implementation.name, &version, &format!("{}{why}", implementation.about)]);
     }
-    format!("{}\n{}", text(&workloads), text(&implementations))
+    let iteration = style.wrap(ITERATION, 0);
+    format!("{}{iteration}\n\n{}", text(&workloads), text(&implementations))
 }

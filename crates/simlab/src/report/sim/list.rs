@@ -16,7 +16,8 @@ pub fn render(style: Style) -> String {
     out += &all_locks(style);
     out += "\n";
     out += &all_workloads(style);
-    out += "\n";
+    let iteration = "An iteration is a step of a random number generator, about 2 ns on this-2; it is done inside the section, or outside.";
+    out += &(style.wrap(iteration, 0) + "\n\n");
     out += &all_tables(style);
     out
 }

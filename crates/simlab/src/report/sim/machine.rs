@@ -1,6 +1,7 @@
 //! A machine: every figure, and where it comes from.
 
 use spinpark_measure::report::{Style, table, text};
+use spinpark_show::units::counted;
 use spinpark_sim::machine::Description;
 use spinpark_sim::machine::describe::DescribedFigure;
 
@@ -9,8 +10,8 @@ use spinpark_sim::machine::describe::DescribedFigure;
 pub fn render(description: &Description, style: Style) -> String {
     let Description { name, about, notes, cpus, shape, shape_source, based_on, figures } = description;
     let mut out = style.wrap(&format!("{name}: {about}"), 2) + "\n";
-    let plural = if *cpus == 1 { "" } else { "s" };
-    out += &(style.wrap(&format!("{cpus} CPU{plural}: {shape} ({shape_source})"), 2) + "\n");
+    let cpus = counted(*cpus as usize, "CPU");
+    out += &(style.wrap(&format!("{cpus}: {shape} ({shape_source})"), 2) + "\n");
     if !based_on.is_empty() {
         let bases = format!("Figures that are not its own come from {}.", based_on.join(", "));
         out += &(style.wrap(&bases, 2) + "\n");

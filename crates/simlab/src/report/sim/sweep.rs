@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use spinpark_measure::report::plot::{Chart, Line, Undrawable};
 use spinpark_measure::report::{Style, table, text};
-use spinpark_show::units::number;
+use spinpark_show::units::{counted, number};
 
 use super::{answer, for_option, ns, rate, share};
 use crate::simulate::limit::Limit;
@@ -208,8 +208,9 @@ fn weak(cells: &[Cell]) -> Vec<String> {
         let longest = of.iter().map(|(_, _, try_for_ns)| *try_for_ns).max()?;
         let at = format!("{} in {} at {}", summary.lock, summary.workload, summary.threads);
         Some(format!(
-            "{begin} in {} of {count} cells ({at}: {}): {end} Try --duration {}.",
+            "{begin} in {} of {} ({at}: {}): {end} Try --duration {}.",
             of.len(),
+            counted(count, "cell"),
             number(*operations),
             for_option(longest)
         ))

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use comfy_table::CellAlignment;
 use spinpark_documents::simulated::{Bins, Bound, Figure, Table, Unit};
 use spinpark_measure::report::{Goodness, Style, table, text};
+use spinpark_show::units::counted;
 
 use super::{BAR, bar_room, figure};
 
@@ -180,12 +181,8 @@ pub fn verdict(tables: &[(String, Table)], style: Style) -> Option<String> {
     if bounds == 0 {
         return None;
     }
-    let mut out = format!(
-        "{bounds} bound{}: {} hold, {} missed.\n",
-        if bounds == 1 { "" } else { "s" },
-        bounds - missed.len(),
-        missed.len()
-    );
+    let mut out =
+        format!("{}: {} hold, {} missed.\n", counted(bounds, "bound"), bounds - missed.len(), missed.len());
     for (name, of) in missed {
         let [row, published, simulated, _, _, _, bound, _] = cells(of);
         let published = if published == NONE { String::new() } else { format!(", published {published}") };

@@ -23,8 +23,9 @@ use spinpark_measure::executable::usage::Usage;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::machine::{Noise, Watch};
 use spinpark_measure::measure::End;
-use spinpark_measure::report::{Style, reading, wrap};
+use spinpark_measure::report::reading;
 use spinpark_measure::stats::bootstrap::MIN_BLOCKS;
+use spinpark_measure::units::counted;
 use spinpark_measure::warnings::{self, Warning};
 
 use self::output::{Destinations, Findings, Pages};
@@ -47,7 +48,7 @@ pub(super) fn run(grid: &Grid) -> anyhow::Result<ExitCode> {
     let mut progress = Progress::new(request.runs(), Some(request.seconds()));
     let (findings, noise, end) = measure_request(&request, &session, grid.bounds, &mut progress)?;
     drop(progress);
-    findings.print(request.say, &shown, Style::of_stdout());
+    findings.print(request.say, &shown, request.say.style());
     findings.write(destinations, &shown, &noise)?;
     let missed = findings.bounds.iter().any(|bound| bound.judgement != Judgement::Holds);
     match end {
@@ -64,7 +65,7 @@ pub(in crate::commands) fn show(text: &str, file: &str, wanted: &GridShown) -> a
     let say = Say { on_stderr: wanted.takes_stdout() };
     let mut findings = Findings::new(record);
     findings.warnings = reading::warnings(text);
-    findings.print(say, &shown, Style::of_stdout());
+    findings.print(say, &shown, say.style());
     findings.write_pages(pages, &shown)
 }
 
@@ -93,21 +94,20 @@ fn intro(request: &Request, session: &Session) {
         .map(|plane| format!("{} {}", plane.name, planes[plane.name.as_str()]))
         .collect();
     let text = format!(
-        "{} cells ({}) × {} round{}: {} runs of {} ms in shuffled order (seed {}), about {}. Ctrl-C: the result so far.",
-        request.cells.len(),
+        "{} ({}) × {}: {} of {} ms in shuffled order (seed {}), about {}. Ctrl-C: the result so far.",
+        counted(request.cells.len(), "cell"),
         planes.join(", "),
-        request.rounds,
-        if request.rounds == 1 { "" } else { "s" },
-        request.compared_runs(),
+        counted(request.rounds, "round"),
+        counted(request.compared_runs(), "run"),
         request.millis,
         session.seed,
         about(request.seconds()),
     );
-    request.say.line(wrap(&text, 2));
+    request.say.wrapped(&text, 2);
     if request.rounds < MIN_BLOCKS {
         let text =
             format!("Fewer than {MIN_BLOCKS} rounds: no intervals, so no clear losses and no judgements.");
-        request.say.line(wrap(&text, 2));
+        request.say.wrapped(&text, 2);
     }
     let mut absent = BTreeSet::new();
     for implementation in &request.implementations {
@@ -123,7 +123,7 @@ fn intro(request: &Request, session: &Session) {
     }
     if !absent.is_empty() {
         let absent: Vec<String> = absent.into_iter().collect();
-        request.say.line(wrap(&format!("Not here: {}", absent.join("; ")), 2));
+        request.say.wrapped(&format!("Not here: {}", absent.join("; ")), 2);
     }
 }
 

@@ -9,8 +9,8 @@ use spinpark_lockbench::grid::summary::summaries;
 use spinpark_lockbench::report::grid::document::{Document, Record};
 use spinpark_lockbench::report::grid::{self, Shown, bounds, heat, lines, maps, results};
 use spinpark_measure::machine::Noise;
+use spinpark_measure::report::Style;
 use spinpark_measure::report::json::Output;
-use spinpark_measure::report::{Style, compare_table, wrap};
 use spinpark_measure::stats::bootstrap::MIN_BLOCKS;
 use spinpark_measure::warnings::Warning;
 
@@ -69,9 +69,9 @@ impl Findings {
             if !record.bound_definitions.is_empty() {
                 say.line(format!("\n{}", bounds::render(judged, style).trim_end()));
             }
-            say.line(wrap(&record.environment.line(), 2));
+            say.wrapped(&record.environment.line(), 2);
         }
-        crate::say::note(format_args!("{}", compare_table::warnings(warnings)));
+        crate::say::warnings(warnings);
     }
 
     fn print_sentences(&self, say: Say, shown: &Shown, style: Style) {
@@ -80,13 +80,14 @@ impl Findings {
         let has_intervals = record.rounds >= MIN_BLOCKS;
         let summed = summaries(&context, &record.cells, shown.figure, &shown.against);
         say.line(format!("\n{}", lines::summaries(&summed, shown, style).trim_end()));
-        say.line(format!("\n{}", wrap(&lines::marks(shown, has_intervals), 2)));
+        say.line("");
+        say.wrapped(&lines::marks(shown, has_intervals), 2);
         for line in lines::calibration(&record.calibrations)
             .into_iter()
             .chain(lines::noise(&record.cells))
             .chain(lines::starving(&context, &record.cells))
         {
-            say.line(wrap(&line, 2));
+            say.wrapped(&line, 2);
         }
     }
 

@@ -10,7 +10,7 @@ use spinpark_documents::documents::definition::{self, Definition};
 use spinpark_documents::documents::outcome::{Outcome, What};
 use spinpark_documents::report::documents::page::{self, Page};
 use spinpark_measure::report::json::Output;
-use spinpark_measure::report::wrap;
+use spinpark_measure::units::counted;
 
 use self::files::Files;
 use self::part::Part;
@@ -69,7 +69,7 @@ fn intro(planned: &[Planned], session: &Session, say: Say) {
     let parts: Vec<&Part> = planned.iter().flat_map(|document| &document.parts).collect();
     let seconds: f64 = parts.iter().map(|part| part.seconds()).sum();
     let runs: usize = parts.iter().map(|part| part.runs()).sum();
-    say.line(wrap(
+    say.wrapped(
         &format!(
             "{}, {}, {runs} runs in shuffled order (seed {}), about {}. Ctrl-C: the report so far.",
             counted(planned.len(), "document"),
@@ -78,17 +78,12 @@ fn intro(planned: &[Planned], session: &Session, say: Say) {
             about(seconds),
         ),
         2,
-    ));
+    );
     for part in parts {
         if let Some(obstacle) = part.obstacle() {
-            say.line(wrap(&format!("Not here: {} ({})", part.name(), obstacle.replace('\n', ". ")), 2));
+            say.wrapped(&format!("Not here: {} ({})", part.name(), obstacle.replace('\n', ". ")), 2);
         }
     }
-}
-
-/// `1 part`, `2 parts`.
-fn counted(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// How far it is.

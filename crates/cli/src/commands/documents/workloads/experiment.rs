@@ -17,8 +17,8 @@ use spinpark_measure::failure::RunError;
 use spinpark_measure::machine::Watch;
 use spinpark_measure::measure::End;
 use spinpark_measure::report::json::Output;
-use spinpark_measure::report::wrap;
 use spinpark_measure::rounds::{self, Cell as _};
+use spinpark_measure::units::counted;
 
 use super::before::Before;
 use super::outcome::Outcome;
@@ -152,17 +152,17 @@ impl Prepared {
         let length = self
             .seconds()
             .map_or_else(String::new, |seconds| format!(" of {} ms, about {}", self.millis, about(seconds)));
-        say.line(wrap(
+        say.wrapped(
             &format!(
-                "{}: {cells} cell{} × {} rounds: {} runs{length}, in shuffled order (seed {seed}). Ctrl-C: the result so far.",
+                "{}: {} × {}: {}{length}, in shuffled order (seed {seed}). Ctrl-C: the result so far.",
                 workload.name,
-                if cells == 1 { "" } else { "s" },
-                self.rounds,
-                self.runs(),
+                counted(cells, "cell"),
+                counted(self.rounds, "round"),
+                counted(self.runs(), "run"),
             ),
             2,
-        ));
-        say.line(wrap(&format!("From document {}.", workload.source), 2));
+        );
+        say.wrapped(&format!("From document {}.", workload.source), 2);
         if let Some(place) = &self.place {
             say.line(format!(
                 "Files: private directories in {} ({})",

@@ -9,7 +9,6 @@ use spinpark_documents::workloads::warnings::of_workload;
 use spinpark_lockbench::locks::counters;
 use spinpark_measure::machine::Noise;
 use spinpark_measure::report::json::Output;
-use spinpark_measure::report::{Style, compare_table, wrap};
 use spinpark_measure::warnings::{self, Warning};
 
 use crate::say::Say;
@@ -34,7 +33,7 @@ impl Outcome {
     pub(super) fn report(&self, is_detailed: bool, say: Say, json: Option<Output>) -> anyhow::Result<()> {
         let Self { workload, record, results, noise, warnings } = self;
         print(workload, record, results, is_detailed, say);
-        crate::say::note(format_args!("{}", compare_table::warnings(warnings)));
+        crate::say::warnings(warnings);
         if let Some(json) = json {
             json.write_compact(&Document { record, noise, warnings, results })?;
         }
@@ -55,7 +54,7 @@ pub(super) fn print(
     is_detailed: bool,
     say: Say,
 ) {
-    let style = Style::of_stdout();
+    let style = say.style();
     let cpus = record.environment.cpus;
     let Some(baseline) = results.first().and_then(|result| result.configurations.first()) else {
         say.line("\nNothing was measured.");
@@ -78,8 +77,9 @@ pub(super) fn print(
         }
         say.line(tables.join("\n"));
     }
-    say.line(table::explanation(workload, &baseline.configuration));
-    say.line(wrap(&record.environment.line(), 2));
+    say.wrapped(&table::explanation(workload, &baseline.configuration), 0);
+    say.line("");
+    say.wrapped(&record.environment.line(), 2);
 }
 
 fn warnings_of(
