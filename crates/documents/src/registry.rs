@@ -3,7 +3,7 @@
 use spinpark_show::nearest::did_you_mean;
 use spinpark_sim::workload::SettingError;
 
-use crate::simulated::{TableSpec, planes, scale};
+use crate::simulated::{TableSpec, planes, readers, scale};
 use crate::workloads::{Workload, jobs};
 use crate::{d001, d002, d003, d004};
 
@@ -40,6 +40,7 @@ pub fn tables() -> &'static [TableSpec] {
         d004::simulated::PROFILING,
         scale::ON_64,
         scale::ON_512,
+        readers::TABLE,
         planes::ON_80,
         planes::ON_96,
         planes::ON_112,

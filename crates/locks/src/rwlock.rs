@@ -106,11 +106,17 @@ impl<P: Platform> RawRwLock<P> {
     /// After an attempt to be counted as a reader.
     #[inline]
     fn note_read(&self, acquired: bool) -> bool {
-        if acquired {
+        self.note_readers(acquired.then_some(1))
+    }
+
+    /// The same, with the number of readers inside.
+    #[inline]
+    fn note_readers(&self, readers: Option<u32>) -> bool {
+        if let Some(readers) = readers {
             P::read_acquired(self.key());
-            self.bias.note_read(&self.core, self.key());
+            self.bias.note_read(&self.core, self.key(), readers);
         }
-        acquired
+        readers.is_some()
     }
 
     /// Acquires for reading as a thread that holds a read lock already, whether the platform knows it or not: never
@@ -139,7 +145,7 @@ impl<P: Platform> RawRwLock<P> {
     /// `try_read` without asking what this thread holds already, and unless a writer waits awake; `false` says nothing.
     #[inline]
     pub fn try_read_simply(&self, preference: Preference) -> bool {
-        self.read_in_slot() || self.note_read(self.core.enter_invited(preference.read()))
+        self.read_in_slot() || self.note_readers(self.core.enter_invited(preference.read()))
     }
 
     /// Gives back the slot of this thread's latest read lock, if it is in one; `false`: it is counted.

@@ -8,6 +8,7 @@ use spinpark_platform::Event;
 use crate::engine::thread::{State, ThreadId};
 use crate::engine::world::World;
 use crate::memory::{Access, Value, Write};
+use crate::platform::slots::MOVED;
 use crate::slice::Slice;
 use crate::time::{PS_PER_NS, Ps};
 
@@ -158,7 +159,11 @@ impl World {
                     Value::Unknown => "something".to_owned(),
                     Value::Word(_, value) => self.value_of(address, value),
                     Value::Pointer(_, value) => self.name_of(value.addr()),
-                    Value::Slot(_, value) => format!("{value:#x}"),
+                    // The lock that it names, not where that is: a story is the same elsewhere in memory.
+                    Value::Slot(_, value) => match self.name_of(value & !MOVED) {
+                        name if value & MOVED != 0 => format!("{name}, moved"),
+                        name => name,
+                    },
                 };
                 format!("{}: {value} is in the store buffer", self.name_of(address))
             }

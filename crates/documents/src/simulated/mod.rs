@@ -2,6 +2,7 @@
 
 pub(crate) mod planes;
 mod race;
+pub(crate) mod readers;
 pub(crate) mod runs;
 pub(crate) mod scale;
 

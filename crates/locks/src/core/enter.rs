@@ -32,17 +32,19 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// T1 for a reader, unless a writer waits awake for the readers to go. `false` says nothing.
+    /// T1 for a reader, unless a writer waits awake for the readers to go: how many there are then, itself included. `None`
+    /// says nothing.
     #[inline]
-    pub(crate) fn enter_invited(&self, want: Want) -> bool {
+    pub(crate) fn enter_invited(&self, want: Want) -> Option<u32> {
         let mut seen = self.peek();
         while word::invites(seen, want) {
-            match self.word().compare_exchange_weak(seen, word::taken(seen, want, 0), Acquire, Relaxed) {
-                Ok(_) => return true,
+            let taken = word::taken(seen, want, 0);
+            match self.word().compare_exchange_weak(seen, taken, Acquire, Relaxed) {
+                Ok(_) => return Some(word::readers(taken)),
                 Err(now) => seen = now,
             }
         }
-        false
+        None
     }
 
     /// T1 for an exclusive hold, guessing the word: only if the queue is uncontended, because a compare-exchange that

@@ -8,7 +8,7 @@ mod faulty;
 mod fence;
 mod life;
 mod restart;
-mod slots;
+pub(crate) mod slots;
 mod spin_stats;
 
 use std::fmt::Debug;

@@ -18,7 +18,7 @@ use crate::memory::{Access, Value, Write};
 /// Slots in a line.
 const SLOTS: usize = 8;
 const FREE: usize = 0;
-const MOVED: usize = 1;
+pub(crate) const MOVED: usize = 1;
 /// The only table.
 const TABLE: u32 = 7;
 /// As many CPUs as a machine has here at most.

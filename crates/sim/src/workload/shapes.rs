@@ -104,7 +104,8 @@ fn pair(plan: &mut Plan<'_>) -> Result<(), SettingError> {
     Ok(())
 }
 
-fn shared(plan: &mut Plan<'_>, percent_writes: u64) -> Result<(), SettingError> {
+/// `writes` in `of` operations write.
+fn shared(plan: &mut Plan<'_>, writes: u64, of: u64) -> Result<(), SettingError> {
     let step = Step::of(plan);
     let lock = plan.rwlock("lock")?;
     let data = data();
@@ -112,7 +113,7 @@ fn shared(plan: &mut Plan<'_>, percent_writes: u64) -> Result<(), SettingError> 
         let (lock, data) = (lock.clone(), Rc::clone(&data));
         plan.worker(move |worker| {
             worker.repeat(|| {
-                if step.random(100) < percent_writes {
+                if step.random(of) < writes {
                     lock.write(|| change(&data.0[..1]));
                 } else {
                     lock.read(|| look(&data.0[0]));
@@ -219,8 +220,8 @@ macro_rules! moves {
 }
 
 macro_rules! shared {
-    ($name:literal, $about:literal, $percent:literal) => {
-        Workload { name: $name, about: $about, mode: Mode::User, build: |plan| shared(plan, $percent) }
+    ($name:literal, $about:literal, $writes:literal of $of:literal) => {
+        Workload { name: $name, about: $about, mode: Mode::User, build: |plan| shared(plan, $writes, $of) }
     };
 }
 
@@ -272,10 +273,11 @@ pub(super) const SHAPES: &[Workload] = &[
     moves!("moves-30-0-300-300", 30, 0, 300, 300),
     moves!("moves-3000-0-30-30", 3000, 0, 30, 30),
     section!("random-32", "32 mutexes, one of them at random, no work outside", 32, 1, 0, 0),
-    shared!("readers", "one read-write lock, only reading", 0),
-    shared!("mixed-1", "one read-write lock, 1 % writes", 1),
-    shared!("mixed-10", "one read-write lock, 10 % writes", 10),
-    shared!("mixed-50", "one read-write lock, 50 % writes", 50),
+    shared!("readers", "one read-write lock, only reading", 0 of 100),
+    shared!("mixed-0.1", "one read-write lock, 0.1 % writes", 1 of 1000),
+    shared!("mixed-1", "one read-write lock, 1 % writes", 1 of 100),
+    shared!("mixed-10", "one read-write lock, 10 % writes", 10 of 100),
+    shared!("mixed-50", "one read-write lock, 50 % writes", 50 of 100),
     Workload {
         name: "condvar-ping-pong",
         about: "two threads in strict alternation, signal under the mutex",

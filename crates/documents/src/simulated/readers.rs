@@ -1,0 +1,84 @@
+//! Our read-write lock beside one that counts its readers in its word, on 64 CPUs: hardly any writes.
+
+use spinpark_sim::workload::{Report, Setting, SettingError};
+
+use super::runs::{figure, machine, ratios, run_seeds};
+use super::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
+
+const OURS: &str = "spinpark";
+/// A count in one word. With optimistic spinning, it is the fastest of the documents' read-write locks.
+const COUNTER: &str = "classic-rwsem-full";
+/// With the virtual times of their runs, ns. Readers in slots do so many operations that a longer run takes minutes.
+const WORKLOADS: [(&str, u64); 2] = [("readers", 5_000_000), ("mixed-0.1", 20_000_000)];
+const MACHINES: [&str; 4] = ["westmere-ex-80", "epyc-7r13-96", "sapphire-rapids-112", "big-512"];
+/// As many threads, each with a CPU of its own.
+const CPUS: u32 = 64;
+/// A writer's longest wait, ns.
+const LONGEST_WRITE_NS: f64 = 20e6;
+
+/// The table.
+pub(crate) const TABLE: TableSpec = TableSpec {
+    name: "ours-readers",
+    about: "our read-write lock and a counting one, 64 threads, 0 and 0.1 % writes, four machines",
+    seconds: 120,
+    run: table,
+};
+
+fn table(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
+    let (machines, shorter) = match effort {
+        Effort::Quick => (&MACHINES[1..2], 20),
+        Effort::Full => (&MACHINES[..], 1),
+    };
+    let mut settings = Vec::new();
+    for name in machines {
+        let machine = machine(name)?.limited_to(CPUS);
+        for (workload, for_ns) in WORKLOADS {
+            let for_ns = for_ns / shorter;
+            for lock in [OURS, COUNTER] {
+                settings.push(Setting { for_ns, ..Setting::new(machine.clone(), lock, workload, CPUS) });
+            }
+        }
+    }
+    let reports = run_seeds(&settings, 1, progress)?;
+    Ok(Table {
+        document: "ours".to_owned(),
+        title: format!("Our read-write lock beside a counting one, {CPUS} threads on {CPUS} CPUs"),
+        machine: machines.join(", "),
+        fitted: "none".to_owned(),
+        figures: reports.chunks(2).flat_map(compare).collect(),
+        distributions: Vec::new(),
+        notes: vec![format!(
+            "The counting lock is {COUNTER}. One seed; runs of 5 ms without writes, and 20 ms with. They begin with a lock that has not been read yet: ours counts its readers, too, until there have been enough of them to pay for a writer that ends the bias."
+        )],
+    })
+}
+
+/// Ours and the other one, each by seed.
+fn compare(pair: &[Vec<Report>]) -> Vec<Figure> {
+    let [ours, counter] = pair else { return Vec::new() };
+    let Some(first) = ours.first() else { return Vec::new() };
+    let place = format!("{}, {}", first.machine, first.workload);
+    let mut figures = vec![figure(
+        format!("{place}: throughput ÷ {COUNTER}'s"),
+        Unit::Ratio,
+        None,
+        &ratios(ours, counter, Report::throughput),
+        Some(Bound::AtLeast(20.0)),
+    )];
+    let writes = |report: &Report| {
+        let of_writers = report.places.iter().filter(|place| !place.name.ends_with("(read)"));
+        of_writers.map(|place| place.longest_wait_ns).fold(0.0, f64::max)
+    };
+    if ours.iter().any(|report| writes(report) > 0.0) {
+        let waits: Vec<f64> = ours.iter().map(writes).collect();
+        let bound = Some(Bound::AtMost(LONGEST_WRITE_NS));
+        figures.push(figure(
+            format!("{place}: a writer's longest wait"),
+            Unit::Nanoseconds,
+            None,
+            &waits,
+            bound,
+        ));
+    }
+    figures
+}
