@@ -16,6 +16,8 @@ pub(crate) struct Reads {
     /// Read locks beyond those.
     uncounted: u32,
     held: [Held; REMEMBERED],
+    /// The state of a generator of random numbers.
+    draws: u32,
 }
 
 /// A read lock that a thread holds.
@@ -29,6 +31,15 @@ pub(crate) struct Held {
 }
 
 impl Reads {
+    /// True for about one in so many calls. Two locks that a thread takes in turn are both drawn.
+    #[inline]
+    pub(crate) fn is_sample(&mut self, one_in: u32) -> bool {
+        // A linear congruential generator (Numerical Recipes), whose high bits are random; the address tells threads apart.
+        self.draws = self.draws.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let place = (&raw const *self).addr() >> 6;
+        ((self.draws >> 16) ^ place as u32) % one_in == 0
+    }
+
     /// Remembers a read lock, as one that is counted in the lock itself; none if there is no room.
     #[inline(always)]
     pub(crate) fn add(&mut self, lock: usize) -> Option<&mut Held> {
@@ -155,7 +166,12 @@ mod tests {
     const INNER: usize = 128;
 
     fn none() -> Reads {
-        Reads { remembered: 0, uncounted: 0, held: [Held { lock: 0, slot: ptr::null() }; REMEMBERED] }
+        Reads {
+            remembered: 0,
+            uncounted: 0,
+            held: [Held { lock: 0, slot: ptr::null() }; REMEMBERED],
+            draws: 0,
+        }
     }
 
     /// A signal handler reads `lock` in `slot`, and gives it up.
@@ -195,5 +211,15 @@ mod tests {
         reads.released(OUTER);
         reads.removed_last();
         assert_eq!(reads.remembered, 0);
+    }
+
+    #[test]
+    fn a_sample_is_drawn_as_often_as_asked_for() {
+        let mut reads = none();
+        let drawn = |reads: &mut Reads, of: u32| (0..of).filter(|_| reads.is_sample(8)).count();
+        assert!((900..1100).contains(&drawn(&mut reads, 8000)));
+        // Of every second call, too: it may be that for one of two locks.
+        let alternating = (0..8000).map(|_| (reads.is_sample(8), reads.is_sample(8)));
+        assert!((900..1100).contains(&alternating.filter(|(first, _)| *first).count()));
     }
 }

@@ -248,6 +248,11 @@ impl<R: Rooms> ReaderSlots for LinuxWith<R> {
         ClosingCost(CLOSING.load(Relaxed)).reads(READS_PER_CPU * cpu::count())
     }
 
+    #[inline]
+    fn is_sample(one_in: u32) -> bool {
+        thread::reads().is_sample(one_in)
+    }
+
     fn bias_revoked(took: u64) {
         let mut cost = ClosingCost(CLOSING.load(Relaxed));
         cost.took(took);

@@ -5,8 +5,8 @@
 //! ([`Platform::slot_enter`], [`Platform::slot_leave`]), and a lock enables its bias only once it is *read-mostly*.
 //!
 //! Gives: readers that share no cache line; a write that costs a barrier and a scan of the slots once in
-//! `reads_before_slots` reads at most (bounded revocation: no clock, no history). Does not give: cheap writes to a lock
-//! whose bias is enabled.
+//! `reads_before_slots` reads at most, a quarter of them if they share the lock (bounded revocation: no clock, no history).
+//! Does not give: cheap writes to a lock whose bias is enabled.
 //!
 //! # State
 //!
@@ -18,8 +18,8 @@
 //!
 //! `SLOTS` keeps writers out (`word::fits`); upgradable holders and readers do not mind it.
 //!
-//! `reads` counts the reads since the last write, roughly: readers add to it without a read-modify-write. While a writer
-//! holds the lock it is `WRITING`.
+//! `reads` counts the reads since the last write, roughly, and those that share the lock as more: readers add to it without a
+//! read-modify-write. While a writer holds the lock it is `WRITING`.
 //!
 //! # Invariants
 //!
@@ -62,24 +62,13 @@ use crate::word::{self, UNIT};
 /// In `reads`: a writer holds the lock.
 const WRITING: u32 = u32::MAX;
 
-/// A read beside others is worth so many reads alone: the lock's line comes from another CPU for it.
+/// With more than two CPUs, a read beside others is worth so many reads alone: the lock's line comes from another CPU for it.
 const SHARED_READ: u32 = 4;
-/// With at least as many readers inside, only one in so many reads is counted, for all of them.
+/// With at least as many readers inside, only one in so many reads is counted, for all of them. Readers that share a lock without
+/// a bias take its line from each other three times a read if each counts itself, twice if not, and overwrite each other's
+/// additions: 64 of them took more than ten times as long to enable the bias as the count says. Which one counts is drawn by
+/// its thread: the number of readers does not tell them apart, as some may stay inside for long.
 const CROWD: u32 = 8;
-
-/// How many reads one counts as that found `readers` inside, itself included; 0: it is not counted.
-///
-/// Readers that share a lock without a bias take its line from each other three times a read if each counts itself, twice
-/// if not, and overwrite each other's additions: 64 of them took more than ten times as long to enable the bias as the count
-/// says. So in a crowd those count that find a round number of readers: that number changes with each that comes or leaves.
-const fn weight(readers: u32) -> u32 {
-    match readers {
-        0 | 1 => 1,
-        2..CROWD => SHARED_READ,
-        _ if readers % CROWD == 0 => SHARED_READ * CROWD,
-        _ => 0,
-    }
-}
 
 /// The bias: 8 bytes, zero is revoked.
 #[repr(C)]
@@ -100,14 +89,17 @@ impl<P: Platform> ReaderBias<P> {
         &self.table
     }
 
-    /// After an acquisition for reading by count, as one of so many `readers`; 1: or if that is not known. Enables the bias once
-    /// the lock is read-mostly.
+    /// After an acquisition for reading by count. `readers`: how many there are then; 1 also if that is not known. Enables the
+    /// bias once the lock is read-mostly.
     #[inline]
     pub(crate) fn note_read(&self, core: &LockCore<P>, lock: usize, readers: u32) {
-        let weight = if readers > 1 && P::cpus() > 2 { weight(readers) } else { 1 };
-        if weight == 0 {
-            return;
-        }
+        let weight = match readers {
+            0 | 1 => 1,
+            _ if P::cpus() <= 2 => 1,
+            2..CROWD => SHARED_READ,
+            _ if P::is_sample(CROWD) => SHARED_READ * CROWD,
+            _ => return,
+        };
         let reads = self.reads.load(Relaxed);
         if reads < P::reads_before_slots() {
             // Not a read-modify-write, which waits for the line; others may overwrite this.

@@ -20,7 +20,7 @@
 //! | 10–31 | count      | `WRITER`: the owner's token; else readers       | an acquisition; a release                   |
 //!
 //! Zero is unlocked, without waiters. `WRITER` excludes `UPGRADE`, and `WRITER` implies a count (the owner's token)
-//! that is not 0. `WAITERS`, `WAKING`, `HANDOFF`, `TIMED` and `SPINNER` are *flags*: they only say which thread will service the
+//! that is not 0. `WAITERS`, `WAKING`, `HANDOFF`, `TIMED` and `SPINNER` are *flags*: they only say which thread sees to the
 //! queue. `WRITER`, `SPARE`, `UPGRADE` and the count are the *hold*.
 //!
 //! # Foreign words
@@ -59,7 +59,7 @@ pub(crate) const SLOTS: u32 = 1 << 9;
 pub(crate) const UNIT: u32 = 1 << COUNT_SHIFT;
 
 const COUNT_SHIFT: u32 = 10;
-/// Everything that says which thread will service the queue.
+/// Everything that says which thread sees to the queue.
 pub(crate) const FLAGS: u32 = WAITERS | WAKING | HANDOFF | TIMED | SPINNER;
 /// Everything that says who holds the lock.
 pub(crate) const HOLD: u32 = !(FLAGS | SLOTS);
@@ -319,10 +319,10 @@ pub(crate) const fn is_mere_hold(word: u32, release: Release) -> bool {
 ///
 /// `returns`: the releasing thread is about to acquire the lock again, as it has done lately.
 ///
-/// Not if there are no waiters; nor if readers stay and the head keeps its own time; nor if a thread that is awake will service
-/// it: the woken waiter, or a spinner while the head keeps its own time (document 002: one waker). A head that starved is
-/// served whatever spins. A head that neither keeps its time nor has starved is serviced also when readers stay: else a stream
-/// of readers whose holds overlap would never wake a writer.
+/// Not if there are no waiters; nor if readers stay and the head keeps its own time; nor if a thread that is awake sees
+/// to it: the woken waiter, or a spinner while the head keeps its own time (document 002: one waker). A head that starved is
+/// served whatever spins. For a head that neither keeps its time nor has starved, the queue is serviced also when readers stay:
+/// else a stream of readers whose holds overlap would never wake a writer.
 pub(crate) const fn needs_service(word: u32, after: u32, release: Release, returns: bool) -> bool {
     let opens =
         readers(after) == 0 || matches!(release, Release::Upgradable) || word & (TIMED | HANDOFF) == 0;

@@ -26,7 +26,7 @@ pub trait Futex: Memory + Clocks {
     /// to [`futex_wake`](Futex::futex_wake). Implies no memory ordering: the caller loads its word with the order it needs.
     fn futex_wait(word: &Self::AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait;
 
-    /// The same for at most `span` ns of the monotonic clock: how a waiter sleeps that is going to look by itself.
+    /// The same for at most `span` ns of the monotonic clock: how a waiter sleeps that is going to recheck by itself.
     fn futex_wait_for(word: &Self::AtomicU32, expected: u32, span: u64) -> Wait {
         let at = Self::now(Clock::Monotonic).saturating_add(span);
         Self::futex_wait(word, expected, Some(Deadline { clock: Clock::Monotonic, at }))

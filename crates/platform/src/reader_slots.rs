@@ -24,6 +24,12 @@ pub trait ReaderSlots: AsymmetricBarrier + ReadHolds {
     /// So many reads without a write in between make a lock one whose readers use slots.
     fn reads_before_slots() -> u32;
 
+    /// True for about one in so many calls of a thread, as it draws; or for all.
+    fn is_sample(one_in: u32) -> bool {
+        let _ = one_in;
+        true
+    }
+
     /// Notes that revoking a lock's bias took so long, ns: what the reads before the next time have to be worth.
     fn bias_revoked(took: u64) {
         let _ = took;

@@ -7,7 +7,8 @@ use crate::function::{COUNT, Function};
 use crate::table::{CONTENDED, FULL, Forms, OFF, SAMPLED};
 use crate::{c11, condvar, mutex, phases, rwlock};
 
-/// Defines the functions: what they are for each detail, and their symbols with versions; and with them the two tables of [`table`](crate::table).
+/// Defines the functions: what they are for each detail, and their symbols with versions; and with them the two tables of
+/// [`table`](crate::table).
 macro_rules! exports {
     ($($number:literal $name:ident = $forms:expr, [$($alias:literal as $symbol:literal),+ $(,)?];)*) => {
         $(const _: () = assert!(Function::$name as usize == $number);)*

@@ -4,8 +4,8 @@
 use loom::thread::yield_now;
 use spinpark_locks::{Preference, RawMutex, RawRwLock};
 use spinpark_platform::Event::{DemandedHandoff, HandedOff, Parked, Roused, TimedOut, WokeHead};
-use spinpark_verify::platform::{Loom, advance, lead_in};
-use spinpark_verify::{Model, Shared, join_all};
+use spinpark_verify::platform::{Fault, Loom, advance, lead_in};
+use spinpark_verify::{Model, Shared, join_all, rejected};
 
 /// Starves at once.
 type Mutex = RawMutex<Loom<0>>;
@@ -53,6 +53,18 @@ fn a_waiter_rouses_the_next() {
 fn a_waiter_rouses_the_next_before_a_release_that_is_not_a_step() {
     two_waiters(spare().preemptions(1).without_steps());
     two_waiters(spare().preemptions(1).aborted());
+}
+
+/// The states of a node: its thread has not slept yet; it was roused.
+const QUEUED: u32 = 0;
+const ROUSED: u32 = 6;
+
+/// T13: a notification takes a waiter that was roused to be awake, and does not wake it.
+#[test]
+fn a_roused_waiter_is_taken_to_be_awake() {
+    rejected("a_roused_waiter_is_taken_to_be_awake", "deadlock", || {
+        two_waiters(spare().preemptions(2).fault(Fault::SwapReports(ROUSED, QUEUED)));
+    });
 }
 
 /// The one that is roused has a deadline, which passes at any time.

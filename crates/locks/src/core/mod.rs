@@ -132,9 +132,9 @@
 //!   only ever set while `WAITERS` is.)
 //! - **A4** (the mark stays) `ATTENTION` stays when the marks have gone, until A3 clears it: a lock that was contended is so
 //!   again soon, and the fence costs as much as thousands of dearer releases. So a thread that finds `ATTENTION` set as it
-//!   locks the queue needs no fence: since the fence of A1, or since the lock's holder set it (`begin_attention`, or the
-//!   mark of `absorb`: no other thread can have been releasing then), no plain store has been under way. A queue inherited
-//!   in a fork counts as one without it.
+//!   locks the queue needs no fence: since the fence of A1, or since the lock's holder set it (`begin_attention`,
+//!   `draw_attention`, or the mark of `absorb`: no other thread can have been releasing then), no plain store has been under
+//!   way. A queue inherited in a fork counts as one without it.
 //! - **A2** A spinner sets `SPINNER` without a fence, and only beside `WAITERS` or readers: with an empty queue there is no
 //!   waiter that a release would wake. A writer's release may wipe it out (A1), and then others may set and clear it: it is
 //!   a hint; a thread that clears it without acquiring services the queue (L1).

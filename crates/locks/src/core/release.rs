@@ -9,7 +9,7 @@
 //!                                                         or wake a real-time head beside WAKING (T12)
 //!                                                         or end the waits that the holder has signalled
 //!                                                         or leave it to threads that are awake
-//!                   and pop whom that concerns; then again, without the release
+//!                   and pop whom that concerns; then B again, without the release
 //!                C  unlock the queue
 //!                D  notify the dequeued waiters
 //! ```
@@ -311,7 +311,7 @@ impl<P: Platform> LockCore<P> {
             if word::wants_handoff(before & !seen) && matches!(plan.action, Action::Wake | Action::Nothing) {
                 P::event(Event::WithdrewDemand);
             }
-            // Those behind it come after a real-time waiter: the thread that settles `WAKING` services it again.
+            // Those behind it come after a real-time waiter: the thread that settles `WAKING` services the queue again.
             let is_last = matches!(plan.action, Action::Wake | Action::WakeBeside)
                 && queue.head().is_some_and(WaitNode::is_realtime);
             serviced.released |= release.take().is_some();

@@ -7,18 +7,18 @@ use super::node::{Chain, Dequeued, Links, WaitNode};
 
 impl<P: Platform> LockedQueue<'_, P> {
     fn head_ptr(&self) -> *const WaitNode<P> {
-        // SAFETY: Q1: this guard holds the queue lock.
+        // SAFETY: Q1: the caller holds the queue lock.
         self.queue.head.with(|head| unsafe { *head })
     }
 
     pub(super) fn set_head(&self, node: *const WaitNode<P>) {
-        // SAFETY: Q1: this guard holds the queue lock.
+        // SAFETY: Q1: the caller holds the queue lock.
         self.queue.head.with_mut(|head| unsafe { *head = node });
     }
 
     /// The first waiter.
     pub(crate) fn head(&self) -> Option<&WaitNode<P>> {
-        // SAFETY: Q3: a linked node is alive, and only this guard can unlink it.
+        // SAFETY: Q3: a linked node is alive, and only the holder of the queue lock can unlink it.
         unsafe { self.head_ptr().as_ref() }
     }
 
@@ -129,7 +129,7 @@ impl<P: Platform> LockedQueue<'_, P> {
 
     /// Takes `node`, which is linked, out of the list for the caller to notify (Q2).
     pub(crate) fn pop(&mut self, node: *const WaitNode<P>) -> Dequeued<P> {
-        // SAFETY: Q3: the caller found `node` in this list under this guard.
+        // SAFETY: Q3: the caller found `node` in this list under the queue lock.
         let found = unsafe { &*node };
         let was_linked = self.remove(found);
         debug_assert!(was_linked, "Q2: only a linked node can be dequeued");

@@ -92,9 +92,9 @@ impl Asked {
 pub(crate) struct LockedQueue<'a, P: Platform> {
     pub(super) queue: &'a WaitQueue<P>,
     inherited: bool,
-    /// Whether `ATTENTION` was set when the queue was locked.
+    /// Whether `ATTENTION` was set when the queue was locked, or counts as set then ([`LockedQueue::draw_attention`]).
     had_attention: bool,
-    /// The guard stays on its thread.
+    /// The holder stays on its thread.
     not_send: PhantomData<*const ()>,
 }
 
@@ -238,14 +238,14 @@ impl<P: Platform> WaitQueue<P> {
         self.lock.load(Relaxed)
     }
 
-    /// The guard of a queue whose lock word held `seen` before it was locked.
+    /// The locked queue whose lock word held `seen` before it was locked.
     fn enter(&self, seen: u32, inherited: bool) -> LockedQueue<'_, P> {
         let had_attention = seen & ATTENTION != 0 && !inherited;
-        let guard = LockedQueue { queue: self, inherited, had_attention, not_send: PhantomData };
+        let locked = LockedQueue { queue: self, inherited, had_attention, not_send: PhantomData };
         if inherited {
-            guard.set_head(core::ptr::null()); // Q5
+            locked.set_head(core::ptr::null()); // Q5
         }
-        guard
+        locked
     }
 }
 
@@ -273,7 +273,7 @@ impl<P: Platform> LockedQueue<'_, P> {
         self.had_attention = true;
     }
 
-    /// Unlocks, with or without `ATTENTION`, and returns `None`; the holder then drops the guard. Or, with the queue still
+    /// Unlocks, with or without `ATTENTION`, and returns `None`; the holder then lets go of it. Or, with the queue still
     /// locked, returns what other threads have asked the holder for: it does that, and tries again. `waits`: pins are to be
     /// waited for.
     pub(crate) fn unlock(&self, attention: bool, waits: bool) -> Option<Asked> {

@@ -20,7 +20,7 @@
 //! |                          |         |               | dequeued node it also gives the memory back         |
 //! | waiter: load             | Acquire | notify        | as above                                            |
 //! | waiter: CAS to `PARKED`  | Relaxed | –             | only asks for a wake; on failure the load follows   |
-//! | rouse: CAS to `ROUSED`   | Relaxed | –             | only has the thread check its state, and sleep           |
+//! | rouse: CAS to `ROUSED`   | Relaxed | –             | only has the thread check its state, and sleep      |
 //! | reset to `QUEUED`: store | Relaxed | –             | under the queue lock, which publishes it            |
 
 use core::mem::offset_of;
@@ -102,7 +102,7 @@ pub struct WaitNode<P: Platform> {
     pub(crate) want: Want,
     /// When the thread last woke without a notification, ns on the monotonic clock. Only its own.
     roused: P::Cell<u64>,
-    /// Whether the thread rechecks the lock by itself, as it has demanded it of readers (H3 in `core`). Written by the thread,
+    /// Whether the thread rechecks its demand of readers by itself (H3 in `core`). Written by the thread,
     /// under the queue lock.
     rechecks: P::Cell<bool>,
     /// Its place in a list: those of a higher one are before it. The thread's real-time priority, or [`FIRST`].

@@ -89,6 +89,8 @@ pub enum Fault {
     /// A compare-exchange to acquire, which may fail for no reason, overlooks that these bits have changed. (Only on loom's
     /// machine.)
     Overlooked(u32),
+    /// A swap that finds the first value reports the second. (Only on loom's machine.)
+    SwapReports(u32, u32),
     /// A compare-exchange, or an AND, leaves these bits of what was there.
     Kept(u32),
     /// A compare-exchange for which this holds first takes bits away, and adds the others in a step of its own.
@@ -176,6 +178,14 @@ impl Faults {
     /// Whether who looks after a heavy fence sees what it wrote last.
     pub fn looks_back(&self) -> bool {
         self.any(|fault| matches!(fault, Fault::NoLook))
+    }
+
+    /// What a swap that finds `found` reports.
+    pub fn reported(&self, found: u32) -> u32 {
+        self.0.iter().fold(found, |found, fault| match *fault {
+            Fault::SwapReports(from, to) if found == from => to,
+            _ => found,
+        })
     }
 
     /// The bits of which no access clears one.

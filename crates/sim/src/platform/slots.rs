@@ -240,6 +240,10 @@ impl<T: Tuned> ReaderSlots for Sim<T> {
         }
     }
 
+    fn is_sample(one_in: u32) -> bool {
+        crate::here::random(one_in.into()) == 0
+    }
+
     fn bias_revoked(took: u64) {
         if is_inside() {
             world(|world| world.shared.closing.took(took));

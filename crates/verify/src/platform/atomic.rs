@@ -174,7 +174,7 @@ impl seam::AtomicU32 for AtomicU32 {
         }
         let op = Op { kind: Kind::Swap, order: with, value: value.into(), pointer: false };
         let faults = world().config.faults;
-        self.value.swap(if faults.clears(op) { 0 } else { value }, faults.order(op))
+        faults.reported(self.value.swap(if faults.clears(op) { 0 } else { value }, faults.order(op)))
     }
 
     fn fetch_and(&self, value: u32, with: Ordering) -> u32 {

@@ -254,6 +254,10 @@ impl<P: Platform> ReaderSlots for Counted<P> {
         P::reads_before_slots()
     }
 
+    fn is_sample(one_in: u32) -> bool {
+        P::is_sample(one_in)
+    }
+
     fn bias_revoked(took: u64) {
         P::bias_revoked(took);
     }
