@@ -36,7 +36,7 @@ impl Reads {
     pub(crate) fn is_sample(&mut self, one_in: u32) -> bool {
         // A linear congruential generator (Numerical Recipes), whose high bits are random; the address tells threads apart.
         self.draws = self.draws.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let place = (&raw const *self).addr() >> 6;
+        let place = core::ptr::from_ref(self) as usize >> 6;
         ((self.draws >> 16) ^ place as u32) % one_in == 0
     }
 
