@@ -16,7 +16,7 @@ pub(crate) struct Reads {
     /// Read locks beyond those.
     uncounted: u32,
     held: [Held; REMEMBERED],
-    /// The state of a generator of random numbers.
+    /// The state of the generator that `is_sample` draws from.
     draws: u32,
 }
 

@@ -55,14 +55,15 @@ use spinpark_platform::{
     AtomicU32, Clock, Event, Ordering::AcqRel, Ordering::Relaxed, Ordering::Release as ReleaseOrder, Platform,
 };
 
-use crate::core::LockCore;
+use crate::core::{has_cpus_to_spare, LockCore};
 use crate::queue::{Ask, Owner};
 use crate::word::{self, UNIT};
 
 /// In `reads`: a writer holds the lock.
 const WRITING: u32 = u32::MAX;
 
-/// With more than two CPUs, a read beside others is worth so many reads alone: the lock's line comes from another CPU for it.
+/// With CPUs to spare, a read beside others is worth so many reads alone: the lock's line comes from another CPU for it, which
+/// takes 50 ns and more. An estimate, on the low side; like `CROWD`, only this value was simulated (`docs/tuning.md`).
 const SHARED_READ: u32 = 4;
 /// With at least as many readers inside, only one in so many reads is counted, for all of them. Readers that share a lock without
 /// a bias take its line from each other three times a read if each counts itself, twice if not, and overwrite each other's
@@ -95,7 +96,7 @@ impl<P: Platform> ReaderBias<P> {
     pub(crate) fn note_read(&self, core: &LockCore<P>, lock: usize, readers: u32) {
         let weight = match readers {
             0 | 1 => 1,
-            _ if P::cpus() <= 2 => 1,
+            _ if !has_cpus_to_spare::<P>() => 1,
             2..CROWD => SHARED_READ,
             _ if P::is_sample(CROWD) => SHARED_READ * CROWD,
             _ => return,

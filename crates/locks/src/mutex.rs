@@ -10,7 +10,7 @@
 use spinpark_platform::{AtomicU32, Deadline, Ordering::Relaxed, Platform};
 
 use crate::core::{LockCore, Outcome};
-use crate::queue::WaitQueue;
+use crate::queue::{Owner, WaitQueue};
 use crate::word::{self, Release, Want};
 
 /// How [`RawMutex::lock_shared`] ended.
@@ -202,7 +202,7 @@ impl<P: Platform> LockCore<P> {
     /// A plain store: there is no other thread to race with (core.M1).
     #[inline]
     fn set_alone(&self, word: u32) {
-        self.queue().word.store(word, Relaxed);
+        self.word().store(word, Relaxed);
     }
 }
 

@@ -22,7 +22,7 @@ use spinpark_platform::{Deadline, Platform, SlotLeft};
 
 use crate::bias::ReaderBias;
 use crate::core::{LockCore, Outcome};
-use crate::queue::WaitQueue;
+use crate::queue::{Owner, WaitQueue};
 use crate::word::{self, Release, Want};
 
 /// How a lock treats readers that come while there are waiters.

@@ -5,8 +5,8 @@
 //! neither keeps a clock nor a history, and a machine with dear interrupts (a virtual one) opens slots later than one with
 //! cheap ones.
 
-/// What a read in a slot saves against one that is counted in the lock, ns: a read-modify-write, and, if others read too, a
-/// transfer of the lock's line.
+/// What a read in a slot saves against one that is counted in the lock, ns: a read-modify-write. Where others read too, it saves a
+/// transfer of the lock's line as well; the lock counts such a read as several, if there are CPUs to spare.
 const READ_GAIN_NS: u32 = 16;
 /// What took longer than this, ns, was a preemption.
 const MOST_NS: u32 = 200_000;

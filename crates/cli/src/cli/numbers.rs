@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-/// Numbers of threads, clients or tasks: more is a slip of the pen.
+/// Numbers of threads, clients or tasks: more is taken for a typing error.
 pub(super) const THREADS: RangeInclusive<u64> = 1..=4096;
 /// How often something is repeated. That an interval needs 6 rounds has its own message.
 pub(super) const ROUNDS: RangeInclusive<u64> = 0..=100_000;

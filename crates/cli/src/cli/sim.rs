@@ -236,7 +236,7 @@ Examples:
   spinpark sim tables ours-64                        our mutex beside the classics: about 2 minutes
   spinpark sim tables 003-signal --html tables.html --json tables.json
 
-A table takes seconds with --quick, and up to 5 minutes without (ours-512, on two CPUs); all take about 8. Ctrl-C ends it: tables that are done are \
+A table takes seconds with --quick, and up to 5 minutes without (ours-512, on two CPUs); all take about 9. Ctrl-C ends it: tables that are done are \
 printed and written, the one under way is not.
 
 Exits with 1 if a bound is missed; the missed ones are listed at the end. With --quick, bounds may be missed by chance.";

@@ -39,6 +39,7 @@ fn table(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> 
             }
         }
     }
+    let milliseconds = |workload: usize| (WORKLOADS[workload].1 / shorter) as f64 / 1e6;
     let reports = run_seeds(&settings, 1, progress)?;
     Ok(Table {
         document: "ours".to_owned(),
@@ -48,7 +49,9 @@ fn table(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> 
         figures: reports.chunks(2).flat_map(compare).collect(),
         distributions: Vec::new(),
         notes: vec![format!(
-            "The counting lock is {COUNTER}. One seed; runs of 5 ms without writes, and 20 ms with. They begin with a lock that has not been read yet: ours counts its readers, too, until there have been enough of them to pay for a writer that ends the bias."
+            "The counting lock is {COUNTER}. One seed; runs of {} ms without writes, and {} ms with. They begin with a lock that has not been read yet: ours counts its readers, too, until there have been enough of them to pay for a writer that ends the bias.",
+            milliseconds(0),
+            milliseconds(1)
         )],
     })
 }

@@ -6,8 +6,8 @@ use super::RawCondvar;
 use crate::queue::{Chain, LockedQueue, Owner, WaitQueue, RELEASED};
 
 impl<P: Platform> Owner<P> for RawCondvar<P> {
-    #[inline]
-    fn wait_queue(&self) -> &WaitQueue<P> {
+    #[inline(always)]
+    fn queue(&self) -> &WaitQueue<P> {
         &self.queue
     }
 

@@ -6,7 +6,7 @@ use super::patience::Patience;
 use super::queued::Joined;
 use super::spin::{has_cpus_to_spare, has_no_cpu_to_spare, Spun};
 use super::LockCore;
-use crate::queue::{Notice, WaitNode};
+use crate::queue::{Notice, Owner, WaitNode};
 use crate::word::{self, Announced, Release, Want};
 
 /// How an attempt to acquire ended.

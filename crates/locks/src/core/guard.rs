@@ -8,8 +8,8 @@ use crate::queue::{LockedQueue, Owner, WaitQueue};
 use crate::word;
 
 impl<P: Platform> Owner<P> for LockCore<P> {
-    #[inline]
-    fn wait_queue(&self) -> &WaitQueue<P> {
+    #[inline(always)]
+    fn queue(&self) -> &WaitQueue<P> {
         &self.queue
     }
 

@@ -174,6 +174,7 @@ mod release;
 mod spin;
 
 pub(crate) use acquire::Outcome;
+pub(crate) use spin::has_cpus_to_spare;
 
 use spinpark_platform::{AtomicU32, Deadline, Ordering::Relaxed, Platform};
 
@@ -192,17 +193,11 @@ impl<P: Platform> LockCore<P> {
         Self { queue }
     }
 
-    /// The queue, which a condition variable remembers to move its waiters to.
-    #[inline(always)]
-    pub(crate) fn queue(&self) -> &WaitQueue<P> {
-        &self.queue
-    }
-
     /// The lock whose queue is `queue`.
     ///
     /// # Safety
     ///
-    /// `queue` came from [`LockCore::queue`], and the lock is alive for `'a`.
+    /// `queue` came from [`Owner::queue`] of a `LockCore`, and the lock is alive for `'a`.
     #[allow(unsafe_code)] // a condition variable remembers its waiters' mutexes as pointers
     pub(crate) unsafe fn from_queue_ptr<'a>(queue: *const WaitQueue<P>) -> &'a Self {
         // SAFETY: `repr(transparent)`; the caller vouches for the pointer.

@@ -9,7 +9,7 @@ use super::WaitQueue;
 
 /// What a wait queue belongs to, with the word that says something about its waiters: a lock, or a condition variable.
 pub(crate) trait Owner<P: Platform>: Sized {
-    fn wait_queue(&self) -> &WaitQueue<P>;
+    fn queue(&self) -> &WaitQueue<P>;
 
     /// Q5: makes the word say that there are no waiters. The queue, which is locked, was the parent's.
     fn forget_waiters(&self);
@@ -19,12 +19,12 @@ pub(crate) trait Owner<P: Platform>: Sized {
 
     /// Locks the queue, and makes the word agree with it if it was the parent's.
     fn lock_queue(&self) -> QueueGuard<'_, P, Self> {
-        QueueGuard::new(self, self.wait_queue().lock())
+        QueueGuard::new(self, self.queue().lock())
     }
 
     /// As [`Owner::lock_queue`]; or leaves `ask` to the thread that has the queue locked.
     fn lock_queue_or(&self, ask: Ask) -> Option<QueueGuard<'_, P, Self>> {
-        self.wait_queue().lock_or(ask).map(|queue| QueueGuard::new(self, queue))
+        self.queue().lock_or(ask).map(|queue| QueueGuard::new(self, queue))
     }
 }
 
