@@ -18,6 +18,7 @@ use spinpark_lockbench::report::locks;
 use spinpark_measure::environment::Environment;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::machine::Noise;
+use spinpark_measure::report::Head;
 use spinpark_measure::rounds::{Plan, measure};
 use spinpark_measure::warnings::Warning;
 
@@ -77,17 +78,19 @@ fn outcome(workload: &'static Workload, cells: &[(&str, usize)], configurations:
     let (cells, end) = measure(cells.iter().map(cell).collect(), 8, SEED, &mut run);
     let results = cells.iter().filter_map(|cell| CellResult::new(cell, workload.figure, SEED)).collect();
     let record = document::Record {
-        format: document::FORMAT.to_owned(),
-        schema: document::SCHEMA,
-        end: end.name().to_owned(),
-        command: String::from("spinpark bench"),
+        head: Head {
+            format: document::FORMAT.to_owned(),
+            schema: document::SCHEMA,
+            end: end.name().to_owned(),
+            command: String::from("spinpark bench"),
+            rounds: 8,
+            millis: 0,
+            seed: SEED,
+            environment: environment(),
+        },
         workload: workload.name.to_owned(),
         figure: workload.figure.header(),
-        rounds: 8,
-        millis: 0,
-        seed: SEED,
         file_system: None,
-        environment: environment(),
         cells,
     };
     What::Workload { workload, record: Box::new(record), results, noise: Noise::default() }
@@ -125,14 +128,16 @@ fn hot_lock() -> What {
         cells.iter().filter_map(|cell| spinpark_lockbench::locks::result::CellResult::new(cell, SEED));
     let results = results.collect();
     let record = locks::document::Record {
-        format: locks::document::FORMAT.to_owned(),
-        schema: locks::document::SCHEMA,
-        end: end.name().to_owned(),
-        command: String::from("spinpark documents mtx"),
-        rounds: 8,
-        millis: 40,
-        seed: SEED,
-        environment: environment(),
+        head: Head {
+            format: locks::document::FORMAT.to_owned(),
+            schema: locks::document::SCHEMA,
+            end: end.name().to_owned(),
+            command: String::from("spinpark documents mtx"),
+            rounds: 8,
+            millis: 40,
+            seed: SEED,
+            environment: environment(),
+        },
         implementations: names.iter().map(implementation).collect(),
         bound_definitions: Vec::new(),
         cells,
@@ -269,7 +274,7 @@ fn a_failure_is_said_in_its_place() {
     let (_, mut outcomes) = page();
     let creat = &mut outcomes[0][0];
     let What::Workload { record, .. } = &mut creat.what else { panic!() };
-    record.end = String::from("failed");
+    record.head.end = String::from("failed");
     creat.failure = Some(String::from("the lock under test does not exclude"));
     let (number, definition) = documents(&[String::from("001")]).unwrap().remove(0);
     let section = page::section(number, &definition, &outcomes[0], &environment());

@@ -15,7 +15,7 @@ use spinpark_documents::workloads::{Figure, jobs};
 use spinpark_lockbench::locks::adapters::ADAPTERS;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::measure::End;
-use spinpark_measure::report::Style;
+use spinpark_measure::report::{Head, Style};
 use spinpark_measure::rounds::{Plan, measure};
 use spinpark_measure::stats::verdict::Verdict;
 
@@ -142,17 +142,19 @@ fn a_document_can_be_read_again() {
     let cells = measured(vec![cell("touched", 2)], 6);
     let results = results(&cells, mmap::WORKLOAD.figure);
     let record = Record {
-        format: FORMAT.to_owned(),
-        schema: SCHEMA,
-        end: String::from("complete"),
-        command: String::from("spinpark documents mmap"),
+        head: Head {
+            format: FORMAT.to_owned(),
+            schema: SCHEMA,
+            end: String::from("complete"),
+            command: String::from("spinpark documents mmap"),
+            rounds: 6,
+            millis: 250,
+            seed: SEED,
+            environment: spinpark_measure::environment::Environment::read(),
+        },
         workload: String::from("mmap"),
         figure: mmap::WORKLOAD.figure.header(),
-        rounds: 6,
-        millis: 250,
-        seed: SEED,
         file_system: None,
-        environment: spinpark_measure::environment::Environment::read(),
         cells,
     };
     let noise = spinpark_measure::machine::Noise::default();

@@ -21,10 +21,12 @@ pub mod platform;
 mod rejected;
 mod shared;
 pub mod sim_programs;
+mod tokens;
 mod track;
 
 pub use model::Model;
 pub use platform::Loom;
 pub use rejected::rejected;
 pub use shared::{Shared, after, join_all};
+pub use tokens::{Signals, Tokens};
 pub use track::{Guarded, Mortal};

@@ -3,86 +3,36 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use loom::thread::{self, JoinHandle};
+use loom::thread;
 use spinpark_locks::{RawCondvar, RawMutex, WaitResult, Waiter};
 use spinpark_platform::Event::{MovedWaiter, TimedOut, WokeHead};
-use spinpark_platform::{Clock, Deadline, Futex, Wait};
+use spinpark_platform::{Futex, Wait};
 use spinpark_verify::model::Checked;
-use spinpark_verify::platform::{EPOCH_NS, Loom, advance, leave_next_sleep};
-use spinpark_verify::{Guarded, Model, Mortal, rejected};
+use spinpark_verify::platform::{Loom, advance, leave_next_sleep};
+use spinpark_verify::{Guarded, Model, Mortal, Tokens, after, join_all, rejected};
 
-struct Shared {
-    mutex: RawMutex<Loom>,
-    condvar: RawCondvar<Loom>,
-    /// What waiters wait for; guarded by the mutex.
-    tokens: Guarded,
-    /// Tokens taken; guarded by the mutex.
-    taken: Guarded,
+type Shared = Tokens<RawCondvar<Loom>>;
+
+/// Waits once if there is no token yet, and passes a signal that it got on to the next one, as a thread must that was cancelled
+/// or gives up.
+fn wait_once(shared: &Shared, wait: impl FnOnce(&Shared) -> WaitResult) {
+    shared.mutex.lock();
+    let is_signalled = shared.tokens.get() == 0 && wait(shared) == WaitResult::Signalled;
+    shared.mutex.unlock();
+    if is_signalled {
+        shared.condvar.signal();
+    }
 }
 
-fn in_1ns() -> Option<Deadline> {
-    Some(Deadline { clock: Clock::Monotonic, at: EPOCH_NS + 1 })
-}
-
-impl Shared {
-    fn new() -> Arc<Self> {
-        Arc::new(Self {
-            mutex: RawMutex::new(),
-            condvar: RawCondvar::new(),
-            tokens: Guarded::new(),
-            taken: Guarded::new(),
-        })
-    }
-
-    fn spawn(self: &Arc<Self>, run: impl FnOnce(&Self) + 'static) -> JoinHandle<()> {
-        let shared = Arc::clone(self);
-        thread::spawn(move || run(&shared))
-    }
-
-    /// Waits until there is a token, and takes it.
-    fn take(&self) {
-        self.mutex.lock();
-        while self.taken.get() == self.tokens.get() {
-            self.condvar.wait(&self.mutex, None);
-        }
-        self.taken.add();
-        self.mutex.unlock();
-    }
-
-    fn put(&self) {
-        self.mutex.lock();
-        self.tokens.add();
-        self.mutex.unlock();
-    }
-
-    fn put_and_signal(&self) {
-        self.mutex.lock();
-        self.tokens.add();
-        self.condvar.signal();
-        self.mutex.unlock();
-    }
-
-    /// Waits once if there is no token yet, and passes a signal that it got on to the next one, as a thread must that
-    /// was cancelled or gives up.
-    fn wait_once(&self, wait: impl FnOnce(&Self) -> WaitResult) {
-        self.mutex.lock();
-        let is_signalled = self.tokens.get() == 0 && wait(self) == WaitResult::Signalled;
-        self.mutex.unlock();
-        if is_signalled {
-            self.condvar.signal();
-        }
-    }
-
-    /// Two threads wait, and one signal is sent. The thread that got it passes it on, so both end, unless the signal is lost.
-    fn one_signal_for_two(self: &Arc<Self>, first: impl FnOnce(&Self) -> WaitResult + 'static) {
-        let waiters = [
-            self.spawn(move |shared| shared.wait_once(first)),
-            self.spawn(|shared| shared.wait_once(|shared| shared.condvar.wait(&shared.mutex, None))),
-        ];
-        self.put_and_signal();
-        join_all(waiters);
-        assert!(self.condvar.is_idle());
-    }
+/// Two threads wait, and one signal is sent. The thread that got it passes it on, so both end, unless the signal is lost.
+fn one_signal_for_two(shared: &Arc<Shared>, first: impl FnOnce(&Shared) -> WaitResult + 'static) {
+    let waiters = [
+        shared.spawn(move |shared| wait_once(shared, first)),
+        shared.spawn(|shared| wait_once(shared, |shared| shared.condvar.wait(&shared.mutex, None))),
+    ];
+    shared.put_and_signal();
+    join_all(waiters);
+    assert!(shared.condvar.is_idle());
 }
 
 /// Sleeps until signalled, or is cancelled: then the sleep ends at once, whatever has happened.
@@ -93,12 +43,6 @@ fn sleep(waiter: &Waiter<Loom>, is_cancelled: bool) {
             if is_cancelled { Wait::TimedOut } else { <Loom>::futex_wait(word, value, deadline) }
         },
     );
-}
-
-fn join_all(threads: impl IntoIterator<Item = JoinHandle<()>>) {
-    for thread in threads {
-        thread.join().unwrap();
-    }
 }
 
 #[test]
@@ -180,7 +124,7 @@ fn a_timeout_against_a_signal_on(cpus: u32) -> Checked {
         let shared = Shared::new();
         let waiter = shared.spawn(|shared| {
             shared.mutex.lock();
-            let result = shared.condvar.wait(&shared.mutex, in_1ns());
+            let result = shared.condvar.wait(&shared.mutex, Some(after(1)));
             // `tokens` counts the signals that found the waiter: one that is used up is not a timeout (C1).
             assert_eq!(result == WaitResult::Signalled, shared.tokens.get() == 1);
             shared.mutex.unlock();
@@ -204,7 +148,7 @@ fn a_timeout_loses_no_signal() {
         .check(|| {
             let shared = Shared::new();
             let clock = thread::spawn(|| advance(1));
-            shared.one_signal_for_two(|shared| shared.condvar.wait(&shared.mutex, in_1ns()));
+            one_signal_for_two(&shared, |shared| shared.condvar.wait(&shared.mutex, Some(after(1))));
             clock.join().unwrap();
         })
         .reaches(&[MovedWaiter]);
@@ -243,7 +187,7 @@ fn a_waiter_leaves_as_it_is_signalled() {
 fn a_cancelled_wait_loses_no_signal() {
     Model::new()
         .check(|| {
-            Shared::new().one_signal_for_two(|shared| {
+            one_signal_for_two(&Shared::new(), |shared| {
                 let waiter = Waiter::with_mutex(&shared.mutex);
                 shared.condvar.enqueue(&waiter);
                 shared.mutex.unlock();

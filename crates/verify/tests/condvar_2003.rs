@@ -1,64 +1,15 @@
 //! Models of the condition variable of 2003, in the three variants of document 003, and of the one that it rejects.
 
-use std::sync::Arc;
-
-use loom::thread::{self, JoinHandle};
+use loom::thread;
 use spinpark_classics::condvar_2003::{Condvar, Orig, Requeue, Signalling, WaitResult, WakeByOp};
-use spinpark_classics::mutex_2003::Mutex;
 use spinpark_platform::Event::{MovedWaiter, Parked, TimedOut};
 use spinpark_platform::Ordering::{AcqRel, Release};
 use spinpark_verify::model::Checked;
 use spinpark_verify::mutants::condvar_2003::{Forgetful, PlainRequeue};
 use spinpark_verify::platform::{Fault, Kind, Loom, advance};
-use spinpark_verify::{Guarded, Model, after, join_all, rejected};
+use spinpark_verify::{Model, Tokens, after, join_all, rejected};
 
-struct Shared<S: Signalling> {
-    mutex: Mutex<Loom>,
-    condvar: Condvar<Loom, S>,
-    /// What waiters wait for; guarded by the mutex.
-    tokens: Guarded,
-    /// Tokens taken; guarded by the mutex.
-    taken: Guarded,
-}
-
-impl<S: Signalling> Shared<S> {
-    fn new() -> Arc<Self> {
-        Arc::new(Self {
-            mutex: Mutex::new(),
-            condvar: Condvar::new(),
-            tokens: Guarded::new(),
-            taken: Guarded::new(),
-        })
-    }
-
-    fn spawn(self: &Arc<Self>, run: impl FnOnce(&Self) + 'static) -> JoinHandle<()> {
-        let shared = Arc::clone(self);
-        thread::spawn(move || run(&shared))
-    }
-
-    /// Waits until there is a token, and takes it.
-    fn take(&self) {
-        self.mutex.lock();
-        while self.taken.get() == self.tokens.get() {
-            self.condvar.wait(&self.mutex, None);
-        }
-        self.taken.add();
-        self.mutex.unlock();
-    }
-
-    fn put(&self) {
-        self.mutex.lock();
-        self.tokens.add();
-        self.mutex.unlock();
-    }
-
-    fn put_and_signal(&self) {
-        self.mutex.lock();
-        self.tokens.add();
-        self.condvar.signal();
-        self.mutex.unlock();
-    }
-}
+type Shared<S> = Tokens<Condvar<Loom, S>>;
 
 fn a_signal<S: Signalling>(model: Model, under_the_lock: bool) -> Checked {
     model.check(move || {

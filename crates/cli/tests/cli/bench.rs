@@ -1,14 +1,13 @@
 //! `spinpark bench`.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 use spinpark_testkit::{dropin, profiler};
 
-use crate::fixtures::{drop_in, said, spinpark};
+use crate::fixtures::{drop_in, interrupted_after, said, spinpark};
 
 #[test]
 fn two_targets() {
@@ -84,15 +83,7 @@ fn interrupted() {
     let mut command =
         spinpark(["bench", "locks", "--rounds", "100000", "--duration", "2ms", "--workload", "pair-single"]);
     command.args(["--locks", "std", "usync", "--json"]).arg(file.path());
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    let mut text = String::new();
-    assert_ne!(stdout.read_line(&mut text).unwrap(), 0);
-    assert!(Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap().success());
-    stdout.read_to_string(&mut text).unwrap();
-    let mut warnings = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut warnings).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{text}{warnings}");
+    let (_, warnings) = interrupted_after("", &mut command);
     assert!(warnings.contains("Interrupted after"), "{warnings}");
     let document: Value = serde_json::from_str(&fs::read_to_string(file.path()).unwrap()).unwrap();
     assert_eq!(document["end"], "interrupted");

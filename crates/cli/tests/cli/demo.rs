@@ -1,9 +1,6 @@
 //! The bundled demonstration.
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Command, Stdio};
-
-use crate::fixtures::{said, spinpark};
+use crate::fixtures::{interrupted_after, said, spinpark};
 
 #[test]
 fn workload_checks_itself_and_prints_its_number() {
@@ -14,15 +11,7 @@ fn workload_checks_itself_and_prints_its_number() {
 /// Without any argument, the command measures the demonstration, and ends by saying how to go on.
 #[test]
 fn no_argument_means_the_demonstration() {
-    let mut child = spinpark([]).stdout(Stdio::piped()).spawn().unwrap();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    let mut text = String::new();
-    while !text.contains("rounds of 3 runs") {
-        assert_ne!(stdout.read_line(&mut text).unwrap(), 0, "{text}");
-    }
-    assert!(Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap().success());
-    stdout.read_to_string(&mut text).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let (text, _) = interrupted_after("rounds of 3 runs", &mut spinpark([]));
     for word in ["Demonstration:", "operations/s", "spinpark compare -- PROGRAM"] {
         assert!(text.contains(word), "no `{word}` in: {text}");
     }

@@ -1,9 +1,9 @@
 //! Programs compiled for the tests, and the command prepared to use them.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
@@ -116,4 +116,20 @@ impl Said {
             assert!(self.stdout.contains(word), "no `{word}` in: {}", self.stdout);
         }
     }
+}
+
+/// Ctrl-C, as soon as the command has printed a line with these words; what it says on standard output, and on standard error.
+pub(crate) fn interrupted_after(words: &str, command: &mut Command) -> (String, String) {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut text = String::new();
+    while text.is_empty() || !text.contains(words) {
+        assert_ne!(stdout.read_line(&mut text).unwrap(), 0, "{text}");
+    }
+    assert!(Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap().success());
+    stdout.read_to_string(&mut text).unwrap();
+    let mut errors = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{text}{errors}");
+    (text, errors)
 }

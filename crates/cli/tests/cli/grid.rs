@@ -1,12 +1,10 @@
 //! `spinpark bench grid`.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::fixtures::{said, spinpark};
+use crate::fixtures::{interrupted_after, said, spinpark};
 
 /// The heat maps and the table, without what is said about the machine.
 fn maps(text: &str) -> Vec<&str> {
@@ -132,15 +130,7 @@ fn interrupted() {
         "glibc,spinpark",
         "--json",
     ]);
-    let mut child = command.arg(file.path()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    let mut text = String::new();
-    assert_ne!(stdout.read_line(&mut text).unwrap(), 0);
-    assert!(Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap().success());
-    stdout.read_to_string(&mut text).unwrap();
-    let mut warnings = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut warnings).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{text}{warnings}");
+    let (_, warnings) = interrupted_after("", command.arg(file.path()));
     assert!(warnings.contains("Interrupted"), "{warnings}");
     let document: Value = serde_json::from_str(&fs::read_to_string(file.path()).unwrap()).unwrap();
     assert_eq!(document["end"], "interrupted");

@@ -1,12 +1,11 @@
 //! `spinpark sim`: requests, files and exit codes. Few figures: they change when the engine is mended.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 
-use crate::fixtures::{Said, said, spinpark};
+use crate::fixtures::{Said, interrupted_after, said, spinpark};
 
 /// A short run, on the smallest machine on which something happens.
 fn short(args: &[&str]) -> Command {
@@ -230,26 +229,13 @@ fn what_cannot_be_done() {
     said(&mut spinpark(["sim", "sweep", "--threads", "2,0"])).fails(2, &["at least 1, as in 64"]);
 }
 
-/// Ctrl-C, as soon as the command has printed a line; what it says on standard error.
-fn errors_after_interrupt(command: &mut Command) -> String {
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    let mut text = String::new();
-    assert_ne!(stdout.read_line(&mut text).unwrap(), 0);
-    assert!(Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap().success());
-    let mut errors = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{text}{errors}");
-    errors
-}
-
 /// Ctrl-C: the runs that are done are printed.
 #[test]
 fn interrupted() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let mut command =
         spinpark(["sim", "run", "--machine", "plain-4", "--duration", "100s", "--seeds", "3", "--json"]);
-    let errors = errors_after_interrupt(command.arg(file.path()));
+    let (_, errors) = interrupted_after("", command.arg(file.path()));
     assert!(errors.contains("Interrupted after 0 runs of 3"), "{errors}");
 }
 
@@ -276,7 +262,7 @@ fn an_interrupted_sweep_of_many_threads() {
     let mut command =
         spinpark(["sim", "sweep", "--machine", "big-512", "--duration", "100s", "--threads", "4096"]);
     command.args(["--seeds", "10", "--locks", "spinpark,classic-mutex-nospin", "--json"]).arg(&path);
-    let errors = errors_after_interrupt(&mut command);
+    let (_, errors) = interrupted_after("", &mut command);
     assert!(errors.contains("Interrupted after 0 runs of 20"), "{errors}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "old");
 }

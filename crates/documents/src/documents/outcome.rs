@@ -81,8 +81,8 @@ impl Outcome {
         };
         match &self.what {
             What::Nothing(why) => Some(why.clone()),
-            What::Workload { record, .. } => failed(&record.end),
-            What::Locks { record, .. } => failed(&record.end),
+            What::Workload { record, .. } => failed(&record.head.end),
+            What::Locks { record, .. } => failed(&record.head.end),
         }
     }
 

@@ -1,9 +1,8 @@
 //! All data of a workload as one JSON document.
 
 use serde::{Deserialize, Serialize};
-use spinpark_measure::environment::Environment;
 use spinpark_measure::machine::Noise;
-use spinpark_measure::report::reading;
+use spinpark_measure::report::{Head, reading};
 use spinpark_measure::warnings::Warning;
 
 use super::experiment::Measured;
@@ -36,29 +35,16 @@ pub struct Document<'a> {
 /// What is enough to say everything again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Record {
-    /// [`FORMAT`].
-    pub format: String,
-    /// [`SCHEMA`].
-    pub schema: u32,
-    /// "complete", "interrupted" or "failed".
-    pub end: String,
-    /// The command line.
-    pub command: String,
+    /// Of [`FORMAT`] and [`SCHEMA`].
+    #[serde(flatten)]
+    pub head: Head,
     /// The workload's name.
     pub workload: String,
     /// What is compared: "ops/s".
     pub figure: String,
-    /// Rounds that were asked for.
-    pub rounds: usize,
-    /// Length of a counted phase, in milliseconds, where there is one.
-    pub millis: u64,
-    /// Decides the order of runs, the padding of the environment, whatever is random in runs, and the intervals.
-    pub seed: u64,
     /// The file system that was written to, if files were written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_system: Option<String>,
-    /// Where and when.
-    pub environment: Environment,
     /// Every run.
     pub cells: Vec<Measured>,
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use spinpark_lockbench::locks::workers::set_locks;
 use spinpark_measure::configuration::prepare;
-use spinpark_measure::failure::{RunError, Tail, in_words};
-use spinpark_measure::process::{self, Interrupt, ProcessError};
+use spinpark_measure::failure::RunError;
+use spinpark_measure::process::{Interrupt, Worker};
 use spinpark_measure::rounds::Plan;
 
 use super::directory::{Place, PrivateDirectory};
@@ -46,41 +46,24 @@ impl Runner<'_> {
     ///
     /// If the run yields no report.
     pub fn run(&self, cell: &Cell, plan: &Plan, drop_in_report: Option<&Path>) -> Result<Report, RunError> {
-        let fail = |what: String, output: &str| RunError::Worker {
-            cell: format!("{} {cell}", self.workload),
-            configuration: plan.configuration.clone(),
-            what,
-            tail: Tail::of(output),
-        };
+        let worker =
+            Worker { cell: format!("{} {cell}", self.workload), configuration: plan.configuration.clone() };
         let Some(configuration) = cell.configuration(&plan.configuration) else {
-            return Err(fail(String::from("unknown"), ""));
+            return Err(worker.fails(String::from("unknown"), ""));
         };
         let directory = self.place.as_ref().map(Place::create).transpose();
-        let directory =
-            directory.map_err(|error| fail(format!("cannot make a private directory: {error}"), ""))?;
+        let directory = directory
+            .map_err(|error| worker.fails(format!("cannot make a private directory: {error}"), ""))?;
         let mut command = self.command(cell, configuration, plan, directory.as_ref());
         if let Some(report) = drop_in_report {
             command.env("SPINPARK_REPORT", report);
         }
-        let finished = process::run(&mut command, Some(PATIENCE), self.interrupt);
+        let output = worker.run(&mut command, PATIENCE, self.interrupt);
         // Whatever happened, the worker and its children are gone by now.
         let removed = directory.map_or(Ok(()), PrivateDirectory::remove);
-        let finished = match finished {
-            Ok(finished) => finished,
-            Err(ProcessError::Interrupted) => return Err(RunError::Interrupted),
-            Err(ProcessError::TimedOut { after, output }) => {
-                let what =
-                    format!("the worker hangs: it still ran after {} s and was ended", after.as_secs());
-                return Err(fail(what, &output));
-            }
-            Err(error) => return Err(fail(error.to_string(), "")),
-        };
-        if !finished.status.success() {
-            return Err(fail(format!("the worker {}", in_words(finished.status)), &finished.output));
-        }
-        removed.map_err(|error| fail(error.to_string(), ""))?;
-        Report::parse(&finished.output)
-            .map_err(|error| fail(format!("the worker's report cannot be read: {error}"), &finished.output))
+        let output = output?;
+        removed.map_err(|error| worker.fails(error.to_string(), ""))?;
+        worker.report(&output, Report::parse)
     }
 
     fn command(

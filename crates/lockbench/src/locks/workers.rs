@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use spinpark_measure::configuration::{prepare, prepend, without_drop_in};
-use spinpark_measure::failure::{RunError, Tail, in_words};
-use spinpark_measure::process::{self, Interrupt, ProcessError};
+use spinpark_measure::failure::RunError;
+use spinpark_measure::process::{Interrupt, Worker};
 
 use super::definitions::Implementation;
 use super::experiment::{Cell, CellExecutor, Plan};
@@ -67,39 +67,24 @@ impl Workers<'_> {
         count_futex_calls: bool,
         drop_in_report: Option<&Path>,
     ) -> Result<Report, RunError> {
-        let fail = |what: String, output: &str| RunError::Worker {
+        let worker = Worker {
             cell: format!("{}, {} threads", cell.workload, cell.threads),
             configuration: implementation.to_owned(),
-            what,
-            tail: Tail::of(output),
         };
         let Some(known) = self.implementations.get(implementation) else {
-            return Err(fail(String::from("unknown"), ""));
+            return Err(worker.fails(String::from("unknown"), ""));
         };
         let mut command = self.command(cell, known, padding, count_futex_calls);
         if let Some(report) = drop_in_report {
             command.env("SPINPARK_REPORT", report);
         }
         let recording = known.profile.map(|detail| Recording::of(&mut command, detail)).transpose();
-        let recording = recording.map_err(|what| fail(what, ""))?;
+        let recording = recording.map_err(|what| worker.fails(what, ""))?;
         let (drop_in, recorder) = (self.preload.as_deref(), self.recorder.as_deref());
         set_locks(&mut command, known, drop_in, recorder, &self.inherited);
-        let finished = match process::run(&mut command, Some(PATIENCE), self.interrupt) {
-            Ok(finished) => finished,
-            Err(ProcessError::Interrupted) => return Err(RunError::Interrupted),
-            Err(ProcessError::TimedOut { after, output }) => {
-                let what =
-                    format!("the worker hangs: it still ran after {} s and was ended", after.as_secs());
-                return Err(fail(what, &output));
-            }
-            Err(error) => return Err(fail(error.to_string(), "")),
-        };
-        if !finished.status.success() {
-            return Err(fail(format!("the worker {}", in_words(finished.status)), &finished.output));
-        }
-        recording.map_or(Ok(()), Recording::end).map_err(|what| fail(what, &finished.output))?;
-        Report::parse(&finished.output)
-            .map_err(|error| fail(format!("the worker's report cannot be read: {error}"), &finished.output))
+        let output = worker.run(&mut command, PATIENCE, self.interrupt)?;
+        recording.map_or(Ok(()), Recording::end).map_err(|what| worker.fails(what, &output))?;
+        worker.report(&output, Report::parse)
     }
 
     fn command(

@@ -18,6 +18,7 @@ use spinpark_lockbench::report::locks::document::VersionedImplementation;
 use spinpark_measure::environment::Environment;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::measure::End;
+use spinpark_measure::report::Head;
 
 const SEED: u64 = 1;
 const ROUNDS: usize = 8;
@@ -130,14 +131,16 @@ fn record_of(planes: Vec<Plane>, mut mock: Mock, rounds: usize) -> Record {
         version: None,
     };
     Record {
-        format: FORMAT.to_owned(),
-        schema: SCHEMA,
-        end: end.name().to_owned(),
-        command: String::from("spinpark bench grid"),
-        rounds,
-        millis: 50,
-        seed: SEED,
-        environment: environment(),
+        head: Head {
+            format: FORMAT.to_owned(),
+            schema: SCHEMA,
+            end: end.name().to_owned(),
+            command: String::from("spinpark bench grid"),
+            rounds,
+            millis: 50,
+            seed: SEED,
+            environment: environment(),
+        },
         implementations: NAMES.iter().map(implementation).collect(),
         planes,
         bound_definitions: grid().bounds,
@@ -221,6 +224,6 @@ fn a_round_visits_every_cell_and_is_calibrated_first() {
 fn an_interrupted_run_keeps_what_was_measured() {
     let mock = Mock { stop_after: 100, ..Mock::new(usual, 0.0) };
     let record = record_of(small_planes(), mock, 50);
-    assert_eq!(record.end, "interrupted");
+    assert_eq!(record.head.end, "interrupted");
     assert_eq!(record.cells.iter().map(|cell| cell.measured.runs.len()).sum::<usize>(), 100);
 }

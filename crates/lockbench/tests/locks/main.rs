@@ -17,6 +17,7 @@ use spinpark_measure::environment::Environment;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::machine::Noise;
 use spinpark_measure::measure::End;
+use spinpark_measure::report::Head;
 use spinpark_measure::report::json::Output;
 use spinpark_measure::stats::verdict::Verdict;
 
@@ -176,14 +177,16 @@ fn record(cells: Vec<Measured>) -> Record {
         version: None,
     };
     Record {
-        format: FORMAT.to_owned(),
-        schema: SCHEMA,
-        end: String::from("complete"),
-        command: String::from("spinpark bench locks"),
-        rounds: 8,
-        millis: 100,
-        seed: SEED,
-        environment: environment(),
+        head: Head {
+            format: FORMAT.to_owned(),
+            schema: SCHEMA,
+            end: String::from("complete"),
+            command: String::from("spinpark bench locks"),
+            rounds: 8,
+            millis: 100,
+            seed: SEED,
+            environment: environment(),
+        },
         implementations: IMPLEMENTATIONS.iter().map(implementation).collect(),
         bound_definitions: definitions.bounds.clone(),
         cells,

@@ -1,6 +1,7 @@
 //! Saying what was found: tables for people, JSON for programs, Markdown for documents.
 
 pub mod compare_table;
+mod head;
 pub mod json;
 mod metric_text;
 pub mod plot;
@@ -16,6 +17,7 @@ use comfy_table::{
 use spinpark_show::terminal;
 pub use spinpark_show::terminal::WIDTH;
 
+pub use self::head::Head;
 pub use self::metric_text::{Goodness, Printed, interval, metric_name, value, verdict_word};
 
 /// How tables look.

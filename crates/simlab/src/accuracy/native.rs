@@ -11,8 +11,8 @@ use spinpark_lockbench::locks::worker::Request;
 use spinpark_lockbench::locks::workers::SUBCOMMAND;
 use spinpark_lockbench::locks::workloads::Report;
 use spinpark_measure::configuration::prepare;
-use spinpark_measure::failure::{RunError, Tail, in_words};
-use spinpark_measure::process::{self, Interrupt, ProcessError};
+use spinpark_measure::failure::RunError;
+use spinpark_measure::process::{Interrupt, Worker};
 
 use super::Case;
 
@@ -39,23 +39,9 @@ impl Native<'_> {
     ///
     /// If the run yields no report.
     pub fn run(&self, case: &Case) -> Result<f64, RunError> {
-        let fail = |what: String, output: &str| RunError::Worker {
-            cell: case.words(),
-            configuration: case.lock.clone(),
-            what,
-            tail: Tail::of(output),
-        };
-        let finished = match process::run(&mut self.command(case), Some(PATIENCE), self.interrupt) {
-            Ok(finished) => finished,
-            Err(ProcessError::Interrupted) => return Err(RunError::Interrupted),
-            Err(error) => return Err(fail(error.to_string(), "")),
-        };
-        if !finished.status.success() {
-            return Err(fail(format!("the worker {}", in_words(finished.status)), &finished.output));
-        }
-        let report = Report::parse(&finished.output).map_err(|error| {
-            fail(format!("the worker's report cannot be read: {error}"), &finished.output)
-        })?;
+        let worker = Worker { cell: case.words(), configuration: case.lock.clone() };
+        let output = worker.run(&mut self.command(case), PATIENCE, self.interrupt)?;
+        let report = worker.report(&output, Report::parse)?;
         Ok(report.operations as f64 / report.elapsed_s)
     }
 

@@ -23,6 +23,7 @@ use spinpark_measure::executable::usage::Usage;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::machine::{Noise, Watch};
 use spinpark_measure::measure::End;
+use spinpark_measure::report::Head;
 use spinpark_measure::rounds::Cell as _;
 use spinpark_measure::units::counted;
 use spinpark_measure::warnings::{self, Warning};
@@ -113,7 +114,9 @@ pub(super) fn findings(
     is_bounds: bool,
 ) -> anyhow::Result<Findings> {
     let bounds = match is_bounds {
-        true => bounds::judge_all(definitions, &record.cells, record.seed).map_err(anyhow::Error::msg)?,
+        true => {
+            bounds::judge_all(definitions, &record.cells, record.head.seed).map_err(anyhow::Error::msg)?
+        }
         false => Vec::new(),
     };
     Ok(Findings::new(record, bounds))
@@ -206,14 +209,16 @@ fn record(
 ) -> Record {
     let version = |implementation: &_| list::version(implementation, &request.peers);
     Record {
-        format: FORMAT.to_owned(),
-        schema: SCHEMA,
-        end: end.name().to_owned(),
-        command: request.command.clone(),
-        rounds: request.rounds,
-        millis: request.millis,
-        seed,
-        environment: environment.clone(),
+        head: Head {
+            format: FORMAT.to_owned(),
+            schema: SCHEMA,
+            end: end.name().to_owned(),
+            command: request.command.clone(),
+            rounds: request.rounds,
+            millis: request.millis,
+            seed,
+            environment: environment.clone(),
+        },
         implementations: (request.selected.implementations.iter())
             .map(|implementation| VersionedImplementation {
                 implementation: implementation.clone(),
@@ -236,7 +241,7 @@ fn warnings_of(
     futex_error: Option<String>,
 ) -> Vec<Warning> {
     let blocks = findings.results.iter().map(|result| result.rounds).min().unwrap_or_default();
-    let cpus = findings.record.environment.cpus;
+    let cpus = findings.record.head.environment.cpus;
     let candidates = [
         (matches!(end, End::Interrupted), Warning::Interrupted { blocks, rounds: request.rounds }),
         (request.is_debug_build(), Warning::DebugBuild),

@@ -34,14 +34,15 @@ pub(crate) struct Findings {
 
 impl Findings {
     pub(super) fn new(record: Record, bounds: Vec<BoundResult>) -> Self {
-        let results = record.cells.iter().filter_map(|cell| CellResult::new(cell, record.seed)).collect();
+        let results =
+            record.cells.iter().filter_map(|cell| CellResult::new(cell, record.head.seed)).collect();
         Self { record, results, bounds, warnings: Vec::new() }
     }
 
     /// Prints tables, and on standard error what makes them weak.
     pub(in crate::commands) fn print(&self, say: Say, is_markdown: bool, is_detailed: bool, style: Style) {
         let Self { record, results, bounds: judged, warnings } = self;
-        let cpus = record.environment.cpus;
+        let cpus = record.head.environment.cpus;
         let varied = effects::baseline(
             record.implementations.iter().map(|implementation| &implementation.implementation),
         );
@@ -50,13 +51,13 @@ impl Findings {
         } else if is_markdown {
             say.line(format!(
                 "\n{}",
-                markdown::render(results, judged, varied, &record.environment, &record.command)
+                markdown::render(results, judged, varied, &record.head.environment, &record.head.command)
             ));
         } else {
             for text in tables(results, judged, varied, cpus, is_detailed, style) {
                 say.line(format!("\n{text}"));
             }
-            say.wrapped(&record.environment.line(), 2);
+            say.wrapped(&record.head.environment.line(), 2);
         }
         crate::say::warnings(warnings);
     }

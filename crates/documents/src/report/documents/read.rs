@@ -97,7 +97,8 @@ fn what(result: &Value) -> Result<(What, Vec<Warning>), String> {
     if result["format"] == of_locks::FORMAT {
         let record = Box::new(of_locks::Record::parse(&text)?);
         let cells = record.cells.iter();
-        let results = cells.filter_map(|cell| locks::result::CellResult::new(cell, record.seed)).collect();
+        let results =
+            cells.filter_map(|cell| locks::result::CellResult::new(cell, record.head.seed)).collect();
         return Ok((What::Locks { record, results, noise }, warnings));
     }
     let record = Box::new(of_workloads::Record::parse(&text)?);
@@ -105,7 +106,7 @@ fn what(result: &Value) -> Result<(What, Vec<Warning>), String> {
     let workload = workload.ok_or_else(|| format!("a report with the workload `{}`", record.workload))?;
     let cells = record.cells.iter();
     let results = cells
-        .filter_map(|cell| workloads::result::CellResult::new(cell, workload.figure, record.seed))
+        .filter_map(|cell| workloads::result::CellResult::new(cell, workload.figure, record.head.seed))
         .collect();
     Ok((What::Workload { workload, record, results, noise }, warnings))
 }

@@ -1,9 +1,8 @@
 //! All data of a grid as one JSON document, to be written and to be read again.
 
 use serde::{Deserialize, Serialize};
-use spinpark_measure::environment::Environment;
 use spinpark_measure::machine::Noise;
-use spinpark_measure::report::reading;
+use spinpark_measure::report::{Head, reading};
 use spinpark_measure::warnings::Warning;
 
 use super::results::CellResult;
@@ -42,22 +41,9 @@ pub struct Document<'a> {
 /// What is enough to say everything again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Record {
-    /// [`FORMAT`].
-    pub format: String,
-    /// [`SCHEMA`].
-    pub schema: u32,
-    /// "complete", "interrupted" or "failed".
-    pub end: String,
-    /// The command line.
-    pub command: String,
-    /// Rounds that were asked for.
-    pub rounds: usize,
-    /// Length of a counted phase, and of a timed one, in milliseconds.
-    pub millis: u64,
-    /// Decides the order of runs, the padding of the environment, and the intervals.
-    pub seed: u64,
-    /// Where and when.
-    pub environment: Environment,
+    /// Of [`FORMAT`] and [`SCHEMA`].
+    #[serde(flatten)]
+    pub head: Head,
     /// Whose locks, with versions; the first one is the baseline.
     pub implementations: Vec<VersionedImplementation>,
     /// The planes that were measured, with the values of their parameters.
@@ -84,7 +70,7 @@ impl Record {
     /// "2026-01-02-some-cpu-2cpus-grid.json": the file of a dated record.
     #[must_use]
     pub fn file_name(&self) -> String {
-        format!("{}-grid.json", self.environment.record_name())
+        format!("{}-grid.json", self.head.environment.record_name())
     }
 
     /// What comparisons need.
@@ -97,8 +83,8 @@ impl Record {
                 .map(|implementation| &implementation.implementation)
                 .collect(),
             calibration: Calibration::middle(&self.calibrations),
-            cpus: self.environment.cpus,
-            seed: self.seed,
+            cpus: self.head.environment.cpus,
+            seed: self.head.seed,
         }
     }
 }

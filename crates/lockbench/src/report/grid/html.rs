@@ -74,16 +74,16 @@ pub fn render(record: &Record, shown: &Shown, bounds: &[BoundResult]) -> Result<
             section.tables.push(table);
         }
     }
-    let has_intervals = record.rounds >= spinpark_measure::stats::bootstrap::MIN_BLOCKS;
+    let has_intervals = record.head.rounds >= spinpark_measure::stats::bootstrap::MIN_BLOCKS;
     let mut sentences =
         vec![format!("Each figure is the {}.", shown.in_words()), lines::marks(shown, has_intervals)];
     sentences.extend(lines::calibration(&record.calibrations));
     sentences.extend(lines::noise(&record.cells));
     sentences.extend(lines::starving(&context, &record.cells));
     let page = Page {
-        command: &record.command,
-        end: &record.end,
-        machine: record.environment.line(),
+        command: &record.head.command,
+        end: &record.head.end,
+        machine: record.head.environment.line(),
         sentences,
         bounds: (!bounds.is_empty()).then(|| super::bounds::render(bounds, Style::PLAIN)),
         sections,

@@ -1,9 +1,8 @@
 //! All data of a benchmark as one JSON document, to be written and to be read again.
 
 use serde::{Deserialize, Serialize};
-use spinpark_measure::environment::Environment;
 use spinpark_measure::machine::Noise;
-use spinpark_measure::report::reading;
+use spinpark_measure::report::{Head, reading};
 use spinpark_measure::warnings::Warning;
 
 use crate::locks::bounds::BoundResult;
@@ -45,22 +44,9 @@ pub struct Document<'a> {
 /// What is enough to say everything again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Record {
-    /// [`FORMAT`].
-    pub format: String,
-    /// [`SCHEMA`].
-    pub schema: u32,
-    /// "complete", "interrupted" or "failed".
-    pub end: String,
-    /// The command line.
-    pub command: String,
-    /// Rounds that were asked for.
-    pub rounds: usize,
-    /// Length of a counted phase, and of a timed one, in milliseconds.
-    pub millis: u64,
-    /// Decides the order of runs, the padding of the environment, and the intervals.
-    pub seed: u64,
-    /// Where and when.
-    pub environment: Environment,
+    /// Of [`FORMAT`] and [`SCHEMA`].
+    #[serde(flatten)]
+    pub head: Head,
     /// Whose locks, with versions; the first one is the baseline.
     pub implementations: Vec<VersionedImplementation>,
     /// The bounds that were to be judged.
@@ -94,6 +80,6 @@ impl Record {
     /// "2026-01-02-some-cpu-2cpus.json": the file of a dated record.
     #[must_use]
     pub fn file_name(&self) -> String {
-        format!("{}.json", self.environment.record_name())
+        format!("{}.json", self.head.environment.record_name())
     }
 }

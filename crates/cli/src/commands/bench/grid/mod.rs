@@ -23,7 +23,7 @@ use spinpark_measure::executable::usage::Usage;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::machine::{Noise, Watch};
 use spinpark_measure::measure::End;
-use spinpark_measure::report::reading;
+use spinpark_measure::report::{Head, reading};
 use spinpark_measure::stats::bootstrap::MIN_BLOCKS;
 use spinpark_measure::units::counted;
 use spinpark_measure::warnings::{self, Warning};
@@ -203,14 +203,16 @@ fn record(
     let version = |implementation: &_| list::version(implementation, &request.peers);
     let environment: Environment = session.environment.clone();
     Record {
-        format: FORMAT.to_owned(),
-        schema: SCHEMA,
-        end: end.name().to_owned(),
-        command: request.command.clone(),
-        rounds: request.rounds,
-        millis: request.millis,
-        seed: session.seed,
-        environment,
+        head: Head {
+            format: FORMAT.to_owned(),
+            schema: SCHEMA,
+            end: end.name().to_owned(),
+            command: request.command.clone(),
+            rounds: request.rounds,
+            millis: request.millis,
+            seed: session.seed,
+            environment,
+        },
         implementations: (request.implementations.iter())
             .map(|implementation| VersionedImplementation {
                 implementation: implementation.clone(),

@@ -69,7 +69,7 @@ impl Findings {
             if !record.bound_definitions.is_empty() {
                 say.line(format!("\n{}", bounds::render(judged, style).trim_end()));
             }
-            say.wrapped(&record.environment.line(), 2);
+            say.wrapped(&record.head.environment.line(), 2);
         }
         crate::say::warnings(warnings);
     }
@@ -77,7 +77,7 @@ impl Findings {
     fn print_sentences(&self, say: Say, shown: &Shown, style: Style) {
         let Self { record, .. } = self;
         let context = record.context();
-        let has_intervals = record.rounds >= MIN_BLOCKS;
+        let has_intervals = record.head.rounds >= MIN_BLOCKS;
         let summed = summaries(&context, &record.cells, shown.figure, &shown.against);
         say.line(format!("\n{}", lines::summaries(&summed, shown, style).trim_end()));
         say.line("");

@@ -100,8 +100,8 @@ impl State<'_> {
         }
         let outcome = part.run(self.session, progress);
         let end = match &outcome.what {
-            What::Workload { record, .. } => record.end.as_str(),
-            What::Locks { record, .. } => record.end.as_str(),
+            What::Workload { record, .. } => record.head.end.as_str(),
+            What::Locks { record, .. } => record.head.end.as_str(),
             What::Nothing(_) => "",
         };
         self.is_interrupted |= end == "interrupted";

@@ -16,6 +16,7 @@ use spinpark_measure::executable::DropIn;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::machine::Watch;
 use spinpark_measure::measure::End;
+use spinpark_measure::report::Head;
 use spinpark_measure::report::json::Output;
 use spinpark_measure::rounds::{self, Cell as _};
 use spinpark_measure::units::counted;
@@ -131,17 +132,19 @@ impl Prepared {
         let is_debug = cfg!(debug_assertions) || drop_in.as_ref().is_some_and(DropIn::is_debug_build);
         before.clean()?;
         let record = Record {
-            format: FORMAT.to_owned(),
-            schema: SCHEMA,
-            end: end.name().to_owned(),
-            command,
+            head: Head {
+                format: FORMAT.to_owned(),
+                schema: SCHEMA,
+                end: end.name().to_owned(),
+                command,
+                rounds,
+                millis,
+                seed: session.seed,
+                environment: session.environment.clone(),
+            },
             workload: workload.name.to_owned(),
             figure: workload.figure.header(),
-            rounds,
-            millis,
-            seed: session.seed,
             file_system: runner.place.map(|place| place.file_system),
-            environment: session.environment.clone(),
             cells,
         };
         Ok((Outcome::new(workload, record, noise, is_debug), end))

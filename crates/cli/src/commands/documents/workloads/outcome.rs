@@ -43,7 +43,7 @@ impl Outcome {
 
 /// What follows from the runs.
 pub(super) fn results(workload: &Workload, record: &Record) -> Vec<CellResult> {
-    record.cells.iter().filter_map(|cell| CellResult::new(cell, workload.figure, record.seed)).collect()
+    record.cells.iter().filter_map(|cell| CellResult::new(cell, workload.figure, record.head.seed)).collect()
 }
 
 /// Prints the tables.
@@ -55,7 +55,7 @@ pub(super) fn print(
     say: Say,
 ) {
     let style = say.style();
-    let cpus = record.environment.cpus;
+    let cpus = record.head.environment.cpus;
     let Some(baseline) = results.first().and_then(|result| result.configurations.first()) else {
         say.line("\nNothing was measured.");
         return;
@@ -79,7 +79,7 @@ pub(super) fn print(
     }
     say.wrapped(&table::explanation(workload, &baseline.configuration), 0);
     say.line("");
-    say.wrapped(&record.environment.line(), 2);
+    say.wrapped(&record.head.environment.line(), 2);
 }
 
 fn warnings_of(
@@ -92,7 +92,7 @@ fn warnings_of(
     let blocks = results.iter().map(|result| result.rounds).min().unwrap_or_default();
     let name = record.file_system.clone().filter(|name| name != "tmpfs" && name != "ramfs");
     let candidates = [
-        (record.end == "interrupted", Warning::Interrupted { blocks, rounds: record.rounds }),
+        (record.head.end == "interrupted", Warning::Interrupted { blocks, rounds: record.head.rounds }),
         (is_debug, Warning::DebugBuild),
         (name.is_some(), Warning::OtherFileSystem { name: name.unwrap_or_default() }),
     ];
@@ -101,7 +101,7 @@ fn warnings_of(
     let uncounted = counts.then(counters::obstacle).flatten().map(|why| Warning::NoFutexCounter { why });
     applying
         .chain(uncounted)
-        .chain(of_workload(workload, results, record.millis > 0, record.environment.cpus))
+        .chain(of_workload(workload, results, record.head.millis > 0, record.head.environment.cpus))
         .chain(warnings::of_machine(noise))
         .collect()
 }

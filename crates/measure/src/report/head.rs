@@ -1,0 +1,26 @@
+//! What the records of all benchmarks begin with.
+
+use serde::{Deserialize, Serialize};
+
+use crate::environment::Environment;
+
+/// What was asked for, and where. In a document, its fields stand beside those of the record.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Head {
+    /// Which kind of document.
+    pub format: String,
+    /// The version of its structure.
+    pub schema: u32,
+    /// "complete", "interrupted" or "failed".
+    pub end: String,
+    /// The command line.
+    pub command: String,
+    /// Rounds that were asked for.
+    pub rounds: usize,
+    /// Length of a counted phase, and of a timed one, in milliseconds; 0 if there is none.
+    pub millis: u64,
+    /// Decides the order of runs, the padding of the environment, what is random in runs, and the intervals.
+    pub seed: u64,
+    /// Where and when.
+    pub environment: Environment,
+}
