@@ -6,6 +6,7 @@
 use spinpark_platform::Platform;
 
 use crate::condvar_2003::{Orig, Requeue, Signalling, WakeByOp};
+use crate::mcs_mutex::McsMutex;
 use crate::mtx_2006::Profiling;
 use crate::mtx_2006::profiling::{
     Absent, Accesses, Aligned, AtomicAdd, Counter, Gutted, Larger, Outlined, Profiled, ProfiledWithoutAdd,
@@ -161,6 +162,8 @@ designs! {
         "the same, with exponential back-off";
     "classic-ticket" = mutex[TicketLock<P>] Everywhere:
         "a ticket lock: first come, first served, by spinning";
+    "classic-mcs" = mutex[McsMutex<P>] Everywhere:
+        "a queue lock: first come, first served, each waiter on a cache line of its own";
     "classic-mtx" = mtx[Absent, false] Everywhere:
         "document 004: FreeBSD's adaptive mutex of 2006, without profiling";
     "classic-mtx-backoff" = mtx_backing_off[] Everywhere varies "classic-mtx":

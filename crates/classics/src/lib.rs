@@ -6,6 +6,7 @@
 //! | [`rwsem_2013::Rwsem`]         | 002      | the kernel's rwsem, each patch of the series a switch                 |
 //! | [`mcs::McsLock`]              | 002      | the queue of spinners, before and after patches 6 and 7               |
 //! | [`tas::TasLock`]              | 004      | a spin lock, with and without back-off                                |
+//! | [`mcs_mutex::McsMutex`]       | –        | a queue lock, the yardstick on many CPUs                              |
 //! | [`TicketLock`]                | –        | a fair spin lock, to compare with                                     |
 //! | [`SpinLock`]                  | 001, 002 | what those two keep their waiters under, and 004's mutex              |
 //! | [`mtx_2006::Mtx`]             | 004      | FreeBSD's mutex, each ingredient of its profiling a switch            |
@@ -41,6 +42,8 @@ mod delay;
 pub mod designs;
 #[allow(unsafe_code)] // Nodes are pointers.
 pub mod mcs;
+#[allow(unsafe_code)] // Nodes are pointers.
+pub mod mcs_mutex;
 #[allow(unsafe_code)] // Nodes are pointers.
 pub mod mtx_2006;
 pub mod mutex_2003;

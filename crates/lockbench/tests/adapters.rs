@@ -85,6 +85,7 @@ adapters! {
     classic_ttas: "classic-ttas",
     classic_tas_backoff: "classic-tas-backoff",
     classic_ticket: "classic-ticket",
+    classic_mcs: "classic-mcs",
     classic_mtx: "classic-mtx",
     classic_mtx_backoff: "classic-mtx-backoff",
     classic_mtx_profiled: "classic-mtx-profiled",

@@ -34,5 +34,6 @@ pub mod sample;
 pub mod start_gate;
 pub mod stats;
 pub mod warnings;
+pub mod worker;
 
 pub use spinpark_show::units;

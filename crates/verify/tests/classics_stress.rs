@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use spinpark_classics::mcs::{Corrected, McsLock};
+use spinpark_classics::mcs_mutex::McsMutex;
 use spinpark_classics::mtx_2006::profiling::{self, Profiled};
 use spinpark_classics::mtx_2006::{Absent, Alone};
 use spinpark_classics::mutex_2010::{Fixed, Mutex, NoSpin as Sleeps, OldSpin};
@@ -20,7 +21,7 @@ use spinpark_linux::Linux;
 const THREADS: [usize; 3] = [2, 16, 64];
 
 /// The locks below.
-const LOCKS: usize = 16;
+const LOCKS: usize = 17;
 
 /// What a lock protects. Atomics that are used as plain numbers: if a lock does not exclude, writes are lost.
 #[derive(Default)]
@@ -139,6 +140,7 @@ fn every_classic_lock() {
     lock::<TasLock<Linux, TestAndTestAndSet>>("test and test-and-set");
     lock::<TasLock<Linux, tas::BackOff>>("test and set with back-off");
     lock::<TicketLock<Linux>>("ticket");
+    lock::<McsMutex<Linux>>("classic-mcs");
     lock::<Alone<Linux, Absent>>("mtx");
     lock::<Alone<Linux, Profiled>>("mtx, profiled");
     lock::<Alone<Linux, profiling::BackOff>>("mtx with back-off");

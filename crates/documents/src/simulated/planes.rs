@@ -9,10 +9,10 @@ use super::runs::{evenness, figure, longest_wait, machine, run_seeds};
 use super::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
 
 const OURS: &str = "spinpark";
-/// The fastest classics, one of each kind: with back-off, in order, with a queue of spinners and sleepers, and both in a
-/// read-write lock.
-const CLASSICS: [&str; 4] =
-    ["classic-tas-backoff", "classic-ticket", "classic-mutex-fixed", "classic-rwsem-full"];
+/// The fastest classics, one of each kind: with back-off, in order, in order by a queue, with a queue of spinners and sleepers,
+/// and both in a read-write lock.
+const CLASSICS: [&str; 5] =
+    ["classic-tas-backoff", "classic-ticket", "classic-mcs", "classic-mutex-fixed", "classic-rwsem-full"];
 
 /// What the threads do; the plane's names say the steps inside and outside.
 const WORKLOADS: [&str; 20] = [

@@ -7,7 +7,7 @@ use super::runs::{evenness, figure, longest_wait, machine, ratios, seeds};
 use super::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
 
 const OURS: &str = "spinpark";
-/// The documents' mutexes. (Test-and-set without back-off is far behind all of them.)
+/// The documents' mutexes, and two that serve in order. (Test-and-set without back-off is far behind all of them.)
 const CLASSICS: &[&str] = &[
     "classic-mutex-2.6.34",
     "classic-mutex-fixed",
@@ -16,6 +16,8 @@ const CLASSICS: &[&str] = &[
     "classic-rwsem-full",
     "classic-ttas",
     "classic-tas-backoff",
+    "classic-ticket",
+    "classic-mcs",
     "classic-mtx",
 ];
 /// What the threads do: sections from nothing to 10 µs.

@@ -8,8 +8,9 @@ use std::time::Duration;
 use spinpark_lockbench::locks::workers::set_locks;
 use spinpark_measure::configuration::prepare;
 use spinpark_measure::failure::RunError;
-use spinpark_measure::process::{Interrupt, Worker};
+use spinpark_measure::process::Interrupt;
 use spinpark_measure::rounds::Plan;
+use spinpark_measure::worker::Worker;
 
 use super::directory::{Place, PrivateDirectory};
 use super::experiment::{Cell, Configuration};

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use spinpark_measure::configuration::{prepare, prepend, without_drop_in};
 use spinpark_measure::failure::RunError;
-use spinpark_measure::process::{Interrupt, Worker};
+use spinpark_measure::process::Interrupt;
+use spinpark_measure::worker::Worker;
 
 use super::definitions::Implementation;
 use super::experiment::{Cell, CellExecutor, Plan};

@@ -9,7 +9,6 @@
 mod capture;
 mod interrupt;
 mod leftovers;
-mod worker;
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -25,7 +24,6 @@ use self::capture::Capture;
 pub use self::capture::OUTPUT_LIMIT;
 pub use self::interrupt::Interrupt;
 pub use self::leftovers::adopt_orphans;
-pub use self::worker::Worker;
 
 /// How long a process may take to end after `SIGTERM`.
 const GRACE: Duration = Duration::from_secs(1);

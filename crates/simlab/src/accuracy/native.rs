@@ -12,7 +12,8 @@ use spinpark_lockbench::locks::workers::SUBCOMMAND;
 use spinpark_lockbench::locks::workloads::Report;
 use spinpark_measure::configuration::prepare;
 use spinpark_measure::failure::RunError;
-use spinpark_measure::process::{Interrupt, Worker};
+use spinpark_measure::process::Interrupt;
+use spinpark_measure::worker::Worker;
 
 use super::Case;
 

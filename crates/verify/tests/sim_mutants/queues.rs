@@ -2,8 +2,10 @@
 
 use std::rc::Rc;
 
+use spinpark_classics::RawLock as _;
 use spinpark_sim::{Sim, here};
 use spinpark_verify::mutants::barging::BargingLock;
+use spinpark_verify::mutants::mcs_mutex::{Error, ForgetsTheNext, McsMutex, ReleasesUnlinked, Right};
 use spinpark_verify::mutants::osq::{self, Osq};
 use spinpark_verify::mutants::queue_lock::{self, QueueLock};
 use spinpark_verify::sim_programs::{Checker, Family, Guard, Hold, Line, Mortal, Program};
@@ -40,6 +42,34 @@ queue_locks! {
     a_woken_waiter_locks_with_the_uncontended_value: RelocksUncontended,
     a_sleeper_does_not_say_so: SleepsUnmarked,
     an_unlock_wakes_first: WakesBeforeUnlock,
+}
+
+fn mcs_mutex<E: Error>(program: &mut Program) {
+    let lock = Mortal::new(McsMutex::<Sim, E>::new());
+    program.name("lock", &lock);
+    let guard = Rc::new(Guard::new());
+    for _ in 0..program.threads() {
+        let (lock, guard, rounds) = (lock.clone(), Rc::clone(&guard), program.rounds());
+        program.thread(move || {
+            for _ in 0..rounds {
+                lock.lock();
+                guard.visit(Hold::Alone);
+                lock.unlock();
+            }
+        });
+    }
+}
+
+#[test]
+fn a_release_does_not_wait_for_a_waiter_to_link_itself() {
+    let name = "a_release_does_not_wait_for_a_waiter_to_link_itself";
+    rejected(Checker::new(Family { name, build: mcs_mutex::<ReleasesUnlinked> }), never_ends);
+}
+
+#[test]
+fn a_waiter_that_leaves_the_queue_forgets_the_next() {
+    let name = "a_waiter_that_leaves_the_queue_forgets_the_next";
+    rejected(Checker::new(Family { name, build: mcs_mutex::<ForgetsTheNext> }), never_ends);
 }
 
 fn spinners(program: &mut Program, error: osq::Error) {
@@ -110,6 +140,7 @@ fn a_newcomer_goes_first() {
 #[test]
 fn the_copies_are_right() {
     accepted(Family { name: "queue_lock", build: |program| queue_lock(program, queue_lock::Error::None) });
+    accepted(Family { name: "mcs", build: mcs_mutex::<Right> });
     accepted(Family { name: "spinners", build: |program| spinners(program, osq::Error::None) });
     accepted(Family { name: "in_line", build: |program| in_line(program, false) });
 }

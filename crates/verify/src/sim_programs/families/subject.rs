@@ -266,6 +266,7 @@ pub(super) const ALL: &[Draw] = &[
     three_states,
     our_mcs,
     |program| drawn(program, "MCS lock", mcs::McsLock::<Sim, mcs::Corrected>::new(), decode::OPAQUE),
+    |program| design(program, "classic-mcs"),
     |program| design(program, "classic-mutex-2.6.34"),
     |program| design(program, "classic-mutex-fixed"),
     |program| design(program, "classic-mutex-nospin"),

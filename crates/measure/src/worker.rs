@@ -3,8 +3,8 @@
 use std::process::Command;
 use std::time::Duration;
 
-use super::{Interrupt, ProcessError, run};
 use crate::failure::{RunError, Tail, in_words};
+use crate::process::{Interrupt, ProcessError, run};
 
 /// Which run a worker makes: what an error says.
 #[derive(Debug)]
