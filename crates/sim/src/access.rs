@@ -1,13 +1,12 @@
 //! Accesses of simulated code to memory: what suspends its thread until they happen.
 
-use crate::engine::recent::Delay;
 use crate::engine::run::{is_inside, suspend, world};
 use crate::engine::signal;
-use crate::engine::world::World;
-use crate::here::{note, settle, spend};
-use crate::memory::{Access, Reach, Value, Write};
+use crate::engine::step::{note, settle, spend};
+use crate::memory::Reach;
 use crate::time::Ps;
-use crate::trace::Did;
+use crate::world::memory::{Access, Value, Write};
+use crate::world::{Delay, Did, World};
 
 /// The few instructions before an access; what happens before it, happens. A signal may come before them.
 #[inline]
@@ -114,6 +113,14 @@ pub(crate) fn drain() {
     if since.is_some() {
         world(|world| end_access(world, since, false));
     }
+}
+
+/// The end of the running thread's code: what it has used last goes on the clock before any thread learns of its end.
+pub(crate) fn finish() {
+    if world(|world| world.threads[world.running].debt > 0) {
+        settle();
+    }
+    drain();
 }
 
 /// Waits until a process-wide barrier has ended: it has interrupted all CPUs.

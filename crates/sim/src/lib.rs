@@ -45,13 +45,13 @@ pub mod sweep;
 mod time;
 mod trace;
 pub mod workload;
+mod world;
 
 pub use chaos::{Chaos, Order};
 pub use engine::stop::stop;
-pub use engine::thread::ThreadId;
 pub use failure::Failure;
 pub use platform::{AtomicPtr, AtomicU32, Cell, LinuxTuning, Sim, Tuned};
 pub use report::{Counts, EVENTS, Outcome, ThreadTimes};
 pub use simulation::Simulation;
 pub use slice::Slice;
-pub use trace::Record;
+pub use world::{Record, ThreadId};

@@ -1,13 +1,14 @@
 //! Setting up a run.
 
+use crate::access::finish;
 use crate::chaos::Chaos;
 use crate::check::Checks;
 use crate::engine::run::run;
-use crate::engine::world::{Body, World};
 use crate::machine::Machine;
+use crate::platform::set_faults;
 use crate::report::Outcome;
 use crate::time::PS_PER_NS;
-use crate::trace::{Record, Trace};
+use crate::world::{Body, Record, Trace, World};
 
 /// A run that is being set up: a machine, threads, and what is to be recorded.
 pub struct Simulation {
@@ -114,6 +115,7 @@ impl Simulation {
         let mut world = World::new(&self.machine, self.seed, end, self.chaos, trace, self.most_steps);
         world.shared.without_steps = self.without_steps;
         world.checks = self.checks;
-        run(world, self.threads)
+        set_faults(&world);
+        run(world, self.threads, finish)
     }
 }

@@ -6,11 +6,7 @@ use std::rc::Rc;
 
 use spinpark_platform::Event;
 
-use super::fault::{Fault, Faults};
-use crate::engine::run::{is_inside, world};
-use crate::engine::thread::ThreadId;
-use crate::engine::world::World;
-use crate::failure::Failure;
+use super::fault::Faults;
 
 /// A word of a lock: where it lies in the lock, what it is called, and how its values are told.
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +90,42 @@ impl Checks {
         self.gone.push(memory);
     }
 
+    /// Whether there was memory at `address` that has been given back.
+    pub(crate) fn is_gone(&self, address: usize) -> bool {
+        self.gone.iter().any(|gone| gone.contains(&address))
+    }
+
+    /// Whether threads have real-time priorities.
+    pub(crate) fn has_realtime(&self) -> bool {
+        self.realtime
+    }
+
+    /// What is told of what locks do.
+    pub(crate) fn listener(&self) -> Option<OnEvent> {
+        self.on_event.clone()
+    }
+
+    /// `thread` swaps `value` into the word at `address`.
+    #[inline]
+    pub(crate) fn swaps(&mut self, thread: u32, address: usize, value: usize) {
+        if let Some((_, order)) =
+            self.ordered.as_mut().filter(|(place, _)| value != 0 && place.contains(&address))
+        {
+            order.push(thread);
+        }
+    }
+
+    /// The place of `thread` in the order of arrival: its latest one.
+    pub(crate) fn place_in_order(&self, thread: u32) -> Option<usize> {
+        let (_, order) = self.ordered.as_ref()?;
+        order.iter().rposition(|&arrived| arrived == thread)
+    }
+
+    /// Whether an object with a name lies at `address`.
+    pub(crate) fn has_object(&self, address: usize) -> bool {
+        self.object(address).is_some()
+    }
+
     /// The object that lies at `address`, and the word of it.
     fn object(&self, address: usize) -> Option<&Named> {
         self.named.iter().find(|named| named.place.contains(&address))
@@ -111,100 +143,5 @@ impl Checks {
         }
         let object = self.object(address)?;
         Some(format!("{}+{}", object.name, address - object.place.start))
-    }
-}
-
-impl World {
-    /// Whether the machine has a fault for which this holds.
-    pub(crate) fn has_fault(&self, is: impl Fn(&Fault) -> bool) -> bool {
-        self.checks.as_ref().is_some_and(|checks| checks.faults.any(is))
-    }
-
-    /// Whether there is memory at `address`, and it has not been given back; if not, the run fails.
-    pub(crate) fn is_alive(&mut self, address: usize) -> bool {
-        self.is_alive_for(self.running, address)
-    }
-
-    /// The same, of an access by `thread`.
-    pub(crate) fn is_alive_for(&mut self, thread: ThreadId, address: usize) -> bool {
-        if self.failure.is_some() {
-            return false;
-        }
-        let Some(checks) = &self.checks else { return true };
-        let thread = thread.number();
-        if checks.gone.iter().any(|gone| gone.contains(&address)) {
-            let word = self.name_of(address);
-            self.fail(Failure::UseAfterFree { thread, word });
-        } else if !self.is_memory(checks, address) {
-            self.fail(Failure::Wild { thread });
-        }
-        self.failure.is_none()
-    }
-
-    /// Whether a program that is checked has memory there: on a stack, in an object with a name, in a reader's slot.
-    fn is_memory(&self, checks: &Checks, address: usize) -> bool {
-        let is_on_stack = |thread: &crate::engine::thread::Thread| thread.stack.contains(&address);
-        is_on_stack(&self.threads[self.running])
-            || checks.object(address).is_some()
-            || self.shared.has_line(address)
-            || self.threads.0.iter().any(is_on_stack)
-    }
-}
-
-fn checks(act: impl FnOnce(&mut Checks, u32)) {
-    if is_inside() {
-        world(|world| {
-            let running = world.running.number();
-            if let Some(checks) = &mut world.checks {
-                act(checks, running);
-            }
-        });
-    }
-}
-
-/// Whether threads have real-time priorities in this run.
-#[must_use]
-pub fn has_priorities() -> bool {
-    let mut has = false;
-    checks(|checks, _| has = checks.realtime);
-    has
-}
-
-/// The running thread gives back this memory.
-pub fn bury(memory: Range<usize>) {
-    if is_inside() {
-        world(|world| world.memory_ends(&memory));
-    }
-    checks(|checks, _| checks.bury(memory));
-}
-
-/// The place of the running thread in the order of arrival.
-#[must_use]
-pub fn place_in_order() -> Option<usize> {
-    let mut place = None;
-    checks(|checks, running| {
-        let order = checks.ordered.iter().flat_map(|(_, order)| order);
-        place = order.enumerate().filter(|(_, thread)| **thread == running).map(|(place, _)| place).last();
-    });
-    place
-}
-
-/// `value` is swapped into the word at `address` now.
-#[inline]
-pub(crate) fn note_order(address: usize, value: usize) {
-    checks(|checks, running| {
-        let ordered = checks.ordered.as_mut();
-        if let Some((_, order)) = ordered.filter(|(place, _)| value != 0 && place.contains(&address)) {
-            order.push(running);
-        }
-    });
-}
-
-/// A lock has done something.
-pub(crate) fn note_event(event: Event) {
-    let mut told = None;
-    checks(|checks, running| told = checks.on_event.clone().map(|act| (act, running)));
-    if let Some((act, running)) = told {
-        act(running, event);
     }
 }

@@ -2,8 +2,7 @@
 //!
 //! What the others had on their stacks, and what they have written, stays as it is, as in the memory of a child.
 
-use super::thread::{State, ThreadId};
-use super::world::World;
+use crate::world::{State, ThreadId, World};
 
 impl World {
     /// The running thread is the only one from here on, in a process of the next generation.

@@ -11,11 +11,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
-use super::thread::ThreadId;
-use super::world::{Body, World};
 use crate::failure::Failure;
 use crate::report::{Outcome, ThreadTimes};
 use crate::time::PS_PER_NS;
+use crate::world::{Body, ThreadId, World};
 
 /// Stack of a simulated thread, bytes. Pages that are not touched take no memory.
 const STACK_BYTES: usize = 128 << 10;
@@ -55,7 +54,11 @@ pub(crate) fn suspend() {
     YIELDER.set(yielder);
 }
 
-fn fiber(body: Body, place: &mut Range<usize>) -> std::io::Result<Fiber> {
+/// A coroutine for a thread that runs `body` and then `finish`; its stack is at `place`.
+///
+/// What the coroutine captures lies at the beginning of its stack, and moves everything that the body puts there against the
+/// cache lines. So `finish` is a type of its own, which has no size, and not a pointer to a function.
+fn fiber(body: Body, finish: impl Fn() + 'static, place: &mut Range<usize>) -> std::io::Result<Fiber> {
     let stack = match STACKS.with_borrow_mut(Vec::pop) {
         Some(stack) => stack,
         None => DefaultStack::new(STACK_BYTES)?,
@@ -64,27 +67,26 @@ fn fiber(body: Body, place: &mut Range<usize>) -> std::io::Result<Fiber> {
     Ok(Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
         YIELDER.set(yielder);
         body();
-        // What it has used last goes on the clock before any thread learns of its end.
-        if world(|world| world.threads[world.running].debt > 0) {
-            crate::here::settle();
-        }
-        crate::access::drain();
+        finish();
     }))
 }
 
-/// Runs until every thread has ended, or something is wrong.
+/// Runs until every thread has ended, or something is wrong. Each thread calls `finish` after its body.
 ///
 /// # Errors
 ///
 /// No memory for a thread's stack.
-pub(crate) fn run(mut start: World, first: Vec<(Body, Option<(u32, u32)>)>) -> std::io::Result<Outcome> {
+pub(crate) fn run(
+    mut start: World,
+    first: Vec<(Body, Option<(u32, u32)>)>,
+    finish: impl Fn() + Copy + 'static,
+) -> std::io::Result<Outcome> {
     for (body, allowed) in first {
         start.spawn(body, allowed);
     }
     assert!(!is_inside(), "a simulation runs within another one on the same OS thread");
-    crate::platform::set_faults(&start);
     WORLD.set(Some(start));
-    let result = resume_all();
+    let result = resume_all(finish);
     let world = WORLD.take();
     result.map(|()| outcome(world.expect("it was put there above")))
 }
@@ -124,12 +126,12 @@ fn words_of(panic: &(dyn Any + Send)) -> String {
     words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
 }
 
-fn resume_all() -> std::io::Result<()> {
+fn resume_all(finish: impl Fn() + Copy + 'static) -> std::io::Result<()> {
     let mut fibers = Fibers::default();
     while let Some(ThreadId(next)) = world(|world| {
         for (id, body) in world.born.drain(..) {
             debug_assert_eq!(id.0 as usize, fibers.all.len());
-            fibers.all.push(Some(fiber(body, &mut world.threads[id].stack)?));
+            fibers.all.push(Some(fiber(body, finish, &mut world.threads[id].stack)?));
         }
         Ok::<_, std::io::Error>(world.next())
     })? {

@@ -3,8 +3,7 @@
 use std::rc::Rc;
 
 use super::run::world;
-use super::thread::Handler;
-use super::world::World;
+use crate::world::{Handler, World};
 
 impl World {
     /// Between two signals lie so many accesses, in the mean: a slow path has about as many, so most have a signal in them.

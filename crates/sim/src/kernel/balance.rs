@@ -1,9 +1,6 @@
 //! Where a thread goes: the CPU on which it wakes, and the spreading of those that wait.
 
-use super::CpuId;
-use crate::engine::event::What;
-use crate::engine::thread::ThreadId;
-use crate::engine::world::World;
+use crate::world::{CpuId, ThreadId, What, World};
 
 impl World {
     fn may_use(&self, thread: ThreadId, cpu: CpuId) -> bool {

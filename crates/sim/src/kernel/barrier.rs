@@ -1,11 +1,8 @@
 //! Interrupts: of `membarrier`, which ends restartable steps, and of the timer.
 
-use super::CpuId;
 use crate::check::Fault;
-use crate::engine::event::What;
-use crate::engine::thread::{State, ThreadId};
-use crate::engine::world::World;
 use crate::time::Ps;
+use crate::world::{CpuId, State, ThreadId, What, World};
 
 impl World {
     /// Every other CPU that runs a thread is interrupted, and a restartable step there starts again. Returns the cost, with the

@@ -2,21 +2,10 @@
 //!
 //! The calls themselves, with their waits for the bucket's lock, are in `calls`; here is what happens while it is held.
 
-use std::collections::VecDeque;
-
-use rustc_hash::FxHashMap;
 use spinpark_platform::Wait;
 
-use crate::engine::event::What;
-use crate::engine::thread::{State, ThreadId};
-use crate::engine::world::World;
 use crate::time::Ps;
-
-/// All sleepers of a futex, oldest first.
-#[derive(Debug, Default)]
-pub(crate) struct Futexes {
-    sleepers: FxHashMap<usize, VecDeque<ThreadId>>,
-}
+use crate::world::{State, ThreadId, What, World};
 
 impl World {
     /// The hash bucket of the word at `address`. By the number of its line, which is the same in every run.

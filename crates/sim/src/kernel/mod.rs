@@ -5,7 +5,3 @@ mod barrier;
 mod futex;
 mod schedule;
 mod spinlock;
-
-pub(crate) use futex::Futexes;
-pub(crate) use schedule::{Cpu, CpuId};
-pub(crate) use spinlock::SpinLocks;

@@ -4,42 +4,10 @@
 //! woken thread goes to an idle CPU near where it ran last, or near its waker; else it queues where it ran last, and
 //! preempts the thread there if it is far enough behind it.
 
-use crate::engine::event::What;
-use crate::engine::recent::Delay;
-use crate::engine::thread::{State, ThreadId};
-use crate::engine::world::World;
 use crate::time::Ps;
-
-/// A hardware thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct CpuId(pub(crate) u32);
-
-/// What a CPU does.
-#[derive(Debug, Default)]
-pub(crate) struct Cpu {
-    pub(crate) current: Option<ThreadId>,
-    pub(crate) queue: Vec<ThreadId>,
-    /// Every thread that is here has had at least so much.
-    min_vruntime: Ps,
-    /// Since when the current thread runs.
-    slice_since: Ps,
-    /// Which planned end of a slice is the valid one; whether there is one.
-    slice_epoch: u32,
-    slice_planned: bool,
-    pub(super) tick_planned: bool,
-    /// The thread that has left it with stores that had not drained.
-    pub(crate) left_by: Option<ThreadId>,
-    /// Since when it has nothing to do.
-    pub(crate) idle_since: Ps,
-    /// How long it had something to do, and was out of idle, until the run's time was over.
-    pub(crate) busy: Ps,
-}
+use crate::world::{CpuId, Delay, State, ThreadId, What, World};
 
 impl World {
-    pub(crate) fn cpu(&mut self, cpu: CpuId) -> &mut Cpu {
-        &mut self.cpus[cpu.0 as usize]
-    }
-
     /// Brings the running time of the thread that has `cpu` up to date.
     pub(super) fn account(&mut self, cpu: CpuId) {
         let now = self.now;

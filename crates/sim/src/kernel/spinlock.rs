@@ -3,33 +3,7 @@
 //! First come, first served (ticket and queued spin locks are). A hand-over costs the transfer of a cache line. A waiter
 //! keeps its CPU, and is not preempted.
 
-use std::collections::VecDeque;
-
-use crate::engine::thread::{State, ThreadId};
-use crate::engine::world::World;
-use crate::memory::Core;
-
-#[derive(Debug, Default)]
-struct SpinLock {
-    is_held: bool,
-    waiting: VecDeque<ThreadId>,
-    /// The core that had it last.
-    last: Option<Core>,
-}
-
-/// A number of spin locks.
-#[derive(Debug)]
-pub(crate) struct SpinLocks(Vec<SpinLock>);
-
-impl SpinLocks {
-    pub(crate) fn new(number: u32) -> Self {
-        Self((0..number).map(|_| SpinLock::default()).collect())
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-}
+use crate::world::{Core, State, World};
 
 impl World {
     /// The running thread asks for spin lock `index`. Returns whether it has to wait: it is resumed when it has it.

@@ -11,75 +11,15 @@
 //! are real memory, and an access happens to them at the moment at which its line is there. Memory that is weaker is what the
 //! loom models are for.
 
-mod bits;
-mod line;
+mod alive;
+mod running_ahead;
 mod stores;
 mod watch;
 mod write;
 
-use rustc_hash::FxHashMap;
-
-use crate::engine::event::What;
-use crate::engine::thread::{State, ThreadId};
-use crate::engine::world::World;
 use crate::time::Ps;
-pub(crate) use line::{Cache, Core, LineId};
-use line::{Line, Move, Request};
-pub(crate) use stores::{Buffers, StoreBuffer};
-pub(crate) use watch::Watch;
-pub(crate) use write::{Value, Write};
-
-/// Bytes of a cache line.
-pub(crate) const LINE_BYTES: usize = 64;
-
-/// What is done to a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
-    Load,
-    Store,
-    /// A read-modify-write, whether it changes anything or not.
-    Update,
-}
-
-/// All lines that were ever used.
-#[derive(Debug, Default)]
-pub(crate) struct Lines {
-    lines: Vec<Line>,
-    by_address: FxHashMap<usize, LineId>,
-    /// The line that was asked for last.
-    last: Option<(usize, LineId)>,
-}
-
-impl Lines {
-    /// The line of `address`.
-    #[inline]
-    pub(crate) fn of(&mut self, address: usize) -> LineId {
-        let number = address / LINE_BYTES;
-        match self.last {
-            Some((last, id)) if last == number => id,
-            _ => self.look_up(number),
-        }
-    }
-
-    fn look_up(&mut self, number: usize) -> LineId {
-        let new = LineId(self.lines.len() as u32);
-        let id = *self.by_address.entry(number).or_insert(new);
-        if id == new {
-            self.lines.push(Line::default());
-        }
-        self.last = Some((number, id));
-        id
-    }
-
-    fn get(&mut self, id: LineId) -> &mut Line {
-        &mut self.lines[id.0 as usize]
-    }
-
-    /// Whether a store to line number `number` of the address space is in a buffer.
-    fn has_buffered(&self, number: usize) -> bool {
-        self.by_address.get(&number).is_some_and(|id| self.lines[id.0 as usize].buffered > 0)
-    }
-}
+use crate::world::memory::{Access, Move, Request, Value};
+use crate::world::{Cache, Core, LineId, State, ThreadId, What, World};
 
 /// How an access goes on.
 #[derive(Clone, Copy, Debug)]

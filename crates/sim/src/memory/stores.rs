@@ -36,68 +36,13 @@
 //! Memory behind a [`Cell`](crate::Cell), and memory whose contents do not matter, is written at once, and only its line is
 //! waited for here: in a program without data races no thread can tell.
 
-use std::collections::VecDeque;
-
-use super::line::Request;
-use super::write::{Value, Write};
-use super::{Access, Core, LINE_BYTES, LineId, Reach};
-use crate::engine::event::What;
-use crate::engine::thread::{State, ThreadId};
-use crate::engine::world::World;
+use super::Reach;
 use crate::time::Ps;
-use crate::trace::Did;
+use crate::world::memory::{Access, LINE_BYTES, Request, Store, Value, Write};
+use crate::world::{Core, Did, LineId, State, Thread, ThreadId, What, World};
 
 /// A core asks for the lines of so many stores side by side at most: as of other misses (`ahead`).
 const ASKED: usize = 4;
-
-/// A store that waits.
-#[derive(Debug)]
-struct Store {
-    write: Write,
-    line: LineId,
-    /// Its core has asked for the line for it.
-    is_asked: bool,
-    /// In a run with [`Chaos`](crate::Chaos): it stays, whatever its core has.
-    is_held: bool,
-    /// Its thread has ended the object itself: the memory is its own for whatever comes next, so the store is no late one.
-    is_over: bool,
-}
-
-/// A thread's stores, oldest first.
-#[derive(Debug, Default)]
-pub(crate) struct StoreBuffer {
-    stores: VecDeque<Store>,
-    /// The core that made them.
-    core: Core,
-    /// How many there were until now, and how many of them have drained.
-    made: u64,
-    drained: u64,
-    /// A barrier waits until so many have drained.
-    fenced: u64,
-    /// Its thread goes on when at most so many are left.
-    wanted: Option<usize>,
-    /// Its thread has left the CPU, and these wait for the rest.
-    is_left: bool,
-    followers: Vec<ThreadId>,
-}
-
-impl StoreBuffer {
-    #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.stores.is_empty()
-    }
-}
-
-/// What the buffers of all threads have in common.
-#[derive(Debug, Default)]
-pub(crate) struct Buffers {
-    /// How many stores are in them.
-    stores: usize,
-    /// How many threads have left a CPU with stores that have not drained.
-    left: usize,
-    /// Threads that wait for a barrier.
-    fences: Vec<ThreadId>,
-}
 
 impl World {
     /// The running thread is about to store. Returns whether there is room; if not, it is resumed when there is.
@@ -316,7 +261,7 @@ impl World {
 
     /// B6: whether all stores have drained for which a barrier waits; if not, the running thread is resumed when some have.
     pub(crate) fn has_fenced(&mut self) -> bool {
-        let is_behind = |thread: &crate::engine::thread::Thread| thread.stores.drained < thread.stores.fenced;
+        let is_behind = |thread: &Thread| thread.stores.drained < thread.stores.fenced;
         if self.buffers.stores == 0 || !self.threads.0.iter().any(is_behind) {
             return true;
         }

@@ -5,31 +5,8 @@
 //! may count its polls, or look at the clock. These looks become rarer as it waits, an eighth of the time that it has
 //! waited; so a wait of any length costs few events.
 
-use super::{Access, Core, LineId};
-use crate::engine::recent::Delay;
-use crate::engine::thread::{State, ThreadId};
-use crate::engine::world::World;
-use crate::time::Ps;
-
-/// So many lines are remembered as polled.
-const POLLED: usize = 4;
-
-/// What a thread looks at while it spins.
-#[derive(Debug, Default)]
-pub(crate) struct Watch {
-    /// What it has accessed since its last `spin_hint`, and what version it saw.
-    polled: [Option<(LineId, u32)>; POLLED],
-    /// Lines that have it among their watchers.
-    registered: Vec<LineId>,
-    /// How long it has seen nothing new.
-    quiet: Ps,
-    /// When it was put to wait; none: it has lost its CPU since.
-    since: Option<Ps>,
-    /// For how long it has polled in this wait before it lost its CPU.
-    before: Ps,
-    /// As much of that as was the run's time.
-    before_in_time: Ps,
-}
+use crate::world::memory::Access;
+use crate::world::{Core, Delay, LineId, State, ThreadId, World};
 
 impl World {
     /// The running thread has accessed the line.

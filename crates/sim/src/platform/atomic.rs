@@ -8,9 +8,10 @@ use super::{faulty, fence, life};
 use crate::access::{access, store};
 use crate::check::{Kind, Op};
 use crate::engine::run::{is_inside, world};
-use crate::here::{branches, note};
-use crate::memory::{Access, Value, Write};
-use crate::trace::Did;
+use crate::engine::step::note;
+use crate::here::branches;
+use crate::world::Did;
+use crate::world::memory::{Access, Value, Write};
 
 /// A word of 32 bits.
 #[derive(Debug)]
@@ -133,7 +134,7 @@ impl seam::AtomicU32 for AtomicU32 {
         let op = Op { kind: Kind::Swap, order, value: value.into(), pointer: false };
         let value = if faulty::is_on() { faulty::swapped(op, value) } else { value };
         self.update(|word| {
-            crate::check::note_order(self.address(), value as usize);
+            crate::here::note_order(self.address(), value as usize);
             let old = word.swap(value, Relaxed);
             // A swap never fails, but its caller branches on what it found, which is not known here. 0 against all else stands
             // for that: it is a free lock (test-and-set, 2003), an empty queue of spinners, a waiter that is awake. Where it is
@@ -225,7 +226,7 @@ impl<T> seam::AtomicPtr<T> for AtomicPtr<T> {
 
     fn swap(&self, value: *mut T, _: Ordering) -> *mut T {
         self.touch(Access::Update);
-        crate::check::note_order(self.address(), value.addr());
+        crate::here::note_order(self.address(), value.addr());
         let old = self.0.swap(value, Relaxed);
         // As with numbers: null is an empty queue.
         branches(self.address(), old.is_null());

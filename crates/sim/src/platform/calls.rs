@@ -7,10 +7,9 @@ use super::{AtomicU32, Sim, Tuned, faulty};
 use crate::access::{access, drain};
 use crate::check::Fault;
 use crate::engine::run::{is_inside, suspend, world};
-use crate::engine::thread::{State, ThreadId};
-use crate::here::{note, settle, spend};
-use crate::memory::Access;
-use crate::trace::Did;
+use crate::engine::step::{note, settle, spend};
+use crate::world::memory::Access;
+use crate::world::{Did, State, ThreadId};
 
 /// Whether the running thread runs kernel code. For that, a futex stands for what it is made of: a state to set and
 /// `schedule`, and `wake_up_process`. There is no system call, no bucket to look for, and none to lock.

@@ -6,7 +6,7 @@ use spinpark_platform as seam;
 
 use super::life;
 use crate::access::touch;
-use crate::memory::Access;
+use crate::world::memory::Access;
 
 /// See [`spinpark_platform::Cell`].
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use spinpark_platform::Ordering;
 
 use crate::check::{Fault, Faults, Op};
 use crate::engine::run::{is_inside, world};
-use crate::engine::world::World;
+use crate::world::World;
 
 thread_local! {
     /// Whether the run on this OS thread has faults.

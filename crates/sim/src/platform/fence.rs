@@ -2,9 +2,9 @@
 
 use crate::access::{enter_kernel, wait_for_fence};
 use crate::engine::run::{is_inside, world};
-use crate::engine::world::World;
-use crate::here::{random, settle, spend};
-use crate::trace::Did;
+use crate::engine::step::{settle, spend};
+use crate::here::random;
+use crate::world::{Did, World};
 
 /// In a run that is checked, CPUs are interrupted one after the other: one that has been goes on while the next one has not.
 fn interrupt_each() {

@@ -8,24 +8,24 @@ mod faulty;
 mod fence;
 mod life;
 mod restart;
-pub(crate) mod slots;
+mod slots;
 mod spin_stats;
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
-use spinpark_platform::{Event, Events, Layout, Memory, Platform, SpinStats, Threads, Tuning};
+use spinpark_platform::{Event, Events, Layout, Memory, Platform, Threads, Tuning};
 
+use crate::access::drain;
 use crate::check::Fault;
 use crate::engine::run::{is_inside, world};
+use crate::engine::step::spend;
 use crate::here;
 use crate::report::index;
-use crate::trace::Did;
+use crate::world::Did;
 pub use atomic::{AtomicPtr, AtomicU32};
 pub use cell::Cell;
 pub(crate) use faulty::set as set_faults;
-use slots::Held;
-pub(crate) use slots::Shared;
 
 /// The constants with which locks run.
 pub trait Tuned: Debug + Send + Sync + 'static {
@@ -53,18 +53,6 @@ impl Tuned for LinuxTuning {
 #[derive(Debug)]
 pub struct Sim<T: Tuned = LinuxTuning>(PhantomData<T>);
 
-/// What the platform keeps for a thread.
-#[derive(Debug, Default)]
-pub(crate) struct Local {
-    spin_stats: SpinStats,
-    /// Its real-time priority, if that has been set.
-    pub(crate) priority: Option<u8>,
-    read: Vec<Held>,
-    /// What it last wrote by a compare-exchange, and the same until the first load after a heavy fence: for a fault.
-    written: u32,
-    after_fence: Option<u32>,
-}
-
 impl<T: Tuned> Platform for Sim<T> {
     const TUNING: Tuning = T::TUNING;
 }
@@ -81,8 +69,8 @@ impl<T: Tuned> Memory for Sim<T> {
 
     fn full_fence() {
         if is_inside() && !faulty::has(|fault| matches!(fault, Fault::NoFullFence)) {
-            crate::access::drain();
-            here::spend(|world| world.costs.fence);
+            drain();
+            spend(|world| world.costs.fence);
         }
     }
 }
@@ -99,9 +87,8 @@ impl<T: Tuned> Threads for Sim<T> {
 
     fn priority() -> u8 {
         let given = is_inside().then(|| world(|world| world.threads[world.running].local.priority)).flatten();
-        given.unwrap_or_else(|| {
-            if T::GUESSES && crate::check::has_priorities() { here::random_priority() } else { 0 }
-        })
+        let guessed = || if T::GUESSES && here::has_priorities() { here::random_priority() } else { 0 };
+        given.unwrap_or_else(guessed)
     }
 }
 
@@ -112,7 +99,7 @@ impl<T: Tuned> Events for Sim<T> {
                 world.counts.locks[index(event)] += 1;
                 world.note(Did::Lock(event));
             });
-            crate::check::note_event(event);
+            here::note_event(event);
         }
     }
 }

@@ -8,9 +8,9 @@ use super::{AtomicU32, Sim, Tuned, faulty};
 use crate::access::{before_store, make_store};
 use crate::check::Fault;
 use crate::engine::run::{is_inside, world};
-use crate::here::note;
-use crate::memory::Write;
-use crate::trace::Did;
+use crate::engine::step::note;
+use crate::world::Did;
+use crate::world::memory::Write;
 
 /// Begins a step of the running thread.
 fn begin() {

@@ -3,22 +3,18 @@
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use rustc_hash::FxHashMap;
-use spinpark_platform::{
-    AtomicU32 as _, ClosingCost, Ordering::Acquire, ReadHolds, ReaderSlots, SlotLeft, TransferCost,
-};
+use spinpark_platform::{AtomicU32 as _, Ordering::Acquire, ReadHolds, ReaderSlots, SlotLeft};
 
 use super::{AtomicU32, Sim, Tuned, faulty, restart};
 use crate::access::{access, store, touch};
 use crate::check::Fault;
 use crate::engine::run::{is_inside, world};
-use crate::here::settle;
-use crate::memory::{Access, Value, Write};
+use crate::engine::step::settle;
+use crate::world::memory::{Access, Value, Write};
+use crate::world::platform::{Held, MOVED, SLOTS, SlotLine};
 
-/// Slots in a line.
-const SLOTS: usize = 8;
+/// A slot that no reader has.
 const FREE: usize = 0;
-pub(crate) const MOVED: usize = 1;
 /// The only table.
 const TABLE: u32 = 7;
 /// As many CPUs as a machine has here at most.
@@ -26,54 +22,11 @@ const MOST_CPUS: u32 = 1024;
 
 pub(super) const MOST_READERS: u32 = MOST_CPUS * SLOTS as u32;
 
-#[derive(Debug, Default)]
-#[repr(align(64))]
-struct Line([AtomicUsize; SLOTS]);
-
-/// What threads share besides their locks.
-#[derive(Debug, Default)]
-pub(crate) struct Shared {
-    /// Locks by address: each one's name is its place in the order in which they were first named.
-    pub(crate) names: FxHashMap<usize, usize>,
-    /// What it costs to move a lock.
-    pub(crate) transfer: TransferCost,
-    /// What it costs to close a lock's slots.
-    pub(crate) closing: ClosingCost,
-    /// A line for each CPU, from the first use on.
-    lines: Option<Rc<[Line]>>,
-    /// The kernel has no restartable steps.
-    pub(crate) without_steps: bool,
-    /// See `chaos`.
-    pub(crate) last_rank: i64,
-}
-
-impl Shared {
-    /// Whether one of the lines is at `address`.
-    pub(crate) fn has_line(&self, address: usize) -> bool {
-        let is_there = |lines: &Rc<[Line]>| {
-            let place = lines.as_ptr_range();
-            (place.start.addr()..place.end.addr()).contains(&address)
-        };
-        self.lines.as_ref().is_some_and(is_there)
-    }
-
-    pub(super) fn has_steps(&self) -> bool {
-        !self.without_steps
-    }
-}
-
-/// A read lock that a thread holds.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
-    lock: usize,
-    /// Where it says so, if it is not counted in the lock: which line, and where there.
-    slot: Option<(usize, usize)>,
-}
-
-fn lines() -> Rc<[Line]> {
+fn lines() -> Rc<[SlotLine]> {
     world(|world| {
         let cpus = world.cpus.len();
-        let lines = world.shared.lines.get_or_insert_with(|| (0..cpus).map(|_| Line::default()).collect());
+        let lines =
+            world.shared.lines.get_or_insert_with(|| (0..cpus).map(|_| SlotLine::default()).collect());
         Rc::clone(lines)
     })
 }
@@ -189,7 +142,7 @@ fn each(table: u32, mut act: impl FnMut(&AtomicUsize)) {
     if table != TABLE || !is_inside() {
         return;
     }
-    for Line(slots) in lines().iter() {
+    for SlotLine(slots) in lines().iter() {
         touch(address(&slots[0]), Access::Load);
         slots.iter().for_each(&mut act);
     }

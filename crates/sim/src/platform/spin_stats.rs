@@ -6,6 +6,7 @@ use super::clock::shown;
 use super::{Sim, Tuned};
 use crate::engine::run::{is_inside, world};
 use crate::here;
+use crate::world::World;
 
 /// The spin_stats of the running thread.
 fn spin_stats<R>(act: impl FnOnce(&mut SpinStats) -> R) -> R {
@@ -55,7 +56,7 @@ impl<T: Tuned> SpinPolicy for Sim<T> {
 
     fn spin_for(span: u64) {
         if is_inside() {
-            world(crate::engine::world::World::fall_behind); // it waits for others
+            world(World::fall_behind); // it waits for others
         }
         here::compute(span);
     }

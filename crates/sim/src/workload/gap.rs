@@ -2,9 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::recent::Delay;
-use crate::engine::thread::ThreadId;
 use crate::here;
+use crate::world::{Delay, ThreadId};
 
 /// How long a lock was free although it was wanted, ns. The parts add up to that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use super::recorded::Replay;
 use crate::chaos::Chaos;
 use crate::machine::Machine;
 use crate::report::Outcome;
-use crate::trace::Record;
+use crate::world::Record;
 
 /// So many threads a run has at most: each has a stack, and the kernel gives a process only so many mappings.
 pub const MOST_THREADS: u32 = 8192;

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use super::data::{change, data, look};
 use super::{Mode, Plan, SettingError, Worker, Workload};
 use crate::here;
-use crate::memory::Access;
+use crate::world::memory::Access;
 
 /// A change of a word beside a lock, whatever is there: a load and a store.
 fn count_at(address: usize) {

@@ -2,8 +2,7 @@
 
 use std::cell::Cell;
 
-use spinpark_sim::check::place_in_order;
-use spinpark_sim::here;
+use spinpark_sim::here::{self, place_in_order};
 
 /// Watches the order in which threads get what they queued for. See [`Program::watch_order`](super::Program::watch_order).
 #[derive(Debug, Default)]

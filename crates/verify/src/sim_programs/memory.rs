@@ -3,7 +3,8 @@
 use std::ops::Deref;
 use std::rc::Rc;
 
-use spinpark_sim::check::{Field, Named, bury};
+use spinpark_sim::check::{Field, Named};
+use spinpark_sim::here::bury;
 
 /// An object on cache lines of its own, so that a run does not depend on where the allocator put it.
 #[derive(Debug)]

@@ -7,9 +7,9 @@ use spinpark_platform::{AtomicU32 as _, Ordering::Relaxed};
 
 use super::costs;
 use crate::here;
-use crate::memory::Access;
 use crate::platform::{AtomicU32, Sim};
 use crate::workload::{KernelTuning, Plan, RwLock, SettingError};
+use crate::world::memory::Access;
 
 /// Pages of a mapping: 1 MB.
 pub(super) const PAGES: u32 = 256;

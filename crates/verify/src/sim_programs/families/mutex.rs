@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use spinpark_platform::Event;
-use spinpark_sim::check::has_priorities;
 use spinpark_sim::here;
+use spinpark_sim::here::has_priorities;
 
 use super::subject::{ALL, FREED, How, draw, ours};
 use crate::sim_programs::guard::{stay, wander};

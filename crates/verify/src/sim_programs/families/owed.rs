@@ -2,8 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use spinpark_sim::check::has_priorities;
-use spinpark_sim::here;
+use spinpark_sim::here::{self, has_priorities};
 
 /// The threads that have demanded the lock, and are owed it: they wait without a deadline, to hold the lock alone.
 #[derive(Default)]

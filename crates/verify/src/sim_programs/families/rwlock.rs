@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use spinpark_locks::{Preference, RawRwLock};
 use spinpark_platform::{Deadline, Event};
-use spinpark_sim::check::has_priorities;
+use spinpark_sim::here::has_priorities;
 use spinpark_sim::{Sim, Tuned, here};
 
 use super::owed::Owed;

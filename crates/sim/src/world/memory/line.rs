@@ -1,18 +1,13 @@
-//! One cache line: which cores have a copy, wait for one, and poll it.
+//! Cache lines: which cores have a copy of each, wait for one, and poll it.
+
+use rustc_hash::FxHashMap;
 
 use super::bits::Bits;
-use crate::engine::thread::ThreadId;
 use crate::time::Ps;
+use crate::world::ids::{Cache, Core, LineId, ThreadId};
 
-/// A core: its hardware threads share their cache.
-pub(crate) type Core = u32;
-
-/// A last-level cache.
-pub(crate) type Cache = u32;
-
-/// The number of a line, in order of first use: addresses differ from run to run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct LineId(pub(crate) u32);
+/// Bytes of a cache line.
+pub(crate) const LINE_BYTES: usize = 64;
 
 /// A core that waits for the line.
 #[derive(Clone, Copy, Debug)]
@@ -99,5 +94,45 @@ impl Line {
         let start = now.max(*free);
         *free = start + busy;
         start
+    }
+}
+
+/// All lines that were ever used.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    pub(crate) lines: Vec<Line>,
+    by_address: FxHashMap<usize, LineId>,
+    /// The line that was asked for last.
+    last: Option<(usize, LineId)>,
+}
+
+impl Lines {
+    /// The line of `address`.
+    #[inline]
+    pub(crate) fn of(&mut self, address: usize) -> LineId {
+        let number = address / LINE_BYTES;
+        match self.last {
+            Some((last, id)) if last == number => id,
+            _ => self.look_up(number),
+        }
+    }
+
+    fn look_up(&mut self, number: usize) -> LineId {
+        let new = LineId(self.lines.len() as u32);
+        let id = *self.by_address.entry(number).or_insert(new);
+        if id == new {
+            self.lines.push(Line::default());
+        }
+        self.last = Some((number, id));
+        id
+    }
+
+    pub(crate) fn get(&mut self, id: LineId) -> &mut Line {
+        &mut self.lines[id.0 as usize]
+    }
+
+    /// Whether a store to line number `number` of the address space is in a buffer.
+    pub(crate) fn has_buffered(&self, number: usize) -> bool {
+        self.by_address.get(&number).is_some_and(|id| self.lines[id.0 as usize].buffered > 0)
     }
 }

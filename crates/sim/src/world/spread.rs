@@ -1,6 +1,6 @@
 //! What things cost this time: the machine's figures, spread at random.
 
-use super::world::World;
+use super::World;
 use crate::time::Ps;
 
 impl World {

@@ -1,7 +1,6 @@
 //! The end of a run that fails: of its failures the first one counts.
 
-use super::thread::{State, ThreadId};
-use super::world::World;
+use super::{State, ThreadId, World};
 use crate::failure::Failure;
 
 impl World {

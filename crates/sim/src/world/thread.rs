@@ -7,23 +7,11 @@ use std::rc::Rc;
 use spinpark_platform::Wait;
 
 use super::ahead::Ahead;
+use super::ids::{CpuId, LineId, ThreadId};
+use super::memory::{StoreBuffer, Watch};
+use super::platform::Local;
 use super::recent::Recent;
-use crate::kernel::CpuId;
-use crate::memory::{LineId, StoreBuffer, Watch};
-use crate::platform::Local;
 use crate::time::Ps;
-
-/// The number of a thread, in order of creation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ThreadId(pub(crate) u32);
-
-impl ThreadId {
-    /// The number: 0 for the first thread.
-    #[must_use]
-    pub fn number(self) -> u32 {
-        self.0
-    }
-}
 
 /// What a thread is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

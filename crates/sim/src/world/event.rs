@@ -3,9 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::thread::ThreadId;
-use crate::kernel::CpuId;
-use crate::memory::LineId;
+use super::ids::{CpuId, LineId, ThreadId};
 use crate::time::Ps;
 
 /// Something that happens.

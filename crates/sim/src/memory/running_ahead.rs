@@ -1,8 +1,7 @@
-//! The running thread's core while it waits for memory: see [`ahead`](super::ahead).
+//! The running thread's core while it waits for memory: see [`ahead`](crate::world::ahead).
 
-use super::world::World;
-use crate::memory::{Core, LineId};
 use crate::time::Ps;
+use crate::world::{Core, LineId, World};
 
 impl World {
     /// The running thread has waited for memory for `waited`.

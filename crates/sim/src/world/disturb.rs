@@ -1,7 +1,7 @@
-//! When the faults of [`chaos`](crate::chaos) happen, and what they do to threads.
+//! Whether a fault of [`chaos`](crate::chaos) happens now, how long a delay is, and which rank a thread gets.
 
-use super::world::World;
-use crate::chaos::{POLLING, STOPPED};
+use super::World;
+use crate::chaos::POLLING;
 use crate::time::{Ps, ps};
 
 impl World {
@@ -10,31 +10,11 @@ impl World {
         probability > 0.0 && self.rng.f64() < probability
     }
 
-    /// At a step of the running thread: what holds it up.
-    pub(crate) fn disturb(&mut self) -> Ps {
-        if self.chaos.is_by_rank() {
-            let between = self.chaos.steps_between_changes.max(1);
-            if self.rng.u32(0..between) == 0 {
-                self.threads[self.running].rank = self.rng.i64(STOPPED..POLLING);
-            }
-        }
-        if self.chance(self.chaos.delay) { self.long_time() } else { 0 }
-    }
-
-    /// At a step of the running thread: whether it loses its CPU.
-    pub(crate) fn is_preempted(&mut self) -> bool {
-        let is_preempted = self.chance(self.chaos.preempt);
-        if is_preempted {
-            self.yield_to_all();
-        }
-        is_preempted
-    }
-
     /// Order by rank: the running thread goes behind all others. A thread that polls has to, or no other would run.
     pub(crate) fn fall_behind(&mut self) {
         if self.chaos.is_by_rank() {
-            self.shared.last_rank += 1;
-            self.threads[self.running].rank = POLLING + self.shared.last_rank;
+            self.last_rank += 1;
+            self.threads[self.running].rank = POLLING + self.last_rank;
         }
     }
 

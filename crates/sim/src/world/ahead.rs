@@ -10,7 +10,8 @@
 //! that succeeds where it mostly fails, or the other way round), in the kernel, when the thread loses its CPU, and when
 //! another core takes away a line that this one has read ahead (a memory-ordering machine clear).
 
-use crate::memory::{LINE_BYTES, LineId};
+use super::ids::LineId;
+use super::memory::LINE_BYTES;
 use crate::time::Ps;
 
 /// So many atomic operations and misses a core has under way at most: it asks for no line before the one so many before that is
@@ -46,13 +47,13 @@ pub(crate) struct Ahead {
 impl Ahead {
     /// The thread has waited for memory for `waited`. The core sees as far as `window`.
     #[inline]
-    pub(super) fn run(&mut self, waited: Ps, window: Ps) {
+    pub(crate) fn run(&mut self, waited: Ps, window: Ps) {
         self.work = (self.work + waited).min(window);
     }
 
     /// What is left to do of `work`.
     #[inline]
-    pub(super) fn overlapped(&mut self, work: Ps) -> Ps {
+    pub(crate) fn overlapped(&mut self, work: Ps) -> Ps {
         self.place += work;
         let done = work.min(self.work);
         self.work -= done;
@@ -60,32 +61,32 @@ impl Ahead {
     }
 
     /// Since when the core has been asking for a line that is needed now.
-    pub(super) fn asking_since(&self, window: Ps) -> Ps {
+    pub(crate) fn asking_since(&self, window: Ps) -> Ps {
         let reach = self.place.saturating_sub(window);
         let in_the_way = self.misses.iter().filter(|(place, _)| *place < reach).map(|(_, came)| *came);
         in_the_way.max().unwrap_or_default().max(self.floor)
     }
 
     /// The thread has made an atomic operation, or a line has come for which it waited.
-    pub(super) fn has_come(&mut self, now: Ps) {
+    pub(crate) fn has_come(&mut self, now: Ps) {
         let (_, came) = std::mem::replace(&mut self.misses[self.next], (self.place, now));
         self.floor = self.floor.max(came);
         self.next = (self.next + 1) % MISSES;
     }
 
     /// The next access is a poll's look.
-    pub(super) fn looks_next(&mut self) {
+    pub(crate) fn looks_next(&mut self) {
         self.is_looking = true;
     }
 
     /// An access was made. Returns whether that was a poll's look.
     #[inline]
-    pub(super) fn has_looked(&mut self) -> bool {
+    pub(crate) fn has_looked(&mut self) -> bool {
         std::mem::take(&mut self.is_looking)
     }
 
     /// An exchange of the word at `address`, in `line`, has ended; whether that was as the core had thought.
-    pub(super) fn guess(&mut self, line: LineId, address: usize, succeeded: bool) -> bool {
+    pub(crate) fn guess(&mut self, line: LineId, address: usize, succeeded: bool) -> bool {
         // By the place in the line and the line's number, not by the address itself, which is another one in each process.
         let guess = &mut self.guesses[(line.0 as usize ^ address >> 2) % GUESSES];
         let is_right = (*guess >= 2) == succeeded;

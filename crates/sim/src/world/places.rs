@@ -1,8 +1,7 @@
 //! Where each CPU is, and how far it is from the others: worked out once, from the machine.
 
-use crate::kernel::CpuId;
+use super::ids::{Cache, Core, CpuId};
 use crate::machine::Machine;
-use crate::memory::{Cache, Core};
 use crate::time::{Ps, ps};
 
 /// The machine's map.

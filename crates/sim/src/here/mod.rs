@@ -2,52 +2,30 @@
 //!
 //! Outside of a simulation they do nothing.
 
+mod checks;
+
 use std::rc::Rc;
 use std::sync::Arc;
 
 use spinpark_platform::HIGHEST_PRIORITY;
 
-pub(crate) use crate::access::{access, drain, enter_kernel, touch};
-use crate::engine::recent::Delay;
+pub(crate) use crate::access::{access, touch};
+use crate::access::{drain, enter_kernel};
+use crate::chaos::Order;
 use crate::engine::run::{is_inside, suspend, world};
+use crate::engine::step::{note, settle, spend};
 use crate::engine::stop::is_stopped;
-use crate::engine::thread::{State, ThreadId};
-use crate::engine::world::World;
 use crate::failure::Failure;
 use crate::slice::Slice;
 use crate::time::{PS_PER_NS, Ps, ps};
-use crate::trace::Did;
-
-/// Lets all that happens before the running thread's own time happen.
-#[inline]
-pub(crate) fn settle() {
-    if world(World::settle) {
-        suspend();
-    }
-}
-
-/// Adds to what the running thread has used.
-#[inline]
-pub(crate) fn spend(cost: impl FnOnce(&mut World) -> Ps) {
-    world(|world| {
-        let cost = cost(world);
-        let running = world.running;
-        world.threads[running].debt += cost;
-    });
-}
+use crate::world::{Delay, Did, State, ThreadId, What, World};
+pub use checks::{bury, has_priorities, place_in_order};
+pub(crate) use checks::{note_event, note_order};
 
 /// The word at `address` was exchanged, and what comes next depends on whether that succeeded.
 pub(crate) fn branches(address: usize, succeeded: bool) {
     if is_inside() {
         world(|world| world.branches(address, succeeded));
-    }
-}
-
-/// Records a step.
-#[inline]
-pub(crate) fn note(did: impl FnOnce() -> Did) {
-    if is_inside() {
-        world(|world| world.note(did()));
     }
 }
 
@@ -110,7 +88,7 @@ pub fn sleep(ns: u64) {
             sleeper.timer += 1;
             let epoch = sleeper.timer;
             let at = world.now + ns * PS_PER_NS + world.costs.slack;
-            world.events.plan(at, crate::engine::event::What::Timer { thread, epoch });
+            world.events.plan(at, What::Timer { thread, epoch });
             world.sleep();
         });
         suspend();
@@ -125,7 +103,7 @@ pub fn yield_now() {
     enter_kernel(|world| world.costs.syscall);
     let steps_aside = world(|world| {
         let cpu = world.threads[world.running].cpu;
-        let others = !world.cpu(cpu).queue.is_empty() || world.order() == crate::chaos::Order::Rank;
+        let others = !world.cpu(cpu).queue.is_empty() || world.order() == Order::Rank;
         world.fall_behind();
         if others {
             world.step_aside();

@@ -1,0 +1,58 @@
+//! The state of the kernel: queues of CPUs, of futexes, of spin locks. `crate::kernel` has the rules.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use super::ids::{Core, ThreadId};
+use crate::time::Ps;
+
+/// What a CPU does.
+#[derive(Debug, Default)]
+pub(crate) struct Cpu {
+    pub(crate) current: Option<ThreadId>,
+    pub(crate) queue: Vec<ThreadId>,
+    /// Every thread that is here has had at least so much.
+    pub(crate) min_vruntime: Ps,
+    /// Since when the current thread runs.
+    pub(crate) slice_since: Ps,
+    /// Which planned end of a slice is the valid one; whether there is one.
+    pub(crate) slice_epoch: u32,
+    pub(crate) slice_planned: bool,
+    pub(crate) tick_planned: bool,
+    /// The thread that has left it with stores that had not drained.
+    pub(crate) left_by: Option<ThreadId>,
+    /// Since when it has nothing to do.
+    pub(crate) idle_since: Ps,
+    /// How long it had something to do, and was out of idle, until the run's time was over.
+    pub(crate) busy: Ps,
+}
+
+/// All sleepers of a futex, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Futexes {
+    pub(crate) sleepers: FxHashMap<usize, VecDeque<ThreadId>>,
+}
+
+/// A spin lock of the kernel.
+#[derive(Debug, Default)]
+pub(crate) struct SpinLock {
+    pub(crate) is_held: bool,
+    pub(crate) waiting: VecDeque<ThreadId>,
+    /// The core that had it last.
+    pub(crate) last: Option<Core>,
+}
+
+/// A number of spin locks.
+#[derive(Debug)]
+pub(crate) struct SpinLocks(pub(crate) Vec<SpinLock>);
+
+impl SpinLocks {
+    pub(crate) fn new(number: u32) -> Self {
+        Self((0..number).map(|_| SpinLock::default()).collect())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+}

@@ -1,0 +1,68 @@
+//! The state of the platform, of each thread and of all of them. `crate::platform` has what is done with it.
+
+use std::rc::Rc;
+use std::sync::atomic::AtomicUsize;
+
+use rustc_hash::FxHashMap;
+use spinpark_platform::{ClosingCost, SpinStats, TransferCost};
+
+/// Slots in a line.
+pub(crate) const SLOTS: usize = 8;
+
+/// A reader's slot holds the address of its lock, with this bit once the reader has been counted in the lock.
+pub(crate) const MOVED: usize = 1;
+
+/// The reader slots of a CPU.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub(crate) struct SlotLine(pub(crate) [AtomicUsize; SLOTS]);
+
+/// What threads share besides their locks.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    /// Locks by address: each one's name is its place in the order in which they were first named.
+    pub(crate) names: FxHashMap<usize, usize>,
+    /// What it costs to move a lock.
+    pub(crate) transfer: TransferCost,
+    /// What it costs to close a lock's slots.
+    pub(crate) closing: ClosingCost,
+    /// A line for each CPU, from the first use on.
+    pub(crate) lines: Option<Rc<[SlotLine]>>,
+    /// The kernel has no restartable steps.
+    pub(crate) without_steps: bool,
+}
+
+impl Shared {
+    /// Whether one of the lines is at `address`.
+    pub(crate) fn has_line(&self, address: usize) -> bool {
+        let is_there = |lines: &Rc<[SlotLine]>| {
+            let place = lines.as_ptr_range();
+            (place.start.addr()..place.end.addr()).contains(&address)
+        };
+        self.lines.as_ref().is_some_and(is_there)
+    }
+
+    pub(crate) fn has_steps(&self) -> bool {
+        !self.without_steps
+    }
+}
+
+/// A read lock that a thread holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    pub(crate) lock: usize,
+    /// Where it says so, if it is not counted in the lock: which line, and where there.
+    pub(crate) slot: Option<(usize, usize)>,
+}
+
+/// What the platform keeps for a thread.
+#[derive(Debug, Default)]
+pub(crate) struct Local {
+    pub(crate) spin_stats: SpinStats,
+    /// Its real-time priority, if that has been set.
+    pub(crate) priority: Option<u8>,
+    pub(crate) read: Vec<Held>,
+    /// What it last wrote by a compare-exchange, and the same until the first load after a heavy fence: for a fault.
+    pub(crate) written: u32,
+    pub(crate) after_fence: Option<u32>,
+}
