@@ -11,6 +11,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use spinpark_classics::designs::{DESIGNS, renamed};
+use spinpark_measure::executable::Library;
 use spinpark_show::nearest::did_you_mean;
 use thiserror::Error;
 
@@ -87,6 +88,25 @@ pub struct Implementation {
     /// The Rust package that it comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub package: Option<String>,
+}
+
+impl Implementation {
+    /// The file that is loaded as `library`, if this implementation needs it: the one that its own variable names, else
+    /// `usual`.
+    #[must_use]
+    pub fn file<'a>(&'a self, library: Library, usual: Option<&'a Path>) -> Option<&'a Path> {
+        let own = self.env.get(library.variable()).map(Path::new);
+        own.or(usual).filter(|_| self.loads(library))
+    }
+
+    /// Whether it needs `library`.
+    #[must_use]
+    pub fn loads(&self, library: Library) -> bool {
+        match library {
+            Library::DropIn => self.preload,
+            Library::Profiler => self.profile.is_some(),
+        }
+    }
 }
 
 /// What an implementation is in a comparison.
