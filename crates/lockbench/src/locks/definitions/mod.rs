@@ -150,7 +150,9 @@ pub struct Selection {
 #[derive(Debug, Error)]
 pub enum BadDefinition {
     /// It cannot be read.
-    #[error("cannot read {file}: {error}")]
+    #[error(
+        "cannot read {file}: {error}\nName a TOML file that you may read; docs/bench.md describes its keys"
+    )]
     Read {
         /// Which.
         file: String,
