@@ -5,6 +5,7 @@ mod say;
 
 mod cli;
 mod commands;
+mod directory;
 mod exit;
 mod libraries;
 mod progress;

@@ -147,6 +147,9 @@ pub enum Warning {
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Interrupted { blocks: 0, rounds } => {
+                write!(f, "Interrupted after 0 of {rounds} rounds: no round is complete.")
+            }
             Self::Interrupted { blocks, rounds } => {
                 write!(f, "Interrupted after {blocks} of {rounds} rounds; this is what was measured so far.")
             }

@@ -7,8 +7,8 @@ use crate::{NS_PER_MS, NS_PER_US};
 pub enum SpinLocks {
     /// A holder may lose its CPU: first come, first served would wait for it, and a waiter's polls have an end.
     Preempted,
-    /// Neither who holds one nor who waits for one loses its CPU, as in a kernel: it is polled for as long as it takes, and
-    /// may be a ticket lock.
+    /// Neither a holder nor a waiter loses its CPU, as in a kernel: a waiter polls for as long as it takes, and the lock may be
+    /// a ticket lock.
     Kept,
 }
 
@@ -27,7 +27,7 @@ pub struct Tuning {
     pub crowded_gap_ns: u64,
     /// How long it does so at [`Pace::Apart`](crate::Pace::Apart), ns.
     pub apart_gap_ns: u64,
-    /// Distance of a spinner's questions whether the owner runs, ns.
+    /// Interval of a spinner's probes whether the owner runs, ns.
     pub owner_probe_ns: u64,
     /// A waiter that is woken this long after it queued, and finds the lock taken, is handed it, ns.
     pub starvation_ns: u64,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::anyhow;
 
 use crate::cli::{Completions, Man, public};
 use crate::say::Say;
@@ -23,8 +23,10 @@ pub(crate) fn man(man: &Man) -> anyhow::Result<ExitCode> {
     let directory = man.directory.display();
     fs::create_dir_all(&man.directory)
         .and_then(|()| clap_mangen::generate_to(public(), &man.directory))
-        .with_context(|| {
-            format!("cannot write manual pages to {directory}: name a directory that you can write to")
+        .map_err(|error| {
+            anyhow!(
+                "cannot write manual pages to {directory}: {error}\nName a directory in which you may write"
+            )
         })?;
     note!("Manual pages are in {directory}: man -l {directory}/{NAME}.1 shows the first one.");
     Ok(ExitCode::SUCCESS)

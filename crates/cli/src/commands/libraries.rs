@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::{anyhow, bail};
 use spinpark_libraries::{Origin, copy_to, find, version};
 use spinpark_measure::executable::{DropIn, Library};
 
@@ -18,7 +18,12 @@ pub(crate) fn run(libraries: &Libraries) -> anyhow::Result<ExitCode> {
         if version().is_none() {
             bail!("this command carries no libraries: it was built with SPINPARK_LIBRARIES=none");
         }
-        let copies = copy_to(directory).with_context(|| format!("cannot copy to {}", directory.display()))?;
+        let copies = copy_to(directory).map_err(|error| {
+            anyhow!(
+                "cannot copy to {}: {error}\nGive --to a directory in which you may write",
+                directory.display()
+            )
+        })?;
         copies.iter().for_each(|path| SAY.line(path.display()));
         return Ok(ExitCode::SUCCESS);
     }

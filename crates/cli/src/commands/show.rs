@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::ExitCode;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use spinpark_documents::report::documents::{json as of_documents, markdown, read};
 use spinpark_documents::workloads::document as of_workloads;
 use spinpark_lockbench::locks::definitions::Definitions;
@@ -16,6 +16,7 @@ use super::bench::{findings, grid};
 use super::compare;
 use super::documents::workloads;
 use crate::cli::{Format, Show};
+use crate::directory::create;
 use crate::say::Say;
 
 /// What can be shown.
@@ -78,8 +79,7 @@ fn locks(text: &str, show: &Show) -> anyhow::Result<()> {
     findings.warnings = reading::warnings(text);
     findings.print(STDOUT, is_markdown(show), show.details, STDOUT.style());
     if let Some(directory) = &show.plots {
-        fs::create_dir_all(directory)
-            .with_context(|| format!("cannot create the directory {}", directory.display()))?;
+        create("--plots", directory)?;
         findings.draw(directory)?;
     }
     Ok(())

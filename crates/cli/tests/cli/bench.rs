@@ -253,7 +253,8 @@ fn bad_requests() {
         ),
         (&["--rounds", "5"], &["--rounds 5 is too few"]),
         (&["--check"], &["--bounds"]),
-        (&["--definition", "/no/such/file.toml"], &["cannot read /no/such/file.toml"]),
+        (&["--definition", "/no/such/file.toml"], &["cannot read /no/such/file.toml", "docs/bench.md"]),
+        (&["--plots", "/proc/x"], &["cannot create the directory /proc/x", "Give --plots"]),
         (&["--workload", "pair-single", "--json", "/no/such/directory/x.json"], &["cannot write"]),
     ] {
         said(spinpark(["bench", "locks"]).args(args)).fails(2, words);

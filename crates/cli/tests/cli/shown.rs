@@ -110,6 +110,8 @@ fn what_is_not_as_asked_is_said() {
         ["bench", "locks", "--locks", "glibc,std", "--duration", "5ms", "--threads", "2", "--workload"];
     let fixed = said(spinpark(locks).arg("pair-single"));
     fixed.succeeds(&["--threads 2 does not apply to pair-single, which runs with 1"]);
+    said(spinpark(locks).arg("pair-single,pair-threaded"))
+        .succeeds(&["--threads 2 does not apply to pair-single, pair-threaded, which run with 1"]);
     assert!(fixed.stdout.lines().all(|line| line.chars().count() <= 100), "{}", fixed.stdout);
     let twice = ["bench", "locks", "--workload", "pair-single", "--locks", "std,std"];
     said(&mut spinpark(twice)).fails(2, &["--locks names `std` twice"]);

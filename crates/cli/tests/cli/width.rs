@@ -85,4 +85,6 @@ fn tables() {
     narrow(&["bench", "show", file]).succeeds(&["context", "95 %"]);
     let record = concat!(env!("CARGO_MANIFEST_DIR"), "/../../records/2026-11-22-intel-xeon-2cpus-vm.json");
     narrow(&["bench", "show", record]).succeeds(&["bounds:"]);
+    let grid = concat!(env!("CARGO_MANIFEST_DIR"), "/../../records/2026-11-23-amd-epyc-2cpus-vm-grid.json");
+    narrow(&["bench", "show", grid]).succeeds(&["mutex, 16 threads", "Noise: "]);
 }

@@ -1,5 +1,9 @@
 //! Implementations as the command line names them: `drop-in`, or `drop-in+NAME=VALUE` for the same with a variable.
 
+use std::path::PathBuf;
+
+use spinpark_measure::executable::{DropIn, Library};
+
 use super::definitions::{Definitions, Implementation};
 
 /// The implementation that `word` means.
@@ -22,8 +26,34 @@ pub fn parse(definitions: &Definitions, word: &str) -> Result<Implementation, St
         };
         implementation.env.insert(name.to_owned(), value.to_owned());
     }
+    check_libraries(&mut implementation)?;
     word.clone_into(&mut implementation.name);
     Ok(implementation)
+}
+
+/// Makes the paths of the implementation's own libraries absolute. The loader ignores a file that it cannot load, so that other
+/// locks would be measured than those of the name.
+fn check_libraries(implementation: &mut Implementation) -> Result<(), String> {
+    for library in [Library::DropIn, Library::Profiler] {
+        let loads = implementation.loads(library);
+        let Some(path) = implementation.env.get_mut(library.variable()) else {
+            continue;
+        };
+        if !loads {
+            return Err(format!(
+                "`{}` does not load the {library}, so {} has no effect\nUse it with an implementation that does, such as {}",
+                implementation.name,
+                library.variable(),
+                match library {
+                    Library::DropIn => "drop-in",
+                    Library::Profiler => "drop-in-recorded-contended",
+                }
+            ));
+        }
+        let found = DropIn::at(library, PathBuf::from(&*path)).map_err(|error| error.to_string())?;
+        *path = found.path.to_string_lossy().into_owned();
+    }
+    Ok(())
 }
 
 /// The same implementation, if nothing is recorded: workloads and programs have no place for a recording.
@@ -68,6 +98,18 @@ mod tests {
         assert_eq!(implementation.env["SPINPARK_A"], "1");
         assert_eq!(implementation.env["B"], "x=y");
         assert_eq!(parse(&definitions, "drop-in-disabled").unwrap().env["SPINPARK_DISABLE"], "1");
+    }
+
+    #[test]
+    fn a_library_of_its_own_is_there_and_loaded() {
+        let definitions = Definitions::built_in().unwrap();
+        let refused = |word| parse(&definitions, word).unwrap_err();
+        let said = refused("drop-in+SPINPARK_PRELOAD=/none.so");
+        assert!(said.contains("/none.so") && said.contains("libspinpark_preload.so"), "{said}");
+        let said = refused("glibc+SPINPARK_PRELOAD=/none.so");
+        assert!(said.contains("`glibc` does not load the drop-in"), "{said}");
+        let said = refused("drop-in+SPINPARK_PROFILER=/none.so");
+        assert!(said.contains("`drop-in` does not load the profiler"), "{said}");
     }
 
     #[test]

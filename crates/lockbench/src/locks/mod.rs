@@ -2,7 +2,7 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | what a workload needs from a lock | [`primitives`], `beside` |
+//! | what a workload needs from a lock | [`primitives`], `mutex_in_data` |
 //! | whose locks | [`adapters`] |
 //! | what threads do with them | [`load`], [`workloads`] |
 //! | one process | [`worker`], started by [`workers`], perhaps with the recorder of profiles: [`recording`] |

@@ -2,7 +2,7 @@
 //! program.
 //!
 //! A lock and the data that it protects stand on cache lines of their own, whatever the lock's size: what is compared
-//! is the algorithm. (A small lock beside its data saves a cache line: that is `super::beside`, for loads that ask for it.)
+//! is the algorithm. (A small lock beside its data saves a cache line: `super::mutex_in_data` has that, for loads that ask for it.)
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};

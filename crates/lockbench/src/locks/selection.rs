@@ -167,6 +167,8 @@ fn selections(
         false => wish.workloads.iter().map(by_name).collect::<Result<_, String>>()?,
     };
     let mut selections = Vec::new();
+    // Numbers of threads that are left out, those instead, and the workloads.
+    let mut exceptions: Vec<([String; 2], Vec<&str>)> = Vec::new();
     for mut selection in chosen {
         if !wish.threads.is_empty() {
             let workload = definitions.workload(&selection.workload)?;
@@ -186,16 +188,19 @@ fn selections(
             };
             let mut left_out = wish.threads.iter().filter(|n| !selection.threads.contains(n)).peekable();
             if left_out.peek().is_some() {
-                notes.push(format!(
-                    "--threads {} does not apply to {}, which runs with {}",
-                    numbers(&mut left_out),
-                    workload.name,
-                    numbers(&mut selection.threads.iter())
-                ));
+                let numbers = [numbers(&mut left_out), numbers(&mut selection.threads.iter())];
+                match exceptions.iter_mut().find(|(known, _)| *known == numbers) {
+                    Some((_, names)) => names.push(&workload.name),
+                    None => exceptions.push((numbers, vec![&workload.name])),
+                }
             }
         }
         selections.push((selection, Vec::new()));
     }
+    notes.extend(exceptions.into_iter().map(|([left_out, runs_with], names)| {
+        let run = if names.len() == 1 { "runs" } else { "run" };
+        format!("--threads {left_out} does not apply to {}, which {run} with {runs_with}", names.join(", "))
+    }));
     Ok(selections)
 }
 

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use spinpark_measure::configuration::{prepare, prepend, without_drop_in};
+use spinpark_measure::executable::Library;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::process::Interrupt;
 use spinpark_measure::worker::Worker;
@@ -131,7 +132,7 @@ pub fn set_locks(
 ) {
     let mut list = without_drop_in(inherited);
     let ours =
-        [drop_in.filter(|_| implementation.preload), recorder.filter(|_| implementation.profile.is_some())];
+        [implementation.file(Library::DropIn, drop_in), implementation.file(Library::Profiler, recorder)];
     for library in ours.into_iter().flatten() {
         list = prepend(library, &list);
     }
@@ -163,5 +164,15 @@ mod tests {
         assert_eq!(list("drop-in", "/u.so").as_deref(), Some("/d.so:/u.so"));
         assert_eq!(list("glibc-recorded-off", "").as_deref(), Some("/r.so"));
         assert_eq!(list("drop-in-recorded-full", "/u.so").as_deref(), Some("/r.so:/d.so:/u.so"));
+    }
+
+    #[test]
+    fn an_implementation_with_a_drop_in_of_its_own() {
+        let mut implementation = Definitions::built_in().unwrap().implementation("drop-in").unwrap().clone();
+        implementation.env.insert("SPINPARK_PRELOAD".into(), "/own.so".into());
+        let mut command = Command::new("true");
+        set_locks(&mut command, &implementation, Some(Path::new("/d.so")), None, OsStr::new(""));
+        let list = command.get_envs().find(|(key, _)| *key == "LD_PRELOAD").unwrap().1;
+        assert_eq!(list, Some(OsStr::new("/own.so")));
     }
 }

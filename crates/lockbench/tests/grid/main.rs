@@ -105,6 +105,12 @@ fn small_planes() -> Vec<Plane> {
     vec![plane("mutex", few()), plane("rwlock", writes), plane("queue", queues)]
 }
 
+/// Seven columns of figures, and eight with long names.
+fn wide_planes() -> Vec<Plane> {
+    let two_threads = Axes { threads: vec![2], ..Axes::default() };
+    vec![plane("mutex", two_threads), plane("queue", Axes::default())]
+}
+
 fn empty_cells(planes: &[Plane]) -> Vec<GridCell> {
     let implementations = implementations(&NAMES);
     planes

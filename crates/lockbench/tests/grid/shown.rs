@@ -47,6 +47,27 @@ fn heat_maps() {
     assert_snapshot!(text);
 }
 
+/// Nothing is left out where maps stand below each other, or a map has parts.
+#[test]
+fn heat_maps_in_a_narrow_terminal() {
+    let record = record_of(wide_planes(), Mock::new(usual, 0.01), ROUNDS);
+    let figures = |width| {
+        let text = text(&record, &throughput(), Style { width, ..Style::PLAIN });
+        let maps: Vec<&str> = text.lines().take_while(|line| !line.starts_with('─')).collect();
+        let longest = maps.iter().map(|line| line.chars().count()).max().unwrap();
+        let words = maps.iter().flat_map(|line| line.split_whitespace());
+        let figures =
+            words.filter(|word| word.contains('.') && word.starts_with(|c: char| c.is_ascii_digit()));
+        let mut figures: Vec<String> = figures.map(String::from).collect();
+        figures.sort();
+        (longest, figures)
+    };
+    let (wide, all) = figures(160);
+    let (narrow, same) = figures(80);
+    assert!(wide > 80 && narrow <= 80, "{wide} {narrow}");
+    assert_eq!(same, all);
+}
+
 #[test]
 fn other_figures() {
     let record = record();

@@ -62,7 +62,7 @@ pub struct DropIn {
 pub enum DropInError {
     /// The variable points to nothing.
     #[error(
-        "{variable} is {path}, but {error}\nSet it to the path of {file}, or unset it to use the {library} of this command",
+        "{variable} is {path}: {error}\nSet it to the path of {file}, or unset it to use the {library} of this command",
         variable = .library.variable(), path = .path.display(), file = .library.file()
     )]
     Variable {
@@ -113,8 +113,17 @@ impl DropIn {
         else {
             return Ok(None);
         };
+        Self::at(library, path).map(Some)
+    }
+
+    /// The library at the path that its variable has.
+    ///
+    /// # Errors
+    ///
+    /// If it is not there, or not a library.
+    pub fn at(library: Library, path: PathBuf) -> Result<Self, DropInError> {
         match path.canonicalize() {
-            Ok(path) => Self::open(library, path).map(Some),
+            Ok(path) => Self::open(library, path),
             Err(error) => Err(DropInError::Variable { library, path, error }),
         }
     }

@@ -89,7 +89,8 @@ pub fn diff(before: &Profile, after: &Profile) -> Diff {
     locks.iter().filter(|lock| lock.role.is_lock()).for_each(|lock| all.add(&lock.change));
     locks.sort_by_key(|lock| {
         let (before, after) = lock.change.wait;
-        (lock.role.rank(), Reverse(before.abs_diff(after)), lock.label.clone(), lock.kind, lock.role)
+        let (change, longer) = (before.abs_diff(after), before.max(after));
+        (lock.role.rank(), Reverse((change, longer)), lock.label.clone(), lock.kind, lock.role)
     });
     Diff { format: FORMAT.to_owned(), version: VERSION, all, durations, locks, warnings }
 }

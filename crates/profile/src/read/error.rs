@@ -19,7 +19,7 @@ pub enum ReadError {
     )]
     Missing(PathBuf),
     /// The system does not let us.
-    #[error("cannot read {}: {}", .0.display(), .1)]
+    #[error("cannot read {}: {}{}", .0.display(), .1, permission(.1))]
     Unreadable(PathBuf, #[source] io::Error),
     /// A directory without a profile.
     #[error(
@@ -47,6 +47,14 @@ pub enum ReadError {
         .0.display(), .1, model::OLDEST, model::VERSION
     )]
     Version(PathBuf, u32),
+}
+
+/// What to do if that is what is missing.
+fn permission(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => "\nRead it as the user that recorded it, or with sudo",
+        _ => "",
+    }
 }
 
 fn broken(why: Broken) -> String {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -21,6 +20,7 @@ use spinpark_measure::rounds::Cell as _;
 
 use super::output::Destinations;
 use crate::cli::{Locks, PresetChoice, millis};
+use crate::directory::create;
 use crate::libraries;
 use crate::say::Say;
 
@@ -158,9 +158,8 @@ impl Request {
 
     /// Opens everything that will be written.
     pub(super) fn destinations(&self, locks: &Locks) -> anyhow::Result<Destinations> {
-        for directory in [&locks.plots, &locks.record].into_iter().flatten() {
-            let made = fs::create_dir_all(directory);
-            made.with_context(|| format!("cannot create the directory {}", directory.display()))?;
+        for (option, directory) in [("--plots", &locks.plots), ("--record", &locks.record)] {
+            directory.as_ref().map_or(Ok(()), |directory| create(option, directory))?;
         }
         Ok(Destinations {
             json: locks.json.as_deref().map(Output::open).transpose()?,

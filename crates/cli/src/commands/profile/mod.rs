@@ -44,7 +44,8 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
     // Without it, the recording ends with the last sign of life.
     let _ = note_end(&directory, running.id());
     if !status.success() && !running.was_asked() {
-        say.line(format_args!("{} {}; this is what was recorded.", launch.name(), in_words(status)));
+        let ended = running.why(status).unwrap_or_else(|| in_words(status));
+        say.line(format_args!("{} {ended}; this is what was recorded.", launch.name()));
     }
     let loaded = json::load(&directory, &mut Symbols::new());
     let mut loaded = match loaded {

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use spinpark_profile::read::ROOM_FILE;
 
+use crate::directory;
+
 /// The directory if none is named.
 const NAME: &str = "spinpark-profile";
 /// So many are kept before some should be removed.
@@ -22,8 +24,7 @@ const MOST: u32 = 1000;
 pub(crate) fn create(wanted: Option<&Path>) -> anyhow::Result<PathBuf> {
     let made = match wanted {
         Some(wanted) => {
-            fs::create_dir_all(wanted)
-                .with_context(|| format!("cannot make the directory {}", wanted.display()))?;
+            directory::create("--output", wanted)?;
             let mut entries =
                 fs::read_dir(wanted).with_context(|| format!("cannot read {}", wanted.display()))?;
             if entries.next().is_some() {
@@ -44,7 +45,10 @@ fn fresh() -> anyhow::Result<PathBuf> {
             Ok(()) => return Ok(name),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => {
-                bail!("cannot make the directory {} here: {error}\nName one with --output", name.display())
+                bail!(
+                    "cannot create the directory {} here: {error}\nName one in which you may write with --output",
+                    name.display()
+                )
             }
         }
     }

@@ -12,6 +12,7 @@ use spinpark_simlab::simulate::sweep::Cell;
 use super::{End, distinct};
 use crate::cli::Swept;
 use crate::commands::bench::command;
+use crate::directory::create;
 use crate::say::Say;
 
 /// Files that are known to be writable.
@@ -32,8 +33,7 @@ impl Out {
         distinct(&named)?;
         let open = |path: &Option<PathBuf>| path.as_deref().map(Output::open).transpose();
         if let Some(directory) = plots {
-            let made = fs::create_dir_all(directory);
-            made.with_context(|| format!("cannot create the directory {}", directory.display()))?;
+            create("--plots", directory)?;
         }
         let on_stderr = named.into_iter().filter_map(|(_, path)| path.as_deref()).any(Output::is_stdout);
         Ok(Self {

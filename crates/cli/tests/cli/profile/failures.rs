@@ -119,7 +119,7 @@ fn a_directory_that_is_closed() {
     said(&mut recording(directory.path(), ["report", "closed"]))
         .fails(2, &["cannot read", "Permission denied"]);
     let result = said(recording(&closed, ["profile", "--"]).arg(waits()));
-    result.fails(2, &["cannot make the directory", "--output"]);
+    result.fails(2, &["cannot create the directory", "--output"]);
 }
 
 /// A disk with room for nothing: the program does not notice, and the report says that numbers are too low.

@@ -99,7 +99,7 @@ fn directories() {
         assert_eq!(profile(directory.path(), &["--output", name], &["briefly"]).code, Some(0));
     }
     profile(directory.path(), &["--output", "/proc/here"], &["briefly"])
-        .fails(2, &["cannot make the directory /proc/here"]);
+        .fails(2, &["cannot create the directory /proc/here", "Give --output a directory"]);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use spinpark_classics::designs::{DESIGNS, renamed};
+use spinpark_measure::executable::Library;
 use spinpark_show::nearest::did_you_mean;
 use thiserror::Error;
 
@@ -89,6 +90,25 @@ pub struct Implementation {
     pub package: Option<String>,
 }
 
+impl Implementation {
+    /// The file that is loaded as `library`, if this implementation needs it: the one that its own variable names, else
+    /// `usual`.
+    #[must_use]
+    pub fn file<'a>(&'a self, library: Library, usual: Option<&'a Path>) -> Option<&'a Path> {
+        let own = self.env.get(library.variable()).map(Path::new);
+        own.or(usual).filter(|_| self.loads(library))
+    }
+
+    /// Whether it needs `library`.
+    #[must_use]
+    pub fn loads(&self, library: Library) -> bool {
+        match library {
+            Library::DropIn => self.preload,
+            Library::Profiler => self.profile.is_some(),
+        }
+    }
+}
+
 /// What an implementation is in a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -130,7 +150,9 @@ pub struct Selection {
 #[derive(Debug, Error)]
 pub enum BadDefinition {
     /// It cannot be read.
-    #[error("cannot read {file}: {error}")]
+    #[error(
+        "cannot read {file}: {error}\nName a TOML file that you may read; docs/bench.md describes its keys"
+    )]
     Read {
         /// Which.
         file: String,

@@ -9,25 +9,25 @@ use super::{Shown, figure};
 /// Blanks between two maps.
 const GAP: usize = 3;
 
-/// The maps of one table: side by side if there is room. `rows` and `columns` say what the names of both mean.
+/// The maps of one table: side by side if there is room, else below each other, and one that is too wide in parts. `legend` says
+/// what the names of rows and columns mean.
 #[must_use]
 pub fn render(maps: &[Map], shown: &Shown, legend: &str, style: Style) -> String {
     let Some(first) = maps.first() else { return String::new() };
     let table = if first.table.is_empty() { String::new() } else { format!(", {}", first.table) };
     let title = format!("{}{table}: {}; {legend}", first.plane, shown.in_words());
     let mut text = style.wrap(&title, 2) + "\n";
-    let blocks: Vec<Vec<Line>> = maps.iter().map(|map| block(map, style)).collect();
+    let room = usize::from(style.width);
+    let blocks: Vec<Vec<Line>> = maps.iter().map(|map| block(map, usize::MAX, style)).collect();
     let widths: Vec<usize> = blocks.iter().map(|block| width(block)).collect();
-    let is_side_by_side = widths.iter().sum::<usize>() + GAP * (widths.len() - 1)
-        <= usize::from(spinpark_measure::report::WIDTH);
-    if is_side_by_side {
+    if widths.iter().sum::<usize>() + GAP * (widths.len() - 1) <= room {
         for line in 0..blocks[0].len() {
             let parts = blocks.iter().zip(&widths).map(|(block, width)| block[line].padded(*width));
             text += parts.collect::<Vec<_>>().join(&" ".repeat(GAP)).trim_end();
             text.push('\n');
         }
     } else {
-        for line in blocks.iter().flatten() {
+        for line in maps.iter().flat_map(|map| block(map, room, style)) {
             text += line.text.trim_end();
             text.push('\n');
         }
@@ -61,22 +61,28 @@ fn width(block: &[Line]) -> usize {
     block.iter().map(|line| line.width).max().unwrap_or_default()
 }
 
-fn block(map: &Map, style: Style) -> Vec<Line> {
+/// A map, in parts of some of its columns if all of them do not fit into `room`.
+fn block(map: &Map, room: usize, style: Style) -> Vec<Line> {
     let first = map.rows.iter().map(|row| row.chars().count()).max().unwrap_or_default();
     let widest = map.entries.iter().flatten().flatten().map(|entry| figure(entry.compared.ratio).len());
     let names = map.columns.iter().map(|column| column.chars().count());
     // The figure and its mark.
     let column = widest.map(|width| width + 1).chain(names).max().unwrap_or_default();
     let mut lines = vec![Line::plain(map.ours.clone())];
-    let header = map.columns.iter().map(|name| format!(" {name:>column$}")).collect::<String>();
-    lines.push(Line::plain(format!("{:first$}{header}", "")));
-    for (name, entries) in map.rows.iter().zip(&map.entries) {
-        let mut line = Line::plain(format!("{name:>first$}"));
-        for entry in entries {
-            line.text += &cell(entry.as_ref(), column, style);
-            line.width += column + 1;
+    let fit = (room.saturating_sub(first) / (column + 1)).max(1);
+    let parts = map.columns.len().div_ceil(fit).max(1);
+    let columns_of_part = map.columns.len().div_ceil(parts).max(1);
+    for (part, names) in map.columns.chunks(columns_of_part).enumerate() {
+        let header = names.iter().map(|name| format!(" {name:>column$}")).collect::<String>();
+        lines.push(Line::plain(format!("{:first$}{header}", "")));
+        for (name, entries) in map.rows.iter().zip(&map.entries) {
+            let mut line = Line::plain(format!("{name:>first$}"));
+            for entry in entries.iter().skip(part * columns_of_part).take(columns_of_part) {
+                line.text += &cell(entry.as_ref(), column, style);
+                line.width += column + 1;
+            }
+            lines.push(line);
         }
-        lines.push(line);
     }
     lines
 }

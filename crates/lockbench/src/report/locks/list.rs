@@ -7,8 +7,8 @@ use crate::locks::implementations::package_version;
 use crate::locks::peers::Peers;
 use crate::locks::selection::primitives;
 
-/// What the workloads count in.
-const ITERATION: &str = "An iteration is a step of a random number generator, about 2 ns; it is done inside the section, or outside.";
+/// What the workloads count in, on this machine and on simulated ones.
+pub const ITERATION: &str = "An iteration is a step of a random number generator, about 2 ns on a CPU of 2023; it is done inside the section, or outside.";
 
 /// The version of what an implementation tests, as far as it is known.
 #[must_use]

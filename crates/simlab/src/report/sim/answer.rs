@@ -147,13 +147,14 @@ fn why(mostly: Mostly, causes: &Causes) -> String {
         }
         Mostly::Steps => format!("{} of that in its next owner's own steps and system calls", share(steps)),
         Mostly::Several => {
-            let causes = [
+            let mut causes = [
                 ("wake-ups", wake_ups),
                 ("cache lines", lines),
                 ("pauses between two looks", pauses),
                 ("CPUs", cpus),
                 ("steps", steps),
             ];
+            causes.sort_by(|(_, one), (_, other)| other.total_cmp(one));
             let said = causes.iter().filter(|(_, part)| *part >= LEAST_SAID);
             let said: Vec<String> = said.map(|(what, part)| format!("{what} ({})", share(*part))).collect();
             format!("for {}", said.join(", "))

@@ -1,6 +1,7 @@
 //! What there is to choose from.
 
 use spinpark_documents::registry::tables;
+use spinpark_lockbench::report::locks::list::ITERATION;
 use spinpark_measure::report::{Style, table, text};
 use spinpark_sim::locks::locks;
 use spinpark_sim::machine::{Machine, machines};
@@ -16,8 +17,7 @@ pub fn render(style: Style) -> String {
     out += &all_locks(style);
     out += "\n";
     out += &all_workloads(style);
-    let iteration = "An iteration is a step of a random number generator, about 2 ns on this-2; it is done inside the section, or outside.";
-    out += &(style.wrap(iteration, 0) + "\n\n");
+    out += &(style.wrap(ITERATION, 0) + "\n\n");
     out += &all_tables(style);
     out
 }

@@ -4,10 +4,9 @@ mod output;
 mod request;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::process::ExitCode;
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use spinpark_lockbench::grid::calibration::Calibration;
 use spinpark_lockbench::grid::cells::GridCell;
 use spinpark_lockbench::grid::experiment::measure;
@@ -32,6 +31,7 @@ use self::output::{Destinations, Findings, Pages};
 use self::request::Request;
 use super::drop_in_report;
 use crate::cli::{Grid, GridShown};
+use crate::directory::create;
 use crate::exit;
 use crate::progress::{Progress, about};
 use crate::say::{self, Say};
@@ -73,8 +73,7 @@ pub(in crate::commands) fn show(text: &str, file: &str, wanted: &GridShown) -> a
 fn destinations(grid: &Grid) -> anyhow::Result<Destinations> {
     use spinpark_measure::report::json::Output;
     if let Some(directory) = &grid.record {
-        let made = fs::create_dir_all(directory);
-        made.with_context(|| format!("cannot create the directory {}", directory.display()))?;
+        create("--record", directory)?;
     }
     Ok(Destinations {
         json: grid.json.as_deref().map(Output::open).transpose()?,

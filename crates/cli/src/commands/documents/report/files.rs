@@ -1,7 +1,5 @@
 //! Where the report goes.
 
-use std::fs;
-
 use anyhow::Context;
 use spinpark_documents::documents::outcome::Outcome;
 use spinpark_documents::report::documents::json::Document;
@@ -10,6 +8,7 @@ use spinpark_documents::report::documents::{html, markdown};
 use spinpark_measure::report::json::Output;
 
 use crate::cli::{DocumentsRun, Format};
+use crate::directory::create;
 use crate::say::Say;
 
 /// Files that are known to be writable.
@@ -25,8 +24,7 @@ impl Files {
     /// Opens them all.
     pub(super) fn open(wanted: &DocumentsRun) -> anyhow::Result<Self> {
         if let Some(directory) = &wanted.output {
-            let made = fs::create_dir_all(directory);
-            made.with_context(|| format!("cannot create the directory {}", directory.display()))?;
+            create("--output", directory)?;
         }
         let mut names = Vec::new();
         let mut open = |name: &str, file: &Option<std::path::PathBuf>| {

@@ -56,9 +56,10 @@ pub(crate) fn select(select: &Select) -> anyhow::Result<Experiment<'_>> {
     }
     let inherited = without_drop_in(&env::var_os("LD_PRELOAD").unwrap_or_default());
     let preload = |lock: &Implementation| {
-        let list = match &drop_in {
-            Some(drop_in) if lock.preload => prepend(&drop_in.path, &inherited),
-            _ => inherited.clone(),
+        let usual = drop_in.as_ref().map(|drop_in| drop_in.path.as_path());
+        let list = match lock.file(Library::DropIn, usual) {
+            Some(path) => prepend(path, &inherited),
+            None => inherited.clone(),
         };
         (!list.is_empty()).then(|| list.to_string_lossy().into_owned())
     };
