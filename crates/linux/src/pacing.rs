@@ -4,7 +4,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use spinpark_platform::{Clock, Pace, Pacing, Spin, SpinPolicy, TransferCost, Tuning};
+use spinpark_platform::{Clock, Pacing, Spin, SpinPolicy, Spinning, TransferCost, Tuning};
 
 use crate::layout::{LinuxWith, Rooms};
 use crate::thread::spin_stats;
@@ -54,8 +54,8 @@ fn transfer_ns() -> u64 {
     transfer(TransferCost::ask)
 }
 
-pub(crate) fn pace(lock: usize) -> Pace {
-    spin_stats().pace(lock, transfer_ns())
+pub(crate) fn spinning(lock: usize) -> Spinning {
+    spin_stats().spinning(lock, transfer_ns())
 }
 
 #[inline(never)]
@@ -139,8 +139,8 @@ impl<R: Rooms> SpinPolicy for LinuxWith<R> {
 }
 
 impl<R: Rooms> Pacing for LinuxWith<R> {
-    fn pace(lock: usize) -> Pace {
-        pace(lock)
+    fn spinning(lock: usize) -> Spinning {
+        spinning(lock)
     }
 
     fn moved(looked: u64) {

@@ -119,8 +119,8 @@ impl<P: Platform> RawMutex<P> {
 
     /// Makes the calling thread, which holds the mutex, release it by [`RawMutex::unlock_contended`], for an observer. A
     /// hint: a waiter that leaves at its deadline may end it.
-    pub fn draw_attention(&self) {
-        self.core.draw_attention();
+    pub fn force_slow_release(&self) {
+        self.core.force_slow_release();
     }
 
     /// Releases. Release ordering; the mutex is not touched after the step that lets another thread in.
@@ -190,11 +190,11 @@ impl<P: Platform> RawMutex<P> {
     /// `false` if the word has flags (inherited in a fork), which [`RawMutex::unlock`] sorts out.
     #[inline]
     pub fn unlock_alone(&self) -> bool {
-        let calm = self.core.peek() & word::FLAGS == 0;
-        if calm {
+        let uncontended = self.core.peek() & word::FLAGS == 0;
+        if uncontended {
             self.core.set_alone(0);
         }
-        calm
+        uncontended
     }
 }
 

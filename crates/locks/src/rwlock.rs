@@ -334,8 +334,8 @@ impl<P: Platform> RawRwLock<P> {
 
     /// Makes the calling thread, which holds the lock for writing, release it by [`RawRwLock::unlock_write_contended`], for an
     /// observer. A hint: a waiter that leaves at its deadline may end it.
-    pub fn draw_attention(&self) {
-        self.core.draw_attention();
+    pub fn force_slow_release(&self) {
+        self.core.force_slow_release();
     }
 
     /// Releases a read lock, to the longest waiter if there is no other holder. For a thread with a real-time priority see

@@ -1,13 +1,13 @@
 //! Taking turns, or one at a time: what a thread learns from its own contended turns.
 
-/// How a thread waits for a lock.
+/// How a thread spins for a lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pace {
-    /// It looks often, and takes the lock as soon as it is free: the threads take turns.
+pub enum Spinning {
+    /// It polls often, and takes the lock as soon as it is free: the threads take turns.
     #[default]
-    Close,
-    /// It stays away for many turns of the owner, which comes back for the lock faster than the lock can move.
-    Apart,
+    Eager,
+    /// It backs off for many turns of the owner, which comes back for the lock faster than the lock can move.
+    BackOff,
 }
 
 /// How threads that contend for a lock share it. A machine that does not implement it has threads take turns.
@@ -15,9 +15,9 @@ pub enum Pace {
 /// Only speed rests on the answers. `lock` is an address, which is only compared.
 pub trait Pacing: Sized + Send + Sync + 'static {
     /// How the calling thread is to wait for the lock at `lock`.
-    fn pace(lock: usize) -> Pace {
+    fn spinning(lock: usize) -> Spinning {
         let _ = lock;
-        Pace::Close
+        Spinning::Eager
     }
 
     /// Notes that the calling thread has just acquired a lock that it had found taken, awake. It looked at the clock at `looked`,

@@ -21,12 +21,12 @@ pub struct Tuning {
     pub primary_spin_ns: u64,
     /// The same for threads that spin beside an announced spinner, where CPUs are to spare, ns.
     pub secondary_spin_ns: u64,
-    /// How long a spinner stays away from the lock word between two looks at [`Pace::Close`](crate::Pace::Close), ns.
-    pub close_gap_ns: u64,
+    /// How long a spinner stays away from the lock word between two looks at [`Spinning::Eager`](crate::Spinning::Eager), ns.
+    pub eager_gap_ns: u64,
     /// How long it does so at most where CPUs are to spare, and other threads take turns with the lock meanwhile, ns.
     pub crowded_gap_ns: u64,
-    /// How long it does so at [`Pace::Apart`](crate::Pace::Apart), ns.
-    pub apart_gap_ns: u64,
+    /// How long it does so at [`Spinning::BackOff`](crate::Spinning::BackOff), ns.
+    pub back_off_gap_ns: u64,
     /// Interval of a spinner's probes whether the owner runs, ns.
     pub owner_probe_ns: u64,
     /// A waiter that is woken this long after it queued, and finds the lock taken, is handed it, ns.
@@ -61,9 +61,9 @@ impl Tuning {
         spin_ns: 20 * NS_PER_US,
         primary_spin_ns: 50 * NS_PER_US,
         secondary_spin_ns: 4 * NS_PER_US,
-        close_gap_ns: 30,
+        eager_gap_ns: 30,
         crowded_gap_ns: 4 * NS_PER_US,
-        apart_gap_ns: 6 * NS_PER_US,
+        back_off_gap_ns: 6 * NS_PER_US,
         owner_probe_ns: NS_PER_US,
         starvation_ns: 500 * NS_PER_US,
         demand_ns: 500 * NS_PER_US,

@@ -114,8 +114,8 @@ impl Acquisition for Lock<'_> {
         self.deadline.is_some()
     }
 
-    fn draw_attention(&self) -> bool {
-        self.mutex.draw_attention();
+    fn force_slow_release(&self) -> bool {
+        self.mutex.force_slow_release();
         true
     }
 }

@@ -33,7 +33,7 @@ pub(crate) trait Acquisition {
     /// Whether [`Self::block`] ends at a deadline.
     fn is_timed(&self) -> bool;
     /// The lock was had: sees to it that its release is slow; `false` if that cannot be.
-    fn draw_attention(&self) -> bool;
+    fn force_slow_release(&self) -> bool;
 }
 
 static WATCHER: AtomicPtr<Watcher> = AtomicPtr::new(std::ptr::null_mut());

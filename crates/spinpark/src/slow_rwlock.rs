@@ -94,10 +94,10 @@ impl Acquisition for Lock<'_> {
         self.deadline.is_some()
     }
 
-    fn draw_attention(&self) -> bool {
+    fn force_slow_release(&self) -> bool {
         let is_alone = matches!(self.want, Want::Write | Want::Upgrade);
         if is_alone {
-            self.lock.draw_attention();
+            self.lock.force_slow_release();
         }
         is_alone
     }

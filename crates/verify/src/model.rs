@@ -101,8 +101,8 @@ impl Model {
 
     /// Two CPUs, on which waiters leave the lock to its owner, and owners come back for it. Every turn of a thread that waited
     /// for it asks to be timed, so that the lock's holder marks it as contended.
-    pub fn apart(mut self) -> Self {
-        self.config.apart = true;
+    pub fn backing_off(mut self) -> Self {
+        self.config.backs_off = true;
         self.cpus(2)
     }
 

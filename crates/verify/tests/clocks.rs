@@ -19,7 +19,7 @@ const HANGS: &str = "exceeded maximum number of branches";
 fn set_back_under_a_waiter(model: Model) {
     model
         .moving_clock()
-        .apart()
+        .backing_off()
         .check(|| {
             let shared = Shared::new(RawMutex::<Loom>::new());
             let done = Arc::new(AtomicBool::new(false));

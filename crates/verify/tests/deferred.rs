@@ -239,7 +239,7 @@ fn a_waiter_in_between_gives_up() {
     }
     Model::new()
         .moving_clock()
-        .apart()
+        .backing_off()
         .defers()
         .preemptions(0)
         .check(|| {

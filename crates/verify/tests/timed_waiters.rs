@@ -1,6 +1,6 @@
 //! Models of waiters that leave a lock to its owner for a while.
 //!
-//! `apart`: two CPUs, a first waiter that keeps its own time from the start, releases that leave it asleep, and holders that
+//! `backing_off`: two CPUs, a first waiter that keeps its own time from the start, releases that leave it asleep, and holders that
 //! mark the lock themselves because their turn is to be timed.
 
 use std::sync::Arc;
@@ -79,15 +79,15 @@ fn left_asleep<const STARVATION_NS: u64>(model: Model, sections: u32) {
 
 #[test]
 fn a_waiter_that_is_left_asleep_looks_by_itself() {
-    left_asleep::<1>(Model::new().moving_clock().apart().preemptions(2), 1);
-    left_asleep::<4>(Model::new().moving_clock().apart().preemptions(2), 1);
+    left_asleep::<1>(Model::new().moving_clock().backing_off().preemptions(2), 1);
+    left_asleep::<4>(Model::new().moving_clock().backing_off().preemptions(2), 1);
 }
 
 /// It has marked the lock as the holder ends the attention: the next release sees that, whether or not this one wakes it.
 #[test]
 fn the_attention_ends_as_a_waiter_comes_that_keeps_its_own_time() {
     for model in [Model::new(), Model::new().stays_contended()] {
-        model.moving_clock().apart().preemptions(2).check(attention_ends_beside_a_timed_head);
+        model.moving_clock().backing_off().preemptions(2).check(attention_ends_beside_a_timed_head);
     }
 }
 
@@ -95,7 +95,7 @@ fn attention_ends_beside_a_timed_head() {
     let timed = Timed::new(Mutex::new());
     let shared = Arc::clone(&timed.shared);
     shared.lock.lock();
-    shared.lock.draw_attention();
+    shared.lock.force_slow_release();
     let waiter = timed.spawn(last_section);
     shared.lock.unlock(); // the attention ends, perhaps
     shared.section(); // perhaps by a plain store
@@ -114,7 +114,7 @@ fn attention_ends_beside_a_timed_head() {
 #[test]
 fn a_release_to_wait_wakes_a_waiter_that_keeps_its_own_time() {
     Model::new()
-        .apart()
+        .backing_off()
         .preemptions(3)
         .check(|| {
             let shared = Shared::new(PatientMutex::new());
@@ -132,7 +132,7 @@ fn a_release_to_wait_wakes_a_waiter_that_keeps_its_own_time() {
 #[test]
 fn a_fair_release_serves_a_waiter_that_keeps_its_own_time() {
     Model::new()
-        .apart()
+        .backing_off()
         .preemptions(2)
         .check(|| {
             let shared = Shared::new(PatientMutex::new());
@@ -155,7 +155,7 @@ fn a_fair_release_serves_a_waiter_that_keeps_its_own_time() {
 fn a_waiter_that_keeps_its_own_time_gives_up() {
     Model::new()
         .moving_clock()
-        .apart()
+        .backing_off()
         .preemptions(1)
         .check(|| {
             let timed = Timed::new(PatientMutex::new());
@@ -175,7 +175,7 @@ fn a_waiter_that_keeps_its_own_time_gives_up() {
 #[test]
 fn a_holder_marks_as_a_waiter_queues() {
     for model in [Model::new(), Model::new().stays_contended()] {
-        model.moving_clock().apart().preemptions(2).check(|| {
+        model.moving_clock().backing_off().preemptions(2).check(|| {
             let timed = Timed::new(Mutex::new());
             let other = timed.spawn(|shared| {
                 shared.section();
@@ -196,7 +196,7 @@ fn a_holder_marks_as_a_waiter_queues() {
 fn a_waiter_that_keeps_its_own_time_demands_the_lock() {
     Model::new()
         .moving_clock()
-        .apart()
+        .backing_off()
         .preemptions(2)
         .check(|| {
             let timed = Timed::new(Mutex::new());
@@ -222,6 +222,9 @@ fn a_waiter_that_keeps_its_own_time_demands_the_lock() {
 #[test]
 fn a_waiter_that_keeps_no_time() {
     rejected("a_waiter_that_keeps_no_time", HANGS, || {
-        left_asleep::<1>(Model::new().moving_clock().apart().fault(Fault::NoTimeouts).preemptions(1), 1);
+        left_asleep::<1>(
+            Model::new().moving_clock().backing_off().fault(Fault::NoTimeouts).preemptions(1),
+            1,
+        );
     });
 }

@@ -1,6 +1,6 @@
 //! The slow way in: spin, queue, sleep, contend, and round again.
 
-use spinpark_platform::{Deadline, Event, Pace, Platform, Spin};
+use spinpark_platform::{Deadline, Event, Platform, Spin, Spinning};
 
 use super::patience::Patience;
 use super::queued::Joined;
@@ -51,8 +51,8 @@ impl<P: Platform> LockCore<P> {
     }
 
     fn spin_then_queue(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Outcome {
-        let apart = self.keeps_apart(want);
-        let announced = if apart {
+        let backs_off = self.backs_off_for(want);
+        let announced = if backs_off {
             Announced::None
         } else {
             match self.spin(want, token, deadline) {
@@ -69,7 +69,7 @@ impl<P: Platform> LockCore<P> {
         let node = WaitNode::new(want, token, core::ptr::null());
         P::queues();
         let patience = Self::patience(&node);
-        let (joined, timed) = self.join(&node, announced, apart && !node.is_realtime());
+        let (joined, timed) = self.join(&node, announced, backs_off && !node.is_realtime());
         match joined {
             Joined::Acquired => {
                 self.time_turn(want, false);
@@ -84,7 +84,7 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// Has the turn of a thread that waited for it, perhaps in the queue, timed now and then: see [`Platform::pace`].
+    /// Has the turn of a thread that waited for it, perhaps in the queue, timed now and then: see [`Platform::spinning`].
     fn time_turn(&self, want: Want, queued: bool) {
         if want == Want::Write && P::wants_time(self.key(), queued) {
             // So that the release is not a plain store, which nothing can time.
@@ -134,19 +134,21 @@ impl<P: Platform> LockCore<P> {
                 notice @ (Notice::Woken | Notice::Beside) => {
                     // T7: this thread is the one for which WAKING is set, or T12: one beside that.
                     let announced = if notice == Notice::Woken { Announced::Waking } else { Announced::None };
-                    let apart = !node.is_realtime() && self.keeps_apart(node.want);
+                    let backs_off = !node.is_realtime() && self.backs_off_for(node.want);
                     self.rouse_others(node, patience);
                     // A stream of readers passes a real-time writer once.
                     let passed = node.is_realtime() && word::readers(self.peek()) > 0;
-                    let starved = passed || patience.is_over::<P>() && (!apart || patience.rechecks_early());
-                    if let Spun::Acquired = self.contend(node, announced, starved, apart, patience, deadline)
+                    let starved =
+                        passed || patience.is_over::<P>() && (!backs_off || patience.rechecks_early());
+                    if let Spun::Acquired =
+                        self.contend(node, announced, starved, backs_off, patience, deadline)
                     {
                         return Outcome::Acquired;
                     }
                     if is_past::<P>(deadline) {
                         return Outcome::of(self.give_up(node.want, node.token, announced));
                     }
-                    patience = match (apart, starved) {
+                    patience = match (backs_off, starved) {
                         (_, true) => patience,
                         (true, false) => patience.lets_owner_go_on::<P>(),
                         (false, false) => patience.until_starved(),
@@ -208,9 +210,9 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// Whether a waiter leaves the lock to its owner for a while instead of taking turns with it, because that gets more work
-    /// done ([`Platform::pace`]). With CPUs to spare, it watches the lock from afar instead.
-    fn keeps_apart(&self, want: Want) -> bool {
-        want == Want::Write && has_no_cpu_to_spare::<P>() && P::pace(self.key()) == Pace::Apart
+    /// done ([`Platform::spinning`]). With CPUs to spare, it watches the lock from afar instead.
+    fn backs_off_for(&self, want: Want) -> bool {
+        want == Want::Write && has_no_cpu_to_spare::<P>() && P::spinning(self.key()) == Spinning::BackOff
     }
 
     /// T7: the woken waiter contends with running threads.
@@ -224,7 +226,7 @@ impl<P: Platform> LockCore<P> {
         node: &WaitNode<P>,
         announced: Announced,
         starved: bool,
-        apart: bool,
+        backs_off: bool,
         patience: Patience,
         deadline: Option<Deadline>,
     ) -> Spun {
@@ -240,7 +242,7 @@ impl<P: Platform> LockCore<P> {
                 node.repark(patience.turn_of_others::<P>(), deadline, &|| self.abandon(node, give_up()));
             }
         }
-        let patient = !(apart || spare && starved);
+        let patient = !(backs_off || spare && starved);
         self.poll(node.want, node.token, announced, patient, deadline)
     }
 

@@ -15,7 +15,7 @@
 //!            T1 admits                     T3 room, under the queue lock
 //!   (out) ───────────────► (holds) ◄──────────────────────┐
 //!     │ T2 spin, unless it     ▲ ▲                         │
-//!     ▼    keeps apart         │ │ T6 granted / handed over│
+//!     ▼    backs off           │ │ T6 granted / handed over│
 //!  (spins) ── T3 queue ──► (queued, asleep) ── T7 woken ─► (contends)
 //!     │                        │      ▲                    │
 //!     └── T4 budget used ──────┘      └── T8 lost: to the head, TIMED ──┘
@@ -77,7 +77,7 @@
 //!   and a spinner is counted, or the head is `TIMED` and rechecks by itself within its span ([`patience`]). A thread that
 //!   ends the last of these conditions services the queue: a release (`needs_service`), an upgradable holder that came in
 //!   (readers have room beside it), and a thread that withdraws its announced state without acquiring (T3, T4, T8, T9). The last
-//!   condition is the only one that leans on a timer, and only on two CPUs, for a head that keeps apart: a release whose
+//!   condition is the only one that leans on a timer, and only on two CPUs, for a head that backs off: a release whose
 //!   thread comes back at once leaves it asleep, one whose thread waits for something else next (`WriteToWait`) wakes it.
 //! - **L2** (no starvation) A head that others may pass is `TIMED`, or `WAKING`, or the next release wakes it to time
 //!   itself. So it demands the lock `starvation_ns` after that; of readers, again and again (H3). A real-time waiter times
@@ -133,7 +133,7 @@
 //! - **A4** (the mark stays) `ATTENTION` stays when the marks have gone, until A3 clears it: a lock that was contended is so
 //!   again soon, and the fence costs as much as thousands of dearer releases. So a thread that finds `ATTENTION` set as it
 //!   locks the queue needs no fence: since the fence of A1, or since the lock's holder set it (`begin_attention`,
-//!   `draw_attention`, or the mark of `absorb`: no other thread can have been releasing then), no plain store has been under
+//!   `force_slow_release`, or the mark of `absorb`: no other thread can have been releasing then), no plain store has been under
 //!   way. A queue inherited in a fork counts as one without it.
 //! - **A2** A spinner sets `SPINNER` without a fence, and only beside `WAITERS` or readers: with an empty queue there is no
 //!   waiter that a release would wake. A writer's release may wipe it out (A1), and then others may set and clear it: it is
@@ -238,10 +238,10 @@ impl<P: Platform> LockCore<P> {
     ///
     /// `ATTENTION` without a mark is nothing new: a waiter that leaves between the check of the word and the unlock of the
     /// queue leaves it too. A3 clears it.
-    pub(crate) fn draw_attention(&self) {
+    pub(crate) fn force_slow_release(&self) {
         if !word::is_marked(self.peek()) {
             if let Some(mut queue) = self.lock_queue_or(Ask::Nothing) {
-                queue.draw_attention();
+                queue.force_slow_release();
             }
         }
     }

@@ -82,12 +82,12 @@ impl<P: Platform> LockCore<P> {
 
     /// T3: queues behind all others of its rank; an upgrade before all others, which wait for its thread's own hold.
     ///
-    /// One that keeps `apart` and is the first keeps its own time at once (`TIMED`), so that the next release need not wake it.
+    /// One that `backs_off` and is the first keeps its own time at once (`TIMED`), so that the next release need not wake it.
     /// Returns whether that is so.
-    pub(super) fn join(&self, node: &WaitNode<P>, announced: Announced, apart: bool) -> (Joined, bool) {
+    pub(super) fn join(&self, node: &WaitNode<P>, announced: Announced, backs_off: bool) -> (Joined, bool) {
         let mut queue = self.lock_queue();
         // Not beside a woken waiter: if that comes back, it goes to the head, and is served by this one's demand.
-        let timed = apart && queue.head().is_none() && !word::is_waking(self.peek());
+        let timed = backs_off && queue.head().is_none() && !word::is_waking(self.peek());
         let flags = if timed { word::WAITERS | word::TIMED } else { word::WAITERS };
         let joined = self.acquire_or_mark(Some(&queue), node.want, node.token, announced, flags);
         if let Joined::Queued = joined {

@@ -266,12 +266,12 @@ impl<P: Platform> LockCore<P> {
     #[inline(never)]
     pub(crate) fn absorb(&self, mut waiters: Chain<P>, defers: bool) -> Chain<P> {
         let Some(mut queue) = self.lock_queue_or(Ask::Nothing) else { return waiters };
-        let calm = match queue.head() {
+        let uncontended = match queue.head() {
             None => self.peek() & word::FLAGS == 0,
             // Beside a woken waiter (after a fair release) the next release would leave the queue to that one.
             Some(head) => head.is_deferred() && !word::is_waking(self.peek()),
         };
-        if defers && !calm {
+        if defers && !uncontended {
             return waiters;
         }
         while let Some(waiter) = waiters.pop() {

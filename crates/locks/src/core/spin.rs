@@ -8,7 +8,7 @@
 use core::marker::PhantomData;
 
 use spinpark_platform::{
-    AtomicU32, Clock, Deadline, Event, OnCpu, Ordering::Acquire, Ordering::Relaxed, Pace, Platform, Spin,
+    AtomicU32, Clock, Deadline, Event, OnCpu, Ordering::Acquire, Ordering::Relaxed, Platform, Spin, Spinning,
 };
 
 use super::LockCore;
@@ -59,7 +59,7 @@ impl<P: Platform> LockCore<P> {
             if has_passed || P::now(Clock::Monotonic) >= end {
                 break;
             }
-            P::spin_for(P::TUNING.close_gap_ns);
+            P::spin_for(P::TUNING.eager_gap_ns);
         }
         P::spun(Spin::Writer, has_passed);
     }
@@ -194,8 +194,8 @@ impl<P: Platform> Budget<P> {
         };
         let end = deadline.min(start + P::TUNING.spin_ns);
         let spare = has_cpus_to_spare::<P>();
-        let apart = want == Want::Write && spare && P::pace(lock) == Pace::Apart;
-        let gap = if apart { P::TUNING.apart_gap_ns } else { P::TUNING.close_gap_ns };
+        let backs_off = want == Want::Write && spare && P::spinning(lock) == Spinning::BackOff;
+        let gap = if backs_off { P::TUNING.back_off_gap_ns } else { P::TUNING.eager_gap_ns };
         Self {
             gap,
             widest_gap: if spare { gap.max(P::TUNING.crowded_gap_ns) } else { gap },

@@ -92,7 +92,7 @@ impl Asked {
 pub(crate) struct LockedQueue<'a, P: Platform> {
     pub(super) queue: &'a WaitQueue<P>,
     inherited: bool,
-    /// Whether `ATTENTION` was set when the queue was locked, or counts as set then ([`LockedQueue::draw_attention`]).
+    /// Whether `ATTENTION` was set when the queue was locked, or counts as set then ([`LockedQueue::force_slow_release`]).
     had_attention: bool,
     /// The holder stays on its thread.
     not_send: PhantomData<*const ()>,
@@ -269,7 +269,7 @@ impl<P: Platform> LockedQueue<'_, P> {
 
     /// The calling thread holds the lock whose queue this is for writing: as if it had set `ATTENTION` before it locked the
     /// queue. Its own release is no plain store from now on.
-    pub(crate) fn draw_attention(&mut self) {
+    pub(crate) fn force_slow_release(&mut self) {
         self.had_attention = true;
     }
 

@@ -5,7 +5,7 @@
 
 mod turns;
 
-use crate::{Pace, Spin, TransferCost, NS_PER_US};
+use crate::{Spin, Spinning, TransferCost, NS_PER_US};
 use turns::Turns;
 
 /// Spin statistics of one thread. All zero in a new thread.
@@ -86,9 +86,9 @@ impl SpinStats {
         spins.pause = (1 << spins.misses) - 1;
     }
 
-    /// See [`Pacing::pace`](crate::Pacing::pace). `transfer`: what it costs to move a lock, ns, as in the next one.
-    pub fn pace(&mut self, lock: usize, transfer: u64) -> Pace {
-        self.turns.pace(lock, transfer)
+    /// See [`Pacing::spinning`](crate::Pacing::spinning). `transfer`: what it costs to move a lock, ns, as in the next one.
+    pub fn spinning(&mut self, lock: usize, transfer: u64) -> Spinning {
+        self.turns.spinning(lock, transfer)
     }
 
     /// See [`Pacing::moved`](crate::Pacing::moved): whether this move is to be timed, for `cost`.

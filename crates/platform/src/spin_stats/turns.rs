@@ -1,6 +1,6 @@
 //! How long a thread holds a lock, and leaves it alone between two of its turns: learnt from its own contended turns.
 //!
-//! A waiter needs both to choose its pace. If the threads that contend for a lock take turns, each section costs a transfer of
+//! A waiter needs both to choose how it spins. If the threads that contend for a lock take turns, each section costs a transfer of
 //! the lock and of its data to another CPU, and the time that the owner spends outside is not lost. If one of them goes on
 //! while the others stay away, it is the other way round. So turns pay where the time outside is longer than a transfer,
 //! and by more than a small part of the section. The waiter cannot see the owner's times, so it uses its own: threads that
@@ -8,7 +8,7 @@
 //!
 //! `docs/tuning.md` ("Taking turns, or one at a time") has the derivation and the planes.
 
-use crate::Pace;
+use crate::Spinning;
 
 /// Turns pay if they gain more than one part in so many of a section.
 const LEAST_GAIN: u64 = 8;
@@ -70,21 +70,21 @@ impl Turns {
 
     /// How a wait for `lock` is to be spent, if it takes `transfer` ns to move it to another CPU.
     #[inline(never)]
-    pub(crate) fn pace(&mut self, lock: usize, transfer: u64) -> Pace {
+    pub(crate) fn spinning(&mut self, lock: usize, transfer: u64) -> Spinning {
         let known = self.known(lock);
         let least = |samples: [u32; 2]| u64::from(samples[0].min(samples[1]));
         let gain = least(known.outside).saturating_sub(transfer);
         if known.lock == lock && known.waits == 0 && gain * LEAST_GAIN <= least(known.inside) {
-            Pace::Apart
+            Spinning::BackOff
         } else {
-            Pace::Close
+            Spinning::Eager
         }
     }
 
     /// Whether a thread that releases `lock` comes back for it so soon that a waiter which keeps its own time is better left
     /// asleep. One that has never waited for it is taken to: its waiters' times say so.
     pub(crate) fn returns_soon(&mut self, lock: usize, transfer: u64) -> bool {
-        self.known(lock).lock != lock || self.pace(lock, transfer) == Pace::Apart
+        self.known(lock).lock != lock || self.spinning(lock, transfer) == Spinning::BackOff
     }
 
     /// Whether the thread has lately released `lock` to wait on a condition variable. Each question is one signal.
@@ -190,31 +190,34 @@ mod tests {
 
     #[test]
     fn threads_take_turns_until_they_know_better() {
-        assert_eq!(Turns::default().pace(LOCK, TRANSFER), Pace::Close);
+        assert_eq!(Turns::default().spinning(LOCK, TRANSFER), Spinning::Eager);
     }
 
     #[test]
     fn a_short_time_outside_keeps_waiters_away() {
         let mut turns = Turns::default();
         turn(&mut turns, LOCK, 20, 50);
-        assert_eq!(turns.pace(LOCK, TRANSFER), Pace::Apart);
-        assert_eq!(turns.pace(OTHER, TRANSFER), Pace::Close, "another lock");
+        assert_eq!(turns.spinning(LOCK, TRANSFER), Spinning::BackOff);
+        assert_eq!(turns.spinning(OTHER, TRANSFER), Spinning::Eager, "another lock");
     }
 
     #[test]
     fn the_same_time_outside_pays_where_a_lock_moves_fast() {
         let mut turns = Turns::default();
         turn(&mut turns, LOCK, 20, 150);
-        assert_eq!((turns.pace(LOCK, 250), turns.pace(LOCK, 80)), (Pace::Apart, Pace::Close));
+        assert_eq!(
+            (turns.spinning(LOCK, 250), turns.spinning(LOCK, 80)),
+            (Spinning::BackOff, Spinning::Eager)
+        );
     }
 
     #[test]
     fn a_time_outside_that_is_small_beside_the_section_does_so_too() {
         let mut turns = Turns::default();
         turn(&mut turns, LOCK, 10_000, 1_000);
-        assert_eq!(turns.pace(LOCK, TRANSFER), Pace::Apart);
+        assert_eq!(turns.spinning(LOCK, TRANSFER), Spinning::BackOff);
         turn(&mut turns, OTHER, 1_000, 1_000);
-        assert_eq!(turns.pace(OTHER, TRANSFER), Pace::Close);
+        assert_eq!(turns.spinning(OTHER, TRANSFER), Spinning::Eager);
     }
 
     #[test]
@@ -222,9 +225,9 @@ mod tests {
         let mut turns = Turns::default();
         turn(&mut turns, LOCK, 20, 50);
         turn(&mut turns, LOCK, 20, 4_000_000);
-        assert_eq!(turns.pace(LOCK, TRANSFER), Pace::Apart);
+        assert_eq!(turns.spinning(LOCK, TRANSFER), Spinning::BackOff);
         turn(&mut turns, LOCK, 20, 3_000);
-        assert_eq!(turns.pace(LOCK, TRANSFER), Pace::Close);
+        assert_eq!(turns.spinning(LOCK, TRANSFER), Spinning::Eager);
     }
 
     #[test]
@@ -242,7 +245,7 @@ mod tests {
         assert_eq!(timed.count(), 10);
     }
 
-    /// A thread that keeps apart has few turns, and each comes after a wait in the queue: 16 of them take many milliseconds.
+    /// A thread that backs off has few turns, and each comes after a wait in the queue: 16 of them take many milliseconds.
     #[test]
     fn each_turn_after_a_wait_in_the_queue_is_timed() {
         let mut turns = Turns::default();
@@ -258,11 +261,17 @@ mod tests {
         assert!(turns.returns_soon(LOCK, TRANSFER), "it has never waited for the lock");
         turn(&mut turns, LOCK, 20, 50);
         turns.waits(LOCK);
-        assert_eq!((turns.pace(LOCK, TRANSFER), turns.returns_soon(LOCK, TRANSFER)), (Pace::Close, false));
+        assert_eq!(
+            (turns.spinning(LOCK, TRANSFER), turns.returns_soon(LOCK, TRANSFER)),
+            (Spinning::Eager, false)
+        );
         for _ in 0..WAITS_REMEMBERED {
             turn(&mut turns, LOCK, 20, 50);
         }
-        assert_eq!((turns.pace(LOCK, TRANSFER), turns.returns_soon(LOCK, TRANSFER)), (Pace::Apart, true));
+        assert_eq!(
+            (turns.spinning(LOCK, TRANSFER), turns.returns_soon(LOCK, TRANSFER)),
+            (Spinning::BackOff, true)
+        );
     }
 
     #[test]

@@ -55,11 +55,11 @@ pub(super) fn release_unless(
 ) -> bool {
     let mask = faulty::mask(mask);
     if !is_inside() {
-        let calm = guard.value() & mask == 0;
-        if calm {
+        let uncontended = guard.value() & mask == 0;
+        if uncontended {
             word.set(0);
         }
-        return calm;
+        return uncontended;
     }
     if !world(|world| world.shared.has_steps()) {
         return word.compare_exchange(likely(), 0, Release, Relaxed).is_ok();

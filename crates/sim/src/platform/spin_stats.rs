@@ -1,6 +1,6 @@
 //! How a simulated thread waits, by what it has learnt: its [`SpinStats`].
 
-use spinpark_platform::{Clock, Clocks, Pace, Pacing, Spin, SpinPolicy, SpinStats, TransferCost};
+use spinpark_platform::{Clock, Clocks, Pacing, Spin, SpinPolicy, SpinStats, Spinning, TransferCost};
 
 use super::clock::shown;
 use super::{Sim, Tuned};
@@ -75,9 +75,9 @@ impl<T: Tuned> SpinPolicy for Sim<T> {
 }
 
 impl<T: Tuned> Pacing for Sim<T> {
-    fn pace(lock: usize) -> Pace {
+    fn spinning(lock: usize) -> Spinning {
         let transfer = transfer(TransferCost::ask);
-        of_lock(lock, |spin_stats, lock, _| spin_stats.pace(lock, transfer))
+        of_lock(lock, |spin_stats, lock, _| spin_stats.spinning(lock, transfer))
     }
 
     fn moved(looked: u64) {

@@ -157,7 +157,7 @@ fn acquire(call: &Call, lock: &dyn Acquisition) -> bool {
     if !is_acquired {
         RECORDER.gave_up(own, &ended);
         RECORDER.disturb(call.address);
-    } else if lock.draw_attention() {
+    } else if lock.force_slow_release() {
         RECORDER.acquired(own, call, &ended);
     } else {
         RECORDER.acquired_unseen(own, &ended);

@@ -29,8 +29,8 @@ pub(crate) use world::{begin, take_noted};
 
 use loom::thread;
 use spinpark_platform::{
-    Clock, Clocks, Event, Events, Layout, Memory, OnCpu, Ordering, Owners, Pace, Pacing, Platform, Spin,
-    SpinLocks, SpinPolicy, Threads, Tuning,
+    Clock, Clocks, Event, Events, Layout, Memory, OnCpu, Ordering, Owners, Pacing, Platform, Spin, SpinLocks,
+    SpinPolicy, Spinning, Threads, Tuning,
 };
 
 use world::world;
@@ -67,9 +67,9 @@ impl<
         spin_ns: SPIN_NS,
         primary_spin_ns: SPIN_NS,
         secondary_spin_ns: SPIN_NS,
-        close_gap_ns: 1,
+        eager_gap_ns: 1,
         crowded_gap_ns: 1,
-        apart_gap_ns: 1,
+        back_off_gap_ns: 1,
         owner_probe_ns: 1,
         starvation_ns: STARVATION_NS,
         demand_ns: DEMAND_NS,
@@ -164,16 +164,16 @@ impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> SpinP
 }
 
 impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> Pacing for Loom<S, N, P, R, D> {
-    fn pace(_: usize) -> Pace {
-        if world().config.apart { Pace::Apart } else { Pace::Close }
+    fn spinning(_: usize) -> Spinning {
+        if world().config.backs_off { Spinning::BackOff } else { Spinning::Eager }
     }
 
     fn wants_time(_: usize, _: bool) -> bool {
-        world().config.apart
+        world().config.backs_off
     }
 
     fn returns_soon(_: usize) -> bool {
-        world().config.apart
+        world().config.backs_off
     }
 
     fn waits_next(_: usize) -> bool {

@@ -32,11 +32,11 @@ pub(super) fn release_unless(
         return false;
     }
     step(|_| {
-        let calm = guard.load(Relaxed) & world.config.faults.mask(mask) == 0;
-        if calm {
+        let uncontended = guard.load(Relaxed) & world.config.faults.mask(mask) == 0;
+        if uncontended {
             word.store(0, Release);
         }
-        calm
+        uncontended
     })
 }
 

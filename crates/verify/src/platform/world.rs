@@ -42,7 +42,7 @@ pub struct Config {
     /// See [`Model::defers`](crate::Model::defers).
     pub defers: bool,
     /// Whether waiters leave the lock to its owner, and owners come back for it: also asks for every turn to be timed.
-    pub apart: bool,
+    pub backs_off: bool,
     /// What is wrong.
     pub faults: Faults,
 }
@@ -60,7 +60,7 @@ impl Default for Config {
             cpus: 1,
             stays_contended: false,
             defers: false,
-            apart: false,
+            backs_off: false,
             faults: Faults::default(),
         }
     }

@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use spinpark_platform::{
-    AsymmetricBarrier, Clock, Clocks, Deadline, Event, Events, Futex, Layout, Memory, OnCpu, Owners, Pace,
-    Pacing, Platform, ReadHolds, ReaderSlots, SlotLeft, Spin, SpinPolicy, Threads, Tuning, Wait, WakeOp,
+    AsymmetricBarrier, Clock, Clocks, Deadline, Event, Events, Futex, Layout, Memory, OnCpu, Owners, Pacing,
+    Platform, ReadHolds, ReaderSlots, SlotLeft, Spin, SpinPolicy, Spinning, Threads, Tuning, Wait, WakeOp,
 };
 
 /// `P`, with its futex calls counted.
@@ -188,8 +188,8 @@ impl<P: Platform> SpinPolicy for Counted<P> {
 }
 
 impl<P: Platform> Pacing for Counted<P> {
-    fn pace(lock: usize) -> Pace {
-        P::pace(lock)
+    fn spinning(lock: usize) -> Spinning {
+        P::spinning(lock)
     }
 
     fn wants_time(lock: usize, queued: bool) -> bool {
