@@ -8,7 +8,7 @@ use spinpark_platform::{Clock, Pacing, Spin, SpinPolicy, Spinning, TransferCost,
 
 use crate::layout::{LinuxWith, Rooms};
 use crate::thread::spin_stats;
-use crate::{barriers, clock, cpu, place, policy, raw, sandbox};
+use crate::{barriers, clock, cpu, place, policy, raw, sandbox, thread};
 
 fn now() -> u64 {
     clock::now(Clock::Monotonic)
@@ -141,6 +141,15 @@ impl<R: Rooms> SpinPolicy for LinuxWith<R> {
 impl<R: Rooms> Pacing for LinuxWith<R> {
     fn spinning(lock: usize) -> Spinning {
         spinning(lock)
+    }
+
+    #[inline(always)]
+    fn waited_for(lock: usize) -> bool {
+        thread::waited_for() == lock
+    }
+
+    fn waits_for(lock: usize) {
+        thread::waits_for(lock);
     }
 
     fn moved(looked: u64) {

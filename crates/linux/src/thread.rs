@@ -17,6 +17,8 @@ use crate::{generation, policy};
 #[repr(C)]
 struct Local {
     token: u32,
+    /// The lock for which the thread waited last.
+    waited_for: usize,
     reads: Reads,
     spin_stats: SpinStats,
     place: Place,
@@ -85,6 +87,39 @@ fn load_token() -> u32 {
 fn load_token() -> u32 {
     // SAFETY: the block belongs to this thread.
     unsafe { (*local()).token }
+}
+
+/// The lock for which the calling thread waited last; 0: none yet.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(crate) fn waited_for() -> usize {
+    let lock: usize;
+    // SAFETY: as in `local`; `waited_for` is where the constant says.
+    unsafe {
+        core::arch::asm!(
+            "mov {lock}, qword ptr [rip + spinpark_0_1_local@GOTTPOFF]",
+            "mov {lock}, qword ptr fs:[{lock} + {place}]",
+            lock = out(reg) lock,
+            place = const core::mem::offset_of!(Local, waited_for),
+            options(readonly, nostack, preserves_flags),
+        );
+    }
+    lock
+}
+
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+pub(crate) fn waited_for() -> usize {
+    // SAFETY: the block belongs to this thread.
+    unsafe { (*local()).waited_for }
+}
+
+/// The calling thread waits for the lock at `lock`.
+pub(crate) fn waits_for(lock: usize) {
+    let again = waited_for() == lock;
+    // SAFETY: the block belongs to this thread.
+    unsafe { (*local()).waited_for = lock };
+    spin_stats().waits_for(lock, again);
 }
 
 /// The calling thread's token if it has been asked for before, else 0: for fast paths that leave the first time to

@@ -20,6 +20,19 @@ pub trait Pacing: Sized + Send + Sync + 'static {
         Spinning::Eager
     }
 
+    /// Whether the lock at `lock` is the one for which the calling thread waited last: then it is looked at before its line is
+    /// taken for writing, which would take it from the owner for nothing. `false` is always a safe answer.
+    #[inline(always)]
+    fn waited_for(lock: usize) -> bool {
+        let _ = lock;
+        false
+    }
+
+    /// Notes that the calling thread waits for the lock at `lock`.
+    fn waits_for(lock: usize) {
+        let _ = lock;
+    }
+
     /// Notes that the calling thread has just acquired a lock that it had found taken, awake. It looked at the clock at `looked`,
     /// then at the lock, and found it free: what that took is what it costs to move a lock.
     fn moved(looked: u64) {

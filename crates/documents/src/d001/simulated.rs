@@ -247,8 +247,8 @@ const HISTOGRAM_NOTE: &str = "Acquisitions of less than 2^10 cycles are left out
     are of tasks that found the mutex free beside sleepers.";
 
 const LOTTERY_NOTE: &str = "The old kernel's mode is too wide and too low. Its spinners win by lot here, so their waits are \
-    spread as such are; the document has nearly all within a factor of two, about a scheduler's period. What makes them equal \
-    is not in the model: perhaps owners that lost their CPU, perhaps locks that are held for longer at other places.";
+    spread as such are; the document has nearly all within a factor of two, about a scheduler's period. A mutex whose waiters \
+    sleep, and do not win by spinning, has such waits: see the page on the documents in the simulator.";
 
 fn fserver(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
     let [old, fixed] = serve(effort, progress)?;

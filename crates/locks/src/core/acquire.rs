@@ -43,6 +43,7 @@ impl<P: Platform> LockCore<P> {
     #[inline(never)]
     pub(crate) fn acquire_slow(&self, want: Want, deadline: Option<Deadline>) -> Outcome {
         self.adopt();
+        P::waits_for(self.key());
         let outcome = self.spin_then_queue(want, P::thread_token(), deadline);
         if outcome == Outcome::Acquired && want == Want::Upgradable && word::has_waiters(self.peek()) {
             self.service_now(); // L1: readers behind this one have room beside it

@@ -47,11 +47,14 @@ impl<P: Platform> LockCore<P> {
         None
     }
 
-    /// T1 for an exclusive hold, guessing the word: only if the queue is uncontended, because a compare-exchange that
-    /// fails costs as much as one that does not. `false` says nothing.
+    /// T1 for an exclusive hold, guessing the word. `false` says nothing.
+    ///
+    /// A compare-exchange that fails takes the line from the owner. So a thread that has waited for this lock looks first whether
+    /// the queue is contended. To look always would cost a second transfer of each line that another CPU has written.
     #[inline]
     pub(crate) fn enter_uncontended(&self, token: u32) -> bool {
-        self.queue.is_uncontended() && self.enter_free(word::write_hold(token)).is_ok()
+        let is_likely = !P::waited_for(self.key()) || self.queue.is_uncontended();
+        is_likely && self.enter_free(word::write_hold(token)).is_ok()
     }
 
     /// T1 on a lock without holders and waiters. A compare-exchange with no load before it: the load would have to

@@ -91,6 +91,11 @@ impl SpinStats {
         self.turns.spinning(lock, transfer)
     }
 
+    /// See [`Pacing::waits_for`](crate::Pacing::waits_for); `again`: the last wait was for this lock, too.
+    pub fn waits_for(&mut self, lock: usize, again: bool) {
+        self.turns.waits_for(lock, again);
+    }
+
     /// See [`Pacing::moved`](crate::Pacing::moved): whether this move is to be timed, for `cost`.
     pub fn wants_sample(&mut self, cost: TransferCost) -> bool {
         self.moves = self.moves.wrapping_add(1);

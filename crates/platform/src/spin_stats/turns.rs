@@ -32,6 +32,8 @@ pub(crate) struct Turns {
     since_sample: u32,
     /// The lock that was marked as contended for a sample, which has been taken.
     marked: usize,
+    /// The last two waits were for one lock.
+    again: bool,
 }
 
 /// One lock: its latest two samples, ns. The smaller one counts, because preemption only ever adds.
@@ -96,7 +98,13 @@ impl Turns {
     }
 
     /// Whether the turn that has just begun on `lock` is to be timed.
+    ///
+    /// A thread that waits for one lock after the other learns nothing: it does not come back to one before it waits for the
+    /// next. To time its turns would only mark all of them.
     pub(crate) fn wants_time(&mut self, lock: usize, queued: bool) -> bool {
+        if !self.again {
+            return false;
+        }
         self.since_sample += 1;
         let known = self.known(lock);
         // While the thread waits on conditions, its samples decide nothing.
@@ -147,6 +155,18 @@ impl Turns {
         }
     }
 
+    /// A wait for `lock` begins; `again`: so was the last one. If not, the thread's next attempts to acquire another lock may not be
+    /// seen, so a turn on that is not timed to its end.
+    pub(crate) fn waits_for(&mut self, lock: usize, again: bool) {
+        self.again = again;
+        if self.timed.lock != lock {
+            let Timed { lock: other, marked, .. } = core::mem::take(&mut self.timed);
+            if marked {
+                self.marked = other;
+            }
+        }
+    }
+
     /// `lock` is released to wait on a condition variable: whatever the samples say, its threads do not come back for it
     /// by themselves.
     #[inline(never)]
@@ -180,6 +200,14 @@ mod tests {
     const LOCK: usize = 1 << 4;
     const OTHER: usize = 2 << 4;
     const TRANSFER: u64 = 250;
+
+    /// What a thread knows that has waited for one lock twice.
+    fn on_one_lock() -> Turns {
+        let mut turns = Turns::default();
+        turns.waits_for(LOCK, false);
+        turns.waits_for(LOCK, true);
+        turns
+    }
 
     /// A timed turn: so long inside, then so long outside.
     fn turn(turns: &mut Turns, lock: usize, inside: u64, outside: u64) {
@@ -232,7 +260,7 @@ mod tests {
 
     #[test]
     fn one_turn_in_many_is_timed_and_the_first_of_each_lock() {
-        let mut turns = Turns::default();
+        let mut turns = on_one_lock();
         assert!(turns.wants_time(LOCK, false));
         turn(&mut turns, LOCK, 20, 50);
         let timed = (0..10 * TURNS_PER_SAMPLE).filter(|_| {
@@ -248,11 +276,26 @@ mod tests {
     /// A thread that backs off has few turns, and each comes after a wait in the queue: 16 of them take many milliseconds.
     #[test]
     fn each_turn_after_a_wait_in_the_queue_is_timed() {
-        let mut turns = Turns::default();
+        let mut turns = on_one_lock();
         turn(&mut turns, LOCK, 20, 50);
         assert!(!turns.wants_time(LOCK, false) && turns.wants_time(LOCK, true));
         turns.waits(LOCK);
         assert!(!turns.wants_time(LOCK, true), "its samples decide nothing now");
+    }
+
+    /// It would mark all of them, and come back to none before it waits for the next.
+    #[test]
+    fn turns_on_one_lock_after_the_other_are_not_timed() {
+        let mut turns = on_one_lock();
+        turns.begins(LOCK, true, 1000);
+        turns.ends(LOCK, 1020);
+        turns.waits_for(OTHER, false);
+        assert!(!turns.wants_time(OTHER, true), "the last wait was for another lock");
+        turns.returned(LOCK, || 5_000);
+        assert_eq!(turns.spinning(LOCK, TRANSFER), Spinning::Eager, "that turn is not timed to its end");
+        assert!(turns.unmarks(LOCK), "its mark is not left behind");
+        turns.waits_for(OTHER, true);
+        assert!(turns.wants_time(OTHER, true), "it waits for this one again");
     }
 
     #[test]

@@ -80,6 +80,23 @@ impl<T: Tuned> Pacing for Sim<T> {
         of_lock(lock, |spin_stats, lock, _| spin_stats.spinning(lock, transfer))
     }
 
+    fn waited_for(lock: usize) -> bool {
+        if T::GUESSES && is_inside() {
+            return here::random(2) == 0;
+        }
+        is_inside() && world(|world| world.threads[world.running].local.waited_for == lock)
+    }
+
+    fn waits_for(lock: usize) {
+        if is_inside() {
+            let last = world(|world| {
+                let local = &mut world.threads[world.running].local;
+                std::mem::replace(&mut local.waited_for, lock)
+            });
+            of_lock(lock, |spin_stats, name, _| spin_stats.waits_for(name, last == lock));
+        }
+    }
+
     fn moved(looked: u64) {
         if is_inside() {
             let cost = transfer(|cost| *cost);

@@ -42,6 +42,8 @@ impl<M: Machine> Contract<M> {
     pub(crate) fn a_turn_is_of_one_lock() {
         assert!(!M::P::is_timed(LOCK), "no turn has begun");
         for _ in 0..3 {
+            M::P::waits_for(LOCK);
+            let _ = (M::P::waited_for(LOCK), M::P::waited_for(OTHER)); // hints
             if M::P::wants_time(LOCK, true) {
                 M::P::turn_begins(LOCK, true);
                 assert!(M::P::is_timed(LOCK));

@@ -192,6 +192,14 @@ impl<P: Platform> Pacing for Counted<P> {
         P::spinning(lock)
     }
 
+    fn waited_for(lock: usize) -> bool {
+        P::waited_for(lock)
+    }
+
+    fn waits_for(lock: usize) {
+        P::waits_for(lock);
+    }
+
     fn wants_time(lock: usize, queued: bool) -> bool {
         P::wants_time(lock, queued)
     }
