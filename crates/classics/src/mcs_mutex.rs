@@ -14,14 +14,15 @@
 //! | `tail`         | `HELD` | held, without waiters                       | the owner: from null, or from its own node          |
 //! | `tail`         | a node | the youngest waiter, or the owner's (MX2)   | an arriving thread, by swap                         |
 //! | `next`         | null   | the owner knows no waiter                   | the owner, as it takes its node out                 |
-//! | `next`         | a node | the oldest waiter                           | that waiter, which came behind `HELD`; or the owner |
+//! | `next`         | a node | the oldest waiter; until its node is taken  | that waiter, which came behind `HELD`; or the owner |
+//! |                |        | out, the new owner                          |                                                     |
 //! | `node.next`    | a node | the waiter behind this one                  | that waiter, once                                   |
 //! | `node.granted` | 1      | the node's thread owns the lock             | the owner before it, once                           |
 //!
 //! # Invariants
 //!
-//! - **MX1** `next` belongs to the owner while `tail` is null or a node of which the owner does not come last; the thread that
-//!   swaps `HELD` out of `tail` writes it once, and the owner waits for that before it releases.
+//! - **MX1** `next` belongs to the owner, except from when it puts `HELD` in `tail` until it has seen the link of the waiter that
+//!   swapped that out: this waiter writes it once, and the owner waits for that before it releases.
 //! - **MX2** A node lives in the frame of `lock_slow`, and no other thread refers to it once that returns: its thread then
 //!   has the lock, and has either put `HELD` in the place of its node in `tail`, or has seen its successor link itself.
 //! - **MX3** After `granted` is set the releasing thread does not touch the lock nor the node.
@@ -45,8 +46,8 @@
 //! | release: `tail` `HELD` → null      | Release | lock, try, swap    | this critical section                             |
 //! | release: `granted` store           | Release | wait               | this critical section                             |
 //!
-//! A waiter may be preempted, as in no kernel: after each 100 µs awake it sleeps for 50 if the thread before it does not run, or
-//! is not known (`wait/patience.rs`).
+//! A waiter may be preempted, as in no kernel. After each 100 µs awake it sleeps for 50 if the thread before it does not run
+//! (after 4 ms, if that cannot be told); the first waiter behind an owner without a node does so in any case (`wait/patience.rs`).
 //!
 //! Checked by: `verify` (`tests/classics_mcs.rs`), `tests/classics_stress.rs`.
 

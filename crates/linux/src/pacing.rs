@@ -144,12 +144,16 @@ impl<R: Rooms> Pacing for LinuxWith<R> {
     }
 
     #[inline(always)]
-    fn waited_for(lock: usize) -> bool {
-        thread::waited_for() == lock
+    fn reads_first() -> bool {
+        thread::reads_first()
     }
 
     fn waits_for(lock: usize) {
         thread::waits_for(lock);
+    }
+
+    fn may_mark() -> bool {
+        spin_stats().may_mark()
     }
 
     fn moved(looked: u64) {

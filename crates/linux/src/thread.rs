@@ -7,7 +7,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicUsize};
 
-use spinpark_platform::{ReadHolds, SpinStats, Threads};
+use spinpark_platform::{ReadHolds, SpinStats, Threads, READS_AFTER_WAIT};
 
 use crate::layout::{LinuxWith, Rooms};
 use crate::reads::Reads;
@@ -17,8 +17,8 @@ use crate::{generation, policy};
 #[repr(C)]
 struct Local {
     token: u32,
-    /// The lock for which the thread waited last.
-    waited_for: usize,
+    /// In so many attempts to acquire a lock the thread reads first.
+    reads_first: u32,
     reads: Reads,
     spin_stats: SpinStats,
     place: Place,
@@ -89,37 +89,21 @@ fn load_token() -> u32 {
     unsafe { (*local()).token }
 }
 
-/// The lock for which the calling thread waited last; 0: none yet.
-#[cfg(target_arch = "x86_64")]
+/// Whether the calling thread still reads first after its last wait; if so, it has done so once more.
 #[inline(always)]
-pub(crate) fn waited_for() -> usize {
-    let lock: usize;
-    // SAFETY: as in `local`; `waited_for` is where the constant says.
-    unsafe {
-        core::arch::asm!(
-            "mov {lock}, qword ptr [rip + spinpark_0_1_local@GOTTPOFF]",
-            "mov {lock}, qword ptr fs:[{lock} + {place}]",
-            lock = out(reg) lock,
-            place = const core::mem::offset_of!(Local, waited_for),
-            options(readonly, nostack, preserves_flags),
-        );
-    }
-    lock
-}
-
-#[cfg(target_arch = "aarch64")]
-#[inline(always)]
-pub(crate) fn waited_for() -> usize {
-    // SAFETY: the block belongs to this thread.
-    unsafe { (*local()).waited_for }
+pub(crate) fn reads_first() -> bool {
+    // SAFETY: the block belongs to this thread. A signal handler in between may add to the number, or take one more away.
+    let reads = unsafe { &mut (*local()).reads_first };
+    let is_left = *reads > 0;
+    *reads -= u32::from(is_left);
+    is_left
 }
 
 /// The calling thread waits for the lock at `lock`.
 pub(crate) fn waits_for(lock: usize) {
-    let again = waited_for() == lock;
     // SAFETY: the block belongs to this thread.
-    unsafe { (*local()).waited_for = lock };
-    spin_stats().waits_for(lock, again);
+    unsafe { (*local()).reads_first = READS_AFTER_WAIT };
+    spin_stats().waits_for(lock);
 }
 
 /// The calling thread's token if it has been asked for before, else 0: for fast paths that leave the first time to

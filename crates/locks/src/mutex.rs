@@ -90,7 +90,7 @@ impl<P: Platform> RawMutex<P> {
     #[inline]
     pub fn try_lock(&self) -> bool {
         let token = P::thread_token();
-        self.core.enter_uncontended(token) || self.try_lock_contended(token)
+        self.core.try_uncontended(token) || self.try_lock_contended(token)
     }
 
     /// What remains of [`RawMutex::try_lock`] after [`RawMutex::try_lock_uncontended`].
@@ -164,13 +164,14 @@ impl<P: Platform> RawMutex<P> {
         word::is_held(self.core.peek())
     }
 
-    /// What [`RawMutex::lock`] tries before it waits, by the calling thread, whose token is at hand.
+    /// What [`RawMutex::lock`] tries before it waits, after [`RawMutex::try_lock_uncontended`], by the calling thread, whose token
+    /// is at hand. It reads first.
     #[inline]
     pub fn try_lock_as(&self, token: u32) -> bool {
-        self.core.enter_uncontended(token) || self.core.try_acquire(Want::Write, token)
+        self.core.try_acquire(Want::Write, token)
     }
 
-    /// `try_lock_as` of a mutex without waiters; `false` says nothing.
+    /// `try_lock_as` of a mutex that is probably free; `false` says nothing.
     #[inline]
     pub fn try_lock_uncontended(&self, token: u32) -> bool {
         self.core.enter_uncontended(token)

@@ -282,10 +282,10 @@ impl<P: Platform> RawRwLock<P> {
     /// Acquires for writing if the lock is free. Acquire ordering on success.
     #[inline]
     pub fn try_write(&self) -> bool {
-        self.try_write_as(P::thread_token())
+        self.try_alone(Want::Write, P::thread_token())
     }
 
-    /// `try_write` by the calling thread, whose token is at hand.
+    /// What a writer whose token is at hand tries before it waits.
     #[inline]
     pub fn try_write_as(&self, token: u32) -> bool {
         let acquired = self.core.enter_uncontended(token);

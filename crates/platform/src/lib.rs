@@ -56,7 +56,7 @@ pub use futex::{Futex, Wait};
 pub use layout::Layout;
 pub use memory::{AtomicPtr, AtomicU32, Cell, Memory};
 pub use owners::{OnCpu, Owners};
-pub use pacing::{Pacing, Spinning};
+pub use pacing::{Pacing, Spinning, READS_AFTER_WAIT};
 pub use read_holds::ReadHolds;
 pub use reader_slots::{ReaderSlots, SlotLeft};
 pub use spin_policy::{Spin, SpinPolicy};

@@ -10,6 +10,9 @@ pub enum Spinning {
     BackOff,
 }
 
+/// After a wait, a thread reads first in so many attempts ([`Pacing::reads_first`]).
+pub const READS_AFTER_WAIT: u32 = 16;
+
 /// How threads that contend for a lock share it. A machine that does not implement it has threads take turns.
 ///
 /// Only speed rests on the answers. `lock` is an address, which is only compared.
@@ -20,17 +23,22 @@ pub trait Pacing: Sized + Send + Sync + 'static {
         Spinning::Eager
     }
 
-    /// Whether the lock at `lock` is the one for which the calling thread waited last: then it is looked at before its line is
-    /// taken for writing, which would take it from the owner for nothing. `false` is always a safe answer.
+    /// Whether the calling thread has waited for a lock lately: then it reads the state of a lock before it takes the lock's line
+    /// for writing, which would take it from the owner for nothing. Notes an attempt. `false` is always a safe answer.
     #[inline(always)]
-    fn waited_for(lock: usize) -> bool {
-        let _ = lock;
+    fn reads_first() -> bool {
         false
     }
 
-    /// Notes that the calling thread waits for the lock at `lock`.
+    /// Notes that the calling thread waits for the lock at `lock`, to write.
     fn waits_for(lock: usize) {
         let _ = lock;
+    }
+
+    /// Whether a lock may be marked as contended only so that a turn of the calling thread on it is timed. `false` is always a
+    /// safe answer.
+    fn may_mark() -> bool {
+        true
     }
 
     /// Notes that the calling thread has just acquired a lock that it had found taken, awake. It looked at the clock at `looked`,

@@ -99,6 +99,12 @@ impl Model {
         self.cpus(2)
     }
 
+    /// Threads that acquire a lock to write guess that it is free, also one that they have waited for.
+    pub fn never_reads(mut self) -> Self {
+        self.config.never_reads = true;
+        self
+    }
+
     /// Two CPUs, on which waiters leave the lock to its owner, and owners come back for it. Every turn of a thread that waited
     /// for it asks to be timed, so that the lock's holder marks it as contended.
     pub fn backing_off(mut self) -> Self {

@@ -5,7 +5,9 @@ use spinpark_classics::RawLock;
 use spinpark_classics::mcs_mutex::McsMutex;
 use spinpark_classics::tas::{TasLock, TestAndTestAndSet};
 use spinpark_platform::Ordering::{AcqRel, Acquire, Release};
-use spinpark_verify::mutants::mcs_mutex::{self as mutant, ForgetsTheNext, ReleasesUnlinked, Right};
+use spinpark_verify::mutants::mcs_mutex::{
+    self as mutant, ClearsLate, ForgetsTheNext, ReleasesUnlinked, Right,
+};
 use spinpark_verify::platform::{Fault, Kind, Loom, lead_in};
 use spinpark_verify::{Model, Shared, join_all, rejected};
 
@@ -103,6 +105,14 @@ fn the_copy_is_right() {
 fn mutant_a_release_does_not_wait_for_the_link() {
     rejected("mutant_a_release_does_not_wait_for_the_link", "exceeded maximum number of branches", || {
         Model::new().check(|| sections::<mutant::McsMutex<Loom, ReleasesUnlinked>>(2, 1));
+    });
+}
+
+/// The next waiter has linked itself in between, and its link is gone.
+#[test]
+fn mutant_the_link_is_cleared_late() {
+    rejected("mutant_the_link_is_cleared_late", "exceeded maximum number of branches", || {
+        Model::new().check(|| sections::<mutant::McsMutex<Loom, ClearsLate>>(3, 1));
     });
 }
 

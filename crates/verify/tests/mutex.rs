@@ -38,6 +38,13 @@ fn three_threads() {
     Model::new().check(|| sections::<1, 0>(3)).reaches(&[WokeHead, Parked]);
 }
 
+/// A thread guesses that the mutex is free, also behind waiters, and of one that is marked.
+#[test]
+fn three_threads_that_guess() {
+    Model::new().never_reads().check(|| sections::<1, 0>(3)).reaches(&[WokeHead, Parked]);
+    Model::new().never_reads().stays_contended().check(|| sections::<1, 0>(3)).reaches(&[WokeHead, Parked]);
+}
+
 /// A waiter leaves its call by unwinding: linked, woken or granted as that happens.
 #[test]
 fn a_waiter_leaves_by_unwinding() {

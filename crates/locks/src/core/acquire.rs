@@ -43,7 +43,7 @@ impl<P: Platform> LockCore<P> {
     #[inline(never)]
     pub(crate) fn acquire_slow(&self, want: Want, deadline: Option<Deadline>) -> Outcome {
         self.adopt();
-        P::waits_for(self.key());
+        self.note_wait(want);
         let outcome = self.spin_then_queue(want, P::thread_token(), deadline);
         if outcome == Outcome::Acquired && want == Want::Upgradable && word::has_waiters(self.peek()) {
             self.service_now(); // L1: readers behind this one have room beside it
@@ -86,10 +86,11 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// Has the turn of a thread that waited for it, perhaps in the queue, timed now and then: see [`Platform::spinning`].
+    #[inline(never)] // for the drop-in's size
     fn time_turn(&self, want: Want, queued: bool) {
         if want == Want::Write && P::wants_time(self.key(), queued) {
             // So that the release is not a plain store, which nothing can time.
-            if let Some(drawn) = self.queue().begin_attention() {
+            if let Some(drawn) = self.queue().begin_attention(P::may_mark()) {
                 P::turn_begins(self.key(), drawn);
             }
         }
@@ -100,7 +101,16 @@ impl<P: Platform> LockCore<P> {
     ///
     /// Also the end of every wait on a condition variable whose waiter was moved here.
     pub(crate) fn wait_queued(&self, node: &WaitNode<P>, deadline: Option<Deadline>) -> Outcome {
+        self.note_wait(node.want);
         self.wait_in_queue(node, Self::patience(node), deadline)
+    }
+
+    /// Only writers guess that a lock is free ([`LockCore::enter_uncontended`]), and have turns.
+    #[inline(never)] // for the drop-in's size
+    fn note_wait(&self, want: Want) {
+        if want == Want::Write {
+            P::waits_for(self.key());
+        }
     }
 
     /// A real-time waiter keeps its time from the start, until it demands the lock.

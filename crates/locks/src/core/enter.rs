@@ -49,12 +49,18 @@ impl<P: Platform> LockCore<P> {
 
     /// T1 for an exclusive hold, guessing the word. `false` says nothing.
     ///
-    /// A compare-exchange that fails takes the line from the owner. So a thread that has waited for this lock looks first whether
-    /// the queue is contended. To look always would cost a second transfer of each line that another CPU has written.
+    /// A compare-exchange that fails takes the line from the owner. So a thread that has waited lately reads first whether the
+    /// queue is contended. To read always would cost a second transfer of each line that another CPU has written.
     #[inline]
     pub(crate) fn enter_uncontended(&self, token: u32) -> bool {
-        let is_likely = !P::waited_for(self.key()) || self.queue.is_uncontended();
+        let is_likely = !P::reads_first() || self.queue.is_uncontended();
         is_likely && self.enter_free(word::write_hold(token)).is_ok()
+    }
+
+    /// The same for a call that does not wait, and may be made again and again while the lock is held: it always reads first.
+    #[inline]
+    pub(crate) fn try_uncontended(&self, token: u32) -> bool {
+        self.queue.is_uncontended() && self.enter_free(word::write_hold(token)).is_ok()
     }
 
     /// T1 on a lock without holders and waiters. A compare-exchange with no load before it: the load would have to

@@ -48,8 +48,8 @@
 //! a read-write lock begins in `rwlock.rs` instead). Files without a path are of this directory.
 //!
 //! ```text
-//! lock, free          1  enter.rs    enter_uncontended   one compare-exchange of the word (T1), unless this thread waited for the lock
-//!                                                    last, and the queue is contended
+//! lock, free          1  enter.rs    enter_uncontended   one compare-exchange of the word (T1), unless this thread has waited lately
+//!                                                    and finds the queue contended
 //! unlock, no waiter   2  release.rs  release_uncontended a restartable step: no CONTENDED bit, plain store (A1; linux/rseq)
 //! lock, held          3  mod.rs      acquire             one more try, then
 //!                     4  acquire.rs  acquire_slow        spin_then_queue

@@ -123,14 +123,17 @@ impl<P: Platform> WaitQueue<P> {
     }
 
     /// Sees to it that `ATTENTION` is set, for the holder of the lock, whose release can be no plain store under way. Returns
-    /// whether it was not set before; `None`: the queue is locked just now, and nothing was done.
-    pub(crate) fn begin_attention(&self) -> Option<bool> {
+    /// whether it was not set before; `None`: the queue is locked just now, or it was not set and must not be, and nothing was done.
+    pub(crate) fn begin_attention(&self, may_set: bool) -> Option<bool> {
         let seen = self.lock.load(Relaxed);
         if seen & (LOCKED | QUEUED) != 0 {
             return None;
         }
         if seen & ATTENTION != 0 {
             return Some(false);
+        }
+        if !may_set {
+            return None;
         }
         // Relaxed: this thread's own release reads it; a holder of the queue learns it from the compare-exchange that locks.
         self.lock.compare_exchange(seen, seen | ATTENTION, Relaxed, Relaxed).ok().map(|_| true)

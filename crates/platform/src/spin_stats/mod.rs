@@ -91,9 +91,14 @@ impl SpinStats {
         self.turns.spinning(lock, transfer)
     }
 
-    /// See [`Pacing::waits_for`](crate::Pacing::waits_for); `again`: the last wait was for this lock, too.
-    pub fn waits_for(&mut self, lock: usize, again: bool) {
-        self.turns.waits_for(lock, again);
+    /// See [`Pacing::waits_for`](crate::Pacing::waits_for).
+    pub fn waits_for(&mut self, lock: usize) {
+        self.turns.waits_for(lock);
+    }
+
+    /// See [`Pacing::may_mark`](crate::Pacing::may_mark).
+    pub fn may_mark(&self) -> bool {
+        self.turns.may_mark()
     }
 
     /// See [`Pacing::moved`](crate::Pacing::moved): whether this move is to be timed, for `cost`.

@@ -32,7 +32,9 @@ pub(crate) struct Turns {
     since_sample: u32,
     /// The lock that was marked as contended for a sample, which has been taken.
     marked: usize,
-    /// The last two waits were for one lock.
+    /// The lock of the last wait.
+    waited_for: usize,
+    /// The wait before that was for the same one.
     again: bool,
 }
 
@@ -98,13 +100,7 @@ impl Turns {
     }
 
     /// Whether the turn that has just begun on `lock` is to be timed.
-    ///
-    /// A thread that waits for one lock after the other learns nothing: it does not come back to one before it waits for the
-    /// next. To time its turns would only mark all of them.
     pub(crate) fn wants_time(&mut self, lock: usize, queued: bool) -> bool {
-        if !self.again {
-            return false;
-        }
         self.since_sample += 1;
         let known = self.known(lock);
         // While the thread waits on conditions, its samples decide nothing.
@@ -155,10 +151,17 @@ impl Turns {
         }
     }
 
-    /// A wait for `lock` begins; `again`: so was the last one. If not, the thread's next attempts to acquire another lock may not be
-    /// seen, so a turn on that is not timed to its end.
-    pub(crate) fn waits_for(&mut self, lock: usize, again: bool) {
-        self.again = again;
+    /// Whether a lock may be marked only for a sample. Not if the thread waits for one lock after the other: it would mark all
+    /// of them, and their releases would be slow.
+    pub(crate) fn may_mark(&self) -> bool {
+        self.again
+    }
+
+    /// A wait for `lock` begins. If the last one was for another lock, a turn on that is not timed to its end: the thread's next
+    /// attempt to acquire it may not be seen.
+    pub(crate) fn waits_for(&mut self, lock: usize) {
+        self.again = self.waited_for == lock;
+        self.waited_for = lock;
         if self.timed.lock != lock {
             let Timed { lock: other, marked, .. } = core::mem::take(&mut self.timed);
             if marked {
@@ -204,8 +207,8 @@ mod tests {
     /// What a thread knows that has waited for one lock twice.
     fn on_one_lock() -> Turns {
         let mut turns = Turns::default();
-        turns.waits_for(LOCK, false);
-        turns.waits_for(LOCK, true);
+        turns.waits_for(LOCK);
+        turns.waits_for(LOCK);
         turns
     }
 
@@ -283,19 +286,18 @@ mod tests {
         assert!(!turns.wants_time(LOCK, true), "its samples decide nothing now");
     }
 
-    /// It would mark all of them, and come back to none before it waits for the next.
     #[test]
-    fn turns_on_one_lock_after_the_other_are_not_timed() {
+    fn a_thread_that_waits_for_one_lock_after_the_other_marks_none() {
         let mut turns = on_one_lock();
         turns.begins(LOCK, true, 1000);
         turns.ends(LOCK, 1020);
-        turns.waits_for(OTHER, false);
-        assert!(!turns.wants_time(OTHER, true), "the last wait was for another lock");
+        turns.waits_for(OTHER);
+        assert!(turns.wants_time(OTHER, true) && !turns.may_mark(), "the last wait was for another lock");
         turns.returned(LOCK, || 5_000);
         assert_eq!(turns.spinning(LOCK, TRANSFER), Spinning::Eager, "that turn is not timed to its end");
         assert!(turns.unmarks(LOCK), "its mark is not left behind");
-        turns.waits_for(OTHER, true);
-        assert!(turns.wants_time(OTHER, true), "it waits for this one again");
+        turns.waits_for(OTHER);
+        assert!(turns.may_mark(), "it waits for this one again");
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! How a simulated thread waits, by what it has learnt: its [`SpinStats`].
 
-use spinpark_platform::{Clock, Clocks, Pacing, Spin, SpinPolicy, SpinStats, Spinning, TransferCost};
+use spinpark_platform::{
+    Clock, Clocks, Pacing, READS_AFTER_WAIT, Spin, SpinPolicy, SpinStats, Spinning, TransferCost,
+};
 
 use super::clock::shown;
 use super::{Sim, Tuned};
@@ -80,21 +82,28 @@ impl<T: Tuned> Pacing for Sim<T> {
         of_lock(lock, |spin_stats, lock, _| spin_stats.spinning(lock, transfer))
     }
 
-    fn waited_for(lock: usize) -> bool {
+    fn reads_first() -> bool {
         if T::GUESSES && is_inside() {
             return here::random(2) == 0;
         }
-        is_inside() && world(|world| world.threads[world.running].local.waited_for == lock)
+        is_inside()
+            && world(|world| {
+                let reads = &mut world.threads[world.running].local.reads_first;
+                let is_left = *reads > 0;
+                *reads -= u32::from(is_left);
+                is_left
+            })
     }
 
     fn waits_for(lock: usize) {
         if is_inside() {
-            let last = world(|world| {
-                let local = &mut world.threads[world.running].local;
-                std::mem::replace(&mut local.waited_for, lock)
-            });
-            of_lock(lock, |spin_stats, name, _| spin_stats.waits_for(name, last == lock));
+            world(|world| world.threads[world.running].local.reads_first = READS_AFTER_WAIT);
         }
+        of_lock(lock, |spin_stats, lock, _| spin_stats.waits_for(lock));
+    }
+
+    fn may_mark() -> bool {
+        is_inside() && spin_stats(|spin_stats| spin_stats.may_mark())
     }
 
     fn moved(looked: u64) {

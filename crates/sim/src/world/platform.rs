@@ -59,8 +59,8 @@ pub(crate) struct Held {
 #[derive(Debug, Default)]
 pub(crate) struct Local {
     pub(crate) spin_stats: SpinStats,
-    /// The address of the lock for which it waited last.
-    pub(crate) waited_for: usize,
+    /// In so many attempts to acquire a lock it reads first.
+    pub(crate) reads_first: u32,
     /// Its real-time priority, if that has been set.
     pub(crate) priority: Option<u8>,
     pub(crate) read: Vec<Held>,

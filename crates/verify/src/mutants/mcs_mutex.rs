@@ -13,6 +13,8 @@ use spinpark_platform::{
 pub trait Error: Send + Sync + 'static {
     /// A release does not wait for a waiter that has not linked itself yet.
     const RELEASES_UNLINKED: bool = false;
+    /// A waiter that gets the lock clears `next` only after it has put `HELD` in the place of its node.
+    const CLEARS_LATE: bool = false;
     /// A waiter that gets the lock forgets which waiter is behind it.
     const FORGETS_THE_NEXT: bool = false;
 }
@@ -27,6 +29,13 @@ impl Error for Right {}
 pub enum ReleasesUnlinked {}
 impl Error for ReleasesUnlinked {
     const RELEASES_UNLINKED: bool = true;
+}
+
+/// See [`Error::CLEARS_LATE`].
+#[derive(Debug)]
+pub enum ClearsLate {}
+impl Error for ClearsLate {
+    const CLEARS_LATE: bool = true;
 }
 
 /// See [`Error::FORGETS_THE_NEXT`].
@@ -85,8 +94,13 @@ impl<P: Platform, E: Error> RawLock for McsMutex<P, E> {
         }
         let mut behind = node.next.load(Acquire);
         if behind.is_null() {
-            self.next.store(ptr::null_mut(), Relaxed);
+            if !E::CLEARS_LATE {
+                self.next.store(ptr::null_mut(), Relaxed);
+            }
             if self.tail.compare_exchange(me, held(), Release, Relaxed).is_ok() {
+                if E::CLEARS_LATE {
+                    self.next.store(ptr::null_mut(), Relaxed);
+                }
                 return;
             }
             behind = linked::<P>(&node.next);

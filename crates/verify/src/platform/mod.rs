@@ -164,6 +164,10 @@ impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> SpinP
 }
 
 impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> Pacing for Loom<S, N, P, R, D> {
+    fn reads_first() -> bool {
+        !world().config.never_reads
+    }
+
     fn spinning(_: usize) -> Spinning {
         if world().config.backs_off { Spinning::BackOff } else { Spinning::Eager }
     }

@@ -43,6 +43,8 @@ pub struct Config {
     pub defers: bool,
     /// Whether waiters leave the lock to its owner, and owners come back for it: also asks for every turn to be timed.
     pub backs_off: bool,
+    /// Threads that acquire a lock guess that it is free, and do not read first.
+    pub never_reads: bool,
     /// What is wrong.
     pub faults: Faults,
 }
@@ -61,6 +63,7 @@ impl Default for Config {
             stays_contended: false,
             defers: false,
             backs_off: false,
+            never_reads: false,
             faults: Faults::default(),
         }
     }

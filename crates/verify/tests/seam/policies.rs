@@ -43,7 +43,7 @@ impl<M: Machine> Contract<M> {
         assert!(!M::P::is_timed(LOCK), "no turn has begun");
         for _ in 0..3 {
             M::P::waits_for(LOCK);
-            let _ = (M::P::waited_for(LOCK), M::P::waited_for(OTHER)); // hints
+            let _ = M::P::reads_first(); // a hint
             if M::P::wants_time(LOCK, true) {
                 M::P::turn_begins(LOCK, true);
                 assert!(M::P::is_timed(LOCK));

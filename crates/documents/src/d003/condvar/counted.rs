@@ -192,12 +192,16 @@ impl<P: Platform> Pacing for Counted<P> {
         P::spinning(lock)
     }
 
-    fn waited_for(lock: usize) -> bool {
-        P::waited_for(lock)
+    fn reads_first() -> bool {
+        P::reads_first()
     }
 
     fn waits_for(lock: usize) {
         P::waits_for(lock);
+    }
+
+    fn may_mark() -> bool {
+        P::may_mark()
     }
 
     fn wants_time(lock: usize, queued: bool) -> bool {
