@@ -46,9 +46,6 @@ pub(super) fn rwlock(program: &mut Program) {
     let queued = move || {
         if let Some(since) = told.take() {
             let waited_ns = here::now() - since;
-            if std::env::var_os("QQ").is_some() {
-                eprintln!("{waited_ns}");
-            }
             if waited_ns > BOUND {
                 let (thread, waited_ns) = (here::thread().number(), waited_ns as u64);
                 here::end_with(Failure::Starvation { thread, waited_ns, others: 0 });
