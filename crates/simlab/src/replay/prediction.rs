@@ -10,7 +10,7 @@ use crate::schema::SCHEMA;
 use crate::simulate::limit::Limit;
 use crate::simulate::summary::Summary;
 
-/// How far the simulator is from this machine (docs/sim-accuracy.md): of 64 cells with as many threads as CPUs, 62 are within
+/// How far the simulator is from this machine (docs/sim-accuracy.md): of 64 cells with as many threads as CPUs, 50 to 62 are within
 /// this error, simulated ÷ measured − 1, either way.
 pub const MODEL_ERROR: f64 = 0.5;
 
@@ -141,7 +141,7 @@ pub fn render(recorded: &Recorded, predictions: &[Prediction], style: Style) -> 
     out.push('\n');
     let estimate = format!(
         "This is an estimate, not a measurement: the interval is the seeds' range with the model's error of ±{:.0} %, within which \
-         62 of 64 cells of docs/sim-accuracy.md are. What the recording lacks is not in the interval.",
+         50 to 62 of 64 cells of docs/sim-accuracy.md are, by machine. What the recording lacks is not in the interval.",
         100.0 * MODEL_ERROR
     );
     out += &style.wrap(&estimate, 0);
