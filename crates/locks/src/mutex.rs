@@ -4,8 +4,8 @@
 //! changes). State, transitions, invariants and orderings: [`core`](crate::core) and [`word`](crate::word).
 //!
 //! Fast paths: `lock` is one compare-exchange (Acquire) of 0; `unlock` is a plain store (Release) after a check of the
-//! queue lock's word, the last access to the lock, made safe by the waiters (A1). Where they fail, the word that they saw
-//! is what the slower paths start from (document 002: no compare-exchange that is known to fail).
+//! queue lock's word, the last access to the lock, made safe by the waiters (A1). Where they fail, the slower paths read the
+//! word anew, and make no compare-exchange that is known to fail (document 002).
 
 use spinpark_platform::{AtomicU32, Deadline, Ordering::Relaxed, Platform};
 

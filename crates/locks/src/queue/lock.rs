@@ -123,7 +123,8 @@ impl<P: Platform> WaitQueue<P> {
     }
 
     /// Sees to it that `ATTENTION` is set, for the holder of the lock, whose release can be no plain store under way. Returns
-    /// whether it was not set before; `None`: the queue is locked just now, or it was not set and must not be, and nothing was done.
+    /// whether it was not set before. `None`: nothing was done, because the queue is locked just now, or because it was not set and
+    /// `may_set` is false.
     pub(crate) fn begin_attention(&self, may_set: bool) -> Option<bool> {
         let seen = self.lock.load(Relaxed);
         if seen & (LOCKED | QUEUED) != 0 {

@@ -12,7 +12,8 @@ use crate::Spinning;
 
 /// Turns pay if they gain more than one part in so many of a section.
 const LEAST_GAIN: u64 = 8;
-/// One in so many contended turns is timed, and each one that was waited for in the queue.
+/// One in so many contended turns is timed, and each one that was waited for in the queue; of a lock that is not marked only if
+/// it may be ([`Turns::may_mark`]).
 const TURNS_PER_SAMPLE: u32 = 16;
 /// For so many samples a thread remembers that it waited on a condition variable with a lock.
 const WAITS_REMEMBERED: u32 = 16;
@@ -86,7 +87,7 @@ impl Turns {
     }
 
     /// Whether a thread that releases `lock` comes back for it so soon that a waiter which keeps its own time is better left
-    /// asleep. One that has never waited for it is taken to: its waiters' times say so.
+    /// asleep. One without samples of it is taken to: its waiters' times say so.
     pub(crate) fn returns_soon(&mut self, lock: usize, transfer: u64) -> bool {
         self.known(lock).lock != lock || self.spinning(lock, transfer) == Spinning::BackOff
     }
@@ -101,7 +102,7 @@ impl Turns {
 
     /// Whether the turn that has just begun on `lock` is to be timed.
     pub(crate) fn wants_time(&mut self, lock: usize, queued: bool) -> bool {
-        self.since_sample += 1;
+        self.since_sample = self.since_sample.saturating_add(1); // a thread that may not mark takes none
         let known = self.known(lock);
         // While the thread waits on conditions, its samples decide nothing.
         let news = known.lock != lock || (queued && known.waits == 0);

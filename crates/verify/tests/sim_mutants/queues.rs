@@ -5,27 +5,34 @@ use std::rc::Rc;
 use spinpark_classics::RawLock as _;
 use spinpark_sim::{Sim, here};
 use spinpark_verify::mutants::barging::BargingLock;
-use spinpark_verify::mutants::mcs_mutex::{Error, ForgetsTheNext, McsMutex, ReleasesUnlinked, Right};
+use spinpark_verify::mutants::mcs_mutex::{
+    ClearsLate, Error, ForgetsTheNext, McsMutex, ReleasesUnlinked, Right,
+};
 use spinpark_verify::mutants::osq::{self, Osq};
 use spinpark_verify::mutants::queue_lock::{self, QueueLock};
 use spinpark_verify::sim_programs::{Checker, Family, Guard, Hold, Line, Mortal, Program};
 
 use super::harness::{accepted, hangs, is_out_of_order, never_ends, rejected};
 
-pub(crate) fn queue_lock(program: &mut Program, error: queue_lock::Error) {
-    let lock = Mortal::new(QueueLock::<Sim>::new(error));
+/// Threads that have sections under `lock`, each alone.
+fn sections<L: 'static>(program: &mut Program, lock: L, acquire: fn(&L), release: fn(&L)) {
+    let lock = Mortal::new(lock);
     program.name("lock", &lock);
     let guard = Rc::new(Guard::new());
     for _ in 0..program.threads() {
         let (lock, guard, rounds) = (lock.clone(), Rc::clone(&guard), program.rounds());
         program.thread(move || {
             for _ in 0..rounds {
-                lock.lock();
+                acquire(&lock);
                 guard.visit(Hold::Alone);
-                lock.unlock();
+                release(&lock);
             }
         });
     }
+}
+
+pub(crate) fn queue_lock(program: &mut Program, error: queue_lock::Error) {
+    sections(program, QueueLock::<Sim>::new(error), QueueLock::lock, QueueLock::unlock);
 }
 
 macro_rules! queue_locks {
@@ -45,25 +52,19 @@ queue_locks! {
 }
 
 fn mcs_mutex<E: Error>(program: &mut Program) {
-    let lock = Mortal::new(McsMutex::<Sim, E>::new());
-    program.name("lock", &lock);
-    let guard = Rc::new(Guard::new());
-    for _ in 0..program.threads() {
-        let (lock, guard, rounds) = (lock.clone(), Rc::clone(&guard), program.rounds());
-        program.thread(move || {
-            for _ in 0..rounds {
-                lock.lock();
-                guard.visit(Hold::Alone);
-                lock.unlock();
-            }
-        });
-    }
+    sections(program, McsMutex::<Sim, E>::new(), McsMutex::lock, McsMutex::unlock);
 }
 
 #[test]
 fn a_release_does_not_wait_for_a_waiter_to_link_itself() {
     let name = "a_release_does_not_wait_for_a_waiter_to_link_itself";
     rejected(Checker::new(Family { name, build: mcs_mutex::<ReleasesUnlinked> }), never_ends);
+}
+
+#[test]
+fn a_waiter_that_leaves_the_queue_clears_a_link() {
+    let name = "a_waiter_that_leaves_the_queue_clears_a_link";
+    rejected(Checker::new(Family { name, build: mcs_mutex::<ClearsLate> }), never_ends);
 }
 
 #[test]
