@@ -31,6 +31,7 @@ mod single;
 mod sleep;
 mod slot;
 mod slots;
+mod spin_room;
 mod symbol;
 mod syscall;
 mod thread;

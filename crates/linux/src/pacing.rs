@@ -2,13 +2,13 @@
 //!
 //! Functions of this crate, not of the generic platform: so they are made here, for size, and once.
 
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use spinpark_platform::{Clock, Pacing, Spin, SpinPolicy, Spinning, TransferCost, Tuning};
+use spinpark_platform::{Clock, Look, Pacing, Spin, SpinPolicy, SpinRoom, Spinning, TransferCost, Tuning};
 
 use crate::layout::{LinuxWith, Rooms};
 use crate::thread::spin_stats;
-use crate::{barriers, clock, cpu, place, policy, raw, sandbox, thread};
+use crate::{barriers, clock, cpu, place, policy, raw, sandbox, spin_room, thread};
 
 fn now() -> u64 {
     clock::now(Clock::Monotonic)
@@ -129,6 +129,10 @@ impl<R: Rooms> SpinPolicy for LinuxWith<R> {
         spin_for(span);
     }
 
+    fn with_spin_room<A>(lock: usize, act: impl FnOnce(SpinRoom<'_, AtomicU32>) -> A) -> Option<A> {
+        Some(act(spin_room::of(lock)))
+    }
+
     fn cpus() -> u32 {
         cpu::count()
     }
@@ -150,6 +154,19 @@ impl<R: Rooms> Pacing for LinuxWith<R> {
 
     fn waits_for(lock: usize) {
         thread::waits_for(lock);
+    }
+
+    #[inline(always)]
+    fn looked_in_vain() -> bool {
+        spin_stats().looked_in_vain()
+    }
+
+    fn joins_unseen() -> bool {
+        spin_stats().joins_unseen()
+    }
+
+    fn looked(look: Look) {
+        spin_stats().looked(look);
     }
 
     fn may_mark() -> bool {

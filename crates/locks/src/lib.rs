@@ -25,6 +25,7 @@ mod osq;
 #[allow(unsafe_code)]
 mod queue;
 mod rwlock;
+mod spin_queue;
 mod word;
 
 pub use crate::bias::ReaderBias;
@@ -35,4 +36,5 @@ pub use mutex::{Locked, RawMutex};
 pub use osq::{Osq, Spot};
 pub use queue::{WaitNode, WaitQueue, WaiterRefs};
 pub use rwlock::{Preference, RawRwLock};
+pub use spin_queue::{Entered, Head, SpinQueue};
 pub use word::{owner, GLIBCS_CONTENDED, MAX_COUNT};

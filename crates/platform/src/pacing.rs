@@ -10,6 +10,19 @@ pub enum Spinning {
     BackOff,
 }
 
+/// What a look at a lock has found, by a thread that wants it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// The lock was free.
+    Free,
+    /// It was taken.
+    Taken,
+    /// There was no look: the thread joined others that wait awake.
+    Omitted,
+    /// The same, and the thread has waited among them in vain.
+    Late,
+}
+
 /// After a wait, a thread reads first in so many attempts ([`Pacing::reads_first`]). Fewer cost where half of all attempts find
 /// a lock held, more cost where few do: `docs/tuning.md`, "Many locks".
 pub const READS_AFTER_WAIT: u32 = 16;
@@ -29,6 +42,24 @@ pub trait Pacing: Sized + Send + Sync + 'static {
     #[inline(always)]
     fn reads_first() -> bool {
         false
+    }
+
+    /// Whether some of the calling thread's latest looks at locks have found them taken. `false` is always a safe answer.
+    #[inline(always)]
+    fn looked_in_vain() -> bool {
+        false
+    }
+
+    /// Whether most of them have: then it joins the queue of those that wait awake for a lock, if there are any, without a look at
+    /// the lock, whose line that would take from its owner. Not without [`looked_in_vain`](Pacing::looked_in_vain).
+    fn joins_unseen() -> bool {
+        false
+    }
+
+    /// Notes a look, for the next answers of [`looked_in_vain`](Pacing::looked_in_vain) and
+    /// [`joins_unseen`](Pacing::joins_unseen).
+    fn looked(look: Look) {
+        let _ = look;
     }
 
     /// Notes that the calling thread waits for the lock at `lock`, to write.

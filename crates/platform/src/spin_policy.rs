@@ -1,5 +1,7 @@
 //! Waiting awake: whether, and how.
 
+use crate::{Memory, SpinRoom};
+
 /// What a thread spins for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spin {
@@ -18,7 +20,7 @@ pub enum Spin {
 /// Whether the calling thread should spin, and what a poll is.
 ///
 /// Only speed rests on the answers.
-pub trait SpinPolicy: Sized + Send + Sync + 'static {
+pub trait SpinPolicy: Memory {
     /// Whether the calling thread should spin now: another thread can run meanwhile (more than one CPU), and its spins
     /// of this kind have paid lately. `false` forbids spinning.
     fn can_spin(kind: Spin) -> bool;
@@ -43,6 +45,12 @@ pub trait SpinPolicy: Sized + Send + Sync + 'static {
     #[inline(always)]
     fn need_resched() -> bool {
         false
+    }
+
+    /// Calls `act` with what the spinners of the lock at `lock` queue in. `None`: they do not queue.
+    fn with_spin_room<R>(lock: usize, act: impl FnOnce(SpinRoom<'_, Self::AtomicU32>) -> R) -> Option<R> {
+        let _ = (lock, act);
+        None
     }
 
     /// How many CPUs the threads of this process can use: some ways of waiting pay only with CPUs to spare. 1 is always a

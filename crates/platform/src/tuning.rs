@@ -21,6 +21,8 @@ pub struct Tuning {
     pub primary_spin_ns: u64,
     /// The same for threads that spin beside an announced spinner, where CPUs are to spare, ns.
     pub secondary_spin_ns: u64,
+    /// The same for a writer in the queue of spinners, and once more at its head, where CPUs are to spare, ns.
+    pub queue_spin_ns: u64,
     /// How long a spinner stays away from the lock word between two looks at [`Spinning::Eager`](crate::Spinning::Eager), ns.
     pub eager_gap_ns: u64,
     /// How long it does so at most where CPUs are to spare, and other threads take turns with the lock meanwhile, ns.
@@ -61,6 +63,7 @@ impl Tuning {
         spin_ns: 20 * NS_PER_US,
         primary_spin_ns: 50 * NS_PER_US,
         secondary_spin_ns: 4 * NS_PER_US,
+        queue_spin_ns: 500 * NS_PER_US,
         eager_gap_ns: 30,
         crowded_gap_ns: 4 * NS_PER_US,
         back_off_gap_ns: 6 * NS_PER_US,

@@ -21,6 +21,7 @@ pub mod platform;
 mod rejected;
 mod shared;
 pub mod sim_programs;
+mod spin_lines;
 mod tokens;
 mod track;
 
@@ -28,5 +29,6 @@ pub use model::Model;
 pub use platform::Loom;
 pub use rejected::rejected;
 pub use shared::{Shared, after, join_all};
+pub use spin_lines::SpinLines;
 pub use tokens::{Signals, Tokens};
 pub use track::{Guarded, Mortal};

@@ -68,4 +68,5 @@ families! {
     condvar_2003 3_000 [MovedWaiter TimedOut],
     queues 1_500 [],
     osq 1_500 [],
+    spin_queue 1_500 [],
 }

@@ -4,7 +4,7 @@ use spinpark_platform::{Deadline, Event, Platform, Spin, Spinning};
 
 use super::patience::Patience;
 use super::queued::Joined;
-use super::spin::{has_cpus_to_spare, has_no_cpu_to_spare, Spun};
+use super::spin::{has_cpus_to_spare, has_no_cpu_to_spare, Polls, Spun};
 use super::LockCore;
 use crate::queue::{Notice, Owner, WaitNode};
 use crate::word::{self, Announced, Release, Want};
@@ -42,7 +42,6 @@ impl<P: Platform> LockCore<P> {
     #[cold]
     #[inline(never)]
     pub(crate) fn acquire_slow(&self, want: Want, deadline: Option<Deadline>) -> Outcome {
-        self.adopt();
         self.note_wait(want);
         let outcome = self.spin_then_queue(want, P::thread_token(), deadline);
         if outcome == Outcome::Acquired && want == Want::Upgradable && word::has_waiters(self.peek()) {
@@ -53,17 +52,22 @@ impl<P: Platform> LockCore<P> {
 
     fn spin_then_queue(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Outcome {
         let backs_off = self.backs_off_for(want);
-        let announced = if backs_off {
-            Announced::None
-        } else {
-            match self.spin(want, token, deadline) {
-                Spun::Acquired => {
-                    self.time_turn(want, false);
-                    return Outcome::Acquired;
-                }
-                Spun::Stopped(announced) => announced,
+        let spun = self.spin_in_turn(want, token, deadline).unwrap_or_else(|| {
+            self.adopt();
+            if backs_off {
+                Spun::Stopped(Announced::None)
+            } else {
+                self.spin(want, token, deadline)
             }
+        });
+        let announced = match spun {
+            Spun::Acquired => {
+                self.time_turn(want, false);
+                return Outcome::Acquired;
+            }
+            Spun::Stopped(announced) => announced,
         };
+        self.adopt();
         if is_past::<P>(deadline) {
             return Outcome::of(self.give_up(want, token, announced));
         }
@@ -242,7 +246,7 @@ impl<P: Platform> LockCore<P> {
         deadline: Option<Deadline>,
     ) -> Spun {
         if node.is_realtime() {
-            return self.poll(node.want, node.token, announced, false, deadline);
+            return self.poll(node.want, node.token, announced, Polls::Once, deadline);
         }
         let spare = has_cpus_to_spare::<P>();
         if spare {
@@ -253,8 +257,8 @@ impl<P: Platform> LockCore<P> {
                 node.repark(patience.turn_of_others::<P>(), deadline, &|| self.abandon(node, give_up()));
             }
         }
-        let patient = !(backs_off || spare && starved);
-        self.poll(node.want, node.token, announced, patient, deadline)
+        let polls = if backs_off || spare && starved { Polls::Once } else { Polls::Alone };
+        self.poll(node.want, node.token, announced, polls, deadline)
     }
 
     /// T8: the next release hands the lock over: mostly in no time, so a sleep would only delay all waiters.

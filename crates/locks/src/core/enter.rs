@@ -1,8 +1,8 @@
 //! T1: the ways in that do not wait. None of them does more than one successful compare-exchange of the word.
 
-use spinpark_platform::{AtomicU32, Ordering::Acquire, Ordering::Relaxed, Platform};
+use spinpark_platform::{AtomicU32, Look, Ordering::Acquire, Ordering::Relaxed, Platform};
 
-use super::LockCore;
+use super::{has_cpus_to_spare, LockCore};
 use crate::word::{self, Want};
 
 impl<P: Platform> LockCore<P> {
@@ -53,8 +53,35 @@ impl<P: Platform> LockCore<P> {
     /// queue is contended. To read always would cost a second transfer of each line that another CPU has written.
     #[inline]
     pub(crate) fn enter_uncontended(&self, token: u32) -> bool {
-        let is_likely = !P::reads_first() || self.queue.is_uncontended();
-        is_likely && self.enter_free(word::write_hold(token)).is_ok()
+        if P::reads_first() {
+            return self.look(|| self.try_uncontended(token));
+        }
+        self.enter_free(word::write_hold(token)).is_ok()
+    }
+
+    /// A look at the lock, for an exclusive hold, by a thread that may have looked in vain lately: perhaps it joins the spinners without
+    /// one ([`spin_queued`](super::spin_queued)). `false` says nothing.
+    #[inline(always)]
+    pub(crate) fn look(&self, acquire: impl Fn() -> bool) -> bool {
+        if !P::looked_in_vain() {
+            return acquire();
+        }
+        if self.joins_unseen() {
+            return false;
+        }
+        let acquired = acquire();
+        if acquired {
+            self.note_look(Want::Write, Look::Free);
+        }
+        acquired
+    }
+
+    /// Notes what a writer's look has found, where that counts.
+    #[inline(never)] // for the drop-in's size
+    pub(super) fn note_look(&self, want: Want, look: Look) {
+        if want == Want::Write && has_cpus_to_spare::<P>() {
+            P::looked(look);
+        }
     }
 
     /// The same for a call that does not wait, and may be made again and again while the lock is held: it always reads first.

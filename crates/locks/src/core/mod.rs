@@ -173,11 +173,12 @@ mod plan;
 mod queued;
 mod release;
 mod spin;
+mod spin_queued;
 
 pub(crate) use acquire::Outcome;
 pub(crate) use spin::has_cpus_to_spare;
 
-use spinpark_platform::{AtomicU32, Deadline, Ordering::Relaxed, Platform};
+use spinpark_platform::{AtomicU32, Deadline, Look, Ordering::Relaxed, Platform};
 
 use crate::queue::{Ask, Owner, WaitQueue};
 use crate::word::{self, Want};
@@ -227,9 +228,12 @@ impl<P: Platform> LockCore<P> {
         if want == Want::Write {
             P::returns_to(self.key());
         }
-        if self.try_acquire(want, token) {
+        let unseen = want == Want::Write && P::looked_in_vain() && self.joins_unseen();
+        if !unseen && self.try_acquire(want, token) {
+            self.note_look(want, Look::Free);
             Outcome::Acquired
         } else {
+            self.note_look(want, if unseen { Look::Omitted } else { Look::Taken });
             self.acquire_slow(want, deadline)
         }
     }

@@ -25,6 +25,17 @@ pub(super) fn has_no_cpu_to_spare<P: Platform>() -> bool {
     P::cpus() == 2
 }
 
+/// For how long a spinning phase polls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Polls {
+    /// It polls once.
+    Once,
+    /// As one of those that poll the lock, each by itself.
+    Alone,
+    /// As the head of the queue of spinners: others wait behind it.
+    AtHead,
+}
+
 /// How a spinning phase ended.
 pub(super) enum Spun {
     /// The lock is this thread's.
@@ -40,7 +51,7 @@ impl<P: Platform> LockCore<P> {
         if !P::can_spin(Spin::Lock) || Self::is_in_vain(self.peek(), want, Announced::None) {
             return Spun::Stopped(Announced::None);
         }
-        self.poll(want, token, Announced::None, true, deadline)
+        self.poll(want, token, Announced::None, Polls::Alone, deadline)
     }
 
     /// Lets a writer go first that waits awake for the readers to go, if it goes soon: a stream of readers that come back
@@ -69,7 +80,7 @@ impl<P: Platform> LockCore<P> {
     ///
     /// Another spinner, or a hand-off to a waiter, is no reason to sleep: both are over in a moment, and a sleep and a wake
     /// take longer, on two CPUs as on many.
-    fn is_in_vain(seen: u32, want: Want, announced: Announced) -> bool {
+    pub(super) fn is_in_vain(seen: u32, want: Want, announced: Announced) -> bool {
         announced == Announced::None
             && want.is_exclusive()
             && word::has_slots(seen)
@@ -77,14 +88,12 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// T2 and T7: polls until the lock is taken or waiting awake has become pointless.
-    ///
-    /// One that is not `patient` polls once.
     pub(super) fn poll(
         &self,
         want: Want,
         token: u32,
         announced: Announced,
-        patient: bool,
+        polls: Polls,
         deadline: Option<Deadline>,
     ) -> Spun {
         // The first poll comes before the clock: the waiter that a release woke mostly finds the lock free.
@@ -92,11 +101,11 @@ impl<P: Platform> LockCore<P> {
             return Spun::Acquired;
         }
         let kind = if announced == Announced::Waking { Spin::Turn } else { Spin::Lock };
-        if !patient || (announced == Announced::Waking && !P::can_spin(kind)) {
+        if polls == Polls::Once || (announced == Announced::Waking && !P::can_spin(kind)) {
             return Spun::Stopped(announced);
         }
         let mut announced = announced;
-        let mut budget = Budget::<P>::start(self.key(), want, deadline);
+        let mut budget = Budget::<P>::start(self.key(), want, polls, deadline);
         let acquired = self.poll_for_a_time(want, token, &mut announced, &mut budget);
         // A thread that has left it to others to keep the lock busy has not learnt what a spin is worth.
         if acquired || announced != Announced::None || !has_cpus_to_spare::<P>() {
@@ -160,6 +169,8 @@ impl<P: Platform> LockCore<P> {
 
 /// The time that one spinning phase may take, and how it is spent.
 struct Budget<P: Platform> {
+    /// Whether it is that of the head of the queue of spinners.
+    is_head: bool,
     /// How long to stay away from the lock word now, ns.
     gap: u64,
     /// The longest that `gap` may get, ns.
@@ -185,18 +196,21 @@ struct Budget<P: Platform> {
 }
 
 impl<P: Platform> Budget<P> {
-    fn start(lock: usize, want: Want, deadline: Option<Deadline>) -> Self {
+    fn start(lock: usize, want: Want, polls: Polls, deadline: Option<Deadline>) -> Self {
         let start = P::now(Clock::Monotonic);
         let deadline = match deadline {
             Some(Deadline { clock: Clock::Monotonic, at }) => at,
             // On the other clock a spinner may overstay by its budget, which is no more than a timer's own slack.
             _ => u64::MAX,
         };
-        let end = deadline.min(start + P::TUNING.spin_ns);
+        let is_head = polls == Polls::AtHead;
+        let span = if is_head { P::TUNING.queue_spin_ns } else { P::TUNING.spin_ns };
+        let end = deadline.min(start + span);
         let spare = has_cpus_to_spare::<P>();
         let backs_off = want == Want::Write && spare && P::spinning(lock) == Spinning::BackOff;
         let gap = if backs_off { P::TUNING.back_off_gap_ns } else { P::TUNING.eager_gap_ns };
         Self {
+            is_head,
             gap,
             widest_gap: if spare { gap.max(P::TUNING.crowded_gap_ns) } else { gap },
             owner: 0,
@@ -204,7 +218,7 @@ impl<P: Platform> Budget<P> {
             deadline,
             end,
             clock_read: start,
-            reads_left: 2 * P::TUNING.spin_ns + 2, // each takes more than 1 ns
+            reads_left: 2 * span + 2,                   // each takes more than 1 ns
             question: start + P::TUNING.owner_probe_ns, // most spins have ended before it
             asked: 0,
             sample: 0,
@@ -215,7 +229,7 @@ impl<P: Platform> Budget<P> {
 
     /// Others sleep, and rely on this spinner: it is worth more time if a CPU is to spare.
     fn waits_as_primary(&mut self) {
-        if has_cpus_to_spare::<P>() {
+        if has_cpus_to_spare::<P>() && !self.is_head {
             self.end = self.deadline.min(self.start + P::TUNING.primary_spin_ns);
             self.reads_left += 2 * P::TUNING.primary_spin_ns;
         }
@@ -223,7 +237,9 @@ impl<P: Platform> Budget<P> {
 
     /// Another spinner is ahead of this one.
     fn waits_as_secondary(&mut self) {
-        self.end = self.end.min(self.start + P::TUNING.secondary_spin_ns);
+        if !self.is_head {
+            self.end = self.end.min(self.start + P::TUNING.secondary_spin_ns);
+        }
     }
 
     /// Stays away from the lock word before the next poll. Returns whether to stop: the time is over, or `owner` (0:

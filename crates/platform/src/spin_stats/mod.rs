@@ -3,9 +3,11 @@
 //! Whether spinning pays depends on the program: on how long it holds its locks, on whether owners sleep or yield, on
 //! how many threads want the CPUs. So threads learn it, each for itself, and the same on every machine that locks run on.
 
+mod looks;
 mod turns;
 
-use crate::{Spin, Spinning, TransferCost, NS_PER_US};
+use crate::{Look, Spin, Spinning, TransferCost, NS_PER_US};
+use looks::Looks;
 use turns::Turns;
 
 /// Spin statistics of one thread. All zero in a new thread.
@@ -16,6 +18,7 @@ pub struct SpinStats {
     spins: [Spins; 5],
     passed: Passed,
     turns: Turns,
+    looks: Looks,
     /// Releases of locks that were marked as contended while no thread waited for them.
     quiet_releases: u32,
     /// Locks that it found taken, and then acquired awake.
@@ -94,6 +97,22 @@ impl SpinStats {
     /// See [`Pacing::waits_for`](crate::Pacing::waits_for).
     pub fn waits_for(&mut self, lock: usize) {
         self.turns.waits_for(lock);
+    }
+
+    /// See [`Pacing::looked_in_vain`](crate::Pacing::looked_in_vain).
+    #[inline(always)]
+    pub fn looked_in_vain(&self) -> bool {
+        self.looks.were_in_vain()
+    }
+
+    /// See [`Pacing::joins_unseen`](crate::Pacing::joins_unseen).
+    pub fn joins_unseen(&self) -> bool {
+        self.looks.joins_unseen()
+    }
+
+    /// See [`Pacing::looked`](crate::Pacing::looked).
+    pub fn looked(&mut self, look: Look) {
+        self.looks.looked(look);
     }
 
     /// See [`Pacing::may_mark`](crate::Pacing::may_mark).

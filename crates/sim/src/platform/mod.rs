@@ -9,6 +9,7 @@ mod fence;
 mod life;
 mod restart;
 mod slots;
+mod spin_room;
 mod spin_stats;
 
 use std::fmt::Debug;

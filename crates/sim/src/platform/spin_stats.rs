@@ -1,11 +1,12 @@
 //! How a simulated thread waits, by what it has learnt: its [`SpinStats`].
 
 use spinpark_platform::{
-    Clock, Clocks, Pacing, READS_AFTER_WAIT, Spin, SpinPolicy, SpinStats, Spinning, TransferCost,
+    Clock, Clocks, Look, Pacing, READS_AFTER_WAIT, Spin, SpinPolicy, SpinRoom, SpinStats, Spinning,
+    TransferCost,
 };
 
 use super::clock::shown;
-use super::{Sim, Tuned};
+use super::{AtomicU32, Sim, Tuned, spin_room};
 use crate::engine::run::{is_inside, world};
 use crate::here;
 use crate::world::World;
@@ -24,12 +25,17 @@ fn of_lock<R: Default>(lock: usize, act: impl FnOnce(&mut SpinStats, usize, u64)
     if !is_inside() {
         return R::default();
     }
-    let (name, now) = world(|world| {
-        let next = world.shared.names.len() + 1;
-        let name = *world.shared.names.entry(lock).or_insert(next);
-        (name << 4, shown(Clock::Monotonic, world.now))
-    });
+    let name = name_of(lock) << 4;
+    let now = world(|world| shown(Clock::Monotonic, world.now));
     spin_stats(|spin_stats| act(spin_stats, name, now))
+}
+
+/// The name of the lock at `lock`; not 0.
+pub(super) fn name_of(lock: usize) -> usize {
+    world(|world| {
+        let next = world.shared.names.len() + 1;
+        *world.shared.names.entry(lock).or_insert(next)
+    })
 }
 
 /// What it costs to move a lock between the CPUs of the machine. Outside of a run, which has no threads: not known.
@@ -67,6 +73,10 @@ impl<T: Tuned> SpinPolicy for Sim<T> {
         world(|world| world.threads[world.running].to_leave)
     }
 
+    fn with_spin_room<R>(lock: usize, act: impl FnOnce(SpinRoom<'_, AtomicU32>) -> R) -> Option<R> {
+        spin_room::with(lock, act)
+    }
+
     fn cpus() -> u32 {
         if is_inside() { world(|world| world.cpus.len() as u32) } else { 1 }
     }
@@ -100,6 +110,23 @@ impl<T: Tuned> Pacing for Sim<T> {
             world(|world| world.threads[world.running].local.reads_first = READS_AFTER_WAIT);
         }
         of_lock(lock, |spin_stats, lock, _| spin_stats.waits_for(lock));
+    }
+
+    fn looked_in_vain() -> bool {
+        is_inside() && (T::GUESSES || spin_stats(|spin_stats| spin_stats.looked_in_vain()))
+    }
+
+    fn joins_unseen() -> bool {
+        if T::GUESSES && is_inside() {
+            return here::random(2) == 0;
+        }
+        is_inside() && spin_stats(|spin_stats| spin_stats.joins_unseen())
+    }
+
+    fn looked(look: Look) {
+        if is_inside() {
+            spin_stats(|spin_stats| spin_stats.looked(look));
+        }
     }
 
     fn may_mark() -> bool {

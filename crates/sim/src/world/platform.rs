@@ -1,5 +1,6 @@
 //! The state of the platform, of each thread and of all of them. `crate::platform` has what is done with it.
 
+use std::any::Any;
 use std::rc::Rc;
 use std::sync::atomic::AtomicUsize;
 
@@ -26,6 +27,8 @@ pub(crate) struct Shared {
     pub(crate) transfer: TransferCost,
     /// What it costs to close a lock's slots.
     pub(crate) closing: ClosingCost,
+    /// What spinners queue in, from the first use on: the platform's.
+    pub(crate) spin_lines: Option<Rc<dyn Any>>,
     /// A line for each CPU, from the first use on.
     pub(crate) lines: Option<Rc<[SlotLine]>>,
     /// The kernel has no restartable steps.

@@ -10,3 +10,4 @@ pub mod monitor;
 pub mod osq;
 pub mod queue_lock;
 pub mod slots;
+pub mod spin_queue;

@@ -67,6 +67,7 @@ impl<
         spin_ns: SPIN_NS,
         primary_spin_ns: SPIN_NS,
         secondary_spin_ns: SPIN_NS,
+        queue_spin_ns: SPIN_NS,
         eager_gap_ns: 1,
         crowded_gap_ns: 1,
         back_off_gap_ns: 1,

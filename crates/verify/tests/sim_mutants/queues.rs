@@ -3,16 +3,18 @@
 use std::rc::Rc;
 
 use spinpark_classics::RawLock as _;
-use spinpark_sim::{Sim, here};
+use spinpark_sim::{Failure, Sim, here};
+use spinpark_verify::SpinLines;
 use spinpark_verify::mutants::barging::BargingLock;
 use spinpark_verify::mutants::mcs_mutex::{
     ClearsLate, Error, ForgetsTheNext, McsMutex, ReleasesUnlinked, Right,
 };
 use spinpark_verify::mutants::osq::{self, Osq};
 use spinpark_verify::mutants::queue_lock::{self, QueueLock};
+use spinpark_verify::mutants::spin_queue;
 use spinpark_verify::sim_programs::{Checker, Family, Guard, Hold, Line, Mortal, Program};
 
-use super::harness::{accepted, hangs, is_out_of_order, never_ends, rejected};
+use super::harness::{accepted, hangs, is_out_of_order, lets_two_in, never_ends, rejected};
 
 /// Threads that have sections under `lock`, each alone.
 fn sections<L: 'static>(program: &mut Program, lock: L, acquire: fn(&L), release: fn(&L)) {
@@ -113,6 +115,55 @@ spinner_queues! {
     a_spinner_that_leaves_stays_in_its_predecessor: NoStepA,
 }
 
+fn in_slots(program: &mut Program, error: spin_queue::Error) {
+    let lines = Mortal::new(SpinLines::<Sim, 4>::new());
+    program.name("spin queue", &lines);
+    program.watch_order(&lines);
+    let (guard, line) = (Rc::new(Guard::new()), Rc::new(Line::of_those_who_stay()));
+    for token in 0..program.threads() {
+        let (lines, guard, line, rounds) =
+            (lines.clone(), Rc::clone(&guard), Rc::clone(&line), program.rounds());
+        program.thread(move || {
+            let queue = spin_queue::SpinQueue::<Sim>::new(lines.room(1), error);
+            for _ in 0..rounds {
+                let mut polls = [0, 1, 3, u64::MAX][here::random(4) as usize];
+                let stays = || {
+                    polls = polls.saturating_sub(1);
+                    polls > 0
+                };
+                queue.enter(token as u32, stays, || {
+                    line.serve();
+                    guard.visit(Hold::Alone);
+                });
+            }
+        });
+    }
+}
+
+/// Two heads, one that comes too early, or none any more.
+fn is_no_queue(failure: &Failure) -> bool {
+    never_ends(failure) || is_out_of_order(failure) || lets_two_in(failure)
+}
+
+macro_rules! slot_queues {
+    ($($name:ident: $error:ident,)*) => {$(
+        #[test]
+        fn $name() {
+            let build = |program: &mut Program| in_slots(program, spin_queue::Error::$error);
+            rejected(Checker::new(Family { name: stringify!($name), build }), is_no_queue);
+        }
+    )*};
+}
+
+slot_queues! {
+    a_slot_is_free_that_a_spinner_watches: FreesWhatIsWatched,
+    a_slot_that_was_left_counts_as_passed: TakesLeftForPassed,
+    the_youngest_forgets_those_before_it: ForgetsThoseBefore,
+    a_slot_is_free_before_it_was_read: FreesBeforeReading,
+    a_head_frees_its_own_slot: FreesAfterPassing,
+    a_slot_is_taken_that_is_not_free: ClaimsAnySlot,
+}
+
 fn in_line(program: &mut Program, barges: bool) {
     let lock = Mortal::new(BargingLock::<Sim>::new(barges));
     program.name("lock", &lock);
@@ -143,5 +194,6 @@ fn the_copies_are_right() {
     accepted(Family { name: "queue_lock", build: |program| queue_lock(program, queue_lock::Error::None) });
     accepted(Family { name: "mcs", build: mcs_mutex::<Right> });
     accepted(Family { name: "spinners", build: |program| spinners(program, osq::Error::None) });
+    accepted(Family { name: "in_slots", build: |program| in_slots(program, spin_queue::Error::None) });
     accepted(Family { name: "in_line", build: |program| in_line(program, false) });
 }

@@ -48,6 +48,7 @@ const FAMILIES: &[Family] = &[
     Family { name: "condvar_2003", build: condvar_2003::tokens },
     Family { name: "queues", build: queues::any },
     Family { name: "osq", build: queues::spinners },
+    Family { name: "spin_queue", build: queues::spin_queue },
 ];
 
 /// All of them.

@@ -2,10 +2,11 @@
 
 use std::rc::Rc;
 
-use spinpark_locks::Osq;
+use spinpark_locks::{Entered, Osq, SpinQueue};
 use spinpark_sim::{Sim, here};
 
 use super::subject::{How, IN_ORDER, draw};
+use crate::SpinLines;
 use crate::sim_programs::decode;
 use crate::sim_programs::guard::wander;
 use crate::sim_programs::{Guard, Hold, Line, Mortal, Program};
@@ -57,4 +58,39 @@ pub(super) fn spinners(program: &mut Program) {
         });
     }
     program.after(move || if queue.is_empty() { Ok(()) } else { Err("the queue is not empty".to_owned()) });
+}
+
+/// The queue of spinners behind a lock: the same, of slots that outlive the spinners; there may be too few.
+pub(super) fn spin_queue(program: &mut Program) {
+    const LOCK: u32 = 1;
+    let lines = Mortal::new(SpinLines::<Sim, 5>::new());
+    program.name_fields("spin queue", &lines, decode::OPAQUE);
+    program.watch_order(&lines);
+    program.about("queue of spinners, in slots");
+    let (guard, line) = (Rc::new(Guard::new()), Rc::new(Line::of_those_who_stay()));
+    for token in 0..program.threads() {
+        let (lines, guard, line, rounds) =
+            (lines.clone(), Rc::clone(&guard), Rc::clone(&line), program.rounds());
+        program.thread(move || {
+            let queue = SpinQueue::<Sim>::new(lines.room(LOCK));
+            for _ in 0..rounds {
+                let mut polls = [0, 1, 3, 20, u64::MAX][here::random(5) as usize];
+                let entered = queue.enter(token as u32, || {
+                    polls = polls.saturating_sub(1);
+                    polls > 0
+                });
+                if let Entered::Head(head) = entered {
+                    line.serve();
+                    guard.visit(Hold::Alone);
+                    drop(head);
+                }
+                wander();
+            }
+        });
+    }
+    program.after(move || {
+        let queue = SpinQueue::<Sim>::new(lines.room(LOCK));
+        let is_lost = matches!(queue.enter(0, || false), Entered::Left);
+        if is_lost { Err("no thread has the position".to_owned()) } else { Ok(()) }
+    });
 }

@@ -1,0 +1,218 @@
+//! The queue of spinners behind a contended lock: CLH, in slots, which each spinner may leave at any time.
+//!
+//! Origin: Craig (1993), and Landin and Hagersten (1994): each spinner polls the slot of the one before it. Leaving as in CLH-try
+//! (Scott, 2002): the one behind takes over. Kernel mutexes queue their spinners for the same reasons in an osq ([`Osq`](crate::Osq)),
+//! where one that leaves, or passes the position on, may have to wait until a neighbour has linked itself: the kernel
+//! disables preemption there. Here no step waits for another thread's but `enter`, and that for as long as its caller likes: a
+//! head that acquires the lock passes on by one store, whatever the threads behind it do, or do not.
+//!
+//! Slots are in memory that outlives all threads, and any thread may have any of them. All locks share them ([`SpinRoom`]); of the
+//! locks that share a queue, one uses it at a time, and the spinners of another one do not queue.
+//!
+//! Gives: order among spinners; each polls one line that changes once. Does not give: mutual exclusion of anything but the
+//! head's position, or that a thread gets it: the thread before it may not run. The users of the queue bound their waits.
+//!
+//! # State
+//!
+//! ```text
+//!  queue.word = 7            slot 7 (C)           slot 3 (B)           slot 9 (A)
+//!  (the youngest)            WAITS ── polls ────► LEFT ── about: ────► WAITS: the head
+//! ```
+//!
+//! | place             | value    | meaning                                  | set by                                             |
+//! |-------------------|----------|------------------------------------------|----------------------------------------------------|
+//! | `queue.word`      | 0        | no spinner has come yet                  | –                                                  |
+//! |                   | a number | the slot of the youngest                 | an arriving spinner, by swap; the youngest, which  |
+//! |                   |          |                                          | leaves: the number before its own                  |
+//! | `queue.about`     | a name   | the lock whose spinners queue here       | a spinner that finds no other lock's there; a hint |
+//! | slot, `word`      | `FREE`   | belongs to no thread                     | the spinner behind it; its own, if it has left as  |
+//! |                   |          |                                          | the youngest                                       |
+//! |                   | `WAITS`  | its spinner waits, or is the head        | its spinner, by compare-exchange from `FREE`       |
+//! |                   | `PASSED` | its spinner was the head, and has gone   | its spinner                                        |
+//! |                   | `LEFT`   | its spinner has gone before that         | its spinner                                        |
+//! | slot, `about`     | a number | of a slot that is `LEFT`: the one before | its spinner                                        |
+//!
+//! Each word has the process generation beside its value, and a value of another generation counts as 0: a forked child has none of
+//! the spinners of its parent, and its slots are free.
+//!
+//! # Invariants
+//!
+//! - **N1** A slot that is not `FREE` is in the queue, at one place, or its spinner is about to put it there. Behind each place there is
+//!   one slot at most: the spinner that swapped its number out of `queue.word`. So one spinner at most sees that a slot has been
+//!   passed or left; it frees the slot, and no other thread but the slot's spinner refers to it.
+//! - **N2** A spinner writes its slot for the last time when it sets `PASSED`, `LEFT` or `FREE`.
+//! - **N3** One spinner is the head at most: the one behind no slot, or behind one that is `PASSED`. The position is never lost: the
+//!   place behind a slot that is `LEFT` is behind the one before it.
+//!
+//! # Orderings
+//!
+//! | operation                  | order   | pairs with       | because                                                        |
+//! |----------------------------|---------|------------------|----------------------------------------------------------------|
+//! | claim: CAS to `WAITS`      | Acquire | free             | the last reads of the slot by the spinner behind it            |
+//! | arrive: `queue.word` swap  | AcqRel  | swap, leave      | Release: the slot `WAITS`; Acquire: so does the one before it. |
+//! |                            |         |                  | Else that might seem to be passed, from its last use           |
+//! | leave: `queue.word` CAS    | AcqRel  | swap             | as there, of the slot before                                   |
+//! | pass on: `PASSED` store    | Release | poll             | what the head did before                                       |
+//! | leave: `LEFT` store        | Release | poll             | `about`                                                        |
+//! | poll: load                 | Acquire | pass on, leave   | as there                                                       |
+//! | free: store                | Release | claim            | as there                                                       |
+//! | `queue.about`: load, store | Relaxed | –                | a hint: two locks in one queue wait for each other, for a time |
+//!
+//! Checked by: `verify` (loom: `tests/spin_queue.rs`, with mutants; the simulator: program `spin_queue`, and all programs of locks),
+//! native stress.
+
+use spinpark_platform::{
+    AtomicU32, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform, SpinLine,
+    SpinRoom,
+};
+
+const FREE: u32 = 0;
+const WAITS: u32 = 1;
+const PASSED: u32 = 2;
+const LEFT: u32 = 3;
+
+/// No slot.
+const NONE: u32 = 0;
+/// A word has a slot's number or state in so many bits, and the process generation in the others.
+const VALUE_BITS: u32 = 10;
+/// A spinner looks at so many slots for a free one.
+const PROBES: usize = 8;
+
+/// The queue of one lock's spinners.
+pub struct SpinQueue<'a, P: Platform> {
+    room: SpinRoom<'a, P::AtomicU32>,
+    /// In its place in a word.
+    generation: u32,
+}
+
+/// How [`SpinQueue::enter`] ended.
+pub enum Entered<'q, 'a, P: Platform> {
+    /// The thread is the head.
+    Head(Head<'q, 'a, P>),
+    /// The thread has left before that.
+    Left,
+    /// The queue is in use for another lock, or no slot was free.
+    NoRoom,
+}
+
+/// The head's position; dropping it passes it on.
+#[must_use = "dropping it passes the position on"]
+pub struct Head<'q, 'a, P: Platform> {
+    queue: &'q SpinQueue<'a, P>,
+    me: u32,
+}
+
+impl<'a, P: Platform> SpinQueue<'a, P> {
+    /// The queue in `room`.
+    pub fn new(room: SpinRoom<'a, P::AtomicU32>) -> Self {
+        Self { room, generation: P::generation() << VALUE_BITS }
+    }
+
+    fn slot(&self, number: u32) -> &'a SpinLine<P::AtomicU32> {
+        &self.room.slots[number as usize - 1]
+    }
+
+    /// What `word` says in this process.
+    fn value(&self, word: u32) -> u32 {
+        let value = word & ((1 << VALUE_BITS) - 1);
+        if word - value == self.generation {
+            value
+        } else {
+            0
+        }
+    }
+
+    fn state(&self, number: u32) -> u32 {
+        self.value(self.slot(number).word.load(Acquire))
+    }
+
+    fn set(&self, number: u32, state: u32) {
+        self.slot(number).word.store(self.generation | state, Release);
+    }
+
+    /// Whether spinners are in the queue; a hint.
+    fn is_occupied(&self) -> bool {
+        let youngest = self.value(self.room.queue.word.load(Acquire));
+        youngest != NONE && self.state(youngest) != PASSED
+    }
+
+    fn is_ours(&self) -> bool {
+        self.room.queue.about.load(Relaxed) == self.room.name
+    }
+
+    /// Whether spinners of this lock are in the queue; a hint.
+    pub fn is_joined(&self) -> bool {
+        self.is_ours() && self.is_occupied()
+    }
+
+    /// Has the queue be this lock's, if no other lock's spinners are there.
+    fn is_to_be_had(&self) -> bool {
+        if self.is_ours() {
+            return true;
+        }
+        let free = !self.is_occupied();
+        if free {
+            self.room.queue.about.store(self.room.name, Relaxed);
+        }
+        free
+    }
+
+    /// A slot, for the thread `token`: from a place on that few others begin at.
+    fn claim(&self, token: u32) -> Option<u32> {
+        let first = (token.wrapping_mul(0x9E37_79B9) >> 16) as usize;
+        let number = |probe| ((first + probe) % self.room.slots.len()) as u32 + 1;
+        (0..PROBES).map(number).find(|&number| {
+            let word = &self.slot(number).word;
+            let seen = word.load(Relaxed);
+            let claimed = self.generation | WAITS;
+            self.value(seen) == FREE && word.compare_exchange(seen, claimed, Acquire, Relaxed).is_ok()
+        })
+    }
+
+    /// Queues the thread `token`, and waits to become the head for as long as `keep_spinning`, called between two polls, says so.
+    pub fn enter<'q>(&'q self, token: u32, mut keep_spinning: impl FnMut() -> bool) -> Entered<'q, 'a, P> {
+        if !self.is_to_be_had() {
+            return Entered::NoRoom;
+        }
+        let Some(me) = self.claim(token) else { return Entered::NoRoom };
+        let mut before = self.value(self.room.queue.word.swap(self.generation | me, AcqRel));
+        while before != NONE {
+            match self.state(before) {
+                PASSED => {
+                    self.set(before, FREE); // N1
+                    break;
+                }
+                LEFT => {
+                    let further = self.slot(before).about.load(Relaxed);
+                    self.set(before, FREE); // N1
+                    before = further;
+                }
+                _ if keep_spinning() => {
+                    P::spin_hint();
+                }
+                _ => {
+                    self.leave(me, before);
+                    return Entered::Left;
+                }
+            }
+        }
+        Entered::Head(Head { queue: self, me })
+    }
+
+    /// Leaves the place behind `before` (N3).
+    fn leave(&self, me: u32, before: u32) {
+        let [mine, earlier] = [me, before].map(|number| self.generation | number);
+        if self.room.queue.word.compare_exchange(mine, earlier, AcqRel, Relaxed).is_ok() {
+            self.set(me, FREE); // N1: no spinner is behind it
+        } else {
+            self.slot(me).about.store(before, Relaxed);
+            self.set(me, LEFT);
+        }
+    }
+}
+
+impl<P: Platform> Drop for Head<'_, '_, P> {
+    fn drop(&mut self) {
+        self.queue.set(self.me, PASSED);
+    }
+}

@@ -1,0 +1,53 @@
+//! What spinners queue in, in memory that costs what memory costs.
+
+use std::any::Any;
+use std::rc::Rc;
+
+use spinpark_platform::{AtomicU32 as _, SpinLine, SpinRoom};
+
+use super::AtomicU32;
+use super::spin_stats::name_of;
+use crate::engine::run::{is_inside, world};
+
+/// As many as in the Linux platform.
+const QUEUES: usize = 256;
+const MOST_SLOTS: usize = SpinRoom::<AtomicU32>::MOST_SLOTS;
+/// A run with few threads does without most slots, which take time to make; none of them is missed.
+const SLOTS_PER_THREAD: usize = 16;
+/// In a run that is checked there may be too few.
+const FEW_SLOTS: usize = 3;
+
+struct Lines {
+    queues: Box<[SpinLine<AtomicU32>]>,
+    slots: Box<[SpinLine<AtomicU32>]>,
+}
+
+impl Lines {
+    fn new(slots: usize) -> Self {
+        let line = |_| SpinLine { word: AtomicU32::new(0), about: AtomicU32::new(0) };
+        Self { queues: (0..QUEUES).map(line).collect(), slots: (0..slots).map(line).collect() }
+    }
+}
+
+fn lines() -> Option<Rc<Lines>> {
+    let made = world(|world| world.shared.spin_lines.clone());
+    let lines = made.unwrap_or_else(|| {
+        let slots = world(|world| match world.checks {
+            Some(_) => FEW_SLOTS,
+            None => (SLOTS_PER_THREAD * world.threads.0.len()).min(MOST_SLOTS),
+        });
+        let lines: Rc<dyn Any> = Rc::new(Lines::new(slots));
+        world(|world| world.shared.spin_lines = Some(Rc::clone(&lines)));
+        lines
+    });
+    lines.downcast().ok()
+}
+
+pub(super) fn with<R>(lock: usize, act: impl FnOnce(SpinRoom<'_, AtomicU32>) -> R) -> Option<R> {
+    if !is_inside() {
+        return None;
+    }
+    let lines = lines()?;
+    let name = name_of(lock);
+    Some(act(SpinRoom { queue: &lines.queues[name % QUEUES], slots: &lines.slots, name: name as u32 }))
+}

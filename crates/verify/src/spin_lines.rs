@@ -1,0 +1,24 @@
+//! Memory for one queue of spinners.
+
+use spinpark_platform::{AtomicU32 as _, Platform, SpinLine, SpinRoom};
+
+/// A queue with `N` slots.
+pub struct SpinLines<P: Platform, const N: usize> {
+    queue: SpinLine<P::AtomicU32>,
+    slots: [SpinLine<P::AtomicU32>; N],
+}
+
+impl<P: Platform, const N: usize> SpinLines<P, N> {
+    /// Unused.
+    #[allow(clippy::new_without_default)] // a default is of the machine's own numbers; loom's differ from run to run
+    #[must_use]
+    pub fn new() -> Self {
+        let line = || SpinLine { word: P::AtomicU32::new(0), about: P::AtomicU32::new(0) };
+        Self { queue: line(), slots: std::array::from_fn(|_| line()) }
+    }
+
+    /// For the spinners of the lock `name`.
+    pub fn room(&self, name: u32) -> SpinRoom<'_, P::AtomicU32> {
+        SpinRoom { queue: &self.queue, slots: &self.slots, name }
+    }
+}
