@@ -46,6 +46,14 @@ pub(crate) fn start() {
     }
 }
 
+/// For tests: as on a machine with `count` CPUs from now on.
+#[doc(hidden)]
+pub fn pretend(count: u32) {
+    NEXT.store(u64::MAX, Relaxed);
+    ALLOWED.store(count, Relaxed);
+    COUNT.store(count, Relaxed);
+}
+
 fn publish(allowed: u32) {
     COUNT.store(allowed.min(QUOTA.load(Relaxed)), Relaxed);
 }

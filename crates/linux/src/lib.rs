@@ -43,6 +43,8 @@ use core::sync::atomic::{self, AtomicBool, Ordering::Relaxed};
 use spinpark_platform::{Platform, Tuning};
 
 pub use clock::start as start_clock;
+#[doc(hidden)]
+pub use cpu::pretend as pretend_cpus;
 pub use environment::{is_off, is_on, variable};
 pub use fork::take_over_fork_handler;
 pub use layout::{Linux, LinuxWith, Rooms};

@@ -168,7 +168,7 @@ impl<P: Platform> RawMutex<P> {
     /// is at hand. It reads first.
     #[inline]
     pub fn try_lock_as(&self, token: u32) -> bool {
-        self.core.look(|| self.core.try_acquire(Want::Write, token))
+        self.core.look(|| self.core.try_acquire(Want::Write, token), token)
     }
 
     /// `try_lock_as` of a mutex that is probably free; `false` says nothing.

@@ -7,7 +7,10 @@
 //!   there are. How long a thread waits at most is not asked here, where the scheduler decides it: the simulator does,
 //!   on a machine with a CPU for each thread (`mutex_patience`, `rwlock_patience`).
 //!
-//! `SPINPARK_STRESS_SECONDS` says for how long new rounds begin in all (default 6), for 2, 16 and 256 threads a third each.
+//! All of this as on this machine, and as with CPUs to spare, where spinners queue.
+//!
+//! `SPINPARK_STRESS_SECONDS` says for how long new rounds begin in all (default 6), for 2, 16 and 256 threads of both a sixth
+//! each.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
@@ -216,7 +219,12 @@ fn all_locks_mixed_with_2_16_and_256_threads() {
         std::env::var("SPINPARK_STRESS_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(6.0);
     // With `SPINPARK_PROFILE_DIR` the slow paths are watched.
     let _profile = spinpark::profile::start_from_environment().expect("a profile");
-    for threads in [2, 16, 256] {
-        stress(threads, Duration::from_secs_f64(seconds / 3.0));
+    for spare in [false, true] {
+        if spare {
+            spinpark_linux::pretend_cpus(4);
+        }
+        for threads in [2, 16, 256] {
+            stress(threads, Duration::from_secs_f64(seconds / 6.0));
+        }
     }
 }

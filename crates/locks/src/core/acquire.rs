@@ -39,8 +39,6 @@ fn is_past<P: Platform>(deadline: Option<Deadline>) -> bool {
 
 impl<P: Platform> LockCore<P> {
     /// Acquires for `want`, or gives up.
-    #[cold]
-    #[inline(never)]
     pub(crate) fn acquire_slow(&self, want: Want, deadline: Option<Deadline>) -> Outcome {
         self.note_wait(want);
         let outcome = self.spin_then_queue(want, P::thread_token(), deadline);

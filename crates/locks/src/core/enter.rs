@@ -2,7 +2,7 @@
 
 use spinpark_platform::{AtomicU32, Look, Ordering::Acquire, Ordering::Relaxed, Platform};
 
-use super::{has_cpus_to_spare, LockCore};
+use super::LockCore;
 use crate::word::{self, Want};
 
 impl<P: Platform> LockCore<P> {
@@ -54,34 +54,31 @@ impl<P: Platform> LockCore<P> {
     #[inline]
     pub(crate) fn enter_uncontended(&self, token: u32) -> bool {
         if P::reads_first() {
-            return self.look(|| self.try_uncontended(token));
+            return self.look(|| self.try_uncontended(token), token);
         }
         self.enter_free(word::write_hold(token)).is_ok()
     }
 
-    /// A look at the lock, for an exclusive hold, by a thread that may have looked in vain lately: perhaps it joins the spinners without
-    /// one ([`spin_queued`](super::spin_queued)). `false` says nothing.
+    /// A look at the lock for an exclusive hold, by `acquire`. A thread whose looks have been in vain lately may join the spinners
+    /// without one ([`spin_queued`](super::spin_queued)). `false` says nothing.
     #[inline(always)]
-    pub(crate) fn look(&self, acquire: impl Fn() -> bool) -> bool {
-        if !P::looked_in_vain() {
-            return acquire();
+    pub(crate) fn look(&self, acquire: impl FnOnce() -> bool, token: u32) -> bool {
+        if P::looked_in_vain() {
+            self.look_or_join(token)
+        } else {
+            acquire()
         }
-        if self.joins_unseen() {
-            return false;
-        }
-        let acquired = acquire();
-        if acquired {
-            self.note_look(Want::Write, Look::Free);
-        }
-        acquired
     }
 
-    /// Notes what a writer's look has found, where that counts.
-    #[inline(never)] // for the drop-in's size
-    pub(super) fn note_look(&self, want: Want, look: Look) {
-        if want == Want::Write && has_cpus_to_spare::<P>() {
-            P::looked(look);
+    #[cold]
+    #[inline(never)]
+    fn look_or_join(&self, token: u32) -> bool {
+        P::returns_to(self.key());
+        let acquired = !self.joins_unseen() && self.try_acquire(Want::Write, token);
+        if acquired {
+            P::looked(Look::Free);
         }
+        acquired
     }
 
     /// The same for a call that does not wait, and may be made again and again while the lock is held: it always reads first.

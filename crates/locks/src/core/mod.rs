@@ -223,17 +223,22 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// Acquires, or gives up. Takes part in spinning and queueing.
-    #[inline]
+    #[inline(never)] // for the drop-in's size
     pub(crate) fn acquire(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Outcome {
         if want == Want::Write {
             P::returns_to(self.key());
+            if P::looked_in_vain() && self.joins_unseen() {
+                P::looked(Look::Omitted);
+                return self.acquire_slow(want, deadline);
+            }
         }
-        let unseen = want == Want::Write && P::looked_in_vain() && self.joins_unseen();
-        if !unseen && self.try_acquire(want, token) {
-            self.note_look(want, Look::Free);
+        let acquired = self.try_acquire(want, token);
+        if want == Want::Write && has_cpus_to_spare::<P>() {
+            P::looked(if acquired { Look::Free } else { Look::Taken });
+        }
+        if acquired {
             Outcome::Acquired
         } else {
-            self.note_look(want, if unseen { Look::Omitted } else { Look::Taken });
             self.acquire_slow(want, deadline)
         }
     }

@@ -63,7 +63,7 @@ impl<P: Platform> LockCore<P> {
             None => u64::MAX,
         };
         let span = P::TUNING.queue_spin_ns.min(longest);
-        let mut reads_left = 2 * span; // each takes more than 1 ns, in case that the clock stands still
+        let mut reads_left = span; // each takes more than 1 ns, in case that the clock stands still
         move || {
             reads_left = reads_left.saturating_sub(1);
             reads_left > 0 && P::now(Clock::Monotonic).wrapping_sub(start) < span

@@ -6,7 +6,6 @@ use std::rc::Rc;
 use spinpark_platform::{AtomicU32 as _, SpinLine, SpinRoom};
 
 use super::AtomicU32;
-use super::spin_stats::name_of;
 use crate::engine::run::{is_inside, world};
 
 /// As many as in the Linux platform.
@@ -48,6 +47,6 @@ pub(super) fn with<R>(lock: usize, act: impl FnOnce(SpinRoom<'_, AtomicU32>) -> 
         return None;
     }
     let lines = lines()?;
-    let name = name_of(lock);
+    let name = world(|world| world.shared.name_of(lock));
     Some(act(SpinRoom { queue: &lines.queues[name % QUEUES], slots: &lines.slots, name: name as u32 }))
 }

@@ -25,17 +25,8 @@ fn of_lock<R: Default>(lock: usize, act: impl FnOnce(&mut SpinStats, usize, u64)
     if !is_inside() {
         return R::default();
     }
-    let name = name_of(lock) << 4;
-    let now = world(|world| shown(Clock::Monotonic, world.now));
+    let (name, now) = world(|world| (world.shared.name_of(lock) << 4, shown(Clock::Monotonic, world.now)));
     spin_stats(|spin_stats| act(spin_stats, name, now))
-}
-
-/// The name of the lock at `lock`; not 0.
-pub(super) fn name_of(lock: usize) -> usize {
-    world(|world| {
-        let next = world.shared.names.len() + 1;
-        *world.shared.names.entry(lock).or_insert(next)
-    })
 }
 
 /// What it costs to move a lock between the CPUs of the machine. Outside of a run, which has no threads: not known.

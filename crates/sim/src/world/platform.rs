@@ -36,6 +36,12 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// The name of the lock at `lock`: not 0.
+    pub(crate) fn name_of(&mut self, lock: usize) -> usize {
+        let next = self.names.len() + 1;
+        *self.names.entry(lock).or_insert(next)
+    }
+
     /// Whether one of the lines is at `address`.
     pub(crate) fn has_line(&self, address: usize) -> bool {
         let is_there = |lines: &Rc<[SlotLine]>| {

@@ -1,0 +1,59 @@
+//! Native stress of the queue of spinners: its head is alone, whoever leaves.
+//!
+//! `SPINPARK_STRESS_SECONDS` says how long in all (default 3), for 2, 16 and 64 threads.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use spinpark_linux::Linux;
+use spinpark_locks::{Entered, SpinQueue};
+use spinpark_verify::SpinLines;
+
+const THREADS: [u32; 3] = [2, 16, 64];
+const SLOTS: usize = 48;
+
+#[test]
+fn one_head_at_a_time_and_the_position_is_not_lost() {
+    let seconds: f64 =
+        std::env::var("SPINPARK_STRESS_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(3.0);
+    let lines = SpinLines::<Linux, SLOTS>::new();
+    for threads in THREADS {
+        let end = Instant::now() + Duration::from_secs_f64(seconds / THREADS.len() as f64);
+        // Plain numbers, but for the type: if there are two heads, one's visit is lost, or seen.
+        let data = [AtomicU64::new(0), AtomicU64::new(0)];
+        let visit = || {
+            let old = data[0].load(Relaxed);
+            assert_eq!(old, data[1].load(Relaxed), "another head is inside");
+            data[0].store(old + 1, Relaxed);
+            std::hint::spin_loop();
+            data[1].store(old + 1, Relaxed);
+        };
+        let work = |token: u32| {
+            let queue = SpinQueue::<Linux>::new(lines.room(1));
+            let (mut random, mut visits) = (u64::from(token) + 1, 0);
+            while Instant::now() < end {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let mut polls = random >> 53;
+                let stays = || {
+                    polls = polls.saturating_sub(1);
+                    polls > 0
+                };
+                if let Entered::Head(_head) = queue.enter(token, stays) {
+                    visit();
+                    visits += 1;
+                }
+            }
+            visits
+        };
+        let visits: u64 = thread::scope(|scope| {
+            let work = &work;
+            let workers: Vec<_> = (0..threads).map(|token| scope.spawn(move || work(token))).collect();
+            workers.into_iter().map(|worker| worker.join().expect("one head at a time")).sum()
+        });
+        assert_eq!(data[1].load(Relaxed), visits, "{threads} threads: a visit was lost");
+        assert!(visits > 0);
+        let queue = SpinQueue::<Linux>::new(lines.room(1));
+        assert!(matches!(queue.enter(0, || false), Entered::Head(_)), "{threads} threads: no head any more");
+    }
+}
