@@ -1,4 +1,4 @@
-//! Native stress of the queue of spinners: its head is alone, whoever leaves.
+//! Native stress of the queue of spinners: its head is alone, whichever threads leave.
 //!
 //! `SPINPARK_STRESS_SECONDS` says how long in all (default 3), for 2, 16 and 64 threads.
 
