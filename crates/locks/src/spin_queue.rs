@@ -37,11 +37,11 @@
 //!
 //! # Invariants
 //!
-//! - **N1** A slot that is not `FREE` is in the queue, at one place, or its spinner is about to put it there. Behind each place there is
+//! - **Y1** A slot that is not `FREE` is in the queue, at one place, or its spinner is about to put it there. Behind each place there is
 //!   one slot at most: the spinner that swapped its number out of `queue.word`. So one spinner at most sees that a slot has been
 //!   passed or left; it frees the slot, and no other thread but the slot's spinner refers to it.
-//! - **N2** A spinner writes its slot for the last time when it sets `PASSED`, `LEFT` or `FREE`.
-//! - **N3** One spinner is the head at most: the one behind no slot, or behind one that is `PASSED`. The position is never lost: the
+//! - **Y2** A spinner writes its slot for the last time when it sets `PASSED`, `LEFT` or `FREE`.
+//! - **Y3** One spinner is the head at most: the one behind no slot, or behind one that is `PASSED`. The position is never lost: the
 //!   place behind a slot that is `LEFT` is behind the one before it.
 //!
 //! # Orderings
@@ -179,12 +179,12 @@ impl<'a, P: Platform> SpinQueue<'a, P> {
         while before != NONE {
             match self.state(before) {
                 PASSED => {
-                    self.set(before, FREE); // N1
+                    self.set(before, FREE); // Y1
                     break;
                 }
                 LEFT => {
                     let further = self.slot(before).about.load(Relaxed);
-                    self.set(before, FREE); // N1
+                    self.set(before, FREE); // Y1
                     before = further;
                 }
                 _ if keep_spinning() => {
@@ -199,11 +199,11 @@ impl<'a, P: Platform> SpinQueue<'a, P> {
         Entered::Head(Head { queue: self, me })
     }
 
-    /// Leaves the place behind `before` (N3).
+    /// Leaves the place behind `before` (Y3).
     fn leave(&self, me: u32, before: u32) {
         let [mine, earlier] = [me, before].map(|number| self.generation | number);
         if self.room.queue.word.compare_exchange(mine, earlier, AcqRel, Relaxed).is_ok() {
-            self.set(me, FREE); // N1: no spinner is behind it
+            self.set(me, FREE); // Y1: no spinner is behind it
         } else {
             self.slot(me).about.store(before, Relaxed);
             self.set(me, LEFT);

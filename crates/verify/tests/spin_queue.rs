@@ -46,7 +46,7 @@ fn all_do<const N: usize>(
     at_end(&shared.0);
 }
 
-/// N3: the data is the head's alone, and the queue orders one head after the other.
+/// Y3: the data is the head's alone, and the queue orders one head after the other.
 fn enter<const N: usize>(lines: &Lines<N>, data: &Guarded, token: u32, polls: u32) {
     let queue = SpinQueue::<Loom>::new(lines.room(LOCK));
     match queue.enter(token, patience(polls)) {
@@ -58,7 +58,7 @@ fn enter<const N: usize>(lines: &Lines<N>, data: &Guarded, token: u32, polls: u3
     }
 }
 
-/// N3: the position was not lost: a thread that comes now has it at once.
+/// Y3: the position was not lost: a thread that comes now has it at once.
 fn is_free<const N: usize>(lines: &Lines<N>) {
     let queue = SpinQueue::<Loom>::new(lines.room(LOCK));
     assert!(!matches!(queue.enter(0, || false), Entered::Left), "no thread has the position");

@@ -4,7 +4,7 @@
 //! with a queue on the waiters' stacks as in nsync and abseil. [`word`](crate::word) has the state table.
 //!
 //! Gives: mutual exclusion as `fits` says; every waiter is let in or notified within a bounded number of releases and
-//! about half a millisecond per waiter ahead of it; a release never touches the lock after the step that lets another thread
+//! about half a millisecond per waiter ahead of it, after waiting awake for a millisecond at most; a release never touches the lock after the step that lets another thread
 //! in, so that one may free it. Waiters of a higher real-time priority are let in first (Q6 in `queue`); the bound above is
 //! for those of the highest that waits. Does not give: FIFO order (a running thread may take the lock before a sleeping
 //! one, for at most `starvation_ns` per waiter); priority inheritance.

@@ -138,6 +138,9 @@ impl<P: Platform> LockCore<P> {
             } else if Self::is_in_vain(seen, want, *announced) {
                 break;
             }
+            if word::readers(seen) > 0 {
+                budget.waits_for_readers();
+            }
             // Beside readers, which would else enable the bias again and again (G1 in `bias`), and never let a writer queue.
             if *announced == Announced::None && (word::has_waiters(seen) || word::readers(seen) > 0) {
                 if word::has_spinner(seen) {
@@ -232,6 +235,14 @@ impl<P: Platform> Budget<P> {
         if has_cpus_to_spare::<P>() && !self.is_head {
             self.end = self.deadline.min(self.start + P::TUNING.primary_spin_ns);
             self.reads_left += 2 * P::TUNING.primary_spin_ns;
+        }
+    }
+
+    /// A head that waits for readers does so for as long as a lone spinner: they may overlap for ever, until it queues and demands the
+    /// lock.
+    fn waits_for_readers(&mut self) {
+        if self.is_head {
+            self.end = self.end.min(self.start + P::TUNING.primary_spin_ns);
         }
     }
 

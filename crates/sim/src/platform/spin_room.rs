@@ -1,6 +1,7 @@
 //! What spinners queue in, in memory that costs what memory costs.
 
 use std::any::Any;
+use std::ops::Range;
 use std::rc::Rc;
 
 use spinpark_platform::{AtomicU32 as _, SpinLine, SpinRoom};
@@ -22,6 +23,14 @@ struct Lines {
 }
 
 impl Lines {
+    /// Where they are.
+    fn places(&self) -> [Range<usize>; 2] {
+        [&self.queues, &self.slots].map(|lines| {
+            let place = lines.as_ptr_range();
+            place.start.addr()..place.end.addr()
+        })
+    }
+
     fn new(slots: usize) -> Self {
         let line = |_| SpinLine { word: AtomicU32::new(0), about: AtomicU32::new(0) };
         Self { queues: (0..QUEUES).map(line).collect(), slots: (0..slots).map(line).collect() }
@@ -35,8 +44,13 @@ fn lines() -> Option<Rc<Lines>> {
             Some(_) => FEW_SLOTS,
             None => (SLOTS_PER_THREAD * world.threads.0.len()).min(MOST_SLOTS),
         });
-        let lines: Rc<dyn Any> = Rc::new(Lines::new(slots));
-        world(|world| world.shared.spin_lines = Some(Rc::clone(&lines)));
+        let lines = Rc::new(Lines::new(slots));
+        let places = lines.places();
+        let lines: Rc<dyn Any> = lines;
+        world(|world| {
+            world.shared.spin_lines = Some(Rc::clone(&lines));
+            world.shared.spin_places = places;
+        });
         lines
     });
     lines.downcast().ok()

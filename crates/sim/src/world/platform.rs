@@ -1,6 +1,7 @@
 //! The state of the platform, of each thread and of all of them. `crate::platform` has what is done with it.
 
 use std::any::Any;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::atomic::AtomicUsize;
 
@@ -29,6 +30,8 @@ pub(crate) struct Shared {
     pub(crate) closing: ClosingCost,
     /// What spinners queue in, from the first use on: the platform's.
     pub(crate) spin_lines: Option<Rc<dyn Any>>,
+    /// Where that is.
+    pub(crate) spin_places: [Range<usize>; 2],
     /// A line for each CPU, from the first use on.
     pub(crate) lines: Option<Rc<[SlotLine]>>,
     /// The kernel has no restartable steps.
@@ -42,13 +45,14 @@ impl Shared {
         *self.names.entry(lock).or_insert(next)
     }
 
-    /// Whether one of the lines is at `address`.
+    /// Whether memory of the platform is at `address`.
     pub(crate) fn has_line(&self, address: usize) -> bool {
         let is_there = |lines: &Rc<[SlotLine]>| {
             let place = lines.as_ptr_range();
             (place.start.addr()..place.end.addr()).contains(&address)
         };
         self.lines.as_ref().is_some_and(is_there)
+            || self.spin_places.iter().any(|place| place.contains(&address))
     }
 
     pub(crate) fn has_steps(&self) -> bool {

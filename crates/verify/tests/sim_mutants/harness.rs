@@ -77,6 +77,10 @@ pub(crate) fn is_unfair(failure: &Failure) -> bool {
     matches!(failure, Failure::Starvation { .. })
 }
 
+pub(crate) fn passes_a_demand(failure: &Failure) -> bool {
+    matches!(failure, Failure::Check(words) if words.contains("past a thread that had demanded the lock"))
+}
+
 pub(crate) fn leaves_a_flag(failure: &Failure) -> bool {
     matches!(failure, Failure::Check(words) if words.contains("a flag was left behind"))
 }

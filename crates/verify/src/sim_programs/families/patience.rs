@@ -19,13 +19,13 @@ const LONGEST: u64 = 3_000;
 /// The longest time between two sections of a thread, ns: so short that who is woken does not find the lock free by luck.
 const OUTSIDE: u64 = 40;
 
-/// How long a thread waits at most. All who wait grow impatient side by side, `starvation_ns` after they came. Then one after
+/// How long a thread waits at most. A writer waits awake first, in the queue of spinners and as its head. All who wait grow impatient side by side, `starvation_ns` after they queued. Then one after
 /// the other is woken, parks once more for the good of the others, demands the lock, is woken again, and has its section.
 fn bound(tuning: &Tuning, threads: u32) -> u64 {
     /// Two wakes, and the system calls.
     const WAKES: u64 = 50_000;
     let turn = tuning.repark_ns + tuning.spin_ns + WAKES + LONGEST;
-    tuning.starvation_ns + u64::from(threads + 1) * turn
+    2 * tuning.queue_spin_ns + tuning.starvation_ns + u64::from(threads + 1) * turn
 }
 
 /// Makes the program's machine a fair one with a CPU for each of a few threads; returns their number.

@@ -26,8 +26,13 @@ const WRITES: u32 = 60;
 enum Queues {}
 
 impl Tuned for Queues {
-    const TUNING: Tuning =
-        Tuning { spin_ns: 0, primary_spin_ns: 0, secondary_spin_ns: 0, ..LinuxTuning::TUNING };
+    const TUNING: Tuning = Tuning {
+        spin_ns: 0,
+        primary_spin_ns: 0,
+        secondary_spin_ns: 0,
+        queue_spin_ns: 0,
+        ..LinuxTuning::TUNING
+    };
     const READS_PER_CPU: u32 = 1 << 20;
 }
 
