@@ -165,7 +165,7 @@ impl<P: Platform> RawMutex<P> {
     }
 
     /// What [`RawMutex::lock`] tries before it waits, after [`RawMutex::try_lock_uncontended`], by the calling thread, whose token
-    /// is at hand. It reads first.
+    /// is at hand. It reads first. `false` says nothing.
     #[inline]
     pub fn try_lock_as(&self, token: u32) -> bool {
         self.core.look(|| self.core.try_acquire(Want::Write, token), token)

@@ -3,11 +3,11 @@
 //! Origin: Craig (1993), and Landin and Hagersten (1994): each spinner polls the slot of the one before it. Leaving as in CLH-try
 //! (Scott, 2002): the one behind takes over. Kernel mutexes queue their spinners for the same reasons in an osq ([`Osq`](crate::Osq)),
 //! where one that leaves, or passes the position on, may have to wait until a neighbour has linked itself: the kernel
-//! disables preemption there. Here no step waits for another thread's but `enter`, and that for as long as its caller likes: a
-//! head that acquires the lock passes on by one store, whatever the threads behind it do, or do not.
+//! disables preemption there. Here only `enter` waits for other threads, and its caller bounds that wait. A head passes the position on
+//! by one store and waits for no other thread.
 //!
 //! Slots are in memory that outlives all threads, and any thread may have any of them. All locks share them ([`SpinRoom`]); of the
-//! locks that share a queue, one uses it at a time, and the spinners of another one do not queue.
+//! locks that share a queue, normally one uses it at a time, and the spinners of another one do not queue.
 //!
 //! Gives: order among spinners; each polls one line that changes once. Does not give: mutual exclusion of anything but the
 //! head's position, or that a thread gets it: the thread before it may not run. The users of the queue bound their waits.
@@ -22,22 +22,22 @@
 //! | place             | value    | meaning                                  | set by                                             |
 //! |-------------------|----------|------------------------------------------|----------------------------------------------------|
 //! | `queue.word`      | 0        | no spinner has come yet                  | –                                                  |
-//! |                   | a number | the slot of the youngest                 | an arriving spinner, by swap; the youngest, which  |
+//! |                   | a number | the slot of the youngest, of any state   | an arriving spinner, by swap; the youngest, which  |
 //! |                   |          |                                          | leaves: the number before its own                  |
 //! | `queue.about`     | a name   | the lock whose spinners queue here       | a spinner that finds no other lock's there; a hint |
 //! | slot, `word`      | `FREE`   | belongs to no thread                     | the spinner behind it; its own, if it has left as  |
 //! |                   |          |                                          | the youngest                                       |
 //! |                   | `WAITS`  | its spinner waits, or is the head        | its spinner, by compare-exchange from `FREE`       |
 //! |                   | `PASSED` | its spinner was the head, and has gone   | its spinner                                        |
-//! |                   | `LEFT`   | its spinner has gone before that         | its spinner                                        |
-//! | slot, `about`     | a number | of a slot that is `LEFT`: the one before | its spinner                                        |
+//! |                   | `LEFT`   | it has gone before it became the head    | its spinner                                        |
+//! | slot, `about`     | a number | of `LEFT`: the slot before; of `WAITS`: the thread, a hint | its spinner                                        |
 //!
 //! Each word has the process generation beside its value, and a value of another generation counts as 0: a forked child has none of
 //! the spinners of its parent, and its slots are free.
 //!
 //! # Invariants
 //!
-//! - **Y1** A slot that is not `FREE` is in the queue, at one place, or its spinner is about to put it there. Behind each place there is
+//! - **Y1** A slot that is not `FREE` is in the queue, at one place, or its spinner is about to put it there, or has just taken it out. Behind each place there is
 //!   one slot at most: the spinner that swapped its number out of `queue.word`. So one spinner at most sees that a slot has been
 //!   passed or left; it frees the slot, and no other thread but the slot's spinner refers to it.
 //! - **Y2** A spinner writes its slot for the last time when it sets `PASSED`, `LEFT` or `FREE`.
@@ -57,6 +57,10 @@
 //! | poll: load                 | Acquire | pass on, leave   | as there                                                       |
 //! | free: store                | Release | claim            | as there                                                       |
 //! | `queue.about`: load, store | Relaxed | –                | a hint: two locks in one queue wait for each other, for a time |
+//! | is occupied: loads         | Acquire | –                | a hint                                                         |
+//!
+//! Limits, of speed only: a thread that ends or unwinds by `siglongjmp` while it waits here (undefined in POSIX) leaves its slot behind,
+//! and so may one that a handler of its forks. Spinners behind that slot leave after their time, and sleep.
 //!
 //! Checked by: `verify` (loom: `tests/spin_queue.rs`, with mutants; the simulator: program `spin_queue`, and all programs of locks),
 //! native stress.
@@ -133,7 +137,7 @@ impl<'a, P: Platform> SpinQueue<'a, P> {
     /// Whether spinners are in the queue; a hint.
     fn is_occupied(&self) -> bool {
         let youngest = self.value(self.room.queue.word.load(Acquire));
-        youngest != NONE && self.state(youngest) != PASSED
+        youngest != NONE && self.state(youngest) == WAITS
     }
 
     fn is_ours(&self) -> bool {
@@ -169,12 +173,14 @@ impl<'a, P: Platform> SpinQueue<'a, P> {
         })
     }
 
-    /// Queues the thread `token`, and waits to become the head for as long as `keep_spinning`, called between two polls, says so.
-    pub fn enter<'q>(&'q self, token: u32, mut keep_spinning: impl FnMut() -> bool) -> Entered<'q, 'a, P> {
+    /// Queues the thread `token`, and waits to become the head for as long as `keep_spinning` says so, which is called between two polls
+    /// with the token of the thread before this one: mostly right.
+    pub fn enter<'q>(&'q self, token: u32, mut keep_spinning: impl FnMut(u32) -> bool) -> Entered<'q, 'a, P> {
         if !self.is_to_be_had() {
             return Entered::NoRoom;
         }
         let Some(me) = self.claim(token) else { return Entered::NoRoom };
+        self.slot(me).about.store(token, Relaxed);
         let mut before = self.value(self.room.queue.word.swap(self.generation | me, AcqRel));
         while before != NONE {
             match self.state(before) {
@@ -187,7 +193,7 @@ impl<'a, P: Platform> SpinQueue<'a, P> {
                     self.set(before, FREE); // Y1
                     before = further;
                 }
-                _ if keep_spinning() => {
+                _ if keep_spinning(self.slot(before).about.load(Relaxed)) => {
                     P::spin_hint();
                 }
                 _ => {

@@ -19,7 +19,7 @@ pub enum Look {
     Taken,
     /// There was no look: the thread joined others that wait awake.
     Omitted,
-    /// The same, and the thread has waited among them in vain.
+    /// The thread has waited in vain among others that wait awake.
     Late,
 }
 
@@ -50,7 +50,7 @@ pub trait Pacing: Sized + Send + Sync + 'static {
         false
     }
 
-    /// Whether most of them have: then it joins the queue of those that wait awake for a lock, if there are any, without a look at
+    /// Whether more than a quarter of them have: then it joins the queue of those that wait awake for a lock, if there are any, without a look at
     /// the lock, whose line that would take from its owner. Not without [`looked_in_vain`](Pacing::looked_in_vain).
     fn joins_unseen() -> bool {
         false

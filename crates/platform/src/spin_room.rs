@@ -10,8 +10,8 @@ pub struct SpinLine<W> {
     pub about: W,
 }
 
-/// What the spinners of one lock queue in. It is up to the platform which locks share a queue; only one of them uses it at a
-/// time.
+/// What the spinners of one lock queue in. It is up to the platform which locks share a queue; normally one of them uses it
+/// at a time.
 #[derive(Debug)]
 pub struct SpinRoom<'a, W> {
     /// The queue.

@@ -26,6 +26,11 @@ fn patience(mut polls: u32) -> impl FnMut() -> bool {
     }
 }
 
+fn staying(polls: u32) -> impl FnMut(u32) -> bool {
+    let mut patience = patience(polls);
+    move |_| patience()
+}
+
 /// Threads that each enter, and pass the position on if they become the head.
 fn all_do<const N: usize>(
     polls: &'static [u32],
@@ -49,7 +54,7 @@ fn all_do<const N: usize>(
 /// Y3: the data is the head's alone, and the queue orders one head after the other.
 fn enter<const N: usize>(lines: &Lines<N>, data: &Guarded, token: u32, polls: u32) {
     let queue = SpinQueue::<Loom>::new(lines.room(LOCK));
-    match queue.enter(token, patience(polls)) {
+    match queue.enter(token, staying(polls)) {
         Entered::Head(_head) => {
             data.add();
         }
@@ -61,7 +66,7 @@ fn enter<const N: usize>(lines: &Lines<N>, data: &Guarded, token: u32, polls: u3
 /// Y3: the position was not lost: a thread that comes now has it at once.
 fn is_free<const N: usize>(lines: &Lines<N>) {
     let queue = SpinQueue::<Loom>::new(lines.room(LOCK));
-    assert!(!matches!(queue.enter(0, || false), Entered::Left), "no thread has the position");
+    assert!(!matches!(queue.enter(0, |_| false), Entered::Left), "no thread has the position");
 }
 
 fn right<const N: usize>(model: Model, polls: &'static [u32]) {
@@ -114,7 +119,7 @@ fn slots_are_used_again() {
 fn two_locks_that_share_a_queue() {
     let of_two_locks = |lines: &Lines<2>, data: &Guarded, token: u32, polls: u32| {
         let queue = SpinQueue::<Loom>::new(lines.room(LOCK + token));
-        if let Entered::Head(_head) = queue.enter(token, patience(polls)) {
+        if let Entered::Head(_head) = queue.enter(token, staying(polls)) {
             data.add();
         }
     };

@@ -35,7 +35,7 @@ fn one_head_at_a_time_and_the_position_is_not_lost() {
             while Instant::now() < end {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let mut polls = random >> 53;
-                let stays = || {
+                let stays = |_| {
                     polls = polls.saturating_sub(1);
                     polls > 0
                 };
@@ -54,6 +54,6 @@ fn one_head_at_a_time_and_the_position_is_not_lost() {
         assert_eq!(data[1].load(Relaxed), visits, "{threads} threads: a visit was lost");
         assert!(visits > 0);
         let queue = SpinQueue::<Linux>::new(lines.room(1));
-        assert!(matches!(queue.enter(0, || false), Entered::Head(_)), "{threads} threads: no head any more");
+        assert!(matches!(queue.enter(0, |_| false), Entered::Head(_)), "{threads} threads: no head any more");
     }
 }

@@ -65,7 +65,6 @@ impl<P: Platform> LockCore<P> {
             }
             Spun::Stopped(announced) => announced,
         };
-        self.adopt();
         if is_past::<P>(deadline) {
             return Outcome::of(self.give_up(want, token, announced));
         }

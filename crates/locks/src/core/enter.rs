@@ -81,7 +81,7 @@ impl<P: Platform> LockCore<P> {
         acquired
     }
 
-    /// The same for a call that does not wait, and may be made again and again while the lock is held: it always reads first.
+    /// [`LockCore::enter_uncontended`] for a call that does not wait, and may be made again and again while the lock is held: it always reads first.
     #[inline]
     pub(crate) fn try_uncontended(&self, token: u32) -> bool {
         self.queue.is_uncontended() && self.enter_free(word::write_hold(token)).is_ok()

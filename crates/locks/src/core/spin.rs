@@ -108,7 +108,11 @@ impl<P: Platform> LockCore<P> {
         let mut budget = Budget::<P>::start(self.key(), want, polls, deadline);
         let acquired = self.poll_for_a_time(want, token, &mut announced, &mut budget);
         // A thread that has left it to others to keep the lock busy has not learnt what a spin is worth.
-        if acquired || announced != Announced::None || !has_cpus_to_spare::<P>() {
+        if budget.is_head {
+            if acquired || budget.owner_left || budget.ran_out {
+                P::spun(kind, acquired);
+            }
+        } else if acquired || announced != Announced::None || !has_cpus_to_spare::<P>() {
             // Time that was up says nothing: to sleep and be woken costs more than such a spin. An owner that is off its CPU
             // may be one that yields inside its sections.
             P::spun(kind, acquired || !budget.owner_left);
@@ -138,9 +142,7 @@ impl<P: Platform> LockCore<P> {
             } else if Self::is_in_vain(seen, want, *announced) {
                 break;
             }
-            if word::readers(seen) > 0 {
-                budget.waits_for_readers();
-            }
+            budget.waits_for_readers(word::readers(seen) > 0);
             // Beside readers, which would else enable the bias again and again (G1 in `bias`), and never let a writer queue.
             if *announced == Announced::None && (word::has_waiters(seen) || word::readers(seen) > 0) {
                 if word::has_spinner(seen) {
@@ -174,6 +176,10 @@ impl<P: Platform> LockCore<P> {
 struct Budget<P: Platform> {
     /// Whether it is that of the head of the queue of spinners.
     is_head: bool,
+    /// Since when the head has found readers in the lock; `u64::MAX`: it has not, at the last poll.
+    readers_since: u64,
+    /// Whether the time is over, not only that for readers.
+    ran_out: bool,
     /// How long to stay away from the lock word now, ns.
     gap: u64,
     /// The longest that `gap` may get, ns.
@@ -201,12 +207,13 @@ struct Budget<P: Platform> {
 impl<P: Platform> Budget<P> {
     fn start(lock: usize, want: Want, polls: Polls, deadline: Option<Deadline>) -> Self {
         let start = P::now(Clock::Monotonic);
-        let deadline = match deadline {
-            Some(Deadline { clock: Clock::Monotonic, at }) => at,
-            // On the other clock a spinner may overstay by its budget, which is no more than a timer's own slack.
-            _ => u64::MAX,
+        let (deadline, is_exact) = match deadline {
+            None => (u64::MAX, true),
+            Some(Deadline { clock: Clock::Monotonic, at }) => (at, true),
+            // On the other clock a spinner may overstay by its budget: that of a lone one is no more than a timer's own slack.
+            Some(_) => (u64::MAX, false),
         };
-        let is_head = polls == Polls::AtHead;
+        let is_head = polls == Polls::AtHead && is_exact;
         let span = if is_head { P::TUNING.queue_spin_ns } else { P::TUNING.spin_ns };
         let end = deadline.min(start + span);
         let spare = has_cpus_to_spare::<P>();
@@ -214,6 +221,8 @@ impl<P: Platform> Budget<P> {
         let gap = if backs_off { P::TUNING.back_off_gap_ns } else { P::TUNING.eager_gap_ns };
         Self {
             is_head,
+            readers_since: u64::MAX,
+            ran_out: false,
             gap,
             widest_gap: if spare { gap.max(P::TUNING.crowded_gap_ns) } else { gap },
             owner: 0,
@@ -221,7 +230,7 @@ impl<P: Platform> Budget<P> {
             deadline,
             end,
             clock_read: start,
-            reads_left: 2 * span + 2,                   // each takes more than 1 ns
+            reads_left: 2 * P::TUNING.spin_ns + 2, // each takes more than 1 ns, or of a head the gap
             question: start + P::TUNING.owner_probe_ns, // most spins have ended before it
             asked: 0,
             sample: 0,
@@ -240,9 +249,11 @@ impl<P: Platform> Budget<P> {
 
     /// A head that waits for readers does so for as long as a lone spinner: they may overlap for ever, until it queues and demands the
     /// lock.
-    fn waits_for_readers(&mut self) {
-        if self.is_head {
-            self.end = self.end.min(self.start + P::TUNING.primary_spin_ns);
+    fn waits_for_readers(&mut self, waits: bool) {
+        if !waits {
+            self.readers_since = u64::MAX;
+        } else if self.is_head {
+            self.readers_since = self.readers_since.min(self.clock_read);
         }
     }
 
@@ -275,7 +286,13 @@ impl<P: Platform> Budget<P> {
         loop {
             self.clock_read = P::now(Clock::Monotonic);
             self.reads_left -= 1;
-            if self.reads_left == 0 || self.clock_read >= self.end || self.clock_read < self.start {
+            let readers_end = self.readers_since.saturating_add(P::TUNING.primary_spin_ns);
+            self.ran_out = self.clock_read >= self.end;
+            if self.reads_left == 0
+                || self.ran_out
+                || self.clock_read >= readers_end
+                || self.clock_read < self.start
+            {
                 P::event(Event::SpinLeftBudget);
                 return true;
             }

@@ -2,14 +2,16 @@
 //! lock.
 //!
 //! Origin: the kernel's osq (document 002: each poll of the lock by a second spinner takes the line from the owner). Beyond that, a
-//! thread whose looks at locks have mostly been in vain joins the queue *unseen*, without a look at the lock, as an MCS lock's
+//! thread that has found locks taken in more than a quarter of its latest looks joins the queue *unseen*, without a look at the lock, as an MCS lock's
 //! waiters do. Otherwise a thread that comes takes a free lock, whichever threads spin: an owner that comes back at once acquires
 //! the lock many times in a row, without a transfer of its line.
 //!
 //! Nothing in [`core`](super) rests on the order: a thread that leaves the queue, or finds no room in it, goes on as one that
 //! spins alone. Real-time threads do not queue here: others' polls are not worth their wait.
 
-use spinpark_platform::{Clock, Deadline, Event, Look, Platform, Spin, Spinning};
+use core::marker::PhantomData;
+
+use spinpark_platform::{Clock, Deadline, Event, Look, OnCpu, Platform, Spin, Spinning};
 
 use super::spin::{has_cpus_to_spare, Polls, Spun};
 use super::LockCore;
@@ -17,8 +19,8 @@ use crate::spin_queue::{Entered, SpinQueue};
 use crate::word::{self, Announced, Want};
 
 impl<P: Platform> LockCore<P> {
-    /// Whether to join the queue of spinners without a look at the lock. Not if the threads had better not take turns, as far as
-    /// this one knows: the lock may be free for it.
+    /// Whether to join the queue of spinners without a look at the lock. Not at back-off: the owner is expected to leave the lock free
+    /// between its turns.
     #[cold]
     #[inline(never)]
     pub(super) fn joins_unseen(&self) -> bool {
@@ -35,39 +37,24 @@ impl<P: Platform> LockCore<P> {
             return None;
         }
         if !P::can_spin(Spin::Lock) {
-            return Some(Spun::Stopped(Announced::None));
+            self.adopt();
+            return Some(self.poll(want, token, Announced::None, Polls::Once, deadline));
+            // it may have come unseen
         }
         P::with_spin_room(self.key(), |room| {
             let queue = SpinQueue::<P>::new(room);
-            let spun = match queue.enter(token, Self::keep_spinning(deadline)) {
+            let mut turn = Turn::<P>::until(deadline);
+            let spun = match queue.enter(token, |before| turn.keeps_spinning(before)) {
                 Entered::NoRoom => None,
                 Entered::Head(_head) => Some(self.spin_at_head(token, deadline)),
                 Entered::Left => {
-                    P::event(Event::SpinLeftBudget);
-                    P::spun(Spin::Lock, false);
-                    P::looked(Look::Late);
+                    turn.was_in_vain();
+                    self.adopt();
                     Some(Spun::Stopped(Announced::None))
                 }
             };
             spun // the head's position has been passed on
         })?
-    }
-
-    /// Whether a spinner that is not the head stays: for `queue_spin_ns`, and not beyond its deadline.
-    fn keep_spinning(deadline: Option<Deadline>) -> impl FnMut() -> bool {
-        let start = P::now(Clock::Monotonic);
-        let longest = match deadline {
-            Some(Deadline { clock: Clock::Monotonic, at }) => at.saturating_sub(start),
-            // It may overstay on the other clock: by no more than a timer's slack.
-            Some(_) => P::TUNING.spin_ns,
-            None => u64::MAX,
-        };
-        let span = P::TUNING.queue_spin_ns.min(longest);
-        let mut reads_left = span; // each takes more than 1 ns, in case that the clock stands still
-        move || {
-            reads_left = reads_left.saturating_sub(1);
-            reads_left > 0 && P::now(Clock::Monotonic).wrapping_sub(start) < span
-        }
     }
 
     fn spin_at_head(&self, token: u32, deadline: Option<Deadline>) -> Spun {
@@ -77,5 +64,75 @@ impl<P: Platform> LockCore<P> {
             return Spun::Stopped(Announced::None);
         }
         self.poll(Want::Write, token, Announced::None, Polls::AtHead, deadline)
+    }
+}
+
+/// A wait for the position at the head.
+struct Turn<P: Platform> {
+    start: u64,
+    /// How long it may take, ns.
+    span: u64,
+    /// So many more readings of the clock, in case that it stands still.
+    reads_left: u64,
+    /// When to ask next whether the thread before this one runs.
+    question: u64,
+    /// The thread that the last question was about, and what the platform remembers of it.
+    asked: u32,
+    sample: u64,
+    /// Whether it was found to be off its CPU.
+    is_stuck: bool,
+    platform: PhantomData<P>,
+}
+
+/// How seldom a spinner asks whether the one before it runs, in intervals of the head's questions about the owner.
+const PROBES: u64 = 16;
+
+impl<P: Platform> Turn<P> {
+    fn until(deadline: Option<Deadline>) -> Self {
+        let start = P::now(Clock::Monotonic);
+        let longest = match deadline {
+            Some(Deadline { clock: Clock::Monotonic, at }) => at.saturating_sub(start),
+            // It may overstay on the other clock: by no more than a timer's slack.
+            Some(_) => P::TUNING.spin_ns,
+            None => u64::MAX,
+        };
+        let span = P::TUNING.queue_spin_ns.min(longest);
+        Self {
+            start,
+            span,
+            reads_left: span / 8, // each takes more than 8 ns, with a poll
+            question: start.saturating_add(PROBES * P::TUNING.owner_probe_ns),
+            asked: 0,
+            sample: 0,
+            is_stuck: false,
+            platform: PhantomData,
+        }
+    }
+
+    /// Whether to go on, behind the thread `before`.
+    fn keeps_spinning(&mut self, before: u32) -> bool {
+        let now = P::now(Clock::Monotonic);
+        self.reads_left = self.reads_left.saturating_sub(1);
+        if self.reads_left == 0 || now.wrapping_sub(self.start) >= self.span {
+            return false;
+        }
+        if now >= self.question {
+            self.question = now.saturating_add(PROBES * P::TUNING.owner_probe_ns);
+            if self.asked != before {
+                self.asked = before;
+                self.sample = 0;
+            }
+            self.is_stuck = P::owner_on_cpu(before, &mut self.sample) == OnCpu::Off;
+        }
+        !self.is_stuck
+    }
+
+    /// It has ended without the position. If the caller's deadline has ended it, that says nothing.
+    fn was_in_vain(&self) {
+        P::event(if self.is_stuck { Event::SpinLeftOffCpu } else { Event::SpinLeftBudget });
+        if self.is_stuck || self.span == P::TUNING.queue_spin_ns {
+            P::spun(Spin::Lock, false);
+            P::looked(Look::Late);
+        }
     }
 }

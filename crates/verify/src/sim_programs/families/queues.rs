@@ -75,7 +75,7 @@ pub(super) fn spin_queue(program: &mut Program) {
             let queue = SpinQueue::<Sim>::new(lines.room(LOCK));
             for _ in 0..rounds {
                 let mut polls = [0, 1, 3, 20, u64::MAX][here::random(5) as usize];
-                let entered = queue.enter(token as u32, || {
+                let entered = queue.enter(token as u32, |_| {
                     polls = polls.saturating_sub(1);
                     polls > 0
                 });
@@ -90,7 +90,7 @@ pub(super) fn spin_queue(program: &mut Program) {
     }
     program.after(move || {
         let queue = SpinQueue::<Sim>::new(lines.room(LOCK));
-        let is_lost = matches!(queue.enter(0, || false), Entered::Left);
+        let is_lost = matches!(queue.enter(0, |_| false), Entered::Left);
         if is_lost { Err("no thread has the position".to_owned()) } else { Ok(()) }
     });
 }
