@@ -63,9 +63,10 @@ fn enter<const N: usize>(lines: &Lines<N>, data: &Guarded, token: u32, polls: u3
     }
 }
 
-/// Y3: the position was not lost: a thread that comes now has it at once.
+/// All have gone. Y3: the position was not lost: a thread that comes now has it at once.
 fn is_free<const N: usize>(lines: &Lines<N>) {
     let queue = SpinQueue::<Loom>::new(lines.room(LOCK));
+    assert!(!queue.is_joined(), "the queue is kept from other locks");
     assert!(!matches!(queue.enter(0, |_| false), Entered::Left), "no thread has the position");
 }
 

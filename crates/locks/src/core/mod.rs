@@ -51,9 +51,10 @@
 //! lock, free          1  enter.rs    enter_uncontended   one compare-exchange of the word (T1), unless this thread has waited lately
 //!                                                    and finds the queue contended
 //! unlock, no waiter   2  release.rs  release_uncontended a restartable step: no CONTENDED bit, plain store (A1; linux/rseq)
-//! lock, held          3  mod.rs      acquire             one more try, then
+//! lock, held          3  mod.rs      acquire             one more try, unless it joins the spinners unseen; then
 //!                     4  acquire.rs  acquire_slow        spin_then_queue
-//!                     5  spin.rs     spin                polls while the owner runs, within its budget (T2)
+//!                     5  spin_queued.rs spin_in_turn     with more than two CPUs: in the queue of spinners; else
+//!                        spin.rs     spin                polls while the owner runs, within its budget (T2)
 //!                     6  queued.rs   join                locks the queue; WAITERS, fence (A1), links the node (T3, T4)
 //!                     7  acquire.rs  wait_for_turn       sleep_on; queue/node.rs, patience.rs sleep: futex_wait
 //! unlock, waiter      8  release.rs  release_contended   a compare-exchange, if the queue needs no service; else
