@@ -131,7 +131,7 @@ fn in_slots(program: &mut Program, error: spin_queue::Error) {
                     polls = polls.saturating_sub(1);
                     polls > 0
                 };
-                queue.enter(token as u32, stays, || {
+                queue.enter(token, stays, || {
                     line.serve();
                     guard.visit(Hold::Alone);
                 });
