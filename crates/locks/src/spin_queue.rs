@@ -30,16 +30,17 @@
 //! |                   | `WAITS`  | its spinner waits, or is the head        | its spinner, by compare-exchange from `FREE`       |
 //! |                   | `PASSED` | its spinner was the head, and has gone   | its spinner                                        |
 //! |                   | `LEFT`   | it has gone before it became the head    | its spinner                                        |
-//! | slot, `about`     | a number | of `LEFT`: the slot before; of `WAITS`: the thread, a hint | its spinner                                        |
+//! | slot, `about`     | a number | of `LEFT`: the slot before               | its spinner                                        |
+//! |                   | a token  | of `WAITS`: the thread; a hint           | its spinner                                        |
 //!
 //! Each word has the process generation beside its value, and a value of another generation counts as 0: a forked child has none of
 //! the spinners of its parent, and its slots are free.
 //!
 //! # Invariants
 //!
-//! - **Y1** A slot that is not `FREE` is in the queue, at one place, or its spinner is about to put it there, or has just taken it out. Behind each place there is
-//!   one slot at most: the spinner that swapped its number out of `queue.word`. So one spinner at most sees that a slot has been
-//!   passed or left; it frees the slot, and no other thread but the slot's spinner refers to it.
+//! - **Y1** A slot that is not `FREE` is in the queue, at one place, or its spinner is about to put it there, or has just taken it
+//!   out. Behind each place there is one slot at most: the spinner that swapped its number out of `queue.word`. So one spinner at most
+//!   sees that a slot has been passed or left; it frees the slot, and no other thread but the slot's spinner refers to it.
 //! - **Y2** A spinner writes its slot for the last time when it sets `PASSED`, `LEFT` or `FREE`.
 //! - **Y3** One spinner is the head at most: the one behind no slot, or behind one that is `PASSED`. The position is never lost: the
 //!   place behind a slot that is `LEFT` is behind the one before it.

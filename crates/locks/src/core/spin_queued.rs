@@ -2,9 +2,9 @@
 //! lock.
 //!
 //! Origin: the kernel's osq (document 002: each poll of the lock by a second spinner takes the line from the owner). Beyond that, a
-//! thread that has found locks taken in more than a quarter of its latest looks joins the queue *unseen*, without a look at the lock, as an MCS lock's
-//! waiters do. Otherwise a thread that comes takes a free lock, whichever threads spin: an owner that comes back at once acquires
-//! the lock many times in a row, without a transfer of its line.
+//! thread that has found locks taken in more than a quarter of its latest looks joins the queue *unseen*, without a look at the
+//! lock, as an MCS lock's waiters do. Otherwise a thread that comes takes a free lock, whichever threads spin: an owner that comes
+//! back at once acquires the lock many times in a row, without a transfer of its line.
 //!
 //! Nothing in [`core`](super) rests on the order: a thread that leaves the queue, or finds no room in it, goes on as one that
 //! spins alone. Real-time threads do not queue here: others' polls are not worth their wait.
@@ -38,8 +38,8 @@ impl<P: Platform> LockCore<P> {
         }
         if !P::can_spin(Spin::Lock) {
             self.adopt();
+            // The thread may have come without a look.
             return Some(self.poll(want, token, Announced::None, Polls::Once, deadline));
-            // it may have come unseen
         }
         P::with_spin_room(self.key(), |room| {
             let queue = SpinQueue::<P>::new(room);
