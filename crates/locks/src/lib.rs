@@ -7,9 +7,10 @@
 //! | [`RawCondvar`] | FIFO; a signal moves its waiter to the mutex' queue      | 16    |
 //! | [`McsLock`]    | queue lock, each waiter spins on its own line            | 8     |
 //! | [`Osq`]        | queue of a few spinners that may leave                   | –     |
+//! | [`SpinQueue`]  | the same behind a lock: no step waits for a neighbour    | –     |
 //!
-//! Nothing is allocated, no statics, no thread-locals, no `cfg`: all state is in the lock and on waiters' stacks. Zero
-//! is unlocked. The blocking locks share one slow path: read [`word`], then [`core`], then [`queue`].
+//! Nothing is allocated, no statics, no thread-locals, no `cfg`: all state is in the lock and on waiters' stacks, but for the
+//! queues of spinners, in memory that the platform provides. Zero is unlocked. The blocking locks share one slow path: read [`word`], then [`core`], then [`queue`].
 #![no_std]
 #![deny(unsafe_code)]
 
