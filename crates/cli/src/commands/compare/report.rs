@@ -89,6 +89,9 @@ fn tables(
     memory_floor: u64,
     environment: &Environment,
 ) {
+    if comparison.blocks == 0 {
+        return; // a warning says so
+    }
     say.line(format!("\n{}", compare_table::render(comparison, printed, memory_floor as f64, say.style())));
     if let Some(sentence) = compare_table::conclusion(comparison, printed, say.style()) {
         say.line(sentence);
