@@ -1,17 +1,25 @@
 //! The stack and the entries of a call: those that its thread has seen lately ([`site_cache`](super::site_cache)), or new ones.
+//!
+//! A stack is recognised by all return addresses on it, or followed from each to the next ([`steps`](super::steps)). What has
+//! an address that was never seen is unwound; as are stacks with frames of changing size, within a budget: a small share of the
+//! thread's time ([`MAY_UNWIND`]). Beyond it only the caller is noted.
 
 use super::hash::hash;
 use super::site::Site;
 use super::site_cache::{CachedSite, Call, Known, Recent, CACHED_SITES, KNOWN};
 use super::thread_state::ThreadState;
-use super::unwind::Trace;
+use super::unwind::{Method, Trace};
 use super::Recorder;
 use crate::format::{LockStats, NONE};
 
 /// Stacks with one caller and stack pointer that are known at a time.
 const WAYS: usize = 4;
-/// A cached site is trusted so often before it is checked again.
-const TRUSTED: u32 = 16;
+/// Unwinding may take one in so many parts of a thread's time.
+const MAY_UNWIND: u64 = 64;
+/// And so much at the start of a thread, ns.
+const AT_FIRST: u64 = 300_000;
+/// One stack in so many that were followed is unwound as well, to see whether that is the same.
+const CHECKED: u32 = 4096;
 
 #[inline(always)]
 fn mix(number: usize) -> usize {
@@ -20,81 +28,90 @@ fn mix(number: usize) -> usize {
 
 impl Recorder {
     /// The number of the stack above `site`.
+    #[inline(always)]
     pub fn stack(&self, own: &ThreadState, site: Site) -> u32 {
-        self.known_stack(own, site).0
-    }
-
-    /// The number of the stack above `site`, and where it is remembered, if it is.
-    fn known_stack<'a>(&self, own: &'a ThreadState, site: Site) -> (u32, Option<&'a Known>) {
         let set = mix(site.caller() ^ (site.stack as usize).rotate_left(20)) % (KNOWN / WAYS) * WAYS;
         let ways = &own.known[set..set + WAYS];
         let holds = |known: &&Known| {
-            let (frames, places) = known.addresses(self);
-            // SAFETY: captured by this thread, for this stack pointer.
-            unsafe { Trace::still_holds(site.stack, frames, &places[..frames.len()]) }
+            known.is_at(site) && {
+                let (frames, places) = known.addresses(self);
+                // SAFETY: captured by this thread, for this stack pointer.
+                unsafe { Trace::still_holds(site.stack, frames, places) }
+            }
         };
-        if let Some(known) = ways.iter().filter(|known| known.is_at(site)).find(holds) {
-            return (known.stack.get(), Some(known));
+        match ways.iter().find(holds) {
+            Some(known) => known.stack.get(),
+            None => self.follow(own, ways, site),
         }
-        let oldest = own.next_way() % WAYS;
-        let known = ways.iter().find(|known| known.is_empty()).unwrap_or(&ways[oldest]);
-        let stack = self.new_stack(own, known, site);
-        (stack, Some(known).filter(|known| known.is_at(site)))
     }
 
-    #[cold]
     #[inline(never)]
-    fn new_stack(&self, own: &ThreadState, known: &Known, site: Site) -> u32 {
-        let start = self.now();
-        let trace = self.unwinder.capture(site, own.bounds(), own.id());
-        let stack = self.add_stack(&trace);
-        own.aside().set(own.aside().get() + self.now().saturating_sub(start));
-        if stack == NONE || trace.is_for_now {
-            known.clear();
-            return stack;
+    fn follow(&self, own: &ThreadState, ways: &[Known], site: Site) -> u32 {
+        let Some(shared) = self.shared.get() else { return NONE };
+        // SAFETY: this thread's, and the recorder is at work in it once.
+        let trace = unsafe { &mut *own.trace().get() };
+        let is_followed = shared.steps.walk(site, own.bounds(), trace);
+        if is_followed {
+            trace.method = self.unwinder.method();
         }
-        known.set(site, stack, &trace);
+        if !is_followed || own.next_walk() % CHECKED == 0 {
+            self.unwind(own, site, trace, is_followed);
+        }
+        let stack = self.add_stack(trace);
+        if stack != NONE && !trace.is_for_now {
+            let known = ways.iter().find(|known| known.is_empty()).unwrap_or(&ways[own.next_way() % WAYS]);
+            known.set(site, stack, trace);
+        }
         stack
     }
 
-    /// What is known of a call's site: its stack and its entries. `is_sure`: the stack is looked at. `None` if there is no room.
-    #[inline(always)]
-    pub(crate) fn cached_site<'a>(
-        &self,
-        own: &'a ThreadState,
-        call: &Call,
-        is_sure: bool,
-    ) -> Option<&'a CachedSite> {
-        let key =
-            call.site.caller() ^ (call.site.stack as usize).rotate_left(20) ^ call.address.rotate_left(40);
-        let cached = &own.cached_sites[mix(key) % CACHED_SITES];
-        if cached.is_for(call) {
-            let hits = cached.hits.get().wrapping_add(1);
-            cached.hits.set(hits);
-            if !is_sure && hits % TRUSTED != 0 {
-                return Some(cached);
+    /// Replaces a trace by what unwinding tells, if there is time for it.
+    #[cold]
+    #[inline(never)]
+    fn unwind(&self, own: &ThreadState, site: Site, trace: &mut Trace, is_followed: bool) {
+        let start = self.now();
+        let lived = self.ticks.ns(start.saturating_sub(own.table().since));
+        let spent = self.ticks.ns(own.unwinding().get());
+        if spent.saturating_mul(MAY_UNWIND) > lived.saturating_add(AT_FIRST * MAY_UNWIND) {
+            if !is_followed {
+                *trace = Trace::of_caller(site);
             }
+            return;
         }
-        self.check_cached(own, cached, call)
+        *trace = self.unwinder.capture(site, own.bounds(), own.id());
+        if let Some(shared) =
+            self.shared.get().filter(|_| trace.method != Method::Caller && !trace.is_for_now)
+        {
+            shared.steps.learn(trace);
+        }
+        let took = self.now().saturating_sub(start);
+        own.unwinding().set(own.unwinding().get() + took);
+        own.aside().set(own.aside().get() + took);
+    }
+
+    /// What is known of a call's site: its stack and its entries. `None` if there is no room.
+    #[inline(always)]
+    pub(crate) fn cached_site<'a>(&self, own: &'a ThreadState, call: &Call) -> Option<&'a CachedSite> {
+        let stack = self.stack(own, call.site);
+        let cached = &own.cached_sites[mix(call.address ^ (stack as usize) << 8) % CACHED_SITES];
+        if cached.is_for(call, stack) {
+            return Some(cached);
+        }
+        self.fill_cached(own, cached, call, stack)
     }
 
     #[inline(never)]
-    fn check_cached<'a>(
+    fn fill_cached<'a>(
         &self,
         own: &'a ThreadState,
         cached: &'a CachedSite,
         call: &Call,
+        stack: u32,
     ) -> Option<&'a CachedSite> {
-        let (stack, known) = self.known_stack(own, call.site);
-        if cached.is_for(call) && cached.stack.get() == stack {
-            return Some(cached);
-        }
         cached.clear();
         let (lock, record) = self.meet(own, call.address, (call.kind)(call.address), || stack)?;
         let stats = self.lock_stats(own, call.role, lock)?;
-        let known = known.map(|known| known.addresses(self));
-        let known = known.as_ref().map(|(frames, at)| (*frames, &at[..]));
-        cached.set(call, (lock, record), stack, stats, known);
+        cached.set(call, (lock, record), stack, stats);
         Some(cached)
     }
 

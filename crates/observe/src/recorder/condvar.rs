@@ -38,7 +38,7 @@ impl Recorder {
     ) -> SignalWait {
         self.file.has_waited();
         self.heat(call.address);
-        let facts = self.facts(own, call, true, false);
+        let facts = self.facts(own, call, false);
         let queue = self.queue(call.address, 1);
         let start = self.ticks.now();
         let begun = Begun { since: start, holder: NONE, is_timed, ..Begun::default() };

@@ -82,8 +82,7 @@ impl Recorder {
         if own.holds_anything() && self.is_again(own, call) {
             return;
         }
-        // Where each hold is told by its cached, every stack is looked at whole.
-        let Some(mut facts) = self.facts(own, call, with_site, with_site) else { return };
+        let Some(mut facts) = self.facts(own, call, with_site) else { return };
         if is_timed {
             facts.since = self.ticks.now();
         }
@@ -256,14 +255,8 @@ impl Recorder {
 
     /// What is known of a call before the lock is had.
     #[inline(always)]
-    pub(crate) fn facts(
-        &self,
-        own: &ThreadState,
-        call: &Call,
-        is_sure: bool,
-        with_site: bool,
-    ) -> Option<Facts> {
-        let cached = self.cached_site(own, call, is_sure)?;
+    pub(crate) fn facts(&self, own: &ThreadState, call: &Call, with_site: bool) -> Option<Facts> {
+        let cached = self.cached_site(own, call)?;
         if with_site && cached.site.get().is_null() {
             let site = self.site_stats(own, call.role, cached.lock.get(), cached.stack.get());
             cached.site.set(site.map_or(ptr::null(), ptr::from_ref));

@@ -14,6 +14,7 @@
 //! | `hash`       | of a lock's address                                                                |
 //! | `registry`   | locks by address                                                                  |
 //! | `stacks`, `unwind`, `maps` | stacks: kept once, captured, and the code that they are in             |
+//! | `steps`      | stacks of known addresses: followed without unwinding                             |
 //! | `stack_bounds`, `unwinder_lock` | when no stack is captured                                                 |
 //! | `sampling`   | which acquisitions are samples                                                     |
 //! | `shared_tables` | what threads tell each other                                                    |
@@ -65,6 +66,7 @@ mod site_cache;
 mod stack_bounds;
 mod stacks;
 mod start;
+mod steps;
 mod tally;
 mod thread_state;
 mod unwind;

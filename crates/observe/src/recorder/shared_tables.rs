@@ -6,6 +6,7 @@
 //! | `created`   | address → the stack that created it               | the thread that creates it                        |
 //! | `stacks`    | hash → stack                                      | the first thread with that stack                  |
 //! | `owners`    | table → the memory of its thread                  | the thread that claims the table                  |
+//! | `steps`     | return address → how far the next one is          | a thread that has unwound it                      |
 //! | `tables`    | thread id → table                                 | a thread that takes it over, or has looked for it |
 //! | `slots`     | lock → what its users tell each other             | see [`Slot`]                                      |
 //!
@@ -30,6 +31,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicU8, A
 use spinpark_linux::raw;
 
 use super::hash::{hash, HASHES};
+use super::steps::Steps;
 use super::thread_state::ThreadState;
 use crate::format::{RegionId, NONE, REGIONS};
 
@@ -51,6 +53,7 @@ pub(crate) struct SharedTables {
     /// Table + 1.
     pub(crate) tables: [AtomicU16; HASHES],
     slots: [Slot; HASHES],
+    pub(crate) steps: Steps,
     created: [Created; CREATED],
     /// Code that the latest snapshot of the maps has.
     pub(crate) code: super::maps::Code,

@@ -27,6 +27,9 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
+    /// Of a thread whose stack cannot be found: everything.
+    pub(crate) const UNKNOWN: Self = Self { low: 0, high: usize::MAX };
+
     /// Whether a call from `site` may be unwound.
     pub(crate) fn has_room(self, site: Site) -> bool {
         let stack = site.stack as usize;
@@ -110,7 +113,7 @@ mod descriptor {
     use super::Bounds;
 
     pub(super) fn stack() -> Option<Bounds> {
-        Some(Bounds { low: 0, high: usize::MAX })
+        Some(Bounds::UNKNOWN)
     }
 }
 

@@ -17,7 +17,7 @@
 
 mod adopt;
 
-use core::cell::Cell;
+use core::cell::{Cell, UnsafeCell};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{compiler_fence, AtomicU32, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
@@ -25,6 +25,7 @@ use super::index::Index;
 use super::sampling::Gaps;
 use super::site_cache::{CachedSite, Known};
 use super::stack_bounds::Bounds;
+use super::unwind::Trace;
 use super::Recorder;
 use crate::format::{LockStats, Role, SiteStats, Thread, HOLDS, NONE};
 
@@ -145,6 +146,7 @@ pub struct ThreadState {
     pub(crate) recent: [super::site_cache::Recent; super::site_cache::RECENT],
     pub(crate) cached_sites: [CachedSite; super::site_cache::CACHED_SITES],
     pub(crate) known: [Known; super::site_cache::KNOWN],
+    trace: UnsafeCell<Trace>,
 }
 
 /// What a thread often writes, and others hardly ever read: not in one cache line with what they do.
@@ -156,8 +158,12 @@ struct Busy {
     depth: Cell<usize>,
     /// Time that this thread has spent on new stacks, ticks; meaningful to a caller that has set it to 0 before.
     aside: Cell<u64>,
+    /// Time that this thread has spent on unwinding, ticks.
+    unwinding: Cell<u64>,
     /// Counts what replaces something that was known.
     way: Cell<usize>,
+    /// Counts stacks that were followed.
+    walks: Cell<u32>,
     /// The detail was changed last before these notes ([`Recorder::forget_older`]).
     changed: Cell<u64>,
 }
@@ -176,6 +182,21 @@ impl ThreadState {
 
     pub(crate) fn next_way(&self) -> usize {
         self.busy.way.replace(self.busy.way.get().wrapping_add(1))
+    }
+
+    pub(crate) fn next_walk(&self) -> u32 {
+        self.busy.walks.set(self.busy.walks.get().wrapping_add(1));
+        self.busy.walks.get()
+    }
+
+    /// Room for a stack.
+    pub(crate) fn trace(&self) -> &UnsafeCell<Trace> {
+        &self.trace
+    }
+
+    /// Time that this thread has spent on unwinding, ticks.
+    pub(crate) fn unwinding(&self) -> &Cell<u64> {
+        &self.busy.unwinding
     }
 
     /// Time that this thread has spent on new stacks, ticks; meaningful to a caller that has set it to 0 before.

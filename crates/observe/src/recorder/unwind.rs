@@ -10,7 +10,8 @@
 //! those have their caller only.
 //!
 //! A capture also learns *where on the stack* each return address lies. Unwinding costs microseconds, a look whether the
-//! same addresses still lie in the same places some nanoseconds: so a known stack is recognised ([`Trace::still_holds`]).
+//! same addresses still lie in the same places some nanoseconds: so a known stack is recognised ([`Trace::still_holds`]), and
+//! one that is not is followed without unwinding if each of its addresses is known ([`super::steps`]).
 
 use core::ffi::{c_int, c_void};
 use core::mem::{self, MaybeUninit};
@@ -40,25 +41,36 @@ pub(crate) struct Trace {
     pub(crate) frames: [u64; FRAMES],
     /// Where each address lies, words above the stack pointer; 0 (but for the first) if it lies nowhere.
     pub(crate) places: [u32; FRAMES],
+    /// Where the next address lies, if it is cut; 0 if that is not known.
+    pub(crate) place_beyond: u32,
     /// Another time there may be more.
     pub(crate) is_for_now: bool,
 }
 
 impl Trace {
-    fn empty() -> Self {
+    pub(crate) const fn empty() -> Self {
         Self {
             depth: 0,
             is_cut: false,
             method: Method::Caller,
             frames: [0; FRAMES],
             places: [0; FRAMES],
+            place_beyond: 0,
             is_for_now: false,
         }
     }
 
-    fn push(&mut self, address: usize, place: u32) -> bool {
+    /// What is known without any unwinding.
+    pub(crate) fn of_caller(site: Site) -> Self {
+        let mut trace = Self { is_for_now: true, ..Self::empty() };
+        trace.push(site.caller(), 0);
+        trace
+    }
+
+    pub(crate) fn push(&mut self, address: usize, place: u32) -> bool {
         if self.depth == FRAMES {
             self.is_cut = true;
+            self.place_beyond = place;
             return false;
         }
         self.frames[self.depth] = address as u64;
@@ -159,14 +171,21 @@ impl Unwinder {
         (self.from.load(Relaxed)..self.to.load(Relaxed)).contains(&site.caller())
     }
 
+    /// How stacks are captured here.
+    pub(crate) fn method(&self) -> Method {
+        if self.backtrace.load(Relaxed).is_null() {
+            Method::FramePointers
+        } else {
+            Method::Tables
+        }
+    }
+
     /// Captures the stack above `site`: of `thread`, whose own stack lies in `bounds`.
     pub(crate) fn capture(&self, site: Site, bounds: Bounds, thread: u32) -> Trace {
         let is_unwound = !self.backtrace.load(Relaxed).is_null();
         let is_for_now = is_unwound && self.lock.is_held(thread);
         if is_unwound && (is_for_now || self.calls(site) || !bounds.has_room(site)) {
-            let mut trace = Trace { is_for_now, ..Trace::empty() };
-            trace.push(site.caller(), 0);
-            return trace;
+            return Trace { is_for_now, ..Trace::of_caller(site) };
         }
         self.walk(site, bounds)
     }
@@ -194,7 +213,7 @@ impl Unwinder {
         }
         trace.push(site.caller(), 0);
         if self.by_frame.load(Relaxed) != 0 {
-            follow_frames(site, &mut trace);
+            follow_frames(site, bounds, &mut trace);
         }
         trace
     }
@@ -232,7 +251,11 @@ unsafe extern "C" fn step(context: *mut Context, walk: *mut c_void) -> c_int {
     let place = match u32::try_from(words) {
         // A frame that a signal interrupted was not called: nothing on the stack says so. What is on another stack may be
         // gone when it is checked again.
-        Ok(words) if is_interrupted == 0 && walk.bounds.has(place) => words,
+        Ok(words) if is_interrupted == 0 && walk.bounds.has(place) => {
+            // Elsewhere than on x86-64 it may lie anywhere in the frame: then the stack cannot be recognised.
+            walk.trace.is_for_now |= word_at(place) != address;
+            words
+        }
         _ => 0,
     };
     // Readers take an address for that behind a call.
@@ -244,12 +267,18 @@ unsafe extern "C" fn step(context: *mut Context, walk: *mut c_void) -> c_int {
     }
 }
 
+/// What lies at a place of this thread's stack.
+fn word_at(place: usize) -> usize {
+    // SAFETY: the caller has looked whether it lies there; aligned.
+    unsafe { (place as *const usize).read_volatile() }
+}
+
 /// The farthest that the next frame may be, bytes.
 const FARTHEST: usize = 1 << 20;
 
 /// Follows the chain of frame pointers, as far as it looks like one: upwards, aligned, not too far. Junk can look like one;
 /// so the kernel does the reading, which answers an error where there is no memory.
-fn follow_frames(site: Site, trace: &mut Trace) {
+fn follow_frames(site: Site, bounds: Bounds, trace: &mut Trace) {
     let mut below = site.stack as usize;
     let mut frame = site.frame as usize;
     while frame > below && frame - below < FARTHEST && frame % 16 == 0 {
@@ -258,9 +287,10 @@ fn follow_frames(site: Site, trace: &mut Trace) {
             return;
         }
         let [next, address] = words;
-        // What is not in this page may be gone when it is checked again.
+        // What is on another stack may be gone when it is checked again.
+        let is_own = bounds != Bounds::UNKNOWN && bounds.has(frame + 8);
         let is_near = frame >> 12 == site.stack as usize >> 12;
-        let place = if is_near { frame + 8 - site.stack as usize } else { 0 };
+        let place = if is_own || is_near { frame + 8 - site.stack as usize } else { 0 };
         if address < 1 << 16 || !trace.push(address, (place / mem::size_of::<usize>()) as u32) {
             return;
         }

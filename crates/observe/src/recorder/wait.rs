@@ -66,7 +66,7 @@ impl Recorder {
         self.heat(call.address);
         let (holder, holder_table) = self.noted_holder(own, call.address, owner);
         own.aside().set(0);
-        let facts = self.facts(own, call, true, false);
+        let facts = self.facts(own, call, false);
         // What a new stack took, with a snapshot of the maps perhaps, is not waiting.
         let start = start + own.aside().get();
         let queue = self.queue(call.address, 1);

@@ -93,6 +93,7 @@ impl Recorder {
         own.high.set(bounds.high);
         own.cached_sites.iter().for_each(CachedSite::clear);
         own.known.iter().for_each(Known::clear);
+        own.unwinding().set(0);
         own.gaps.start(id, self.sample_every());
         self.note_name(own);
         shared.tables[id as usize % HASHES].store((own.number() + 1) as u16, Relaxed);
