@@ -50,7 +50,7 @@
 //! | unlock: `tail` CAS      | AcqRel                 | swap              | a full barrier there                         |
 //! | hand-over: `locked` = 1 | [`Shape::HAND_OVER`]   | wait              | this section                                 |
 //!
-//! Checked by: `verify` (`tests/classics.rs`): [`Corrected`] is accepted, [`Before`] and either half of patch 7 is not.
+//! Checked by: `verify` (`tests/it/classics.rs`): [`Corrected`] is accepted, [`Before`] and either half of patch 7 is not.
 
 use core::marker::PhantomData;
 use core::ptr;

@@ -49,7 +49,7 @@
 //! A waiter may be preempted, as in no kernel. After each 100 µs awake it sleeps for 50 if the thread before it does not run
 //! (after 4 ms, if that cannot be told); the first waiter behind an owner without a node does so in any case (`wait/patience.rs`).
 //!
-//! Checked by: `verify` (`tests/classics_mcs.rs`), `tests/classics_stress.rs`.
+//! Checked by: `verify` (`tests/it/classics_mcs.rs`), `tests/native/classics_stress.rs`.
 
 use core::ptr::{self, NonNull};
 

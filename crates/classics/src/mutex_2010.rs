@@ -54,7 +54,7 @@
 //! | last waiter: `count` = 0  | Relaxed | –                   | by the holder; others only made it smaller           |
 //! | `owner`: all              | Relaxed | –                   | a guess; only the holder writes, so it is in order   |
 //!
-//! Checked by: `verify` (`tests/classics_mutex.rs`), `tests/classics_stress.rs`.
+//! Checked by: `verify` (`tests/it/classics_mutex.rs`), `tests/native/classics_stress.rs`.
 
 use core::marker::PhantomData;
 

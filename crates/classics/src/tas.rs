@@ -21,7 +21,7 @@
 //!
 //! The holder may be preempted, as in no kernel: after each 100 µs awake a waiter sleeps for 50, whichever way it waits.
 //!
-//! Checked by: `verify` (`tests/classics.rs`), `tests/classics_stress.rs`.
+//! Checked by: `verify` (`tests/it/classics.rs`), `tests/native/classics_stress.rs`.
 
 use core::marker::PhantomData;
 

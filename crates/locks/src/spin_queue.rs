@@ -63,7 +63,7 @@
 //! Limits, of speed only: a thread that ends or unwinds by `siglongjmp` while it waits here (undefined in POSIX) leaves its slot behind,
 //! and so may one that a handler of its forks. Spinners behind that slot leave after their time, and sleep.
 //!
-//! Checked by: `verify` (loom: `tests/spin_queue.rs`, with mutants; the simulator: program `spin_queue`, and all programs of locks),
+//! Checked by: `verify` (loom: `tests/it/spin_queue.rs`, with mutants; the simulator: program `spin_queue`, and all programs of locks),
 //! native stress.
 
 use spinpark_platform::{

@@ -1,6 +1,6 @@
 //! A library that a program loads, uses and closes at run time, as plugins and extension modules are.
 //!
-//! `tests/unload.rs` does that to it, and to one that uses its locks only as it is closed.
+//! `tests/it/unload.rs` does that to it, and to one that uses its locks only as it is closed.
 
 use spinpark::{Mutex, RwLock};
 

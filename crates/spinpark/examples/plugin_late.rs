@@ -1,6 +1,6 @@
 //! A library whose only use of a lock is in its destructor, when the loader has already decided to unload it.
 //!
-//! `tests/unload.rs` loads and closes it.
+//! `tests/it/unload.rs` loads and closes it.
 
 use spinpark::Mutex;
 

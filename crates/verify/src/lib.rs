@@ -4,13 +4,13 @@
 //! |------------------|--------------------------------------------------------------------------------------------|
 //! | [`platform`]     | `P = Loom`: atomics, cells, futexes and a clock that loom explores                         |
 //! | [`model`]        | how a model is run: bounds, counting, faults                                               |
-//! | [`mod@rejected`] | how a mutant's failure is observed: in a child process, with the reason                    |
+//! | [`rejected!`]    | how a mutant's failure is observed: in a child process, with the reason                    |
 //! | [`mutants`]      | faults in the machine under unchanged locks, and copies of functions with one line wrong   |
 //! | [`sim_programs`] | random programs on the simulator, and the checker that runs them                           |
 //! | [`layers`]       | the rule that dependencies between our crates point down                                   |
 //! | [`circles`]      | the rule that modules of a crate do not name each other in a circle                        |
 //!
-//! The models themselves are in `tests/`, one file per primitive; what they cover and what loom cannot see is in
+//! The models themselves are in `tests/it`, one file per primitive; what they cover and what loom cannot see is in
 //! `docs/verification.md`.
 
 pub mod circles;
@@ -27,7 +27,7 @@ mod track;
 
 pub use model::Model;
 pub use platform::Loom;
-pub use rejected::rejected;
+pub use rejected::assert_rejected;
 pub use shared::{Shared, after, join_all};
 pub use spin_lines::SpinLines;
 pub use tokens::{Signals, Tokens};

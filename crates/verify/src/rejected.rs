@@ -11,17 +11,30 @@ const CHILD: &str = "SPINPARK_VERIFY_MUTANT";
 
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Asserts that `model` fails, and says `reason` when it does. `test` is the name of the calling test.
+/// Asserts that a model fails, and says why: `rejected!(test, reason, model)`, with the name of the calling test as a `&str`,
+/// and the model as a closure.
 ///
 /// # Panics
 ///
 /// If the model is accepted, if it fails for another reason, or if it takes too long.
-pub fn rejected(test: &str, reason: &str, model: impl FnOnce()) {
-    if std::env::var_os(CHILD).is_some_and(|name| name == test) {
+#[macro_export]
+macro_rules! rejected {
+    ($test:expr, $reason:expr, $model:expr $(,)?) => {
+        $crate::assert_rejected(module_path!(), $test, $reason, $model)
+    };
+}
+
+/// What [`rejected!`](crate::rejected!) does; `module` is the path of the module that has the test.
+#[doc(hidden)]
+pub fn assert_rejected(module: &str, test: &str, reason: &str, model: impl FnOnce()) {
+    // The test program's own name comes first, and is no part of the name that the program knows the test by.
+    let (_, module) = module.split_once("::").expect("a module of the test program");
+    let test = format!("{module}::{test}");
+    if std::env::var_os(CHILD).is_some_and(|name| name == *test) {
         model();
         return;
     }
-    let output = run_child(test);
+    let output = run_child(&test);
     assert!(!output.accepted, "the mutant `{test}` was accepted:\n{}", output.text);
     assert!(
         output.text.contains(reason),

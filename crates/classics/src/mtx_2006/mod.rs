@@ -41,7 +41,7 @@
 //!
 //! The original spins without a pause instruction on processors that have none; here there is always the platform's hint.
 //!
-//! Checked by: `verify` (`tests/classics.rs`), `tests/classics_stress.rs`.
+//! Checked by: `verify` (`tests/it/classics.rs`), `tests/native/classics_stress.rs`.
 
 pub mod chain;
 mod globals;

@@ -40,8 +40,8 @@
 //! |                              |         |                    | `wakeup`; the waker clears it, then the count is read |
 //! | `owner`, `wakeup`: all       | Relaxed | –                  | plain there; a guess, and as above                    |
 //!
-//! Checked by: `verify` (`tests/document_002.rs`, `tests/document_002_fences.rs`, `tests/classics_rwsem.rs`),
-//! `tests/classics_stress.rs`.
+//! Checked by: `verify` (`tests/it/document_002.rs`, `tests/it/document_002_fences.rs`, `tests/it/classics_rwsem.rs`),
+//! `tests/native/classics_stress.rs`.
 
 mod count;
 mod grant;

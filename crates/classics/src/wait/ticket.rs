@@ -33,7 +33,7 @@
 //! A waiter may be preempted, as in no kernel: after each 100 µs awake it sleeps for 50 (`wait/patience.rs`). With more
 //! threads than CPUs each turn of such a thread waits for it.
 //!
-//! Checked by: `verify` (`tests/classics.rs`), `tests/classics_stress.rs`.
+//! Checked by: `verify` (`tests/it/classics.rs`), `tests/native/classics_stress.rs`.
 
 use spinpark_platform::{AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform};
 

@@ -1,4 +1,4 @@
-//! Real programs on both configurations: what the tests in `tests/programs.rs` share.
+//! Real programs on both configurations: what the tests in `tests/it/programs.rs` share.
 //!
 //! ```no_run
 //! use spinpark_testkit::programs::{PIGZ, prove, same_results, turn};

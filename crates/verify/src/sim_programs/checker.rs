@@ -257,7 +257,11 @@ impl Display for Failing {
         writeln!(f, "to run it again:")?;
         write!(f, "    SPINPARK_SEED={}{limits} ", self.seed)?;
         let Some(file) = self.test else {
-            return write!(f, "cargo test -p spinpark-verify --test sim_programs -- --exact {}", self.family);
+            return write!(
+                f,
+                "cargo test -p spinpark-verify --test it -- --exact sim_programs::{}",
+                self.family
+            );
         };
         write!(f, "SPINPARK_FAMILY={} cargo test {file}", self.family)?;
         // A test runs on a thread of its name, unless it is the only one that runs.

@@ -1,0 +1,4 @@
+//! The documents' workloads, and their figures beside the published ones.
+
+mod documents;
+mod workloads;

@@ -1,0 +1,11 @@
+//! Recordings made by hand, read and shown; names of real programs. What a real recorder wrote is in `tests/real.rs`.
+
+mod advice;
+mod chain;
+mod diff;
+mod files;
+mod html;
+mod read;
+mod show;
+mod stuck;
+mod symbols;

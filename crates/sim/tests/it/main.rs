@@ -1,0 +1,14 @@
+//! The simulator: its memory, kernel, machines and workloads.
+
+mod by_hand;
+mod costs;
+mod deterministic;
+mod documents;
+mod follow;
+mod kernel;
+mod kernel_workloads;
+mod litmus;
+mod machines;
+mod perfetto;
+mod times;
+mod wake_ups;

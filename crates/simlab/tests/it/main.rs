@@ -1,0 +1,6 @@
+//! What is said of simulated runs, and how machine files are measured.
+
+mod calibrate;
+mod replay;
+mod sample;
+mod sim;

@@ -1,0 +1,154 @@
+//! Two claims about document 002, decided by model on the running lock.
+
+use loom::thread;
+use spinpark_classics::RawRwLock;
+use spinpark_classics::rwsem_2013::{AsSent, Full, NO_OWNER, NoSpin, Patches, Rwsem, Series, Vanilla};
+use spinpark_platform::{OnCpu, Threads};
+use spinpark_verify::platform::Loom;
+use spinpark_verify::{Model, Mortal, Shared, rejected};
+
+/// The series up to patch 8.
+type UpTo8 = Patches<true, true, true, true, true, false>;
+
+/// How the third thread comes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Thief {
+    /// As a spinner whose moment has come; if it has not, never.
+    Steals,
+    /// As any writer.
+    Comes,
+}
+
+/// One thread holds the semaphore and releases it, one comes and sleeps, one steals or comes.
+fn a_holder_a_sleeper_and<S: Series>(model: Model, thief: Thief) {
+    model.check(move || {
+        let shared = Shared::new(<Rwsem<Loom, S> as RawRwLock>::new());
+        shared.lock.write();
+        let section = |shared: &Shared<Rwsem<Loom, S>>| {
+            shared.data.add();
+            shared.lock.unlock_write();
+        };
+        let sleeper = shared.spawn(move |shared| {
+            shared.lock.write();
+            section(shared);
+        });
+        let other = shared.spawn(move |shared| match thief {
+            Thief::Steals if !shared.lock.steal() => {}
+            Thief::Steals => section(shared),
+            Thief::Comes => {
+                shared.lock.write();
+                thread::yield_now(); // others go on: not a preemption, of which the bound allows few
+                section(shared);
+            }
+        });
+        section(&shared);
+        sleeper.join().unwrap();
+        other.join().unwrap();
+    });
+}
+
+/// No thread spins, whatever the series says.
+fn asleep() -> Model {
+    Model::new().two_may_spin().oracle(OnCpu::Off)
+}
+
+/// Patch 8, first half of the verdict: whenever the owner is cleared, writers exclude each other, and all come in.
+#[test]
+fn patch_8_is_safe_and_live_either_way() {
+    let awake = Model::new().three_may_spin().oracle(OnCpu::Running);
+    a_holder_a_sleeper_and::<UpTo8>(asleep(), Thief::Steals);
+    a_holder_a_sleeper_and::<AsSent<UpTo8, true, false>>(asleep(), Thief::Steals);
+    a_holder_a_sleeper_and::<UpTo8>(awake, Thief::Comes);
+    a_holder_a_sleeper_and::<AsSent<UpTo8, true, false>>(awake, Thief::Comes);
+}
+
+/// A writer asks who owns what it holds.
+fn the_holder_is_the_owner<S: Series>() {
+    Model::new().preemptions(3).check(|| {
+        let shared = Shared::new(<Rwsem<Loom, S> as RawRwLock>::new());
+        shared.lock.write();
+        let thief = shared.spawn(|shared| {
+            if shared.lock.steal() {
+                let me = Loom::<1, 0>::thread_token();
+                assert_ne!(me, NO_OWNER);
+                assert_eq!(shared.lock.owner(), me, "the owner is not who holds it");
+                shared.lock.unlock_write();
+            }
+        });
+        shared.lock.unlock_write();
+        thief.join().unwrap();
+    });
+}
+
+/// Second half: cleared before the release, the owner is right for as long as a writer holds the semaphore.
+#[test]
+fn patch_8_cleared_before_the_release_the_owner_is_right() {
+    the_holder_is_the_owner::<UpTo8>();
+    the_holder_is_the_owner::<Full>();
+}
+
+/// Cleared after it, the next writer's owner is erased, and no thread spins on that writer: the price in speed.
+#[test]
+fn patch_8_as_sent_erases_the_next_owner() {
+    rejected!("patch_8_as_sent_erases_the_next_owner", "the owner is not who holds it", || {
+        the_holder_is_the_owner::<AsSent<UpTo8, true, false>>();
+    });
+}
+
+/// The next writer frees what the semaphore is part of.
+fn freed_by_the_next_writer<S: Series>() {
+    Model::new().preemptions(3).check(|| {
+        let rwsem = Mortal::new(<Rwsem<Loom, S> as RawRwLock>::new());
+        rwsem.write();
+        let thief = thread::spawn(move || {
+            if rwsem.steal() {
+                rwsem.destroy();
+            }
+        });
+        rwsem.unlock_write();
+        thief.join().unwrap();
+    });
+}
+
+#[test]
+fn patch_8_cleared_before_the_release_it_may_be_freed() {
+    freed_by_the_next_writer::<UpTo8>();
+}
+
+/// A limit of the verdict: the late store is an access after the release, which the next writer must allow for.
+#[test]
+fn patch_8_as_sent_touches_what_may_be_gone() {
+    rejected!("patch_8_as_sent_touches_what_may_be_gone", "Causality violation", || {
+        freed_by_the_next_writer::<AsSent<UpTo8, true, false>>();
+    });
+}
+
+/// Patch 9 as sent loses a wake-up: a writer sleeps, the semaphore is free, and no thread is left to wake it.
+#[test]
+fn patch_9_as_sent_loses_a_wake_up() {
+    rejected!("patch_9_as_sent_loses_a_wake_up", "deadlock", || {
+        a_holder_a_sleeper_and::<AsSent<Full, false, true>>(asleep(), Thief::Steals);
+    });
+}
+
+/// Also without patch 8, where a writer steals from the end of the line only.
+#[test]
+fn patch_9_as_sent_loses_a_wake_up_without_spinners() {
+    rejected!("patch_9_as_sent_loses_a_wake_up_without_spinners", "deadlock", || {
+        a_holder_a_sleeper_and::<AsSent<NoSpin, false, true>>(asleep(), Thief::Comes);
+    });
+}
+
+/// What its comment takes for granted, that the woken writer does nothing before `wait_lock` is free, saves it.
+#[test]
+fn patch_9_with_the_look_under_the_lock() {
+    a_holder_a_sleeper_and::<Full>(asleep(), Thief::Steals);
+    a_holder_a_sleeper_and::<NoSpin>(asleep(), Thief::Comes);
+}
+
+/// Without the flag, the look without the lock is right: 3.12.
+#[test]
+fn without_patch_9_the_look_may_come_first() {
+    a_holder_a_sleeper_and::<Vanilla>(asleep(), Thief::Steals);
+    a_holder_a_sleeper_and::<Vanilla>(asleep(), Thief::Comes);
+}

@@ -1,0 +1,183 @@
+//! Models of locks that stay marked as contended.
+//!
+//! `stays_contended`: the attention of the queue outlives the queue, and a waiter that finds it marks the lock without a fence.
+
+use std::sync::Arc;
+
+use loom::thread::{self, yield_now};
+use spinpark_locks::{Preference, RawMutex, RawRwLock};
+use spinpark_platform::Event::{Parked, WokeHead};
+use spinpark_platform::Ordering::Release as Releases;
+use spinpark_verify::platform::{Fault, Kind, Loom, Op, lead_in};
+use spinpark_verify::{Model, Mortal, Shared, rejected};
+
+type Mutex = RawMutex<Loom>;
+
+const WAITERS: u64 = 1 << 7;
+const WRITER: u64 = 3;
+/// Of the queue lock.
+const ATTENTION: u32 = 4;
+
+const LOST_WAKE_UP: &str = "deadlock";
+
+/// A thread holds the mutex, whose queue is empty and has attention: returned before the thread's `rest`.
+fn marked(rest: impl FnOnce(&Shared<Mutex>) + 'static) -> (Arc<Shared<Mutex>>, thread::JoinHandle<()>) {
+    let shared = Shared::new(Mutex::new());
+    let holder = lead_in(|| {
+        shared.lock.lock();
+        let holder = shared.spawn(|shared| {
+            shared.lock.lock();
+            shared.data.add();
+            yield_now(); // here the lead-in ends
+            rest(shared);
+        });
+        yield_now(); // it queues
+        shared.lock.unlock(); // it is woken
+        yield_now(); // it holds the lock
+        holder
+    });
+    (shared, holder)
+}
+
+/// The holder of a marked mutex releases it twice, against a waiter that comes twice.
+fn marked_twice(model: Model) {
+    model
+        .check(|| {
+            let (shared, holder) = marked(|shared| {
+                shared.lock.unlock();
+                shared.section();
+            });
+            shared.section();
+            shared.section();
+            holder.join().unwrap();
+            assert_eq!(shared.lock.lock(), ());
+            assert_eq!(shared.data.get(), 4);
+            shared.lock.unlock();
+        })
+        .reaches(&[Parked, WokeHead]);
+}
+
+#[test]
+fn a_waiter_that_finds_attention_needs_no_fence() {
+    for model in [Model::new(), Model::new().aborted(), Model::new().without_steps()] {
+        marked_twice(model.stays_contended().preemptions(2));
+    }
+}
+
+/// Each second contention finds the attention of the first.
+#[test]
+fn two_threads_contend_twice() {
+    Model::new().stays_contended().preemptions(3).check(|| {
+        let shared = Shared::new(Mutex::new());
+        let other = shared.spawn(|shared| {
+            shared.section();
+            shared.section();
+        });
+        shared.section();
+        shared.section();
+        other.join().unwrap();
+        assert_eq!(shared.finish(), 4);
+    });
+}
+
+/// The holder ends the attention, and a second waiter marks the lock meanwhile, or just before, or after.
+#[test]
+fn the_attention_ends_as_a_waiter_marks() {
+    marked_twice(Model::new().preemptions(3));
+}
+
+#[test]
+fn the_last_one_out_frees_a_marked_mutex() {
+    Model::new().stays_contended().preemptions(3).check(|| {
+        let mutex = Mortal::new(Mutex::new());
+        let users = Mortal::new(loom::sync::atomic::AtomicU32::new(2));
+        let run = move || {
+            mutex.lock();
+            mutex.unlock();
+            mutex.lock();
+            let is_last = users.fetch_sub(1, std::sync::atomic::Ordering::Relaxed) == 1;
+            mutex.unlock();
+            if is_last {
+                mutex.destroy();
+            }
+        };
+        let other = thread::spawn(run);
+        run();
+        other.join().unwrap();
+    });
+}
+
+/// Writers and a reader of a lock that stays marked.
+#[test]
+fn writers_and_a_reader_of_a_marked_lock() {
+    Model::new().stays_contended().preemptions(2).check(|| {
+        let shared = Shared::new(RawRwLock::<Loom>::new());
+        let other = shared.spawn(|shared| {
+            shared.write();
+            shared.read(Preference::Readers);
+        });
+        shared.write();
+        shared.write();
+        other.join().unwrap();
+    });
+}
+
+// Mutants.
+
+/// The waiter relies on a mark that was not there when it locked the queue, or that no fence followed.
+#[test]
+fn no_fence_at_the_first_contention() {
+    rejected!("no_fence_at_the_first_contention", LOST_WAKE_UP, || {
+        Model::new().stays_contended().fault(Fault::NoFence).preemptions(3).check(|| {
+            let shared = Shared::new(Mutex::new());
+            let other = shared.spawn(Shared::section);
+            shared.section();
+            shared.section();
+            other.join().unwrap();
+        });
+    });
+}
+
+/// The waiter looks for the attention before it locks the queue, so it may have ended meanwhile.
+#[test]
+fn attention_is_looked_for_before_the_queue_is_locked() {
+    rejected!("attention_is_looked_for_before_the_queue_is_locked", LOST_WAKE_UP, || {
+        marked_once(Model::new().fault(Fault::Overlooked(ATTENTION)).preemptions(3));
+    });
+}
+
+/// Not a mutant of the lock: the same model on a machine without that fault.
+#[test]
+fn attention_is_looked_for_as_the_queue_is_locked() {
+    marked_once(Model::new().preemptions(3));
+}
+
+/// The holder releases, acquires and releases again; one waiter comes, and is the only one that locks the queue.
+fn marked_once(model: Model) {
+    model.check(|| {
+        let (shared, holder) = marked(|shared| {
+            shared.lock.unlock();
+            shared.section();
+        });
+        shared.section();
+        holder.join().unwrap();
+    });
+}
+
+/// A release clears the attention although the queue is not empty.
+#[test]
+fn attention_ends_with_a_waiter_left() {
+    rejected!("attention_ends_with_a_waiter_left", LOST_WAKE_UP, || {
+        let unlocks = |op: &Op| op.is(Kind::CompareExchange, Releases) && op.value == u64::from(ATTENTION);
+        marked_twice(Model::new().stays_contended().fault(Fault::Clears(unlocks)).preemptions(3));
+    });
+}
+
+/// A release that ends the attention stores blindly, whatever came meanwhile.
+#[test]
+fn attention_ends_and_no_look_follows() {
+    rejected!("attention_ends_and_no_look_follows", LOST_WAKE_UP, || {
+        let releases = |op: &Op| op.is(Kind::CompareExchange, Releases) && op.value & (WAITERS | WRITER) == 0;
+        marked_twice(Model::new().fault(Fault::Blind(releases)).preemptions(3));
+    });
+}

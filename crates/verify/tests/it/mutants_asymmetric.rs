@@ -1,0 +1,163 @@
+//! Known-bad machines under the asymmetric release, which the checker must reject: without the fence, the look after it,
+//! the guard's bits, or the compare-exchange that follows the end of the attention.
+
+use loom::thread::yield_now;
+use spinpark_locks::{RawCondvar, RawMutex};
+use spinpark_platform::Ordering::{AcqRel, Acquire, Release};
+use spinpark_verify::platform::{Fault, Kind, Loom, Op, lead_in};
+use spinpark_verify::{Model, Shared, join_all, rejected};
+
+const WAITERS: u64 = 1 << 7;
+const WRITER: u64 = 3;
+/// Of the queue lock.
+const LOCKED: u32 = 1;
+const ATTENTION: u32 = 4;
+
+const RACE: &str = "Causality violation";
+const LOST_WAKE_UP: &str = "deadlock";
+const LIVELOCK: &str = "exceeded maximum number of branches";
+
+/// One release against one waiter, then both once more.
+fn a_release_against_a_waiter(model: Model) {
+    model.preemptions(3).check(|| {
+        let shared = Shared::new(RawMutex::<Loom>::new());
+        let other = shared.spawn(|shared| {
+            shared.section();
+            shared.section();
+        });
+        shared.section();
+        shared.section();
+        other.join().unwrap();
+        assert_eq!(shared.finish(), 4);
+    });
+}
+
+/// A waiter marks the lock whose writer is about to end the attention.
+fn an_end_of_attention_against_a_waiter(model: Model) {
+    model.preemptions(3).check(|| {
+        let shared = Shared::new(RawMutex::<Loom>::new());
+        let holder = lead_in(|| {
+            shared.lock.lock();
+            let holder = shared.spawn(|shared| {
+                shared.lock.lock();
+                yield_now(); // here the lead-in ends
+                shared.lock.unlock();
+            });
+            yield_now(); // it queues
+            shared.lock.unlock(); // it is woken
+            yield_now(); // it holds the lock, whose queue has attention
+            holder
+        });
+        shared.section();
+        join_all([holder]);
+    });
+}
+
+/// A thread that does not hold the mutex moves a waiter to it, and so marks it, as its owner releases it.
+fn a_release_against_a_signal(model: Model) {
+    model.preemptions(3).check(|| {
+        let shared = Shared::new((RawMutex::<Loom>::new(), RawCondvar::<Loom>::new()));
+        let waiter = lead_in(|| {
+            let waiter = shared.spawn(|shared| {
+                let (mutex, condvar) = &shared.lock;
+                mutex.lock();
+                condvar.wait(mutex, None);
+                mutex.unlock();
+            });
+            yield_now(); // it waits
+            shared.lock.0.lock();
+            waiter
+        });
+        let signaller = shared.spawn(|shared| assert!(shared.lock.1.signal()));
+        shared.lock.0.unlock();
+        join_all([signaller, waiter]);
+    });
+}
+
+/// A waiter records itself, and is what the lock's writer may wipe out.
+fn is_mark(op: &Op) -> bool {
+    op.kind == Kind::CompareExchangeWeak
+        && matches!(op.order, Release | AcqRel)
+        && op.value & (WAITERS | WRITER) == WAITERS | WRITER
+}
+
+#[test]
+fn no_fence() {
+    rejected!("no_fence", LOST_WAKE_UP, || a_release_against_a_waiter(Model::new().fault(Fault::NoFence)));
+}
+
+/// The mark is wiped out, and no thread notices. (A thread that queues looks twice: after the fence, and for the head.)
+#[test]
+fn no_look_after_the_fence() {
+    rejected!("no_look_after_the_fence", LOST_WAKE_UP, || {
+        a_release_against_a_signal(Model::new().fault(Fault::NoLook));
+    });
+}
+
+/// The mark is never there when its thread looks: it tries for ever.
+#[test]
+fn the_mark_never_lasts() {
+    rejected!("the_mark_never_lasts", LIVELOCK, || {
+        a_release_against_a_waiter(Model::new().fault(Fault::NoWrite(is_mark)));
+    });
+}
+
+/// The fence ends releases that have not seen the queue locked; those that begin between fence and lock see it free.
+#[test]
+fn a_fence_before_the_queue_is_locked() {
+    rejected!("a_fence_before_the_queue_is_locked", LOST_WAKE_UP, || {
+        let locks = |op: &Op| op.is(Kind::CompareExchangeWeak, Acquire) && op.value == u64::from(LOCKED);
+        a_release_against_a_waiter(Model::new().fault(Fault::FenceBefore(locks)));
+    });
+}
+
+/// Not a mutant: with the queue locked, the fence may as well come before the mark, which then lasts.
+#[test]
+fn a_fence_between_the_queue_lock_and_the_mark() {
+    a_release_against_a_waiter(Model::new().fault(Fault::FenceBefore(is_mark)));
+}
+
+#[test]
+fn the_queue_is_unlocked_without_attention() {
+    rejected!("the_queue_is_unlocked_without_attention", LOST_WAKE_UP, || {
+        let unlocks = |op: &Op| op.is(Kind::CompareExchange, Release) && op.value == u64::from(ATTENTION);
+        a_release_against_a_waiter(Model::new().fault(Fault::Clears(unlocks)));
+    });
+}
+
+#[test]
+fn a_release_that_ignores_attention() {
+    rejected!("a_release_that_ignores_attention", LOST_WAKE_UP, || {
+        a_release_against_a_waiter(Model::new().fault(Fault::Ignored(ATTENTION)));
+    });
+}
+
+#[test]
+fn a_release_that_ignores_the_queue_lock() {
+    rejected!("a_release_that_ignores_the_queue_lock", LOST_WAKE_UP, || {
+        a_release_against_a_waiter(Model::new().fault(Fault::Ignored(LOCKED)));
+    });
+}
+
+/// A3: the release that ended the attention stores, where it must compare.
+#[test]
+fn attention_ends_without_the_compare_exchange() {
+    rejected!("attention_ends_without_the_compare_exchange", LOST_WAKE_UP, || {
+        let releases = |op: &Op| op.is(Kind::CompareExchange, Release) && op.value == 0;
+        an_end_of_attention_against_a_waiter(Model::new().fault(Fault::Blind(releases)));
+    });
+}
+
+#[test]
+fn the_models_of_the_mutants_hold() {
+    a_release_against_a_waiter(Model::new());
+    an_end_of_attention_against_a_waiter(Model::new());
+    a_release_against_a_signal(Model::new());
+}
+
+#[test]
+fn the_plain_store_without_release() {
+    rejected!("the_plain_store_without_release", RACE, || {
+        a_release_against_a_waiter(Model::new().fault(Fault::Relaxed(|op| op.is(Kind::Store, Release))));
+    });
+}

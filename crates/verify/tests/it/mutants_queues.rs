@@ -1,0 +1,158 @@
+//! Known-bad queue locks and spinner queues, which the checker must reject.
+
+use std::sync::Arc;
+
+use loom::thread;
+use spinpark_locks::Osq as RightOsq;
+use spinpark_platform::Ordering::{AcqRel, Acquire, Release};
+use spinpark_verify::mutants::osq::{self, Osq};
+use spinpark_verify::mutants::queue_lock::{self, QueueLock};
+use spinpark_verify::platform::{Fault, Kind, Loom};
+use spinpark_verify::{Guarded, Model, rejected};
+
+/// `threads` threads with one section each.
+fn queue_lock(error: queue_lock::Error, threads: u32, preemptions: usize, fault: Fault) {
+    Model::new().preemptions(preemptions).fault(fault).check(move || {
+        let shared = Arc::new((QueueLock::<Loom>::new(error), Guarded::new()));
+        let section = |(lock, data): &(QueueLock<Loom>, Guarded)| {
+            lock.lock();
+            data.add();
+            lock.unlock();
+        };
+        let others: Vec<_> = (1..threads)
+            .map(|_| {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || section(&shared))
+            })
+            .collect();
+        section(&shared);
+        for other in others {
+            other.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn the_copied_queue_lock_is_right() {
+    queue_lock(queue_lock::Error::None, 2, 4, Fault::None);
+    queue_lock(queue_lock::Error::None, 3, 2, Fault::None);
+}
+
+/// A lost wake-up between two sleepers: the first one woken forgets the second.
+#[test]
+fn mutant_relocks_uncontended() {
+    rejected!("mutant_relocks_uncontended", "deadlock", || {
+        queue_lock(queue_lock::Error::RelocksUncontended, 3, 2, Fault::None);
+    });
+}
+
+#[test]
+fn mutant_sleeps_unmarked() {
+    rejected!("mutant_sleeps_unmarked", "deadlock", || {
+        queue_lock(queue_lock::Error::SleepsUnmarked, 2, 2, Fault::None);
+    });
+}
+
+#[test]
+fn mutant_wakes_before_it_unlocks() {
+    rejected!("mutant_wakes_before_it_unlocks", "deadlock", || {
+        queue_lock(queue_lock::Error::WakesBeforeUnlock, 2, 2, Fault::None);
+    });
+}
+
+/// Q1: the list is not published by the unlock.
+#[test]
+fn mutant_queue_unlock_without_release() {
+    rejected!("mutant_queue_unlock_without_release", "Causality violation", || {
+        let unlock = Fault::Relaxed(|op| op.is(Kind::CompareExchange, Release) && op.value == 0);
+        queue_lock(queue_lock::Error::None, 2, 2, unlock);
+    });
+}
+
+/// The first stays, the second leaves at its first poll, the third stays.
+fn osq(error: osq::Error) {
+    Model::new().check(move || {
+        let shared = Arc::new((Osq::<Loom>::new(error), Guarded::new()));
+        let enter = |(queue, data): &(Osq<Loom>, Guarded), stays: bool| {
+            queue.enter(
+                || stays,
+                || {
+                    data.add();
+                },
+            );
+        };
+        let others = [false, true].map(|stays| {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || enter(&shared, stays))
+        });
+        enter(&shared, true);
+        for other in others {
+            other.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn the_copied_osq_is_right() {
+    osq(osq::Error::None);
+}
+
+/// The position was passed on to a spinner that only wants to leave: it waits for ever.
+#[test]
+fn mutant_step_a_without_head() {
+    rejected!("mutant_step_a_without_head", "exceeded maximum number of branches", || {
+        osq(osq::Error::StepAWithoutHead);
+    });
+}
+
+/// A successor that links itself late is never told.
+#[test]
+fn mutant_step_b_without_wait() {
+    rejected!("mutant_step_b_without_wait", "exceeded maximum number of branches", || {
+        osq(osq::Error::StepBWithoutWait);
+    });
+}
+
+/// O1: the predecessor passes the position on to a slot that was given up.
+#[test]
+fn mutant_no_step_a() {
+    rejected!("mutant_no_step_a", "exceeded maximum number of branches", || osq(osq::Error::NoStepA));
+}
+
+fn right_osq(fault: Fault) {
+    Model::new().preemptions(3).fault(fault).check(|| {
+        let shared = Arc::new((RightOsq::<Loom, 2>::new(), Guarded::new()));
+        let enter = |(queue, data): &(RightOsq<Loom, 2>, Guarded)| {
+            queue.enter(|| true).map(|_spot| data.add());
+        };
+        let other = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || enter(&shared))
+        };
+        enter(&shared);
+        other.join().unwrap();
+    });
+}
+
+/// What the head did is not published with the position.
+#[test]
+fn mutant_pass_on_without_release() {
+    rejected!("mutant_pass_on_without_release", "Causality violation", || {
+        right_osq(Fault::Relaxed(|op| op.is(Kind::Store, Release) && op.value == 1));
+    });
+}
+
+#[test]
+fn mutant_wait_without_acquire() {
+    rejected!("mutant_wait_without_acquire", "Causality violation", || {
+        right_osq(Fault::Relaxed(|op| op.is(Kind::Load, Acquire)));
+    });
+}
+
+/// An uncontended head leaves without publishing anything: the next one comes through `tail`.
+#[test]
+fn mutant_relaxed_tail() {
+    rejected!("mutant_relaxed_tail", "Causality violation", || {
+        right_osq(Fault::Relaxed(|op| op.order == AcqRel));
+    });
+}

@@ -1,0 +1,223 @@
+//! Models of demands and real-time threads (invariants core.H2, core.H3): a real-time thread hands no lock over to a waiter of a
+//! lower priority, and a real-time waiter looks at its demand, whichever waiters are before it.
+
+use std::sync::Arc;
+
+use loom::sync::Notify;
+use loom::thread::yield_now;
+use spinpark_locks::{Preference, RawMutex, RawRwLock};
+use spinpark_platform::Event::{DemandedHandoff, WithdrewDemand};
+use spinpark_verify::platform::{
+    Fault, Loom, advance, come_late, lead_in, let_come, set_priority, stop_after, while_stopped,
+};
+use spinpark_verify::{Model, Shared, join_all, rejected};
+
+const READERS: Preference = Preference::Readers;
+const NO_SLOTS: u32 = u32::MAX;
+const HANDOFF: u32 = 1 << 5;
+
+/// Waiters demand the lock at once, and look after 1 ns; readers are patient for 10 ns.
+type Looking = RawRwLock<Loom<0, 0, 10, NO_SLOTS, 1>>;
+
+/// A thread that holds no read lock reads, without waiting.
+fn a_new_reader_comes_in(shared: &Arc<Shared<Looking>>) {
+    let reader = shared.spawn(|shared| {
+        assert!(shared.lock.try_read(READERS), "a new reader is kept out");
+        shared.lock.unlock_read();
+    });
+    reader.join().unwrap();
+}
+
+/// The calling thread, and those that it starts, see the word as it is now.
+fn see(shared: &Shared<Looking>) {
+    shared.lock.read_recursive(None);
+    shared.lock.unlock_read();
+}
+
+/// A real-time thread releases a mutex that a waiter of a lower priority has demanded, as another thread that has the queue locked
+/// is stopped. The mutex is free, not kept for the waiter.
+fn past_a_queue_holder(model: Model) {
+    for step in 0..16 {
+        model.preemptions(0).check(move || {
+            let shared = Shared::new(RawMutex::<Loom<0>>::new());
+            let starved = lead_in(|| {
+                shared.lock.lock();
+                let starved = shared.spawn(Shared::section);
+                yield_now(); // it queues
+                shared.lock.unlock();
+                shared.lock.lock();
+                yield_now(); // it loses, and demands the lock
+                set_priority(1);
+                starved
+            });
+            let stopped = while_stopped(|| {
+                let stopped = shared.spawn(move |shared| {
+                    stop_after(step);
+                    shared.section();
+                });
+                yield_now(); // it comes to the place where it stops, or sleeps
+                shared.lock.unlock();
+                assert!(shared.lock.try_lock(), "handed over");
+                shared.data.add();
+                shared.lock.unlock();
+                stopped
+            });
+            join_all([starved, stopped]);
+            assert_eq!(shared.finish(), 3);
+        });
+    }
+}
+
+#[test]
+fn a_realtime_thread_comes_back_past_a_queue_holder() {
+    past_a_queue_holder(Model::new());
+}
+
+/// The waiter demands the lock as the real-time thread is about to release it.
+#[test]
+fn a_realtime_thread_hands_nothing_over() {
+    let checked = Model::new().moving_clock().preemptions(2).check(|| {
+        let shared = Shared::new(RawMutex::<Loom<1>>::new());
+        let waiter = lead_in(|| {
+            shared.lock.lock();
+            let waiter = shared.spawn(Shared::section);
+            yield_now(); // it queues
+            shared.lock.unlock();
+            shared.lock.lock();
+            yield_now(); // it loses, and keeps its own time
+            set_priority(1);
+            advance(1);
+            waiter
+        });
+        shared.data.add();
+        shared.lock.unlock();
+        waiter.join().unwrap();
+        assert_eq!(shared.finish(), 2);
+    });
+    assert!(!checked.to_string().contains("HandedOff"), "handed over: {checked}");
+    checked.reaches(&[DemandedHandoff, WithdrewDemand]);
+}
+
+/// A real-time writer demands the lock of a reader, and makes a pause, which an upgrade that goes before it ends.
+#[test]
+fn a_realtime_writer_looks_behind_an_upgrade() {
+    Model::new()
+        .moving_clock()
+        .preemptions(0)
+        .check(|| {
+            let shared = Shared::new(Looking::new());
+            let threads = lead_in(|| {
+                let begins = Arc::new(Notify::new());
+                let theirs = Arc::clone(&begins);
+                let upgrade = shared.spawn(move |shared| {
+                    shared.lock.upgradable(None);
+                    theirs.wait();
+                    shared.lock.upgrade(None);
+                    shared.lock.unlock_write();
+                });
+                yield_now(); // it is in
+                shared.lock.read(READERS);
+                let writer = shared.spawn(|shared| {
+                    set_priority(1);
+                    shared.write();
+                });
+                yield_now(); // it demands the lock
+                advance(1);
+                yield_now(); // it makes a pause
+                begins.notify();
+                yield_now(); // the upgrade is the head
+                advance(3);
+                yield_now(); // the writer demands the lock again
+                see(&shared);
+                advance(2);
+                yield_now(); // it looks at that
+                see(&shared);
+                [upgrade, writer]
+            });
+            a_new_reader_comes_in(&shared);
+            shared.lock.unlock_read();
+            join_all(threads);
+        })
+        .reaches(&[DemandedHandoff, WithdrewDemand]);
+}
+
+/// A real-time writer demands the lock of a reader beside a waiter that was woken and does not run.
+fn beside_a_woken_waiter(model: Model) {
+    model
+        .moving_clock()
+        .preemptions(0)
+        .check(|| {
+            let shared = Shared::new(Looking::new());
+            let threads = lead_in(|| {
+                shared.lock.write();
+                let woken = shared.spawn(|shared| {
+                    come_late();
+                    shared.write();
+                });
+                yield_now(); // it queues
+                shared.lock.unlock_write();
+                shared.lock.read(READERS);
+                let writer = shared.spawn(|shared| {
+                    set_priority(1);
+                    shared.write();
+                });
+                yield_now(); // it demands the lock
+                advance(1);
+                yield_now(); // it looks at that
+                see(&shared);
+                [woken, writer]
+            });
+            a_new_reader_comes_in(&shared);
+            let_come();
+            shared.lock.unlock_read();
+            join_all(threads);
+        })
+        .reaches(&[DemandedHandoff, WithdrewDemand]);
+}
+
+#[test]
+fn a_demand_beside_a_woken_waiter_makes_way_for_one_that_tries() {
+    beside_a_woken_waiter(Model::new());
+}
+
+/// A writer becomes a reader and waits for a recursive reader, which has queued behind a writer that keeps no time.
+#[test]
+fn a_recursive_reader_comes_in_past_a_writer() {
+    Model::new().moving_clock().preemptions(1).check(|| {
+        let shared = Shared::new(Looking::new());
+        let (writer, reader) = lead_in(|| {
+            shared.lock.write();
+            let writer = shared.spawn(Shared::write);
+            yield_now(); // it queues
+            let reader = shared.spawn(|shared| {
+                shared.lock.read_recursive(None);
+                shared.lock.unlock_read();
+            });
+            yield_now(); // it queues
+            shared.lock.downgrade();
+            (writer, reader)
+        });
+        advance(10);
+        reader.join().unwrap();
+        shared.lock.unlock_read();
+        writer.join().unwrap();
+    });
+}
+
+// Mutants.
+
+/// H2: a release that leaves the look to the thread that has the queue locked leaves the demand, too.
+#[test]
+fn a_demand_is_left_to_the_queue_holder() {
+    rejected!("a_demand_is_left_to_the_queue_holder", "handed over", || {
+        past_a_queue_holder(Model::new().fault(Fault::Kept(HANDOFF)));
+    });
+}
+
+/// H3: a demand beside a woken waiter goes on.
+#[test]
+fn a_demand_beside_a_woken_waiter_goes_on() {
+    rejected!("a_demand_beside_a_woken_waiter_goes_on", "a new reader is kept out", || {
+        beside_a_woken_waiter(Model::new().fault(Fault::Kept(HANDOFF)));
+    });
+}

@@ -1,0 +1,124 @@
+//! `ReaderSlots`: slots of readers, and the bias of a lock.
+
+use std::sync::Arc;
+
+use spinpark_platform::Ordering::{Acquire, Relaxed, Release};
+use spinpark_platform::{AsymmetricBarrier, AtomicU32, ReadHolds, ReaderSlots, SlotLeft, Threads};
+
+use super::machine::{Contract, Machine, Word};
+
+impl<M: Machine> Contract<M> {
+    /// A bias that names the caller's table, and the lock that it is the bias of. None: this machine has no slots.
+    fn bias() -> Option<(Arc<Word<M>>, usize)> {
+        M::P::thread_token(); // decides whether there are any
+        let table = M::P::slot_table();
+        assert_eq!(table, M::P::slot_table(), "its name does not change");
+        let bias = Arc::new(Word::<M>::new(table));
+        let lock = Arc::as_ptr(&bias) as usize;
+        if table == 0 {
+            assert!(!M::P::slot_enter(&bias, lock), "a bias that is revoked");
+            assert_eq!(M::P::slot_leave(&bias, lock), SlotLeft::Counted);
+            return None;
+        }
+        Some((bias, lock))
+    }
+
+    /// It may fail at any time, but not for ever.
+    fn enter(bias: &Word<M>, lock: usize) {
+        while !M::P::slot_enter(bias, lock) {
+            M::yield_now();
+        }
+    }
+
+    /// Gives up a read lock whose bias is enabled; whether it was in a slot.
+    fn leave(bias: &Word<M>, lock: usize) -> bool {
+        let left = M::P::slot_leave(bias, lock);
+        left == SlotLeft::Left || (left == SlotLeft::Revoked && !M::P::slot_take_back(lock))
+    }
+
+    pub(crate) fn a_slot_names_the_lock_until_its_reader_leaves() {
+        assert!(M::P::reads_before_slots() > 0);
+        assert!(M::P::MOST_SLOT_READERS <= 1 << 20, "the reserve of the count");
+        let Some((bias, lock)) = Self::bias() else { return };
+        let table = M::P::slot_table();
+        assert!(!M::P::slot_enter(&Word::<M>::new(0), lock), "shut");
+        assert!(!M::P::slot_enter(&Word::<M>::new(table - 1), lock), "another table");
+        assert_eq!(M::P::slots_count(table, lock), 0);
+        Self::enter(&bias, lock);
+        Self::enter(&bias, lock);
+        assert!(M::P::may_hold_read(lock));
+        assert!(Self::leave(&bias, lock));
+        assert!(M::P::slots_count(table, lock) == 1 && M::P::may_hold_read(lock), "one of two");
+        assert!(Self::leave(&bias, lock));
+        assert!(M::P::slots_count(table, lock) == 0 && !M::P::may_hold_read(lock));
+        assert!(!Self::leave(&bias, lock), "no hold, no slot");
+    }
+
+    /// A reader that was moved learns it, also if the bias has been enabled again; one that was not does not.
+    pub(crate) fn revoking_a_bias_moves_its_readers() {
+        for (shut_for_good, moves) in [(true, true), (false, true), (true, false)] {
+            let Some((bias, lock)) = Self::bias() else { return };
+            let table = M::P::slot_table();
+            Self::enter(&bias, lock);
+            bias.store(0, Relaxed);
+            M::P::heavy_fence();
+            assert_eq!(M::P::slots_count(0, lock), 0, "no table, no readers");
+            if moves {
+                assert_eq!(M::P::slots_count(table, lock), 1);
+                M::P::slots_move(table, lock);
+                assert_eq!(M::P::slots_count(table, lock), 0);
+            }
+            if !shut_for_good {
+                bias.store(table, Release);
+            }
+            assert_eq!(M::P::slot_leave(&bias, lock), SlotLeft::Revoked);
+            assert!(M::P::may_hold_read(lock));
+            assert_eq!(M::P::slot_take_back(lock), moves);
+            assert!(!M::P::may_hold_read(lock));
+            assert_eq!(M::P::slot_leave(&bias, lock), SlotLeft::Counted);
+        }
+    }
+
+    pub(crate) fn a_slot_is_found_behind_counted_holds() {
+        let Some((bias, lock)) = Self::bias() else { return };
+        Self::enter(&bias, lock);
+        M::P::read_acquired(lock);
+        M::P::read_acquired(64);
+        assert!(Self::leave(&bias, lock), "its slot");
+        assert!(!Self::leave(&bias, lock), "no other");
+        M::P::read_released(lock);
+        assert!(!M::P::may_hold_read(lock));
+        M::P::read_released(64);
+        assert!(!M::P::may_hold_read(64));
+    }
+
+    /// A thread that has revoke the bias and fenced finds each reader that came in and has not left, and none comes or
+    /// leaves in passing any more.
+    pub(crate) fn no_reader_comes_or_leaves_after_a_heavy_fence() {
+        let Some((bias, lock)) = Self::bias() else { return };
+        let words = Arc::new([Word::<M>::new(0), Word::<M>::new(0)]);
+        let reader = {
+            let (bias, words) = (Arc::clone(&bias), Arc::clone(&words));
+            M::spawn(move || {
+                let [is_closed, moved] = &*words;
+                if !M::P::slot_enter(&bias, lock) || M::P::slot_leave(&bias, lock) == SlotLeft::Left {
+                    return;
+                }
+                while is_closed.load(Acquire) == 0 {
+                    M::yield_now();
+                }
+                assert!(M::P::slot_take_back(lock));
+                moved.store(1, Relaxed);
+            })
+        };
+        let [is_closed, moved] = &*words;
+        bias.store(0, Relaxed);
+        M::P::heavy_fence();
+        let count = M::P::slots_count(M::P::slot_table(), lock);
+        M::P::slots_move(M::P::slot_table(), lock);
+        is_closed.store(1, Release);
+        M::join(reader);
+        assert_eq!(count, moved.load(Relaxed));
+        assert_eq!(M::P::slots_count(M::P::slot_table(), lock), 0);
+    }
+}

@@ -1,0 +1,90 @@
+//! How a mutant is found, and why.
+
+use spinpark_sim::Failure;
+use spinpark_verify::sim_programs::{Checker, Failing, Family, families};
+
+/// This binary of tests, for cargo.
+pub(crate) const OF_TEST: &str = "-p spinpark-verify --test it";
+
+/// So many runs have to suffice.
+const MOST_RUNS: u64 = 100_000;
+
+pub(crate) fn family(name: &str) -> Family {
+    *families().iter().find(|family| family.name == name).expect("there is such a family")
+}
+
+/// The run that the environment asks for is shown, and there is nothing else to do.
+pub(crate) fn is_shown(checker: Checker) -> bool {
+    match checker.replay() {
+        Some(Err(failing)) => panic!("{failing}"),
+        Some(Ok(_)) => true,
+        None => false,
+    }
+}
+
+/// The first run that fails; none, if another one is to be shown.
+pub(crate) fn found(checker: Checker) -> Option<Box<Failing>> {
+    let checker = checker.of_test(OF_TEST);
+    if is_shown(checker) {
+        return None;
+    }
+    match checker.sweep(0..MOST_RUNS) {
+        Ok(swept) => panic!("the mutant was accepted: {swept}"),
+        Err(failing) => {
+            eprintln!("found by seed {}: {}", failing.seed, failing.failure);
+            Some(failing)
+        }
+    }
+}
+
+/// Asserts that some run fails, in a way for which `is_right` holds.
+pub(crate) fn rejected(checker: Checker, is_right: fn(&Failure) -> bool) {
+    if let Some(failing) = found(checker) {
+        assert!(is_right(&failing.failure), "found for another reason:\n{failing}");
+    }
+}
+
+pub(crate) fn accepted(family: Family) {
+    let checker = Checker::new(family).of_test(OF_TEST);
+    if !is_shown(checker)
+        && let Err(failing) = checker.sweep(0..500)
+    {
+        panic!("{failing}");
+    }
+}
+
+pub(crate) fn hangs(failure: &Failure) -> bool {
+    matches!(failure, Failure::Deadlock { .. })
+}
+
+pub(crate) fn never_ends(failure: &Failure) -> bool {
+    matches!(failure, Failure::Endless { .. } | Failure::Deadlock { .. })
+}
+
+pub(crate) fn corrupts_a_list(failure: &Failure) -> bool {
+    !matches!(failure, Failure::Check(_))
+}
+
+pub(crate) fn lets_two_in(failure: &Failure) -> bool {
+    matches!(failure, Failure::Exclusion { .. } | Failure::Panic { .. })
+}
+
+pub(crate) fn uses_what_is_gone(failure: &Failure) -> bool {
+    matches!(failure, Failure::UseAfterFree { .. })
+}
+
+pub(crate) fn is_unfair(failure: &Failure) -> bool {
+    matches!(failure, Failure::Starvation { .. })
+}
+
+pub(crate) fn passes_a_demand(failure: &Failure) -> bool {
+    matches!(failure, Failure::Check(words) if words.contains("past a thread that had demanded the lock"))
+}
+
+pub(crate) fn leaves_a_flag(failure: &Failure) -> bool {
+    matches!(failure, Failure::Check(words) if words.contains("a flag was left behind"))
+}
+
+pub(crate) fn is_out_of_order(failure: &Failure) -> bool {
+    matches!(failure, Failure::Check(words) if words.starts_with("order"))
+}
