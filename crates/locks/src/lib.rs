@@ -2,9 +2,10 @@
 //!
 //! | lock           | what it is                                               | bytes |
 //! |----------------|----------------------------------------------------------|-------|
-//! | [`RawMutex`]   | owner in the word, spins on its owner, parks in order    | 16    |
+//! | [`RawMutex`]   | owner in the word, spins while that pays, parks in order | 16    |
 //! | [`RawRwLock`]  | the same word with readers, upgradable read, downgrade   | 24    |
-//! | [`RawCondvar`] | FIFO; a signal moves its waiter to the mutex' queue      | 16    |
+//! | [`RawCondvar`] | FIFO; a signal wakes its waiter, or leaves that to the   | 16    |
+//! |                | release of the mutex                                     |       |
 //! | [`McsLock`]    | queue lock, each waiter spins on its own line            | 8     |
 //! | [`Osq`]        | queue of a few spinners that may leave                   | –     |
 //! | [`SpinQueue`]  | the same behind a lock: no step waits for a neighbour    | –     |

@@ -1,4 +1,4 @@
-//! Locks for Linux that spin on their owner, park in order and never starve.
+//! Locks for Linux that spin while that pays, park in order and hand over to a waiter that has waited for long.
 //!
 //! Drop-in for [`parking_lot`](https://docs.rs/parking_lot) 0.12: the types are [`lock_api`]'s, so the method names are
 //! the same (not here: `FairMutex`, for which `unlock_fair` does, and `Once`). Nothing is allocated; a read-write lock
@@ -25,19 +25,21 @@
 //!
 //! | type               | holds                                  | waits by                                                |
 //! |--------------------|----------------------------------------|---------------------------------------------------------|
-//! | [`Mutex`]          | one thread                             | spinning while the owner seen stays it, then parking    |
+//! | [`Mutex`]          | one thread                             | spinning for a bounded time while a holder runs, then   |
+//! |                    |                                        | parking                                                 |
 //! | [`ReentrantMutex`] | one thread, several times              | as `Mutex`                                              |
 //! | [`RwLock`]         | readers, or one writer, or readers and | as `Mutex`; readers may recurse while a writer waits    |
 //! |                    | one upgradable reader                  |                                                         |
-//! | [`Condvar`]        | –                                      | parking, FIFO; a notification under the lock moves the  |
-//! |                    |                                        | waiter to the mutex' queue, without a system call       |
+//! | [`Condvar`]        | –                                      | parking, FIFO; a notification under the lock may leave  |
+//! |                    |                                        | the wake-up to the release of the mutex                 |
 //! | [`McsLock`]        | one thread                             | spinning on its own cache line, FIFO                    |
 //! | [`SpinnerQueue`]   | –                                      | a few spinners in order, who may leave                  |
 //!
 //! # Guarantees
 //!
 //! *Ordering*: acquiring has Acquire semantics, releasing Release. *Fairness*: a running thread may take a lock before a
-//! sleeping one, but a waiter that is woken 1 ms or more after it queued is handed the lock. *Panics*: no poisoning, as in
+//! sleeping one, but a waiter that has waited for 0.5 ms, and finds the lock taken when it is
+//! woken, is handed the lock by the next release. *Panics*: no poisoning, as in
 //! `parking_lot`.
 //! *Fork*: locks work in a forked child; those that other threads held stay held, as with any lock.
 //!

@@ -4,7 +4,8 @@ use crate::RawMutex;
 
 /// Mutual exclusion of the data inside; 16 bytes and the data.
 ///
-/// Spins while the owner that it saw stays the owner and can be running, then parks. Fair to about 1 ms.
+/// Spins for a bounded time, or until the holder is found to be off its CPU, whichever thread that is by then; then parks. A
+/// waiter that has waited for 0.5 ms, and finds the mutex taken when it is woken, is handed it by the next release.
 ///
 /// ```
 /// use std::{sync::Arc, thread, time::Duration};
@@ -29,7 +30,7 @@ use crate::RawMutex;
 /// ```
 pub type Mutex<T> = lock_api::Mutex<RawMutex, T>;
 
-/// Access to the data of a [`Mutex`]; releases it when dropped. May be sent to another thread.
+/// Access to the data of a [`Mutex`]; releases it when dropped. It stays on its thread: not `Send`.
 pub type MutexGuard<'a, T> = lock_api::MutexGuard<'a, RawMutex, T>;
 
 /// Access to a part of the data of a [`Mutex`].

@@ -19,7 +19,6 @@ pub const LAYERS: &[(&str, u32)] = &[
     ("spinpark-profiler", 4),
     // It carries the two above: its build script builds them, so cargo knows no edge.
     ("spinpark-libraries", 4),
-    ("spinpark-capi", 4),
     ("spinpark-profile", 4),
     ("spinpark-lockbench", 4),
     ("spinpark-documents", 5),
