@@ -121,11 +121,10 @@ pub(super) fn large_strip(strip: &Strip, duration: u64, class: &str) -> String {
         let from = number as u64 * strip.part;
         let _ = write!(
             svg,
-            "<g><title>{} to {}: {} waited, {:.2} threads on average</title><rect class=\"all\" x=\"{x:.2}\" y=\"0\" width=\"{width:.2}\" height=\"{HEIGHT}\" /><rect x=\"{x:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{height:.2}\" /></g>",
+            "<g><title>{} to {}: waits that ended here took {} in all</title><rect class=\"all\" x=\"{x:.2}\" y=\"0\" width=\"{width:.2}\" height=\"{HEIGHT}\" /><rect x=\"{x:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{height:.2}\" /></g>",
             span(from),
             span(from + strip.part),
             span(*ns),
-            *ns as f64 / strip.part as f64,
             HEIGHT - height,
             width * 0.9,
             x = number as f64 * width,
@@ -160,5 +159,11 @@ mod tests {
         assert_eq!((sum.part, sum.waited), (20, vec![13, 23]));
         let empty = super::sum([].iter());
         assert_eq!((small_strip(&empty, 10), large_strip(&empty, 10, "")), Default::default());
+        // A wait that began long before: no number of threads can be had from it.
+        let late = large_strip(&Strip { part: 1_000_000, waited: vec![0, 64_360_000] }, 2_000_000, "");
+        assert!(
+            late.contains("<title>1.00 ms to 2.00 ms: waits that ended here took 64.4 ms in all</title>"),
+            "{late}"
+        );
     }
 }

@@ -215,8 +215,8 @@ fn long_tables_are_cut_and_processes_chosen() {
     assert_eq!(seen.console, [""; 0]);
 }
 
-/// In a window of 1200 pixels the table of locks is whole; in a smaller one it is scrolled in a box of its own, and the names
-/// stay.
+/// In a window of 1200 pixels the tables of locks and of condition variables are whole, however long the names; in a smaller
+/// one that of locks is scrolled in a box of its own, and the names stay.
 #[test]
 fn the_table_of_locks_is_not_cut_off() {
     let Some(chromium) = chromium() else { return };
@@ -229,6 +229,10 @@ fn the_table_of_locks_is_not_cut_off() {
             const table = document.getElementById("p0-locks"), box = table.closest(".scroll");
             note("whole", box.scrollWidth <= box.clientWidth);
             note("page", document.documentElement.scrollWidth <= document.documentElement.clientWidth);
+            const condvars = document.getElementById("p0-condvars");
+            condvars.querySelector("tbody code").textContent = "std::vector<shop::".repeat(12);
+            const conditions = condvars.closest(".scroll");
+            note("conditions", conditions.scrollWidth <= conditions.clientWidth);
             box.scrollLeft = 10000;
             const edge = (element) => Math.round(element.getBoundingClientRect().right);
             note("end", edge(table) <= edge(box));
@@ -237,6 +241,7 @@ fn the_table_of_locks_is_not_cut_off() {
             "##,
         );
         assert_eq!(seen.get("whole"), is_whole.to_string(), "{width} pixels");
+        assert!(!is_whole || seen.get("conditions") == "true", "{width} pixels");
         assert_eq!([seen.get("page"), seen.get("end"), seen.get("name")], ["true"; 3], "{width} pixels");
     }
 }
