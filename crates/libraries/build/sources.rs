@@ -8,7 +8,13 @@ use std::path::{Path, PathBuf};
 pub(crate) fn watch(workspace: &Path, dep_info: &Path) {
     let text = fs::read_to_string(dep_info).unwrap_or_else(|error| panic!("{}: {error}", dep_info.display()));
     let mut watched = BTreeSet::from([workspace.join("Cargo.toml")]);
-    watched.extend(Some(workspace.join("Cargo.lock")).filter(|file| file.exists()));
+    // The profiles of single packages are in the latter.
+    watched.extend(
+        ["Cargo.lock", ".cargo/config.toml"]
+            .map(|file| workspace.join(file))
+            .into_iter()
+            .filter(|file| file.exists()),
+    );
     for file in prerequisites(&text) {
         let file = workspace.join(file);
         let manifests = file.ancestors().skip(1).map(|directory| directory.join("Cargo.toml"));
