@@ -39,4 +39,5 @@ mod sizes;
 mod slots;
 mod spin_queue;
 mod stopped;
+mod targets;
 mod timed_waiters;
