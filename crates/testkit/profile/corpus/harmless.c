@@ -1,0 +1,48 @@
+/* A mutex that is waited for once, for a short time, in a program that computes: it does not matter. */
+#include "corpus.h"
+
+static pthread_mutex_t statistics_lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int taken;
+static volatile double sum;
+
+static double cpu_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static NOINLINE void compute(void)
+{
+    for (double end = cpu_seconds() + 0.4; cpu_seconds() < end;)
+        for (int i = 1; i < 1000; i++)
+            sum += 1.0 / i;
+}
+
+static NOINLINE void note(int ms)
+{
+    CHECK(pthread_mutex_lock(&statistics_lock) == 0);
+    if (ms) {
+        atomic_store(&taken, 1);
+        sleep_ms(ms);
+    }
+    CHECK(pthread_mutex_unlock(&statistics_lock) == 0);
+    NOT_LAST();
+}
+
+static void *worker(void *none)
+{
+    compute();
+    await_at_least(&taken, 1);
+    note(0);
+    return none;
+}
+
+int main(void)
+{
+    pthread_t thread = start(worker, NULL);
+    compute();
+    note(3);
+    join(thread);
+    return 0;
+}

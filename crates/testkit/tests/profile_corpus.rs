@@ -1,0 +1,234 @@
+//! The corpus of truth: programs with one known bottleneck each, and the sentence that a report has to begin with.
+//!
+//! Each program is recorded with glibc's locks and with spinpark's, with the details `contended` and `full`. What it waits
+//! for is fixed by construction (turns, and sleeps as sections), so the lock, its holder, the waiter and their shares are the
+//! same on a loaded machine.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use spinpark_profile::json;
+use spinpark_profile::model::Profile;
+use spinpark_profile::summary::{Summary, summary};
+use spinpark_profile::symbols::Symbols;
+use spinpark_testkit::programs::private_dir;
+use spinpark_testkit::{Configuration, Run, compile_c, scratch_dir};
+
+/// A report, as a reader has it.
+struct Report {
+    profile: Profile,
+    summary: Summary,
+    /// How it was recorded, for messages.
+    by: String,
+}
+
+impl Report {
+    /// Records the program that `run` makes.
+    fn of(run: Run, configuration: Configuration, detail: &str) -> Report {
+        let directory = private_dir();
+        run.configuration(configuration).profiled(directory.path(), detail).succeed();
+        let loaded = json::load(directory.path(), &mut Symbols::new()).expect("a recording");
+        let [profile] = <[Profile; 1]>::try_from(loaded.profiles).expect("one process");
+        let summary = summary(&profile);
+        Report { profile, summary, by: format!("{configuration:?}, {detail}") }
+    }
+
+    /// The first sentence has these words.
+    #[track_caller]
+    fn begins_with(&self, words: &[&str]) {
+        for part in words {
+            assert!(
+                self.summary.headline.contains(part),
+                "{}: no `{part}` in: {}",
+                self.by,
+                self.summary.headline
+            );
+        }
+    }
+
+    /// Some sentence has these words.
+    #[track_caller]
+    fn says(&self, words: &str) {
+        let all = [std::slice::from_ref(&self.summary.headline), &self.summary.details].concat();
+        assert!(
+            all.iter().any(|sentence| sentence.contains(words)),
+            "{}: no `{words}` in: {all:#?}",
+            self.by
+        );
+    }
+
+    /// Of the time waited for locks, this share has no known holder at most.
+    #[track_caller]
+    fn not_known(&self, most: f64) {
+        let pairs = || self.profile.pairs.iter().filter(|pair| pair.role.is_lock());
+        let sum = |is_counted: fn(&&spinpark_profile::model::Pair) -> bool| {
+            pairs().filter(is_counted).map(|pair| pair.wait_total).sum::<u64>() as f64
+        };
+        let share = sum(|pair| pair.holder.is_none()) / sum(|_| true);
+        assert!(share <= most, "{}: the holder is not known for {share:.3} of the time waited", self.by);
+    }
+}
+
+/// Records a program in all ways, and checks each report.
+#[track_caller]
+fn check(run: impl Fn() -> Run, truth: impl Fn(&Report)) {
+    for configuration in Configuration::BOTH {
+        for (detail, not_known) in [("contended", 0.1), ("full", 0.0)] {
+            let report = Report::of(run(), configuration, detail);
+            if std::env::var_os("SURVEY").is_some() {
+                eprintln!("{}: {}\n    {:?}", report.by, report.summary.headline, report.summary.details);
+                continue;
+            }
+            report.not_known(not_known);
+            truth(&report);
+        }
+    }
+}
+
+fn c(name: &str) -> impl Fn() -> Run {
+    let program = compile_c(Path::new("profile/corpus").join(name), &[]);
+    move || Run::new(&program)
+}
+
+/// The compiler's product, beside the others.
+fn build(compiler: &str, arguments: &[&str], source: &str, name: &str) -> PathBuf {
+    let product = scratch_dir().join(format!("{}-{name}", std::process::id()));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("profile/corpus").join(source);
+    let status = Command::new(std::env::var(compiler).unwrap_or_else(|_| compiler.to_lowercase()))
+        .args(arguments)
+        .arg("-o")
+        .arg(&product)
+        .arg(source)
+        .status()
+        .expect("a compiler");
+    assert!(status.success());
+    product
+}
+
+#[test]
+fn long_holder_that_never_waits() {
+    check(c("long_holder.c"), |report| {
+        report.begins_with(&[
+            "All waiting",
+            "`catalogue_lock`",
+            "held by `rebuild_index`",
+            "`look_up_price` waits",
+        ]);
+    });
+}
+
+#[test]
+fn many_call_sites() {
+    check(c("many_sites.c"), |report| {
+        report.begins_with(&["All waiting", "`registry_lock`", "held by `site_53`", "`query` waits"]);
+    });
+}
+
+#[test]
+fn deep_stack() {
+    check(c("deep_stack.cpp"), |report| {
+        report.begins_with(&[
+            "All waiting",
+            "tree_mutex",
+            "held by `tree::Rebalance::visit`",
+            "`tree::Search::visit` waits",
+        ]);
+    });
+}
+
+#[test]
+fn reader_writer() {
+    check(c("reader_writer.cpp"), |report| {
+        report.begins_with(&["All waiting", "held by `Cache::refill`", "`Cache::get` waits"]);
+        report.says("readers waited 100 %");
+    });
+}
+
+#[test]
+fn nested() {
+    check(c("nested.c"), |report| {
+        report.says("held by `flush_log`");
+        report.says("log_lock");
+    });
+}
+
+#[test]
+fn first_wait() {
+    check(c("first_wait.c"), |report| {
+        report.begins_with(&[
+            "All waiting",
+            "`schema_lock`",
+            "held by `migrate_schema`",
+            "`prepare_statement` waits",
+        ]);
+    });
+}
+
+#[test]
+fn hand_over_round() {
+    check(c("hand_over.c"), |report| {
+        report.begins_with(&["All waiting", "`baton`", "held by `run_stage` while other threads wait in it"]);
+    });
+}
+
+#[test]
+fn convoy() {
+    check(c("convoy.c"), |report| {
+        report.begins_with(&["All waiting", "`queue_lock`", "held by `push` while other threads wait in it"]);
+    });
+}
+
+#[test]
+fn lock_that_does_not_matter() {
+    check(c("harmless.c"), |report| report.begins_with(&["is not what makes this program slow"]));
+}
+
+#[test]
+fn plugin() {
+    let library = build("CC", &["-O2", "-g", "-pthread", "-shared", "-fPIC"], "library.c", "plugin.so");
+    let program = compile_c("profile/corpus/library_user.c", &[]);
+    check(
+        || Run::new(&program).arg(&library),
+        |report| {
+            report.begins_with(&[
+                "All waiting",
+                "`context_lock`",
+                "held by `inner_hold`",
+                "`inner_wait` waits",
+            ])
+        },
+    );
+}
+
+#[test]
+fn stripped_library() {
+    let library = build("CC", &["-O2", "-s", "-pthread", "-shared", "-fPIC"], "library.c", "vendor.so");
+    let program = compile_c("profile/corpus/library_user.c", &[]);
+    check(
+        || Run::new(&program).arg(&library),
+        |report| {
+            report.begins_with(&[
+                "All waiting",
+                "held by `vendor_launch",
+                "`vendor_copy",
+                "called by `copier`",
+            ])
+        },
+    );
+}
+
+#[test]
+fn rust_closures() {
+    let program = build("RUSTC", &["--edition=2024", "-O", "-g"], "closures.rs", "closures");
+    check(
+        || Run::new(&program),
+        |report| {
+            report.begins_with(&[
+                "All waiting",
+                "HANDLE",
+                "checkpointer::{closure}`",
+                "committer::{closure}` waits",
+            ]);
+        },
+    );
+}
