@@ -6,6 +6,7 @@ mod allocators;
 mod clocks;
 mod detectors;
 mod posix;
+mod profile_corpus;
 mod profile_forks;
 mod profile_library;
 mod profile_life;
