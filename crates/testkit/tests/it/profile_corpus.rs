@@ -195,7 +195,7 @@ fn plugin() {
                 "`context_lock`",
                 "held by `inner_hold`",
                 "`inner_wait` waits",
-            ])
+            ]);
         },
     );
 }
@@ -212,7 +212,7 @@ fn stripped_library() {
                 "held by `vendor_launch",
                 "`vendor_copy",
                 "called by `copier`",
-            ])
+            ]);
         },
     );
 }
