@@ -5,7 +5,7 @@ use std::time::Instant;
 use spinpark_classics::RawLock;
 use spinpark_classics::mutex_2010::{Fixed, Mutex, NoSpin, OldSpin};
 use spinpark_locks::RawMutex;
-use spinpark_sim::{Sim, Simulation, here, machine::Machine};
+use spinpark_sim::{Object, Sim, Simulation, here, machine::Machine};
 
 fn ladder(
     name: &str,
@@ -46,7 +46,7 @@ fn ladder(
 }
 
 fn classic<L: RawLock + 'static>(name: &str, cpus: u32, threads: u32) {
-    let lock = Rc::new(L::new());
+    let lock = Object::new(L::new());
     let unlock = lock.clone();
     ladder(name, cpus, threads, move || lock.lock(), move || unlock.unlock());
 }
@@ -55,7 +55,7 @@ fn main() {
     for (cpus, threads) in
         [(1, 1), (1, 4), (2, 2), (4, 4), (16, 16), (64, 64), (64, 256), (512, 512), (512, 4096)]
     {
-        let lock = Rc::new(RawMutex::<Sim>::new());
+        let lock = Object::new(RawMutex::<Sim>::new());
         let unlock = lock.clone();
         ladder("ours", cpus, threads, move || lock.lock(), move || unlock.unlock());
         classic::<Mutex<Sim, OldSpin>>("2.6.34", cpus, threads);

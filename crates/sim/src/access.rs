@@ -121,6 +121,7 @@ pub(crate) fn finish() {
         settle();
     }
     drain();
+    world(World::ends);
 }
 
 /// Waits until a process-wide barrier has ended: it has interrupted all CPUs.

@@ -56,7 +56,7 @@ pub enum Failure {
         word: String,
     },
     /// A thread followed a pointer to where no memory is.
-    #[error("thread {thread} accesses memory that is neither on a stack nor an object with a name")]
+    #[error("thread {thread} accesses memory that is neither on a simulated stack nor in an `Object`")]
     Wild {
         /// Who.
         thread: u32,

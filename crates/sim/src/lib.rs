@@ -1,14 +1,14 @@
 //! A simulated many-core NUMA machine on which the very same lock sources run.
 //!
 //! Locks are generic over a [`Platform`](spinpark_platform::Platform); here it is [`Sim`]: its words cost what the machine's
-//! cache lines cost, its futexes have a scheduler, and its time is virtual. One seed gives one run.
+//! cache lines cost, its futexes have a scheduler, and its time is virtual. One seed gives one run, whatever it was compiled with and wherever it runs.
 //!
 //! ```
 //! use std::rc::Rc;
 //! use spinpark_locks::RawMutex;
-//! use spinpark_sim::{Sim, Simulation, here, machine::Machine};
+//! use spinpark_sim::{Object, Sim, Simulation, here, machine::Machine};
 //!
-//! let lock = Rc::new(RawMutex::<Sim>::new());
+//! let lock = Object::new(RawMutex::<Sim>::new());
 //! let mut simulation = Simulation::new(&Machine::plain(4));
 //! for _ in 0..8 {
 //!     let lock = Rc::clone(&lock);
@@ -36,6 +36,7 @@ mod kernel;
 pub mod locks;
 pub mod machine;
 mod memory;
+mod object;
 pub mod perfetto;
 mod platform;
 mod report;
@@ -50,6 +51,7 @@ mod world;
 pub use chaos::{Chaos, Order};
 pub use engine::stop::stop;
 pub use failure::Failure;
+pub use object::Object;
 pub use platform::{AtomicPtr, AtomicU32, Cell, LinuxTuning, Sim, Tuned};
 pub use report::{Counts, EVENTS, Outcome, ThreadTimes};
 pub use simulation::Simulation;

@@ -1,10 +1,10 @@
 //! Recording a run, and telling its last steps in words.
 
 use crate::slice::Slice;
-use crate::time::{PS_PER_NS, Ps};
-use crate::world::memory::{Access, Value, Write};
+use crate::time::PS_PER_NS;
+use crate::world::memory::{Access, LINE_BYTES, Place, Value, Write};
 use crate::world::platform::MOVED;
-use crate::world::{Did, State, Thread, ThreadId, World};
+use crate::world::{Did, State, ThreadId, World};
 
 impl World {
     /// Notes a step of the running thread.
@@ -21,14 +21,15 @@ impl World {
 
     /// Notes a step of `thread`, which need not run.
     pub(crate) fn note_of(&mut self, thread: ThreadId, did: Did) {
-        let trace = &mut self.trace;
-        if trace.record.last_steps == 0 {
+        if self.trace.record.last_steps == 0 {
             return;
         }
+        let line = format!("{:>12.3} µs  thread {:>3}  {}", self.now as f64 / 1e6, thread.0, self.tell(did));
+        let trace = &mut self.trace;
         if trace.steps.len() == trace.record.last_steps {
             trace.steps.pop_front();
         }
-        trace.steps.push_back((self.now, thread, did));
+        trace.steps.push_back(line);
     }
 
     /// The thread leaves its CPU.
@@ -49,15 +50,10 @@ impl World {
     /// The last steps, a line each. Words have the names that the simulated program gave them; else that of the stack that
     /// they are on, or the number of their line, and their place in it.
     pub(crate) fn interleaving(&mut self) -> Vec<String> {
-        let steps = std::mem::take(&mut self.trace.steps);
-        let line = |(at, thread, did): (Ps, ThreadId, Did)| {
-            let what = self.tell(did);
-            format!("{:>12.3} µs  thread {:>3}  {what}", at as f64 / 1e6, thread.0)
-        };
-        steps.into_iter().map(line).collect()
+        std::mem::take(&mut self.trace.steps).into()
     }
 
-    fn tell(&mut self, did: Did) -> String {
+    fn tell(&self, did: Did) -> String {
         match did {
             Did::Accessed(access, address) => {
                 let verb = match access {
@@ -113,17 +109,20 @@ impl World {
     }
 
     /// What a word is called.
-    pub(crate) fn name_of(&mut self, address: usize) -> String {
+    pub(crate) fn name_of(&self, address: usize) -> String {
         if address == 0 {
             return "null".to_owned();
         }
         if let Some(name) = self.checks.as_ref().and_then(|checks| checks.name(address)) {
             return name;
         }
-        let on_stack = |thread: &Thread| thread.stack.contains(&address);
-        if let Some(owner) = self.threads.0.iter().rposition(on_stack) {
-            return format!("stack {owner} -{:#x}", self.threads.0[owner].stack.end - address);
+        let Some(Place { line, offset }) = self.memory.known(address) else {
+            let stack = self.memory.stack_of(address).map(|thread| format!("stack {}", thread.0));
+            return stack.unwrap_or_else(|| "a word that was not used".to_owned());
+        };
+        match self.memory.lines[line.0 as usize].on_stack {
+            Some((thread, index)) => format!("stack {} +{:#x}", thread.0, index * LINE_BYTES as u32 + offset),
+            None => format!("L{}+{offset}", line.0),
         }
-        format!("L{}+{}", self.memory.of(address).0, address % 64)
     }
 }

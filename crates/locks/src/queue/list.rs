@@ -54,7 +54,6 @@ impl<P: Platform> LockedQueue<'_, P> {
 
     /// Links `node` before `next`; at the end if that is `None`.
     fn link(&self, node: &WaitNode<P>, next: Option<&WaitNode<P>>) {
-        debug_assert!(!node.is_linked(), "Q2: a node is in one list at most");
         node.set_linked(true);
         let me: *const WaitNode<P> = node;
         let Some(head) = self.head() else {

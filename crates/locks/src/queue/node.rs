@@ -180,9 +180,13 @@ impl<P: Platform> WaitNode<P> {
         self.linked.with(|linked| unsafe { *linked })
     }
 
+    /// Within one access, with its check: in the simulator each costs time, and a build with assertions is to take no more.
     pub(super) fn set_linked(&self, new: bool) {
-        // SAFETY: Q1: the caller holds the queue lock.
-        self.linked.with_mut(|linked| unsafe { *linked = new });
+        self.linked.with_mut(|linked| {
+            // SAFETY: Q1: the caller holds the queue lock.
+            let was = unsafe { core::mem::replace(&mut *linked, new) };
+            debug_assert!(was != new, "Q2: a node is in one list at most, and taken out of it once");
+        });
     }
 
     /// Whether the mutex' next release is to end the wait.

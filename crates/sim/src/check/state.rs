@@ -121,11 +121,6 @@ impl Checks {
         order.iter().rposition(|&arrived| arrived == thread)
     }
 
-    /// Whether an object with a name lies at `address`.
-    pub(crate) fn has_object(&self, address: usize) -> bool {
-        self.object(address).is_some()
-    }
-
     /// The object that lies at `address`, and the word of it.
     fn object(&self, address: usize) -> Option<&Named> {
         self.named.iter().find(|named| named.place.contains(&address))

@@ -55,9 +55,6 @@ pub(crate) fn suspend() {
 }
 
 /// A coroutine for a thread that runs `body` and then `finish`; its stack is at `place`.
-///
-/// What the coroutine captures lies at the beginning of its stack, and moves everything that the body puts there against the
-/// cache lines. So `finish` is a type of its own, which has no size, and not a pointer to a function.
 fn fiber(body: Body, finish: impl Fn() + 'static, place: &mut Range<usize>) -> std::io::Result<Fiber> {
     let stack = match STACKS.with_borrow_mut(Vec::pop) {
         Some(stack) => stack,
@@ -131,7 +128,9 @@ fn resume_all(finish: impl Fn() + Copy + 'static) -> std::io::Result<()> {
     while let Some(ThreadId(next)) = world(|world| {
         for (id, body) in world.born.drain(..) {
             debug_assert_eq!(id.0 as usize, fibers.all.len());
-            fibers.all.push(Some(fiber(body, finish, &mut world.threads[id].stack)?));
+            let stack = &mut world.threads[id].stack;
+            fibers.all.push(Some(fiber(body, finish, stack)?));
+            world.memory.add_stack(stack.clone());
         }
         Ok::<_, std::io::Error>(world.next())
     })? {

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::run::world;
+use crate::world::memory::Changed;
 use crate::world::{Handler, World};
 
 impl World {
@@ -27,7 +28,11 @@ impl World {
         }
         let running = self.running;
         let thread = &mut self.threads[running];
-        Some(Interrupted { handler: thread.handler.take()?, in_step: thread.step.take().is_some() })
+        Some(Interrupted {
+            handler: thread.handler.take()?,
+            in_step: thread.step.take().is_some(),
+            changed: std::mem::take(&mut thread.changed),
+        })
     }
 
     /// The handler has ended. A restartable step in which the signal came does not commit.
@@ -35,6 +40,7 @@ impl World {
         let running = self.running;
         let thread = &mut self.threads[running];
         thread.handler = Some(interrupted.handler);
+        thread.changed = interrupted.changed;
         thread.step = interrupted.in_step.then_some(true);
     }
 }
@@ -43,6 +49,8 @@ impl World {
 struct Interrupted {
     handler: Handler,
     in_step: bool,
+    /// What the thread had changed lately: a wake-up may be next, however much the handler changes.
+    changed: Changed,
 }
 
 /// Lets a signal come, perhaps, in a run with handlers.

@@ -1,5 +1,6 @@
 //! The beginning and the end of a thread.
 
+use crate::failure::Failure;
 use crate::world::{Body, CpuId, Thread, ThreadId, World};
 
 impl World {
@@ -16,6 +17,17 @@ impl World {
         self.wake(id);
         self.counts.wakes -= 1; // it starts, it has not slept
         id
+    }
+
+    /// The running thread's code ends. layout.J2: the words on its stack have ended before.
+    pub(crate) fn ends(&mut self) {
+        if !self.memory.is_clear(self.running) {
+            self.fail(Failure::Check(format!(
+                "thread {} ends, and a word on its stack has a cache line without being there: it was moved, forgotten, or \
+                 used after its end, so that the compiler decides what else is on that line",
+                self.running.0
+            )));
+        }
     }
 
     /// The running thread has come to its end.

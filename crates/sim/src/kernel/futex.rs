@@ -4,22 +4,44 @@
 
 use spinpark_platform::Wait;
 
+use crate::failure::Failure;
 use crate::time::Ps;
+use crate::world::memory::{Place, regions};
 use crate::world::{State, ThreadId, What, World};
 
 impl World {
-    /// The hash bucket of the word at `address`. By the number of its line, which is the same in every run.
-    pub(crate) fn bucket(&mut self, address: usize) -> usize {
-        let line = self.memory.of(address).0 as usize;
-        (line * 31 + address / 4 % 16) % self.buckets.len()
+    /// layout.J3: the futex whose word is, or was, at `address`. None: no word that was ever used is there, and no thread sleeps.
+    ///
+    /// Not every wake-up finds its word alive: what it was for may have come already. But its thread has changed the word then,
+    /// and that says which one is meant.
+    pub(crate) fn futex(&mut self, address: usize) -> Option<Place> {
+        let running = self.running;
+        if let Some(place) = self.threads[running].changed.find(address) {
+            return Some(place);
+        }
+        if self.memory.stack_of(address).is_some_and(|thread| thread != running) {
+            self.fail(Failure::Check(format!(
+                "thread {} wakes another one on a word of that one's stack, and has not changed that lately: if it has ended, \
+                 the compiler decides which word is there",
+                running.0
+            )));
+            return None;
+        }
+        if regions::has(address) { self.memory.of(address, running) } else { self.memory.known(address) }
     }
 
-    /// The running thread sleeps on `address`, at most until `deadline`; the caller suspends it.
-    pub(crate) fn sleep_on(&mut self, address: usize, deadline: Option<Ps>) {
+    /// The hash bucket of a futex.
+    pub(crate) fn bucket(&self, futex: Option<Place>) -> usize {
+        let hash = futex.map_or(0, |word| word.line.0 as usize * 31 + word.offset as usize / 4);
+        hash % self.buckets.len()
+    }
+
+    /// The running thread sleeps on `futex`, at most until `deadline`; the caller suspends it.
+    pub(crate) fn sleep_on(&mut self, futex: Place, deadline: Option<Ps>) {
         let thread = self.running;
-        self.futexes.sleepers.entry(address).or_default().push_back(thread);
+        self.futexes.sleepers.entry(futex).or_default().push_back(thread);
         let sleeper = &mut self.threads[thread];
-        sleeper.futex = Some(address);
+        sleeper.futex = Some(futex);
         sleeper.outcome = Wait::Woken;
         sleeper.timer += 1;
         let epoch = sleeper.timer;
@@ -38,8 +60,8 @@ impl World {
     pub(crate) fn forget_sleeper(&mut self, thread: ThreadId) {
         let sleeper = &mut self.threads[thread];
         sleeper.timer += 1;
-        if let Some(address) = sleeper.futex.take() {
-            let queue = self.futexes.sleepers.get_mut(&address);
+        if let Some(futex) = sleeper.futex.take() {
+            let queue = self.futexes.sleepers.get_mut(&futex);
             queue.into_iter().for_each(|queue| queue.retain(|&other| other != thread));
         }
     }
@@ -56,11 +78,11 @@ impl World {
     }
 
     /// Takes up to `count` sleepers off the futex, oldest first.
-    pub(crate) fn take_sleepers(&mut self, address: usize, count: u32) -> Vec<ThreadId> {
-        let Some(queue) = self.futexes.sleepers.get_mut(&address) else { return Vec::new() };
+    pub(crate) fn take_sleepers(&mut self, futex: Place, count: u32) -> Vec<ThreadId> {
+        let Some(queue) = self.futexes.sleepers.get_mut(&futex) else { return Vec::new() };
         let taken: Vec<_> = queue.drain(..queue.len().min(count as usize)).collect();
         if queue.is_empty() {
-            self.futexes.sleepers.remove(&address);
+            self.futexes.sleepers.remove(&futex);
         }
         for &thread in &taken {
             let sleeper = &mut self.threads[thread];
@@ -71,7 +93,7 @@ impl World {
     }
 
     /// Moves up to `count` sleepers to another futex; returns how many.
-    pub(crate) fn move_sleepers(&mut self, from: usize, to: usize, count: u32) -> u32 {
+    pub(crate) fn move_sleepers(&mut self, from: Place, to: Place, count: u32) -> u32 {
         let Some(queue) = self.futexes.sleepers.get_mut(&from) else { return 0 };
         let moved: Vec<_> = queue.drain(..queue.len().min(count as usize)).collect();
         if queue.is_empty() {

@@ -5,6 +5,7 @@ use spinpark_classics::mutex_2003;
 use spinpark_classics::{RawLock, RawRwLock};
 use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock as OurRwLock};
 
+use crate::object::Object;
 use crate::platform::{Sim, Tuned};
 
 /// A mutex.
@@ -39,47 +40,46 @@ pub trait AnyCondvar: AnyMutex {
     fn broadcast(&self, which: usize);
 }
 
-/// A lock that begins a pair of cache lines of its own. What shares a line with what must not be up to the allocator, or
-/// one seed would not be one run.
+/// A part of an object that has a pair of cache lines of its own.
 #[repr(align(128))]
-pub(super) struct Aligned<L>(pub(super) L);
+pub(super) struct Apart<L>(pub(super) L);
 
-impl<L: AnyMutex> AnyMutex for Aligned<L> {
+impl<L: AnyMutex> AnyMutex for Object<L> {
     fn lock(&self) {
-        self.0.lock();
+        (**self).lock();
     }
     fn unlock(&self) {
-        self.0.unlock();
+        (**self).unlock();
     }
 }
 
-impl<L: AnyRwLock> AnyRwLock for Aligned<L> {
+impl<L: AnyRwLock> AnyRwLock for Object<L> {
     fn read(&self) {
-        self.0.read();
+        (**self).read();
     }
     fn try_read(&self) -> bool {
-        self.0.try_read()
+        (**self).try_read()
     }
     fn unlock_read(&self) {
-        self.0.unlock_read();
+        (**self).unlock_read();
     }
     fn write(&self) {
-        self.0.write();
+        (**self).write();
     }
     fn unlock_write(&self) {
-        self.0.unlock_write();
+        (**self).unlock_write();
     }
 }
 
-impl<L: AnyCondvar> AnyCondvar for Aligned<L> {
+impl<L: AnyCondvar> AnyCondvar for Object<L> {
     fn wait(&self, which: usize) {
-        self.0.wait(which);
+        (**self).wait(which);
     }
     fn signal(&self, which: usize) {
-        self.0.signal(which);
+        (**self).signal(which);
     }
     fn broadcast(&self, which: usize) {
-        self.0.broadcast(which);
+        (**self).broadcast(which);
     }
 }
 
@@ -167,7 +167,7 @@ impl<T: Tuned> AnyMutex for Futex<T> {
 /// Two of our condition variables and our mutex.
 pub(super) struct OurPair<T: Tuned> {
     pub(super) mutex: RawMutex<Sim<T>>,
-    pub(super) condvars: [Aligned<RawCondvar<Sim<T>>>; 2],
+    pub(super) condvars: [Apart<RawCondvar<Sim<T>>>; 2],
 }
 
 impl<T: Tuned> AnyMutex for OurPair<T> {
@@ -194,7 +194,7 @@ impl<T: Tuned> AnyCondvar for OurPair<T> {
 /// Two condition variables of 2003 and their mutex.
 pub(super) struct Pair2003<T: Tuned, S: Signalling> {
     pub(super) mutex: mutex_2003::Mutex<Sim<T>>,
-    pub(super) condvars: [Aligned<Condvar2003<Sim<T>, S>>; 2],
+    pub(super) condvars: [Apart<Condvar2003<Sim<T>, S>>; 2],
 }
 
 impl<T: Tuned, S: Signalling> AnyMutex for Pair2003<T, S> {

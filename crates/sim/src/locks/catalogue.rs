@@ -11,7 +11,8 @@ use spinpark_classics::mtx_2006::{Alone, Profiling};
 use spinpark_classics::{RawLock, RawRwLock as ClassicRwLock, mutex_2003};
 use spinpark_locks::{RawCondvar, RawMutex, RawRwLock};
 
-use super::any::{Aligned, AnyCondvar, AnyMutex, AnyRwLock, Classic, ClassicRw, Futex, OurPair, Pair2003};
+use super::any::{AnyCondvar, AnyMutex, AnyRwLock, Apart, Classic, ClassicRw, Futex, OurPair, Pair2003};
+use crate::object::Object;
 use crate::platform::{LinuxTuning, Sim, Tuned};
 
 /// A lock that can be chosen.
@@ -74,19 +75,19 @@ impl<T: Tuned> Use<Sim<T>> for OfDesign<T> {
     }
 
     fn mutex<L: RawLock + 'static>(self) -> Makers {
-        Makers { mutex: Some(|| Rc::new(Aligned(Classic(L::new())))), ..NONE }
+        Makers { mutex: Some(|| Object::new(Classic(L::new()))), ..NONE }
     }
 
     fn rwlock<L: RawLock + ClassicRwLock + 'static>(self) -> Makers {
         Makers {
-            mutex: Some(|| Rc::new(Aligned(ClassicRw(<L as ClassicRwLock>::new())))),
-            rwlock: Some(|| Rc::new(Aligned(ClassicRw(<L as ClassicRwLock>::new())))),
+            mutex: Some(|| Object::new(ClassicRw(<L as ClassicRwLock>::new()))),
+            rwlock: Some(|| Object::new(ClassicRw(<L as ClassicRwLock>::new()))),
             ..NONE
         }
     }
 
     fn mutex_2003(self) -> Makers {
-        Makers { mutex: Some(|| Rc::new(Aligned(Futex::<T>(mutex_2003::Mutex::new())))), ..NONE }
+        Makers { mutex: Some(|| Object::new(Futex::<T>(mutex_2003::Mutex::new()))), ..NONE }
     }
 
     fn condvar_2003<S: Signalling + 'static>(self) -> Makers {
@@ -107,8 +108,8 @@ impl<T: Tuned> Use<Sim<T>> for OfDesign<T> {
 fn makers<T: Tuned>(name: &str) -> Makers {
     if name == OURS.name {
         return Makers {
-            mutex: Some(|| Rc::new(Aligned(RawMutex::<Sim<T>>::new()))),
-            rwlock: Some(|| Rc::new(Aligned(RawRwLock::<Sim<T>>::new()))),
+            mutex: Some(|| Object::new(RawMutex::<Sim<T>>::new())),
+            rwlock: Some(|| Object::new(RawRwLock::<Sim<T>>::new())),
             condvar: Some(our_pair::<T>),
         };
     }
@@ -139,13 +140,13 @@ pub fn condvar<T: Tuned>(name: &str) -> Option<Rc<dyn AnyCondvar>> {
 }
 
 fn our_pair<T: Tuned>() -> Rc<dyn AnyCondvar> {
-    let condvars = [Aligned(RawCondvar::new()), Aligned(RawCondvar::new())];
-    Rc::new(Aligned(OurPair::<T> { mutex: RawMutex::new(), condvars }))
+    let condvars = [Apart(RawCondvar::new()), Apart(RawCondvar::new())];
+    Object::new(OurPair::<T> { mutex: RawMutex::new(), condvars })
 }
 
 fn pair_2003<T: Tuned, S: Signalling + 'static>() -> Rc<dyn AnyCondvar> {
-    let condvars = [Aligned(Condvar2003::new()), Aligned(Condvar2003::new())];
-    Rc::new(Aligned(Pair2003::<T, S> { mutex: mutex_2003::Mutex::new(), condvars }))
+    let condvars = [Apart(Condvar2003::new()), Apart(Condvar2003::new())];
+    Object::new(Pair2003::<T, S> { mutex: mutex_2003::Mutex::new(), condvars })
 }
 
 #[cfg(test)]

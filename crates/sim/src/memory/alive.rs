@@ -1,37 +1,35 @@
-//! Memory that is gone, in a run that checks a lock.
+//! Whether there is memory where a thread accesses some.
 
-use crate::check::Checks;
 use crate::failure::Failure;
-use crate::world::{Thread, ThreadId, World};
+use crate::world::memory::Place;
+use crate::world::{ThreadId, World};
 
 impl World {
-    /// Whether there is memory at `address`, and it has not been given back; if not, the run fails.
-    pub(crate) fn is_alive(&mut self, address: usize) -> bool {
-        self.is_alive_for(self.running, address)
+    /// The place of the word at `address`, which the running thread accesses; none: there is no memory, or it has been given
+    /// back, and the run fails.
+    #[inline]
+    pub(crate) fn alive(&mut self, address: usize) -> Option<Place> {
+        if self.checks.is_some() && self.is_gone_for(self.running, address) {
+            return None;
+        }
+        let place = self.memory.of(address, self.running);
+        if place.is_none() {
+            self.fail(Failure::Wild { thread: self.running.number() });
+        }
+        place
     }
 
-    /// The same, of an access by `thread`.
-    pub(crate) fn is_alive_for(&mut self, thread: ThreadId, address: usize) -> bool {
-        if self.failure.is_some() {
-            return false;
-        }
-        let Some(checks) = &self.checks else { return true };
-        let thread = thread.number();
-        if checks.is_gone(address) {
+    /// The number by which the platform knows the lock at `address`: not 0.
+    pub(crate) fn name_of_lock(&mut self, address: usize) -> usize {
+        self.shared.name_of(self.memory.of(address, self.running).ok_or(address))
+    }
+
+    /// Whether the run has failed, or fails because the memory at `address`, which `thread` accesses, has been given back.
+    pub(crate) fn is_gone_for(&mut self, thread: ThreadId, address: usize) -> bool {
+        if self.failure.is_none() && self.checks.as_ref().is_some_and(|checks| checks.is_gone(address)) {
             let word = self.name_of(address);
-            self.fail(Failure::UseAfterFree { thread, word });
-        } else if !self.is_memory(checks, address) {
-            self.fail(Failure::Wild { thread });
+            self.fail(Failure::UseAfterFree { thread: thread.number(), word });
         }
-        self.failure.is_none()
-    }
-
-    /// Whether a program that is checked has memory there: on a stack, in an object with a name, in a reader's slot.
-    fn is_memory(&self, checks: &Checks, address: usize) -> bool {
-        let is_on_stack = |thread: &Thread| thread.stack.contains(&address);
-        is_on_stack(&self.threads[self.running])
-            || checks.has_object(address)
-            || self.shared.has_line(address)
-            || self.threads.0.iter().any(is_on_stack)
+        self.failure.is_some()
     }
 }

@@ -35,10 +35,10 @@ pub(crate) enum Reach {
 impl World {
     /// The running thread wants to load from `address`, or to update it, now. (It stores by [`World::make_store`].)
     pub(crate) fn reach(&mut self, address: usize, access: Access) -> Reach {
-        if self.checks.is_some() && !self.is_alive(address) {
+        let Some(place) = self.alive(address) else {
             return Reach::Later; // never: the run has failed
-        }
-        let id = self.memory.of(address);
+        };
+        let id = place.line;
         let core = self.core_of_running();
         let exclusive = access != Access::Load;
         if !self.threads[self.running].stores.is_empty() {
@@ -71,6 +71,7 @@ impl World {
         let running = self.running;
         self.threads[running].debt += cost;
         if exclusive {
+            self.threads[running].changed.add(address, place);
             self.changed(id, core);
         }
         self.note_polled(id, access);

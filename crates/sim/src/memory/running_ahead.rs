@@ -47,8 +47,8 @@ impl World {
 
     /// The running thread has exchanged the word at `address`, and goes on as that has ended.
     pub(crate) fn branches(&mut self, address: usize, succeeded: bool) {
-        let line = self.memory.of(address);
-        if !self.threads[self.running].ahead.guess(line, address, succeeded) {
+        let Some(word) = self.memory.known(address) else { return };
+        if !self.threads[self.running].ahead.guess(word, succeeded) {
             self.starts_over();
         }
     }
@@ -70,14 +70,17 @@ impl World {
 
 #[cfg(test)]
 mod tests {
-    use crate::Simulation;
     use crate::engine::run::world;
     use crate::machine::Machine;
+    use crate::world::memory::Access;
+    use crate::{Object, Simulation};
 
     const DONE_AHEAD: u64 = 20_000;
 
     /// How much of what was done ahead is left after an exchange that ended so.
-    fn left(address: usize, succeeded: bool) -> u64 {
+    fn left(word: &u32, succeeded: bool) -> u64 {
+        let address = std::ptr::from_ref(word).addr();
+        crate::here::access(address, Access::Update);
         world(|world| {
             world.starts_over();
             world.runs_ahead(DONE_AHEAD);
@@ -99,7 +102,8 @@ mod tests {
 
     #[test]
     fn a_wrong_guess_starts_over_and_a_right_one_does_not() {
-        simulated(|| {
+        let word = Object::new(0);
+        simulated(move || {
             let exchanges = [
                 (false, true), // at first, it is thought to fail
                 (true, false),
@@ -114,24 +118,24 @@ mod tests {
             ];
             for (number, (succeeded, is_right)) in exchanges.into_iter().enumerate() {
                 let expected = if is_right { DONE_AHEAD } else { 0 };
-                assert_eq!(left(0x1000, succeeded), expected, "exchange {number}");
+                assert_eq!(left(&word, succeeded), expected, "exchange {number}");
             }
         });
     }
 
     #[test]
     fn the_words_of_a_line_are_guessed_each_by_itself() {
-        simulated(|| {
-            let words = || (0x1000..0x1040).step_by(4);
+        let line = Object::new([0; 16]);
+        simulated(move || {
             // The even ones succeed, the others fail.
-            let succeeds = |word: usize| word.is_multiple_of(8);
+            let words = || line.iter().enumerate().map(|(number, word)| (word, number % 2 == 0));
             for _ in 0..3 {
-                words().for_each(|word| {
-                    left(word, succeeds(word));
+                words().for_each(|(word, succeeds)| {
+                    left(word, succeeds);
                 });
             }
-            assert!(words().all(|word| left(word, succeeds(word)) == DONE_AHEAD));
-            assert!(words().all(|word| left(word, !succeeds(word)) == 0));
+            assert!(words().all(|(word, succeeds)| left(word, succeeds) == DONE_AHEAD));
+            assert!(words().all(|(word, succeeds)| left(word, !succeeds) == 0));
         });
     }
 }

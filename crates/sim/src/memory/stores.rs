@@ -38,7 +38,7 @@
 
 use super::Reach;
 use crate::time::Ps;
-use crate::world::memory::{Access, LINE_BYTES, Request, Store, Value, Write};
+use crate::world::memory::{Access, Request, Store, Value, Write};
 use crate::world::{Core, Did, LineId, State, Thread, ThreadId, What, World};
 
 /// A core asks for the lines of so many stores side by side at most: as of other misses (`ahead`).
@@ -72,10 +72,9 @@ impl World {
 
     /// Makes a store of the running thread: there is room. Returns whether there is memory; if not, the run has failed.
     pub(crate) fn make_store(&mut self, write: Write) -> bool {
-        if self.checks.is_some() && !self.is_alive(write.address) {
-            return false;
-        }
-        let (id, core, thread) = (self.memory.of(write.address), self.core_of_running(), self.running);
+        let Some(place) = self.alive(write.address) else { return false };
+        let (id, core, thread) = (place.line, self.core_of_running(), self.running);
+        self.threads[thread].changed.add(write.address, place);
         let is_held = self.chance(self.chaos.buffered);
         let is_first = self.threads[thread].stores.is_empty();
         if is_first && !is_held && self.may_write(id, core) {
@@ -111,7 +110,8 @@ impl World {
     #[inline]
     pub(crate) fn forwarded(&self, address: usize) -> Option<Value> {
         let stores = &self.threads[self.running].stores.stores;
-        stores.iter().rev().find(|store| store.write.address == address).map(|store| store.write.value)
+        let is_it = |store: &&Store| store.write.address == address && !store.is_over;
+        stores.iter().rev().find(is_it).map(|store| store.write.value)
     }
 
     /// When a store that is held may drain.
@@ -174,8 +174,8 @@ impl World {
 
     fn happens(&mut self, thread: ThreadId, store: &Store) {
         let address = store.write.address;
-        if self.checks.is_some() && !store.is_over && !self.is_alive_for(thread, address) {
-            return; // the run has failed
+        if store.is_over || self.checks.is_some() && self.is_gone_for(thread, address) {
+            return; // it writes nothing; or the run has failed
         }
         // SAFETY: B7: a word that has been dropped has no value here any more.
         let did = unsafe { store.write.happen() };
@@ -274,10 +274,6 @@ impl World {
     /// B7: the running thread ends the objects in `memory`.
     pub(crate) fn memory_ends(&mut self, memory: &std::ops::Range<usize>) {
         if self.buffers.stores == 0 {
-            return;
-        }
-        let mut lines = memory.start / LINE_BYTES..=memory.end.saturating_sub(1) / LINE_BYTES;
-        if !lines.any(|number| self.memory.has_buffered(number)) {
             return;
         }
         let running = self.running;

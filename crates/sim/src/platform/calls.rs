@@ -8,7 +8,7 @@ use crate::access::{access, drain};
 use crate::check::Fault;
 use crate::engine::run::{is_inside, suspend, world};
 use crate::engine::step::{note, settle, spend};
-use crate::world::memory::Access;
+use crate::world::memory::{Access, Place};
 use crate::world::{Did, State, ThreadId};
 
 /// Whether the running thread runs kernel code. For that, a futex stands for what it is made of: a state to set and
@@ -30,13 +30,17 @@ fn enter() {
     drain();
 }
 
-/// Takes the locks of the buckets of these words, in order.
-fn lock(addresses: &[usize]) -> Vec<usize> {
+/// The futex at `address`: see [`World::futex`].
+fn futex(address: usize) -> Option<Place> {
+    world(|world| world.futex(address))
+}
+
+/// Takes the locks of the buckets of these futexes, in order.
+fn lock(futexes: &[Option<Place>]) -> Vec<usize> {
     if is_in_kernel() {
         return Vec::new();
     }
-    let mut buckets: Vec<usize> =
-        addresses.iter().map(|&address| world(|world| world.bucket(address))).collect();
+    let mut buckets: Vec<usize> = futexes.iter().map(|&futex| world(|world| world.bucket(futex))).collect();
     buckets.sort_unstable();
     buckets.dedup();
     for &bucket in &buckets {
@@ -52,6 +56,11 @@ fn lock(addresses: &[usize]) -> Vec<usize> {
 
 fn unlock(buckets: &[usize]) {
     world(|world| buckets.iter().for_each(|&bucket| world.spin_unlock(bucket)));
+}
+
+/// Takes up to `count` sleepers off a futex.
+fn take(futex: Option<Place>, count: u32) -> Vec<ThreadId> {
+    futex.map_or_else(Vec::new, |futex| world(|world| world.take_sleepers(futex, count)))
 }
 
 /// Makes them runnable, one after the other.
@@ -81,7 +90,11 @@ pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<u64>) -> Wa
         return Wait::Woken;
     }
     let address = word.address();
-    let buckets = lock(&[address]);
+    let Some(futex) = world(|world| world.alive(address)) else {
+        suspend(); // for ever: the run has failed
+        return Wait::Woken;
+    };
+    let buckets = lock(&[Some(futex)]);
     count_in_space();
     access(address, Access::Load);
     let changed = word.value() != expected && !faulty::has(|fault| matches!(fault, Fault::NoCompare));
@@ -95,7 +108,7 @@ pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<u64>) -> Wa
     world(|world| {
         world.note(Did::Slept(address));
         buckets.iter().for_each(|&bucket| world.spin_unlock(bucket));
-        world.sleep_on(address, deadline);
+        world.sleep_on(futex, deadline);
     });
     suspend();
     count_in_space();
@@ -109,8 +122,9 @@ pub(super) fn wake(address: usize, count: u32) -> u32 {
         return 0;
     }
     enter();
-    let buckets = lock(&[address]);
-    let woken = world(|world| world.take_sleepers(address, count));
+    let futex = futex(address);
+    let buckets = lock(&[futex]);
+    let woken = take(futex, count);
     unlock(&buckets);
     wake_all(&woken);
     settle();
@@ -130,7 +144,8 @@ pub(super) fn requeue(
     }
     enter();
     let address = from.address();
-    let buckets = lock(&[address, to]);
+    let (first, to) = (futex(address), futex(to));
+    let buckets = lock(&[first, to]);
     if let Some(expected) = expected {
         access(address, Access::Load);
         if from.value() != expected {
@@ -138,8 +153,11 @@ pub(super) fn requeue(
             return None;
         }
     }
-    let woken = world(|world| world.take_sleepers(address, wake));
-    let followers = world(|world| world.move_sleepers(address, to, moved));
+    let woken = take(first, wake);
+    let followers = match (first, to) {
+        (Some(first), Some(to)) => world(|world| world.move_sleepers(first, to, moved)),
+        _ => 0,
+    };
     unlock(&buckets);
     wake_all(&woken);
     Some(woken.len() as u32 + followers)
@@ -157,13 +175,14 @@ pub(super) fn wake_op(
     }
     enter();
     let address = second.address();
-    let buckets = lock(&[first, address]);
+    let (first, futex) = (futex(first), futex(address));
+    let buckets = lock(&[first, futex]);
     access(address, Access::Update);
     let old = second.value();
     second.set(op.apply(old));
-    let mut woken = world(|world| world.take_sleepers(first, wake));
+    let mut woken = take(first, wake);
     if op.holds(old) {
-        woken.extend(world(|world| world.take_sleepers(address, wake_second)));
+        woken.extend(take(futex, wake_second));
     }
     unlock(&buckets);
     wake_all(&woken);

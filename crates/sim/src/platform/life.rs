@@ -23,7 +23,10 @@ pub(super) fn begin() {
 pub(super) fn end(address: usize, size: usize) {
     if is_inside() {
         world(|world| {
-            world.memory_ends(&(address..address + size));
+            let line = world.memory.ends(address);
+            if line.is_some_and(|line| world.memory.get(line).buffered > 0) {
+                world.memory_ends(&(address..address + size));
+            }
             let is_on_stack = world.threads[world.running].stack.contains(&address);
             if let Some(checks) = world.checks.as_mut().filter(|_| is_on_stack) {
                 checks.bury(address..address + size);

@@ -24,10 +24,13 @@ pub(super) const MOST_READERS: u32 = MOST_CPUS * SLOTS as u32;
 
 fn lines() -> Rc<[SlotLine]> {
     world(|world| {
-        let cpus = world.cpus.len();
-        let lines =
-            world.shared.lines.get_or_insert_with(|| (0..cpus).map(|_| SlotLine::default()).collect());
-        Rc::clone(lines)
+        let shared = &mut world.shared;
+        if shared.lines.is_none() {
+            let lines: Rc<[_]> = world.cpus.iter().map(|_| SlotLine::default()).collect();
+            shared.add_region(&lines);
+            shared.lines = Some(lines);
+        }
+        Rc::clone(shared.lines.as_ref().expect("they were made above"))
     })
 }
 

@@ -1,7 +1,6 @@
 //! What spinners queue in, in memory that costs what memory costs.
 
 use std::any::Any;
-use std::ops::Range;
 use std::rc::Rc;
 
 use spinpark_platform::{AtomicU32 as _, SpinLine, SpinRoom};
@@ -23,14 +22,6 @@ struct Lines {
 }
 
 impl Lines {
-    /// Where they are.
-    fn places(&self) -> [Range<usize>; 2] {
-        [&self.queues, &self.slots].map(|lines| {
-            let place = lines.as_ptr_range();
-            place.start.addr()..place.end.addr()
-        })
-    }
-
     fn new(slots: usize) -> Self {
         let line = |_| SpinLine { word: AtomicU32::new(0), about: AtomicU32::new(0) };
         Self { queues: (0..QUEUES).map(line).collect(), slots: (0..slots).map(line).collect() }
@@ -45,13 +36,13 @@ fn lines() -> Option<Rc<Lines>> {
             None => (SLOTS_PER_THREAD * world.threads.0.len()).min(MOST_SLOTS),
         });
         let lines = Rc::new(Lines::new(slots));
-        let places = lines.places();
-        let lines: Rc<dyn Any> = lines;
         world(|world| {
+            world.shared.add_region(&lines.queues);
+            world.shared.add_region(&lines.slots);
+            let lines: Rc<dyn Any> = lines;
             world.shared.spin_lines = Some(Rc::clone(&lines));
-            world.shared.spin_places = places;
-        });
-        lines
+            lines
+        })
     });
     lines.downcast().ok()
 }
@@ -61,6 +52,6 @@ pub(super) fn with<R>(lock: usize, act: impl FnOnce(SpinRoom<'_, AtomicU32>) -> 
         return None;
     }
     let lines = lines()?;
-    let name = world(|world| world.shared.name_of(lock));
+    let name = world(|world| world.name_of_lock(lock));
     Some(act(SpinRoom { queue: &lines.queues[name % QUEUES], slots: &lines.slots, name: name as u32 }))
 }

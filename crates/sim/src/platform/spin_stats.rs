@@ -19,13 +19,13 @@ fn spin_stats<R>(act: impl FnOnce(&mut SpinStats) -> R) -> R {
 /// What the running thread has learnt about the lock at `lock`: with the lock's name, and the time, ns. Outside of a run, which
 /// has no threads, nothing.
 ///
-/// Threads remember locks by bits 4 and up of their addresses. Those differ from run to run, and one seed is one run: so a
-/// lock's name is its place in the order in which locks were first named.
+/// Threads remember locks by bits 4 and up of their addresses. Those are the allocator's, and one seed is one run: so a
+/// lock's name is its number in the order in which locks were first named.
 fn of_lock<R: Default>(lock: usize, act: impl FnOnce(&mut SpinStats, usize, u64) -> R) -> R {
     if !is_inside() {
         return R::default();
     }
-    let (name, now) = world(|world| (world.shared.name_of(lock) << 4, shown(Clock::Monotonic, world.now)));
+    let (name, now) = world(|world| (world.name_of_lock(lock) << 4, shown(Clock::Monotonic, world.now)));
     spin_stats(|spin_stats| act(spin_stats, name, now))
 }
 

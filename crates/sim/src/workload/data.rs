@@ -4,19 +4,19 @@ use std::rc::Rc;
 
 use spinpark_platform::{AtomicU32 as _, Ordering::Relaxed};
 
+use crate::object::Object;
 use crate::platform::AtomicU32;
 
-/// A pair of cache lines of protected data.
+/// Cache lines of protected data.
 #[derive(Debug)]
-#[repr(align(128))]
 pub(super) struct Data(pub(super) [Line; 8]);
 
 #[derive(Debug)]
 #[repr(align(64))]
 pub(super) struct Line(AtomicU32);
 
-pub(super) fn data() -> Rc<Data> {
-    Rc::new(Data(std::array::from_fn(|_| Line(AtomicU32::new(0)))))
+pub(super) fn data() -> Rc<Object<Data>> {
+    Object::new(Data(std::array::from_fn(|_| Line(AtomicU32::new(0)))))
 }
 
 /// A change of each line, as `+= 1` under a lock: a load and a store. None needs another one, so they come side by side.

@@ -6,6 +6,7 @@ use super::data::{Data, change, data};
 use super::recorded::{Replayed, Use};
 use super::{Mode, Mutex, Plan, RwLock, SettingError, Workload};
 use crate::here;
+use crate::object::Object;
 
 enum Lock {
     Mutex(Mutex),
@@ -14,7 +15,7 @@ enum Lock {
 
 struct Entry {
     lock: Lock,
-    data: Rc<Data>,
+    data: Rc<Object<Data>>,
     uses: [Use; 2],
 }
 
@@ -79,7 +80,7 @@ fn act(entries: &[Entry], mut number: u64) {
 
 fn exponential(mean: f64) -> f64 {
     const PARTS: u64 = 1 << 53;
-    -mean * ((here::random(PARTS) + 1) as f64 / PARTS as f64).ln()
+    -mean * libm::log((here::random(PARTS) + 1) as f64 / PARTS as f64)
 }
 
 #[cfg(test)]

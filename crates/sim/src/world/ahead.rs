@@ -10,8 +10,7 @@
 //! that succeeds where it mostly fails, or the other way round), in the kernel, when the thread loses its CPU, and when
 //! another core takes away a line that this one has read ahead (a memory-ordering machine clear).
 
-use super::ids::LineId;
-use super::memory::LINE_BYTES;
+use super::memory::{LINE_BYTES, Place};
 use crate::time::Ps;
 
 /// So many atomic operations and misses a core has under way at most: it asks for no line before the one so many before that is
@@ -40,7 +39,7 @@ pub(crate) struct Ahead {
     floor: Ps,
     /// The next access is a poll's look: what comes after it depends on what it sees.
     is_looking: bool,
-    /// How an exchange will end, by the word's address: a counter from 0 (fails) to 3 (succeeds), as branch predictors have.
+    /// How an exchange will end, by the word's place: a counter from 0 (fails) to 3 (succeeds), as branch predictors have.
     guesses: [u8; GUESSES],
 }
 
@@ -85,10 +84,9 @@ impl Ahead {
         std::mem::take(&mut self.is_looking)
     }
 
-    /// An exchange of the word at `address`, in `line`, has ended; whether that was as the core had thought.
-    pub(crate) fn guess(&mut self, line: LineId, address: usize, succeeded: bool) -> bool {
-        // By the place in the line and the line's number, not by the address itself, which is another one in each process.
-        let guess = &mut self.guesses[(line.0 as usize ^ address >> 2) % GUESSES];
+    /// An exchange of `word` has ended; whether that was as the core had thought.
+    pub(crate) fn guess(&mut self, word: Place, succeeded: bool) -> bool {
+        let guess = &mut self.guesses[(word.line.0 ^ word.offset >> 2) as usize % GUESSES];
         let is_right = (*guess >= 2) == succeeded;
         *guess = if succeeded { (*guess + 1).min(3) } else { guess.saturating_sub(1) };
         is_right

@@ -30,7 +30,7 @@ impl World {
 
     /// From far below to far above the average.
     pub(crate) fn long_time(&mut self) -> Ps {
-        let exponential = -(1.0 - self.rng.f64()).ln();
+        let exponential = -libm::log(1.0 - self.rng.f64());
         ps(self.chaos.delay_ns * exponential * exponential / 2.0)
     }
 }

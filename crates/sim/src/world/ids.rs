@@ -22,6 +22,6 @@ pub(crate) type Core = u32;
 /// A last-level cache.
 pub(crate) type Cache = u32;
 
-/// The number of a line, in order of first use: addresses differ from run to run.
+/// The number of a line, in order of first use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct LineId(pub(crate) u32);

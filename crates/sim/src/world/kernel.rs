@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use super::ids::{Core, ThreadId};
+use super::memory::Place;
 use crate::time::Ps;
 
 /// What a CPU does.
@@ -31,7 +32,7 @@ pub(crate) struct Cpu {
 /// All sleepers of a futex, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Futexes {
-    pub(crate) sleepers: FxHashMap<usize, VecDeque<ThreadId>>,
+    pub(crate) sleepers: FxHashMap<Place, VecDeque<ThreadId>>,
 }
 
 /// A spin lock of the kernel.

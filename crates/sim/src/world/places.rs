@@ -37,7 +37,7 @@ impl Places {
             caches_per_socket: shape.caches,
             caches,
             transfers: pairs().map(|pair| ps(transfer(pair))).collect(),
-            weights: pairs().map(|pair| memory.nearness.powi(-(level(pair) as i32))).collect(),
+            weights: pairs().map(|pair| libm::pow(memory.nearness, -f64::from(level(pair)))).collect(),
         }
     }
 

@@ -1,12 +1,14 @@
 //! The state of the platform, of each thread and of all of them. `crate::platform` has what is done with it.
 
 use std::any::Any;
-use std::ops::Range;
 use std::rc::Rc;
 use std::sync::atomic::AtomicUsize;
 
 use rustc_hash::FxHashMap;
 use spinpark_platform::{ClosingCost, SpinStats, TransferCost};
+
+use super::memory::Place;
+use super::memory::regions::Region;
 
 /// Slots in a line.
 pub(crate) const SLOTS: usize = 8;
@@ -22,16 +24,17 @@ pub(crate) struct SlotLine(pub(crate) [AtomicUsize; SLOTS]);
 /// What threads share besides their locks.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    /// Locks by address: each one's name is its place in the order in which they were first named.
-    pub(crate) names: FxHashMap<usize, usize>,
+    /// Locks by their places in memory, or by the numbers that a program gives for addresses where no memory is: each one's name
+    /// is its number in the order in which they were first named.
+    pub(crate) names: FxHashMap<Result<Place, usize>, usize>,
     /// What it costs to move a lock.
     pub(crate) transfer: TransferCost,
     /// What it costs to close a lock's slots.
     pub(crate) closing: ClosingCost,
     /// What spinners queue in, from the first use on: the platform's.
     pub(crate) spin_lines: Option<Rc<dyn Any>>,
-    /// Where that is.
-    pub(crate) spin_places: [Range<usize>; 2],
+    /// Where that, and the lines below, are.
+    pub(crate) regions: Vec<Region>,
     /// A line for each CPU, from the first use on.
     pub(crate) lines: Option<Rc<[SlotLine]>>,
     /// The kernel has no restartable steps.
@@ -39,20 +42,16 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// The name of the lock at `lock`: not 0.
-    pub(crate) fn name_of(&mut self, lock: usize) -> usize {
+    /// The name of a lock: not 0.
+    pub(crate) fn name_of(&mut self, lock: Result<Place, usize>) -> usize {
         let next = self.names.len() + 1;
         *self.names.entry(lock).or_insert(next)
     }
 
-    /// Whether memory of the platform is at `address`.
-    pub(crate) fn has_line(&self, address: usize) -> bool {
-        let is_there = |lines: &Rc<[SlotLine]>| {
-            let place = lines.as_ptr_range();
-            (place.start.addr()..place.end.addr()).contains(&address)
-        };
-        self.lines.as_ref().is_some_and(is_there)
-            || self.spin_places.iter().any(|place| place.contains(&address))
+    /// Threads have made `lines`, which are memory of the program's machine.
+    pub(crate) fn add_region<T>(&mut self, lines: &[T]) {
+        let place = lines.as_ptr_range();
+        self.regions.push(Region::new(place.start.addr()..place.end.addr()));
     }
 
     pub(crate) fn has_steps(&self) -> bool {

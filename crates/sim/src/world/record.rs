@@ -5,10 +5,8 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use spinpark_platform::Event;
 
-use super::ids::ThreadId;
 use super::memory::{Access, Write};
 use crate::slice::Slice;
-use crate::time::Ps;
 
 /// How much is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +45,8 @@ pub(crate) enum Did {
 #[derive(Debug, Default)]
 pub(crate) struct Trace {
     pub(crate) record: Record,
-    pub(crate) steps: VecDeque<(Ps, ThreadId, Did)>,
+    /// In words: where a word lies is not known any more when it has ended.
+    pub(crate) steps: VecDeque<String>,
     pub(crate) slices: Vec<Slice>,
     /// How many there was no room for.
     pub(crate) cut: u64,

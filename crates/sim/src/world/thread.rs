@@ -8,7 +8,7 @@ use spinpark_platform::Wait;
 
 use super::ahead::Ahead;
 use super::ids::{CpuId, LineId, ThreadId};
-use super::memory::{StoreBuffer, Watch};
+use super::memory::{Changed, Place, StoreBuffer, Watch};
 use super::platform::Local;
 use super::recent::Recent;
 use crate::time::Ps;
@@ -98,10 +98,12 @@ pub(crate) struct Thread {
     pub(crate) asked_by: Vec<ThreadId>,
     /// What it has stored and others do not see yet.
     pub(crate) stores: StoreBuffer,
+    /// The words that it has changed lately.
+    pub(crate) changed: Changed,
     /// A load that the last-level cache serves, and the version of the line then.
     pub(crate) loading: Option<(LineId, u32)>,
     /// The futex on which it sleeps.
-    pub(crate) futex: Option<usize>,
+    pub(crate) futex: Option<Place>,
     pub(crate) outcome: Wait,
     /// Which planned timer is the valid one.
     pub(crate) timer: u32,
@@ -144,6 +146,7 @@ impl Thread {
             watch: Watch::default(),
             asked_by: Vec::new(),
             stores: StoreBuffer::default(),
+            changed: Changed::default(),
             loading: None,
             futex: None,
             outcome: Wait::Woken,

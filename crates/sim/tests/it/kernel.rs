@@ -7,7 +7,7 @@ use spinpark_classics::{RawLock, SpinLock};
 use spinpark_platform::Ordering::Relaxed;
 use spinpark_platform::{AsymmetricBarrier, AtomicU32 as _, Futex, OnCpu, Owners, SpinPolicy, Wait};
 use spinpark_sim::machine::Machine;
-use spinpark_sim::{AtomicU32, Chaos, Failure, Order, Simulation, here};
+use spinpark_sim::{AtomicU32, Chaos, Failure, Object, Order, Simulation, here};
 
 type Sim = spinpark_sim::Sim;
 
@@ -70,7 +70,7 @@ fn sleep_while(word: &AtomicU32, value: u32) {
 #[test]
 fn sleepers_are_woken_in_their_order() {
     let mut simulation = Simulation::new(&Machine::plain(4));
-    let words = Rc::new([AtomicU32::new(0), AtomicU32::new(0)]);
+    let words = Object::new([AtomicU32::new(0), AtomicU32::new(0)]);
     let order = Rc::new(RefCell::new(Vec::new()));
     for me in 0..3 {
         let (words, order) = (words.clone(), order.clone());
@@ -133,7 +133,7 @@ fn the_oracle_knows_who_runs() {
 #[test]
 fn polling_is_cheap() {
     let mut simulation = Simulation::new(&Machine::plain(2));
-    let word = Rc::new(AtomicU32::new(0));
+    let word = Object::new(AtomicU32::new(0));
     let polled = word.clone();
     let (polls, written) = (Rc::new(Cell::new(0_u64)), Rc::new(Cell::new(0.0)));
     let (count, seen) = (polls.clone(), written.clone());
@@ -161,7 +161,7 @@ fn a_heavy_fence_restarts_steps() {
     let mut caught = 0;
     for seed in 0..200 {
         let mut simulation = Simulation::new(&Machine::plain(2)).seed(seed);
-        let words = Rc::new([AtomicU32::new(0), AtomicU32::new(1)]);
+        let words = Object::new([AtomicU32::new(0), AtomicU32::new(1)]);
         let (theirs, released) = (words.clone(), Rc::new(Cell::new(None)));
         let result = released.clone();
         simulation.thread(move || {
@@ -187,7 +187,7 @@ fn a_heavy_fence_restarts_steps() {
 #[test]
 fn thousands_of_threads() {
     let mut simulation = Simulation::new(&Machine::plain(512));
-    let lock = Rc::new(spinpark_locks::RawMutex::<Sim>::new());
+    let lock = Object::new(spinpark_locks::RawMutex::<Sim>::new());
     let inside = Rc::new(Cell::new(0));
     for _ in 0..4_096 {
         let (lock, inside) = (lock.clone(), inside.clone());
@@ -279,7 +279,7 @@ fn by_rank_no_thread_is_lost() {
         machine.scheduler.wakeup_ns = Some(0.0);
         let chaos = Chaos { preempt: 0.05, late: 0.3, delay_ns: 1_000.0, ..by_rank() };
         let mut simulation = Simulation::new(&machine).seed(seed).chaos(chaos).most_steps(100_000);
-        let word = Rc::new(AtomicU32::new(0));
+        let word = Object::new(AtomicU32::new(0));
         for mine in 0..3 {
             let word = Rc::clone(&word);
             simulation.thread(move || {
@@ -293,7 +293,7 @@ fn by_rank_no_thread_is_lost() {
                     }
                     here::compute(2_000);
                     word.store(turn + 1, Relaxed);
-                    Sim::futex_wake(&*word, u32::MAX);
+                    Sim::futex_wake(&raw const **word, u32::MAX);
                 }
             });
         }
@@ -358,7 +358,7 @@ fn a_heavy_fence_waits_for_who_is_interrupted() {
 /// A ticket lock, where no thread is preempted around it.
 #[test]
 fn a_spin_lock_of_the_kernel_is_first_come_first_served() {
-    let lock = Rc::new(SpinLock::<spinpark_sim::Sim<spinpark_sim::workload::KernelTuning>>::new());
+    let lock = Object::new(SpinLock::<spinpark_sim::Sim<spinpark_sim::workload::KernelTuning>>::new());
     let order = Rc::new(RefCell::new(Vec::new()));
     let mut simulation = Simulation::new(&Machine::plain(8));
     for number in 0..8_u32 {

@@ -14,7 +14,7 @@ use spinpark_platform::{
     Ordering::Release, Ordering::SeqCst, SpinPolicy,
 };
 use spinpark_sim::machine::Machine;
-use spinpark_sim::{AtomicU32, Chaos, Order, Sim, Simulation, here};
+use spinpark_sim::{AtomicU32, Chaos, Object, Order, Sim, Simulation, here};
 
 const X: usize = 0;
 const Y: usize = 1;
@@ -111,14 +111,9 @@ fn allowed(program: Program, first: u32) -> BTreeSet<Seen> {
     all
 }
 
-/// A word on a cache line of its own.
-#[repr(align(128))]
-struct Line(AtomicU32);
-
 /// One run.
 fn run(program: Program, first: u32, seed: u64, chaos: &Chaos, cpus: u32) -> Seen {
-    let variables: Rc<Vec<_>> =
-        Rc::new((0..variables(program)).map(|_| Line(AtomicU32::new(first))).collect());
+    let variables: Rc<[_]> = (0..variables(program)).map(|_| Object::new(AtomicU32::new(first))).collect();
     let loaded: Rc<Vec<Cell<Vec<u32>>>> = Rc::new(program.iter().map(|_| Cell::default()).collect());
     let mut machine = Machine::plain(cpus);
     machine.memory.spread = 0.2;
@@ -128,12 +123,12 @@ fn run(program: Program, first: u32, seed: u64, chaos: &Chaos, cpus: u32) -> See
     for (number, ops) in program.iter().enumerate() {
         let (variables, loaded, started) = (Rc::clone(&variables), Rc::clone(&loaded), Rc::clone(&started));
         simulation.thread(move || {
-            let (own, guard) = (Line(AtomicU32::new(0)), Line(AtomicU32::new(0)));
+            let (own, guard) = (AtomicU32::new(0), AtomicU32::new(0));
             for variable in variables.iter() {
                 if here::random(2) == 0 {
-                    variable.0.load(Relaxed);
+                    variable.load(Relaxed);
                 } else {
-                    variable.0.fetch_add(0, Relaxed);
+                    variable.fetch_add(0, Relaxed);
                 }
             }
             started.set(started.get() + 1);
@@ -145,16 +140,14 @@ fn run(program: Program, first: u32, seed: u64, chaos: &Chaos, cpus: u32) -> See
             for &op in *ops {
                 match op {
                     W(place, value) => {
-                        variables[place].0.store(value, [Relaxed, Release][value as usize % 2]);
+                        variables[place].store(value, [Relaxed, Release][value as usize % 2]);
                     }
-                    Step(place) => {
-                        while !<Sim>::release_unless::<1>(&guard.0, &variables[place].0, || first) {}
-                    }
-                    Xchg(place, value) => variables[place].0.store(value, SeqCst),
-                    R(place) => seen.push(variables[place].0.load(Acquire)),
+                    Step(place) => while !<Sim>::release_unless::<1>(&guard, &variables[place], || first) {},
+                    Xchg(place, value) => variables[place].store(value, SeqCst),
+                    R(place) => seen.push(variables[place].load(Acquire)),
                     F => <Sim>::full_fence(),
-                    Rmw => drop(own.0.fetch_or(1, Relaxed)),
-                    Call => drop(<Sim>::futex_wake(&own.0, 1)),
+                    Rmw => drop(own.fetch_or(1, Relaxed)),
+                    Call => drop(<Sim>::futex_wake(&own, 1)),
                     Barrier => <Sim>::heavy_fence(),
                 }
                 if here::random(4) == 0 {
@@ -167,7 +160,7 @@ fn run(program: Program, first: u32, seed: u64, chaos: &Chaos, cpus: u32) -> See
     let outcome = simulation.run().unwrap();
     assert_eq!(outcome.failure, None);
     // Each thread has ended, and its stores with it.
-    let last = variables.iter().map(|variable| variable.0.load(Relaxed));
+    let last = variables.iter().map(|variable| variable.load(Relaxed));
     loaded.iter().flat_map(Cell::take).chain(last).collect()
 }
 

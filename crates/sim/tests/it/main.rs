@@ -4,6 +4,7 @@ mod by_hand;
 mod costs;
 mod deterministic;
 mod documents;
+mod figures;
 mod follow;
 mod kernel;
 mod kernel_workloads;

@@ -5,12 +5,12 @@ use std::rc::Rc;
 use spinpark_classics::RawLock;
 use spinpark_classics::tas::{TasLock, TestAndTestAndSet};
 use spinpark_platform::{Clock, Clocks};
-use spinpark_sim::{Sim, Simulation, here, machine::Machine, workload::Setting};
+use spinpark_sim::{Object, Sim, Simulation, here, machine::Machine, workload::Setting};
 
 /// Spinners that are preempted do not spin meanwhile.
 #[test]
 fn no_thread_spins_without_a_cpu() {
-    let lock = Rc::new(TasLock::<Sim, TestAndTestAndSet>::new());
+    let lock = Object::new(TasLock::<Sim, TestAndTestAndSet>::new());
     let mut simulation = Simulation::new(&Machine::plain(2));
     for _ in 0..6 {
         let lock = Rc::clone(&lock);

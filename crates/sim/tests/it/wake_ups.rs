@@ -5,14 +5,14 @@ use std::rc::Rc;
 
 use spinpark_platform::{AtomicU32 as _, Futex, Wait};
 use spinpark_sim::machine::Machine;
-use spinpark_sim::{AtomicU32, Simulation, here};
+use spinpark_sim::{AtomicU32, Object, Simulation, here};
 
 type Sim = spinpark_sim::Sim;
 
 /// What kernel code on CPU `waker` pays to wake a thread that kernel code put to sleep on CPU `sleeper`, ns.
 fn wake(machine: &Machine, waker: u32, sleeper: u32) -> f64 {
     let mut simulation = Simulation::new(machine);
-    let word = Rc::new(AtomicU32::new(0));
+    let word = Object::new(AtomicU32::new(0));
     let took = Rc::new(Cell::new(0.0));
     let (theirs, result) = (Rc::clone(&word), took.clone());
     simulation.thread_on(sleeper..sleeper + 1, move || {
@@ -21,7 +21,7 @@ fn wake(machine: &Machine, waker: u32, sleeper: u32) -> f64 {
     simulation.thread_on(waker..waker + 1, move || {
         here::compute(100_000);
         let start = here::now();
-        here::in_kernel(|| Sim::futex_wake(&raw const *word, 1));
+        here::in_kernel(|| Sim::futex_wake(&raw const **word, 1));
         result.set(here::now() - start);
     });
     let outcome = simulation.run().unwrap();

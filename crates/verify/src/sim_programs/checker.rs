@@ -23,6 +23,20 @@ pub struct Family {
     pub build: fn(&mut Program),
 }
 
+/// What became of a known-bad machine or lock: see [`Checker::judge`].
+#[derive(Debug)]
+#[must_use = "whether it was found is to be asked for"]
+pub struct Verdict {
+    /// How many seeds were run.
+    pub judged: u64,
+    /// Those that failed as expected.
+    pub right: Vec<u64>,
+    /// Those that failed otherwise, and how.
+    pub others: Vec<(u64, Failure)>,
+    /// The first of `right`, else of `others`, recorded.
+    pub shown: Option<Box<Failing>>,
+}
+
 /// Checks the programs of a family, on a machine that may have faults.
 #[derive(Clone, Copy, Debug)]
 #[must_use = "nothing is checked before `run` or `sweep`"]
@@ -63,6 +77,21 @@ pub struct Swept {
     /// The most steps of one.
     pub longest: u64,
     events: Vec<(Event, u64)>,
+}
+
+/// So many seeds at least are judged.
+const LEAST_JUDGED: u64 = 60;
+
+/// The seeds in parts that are run side by side: fewer at first, since what fails at all mostly fails soon.
+fn chunks(seeds: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    /// So many runs at most are under way or over when one is found to have failed.
+    const MOST: u64 = 128;
+    let (mut start, mut many) = (seeds.start, 4);
+    std::iter::from_fn(move || {
+        let chunk = start..seeds.end.min(start + many);
+        (start, many) = (chunk.end, MOST.min(2 * many));
+        (!chunk.is_empty()).then_some(chunk)
+    })
 }
 
 /// What is counted.
@@ -160,18 +189,12 @@ impl Checker {
     ///
     /// One that failed; the first one, if several did.
     pub fn sweep(&self, seeds: Range<u64>) -> Result<Swept, Box<Failing>> {
-        /// So many runs at most are under way or over when one is found to have failed; fewer at first, since what fails at all
-        /// mostly fails soon.
-        const CHUNK: u64 = 128;
         let run = |seed| match self.ran(seed, Record::default()) {
             Ran { failure: None, counts, .. } => Ok(Swept::of(&counts)),
             _ => Err(seed),
         };
         let mut swept = Swept::default();
-        let (mut start, mut many) = (seeds.start, 4);
-        while start < seeds.end {
-            let chunk = start..seeds.end.min(start + many);
-            (start, many) = (chunk.end, CHUNK.min(2 * many));
+        for chunk in chunks(seeds) {
             let results: Vec<_> = chunk.into_par_iter().map(run).collect();
             for result in results {
                 match result {
@@ -181,6 +204,31 @@ impl Checker {
             }
         }
         Ok(swept)
+    }
+
+    /// Runs the programs of these seeds, on a machine or with a lock that is known to be bad, until one fails as that has to: one
+    /// for whose failure `is_right` holds. Looks at [`LEAST_JUDGED`] seeds at least, and on all CPUs at many at a time.
+    ///
+    /// A bad lock often fails in several ways, and the first one that a seed comes upon says little: what counts is that the
+    /// expected one comes.
+    #[must_use]
+    pub fn judge(&self, seeds: Range<u64>, is_right: impl Fn(&Failure) -> bool + Sync) -> Verdict {
+        let failure = |seed| self.ran(seed, Record::default()).failure.map(|failure| (seed, failure));
+        let (mut right, mut others) = (Vec::new(), Vec::new());
+        let mut judged = 0;
+        for chunk in chunks(seeds) {
+            judged += chunk.end - chunk.start;
+            let failures: Vec<_> = chunk.into_par_iter().filter_map(failure).collect();
+            let (as_expected, otherwise): (Vec<_>, Vec<_>) =
+                failures.into_iter().partition(|(_, failure)| is_right(failure));
+            right.extend(as_expected.into_iter().map(|(seed, _)| seed));
+            others.extend(otherwise);
+            if !right.is_empty() && judged >= LEAST_JUDGED {
+                break;
+            }
+        }
+        let shown = right.first().copied().or_else(|| others.first().map(|(seed, _)| *seed));
+        Verdict { judged, right, others, shown: shown.map(|seed| Box::new(self.show(seed))) }
     }
 
     /// Looks for a small program that fails: few threads, few rounds.
@@ -228,6 +276,37 @@ impl Display for Swept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} runs, {} steps ({} at most), events:", self.runs, self.steps, self.longest)?;
         self.events.iter().try_for_each(|(event, times)| write!(f, " {event:?} {times}"))
+    }
+}
+
+impl Verdict {
+    /// The seed that failed first as expected.
+    ///
+    /// # Panics
+    ///
+    /// None did: the mutant was accepted, or rejected for other reasons only.
+    #[must_use]
+    pub fn found(self) -> Box<Failing> {
+        let told = self.to_string();
+        let Some(failing) = self.shown else {
+            panic!("the mutant was accepted: all of {} seeds held", self.judged)
+        };
+        assert!(!self.right.is_empty(), "the mutant failed, and never as expected: {told}\n{failing}");
+        failing
+    }
+}
+
+impl Display for Verdict {
+    /// As `found by 3 of 640 seeds, 527 first; 1 failed otherwise: seed 41: deadlock …`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "found by {} of {} seeds", self.right.len(), self.judged)?;
+        if let Some(first) = self.right.first() {
+            write!(f, ", {first} first")?;
+        }
+        if let Some((seed, failure)) = self.others.first() {
+            write!(f, "; {} failed otherwise: seed {seed}: {failure}", self.others.len())?;
+        }
+        Ok(())
     }
 }
 

@@ -1,32 +1,28 @@
-//! Memory of a checked program: it lies alike in every run, and can be given back while threads still run.
+//! Memory of a checked program: it can be given back while threads still run.
 
 use std::ops::Deref;
 use std::rc::Rc;
 
+use spinpark_sim::Object;
 use spinpark_sim::check::{Field, Named};
 use spinpark_sim::here::bury;
-
-/// An object on cache lines of its own, so that a run does not depend on where the allocator put it.
-#[derive(Debug)]
-#[repr(C, align(128))]
-struct Apart<T: ?Sized>(T);
 
 /// An object that the threads of a program share. Its memory stays until the last handle is gone, so that a late access is
 /// found, and not undefined.
 #[derive(Debug)]
-pub struct Mortal<T: ?Sized>(Rc<Apart<T>>);
+pub struct Mortal<T: ?Sized>(Rc<Object<T>>);
 
 impl<T> Mortal<T> {
     /// Makes `value` an object that can be given back.
     #[must_use]
     pub fn new(value: T) -> Self {
-        Self(Rc::new(Apart(value)))
+        Self(Object::new(value))
     }
 
     /// The first word of the object, which is one of 32 bits: after a run.
     pub(crate) fn first_word(&self) -> u32 {
         const { assert!(size_of::<T>() >= size_of::<u32>(), "it has such a word") };
-        let start = std::ptr::from_ref(&self.0.0).cast::<u32>();
+        let start = std::ptr::from_ref(&**self.0).cast::<u32>();
         // SAFETY: there is an initialised word, which the caller vouches for, aligned as the object is; nothing writes to it.
         unsafe { start.read() }
     }
@@ -35,8 +31,7 @@ impl<T> Mortal<T> {
 impl<T: ?Sized> Mortal<T> {
     /// Where it lies.
     pub(crate) fn place(&self) -> std::ops::Range<usize> {
-        let start = std::ptr::from_ref(&self.0.0).cast::<u8>().addr();
-        start..start + size_of_val(&self.0.0)
+        self.0.place()
     }
 
     /// Gives the memory back: from now on an access to it by simulated code fails the run.
@@ -59,6 +54,6 @@ impl<T: ?Sized> Deref for Mortal<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        &self.0.0
+        &self.0
     }
 }

@@ -28,7 +28,7 @@ mod program;
 mod replay;
 
 pub use case::Limits;
-pub use checker::{Checker, Failing, Family, Swept};
+pub use checker::{Checker, Failing, Family, Swept, Verdict};
 pub use families::{Monitor, dependent_with, families, order_of, patience_with, tokens_of_2003, tries_with};
 pub use guard::{Guard, Hold};
 pub use line::Line;

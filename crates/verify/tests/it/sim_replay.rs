@@ -42,6 +42,18 @@ fn a_seed_is_a_run() {
     assert!(theirs.contains(&story), "here:\n{story}\nin another process:\n{theirs}");
 }
 
+/// What the first programs of each family come to: the same on every build, until a lock, a family or the machine changes
+/// (`INSTA_UPDATE=always` writes the figures anew).
+#[test]
+fn figures_are_those_of_every_build() {
+    let figures = families().iter().map(|family| {
+        let seeds = if family.name.ends_with("_patience") { 1 } else { 20 };
+        let swept = Checker::new(*family).sweep(0..seeds).unwrap_or_else(|failing| panic!("{failing}"));
+        format!("{}: {swept}\n", family.name)
+    });
+    insta::assert_snapshot!(figures.collect::<String>());
+}
+
 #[test]
 fn a_story_has_what_a_reader_needs() {
     let failing = failing("mutex");

@@ -7,6 +7,7 @@ use spinpark_platform::{AtomicU32 as _, Ordering::Relaxed};
 
 use super::costs;
 use crate::here;
+use crate::object::Object;
 use crate::platform::{AtomicU32, Sim};
 use crate::workload::{KernelTuning, Plan, RwLock, SettingError};
 use crate::world::memory::Access;
@@ -14,12 +15,7 @@ use crate::world::memory::Access;
 /// Pages of a mapping: 1 MB.
 pub(super) const PAGES: u32 = 256;
 
-/// A cache line of the kernel's.
-#[repr(align(128))]
-struct Line(AtomicU32);
-
 /// The locks of a zone, each on a line of its own.
-#[repr(align(128))]
 struct Zone {
     pages: SpinLock<Sim<KernelTuning>>,
     lru: Apart,
@@ -30,11 +26,11 @@ struct Apart(SpinLock<Sim<KernelTuning>>);
 
 /// The machine's memory: a zone for each socket.
 #[derive(Clone)]
-pub(super) struct Zones(Rc<[Zone]>);
+pub(super) struct Zones(Rc<[Rc<Object<Zone>>]>);
 
 impl Zones {
     pub(super) fn new(plan: &Plan<'_>) -> Self {
-        let zone = |_| Zone { pages: SpinLock::new(), lru: Apart(SpinLock::new()) };
+        let zone = |_| Object::new(Zone { pages: SpinLock::new(), lru: Apart(SpinLock::new()) });
         Self((0..plan.machine().shape.sockets).map(zone).collect())
     }
 
@@ -72,7 +68,8 @@ impl Clock {
 #[derive(Clone)]
 pub(super) struct Space {
     lock: RwLock,
-    lines: Rc<[Line]>,
+    /// The kernel's, each on a line of its own.
+    words: Rc<[Rc<Object<AtomicU32>>]>,
     zones: Zones,
     clock: Clock,
     syscall_ns: f64,
@@ -82,7 +79,7 @@ impl Space {
     pub(super) fn new(plan: &mut Plan<'_>, zones: &Zones) -> Result<Self, SettingError> {
         Ok(Self {
             lock: plan.rwlock("mmap_sem")?,
-            lines: (0..costs::MAP_LINES).map(|_| Line(AtomicU32::new(0))).collect(),
+            words: (0..costs::MAP_LINES).map(|_| Object::new(AtomicU32::new(0))).collect(),
             zones: zones.clone(),
             clock: Clock { ghz: plan.machine().ghz },
             syscall_ns: plan.machine().kernel.syscall_ns,
@@ -107,7 +104,7 @@ impl Space {
         here::in_kernel(|| {
             self.clock.run(costs::CALL);
             self.lock.write(|| {
-                for Line(word) in self.lines.iter() {
+                for word in self.words.iter() {
                     word.store(word.load(Relaxed) + 1, Relaxed);
                 }
                 under_lock();

@@ -1,10 +1,8 @@
 //! Cache lines: which cores have a copy of each, wait for one, and poll it.
 
-use rustc_hash::FxHashMap;
-
 use super::bits::Bits;
 use crate::time::Ps;
-use crate::world::ids::{Cache, Core, LineId, ThreadId};
+use crate::world::ids::{Cache, Core, ThreadId};
 
 /// Bytes of a cache line.
 pub(crate) const LINE_BYTES: usize = 64;
@@ -57,6 +55,8 @@ pub(crate) struct Line {
     pub(crate) buffered: u32,
     /// Until when each last-level cache is busy with loads of it.
     pub(crate) busy: Vec<(Cache, Ps)>,
+    /// Of a stack: whose, and which of its lines.
+    pub(crate) on_stack: Option<(ThreadId, u32)>,
 }
 
 impl Line {
@@ -94,45 +94,5 @@ impl Line {
         let start = now.max(*free);
         *free = start + busy;
         start
-    }
-}
-
-/// All lines that were ever used.
-#[derive(Debug, Default)]
-pub(crate) struct Lines {
-    pub(crate) lines: Vec<Line>,
-    by_address: FxHashMap<usize, LineId>,
-    /// The line that was asked for last.
-    last: Option<(usize, LineId)>,
-}
-
-impl Lines {
-    /// The line of `address`.
-    #[inline]
-    pub(crate) fn of(&mut self, address: usize) -> LineId {
-        let number = address / LINE_BYTES;
-        match self.last {
-            Some((last, id)) if last == number => id,
-            _ => self.look_up(number),
-        }
-    }
-
-    fn look_up(&mut self, number: usize) -> LineId {
-        let new = LineId(self.lines.len() as u32);
-        let id = *self.by_address.entry(number).or_insert(new);
-        if id == new {
-            self.lines.push(Line::default());
-        }
-        self.last = Some((number, id));
-        id
-    }
-
-    pub(crate) fn get(&mut self, id: LineId) -> &mut Line {
-        &mut self.lines[id.0 as usize]
-    }
-
-    /// Whether a store to line number `number` of the address space is in a buffer.
-    pub(crate) fn has_buffered(&self, number: usize) -> bool {
-        self.by_address.get(&number).is_some_and(|id| self.lines[id.0 as usize].buffered > 0)
     }
 }

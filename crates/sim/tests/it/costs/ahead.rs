@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use spinpark_platform::{AtomicPtr as _, AtomicU32 as _, Ordering::Relaxed};
 use spinpark_sim::machine::Machine;
-use spinpark_sim::{AtomicPtr, AtomicU32, Simulation, here};
+use spinpark_sim::{AtomicPtr, AtomicU32, Object, Simulation, here};
 
 use super::{about, add, after_writes, line, times};
 
@@ -36,7 +36,7 @@ fn work_after_an_exchange_is_done_meanwhile_if_the_guess_is_right() {
     let finds_some = |word: &AtomicU32| assert_eq!(word.swap(2, Relaxed), 1);
     let took = |exchange: fn(&AtomicU32)| {
         after_writes(&machine, 1, move |lines| {
-            exchange(&lines[0].0);
+            exchange(&lines[0]);
             here::compute(100);
         })
     };
@@ -54,11 +54,11 @@ fn pointers_are_guessed_too() {
     let mut end = 0_u32;
     let some: *mut u32 = &raw mut end;
     let took = |first: *mut u32, exchange: fn(&AtomicPtr<u32>, *mut u32)| {
-        let pointer = Rc::new((AtomicPtr::new(std::ptr::null_mut()), [0_u64; 16]));
+        let pointer = Object::new(AtomicPtr::new(std::ptr::null_mut()));
         let written = Rc::clone(&pointer);
-        let write = move || written.0.store(first, Relaxed);
+        let write = move || written.store(first, Relaxed);
         let step = move || {
-            exchange(&pointer.0, first);
+            exchange(&pointer, first);
             here::compute(100);
         };
         times(&machine, vec![(0, Box::new(write)), (1, Box::new(step))])[1]
@@ -91,7 +91,7 @@ fn lines_that_are_needed_soon_come_side_by_side() {
     assert!((2.0 * near..5.0 * near).contains(&together), "{together} ns, {one_by_one} one by one");
     // A load and an operation on one line are one transfer.
     let both = after_writes(&machine, 1, |lines| {
-        assert_eq!(lines[0].0.load(Relaxed), 1);
+        assert_eq!(lines[0].load(Relaxed), 1);
         add(lines);
     });
     assert!(both < 1.3 * near, "{both} ns");
@@ -109,7 +109,7 @@ fn lines_that_are_lost_are_asked_for_again() {
             simulation.thread_on(cpu..cpu + 1, move || {
                 for _ in 0..4_000 {
                     let chosen = here::random(lines) as usize;
-                    all[chosen].0.fetch_add(1, Relaxed);
+                    all[chosen].fetch_add(1, Relaxed);
                 }
             });
         }

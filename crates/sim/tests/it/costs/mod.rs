@@ -9,14 +9,13 @@ use spinpark_platform::{
     AtomicU32 as _, Clock, Clocks, Deadline, Futex, Memory, Ordering::Relaxed, SpinPolicy, Wait,
 };
 use spinpark_sim::machine::Machine;
-use spinpark_sim::{AtomicU32, Outcome, Sim, Simulation, here};
+use spinpark_sim::{AtomicU32, Object, Outcome, Sim, Simulation, here};
 
 /// A word on a cache line of its own.
-#[repr(align(128))]
-struct Line(AtomicU32);
+type Line = Object<AtomicU32>;
 
 fn line() -> Rc<Line> {
-    Rc::new(Line(AtomicU32::new(0)))
+    Object::new(AtomicU32::new(0))
 }
 
 /// Two sockets of two cores, with two hardware threads each.
@@ -64,11 +63,11 @@ fn a_line_costs_what_its_distance_says() {
     let line = line();
     let store = |line: &Rc<Line>| {
         let line = Rc::clone(line);
-        Box::new(move || assert!(line.0.swap(1, Relaxed) < 2)) as Box<dyn Fn()>
+        Box::new(move || assert!(line.swap(1, Relaxed) < 2)) as Box<dyn Fn()>
     };
     let load = |line: &Rc<Line>| {
         let line = Rc::clone(line);
-        Box::new(move || assert!(line.0.load(Relaxed) < 2)) as Box<dyn Fn()>
+        Box::new(move || assert!(line.load(Relaxed) < 2)) as Box<dyn Fn()>
     };
     // Cores 0 and 1 are in one socket, 2 and 3 in the other; CPUs 4 to 7 are the second threads.
     let got = times(
@@ -108,7 +107,7 @@ fn a_clean_line_is_served_by_the_last_level_cache() {
     let line = line();
     let load = || {
         let line = Rc::clone(&line);
-        Box::new(move || assert!(line.0.load(Relaxed) < 2)) as Box<dyn Fn()>
+        Box::new(move || assert!(line.load(Relaxed) < 2)) as Box<dyn Fn()>
     };
     let got = times(&machine, vec![(0, load()), (1, load()), (1, load())]);
     let hit = machine.cpu.step_ns + machine.memory.hit_ns;
@@ -120,19 +119,19 @@ fn a_clean_line_is_served_by_the_last_level_cache() {
 fn after_writes(machine: &Machine, lines: usize, step: impl Fn(&[Rc<Line>]) + 'static) -> f64 {
     let all: Rc<Vec<_>> = Rc::new((0..lines).map(|_| line()).collect());
     let written = Rc::clone(&all);
-    let write = move || written.iter().for_each(|line| line.0.store(1, Relaxed));
+    let write = move || written.iter().for_each(|line| line.store(1, Relaxed));
     times(machine, vec![(0, Box::new(write)), (1, Box::new(move || step(&all)))])[1]
 }
 
 fn store(lines: &[Rc<Line>]) {
     for line in lines {
-        line.0.store(2, Relaxed);
+        line.store(2, Relaxed);
     }
 }
 
 fn add(lines: &[Rc<Line>]) {
     for line in lines {
-        line.0.fetch_add(1, Relaxed);
+        line.fetch_add(1, Relaxed);
     }
 }
 
@@ -147,7 +146,7 @@ fn stores_wait_for_their_lines_and_their_thread_does_not() {
     // Whose loads of the same words have what it has stored, without their lines.
     let then_load = |lines: &[Rc<Line>]| {
         store(lines);
-        lines.iter().for_each(|line| assert_eq!(line.0.load(Relaxed), 2));
+        lines.iter().for_each(|line| assert_eq!(line.load(Relaxed), 2));
     };
     about(after_writes(&machine, 8, then_load), 8.0 * (step + step + hit));
     // What waits for all stores: their lines come four at a time, and each is asked for one step after the one before.
@@ -159,17 +158,17 @@ fn stores_wait_for_their_lines_and_their_thread_does_not() {
     about(after_writes(&machine, 8, then_fence), come + machine.cpu.fence_ns);
     let then_update = |lines: &[Rc<Line>]| {
         store(lines);
-        assert_eq!(lines[7].0.fetch_add(1, Relaxed), 2);
+        assert_eq!(lines[7].fetch_add(1, Relaxed), 2);
     };
     about(after_writes(&machine, 8, then_update), come + rmw);
     let then_call = |lines: &[Rc<Line>]| {
         store(lines);
-        assert_eq!(<Sim>::futex_wake(&lines[0].0, 1), 0);
+        assert_eq!(<Sim>::futex_wake(&raw const **lines[0], 1), 0);
     };
     let nothing_to_wait_for = after_writes(&machine, 8, |lines| {
-        lines.iter().for_each(|line| assert_eq!(line.0.load(Relaxed), 1));
+        lines.iter().for_each(|line| assert_eq!(line.load(Relaxed), 1));
         let start = here::now();
-        assert_eq!(<Sim>::futex_wake(&lines[0].0, 1), 0);
+        assert_eq!(<Sim>::futex_wake(&raw const **lines[0], 1), 0);
         assert!(here::now() - start < 300.0);
     }) - 8.0 * (step + hit + near);
     // The call's own time passes meanwhile, up to the first lock of the kernel.
@@ -199,7 +198,7 @@ fn seen_after_store(look: fn(&AtomicU32) -> u32) -> f64 {
     let mut simulation = Simulation::new(&Machine::plain(2));
     let (looked_at, seen_at) = (Rc::clone(&line), Rc::clone(&seen));
     simulation.thread_on(0..1, move || {
-        while look(&looked_at.0) == 0 {
+        while look(&looked_at) == 0 {
             here::compute(1);
         }
         seen_at.set(here::now());
@@ -208,7 +207,7 @@ fn seen_after_store(look: fn(&AtomicU32) -> u32) -> f64 {
     simulation.thread_on(1..2, move || {
         here::compute(10_000);
         stored_at.set(here::now());
-        line.0.store(1, Relaxed);
+        line.store(1, Relaxed);
         here::compute(10_000);
     });
     assert_eq!(simulation.run().unwrap().failure, None);
@@ -235,7 +234,7 @@ fn a_store_is_told_when_its_line_has_come() {
     let seen = Rc::new(Cell::new(0.0));
     let (polled, seen_at) = (Rc::clone(&line), Rc::clone(&seen));
     simulation.thread_on(0..1, move || {
-        while polled.0.load(Relaxed) == 0 {
+        while polled.load(Relaxed) == 0 {
             <Sim>::spin_hint();
         }
         seen_at.set(here::now());
@@ -244,9 +243,9 @@ fn a_store_is_told_when_its_line_has_come() {
     let stored_at = Rc::clone(&stored);
     simulation.thread_on(1..2, move || {
         here::compute(10_000);
-        line.0.store(1, Relaxed);
+        line.store(1, Relaxed);
         stored_at.set(here::now());
-        assert_eq!(line.0.load(Relaxed), 1);
+        assert_eq!(line.load(Relaxed), 1);
         here::compute(100_000);
     });
     assert_eq!(simulation.run().unwrap().failure, None);
@@ -270,7 +269,7 @@ fn transfers_differ() {
             let line = Rc::clone(&line);
             simulation.thread_on(cpu..cpu + 1, move || {
                 here::compute(1_000 * u64::from(cpu));
-                line.0.fetch_add(1, Relaxed);
+                line.fetch_add(1, Relaxed);
             });
         }
         simulation.run().unwrap().elapsed_ns
@@ -320,7 +319,7 @@ fn clocks_and_timers() {
 /// A run with all sorts of things in it.
 fn busy(seed: u64) -> Outcome {
     let mut simulation = Simulation::new(&two_sockets()).seed(seed);
-    let lock = Rc::new(spinpark_locks::RawMutex::<Sim>::new());
+    let lock = Object::new(spinpark_locks::RawMutex::<Sim>::new());
     for _ in 0..12 {
         let lock = Rc::clone(&lock);
         simulation.thread(move || {
@@ -356,7 +355,7 @@ fn a_core_asks_for_a_line_once() {
         let line = Rc::clone(&line);
         simulation.thread_on(cpu..cpu + 1, move || {
             here::compute(if cpu == 2 { 1_000 } else { 20_000 });
-            line.0.fetch_add(1, Relaxed);
+            line.fetch_add(1, Relaxed);
         });
     }
     let outcome = simulation.run().unwrap();

@@ -20,7 +20,7 @@ pub struct Header {
     pub format: String,
     /// The version of the documents' structure.
     pub schema: u32,
-    /// Which build made it: a seed is the same run only for the same build.
+    /// Which build made it: a seed is the same run only with the same locks.
     pub build: String,
     /// How many runs the whole sweep has.
     pub runs: usize,
@@ -48,7 +48,7 @@ impl Header {
     }
 }
 
-/// The version, and a hash of the program: two builds of one version can lay out stacks differently.
+/// The version, and a hash of the program: two builds of one version may be of different sources.
 fn build() -> io::Result<String> {
     let mut hasher = DefaultHasher::new();
     hasher.write(&fs::read(env::current_exe()?)?);

@@ -85,15 +85,17 @@ impl<T: Tuned> Pair<T> {
 
     /// A wait as with a mutex of another make.
     fn wait_alone(&self) -> WaitResult {
-        let waiter = Waiter::without_mutex().cancellable(&self.refs);
-        self.condvar.enqueue(&waiter);
-        self.unlock();
-        waiter.sleep(None, <Sim<T>>::futex_wait);
-        let result = self.condvar.finish(&waiter);
-        if result == WaitResult::Signalled {
-            self.condvar.settle(&waiter, false);
-        }
-        drop(waiter);
+        let result = {
+            let waiter = Waiter::without_mutex().cancellable(&self.refs);
+            self.condvar.enqueue(&waiter);
+            self.unlock();
+            waiter.sleep(None, <Sim<T>>::futex_wait);
+            let result = self.condvar.finish(&waiter);
+            if result == WaitResult::Signalled {
+                self.condvar.settle(&waiter, false);
+            }
+            result
+        };
         self.lock();
         result
     }

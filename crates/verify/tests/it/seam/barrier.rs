@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use spinpark_platform::Ordering::{AcqRel, Acquire, Relaxed};
 use spinpark_platform::{AsymmetricBarrier, AtomicU32};
+use spinpark_sim::Object;
 
 use super::machine::{Contract, Machine, Word};
 
@@ -29,18 +30,18 @@ impl<M: Machine> Contract<M> {
 
     /// What the holder wrote can be read by a thread that finds the word released.
     pub(crate) fn a_release_publishes() {
-        let words = Arc::new([Word::<M>::new(0), Word::<M>::new(1), Word::<M>::new(0)]);
+        let words = Object::arc([Word::<M>::new(0), Word::<M>::new(1), Word::<M>::new(0)]);
         let reader = {
             let words = Arc::clone(&words);
             M::spawn(move || {
-                let [_, word, data] = &*words;
+                let [_, word, data] = &**words;
                 while word.load(Acquire) != 0 {
                     M::yield_now();
                 }
                 assert_eq!(data.load(Relaxed), 7);
             })
         };
-        let [guard, word, data] = &*words;
+        let [guard, word, data] = &**words;
         data.store(7, Relaxed);
         while !M::P::release_unless::<1>(guard, word, || 1) {}
         M::join(reader);
@@ -48,15 +49,15 @@ impl<M: Machine> Contract<M> {
 
     /// A thread that sets a bit of the guard, writes to the word and fences is not wiped out any more.
     pub(crate) fn nothing_is_stored_after_a_heavy_fence() {
-        let words = Arc::new([Word::<M>::new(0), Word::<M>::new(1)]);
+        let words = Object::arc([Word::<M>::new(0), Word::<M>::new(1)]);
         let other = {
             let words = Arc::clone(&words);
             M::spawn(move || {
-                let [guard, word] = &*words;
+                let [guard, word] = &**words;
                 M::P::release_unless::<1>(guard, word, || 1);
             })
         };
-        let [guard, word] = &*words;
+        let [guard, word] = &**words;
         guard.fetch_or(1, AcqRel);
         word.fetch_or(2, AcqRel);
         M::P::heavy_fence();

@@ -6,6 +6,7 @@ use spinpark_platform::Ordering::{Acquire, Relaxed, Release};
 use spinpark_platform::{
     AtomicU32, Clock, Clocks, Comparison, Deadline, Futex, Operand, Wait, WakeOp, WordOp,
 };
+use spinpark_sim::Object;
 
 use super::machine::{Contract, Machine, Word};
 
@@ -41,7 +42,7 @@ impl<M: Machine> Contract<M> {
 
     /// Nor before its span is over, which may be none. Time goes on until then: a span begins when it is asked for.
     pub(crate) fn a_span_ends_a_wait_and_not_before() {
-        let words = Arc::new([Word::<M>::new(0), Word::<M>::new(0)]);
+        let words = Object::arc([Word::<M>::new(0), Word::<M>::new(0)]);
         let timer = {
             let words = Arc::clone(&words);
             M::spawn(move || {
@@ -63,7 +64,7 @@ impl<M: Machine> Contract<M> {
 
     /// The comparison and the start of the sleep are one step: else the waiter sleeps for ever.
     pub(crate) fn a_change_and_a_wake_reach_a_waiter() {
-        let word = Arc::new(Word::<M>::new(0));
+        let word = Object::arc(Word::<M>::new(0));
         let waiter = {
             let word = Arc::clone(&word);
             M::spawn(move || {
@@ -79,7 +80,7 @@ impl<M: Machine> Contract<M> {
 
     /// A wake of one wakes one at most, and says whether it did.
     pub(crate) fn wakes_are_counted() {
-        let words = Arc::new([Word::<M>::new(0), Word::<M>::new(0)]);
+        let words = Object::arc([Word::<M>::new(0), Word::<M>::new(0)]);
         assert_eq!(M::P::futex_wake(&words[0], u32::MAX), 0, "no thread sleeps");
         let waiter = {
             let words = Arc::clone(&words);
@@ -105,8 +106,8 @@ impl<M: Machine> Contract<M> {
     }
 
     /// Two words, and a thread that sleeps on the first one until that is not 0.
-    fn sleeper_on_the_first() -> (Arc<[Word<M>; 2]>, M::Handle) {
-        let words = Arc::new([Word::<M>::new(0), Word::<M>::new(0)]);
+    fn sleeper_on_the_first() -> (Arc<Object<[Word<M>; 2]>>, M::Handle) {
+        let words = Object::arc([Word::<M>::new(0), Word::<M>::new(0)]);
         let theirs = Arc::clone(&words);
         let thread = M::spawn(move || {
             while theirs[0].load(Acquire) == 0 {
@@ -120,7 +121,7 @@ impl<M: Machine> Contract<M> {
     pub(crate) fn a_sleeper_is_moved() {
         for expected in [None, Some(0)] {
             let (words, sleeper) = Self::sleeper_on_the_first();
-            let [first, second] = &*words;
+            let [first, second] = &**words;
             let moved = M::P::futex_requeue(first, expected, 0, second, 1);
             let Some(moved) = moved else { panic!("the word has not changed") };
             assert!(moved <= 1);
@@ -142,7 +143,7 @@ impl<M: Machine> Contract<M> {
 
     pub(crate) fn an_operation_comes_with_a_wake() {
         let (words, sleeper) = Self::sleeper_on_the_first();
-        let [first, second] = &*words;
+        let [first, second] = &**words;
         let op = WakeOp::new(WordOp::Add, Operand::Bit(3), Comparison::Equal, 0).unwrap();
         first.store(1, Release);
         let woken = M::P::futex_wake_op(first, 1, second, op, 1).expect("a machine here can do it");
@@ -154,7 +155,7 @@ impl<M: Machine> Contract<M> {
     /// The second word's sleeper is woken if the condition holds of the old value; otherwise it sleeps on.
     pub(crate) fn an_operation_wakes_on_its_word_if_its_condition_holds() {
         for holds in [true, false] {
-            let words = Arc::new([Word::<M>::new(0), Word::<M>::new(2)]);
+            let words = Object::arc([Word::<M>::new(0), Word::<M>::new(2)]);
             let sleeper = {
                 let words = Arc::clone(&words);
                 M::spawn(move || {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use spinpark_platform::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use spinpark_platform::{AtomicPtr, AtomicU32, Cell, Memory, Platform};
+use spinpark_sim::Object;
 
 use super::machine::{Contract, Machine, Word};
 
@@ -35,7 +36,7 @@ impl<M: Machine> Contract<M> {
         unsafe impl<P: Platform> Send for Published<P> {}
         // SAFETY: as above.
         unsafe impl<P: Platform> Sync for Published<P> {}
-        let published = Arc::new(Published::<M::P>(AtomicU32::new(0), Cell::new(0)));
+        let published = Object::arc(Published::<M::P>(AtomicU32::new(0), Cell::new(0)));
         let reader = {
             let published = Arc::clone(&published);
             M::spawn(move || {
@@ -55,14 +56,14 @@ impl<M: Machine> Contract<M> {
 
     /// Store, fence, look, in two threads: at least one sees the other's store.
     pub(crate) fn of_two_that_fence_one_sees_the_other() {
-        let words = Arc::new([Word::<M>::new(0), Word::<M>::new(0)]);
+        let words = Object::arc([Word::<M>::new(0), Word::<M>::new(0)]);
         let cross = |words: &[Word<M>; 2], mine: usize| {
             words[mine].store(1, Relaxed);
             M::P::full_fence();
             words[1 - mine].load(Relaxed)
         };
         let (seen, other) = {
-            let seen = Arc::new(Word::<M>::new(9));
+            let seen = Object::arc(Word::<M>::new(9));
             let (there, words) = (Arc::clone(&seen), Arc::clone(&words));
             (seen, M::spawn(move || there.store(cross(&words, 1), Relaxed)))
         };

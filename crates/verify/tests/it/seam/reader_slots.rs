@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use spinpark_platform::Ordering::{Acquire, Relaxed, Release};
 use spinpark_platform::{AsymmetricBarrier, AtomicU32, ReadHolds, ReaderSlots, SlotLeft, Threads};
+use spinpark_sim::Object;
 
 use super::machine::{Contract, Machine, Word};
 
 impl<M: Machine> Contract<M> {
     /// A bias that names the caller's table, and the lock that it is the bias of. None: this machine has no slots.
-    fn bias() -> Option<(Arc<Word<M>>, usize)> {
+    fn bias() -> Option<(Arc<Object<Word<M>>>, usize)> {
         M::P::thread_token(); // decides whether there are any
         let table = M::P::slot_table();
         assert_eq!(table, M::P::slot_table(), "its name does not change");
-        let bias = Arc::new(Word::<M>::new(table));
+        let bias = Object::arc(Word::<M>::new(table));
         let lock = Arc::as_ptr(&bias) as usize;
         if table == 0 {
             assert!(!M::P::slot_enter(&bias, lock), "a bias that is revoked");
@@ -96,11 +97,11 @@ impl<M: Machine> Contract<M> {
     /// leaves in passing any more.
     pub(crate) fn no_reader_comes_or_leaves_after_a_heavy_fence() {
         let Some((bias, lock)) = Self::bias() else { return };
-        let words = Arc::new([Word::<M>::new(0), Word::<M>::new(0)]);
+        let words = Object::arc([Word::<M>::new(0), Word::<M>::new(0)]);
         let reader = {
             let (bias, words) = (Arc::clone(&bias), Arc::clone(&words));
             M::spawn(move || {
-                let [is_closed, moved] = &*words;
+                let [is_closed, moved] = &**words;
                 if !M::P::slot_enter(&bias, lock) || M::P::slot_leave(&bias, lock) == SlotLeft::Left {
                     return;
                 }
@@ -111,7 +112,7 @@ impl<M: Machine> Contract<M> {
                 moved.store(1, Relaxed);
             })
         };
-        let [is_closed, moved] = &*words;
+        let [is_closed, moved] = &**words;
         bias.store(0, Relaxed);
         M::P::heavy_fence();
         let count = M::P::slots_count(M::P::slot_table(), lock);

@@ -22,25 +22,21 @@ pub(crate) fn is_shown(checker: Checker) -> bool {
     }
 }
 
-/// The first run that fails; none, if another one is to be shown.
-pub(crate) fn found(checker: Checker) -> Option<Box<Failing>> {
+/// The first run that fails in a way for which `is_right` holds; none, if another one is to be shown.
+pub(crate) fn found(checker: Checker, is_right: fn(&Failure) -> bool) -> Option<Box<Failing>> {
     let checker = checker.of_test(OF_TEST);
     if is_shown(checker) {
         return None;
     }
-    match checker.sweep(0..MOST_RUNS) {
-        Ok(swept) => panic!("the mutant was accepted: {swept}"),
-        Err(failing) => {
-            eprintln!("found by seed {}: {}", failing.seed, failing.failure);
-            Some(failing)
-        }
-    }
+    let verdict = checker.judge(0..MOST_RUNS, is_right);
+    eprintln!("{verdict}");
+    Some(verdict.found())
 }
 
-/// Asserts that some run fails, in a way for which `is_right` holds.
+/// Asserts that some run fails in a way for which `is_right` holds. Others may fail otherwise: the verdict tells how many.
 pub(crate) fn rejected(checker: Checker, is_right: fn(&Failure) -> bool) {
-    if let Some(failing) = found(checker) {
-        assert!(is_right(&failing.failure), "found for another reason:\n{failing}");
+    if let Some(failing) = found(checker, is_right) {
+        assert!(is_right(&failing.failure), "another failure when it was run again:\n{failing}");
     }
 }
 

@@ -17,7 +17,7 @@ use std::rc::Rc;
 use spinpark_verify::mutants::queue_lock;
 use spinpark_verify::sim_programs::{Checker, Family, Guard, Hold, Limits, Program};
 
-use harness::{OF_TEST, found, lets_two_in, rejected};
+use harness::{OF_TEST, found, hangs, lets_two_in, rejected};
 
 /// Without a lock, the checker would see it.
 #[test]
@@ -37,7 +37,7 @@ fn no_lock_at_all() {
 fn what_fails_can_be_run_again() {
     let build = |program: &mut Program| queues::queue_lock(program, queue_lock::Error::WakesBeforeUnlock);
     let checker = Checker::new(Family { name: "wakes_first", build });
-    let Some(failing) = found(checker.limits(Limits { threads: 4, rounds: 2 })) else { return };
+    let Some(failing) = found(checker.limits(Limits { threads: 4, rounds: 2 }), hangs) else { return };
     let told = failing.to_string();
     let command = told.lines().last().expect("a story has lines").trim();
     let (set, arguments) = command.split_once(" cargo test ").expect("it is a command of cargo");
