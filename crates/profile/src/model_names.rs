@@ -8,6 +8,13 @@ use crate::model::{
 use crate::names::{for_people, short};
 
 impl Profile {
+    /// Whether it is another recording of the same process: of the program that it was before, or of other locks.
+    #[must_use]
+    pub fn is_of_process(&self, other: &Self) -> bool {
+        let process = |profile: &Self| (profile.pid, profile.namespace, profile.born);
+        process(self) == process(other)
+    }
+
     /// The lock with this number.
     #[must_use]
     pub fn lock(&self, id: u32) -> Option<&Lock> {

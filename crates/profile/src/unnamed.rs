@@ -37,7 +37,7 @@ pub fn hint(profile: &Profile) -> Option<String> {
         "Functions in {}{more} have no names, because {they_are} stripped. Install {theirs} (`-dbgsym`, `-debuginfo`) and run \
          `spinpark report DIR/{}.spinprof`; or build your own program with -g, unstripped, and record it again.",
         files.join(if more.is_empty() { " and " } else { ", " }),
-        profile.pid
+        profile.recording
     ))
 }
 

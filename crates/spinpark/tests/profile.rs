@@ -19,9 +19,12 @@ fn it_begins_once() {
     assert!(error.to_string().contains("name a directory that can be written"));
     fs::remove_file(&directory).unwrap();
 
-    let file = directory.join(format!("{}.spinprof", std::process::id()));
     let profile = profile::start(&directory).unwrap();
-    assert!(file.exists());
+    let start = format!("{}-", std::process::id());
+    let names =
+        fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let files: Vec<String> = names.filter(|name| name.ends_with(".spinprof")).collect();
+    assert!(files.len() == 1 && files[0].starts_with(&start), "{files:?}");
     assert!(matches!(profile::start(&directory).unwrap_err(), Error::Again));
     profile::name(&mutex, "mutex");
     profile::name(&ReentrantMutex::new(()), "reentrant mutex");

@@ -164,7 +164,7 @@ impl Recording {
             nested: header.nested.load(Relaxed),
             cpus: header.cpus,
             locks_of: header.locks,
-            maps: String::from_utf8_lossy(view.maps()).into_owned(),
+            maps: String::from_utf8_lossy(&view.maps().collect::<Vec<_>>().concat()).into_owned(),
             ..Recording::default()
         };
         for (_, thread) in view.threads() {

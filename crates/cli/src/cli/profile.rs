@@ -98,9 +98,9 @@ pub(crate) struct Showing {
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10, value_parser = whole::<usize>(1..=u64::MAX, 20))]
     pub(crate) rows: usize,
 
-    /// Show only the process with this id [default: the one that waited most]
-    #[arg(long, value_name = "PID", value_parser = whole::<u32>(1..=u32::MAX.into(), 4711))]
-    pub(crate) process: Option<u32>,
+    /// Show only this process: its id, or the name of its recording [default: the one that waited most]
+    #[arg(long, value_name = "PID")]
+    pub(crate) process: Option<String>,
 
     /// Write a page for a browser
     #[arg(long, value_name = "FILE")]

@@ -16,7 +16,9 @@ pub fn create(path: &CStr) -> i32 {
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
     let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags as usize, 0o644, 0, 0];
     // SAFETY: a C string that the kernel reads.
-    unsafe { call6(libc::SYS_openat, arguments) as i32 }
+    let file = unsafe { call6(libc::SYS_openat, arguments) as i32 };
+    give_to_owner(file);
+    file
 }
 
 /// Opens a file for reading and writing, and creates it if it is not there; a negative errno on failure.
@@ -25,7 +27,28 @@ pub fn open_or_create(path: &CStr) -> i32 {
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOFOLLOW;
     let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags as usize, 0o644, 0, 0];
     // SAFETY: a C string that the kernel reads.
+    let file = unsafe { call6(libc::SYS_openat, arguments) as i32 };
+    give_to_owner(file);
+    file
+}
+
+/// Opens an existing file for writing; a negative errno on failure.
+#[must_use]
+pub fn open_write(path: &CStr) -> i32 {
+    let flags = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags as usize, 0, 0, 0];
+    // SAFETY: a C string that the kernel reads.
     unsafe { call6(libc::SYS_openat, arguments) as i32 }
+}
+
+/// Lets the owner of a file read and write it, whatever the umask of the process that has created it.
+fn give_to_owner(file: i32) {
+    if let Some(mode) =
+        status(file).map(|status| status.st_mode & 0o7777).filter(|mode| mode & 0o600 != 0o600)
+    {
+        // SAFETY: no memory is touched. If it is another user's file, nothing happens.
+        unsafe { call6(libc::SYS_fchmod, [file as usize, (mode | 0o600) as usize, 0, 0, 0, 0]) };
+    }
 }
 
 /// Writes the path of the working directory, ended by a zero; its length with that zero, or a negative errno.
@@ -34,11 +57,25 @@ pub fn working_directory(bytes: &mut [u8]) -> isize {
     unsafe { call6(libc::SYS_getcwd, [bytes.as_mut_ptr() as usize, bytes.len(), 0, 0, 0, 0]) }
 }
 
-/// Makes a directory, but not those that it is in. That it is there already is no failure.
+/// Makes a directory in which its owner may write, but not those that it is in. That it is there already is no failure.
 pub fn make_directory(path: &CStr) -> bool {
     let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, 0o777, 0, 0, 0];
     // SAFETY: a C string that the kernel reads.
     let result = unsafe { call6(libc::SYS_mkdirat, arguments) as i32 };
+    if result == 0 {
+        let file = open_read(path);
+        // What the umask of the process does not even allow its owner.
+        let mode = if file < 0 { Some(0) } else { status(file).map(|status| status.st_mode & 0o777) };
+        if let Some(mode) = mode.filter(|mode| mode & 0o700 != 0o700) {
+            let arguments =
+                [libc::AT_FDCWD as usize, path.as_ptr() as usize, (mode | 0o700) as usize, 0, 0, 0];
+            // SAFETY: a C string that the kernel reads.
+            unsafe { call6(libc::SYS_fchmodat, arguments) };
+        }
+        if file >= 0 {
+            super::close(file);
+        }
+    }
     result == 0 || result == -libc::EEXIST
 }
 
@@ -123,12 +160,16 @@ pub fn allocate(file: i32, offset: usize, length: usize) -> bool {
 /// Device and number of an open file: what tells it from all others.
 #[must_use]
 pub fn identity(file: i32) -> Option<(u64, u64)> {
+    status(file).map(|status| (status.st_dev, status.st_ino))
+}
+
+fn status(file: i32) -> Option<libc::stat> {
     let mut stat = core::mem::MaybeUninit::<libc::stat>::zeroed();
     // SAFETY: the kernel writes one such structure.
     let result = unsafe { call6(libc::SYS_fstat, [file as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]) };
     // SAFETY: all zero is one, too.
     let stat = unsafe { stat.assume_init() };
-    (result == 0).then_some((stat.st_dev, stat.st_ino))
+    (result == 0).then_some(stat)
 }
 
 /// Maps the first `length` bytes of a file, shared with all that do; no access is possible before [`open_mapping`].
@@ -182,6 +223,12 @@ pub fn populate(start: *mut u8, length: usize) -> Option<bool> {
         error if error == -(libc::EINVAL as isize) || error == -(libc::ENOSYS as isize) => None,
         _ => Some(false),
     }
+}
+
+/// Says that a mapping of a file is not touched in order, so that the kernel reads no pages around those that are.
+pub fn expect_no_order(start: *mut u8, length: usize) {
+    // SAFETY: no byte changes; on failure nothing does.
+    unsafe { call6(libc::SYS_madvise, [start as usize, length, libc::MADV_RANDOM as usize, 0, 0, 0]) };
 }
 
 /// Lets private memory be all zero in children, however they are made; whether this kernel can do that. Whole pages.

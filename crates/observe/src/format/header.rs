@@ -2,13 +2,14 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
+use super::pieces::PIECES;
 use super::record::{Lock, Segment, Stack, Thread};
 
 /// The first eight bytes; written last, so that a file without them is not a profile yet.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"SPINPROF");
 /// Changes whenever anything in this module does.
-pub const VERSION: u32 = 3;
-/// Where the first region starts.
+pub const VERSION: u32 = 4;
+/// Where the first piece of a region starts.
 pub const HEADER_BYTES: usize = 4096;
 
 /// How much is recorded.
@@ -60,8 +61,6 @@ pub enum Clock {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Region {
-    /// Where it starts, bytes from the start of the file.
-    pub offset: u64,
     /// Size of a record, bytes.
     pub stride: u32,
     /// So many records have room.
@@ -72,7 +71,7 @@ pub struct Region {
     pub dropped: AtomicU32,
 }
 
-/// The regions, in the order in which they lie in the file.
+/// The regions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum RegionId {
@@ -95,7 +94,7 @@ pub const REGIONS: [(usize, usize); 6] = [
     (1 << 16, size_of::<Lock>()),
     (1 << 15, size_of::<Stack>()),
     (1 << 13, size_of::<Thread>()),
-    (1 << 14, size_of::<Segment>()),
+    (1 << 16, size_of::<Segment>()),
     (1 << 23, 1),
     (1 << 20, 1),
 ];
@@ -145,6 +144,16 @@ pub struct Header {
     pub nested: AtomicU64,
     /// See [`RegionId`].
     pub regions: [Region; 6],
+    /// At which page of the file each piece of a region starts; 0: it is not there. See [`Piece`](super::Piece).
+    pub pieces: [AtomicU32; PIECES],
+    /// Pages that belong to the header or a piece; the file has nothing behind them. With [`CLOSED`](super::CLOSED) once no
+    /// more are added.
+    pub end: AtomicU32,
+    /// The PID namespace of the process, by its number in `/proc/self/ns`; 0 if that is not known.
+    pub namespace: u32,
+    /// When the kernel started the process, in its ticks since the machine started; 0 if that is not known. A program that the
+    /// process becomes (`exec`) has the same.
+    pub born: u64,
     /// Path of the program, ended by a zero.
     pub program: [u8; 512],
     /// Its arguments, each ended by a zero, as many as fit.

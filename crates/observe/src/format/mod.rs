@@ -1,7 +1,7 @@
-//! The file of one profiled process, `PID.spinprof`.
+//! The file of one profiled process, `PID-START.spinprof`: START is when it began, in ms since 1970.
 //!
 //! ```text
-//! header (one page) │ locks │ stacks │ threads │ segments │ maps │ text
+//! header (one page) │ pieces of regions, as they were needed
 //! ```
 //!
 //! | region     | a record is                                                  | written by                                 |
@@ -13,9 +13,9 @@
 //! | `maps`     | snapshots of `/proc/self/maps`, each with a line before it     | a thread that finds newly mapped code       |
 //! | `text`     | names of locks                                                | the thread that names a lock                |
 //!
-//! The file is sparse: regions have room for a large program, and only what is used has pages on the disk. Records are
-//! claimed by adding one to the region's `used`; a record whose first word is 0 is claimed and not written yet.
-//! What does not fit is counted in the region's `dropped`.
+//! Regions grow by pieces ([`Piece`]). While the program runs the file has a long hole at its end, for the pieces to come; once
+//! it has ended the file ends with the last one. Records are claimed by adding one to the region's `used`; a record whose
+//! first word is 0 is claimed and not written yet. What does not fit is counted in the region's `dropped`.
 //!
 //! Numbers are little-endian, as on the machine that wrote them. Times are in ticks of the header's clock unless a name says
 //! otherwise. Counters of tables are written by one thread with plain stores (Relaxed), so a reader of a living program
@@ -23,6 +23,7 @@
 
 mod entry;
 mod header;
+mod pieces;
 mod record;
 mod room;
 mod view;
@@ -34,7 +35,8 @@ pub use self::entry::{
 pub use self::header::{
     Clock, Detail, Header, Locks, Region, RegionId, HEADER_BYTES, MAGIC, REGIONS, VERSION,
 };
+pub use self::pieces::{Piece, CLOSED, MOST_PAGES, PAGE, PIECES};
 pub use self::record::{Kind, Lock, Segment, Stack, Thread, FRAMES, NONE, SEGMENT_BYTES};
-pub use self::room::{RoomCount, ROOM_FILE};
+pub use self::room::{Cause, RoomCount, CAUSES, ROOM_FILE};
 pub use self::view::{Broken, View};
 pub use self::waiting::{Begun, Hold, Holds, Waiting, HOLDS};

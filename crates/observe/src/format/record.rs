@@ -125,7 +125,7 @@ pub struct Thread {
 }
 
 /// Bytes in a segment.
-pub const SEGMENT_BYTES: usize = 1 << 15;
+pub const SEGMENT_BYTES: usize = 1 << 13;
 
 /// A piece of a table. Entries follow each other from the start of `entries`; one with the kind 0 is the end.
 #[repr(C)]

@@ -16,6 +16,31 @@ pub struct RoomCount {
     pub most: AtomicU64,
     /// Processes that are not recorded because there was no room left.
     pub refused: AtomicU32,
-    /// Processes that could not create their file.
-    pub failed: AtomicU32,
+    /// Processes that could not create their file, by [`Cause`].
+    pub failed: [AtomicU32; CAUSES],
 }
+
+/// Why a process could not create its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Cause {
+    /// It may not write in the directory.
+    Permission,
+    /// The directory is not where it was: another root directory, or removed.
+    Missing,
+    /// The disk is full.
+    DiskFull,
+    /// Its limit of open files.
+    Descriptors,
+    /// Its limit of file lengths.
+    FileLength,
+    /// Its limit of addresses, or of memory.
+    Memory,
+    /// It has entered a sandbox, in which another system call might end it.
+    Sandbox,
+    /// Another error.
+    Other,
+}
+
+/// How many [`Cause`]s there are.
+pub const CAUSES: usize = 8;

@@ -4,7 +4,8 @@ use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use super::entry::{Entry, Head, HeldWaitStats, LockStats, PairStats, SiteStats};
-use super::header::{Header, Region, RegionId, HEADER_BYTES, MAGIC, VERSION};
+use super::header::{Header, Region, RegionId, HEADER_BYTES, MAGIC, REGIONS, VERSION};
+use super::pieces::{Piece, PAGE};
 use super::record::{Lock, Segment, Stack, Thread, SEGMENT_BYTES};
 
 /// Why a file is not a profile that can be read.
@@ -16,7 +17,7 @@ pub enum Broken {
     Foreign,
     /// It has another version.
     Version(u32),
-    /// A region lies where none can be.
+    /// A region has records that none has.
     Region,
 }
 
@@ -46,11 +47,10 @@ impl<'a> View<'a> {
         if header.version != VERSION {
             return Err(Broken::Version(header.version));
         }
-        let strides = super::header::REGIONS;
-        let fits = |(region, (_, stride)): (&Region, (usize, usize))| {
-            region.offset % 8 == 0 && region.offset >= HEADER_BYTES as u64 && region.stride as usize == stride
+        let fits = |(region, (capacity, stride)): (&Region, (usize, usize))| {
+            region.stride as usize == stride && region.capacity as usize <= capacity
         };
-        if header.regions.iter().zip(strides).all(fits) {
+        if header.regions.iter().zip(REGIONS).all(fits) {
             Ok(view)
         } else {
             Err(Broken::Region)
@@ -68,26 +68,54 @@ impl<'a> View<'a> {
         &self.header().regions[id as usize]
     }
 
-    /// How many records of a region are in the file.
+    /// How many records of a region there are, in the file or (if it was cut short) not.
     fn count(&self, id: RegionId) -> u32 {
         let region = self.region(id);
-        let there = (self.bytes as u64).saturating_sub(region.offset) / u64::from(region.stride);
-        let used = region.used.load(Acquire).min(region.capacity);
-        u32::try_from(there).unwrap_or(u32::MAX).min(used)
+        region.used.load(Acquire).min(region.capacity)
+    }
+
+    /// Where `length` bytes of a region are that lie in one unit from record `number` on; `None` if they are not in the file.
+    fn at(&self, id: RegionId, number: u32, length: usize) -> Option<*const u8> {
+        let (unit, within) = id.unit_of(number);
+        let piece = Piece::with(id, unit)?;
+        let page = self.header().pieces[piece.number].load(Acquire) as usize;
+        let before = (unit - piece.first) * id.unit_pages();
+        let offset = (page + before) * PAGE + within;
+        // SAFETY: inside the file.
+        (page != 0 && offset + length <= self.bytes).then(|| unsafe { self.start.add(offset) })
     }
 
     /// The address of record `number` of a region, if it is in the file.
     fn record<T>(&self, id: RegionId, number: u32) -> Option<&'a T> {
-        let region = self.region(id);
-        debug_assert_eq!(size_of::<T>(), region.stride as usize);
+        debug_assert_eq!(size_of::<T>(), id.stride());
         if number >= self.count(id) {
             return None;
         }
-        let offset = region.offset as usize + number as usize * size_of::<T>();
-        // SAFETY: inside the file, as `count` has it.
-        let record = unsafe { self.start.add(offset) };
-        // SAFETY: a whole one is there; aligned, as offset and sizes are multiples of 8; any bits are a record.
+        let record = self.at(id, number, size_of::<T>())?;
+        // SAFETY: a whole one is there; aligned, as it is at a multiple of its size in a page; any bits are a record.
         unsafe { Some(&*record.cast()) }
+    }
+
+    /// Whether records that were claimed are beyond the end of the file.
+    #[must_use]
+    pub fn is_cut_short(&self) -> bool {
+        const ALL: [RegionId; REGIONS.len()] = [
+            RegionId::Locks,
+            RegionId::Stacks,
+            RegionId::Threads,
+            RegionId::Segments,
+            RegionId::Maps,
+            RegionId::Text,
+        ];
+        ALL.into_iter().filter(|id| self.count(*id) > 0).any(|id| {
+            let (last, within) = id.unit_of(self.count(id) - 1);
+            (0..=last).any(|unit| {
+                let Some(piece) = Piece::with(id, unit) else { return false };
+                let page = self.header().pieces[piece.number].load(Acquire) as usize;
+                let used = if unit == last { within + id.stride() } else { id.unit_pages() * PAGE };
+                page != 0 && (page + (unit - piece.first) * id.unit_pages()) * PAGE + used > self.bytes
+            })
+        })
     }
 
     /// Lock `number`, unless it is not there or not written yet.
@@ -130,25 +158,30 @@ impl<'a> View<'a> {
         })
     }
 
-    fn bytes_of(&self, id: RegionId) -> &'a [u8] {
-        let (offset, length) = (self.region(id).offset as usize, self.count(id) as usize);
-        // SAFETY: inside the file, as `count` has it.
-        let bytes = unsafe { self.start.add(offset) };
-        // SAFETY: so long; what is counted as used is not written any more.
-        unsafe { core::slice::from_raw_parts(bytes, length) }
+    /// The bytes of a region of text from `from` on, piece by piece, as far as they are in the file.
+    fn bytes_of(self, id: RegionId, from: u32) -> impl Iterator<Item = &'a [u8]> {
+        let count = self.count(id);
+        let mut next = from;
+        core::iter::from_fn(move || {
+            let left = count.checked_sub(next).filter(|left| *left > 0)?;
+            let length = (PAGE - next as usize % PAGE).min(left as usize);
+            let bytes = self.at(id, next, length)?;
+            next += length as u32;
+            // SAFETY: so long, as `at` has it; what is counted as used is not written any more.
+            Some(unsafe { core::slice::from_raw_parts(bytes, length) })
+        })
     }
 
     /// Snapshots of the process' maps: see [`RegionId::Maps`].
-    #[must_use]
-    pub fn maps(&self) -> &'a [u8] {
-        self.bytes_of(RegionId::Maps)
+    pub fn maps(self) -> impl Iterator<Item = &'a [u8]> {
+        self.bytes_of(RegionId::Maps, 0)
     }
 
-    /// The name that starts at `offset` of the region `text`.
+    /// The name that starts at `offset` of the region `text`; `None` if it has no end.
     #[must_use]
-    pub fn text(&self, offset: u32) -> Option<&'a [u8]> {
-        let rest = self.bytes_of(RegionId::Text).get(offset as usize..)?;
-        Some(&rest[..rest.iter().position(|byte| *byte == 0)?])
+    pub fn text(self, offset: u32) -> Option<impl Iterator<Item = u8> + use<'a>> {
+        let bytes = move || self.bytes_of(RegionId::Text, offset).flatten().copied();
+        bytes().any(|byte| byte == 0).then(|| bytes().take_while(|byte| *byte != 0))
     }
 }
 

@@ -5,8 +5,8 @@
 //!
 //! | op                           | order            | pairs with | because                                     |
 //! |------------------------------|------------------|------------|---------------------------------------------|
-//! | `Early::address`: store, load| Release, Acquire | each other | the stack beside it is that of this address |
-//! | `Early::address`: second load| Relaxed          | a fence    | the stack was not written meanwhile          |
+//! | `addresses`: store, load     | Release, Acquire | each other | the stack beside it is that of this address |
+//! | `addresses`: second load     | Relaxed          | a fence    | the stack was not written meanwhile          |
 
 use core::cell::UnsafeCell;
 use core::mem::size_of;
@@ -28,11 +28,18 @@ const SLOTS: usize = 2048;
 /// Stacks that a process captures at most before its recording: unwinding takes a microsecond each time.
 const MOST: u32 = 4096;
 
+/// Stacks that created locks, by hash of the locks' addresses.
+#[repr(C)]
+struct Table {
+    /// 0: there is none, or it is being written. Apart from the stacks: a thread that begins a
+    /// recording, such as that of each forked child, looks at all of them, and at few stacks.
+    addresses: [AtomicUsize; SLOTS],
+    stacks: [Early; SLOTS],
+}
+
 /// The stack that created a lock.
 #[repr(C)]
 struct Early {
-    /// 0: there is none, or it is being written.
-    address: AtomicUsize,
     /// The thread that writes, or 0.
     writer: AtomicU32,
     trace: UnsafeCell<Trace>,
@@ -40,27 +47,27 @@ struct Early {
 
 /// Such stacks; the default has none, and no memory.
 pub(crate) struct EarlyStacks {
-    slots: AtomicPtr<[Early; SLOTS]>,
+    table: AtomicPtr<Table>,
     captured: AtomicU32,
 }
 
 impl EarlyStacks {
     pub(crate) const fn new() -> Self {
-        Self { slots: AtomicPtr::new(ptr::null_mut()), captured: AtomicU32::new(0) }
+        Self { table: AtomicPtr::new(ptr::null_mut()), captured: AtomicU32::new(0) }
     }
 
-    fn get(&self) -> Option<&[Early; SLOTS]> {
+    fn get(&self) -> Option<&Table> {
         // SAFETY: null, or memory that stays; all zero is an empty table.
-        unsafe { self.slots.load(Acquire).as_ref() }
+        unsafe { self.table.load(Acquire).as_ref() }
     }
 
-    fn get_or_map(&self) -> Option<&[Early; SLOTS]> {
+    fn get_or_map(&self) -> Option<&Table> {
         if self.get().is_none() {
-            let memory = raw::map_zero(size_of::<[Early; SLOTS]>())?;
+            let memory = raw::map_zero(size_of::<Table>())?;
             let new = memory.cast().as_ptr();
-            if self.slots.compare_exchange(ptr::null_mut(), new, Release, Relaxed).is_err() {
+            if self.table.compare_exchange(ptr::null_mut(), new, Release, Relaxed).is_err() {
                 // SAFETY: no other code has its address.
-                unsafe { raw::unmap(memory, size_of::<[Early; SLOTS]>()) };
+                unsafe { raw::unmap(memory, size_of::<Table>()) };
             }
         }
         self.get()
@@ -83,16 +90,17 @@ impl Recorder {
         }
         local.is_busy.set(1);
         compiler_fence(SeqCst); // as in `enter`
-        if let Some(slots) = self.early.get_or_map() {
-            let slot = &slots[hash(address) % SLOTS];
+        if let Some(table) = self.early.get_or_map() {
+            let number = hash(address) % SLOTS;
+            let (slot, noted) = (&table.stacks[number], &table.addresses[number]);
             let id = raw::thread_id();
             if slot.writer.compare_exchange(0, id, Acquire, Relaxed).is_ok() {
                 let trace = self.unwinder.capture(site, stack_bounds::of_this_thread(&self.main_stack), id);
-                slot.address.store(0, Relaxed);
+                noted.store(0, Relaxed);
                 fence(Release); // a reader that sees the new stack sees that the address is another
                                 // SAFETY: this thread is the only writer; a reader looks at the address again.
                 unsafe { slot.trace.get().write_volatile(trace) };
-                slot.address.store(address, Release);
+                noted.store(address, Release);
                 slot.writer.store(0, Release);
             }
         }
@@ -101,17 +109,17 @@ impl Recorder {
 
     /// The object at `address` is destroyed, and nothing is recorded yet.
     pub fn destroyed_early(&self, address: usize) {
-        if let Some(slots) = self.early.get().filter(|_| self.is_idle()) {
+        if let Some(table) = self.early.get().filter(|_| self.is_idle()) {
             // If it is another's, that stays.
-            let _ = slots[hash(address) % SLOTS].address.compare_exchange(address, 0, Relaxed, Relaxed);
+            let _ = table.addresses[hash(address) % SLOTS].compare_exchange(address, 0, Relaxed, Relaxed);
         }
     }
 
     /// Writes them down: a recording begins.
     pub(crate) fn write_early(&self) {
-        let (Some(slots), Some(shared)) = (self.early.get(), self.shared.get()) else { return };
-        for slot in slots {
-            let address = slot.address.load(Acquire);
+        let (Some(table), Some(shared)) = (self.early.get(), self.shared.get()) else { return };
+        for (noted, slot) in table.addresses.iter().zip(&table.stacks) {
+            let address = noted.load(Acquire);
             if address == 0 {
                 continue;
             }
@@ -119,7 +127,7 @@ impl Recorder {
             // a writer leaves are those of a trace.
             let trace = unsafe { slot.trace.get().read_volatile() };
             fence(Acquire);
-            if slot.address.load(Relaxed) != address {
+            if noted.load(Relaxed) != address {
                 continue;
             }
             let stack = self.add_stack(&trace);

@@ -1,10 +1,22 @@
-//! The file: created, mapped, and made larger piece by piece.
+//! The file: created, mapped, and made larger piece by piece ([`Piece`]).
 //!
-//! It is sparse and mapped whole, but not accessible: a program that locks its memory (`mlockall`) locks only what is used.
-//! Before a record is touched, its pages are made accessible and writable (`MADV_POPULATE_WRITE`), or their
+//! It is mapped as long as it may become, but not accessible: a program that locks its memory (`mlockall`) locks only what is
+//! used. Before a record is touched, its pages are made accessible and writable (`MADV_POPULATE_WRITE`), or their
 //! room on the disk is taken (`fallocate`) on kernels that cannot do that: a disk without room is then a number in
 //! `dropped`, and never a signal in the program. With the former no descriptor stays open, which a daemon that closes all
 //! of them would close; with the latter the descriptor is known by its file, and not used when it is another's.
+//!
+//! The end of the process cuts the file off behind its last piece ([`File::close`]), and the command does if the process
+//! could not. Other threads may be recording still: so no piece is added from then on (`CLOSED`), and those that there are
+//! stay. Should a process whose end was wrongly assumed go on, what it has to add is counted as dropped.
+//!
+//! | op                               | order   | pairs with | because                                            |
+//! |----------------------------------|---------|------------|----------------------------------------------------|
+//! | `pieces`: CAS from 0             | Release | load       | a reader of the file sees the `end` that has it     |
+//! | `pieces`: load, to add           | Acquire | the CAS    | as above                                           |
+//! | `pieces`: load, of a record      | Relaxed | –          | the record's number came after it                  |
+//! | `end`: all                       | Relaxed | –          | one word; what it says is about the file alone     |
+//! | `ready`: max                     | AcqRel  | load       | the pages up to there can be touched               |
 
 use core::ffi::CStr;
 use core::mem::size_of;
@@ -15,28 +27,29 @@ use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
 use spinpark_linux::raw;
 
 use super::room::Room;
-use crate::format::{Header, Region, RegionId, HEADER_BYTES, REGIONS, SEGMENT_BYTES};
+use crate::format::{
+    Cause, Header, Piece, Region, RegionId, CLOSED, HEADER_BYTES, MOST_PAGES, PAGE, REGIONS,
+};
 
-const PAGE: usize = 4096;
-/// A region becomes twice as long each time, and by so much at most: a process that does little takes little room.
-const LARGEST_STEP: usize = 1 << 16;
+/// What every recording has, so that it is made ready at once: the header and a unit of these.
+const FIRST: [RegionId; 5] =
+    [RegionId::Threads, RegionId::Maps, RegionId::Segments, RegionId::Stacks, RegionId::Locks];
+const FIRST_PAGES: usize = {
+    let (mut pages, mut at) = (HEADER_BYTES / PAGE, 0);
+    while at < FIRST.len() {
+        pages += FIRST[at].unit_pages();
+        at += 1;
+    }
+    pages
+};
+/// A file that may not have so many pages is of no use.
+const LEAST_PAGES: usize = 2 * FIRST_PAGES;
+/// So many pages of a region are made ready at a time, at most: a process that does little takes little room.
+const LARGEST_STEP: usize = 16;
 /// The file takes one in so many of the addresses that the process may have, at most.
 const LARGEST_PART: u64 = 4;
 /// So often a region may find no room before it is no longer asked.
 const PATIENCE: u32 = 16;
-
-/// Where a region starts.
-const fn offset_of(id: usize) -> usize {
-    let (mut offset, mut at) = (HEADER_BYTES, 0);
-    while at < id {
-        offset += (REGIONS[at].0 * REGIONS[at].1).next_multiple_of(PAGE);
-        at += 1;
-    }
-    offset
-}
-
-/// Bytes of the whole file.
-pub(crate) const FILE_BYTES: usize = offset_of(REGIONS.len());
 
 /// Why there is no recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,24 +58,47 @@ pub enum Failure {
     Create(i32),
     /// Files of this process may not be as long.
     TooLong,
-    /// There is no room for its first page, or it could not be mapped.
-    NoRoom,
+    /// The disk has no room for its first pages.
+    DiskFull,
+    /// There are no addresses for it, or no memory.
+    Memory,
     /// The recordings of the directory would exceed their bound.
     Bound,
+    /// The process has entered a sandbox.
+    Sandbox,
     /// The process records already, or does not any more.
     NotNow,
+}
+
+impl Failure {
+    /// How it is counted.
+    pub(crate) fn cause(self) -> Cause {
+        match self {
+            Self::Create(libc::EACCES | libc::EPERM | libc::EROFS) => Cause::Permission,
+            Self::Create(libc::ENOENT | libc::ENOTDIR) => Cause::Missing,
+            Self::Create(libc::ENOSPC | libc::EDQUOT) | Self::DiskFull => Cause::DiskFull,
+            Self::Create(libc::EMFILE | libc::ENFILE) => Cause::Descriptors,
+            Self::Create(libc::EFBIG) | Self::TooLong => Cause::FileLength,
+            Self::Create(libc::ENOMEM) | Self::Memory => Cause::Memory,
+            Self::Sandbox => Cause::Sandbox,
+            Self::Create(_) | Self::Bound | Self::NotNow => Cause::Other,
+        }
+    }
 }
 
 /// The file of a recording; the default is none.
 #[derive(Debug)]
 pub(crate) struct File {
     start: AtomicPtr<u8>,
-    /// The descriptor + 1 and what it must be of; 0 if there is no need of one.
+    /// Pages that are mapped.
+    pages: AtomicU32,
+    /// The descriptor + 1; 0 if there is no need of one.
     descriptor: AtomicI32,
+    /// What tells the file from all others.
     device: AtomicU64,
     number: AtomicU64,
-    /// Bytes of each region that can be touched.
-    ready: [AtomicU64; REGIONS.len()],
+    /// Units of each region that can be touched.
+    ready: [AtomicU32; REGIONS.len()],
     /// How often there was no room.
     failures: [AtomicU32; REGIONS.len()],
     pub(crate) room: Room,
@@ -71,15 +107,14 @@ pub(crate) struct File {
 impl File {
     pub(crate) const fn new() -> Self {
         #[allow(clippy::declare_interior_mutable_const, reason = "to fill an array")]
-        const ZERO: AtomicU64 = AtomicU64::new(0);
-        #[allow(clippy::declare_interior_mutable_const, reason = "to fill an array")]
         const NONE: AtomicU32 = AtomicU32::new(0);
         Self {
             start: AtomicPtr::new(ptr::null_mut()),
+            pages: NONE,
             descriptor: AtomicI32::new(0),
-            device: ZERO,
-            number: ZERO,
-            ready: [ZERO; REGIONS.len()],
+            device: AtomicU64::new(0),
+            number: AtomicU64::new(0),
+            ready: [NONE; REGIONS.len()],
             failures: [NONE; REGIONS.len()],
             room: Room::new(),
         }
@@ -87,47 +122,73 @@ impl File {
 
     /// Creates the file and maps it; its header has the regions and nothing else.
     pub(crate) fn create(&self, path: &CStr) -> Result<(), Failure> {
-        if raw::longest_file() < FILE_BYTES as u64 {
-            return Err(Failure::TooLong);
+        let pages_in = |bytes: u64| usize::try_from(bytes / PAGE as u64).unwrap_or(usize::MAX);
+        // Never longer than the room that there is for all; and the program is left its addresses.
+        let mut pages = MOST_PAGES.min(pages_in(self.room.most()));
+        for (limit, failure) in
+            [(raw::longest_file(), Failure::TooLong), (raw::largest_space() / LARGEST_PART, Failure::Memory)]
+        {
+            pages = pages.min(pages_in(limit));
+            if pages < LEAST_PAGES {
+                return Err(failure);
+            }
         }
-        // Addresses that the program is not left without.
-        if raw::largest_space() / LARGEST_PART < FILE_BYTES as u64 {
-            return Err(Failure::NoRoom);
-        }
+        let charged = self.room.take_for_file(FIRST_PAGES)?;
         let file = raw::create(path);
         if file < 0 {
+            self.room.give_back(charged);
             return Err(Failure::Create(-file));
         }
-        let start = if raw::set_length(file, FILE_BYTES) { raw::map_file(file, FILE_BYTES) } else { None };
-        let Some(start) = start else {
-            raw::close(file);
-            raw::remove(path);
-            return Err(Failure::NoRoom);
-        };
-        let is_open = self.room.take(HEADER_BYTES) && raw::open_mapping(start.as_ptr(), HEADER_BYTES);
-        let first = if is_open { raw::populate(start.as_ptr(), HEADER_BYTES) } else { Some(false) };
-        if !first.unwrap_or_else(|| raw::allocate(file, 0, HEADER_BYTES)) {
-            // SAFETY: no other thread knows of it yet.
-            unsafe { raw::unmap(start, FILE_BYTES) };
-            raw::close(file);
-            raw::remove(path);
-            return Err(Failure::NoRoom);
+        let mapped = self.map(file, pages);
+        match mapped {
+            Ok(_) => {
+                let (device, number) = raw::identity(file).unwrap_or_default();
+                self.device.store(device, Relaxed);
+                self.number.store(number, Relaxed);
+            }
+            Err(_) => {
+                raw::remove(path);
+                self.room.give_back(charged);
+            }
         }
-        if first.is_some() {
-            raw::close(file);
-            self.descriptor.store(0, Relaxed);
-        } else {
-            let (device, number) = raw::identity(file).unwrap_or_default();
-            self.device.store(device, Relaxed);
-            self.number.store(number, Relaxed);
-            self.descriptor.store(file + 1, Relaxed);
+        match mapped {
+            Ok((_, false)) => self.descriptor.store(file + 1, Relaxed),
+            _ => {
+                raw::close(file);
+                self.descriptor.store(0, Relaxed);
+            }
         }
-        self.ready.iter().for_each(|ready| ready.store(0, Relaxed));
+        let (start, _) = mapped?;
+        self.pages.store(pages as u32, Relaxed);
         self.failures.iter().for_each(|failures| failures.store(0, Relaxed));
-        let header: NonNull<Header> = start.cast();
+        self.write_regions(start.cast());
+        self.start.store(start.as_ptr(), Release);
+        Ok(())
+    }
+
+    /// Maps the file, its first pages ready; whether the kernel makes pages ready without a descriptor.
+    fn map(&self, file: i32, pages: usize) -> Result<(NonNull<u8>, bool), Failure> {
+        if !raw::set_length(file, pages * PAGE) {
+            return Err(Failure::TooLong);
+        }
+        let start = raw::map_file(file, pages * PAGE).ok_or(Failure::Memory)?;
+        // Else the first touch of a page reads those around it: up to megabytes of zeros.
+        raw::expect_no_order(start.as_ptr(), pages * PAGE);
+        let bytes = FIRST_PAGES * PAGE;
+        let is_open = raw::open_mapping(start.as_ptr(), bytes);
+        let first = if is_open { raw::populate(start.as_ptr(), bytes) } else { Some(false) };
+        if first.unwrap_or_else(|| raw::allocate(file, 0, bytes)) {
+            return Ok((start, first.is_some()));
+        }
+        // SAFETY: no other thread knows of it yet.
+        unsafe { raw::unmap(start, pages * PAGE) };
+        Err(if is_open { Failure::DiskFull } else { Failure::Memory })
+    }
+
+    /// Fills in what the header says of regions.
+    fn write_regions(&self, header: NonNull<Header>) {
         for (id, (capacity, stride)) in REGIONS.into_iter().enumerate() {
             let region = Region {
-                offset: offset_of(id) as u64,
                 stride: stride as u32,
                 capacity: capacity as u32,
                 used: AtomicU32::new(0),
@@ -137,9 +198,19 @@ impl File {
             let at = unsafe { ptr::addr_of_mut!((*header.as_ptr()).regions[id]) };
             // SAFETY: as above.
             unsafe { at.write(region) };
+            self.ready[id].store(0, Relaxed);
         }
-        self.start.store(start.as_ptr(), Release);
-        Ok(())
+        // SAFETY: as above; all zero is a header.
+        let header = unsafe { header.as_ref() };
+        let mut page = HEADER_BYTES / PAGE;
+        for id in FIRST {
+            if let Some(piece) = Piece::with(id, 0) {
+                header.pieces[piece.number].store(page as u32, Relaxed);
+                self.ready[id as usize].store(piece.units as u32, Relaxed);
+                page += piece.units * id.unit_pages();
+            }
+        }
+        header.end.store(page as u32, Relaxed);
     }
 
     /// Forgets the file, which stays as it is and mapped: a forked child's parent goes on with it.
@@ -149,6 +220,21 @@ impl File {
         if file >= 0 && self.owns(file) {
             raw::close(file);
         }
+    }
+
+    /// The process ends: cuts the file off behind what is used, if it is still to be found at `path`.
+    pub(crate) fn close(&self, path: &CStr) {
+        let Some(header) = self.header() else { return };
+        let end = header.end.fetch_or(CLOSED, Relaxed) & !CLOSED;
+        let file = raw::open_write(path);
+        if file < 0 {
+            return;
+        }
+        // Another one may be at that path: the process may have changed its root directory.
+        if self.owns(file) {
+            let _ = raw::set_length(file, end as usize * PAGE);
+        }
+        raw::close(file);
     }
 
     #[inline(always)]
@@ -167,10 +253,16 @@ impl File {
     }
 
     /// The address of record `number` of a region, which the caller knows to be ready.
+    #[inline(always)]
     pub(crate) fn at<T>(&self, id: RegionId, number: u32) -> *mut T {
-        debug_assert_eq!(REGIONS[id as usize].1, size_of::<T>());
-        let offset = offset_of(id as usize) + number as usize * size_of::<T>();
-        self.start.load(Relaxed).wrapping_add(offset).cast()
+        debug_assert_eq!(id.stride(), size_of::<T>());
+        let start = self.start.load(Relaxed);
+        let (unit, within) = id.unit_of(number);
+        let (Some(piece), false) = (Piece::with(id, unit), start.is_null()) else { return ptr::null_mut() };
+        // SAFETY: the first page of the file is there.
+        let pieces = unsafe { &(*start.cast::<Header>()).pieces };
+        let page = pieces[piece.number].load(Relaxed) as usize;
+        start.wrapping_add((page + (unit - piece.first) * id.unit_pages()) * PAGE + within).cast()
     }
 
     /// Something was not recorded.
@@ -182,72 +274,76 @@ impl File {
 
     /// Claims a record: its number and its memory, all zero; `None` if there is no room.
     pub(crate) fn claim<T>(&self, id: RegionId) -> Option<(u32, *mut T)> {
-        self.claim_many(id, 1)
-    }
-
-    /// Claims `count` records that follow each other.
-    pub(crate) fn claim_many<T>(&self, id: RegionId, count: u32) -> Option<(u32, *mut T)> {
-        let region = &self.header()?.regions[id as usize];
-        let stride = size_of::<T>();
-        let has_room = |used: u32| used.checked_add(count).filter(|used| *used <= region.capacity);
-        let Ok(number) = region.used.fetch_update(Relaxed, Relaxed, has_room) else {
-            region.dropped.fetch_add(1, Relaxed);
-            return None;
-        };
-        let from = number as usize * stride;
-        if !self.make_ready(id, from, from + count as usize * stride) {
-            region.dropped.fetch_add(1, Relaxed);
-            return None;
-        }
+        let number = self.claim_many(id, 1)?;
         Some((number, self.at(id, number)))
     }
 
-    /// Sees to it that the bytes up to `to` of a region can be touched.
-    fn make_ready(&self, id: RegionId, from: usize, to: usize) -> bool {
+    /// Copies text to the end of a region, and leaves so many zeros behind it; where it starts there. `None` if there is no room
+    /// for all of it.
+    pub(crate) fn append(&self, id: RegionId, text: &[u8], zeros: u32) -> Option<u32> {
+        let number = self.claim_many(id, u32::try_from(text.len()).ok()?.checked_add(zeros)?)?;
+        let mut at = number;
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(rest.len().min(PAGE - at as usize % PAGE));
+            // SAFETY: so many bytes were claimed by this thread alone, and these are in one page.
+            unsafe { ptr::copy_nonoverlapping(now.as_ptr(), self.at::<u8>(id, at), now.len()) };
+            at += now.len() as u32;
+            rest = later;
+        }
+        Some(number)
+    }
+
+    /// Claims `count` records that follow each other: the number of the first.
+    fn claim_many(&self, id: RegionId, count: u32) -> Option<u32> {
+        let region = &self.header()?.regions[id as usize];
+        let has_room = |used: u32| used.checked_add(count).filter(|used| *used <= region.capacity);
+        let claimed = region.used.fetch_update(Relaxed, Relaxed, has_room).ok();
+        let last = |number: u32| id.unit_of(number + count.max(1) - 1).0;
+        let ready = claimed.filter(|number| self.make_ready(id, last(*number) + 1));
+        if ready.is_none() {
+            region.dropped.fetch_add(1, Relaxed);
+        }
+        ready
+    }
+
+    /// Sees to it that the first `units` of a region can be touched.
+    #[inline]
+    fn make_ready(&self, id: RegionId, units: usize) -> bool {
+        units <= self.ready[id as usize].load(Acquire) as usize || self.make_more_ready(id, units)
+    }
+
+    #[cold]
+    fn make_more_ready(&self, id: RegionId, units: usize) -> bool {
         let (ready, failures) = (&self.ready[id as usize], &self.failures[id as usize]);
         let before = ready.load(Acquire) as usize;
-        if to <= before {
-            return true;
-        }
         if failures.load(Relaxed) >= PATIENCE {
             return false;
         }
-        let step = match id {
-            RegionId::Segments => SEGMENT_BYTES,
-            _ => before.clamp(PAGE, LARGEST_STEP),
-        };
-        let (capacity, stride) = REGIONS[id as usize];
-        let end = (capacity * stride).next_multiple_of(PAGE);
-        // From the page in which the ready part ends: others may make ready the same, which does no harm.
-        let start = before.min(from) / PAGE * PAGE;
-        let much = to.next_multiple_of(step).min(end);
-        let little = to.next_multiple_of(PAGE);
+        let Some(last) = Piece::with(id, units - 1) else { return false };
+        // As far as the piece goes: others may make ready the same, which does no harm.
+        let much = (last.first + last.units).min(units.next_multiple_of(LARGEST_STEP / id.unit_pages()));
         let mut is_bound = false;
-        let there = [much, little].into_iter().find(|to| {
-            let bytes = to - before.next_multiple_of(PAGE);
-            let is_taken = self.room.take(bytes);
-            is_bound = !is_taken;
-            let is_there = is_taken && self.take_room(id, start, *to);
-            if is_taken && !is_there {
-                self.room.give_back(bytes);
+        for goal in [much.max(units), units] {
+            let Some(charged) = self.room.take(goal.saturating_sub(before) * id.unit_pages()) else {
+                is_bound = true;
+                continue;
+            };
+            if !self.take_room(id, before, goal) {
+                self.room.give_back(charged);
+                continue;
             }
-            is_there
-        });
-        match there {
-            Some(to) => {
-                let other = ready.fetch_max(to as u64, AcqRel) as usize;
-                // What another thread has made ready meanwhile was taken twice.
-                self.room.give_back(other.min(to).next_multiple_of(PAGE) - before.next_multiple_of(PAGE));
-                true
-            }
-            None => {
-                failures.fetch_add(1, Relaxed);
-                if let Some(header) = self.header().filter(|_| is_bound) {
-                    header.bounded.fetch_add(1, Relaxed);
-                }
-                false
-            }
+            let other = ready.fetch_max(goal as u32, AcqRel) as usize;
+            // What another thread has made ready meanwhile was taken twice.
+            self.room
+                .give_back(Room::charge(other.clamp(before, goal).saturating_sub(before) * id.unit_pages()));
+            return true;
         }
+        failures.fetch_add(1, Relaxed);
+        if let Some(header) = self.header().filter(|_| is_bound) {
+            header.bounded.fetch_add(1, Relaxed);
+        }
+        false
     }
 
     /// The process has waited for a lock: it may take more room than before.
@@ -258,17 +354,52 @@ impl File {
         }
     }
 
+    /// Makes the units `from..to` of a region ready.
     fn take_room(&self, id: RegionId, from: usize, to: usize) -> bool {
-        let offset = offset_of(id as usize) + from;
-        if !raw::open_mapping(self.start.load(Relaxed).wrapping_add(offset), to - from) {
+        let mut from = from;
+        while from < to {
+            let Some(piece) = Piece::with(id, from) else { return false };
+            let Some(page) = self.page_of(piece, id) else { return false };
+            let until = to.min(piece.first + piece.units);
+            let offset = (page + (from - piece.first) * id.unit_pages()) * PAGE;
+            if !self.take_pages(offset, (until - from) * id.unit_pages() * PAGE) {
+                return false;
+            }
+            from = until;
+        }
+        true
+    }
+
+    /// The first page of a piece, which may be new; `None` if the file may not be longer.
+    fn page_of(&self, piece: Piece, id: RegionId) -> Option<usize> {
+        let header = self.header()?;
+        let slot = &header.pieces[piece.number];
+        let found = slot.load(Acquire);
+        if found != 0 {
+            return Some(found as usize);
+        }
+        let (pages, most) = ((piece.units * id.unit_pages()) as u32, self.pages.load(Relaxed));
+        // With `CLOSED` it is more than any file has.
+        let longer = |end: u32| end.checked_add(pages).filter(|end| *end <= most);
+        let new = header.end.fetch_update(Relaxed, Relaxed, longer).ok()?;
+        match slot.compare_exchange(0, new, Release, Acquire) {
+            Ok(_) => Some(new as usize),
+            Err(other) => {
+                // Another thread was faster. If a piece lies behind already, a hole stays.
+                let _ = header.end.compare_exchange(new + pages, new, Relaxed, Relaxed);
+                Some(other as usize)
+            }
+        }
+    }
+
+    fn take_pages(&self, offset: usize, length: usize) -> bool {
+        let start = self.start.load(Relaxed).wrapping_add(offset);
+        if !raw::open_mapping(start, length) {
             return false;
         }
         match self.descriptor.load(Relaxed) - 1 {
-            -1 => {
-                let start = self.start.load(Relaxed).wrapping_add(offset);
-                raw::populate(start, to - from).unwrap_or(false)
-            }
-            file => self.owns(file) && raw::allocate(file, offset, to - from),
+            -1 => raw::populate(start, length).unwrap_or(false),
+            file => self.owns(file) && raw::allocate(file, offset, length),
         }
     }
 }

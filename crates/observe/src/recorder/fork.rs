@@ -193,8 +193,8 @@ impl Recorder {
                     NOTHING
                 }
             }
-            Err(_) => {
-                self.file.room.failed();
+            Err(failure) => {
+                self.file.room.failed(failure);
                 NOTHING
             }
         };

@@ -70,12 +70,7 @@ impl Recorder {
         let Some((_, lock)) = self.meet(own, call.address, (call.kind)(call.address), || stack) else {
             return;
         };
-        let Some(length) = u32::try_from(name.len()).ok().and_then(|length| length.checked_add(1)) else {
-            return;
-        };
-        let Some((start, text)) = self.file.claim_many::<u8>(RegionId::Text, length) else { return };
-        // SAFETY: so many bytes were claimed for this thread; they are all zero, and the last one stays so.
-        unsafe { core::ptr::copy_nonoverlapping(name.as_ptr(), text, name.len()) };
+        let Some(start) = self.file.append(RegionId::Text, name, 1) else { return };
         lock.name.store(start, Release);
     }
 

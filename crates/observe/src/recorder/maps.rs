@@ -75,7 +75,7 @@ impl Recorder {
         line.text(b" ");
         line.number(self.ticks.now());
         line.text(b"\n");
-        self.append(RegionId::Maps, &line.bytes[..line.length]);
+        self.file.append(RegionId::Maps, &line.bytes[..line.length], 0);
         let file = raw::open_read(c"/proc/self/maps");
         if file < 0 {
             return;
@@ -94,21 +94,13 @@ impl Recorder {
             if bytes.is_empty() {
                 break;
             }
-            self.append(RegionId::Maps, bytes);
+            self.file.append(RegionId::Maps, bytes, 0);
             bytes.iter().for_each(|byte| reader.feed(*byte, code));
             from += bytes.len() as u64;
         }
         if is_ours() {
             raw::close(file);
         }
-    }
-
-    /// Copies text to the end of a region; where it starts there.
-    pub(crate) fn append(&self, id: RegionId, text: &[u8]) -> Option<u32> {
-        let (number, at) = self.file.claim_many::<u8>(id, u32::try_from(text.len()).ok()?)?;
-        // SAFETY: so many bytes were claimed by this thread alone.
-        unsafe { core::ptr::copy_nonoverlapping(text.as_ptr(), at, text.len()) };
-        Some(number)
     }
 }
 

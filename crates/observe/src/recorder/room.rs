@@ -4,7 +4,8 @@
 //! bound. There is no lock, so a process that is stopped or killed holds up no other.
 //!
 //! - **R1, the files never have more than `taken` says.** A process adds before it writes. One that is killed between the two
-//!   leaves a count that is too high by one piece.
+//!   leaves a count that is too high by one piece. What the file system needs besides is counted with it: a page that lists a
+//!   file's pieces, a 256th for more of those, and the name in the directory.
 //! - **R2, `taken` never exceeds the bound.** The exchange that adds compares with it.
 //! - **R3, what waits comes first.** A process that has not waited for a lock may take room only as long as the
 //!   recordings have less than half of the bound.
@@ -18,11 +19,17 @@ use core::sync::atomic::{AtomicPtr, AtomicU64};
 
 use spinpark_linux::raw;
 
-use crate::format::RoomCount;
+use super::Failure;
+use crate::format::{RoomCount, PAGE};
 
-const PAGE: usize = 4096;
 /// A recording that has less room than this is not begun.
 const LEAST: u64 = 1 << 16;
+/// What a file system needs to list the pages of a file, for each of them at the worst, bytes.
+const LISTED: usize = PAGE / 256;
+/// What it needs for a file besides, bytes: a page with the beginning of that list, and a name in the directory.
+const FOR_FILE: usize = PAGE + 128;
+/// What the count itself and an empty directory have, bytes.
+const FOR_DIRECTORY: u64 = 2 * PAGE as u64;
 
 /// The room in the directory of a recording; the default has none.
 #[derive(Debug)]
@@ -39,17 +46,18 @@ impl Room {
         Self { count: AtomicPtr::new(ptr::null_mut()), limit: AtomicU64::new(0), most: AtomicU64::new(0) }
     }
 
-    /// Maps the count in this file, unless one is mapped; whether it is there. `most`: the bound, bytes. A process that
-    /// `is_idle` has not waited for a lock (R3).
-    pub(crate) fn open(&self, file: &CStr, most: u64, is_idle: bool) -> bool {
+    /// Maps the count in this file, unless one is mapped. `most`: the bound, bytes. A process that `is_idle` has not waited for
+    /// a lock (R3).
+    pub(crate) fn open(&self, file: &CStr, most: u64, is_idle: bool) -> Result<(), Failure> {
         self.most.store(most, Relaxed);
         self.limit.store(if is_idle { most / 2 } else { most }, Relaxed);
         if self.count().is_none() {
-            self.count.store(map(file).unwrap_or(ptr::null_mut()), Relaxed);
+            self.count.store(map(file)?, Relaxed);
         }
-        let Some(count) = self.count() else { return false };
-        count.most.fetch_max(most, Relaxed);
-        true
+        if let Some(count) = self.count() {
+            count.most.fetch_max(most, Relaxed);
+        }
+        Ok(())
     }
 
     #[inline]
@@ -73,16 +81,34 @@ impl Room {
         self.count().is_some_and(|count| self.fits(count.taken.load(Relaxed), LEAST).is_some())
     }
 
-    fn fits(&self, taken: u64, bytes: u64) -> Option<u64> {
-        // The count itself has a page.
-        let all = taken.checked_add(bytes)?;
-        (all.checked_add(PAGE as u64)? <= self.limit.load(Relaxed)).then_some(all)
+    /// The bound, bytes.
+    pub(crate) fn most(&self) -> u64 {
+        self.most.load(Relaxed)
     }
 
-    /// Takes room for so many bytes, if there is some (R1, R2).
-    pub(crate) fn take(&self, bytes: usize) -> bool {
-        let Some(count) = self.count() else { return false };
-        count.taken.fetch_update(Relaxed, Relaxed, |taken| self.fits(taken, bytes as u64)).is_ok()
+    fn fits(&self, taken: u64, bytes: u64) -> Option<u64> {
+        let all = taken.checked_add(bytes)?;
+        (all.checked_add(FOR_DIRECTORY)? <= self.limit.load(Relaxed)).then_some(all)
+    }
+
+    /// What so many pages of a file count, bytes.
+    pub(crate) fn charge(pages: usize) -> usize {
+        pages * (PAGE + LISTED)
+    }
+
+    /// Takes room for so many pages of a file, if there is some (R1, R2): what was taken, bytes.
+    pub(crate) fn take(&self, pages: usize) -> Option<usize> {
+        self.take_bytes(Self::charge(pages))
+    }
+
+    /// The same for a file that begins with so many.
+    pub(crate) fn take_for_file(&self, pages: usize) -> Result<usize, Failure> {
+        self.take_bytes(Self::charge(pages) + FOR_FILE).ok_or(Failure::Bound)
+    }
+
+    fn take_bytes(&self, bytes: usize) -> Option<usize> {
+        let taken = &self.count()?.taken;
+        taken.fetch_update(Relaxed, Relaxed, |taken| self.fits(taken, bytes as u64)).ok().map(|_| bytes)
     }
 
     /// Gives back what was taken and not written.
@@ -100,29 +126,32 @@ impl Room {
     }
 
     /// This process cannot create its file.
-    pub(crate) fn failed(&self) {
+    pub(crate) fn failed(&self, failure: Failure) {
         if let Some(count) = self.count() {
-            count.failed.fetch_add(1, Relaxed);
+            count.failed[failure.cause() as usize].fetch_add(1, Relaxed);
         }
     }
 }
 
 /// Maps the count in a file. Its length is set, and its room taken, by each who opens it: that changes nothing.
-fn map(path: &CStr) -> Option<*mut RoomCount> {
+fn map(path: &CStr) -> Result<*mut RoomCount, Failure> {
     let file = raw::open_or_create(path);
     if file < 0 {
-        return None;
+        return Err(Failure::Create(-file));
     }
     let page = if raw::set_length(file, PAGE) { raw::map_file(file, PAGE) } else { None };
-    let is_whole = |page: &ptr::NonNull<u8>| {
+    let is_whole = page.is_some_and(|page| {
         raw::open_mapping(page.as_ptr(), PAGE)
             && raw::populate(page.as_ptr(), PAGE).unwrap_or_else(|| raw::allocate(file, 0, PAGE))
-    };
-    let whole = page.filter(is_whole);
+    });
     raw::close(file);
-    if let (Some(page), None) = (page, whole) {
-        // SAFETY: mapped above, and no other code has its address.
-        unsafe { raw::unmap(page, PAGE) };
+    match page {
+        Some(page) if is_whole => Ok(page.as_ptr().cast()),
+        Some(page) => {
+            // SAFETY: mapped above, and no other code has its address.
+            unsafe { raw::unmap(page, PAGE) };
+            Err(Failure::DiskFull)
+        }
+        None => Err(Failure::Memory),
     }
-    whole.map(|page| page.as_ptr().cast())
 }

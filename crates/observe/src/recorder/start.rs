@@ -12,7 +12,7 @@ use super::clock::monotonic;
 use super::{Failure, Recorder};
 use crate::format::{Detail, Header, Locks, MAGIC, ROOM_FILE, VERSION};
 
-/// Files of a process: a program that becomes another keeps its number.
+/// Files of processes with one number that begin in one millisecond.
 const MOST_FILES: u32 = 100;
 const EEXIST: i32 = libc::EEXIST;
 
@@ -53,24 +53,28 @@ impl Recorder {
     pub(super) fn start(&self, settings: &Settings<'_>) -> Result<(), Failure> {
         // A filter of system calls that came since may end the process for one that it does not expect.
         if raw::sandbox() != self.sandbox.load(Relaxed) {
-            return Err(Failure::Create(libc::EPERM));
+            return Err(Failure::Sandbox);
         }
         raw::make_directory(settings.directory);
         // SAFETY: this is the thread that begins; no other calls this.
         let count = unsafe { self.path.join(settings.directory, |put| put(ROOM_FILE.to_bytes())) };
-        if !count.is_some_and(|count| self.file.room.open(count, settings.most, settings.is_idle)) {
-            return Err(Failure::NoRoom);
-        }
+        let count = count.ok_or(Failure::Create(libc::ENAMETOOLONG))?;
+        self.file.room.open(count, settings.most, settings.is_idle)?;
         if !self.file.room.is_there() {
             return Err(Failure::Bound);
         }
         if !self.shared.renew() {
-            return Err(Failure::NoRoom);
+            return Err(Failure::Memory);
         }
+        let now = self.ticks.now();
+        self.started.store(self.alive.begun().unwrap_or(now), Relaxed);
+        let ago = |time: u64| time.saturating_sub(self.ticks.ns(now.saturating_sub(self.started())));
+        let start_monotonic = ago(monotonic());
+        let start_realtime = ago(Linux::now(spinpark_platform::Clock::Realtime));
         let mut number = 1;
         loop {
             // SAFETY: this is the thread that begins.
-            let path = unsafe { self.path.of_recording(settings.directory, number) };
+            let path = unsafe { self.path.of_recording(settings.directory, start_realtime, number) };
             let path = path.ok_or(Failure::Create(libc::ENAMETOOLONG))?;
             match self.file.create(path) {
                 Err(Failure::Create(EEXIST)) if number < MOST_FILES => number += 1,
@@ -79,12 +83,7 @@ impl Recorder {
         }
         self.sample_every.store(settings.sample_every, Relaxed);
         self.detail.store(settings.detail as u32, Relaxed);
-        let now = self.ticks.now();
-        self.started.store(self.alive.begun().unwrap_or(now), Relaxed);
         let header: *mut Header = self.file.at_start();
-        let ago = |time: u64| time.saturating_sub(self.ticks.ns(now.saturating_sub(self.started())));
-        let start_monotonic = ago(monotonic());
-        let start_realtime = ago(Linux::now(spinpark_platform::Clock::Realtime));
         macro_rules! set {
             ($($field:ident = $value:expr;)*) => {$(
                 // SAFETY: the first page of the file, which no other thread knows yet.
@@ -110,6 +109,8 @@ impl Recorder {
             last_monotonic = AtomicU64::new(0);
             ended_monotonic = AtomicU64::new(0);
             nested = AtomicU64::new(0);
+            namespace = namespace();
+            born = born();
         }
         // SAFETY: as above; the last byte stays a zero.
         raw::read_link(c"/proc/self/exe", unsafe { &mut (&mut (*header).program)[..511] });
@@ -140,6 +141,13 @@ impl Recorder {
         self.note_time();
         if let Some(header) = self.file.header() {
             header.exited.store(1, Release);
+        }
+        // As at the start: a filter might end the process.
+        if raw::sandbox() == self.sandbox.load(Relaxed) {
+            // SAFETY: the recording has begun, and no other begins in this process.
+            if let Some(path) = unsafe { self.path.last() } {
+                self.file.close(path);
+            }
         }
     }
 
@@ -203,19 +211,32 @@ impl Path {
         CStr::from_bytes_with_nul(path.get(..length)?).ok()
     }
 
-    /// `DIRECTORY/PID.spinprof`, or `DIRECTORY/PID-2.spinprof` for the second of a process.
+    /// The path that was made last; none if there is none, or it was too long.
+    ///
+    /// # Safety
+    ///
+    /// No thread makes one meanwhile.
+    unsafe fn last(&self) -> Option<&CStr> {
+        // SAFETY: the caller's promise.
+        CStr::from_bytes_until_nul(unsafe { &*self.0.get() }).ok().filter(|path| !path.is_empty())
+    }
+
+    /// `DIRECTORY/PID-START.spinprof`, START in ms since 1970, or `DIRECTORY/PID-START-2.spinprof` for another process with
+    /// this number in its own name space.
     ///
     /// # Safety
     ///
     /// As [`Path::join`].
-    unsafe fn of_recording(&self, directory: &CStr, number: u32) -> Option<&CStr> {
+    unsafe fn of_recording(&self, directory: &CStr, start: u64, number: u32) -> Option<&CStr> {
         // SAFETY: the caller's promise.
         unsafe {
             self.join(directory, |put| {
-                decimal(raw::process_id(), put);
+                decimal(raw::process_id().into(), put);
+                put(b"-");
+                decimal(start / 1_000_000, put);
                 if number > 1 {
                     put(b"-");
-                    decimal(number, put);
+                    decimal(number.into(), put);
                 }
                 put(b".spinprof");
             })
@@ -223,7 +244,36 @@ impl Path {
     }
 }
 
-fn decimal(number: u32, put: &mut dyn FnMut(&[u8])) {
+/// The number of the PID namespace of this process: the link is `pid:[NUMBER]`. 0 if there is no such file.
+fn namespace() -> u32 {
+    let mut link = [0; 32];
+    let length = usize::try_from(raw::read_link(c"/proc/self/ns/pid", &mut link)).unwrap_or(0);
+    digits(link.get(..length).and_then(|link| link.strip_prefix(b"pid:[")).unwrap_or(&[])) as u32
+}
+
+/// When the kernel started this process, in its ticks; 0 if it does not tell.
+fn born() -> u64 {
+    /// Of the fields of `stat` behind the name, which ends with the last `)`.
+    const FIELD: usize = 20;
+    let file = raw::open_read(c"/proc/self/stat");
+    if file < 0 {
+        return 0;
+    }
+    let mut stat = [0; 512];
+    let length = usize::try_from(raw::read(file, &mut stat)).unwrap_or(0);
+    raw::close(file);
+    let stat = stat.get(..length).unwrap_or(&[]);
+    let name = stat.iter().rposition(|byte| *byte == b')').unwrap_or(stat.len());
+    stat[name..].split(|byte| *byte == b' ').nth(FIELD).map_or(0, digits)
+}
+
+/// The number with which a text begins.
+fn digits(text: &[u8]) -> u64 {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
+    digits.fold(0, |number, digit| number.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')))
+}
+
+fn decimal(number: u64, put: &mut dyn FnMut(&[u8])) {
     if number >= 10 {
         decimal(number / 10, put);
     }

@@ -76,7 +76,8 @@ pub fn html(shown: &[Shown<'_>]) -> Result<String, Error> {
     let shown = shown.as_slice();
     // A process that became another program, or has two kinds of locks, has several recordings.
     let ordinal = |shown: &Shown<'_>, all: &[Shown<'_>]| {
-        let of_it = || all.iter().map(|other| other.profile).filter(|other| other.pid == shown.profile.pid);
+        let of_it =
+            || all.iter().map(|other| other.profile).filter(|other| other.is_of_process(shown.profile));
         let key = |profile: &Profile| (profile.started, profile.locks_of as u32);
         let before = of_it().filter(|other| key(other) < key(shown.profile)).count();
         (of_it().count() > 1).then_some(before + 1)

@@ -35,6 +35,15 @@ pub struct Profile {
     pub pid: u32,
     /// Its parent.
     pub parent: u32,
+    /// Name of the recording's file, without its ending: no other process has it.
+    #[serde(default)]
+    pub recording: String,
+    /// The PID namespace in which the process has its number; 0 if that is not known.
+    #[serde(default)]
+    pub namespace: u32,
+    /// When the kernel started the process, in its ticks since the machine started; 0 if that is not known.
+    #[serde(default)]
+    pub born: u64,
     /// When recording began, ns since 1970.
     pub started: u64,
     /// For how long it was recorded, ns.

@@ -44,7 +44,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         view,
         is_running: recording.ended() == Ended::Running,
         clock: clock.unwrap_or(Clock::TICKS),
-        maps: Maps::new(view.maps()),
+        maps: Maps::new(&view.maps().collect::<Vec<_>>().concat()),
         symbols,
         call_sites: Vec::new(),
         numbers: HashMap::new(),
@@ -78,6 +78,9 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         arguments: text(&header.arguments).collect(),
         pid: header.pid,
         parent: header.parent,
+        recording: recording.path().file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        namespace: header.namespace,
+        born: header.born,
         started: header.start_realtime,
         duration,
         ended: recording.ended(),
@@ -273,8 +276,11 @@ impl Merge<'_> {
                 records.get(&number).into_iter().flatten().filter_map(|other| self.view.lock(*other));
             let best = others.max_by_key(|other| (other.is_created != 0, Reverse(other.since), other.thread));
             let best = best.unwrap_or(record);
-            let name =
-                self.view.text(record.name.load(Acquire)).or_else(|| self.view.text(best.name.load(Acquire)));
+            let text = |record: &format::Lock| {
+                let bytes = self.view.text(record.name.load(Acquire))?;
+                Some(String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned())
+            };
+            let name = text(record).or_else(|| text(best));
             let uses = tables.locks.range((number, format::Role::Write)..=(number, format::Role::Late));
             let roles: Vec<RoleStats> = uses
                 .map(|(which, sum)| {
@@ -286,7 +292,7 @@ impl Merge<'_> {
             let mut lock = Lock {
                 id: number,
                 label: String::new(),
-                name: name.map(|name| String::from_utf8_lossy(name).into_owned()),
+                name,
                 address: record.address,
                 kind,
                 creation_site: self.call_site(best.stack.load(Acquire)),

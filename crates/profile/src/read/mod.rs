@@ -32,6 +32,6 @@ pub use self::clock::Clock;
 pub use self::error::ReadError;
 pub use self::estimate::{Sampled, student};
 pub use self::merge::profile;
-pub use self::recording_files::{Directory, EXTENSION, Recording, directory, note_end};
-pub use self::unrecorded::{ROOM_FILE, Unrecorded};
+pub use self::recording_files::{Directory, EXTENSION, Recording, compact, directory, note_end};
+pub use self::unrecorded::{Cause, ROOM_FILE, Unrecorded};
 pub use crate::maps::{Mapping, Maps};

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
 use memmap2::{MmapMut, MmapOptions};
 use rustix::fs::SeekFrom as Part;
-use spinpark_observe::format::{Broken, HEADER_BYTES, Header, MAGIC, View};
+use spinpark_observe::format::{Broken, CLOSED, HEADER_BYTES, Header, MAGIC, PAGE, View};
 
 use super::{ReadError, Unrecorded};
 use crate::model::Ended;
@@ -60,7 +61,7 @@ impl Recording {
         let view = recording.try_view().map_err(|why| ReadError::Broken(path.to_owned(), why))?;
         let header = view.header();
         recording.ended = match header.exited.load(Relaxed) {
-            0 if is_mapped_by(header.pid, path, metadata.ino()) => Ended::Running,
+            0 if may_run(header, path) => Ended::Running,
             0 => Ended::Killed,
             _ => Ended::Exited,
         };
@@ -96,11 +97,7 @@ impl Recording {
     /// Whether records that were written are beyond the end of the file.
     #[must_use]
     pub fn is_cut_short(&self) -> bool {
-        let bytes = self.map.len() as u64;
-        self.view().header().regions.iter().any(|region| {
-            let used = u64::from(region.used.load(Relaxed).min(region.capacity));
-            used > 0 && region.offset.saturating_add(used * u64::from(region.stride)) > bytes
-        })
+        self.view().is_cut_short()
     }
 }
 
@@ -156,6 +153,78 @@ pub fn note_end(directory: &Path, pid: u32) -> io::Result<()> {
         File::options().write(true).open(path)?.write_all_at(&now.to_le_bytes(), at)?;
     }
     Ok(())
+}
+
+/// Cuts recordings of processes that have ended off behind what they have used, where they could not do so themselves: they
+/// were killed, or had left the directory. Files are left as they are if we may not write them, or their process may still run.
+pub fn compact(directory: &Path) {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    for path in entries.filter(|path| path.extension().is_some_and(|extension| extension == EXTENSION)) {
+        // What cannot be made shorter can be read all the same.
+        let _ = compact_file(&path);
+    }
+}
+
+fn compact_file(path: &Path) -> io::Result<()> {
+    {
+        let file = File::open(path)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() || metadata.len() <= HEADER_BYTES as u64 {
+            return Ok(());
+        }
+        // SAFETY: no file becomes shorter than its header, which recorders and readers change by atomic operations.
+        let map = unsafe { MmapOptions::new().len(HEADER_BYTES).map(&file)? };
+        // SAFETY: a page is aligned to 8 bytes, and is mapped as long as this is used.
+        let Ok(view) = (unsafe { View::new(map.as_ptr(), HEADER_BYTES) }) else { return Ok(()) };
+        let header = view.header();
+        let used = u64::from(header.end.load(Relaxed) & !CLOSED) * PAGE as u64;
+        let is_whole = (HEADER_BYTES as u64..metadata.len()).contains(&used);
+        if !is_whole || header.exited.load(Relaxed) == 0 && may_run(header, path) {
+            return Ok(());
+        }
+    }
+    let file = File::options().read(true).write(true).open(path)?;
+    // SAFETY: as above.
+    let map = unsafe { MmapOptions::new().len(HEADER_BYTES).map_mut(&file)? };
+    // SAFETY: a page is aligned to 8 bytes; it was a header just now, and any bits are one.
+    let header = unsafe { &*map.as_ptr().cast::<Header>() };
+    // Should the process live after all, it adds nothing from here on; what it has is not cut off.
+    let used = header.end.fetch_or(CLOSED, Relaxed) & !CLOSED;
+    file.set_len(u64::from(used) * PAGE as u64)
+}
+
+/// Whether the process of a recording that has not exited may run still.
+fn may_run(header: &Header, path: &Path) -> bool {
+    let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    // Its number means another process here, or none.
+    if header.namespace != 0 && namespace.as_os_str() != &*format!("pid:[{}]", header.namespace) {
+        return is_written(path).unwrap_or(false);
+    }
+    fs::metadata(path).is_ok_and(|metadata| is_mapped_by(header.pid, path, metadata.ino()))
+}
+
+/// Whether a process has the file open for writing, or mapped so: the kernel gives no lease then. None if it gives none anyway:
+/// the file is another user's, or on a file system without leases.
+fn is_written(path: &Path) -> Option<bool> {
+    /// Of `fcntl`, on Linux.
+    const SET_SIGNAL: libc::c_int = 10;
+    let file = File::open(path).ok()?;
+    let control = |command: libc::c_int, argument: libc::c_int| {
+        // SAFETY: an open descriptor, and commands with a number.
+        match unsafe { libc::fcntl(file.as_raw_fd(), command, argument) } {
+            -1 => Err(io::Error::last_os_error().raw_os_error()),
+            _ => Ok(()),
+        }
+    };
+    // By a signal that is ignored the kernel would tell that the lease is in another's way.
+    control(SET_SIGNAL, libc::SIGURG).ok()?;
+    match control(libc::F_SETLEASE, libc::F_RDLCK) {
+        Ok(()) => {
+            let _ = control(libc::F_SETLEASE, libc::F_UNLCK);
+            Some(false)
+        }
+        Err(error) => (error == Some(libc::EAGAIN)).then_some(true),
+    }
 }
 
 /// Whether process `pid` lives and has the file mapped; so another process with the same number is not mistaken for it.

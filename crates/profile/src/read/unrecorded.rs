@@ -6,8 +6,8 @@ use std::mem::offset_of;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-pub use spinpark_observe::format::ROOM_FILE;
-use spinpark_observe::format::RoomCount;
+use spinpark_observe::format::{CAUSES, RoomCount};
+pub use spinpark_observe::format::{Cause, ROOM_FILE};
 
 use crate::model::Profile;
 use crate::model::Warning;
@@ -15,16 +15,28 @@ use crate::units::{bytes, count};
 
 /// How the sentence on the bound ends.
 const BOUND: &str = "(`--max-size`).";
-/// How that on files that could not be created does.
-const FAILED: &str = "its directory and limits.";
+
+/// Why files could not be created, by [`Cause`], and what to do.
+const CAUSES_IN_WORDS: [&str; CAUSES] = [
+    "it may not write in the directory of the recording, for example because it became another user. Name a directory in which \
+     that user may write with `--output`.",
+    "the directory of the recording is not there for it, for example because it changed its root directory (chroot, a \
+     container). Name a directory that it sees with `--output`.",
+    "the disk is full. Make room, or name a directory on another disk with `--output`.",
+    "it could not open another file. Raise its limit of open files (`ulimit -n`).",
+    "its files may not be long enough. Raise its limit (`ulimit -f`).",
+    "it has no memory or addresses left for the tables. Raise its limit (`ulimit -v`).",
+    "it had entered a sandbox before its first wait, in which creating a file might have ended it.",
+    "its file could not be created.",
+];
 
 /// How many processes of a directory were not recorded, as their recorders have counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unrecorded {
     /// For want of room.
     pub refused: u32,
-    /// Their file could not be created.
-    pub failed: u32,
+    /// Their file could not be created, by [`Cause`].
+    pub failed: [u32; CAUSES],
     /// The bound, bytes.
     pub most: u64,
 }
@@ -46,9 +58,15 @@ impl Unrecorded {
         let number_of = |at| u32::try_from(number(at, 4)).unwrap_or(u32::MAX);
         Self {
             refused: number_of(offset_of!(RoomCount, refused)),
-            failed: number_of(offset_of!(RoomCount, failed)),
+            failed: std::array::from_fn(|cause| number_of(offset_of!(RoomCount, failed) + 4 * cause)),
             most: number(offset_of!(RoomCount, most), 8),
         }
+    }
+
+    /// How many there are for a reason.
+    #[must_use]
+    pub fn for_cause(&self, cause: Cause) -> u32 {
+        self.failed[cause as usize]
     }
 
     /// Whole sentences; none if all were recorded.
@@ -65,20 +83,16 @@ impl Unrecorded {
                 bytes(self.most)
             )
         });
-        let failed = (self.failed > 0).then(|| {
-            format!(
-                "{} not recorded: no file could be created in the directory of the recording; a process that changes its user or \
-                 root, or enters a sandbox, loses {FAILED}",
-                processes(self.failed)
-            )
-        });
+        let failed = self.failed.into_iter().zip(CAUSES_IN_WORDS).filter(|(failed, _)| *failed > 0);
+        let failed = failed.map(|(failed, why)| format!("{} not recorded: {why}", processes(failed)));
         refused.into_iter().chain(failed).collect()
     }
 
     /// Replaces these sentences in a profile of that directory.
     pub fn tell(&self, profile: &mut Profile) {
         let is_old = |text: &str| {
-            text.contains(" not recorded: ") && (text.ends_with(BOUND) || text.ends_with(FAILED))
+            let ends = CAUSES_IN_WORDS.into_iter().chain([BOUND]).any(|end| text.ends_with(end));
+            text.contains(" not recorded: ") && ends
         };
         profile.warnings.retain(|warning| !is_old(warning.text()));
         profile.warnings.extend(self.sentences().into_iter().map(Warning::Loss));

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use flate2::read::GzDecoder;
@@ -287,7 +288,11 @@ fn a_directory_is_read_from_its_json_where_that_has_the_process() {
     assert_eq!(programs(), [(4242, store.clone()), (4300, store)], "it is read again");
     // Without recordings the JSON is all there is.
     for pid in [4242, 4300] {
-        fs::remove_file(scratch.path().join(format!("{pid}.spinprof"))).expect("it is there");
+        let files =
+            fs::read_dir(scratch.path()).expect("a directory").map(|entry| entry.expect("an entry").path());
+        let start = format!("{pid}-");
+        let is_of = |path: &Path| path.file_name().is_some_and(|it| it.to_string_lossy().starts_with(&start));
+        files.filter(|path| is_of(path)).for_each(|path| fs::remove_file(path).expect("it is there"));
     }
     assert_eq!(programs().len(), 1);
     fs::write(scratch.path().join("profile.json"), "junk").expect("it is written");

@@ -244,7 +244,7 @@ fn broken_files_are_refused_with_a_reason() {
     assert!(message(&other).contains("version 9"));
     let mut lost = whole;
     let at = std::mem::offset_of!(spinpark_observe::format::Header, regions);
-    lost[at..at + 8].copy_from_slice(&17_u64.to_le_bytes());
+    lost[at..at + 4].copy_from_slice(&17_u32.to_le_bytes());
     assert!(message(&lost).contains("damaged"));
 }
 
@@ -253,8 +253,8 @@ fn files_that_were_cut_short_say_so() {
     let whole = store().bytes();
     let scratch = tempfile::tempdir().expect("scratch space");
     let path = scratch.path().join("1.spinprof");
-    // Every length: nothing panics, and what is missing is said.
-    for bytes in (4096..whole.len()).step_by(1_111) {
+    // Many lengths, each page among them: nothing panics, and what is missing is said.
+    for bytes in (4096..whole.len()).step_by(1_111).chain((4096..whole.len()).step_by(4096)) {
         fs::write(&path, &whole[..bytes]).expect("it is written");
         let recording = Recording::open(&path).expect("the header is whole");
         let profile = profile(&recording, &mut Symbols::none());
@@ -298,12 +298,12 @@ fn directories() {
     let mut late = Builder::new();
     late.header().pid = 1;
     late.header().start_realtime += 1;
-    late.write(scratch.path()).expect("it is written");
+    let late = late.write(scratch.path()).expect("it is written");
     store().write(scratch.path()).expect("it is written");
     let found = directory(scratch.path()).expect("two can be read");
     let pids: Vec<u32> = found.recordings.iter().map(|recording| recording.view().header().pid).collect();
     assert_eq!((pids, found.broken.len()), (vec![4242, 1], 1));
-    assert_eq!(directory(&scratch.path().join("1.spinprof")).expect("a file").recordings.len(), 1);
+    assert_eq!(directory(&late).expect("a file").recordings.len(), 1);
 }
 
 #[test]

@@ -41,8 +41,8 @@
 //! # Beside the profiler
 //!
 //! `spinpark profile PROG` watches the program's pthread locks. This module has tables and a file of its own, so both may
-//! run: each has its locks, and neither sees the other's. In one directory the second file is `PID-2.spinprof`, and
-//! `spinpark report` shows both.
+//! run: each has its locks, and neither sees the other's. In one directory each has its file, and `spinpark report`
+//! shows both.
 //!
 //! # Forks, threads, ends
 //!
@@ -132,7 +132,7 @@ impl Drop for Profile {
     }
 }
 
-/// Records what the locks of this process do from now on, in the file `PID.spinprof` of `directory`, which is created if
+/// Records what the locks of this process do from now on, in a file `PID-START.spinprof` of `directory`, which is created if
 /// it is not there.
 ///
 /// Takes about a millisecond, and memory for the tables as they fill. Threads that wait already are not seen.
@@ -153,7 +153,10 @@ pub fn start(directory: impl AsRef<Path>) -> Result<Profile, Error> {
         Err(None) => Err(Error::Unsupported),
         Err(Some(Failure::Create(error))) => Err(failed(io::Error::from_raw_os_error(error))),
         Err(Some(Failure::NotNow)) => Err(Error::Again),
-        Err(Some(Failure::TooLong | Failure::NoRoom | Failure::Bound)) => Err(Error::NoRoom),
+        Err(Some(Failure::Sandbox)) => Err(failed(io::ErrorKind::PermissionDenied.into())),
+        Err(Some(Failure::TooLong | Failure::DiskFull | Failure::Memory | Failure::Bound)) => {
+            Err(Error::NoRoom)
+        }
     }
 }
 

@@ -1,6 +1,6 @@
-//! Recordings made by hand, for tests: a `PID.spinprof` in memory with records of every kind.
+//! Recordings made by hand, for tests: a `PID-START.spinprof` in memory with records of every kind.
 //!
-//! Regions have room for what was put in; offsets and capacities say so. A tick is 1 ns unless a test says otherwise.
+//! A tick is 1 ns unless a test says otherwise.
 
 mod store;
 
@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use spinpark_observe::format::{
     Begun, Clock, Detail, Entry, FRAMES, HEADER_BYTES, Head, Header, HeldWaitStats, Kind, Lock, LockStats,
-    MAGIC, NONE, PairStats, REGIONS, Role, SEGMENT_BYTES, Segment, SiteStats, Stack, Thread, VERSION,
-    Waiting,
+    MAGIC, NONE, PAGE, PairStats, Piece, REGIONS, RegionId, Role, SEGMENT_BYTES, Segment, SiteStats, Stack,
+    Thread, VERSION, Waiting,
 };
 use spinpark_profile::read::EXTENSION;
 
@@ -273,24 +273,36 @@ impl Builder {
     /// The file.
     #[must_use]
     pub fn bytes(mut self) -> Vec<u8> {
-        let regions = [&self.locks, &self.stacks, &self.threads, &self.segments, &self.maps, &self.text];
-        let mut offset = HEADER_BYTES;
-        for (index, (content, (_, stride))) in regions.into_iter().zip(REGIONS).enumerate() {
-            let count = u32::try_from(content.len() / stride).expect("few");
-            let region = &mut self.header.regions[index];
-            region.offset = offset as u64;
+        let regions = [
+            (RegionId::Locks, &self.locks),
+            (RegionId::Stacks, &self.stacks),
+            (RegionId::Threads, &self.threads),
+            (RegionId::Segments, &self.segments),
+            (RegionId::Maps, &self.maps),
+            (RegionId::Text, &self.text),
+        ];
+        let mut bytes = vec![0; HEADER_BYTES];
+        for (id, content) in regions {
+            let (capacity, stride) = REGIONS[id as usize];
+            let region = &mut self.header.regions[id as usize];
             region.stride = u32::try_from(stride).expect("small");
-            region.capacity = count + 8;
-            region.used = count.into();
-            offset += (content.len() + 8 * stride).next_multiple_of(8);
+            region.capacity = u32::try_from(capacity).expect("few");
+            region.used = u32::try_from(content.len() / stride).expect("few").into();
+            for (number, record) in content.chunks(stride).enumerate() {
+                let (unit, within) = id.unit_of(u32::try_from(number).expect("few"));
+                let piece = Piece::with(id, unit).expect("few");
+                let page = self.header.pieces[piece.number].get_mut();
+                if *page == 0 {
+                    *page = u32::try_from(bytes.len() / PAGE).expect("few");
+                    bytes.resize(bytes.len() + piece.units * id.unit_pages() * PAGE, 0);
+                }
+                let at = (*page as usize + (unit - piece.first) * id.unit_pages()) * PAGE + within;
+                bytes[at..at + record.len()].copy_from_slice(record);
+            }
         }
-        let mut bytes = bytes_of(&*self.header).to_vec();
-        let regions = [&self.locks, &self.stacks, &self.threads, &self.segments, &self.maps, &self.text];
-        for (content, region) in regions.into_iter().zip(&self.header.regions) {
-            bytes.resize(region.offset as usize, 0);
-            bytes.extend_from_slice(content);
-        }
-        bytes.resize(offset, 0);
+        self.header.end = u32::try_from(bytes.len() / PAGE).expect("few").into();
+        let header = bytes_of(&*self.header);
+        bytes[..header.len()].copy_from_slice(header);
         bytes
     }
 
@@ -299,7 +311,8 @@ impl Builder {
     /// # Errors
     /// As the system has them.
     pub fn write(self, directory: &Path) -> io::Result<PathBuf> {
-        let path = directory.join(format!("{}.{}", self.header.pid, EXTENSION));
+        let start = self.header.start_realtime / 1_000_000;
+        let path = directory.join(format!("{}-{start}.{EXTENSION}", self.header.pid));
         fs::write(&path, self.bytes())?;
         Ok(path)
     }

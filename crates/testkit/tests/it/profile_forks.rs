@@ -4,7 +4,7 @@ use std::mem::offset_of;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use spinpark_observe::format::{ROOM_FILE, Role, RoomCount};
+use spinpark_observe::format::{CAUSES, ROOM_FILE, Role, RoomCount};
 use spinpark_testkit::profiled::{read_all, recordings};
 use spinpark_testkit::{Configuration, Outcome, Run, both_configurations, compile_c};
 
@@ -39,8 +39,9 @@ fn bytes(directory: &Path) -> u64 {
 /// How many processes were refused, and how many could not create a file.
 fn refused(directory: &Path) -> [u32; 2] {
     let count = std::fs::read(directory.join(ROOM_FILE.to_str().expect("a name"))).expect("a count");
-    [offset_of!(RoomCount, refused), offset_of!(RoomCount, failed)]
-        .map(|at| u32::from_le_bytes(count[at..at + 4].try_into().expect("four bytes")))
+    let number = |at: usize| u32::from_le_bytes(count[at..at + 4].try_into().expect("four bytes"));
+    let failed = (0..CAUSES).map(|cause| number(offset_of!(RoomCount, failed) + 4 * cause));
+    [number(offset_of!(RoomCount, refused)), failed.sum()]
 }
 
 both_configurations! {
@@ -100,6 +101,27 @@ both_configurations! {
         assert!(recordings(directory).len() > idle);
         assert!(bytes(directory) <= MOST, "{}", bytes(directory));
     };
+}
+
+/// As tests in build sandboxes do: each has a PID namespace of its own, and so the same number.
+#[test]
+fn processes_with_one_number_have_files_of_their_own() {
+    const PROCESSES: usize = 12;
+    let directory = tempfile::tempdir().expect("a directory");
+    let script = "for i in $(seq $2); do unshare -r --pid --fork --mount-proc \"$0\" \"$1\" > /dev/null || exit 77; done";
+    let run = Run::new("sh").args(["-c", script]).arg(program()).args(["crowd", &PROCESSES.to_string()]);
+    let outcome = recorded(run, directory.path(), Configuration::Glibc, "contended").outcome();
+    if outcome.status.code() == Some(77) {
+        eprintln!("skipped: no PID namespace can be made here: {}", outcome.stderr_text());
+        return;
+    }
+    outcome.assert_success();
+    let read = read_all(directory.path());
+    let starts: std::collections::BTreeSet<u64> = read.iter().map(|one| one.start_realtime).collect();
+    assert_eq!(starts.len(), read.len());
+    assert_eq!(read.len(), PROCESSES * 64, "{:?}", refused(directory.path()));
+    let first = read.iter().map(|one| one.pid).min().expect("a recording");
+    assert_eq!(read.iter().filter(|one| one.pid == first).count(), PROCESSES);
 }
 
 /// A process that was killed holds nothing that others need; what it has counts on.

@@ -1,6 +1,6 @@
 //! A recording outlives what programs do: fork, exec, kill, signals, closed libraries, full disks.
 
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -103,10 +103,30 @@ both_configurations! {
         // What came after it looked: the wait before that may count, too.
         assert!(found >= said[1][2] && found <= said[1][2] + 3, "{found}");
     };
-    a_file_that_may_not_be_so_long_is_not_made = |directory, configuration| {
+    a_file_is_as_long_as_it_may_be = |directory, configuration| {
         let outcome = limited(directory, configuration, "ulimit -f 1000");
         assert!(outcome.success(), "{}", outcome.report());
-        assert_eq!(recordings(directory).len(), 1, "the shell's, from before");
+        assert_eq!(recordings(directory).len(), 5, "the shell's, from before, and four");
+        let outcome = limited(directory, configuration, "ulimit -f 40");
+        assert!(outcome.success(), "{}", outcome.report());
+        assert_eq!(recordings(directory).len(), 6, "the shell's");
+    };
+    a_recording_that_has_ended_has_no_hole_at_its_end = |directory, configuration| {
+        run(directory, configuration, &["fork"]).assert_success();
+        for path in recordings(directory) {
+            let metadata = std::fs::metadata(&path).expect("a file");
+            assert!(metadata.len() <= metadata.blocks() * 512 + (16 << 10), "{} bytes", metadata.len());
+            assert!(metadata.len() < 1 << 20, "{} bytes", metadata.len());
+        }
+    };
+    an_umask_leaves_its_owner_the_recording = |directory, configuration| {
+        let kept = directory.join("kept");
+        let outcome = limited(&kept, configuration, "umask 0777");
+        assert!(outcome.success(), "{}", outcome.report());
+        let mode = |path: &Path| std::fs::metadata(path).expect("a file").mode() & 0o777;
+        let shells = 0o644 & !0o777 | 0o600;
+        let modes: Vec<u32> = recordings(&kept).iter().map(|path| mode(path)).collect();
+        assert!(modes.contains(&shells) && modes.iter().all(|mode| mode & 0o600 == 0o600), "{modes:o?}");
     };
     a_directory_that_is_not_there_does_not_end_the_program = |directory, configuration| {
         run(&directory.join("none"), configuration, &["killed"]).status.signal().expect("its own end");

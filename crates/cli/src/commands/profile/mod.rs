@@ -16,7 +16,7 @@ use anyhow::{Context, bail};
 use spinpark_measure::failure::in_words;
 use spinpark_measure::report::json::Output;
 use spinpark_profile::model::{self, Detail, Ended, LocksOf};
-use spinpark_profile::read::{ReadError, note_end};
+use spinpark_profile::read::{ReadError, compact, note_end};
 use spinpark_profile::{diff as comparison, json, symbols::Symbols, text};
 
 use self::launch::Launch;
@@ -43,6 +43,7 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
     let status = running.wait_for_end(profile.duration).context("cannot wait for the program")?;
     // Without it, the recording ends with the last sign of life.
     let _ = note_end(&directory, running.id());
+    compact(&directory);
     if !status.success() && !running.was_asked() {
         let ended = running.why(status).unwrap_or_else(|| in_words(status));
         say.line(format_args!("{} {ended}; this is what was recorded.", launch.name()));
@@ -127,6 +128,7 @@ fn code_of(status: ExitStatus) -> ExitCode {
 /// Shows a recording again.
 pub(crate) fn report(report: &Report) -> anyhow::Result<ExitCode> {
     let shower = Shower::new(&report.show, false)?;
+    compact(&report.directory);
     let loaded = json::load(&report.directory, &mut Symbols::new())?;
     shower.show(&loaded)?;
     Ok(ExitCode::SUCCESS)

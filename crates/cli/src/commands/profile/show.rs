@@ -1,5 +1,6 @@
 //! Where what was recorded goes: tables, a page, files for other tools.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use anyhow::{Context, bail};
 use spinpark_measure::report::json::{Output, Unwritable};
 use spinpark_profile::json::Loaded;
 use spinpark_profile::model::{LocksOf, Profile};
+use spinpark_profile::read::EXTENSION;
 use spinpark_profile::text::{Style, wrap};
 use spinpark_profile::units::one_line;
 use spinpark_profile::{folded, html, pprof, summary};
@@ -100,12 +102,10 @@ impl<'a> Shower<'a> {
     ///
     /// If there is no such process, or something cannot be written.
     pub(crate) fn show(self, loaded: &Loaded) -> anyhow::Result<()> {
-        let shown = self.chosen(&loaded.profiles)?;
-        let all: Vec<Profile> = match self.showing.process {
-            Some(pid) if shown.iter().any(|profile| profile.pid == pid) => {
-                shown.iter().map(|profile| (*profile).clone()).collect()
-            }
-            _ => loaded.profiles.clone(),
+        let Chosen { shown, is_asked } = self.chosen(&loaded.profiles)?;
+        let all: Vec<Profile> = match is_asked {
+            true => shown.iter().map(|profile| (*profile).clone()).collect(),
+            false => loaded.profiles.clone(),
         };
         for error in &loaded.broken {
             Say { on_stderr: true }.line(format_args!("Warning: {error}"));
@@ -123,7 +123,7 @@ impl<'a> Shower<'a> {
                 }
                 self.say.line(view(profile, self.showing.view, style));
             }
-            if let (None, [shown]) = (self.showing.process, shown.as_slice()) {
+            if let (None, [shown]) = (&self.showing.process, shown.as_slice()) {
                 others(&loaded.profiles, shown, style, self.say);
             }
         }
@@ -151,43 +151,84 @@ impl<'a> Shower<'a> {
 
     /// The process that is wanted, or the one that waited most. It has several recordings if it became another program, or if
     /// its pthread locks and those of the library were recorded.
-    fn chosen<'p>(&self, profiles: &'p [Profile]) -> anyhow::Result<Vec<&'p Profile>> {
-        let Some(pid) = self.showing.process else {
-            return Ok(vec![most(profiles).context("there is no process in the recording")?]);
+    fn chosen<'p>(&self, profiles: &'p [Profile]) -> anyhow::Result<Chosen<'p>> {
+        let most = most(profiles).context("there is no process in the recording")?;
+        let Some(wanted) = &self.showing.process else {
+            return Ok(Chosen { shown: vec![most], is_asked: false });
         };
-        let found: Vec<&Profile> = profiles.iter().filter(|profile| profile.pid == pid).collect();
-        if found.is_empty() {
-            let text =
-                format!("no process with the number {pid} is in the recording; {}", processes(profiles));
-            // The program has run already: nothing is lost because of a slip.
-            return match most(profiles).filter(|_| self.say.on_stderr) {
-                Some(most) => {
-                    self.say.line(format_args!("Warning: {text}; this is process {}.", most.pid));
-                    Ok(vec![most])
-                }
-                None => bail!(text),
-            };
+        let file = Path::new(wanted).file_name().unwrap_or_default().to_string_lossy();
+        let name = file.strip_suffix(&format!(".{EXTENSION}")).unwrap_or(&file);
+        let named: Vec<&Profile> = profiles.iter().filter(|profile| profile.recording == name).collect();
+        let numbered: Vec<&Profile> =
+            profiles.iter().filter(|profile| profile.pid.to_string() == *wanted).collect();
+        let text = match (named.is_empty(), numbered.as_slice()) {
+            (false, _) => return Ok(Chosen { shown: named, is_asked: true }),
+            (true, [first, rest @ ..]) if rest.iter().all(|other| first.is_of_process(other)) => {
+                return Ok(Chosen { shown: numbered, is_asked: true });
+            }
+            (true, []) => format!("no process {wanted} is in the recording; {}", processes(profiles)),
+            (true, several) => format!(
+                "{} recordings are of processes with the number {wanted}, in PID namespaces of their own or one after the other: \
+                 {}; name one of them with `--process NAME`",
+                several.len(),
+                recordings(several)
+            ),
+        };
+        // The program has run already: nothing is lost because of a slip.
+        if self.say.on_stderr {
+            let which = which(most, profiles);
+            self.say.line(format_args!("Warning: {text}; this is process {which}."));
+            return Ok(Chosen { shown: vec![most], is_asked: false });
         }
-        Ok(found)
+        bail!(text)
     }
+}
+
+/// What is shown.
+struct Chosen<'p> {
+    shown: Vec<&'p Profile>,
+    /// Because it was named.
+    is_asked: bool,
+}
+
+/// The first of `items`, and how many more there are.
+fn few(items: &[String]) -> String {
+    /// More are counted.
+    const NAMED: usize = 8;
+    let more = match items.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{more}", items[..items.len().min(NAMED)].join(", "))
+}
+
+/// What names a process among all: its number, or its recording if another process has that number, too.
+fn which<'a>(profile: &'a Profile, all: &[Profile]) -> Cow<'a, str> {
+    let is_double = |other: &Profile| other.pid == profile.pid && !other.is_of_process(profile);
+    match all.iter().any(is_double) {
+        true => Cow::Borrowed(&profile.recording),
+        false => Cow::Owned(profile.pid.to_string()),
+    }
+}
+
+/// Recordings, those that waited most first.
+fn recordings(profiles: &[&Profile]) -> String {
+    let mut sorted = profiles.to_vec();
+    sorted.sort_by_key(|profile| std::cmp::Reverse((profile.waited(), profile.signal_wait())));
+    let name = |profile: &&Profile| format!("{} ({})", profile.recording, one_line(&file_name(profile)));
+    few(&sorted.iter().map(name).collect::<Vec<_>>())
 }
 
 /// Which there are.
 fn processes(profiles: &[Profile]) -> String {
-    /// More are counted.
-    const NAMED: usize = 8;
-    let mut known: Vec<(u32, String)> =
-        profiles.iter().map(|profile| (profile.pid, one_line(&file_name(profile)))).collect();
-    known.dedup_by_key(|(pid, _)| *pid);
+    let mut known: Vec<(Cow<'_, str>, String)> =
+        profiles.iter().map(|profile| (which(profile, profiles), one_line(&file_name(profile)))).collect();
+    known.dedup_by(|one, other| one.0 == other.0);
     let named: Vec<String> =
-        known.iter().take(NAMED).map(|(pid, program)| format!("{pid} ({program})")).collect();
-    let more = match known.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
+        known.iter().map(|(process, program)| format!("{process} ({program})")).collect();
     match named.as_slice() {
         [one] => format!("recorded is {one}"),
-        named => format!("recorded are {}{more}", named.join(", ")),
+        named => format!("recorded are {}", few(named)),
     }
 }
 
@@ -215,13 +256,12 @@ fn others(all: &[Profile], shown: &Profile, style: Style, say: Say) {
     let others: Vec<String> = all
         .iter()
         .filter(|profile| !std::ptr::eq(*profile, shown) && profile.waited() + profile.signal_wait() > 0)
-        .map(|profile| format!("{} ({})", profile.pid, one_line(&file_name(profile))))
+        .map(|profile| format!("{} ({})", which(profile, all), one_line(&file_name(profile))))
         .collect();
     if !others.is_empty() {
-        let few = others[..others.len().min(8)].join(", ");
-        let more = if others.len() > 8 { format!(" and {} more", others.len() - 8) } else { String::new() };
         let text = format!(
-            "This is the process that waited most. Other processes waited less: {few}{more}. `--process PID` shows one of them."
+            "This is the process that waited most. Other processes waited less: {}. `--process PID` shows one of them.",
+            few(&others)
         );
         say.line(wrap(&text, style.width, 0));
     }

@@ -79,3 +79,61 @@ fn the_estimate_is_quick() {
     let waits: u64 = read.iter().flat_map(|one| one.uses.values()).map(|it| it.contended).sum();
     assert!((100..1_000).contains(&waits), "{waits}");
 }
+
+/// What cannot cut its file off itself leaves that to the command, and a report to come.
+#[test]
+fn recordings_are_as_long_as_they_are_used() {
+    let directory = tempfile::tempdir().unwrap();
+    let kept = directory.path().join("kept");
+    let script = "\"$0\" crowd > /dev/null; kill -9 $$";
+    let mut command = recording(directory.path(), ["profile", "--output", "kept", "--", "sh", "-c", script]);
+    said(command.arg(program()));
+    let files = recordings(&kept);
+    assert!(files.len() > 64, "{}", files.len());
+    let bytes: u64 = files.iter().map(|file| fs::metadata(file).unwrap().len()).sum();
+    let disk: u64 = files.iter().map(|file| fs::metadata(file).unwrap().blocks() * 512).sum();
+    assert!(bytes <= disk + disk / 4, "{bytes} bytes, of which {disk} are on the disk");
+}
+
+/// Processes of several PID namespaces have one number.
+#[test]
+fn one_of_several_processes_with_a_number() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = "for i in 1 2 3; do unshare -r --pid --fork --mount-proc \"$0\" queue || exit 77; done";
+    let mut command = recording(directory.path(), ["profile", "--output", "kept", "--", "sh", "-c", script]);
+    let result = said(command.arg(crate::fixtures::waits()));
+    if result.code == Some(77) {
+        eprintln!("skipped: no PID namespace can be made here");
+        return;
+    }
+    let report =
+        |process: &str| said(&mut recording(directory.path(), ["report", "--process", process, "kept"]));
+    let several = report("1");
+    assert_eq!(several.code, Some(2), "{several:#?}");
+    let text = flat(&several.stderr);
+    assert!(text.contains("3 recordings are of processes with the number 1"), "{text}");
+    let name =
+        text.split_once(": 1-").map(|(_, rest)| format!("1-{}", rest.split(' ').next().unwrap())).unwrap();
+    report(&name).succeeds(&["(process 1)"]);
+    report(&format!("{name}.spinprof")).succeeds(&["(process 1)"]);
+}
+
+/// Elsewhere, without the program: names are in the directory.
+#[test]
+fn a_recording_needs_no_program() {
+    let directory = tempfile::tempdir().unwrap();
+    let copy = directory.path().join("program");
+    fs::copy(crate::fixtures::waits(), &copy).unwrap();
+    let mut command = recording(directory.path(), ["profile", "--output", "kept", "--", "./program", "all"]);
+    assert_eq!(said(&mut command).code, Some(0));
+    let names = |directory: &str| said(&mut recording(&directory_of(&copy), ["report", directory])).stdout;
+    let before = names("kept");
+    assert!(before.contains("cache_lock"), "{before}");
+    fs::rename(directory.path().join("kept"), directory.path().join("elsewhere")).unwrap();
+    fs::remove_file(&copy).unwrap();
+    assert_eq!(names("elsewhere"), before);
+}
+
+fn directory_of(file: &Path) -> PathBuf {
+    file.parent().unwrap().to_owned()
+}
