@@ -195,15 +195,15 @@ pub(crate) struct Compare {
     pub(crate) input: Option<PathBuf>,
 
     /// Run this shell command once, before all runs
-    #[arg(short, long, value_name = "CMD")]
+    #[arg(long, value_name = "COMMAND")]
     pub(crate) setup: Option<String>,
 
     /// Run this shell command before each run; it is not timed: --prepare 'rm -f x.db'
-    #[arg(short, long, value_name = "CMD")]
+    #[arg(long, value_name = "COMMAND")]
     pub(crate) prepare: Option<String>,
 
     /// Run this shell command once, after all runs, however they ended
-    #[arg(short, long, value_name = "CMD")]
+    #[arg(long, value_name = "COMMAND")]
     pub(crate) cleanup: Option<String>,
 
     /// Accept an exit status other than 0 (a crash still ends the comparison)

@@ -12,7 +12,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::{fs, process};
 
-/// Signals that come to this process. Dropping it sets the mask that was there before; signals that nobody has taken then
+/// Signals that come to this process. Dropping it sets the mask that was there before; signals that were not taken by then
 /// are gone.
 #[derive(Debug)]
 pub struct Signals {
