@@ -1,7 +1,10 @@
 //! Exit codes, as `spinpark --help` documents them.
 
-use std::process::ExitCode;
+use std::mem::MaybeUninit;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitCode, ExitStatus};
 
+use rustix::process::DumpableBehavior;
 use spinpark_measure::executable::Blocker;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::measure::End;
@@ -17,6 +20,57 @@ pub(crate) const INTERRUPTED: u8 = 130;
 const RUN_FAILED: u8 = 125;
 const RUN_NOT_EXECUTABLE: u8 = 126;
 const RUN_NOT_FOUND: u8 = 127;
+
+/// How a command ends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Exit {
+    /// With this code.
+    Code(ExitCode),
+    /// As the program did that it stood in for: by this signal.
+    Signal(i32),
+}
+
+impl From<ExitCode> for Exit {
+    fn from(code: ExitCode) -> Self {
+        Self::Code(code)
+    }
+}
+
+impl From<ExitStatus> for Exit {
+    /// As the program did. A shell and a service manager tell a signal from a status.
+    fn from(status: ExitStatus) -> Self {
+        match status.signal() {
+            Some(signal) => Self::Signal(signal),
+            None => ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
+                .into(),
+        }
+    }
+}
+
+impl Exit {
+    /// The exit code; if it is a signal, this process ends here.
+    pub(crate) fn code(self) -> ExitCode {
+        let signal = match self {
+            Self::Code(code) => return code,
+            Self::Signal(signal) => signal,
+        };
+        // The program has left its core dump.
+        let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
+        // SAFETY: the default is a valid disposition.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+        let mut only = MaybeUninit::uninit();
+        // SAFETY: the call initialises the set.
+        unsafe { libc::sigemptyset(only.as_mut_ptr()) };
+        // SAFETY: initialised above.
+        unsafe { libc::sigaddset(only.as_mut_ptr(), signal) };
+        // SAFETY: the set is initialised; no old mask is wanted.
+        unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, only.as_ptr(), std::ptr::null_mut()) };
+        // SAFETY: no handler runs.
+        unsafe { libc::raise(signal) };
+        // As a shell has it, should this signal not end processes.
+        ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))
+    }
+}
 
 /// The exit code for an error.
 pub(crate) fn code_of(error: &anyhow::Error) -> ExitCode {

@@ -1,4 +1,5 @@
-//! What people read goes to standard output, unless data goes there.
+//! What people read goes to standard output, unless data goes there. All of it passes here, and [`harmless`] with it: nothing
+//! that a program prints or is called can steer the terminal.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -6,6 +7,7 @@ use std::sync::Mutex;
 
 use anyhow::bail;
 use spinpark_measure::report::{Style, compare_table};
+use spinpark_measure::terminal::harmless;
 use spinpark_measure::warnings::Warning;
 
 /// The first thing that could not be said, and why.
@@ -32,6 +34,8 @@ impl Say {
     /// Prints a line, or several. The reader may have gone (`| head`): that is no error. Whatever else fails
     /// (a full disk) is remembered for [`check`].
     pub(crate) fn line(self, text: impl Display) {
+        let text = text.to_string();
+        let text = harmless(&text);
         let written = if self.on_stderr {
             writeln!(io::stderr().lock(), "{text}")
         } else {
@@ -56,7 +60,7 @@ macro_rules! note {
 
 /// Prints to standard error, if it has a reader.
 pub(crate) fn note(text: std::fmt::Arguments<'_>) {
-    let _ = io::stderr().lock().write_fmt(text);
+    let _ = io::stderr().lock().write_all(harmless(&text.to_string()).as_bytes());
 }
 
 /// Prints an error to standard error. On a terminal, lines are broken where it ends; elsewhere (a log, a pipe), they are not.

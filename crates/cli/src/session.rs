@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use spinpark_measure::environment::Environment;
-use spinpark_measure::process::{Interrupt, adopt_orphans};
+use spinpark_measure::process::{Interrupt, adopt_orphans, inherited, signals};
 use spinpark_measure::stats::bootstrap::MIN_BLOCKS;
 
 /// A measurement in progress.
@@ -22,12 +22,31 @@ impl Session {
     pub(crate) fn start(seed: Option<u64>) -> anyhow::Result<Self> {
         let interrupt = Arc::new(Interrupt::new()?);
         let handler = Arc::clone(&interrupt);
-        ctrlc::set_handler(move || handler.request()).context("cannot handle Ctrl-C")?;
+        on_interrupt(move || handler.request())?;
         adopt_orphans();
         // 32 bits survive every JSON reader.
         let seed = seed.unwrap_or_else(|| rand::random::<u32>().into());
         Ok(Self { interrupt, environment: Environment::read(), seed })
     }
+}
+
+/// Calls `handler` at Ctrl-C, SIGTERM and SIGHUP, unless the command was started with that signal ignored (`nohup`, `&`).
+///
+/// # Errors
+///
+/// If there is such a handler already.
+pub(crate) fn on_interrupt(handler: impl FnMut() + Send + 'static) -> anyhow::Result<()> {
+    // The handler's thread must not take signals that are meant for a profiled program.
+    signals::while_blocked(|| ctrlc::set_handler(handler))
+        .context("cannot block signals")?
+        .context("cannot handle Ctrl-C")?;
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        if inherited::is_ignored(signal) {
+            // SAFETY: to ignore is a valid disposition.
+            unsafe { libc::signal(signal, libc::SIG_IGN) };
+        }
+    }
+    Ok(())
 }
 
 /// Checks a number of rounds.

@@ -75,6 +75,8 @@ pub struct Environments {
     preload: PathBuf,
     inherited: OsString,
     baseline: Baseline,
+    /// Whether the program loads a drop-in by itself, so that the baseline must switch it off.
+    loads_drop_in: bool,
 }
 
 impl Environments {
@@ -82,12 +84,27 @@ impl Environments {
     #[must_use]
     pub fn new(preload: &Path, inherited: Option<OsString>, baseline: Baseline) -> Self {
         let inherited = without_drop_in(&inherited.unwrap_or_default());
-        Self { preload: preload.to_path_buf(), inherited, baseline }
+        Self { preload: preload.to_path_buf(), inherited, baseline, loads_drop_in: false }
+    }
+
+    /// The program loads a drop-in by itself (linked, loaded later, preloaded by a script): from now on it is off in the
+    /// baseline.
+    pub fn switch_off_drop_in(&mut self) {
+        self.loads_drop_in = true;
+    }
+
+    /// Whether a drop-in of the program's own is switched off in the baseline.
+    #[must_use]
+    pub fn switches_off_drop_in(&self) -> bool {
+        self.loads_drop_in
     }
 
     /// Sets the variables of `configuration` on `command`, with `padding` bytes of environment that mean nothing.
     pub fn apply(&self, configuration: Configuration, padding: usize, command: &mut Command) {
         prepare(command, padding);
+        if self.loads_drop_in && configuration != Configuration::Spinpark {
+            command.env("SPINPARK_DISABLE", "1");
+        }
         match (configuration, self.baseline) {
             (Configuration::Spinpark, _) => {
                 command.env("LD_PRELOAD", prepend(&self.preload, &self.inherited));

@@ -20,6 +20,21 @@ pub enum RunError {
     /// The input file cannot be read.
     #[error("cannot read the input file {}: {}", .0.display(), .1)]
     Input(PathBuf, io::Error),
+    /// A command around the runs failed.
+    #[error(
+        "the command of {option}, `{command}`, {what}{tail}\nIt must succeed: run it by hand with `sh -c`; append `|| true` if its \
+         failure does not matter"
+    )]
+    Around {
+        /// "--setup", "--prepare" or "--cleanup".
+        option: &'static str,
+        /// What was given.
+        command: String,
+        /// What happened.
+        what: String,
+        /// The end of its output.
+        tail: Tail,
+    },
     /// The process did not run to its end.
     #[error("`{configuration}`: {error}{tail}")]
     Process {

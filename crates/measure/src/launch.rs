@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use crate::blocks::Plan;
@@ -27,20 +27,33 @@ pub struct Program {
     pub timeout: Option<Duration>,
     /// Whether an exit status other than 0 is fine.
     pub ignore_failure: bool,
+    /// What is run around it.
+    pub around: Around,
+}
+
+/// Commands of the user's around runs: not timed, run by `sh -c`, without the drop-in.
+#[derive(Debug, Clone, Default)]
+pub struct Around {
+    /// Once, before all runs.
+    pub setup: Option<String>,
+    /// Before each run.
+    pub prepare: Option<String>,
+    /// Once, after all runs, however they ended.
+    pub cleanup: Option<String>,
 }
 
 impl Program {
     /// A program without options.
     #[must_use]
     pub fn new(path: PathBuf, args: Vec<OsString>) -> Self {
-        Self { path, args, input: None, timeout: None, ignore_failure: false }
+        Self { path, args, input: None, timeout: None, ignore_failure: false, around: Around::default() }
     }
 
     fn command(&self) -> Result<Command, RunError> {
         let mut command = Command::new(&self.path);
         command.args(&self.args);
         let stdin = match &self.input {
-            None => Stdio::null(),
+            None => process::empty_input().map_err(|error| RunError::Input("/dev/null".into(), error))?,
             Some(file) => File::open(file).map_err(|error| RunError::Input(file.clone(), error))?.into(),
         };
         command.stdin(stdin);
@@ -83,6 +96,64 @@ impl<'a> Launcher<'a> {
         self.program.args = args;
     }
 
+    /// From now on, the drop-in that the program loads by itself is off in the baseline.
+    pub fn switch_off_drop_in(&mut self) {
+        self.environments.switch_off_drop_in();
+    }
+
+    /// Whether the program loads a drop-in by itself, which is off in the baseline.
+    #[must_use]
+    pub fn switches_off_drop_in(&self) -> bool {
+        self.environments.switches_off_drop_in()
+    }
+
+    /// Runs the command of `option`, if there is one, to its end.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be started, fails, or is interrupted.
+    pub fn run_around(&self, option: &'static str) -> Result<(), RunError> {
+        self.run_around_unless(option, self.interrupt)
+    }
+
+    /// The command of `--cleanup`, also after an interrupt: what was set up must not stay.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be started, or fails.
+    pub fn clean_up(&self) -> Result<(), RunError> {
+        let fresh = Interrupt::new().map_err(|error| {
+            let (tail, what) = (Tail::of(""), error.to_string());
+            RunError::Around { option: "--cleanup", command: String::new(), what, tail }
+        })?;
+        self.run_around_unless("--cleanup", &fresh)
+    }
+
+    fn run_around_unless(&self, option: &'static str, interrupt: &Interrupt) -> Result<(), RunError> {
+        let Around { setup, prepare, cleanup } = &self.program.around;
+        let given = match option {
+            "--setup" => setup,
+            "--prepare" => prepare,
+            _ => cleanup,
+        };
+        let Some(text) = given else { return Ok(()) };
+        let fails = |what: String, output: &str| RunError::Around {
+            option,
+            command: text.clone(),
+            what,
+            tail: Tail::of(output),
+        };
+        let mut shell = Command::new("sh");
+        let input = process::empty_input().map_err(|error| fails(error.to_string(), ""))?;
+        shell.args(["-c", text]).stdin(input);
+        match process::run(&mut shell, None, interrupt) {
+            Ok(finished) if finished.status.success() => Ok(()),
+            Ok(finished) => Err(fails(in_words(finished.status), &finished.output)),
+            Err(ProcessError::Interrupted) => Err(RunError::Interrupted),
+            Err(error) => Err(fails(error.to_string(), "")),
+        }
+    }
+
     /// Runs `configuration` once. With `report`, the drop-in says there which processes it was loaded into.
     ///
     /// # Errors
@@ -94,6 +165,7 @@ impl<'a> Launcher<'a> {
         padding: usize,
         report: Option<&Path>,
     ) -> Result<(Sample, String), RunError> {
+        self.run_around("--prepare")?;
         let mut command = self.program.command()?;
         self.environments.apply(configuration, padding, &mut command);
         if let Some(report) = report {

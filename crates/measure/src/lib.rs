@@ -36,4 +36,4 @@ pub mod stats;
 pub mod warnings;
 pub mod worker;
 
-pub use spinpark_show::units;
+pub use spinpark_show::{terminal, units};

@@ -7,8 +7,8 @@
 //! | `SPINPARK_RSEQ=0`    | no restartable sequences: see `rseq` in the linux crate                             |
 //! | `SPINPARK_VERBOSE=1` | one line on stderr at the start of the process                                      |
 //! | `SPINPARK_REPORT=F`  | appends `loaded PID` to the file F at the start of the process, `used PID` at the   |
-//! |                      | first call of a lock function; `off PID` before, under a race detector;             |
-//! |                      | `spinpark compare` reads it                                                         |
+//! |                      | first call of a lock function; before that `off PID`, under a race detector, or     |
+//! |                      | `disabled PID`, by `SPINPARK_DISABLE`; `spinpark compare` reads it                  |
 //!
 //! Read once, at the first call or in the drop-in's initialiser, whichever comes first.
 
@@ -151,6 +151,9 @@ pub fn start() {
     }
     if reported {
         report("loaded");
+    }
+    if chosen && reported {
+        report("disabled");
     }
     if let Some(detector) = detector {
         if reported {

@@ -128,8 +128,8 @@ Examples:
 
 /// Run a program on spinpark's locks
 ///
-/// Sets LD_PRELOAD and becomes the program: same process, same terminal, its exit status. An LD_PRELOAD that is set
-/// already stays in effect.
+/// Sets LD_PRELOAD and becomes the program: same process, same terminal, same signals, its exit status. An LD_PRELOAD that
+/// is set already stays in effect.
 #[derive(Debug, Args)]
 #[command(after_long_help = RUN_EXAMPLES)]
 pub(crate) struct Run {
@@ -146,6 +146,7 @@ Examples:
   spinpark compare --json result.json -- ./server-test
   spinpark compare --metric-from-output 'transactions: .*\\(([0-9.]+) per sec' --higher-is-better \\
       --unit tps -- sysbench oltp_point_select run
+  spinpark compare --prepare 'rm -f x.db' -- ./load x.db      the same start for each run
   spinpark compare -- sh -c './server & ./client; kill $!'    several programs at once
 
 Each run is a fresh process. A round runs the program on glibc's locks, on glibc's locks again, and on spinpark's, in shuffled order. The change is the median over rounds of spinpark ÷ glibc, with a 95 % bootstrap interval. The noise is the far end of the same interval for the two glibc runs. The program's output is not shown.";
@@ -192,6 +193,18 @@ pub(crate) struct Compare {
     /// Standard input of each run [default: none]
     #[arg(long, value_name = "FILE")]
     pub(crate) input: Option<PathBuf>,
+
+    /// Run this shell command once, before all runs
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) setup: Option<String>,
+
+    /// Run this shell command before each run; it is not timed: --prepare 'rm -f x.db'
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) prepare: Option<String>,
+
+    /// Run this shell command once, after all runs, however they ended
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) cleanup: Option<String>,
 
     /// Accept an exit status other than 0 (a crash still ends the comparison)
     #[arg(short, long)]

@@ -24,7 +24,8 @@ The program keeps its terminal, input, output and exit status; the report goes t
 /// Find out which locks a program waits for, and which threads hold them
 ///
 /// No rebuild and no privileges are needed: a preloaded library records the calls to pthread and C11 mutexes, read-write
-/// locks and condition variables.
+/// locks and condition variables. Signals to this command are passed on to the program. It ends as the program does: with
+/// its exit status, or by the same signal.
 #[derive(Debug, Args)]
 #[command(after_long_help = PROFILE_EXAMPLES)]
 pub(crate) struct Profile {

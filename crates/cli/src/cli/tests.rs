@@ -56,7 +56,7 @@ fn every_option_has_a_sentence_and_one_spelling_of_its_value() {
         "FILE", "DIR", "NAME", "N", "TIME", "SIZE", "MB", "FORMAT", "REGEX", "UNIT", "PID", "NUMBER", "WHAT",
         "KIND", "WHERE",
     ];
-    const MORE: [&str; 4] = ["MIX", "HOST:PORT", "OPTION", "K/N"];
+    const MORE: [&str; 5] = ["MIX", "HOST:PORT", "OPTION", "K/N", "COMMAND"];
     each_command(|path, command| {
         let about = command.get_about().map(ToString::to_string).unwrap_or_default();
         assert!(is_sentence(&about), "{path}: {about:?}");

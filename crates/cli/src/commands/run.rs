@@ -7,6 +7,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, anyhow};
 use spinpark_measure::configuration::{prepend, without_drop_in};
 use spinpark_measure::executable::{Executable, Library};
+use spinpark_measure::process::as_inherited;
 
 use crate::cli::Run;
 use crate::libraries;
@@ -14,12 +15,13 @@ use crate::libraries;
 /// Does not come back, unless the program cannot be run.
 pub(crate) fn run(run: &Run) -> anyhow::Result<ExitCode> {
     let (name, args) = run.program.split_first().ok_or_else(|| anyhow!("name a program to run"))?;
-    let executable = Executable::find(name)?;
+    let executable = Executable::find_with(name, args)?;
     let drop_in = libraries::find(Library::DropIn)?;
     drop_in.check_machine(executable.machine)?;
     let inherited = without_drop_in(&env::var_os("LD_PRELOAD").unwrap_or_default());
     let mut command = Command::new(&executable.path);
     command.args(args).arg0(name).env("LD_PRELOAD", prepend(&drop_in.path, &inherited));
+    as_inherited(&mut command);
     let error = command.exec();
     Err(error).with_context(|| format!("cannot execute {}", executable.path.display()))
 }

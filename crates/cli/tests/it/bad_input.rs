@@ -276,3 +276,13 @@ fn a_program_in_the_place_of_a_command() {
     said(&mut spinpark(["--", "/bin/true", "--quick"])).fails(2, &answer);
     said(&mut spinpark(["./no-such-file"])).fails(2, &["unrecognized subcommand"]);
 }
+
+/// What a program prints is quoted, and does not steer the terminal.
+#[test]
+fn output_that_is_quoted_is_harmless() {
+    let script = "printf '\\033]0;title\\007\\033[2Jgone\\342\\200\\256\\n'; exit 3";
+    let result = said(&mut spinpark(["compare", "--", "sh", "-c", script]));
+    result.fails(1, &[r"| \u{1b}]0;title\u{7}\u{1b}[2Jgone\u{202e}"]);
+    said(&mut spinpark(["run", "--", "no\u{1b}[2Jprogram"]))
+        .fails(127, &[r"no program `no\u{1b}[2Jprogram`"]);
+}

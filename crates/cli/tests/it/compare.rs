@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 
-use crate::fixtures::{program, said, spinpark};
+use crate::fixtures::{compiled, drop_in, program, said, spinpark};
 
 #[test]
 fn prints_every_metric_and_where_it_was_measured() {
@@ -180,4 +181,72 @@ fn help_has_examples() {
         assert!(result.stdout.lines().all(|line| line.chars().count() <= 100), "{}", result.stdout);
     }
     said(&mut spinpark(["--version"])).succeeds(&[env!("CARGO_PKG_VERSION")]);
+}
+
+/// A program that has our locks by itself, whichever way, is not compared with itself.
+#[test]
+fn a_program_on_our_locks_by_itself() {
+    let directory = tempfile::tempdir().unwrap();
+    let drop_in = drop_in();
+    let folder = drop_in.parent().unwrap().display().to_string();
+    let linked = compiled(
+        "program.c",
+        "linked",
+        &[
+            "-pthread",
+            "-Wl,--no-as-needed",
+            "-L",
+            &folder,
+            "-lspinpark_preload",
+            &format!("-Wl,-rpath,{folder}"),
+        ],
+    );
+    let script = |name: &str, before: &str| {
+        let path = directory.path().join(name);
+        let text = format!(
+            "#!/bin/sh\n{before}\nexport LD_PRELOAD={}\nexec {} \"$@\"\n",
+            drop_in.display(),
+            program().display()
+        );
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    };
+    for with_ours in [linked, script("preloads", "")] {
+        let json = directory.path().join("result.json");
+        let mut command = spinpark(["compare", "--rounds", "6", "--json"]);
+        let result = said(command.arg(&json).arg("--").arg(&with_ours));
+        result.succeeds(&["The program runs on spinpark's locks by itself", "wall time"]);
+        let document: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+        assert_eq!(document["settings"]["baseline"], "disabled");
+    }
+    let stubborn = script("stubborn", "unset SPINPARK_DISABLE");
+    said(spinpark(["compare", "--"]).arg(stubborn)).fails(2, &["There is no baseline on glibc's locks"]);
+    let off = script("off", "export SPINPARK_DISABLE=1");
+    said(spinpark(["compare", "--"]).arg(off)).fails(2, &["something sets SPINPARK_DISABLE=1"]);
+    // Not by itself.
+    let result = said(spinpark(["compare", "--rounds", "6", "--"]).arg(program()));
+    assert!(!result.stdout.contains("by itself"), "{}", result.stdout);
+}
+
+#[test]
+fn commands_around_the_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = || fs::read_to_string(directory.path().join("log")).unwrap_or_default();
+    let compare = |options: &[&str]| {
+        let _ = fs::remove_file(directory.path().join("log"));
+        let mut command = spinpark(["compare", "--rounds", "6", "--cleanup", "echo c >>log"]);
+        command.args(options).arg("--").arg("sh").args(["-c", "echo r >>log; exec \"$0\""]).arg(program());
+        said(command.current_dir(directory.path()))
+    };
+    compare(&["--setup", "echo \"s$LD_PRELOAD\" >>log", "--prepare", "echo p >>log"])
+        .succeeds(&["wall time"]);
+    assert_eq!(log(), format!("s\n{}c\n", "p\nr\n".repeat(2 + 18)));
+    let words =
+        ["the command of --setup, `echo why; exit 3`, exited with status 3", "| why", "run it by hand"];
+    compare(&["--setup", "echo why; exit 3"]).fails(1, &words);
+    assert_eq!(log(), "c\n", "nothing ran, and it is cleaned up");
+    compare(&["--prepare", "false"]).fails(1, &["the command of --prepare, `false`, exited with status 1"]);
+    let result = compare(&["--cleanup", "exit 4"]);
+    assert_eq!(result.code, Some(2), "given twice: {result:#?}");
 }

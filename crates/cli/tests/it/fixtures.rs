@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -37,6 +38,18 @@ pub(crate) fn compile(name: &str, to: &Path, flags: &[&str]) -> Result<(), Strin
         return Err(String::from_utf8_lossy(&output.stderr).into_owned());
     }
     fs::rename(&new, to).map_err(|error| error.to_string())
+}
+
+/// A fixture that only some tests need, compiled once.
+pub(crate) fn compiled(source: &str, name: &str, flags: &[&str]) -> PathBuf {
+    static DONE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+    let path = directory().join(name);
+    let mut done = DONE.lock().unwrap();
+    if !done.contains(&path) {
+        compile(source, &path, flags).unwrap();
+        done.push(path.clone());
+    }
+    path
 }
 
 /// The stand-in for the drop-in.
@@ -77,7 +90,8 @@ pub(crate) struct Said {
 impl From<Output> for Said {
     fn from(output: Output) -> Self {
         Self {
-            code: output.status.code(),
+            // As a shell has it.
+            code: output.status.code().or_else(|| output.status.signal().map(|signal| 128 + signal)),
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),
         }

@@ -21,6 +21,7 @@ mod profile_stuck;
 mod run;
 mod select;
 mod shown;
+mod signals;
 mod sim;
 mod sim_replay;
 mod sim_shards;

@@ -1,6 +1,9 @@
 //! `spinpark run`: the program, with nothing changed but its locks.
 
-use crate::fixtures::{drop_in, program, said, spinpark};
+use std::path::Path;
+
+use crate::fixtures::{drop_in, program, said, spinpark, waits};
+use crate::profile::recording;
 
 #[test]
 fn passes_arguments_output_and_status() {
@@ -61,4 +64,27 @@ fn failures_of_its_own_have_the_codes_of_env() {
     said(&mut spinpark(["run", "/etc/passwd"])).fails(126, &["is not executable"]);
     said(spinpark(["run", "true"]).env("SPINPARK_PRELOAD", "/no/such")).fails(125, &["SPINPARK_PRELOAD"]);
     said(&mut spinpark(["run"])).fails(2, &["<PROG>"]);
+}
+
+/// As bundles and containers start programs: the loader is executed, and loads the program.
+#[test]
+fn a_loader_with_its_program() {
+    let Some(loader) = ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"]
+        .into_iter()
+        .find(|path| Path::new(path).exists())
+    else {
+        return eprintln!("skipped: no loader of glibc's where it usually is");
+    };
+    for command in [&["run"][..], &["compare", "--rounds", "6"]] {
+        let mut command_line = spinpark([]);
+        said(command_line.args(command).args(["--", loader]).arg(program())).succeeds(&[]);
+    }
+    let result = said(spinpark(["run", "--", loader]).arg(program()).env("SPINPARK_VERBOSE", "1"));
+    result.succeeds(&["score: 3000.5"]);
+    assert!(result.stderr.starts_with("spinpark: active"), "{}", result.stderr);
+    said(&mut spinpark(["run", "--", loader, "/no/such/app"])).fails(127, &["no program `/no/such/app`"]);
+    let directory = tempfile::tempdir().unwrap();
+    let result = said(recording(directory.path(), ["profile", "--", loader]).arg(waits()).arg("store"));
+    assert_eq!((result.code, result.stdout.as_str()), (Some(0), "stored\n"), "{result:#?}");
+    assert!(result.stderr.contains("`cache_lock`"), "{}", result.stderr);
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader};
-use object::{Endianness, ReadCache, ReadRef};
+use object::{Endianness, Object, ObjectSymbol, ReadCache, ReadRef};
 
 /// Machine and word size: a process has one, and loads libraries of the same one only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub struct Elf {
     pub interpreter: Option<String>,
     /// The libraries that it names, if it has a section table.
     pub needed: Vec<String>,
+    /// Its own name as a library, likewise.
+    pub soname: Option<String>,
 }
 
 /// What a file is, by its first bytes.
@@ -78,6 +80,15 @@ impl Kind {
     }
 }
 
+/// Whether the ELF file at `path` defines or needs the dynamic symbol `name`.
+#[must_use]
+pub fn has_dynamic_symbol(path: &Path, name: &str) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    let cache = ReadCache::new(file);
+    let Ok(file) = object::File::parse(&cache) else { return false };
+    file.dynamic_symbols().any(|symbol| symbol.name() == Ok(name))
+}
+
 fn parse<'data, H, R>(data: R, bits: u8) -> object::read::Result<Elf>
 where
     H: FileHeader<Endian = Endianness>,
@@ -92,17 +103,23 @@ where
             interpreter = Some(String::from_utf8_lossy(name).into_owned());
         }
     }
-    let needed = needed::<H, R>(header, endian, data).unwrap_or_default();
-    Ok(Elf { machine, interpreter, needed })
+    let needed = names::<H, R>(header, endian, data, elf::DT_NEEDED).unwrap_or_default();
+    let soname = names::<H, R>(header, endian, data, elf::DT_SONAME).unwrap_or_default().pop();
+    Ok(Elf { machine, interpreter, needed, soname })
 }
 
-fn needed<'data, H, R>(header: &'data H, endian: Endianness, data: R) -> object::read::Result<Vec<String>>
+/// The names that the dynamic section has under `tag`.
+fn names<'data, H, R>(
+    header: &'data H,
+    endian: Endianness,
+    data: R,
+    tag: elf::DynamicTag,
+) -> object::read::Result<Vec<String>>
 where
     H: FileHeader<Endian = Endianness>,
     R: ReadRef<'data>,
 {
     let table = header.sections(endian, data)?.dynamic_table(endian, data)?;
-    let names =
-        table.iter().filter(|entry| entry.tag == elf::DT_NEEDED).filter_map(|entry| table.string(entry).ok());
+    let names = table.iter().filter(|entry| entry.tag == tag).filter_map(|entry| table.string(entry).ok());
     Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
 }

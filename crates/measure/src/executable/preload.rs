@@ -1,6 +1,7 @@
 //! The libraries that are put in front of programs.
 
 use std::env;
+use std::ffi::CString;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -55,6 +56,8 @@ pub struct DropIn {
     /// Its absolute path.
     pub path: PathBuf,
     machine: Machine,
+    /// The libraries that it needs itself.
+    needed: Vec<String>,
 }
 
 /// Not a usable library.
@@ -85,6 +88,16 @@ pub enum DropInError {
         path = .1.display(), variable = .0.variable()
     )]
     Path(Library, PathBuf),
+    /// The loader would give up the program.
+    #[error(
+        "the {library} needs {needed}, which is not installed here: no program could start with it\nIt is a part of glibc (Debian: libc6); install it, or copy it into this root directory"
+    )]
+    Needs {
+        /// Which.
+        library: Library,
+        /// What is missing.
+        needed: String,
+    },
     /// For another machine.
     #[error(
         "the {library} {path} is for {machine}, but the program is for {program}\nBuild spinpark for {program}, and set {variable} to that {file}",
@@ -138,7 +151,9 @@ impl DropIn {
             return Err(DropInError::Path(library, path));
         }
         match Kind::of(&path) {
-            Ok(Kind::Elf(Elf { machine, interpreter: None, .. })) => Ok(Self { library, path, machine }),
+            Ok(Kind::Elf(Elf { machine, interpreter: None, needed, .. })) => {
+                Ok(Self { library, path, machine, needed })
+            }
             _ => Err(DropInError::NotALibrary(library, path)),
         }
     }
@@ -150,7 +165,10 @@ impl DropIn {
     /// If not.
     pub fn check_machine(&self, program: Machine) -> Result<(), DropInError> {
         if self.machine == program {
-            return Ok(());
+            let missing = self.needed.iter().find(|name| !can_be_loaded(name));
+            return missing.map_or(Ok(()), |missing| {
+                Err(DropInError::Needs { library: self.library, needed: missing.clone() })
+            });
         }
         Err(DropInError::Architecture {
             library: self.library,
@@ -169,6 +187,13 @@ impl DropIn {
     }
 }
 
+/// Whether the loader finds a library. The drop-in is built for the machine of this command.
+fn can_be_loaded(name: &str) -> bool {
+    let Ok(name) = CString::new(name) else { return false };
+    // SAFETY: a library that glibc itself brings; nothing of it is used, and it stays loaded.
+    !unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY) }.is_null()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,5 +208,6 @@ mod tests {
         assert!(matches!(open("/a b/c.so"), Err(DropInError::Path(..))));
         let program = std::env::current_exe().unwrap();
         assert!(matches!(open(program), Err(DropInError::NotALibrary(..))));
+        assert!(can_be_loaded("libc.so.6") && !can_be_loaded("libno-such-library.so.2"));
     }
 }

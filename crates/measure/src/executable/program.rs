@@ -107,8 +107,17 @@ impl Executable {
     ///
     /// The first thing that stands in the way.
     pub fn find(name: &OsStr) -> Result<Self, Blocker> {
+        Self::find_with(name, &[])
+    }
+
+    /// The same for a program with its arguments: a loader (`ld-linux-x86-64.so.2 ./app`) is judged by what it loads.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that stands in the way.
+    pub fn find_with(name: &OsStr, arguments: &[OsString]) -> Result<Self, Blocker> {
         let path = resolve(name)?;
-        let machine = check(&path, MAX_SCRIPTS)?;
+        let machine = check(&path, arguments, MAX_SCRIPTS)?;
         Ok(Self { path, machine })
     }
 }
@@ -145,7 +154,7 @@ fn executable(path: &Path) -> Result<Metadata, Blocker> {
 }
 
 /// Follows scripts to the program that is executed in the end.
-fn check(path: &Path, scripts_left: usize) -> Result<Machine, Blocker> {
+fn check(path: &Path, arguments: &[OsString], scripts_left: usize) -> Result<Machine, Blocker> {
     let metadata = executable(path)?;
     match Kind::of(path).map_err(|error| Blocker::Unreadable(path.into(), error))? {
         Kind::Other => Err(Blocker::NotAProgram(path.into())),
@@ -153,14 +162,18 @@ fn check(path: &Path, scripts_left: usize) -> Result<Machine, Blocker> {
             if let Some(why) = privilege::of(path, &metadata) {
                 return Err(Blocker::Privileged { path: path.into(), why });
             }
-            check_loader(path, elf)
+            match loaded_by(path, &elf, arguments) {
+                Loads::Nothing => check_loader(path, elf),
+                Loads::Itself => Ok(elf.machine),
+                Loads::Program(program) => check_loaded(&program),
+            }
         }
         Kind::Script(_) if scripts_left == 0 => Err(Blocker::NotAProgram(path.into())),
         Kind::Script(line) => {
             let wrap = |blocker| Blocker::Script(path.into(), Box::new(blocker));
             let interpreter = interpreter_of(&line).ok_or_else(|| Blocker::NotAProgram(path.into()))?;
             let interpreter = resolve(&interpreter).map_err(wrap)?;
-            check(&interpreter, scripts_left - 1).map_err(wrap)
+            check(&interpreter, &[], scripts_left - 1).map_err(wrap)
         }
     }
 }
@@ -176,12 +189,84 @@ fn interpreter_of(line: &str) -> Option<OsString> {
     Some(started.unwrap_or(first).into())
 }
 
+/// What a file loads, if it is a dynamic loader that is executed itself.
+enum Loads {
+    /// It is no loader.
+    Nothing,
+    /// It only says something about itself.
+    Itself,
+    /// This program.
+    Program(PathBuf),
+}
+
+/// What `elf` at `path` loads with these `arguments`. A loader is a library without a loader, with a loader's name, or the one
+/// that its argument asks for.
+fn loaded_by(path: &Path, elf: &Elf, arguments: &[OsString]) -> Loads {
+    if elf.interpreter.is_some() {
+        return Loads::Nothing;
+    }
+    let program = loaded_program(arguments);
+    let is_named_so = elf.soname.as_deref().is_some_and(is_glibcs_loader);
+    let is_asked_for = || {
+        let Ok(Kind::Elf(Elf { interpreter: Some(interpreter), .. })) =
+            Kind::of(Path::new(program.as_ref()?))
+        else {
+            return None;
+        };
+        Some(Path::new(&interpreter).canonicalize().ok()? == path.canonicalize().ok()?)
+    };
+    match (&program, is_named_so || is_asked_for() == Some(true)) {
+        (_, false) => Loads::Nothing,
+        (None, true) => Loads::Itself,
+        (Some(program), true) => Loads::Program(program.into()),
+    }
+}
+
+/// The program among the arguments of glibc's loader: the first that is no option, or an option's value.
+fn loaded_program(arguments: &[OsString]) -> Option<OsString> {
+    const WITH_VALUE: [&str; 7] = [
+        "--library-path",
+        "--inhibit-rpath",
+        "--audit",
+        "--preload",
+        "--argv0",
+        "--glibc-hwcaps-prepend",
+        "--glibc-hwcaps-mask",
+    ];
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        if WITH_VALUE.iter().any(|option| word == *option) {
+            words.next()?;
+        } else if !word.as_bytes().starts_with(b"--") {
+            return Some(word.clone());
+        }
+    }
+    None
+}
+
+/// A program that a loader maps: it needs no execute permission, and gains no privileges.
+fn check_loaded(path: &Path) -> Result<Machine, Blocker> {
+    if !path.as_os_str().as_bytes().contains(&b'/') && !path.exists() {
+        return Err(Blocker::NotFound { name: path.into() });
+    }
+    match Kind::of(path) {
+        Ok(Kind::Elf(elf)) => check_loader(path, elf),
+        Ok(_) => Err(Blocker::NotAProgram(path.into())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Blocker::NotFound { name: path.into() }),
+        Err(error) => Err(Blocker::Unreadable(path.into(), error)),
+    }
+}
+
+/// By its file name.
+fn is_glibcs_loader(name: &str) -> bool {
+    name.starts_with("ld-linux") || name.starts_with("ld64.so") || name == "ld.so.1"
+}
+
 /// Whether the program starts through glibc's dynamic loader.
 fn check_loader(path: &Path, elf: Elf) -> Result<Machine, Blocker> {
     let Some(interpreter) = elf.interpreter else { return Err(Blocker::Static(path.into())) };
     let loader = Path::new(&interpreter).file_name().and_then(OsStr::to_str).unwrap_or_default();
-    let by_name = loader.starts_with("ld-linux") || loader.starts_with("ld64.so") || loader == "ld.so.1";
-    if !by_name && !elf.needed.iter().any(|library| library == "libc.so.6") {
+    if !is_glibcs_loader(loader) && !elf.needed.iter().any(|library| library == "libc.so.6") {
         return Err(Blocker::OtherLibc { path: path.into(), interpreter });
     }
     if !Path::new(&interpreter).exists() {
@@ -233,6 +318,29 @@ mod tests {
         assert!(matches!(*inner, Blocker::NotFound { .. }));
         let (_keep, path) = script("echo hello\n");
         assert!(matches!(Executable::find(path.as_os_str()), Err(Blocker::NotAProgram(_))));
+    }
+
+    /// `ld.so ./app`, as bundles and containers start programs.
+    #[test]
+    fn a_loader_is_judged_by_what_it_loads() {
+        let Kind::Elf(own) = Kind::of(Path::new("/proc/self/exe")).unwrap() else { panic!("no ELF") };
+        let loader = own.interpreter.clone().unwrap();
+        let find = |arguments: &[&str]| {
+            let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
+            Executable::find_with(OsStr::new(&loader), &arguments)
+        };
+        let own_path = std::env::current_exe().unwrap();
+        let own_path = own_path.to_str().unwrap();
+        assert_eq!(find(&[own_path, "--x"]).unwrap().machine, own.machine);
+        assert!(find(&["--library-path", "/lib", "--argv0", "x", own_path]).is_ok());
+        assert!(find(&["--help"]).is_ok() && find(&[]).is_ok());
+        assert!(matches!(find(&["/no/such/x"]), Err(Blocker::NotFound { .. })));
+        assert!(matches!(find(&["--inhibit-cache", "/etc/passwd"]), Err(Blocker::NotAProgram(_))));
+        // A loader that has no name of glibc's, but is what its program asks for.
+        let elf = Elf { interpreter: None, soname: None, ..own };
+        let loads = |path: &str| loaded_by(Path::new(path), &elf, &[own_path.into()]);
+        assert!(matches!(loads(&loader), Loads::Program(_)));
+        assert!(matches!(loads(own_path), Loads::Nothing));
     }
 
     #[test]

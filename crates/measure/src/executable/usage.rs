@@ -1,8 +1,8 @@
 //! What the drop-in reports about a run: which processes loaded it, and which of them ever took a lock.
 //!
 //! If `SPINPARK_REPORT` names a file, the drop-in appends `loaded <pid>` when a process starts, and `used <pid>` at the
-//! first lock call of that process; before that `off <pid>`, if it left all to glibc because of a race detector. This is
-//! the only reliable answer to "does it use pthread locks": symbol tables know nothing about libraries that are loaded
+//! first lock call of that process; before that `off <pid>`, if it left all to glibc because of a race detector, or
+//! `disabled <pid>`, because of `SPINPARK_DISABLE`. This is the only reliable answer to "does it use pthread locks": symbol tables know nothing about libraries that are loaded
 //! later, or about a child process.
 
 use std::fs;
@@ -23,6 +23,9 @@ pub struct Usage {
     pub used: usize,
     /// How many of these left all to glibc: a race detector would not have seen the drop-in's locks.
     pub off: usize,
+    /// How many of these left all to glibc, because they were told to.
+    #[serde(skip)]
+    pub disabled: usize,
 }
 
 /// Nothing that could differ.
@@ -43,6 +46,16 @@ pub enum NoUse {
         "the drop-in was off: the program runs under a race detector (ThreadSanitizer, Helgrind or DRD), which cannot see its locks\nThere is nothing to compare. Measure a build without it, or set SPINPARK_FORCE=1 and ignore what it reports"
     )]
     Off,
+    /// The program switched it off.
+    #[error(
+        "the drop-in was off: something sets SPINPARK_DISABLE=1 on the way to the program, perhaps a script\nThere is nothing to compare. Remove the variable there"
+    )]
+    Disabled,
+    /// Our locks are in the program whatever is done.
+    #[error(
+        "the program runs on spinpark's locks by itself, also with SPINPARK_DISABLE=1: something resets the environment on the way to it, or its libspinpark_preload.so is older than this command\nThere is no baseline on glibc's locks. Compare a build that is not linked with -lspinpark_preload and sets no LD_PRELOAD"
+    )]
+    NoBaseline,
 }
 
 impl Usage {
@@ -59,9 +72,18 @@ impl Usage {
         let of = |word: &str| -> Vec<&str> {
             text.lines().filter_map(|line| line.strip_prefix(word)?.strip_prefix(' ')).collect()
         };
-        let (used, off) = (of("used"), of("off"));
-        let off = used.iter().filter(|process| off.contains(process)).count();
-        Self { loaded: of("loaded").len(), used: used.len(), off }
+        let used = of("used");
+        let those = |word| {
+            let processes = of(word);
+            used.iter().filter(|process| processes.contains(process)).count()
+        };
+        Self { loaded: of("loaded").len(), used: used.len(), off: those("off"), disabled: those("disabled") }
+    }
+
+    /// Whether a process ran on the drop-in's locks.
+    #[must_use]
+    pub fn has_our_locks(self) -> bool {
+        self.used > self.off + self.disabled
     }
 
     /// Checks that there is something to compare. `output` is what the run printed.
@@ -74,6 +96,7 @@ impl Usage {
             Self { loaded: 0, .. } => Err(NoUse::NotLoaded(Tail::of(output))),
             Self { used: 0, .. } => Err(NoUse::NotUsed),
             Self { used, off, .. } if used == off => Err(NoUse::Off),
+            Self { disabled, .. } if !self.has_our_locks() && disabled > 0 => Err(NoUse::Disabled),
             _ => Ok(()),
         }
     }
@@ -86,11 +109,22 @@ mod tests {
     #[test]
     fn counts_processes() {
         let usage = Usage::parse("loaded 10\nloaded 11\nused 11\n");
-        assert_eq!(usage, Usage { loaded: 2, used: 1, off: 0 });
+        assert_eq!(usage, Usage { loaded: 2, used: 1, off: 0, disabled: 0 });
         assert!(usage.check("").is_ok());
         let usage = Usage::parse("loaded 10\noff 10\nloaded 11\nused 11\nused 10\n");
-        assert_eq!(usage, Usage { loaded: 2, used: 2, off: 1 });
+        assert_eq!(usage, Usage { loaded: 2, used: 2, off: 1, disabled: 0 });
         assert!(usage.check("").is_ok());
+    }
+
+    #[test]
+    fn whose_locks_a_program_had() {
+        assert!(Usage::parse("loaded 1\nused 1\n").has_our_locks());
+        assert!(Usage::parse("loaded 1\ndisabled 1\nused 1\nloaded 2\nused 2\n").has_our_locks());
+        for glibcs in ["", "loaded 1\n", "loaded 1\ndisabled 1\nused 1\n", "loaded 1\noff 1\nused 1\n"] {
+            assert!(!Usage::parse(glibcs).has_our_locks(), "{glibcs}");
+        }
+        let disabled = Usage::parse("loaded 1\ndisabled 1\nused 1\n");
+        assert!(matches!(disabled.check(""), Err(NoUse::Disabled)));
     }
 
     #[test]

@@ -7,16 +7,20 @@
 //! next run starts on a clean machine.
 
 mod capture;
+pub mod inherited;
 mod interrupt;
 mod leftovers;
+pub mod signals;
 
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, PidfdFlags, Signal};
 use thiserror::Error;
 
@@ -91,12 +95,12 @@ pub fn run(
     }
     let (mut capture, write_end) = Capture::new()?;
     command.stdout(write_end.try_clone()?).stderr(write_end).process_group(0);
-    // SAFETY: the closure runs between fork and exec and only makes a system call: no allocation, no lock.
-    unsafe { command.pre_exec(die_with_parent) };
+    as_inherited(command);
+    with_parent(command);
     let start = Instant::now();
     let spawned = command.spawn();
     // `command` keeps the write end of the pipe open otherwise, and the output would never end.
-    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
     let child = spawned.map_err(ProcessError::Start)?;
     let mut running = Running::new(child.id(), start)?;
     let ending = running.wait(&mut capture, timeout, interrupt);
@@ -108,6 +112,31 @@ pub fn run(
         Ending::Exited => Ok(finished),
         Ending::Interrupted => Err(ProcessError::Interrupted),
         Ending::TimedOut(after) => Err(ProcessError::TimedOut { after, output: finished.output }),
+    }
+}
+
+/// Lets `command` start with the signal dispositions and the mask that this process was started with.
+pub fn as_inherited(command: &mut Command) {
+    // SAFETY: the closure runs between fork and exec and only makes system calls: no allocation, no lock.
+    unsafe { command.pre_exec(inherited::restore) };
+}
+
+/// Lets the process of `command` be killed if the thread that starts it ends: a SIGKILL cannot be passed on.
+pub fn with_parent(command: &mut Command) {
+    // SAFETY: the closure runs between fork and exec and only makes a system call: no allocation, no lock.
+    unsafe { command.pre_exec(die_with_parent) };
+}
+
+/// Standard input with nothing in it, also in a root directory without `/dev/null`.
+///
+/// # Errors
+///
+/// If there are no file descriptors left.
+pub fn empty_input() -> io::Result<Stdio> {
+    match File::open("/dev/null") {
+        Ok(null) => Ok(null.into()),
+        // The end of a pipe that has no writer.
+        Err(_) => Ok(rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?.0.into()),
     }
 }
 

@@ -26,6 +26,13 @@ impl Ratio {
         self.low.ln().abs().max(self.high.ln().abs()).exp_m1()
     }
 
+    /// How far the median is from "no change", in the smaller of the two readings new ÷ old and old ÷ new: 0.75 and 1.333 give
+    /// 0.25.
+    #[must_use]
+    pub fn least_change(&self) -> f64 {
+        -(-self.median.ln().abs()).exp_m1()
+    }
+
     /// Half the width of the interval, as a fraction.
     #[must_use]
     pub fn half_width(&self) -> f64 {

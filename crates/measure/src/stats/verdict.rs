@@ -6,6 +6,11 @@
 //! | lower / higher | the interval excludes "no change", and the median change exceeds the noise floor |
 //! | undecided | anything else: more blocks, or a quieter machine |
 //!
+//! One change has two percentages: a time of −23.5 % is a rate of +30.7 %. The reading that is harder to pass counts: the
+//! larger one of noise and of intervals ([`Ratio::reach`]), the smaller one of the change ([`Ratio::least_change`]). So a
+//! change up, the same change down, a time and its rate get the same verdict, and none that is printed as smaller
+//! than the noise is called a difference.
+//!
 //! The *noise floor* is the farthest end of the A/A interval: what the same locks differ by from run to run. The
 //! *margin* is 2 %, or the noise floor where that is larger, but never more than 5 %: a machine so noisy that
 //! it cannot tell 20 % apart does not make two programs equivalent.
@@ -47,7 +52,7 @@ pub fn judge(change: &Ratio, again: &Ratio) -> Verdict {
     if change.reach() <= margin(floor) {
         return Verdict::Equivalent;
     }
-    let beyond_noise = change.median.ln().abs().exp_m1() > floor;
+    let beyond_noise = change.least_change() > floor;
     match change {
         Ratio { high, .. } if *high < 1.0 && beyond_noise => Verdict::Lower,
         Ratio { low, .. } if *low > 1.0 && beyond_noise => Verdict::Higher,
@@ -95,6 +100,40 @@ mod tests {
         assert_eq!(judge(&ratio(0.90, 1.0, 1.10), &NOISY), Verdict::Undecided);
         assert!((margin(NOISY.reach()) - MAX_MARGIN).abs() < 1e-12);
         assert_eq!(judge(&ratio(0.96, 1.0, 1.04), &NOISY), Verdict::Equivalent);
+    }
+
+    /// As a table shows it: −23.5 % beside ±29.6 %, and +30.7 % for the rate.
+    #[test]
+    fn a_time_and_its_rate_get_the_same_verdict() {
+        let noise = ratio(1.0 / 1.296, 1.0, 1.1);
+        let time = ratio(0.72, 0.765, 0.81);
+        assert_eq!(judge(&time, &noise), Verdict::Undecided);
+        assert_eq!(judge(&inverse(&time), &noise), Verdict::Undecided);
+        for (median, noise) in [(0.70, &noise), (0.5, &QUIET), (0.979, &QUIET), (0.98, &QUIET), (0.9, &NOISY)]
+        {
+            let time = ratio(median * 0.999, median, median * 1.001);
+            let mirrored = match judge(&time, noise) {
+                Verdict::Lower => Verdict::Higher,
+                other => other,
+            };
+            assert_eq!(judge(&inverse(&time), &inverse(noise)), mirrored, "{median}");
+            assert_eq!(judge(&inverse(&time), noise), mirrored, "{median}");
+        }
+    }
+
+    /// The change must exceed the floor, in the reading that is smaller.
+    #[test]
+    fn at_the_noise_floor() {
+        let noise = ratio(0.8, 1.0, 1.0);
+        assert!((noise.reach() - 0.25).abs() < 1e-12);
+        let of = |median: f64| judge(&ratio(median * 0.99, median, median * 1.01), &noise);
+        assert_eq!([of(0.749), of(0.751)], [Verdict::Lower, Verdict::Undecided]);
+        assert_eq!([of(1.0 / 0.749), of(1.0 / 0.751)], [Verdict::Higher, Verdict::Undecided]);
+        assert_eq!(of(1.26), Verdict::Undecided, "−20.6 % the other way round");
+    }
+
+    fn inverse(ratio: &Ratio) -> Ratio {
+        Ratio { median: 1.0 / ratio.median, low: 1.0 / ratio.high, high: 1.0 / ratio.low }
     }
 
     /// The same data in both configurations can never be a difference.

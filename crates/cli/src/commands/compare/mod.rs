@@ -25,6 +25,8 @@ struct Measured {
     prepared: Prepared,
     measurement: Measurement,
     noise: Noise,
+    /// Whether the program had our locks by itself, which were off in the baseline.
+    had_drop_in: bool,
 }
 
 /// Checks the request, measures, reports.
@@ -34,8 +36,21 @@ pub(crate) fn run(compare: &Compare) -> anyhow::Result<ExitCode> {
     let session = Session::start(compare.seed)?;
     print_intro(&request);
     say::check()?;
-    let measured = measure_all(&request, &session)?;
-    report::report(request, &session, measured)
+    let mut launcher = Launcher::new(
+        request.program.clone(),
+        request.environments.clone(),
+        &request.number,
+        &session.interrupt,
+    );
+    let measured = launcher
+        .run_around("--setup")
+        .map_err(anyhow::Error::from)
+        .and_then(|()| measure_all(&request, &session, &mut launcher));
+    let cleaned = launcher.clean_up();
+    drop(launcher);
+    let exit = report::report(request, &session, measured?)?;
+    cleaned?;
+    Ok(exit)
 }
 
 fn print_intro(request: &Request) {
@@ -51,12 +66,21 @@ fn print_intro(request: &Request) {
     }
 }
 
-fn measure_all(request: &Request, session: &Session) -> anyhow::Result<Measured> {
-    let Request { program, environments, number, .. } = request;
-    let mut launcher = Launcher::new(program.clone(), environments.clone(), number, &session.interrupt);
-    let mut prepared = prepare(&launcher)?;
+fn measure_all(
+    request: &Request,
+    session: &Session,
+    launcher: &mut Launcher<'_>,
+) -> anyhow::Result<Measured> {
+    let mut prepared = prepare(launcher)?;
     if request.is_demo {
-        prepared = adjust_demo(&mut launcher, prepared);
+        prepared = adjust_demo(launcher, prepared);
+    }
+    if launcher.switches_off_drop_in() {
+        request.say.wrapped(
+            "The program runs on spinpark's locks by itself (linked with the drop-in, or preloaded on the way). They are off in \
+             the runs on glibc's locks (SPINPARK_DISABLE=1).",
+            0,
+        );
     }
     request.say.wrapped(
         &format!(
@@ -69,8 +93,8 @@ fn measure_all(request: &Request, session: &Session) -> anyhow::Result<Measured>
     );
     let watch = Watch::start();
     let mut progress = Progress::new(request.rounds * 3, Some(prepared.estimate_s(request.rounds)));
-    let measurement = measure(request.rounds, session.seed, &mut launcher, &mut progress);
-    Ok(Measured { prepared, measurement, noise: watch.noise() })
+    let measurement = measure(request.rounds, session.seed, launcher, &mut progress);
+    Ok(Measured { prepared, measurement, noise: watch.noise(), had_drop_in: launcher.switches_off_drop_in() })
 }
 
 /// Gives the demonstration so much work that a run takes about [`DEMO_RUN_S`] on this machine.

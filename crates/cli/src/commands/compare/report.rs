@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use spinpark_measure::compare::Comparison;
+use spinpark_measure::configuration::Baseline;
 use spinpark_measure::environment::Environment;
 use spinpark_measure::launch::OwnNumber;
 use spinpark_measure::machine::own_peak_bytes;
@@ -120,7 +121,7 @@ fn document<'a>(
         settings: Settings {
             rounds: request.rounds,
             seed: session.seed,
-            baseline: request.baseline,
+            baseline: if measured.had_drop_in { Baseline::Disabled } else { request.baseline },
             metric_from_output,
             printed: &request.printed,
             memory_floor_bytes,

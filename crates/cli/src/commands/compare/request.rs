@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use spinpark_lockbench::demo::LABEL;
 use spinpark_measure::configuration::{Baseline, Environments};
 use spinpark_measure::executable::{DropIn, Executable, Library};
-use spinpark_measure::launch::{OwnNumber, Program};
+use spinpark_measure::launch::{Around, OwnNumber, Program};
 use spinpark_measure::metric::OutputMetric;
 use spinpark_measure::report::Printed;
 use spinpark_measure::report::json::Output;
@@ -49,7 +49,7 @@ impl Request {
             None => (own_path()?.into_os_string(), demo_args(DEMO_OPERATIONS)),
         };
         let (number, printed) = number(compare, is_demo)?;
-        let executable = Executable::find(&name)?;
+        let executable = Executable::find_with(&name, &args)?;
         let drop_in = libraries::find(Library::DropIn)?;
         drop_in.check_machine(executable.machine)?;
         let baseline = compare.baseline.into();
@@ -99,6 +99,8 @@ fn program(compare: &Compare, path: PathBuf, args: Vec<OsString>) -> anyhow::Res
     if let Some(input) = &compare.input {
         File::open(input).with_context(|| format!("--input: cannot read {}", input.display()))?;
     }
-    let timeout = compare.timeout;
-    Ok(Program { path, args, input: compare.input.clone(), timeout, ignore_failure: compare.ignore_failure })
+    let Compare { setup, prepare, cleanup, .. } = compare;
+    let around = Around { setup: setup.clone(), prepare: prepare.clone(), cleanup: cleanup.clone() };
+    let (timeout, ignore_failure) = (compare.timeout, compare.ignore_failure);
+    Ok(Program { path, args, input: compare.input.clone(), timeout, ignore_failure, around })
 }

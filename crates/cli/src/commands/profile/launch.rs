@@ -1,27 +1,28 @@
 //! A program with the recorder in front of its locks.
 
 use std::ffi::OsString;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use std::{env, io};
 
 use anyhow::{Context, anyhow};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, pidfd_open, pidfd_send_signal, waitid,
+};
 use spinpark_measure::configuration::{prepend, without_drop_in};
-use spinpark_measure::executable::{Executable, Library};
+use spinpark_measure::executable::{Executable, Library, elf::has_dynamic_symbol};
 use spinpark_measure::failure::in_words;
+use spinpark_measure::process::{self, signals::Signals};
 use spinpark_profile::units::time;
 
 use crate::cli::{DetailChoice, LocksChoice};
 use crate::libraries;
 
-/// How long a program may take to end after it was asked to.
+/// How long a program may take to end after the command itself has asked it to (`--duration`, `top`).
 const GRACE: Duration = Duration::from_secs(10);
 
 /// A program, with what is put in front of it.
@@ -48,7 +49,7 @@ impl Launch {
         max_size: u64,
     ) -> anyhow::Result<Self> {
         let (name, arguments) = program.split_first().ok_or_else(|| anyhow!("name a program to run"))?;
-        let executable = Executable::find(name)?;
+        let executable = Executable::find_with(name, arguments)?;
         let mut preload = without_drop_in(&env::var_os("LD_PRELOAD").unwrap_or_default());
         let mut put_before = |library| -> anyhow::Result<()> {
             let library = libraries::find(library)?;
@@ -67,6 +68,11 @@ impl Launch {
     /// The program's name as it was given.
     pub(crate) fn name(&self) -> String {
         self.name.to_string_lossy().into_owned()
+    }
+
+    /// Whether the program itself is built with ThreadSanitizer.
+    pub(crate) fn has_thread_sanitizer(&self) -> bool {
+        has_dynamic_symbol(&self.path, "__tsan_init")
     }
 
     /// The program with its arguments, and nothing in front of its locks.
@@ -98,46 +104,41 @@ impl Launch {
     ///
     /// If it cannot be executed.
     pub(crate) fn start(&self, directory: &Path) -> anyhow::Result<Running> {
-        let signals = Signals::catch()?;
+        // Before it starts: no signal is lost, or ends the command.
+        let signals = Signals::take().context("cannot take signals")?;
         let mut command = self.command();
         self.set_environment(&mut command, directory);
+        process::as_inherited(&mut command);
+        process::with_parent(&mut command);
         let child = command.spawn().with_context(|| format!("cannot execute {}", self.path.display()))?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).context("a process has an id")?;
         let handle = pidfd_open(pid, PidfdFlags::empty()).context("pidfd_open (it needs Linux 5.3)")?;
-        Ok(Running { child, handle, signals, asked: None, limit: None })
+        Ok(Running {
+            child,
+            handle,
+            signals,
+            has_ctrl_c: false,
+            is_stopped: false,
+            asked: None,
+            killed: false,
+            limit: None,
+        })
     }
 }
 
-/// Signals that we get while the program runs. A terminal sends Ctrl-C to the program as well; it decides what that means.
-struct Signals {
-    /// Such that only we may have got: passed on.
-    end: Arc<AtomicBool>,
-    /// Ctrl-C and the like.
-    from_terminal: Arc<AtomicBool>,
-}
-
-impl Signals {
-    fn catch() -> anyhow::Result<Self> {
-        let end = Arc::new(AtomicBool::new(false));
-        let from_terminal = Arc::new(AtomicBool::new(false));
-        for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-            signal_hook::flag::register(signal, Arc::clone(&end)).context("cannot handle signals")?;
-        }
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGQUIT] {
-            signal_hook::flag::register(signal, Arc::clone(&from_terminal))
-                .context("cannot handle signals")?;
-        }
-        Ok(Self { end, from_terminal })
-    }
-}
-
-/// A program that runs.
+/// A program that runs, and the signals to the command meanwhile: they reach the program, as if the command were not there.
 pub(crate) struct Running {
     child: Child,
     handle: OwnedFd,
     signals: Signals,
-    /// When it was asked to end.
+    /// Whether the terminal sent SIGINT.
+    has_ctrl_c: bool,
+    /// Whether the command stopped because the program did.
+    is_stopped: bool,
+    /// When the command asked it to end. A signal that was passed on asks for nothing.
     asked: Option<Instant>,
+    /// Whether it had to be killed, because it did not end.
+    killed: bool,
     /// The time that it was given, if that was why.
     limit: Option<Duration>,
 }
@@ -154,23 +155,60 @@ impl Running {
             if let Some(status) = self.child.try_wait()? {
                 return Ok(Some(status));
             }
-            if self.signals.end.swap(false, Relaxed) {
-                self.end();
-            }
-            if self.asked.is_some_and(|asked| asked.elapsed() > GRACE) {
+            self.handle_signals()?;
+            let grace =
+                self.asked.filter(|_| !self.killed).map(|asked| GRACE.saturating_sub(asked.elapsed()));
+            if grace.is_some_and(|grace| grace.is_zero()) {
+                self.killed = true;
                 self.send(Signal::KILL);
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Ok(None);
             }
-            // Now and then also without a reason: a signal may come just before the poll.
-            let left = Timespec::try_from(left.min(Duration::from_millis(200))).ok();
-            match poll(&mut [PollFd::new(&self.handle, PollFlags::IN)], left.as_ref()) {
+            let left = Timespec::try_from(grace.map_or(left, |grace| left.min(grace))).ok();
+            let descriptors = &mut [
+                PollFd::new(&self.handle, PollFlags::IN),
+                PollFd::new(self.signals.descriptor(), PollFlags::IN),
+            ];
+            match poll(descriptors, left.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+
+    /// Passes signals on, and stops when the program does, so that a shell sees a stopped job.
+    fn handle_signals(&mut self) -> io::Result<()> {
+        let mut has_child_news = false;
+        for signal in &self.signals {
+            self.has_ctrl_c |= signal.number == libc::SIGINT && signal.is_from_terminal();
+            has_child_news |= signal.number == libc::SIGCHLD;
+            let continued = signal.number == libc::SIGCONT && std::mem::take(&mut self.is_stopped);
+            // `fg` continues the process group: both of us.
+            if continued && self.changed(WaitIdOptions::CONTINUED)?.is_some() {
+                continue;
+            }
+            if signal.is_for(self.child.id()) {
+                signal.pass_on(self.handle.as_fd());
+            }
+        }
+        if has_child_news
+            && let Some(stopped) = self.changed(WaitIdOptions::STOPPED)?
+            && [Some(libc::SIGTSTP), Some(libc::SIGTTIN), Some(libc::SIGTTOU)]
+                .contains(&stopped.stopping_signal())
+        {
+            self.is_stopped = true;
+            rustix::process::kill_process(rustix::process::getpid(), Signal::STOP)?;
+        }
+        Ok(())
+    }
+
+    /// What became of it lately, other than its end.
+    fn changed(&self, what: WaitIdOptions) -> io::Result<Option<WaitIdStatus>> {
+        let status = waitid(WaitId::PidFd(self.handle.as_fd()), what | WaitIdOptions::NOHANG);
+        // ECHILD: it has ended.
+        status.or_else(|error| if error == rustix::io::Errno::CHILD { Ok(None) } else { Err(error.into()) })
     }
 
     /// Waits for its end; asks it to end after `limit`.
@@ -194,7 +232,7 @@ impl Running {
         }
     }
 
-    /// Asks it to end.
+    /// Asks it to end. It is killed if it does not within [`GRACE`].
     pub(crate) fn end(&mut self) {
         self.asked.get_or_insert_with(Instant::now);
         self.send(Signal::TERM);
@@ -213,14 +251,22 @@ impl Running {
     /// Why it ended, if that was not its own doing: what follows *it*.
     pub(crate) fn why(&self, status: ExitStatus) -> Option<String> {
         if let Some(limit) = self.limit {
-            let late = if status.signal() == Some(libc::SIGKILL) { ", by SIGKILL at last" } else { "" };
+            let late = match (self.killed, status.signal()) {
+                (true, Some(libc::SIGKILL)) => {
+                    format!(": by SIGKILL from spinpark, {} s after SIGTERM", GRACE.as_secs())
+                }
+                (false, Some(libc::SIGKILL)) => String::from(", by a SIGKILL that is not from spinpark"),
+                _ => String::new(),
+            };
             return Some(format!("ended after {}, as asked{late}", time(limit.as_nanos() as f64)));
         }
         status.signal().map(|signal| match signal {
-            libc::SIGINT if self.signals.from_terminal.load(Relaxed) => {
-                String::from("was ended by SIGINT (Ctrl-C)")
-            }
+            libc::SIGINT if self.has_ctrl_c => String::from("was ended by SIGINT (Ctrl-C)"),
+            libc::SIGINT => String::from("was ended by SIGINT"),
             libc::SIGTERM => String::from("was ended by SIGTERM"),
+            libc::SIGKILL if self.killed => {
+                format!("was killed by spinpark, {} s after it was asked to end", GRACE.as_secs())
+            }
             _ => in_words(status),
         })
     }

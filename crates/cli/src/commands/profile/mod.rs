@@ -8,9 +8,8 @@ mod show;
 mod slips;
 pub(crate) mod top;
 
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{ExitCode, ExitStatus};
+use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use spinpark_measure::failure::in_words;
@@ -22,12 +21,13 @@ use spinpark_profile::{diff as comparison, json, symbols::Symbols, text};
 use self::launch::Launch;
 use self::show::Shower;
 use crate::cli::{Diff, Profile, Report, ViewChoice};
+use crate::exit::Exit;
 use crate::say::Say;
 
 pub(crate) use self::cost::calibrate;
 
 /// Runs the program, and reports.
-pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
     let launch = Launch::new(&profile.program, profile.locks, profile.detail, profile.max_size)
         .map_err(|error| slips::process(&profile.program, error))?;
     let say = Say { on_stderr: true };
@@ -40,6 +40,13 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
     })();
     let (measured, mut running) =
         begun.inspect_err(|_: &anyhow::Error| recording_directory::remove_if_empty(&directory))?;
+    if !Path::new("/proc/self/maps").exists() {
+        say.wrapped(
+            "Warning: /proc is not mounted here. The recorder cannot see which files the program has loaded, so functions have no \
+             names. Mount it first: `mount -t proc proc /proc`.",
+            0,
+        );
+    }
     let status = running.wait_for_end(profile.duration).context("cannot wait for the program")?;
     // Without it, the recording ends with the last sign of life.
     let _ = note_end(&directory, running.id());
@@ -52,8 +59,8 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
     let mut loaded = match loaded {
         Ok(loaded) => loaded,
         Err(error) => {
+            say.wrapped(&format!("Nothing was recorded: {}", why_nothing(&error, &launch, &directory)), 0);
             recording_directory::remove_if_empty(&directory);
-            say.line(format_args!("Nothing was recorded: {}", why_nothing(&error)));
             if let Some(limit) = rustix::process::getrlimit(rustix::process::Resource::Fsize).current {
                 say.line(format_args!(
                     "Files may not be longer than {} KiB here (`ulimit -f`), and a recording is some hundred MB long, though \
@@ -61,7 +68,7 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
                     limit >> 10
                 ));
             }
-            return Ok(code_of(status));
+            return Ok(status.into());
         }
     };
     // Measured once, however many processes there are.
@@ -90,12 +97,24 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
         say.line(text);
     }
     say.line(format_args!("Kept in {0}: spinpark report {0}", directory.display()));
-    shown.map(|()| code_of(status))
+    shown.map(|()| status.into())
 }
 
 /// Why there is no recording after a program has run.
-fn why_nothing(error: &ReadError) -> String {
+fn why_nothing(error: &ReadError, launch: &Launch, directory: &Path) -> String {
+    /// Less than a recording needs to begin.
+    const LITTLE: u64 = 1 << 20;
+    let room = rustix::fs::statvfs(directory).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
     match error {
+        ReadError::Empty(_) if room.is_ok_and(|room| room < LITTLE) => format!(
+            "the disk of {} is full ({} KiB free). Name a directory with room with --output.",
+            directory.display(),
+            room.unwrap_or_default() >> 10
+        ),
+        ReadError::Empty(_) if launch.has_thread_sanitizer() => String::from(
+            "the program is built with ThreadSanitizer, which would report the recorder's own memory accesses, so the recorder \
+             stays off. Profile a build without it, or set SPINPARK_FORCE=1 and ignore what ThreadSanitizer reports.",
+        ),
         ReadError::Empty(_) => String::from(
             "the program ended before the recorder was loaded. Does it start at all, and is it linked to glibc dynamically?",
         ),
@@ -117,12 +136,6 @@ fn still_running(profiles: &[model::Profile], directory: &Path) -> Option<String
         pids.join(", "),
         directory.display()
     ))
-}
-
-/// The program's own exit status, as a shell has it.
-fn code_of(status: ExitStatus) -> ExitCode {
-    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
-    ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
 }
 
 /// Shows a recording again.

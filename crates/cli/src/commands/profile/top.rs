@@ -18,8 +18,9 @@ use spinpark_profile::units::one_line;
 
 use super::launch::{Launch, Running};
 use super::show::most;
-use super::{code_of, recording_directory, slips};
+use super::{recording_directory, slips};
 use crate::cli::Top;
+use crate::exit::Exit;
 use crate::say::Say;
 
 /// Clears the terminal, and goes to its first line.
@@ -29,7 +30,7 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 const MAX_SIZE: u64 = 256 << 20;
 
 /// Watches.
-pub(crate) fn run(top: &Top) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(top: &Top) -> anyhow::Result<Exit> {
     match process_id(top) {
         Some(pid) => watch(top, &recording_of(pid)?, None),
         None => {
@@ -89,7 +90,7 @@ fn recording_of(pid: u32) -> anyhow::Result<PathBuf> {
 }
 
 /// `recordings` is a file, or a directory in which the program and its children keep theirs.
-fn watch(top: &Top, recordings: &Path, mut running: Option<&mut Running>) -> anyhow::Result<ExitCode> {
+fn watch(top: &Top, recordings: &Path, mut running: Option<&mut Running>) -> anyhow::Result<Exit> {
     let say = Say { on_stderr: false };
     let is_live = io::stdout().is_terminal() && !top.once;
     let looks = if top.once { Some(1) } else { top.looks };
@@ -125,18 +126,18 @@ fn watch(top: &Top, recordings: &Path, mut running: Option<&mut Running>) -> any
         say.line(page(&now, same, style));
         number += 1;
         if let Some(status) = status {
-            return Ok(code_of(status));
+            return Ok(status.into());
         }
         if running.is_none() && now.ended != Ended::Running {
             say.line("The program has ended.");
-            return Ok(ExitCode::SUCCESS);
+            return Ok(ExitCode::SUCCESS.into());
         }
         if looks.is_some_and(|looks| number >= looks) {
             if let Some(running) = running.as_deref_mut() {
                 running.end();
-                return Ok(code_of(running.wait_for_end(Some(Duration::from_secs(1)))?));
+                return Ok(running.wait_for_end(Some(Duration::from_secs(1)))?.into());
             }
-            return Ok(ExitCode::SUCCESS);
+            return Ok(ExitCode::SUCCESS.into());
         }
         before = Some(now);
     }

@@ -11,7 +11,7 @@ mod tables;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use spinpark_measure::report::Style;
 use spinpark_measure::report::json::Output;
 use spinpark_simlab::report::sim::{list, machine};
@@ -20,6 +20,7 @@ use spinpark_simlab::simulate::sim::machine::Machine;
 use crate::cli::{ShowMachine, Sim};
 use crate::exit;
 use crate::say::Say;
+use crate::session::on_interrupt;
 
 /// Carries out a subcommand.
 pub(crate) fn run(sim: &Sim) -> anyhow::Result<ExitCode> {
@@ -71,7 +72,7 @@ fn distinct(outputs: &[(&str, &Option<PathBuf>)]) -> anyhow::Result<()> {
 
 /// From here on, Ctrl-C ends the simulations instead of the process.
 fn stop_on_ctrl_c() -> anyhow::Result<()> {
-    ctrlc::set_handler(spinpark_simlab::simulate::sim::stop).context("cannot handle Ctrl-C")
+    on_interrupt(spinpark_simlab::simulate::sim::stop)
 }
 
 /// How runs ended.

@@ -153,3 +153,20 @@ fn a_library_that_is_missing() {
     let mut command = recording(directory.path(), ["profile", "--"]);
     said(command.arg(program()).env("SPINPARK_PROFILER", &blank)).fails(2, &["blank"]);
 }
+
+/// The recorder stays off under ThreadSanitizer, and that is the reason that is given.
+#[test]
+fn under_thread_sanitizer() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("checked");
+    if let Err(error) = compile("waits.c", &path, &["-g", "-pthread", "-fsanitize=thread"]) {
+        return eprintln!("skipped: no ThreadSanitizer: {error}");
+    }
+    let result = said(recording(directory.path(), ["profile", "--", "./checked"]).arg("briefly"));
+    if result.code != Some(0) {
+        return eprintln!("skipped: ThreadSanitizer does not run here: {}", result.stderr);
+    }
+    let text = flat(&result.stderr);
+    assert!(text.contains("Nothing was recorded: the program is built with ThreadSanitizer"), "{text}");
+    assert!(!text.contains("ended before the recorder was loaded"), "{text}");
+}
