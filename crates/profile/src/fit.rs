@@ -186,10 +186,10 @@ fn without_kind(name: &str) -> &str {
     [" of ", " in "].iter().find_map(|word| place.strip_prefix(word)).unwrap_or(name)
 }
 
-/// `b::c` of `a::b::c`; `<…>` stays whole.
+/// `b::c` of `a::b::c`; `<…>` stays whole, and a closure keeps its function.
 fn without_namespace(text: &str) -> Option<&str> {
     let (outer, inner) = text.split_once("::")?;
-    (!outer.contains(['<', ' ']) && !inner.is_empty()).then_some(inner)
+    (!outer.contains(['<', ' ']) && !inner.is_empty() && !inner.starts_with('{')).then_some(inner)
 }
 
 /// `module+0x1234 < function`, with names of modules cut, and addresses whole.

@@ -27,6 +27,7 @@ pub mod folded;
 mod free_waits;
 pub mod html;
 pub mod json;
+mod known_locks;
 mod label;
 mod maps;
 pub mod model;

@@ -227,21 +227,37 @@ impl SiteStats {
 }
 
 impl CallSite {
-    /// `function (file.c:12)`, or `module+0x1234`: of the innermost frame.
+    /// `function (file.c:12)`, or `module+0x1234`: of the innermost frame with a name.
     #[must_use]
     pub fn label(&self) -> String {
-        let Some(frame) = self.frames.first() else { return String::from("?") };
+        let Some(frame) = self.frames.get(self.named()) else { return String::from("?") };
         match (&frame.function, &frame.source) {
-            (Some(_), Some(_)) => format!("{} ({})", frame.shown(), frame.position()),
-            _ => frame.shown(),
+            (Some(_), Some(_)) => format!("{} ({})", self.function(), frame.position()),
+            _ => self.function(),
         }
     }
 
-    /// The function, or `module+0x1234`: of the innermost frame.
+    /// The innermost function with a name; if it calls into code without names, `function → library.so`. Without any names
+    /// `module+0x1234`.
     #[must_use]
     pub fn function(&self) -> String {
-        self.frames.first().map_or_else(|| String::from("?"), Frame::shown)
+        let named = self.named();
+        let Some(frame) = self.frames.get(named) else { return String::from("?") };
+        match named.checked_sub(1) {
+            Some(inner) => format!("{} → {}", frame.shown(), library(&self.frames[inner].module)),
+            None => frame.shown(),
+        }
     }
+
+    /// Which frame the call site has its name from: the innermost one that has a function, or the first.
+    pub(crate) fn named(&self) -> usize {
+        self.frames.iter().position(|frame| frame.function.is_some()).unwrap_or(0)
+    }
+}
+
+/// A library's name without its version: `libcuda.so` of `libcuda.so.580.159.04`.
+pub(crate) fn library(module: &str) -> &str {
+    module.find(".so.").map_or(module, |at| &module[..at + 3])
 }
 
 impl Frame {

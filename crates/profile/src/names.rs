@@ -2,10 +2,11 @@
 //!
 //! JSON, pprof and folded stacks have the names in full.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::fit::fit;
-use crate::model::{CallSite, CallSiteId, Frame};
+use crate::model::{CallSite, CallSiteId, Frame, Profile};
 
 /// The most frames that a name has to tell two call sites apart.
 const MOST: usize = 4;
@@ -25,25 +26,37 @@ const CALLED_BY: &str = " < ";
 /// The names of the call sites of a profile.
 ///
 /// The name of a call site is its function. If several would have the same name, such as all that take locks through a wrapper
-/// of the program's own, the callers are added: `my_mutex_lock < store`.
+/// of the program's own, the callers are added: `my_mutex_lock < store`. Code without symbols is named by the function that calls
+/// into it: `cudaMemcpyAsync → libcuda.so`.
 #[derive(Clone, Debug)]
 pub struct Names<'a> {
     call_sites: &'a [CallSite],
     /// The number of frames in each name.
     depths: Vec<usize>,
+    /// Whether a name has the address, too: nothing else tells it from another.
+    precise: Vec<bool>,
     wrappers: BTreeSet<String>,
+    /// File name of the program, if it is known.
+    program: Option<String>,
 }
 
 impl<'a> Names<'a> {
     /// The names of these call sites.
     #[must_use]
     pub fn of(call_sites: &'a [CallSite]) -> Self {
-        let mut names = Self { call_sites, depths: vec![1; call_sites.len()], wrappers: BTreeSet::new() };
+        let count = call_sites.len();
+        let mut names = Self {
+            call_sites,
+            depths: vec![1; count],
+            precise: vec![false; count],
+            wrappers: BTreeSet::new(),
+            program: None,
+        };
         names.tell_apart((0..call_sites.len()).collect(), 0);
         // Any caller.
         let mut callers: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for call_site in call_sites {
-            let caller = call_site.frames.get(1).map(Frame::shown).unwrap_or_default();
+            let caller = call_site.frames.get(call_site.named() + 1).map(Frame::shown).unwrap_or_default();
             callers.entry(call_site.function()).or_default().insert(caller);
         }
         let is_wrapper = |function: &str, callers: &BTreeSet<String>| {
@@ -58,14 +71,26 @@ impl<'a> Names<'a> {
         names
     }
 
+    /// The same for a profile: what is the program's own function is known.
+    #[must_use]
+    pub fn of_profile(profile: &'a Profile) -> Self {
+        let program = profile.program.rsplit('/').next().filter(|name| !name.is_empty());
+        Self { program: program.map(str::to_owned), ..Self::of(&profile.call_sites) }
+    }
+
     /// Gives `ids`, which are called the same by their first `depth` frames, one more frame if that helps.
     fn tell_apart(&mut self, ids: Vec<CallSiteId>, depth: usize) {
         if ids.len() < 2 || depth == MOST {
+            let is_unnamed = |id: &CallSiteId| self.call_sites[*id].named() > 0;
+            let unnamed: Vec<CallSiteId> = ids.into_iter().filter(is_unnamed).collect();
+            for id in unnamed.iter().filter(|_| unnamed.len() > 1) {
+                self.precise[*id] = true;
+            }
             return;
         }
         let mut groups: HashMap<String, Vec<CallSiteId>> = HashMap::new();
         for id in ids {
-            groups.entry(label(&self.call_sites[id], depth + 1)).or_default().push(id);
+            groups.entry(label(&self.call_sites[id], depth + 1, false)).or_default().push(id);
         }
         let are_told_apart = groups.len() > 1;
         for ids in groups.into_values() {
@@ -79,17 +104,19 @@ impl<'a> Names<'a> {
     /// `function (file.c:12)`; with callers, if it needs them.
     #[must_use]
     pub fn label(&self, call_site: CallSiteId) -> String {
-        self.call_sites
-            .get(call_site)
-            .map_or_else(|| String::from("?"), |found| label(found, self.depths[call_site]))
+        self.call_sites.get(call_site).map_or_else(
+            || String::from("?"),
+            |found| label(found, self.depths[call_site], self.precise[call_site]),
+        )
     }
 
     /// The function; with callers, if it needs them.
     #[must_use]
     pub fn function(&self, call_site: CallSiteId) -> String {
-        self.call_sites
-            .get(call_site)
-            .map_or_else(|| String::from("?"), |found| chain(found, self.depths[call_site]))
+        self.call_sites.get(call_site).map_or_else(
+            || String::from("?"),
+            |found| chain(found, self.depths[call_site], self.precise[call_site]),
+        )
     }
 
     /// `function (file.c:12)`; with callers only if the function is a wrapper of locks: it tells nothing then.
@@ -101,14 +128,43 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The function; with callers only if it is a wrapper of locks. Not longer than [`LONGEST`]: for sentences.
+    /// The function, for a sentence that puts it in back quotes; with callers only if it is a wrapper of locks. Each name is not
+    /// longer than [`LONGEST`]. Code without symbols is named by what the program called, and by the program's own function, which
+    /// is in back quotes of its own: ``cudaMemcpyAsync`, called by `copier``.
     #[must_use]
     pub fn in_sentence(&self, call_site: CallSiteId) -> String {
+        let Some(found) = self.call_sites.get(call_site) else { return String::from("?") };
+        if let Some((called, caller)) = self.entry(found) {
+            return format!(
+                "{}`, called by `{}",
+                fit(&called.shown(), LONGEST),
+                fit(&caller.shown(), LONGEST)
+            );
+        }
         let name = match self.is_wrapper(call_site) {
             true => self.function(call_site),
-            false => self.call_sites.get(call_site).map_or_else(|| String::from("?"), CallSite::function),
+            false => found.function(),
         };
         fit(&name, LONGEST)
+    }
+
+    /// What the program called that led to code without symbols, and the function of the program that called it.
+    fn entry<'b>(&self, call_site: &'b CallSite) -> Option<(&'b Frame, &'b Frame)> {
+        let named = call_site.named();
+        let mut rest = call_site
+            .frames
+            .get(named..)
+            .filter(|_| named > 0)?
+            .iter()
+            .filter(|frame| frame.function.is_some());
+        let mut called = rest.next()?;
+        for caller in rest {
+            if self.program.as_deref() == Some(&caller.module) {
+                return Some((called, caller));
+            }
+            called = caller;
+        }
+        None
     }
 
     /// `file.c:12`; of its caller, if the function is a wrapper of locks.
@@ -116,7 +172,7 @@ impl<'a> Names<'a> {
     pub fn position(&self, call_site: CallSiteId) -> String {
         let Some(found) = self.call_sites.get(call_site) else { return String::from("?") };
         let last = if self.is_wrapper(call_site) { self.depths[call_site] - 1 } else { 0 };
-        let frame = found.frames.get(last).or(found.frames.first());
+        let frame = found.frames.get(found.named() + last).or(found.frames.get(found.named()));
         frame.map_or_else(|| String::from("?"), Frame::position)
     }
 
@@ -132,30 +188,69 @@ impl<'a> Names<'a> {
     }
 }
 
-fn chain(call_site: &CallSite, depth: usize) -> String {
-    let frames: Vec<String> = call_site.frames.iter().take(depth.max(1)).map(Frame::shown).collect();
-    if frames.is_empty() { String::from("?") } else { frames.join(CALLED_BY) }
+fn chain(call_site: &CallSite, depth: usize, is_precise: bool) -> String {
+    let named = call_site.named();
+    let mut first = call_site.function();
+    if let Some(inner) = named.checked_sub(1).map(|inner| &call_site.frames[inner]).filter(|_| is_precise) {
+        first += &format!("+{:#x}", inner.offset);
+    }
+    let callers = call_site.frames.iter().skip(named + 1).take(depth.max(1) - 1).map(Frame::shown);
+    std::iter::once(first).chain(callers).collect::<Vec<_>>().join(CALLED_BY)
 }
 
-fn label(call_site: &CallSite, depth: usize) -> String {
-    let shown = call_site.frames.len().min(depth.max(1));
-    match call_site.frames.get(shown.wrapping_sub(1)) {
+fn label(call_site: &CallSite, depth: usize, is_precise: bool) -> String {
+    let last = (call_site.named() + depth.max(1)).min(call_site.frames.len());
+    match call_site.frames.get(last.wrapping_sub(1)) {
         Some(frame) if frame.function.is_some() && frame.source.is_some() => {
-            format!("{} ({})", chain(call_site, depth), frame.position())
+            format!("{} ({})", chain(call_site, depth, is_precise), frame.position())
         }
-        _ => chain(call_site, depth),
+        _ => chain(call_site, depth, is_precise),
     }
 }
 
 /// The name of a function without its parameters, its type, and long arguments of templates: `Cache<…>::put`.
 #[must_use]
 pub fn for_people(function: &str) -> String {
-    let name = short(function);
+    let function = closures(function);
+    let name = short(&function);
     if !name.contains('<') {
         return name.to_owned();
     }
     let name = without_arguments(name);
     without_type(&name).to_owned()
+}
+
+/// Closures by their function, without a number: `worker::{closure}` of Rust's `worker::{{closure}}` and `worker::{closure#0}`,
+/// `worker::{lambda}` of C++'s `worker(int)::{lambda()#1}::operator()() const`.
+fn closures(function: &str) -> Cow<'_, str> {
+    if !function.contains('{') {
+        return Cow::Borrowed(function);
+    }
+    let mut name = function.replace("{{closure}}", "{closure}");
+    for marker in ["{closure#", "{closure_env#"] {
+        while let Some(at) = name.find(marker) {
+            let Some(end) = name[at..].find('}') else { break };
+            name.replace_range(at..=at + end, "{closure}");
+        }
+    }
+    const LAMBDA: &str = "{lambda(";
+    let is_outside = |at: &usize| {
+        let count = |sign: char| name[..*at].matches(sign).count();
+        count('<') == count('>')
+    };
+    let last = name.rmatch_indices(LAMBDA).map(|(at, _)| at).find(is_outside);
+    if let Some(at) = last
+        && let Some(end) = name[at..].find('}').map(|end| at + end + 1)
+    {
+        let within = closures(name[..at].trim_end_matches("::")).into_owned();
+        let within = short(&within);
+        let rest = name[end..].strip_prefix("::operator()").map_or(&name[end..], |rest| {
+            // Its parameters, and what it is for: `() const`.
+            if rest.contains("::") { rest } else { "" }
+        });
+        return Cow::Owned(format!("{within}::{{lambda}}{rest}"));
+    }
+    Cow::Owned(name)
 }
 
 /// A name of C++ or Rust with `…` for what is long between angles.
@@ -296,6 +391,67 @@ mod tests {
         assert_eq!(names.label_without_wrapper(1), "my_mutex_lock < store (wrap.c:11)");
         assert_eq!(names.label_without_wrapper(5), "render (wrap.c:10)");
         assert_eq!(names.label(77), "?");
+    }
+
+    #[test]
+    fn code_without_symbols_is_named_by_its_callers() {
+        let stack = |frames: &[(Option<&str>, &str, u64)]| {
+            let frame = |&(function, module, offset): &(Option<&str>, &str, u64)| Frame {
+                function: function.map(str::to_owned),
+                source: None,
+                module: module.to_owned(),
+                offset,
+                is_inlined: false,
+            };
+            CallSite { frames: frames.iter().map(frame).collect(), is_cut: false }
+        };
+        let of = |offset, copier| {
+            let cuda = "libcuda.so.580.159.04";
+            stack(&[
+                (None, cuda, offset),
+                (Some("cuMemcpyHtoDAsync_v2"), cuda, 0x20),
+                (None, "libcudart.so.12", 0x30),
+                (Some("cudaMemcpyAsync"), "libcudart.so.12", 0x40),
+                (Some(copier), "lazy", 0x50),
+                (Some("start_thread"), "libc.so.6", 0x60),
+            ])
+        };
+        let nameless = stack(&[(None, "libcuda.so.580.159.04", 0x10), (None, "lazy", 0x20)]);
+        let call_sites = [of(0x10, "copier(int)"), of(0x18, "copier(int)"), nameless];
+        let names = Names { program: Some(String::from("lazy")), ..Names::of(&call_sites) };
+        assert_eq!(call_sites[0].function(), "cuMemcpyHtoDAsync_v2 → libcuda.so");
+        assert_eq!(names.in_sentence(0), "cudaMemcpyAsync`, called by `copier");
+        assert_eq!(
+            names.function(0),
+            "cuMemcpyHtoDAsync_v2 → libcuda.so+0x10",
+            "nothing else tells them apart"
+        );
+        assert_eq!(names.in_sentence(2), "libcuda.so.580.159.04+0x10", "nothing above has a name");
+        assert_eq!(Names::of(&call_sites[..1]).in_sentence(0), "cuMemcpyHtoDAsync_v2 → libcuda.so");
+    }
+
+    #[test]
+    fn closures_are_named_by_their_function() {
+        for (long, expected) in [
+            ("shop::worker::{{closure}}", "shop::worker::{closure}"),
+            ("shop::worker::{closure#0}::{closure#12}", "shop::worker::{closure}::{closure}"),
+            ("worker(int)::{lambda()#1}::operator()() const", "worker::{lambda}"),
+            (
+                "shop::A<int>::run(int) const::{lambda(int, long)#2}::operator()(int, long) const",
+                "shop::A<int>::run::{lambda}",
+            ),
+            (
+                "a()::{lambda()#1}::operator()() const::{lambda(int)#1}::operator()(int) const",
+                "a::{lambda}::{lambda}",
+            ),
+            (
+                "std::thread::_State_impl<std::tuple<worker()::{lambda()#1}> >::_M_run()",
+                "std::thread::_State_impl<…>::_M_run",
+            ),
+            ("core::ops::FnOnce::call_once{{vtable.shim}}", "core::ops::FnOnce::call_once{{vtable.shim}}"),
+        ] {
+            assert_eq!(for_people(long), expected, "{long}");
+        }
     }
 
     #[test]

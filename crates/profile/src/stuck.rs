@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::model::{CallSiteId, Detail, Ended, Holder, Profile, Waiting};
 use crate::names::Names;
-use crate::units::{count, time};
+use crate::units::{count, one_line, time};
 
 /// Threads of a cycle, or groups of threads that are stuck, that a sentence names.
 const NAMED: usize = 4;
@@ -22,7 +22,7 @@ pub fn deadlock(profile: &Profile) -> Option<String> {
     if waits.len() != cycle.len() || waits.is_empty() {
         return None;
     }
-    let names = Names::of(&profile.call_sites);
+    let names = Names::of_profile(profile);
     let one = |wait: &&Waiting| {
         let start = format!(
             "{} waits{} for {}",
@@ -77,7 +77,7 @@ pub fn of_deadlocks(profile: &Profile) -> Option<String> {
 pub fn stuck(profile: &Profile) -> Option<String> {
     let waits: Vec<&Waiting> = outside(profile).filter(|wait| wait.role.is_lock()).collect();
     let longest = waits.iter().map(|wait| wait.time).max()?;
-    let names = Names::of(&profile.call_sites);
+    let names = Names::of_profile(profile);
     let mut groups: BTreeMap<(String, String, String), usize> = BTreeMap::new();
     for wait in &waits {
         let held = wait.holder.as_ref().map_or(String::new(), |holder| held(profile, &names, holder));
@@ -122,7 +122,7 @@ pub fn unsignalled(profile: &Profile) -> Option<String> {
         still(profile, waits.len()),
         time(longest.time as f64),
         what(profile, longest),
-        site(&Names::of(&profile.call_sites), longest)
+        site(&Names::of_profile(profile), longest)
     ))
 }
 
@@ -148,6 +148,7 @@ fn still(profile: &Profile, threads: usize) -> String {
 /// `thread 4242 (`worker`)`.
 fn thread(profile: &Profile, id: u32) -> String {
     let name = profile.threads.iter().find(|known| known.id == id).map_or("", |known| &known.name);
+    let name = one_line(name);
     if name.is_empty() { format!("thread {id}") } else { format!("thread {id} (`{name}`)") }
 }
 

@@ -253,7 +253,7 @@ fn blame_class(classes: &Profile, waited: u64) -> Option<String> {
 
 /// `, held by `store_update` while `flush` waits`.
 fn holder_and_waiter(profile: &Profile, top: &Lock) -> String {
-    let names = Names::of(&profile.call_sites);
+    let names = Names::of_profile(profile);
     let most_by = |call_site: fn(&crate::model::Pair) -> Option<CallSiteId>,
                    name: &dyn Fn(CallSiteId) -> String| {
         let mut sums: BTreeMap<String, u64> = BTreeMap::new();

@@ -5,7 +5,7 @@
 
 use crate::function::{COUNT, Function};
 use crate::table::{CONTENDED, FULL, Forms, OFF, SAMPLED};
-use crate::{c11, condvar, mutex, phases, rwlock};
+use crate::{c11, condvar, mutex, phases, rwlock, unload};
 
 /// Defines the functions: what they are for each detail, and their symbols with versions; and with them the two tables of
 /// [`table`](crate::table).
@@ -196,4 +196,6 @@ exports! {
         ["spinpark_profiler_alias_cnd_signal_0" as "cnd_signal@GLIBC_2.28", "spinpark_profiler_alias_cnd_signal_1" as "cnd_signal@@GLIBC_2.34"];
     36 cnd_broadcast = each!(cnd_broadcast in c11),
         ["spinpark_profiler_alias_cnd_broadcast_0" as "cnd_broadcast@GLIBC_2.28", "spinpark_profiler_alias_cnd_broadcast_1" as "cnd_broadcast@@GLIBC_2.34"];
+    37 dlclose = all!(unload::dlclose),
+        ["spinpark_profiler_alias_dlclose_0" as "dlclose@GLIBC_2.2.5", "spinpark_profiler_alias_dlclose_1" as "dlclose@@GLIBC_2.34"];
 }

@@ -64,4 +64,5 @@ functions! {
     cnd_timedwait
     cnd_signal
     cnd_broadcast
+    dlclose
 }

@@ -39,6 +39,7 @@ mod phases;
 mod rwlock;
 mod single_threaded;
 mod table;
+mod unload;
 
 // The libc crate leaves linking to std when anything else in the build uses std.
 #[link(name = "c")]

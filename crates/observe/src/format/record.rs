@@ -80,9 +80,11 @@ pub struct Stack {
     /// A hash of the addresses, never 0; 0 while the record is being written. Written last.
     pub hash: AtomicU64,
     /// So many addresses.
-    pub depth: u32,
+    pub depth: u16,
     /// 1 if there were more.
-    pub is_cut: u32,
+    pub is_cut: u16,
+    /// Of recorders, not for readers: 1 if it goes through a module that was unloaded, so that it is not met again.
+    pub is_retired: AtomicU32,
     /// The snapshot of `maps` in which the addresses are to be looked up.
     pub maps: u32,
     /// 0: by unwind tables; 1: by frame pointers; 2: the caller's address only.

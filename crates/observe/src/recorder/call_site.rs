@@ -33,11 +33,13 @@ impl Recorder {
         let set = mix(site.caller() ^ (site.stack as usize).rotate_left(20)) % (KNOWN / WAYS) * WAYS;
         let ways = &own.known[set..set + WAYS];
         let holds = |known: &&Known| {
-            known.is_at(site) && {
-                let (frames, places) = known.addresses(self);
-                // SAFETY: captured by this thread, for this stack pointer.
-                unsafe { Trace::still_holds(site.stack, frames, places) }
-            }
+            known.is_at(site)
+                && {
+                    let (frames, places) = known.addresses(self);
+                    // SAFETY: captured by this thread, for this stack pointer.
+                    unsafe { Trace::still_holds(site.stack, frames, places) }
+                }
+                && !self.stack_record(known.stack.get()).is_retired()
         };
         match ways.iter().find(holds) {
             Some(known) => known.stack.get(),

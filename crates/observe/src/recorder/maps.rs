@@ -1,4 +1,11 @@
 //! Snapshots of `/proc/self/maps`: what code lay where, to look addresses up later.
+//!
+//! A snapshot is followed by a line `= START INODE BUILD-ID` for each module that was not met before, read from the module's
+//! headers in memory: whatever becomes of its file, a reader knows which build ran. The headers are read through
+//! `/proc/self/mem`, since another thread may unload the module meanwhile.
+//!
+//! When a module is unloaded, others may come to its addresses: the next new stack takes a new snapshot, and stacks that go
+//! through the module are not used again ([`Recorder::unloaded`]).
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -6,6 +13,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use spinpark_linux::raw;
 
+use super::unwind::Unwinder;
 use super::Recorder;
 use crate::format::RegionId;
 
@@ -14,9 +22,23 @@ const PIECES: usize = 1024;
 /// Snapshots that are taken at most: a program that makes code all the time would fill the region with them.
 const MOST: u32 = 200;
 
+/// Modules of which the build id was looked for.
+const MODULES: usize = 1024;
+/// The longest build id that is noted, bytes.
+const BUILD_ID: usize = 32;
+
 /// Where code lay, at the latest snapshot.
 #[repr(C)]
 pub(crate) struct Code {
+    /// How often modules were unloaded.
+    unloads: AtomicU32,
+    /// How often they had been when the latest snapshot was begun.
+    unloads_seen: AtomicU32,
+    /// Each a hash of a start and an inode; 0 is free. Used by the busy thread only.
+    identified: [AtomicU64; MODULES],
+    /// Starts and inodes that the latest snapshot has and `identified` has not. Used by the busy thread only.
+    unidentified: [[AtomicU64; 2]; MODULES],
+    unidentified_count: AtomicU32,
     /// A thread takes a snapshot. No other waits for that, since the thread may not be running.
     is_busy: AtomicU32,
     /// How many snapshots there are.
@@ -35,6 +57,33 @@ impl Code {
         self.pieces[..count].iter().any(is_in)
     }
 
+    /// Whether a module was unloaded since the latest snapshot.
+    fn is_stale(&self) -> bool {
+        self.unloads.load(Acquire) != self.unloads_seen.load(Acquire)
+    }
+
+    /// Notes a module of which the build id is to be looked for, unless that was done.
+    fn meet(&self, start: u64, inode: u64) {
+        let key = (start ^ inode.rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        for step in 0..MODULES {
+            let slot = &self.identified[((key >> 40) as usize + step) % MODULES];
+            match slot.load(Relaxed) {
+                0 => {
+                    slot.store(key, Relaxed);
+                    break;
+                }
+                found if found == key => return,
+                _ => {}
+            }
+        }
+        let count = self.unidentified_count.load(Relaxed);
+        if let Some(free) = self.unidentified.get(count as usize) {
+            free[0].store(start, Relaxed);
+            free[1].store(inode, Relaxed);
+            self.unidentified_count.store(count + 1, Relaxed);
+        }
+    }
+
     fn add(&self, from: u64, to: u64) {
         let count = self.count.load(Relaxed) as usize;
         if let Some(piece) = self.pieces.get(count) {
@@ -51,7 +100,8 @@ impl Recorder {
         let Some(shared) = self.shared.get() else { return 0 };
         let code = &shared.code;
         let before = code.snapshots.load(Acquire);
-        if before > 0 && addresses.iter().all(|address| code.has(*address)) || before >= MOST {
+        let is_known = || !code.is_stale() && addresses.iter().all(|address| code.has(*address));
+        if before > 0 && is_known() || before >= MOST {
             return before.saturating_sub(1);
         }
         // No thread waits for another's snapshot: that one is likely to have the new code.
@@ -67,6 +117,8 @@ impl Recorder {
     /// Copies the maps. A line of text may be cut where the region ends.
     fn take_snapshot(&self, code: &Code) {
         let number = code.snapshots.load(Relaxed);
+        code.unloads_seen.store(code.unloads.load(Acquire), Release);
+        code.unidentified_count.store(0, Relaxed);
         code.snapshots.store(number + 1, Release);
         code.count.store(0, Release);
         let mut line = Line { bytes: [0; 128], length: 0 };
@@ -101,15 +153,152 @@ impl Recorder {
         if is_ours() {
             raw::close(file);
         }
+        self.identify(code, buffer);
+    }
+
+    /// Writes the build ids of modules that were met for the first time.
+    fn identify(&self, code: &Code, buffer: &mut [u8; 4096]) {
+        let count = code.unidentified_count.load(Relaxed) as usize;
+        if count == 0 {
+            return;
+        }
+        let memory = raw::open_read(c"/proc/self/mem");
+        if memory < 0 {
+            return;
+        }
+        let identity = raw::identity(memory);
+        for module in &code.unidentified[..count.min(MODULES)] {
+            let (start, inode) = (module[0].load(Relaxed), module[1].load(Relaxed));
+            if identity.is_none() || raw::identity(memory) != identity {
+                return;
+            }
+            let mut read = |from: u64| {
+                let read = usize::try_from(raw::read_at(memory, buffer, from)).unwrap_or(0);
+                let mut bytes = [0; HEADERS];
+                let length = read.min(HEADERS);
+                bytes[..length].copy_from_slice(&buffer[..length]);
+                bytes
+            };
+            let Some(id) = build_id(start, &mut read) else { continue };
+            let mut line = Line { bytes: [0; 128], length: 0 };
+            line.text(b"= ");
+            line.hexadecimal(start, 1);
+            line.text(b" ");
+            line.number(inode);
+            line.text(b" ");
+            id.bytes[..id.length].iter().for_each(|byte| line.hexadecimal(u64::from(*byte), 2));
+            line.text(b"\n");
+            self.append(RegionId::Maps, &line.bytes[..line.length]);
+        }
+        raw::close(memory);
+    }
+
+    /// A module was unloaded just now: addresses of it may be another module's from here on.
+    ///
+    /// Its locks are gone, and stacks with addresses in no module are written anew when they are met again.
+    pub fn unloaded(&self) {
+        let Some(shared) = self.shared.get() else { return };
+        shared.code.unloads.fetch_add(1, Release); // before the look below: who takes a snapshot from here on sees the new maps
+        if !self.unwinder.knows_modules() {
+            return;
+        }
+        let mut modules = Modules { unwinder: &self.unwinder, latest: (0, 0) };
+        for slot in &shared.stacks {
+            let Some(number) = slot.load(Acquire).checked_sub(1) else { continue };
+            let stack = self.stack_record(number);
+            let frames = stack.frames.get(..stack.depth as usize).unwrap_or_default();
+            if !frames.iter().all(|frame| modules.has(*frame)) {
+                stack.is_retired.store(1, Relaxed);
+            }
+        }
+        for slot in &shared.locks {
+            let Some(number) = slot.load(Acquire).checked_sub(1) else { continue };
+            self.forget_unloaded(number, |address| modules.has(address));
+        }
     }
 }
 
-/// Reads `from-to flags …` from the lines of the maps.
+/// Looks whether addresses are in modules.
+struct Modules<'a> {
+    unwinder: &'a Unwinder,
+    /// The latest one that was found: from and to.
+    latest: (u64, u64),
+}
+
+impl Modules<'_> {
+    fn has(&mut self, address: u64) -> bool {
+        if !(self.latest.0..self.latest.1).contains(&address) {
+            match self.unwinder.module(address) {
+                Some(found) => self.latest = found,
+                None => return false,
+            }
+        }
+        true
+    }
+}
+
+/// What is read of a module at a time, bytes: its headers, or notes.
+const HEADERS: usize = 1024;
+
+/// A build id.
+struct BuildId {
+    bytes: [u8; BUILD_ID],
+    length: usize,
+}
+
+fn number<const BYTES: usize>(bytes: &[u8], at: usize) -> Option<u64> {
+    let bytes = bytes.get(at..at.checked_add(BYTES)?)?;
+    Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+}
+
+/// The build id of a module that starts at `start`: from its program headers, the notes.
+fn build_id(start: u64, read: &mut impl FnMut(u64) -> [u8; HEADERS]) -> Option<BuildId> {
+    const LOAD: u64 = 1;
+    const NOTE: u64 = 4;
+    let headers = read(start);
+    if !headers.starts_with(b"\x7fELF\x02\x01") {
+        return None;
+    }
+    let (at, size, count) =
+        (number::<8>(&headers, 32)?, number::<2>(&headers, 54)?, number::<2>(&headers, 56)?);
+    let header = |index: u64| usize::try_from(at + index * size).ok();
+    let of_kind = |kind: u64| {
+        let all = (0..count.min(64)).filter_map(header);
+        all.filter(move |at| number::<4>(&headers, *at) == Some(kind))
+    };
+    let first = of_kind(LOAD).filter_map(|at| number::<8>(&headers, at + 16)).min()? & !0xFFF;
+    of_kind(NOTE).find_map(|at| {
+        let (address, length) = (number::<8>(&headers, at + 16)?, number::<8>(&headers, at + 40)?);
+        let bytes = read(start.wrapping_add(address).wrapping_sub(first));
+        in_notes(bytes.get(..usize::try_from(length).ok()?.min(HEADERS))?)
+    })
+}
+
+/// The build id among notes: each has the sizes of its name and its contents, its kind, and those, padded to 4 bytes.
+fn in_notes(notes: &[u8]) -> Option<BuildId> {
+    const KIND: u64 = 3;
+    let mut at = 0_usize;
+    loop {
+        let (name, length) = (number::<4>(notes, at)? as usize, number::<4>(notes, at + 4)? as usize);
+        let contents = at.checked_add(12)?.checked_add(name.checked_next_multiple_of(4)?)?;
+        if number::<4>(notes, at + 8)? == KIND && notes.get(at + 12..at + 16)? == b"GNU\0" {
+            let id = notes.get(contents..contents.checked_add(length)?)?;
+            let mut found = BuildId { bytes: [0; BUILD_ID], length };
+            found.bytes.get_mut(..length)?.copy_from_slice(id);
+            return Some(found);
+        }
+        at = contents.checked_add(length.checked_next_multiple_of(4)?)?;
+    }
+}
+
+/// Reads `from-to flags offset device inode …` from the lines of the maps.
 #[derive(Default)]
 struct Pieces {
-    numbers: [u64; 2],
-    /// 0 and 1: in a number; 2: in the flags; 3: in the rest of the line.
+    /// From, to, offset, inode.
+    numbers: [u64; 4],
+    /// 0 and 1: from and to; 2: the flags; 3: the offset; 4: the device; 5: the inode; 6: the rest of the line.
     part: usize,
+    is_readable: bool,
     is_code: bool,
 }
 
@@ -117,17 +306,25 @@ impl Pieces {
     fn feed(&mut self, byte: u8, code: &Code) {
         match (self.part, byte) {
             (_, b'\n') => {
+                let [from, to, offset, inode] = self.numbers;
                 if self.is_code {
-                    code.add(self.numbers[0], self.numbers[1]);
+                    code.add(from, to);
+                }
+                // The start of a module has its headers.
+                if self.is_readable && offset == 0 && inode != 0 {
+                    code.meet(from, inode);
                 }
                 *self = Self::default();
             }
-            (0, b'-') | (1 | 2, b' ') => self.part += 1,
-            (0 | 1, _) => {
+            (0, b'-') | (1..=5, b' ') => self.part += 1,
+            (0 | 1 | 3, _) => {
                 let digit = (byte as char).to_digit(16).unwrap_or(0);
-                self.numbers[self.part] = self.numbers[self.part] << 4 | u64::from(digit);
+                let number = if self.part == 3 { 2 } else { self.part };
+                self.numbers[number] = self.numbers[number] << 4 | u64::from(digit);
             }
+            (5, b'0'..=b'9') => self.numbers[3] = self.numbers[3].wrapping_mul(10) + u64::from(byte - b'0'),
             (2, b'x') => self.is_code = true,
+            (2, b'r') => self.is_readable = true,
             _ => {}
         }
     }
@@ -154,5 +351,12 @@ impl Line {
             self.number(number / 10);
         }
         self.text(&[b'0' + (number % 10) as u8]);
+    }
+
+    fn hexadecimal(&mut self, number: u64, digits: u32) {
+        if number >= 16 || digits > 1 {
+            self.hexadecimal(number >> 4, digits.saturating_sub(1));
+        }
+        self.text(&[b"0123456789abcdef"[(number & 15) as usize]]);
     }
 }

@@ -23,6 +23,8 @@ const LONGEST_CHAIN: usize = 256;
 
 /// Where `scratch` has the kind, from the beginning.
 const KIND: usize = 0;
+/// Where `scratch` has whether the lock is in a module.
+const IN_MODULE: usize = 1;
 
 /// Lets readers of the file see a lock that is in the table.
 fn show(lock: &Lock) {
@@ -130,10 +132,19 @@ impl Recorder {
             scratch: Default::default(),
         };
         lock.scratch[KIND].store(kind as u32, Relaxed);
+        lock.scratch[IN_MODULE].store(u32::from(self.unwinder.module(address as u64).is_some()), Relaxed);
         // SAFETY: this thread's alone; a whole record is there.
         unsafe { ptr::write(record, lock) };
         // SAFETY: written just now, and never moved.
         Some((number, unsafe { &*record }))
+    }
+
+    /// The lock with this number is gone if it was in a module, and is in none now.
+    pub(crate) fn forget_unloaded(&self, number: u32, is_in_module: impl FnOnce(u64) -> bool) {
+        let lock = self.lock_record(number);
+        if lock.scratch[IN_MODULE].load(Relaxed) != 0 && !is_in_module(lock.address) {
+            lock.destroyed.store(1, Relaxed);
+        }
     }
 
     /// The object at `address` is created now, by `stack`: what was there is gone.

@@ -2,8 +2,8 @@
 //! merge equal ones.
 
 use core::ptr;
-use core::sync::atomic::AtomicU64;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::shared_tables::STACK_SLOTS;
 use super::unwind::Trace;
@@ -16,6 +16,15 @@ const LONGEST_CHAIN: usize = 128;
 fn hash(trace: &Trace) -> u64 {
     let mix = |hash: u64, frame: &u64| (hash.rotate_left(23) ^ frame).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     trace.frames[..trace.depth].iter().fold(trace.depth as u64, mix) | 1
+}
+
+impl Stack {
+    /// Whether it goes through a module that was unloaded. Relaxed: code of another module at these addresses runs after the
+    /// loader's own synchronisation.
+    #[inline(always)]
+    pub(crate) fn is_retired(&self) -> bool {
+        self.is_retired.load(Relaxed) != 0
+    }
 }
 
 impl Recorder {
@@ -49,7 +58,10 @@ impl Recorder {
             }
             let number = slot.load(Acquire) - 1;
             let stack = self.stack_record(number);
-            if stack.hash.load(Acquire) == hash && stack.frames.get(..stack.depth as usize) == Some(frames) {
+            if stack.hash.load(Acquire) == hash
+                && !stack.is_retired()
+                && stack.frames.get(..stack.depth as usize) == Some(frames)
+            {
                 return number;
             }
         }
@@ -62,8 +74,9 @@ impl Recorder {
         let Some((number, record)) = self.file.claim::<Stack>(RegionId::Stacks) else { return NONE };
         let stack = Stack {
             hash: AtomicU64::new(0),
-            depth: trace.depth as u32,
-            is_cut: u32::from(trace.is_cut),
+            depth: trace.depth as u16,
+            is_cut: u16::from(trace.is_cut),
+            is_retired: AtomicU32::new(0),
             maps,
             method: trace.method as u32,
             frames: trace.frames,

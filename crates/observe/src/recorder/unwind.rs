@@ -119,6 +119,8 @@ pub(crate) struct Unwinder {
     backtrace: AtomicPtr<c_void>,
     get_ip: AtomicPtr<c_void>,
     get_cfa: AtomicPtr<c_void>,
+    /// glibc's `_dl_find_object`, which takes no lock; null before glibc 2.35.
+    find_object: AtomicPtr<c_void>,
     /// Where the unwinder's code lies: addresses from and to.
     from: AtomicUsize,
     to: AtomicUsize,
@@ -133,6 +135,7 @@ impl Unwinder {
             backtrace: AtomicPtr::new(core::ptr::null_mut()),
             get_ip: AtomicPtr::new(core::ptr::null_mut()),
             get_cfa: AtomicPtr::new(core::ptr::null_mut()),
+            find_object: AtomicPtr::new(core::ptr::null_mut()),
             from: AtomicUsize::new(0),
             to: AtomicUsize::new(0),
             by_frame: AtomicU32::new(0),
@@ -147,23 +150,41 @@ impl Unwinder {
         if find_object.is_null() {
             return;
         }
+        self.find_object.store(find_object, Relaxed);
         let Some(library) = Library::open(c"libgcc_s.so.1") else { return };
         self.get_ip.store(library.lookup(c"_Unwind_GetIPInfo"), Relaxed);
         self.get_cfa.store(library.lookup(c"_Unwind_GetCFA"), Relaxed);
         let backtrace = library.lookup(c"_Unwind_Backtrace");
-        let mut object = MaybeUninit::<Object>::zeroed();
-        // SAFETY: the function of that name.
-        let find_object = unsafe { mem::transmute::<*mut c_void, FindObject>(find_object) };
-        // SAFETY: an address, and room for the answer.
-        if backtrace.is_null() || unsafe { find_object(backtrace, object.as_mut_ptr()) } != 0 {
-            return;
-        }
-        // SAFETY: all zero is one.
-        let object = unsafe { object.assume_init() };
+        let Some(object) = self.object(backtrace as usize) else { return };
         self.from.store(object.start, Relaxed);
         self.to.store(object.end, Relaxed);
         self.lock.start(object.start);
         self.backtrace.store(backtrace, Relaxed);
+    }
+
+    /// The module that has an address, as the loader knows it now.
+    fn object(&self, address: usize) -> Option<Object> {
+        let find_object = self.find_object.load(Relaxed);
+        if find_object.is_null() || address == 0 {
+            return None;
+        }
+        // SAFETY: the function of that name.
+        let find_object = unsafe { mem::transmute::<*mut c_void, FindObject>(find_object) };
+        let mut object = MaybeUninit::<Object>::zeroed();
+        // SAFETY: an address, and room for the answer.
+        let result = unsafe { find_object(address as *mut c_void, object.as_mut_ptr()) };
+        // SAFETY: all zero is one.
+        (result == 0).then(|| unsafe { object.assume_init() })
+    }
+
+    /// Whether [`Unwinder::module`] can tell.
+    pub(crate) fn knows_modules(&self) -> bool {
+        !self.find_object.load(Relaxed).is_null()
+    }
+
+    /// Where the module that has an address lies: from and to. Takes no lock.
+    pub(crate) fn module(&self, address: u64) -> Option<(u64, u64)> {
+        self.object(address as usize).map(|object| (object.start as u64, object.end as u64))
     }
 
     /// Whether it is the unwinder that calls.

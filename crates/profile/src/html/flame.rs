@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::captions;
 use crate::model::{CallSite, Profile, Role};
+use crate::units::one_line;
 
 /// Smaller shares than this are not drawn.
 const SMALLEST: f64 = 1.0 / 4000.0;
@@ -67,7 +68,21 @@ pub(super) fn flame(profile: &Profile) -> Option<Flame> {
     let [mut waiters, mut holders, mut back, mut signals] = [(); 4].map(|()| Node::default());
     let labels: HashMap<u32, &str> =
         profile.locks.iter().map(|lock| (lock.id, lock.label.as_str())).collect();
-    for lock in &profile.locks {
+    // By thread, unless waits that had not ended are in the sums of call sites alone.
+    let is_by_thread = !profile.thread_waits.is_empty() && profile.waiting.is_empty();
+    for wait in profile.thread_waits.iter().filter(|wait| is_by_thread && wait.wait_total > 0) {
+        let tree = match wait.role {
+            Role::Signal => &mut signals,
+            Role::Back => &mut back,
+            Role::Late => continue,
+            Role::Write | Role::Read => &mut waiters,
+        };
+        let label = labels.get(&wait.lock).copied().unwrap_or("a lock");
+        let mut frames = vec![names.number(format!("thread {}", one_line(&wait.thread)), What::Unknown)];
+        frames.extend(stack(profile.call_sites.get(wait.call_site), label, &mut names));
+        tree.add(&frames, wait.wait_total, wait.count);
+    }
+    for lock in profile.locks.iter().filter(|_| !is_by_thread) {
         for stats in &lock.roles {
             let tree = match stats.role {
                 Role::Signal => &mut signals,

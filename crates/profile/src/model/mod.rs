@@ -1,13 +1,15 @@
 //! A profile as it is shown and as it is written to JSON. Times are ns; everything that was sampled says so.
 
 mod locks;
+mod unnamed;
 mod waits;
 mod warning;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::locks::{Held, Kind, Lock, Outcomes, Role, RoleStats, SiteStats, Times};
-pub use self::waits::{HeldWait, Holder, Pair, Waiting};
+pub use self::unnamed::Unnamed;
+pub use self::waits::{HeldWait, Holder, Pair, ThreadWait, Waiting};
 pub use self::warning::Warning;
 
 /// The first field of the JSON document.
@@ -78,6 +80,9 @@ pub struct Profile {
     /// too.
     #[serde(default)]
     pub held_waits: Vec<HeldWait>,
+    /// Waits by the names of threads, for the flame graph; without those that had not ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thread_waits: Vec<ThreadWait>,
     /// Waits that had not ended when the recording did, the longest first. They are in all numbers, as if they had ended then.
     #[serde(default)]
     pub waiting: Vec<Waiting>,
@@ -173,6 +178,9 @@ pub struct Module {
     pub path: String,
     /// Its build id, in hexadecimal digits, if it has one.
     pub build_id: Option<String>,
+    /// Why functions of it have no names, where they have none.
+    #[serde(default)]
+    pub unnamed: Option<Unnamed>,
 }
 
 /// A frame.

@@ -97,3 +97,21 @@ pub struct Holder {
     /// It had it at the end. Otherwise it had it when the wait began.
     pub is_sure: bool,
 }
+
+/// What the threads of one name waited at a call site.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadWait {
+    /// The name of the threads; of several that differ by a number at the end, `worker-*`.
+    pub thread: String,
+    /// [`Lock::id`](super::Lock::id).
+    pub lock: u32,
+    /// What they wanted it for.
+    pub role: Role,
+    /// Where they waited.
+    #[serde(alias = "place")]
+    pub call_site: CallSiteId,
+    /// Waits.
+    pub count: u64,
+    /// Time waited, ns.
+    pub wait_total: u64,
+}

@@ -50,7 +50,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         numbers: HashMap::new(),
         by_stack: HashMap::new(),
     };
-    merge.symbols.recorded(header.start_realtime);
+    merge.symbols.begin(header.pid, header.start_realtime);
     let mut tables = Tables::new(view, &same);
     if tables.junk > 0 {
         let text = format!("{} records of the file are damaged and were left out.", tables.junk);
@@ -68,6 +68,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     let held_waits = merge.held_waits(&tables);
     let locks = merge.locks(&tables, &same, detail, &pairs);
     let threads = merge.threads(duration, &waiters);
+    let thread_waits = merge.thread_waits(&tables);
     let holders = Holders::new(&waiters, &same);
     let waiting = merge.waiting(&waiters, &holders);
     warnings.extend(merge.symbols.take_warnings().into_iter().map(Warning::Note));
@@ -99,6 +100,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         locks,
         pairs,
         held_waits,
+        thread_waits,
         waiting,
         deadlocks: holders.cycles(&waiters),
         strip: whole.shown(),
@@ -269,6 +271,7 @@ impl Merge<'_> {
             blamed.entry(pair.lock).or_default().push(pair);
         }
         let mut locks: Vec<Lock> = Vec::new();
+        let mut snapshots: HashMap<u32, u32> = HashMap::new();
         for (number, record) in self.view.locks().filter(|(number, _)| same.get(number) == Some(number)) {
             let Some(kind) = kind(record.kind.load(Acquire)) else { continue };
             // What another record of the same lock knows better.
@@ -300,12 +303,14 @@ impl Merge<'_> {
                 is_destroyed: record.destroyed.load(Relaxed) != 0,
                 roles,
             };
+            let stack = self.view.stack(best.stack.load(Acquire));
+            snapshots.extend(stack.map(|stack| (number, stack.maps)));
             if !lock.roles.is_empty() {
                 blame(&mut lock, blamed.get(&number).map_or(&[], Vec::as_slice));
                 locks.push(lock);
             }
         }
-        labels::label(&mut locks, &self.call_sites, &self.maps, self.symbols);
+        labels::label(&mut locks, &snapshots, &self.call_sites, &self.maps, self.symbols);
         locks.sort_by_key(Lock::order);
         locks
     }

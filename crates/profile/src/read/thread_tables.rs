@@ -20,6 +20,8 @@ pub(super) struct Tables {
     pub(super) locks: BTreeMap<Use, LockSum>,
     /// By lock and role, and stack.
     pub(super) sites: BTreeMap<(Use, u32), SiteSum>,
+    /// Waits and their time, by thread table, lock and role, and stack.
+    pub(super) by_thread: BTreeMap<(u32, Use, u32), (u64, u64)>,
     /// By lock and role, and the stacks of waiter and holder.
     pub(super) pairs: BTreeMap<(Use, u32, u32), PairSum>,
     /// By lock and role, and the lock that the waiter had meanwhile, and how.
@@ -117,7 +119,12 @@ impl Tables {
             let which = (*lock, role);
             match entry {
                 Entry::Lock(stats) => tables.locks.entry(which).or_default().add(stats),
-                Entry::Site(stats) => tables.sites.entry((which, stats.stack)).or_default().add(stats),
+                Entry::Site(stats) => {
+                    tables.sites.entry((which, stats.stack)).or_default().add(stats);
+                    let sum = tables.by_thread.entry((table, which, stats.stack)).or_default();
+                    sum.0 = sum.0.saturating_add(stats.contended.load(Relaxed));
+                    sum.1 = sum.1.saturating_add(stats.waited.load(Relaxed));
+                }
                 Entry::Pair(stats) => {
                     tables.pairs.entry((which, stats.waiter, stats.holder)).or_default().add(stats);
                 }

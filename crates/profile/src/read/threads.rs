@@ -1,15 +1,16 @@
 //! The threads of a [`Profile`](crate::model::Profile): how long they were there, and what they still waited for at the end.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use spinpark_observe::format::{self, NONE};
 
 use super::merge::{Merge, role, text};
+use super::thread_tables::Tables;
 use super::waiting::{Holders, Waiter};
-use crate::model::{Holder, Thread, Waiting};
+use crate::model::{CallSiteId, Holder, Role, Thread, ThreadWait, Waiting};
 
 impl Merge<'_> {
     /// How long a table's threads were there: each from its first use of a lock, its latest one until the end of the recording.
@@ -64,6 +65,29 @@ impl Merge<'_> {
         threads
     }
 
+    /// Waits by the names of threads.
+    pub(super) fn thread_waits(&mut self, tables: &Tables) -> Vec<ThreadWait> {
+        let names: BTreeMap<u32, String> = self
+            .view
+            .threads()
+            .map(|(number, table)| (number, text(&table.name).next().unwrap_or_default()))
+            .collect();
+        let groups = groups(names.values());
+        let mut sums: BTreeMap<(String, u32, Role, CallSiteId), (u64, u64)> = BTreeMap::new();
+        for ((table, (lock, wanted), stack), (count, waited)) in &tables.by_thread {
+            let name = names.get(table).filter(|_| *waited > 0);
+            let Some((name, call_site)) = name.zip(self.call_site(*stack)) else { continue };
+            let group = groups.get(name).unwrap_or(name).clone();
+            let sum = sums.entry((group, *lock, role(*wanted), call_site)).or_default();
+            *sum = (sum.0 + count, sum.1.saturating_add(*waited));
+        }
+        let wait = |((thread, lock, role, call_site), (count, waited))| {
+            let wait_total = self.clock.ns(waited);
+            ThreadWait { thread, lock, role, call_site, count, wait_total }
+        };
+        sums.into_iter().map(wait).collect()
+    }
+
     /// Waits that had not ended.
     pub(super) fn waiting(&mut self, waiters: &[Waiter], holders: &Holders) -> Vec<Waiting> {
         let of_one = |waiter: &Waiter| {
@@ -91,5 +115,32 @@ impl Merge<'_> {
             }
         };
         waiters.iter().map(of_one).collect()
+    }
+}
+
+/// The common name of threads of which the names differ by a number at the end: `worker-*`.
+fn groups<'a>(names: impl Iterator<Item = &'a String>) -> BTreeMap<String, String> {
+    let mut by_start: BTreeMap<&str, BTreeSet<&String>> = BTreeMap::new();
+    for name in names {
+        let start = name.trim_end_matches(|digit: char| digit.is_ascii_digit());
+        by_start.entry(start).or_default().insert(name);
+    }
+    let groups = by_start.into_iter().filter(|(start, names)| !start.is_empty() && names.len() > 1);
+    groups
+        .flat_map(|(start, names)| names.into_iter().map(move |name| (name.clone(), format!("{start}*"))))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::groups;
+
+    #[test]
+    fn threads_that_differ_by_a_number_are_a_group() {
+        let names = ["worker-1", "worker-2", "main", "io3", "7", "8"].map(String::from);
+        let groups = groups(names.iter());
+        let of = |name: &str| groups.get(name).map(String::as_str);
+        assert_eq!((of("worker-1"), of("worker-2")), (Some("worker-*"), Some("worker-*")));
+        assert_eq!((of("main"), of("io3"), of("7")), (None, None, None));
     }
 }

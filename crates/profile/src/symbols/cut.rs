@@ -1,9 +1,10 @@
 //! Which frames are the lock's own and not the program's.
 //!
 //! A reader wants the call site in the program, not the wrapper around the lock. Wrappers are known by name: those of
-//! libraries, and lock methods of classes that are named like locks; or by the source file, since debug information that has
-//! line tables only (`-gline-tables-only`, `debug = "line-tables-only"`) gives names without their modules, namespaces and
-//! classes. Other functions stay.
+//! libraries, and lock methods of classes that are named like locks. Debug information that has line tables only
+//! (`-gline-tables-only`, `debug = "line-tables-only"`) gives *inlined* functions names without modules, namespaces and classes:
+//! those are known by name and source file together. A file alone tells nothing: without the records of inlined functions
+//! (split DWARF that is not there), the program's own function stands at a line of the header.
 
 use crate::model::Frame;
 use crate::names::short;
@@ -12,7 +13,7 @@ use crate::names::short;
 const LIBRARIES: [&str; 2] = ["libspinpark_profiler.so", "libspinpark_preload.so"];
 
 /// Functions, or what their names begin with: pthreads', C11's, libstdc++'s, libc++'s, Rust's.
-const PREFIXES: [&str; 26] = [
+const PREFIXES: [&str; 45] = [
     "pthread_mutex_",
     "pthread_rwlock_",
     "pthread_cond_",
@@ -39,6 +40,27 @@ const PREFIXES: [&str; 26] = [
     "std::__1::mutex::",
     "std::__1::shared_mutex::",
     "std::__1::condition_variable",
+    // The loader, where an auditor traces calls (`LD_AUDIT`), or binds them.
+    "_dl_runtime_profile",
+    "_dl_runtime_resolve",
+    // Libraries that others take locks through.
+    "CRYPTO_THREAD_",
+    "CRYPTO_MUTEX_",
+    "ossl_crypto_mutex_",
+    "sqlite3_mutex_",
+    "pthreadMutexEnter",
+    "pthreadMutexTry",
+    "pthreadMutexLeave",
+    "pthreadMutexAlloc",
+    "uv_mutex_",
+    "uv_rwlock_",
+    "uv_cond_",
+    "apr_thread_mutex_",
+    "apr_thread_rwlock_",
+    "apr_thread_cond_",
+    "inline_mysql_",
+    "psi_mutex_",
+    "psi_rwlock_",
 ];
 
 /// Templates: what the guards of C++ are called, in front of `<`.
@@ -68,6 +90,24 @@ const CRATE_SOURCES: [&str; 7] = [
     "/spinpark-locks-",
     "/crates/locks/src/",
     "/crates/spinpark/src/",
+];
+
+/// What C++'s wrappers are called without their namespaces and classes.
+const BARE: [&str; 14] = [
+    "__gthread_",
+    "__gthrw_",
+    "__glibcxx_rwlock_",
+    "__libcpp_mutex_",
+    "__libcpp_condvar_",
+    "__libcpp_recursive_mutex_",
+    "lock",
+    "try_lock",
+    "unlock",
+    "wait",
+    "unique_lock",
+    "shared_lock",
+    "scoped_lock",
+    "_M_lock",
 ];
 
 /// What the paths of the headers end with, in which libstdc++ and libc++ have their locks, below a directory `c++`.
@@ -115,10 +155,13 @@ fn is_wrapper(frame: &Frame) -> bool {
     if LIBRARIES.contains(&frame.module.as_str()) {
         return true;
     }
-    if frame.source.as_ref().is_some_and(|(path, _)| is_source_of_locks(path)) {
+    let Some(function) = frame.function.as_deref() else {
+        // The loader takes no lock of the program: it calls for it.
+        return frame.module.starts_with("ld-linux") || frame.module.starts_with("ld.so");
+    };
+    if frame.is_inlined && frame.source.as_ref().is_some_and(|(path, _)| is_source_of_locks(path, function)) {
         return true;
     }
-    let Some(function) = frame.function.as_deref() else { return false };
     // `<spinpark::Mutex<T>>::lock` and `void std::lock<…>(…)` are meant too.
     let function = function.trim_start_matches('<').trim_start_matches("void ");
     let is_guard = |guard: &str| function.strip_prefix(guard).is_some_and(|rest| rest.starts_with('<'));
@@ -128,8 +171,8 @@ fn is_wrapper(frame: &Frame) -> bool {
         || is_method_of_lock(short(function))
 }
 
-/// `…/parking_lot-0.12.5/src/condvar.rs`, `/usr/include/c++/12/bits/std_mutex.h`; not `…/parking_lot-fork/src/main.rs`.
-fn is_source_of_locks(path: &str) -> bool {
+/// `…/parking_lot-0.12.5/src/condvar.rs`; `lock` in `/usr/include/c++/12/bits/std_mutex.h`; not `…/parking_lot-fork/src/main.rs`.
+fn is_source_of_locks(path: &str, function: &str) -> bool {
     let is_of = |directory: &str| {
         let rest = path.split_once(directory).map(|(_, rest)| rest);
         rest.is_some_and(|rest| {
@@ -137,7 +180,9 @@ fn is_source_of_locks(path: &str) -> bool {
         })
     };
     let is_header = |header: &str| path.ends_with(header);
-    CRATE_SOURCES.into_iter().any(is_of) || path.contains("/c++/") && HEADERS.into_iter().any(is_header)
+    let is_bare = || BARE.iter().any(|name| function.trim_start_matches('~').starts_with(name));
+    CRATE_SOURCES.into_iter().any(is_of)
+        || path.contains("/c++/") && HEADERS.into_iter().any(is_header) && is_bare()
 }
 
 /// `kyotocabinet::RWLock::lock_writer`, `Mutex::Mutex`; not `Table::lock` nor `Lock::statistics`.
@@ -199,6 +244,13 @@ mod tests {
             ("store", "/home/me/program/main.cpp"),
         ];
         assert_eq!(own(&cpp), ["store"]);
+        let split =
+            [("close_day", "/usr/include/x86_64-linux-gnu/c++/12/bits/gthr-default.h"), ("main", "main.cpp")];
+        assert_eq!(
+            own(&split),
+            ["close_day", "main"],
+            "a function of the program stays, wherever its line is"
+        );
         let mine = [("lock", "/home/me/parking_lot-fork/src/mutex.rs"), ("main", "/home/me/src/mutex")];
         assert_eq!(own(&mine), ["lock", "main"], "other files of these names are the program's");
     }
@@ -235,6 +287,8 @@ mod tests {
         assert_eq!(classes, ["Table::lock()"]);
         assert_eq!(names(&["base::Mutex::~Mutex()", "Table::~Table()"]), ["Table::~Table()"]);
         assert_eq!(names(&["Lock::statistics()", "main"]), ["Lock::statistics()", "main"]);
+        let traced = ["_dl_runtime_profile_avx512", "add_item", "main"];
+        assert_eq!(names(&traced), ["add_item", "main"], "an auditor traces calls");
         assert_eq!(names(&["pthread_mutex_lock", "mtx_lock"]), ["mtx_lock"], "never everything");
         assert_eq!(names(&[]), [""; 0]);
     }

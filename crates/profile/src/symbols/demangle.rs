@@ -1,5 +1,16 @@
 //! Names as the source has them.
 
+/// What compilers append to the names of parts and copies of functions.
+const SUFFIXES: [&str; 8] =
+    [".constprop.", ".isra.", ".part.", ".cold", ".lto_priv.", ".llvm.", ".clone.", ".localalias"];
+
+/// A function's name for people: demangled if it is mangled, without what the compiler appended.
+pub(super) fn shown(name: &str) -> String {
+    let end = SUFFIXES.iter().filter_map(|suffix| name.find(suffix)).filter(|end| *end > 0).min();
+    let name = end.map_or(name, |end| &name[..end]);
+    demangled(name).unwrap_or_else(|| name.to_owned())
+}
+
 /// The name of a function or variable, demangled. Only names that begin as mangled ones do: C's `i`, `f` and `rd` are C++'s
 /// `int`, `float` and a reference to `double`.
 pub(super) fn demangled(name: &str) -> Option<String> {
@@ -12,22 +23,52 @@ pub(super) fn demangled(name: &str) -> Option<String> {
     name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name).ok()?.demangle().ok()).flatten()
 }
 
+/// Whether it is a mangled name of C++ or Rust.
+pub(super) fn is_mangled(name: &str) -> bool {
+    name.starts_with("_Z") || name.starts_with("_R") || name.starts_with("__Z")
+}
+
+/// Whether a name was made unreadable by its vendor: `libcudart_static_` and a hash.
+pub(super) fn is_scrambled(name: &str) -> bool {
+    let hash = name.strip_prefix("libcudart_static_").unwrap_or_default();
+    hash.len() >= 32 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::demangled;
+    use super::*;
 
     #[test]
     fn names_of_c_stay() {
         for name in ["i", "f", "rd", "PKc", "Pv", "Sa", "St6vector", "_Reset", "__R", "_Z", "_ZNot", "main"] {
             assert_eq!(demangled(name), None, "{name}");
         }
-        for (mangled, shown) in [
+        for (mangled, expected) in [
             ("_ZN4shop5Store8price_ofEi", "shop::Store::price_of(int)"),
             ("__ZN4shop5Store8price_ofEi", "shop::Store::price_of(int)"),
             ("_ZN4shop5stock17h0123456789abcdefE", "shop::stock"),
             ("_RNvC4shop5stock", "shop::stock"),
         ] {
-            assert_eq!(demangled(mangled).as_deref(), Some(shown));
+            assert_eq!(demangled(mangled).as_deref(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn scrambled_names_are_none() {
+        assert!(is_scrambled("libcudart_static_fa9401f0f5d2a9d1c3bd1b7ef4f6c0f3f4a1e6d7"));
+        assert!(!is_scrambled("libcudart_static_init") && !is_scrambled("cudaMalloc"));
+    }
+
+    #[test]
+    fn parts_and_copies_are_the_function() {
+        for (name, expected) in [
+            ("rebuild.constprop.0.isra.0", "rebuild"),
+            ("_ZN4shop5Store8price_ofEi.part.0.cold", "shop::Store::price_of(int)"),
+            ("_ZN4shop5stock17h0123456789abcdefE.llvm.123", "shop::stock"),
+            (".cold", ".cold"),
+            ("plain", "plain"),
+        ] {
+            assert_eq!(shown(name), expected);
         }
     }
 }

@@ -1,31 +1,39 @@
 //! Places from stacks: functions, source lines, inlined frames.
 //!
-//! | module   | what it has                                                          |
-//! |----------|----------------------------------------------------------------------|
-//! | `elf`    | what is read of a program or library: segments, build id, variables   |
-//! | `cut`    | which frames are the lock's own and not the program's                 |
-//! | `demangle` | names as the source has them                                       |
+//! | module        | what it has                                                       |
+//! |---------------|-------------------------------------------------------------------|
+//! | `module`      | a program or library: segments, build id, symbols, DWARF           |
+//! | `debug_files` | where separate debug files are                                     |
+//! | `debuginfod`  | debug files from servers                                           |
+//! | `jit`         | code made at run time: perf maps, jitdumps                         |
+//! | `kept`        | files of a running program, opened before they vanish               |
+//! | `cut`         | which frames are the lock's own and not the program's              |
+//! | `demangle`    | names as the source has them                                       |
 //!
-//! [blazesym](https://docs.rs/blazesym) reads symbols and DWARF, of the file itself or of its separate debug file (by build id
-//! or `.gnu_debuglink`, in `/usr/lib/debug`). A file without symbols has its dynamic ones; where those do not
-//! reach, a frame is module + offset.
+//! A file has names only if it is the build that was recorded: the recorder notes build ids from the program's memory. Code
+//! without a name is module + offset, and [`Symbols::modules`] says why.
 
 mod cut;
+mod debug_files;
+mod debuginfod;
 mod demangle;
-mod elf;
+mod jit;
+mod kept;
+mod module;
 
 use std::collections::{BTreeSet, HashMap};
-use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use blazesym::symbolize::source::{Elf as ElfSource, Source};
-use blazesym::symbolize::{CodeInfo, Input, Symbolizer};
+pub use self::kept::{Keeper, Kept};
 
-use self::elf::Elf;
+use self::debug_files::Sought;
+use self::debuginfod::Debuginfod;
+use self::jit::Jit;
+use self::module::{Inlined, Module as File};
 use crate::maps::{Mapping, Maps};
-use crate::model::{CallSite, Frame, Module};
+use crate::model::{CallSite, Frame, Module, Unnamed};
 
 /// A place in a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +44,8 @@ pub(crate) struct Part {
     pub(crate) bytes: u64,
     /// How far from its start.
     pub(crate) offset: u64,
+    /// File name of the program or library.
+    pub(crate) module: String,
 }
 
 impl Part {
@@ -48,16 +58,49 @@ impl Part {
     }
 }
 
+/// A file as it was mapped: another build of the same name is another one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Identity {
+    path: PathBuf,
+    inode: u64,
+    build_id: Option<String>,
+}
+
+impl Identity {
+    fn of(mapping: &Mapping) -> Self {
+        Self { path: mapping.path.clone(), inode: mapping.inode, build_id: mapping.build_id.clone() }
+    }
+}
+
+/// The process that is read.
+#[derive(Debug)]
+struct Process {
+    pid: u32,
+    /// When its recording began, ns since 1970.
+    started: u64,
+    /// The functions that it made at run time; read when the first of them is asked for.
+    jit: Option<Jit>,
+    /// It has code that was made at run time, and no names for it.
+    is_jit_unnamed: bool,
+    /// The files that its frames lie in.
+    used: BTreeSet<(PathBuf, Option<String>)>,
+}
+
+impl Process {
+    fn new(pid: u32, started: u64) -> Self {
+        Self { pid, started, jit: None, is_jit_unnamed: false, used: BTreeSet::new() }
+    }
+}
+
 /// Looks symbols up. Files are opened once and kept.
 pub struct Symbols {
-    /// None: modules and offsets only.
-    symbolizer: Option<Symbolizer>,
-    /// Where separate debug files are.
-    directories: Vec<PathBuf>,
-    files: HashMap<String, Option<Elf>>,
-    frames: HashMap<(String, u64), Vec<Frame>>,
-    /// When the recording at hand began, ns since 1970.
-    recorded: u64,
+    /// No names: modules and offsets only.
+    is_off: bool,
+    sought: Sought,
+    kept: Kept,
+    files: HashMap<Identity, Result<File, Unnamed>>,
+    frames: HashMap<(Identity, u64), Vec<Frame>>,
+    process: Process,
     warnings: BTreeSet<String>,
 }
 
@@ -83,36 +126,50 @@ impl Symbols {
     /// With debug files in these directories.
     #[must_use]
     pub fn with_debug_directories(directories: &[PathBuf]) -> Self {
-        let symbolizer = Symbolizer::builder().set_debug_dirs(Some(directories));
-        // It takes names of C for types of C++.
-        let symbolizer = symbolizer.enable_demangling(false).build();
-        Self::with(Some(symbolizer), directories)
+        Self {
+            is_off: false,
+            sought: Sought { directories: directories.to_owned(), debuginfod: Debuginfod::default() },
+            kept: Kept::default(),
+            files: HashMap::new(),
+            frames: HashMap::new(),
+            // No recording: files are what they are now.
+            process: Process::new(0, u64::MAX),
+            warnings: BTreeSet::new(),
+        }
     }
 
     /// No symbols: modules and offsets only. No file is opened.
     #[must_use]
     pub fn none() -> Self {
-        Self::with(None, &[])
+        Self { is_off: true, ..Self::with_debug_directories(&[]) }
     }
 
-    fn with(symbolizer: Option<Symbolizer>, directories: &[PathBuf]) -> Self {
-        Self {
-            symbolizer,
-            directories: directories.to_owned(),
-            files: HashMap::new(),
-            frames: HashMap::new(),
-            recorded: 0,
-            warnings: BTreeSet::new(),
-        }
+    /// The same, which also asks the debuginfod servers of the environment (`DEBUGINFOD_URLS`).
+    #[must_use]
+    pub fn with_debuginfod(mut self) -> Self {
+        self.sought.debuginfod = Debuginfod::of_environment();
+        self
     }
 
-    /// From here on, it is about a recording that began then, ns since 1970.
-    pub(crate) fn recorded(&mut self, started: u64) {
-        self.recorded = started;
+    /// The same, with files that were opened while the program ran.
+    #[must_use]
+    pub fn with_kept(mut self, kept: Kept) -> Self {
+        self.kept = kept;
+        self
+    }
+
+    /// From here on, it is about the recording of process `pid`, which began then, ns since 1970.
+    pub(crate) fn begin(&mut self, pid: u32, started: u64) {
+        self.process = Process::new(pid, started);
     }
 
     /// What readers of the recording should know; each once.
     pub(crate) fn take_warnings(&mut self) -> Vec<String> {
+        if self.sought.debuginfod.has_failed() {
+            let text = "debuginfod could not be asked (`DEBUGINFOD_URLS`): `libdebuginfod.so.1` is missing, or a server did not \
+                        answer. Functions of stripped files may lack their names.";
+            self.warnings.insert(text.to_owned());
+        }
         std::mem::take(&mut self.warnings).into_iter().collect()
     }
 
@@ -125,23 +182,25 @@ impl Symbols {
         CallSite { frames: cut::own_frames(frames), is_cut }
     }
 
-    /// The variable that `address` is part of: `cache_lock`, `tables+0x40`.
+    /// The variable that `address` is part of, in the latest snapshot: `cache_lock`, `tables+0x40`.
     #[must_use]
     pub fn variable(&mut self, maps: &Maps, address: u64) -> Option<String> {
-        self.part(maps, address).map(|part| part.label())
+        self.part(maps, u32::MAX, address).map(|part| part.label())
     }
 
-    /// The same, with its size.
-    pub(crate) fn part(&mut self, maps: &Maps, address: u64) -> Option<Part> {
-        self.symbolizer.as_ref()?;
-        maps.snapshots().rev().find_map(|snapshot| {
+    /// The same in snapshot `number`, with its size.
+    pub(crate) fn part(&mut self, maps: &Maps, number: u32, address: u64) -> Option<Part> {
+        if self.is_off {
+            return None;
+        }
+        maps.from(number).find_map(|snapshot| {
             let mapping = module_before(snapshot, address)?;
-            self.check(mapping);
-            let elf = self.file(&mapping.path)?;
-            let (offset, first) = elf.first()?;
+            let file = self.file(mapping)?;
+            let (offset, first) = file.first()?;
             let mut start = snapshot.iter().rev().filter(|other| other.path == mapping.path);
             let start = start.find(|other| other.offset == offset && other.start <= mapping.start)?.start;
-            elf.variable(address.checked_sub(start)?.checked_add(first)?)
+            let part = file.variable(address.checked_sub(start)?.checked_add(first)?)?;
+            Some(Part { module: file_name(&mapping.path), ..part })
         })
     }
 
@@ -153,104 +212,200 @@ impl Symbols {
             .flat_map(|call_site| &call_site.frames)
             .map(|frame| frame.module.as_str())
             .collect();
-        let mut modules: Vec<Module> = self
-            .files
+        let files = &self.files;
+        let of_process = |identity: &Identity| {
+            self.process.used.contains(&(identity.path.clone(), identity.build_id.clone()))
+        };
+        let mut modules: Vec<Module> = files
             .iter()
-            .filter(|(path, _)| used.contains(file_name(path)))
-            .map(|(path, elf)| Module {
-                path: path.clone(),
-                build_id: elf.as_ref().and_then(|elf| elf.build_id.clone()),
+            .filter(|(identity, _)| of_process(identity) && used.contains(&*file_name(&identity.path)))
+            .map(|(identity, file)| Module {
+                path: shown_path(&identity.path),
+                build_id: identity.build_id.clone().or_else(|| file.as_ref().ok()?.build_id.clone()),
+                unnamed: Some(file.as_ref().map_or_else(Clone::clone, |file| file.unnamed.clone())),
             })
             .collect();
-        modules.sort_by(|one, other| one.path.cmp(&other.path));
+        if self.process.is_jit_unnamed && used.contains(ANONYMOUS) {
+            let unnamed = Some(Unnamed::Jit);
+            modules.push(Module { path: ANONYMOUS.to_owned(), build_id: None, unnamed });
+        }
+        modules.sort_by(|one, other| (&one.path, &one.build_id).cmp(&(&other.path, &other.build_id)));
+        modules.dedup();
         modules
     }
 
-    fn file(&mut self, path: &str) -> Option<&Elf> {
-        let is_used = self.symbolizer.is_some() && path.starts_with('/');
-        let open = || is_used.then(|| Elf::open(Path::new(path), &self.directories)).flatten();
-        self.files.entry(path.to_owned()).or_insert_with(open).as_ref()
+    /// The file of a mapping, if it is the one that was mapped.
+    fn file(&mut self, mapping: &Mapping) -> Option<&File> {
+        if self.is_off || !mapping.is_file() {
+            return None;
+        }
+        let identity = Identity::of(mapping);
+        self.process.used.insert((identity.path.clone(), identity.build_id.clone()));
+        if !self.files.contains_key(&identity) {
+            let file = self.open(mapping);
+            self.files.insert(identity.clone(), file);
+        }
+        self.files.get(&identity)?.as_ref().ok()
     }
 
-    /// Warns if the file is not the one that was mapped.
-    fn check(&mut self, mapping: &Mapping) {
-        if self.symbolizer.is_none() || !mapping.path.starts_with('/') {
-            return;
-        }
+    /// Opens the file of a mapping: as it was kept, or as it is now if that is the same build.
+    fn open(&mut self, mapping: &Mapping) -> Result<File, Unnamed> {
         let path = &mapping.path;
+        let kept = self.kept.path(mapping);
+        let opened = match &kept {
+            Some(kept) => File::open(kept, &mut self.sought),
+            None => fs::metadata(path)
+                .map_err(|error| Unnamed::of_error(&error))
+                .and_then(|file| if self.is_it(mapping, &file) { Ok(()) } else { Err(Unnamed::Replaced) })
+                .and_then(|()| File::open(path, &mut self.sought)),
+        };
+        let is_it = |file: &File| mapping.build_id.is_none() || file.build_id == mapping.build_id;
+        let why = match opened {
+            Ok(file) if is_it(&file) => return Ok(file),
+            Ok(_) => Unnamed::Replaced,
+            Err(why) => why,
+        };
+        // Its debug file may still be there.
+        let debug_file = mapping.build_id.as_deref().and_then(|id| {
+            self.sought.by_build_id(id).or_else(|| self.sought.debuginfod.debug_info(id, path))
+        });
+        if let Some(file) = debug_file.and_then(|path| File::open(&path, &mut self.sought).ok()) {
+            return Ok(file);
+        }
+        self.warnings.insert(format!("{}: {}", shown_path(path), why.sentence()));
+        Err(why)
+    }
+
+    /// Whether the file that has the name now is the one that was mapped, as far as its build id does not tell.
+    fn is_it(&self, mapping: &Mapping, file: &fs::Metadata) -> bool {
+        if mapping.build_id.is_some() {
+            return true;
+        }
         let ns = |seconds: i64, rest: i64| {
             seconds.unsigned_abs().saturating_mul(1_000_000_000) + rest.unsigned_abs()
         };
-        let warning = match fs::metadata(path) {
-            Err(error) => format!("{path} cannot be read ({error}): its functions have no names."),
-            Ok(file) => {
-                let is_later = ns(file.mtime(), file.mtime_nsec()) > self.recorded;
-                // Packages keep the build time as modification time; but replacing a file creates a new inode, with a new
-                // change time.
-                let is_another =
-                    mapping.inode != file.ino() && ns(file.ctime(), file.ctime_nsec()) > self.recorded;
-                if !is_later && !is_another && !mapping.is_deleted {
-                    return;
-                }
-                format!(
-                    "{path} was changed after it was recorded: names and lines of its functions may be wrong; record again."
-                )
-            }
-        };
-        self.warnings.insert(warning);
+        let is_later = ns(file.mtime(), file.mtime_nsec()) > self.process.started;
+        // Packages keep the build time as modification time; but replacing a file creates a new inode, with a new
+        // change time.
+        let is_another =
+            mapping.inode != file.ino() && ns(file.ctime(), file.ctime_nsec()) > self.process.started;
+        !is_later && !is_another && !mapping.is_deleted
     }
 
     /// The frames of a return address, the innermost first.
     fn lookup(&mut self, maps: &Maps, number: u32, address: u64) -> Vec<Frame> {
-        let Some(mapping) = maps.find(number, address.wrapping_sub(1)) else {
+        // The call is before the address to which it returns, maybe at the end of another line or function.
+        let before = address.wrapping_sub(1);
+        let Some(mapping) = maps.find(number, before) else {
             return vec![bare("?", address)];
         };
-        let in_file = address - mapping.start + mapping.offset;
-        if !mapping.path.starts_with('/') {
-            let name = if mapping.path.is_empty() { "[anonymous]" } else { &mapping.path };
-            return vec![bare(
-                name,
-                if mapping.path == "[vdso]" { address - mapping.start } else { address },
-            )];
+        if !mapping.is_file() || is_marker(&mapping.path) {
+            return vec![self.outside_of_files(maps, mapping, address)];
         }
-        self.check(mapping);
-        // In the file's own addresses, if it can be read.
-        let offset =
-            self.file(&mapping.path).and_then(|elf| elf.address(in_file - 1)).map(|before| before + 1);
-        let Some(offset) = offset else { return vec![bare(file_name(&mapping.path), in_file)] };
-        let key = (mapping.path.clone(), offset);
+        let in_file = address - mapping.start + mapping.offset;
+        // In the file's own addresses, if it can be read. A debug file has no place for its code, but the same addresses.
+        let offset = self.file(mapping).and_then(|file| {
+            let by_segment = file.address(in_file - 1);
+            by_segment.or_else(|| maps.start(number, mapping)?.address_in(file, before))
+        });
+        let Some(at) = offset else { return vec![bare(&file_name(&mapping.path), in_file)] };
+        let key = (Identity::of(mapping), at);
         if let Some(known) = self.frames.get(&key) {
             return known.clone();
         }
-        let frames = self.symbolize(&mapping.path, offset);
+        let frames = symbolize(self.files.get(&key.0).and_then(|file| file.as_ref().ok()), &mapping.path, at);
         self.frames.insert(key, frames.clone());
         frames
     }
 
-    fn symbolize(&self, path: &str, offset: u64) -> Vec<Frame> {
-        let module = file_name(path);
-        let file = self.files.get(path).and_then(Option::as_ref);
-        let debug_file = file.and_then(|elf| elf.debug_file.as_deref());
-        let source = Source::Elf(ElfSource::new(debug_file.unwrap_or(Path::new(path))));
-        // The call is before the address to which it returns, maybe at the end of another line or function.
-        let input = Input::VirtOffset(offset - 1);
-        let found =
-            self.symbolizer.as_ref().and_then(|symbolizer| symbolizer.symbolize_single(&source, input).ok());
-        let Some(symbol) = found.as_ref().and_then(|found| found.as_sym()) else {
-            return vec![bare(module, offset)];
+    /// Code that was made at run time, or the kernel's.
+    fn outside_of_files(&mut self, maps: &Maps, mapping: &Mapping, address: u64) -> Frame {
+        if mapping.path == Path::new("[vdso]") {
+            return bare("[vdso]", address - mapping.start);
+        }
+        let name = match mapping.path.to_string_lossy() {
+            path if path.is_empty() || is_marker(&mapping.path) => ANONYMOUS.to_owned(),
+            path => path.into_owned(),
         };
-        let frame = |name: &str, source: Option<&CodeInfo<'_>>, is_inlined| Frame {
-            function: Some(demangle::demangled(name).unwrap_or_else(|| name.to_owned())),
-            source: source.and_then(|info| Some((info.to_path().to_string_lossy().into_owned(), info.line?))),
-            module: module.to_owned(),
-            offset,
-            is_inlined,
+        if self.is_off {
+            return bare(&name, address);
+        }
+        let pid = self.process.pid;
+        let jit = self.process.jit.get_or_insert_with(|| {
+            let snapshots = maps.snapshots().flatten();
+            let dumps: BTreeSet<PathBuf> =
+                snapshots.map(|mapping| &mapping.path).filter(|path| is_marker(path)).cloned().collect();
+            Jit::of(&PathBuf::from(format!("/tmp/perf-{pid}.map")), &dumps.into_iter().collect::<Vec<_>>())
+        });
+        let function = jit.name(address.wrapping_sub(1)).map(demangle::shown);
+        self.process.is_jit_unnamed |= function.is_none();
+        Frame { function, ..bare(&name, address) }
+    }
+}
+
+/// Code in no file.
+const ANONYMOUS: &str = "[anonymous]";
+
+/// A jitdump: mapped to be found, and not for its contents.
+fn is_marker(path: &Path) -> bool {
+    let name = file_name(path);
+    name.starts_with("jit-") && name.ends_with(".dump")
+}
+
+/// The frames at an address of a file.
+fn symbolize(file: Option<&File>, path: &Path, at: u64) -> Vec<Frame> {
+    let module = file_name(path);
+    let symbol = file.and_then(|file| file.function(at));
+    let mut inlined = file.map(|file| file.inlined(at)).unwrap_or_default();
+    name_closures(&mut inlined);
+    let outer = inlined.pop().unwrap_or(Inlined { name: None, source: None });
+    let frame = |function: Option<String>, source, is_inlined| Frame {
+        function,
+        source,
+        module: module.clone(),
+        offset: at + 1,
+        is_inlined,
+    };
+    let shown = |name: &str| demangle::shown(name);
+    let inner = inlined.into_iter().map(|inner| frame(inner.name.as_deref().map(shown), inner.source, true));
+    let mut frames: Vec<Frame> = inner.filter(|frame| frame.function.is_some()).collect();
+    // Line tables alone have names without namespaces and classes; symbols have what compilers add to names of C.
+    let name = match (outer.name.as_deref(), symbol) {
+        (Some(name), Some(symbol)) if !demangle::is_mangled(name) && demangle::is_mangled(symbol) => {
+            Some(symbol)
+        }
+        (Some(name), _) => Some(name),
+        (None, symbol) => symbol,
+    };
+    let name = name.filter(|name| !demangle::is_scrambled(name));
+    frames.push(frame(name.map(shown), outer.source, false));
+    frames
+}
+
+/// Line tables alone call an inlined closure of Rust `{closure#0}`: what it is a closure of stands in the types of its callers,
+/// `spawn<shop::worker::{closure_env#0}, ()>`, or is the caller itself.
+fn name_closures(frames: &mut [Inlined]) {
+    for at in 0..frames.len() {
+        let (inner, outer) = frames[at..].split_at_mut(1);
+        let closure = &mut inner[0];
+        let Some(name) = closure.name.as_deref().filter(|name| name.starts_with("{closure#")) else {
+            continue;
         };
-        let inlined = symbol.inlined.iter().rev();
-        let mut frames: Vec<Frame> =
-            inlined.map(|inner| frame(&inner.name, inner.code_info.as_ref(), true)).collect();
-        frames.push(frame(&symbol.name, symbol.code_info.as_deref(), false));
-        frames
+        let marker = name.replace("{closure#", "{closure_env#");
+        let in_type = outer.iter().filter_map(|frame| frame.name.as_deref()).find_map(|caller| {
+            let before = &caller[..caller.find(&marker)?];
+            let start = before.rfind(|c: char| "<, (&*".contains(c)).map_or(0, |at| at + 1);
+            Some(before[start..].to_owned())
+        });
+        let file = closure.source.as_ref().map(|(path, _)| path);
+        let of_caller = || {
+            let same =
+                |frame: &&Inlined| file.is_some() && frame.source.as_ref().map(|(path, _)| path) == file;
+            Some(format!("{}::", outer.iter().find(same)?.name.as_deref()?))
+        };
+        if let Some(parent) = in_type.or_else(of_caller) {
+            closure.name = Some(format!("{parent}{name}"));
+        }
     }
 }
 
@@ -258,15 +413,68 @@ fn bare(module: &str, offset: u64) -> Frame {
     Frame { function: None, source: None, module: module.to_owned(), offset, is_inlined: false }
 }
 
-fn file_name(path: &str) -> &str {
-    Path::new(path).file_name().and_then(OsStr::to_str).unwrap_or(path)
+fn file_name(path: &Path) -> String {
+    shown_path(path.file_name().map_or(path, Path::new))
+}
+
+/// A path in text: what is not UTF-8 is marked.
+fn shown_path(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// Where a module starts, and the offset in its file there.
+struct Start(u64, u64);
+
+impl Start {
+    fn address_in(&self, file: &File, address: u64) -> Option<u64> {
+        let (offset, first) = file.first()?;
+        (offset == self.1).then_some(())?;
+        address.checked_sub(self.0)?.checked_add(first)
+    }
+}
+
+impl Maps {
+    /// The start of the module that a mapping is part of.
+    fn start(&self, number: u32, mapping: &Mapping) -> Option<Start> {
+        let snapshot = self.from(number).find(|snapshot| snapshot.contains(mapping))?;
+        let mut before =
+            snapshot.iter().rev().filter(|other| other.path == mapping.path && other.start <= mapping.start);
+        before.find(|other| other.offset == 0).map(|start| Start(start.start, start.offset))
+    }
 }
 
 /// The mapping of a file that has `address`, or the one before it: the zeros that follow the file's data are not the file's.
 fn module_before(snapshot: &[Mapping], address: u64) -> Option<&Mapping> {
     let at = snapshot.iter().position(|mapping| (mapping.start..mapping.end).contains(&address))?;
     let (mapping, before) = (&snapshot[at], at.checked_sub(1).map(|before| &snapshot[before]));
-    let candidates =
-        [Some(mapping), before.filter(|before| before.end == mapping.start && mapping.path.is_empty())];
-    candidates.into_iter().flatten().find(|mapping| mapping.path.starts_with('/'))
+    let is_rest = |mapping: &Mapping, before: &&Mapping| {
+        before.end == mapping.start && mapping.path.as_os_str().is_empty()
+    };
+    let candidates = [Some(mapping), before.filter(|before| is_rest(mapping, before))];
+    candidates.into_iter().flatten().find(|mapping| mapping.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn closures_of_line_tables_have_their_function() {
+        let frame = |&(name, path): &(&str, &str)| Inlined {
+            name: Some(name.to_owned()),
+            source: Some((path.to_owned(), 1)),
+        };
+        let named = |frames: &[(&str, &str)]| {
+            let mut frames: Vec<Inlined> = frames.iter().map(frame).collect();
+            name_closures(&mut frames);
+            frames.swap_remove(0).name.expect("it had one")
+        };
+        let spawned = [
+            ("{closure#1}", "main.rs"),
+            ("__rust_begin_short_backtrace<shop::worker::{closure_env#1}, ()>", "backtrace.rs"),
+        ];
+        assert_eq!(named(&spawned), "shop::worker::{closure#1}");
+        assert_eq!(named(&[("{closure#0}", "main.rs"), ("main", "main.rs")]), "main::{closure#0}");
+        assert_eq!(named(&[("{closure#0}", "main.rs"), ("call_once", "function.rs")]), "{closure#0}");
+    }
 }

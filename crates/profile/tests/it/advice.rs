@@ -1,6 +1,6 @@
 //! What the summary says besides: that holders are not why, and how to get names.
 
-use spinpark_profile::model::{Detail, LocksOf, Module, Profile, Role};
+use spinpark_profile::model::{Detail, LocksOf, Module, Profile, Role, Unnamed};
 use spinpark_profile::summary::summary;
 use spinpark_profile::text::{self, Style};
 use spinpark_testkit::recordings::{named, relabel, store};
@@ -105,7 +105,7 @@ fn stripped() -> Profile {
         frame.offset += 0x12_3000;
     }
     let path = String::from("/opt/a_server_with_a_rather_long_name_of_its_own");
-    profile.modules = vec![Module { path, build_id: None }];
+    profile.modules = vec![Module { path, build_id: None, unnamed: Some(Unnamed::Stripped) }];
     relabel(&mut profile);
     profile
 }
@@ -135,11 +135,33 @@ fn code_without_names() {
     let flush = profile.pairs.iter().find(|pair| pair.role == Role::Write).expect("it waited").waiter;
     profile.modules[0].path = String::from("[anonymous]");
     assert_eq!(hint(&profile), None);
+    // The true reason.
+    for (why, says) in [
+        (Unnamed::Gone, "deleted before the report"),
+        (Unnamed::Replaced, "replaced by another build"),
+        (Unnamed::Unreadable(String::from("Permission denied")), "not readable: Permission denied"),
+        (Unnamed::NotElf, "no ELF file"),
+        (Unnamed::NoSymbol, "none for this code"),
+    ] {
+        let mut profile = stripped();
+        profile.modules[0].unnamed = Some(why);
+        let details = summary(&profile).details;
+        let told = details.iter().filter(|detail| detail.contains(says)).count();
+        assert_eq!(
+            (told, details.iter().any(|detail| detail.contains("stripped"))),
+            (1, false),
+            "{details:?}"
+        );
+    }
     let mut little = self::profile();
     let lookup = little.pairs.iter().find(|pair| pair.role == Role::Read).expect("it waited").waiter;
     assert_ne!(flush, lookup);
     little.call_sites[lookup].frames[0].function = None;
-    little.modules = vec![Module { path: String::from("/opt/store/store"), build_id: None }];
+    little.modules = vec![Module {
+        path: String::from("/opt/store/store"),
+        build_id: None,
+        unnamed: Some(Unnamed::Stripped),
+    }];
     assert_eq!(hint(&little), None);
 }
 

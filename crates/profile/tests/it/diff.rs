@@ -165,8 +165,11 @@ fn what_cannot_be_told_apart_is_one_row() {
     insta::assert_snapshot!(diff::text(&diff, &before, &after, text::Style::PLAIN));
     // In one build of the program, lines do not move.
     let build = |mut profile: Profile| {
-        let module =
-            Module { path: String::from("/opt/store/store"), build_id: Some(String::from("c0ffee")) };
+        let module = Module {
+            path: String::from("/opt/store/store"),
+            build_id: Some(String::from("c0ffee")),
+            unnamed: None,
+        };
         profile.modules = vec![module];
         profile
     };

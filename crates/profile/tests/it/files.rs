@@ -19,8 +19,11 @@ use spinpark_testkit::recordings::{Builder, named, store};
 fn profile() -> Profile {
     let scratch = tempfile::tempdir().expect("scratch space");
     let mut profile = named(store(), scratch.path());
-    profile.modules =
-        vec![Module { path: String::from("/opt/store/store"), build_id: Some(String::from("c0ffee")) }];
+    profile.modules = vec![Module {
+        path: String::from("/opt/store/store"),
+        build_id: Some(String::from("c0ffee")),
+        unnamed: None,
+    }];
     profile
 }
 

@@ -1,4 +1,4 @@
-//! Recordings made by hand, read and shown; names of real programs. What a real recorder wrote is in `tests/real.rs`.
+//! Recordings made by hand, read and shown; names of real programs. What a real recorder wrote is in `tests/real`.
 
 mod advice;
 mod chain;

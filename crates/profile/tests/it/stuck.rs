@@ -231,3 +231,14 @@ fn the_end_of_a_killed_program_is_noted() {
     note_end(scratch.path(), 0x7fff_fff0).expect("nothing more to note");
     assert_eq!(read().duration, after);
 }
+
+#[test]
+fn names_of_threads_do_not_steer_a_terminal() {
+    let first = Wait { lock: 1, owner: 2, is_noted: true, has: &[0], ..PLAIN };
+    let second = Wait { lock: 0, since: 2 * S, owner: 1, is_noted: true, has: &[1], ..PLAIN };
+    let mut profile = waiting(&[first, second]);
+    profile.threads[0].name = String::from("\u{1b}[31mA\nrm");
+    let headline = summary(&profile).headline;
+    assert!(headline.starts_with("Deadlock") && !headline.contains(char::is_control), "{headline:?}");
+    assert!(headline.contains(r"(`\u{1b}[31mA\nrm`)"), "{headline:?}");
+}

@@ -1,7 +1,10 @@
 //! Stacks of programs in C, C++ and Rust get the names that their sources have.
 
 use std::env;
+use std::ffi::OsStr;
 use std::fs;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -243,8 +246,99 @@ fn programs_that_changed_since() {
     let printed = run(&program);
     assert_eq!(warnings(&program, &printed, u64::MAX), [""; 0]);
     let changed = warnings(&program, &printed, 1);
-    assert!(changed.len() == 1 && changed[0].contains("was changed after it was recorded"), "{changed:?}");
+    assert!(changed.len() == 1 && changed[0].contains("was replaced after it was loaded"), "{changed:?}");
     fs::remove_file(&program).expect("it is ours");
     let gone = warnings(&program, &printed, u64::MAX);
-    assert!(gone.len() == 1 && gone[0].contains("cannot be read"), "{gone:?}");
+    assert!(gone.len() == 1 && gone[0].contains("was deleted after it was loaded"), "{gone:?}");
+}
+
+#[test]
+fn split_debug_information() {
+    let scratch = tempfile::tempdir().expect("scratch space");
+    let program = compile(scratch.path(), "stack.c", "dwo", &["-gsplit-dwarf"]);
+    let is_dwo = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "dwo");
+    let entries = || fs::read_dir(scratch.path()).expect("it is there").flatten().map(|entry| entry.path());
+    let Some(dwo) = entries().find(is_dwo) else {
+        println!("skipped: the compiler puts no .dwo beside the program");
+        return;
+    };
+    let printed = run(&program);
+    let whole = call_site(&mut Symbols::new(), &printed);
+    assert_eq!(functions(&whole, 5), C);
+    assert_eq!(
+        whole.frames[1].source.as_ref().map(|source| source.1),
+        Some(line("stack.c", "line of locked"))
+    );
+    fs::remove_file(dwo).expect("it is ours");
+    let without = call_site(&mut Symbols::new(), &printed);
+    assert_eq!(functions(&without, 4), ["dump", "store_update", "call", "main"]);
+}
+
+#[test]
+fn compressed_sections() {
+    let scratch = tempfile::tempdir().expect("scratch space");
+    let program = compile(scratch.path(), "stack.c", "packed", &[]);
+    for how in ["zlib", "zlib-gnu", "zstd"] {
+        let packed = scratch.path().join(how);
+        let mut objcopy = Command::new("objcopy");
+        objcopy.arg(format!("--compress-debug-sections={how}")).args([&program, &packed]);
+        if !objcopy.output().is_ok_and(|output| output.status.success()) {
+            println!("skipped: objcopy does not compress with {how}");
+            continue;
+        }
+        assert_eq!(functions(&call_site(&mut Symbols::new(), &run(&packed)), 5), C, "{how}");
+    }
+}
+
+#[test]
+fn debug_files_beside_the_program() {
+    let scratch = tempfile::tempdir().expect("scratch space");
+    let program = compile(scratch.path(), "stack.c", "beside", &[]);
+    fs::create_dir(scratch.path().join(".debug")).expect("a directory");
+    let debug = scratch.path().join(".debug/beside.debug");
+    succeeds(Command::new("objcopy").arg("--only-keep-debug").args([&program, &debug]));
+    succeeds(Command::new("strip").arg(&program));
+    succeeds(Command::new("objcopy").arg(format!("--add-gnu-debuglink={}", debug.display())).arg(&program));
+    let printed = run(&program);
+    let symbols = || Symbols::with_debug_directories(&[]);
+    assert_eq!(functions(&call_site(&mut symbols(), &printed), 5), C);
+    // Another build's has another checksum.
+    fs::OpenOptions::new()
+        .append(true)
+        .open(&debug)
+        .and_then(|mut file| file.write_all(b"more"))
+        .expect("ours");
+    assert!(call_site(&mut symbols(), &printed).frames[0].function.is_none());
+}
+
+#[test]
+fn mini_debug_information() {
+    if !has("xz") {
+        return;
+    }
+    let scratch = tempfile::tempdir().expect("scratch space");
+    let program = compile(scratch.path(), "stack.c", "mini", &[]);
+    let symbols = scratch.path().join("symbols");
+    succeeds(Command::new("objcopy").arg("--strip-debug").args([&program, &symbols]));
+    succeeds(Command::new("xz").arg(&symbols));
+    succeeds(Command::new("strip").arg(&program));
+    let packed = format!("--add-section=.gnu_debugdata={}.xz", symbols.display());
+    succeeds(Command::new("objcopy").arg(packed).arg(&program));
+    let call_site = call_site(&mut Symbols::with_debug_directories(&[]), &run(&program));
+    assert_eq!(functions(&call_site, 4), ["dump", "store_update", "call", "main"]);
+}
+
+#[test]
+fn paths_that_are_not_utf8() {
+    let scratch = tempfile::tempdir().expect("scratch space");
+    let directory = scratch.path().join(OsStr::from_bytes(b"caf\xe9"));
+    fs::create_dir(&directory).expect("a directory");
+    let program = compile(&directory, "stack.c", "latin", &[]);
+    let output = succeeds(&mut Command::new(&program)).stdout;
+    let text = String::from_utf8_lossy(&output).into_owned();
+    let numbers = text.lines().filter_map(|line| line.strip_prefix("frame "));
+    let stack: Vec<u64> = numbers.map(|digits| u64::from_str_radix(digits, 16).expect("a number")).collect();
+    let maps = Maps::new(&[b"@ 0 1\n", &output[..]].concat());
+    let call_site = Symbols::new().call_site(&maps, 0, &stack, false);
+    assert_eq!(functions(&call_site, 5), C);
 }

@@ -121,7 +121,7 @@ impl Builder {
     pub fn stack(&mut self, maps: u32, addresses: &[u64]) -> u32 {
         let mut stack: Stack = zeroed();
         stack.hash = 1.into();
-        stack.depth = u32::try_from(addresses.len()).expect("few");
+        stack.depth = u16::try_from(addresses.len()).expect("few");
         stack.maps = maps;
         stack.frames[..addresses.len().min(FRAMES)]
             .copy_from_slice(&addresses[..addresses.len().min(FRAMES)]);

@@ -16,7 +16,8 @@ use spinpark_measure::failure::in_words;
 use spinpark_measure::report::json::Output;
 use spinpark_profile::model::{self, Detail, Ended, LocksOf};
 use spinpark_profile::read::{ReadError, compact, note_end};
-use spinpark_profile::{diff as comparison, json, symbols::Symbols, text};
+use spinpark_profile::symbols::{Keeper, Symbols};
+use spinpark_profile::{diff as comparison, json, text};
 
 use self::launch::Launch;
 use self::show::Shower;
@@ -47,6 +48,8 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
             0,
         );
     }
+    // Files that the program removes or replaces keep their names this way.
+    let keeper = Keeper::start(&directory);
     let status = running.wait_for_end(profile.duration).context("cannot wait for the program")?;
     // Without it, the recording ends with the last sign of life.
     let _ = note_end(&directory, running.id());
@@ -55,7 +58,8 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
         let ended = running.why(status).unwrap_or_else(|| in_words(status));
         say.line(format_args!("{} {ended}; this is what was recorded.", launch.name()));
     }
-    let loaded = json::load(&directory, &mut Symbols::new());
+    let mut symbols = Symbols::new().with_debuginfod().with_kept(keeper.stop());
+    let loaded = json::load(&directory, &mut symbols);
     let mut loaded = match loaded {
         Ok(loaded) => loaded,
         Err(error) => {
@@ -142,7 +146,7 @@ fn still_running(profiles: &[model::Profile], directory: &Path) -> Option<String
 pub(crate) fn report(report: &Report) -> anyhow::Result<ExitCode> {
     let shower = Shower::new(&report.show, false)?;
     compact(&report.directory);
-    let loaded = json::load(&report.directory, &mut Symbols::new())?;
+    let loaded = json::load(&report.directory, &mut Symbols::new().with_debuginfod())?;
     shower.show(&loaded)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -151,7 +155,7 @@ pub(crate) fn report(report: &Report) -> anyhow::Result<ExitCode> {
 pub(crate) fn diff(diff: &Diff) -> anyhow::Result<ExitCode> {
     let output = diff.json.as_deref().map(Output::open).transpose()?;
     let is_taken = diff.json.as_deref().is_some_and(Output::is_stdout);
-    let mut symbols = Symbols::new();
+    let mut symbols = Symbols::new().with_debuginfod();
     let before = json::load(&diff.before, &mut symbols)?;
     let after = json::load(&diff.after, &mut symbols)?;
     let (Some(before), Some(after)) = (show::most(&before.profiles), show::most(&after.profiles)) else {

@@ -247,9 +247,14 @@ pub(crate) fn sample() -> Profile {
         cpus: 8,
         threads: (0..9).map(thread).collect(),
         call_sites,
-        modules: vec![Module { path: String::from("/usr/local/bin/cachesim"), build_id: None }],
+        modules: vec![Module {
+            path: String::from("/usr/local/bin/cachesim"),
+            build_id: None,
+            unnamed: None,
+        }],
         locks,
         pairs,
+        thread_waits: Vec::new(),
         held_waits: vec![
             held_wait(0, 1, Role::Write, 2_000, 150_000),
             held_wait(0, 2, Role::Signal, 10, 700_000),

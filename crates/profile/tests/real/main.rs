@@ -1,6 +1,8 @@
 //! Profiles of programs whose use of locks is known: what the recorder wrote is read as what happened, with the names that
 //! the program's source has.
 
+mod names;
+
 use spinpark_profile::json;
 use spinpark_profile::model::{Ended, LocksOf, Profile, Role};
 use spinpark_profile::summary::summary;

@@ -1,0 +1,101 @@
+//! Names of well-known locks, such as CPython's GIL, from a [table](known_locks.toml).
+
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+
+use crate::model::{CallSite, Lock};
+use crate::symbols::Part;
+
+/// The table, as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    lock: Vec<Known>,
+}
+
+/// See the head of the table.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Known {
+    names: Vec<String>,
+    #[serde(default)]
+    modules: Vec<String>,
+    variable: Option<String>,
+    #[serde(default)]
+    functions: Vec<String>,
+    #[serde(default)]
+    users: Vec<String>,
+}
+
+impl Known {
+    /// The name of the lock that has this place among those of one variable.
+    pub(crate) fn name(&self, place: usize) -> &str {
+        self.names.get(place).or(self.names.last()).map_or("", String::as_str)
+    }
+
+    fn is_variable(&self, part: &Part) -> bool {
+        self.variable.as_deref() == Some(&part.variable) && self.is_module(&part.module)
+    }
+
+    fn is_module(&self, module: &str) -> bool {
+        self.modules.is_empty() || fits(&self.modules, module)
+    }
+
+    fn is_on(&self, patterns: &[String], stack: &CallSite) -> bool {
+        stack.frames.iter().any(|frame| {
+            let function = frame.function.as_deref().map(crate::names::short);
+            function.is_some_and(|function| fits(patterns, function)) && self.is_module(&frame.module)
+        })
+    }
+}
+
+fn fits(patterns: &[String], text: &str) -> bool {
+    patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
+        Some(start) => text.starts_with(start),
+        None => text == pattern,
+    })
+}
+
+fn table() -> &'static [Known] {
+    static TABLE: OnceLock<Vec<Known>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let table: Table = toml::from_str(include_str!("known_locks.toml")).expect("a test reads it");
+        table.lock
+    })
+}
+
+/// What a lock is known as: by its variable, or the stack that created it or used it first.
+pub(crate) fn known(lock: &Lock, part: Option<&Part>, call_sites: &[CallSite]) -> Option<&'static Known> {
+    let stack = lock.creation_site.and_then(|call_site| call_sites.get(call_site));
+    table().iter().find(|known| {
+        part.is_some_and(|part| known.is_variable(part))
+            || stack.is_some_and(|stack| {
+                lock.is_created && known.is_on(&known.functions, stack) || known.is_on(&known.users, stack)
+            })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_can_be_read() {
+        for known in table() {
+            assert!(!known.names.is_empty());
+            assert!(known.variable.is_some() || !known.functions.is_empty() || !known.users.is_empty());
+        }
+        let part = |variable: &str, module: &str| Part {
+            variable: variable.to_owned(),
+            bytes: 1000,
+            offset: 0x1b8,
+            module: module.to_owned(),
+        };
+        let named = |part| table().iter().find(|known| known.is_variable(&part)).map(|known| known.name(0));
+        assert_eq!(named(part("_PyRuntime", "libpython3.11.so.1.0")), Some("CPython's GIL"));
+        assert_eq!(named(part("_PyRuntime", "python3.12")), Some("CPython's GIL"));
+        assert_eq!(named(part("_PyRuntime", "mine")), None);
+        assert_eq!(named(part("_PyRuntimes", "python3")), None);
+    }
+}

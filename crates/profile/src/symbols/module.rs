@@ -1,0 +1,244 @@
+//! A program or library: its segments, its build id, and the names of its functions and variables.
+//!
+//! Names come from all symbol tables that gdb would find: the file's own, that of its separate debug file, the compressed one
+//! of MiniDebugInfo (`.gnu_debugdata`), and the dynamic one. Functions that were inlined, and lines, come from DWARF by
+//! [addr2line](https://docs.rs/addr2line), which also reads split DWARF (`.dwo`, `.dwp`) and compressed sections.
+
+use std::fs;
+use std::io::{Cursor, Read};
+use std::path::{Path, PathBuf};
+
+use addr2line::Loader;
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
+
+use super::Part;
+use super::debug_files::{Sought, alternative, hexadecimal};
+use super::demangle::demangled;
+use crate::model::Unnamed;
+
+/// MiniDebugInfo that is larger when it is unpacked is none.
+const LARGEST_MINI: u64 = 1 << 30;
+/// So many symbols may begin between an address and the start of the one that it is in.
+const NESTED: usize = 16;
+
+/// A program or library.
+pub(super) struct Module {
+    /// In hexadecimal digits.
+    pub(super) build_id: Option<String>,
+    /// Why functions of it may have no names.
+    pub(super) unnamed: Unnamed,
+    segments: Vec<Segment>,
+    /// By address.
+    functions: Vec<Symbol>,
+    /// By address.
+    variables: Vec<Symbol>,
+    /// DWARF, if there is any.
+    lines: Option<Loader>,
+}
+
+struct Segment {
+    offset: u64,
+    bytes: u64,
+    address: u64,
+}
+
+struct Symbol {
+    address: u64,
+    bytes: u64,
+    /// Of several at one address, the one with the lowest rank is shown.
+    rank: (u8, usize, usize),
+    name: String,
+}
+
+/// A function at an address, as DWARF has it.
+pub(super) struct Inlined {
+    /// Mangled, or as the source has it.
+    pub(super) name: Option<String>,
+    pub(super) source: Option<(String, u32)>,
+}
+
+impl Module {
+    /// Opens `path`, or only the separate debug file if the file itself is gone.
+    ///
+    /// # Errors
+    /// Why there are no names: it cannot be read, or is no ELF file.
+    pub(super) fn open(path: &Path, sought: &mut Sought) -> Result<Self, Unnamed> {
+        let file = Mapped::open(path)?;
+        let object = file.object().ok_or(Unnamed::NotElf)?;
+        let build_id = object.build_id().ok().flatten().map(hexadecimal);
+        let segments = object.segments().map(|segment| {
+            let (offset, bytes) = segment.file_range();
+            Segment { offset, bytes, address: segment.address() }
+        });
+        let mut module = Self {
+            build_id,
+            unnamed: Unnamed::Stripped,
+            segments: segments.collect(),
+            functions: Vec::new(),
+            variables: Vec::new(),
+            lines: None,
+        };
+        let has_lines = |object: &object::File<'_>| {
+            let has = |name| object.section_by_name(name).is_some();
+            has(".debug_info") || has(".zdebug_info") || has(".debug_line")
+        };
+        let mut lines = has_lines(&object).then(|| path.to_owned());
+        if lines.is_none() {
+            let debug_file = sought.debug_file(path, &object, module.build_id.as_deref());
+            if let Some(debug_file) = debug_file.as_deref().and_then(|path| Mapped::open(path).ok())
+                && let Some(object) = debug_file.object()
+            {
+                module.add_symbols(object.symbols());
+                lines = has_lines(&object).then_some(debug_file.path);
+            }
+        }
+        module.add_symbols(object.symbols());
+        if let Some(mini) = mini_debug_info(&object) {
+            object::File::parse(&*mini).into_iter().for_each(|object| module.add_symbols(object.symbols()));
+        }
+        if !module.functions.is_empty() {
+            module.unnamed = Unnamed::NoSymbol;
+        }
+        module.add_symbols(object.dynamic_symbols());
+        module.sort();
+        module.lines = lines.and_then(|path| {
+            let alternative =
+                Mapped::open(&path).ok().and_then(|file| alternative(&path, &file.object()?, sought));
+            Loader::new_with_sup(path, alternative).ok()
+        });
+        Ok(module)
+    }
+
+    fn add_symbols<'data: 'file, 'file>(
+        &mut self,
+        symbols: impl Iterator<Item = object::Symbol<'data, 'file>>,
+    ) {
+        for symbol in symbols.filter(ObjectSymbol::is_definition) {
+            let list = match symbol.kind() {
+                SymbolKind::Text => &mut self.functions,
+                SymbolKind::Data if symbol.size() > 0 => &mut self.variables,
+                _ => continue,
+            };
+            let Ok(name) = symbol.name_bytes() else { continue };
+            let name = String::from_utf8_lossy(name).into_owned();
+            let underscores = name.len() - name.trim_start_matches('_').len();
+            let rank = (u8::from(!symbol.is_global()) + u8::from(symbol.is_weak()), underscores, name.len());
+            list.push(Symbol { address: symbol.address(), bytes: symbol.size(), rank, name });
+        }
+    }
+
+    fn sort(&mut self) {
+        for list in [&mut self.functions, &mut self.variables] {
+            list.sort_by(|one, other| {
+                (one.address, one.bytes, one.rank, &one.name).cmp(&(
+                    other.address,
+                    other.bytes,
+                    other.rank,
+                    &other.name,
+                ))
+            });
+            list.dedup_by(|later, earlier| later.address == earlier.address && later.bytes == earlier.bytes);
+        }
+    }
+
+    /// The address in the file, as its symbols have it, of what is at this place of it.
+    pub(super) fn address(&self, offset: u64) -> Option<u64> {
+        let inside =
+            |segment: &&Segment| offset.checked_sub(segment.offset).is_some_and(|at| at < segment.bytes);
+        let segment = self.segments.iter().find(inside)?;
+        segment.address.checked_add(offset)?.checked_sub(segment.offset)
+    }
+
+    /// Where the first page is, in the file and in the addresses of its symbols. What is mapped of it first starts there.
+    pub(super) fn first(&self) -> Option<(u64, u64)> {
+        const PAGE: u64 = 4096;
+        let first = self.segments.iter().min_by_key(|segment| segment.address)?;
+        Some((first.offset / PAGE * PAGE, first.address / PAGE * PAGE))
+    }
+
+    /// The variable that an address is part of.
+    pub(super) fn variable(&self, address: u64) -> Option<Part> {
+        let variable = containing(&self.variables, address)?;
+        Some(Part {
+            variable: shown_variable(&variable.name),
+            bytes: variable.bytes,
+            offset: address - variable.address,
+            module: String::new(),
+        })
+    }
+
+    /// The symbol of the function that an address is in: mangled.
+    pub(super) fn function(&self, address: u64) -> Option<&str> {
+        let after = self.functions.partition_point(|function| function.address <= address);
+        // Assembly may have symbols without sizes: those reach to the next one.
+        let unsized_one = || self.functions[..after].last().filter(|function| function.bytes == 0);
+        containing(&self.functions, address).or_else(unsized_one).map(|function| function.name.as_str())
+    }
+
+    /// What DWARF has at an address, the innermost function first.
+    pub(super) fn inlined(&self, address: u64) -> Vec<Inlined> {
+        let mut found = Vec::new();
+        let Some(mut frames) = self.lines.as_ref().and_then(|lines| lines.find_frames(address).ok()) else {
+            return found;
+        };
+        while let Ok(Some(frame)) = frames.next() {
+            let name = frame.function.and_then(|function| Some(function.raw_name().ok()?.into_owned()));
+            let source = frame.location.and_then(|place| Some((place.file?.to_owned(), place.line?)));
+            found.push(Inlined { name, source });
+        }
+        found
+    }
+}
+
+/// The innermost symbol that has this address.
+fn containing(symbols: &[Symbol], address: u64) -> Option<&Symbol> {
+    let after = symbols.partition_point(|symbol| symbol.address <= address);
+    let mut candidates = symbols[..after].iter().rev().take(NESTED);
+    candidates.find(|symbol| address - symbol.address < symbol.bytes)
+}
+
+/// The symbols of `.gnu_debugdata`: an ELF file of its own, packed with xz.
+fn mini_debug_info(object: &object::File<'_>) -> Option<Vec<u8>> {
+    let packed = object.section_by_name(".gnu_debugdata")?.data().ok()?;
+    let mut unpacked = Vec::new();
+    let reader = lzma_rust2::XzReader::new(Cursor::new(packed), true);
+    reader.take(LARGEST_MINI).read_to_end(&mut unpacked).ok()?;
+    Some(unpacked)
+}
+
+/// A file in memory.
+pub(super) struct Mapped {
+    pub(super) path: PathBuf,
+    bytes: memmap2::Mmap,
+}
+
+impl Mapped {
+    pub(super) fn open(path: &Path) -> Result<Self, Unnamed> {
+        let file = fs::File::open(path).map_err(|error| Unnamed::of_error(&error))?;
+        // SAFETY: programs and libraries are replaced, not rewritten, since others have them mapped too.
+        let bytes = unsafe { memmap2::Mmap::map(&file) }.map_err(|error| Unnamed::of_error(&error))?;
+        Ok(Self { path: path.to_owned(), bytes })
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub(super) fn object(&self) -> Option<object::File<'_>> {
+        object::File::parse(self.bytes()).ok()
+    }
+}
+
+/// A variable's name as the source has it.
+fn shown_variable(name: &str) -> String {
+    if let Some(shown) = demangled(name) {
+        return shown;
+    }
+    // The compiler's number of a static variable of a function: `lock.0`.
+    match name.rsplit_once('.') {
+        Some((base, number)) if !base.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {
+            base.to_owned()
+        }
+        _ => name.to_owned(),
+    }
+}
