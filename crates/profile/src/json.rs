@@ -11,6 +11,7 @@ use serde::Deserialize;
 use crate::model::{FORMAT, OLDEST, Profile, VERSION};
 use crate::read::{ReadError, Unrecorded, directory, profile};
 use crate::symbols::Symbols;
+use crate::watch;
 
 /// The file of a directory that has its profiles with symbols, so that a report needs no programs any more.
 pub const FILE: &str = "profile.json";
@@ -174,6 +175,7 @@ pub fn load(path: &Path, symbols: &mut Symbols) -> Result<Loaded, ReadError> {
         }
     }
     profiles.sort_by_key(|profile| (profile.started, profile.pid));
+    watch::attach(path, &mut profiles);
     let unrecorded = Unrecorded::of(path);
     profiles.iter_mut().for_each(|profile| unrecorded.tell(profile));
     Ok(Loaded { profiles, broken })

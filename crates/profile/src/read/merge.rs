@@ -67,7 +67,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     let pairs = merge.pairs(&tables);
     let held_waits = merge.held_waits(&tables);
     let locks = merge.locks(&tables, &same, detail, &pairs);
-    let threads = merge.threads(duration, &waiters);
+    let threads = merge.threads(duration, &waiters, &tables.signals);
     let holders = Holders::new(&waiters, &same);
     let waiting = merge.waiting(&waiters, &holders);
     warnings.extend(merge.symbols.take_warnings().into_iter().map(Warning::Note));
@@ -102,6 +102,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         dropped: header.dropped(),
         nested: header.nested.load(Relaxed),
         cost: None,
+        observed: None,
         warnings,
     }
 }
