@@ -91,7 +91,7 @@ pub fn read(path: &Path) -> Result<Vec<Profile>, ReadError> {
 pub fn save(directory: &Path, profiles: &[Profile], max_size: u64) -> io::Result<PathBuf> {
     let path = directory.join(FILE);
     let unfinished = directory.join(format!(".{FILE}.{}", std::process::id()));
-    let fitting = fitting(profiles, max_size.saturating_sub(bytes_in(directory)?));
+    let fitting = fitting(profiles, room(directory, max_size)?);
     if fitting.is_empty() && !profiles.is_empty() {
         return Ok(path);
     }
@@ -100,6 +100,14 @@ pub fn save(directory: &Path, profiles: &[Profile], max_size: u64) -> io::Result
         let _ = fs::remove_file(&unfinished);
     }
     written.map(|()| path)
+}
+
+/// Bytes that a directory has left on the disk of `max_size`, without [`FILE`].
+///
+/// # Errors
+/// As the system has them.
+pub fn room(directory: &Path, max_size: u64) -> io::Result<u64> {
+    Ok(max_size.saturating_sub(bytes_in(directory)?))
 }
 
 /// Bytes on the disk of a directory's files, without [`FILE`].

@@ -38,8 +38,8 @@ use crate::watch::Observation;
 const HEAVY: f64 = 0.1;
 /// No verdict on a shorter run, ns,
 const SHORT: u64 = 50_000_000;
-/// and on fewer samples.
-const FEW: u64 = 10;
+/// and on fewer samples of threads.
+pub(crate) const FEW: u64 = 10;
 /// Percentages from which on something else than locks may be what makes a program slow.
 const NOT_RECORDED: u64 = 10;
 const OPEN: u64 = 25;
@@ -47,8 +47,7 @@ const OPEN: u64 = 25;
 const LISTED: u64 = 5;
 
 /// What it may be that threads wait for in a futex which is not recorded, and how to find out.
-const NOT_RECORDED_ARE: &str =
-    "These may be Rust's `std::sync`, C++20's `atomic::wait`, `sem_wait` (with it CPython's `threading.Lock`), barriers, \
+const NOT_RECORDED_ARE: &str = "These may be Rust's `std::sync`, C++20's `atomic::wait`, `sem_wait` (with it CPython's `threading.Lock`), barriers, \
      `pthread_join`, or a runtime's own locks (Go, Java). `gdb -p PID -batch -ex 'thread apply all backtrace'` shows where \
      threads wait.";
 
@@ -68,14 +67,27 @@ pub(crate) fn verdict(profile: &Profile, little: Option<&str>) -> Said {
     let is_unused = profile.locks.is_empty() && profile.detail > Detail::Contended;
     let waited = match little {
         None if profile.is_partial() => {
-            return plain(format!("Nothing is known: no wait for a {lock} was recorded, but records are missing."));
+            return plain(format!(
+                "Nothing is known: no wait for a {lock} was recorded, but records are missing."
+            ));
         }
         None if is_unused => format!("The program used no {lock}"),
         None => format!("No thread waited for a {lock}"),
         Some(little) => format!("Threads waited {little}"),
     };
+    if let Some((absent, true)) = absent(profile) {
+        let recorded = format!("{waited} in the part that was recorded.");
+        return Said { headline: absent, details: vec![recorded] };
+    }
+    let plain = |headline: String| Said { headline, details: not_counted(profile).into_iter().collect() };
     let observed = match &profile.observed {
         Some(observed) if !observed.is_left => observed,
+        Some(_) if profile.ended == Ended::Running => {
+            return plain(format!(
+                "The program ended and left this process running, which the recorder goes on recording: `spinpark report` shows \
+                 later what became of it. {waited} so far."
+            ));
+        }
         _ if profile.ended == Ended::Running => return plain(format!("{waited} so far.")),
         Some(_) => {
             return plain(format!(
@@ -106,7 +118,6 @@ pub(crate) fn verdict(profile: &Profile, little: Option<&str>) -> Said {
         ));
     }
     let share = shares(&threads.time);
-    let did = format!("{its} {}.", did(&share));
     let not_recorded = share.futexes + share.semaphores;
     if not_recorded >= NOT_RECORDED {
         return Said {
@@ -114,11 +125,14 @@ pub(crate) fn verdict(profile: &Profile, little: Option<&str>) -> Said {
                 "{its} waited about {not_recorded} % of the time for something that is not recorded: locks or semaphores of \
                  another kind. {waited}."
             ),
-            details: vec![did, String::from(NOT_RECORDED_ARE)],
+            details: vec![String::from(NOT_RECORDED_ARE)],
         };
     }
     let open = if share.unknown >= OPEN {
-        format!("{its} were blocked {} % of the time, and /proc does not tell this user in what.", share.unknown)
+        format!(
+            "{its} were blocked {} % of the time, and /proc does not tell this user in what.",
+            share.unknown
+        )
     } else if share.signals >= OPEN {
         format!(
             "{its} waited {} % of the time for signals of condition variables: for work, or for a resource that other threads \
@@ -128,19 +142,64 @@ pub(crate) fn verdict(profile: &Profile, little: Option<&str>) -> Said {
     } else if share.stopped >= OPEN {
         format!("{its} were stopped {} % of the time, by a signal or a debugger.", share.stopped)
     } else {
-        return plain(match little {
-            Some(_) => format!("Waiting for locks is not what makes this program slow: {}. {did}", lower(&waited)),
+        let did = format!("{its} {}.", did(&share));
+        let mut said = plain(match little {
+            Some(_) => {
+                format!("Waiting for locks is not what makes this program slow: {}. {did}", lower(&waited))
+            }
             None => format!("{waited}: these are not what makes this program slow. {did}"),
         });
+        said.details.splice(0..0, unseen(observed));
+        return said;
     };
-    Said { headline: format!("{waited}. {open}"), details: vec![did] }
+    plain(format!("{waited}. {open}"))
 }
 
-/// Processes of the run that are not in the recording, or not yet: the sentences, and whether they come first where the process
-/// that is shown waited little.
+/// What is missing from the table of locks where no thread waited.
+fn not_counted(profile: &Profile) -> Option<String> {
+    let is_it = profile.locks.is_empty() && profile.detail == Detail::Contended;
+    (is_it && profile.locks_of != LocksOf::Library).then(|| {
+        String::from(
+            "Locks that no thread waited for are not counted; `--detail full` counts them. Other locks are not recorded: those \
+             of Rust's std and Go, and the program's own.",
+        )
+    })
+}
+
+/// CPU time that no look saw: that of threads and processes which lived only between two looks.
+fn unseen(observed: &Observed) -> Option<String> {
+    /// ns.
+    const MUCH: u64 = 100_000_000;
+    let unseen = observed.cpu.saturating_sub(observed.cpu_seen);
+    (unseen > MUCH && unseen > observed.cpu / 4).then(|| {
+        format!(
+            "{} of {} of CPU time were used by threads and processes that lived too briefly to be observed.",
+            time(unseen as f64),
+            time(observed.cpu as f64)
+        )
+    })
+}
+
+/// What is said beside a lock that threads did wait for, if they waited longer for something that is not recorded.
+pub(crate) fn waited_elsewhere(profile: &Profile) -> Option<String> {
+    let observed = profile.observed.as_ref()?;
+    let share = shares(&observed.threads.time);
+    let elsewhere = share.futexes + share.semaphores;
+    let is_known = observed.threads.samples >= FEW && observed.seen >= SHORT;
+    (is_known && elsewhere >= NOT_RECORDED && elsewhere > share.locks).then(|| {
+        format!(
+            "Threads waited longer, about {elsewhere} % of the time, for something that is not recorded: locks or semaphores of \
+             another kind."
+        )
+    })
+}
+
+/// Processes of the run that are not in the recording, or not yet: the sentences, and whether they are important enough to come
+/// first where the process that is shown waited little.
 pub(crate) fn absent(profile: &Profile) -> Option<(String, bool)> {
     let observed = profile.observed.as_ref()?;
-    unrecorded(observed, Some(profile.pid)).or_else(|| left_running(profile, observed).map(|text| (text, true)))
+    unrecorded(observed, Some(profile.pid))
+        .or_else(|| left_running(profile, observed).map(|text| (text, true)))
 }
 
 /// Why there is no recording at all, as far as that was seen.
@@ -153,7 +212,8 @@ pub fn nothing(observation: &Observation) -> Option<String> {
 fn unrecorded(observed: &Observed, pid: Option<u32>) -> Option<(String, bool)> {
     let is_missing = |other: &&OtherProgram| other.recorder.is_missing();
     let missing = || observed.others.iter().filter(is_missing);
-    let heaviest = missing().max_by_key(|other| (other.threads.time.total(), other.threads.idle_time.total()))?;
+    let heaviest =
+        missing().max_by_key(|other| (other.threads.time.total(), other.threads.idle_time.total()))?;
     let weight = weight(observed);
     let number = missing().count() as u64 + u64::from(observed.rest.unrecorded);
     let name = name(&heaviest.program);
@@ -168,7 +228,10 @@ fn unrecorded(observed: &Observed, pid: Option<u32>) -> Option<(String, bool)> {
         1 if heaviest.is_left => {
             format!("The program left process {} ({name}) running, which is not recorded", heaviest.pid)
         }
-        1 => format!("Process {} ({name}), {share} of the threads' time of this run, was not recorded", heaviest.pid),
+        1 => format!(
+            "Process {} ({name}), {share} of the threads' time of this run, was not recorded",
+            heaviest.pid
+        ),
         number => format!(
             "{} programs, {share} of the threads' time of this run, were not recorded, among them process {} ({name})",
             count(number),
@@ -213,8 +276,8 @@ fn reason(recorder: Recorder) -> (&'static str, &'static str) {
         Recorder::OtherLibc => ("it is built for another C library", "Build it for glibc."),
         Recorder::Bits32 => ("it is a 32-bit program", "Build it for x86-64."),
         Recorder::NotLoaded => (
-            "its loader did not find the recorder that LD_PRELOAD names, as in a container or a chroot",
-            "Copy it there with `spinpark libraries --to DIR`, and record inside.",
+            "its loader did not find the recorder that LD_PRELOAD names: in a container or chroot, or as a user who may not read it",
+            "Copy it with `spinpark libraries --to DIR` to where that program can read it, and set SPINPARK_PROFILER.",
         ),
         Recorder::NoPreload => (
             "it started without LD_PRELOAD, as after `env -i`, `unset`, `sudo`, or from a service manager",
@@ -256,7 +319,8 @@ struct Subject<'a> {
 impl<'a> Subject<'a> {
     /// The process that is shown, or a recorded one with more time: that one waited no longer.
     fn of(profile: &Profile, observed: &'a Observed) -> Self {
-        let recorded = observed.others.iter().filter(|other| other.recorder == Recorder::Loaded && !other.is_left);
+        let recorded =
+            observed.others.iter().filter(|other| other.recorder == Recorder::Loaded && !other.is_left);
         let heaviest = recorded.max_by_key(|other| other.threads.time.total());
         let is_heavier = |other: &&OtherProgram| other.threads.time.total() > observed.threads.time.total();
         match heaviest.filter(is_heavier).filter(|_| profile.lock_wait() == 0) {

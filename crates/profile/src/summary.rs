@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use crate::classes::by_class;
 use crate::fit::fit;
 use crate::label::{class, named};
-use crate::model::{CallSiteId, Detail, Kind, Lock, LocksOf, Profile, Role};
+use crate::model::{CallSiteId, Detail, Kind, Lock, Profile, Role};
 use crate::names::{LONGEST, Names};
 use crate::units::{count, percent, time};
 use crate::{chain, free_waits, silence, stuck, unnamed};
@@ -73,7 +73,6 @@ pub fn summary(profile: &Profile) -> Summary {
         None => {
             let said = silence::verdict(profile, None);
             details.extend(said.details);
-            details.extend(not_counted(profile));
             said.headline
         }
         Some(top) => {
@@ -102,19 +101,16 @@ pub fn summary(profile: &Profile) -> Summary {
         }
     };
     details.extend(rest);
-    // Processes that are not in the recording: before a process that waited little, and after one that did.
-    let headline = match silence::absent(profile) {
-        Some((absent, true)) if is_small && !is_back_first => {
-            details.insert(0, headline);
-            absent
-        }
-        Some((absent, is_first)) => {
-            let at = if is_first { usize::from(!details.is_empty()) } else { details.len() };
-            details.insert(at, absent);
-            headline
-        }
-        None => headline,
-    };
+    if top.is_some() && !is_small {
+        let at = details.len().min(1);
+        details.splice(at..at, silence::waited_elsewhere(profile));
+    }
+    // A verdict of silence begins with the processes that are not in the recording; here they come after the lock.
+    if let Some((absent, is_important)) = silence::absent(profile) {
+        let is_told = is_important && (top.is_none() || is_small) && !is_back_first;
+        let at = if is_important { details.len().min(1) } else { details.len() };
+        details.splice(at..at, (!is_told).then_some(absent));
+    }
     if let Some(top) = top {
         // The same lock or class that the sentence about blame names.
         let classes = leading_class(profile, top, waited);
@@ -171,17 +167,6 @@ fn back_first(profile: &Profile) -> String {
 }
 
 const BACK_BECAUSE: &str = "the mutex was contended, or threads woke late. The recorder cannot tell which.";
-
-/// What is missing from the table of locks where no thread waited.
-fn not_counted(profile: &Profile) -> Option<String> {
-    let is_it = profile.locks.is_empty() && profile.detail == Detail::Contended;
-    (is_it && profile.locks_of != LocksOf::Library && !profile.is_partial()).then(|| {
-        String::from(
-            "Locks that no thread waited for are not counted; `--detail full` counts them. Other locks are not recorded: those \
-             of Rust's std and Go, and the program's own.",
-        )
-    })
-}
 
 /// `1.23 s for locks, 34 % of the time of 8 threads; 2.7 were waiting on average`.
 fn amount(profile: &Profile, waited: u64, share: f64, waiters: f64) -> String {

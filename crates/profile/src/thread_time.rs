@@ -6,14 +6,15 @@
 use std::cmp::Reverse;
 
 use crate::model::{Profile, ThreadTime, Threads};
+use crate::silence::FEW;
 use crate::units::{count, time};
 
-/// The line; none if the process was not observed.
+/// The line; none if the process was not observed, or too little to tell.
 #[must_use]
 pub fn line(profile: &Profile) -> Option<String> {
     let observed = profile.observed.as_ref()?;
     let Threads { number, idle, time: ref spent, samples, .. } = observed.threads;
-    if samples == 0 {
+    if samples < FEW {
         return None;
     }
     let resolution = format!(
@@ -22,7 +23,11 @@ pub fn line(profile: &Profile) -> Option<String> {
         count(samples)
     );
     if spent.total() == 0 {
-        let all = if number == 1 { String::from("the thread") } else { format!("all {} threads", count(number.into())) };
+        let all = if number == 1 {
+            String::from("the thread")
+        } else {
+            format!("all {} threads", count(number.into()))
+        };
         return Some(format!("Threads' time: {all} slept nearly all the time. {resolution}"));
     }
     let shares = shares(spent);
@@ -83,6 +88,9 @@ mod tests {
         assert!(rounded.parts().iter().all(|part| [0, 33, 34].contains(*part)), "{rounded:?}");
         let most = ThreadTime { running: 9_999, locks: 1, ..ThreadTime::default() };
         assert_eq!((shares(&most).running, shares(&most).total()), (100, 100));
-        assert_eq!(shares(&ThreadTime { io: u64::MAX / 2, sleep: u64::MAX / 2, ..ThreadTime::default() }).io, 50);
+        assert_eq!(
+            shares(&ThreadTime { io: u64::MAX / 2, sleep: u64::MAX / 2, ..ThreadTime::default() }).io,
+            50
+        );
     }
 }

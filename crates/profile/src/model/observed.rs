@@ -55,7 +55,19 @@ impl ThreadTime {
     }
 
     pub(crate) fn parts(&mut self) -> [&mut u64; 11] {
-        let Self { running, runnable, locks, signals, futexes, semaphores, io, sleep, ends, stopped, unknown } = self;
+        let Self {
+            running,
+            runnable,
+            locks,
+            signals,
+            futexes,
+            semaphores,
+            io,
+            sleep,
+            ends,
+            stopped,
+            unknown,
+        } = self;
         [running, runnable, locks, signals, futexes, semaphores, io, sleep, ends, stopped, unknown]
     }
 }

@@ -79,8 +79,10 @@ fn has_preload(environment: &[u8], library: &str) -> bool {
 fn has_gained_privileges(pid: u32) -> bool {
     let directory = Path::new("/proc").join(pid.to_string());
     if let Ok(vector) = fs::read(directory.join("auxv")) {
-        let words: Vec<u64> =
-            vector.chunks_exact(8).filter_map(|word| Some(u64::from_ne_bytes(word.try_into().ok()?))).collect();
+        let words: Vec<u64> = vector
+            .chunks_exact(8)
+            .filter_map(|word| Some(u64::from_ne_bytes(word.try_into().ok()?)))
+            .collect();
         return words.chunks_exact(2).any(|pair| pair[0] == AT_SECURE && pair[1] != 0);
     }
     // The files of a process that may not be looked into belong to the superuser.

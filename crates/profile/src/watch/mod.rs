@@ -2,7 +2,7 @@
 //!
 //! A recording says what threads waited for as far as it was recorded. Whether they ran meanwhile, or waited for something else,
 //! and whether a process was recorded at all, only an observer can tell. It is a thread of the command that looks at all
-//! processes of the run from time to time, and takes at most [`SHARE`] of a CPU by its own measurement.
+//! processes of the run from time to time, and takes at most [`SHARE`] of a CPU (and 3 ms) by its own measurement.
 //!
 //! | module        | what it has                                                          |
 //! |---------------|----------------------------------------------------------------------|
@@ -31,14 +31,14 @@ use crate::model::{Recorder, Threads};
 
 pub use self::observation::{FILE, Observation, Program, Programs, attach};
 
-/// The observer takes at most this share of a CPU.
+/// The observer takes at most this share of a CPU,
 pub const SHARE: f64 = 0.01;
+/// and this much more, so that a short run is seen well.
+const ALLOWANCE: Duration = Duration::from_millis(3);
 /// Looks at the beginning, and later: a long run needs fewer.
 const OFTEN: Duration = Duration::from_millis(5);
 const LATER: Duration = Duration::from_millis(20);
 const BEGINNING: Duration = Duration::from_secs(2);
-/// Looks are never further apart than this, so that new processes are seen.
-const RARE: Duration = Duration::from_secs(2);
 /// A process that is about to end when the program has ended is not one that was left behind.
 const ENDING: Duration = Duration::from_millis(20);
 
@@ -147,7 +147,6 @@ struct Observer {
     looks: u64,
     /// CPU time of this thread.
     cost: Duration,
-    last_cost: Duration,
     processes: BTreeMap<u32, Process>,
     /// Programs of processes that ended: their numbers may come again.
     past: Programs,
@@ -169,7 +168,6 @@ impl Observer {
             last: 0,
             looks: 0,
             cost: Duration::ZERO,
-            last_cost: Duration::ZERO,
             processes: BTreeMap::new(),
             past: Programs::default(),
             buffer: Vec::new(),
@@ -180,14 +178,15 @@ impl Observer {
 
     /// How long until the next look: such that looks take [`SHARE`] of the time, and not in step with what the program does.
     fn pause(&mut self) -> Duration {
-        let usual = if self.begun.elapsed() < BEGINNING { OFTEN } else { LATER };
-        let wanted = usual.max(self.last_cost.div_f64(SHARE)).min(RARE.max(self.last_cost.div_f64(SHARE)));
-        // xorshift: 0.75 to 1.25 times as long where the bound permits it.
+        let elapsed = self.begun.elapsed();
+        // xorshift: 0.75 to 1.25 times as long.
         self.random ^= self.random << 13;
         self.random ^= self.random >> 17;
         self.random ^= self.random << 5;
-        let around = wanted.mul_f64(0.75 + f64::from(self.random % 1024) / 2048.0);
-        around.max(self.last_cost.div_f64(SHARE))
+        let usual = if elapsed < BEGINNING { OFTEN } else { LATER };
+        let wanted = usual.mul_f64(0.75 + f64::from(self.random % 1024) / 2048.0);
+        let paid_at = self.cost.saturating_sub(ALLOWANCE).div_f64(SHARE);
+        wanted.max(paid_at.saturating_sub(elapsed))
     }
 
     /// Looks at all processes of the run. Whether one is alive.
@@ -216,14 +215,14 @@ impl Observer {
         }
         self.last = at;
         self.looks += 1;
-        self.last_cost = cpu_of_this_thread().saturating_sub(before);
-        self.cost += self.last_cost;
+        self.cost += cpu_of_this_thread().saturating_sub(before);
         self.processes.values().any(|process| process.is_alive)
     }
 
     /// Looks at a process; its children.
     fn process(&mut self, pid: u32, at: u64) -> Vec<u32> {
-        let Some(main) = self.read(&format!("/proc/{pid}/task/{pid}/stat")).and_then(|text| Stat::parse(text))
+        let Some(main) =
+            self.read(&format!("/proc/{pid}/task/{pid}/stat")).and_then(|text| Stat::parse(text))
         else {
             self.end(pid);
             return Vec::new();
@@ -267,10 +266,11 @@ impl Observer {
             }
             for id in &tasks {
                 let base = if *id == pid { base } else { Sched::default() };
-                self.task(pid, *id, at, &tasks, image, &|started, sched, observer| {
+                self.task((pid, &main), *id, at, &tasks, image, &|started, sched, observer| {
                     (start_of(started, sched, observer), base)
                 });
-                children.extend(image.tasks.get(id).into_iter().flat_map(|task| task.children.iter().copied()));
+                children
+                    .extend(image.tasks.get(id).into_iter().flat_map(|task| task.children.iter().copied()));
             }
         }
         self.processes.insert(pid, process);
@@ -281,7 +281,8 @@ impl Observer {
     fn image(&mut self, pid: u32, at: u64, main: &Stat, process: &mut Process) {
         let is_other = process.images.is_empty()
             || process.signature != main.image && main.image != (0, 0)
-            || process.name != main.name && image::program(pid) != process.images.last().map(|it| it.program.clone());
+            || process.name != main.name
+                && image::program(pid) != process.images.last().map(|it| it.program.clone());
         if is_other {
             // The threads of the program before ended with it, but for the one that goes on.
             if let Some(before) = process.images.last_mut() {
@@ -308,7 +309,7 @@ impl Observer {
     /// Looks at a thread.
     fn task(
         &mut self,
-        pid: u32,
+        (pid, main): (u32, &Stat),
         id: u32,
         at: u64,
         tasks: &[u32],
@@ -324,25 +325,34 @@ impl Observer {
                 return;
             }
         }
-        let Some(stat) = self.read(&file("stat")).and_then(Stat::parse) else { return };
-        // Without `schedstat`, CPU time is known in ticks.
-        let sched = sched.unwrap_or(Sched { ran: stat.ticks * self.tick, waited: 0, slices: u64::MAX });
-        let doing = match stat.state {
-            b'R' => Doing::Running,
-            b'T' | b't' => Doing::Stopped,
-            b'S' | b'D' | b'I' => {
-                let is_thread = |number: u32| tasks.binary_search(&number).is_ok();
-                let call = self.read(&file("syscall")).and_then(|text| task::blocked_in(text, is_thread));
-                match call {
-                    Some(doing) => doing,
-                    None => self.read(&file("wchan")).map_or(Doing::Unknown, task::blocked_at),
-                }
+        // Its own line is needed only for a thread that is new, or where less can be read.
+        let is_thread = |number: u32| tasks.binary_search(&number).is_ok();
+        let call = self.read(&file("syscall")).and_then(|text| task::blocked_in(text, is_thread));
+        let stat = if id == pid {
+            Some(main.clone())
+        } else if call.is_none() || sched.is_none() || !image.tasks.contains_key(&id) {
+            match self.read(&file("stat")).and_then(Stat::parse) {
+                None => return,
+                some => some,
             }
-            // It has ended.
-            _ => return,
+        } else {
+            None
         };
+        let state = stat.as_ref().map_or(main.state, |stat| stat.state);
+        let doing = match (state, call) {
+            // It has ended.
+            (b'Z' | b'X', _) if stat.is_some() => return,
+            (b'T' | b't', _) => Doing::Stopped,
+            (_, Some(doing)) => doing,
+            (b'R', None) => Doing::Running,
+            _ => self.read(&file("wchan")).map_or(Doing::Unknown, task::blocked_at),
+        };
+        // Without `schedstat`, CPU time is known in ticks.
+        let ticks = stat.as_ref().map_or(0, |stat| stat.ticks);
+        let sched = sched.unwrap_or(Sched { ran: ticks * self.tick, waited: 0, slices: u64::MAX });
         let children: Vec<u32> = self.read(&file("children")).map(numbers).unwrap_or_default();
-        let (begun, base) = start_of(stat.started, sched, self);
+        let started = stat.map_or(main.started, |stat| stat.started);
+        let (begun, base) = start_of(started, sched, self);
         let task = match image.tasks.entry(id) {
             Entry::Occupied(known) => {
                 let task = known.into_mut();
@@ -363,9 +373,20 @@ impl Observer {
 
     /// A file's content; none if it cannot be read.
     fn read(&mut self, path: &str) -> Option<&[u8]> {
-        self.buffer.clear();
-        File::open(path).ok()?.read_to_end(&mut self.buffer).ok()?;
-        Some(&self.buffer)
+        /// A file of less than this comes whole.
+        const WHOLE: usize = 2048;
+        let mut file = File::open(path).ok()?;
+        let mut length = 0;
+        loop {
+            if self.buffer.len() < length + 2 * WHOLE {
+                self.buffer.resize(length + 2 * WHOLE, 0);
+            }
+            let read = file.read(&mut self.buffer[length..]).ok()?;
+            length += read;
+            if read < WHOLE {
+                return Some(&self.buffer[..length]);
+            }
+        }
     }
 
     /// The last looks, and the result.
@@ -381,7 +402,8 @@ impl Observer {
             let last = process.images.len().saturating_sub(1);
             let images = process.images.into_iter().enumerate();
             let is_alive = process.is_alive;
-            self.past.extend(images.map(|(index, image)| Program::new(pid, image, is_alive && index == last)));
+            self.past
+                .extend(images.map(|(index, image)| Program::new(pid, image, is_alive && index == last)));
         }
         let looks = self.looks;
         Observation {
@@ -408,7 +430,8 @@ fn own_children() -> Vec<u32> {
 /// The numbers that name what is in a directory, in order.
 fn numbers_in(directory: &str) -> Vec<u32> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut numbers: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    let mut numbers: Vec<u32> =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     numbers.sort_unstable();
     numbers
 }
@@ -443,6 +466,8 @@ fn cpu_of_children() -> u64 {
     if unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) } != 0 {
         return 0;
     }
-    let of = |time: libc::timeval| time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1_000;
+    let of = |time: libc::timeval| {
+        time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1_000
+    };
     of(usage.ru_utime) + of(usage.ru_stime)
 }

@@ -161,7 +161,8 @@ impl Observation {
             return Ok(());
         }
         let unfinished = directory.join(format!(".{FILE}.{}", std::process::id()));
-        let written = fs::write(&unfinished, text).and_then(|()| fs::rename(&unfinished, directory.join(FILE)));
+        let written =
+            fs::write(&unfinished, text).and_then(|()| fs::rename(&unfinished, directory.join(FILE)));
         if written.is_err() {
             let _ = fs::remove_file(&unfinished);
         }
@@ -202,7 +203,8 @@ impl Observation {
         for at in 0..profiles.len() {
             let own = programs[at];
             // Locks of glibc and of the library are recorded apart.
-            let together = (0..profiles.len()).filter(|other| *other == at || own.is_some() && programs[*other] == own);
+            let together =
+                (0..profiles.len()).filter(|other| *other == at || own.is_some() && programs[*other] == own);
             let waited = together.fold(Waited::default(), |sum, other| sum.and(&recorded[other]));
             profiles[at].observed = Some(self.seen_from(own, &waited));
         }
@@ -217,11 +219,19 @@ impl Observation {
     fn seen_from(&self, own: Option<usize>, waited: &Waited) -> Observed {
         let all = &self.programs;
         let program = own.map(|own| &all.kept[own]);
-        let mut others: Vec<&Program> =
-            all.kept.iter().enumerate().filter(|(at, _)| Some(*at) != own).map(|(_, program)| program).collect();
+        let mut others: Vec<&Program> = all
+            .kept
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| Some(*at) != own)
+            .map(|(_, program)| program)
+            .collect();
         others.sort_by_key(|program| Reverse(program.weight()));
         let mut rest = all.rest;
-        others.split_off(LISTED.min(others.len())).into_iter().for_each(|program| program.count_in(&mut rest));
+        others
+            .split_off(LISTED.min(others.len()))
+            .into_iter()
+            .for_each(|program| program.count_in(&mut rest));
         let listed = |program: &Program| OtherProgram {
             pid: program.pid,
             program: program.program.clone(),
@@ -283,7 +293,9 @@ fn combined(program: &Program, waited: &Waited) -> Threads {
     let mut threads = program.threads.clone();
     let mut signals = waited.signals;
     for (id, time) in &program.idle {
-        let Some((_, locks, signal)) = waited.threads.iter().find(|(known, ..)| known == id) else { continue };
+        let Some((_, locks, signal)) = waited.threads.iter().find(|(known, ..)| known == id) else {
+            continue;
+        };
         if *locks as f64 > FEW * time.total() as f64 {
             threads.idle -= 1;
             threads.time.add(time);
@@ -296,7 +308,8 @@ fn combined(program: &Program, waited: &Waited) -> Threads {
         }
     }
     let time = &mut threads.time;
-    let locks = take(waited.locks, [&mut time.futexes, &mut time.unknown, &mut time.runnable, &mut time.running]);
+    let locks =
+        take(waited.locks, [&mut time.futexes, &mut time.unknown, &mut time.runnable, &mut time.running]);
     let signals = take(signals, [&mut time.futexes, &mut time.unknown, &mut time.runnable]);
     (time.locks, time.signals) = (locks, signals);
     threads

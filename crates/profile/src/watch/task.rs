@@ -156,7 +156,8 @@ impl Task {
     /// A further look.
     pub(super) fn look(&mut self, at: u64, sched: Sched, doing: Doing) {
         let passed = at.saturating_sub(self.at);
-        let on_cpu = sched.ran.saturating_sub(self.sched.ran) + sched.waited.saturating_sub(self.sched.waited);
+        let on_cpu =
+            sched.ran.saturating_sub(self.sched.ran) + sched.waited.saturating_sub(self.sched.waited);
         let blocked = passed.saturating_sub(on_cpu);
         // In what it was before and after; in what it was in between is not known.
         let (before, after) = match (self.doing, doing) {
@@ -166,8 +167,11 @@ impl Task {
         };
         *part(&mut self.blocked, before) += blocked / 2;
         *part(&mut self.blocked, after) += blocked - blocked / 2;
-        if sched != self.sched || doing == Doing::Running {
+        if doing == Doing::Running {
             self.asleep_since = at;
+        } else if sched != self.sched {
+            // It ran, and has slept since.
+            self.asleep_since = (self.at + on_cpu).min(at);
         }
         self.longest = self.longest.max(at.saturating_sub(self.asleep_since));
         self.life += passed;
@@ -194,17 +198,22 @@ impl Task {
         time
     }
 
-    /// Whether it is a worker without work: no CPU time to speak of, and in one wait nearly all the time, or rarely woken.
+    /// Whether it is a worker without work, or waits for the workers to end: no CPU time to speak of, and in one wait nearly all
+    /// the time, or rarely woken.
     pub(super) fn is_idle(&self) -> bool {
         /// ns; what a thread needs to start, and a process to load its libraries.
-        const START: u64 = 5_000_000;
+        const START: u64 = 10_000_000;
         /// Wake-ups a second.
         const RARE: f64 = 2.0;
         let Sched { ran, waited, slices } = self.since_base();
-        let on_cpu = ran + waited;
-        let is_unbroken = self.longest as f64 >= 0.9 * self.life as f64 && on_cpu <= START.max(self.life / 100);
-        let is_rare = slices as f64 <= RARE * self.life as f64 / 1e9 && on_cpu <= self.life / 100;
-        self.doing != Doing::Running && self.doing != Doing::Stopped && (is_unbroken || is_rare)
+        let life = self.life as f64;
+        // A thread without a CPU is not idle, but does not choose to be awake either.
+        let nearly_all = 0.9 * self.life.saturating_sub(waited) as f64;
+        let is_little = ran <= START.max(self.life / 100);
+        let is_unbroken = is_little && self.longest as f64 >= nearly_all;
+        let is_joining = is_little && self.time().ends as f64 >= nearly_all;
+        let is_rare = slices as f64 <= RARE * life / 1e9 && ran <= self.life / 100;
+        self.doing != Doing::Running && self.doing != Doing::Stopped && (is_unbroken || is_joining || is_rare)
     }
 }
 
@@ -272,7 +281,10 @@ mod tests {
         assert_eq!((stat.name.as_str(), stat.state, stat.parent, stat.ticks), ("a (b) c", b'S', 18530, 12));
         assert_eq!((stat.started, stat.image), (136_270, (94_671_974_346_752, 140_735_807_722_576)));
         assert_eq!(Stat::parse(b"1 (x"), None);
-        assert_eq!(Sched::parse(b"1680904 425082 4\n"), Some(Sched { ran: 1_680_904, waited: 425_082, slices: 4 }));
+        assert_eq!(
+            Sched::parse(b"1680904 425082 4\n"),
+            Some(Sched { ran: 1_680_904, waited: 425_082, slices: 4 })
+        );
         assert_eq!(Sched::parse(b"1 2"), None);
     }
 

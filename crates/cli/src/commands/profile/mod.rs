@@ -17,7 +17,7 @@ use spinpark_measure::failure::in_words;
 use spinpark_measure::report::json::Output;
 use spinpark_profile::model::{self, Detail, Ended, LocksOf};
 use spinpark_profile::read::{ReadError, note_end};
-use spinpark_profile::{diff as comparison, json, symbols::Symbols, text};
+use spinpark_profile::{diff as comparison, json, silence, symbols::Symbols, text, watch};
 
 use self::launch::Launch;
 use self::show::Shower;
@@ -36,11 +36,15 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
     let directory = recording_directory::create(profile.output.as_deref())?;
     let begun = (|| {
         let measured = profile.overhead.then(|| overhead::measure(&launch, profile)).transpose()?;
-        Ok((measured, launch.start(&directory)?))
+        let watch = watch::prepare(launch.recorder());
+        let running = launch.start(&directory)?;
+        let watch = watch.start(running.id());
+        Ok((measured, running, watch))
     })();
-    let (measured, mut running) =
+    let (measured, mut running, watch) =
         begun.inspect_err(|_: &anyhow::Error| recording_directory::remove_if_empty(&directory))?;
     let status = running.wait_for_end(profile.duration).context("cannot wait for the program")?;
+    let mut seen = watch.finish();
     // Without it, the recording ends with the last sign of life.
     let _ = note_end(&directory, running.id());
     if !status.success() && !running.was_asked() {
@@ -52,7 +56,8 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
         Ok(loaded) => loaded,
         Err(error) => {
             recording_directory::remove_if_empty(&directory);
-            say.line(format_args!("Nothing was recorded: {}", why_nothing(&error)));
+            let why = seen.as_ref().and_then(silence::nothing).unwrap_or_else(|| why_nothing(&error));
+            say.line(format_args!("Nothing was recorded: {why}"));
             if let Some(limit) = rustix::process::getrlimit(rustix::process::Resource::Fsize).current {
                 say.line(format_args!(
                     "Files may not be longer than {} KiB here (`ulimit -f`), and a recording is some hundred MB long, though \
@@ -63,6 +68,17 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<ExitCode> {
             return Ok(code_of(status));
         }
     };
+    if let Some(seen) = &mut seen {
+        seen.attach_to(&mut loaded.profiles);
+        // A report without it says that threads were not observed.
+        let room = json::room(&directory, profile.max_size).unwrap_or(0);
+        if let Err(error) = seen.save(&directory, room) {
+            say.line(format_args!(
+                "Warning: cannot write {}: {error}",
+                directory.join(watch::FILE).display()
+            ));
+        }
+    }
     // Measured once, however many processes there are.
     let costs = if measured.is_none() { cost::measure(&launch) } else { None };
     let why = running.why(status);
