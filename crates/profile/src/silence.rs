@@ -103,12 +103,19 @@ pub(crate) fn verdict(profile: &Profile, little: Option<&str>) -> Said {
     let subject = Subject::of(profile, observed);
     let Subject { threads, seen, .. } = subject;
     let its = subject.its_threads();
-    if seen < SHORT || threads.samples < FEW {
+    if seen < SHORT {
         return plain(format!(
             "{waited}. {} ran too briefly to tell what else threads did: {}, and {} are needed.",
             subject.name(),
             time(if seen == 0 { profile.duration.min(observed.duration) } else { seen } as f64),
             time(SHORT as f64)
+        ));
+    }
+    if threads.samples < FEW {
+        return plain(format!(
+            "{waited}. {} was looked at too rarely to tell what else threads did: {} times, and {FEW} are needed.",
+            subject.name(),
+            threads.samples
         ));
     }
     if threads.time.total() == 0 {

@@ -137,6 +137,8 @@ struct Process {
 #[derive(Debug)]
 struct Observer {
     root: u32,
+    /// When that one began, clock ticks since boot: its number may come again.
+    root_started: Option<u64>,
     prepared: Prepared,
     begun: Instant,
     started: u64,
@@ -161,6 +163,7 @@ impl Observer {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
             root,
+            root_started: None,
             prepared,
             begun: Instant::now(),
             started: ns(started),
@@ -227,6 +230,10 @@ impl Observer {
             self.end(pid);
             return Vec::new();
         };
+        if pid == self.root && *self.root_started.get_or_insert(main.started) != main.started {
+            self.end(pid);
+            return Vec::new();
+        }
         if self.processes.get(&pid).is_some_and(|known| known.started != main.started) {
             self.end(pid);
         }

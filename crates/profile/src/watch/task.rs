@@ -94,6 +94,8 @@ pub(super) fn blocked_in(syscall: &[u8], is_thread: impl Fn(u32) -> bool) -> Opt
         libc::SYS_futex_waitv | FUTEX_WAIT => Doing::Futex,
         libc::SYS_semop | libc::SYS_semtimedop | libc::SYS_flock | libc::SYS_fcntl => Doing::Semaphore,
         libc::SYS_nanosleep | libc::SYS_clock_nanosleep => Doing::Sleep,
+        // For a signal.
+        libc::SYS_pause | libc::SYS_rt_sigsuspend | libc::SYS_rt_sigtimedwait => Doing::Sleep,
         libc::SYS_wait4 | libc::SYS_waitid | libc::SYS_vfork => Doing::End,
         // Other calls, and -1: a page fault.
         _ => Doing::Io,
