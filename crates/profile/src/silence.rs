@@ -30,16 +30,14 @@
 //! | otherwise: ran, or waited for a CPU, I/O, timers, processes              | *not what makes this program slow*, and these shares |
 
 use crate::model::{Detail, Ended, LocksOf, Observed, OtherProgram, Profile, Recorder, ThreadTime, Threads};
-use crate::thread_time::shares;
+use crate::thread_time::{FEW, shares};
 use crate::units::{count, one_line, time};
 use crate::watch::Observation;
 
 /// Programs without the recorder lead from this weight on.
 const HEAVY: f64 = 0.1;
-/// No verdict on a shorter run, ns,
+/// No verdict on a shorter run, ns, or on fewer samples than [`FEW`].
 const SHORT: u64 = 50_000_000;
-/// and on fewer samples of threads.
-pub(crate) const FEW: u64 = 10;
 /// Percentages from which on something else than locks may be what makes a program slow.
 const NOT_RECORDED: u64 = 10;
 const OPEN: u64 = 25;

@@ -6,8 +6,10 @@
 use std::cmp::Reverse;
 
 use crate::model::{Profile, ThreadTime, Threads};
-use crate::silence::FEW;
 use crate::units::{count, time};
+
+/// Fewer samples of threads than this tell nothing.
+pub(crate) const FEW: u64 = 10;
 
 /// The line; none if the process was not observed, or too little to tell.
 #[must_use]

@@ -1,5 +1,6 @@
 //! A program that a process runs, and whether the recorder was loaded into it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -8,10 +9,37 @@ use object::Endianness;
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{ReadCache, ReadRef, elf};
 
-use crate::model::Recorder;
+use super::task::Task;
+use crate::model::{Recorder, Threads};
 
 /// The type of the word of the auxiliary vector that says that the kernel does not trust the environment (`AT_SECURE`).
 const AT_SECURE: u64 = libc::AT_SECURE as u64;
+
+/// A program that a process ran.
+#[derive(Debug)]
+pub(super) struct Image {
+    pub(super) program: String,
+    pub(super) inner_pid: u32,
+    pub(super) from: u64,
+    pub(super) until: u64,
+    pub(super) recorder: Recorder,
+    pub(super) tasks: BTreeMap<u32, Task>,
+    pub(super) ended: Threads,
+}
+
+impl Image {
+    /// Adds up a thread that is there no longer.
+    pub(super) fn end(&mut self, task: &Task) {
+        self.ended.number += 1;
+        self.ended.samples += task.samples;
+        if task.is_idle() {
+            self.ended.idle += 1;
+            self.ended.idle_time.add(&task.time());
+        } else {
+            self.ended.time.add(&task.time());
+        }
+    }
+}
 
 /// Whether process `pid` has the recorder, whose file is called `library`; [`Recorder::Unknown`] while its loader is at work.
 pub(super) fn recorder(pid: u32, library: &str) -> Recorder {

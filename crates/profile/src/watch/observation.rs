@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::Image;
+use super::image::Image;
 use crate::model::{Observed, OtherProgram, Profile, Recorder, Rest, ThreadTime, Threads};
 
 /// The file of a recording's directory.
@@ -324,4 +324,67 @@ fn take<const N: usize>(wanted: u64, parts: [&mut u64; N]) -> u64 {
         taken += some;
     }
     taken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn program(pid: u32, path: &str, from: u64, until: u64, time: ThreadTime) -> Program {
+        Program {
+            pid,
+            inner_pid: pid,
+            program: path.to_owned(),
+            from: from * MS,
+            until: until * MS,
+            is_left: false,
+            recorder: Recorder::Loaded,
+            threads: Threads { number: 3, idle: 1, time, idle_time: ThreadTime::default(), samples: 100 },
+            idle: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_was_recorded_is_part_of_the_time() {
+        let time =
+            ThreadTime { running: 300 * MS, runnable: 50 * MS, futexes: 600 * MS, ..ThreadTime::default() };
+        let mut program = program(7, "/bin/app", 0, 1_000, time);
+        program.threads.idle_time.futexes = 500 * MS;
+        program.idle = vec![(70, ThreadTime { futexes: 500 * MS, ..ThreadTime::default() })];
+        // An idle worker waited for signals, and so did others; locks took more than the futexes that are left have.
+        let waited = Waited {
+            locks: 520 * MS,
+            signals: 620 * MS,
+            threads: vec![(70, 0, 500 * MS), (71, 520 * MS, 0)],
+        };
+        let threads = combined(&program, &waited);
+        assert_eq!(threads.time.total(), time.total());
+        assert_eq!((threads.time.locks, threads.time.signals), (520 * MS, 120 * MS));
+        assert_eq!(
+            (threads.time.futexes, threads.time.runnable, threads.time.running),
+            (0, 10 * MS, 300 * MS)
+        );
+        assert_eq!((threads.idle, threads.idle_time.signals), (1, 500 * MS));
+        // A thread that waited for a lock was not idle, however little it ran.
+        let waited = Waited { locks: 400 * MS, signals: 0, threads: vec![(70, 400 * MS, 0)] };
+        let threads = combined(&program, &waited);
+        assert_eq!((threads.idle, threads.time.locks), (0, 400 * MS));
+        assert_eq!(threads.time.total(), time.total() + 500 * MS);
+    }
+
+    #[test]
+    fn small_programs_are_counted() {
+        let mut programs = Programs::default();
+        programs.extend((0..1_000).map(|number| {
+            let time = ThreadTime { running: u64::from(number) * MS, ..ThreadTime::default() };
+            program(number, "/bin/one", number.into(), 2_000, time)
+        }));
+        programs.keep(MOST);
+        assert_eq!((programs.kept.len(), programs.rest.recorded), (MOST, 1_000 - MOST as u32));
+        assert!(programs.kept.iter().all(|program| program.threads.time.running >= 936 * MS));
+        let left: u64 = (0..936).map(|number| number * MS).sum();
+        assert_eq!((programs.rest.recorded_time, programs.rest.cpu), (left, left));
+    }
 }
