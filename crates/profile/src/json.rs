@@ -11,6 +11,7 @@ use serde::Deserialize;
 use crate::model::{FORMAT, OLDEST, Profile, VERSION};
 use crate::read::{ReadError, Unrecorded, directory, profile};
 use crate::symbols::Symbols;
+use crate::watch;
 
 /// The file of a directory that has its profiles with symbols, so that a report needs no programs any more.
 pub const FILE: &str = "profile.json";
@@ -90,7 +91,7 @@ pub fn read(path: &Path) -> Result<Vec<Profile>, ReadError> {
 pub fn save(directory: &Path, profiles: &[Profile], max_size: u64) -> io::Result<PathBuf> {
     let path = directory.join(FILE);
     let unfinished = directory.join(format!(".{FILE}.{}", std::process::id()));
-    let fitting = fitting(profiles, max_size.saturating_sub(bytes_in(directory)?));
+    let fitting = fitting(profiles, room(directory, max_size)?);
     if fitting.is_empty() && !profiles.is_empty() {
         return Ok(path);
     }
@@ -99,6 +100,14 @@ pub fn save(directory: &Path, profiles: &[Profile], max_size: u64) -> io::Result
         let _ = fs::remove_file(&unfinished);
     }
     written.map(|()| path)
+}
+
+/// Bytes that a directory has left on the disk of `max_size`, without [`FILE`].
+///
+/// # Errors
+/// As the system has them.
+pub fn room(directory: &Path, max_size: u64) -> io::Result<u64> {
+    Ok(max_size.saturating_sub(bytes_in(directory)?))
 }
 
 /// Bytes on the disk of a directory's files, without [`FILE`].
@@ -174,6 +183,7 @@ pub fn load(path: &Path, symbols: &mut Symbols) -> Result<Loaded, ReadError> {
         }
     }
     profiles.sort_by_key(|profile| (profile.started, profile.pid));
+    watch::attach(path, &mut profiles);
     let unrecorded = Unrecorded::of(path);
     profiles.iter_mut().for_each(|profile| unrecorded.tell(profile));
     Ok(Loaded { profiles, broken })

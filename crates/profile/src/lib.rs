@@ -12,6 +12,9 @@
 //! | `free_waits` | waiting for a lock while it was free, in sentences                              |
 //! | [`unnamed`] | code without names, and what to do about it                                     |
 //! | [`classes`] | locks of one creation site as one                                               |
+//! | [`watch`]   | what the command sees of a program in `/proc` while it runs                       |
+//! | [`silence`] | what may be concluded where threads waited little, in sentences                  |
+//! | [`thread_time`] | what threads did with their time, in a line                                  |
 //! | [`warnings`] | what to know before relying on the numbers                                     |
 //! | [`text`]    | tables for terminals                                                            |
 //! | [`diff`]    | two profiles compared                                                           |
@@ -35,10 +38,13 @@ pub mod model_names;
 pub mod names;
 pub mod pprof;
 pub mod read;
+pub mod silence;
 pub mod stuck;
 pub mod summary;
 pub mod symbols;
 pub mod text;
+pub mod thread_time;
 pub mod units;
 pub mod unnamed;
 pub mod warnings;
+pub mod watch;

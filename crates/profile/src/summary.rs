@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use crate::classes::by_class;
 use crate::fit::fit;
 use crate::label::{class, named};
-use crate::model::{CallSiteId, Detail, Ended, Kind, Lock, LocksOf, Profile, Role};
+use crate::model::{CallSiteId, Detail, Kind, Lock, Profile, Role};
 use crate::names::{LONGEST, Names};
 use crate::units::{count, percent, time};
-use crate::{chain, free_waits, stuck, unnamed};
+use crate::{chain, free_waits, silence, stuck, unnamed};
 
 /// Waiting is not what makes a program slow below this share of the threads' time,
 const SMALL_SHARE: f64 = 0.02;
@@ -63,18 +63,26 @@ pub fn summary(profile: &Profile) -> Summary {
         stuck::deadlock(profile).or_else(|| stuck.clone().filter(|_| !is_small && stuck::leads(profile)));
     details.extend(first.as_ref().and_then(|_| stuck::of_deadlocks(profile)));
     let headline = match top {
-        _ if profile.locks.is_empty() => nothing(profile),
+        _ if profile.locks.is_empty() && profile.detail == Detail::Off => {
+            String::from("Nothing was recorded: recording was off.")
+        }
         _ if is_back_first => {
             details.extend(top.map(|top| blame(profile, top, waited)));
             back_first(profile)
         }
-        None => no_waits(profile),
+        None => {
+            let said = silence::verdict(profile, None);
+            details.extend(said.details);
+            said.headline
+        }
         Some(top) => {
             let sentence = blame(profile, top, waited);
             if is_small {
                 let how_much = amount(profile, waited, share_of_time, waiters);
+                let said = silence::verdict(profile, Some(&how_much));
+                details.extend(said.details);
                 details.push(sentence);
-                format!("Waiting for locks is not what makes this program slow: threads waited {how_much}.")
+                said.headline
             } else {
                 details.push(format!("Threads waited {}.", amount(profile, waited, share_of_time, waiters)));
                 sentence
@@ -93,6 +101,16 @@ pub fn summary(profile: &Profile) -> Summary {
         }
     };
     details.extend(rest);
+    if top.is_some() && !is_small {
+        let at = details.len().min(1);
+        details.splice(at..at, silence::waited_elsewhere(profile));
+    }
+    // A verdict of silence begins with the processes that are not in the recording; here they come after the lock.
+    if let Some((absent, is_important)) = silence::absent(profile) {
+        let is_told = is_important && (top.is_none() || is_small) && !is_back_first;
+        let at = if is_important { details.len().min(1) } else { details.len() };
+        details.splice(at..at, (!is_told).then_some(absent));
+    }
     if let Some(top) = top {
         // The same lock or class that the sentence about blame names.
         let classes = leading_class(profile, top, waited);
@@ -149,42 +167,6 @@ fn back_first(profile: &Profile) -> String {
 }
 
 const BACK_BECAUSE: &str = "the mutex was contended, or threads woke late. The recorder cannot tell which.";
-
-/// No wait was recorded: good news only if no records are missing.
-fn no_waits(profile: &Profile) -> String {
-    let lock = match profile.locks_of {
-        LocksOf::Library => "lock of the library",
-        _ => "pthread lock",
-    };
-    match (profile.is_partial(), profile.ended) {
-        (true, _) => {
-            format!("Nothing is known: no wait for a {lock} was recorded, but records are missing.")
-        }
-        (_, Ended::Running) => format!("No thread has waited for a {lock} so far."),
-        _ => format!("No thread waited for a {lock}: these are not what makes this program slow."),
-    }
-}
-
-/// Why there may be nothing.
-fn nothing(profile: &Profile) -> String {
-    let reason = match (profile.detail, profile.locks_of) {
-        (Detail::Off, _) => "recording was off",
-        _ if profile.is_partial() => return no_waits(profile),
-        (Detail::Contended, LocksOf::Library) => return no_waits(profile),
-        (Detail::Contended, _) => {
-            return no_waits(profile)
-                + " Locks that no thread waited for are not counted; `--detail full` counts them. Other locks are not recorded: \
-                   those of Rust's std and Go, and the program's own.";
-        }
-        (_, LocksOf::Library) => "no lock of the library was used during the recording",
-        _ => {
-            "the program called no pthread lock. It has none, has locks of its own (like Go and Rust's std), or is \
-             statically linked"
-        }
-    };
-    let so_far = if profile.ended == Ended::Running { " so far" } else { "" };
-    format!("Nothing was recorded{so_far}: {reason}.")
-}
 
 /// `1.23 s for locks, 34 % of the time of 8 threads; 2.7 were waiting on average`.
 fn amount(profile: &Profile, waited: u64, share: f64, waiters: f64) -> String {

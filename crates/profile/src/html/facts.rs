@@ -5,6 +5,7 @@ use spinpark_show::{date, units};
 
 use super::span;
 use crate::model::{Cost, Detail, ENDED_EARLY, Ended, LocksOf, Profile};
+use crate::thread_time;
 use crate::units::one_line;
 
 /// A fact. Back quotes enclose code.
@@ -42,6 +43,9 @@ pub(super) fn facts(profile: &Profile) -> Vec<Fact> {
         fact("Detail", detail(profile)),
         fact("Cost of recording", cost(profile.cost.as_ref())),
     ];
+    if let Some(line) = thread_time::line(profile) {
+        facts.push(fact("Threads' time", line.trim_start_matches("Threads' time: ").to_owned()));
+    }
     if profile.nested > 0 {
         let text = format!(
             "{} calls from signal handlers that had interrupted the recorder.",

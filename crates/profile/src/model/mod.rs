@@ -1,6 +1,7 @@
 //! A profile as it is shown and as it is written to JSON. Times are ns; everything that was sampled says so.
 
 mod locks;
+mod observed;
 mod unnamed;
 mod waits;
 mod warning;
@@ -8,6 +9,7 @@ mod warning;
 use serde::{Deserialize, Serialize};
 
 pub use self::locks::{Held, Kind, Lock, Outcomes, Role, RoleStats, SiteStats, Times};
+pub use self::observed::{Observed, OtherProgram, Recorder, Rest, ThreadTime, Threads};
 pub use self::unnamed::Unnamed;
 pub use self::waits::{HeldWait, Holder, Pair, ThreadWait, Waiting};
 pub use self::warning::Warning;
@@ -98,6 +100,9 @@ pub struct Profile {
     pub nested: u64,
     /// What recording cost, if it was asked for or could be estimated.
     pub cost: Option<Cost>,
+    /// What the command saw of the run in `/proc`; none if the recorder was alone.
+    #[serde(default)]
+    pub observed: Option<Observed>,
     /// What to know before relying on the rest: whole sentences. In JSON two arrays of them: `warnings` has all, `losses` those
     /// that report missing records. If `dropped` is 0 and there are no losses, no record is missing.
     #[serde(flatten, with = "warning::in_json")]
@@ -160,6 +165,9 @@ pub struct Thread {
     pub waits: u64,
     /// Time waited.
     pub waited: u64,
+    /// The part of it that was for signals of condition variables.
+    #[serde(default)]
+    pub signals: u64,
 }
 
 /// A call site of a lock function: the frames from the innermost of the program outwards.

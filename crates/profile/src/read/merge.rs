@@ -67,7 +67,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     let pairs = merge.pairs(&tables);
     let held_waits = merge.held_waits(&tables);
     let locks = merge.locks(&tables, &same, detail, &pairs);
-    let threads = merge.threads(duration, &waiters);
+    let threads = merge.threads(duration, &waiters, &tables.signals);
     let thread_waits = merge.thread_waits(&tables);
     let holders = Holders::new(&waiters, &same);
     let waiting = merge.waiting(&waiters, &holders);
@@ -107,6 +107,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         dropped: header.dropped(),
         nested: header.nested.load(Relaxed),
         cost: None,
+        observed: None,
         warnings,
     }
 }

@@ -26,6 +26,8 @@ pub(super) struct Tables {
     pub(super) pairs: BTreeMap<(Use, u32, u32), PairSum>,
     /// By lock and role, and the lock that the waiter had meanwhile, and how.
     pub(super) held_waits: BTreeMap<(Use, u32, How), HeldSum>,
+    /// By table: time waited for signals.
+    pub(super) signals: BTreeMap<u32, u64>,
     /// Entries that make no sense, or name a lock that is not in the file.
     pub(super) junk: u64,
 }
@@ -118,7 +120,13 @@ impl Tables {
             };
             let which = (*lock, role);
             match entry {
-                Entry::Lock(stats) => tables.locks.entry(which).or_default().add(stats),
+                Entry::Lock(stats) => {
+                    tables.locks.entry(which).or_default().add(stats);
+                    if role == Role::Signal {
+                        let sum = tables.signals.entry(table).or_default();
+                        *sum = sum.saturating_add(stats.waited.load(Relaxed));
+                    }
+                }
                 Entry::Site(stats) => {
                     tables.sites.entry((which, stats.stack)).or_default().add(stats);
                     let sum = tables.by_thread.entry((table, which, stats.stack)).or_default();

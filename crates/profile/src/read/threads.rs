@@ -30,9 +30,15 @@ impl Merge<'_> {
         table.ended.load(Relaxed) != 0 || self.is_running && is_gone()
     }
 
-    pub(super) fn threads(&self, duration: u64, waiters: &[Waiter]) -> Vec<Thread> {
+    /// `signals`: by table, time waited for signals, ticks.
+    pub(super) fn threads(
+        &self,
+        duration: u64,
+        waiters: &[Waiter],
+        signals: &BTreeMap<u32, u64>,
+    ) -> Vec<Thread> {
         let mut threads: BTreeMap<u32, Thread> = BTreeMap::new();
-        for (_, table) in self.view.threads() {
+        for (number, table) in self.view.threads() {
             let thread = Thread {
                 id: table.id.load(Acquire),
                 name: text(&table.name).next().unwrap_or_default(),
@@ -41,6 +47,7 @@ impl Merge<'_> {
                 has_ended: self.has_ended(table),
                 waits: table.waits.load(Relaxed),
                 waited: self.clock.ns(table.waited.load(Relaxed)),
+                signals: self.clock.ns(signals.get(&number).copied().unwrap_or(0)),
             };
             match threads.get_mut(&thread.id) {
                 None => drop(threads.insert(thread.id, thread)),
@@ -51,13 +58,18 @@ impl Merge<'_> {
                     known.has_ended &= thread.has_ended;
                     known.waits += thread.waits;
                     known.waited = known.waited.saturating_add(thread.waited);
+                    known.signals = known.signals.saturating_add(thread.signals);
                 }
             }
         }
         for waiter in waiters {
             if let Some(thread) = threads.get_mut(&waiter.thread) {
                 thread.waits += 1;
-                thread.waited = thread.waited.saturating_add(self.clock.ns(waiter.ticks));
+                let time = self.clock.ns(waiter.ticks);
+                thread.waited = thread.waited.saturating_add(time);
+                if role(waiter.role) == Role::Signal {
+                    thread.signals = thread.signals.saturating_add(time);
+                }
             }
         }
         let mut threads: Vec<Thread> = threads.into_values().collect();

@@ -4,6 +4,7 @@ use super::{Style, blocking, condvars, held_waits, locks, outcomes, sites, waiti
 use crate::fit::fit;
 use crate::model::{Detail, ENDED_EARLY, Ended, LocksOf, Profile};
 use crate::summary::summary;
+use crate::thread_time;
 use crate::units::{count, time};
 
 /// The report of one process: what ran, the summary, tables, what the numbers leave out, and what recording cost.
@@ -69,7 +70,10 @@ fn first(profile: &Profile, style: Style) -> String {
     let headline = wrap(&summary.headline, style.width, 0);
     let bold = if style.color { format!("\x1b[1m{headline}\x1b[0m") } else { headline };
     let details = summary.details.join(" ");
-    if details.is_empty() { bold + "\n" } else { format!("{bold}\n{}\n", wrap(&details, style.width, 0)) }
+    let mut parts = vec![bold, wrap(&details, style.width, 0)];
+    parts.extend(thread_time::line(profile).map(|line| wrap(&line, style.width, 2)));
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n") + "\n"
 }
 
 /// What was not recorded, before the summary: that could be wrong.

@@ -7,5 +7,6 @@ mod files;
 mod html;
 mod read;
 mod show;
+mod silence;
 mod stuck;
 mod symbols;

@@ -31,6 +31,8 @@ pub(crate) struct Launch {
     path: PathBuf,
     arguments: Vec<OsString>,
     preload: OsString,
+    /// The library that records.
+    recorder: PathBuf,
     detail: DetailChoice,
     /// Bytes that the recording may have on the disk.
     max_size: u64,
@@ -51,18 +53,18 @@ impl Launch {
         let (name, arguments) = program.split_first().ok_or_else(|| anyhow!("name a program to run"))?;
         let executable = Executable::find_with(name, arguments)?;
         let mut preload = without_drop_in(&env::var_os("LD_PRELOAD").unwrap_or_default());
-        let mut put_before = |library| -> anyhow::Result<()> {
+        let mut put_before = |library| -> anyhow::Result<PathBuf> {
             let library = libraries::find(library)?;
             library.check_machine(executable.machine)?;
             preload = prepend(&library.path, &preload);
-            Ok(())
+            Ok(library.path)
         };
         if locks == LocksChoice::Spinpark {
             put_before(Library::DropIn)?;
         }
-        put_before(Library::Profiler)?;
+        let recorder = put_before(Library::Profiler)?;
         let (name, arguments) = (name.clone(), arguments.to_vec());
-        Ok(Self { name, path: executable.path, arguments, preload, detail, max_size })
+        Ok(Self { name, path: executable.path, arguments, preload, recorder, detail, max_size })
     }
 
     /// The program's name as it was given.
@@ -73,6 +75,11 @@ impl Launch {
     /// Whether the program itself is built with ThreadSanitizer.
     pub(crate) fn has_thread_sanitizer(&self) -> bool {
         has_dynamic_symbol(&self.path, "__tsan_init")
+    }
+
+    /// The file of the library that records.
+    pub(crate) fn recorder(&self) -> &Path {
+        &self.recorder
     }
 
     /// The program with its arguments, and nothing in front of its locks.

@@ -17,7 +17,7 @@ use spinpark_measure::report::json::Output;
 use spinpark_profile::model::{self, Detail, Ended, LocksOf};
 use spinpark_profile::read::{ReadError, compact, note_end};
 use spinpark_profile::symbols::{Keeper, Symbols};
-use spinpark_profile::{diff as comparison, json, text};
+use spinpark_profile::{diff as comparison, json, silence, text, watch};
 
 use self::launch::Launch;
 use self::show::Shower;
@@ -37,9 +37,12 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
     let directory = recording_directory::create(profile.output.as_deref())?;
     let begun = (|| {
         let measured = profile.overhead.then(|| overhead::measure(&launch, profile)).transpose()?;
-        Ok((measured, launch.start(&directory)?))
+        let watch = watch::prepare(launch.recorder());
+        let running = launch.start(&directory)?;
+        let watch = watch.start(running.id());
+        Ok((measured, running, watch))
     })();
-    let (measured, mut running) =
+    let (measured, mut running, watch) =
         begun.inspect_err(|_: &anyhow::Error| recording_directory::remove_if_empty(&directory))?;
     if !Path::new("/proc/self/maps").exists() {
         say.wrapped(
@@ -51,6 +54,7 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
     // Files that the program removes or replaces keep their names this way.
     let keeper = Keeper::start(&directory);
     let status = running.wait_for_end(profile.duration).context("cannot wait for the program")?;
+    let mut seen = watch.finish();
     // Without it, the recording ends with the last sign of life.
     let _ = note_end(&directory, running.id());
     compact(&directory);
@@ -63,7 +67,9 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
     let mut loaded = match loaded {
         Ok(loaded) => loaded,
         Err(error) => {
-            say.wrapped(&format!("Nothing was recorded: {}", why_nothing(&error, &launch, &directory)), 0);
+            let why = seen.as_ref().and_then(silence::nothing);
+            let why = why.unwrap_or_else(|| why_nothing(&error, &launch, &directory));
+            say.wrapped(&format!("Nothing was recorded: {why}"), 0);
             recording_directory::remove_if_empty(&directory);
             if let Some(limit) = rustix::process::getrlimit(rustix::process::Resource::Fsize).current {
                 say.line(format_args!(
@@ -75,6 +81,17 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
             return Ok(status.into());
         }
     };
+    if let Some(seen) = &mut seen {
+        seen.attach_to(&mut loaded.profiles);
+        // A report without it says that threads were not observed.
+        let room = json::room(&directory, profile.max_size).unwrap_or(0);
+        if let Err(error) = seen.save(&directory, room) {
+            say.line(format_args!(
+                "Warning: cannot write {}: {error}",
+                directory.join(watch::FILE).display()
+            ));
+        }
+    }
     // Measured once, however many processes there are.
     let costs = if measured.is_none() { cost::measure(&launch) } else { None };
     let why = running.why(status);

@@ -3,6 +3,7 @@
 mod ends;
 mod failures;
 mod forks;
+mod silence;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

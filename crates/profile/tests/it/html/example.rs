@@ -226,6 +226,7 @@ pub(crate) fn sample() -> Profile {
         has_ended: false,
         waits: 20_000 + u64::from(id) * 77,
         waited: 1_100_000_000 + u64::from(id) * 50_000_000,
+        signals: 0,
     };
     Profile {
         format: FORMAT.to_owned(),
@@ -272,6 +273,7 @@ pub(crate) fn sample() -> Profile {
             noise: Some(0.011),
             says: String::from("Recording made the program 3 % slower."),
         }),
+        observed: None,
         warnings: vec![
             Warning::Note(String::from("`cachesim` changed after it was recorded: functions may be wrong.")),
             Warning::Loss(String::from("3 records of the file are damaged and were left out.")),

@@ -1,0 +1,390 @@
+//! The result of observing a run: its file, and how it becomes part of the profiles of the run.
+
+use std::cmp::Reverse;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::image::Image;
+use crate::model::{Observed, OtherProgram, Profile, Recorder, Rest, ThreadTime, Threads};
+
+/// The file of a recording's directory.
+pub const FILE: &str = "observed.json";
+/// Its first field.
+pub(super) const FORMAT: &str = "spinpark-observation";
+pub(super) const VERSION: u32 = 1;
+
+/// Programs that are kept one by one, and idle threads of each.
+const MOST: usize = 64;
+const MOST_IDLE: usize = 256;
+/// Other programs that a profile lists.
+const LISTED: usize = 8;
+
+/// What was seen during a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observation {
+    /// `spinpark-observation`.
+    pub format: String,
+    /// 1.
+    pub version: u32,
+    /// When it began, ns since 1970.
+    pub started: u64,
+    /// How long it lasted, ns.
+    pub duration: u64,
+    /// How often the observer looked.
+    pub looks: u64,
+    /// CPU time of the observer, ns.
+    pub cost: u64,
+    /// CPU time of all processes that have ended, as the kernel counted it, ns.
+    pub cpu: u64,
+    /// The programs.
+    pub programs: Programs,
+}
+
+/// Programs of a run: those with the most time, and how many others.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Programs {
+    /// Those that are kept.
+    pub kept: Vec<Program>,
+    /// The others.
+    pub rest: Rest,
+}
+
+/// A program that a process ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Program {
+    /// The process.
+    pub pid: u32,
+    /// Its number in its own namespace of processes.
+    pub inner_pid: u32,
+    /// The path.
+    pub program: String,
+    /// When it was first seen, ns after the start of the run.
+    pub from: u64,
+    /// When it was last seen, ns after the start of the run.
+    pub until: u64,
+    /// It still ran when the run had ended.
+    pub is_left: bool,
+    /// Whether it had the recorder.
+    pub recorder: Recorder,
+    /// Its threads.
+    pub threads: Threads,
+    /// Those of its idle threads that lived longest, with their time.
+    pub idle: Vec<(u32, ThreadTime)>,
+}
+
+impl Program {
+    pub(super) fn new(pid: u32, mut image: Image, is_left: bool) -> Self {
+        let mut idle = Vec::new();
+        for (id, task) in std::mem::take(&mut image.tasks) {
+            if task.is_idle() {
+                idle.push((id, task.time()));
+            }
+            image.end(&task);
+        }
+        idle.sort_by_key(|(_, time)| Reverse(time.total()));
+        idle.truncate(MOST_IDLE);
+        Self {
+            pid,
+            inner_pid: image.inner_pid,
+            program: image.program,
+            from: image.from,
+            until: image.until,
+            is_left,
+            recorder: image.recorder,
+            threads: image.ended,
+            idle,
+        }
+    }
+
+    /// What it weighs among the others: time of threads that were not idle, then all time.
+    fn weight(&self) -> (bool, u64, u64) {
+        (self.is_left, self.threads.time.total(), self.threads.idle_time.total())
+    }
+
+    fn count_in(&self, rest: &mut Rest) {
+        let (number, time) = match self.recorder.is_missing() {
+            true => (&mut rest.unrecorded, &mut rest.unrecorded_time),
+            false => (&mut rest.recorded, &mut rest.recorded_time),
+        };
+        *number += 1;
+        *time += self.threads.time.total();
+        rest.cpu += self.cpu();
+    }
+
+    fn cpu(&self) -> u64 {
+        self.threads.time.running + self.threads.idle_time.running
+    }
+}
+
+impl Extend<Program> for Programs {
+    fn extend<I: IntoIterator<Item = Program>>(&mut self, programs: I) {
+        self.kept.extend(programs);
+        if self.kept.len() > 2 * MOST {
+            self.keep(MOST);
+        }
+    }
+}
+
+impl Programs {
+    /// Keeps the `most` with the most time, in the order in which they began.
+    fn keep(&mut self, most: usize) {
+        self.kept.sort_by_key(|program| Reverse(program.weight()));
+        for program in self.kept.drain(most.min(self.kept.len())..) {
+            program.count_in(&mut self.rest);
+        }
+        self.kept.sort_by_key(|program| (program.from, program.pid));
+    }
+}
+
+impl Observation {
+    /// Reads the one of a directory; none if there is none that this version reads.
+    #[must_use]
+    pub fn of(directory: &Path) -> Option<Self> {
+        let text = fs::read(directory.join(FILE)).ok()?;
+        let found: Self = serde_json::from_slice(&text).ok()?;
+        (found.format == FORMAT && found.version == VERSION).then_some(found)
+    }
+
+    /// Writes it into `directory`, unless that would then have more than `room` bytes more on the disk.
+    ///
+    /// # Errors
+    /// As the system has them.
+    pub fn save(&mut self, directory: &Path, room: u64) -> io::Result<()> {
+        self.programs.keep(MOST);
+        let text = serde_json::to_string(self)?;
+        /// Files take whole pages.
+        const PAGE: usize = 4096;
+        if text.len().next_multiple_of(PAGE) as u64 > room {
+            return Ok(());
+        }
+        let unfinished = directory.join(format!(".{FILE}.{}", std::process::id()));
+        let written =
+            fs::write(&unfinished, text).and_then(|()| fs::rename(&unfinished, directory.join(FILE)));
+        if written.is_err() {
+            let _ = fs::remove_file(&unfinished);
+        }
+        written
+    }
+
+    /// The program that a profile is of, by its process, its path, and when it began.
+    fn program_of(&self, profile: &Profile) -> Option<usize> {
+        /// The recorder's start and the first look.
+        const NEAR: u64 = 100_000_000;
+        let started = profile.started.saturating_sub(self.started);
+        let candidates = || {
+            let programs = self.programs.kept.iter().enumerate();
+            programs.filter(|(_, it)| it.inner_pid == profile.pid && started < it.until.saturating_add(NEAR))
+        };
+        let file = |path: &str| path.trim_end_matches(" (deleted)").to_owned();
+        let same = candidates().filter(|(_, it)| file(&it.program) == file(&profile.program));
+        let nearest = same.min_by_key(|(_, it)| it.from.abs_diff(started));
+        // Its path may look otherwise from within another root.
+        let only = || candidates().next().filter(|_| candidates().count() == 1);
+        Some(nearest.or_else(only)?.0)
+    }
+}
+
+/// Gives every profile of `directory` what was seen of it and of the other programs of its run. Without an observation there,
+/// profiles keep the one that they have.
+pub fn attach(directory: &Path, profiles: &mut [Profile]) {
+    if let Some(observation) = Observation::of(directory) {
+        observation.attach_to(profiles);
+    }
+}
+
+impl Observation {
+    /// Gives every profile what was seen.
+    pub fn attach_to(&self, profiles: &mut [Profile]) {
+        let programs: Vec<Option<usize>> = profiles.iter().map(|profile| self.program_of(profile)).collect();
+        let recorded: Vec<Waited> = profiles.iter().map(Waited::of).collect();
+        for at in 0..profiles.len() {
+            let own = programs[at];
+            // Locks of glibc and of the library are recorded apart.
+            let together =
+                (0..profiles.len()).filter(|other| *other == at || own.is_some() && programs[*other] == own);
+            let waited = together.fold(Waited::default(), |sum, other| sum.and(&recorded[other]));
+            profiles[at].observed = Some(self.seen_from(own, &waited));
+        }
+    }
+
+    /// What a reader without a profile is told.
+    pub(crate) fn seen_by_none(&self) -> Observed {
+        self.seen_from(None, &Waited::default())
+    }
+
+    /// What a profile is told, which is of the program number `own` and recorded `waited`.
+    fn seen_from(&self, own: Option<usize>, waited: &Waited) -> Observed {
+        let all = &self.programs;
+        let program = own.map(|own| &all.kept[own]);
+        let mut others: Vec<&Program> = all
+            .kept
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| Some(*at) != own)
+            .map(|(_, program)| program)
+            .collect();
+        others.sort_by_key(|program| Reverse(program.weight()));
+        let mut rest = all.rest;
+        others
+            .split_off(LISTED.min(others.len()))
+            .into_iter()
+            .for_each(|program| program.count_in(&mut rest));
+        let listed = |program: &Program| OtherProgram {
+            pid: program.pid,
+            program: program.program.clone(),
+            from: program.from,
+            until: program.until,
+            is_left: program.is_left,
+            recorder: program.recorder,
+            threads: program.threads.clone(),
+        };
+        Observed {
+            duration: self.duration,
+            interval: self.duration / self.looks.max(1),
+            cost: self.cost,
+            cpu: self.cpu,
+            cpu_seen: all.kept.iter().map(Program::cpu).sum::<u64>() + all.rest.cpu,
+            seen: program.map_or(0, |program| program.until - program.from),
+            is_left: program.is_some_and(|program| program.is_left),
+            threads: program.map_or_else(Threads::default, |program| combined(program, waited)),
+            others: others.into_iter().map(listed).collect(),
+            rest,
+        }
+    }
+}
+
+/// What was recorded of a process.
+#[derive(Clone, Debug, Default)]
+struct Waited {
+    locks: u64,
+    signals: u64,
+    /// By thread: time waited for locks, and for signals.
+    threads: Vec<(u32, u64, u64)>,
+}
+
+impl Waited {
+    fn of(profile: &Profile) -> Self {
+        let threads = profile.threads.iter().filter(|thread| thread.users == 1);
+        Self {
+            locks: profile.waited(),
+            signals: profile.signal_wait(),
+            threads: threads
+                .map(|thread| (thread.id, thread.waited.saturating_sub(thread.signals), thread.signals))
+                .collect(),
+        }
+    }
+
+    fn and(mut self, other: &Self) -> Self {
+        self.locks += other.locks;
+        self.signals += other.signals;
+        self.threads.extend(&other.threads);
+        self
+    }
+}
+
+/// The program's threads, with what was recorded: from the time in futexes that of locks and signals is taken, and where that is
+/// not enough, from the time without a CPU (a waiter that was woken) and on one (spinning), so that the parts stay the whole.
+fn combined(program: &Program, waited: &Waited) -> Threads {
+    /// A thread that waited for a lock for more than this share of its time is not idle.
+    const FEW: f64 = 0.05;
+    let mut threads = program.threads.clone();
+    let mut signals = waited.signals;
+    for (id, time) in &program.idle {
+        let Some((_, locks, signal)) = waited.threads.iter().find(|(known, ..)| known == id) else {
+            continue;
+        };
+        if *locks as f64 > FEW * time.total() as f64 {
+            threads.idle -= 1;
+            threads.time.add(time);
+            threads.idle_time.subtract(time);
+        } else {
+            let known = (*signal).min(signals).min(threads.idle_time.futexes);
+            signals -= known;
+            threads.idle_time.futexes -= known;
+            threads.idle_time.signals += known;
+        }
+    }
+    let time = &mut threads.time;
+    let locks =
+        take(waited.locks, [&mut time.futexes, &mut time.unknown, &mut time.runnable, &mut time.running]);
+    let signals = take(signals, [&mut time.futexes, &mut time.unknown, &mut time.runnable]);
+    (time.locks, time.signals) = (locks, signals);
+    threads
+}
+
+/// Takes up to `wanted` from `parts`, from the first of them first; what was taken.
+fn take<const N: usize>(wanted: u64, parts: [&mut u64; N]) -> u64 {
+    let mut taken = 0;
+    for part in parts {
+        let some = (wanted - taken).min(*part);
+        *part -= some;
+        taken += some;
+    }
+    taken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn program(pid: u32, path: &str, from: u64, until: u64, time: ThreadTime) -> Program {
+        Program {
+            pid,
+            inner_pid: pid,
+            program: path.to_owned(),
+            from: from * MS,
+            until: until * MS,
+            is_left: false,
+            recorder: Recorder::Loaded,
+            threads: Threads { number: 3, idle: 1, time, idle_time: ThreadTime::default(), samples: 100 },
+            idle: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_was_recorded_is_part_of_the_time() {
+        let time =
+            ThreadTime { running: 300 * MS, runnable: 50 * MS, futexes: 600 * MS, ..ThreadTime::default() };
+        let mut program = program(7, "/bin/app", 0, 1_000, time);
+        program.threads.idle_time.futexes = 500 * MS;
+        program.idle = vec![(70, ThreadTime { futexes: 500 * MS, ..ThreadTime::default() })];
+        // An idle worker waited for signals, and so did others; locks took more than the futexes that are left have.
+        let waited = Waited {
+            locks: 520 * MS,
+            signals: 620 * MS,
+            threads: vec![(70, 0, 500 * MS), (71, 520 * MS, 0)],
+        };
+        let threads = combined(&program, &waited);
+        assert_eq!(threads.time.total(), time.total());
+        assert_eq!((threads.time.locks, threads.time.signals), (520 * MS, 120 * MS));
+        assert_eq!(
+            (threads.time.futexes, threads.time.runnable, threads.time.running),
+            (0, 10 * MS, 300 * MS)
+        );
+        assert_eq!((threads.idle, threads.idle_time.signals), (1, 500 * MS));
+        // A thread that waited for a lock was not idle, however little it ran.
+        let waited = Waited { locks: 400 * MS, signals: 0, threads: vec![(70, 400 * MS, 0)] };
+        let threads = combined(&program, &waited);
+        assert_eq!((threads.idle, threads.time.locks), (0, 400 * MS));
+        assert_eq!(threads.time.total(), time.total() + 500 * MS);
+    }
+
+    #[test]
+    fn small_programs_are_counted() {
+        let mut programs = Programs::default();
+        programs.extend((0..1_000).map(|number| {
+            let time = ThreadTime { running: u64::from(number) * MS, ..ThreadTime::default() };
+            program(number, "/bin/one", number.into(), 2_000, time)
+        }));
+        programs.keep(MOST);
+        assert_eq!((programs.kept.len(), programs.rest.recorded), (MOST, 1_000 - MOST as u32));
+        assert!(programs.kept.iter().all(|program| program.threads.time.running >= 936 * MS));
+        let left: u64 = (0..936).map(|number| number * MS).sum();
+        assert_eq!((programs.rest.recorded_time, programs.rest.cpu), (left, left));
+    }
+}

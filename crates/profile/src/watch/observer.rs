@@ -1,0 +1,388 @@
+//! The observer: looks at all processes of a run, one after the other, and adds up what it sees.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fs::{self, File};
+use std::io::Read;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::process::{Pid, WaitOptions};
+use rustix::time::ClockId;
+
+use super::image::{self, Image};
+use super::observation::{self, Observation, Program, Programs};
+use super::task::{self, Doing, Sched, Stat, Task};
+use crate::model::{Recorder, Threads};
+
+/// The observer takes at most this share of a CPU,
+const SHARE: f64 = 0.01;
+/// and this much more, so that a short run is seen well.
+const ALLOWANCE: Duration = Duration::from_millis(3);
+/// Looks at the beginning, and later: a long run needs fewer.
+const OFTEN: Duration = Duration::from_millis(5);
+const LATER: Duration = Duration::from_millis(20);
+const BEGINNING: Duration = Duration::from_secs(2);
+/// A process that is about to end when the program has ended is not one that was left behind.
+const ENDING: Duration = Duration::from_millis(20);
+
+#[derive(Debug)]
+struct Process {
+    /// Clock ticks since boot: with the number it is a process.
+    started: u64,
+    signature: (u64, u64),
+    name: String,
+    images: Vec<Image>,
+    /// What its thread had when it became the program that it is.
+    base: Sched,
+    is_alive: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Observer {
+    root: u32,
+    /// When that one began, clock ticks since boot: its number may come again.
+    root_started: Option<u64>,
+    /// The recorder's file name.
+    library: String,
+    /// Children of this process that are not the run's.
+    strangers: BTreeSet<u32>,
+    begun: Instant,
+    started: u64,
+    /// Children that had ended before the run, ns of CPU time.
+    cpu_before: u64,
+    /// Nanoseconds after the beginning of the last look, and how many there were.
+    last: u64,
+    looks: u64,
+    /// CPU time of this thread.
+    cost: Duration,
+    processes: BTreeMap<u32, Process>,
+    /// Programs of processes that ended: their numbers may come again.
+    past: Programs,
+    buffer: Vec<u8>,
+    /// ns of a clock tick.
+    tick: u64,
+    random: u32,
+}
+
+impl Observer {
+    pub(super) fn new(root: u32, library: String, strangers: BTreeSet<u32>) -> Self {
+        let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            root,
+            root_started: None,
+            library,
+            strangers,
+            begun: Instant::now(),
+            started: ns(started),
+            cpu_before: cpu_of_children(),
+            last: 0,
+            looks: 0,
+            cost: Duration::ZERO,
+            processes: BTreeMap::new(),
+            past: Programs::default(),
+            buffer: Vec::new(),
+            tick: 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1),
+            random: root | 1,
+        }
+    }
+
+    /// How long until the next look: such that looks take [`SHARE`] of the time, and not in step with what the program does.
+    pub(super) fn pause(&mut self) -> Duration {
+        let elapsed = self.begun.elapsed();
+        // xorshift: 0.75 to 1.25 times as long.
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 17;
+        self.random ^= self.random << 5;
+        let usual = if elapsed < BEGINNING { OFTEN } else { LATER };
+        let wanted = usual.mul_f64(0.75 + f64::from(self.random % 1024) / 2048.0);
+        let paid_at = self.cost.saturating_sub(ALLOWANCE).div_f64(SHARE);
+        wanted.max(paid_at.saturating_sub(elapsed))
+    }
+
+    /// Looks at all processes of the run. Whether one is alive.
+    pub(super) fn look(&mut self) -> bool {
+        let before = cpu_of_this_thread();
+        let at = ns(self.begun.elapsed());
+        let mut queue = VecDeque::from([self.root]);
+        let adopted: Vec<u32> =
+            own_children().into_iter().filter(|pid| !self.strangers.contains(pid)).collect();
+        queue.extend(&adopted);
+        let mut seen = BTreeSet::new();
+        while let Some(pid) = queue.pop_front() {
+            if seen.insert(pid) {
+                queue.extend(self.process(pid, at));
+            }
+        }
+        let gone: Vec<u32> = self.processes.keys().copied().filter(|pid| !seen.contains(pid)).collect();
+        gone.into_iter().for_each(|pid| self.end(pid));
+        for pid in adopted.into_iter().filter(|pid| *pid != self.root) {
+            // Adopted children are reaped here; the program itself by the command, which wants its status.
+            if self.processes.get(&pid).is_none_or(|process| !process.is_alive) {
+                if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+                    let _ = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
+                }
+            }
+        }
+        self.last = at;
+        self.looks += 1;
+        self.cost += cpu_of_this_thread().saturating_sub(before);
+        self.processes.values().any(|process| process.is_alive)
+    }
+
+    /// Looks at a process; its children.
+    fn process(&mut self, pid: u32, at: u64) -> Vec<u32> {
+        let Some(main) =
+            self.read(&format!("/proc/{pid}/task/{pid}/stat")).and_then(|text| Stat::parse(text))
+        else {
+            self.end(pid);
+            return Vec::new();
+        };
+        if pid == self.root && *self.root_started.get_or_insert(main.started) != main.started {
+            self.end(pid);
+            return Vec::new();
+        }
+        if self.processes.get(&pid).is_some_and(|known| known.started != main.started) {
+            self.end(pid);
+        }
+        let tasks = numbers_in(&format!("/proc/{pid}/task"));
+        let is_over = matches!(main.state, b'Z' | b'X') && tasks.len() <= 1;
+        let since = self.last;
+        // A thread that was not there at the last look came after it; before the first look, when the run began.
+        let start_of = |started: u64, sched: Sched, observer: &Self| {
+            let age = boot_time().saturating_sub(started.saturating_mul(observer.tick));
+            at.saturating_sub(age.max(sched.ran + sched.waited)).max(since).min(at)
+        };
+        if is_over {
+            if let Some(process) = self.processes.get_mut(&pid) {
+                process.is_alive = false;
+            }
+            return Vec::new();
+        }
+        let mut process = self.processes.remove(&pid).unwrap_or_else(|| Process {
+            started: main.started,
+            signature: (0, 0),
+            name: String::new(),
+            images: Vec::new(),
+            base: Sched::default(),
+            is_alive: true,
+        });
+        self.image(pid, at, &main, &mut process);
+        let mut children = Vec::new();
+        let base = process.base;
+        if let Some(image) = process.images.last_mut() {
+            image.until = at;
+            let gone: Vec<u32> =
+                image.tasks.keys().copied().filter(|id| tasks.binary_search(id).is_err()).collect();
+            for id in gone {
+                if let Some(task) = image.tasks.remove(&id) {
+                    image.end(&task);
+                }
+            }
+            for id in &tasks {
+                let base = if *id == pid { base } else { Sched::default() };
+                self.task((pid, &main), *id, at, &tasks, image, &|started, sched, observer| {
+                    (start_of(started, sched, observer), base)
+                });
+                children
+                    .extend(image.tasks.get(id).into_iter().flat_map(|task| task.children.iter().copied()));
+            }
+        }
+        self.processes.insert(pid, process);
+        children
+    }
+
+    /// Notices another program, and whether the recorder is in it.
+    fn image(&mut self, pid: u32, at: u64, main: &Stat, process: &mut Process) {
+        let is_other = process.images.is_empty()
+            || process.signature != main.image && main.image != (0, 0)
+            || process.name != main.name
+                && image::program(pid) != process.images.last().map(|it| it.program.clone());
+        if is_other {
+            // The threads of the program before ended with it, but for the one that goes on.
+            if let Some(before) = process.images.last_mut() {
+                let tasks = std::mem::take(&mut before.tasks);
+                process.base = tasks.get(&pid).map(|task| task.sched).unwrap_or_default();
+                tasks.values().for_each(|task| before.end(task));
+            }
+            process.images.push(Image {
+                program: image::program(pid).unwrap_or_else(|| main.name.clone()),
+                inner_pid: image::inner_number(pid).unwrap_or(pid),
+                from: at,
+                until: at,
+                recorder: Recorder::Unknown,
+                tasks: BTreeMap::new(),
+                ended: Threads::default(),
+            });
+        }
+        (process.signature, process.name) = (main.image, main.name.clone());
+        if let Some(image) = process.images.last_mut().filter(|image| image.recorder == Recorder::Unknown) {
+            image.recorder = image::recorder(pid, &self.library);
+        }
+    }
+
+    /// Looks at a thread.
+    fn task(
+        &mut self,
+        (pid, main): (u32, &Stat),
+        id: u32,
+        at: u64,
+        tasks: &[u32],
+        image: &mut Image,
+        start_of: &dyn Fn(u64, Sched, &Self) -> (u64, Sched),
+    ) {
+        let file = |name: &str| format!("/proc/{pid}/task/{id}/{name}");
+        let sched = self.read(&file("schedstat")).and_then(Sched::parse);
+        let known = image.tasks.get_mut(&id);
+        if let (Some(task), Some(sched)) = (known, sched) {
+            if task.sched == sched && task.doing != Doing::Running {
+                task.look(at, sched, task.doing);
+                return;
+            }
+        }
+        // Its own line is needed only for a thread that is new, or where less can be read.
+        let is_thread = |number: u32| tasks.binary_search(&number).is_ok();
+        let call = self.read(&file("syscall")).and_then(|text| task::blocked_in(text, is_thread));
+        let stat = if id == pid {
+            Some(main.clone())
+        } else if call.is_none() || sched.is_none() || !image.tasks.contains_key(&id) {
+            match self.read(&file("stat")).and_then(Stat::parse) {
+                None => return,
+                some => some,
+            }
+        } else {
+            None
+        };
+        let state = stat.as_ref().map_or(main.state, |stat| stat.state);
+        let doing = match (state, call) {
+            // It has ended.
+            (b'Z' | b'X', _) if stat.is_some() => return,
+            (b'T' | b't', _) => Doing::Stopped,
+            (_, Some(doing)) => doing,
+            (b'R', None) => Doing::Running,
+            _ => self.read(&file("wchan")).map_or(Doing::Unknown, task::blocked_at),
+        };
+        // Without `schedstat`, CPU time is known in ticks.
+        let ticks = stat.as_ref().map_or(0, |stat| stat.ticks);
+        let sched = sched.unwrap_or(Sched { ran: ticks * self.tick, waited: 0, slices: u64::MAX });
+        let children: Vec<u32> = self.read(&file("children")).map(numbers).unwrap_or_default();
+        let started = stat.map_or(main.started, |stat| stat.started);
+        let (begun, base) = start_of(started, sched, self);
+        let task = match image.tasks.entry(id) {
+            Entry::Occupied(known) => {
+                let task = known.into_mut();
+                task.look(at, sched, doing);
+                task
+            }
+            Entry::Vacant(new) => new.insert(Task::new(at, begun, base, sched, doing)),
+        };
+        task.children = children;
+    }
+
+    /// A process is there no longer.
+    fn end(&mut self, pid: u32) {
+        if let Some(process) = self.processes.remove(&pid) {
+            self.past.extend(process.images.into_iter().map(|image| Program::new(pid, image, false)));
+        }
+    }
+
+    /// A file's content; none if it cannot be read.
+    fn read(&mut self, path: &str) -> Option<&[u8]> {
+        /// A file of less than this comes whole.
+        const WHOLE: usize = 2048;
+        let mut file = File::open(path).ok()?;
+        let mut length = 0;
+        loop {
+            if self.buffer.len() < length + 2 * WHOLE {
+                self.buffer.resize(length + 2 * WHOLE, 0);
+            }
+            let read = file.read(&mut self.buffer[length..]).ok()?;
+            length += read;
+            if read < WHOLE {
+                return Some(&self.buffer[..length]);
+            }
+        }
+    }
+
+    /// The last looks, and the result.
+    pub(super) fn finish(mut self) -> Observation {
+        let mut is_one_left = self.look();
+        let deadline = Instant::now() + ENDING;
+        while is_one_left && Instant::now() < deadline {
+            thread::sleep(ENDING / 4);
+            is_one_left = self.look();
+        }
+        let duration = ns(self.begun.elapsed());
+        for (pid, process) in std::mem::take(&mut self.processes) {
+            let last = process.images.len().saturating_sub(1);
+            let images = process.images.into_iter().enumerate();
+            let is_alive = process.is_alive;
+            self.past
+                .extend(images.map(|(index, image)| Program::new(pid, image, is_alive && index == last)));
+        }
+        let looks = self.looks;
+        Observation {
+            format: String::from(observation::FORMAT),
+            version: observation::VERSION,
+            started: self.started,
+            duration,
+            looks,
+            cost: ns(self.cost),
+            cpu: cpu_of_children().saturating_sub(self.cpu_before),
+            programs: self.past,
+        }
+    }
+}
+
+/// The children of this process.
+pub(super) fn own_children() -> Vec<u32> {
+    let lists = numbers_in("/proc/self/task")
+        .into_iter()
+        .filter_map(|id| fs::read(format!("/proc/self/task/{id}/children")).ok());
+    lists.flat_map(|list| numbers(&list)).collect()
+}
+
+/// The numbers that name what is in a directory, in order.
+fn numbers_in(directory: &str) -> Vec<u32> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut numbers: Vec<u32> =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+fn numbers(text: &[u8]) -> Vec<u32> {
+    String::from_utf8_lossy(text).split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn time_of(clock: ClockId) -> Duration {
+    let time = rustix::time::clock_gettime(clock);
+    Duration::try_from(time).unwrap_or_default()
+}
+
+/// ns since boot.
+fn boot_time() -> u64 {
+    ns(time_of(ClockId::Boottime))
+}
+
+fn cpu_of_this_thread() -> Duration {
+    time_of(ClockId::ThreadCPUTime)
+}
+
+/// CPU time of children that have ended and were waited for, and of theirs, ns.
+fn cpu_of_children() -> u64 {
+    // SAFETY: `rusage` is plain integers; all zero is a value of it.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to a live local of the right type.
+    if unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) } != 0 {
+        return 0;
+    }
+    let of = |time: libc::timeval| {
+        time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1_000
+    };
+    of(usage.ru_utime) + of(usage.ru_stime)
+}

@@ -1,0 +1,347 @@
+//! A thread as `/proc` shows it: how long it ran and waited for a CPU, and what it is blocked in.
+//!
+//! `schedstat` has exact times; what a thread is blocked in is sampled. A thread whose `schedstat` has not changed since the last
+//! look has been in the same wait all the time, so that an idle thread costs one read of a file.
+
+use crate::model::ThreadTime;
+
+/// What a thread does at a look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doing {
+    /// It runs, or waits for a CPU.
+    Running,
+    Futex,
+    Semaphore,
+    Io,
+    Sleep,
+    /// It waits for a thread or a process to end.
+    End,
+    Stopped,
+    /// It is blocked; in what cannot be read.
+    Unknown,
+}
+
+/// The fields of `/proc/PID/task/TID/stat` that matter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stat {
+    pub(super) name: String,
+    pub(super) state: u8,
+    pub(super) parent: u32,
+    /// User and system time, clock ticks.
+    pub(super) ticks: u64,
+    /// When it started, clock ticks since boot.
+    pub(super) started: u64,
+    /// Start of the code and of the stack: another program has others. 0 where they may not be read.
+    pub(super) image: (u64, u64),
+}
+
+impl Stat {
+    pub(super) fn parse(text: &[u8]) -> Option<Self> {
+        // The name may have blanks and parentheses.
+        let open = text.iter().position(|byte| *byte == b'(')?;
+        let close = text.iter().rposition(|byte| *byte == b')')?;
+        let name = String::from_utf8_lossy(text.get(open + 1..close)?).into_owned();
+        let rest = std::str::from_utf8(text.get(close + 1..)?).ok()?;
+        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        // The first one here is field 3 of proc(5).
+        let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+        Some(Self {
+            name,
+            state: *fields.first()?.as_bytes().first()?,
+            parent: u32::try_from(number(4)?).ok()?,
+            ticks: number(14)? + number(15)?,
+            started: number(22)?,
+            image: (number(26)?, number(28)?),
+        })
+    }
+}
+
+/// `/proc/PID/task/TID/schedstat`: ns on a CPU, ns ready without one, and how often it got one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sched {
+    pub(super) ran: u64,
+    pub(super) waited: u64,
+    pub(super) slices: u64,
+}
+
+impl Sched {
+    pub(super) fn parse(text: &[u8]) -> Option<Self> {
+        let mut numbers = std::str::from_utf8(text).ok()?.split_ascii_whitespace().map(str::parse::<u64>);
+        let mut next = || numbers.next()?.ok();
+        Some(Self { ran: next()?, waited: next()?, slices: next()? })
+    }
+}
+
+/// What a blocked thread is in, by `/proc/PID/task/TID/syscall`. `is_thread`: whether the process has a thread of that number.
+pub(super) fn blocked_in(syscall: &[u8], is_thread: impl Fn(u32) -> bool) -> Option<Doing> {
+    /// Without it, a futex is shared between processes; `pthread_join` waits in such a one for the number of the thread.
+    const PRIVATE: u64 = libc::FUTEX_PRIVATE_FLAG as u64;
+    let text = std::str::from_utf8(syscall).ok()?;
+    let mut fields = text.split_ascii_whitespace();
+    let number: i64 = match fields.next()? {
+        "running" => return Some(Doing::Running),
+        number => number.parse().ok()?,
+    };
+    let mut argument = || u64::from_str_radix(fields.next()?.strip_prefix("0x")?, 16).ok();
+    /// Newer than the crate's list.
+    const FUTEX_WAIT: i64 = 455;
+    Some(match number {
+        libc::SYS_futex => {
+            let (_, operation, value) = (argument()?, argument()?, argument()?);
+            let is_join = operation & PRIVATE == 0 && u32::try_from(value).is_ok_and(is_thread);
+            if is_join { Doing::End } else { Doing::Futex }
+        }
+        libc::SYS_futex_waitv | FUTEX_WAIT => Doing::Futex,
+        libc::SYS_semop | libc::SYS_semtimedop | libc::SYS_flock | libc::SYS_fcntl => Doing::Semaphore,
+        libc::SYS_nanosleep | libc::SYS_clock_nanosleep => Doing::Sleep,
+        // For a signal.
+        libc::SYS_pause | libc::SYS_rt_sigsuspend | libc::SYS_rt_sigtimedwait => Doing::Sleep,
+        libc::SYS_wait4 | libc::SYS_waitid | libc::SYS_vfork => Doing::End,
+        // Other calls, and -1: a page fault.
+        _ => Doing::Io,
+    })
+}
+
+/// The same by `/proc/PID/task/TID/wchan`, which more observers may read.
+pub(super) fn blocked_at(wchan: &[u8]) -> Doing {
+    let name = String::from_utf8_lossy(wchan);
+    match name.trim_end_matches('\0').trim() {
+        "" | "0" => Doing::Unknown,
+        name if name.contains("futex") => Doing::Futex,
+        name if name.contains("nanosleep") => Doing::Sleep,
+        name if name.starts_with("do_wait") || name.contains("vfork") => Doing::End,
+        name if name.contains("semtimedop") || name.contains("lock_inode") => Doing::Semaphore,
+        _ => Doing::Io,
+    }
+}
+
+/// What was seen of a thread so far.
+#[derive(Clone, Debug)]
+pub(super) struct Task {
+    /// ns since the run began.
+    pub(super) at: u64,
+    pub(super) sched: Sched,
+    /// What it had when it began: a thread keeps its time over `exec`.
+    base: Sched,
+    pub(super) doing: Doing,
+    /// ns that it has been there.
+    pub(super) life: u64,
+    pub(super) samples: u64,
+    /// Since when it has not run, and the longest such time.
+    asleep_since: u64,
+    longest: u64,
+    /// ns blocked by what in, as sampled; scaled to the exact sum in the end.
+    blocked: ThreadTime,
+    /// Children of this thread at the last look at which it had run.
+    pub(super) children: Vec<u32>,
+}
+
+impl Task {
+    /// A thread at its first look, at `at`, which came at `since` with the times `base`.
+    pub(super) fn new(at: u64, since: u64, base: Sched, sched: Sched, doing: Doing) -> Self {
+        let mut task = Self {
+            at: since,
+            sched: base,
+            base,
+            doing: Doing::Running,
+            life: 0,
+            samples: 0,
+            asleep_since: at,
+            longest: 0,
+            blocked: ThreadTime::default(),
+            children: Vec::new(),
+        };
+        task.look(at, sched, doing);
+        task
+    }
+
+    /// A further look.
+    pub(super) fn look(&mut self, at: u64, sched: Sched, doing: Doing) {
+        let passed = at.saturating_sub(self.at);
+        let on_cpu =
+            sched.ran.saturating_sub(self.sched.ran) + sched.waited.saturating_sub(self.sched.waited);
+        let blocked = passed.saturating_sub(on_cpu);
+        // In what it was before and after; in what it was in between is not known.
+        let (before, after) = match (self.doing, doing) {
+            (Doing::Running, Doing::Running) => (Doing::Unknown, Doing::Unknown),
+            (Doing::Running, other) | (other, Doing::Running) => (other, other),
+            both => both,
+        };
+        *part(&mut self.blocked, before) += blocked / 2;
+        *part(&mut self.blocked, after) += blocked - blocked / 2;
+        if doing == Doing::Running {
+            self.asleep_since = at;
+        } else if sched != self.sched {
+            // It ran, and has slept since.
+            self.asleep_since = (self.at + on_cpu).min(at);
+        }
+        self.longest = self.longest.max(at.saturating_sub(self.asleep_since));
+        self.life += passed;
+        self.samples += 1;
+        (self.at, self.sched, self.doing) = (at, sched, doing);
+    }
+
+    /// ns on a CPU, ns ready without one, and how often it got one.
+    fn since_base(&self) -> Sched {
+        Sched {
+            ran: self.sched.ran.saturating_sub(self.base.ran),
+            waited: self.sched.waited.saturating_sub(self.base.waited),
+            slices: self.sched.slices.saturating_sub(self.base.slices),
+        }
+    }
+
+    /// Its whole time. `schedstat` is exact, so the rest is what it was blocked; sampling says in what.
+    pub(super) fn time(&self) -> ThreadTime {
+        let Sched { ran, waited, .. } = self.since_base();
+        let running = ran.min(self.life);
+        let runnable = waited.min(self.life - running);
+        let mut time = scaled(&self.blocked, self.life - running - runnable);
+        (time.running, time.runnable) = (running, runnable);
+        time
+    }
+
+    /// Whether it is a worker without work, or waits for the workers to end: no CPU time to speak of, and in one wait nearly all
+    /// the time, or rarely woken.
+    pub(super) fn is_idle(&self) -> bool {
+        /// ns; what a thread needs to start, and a process to load its libraries.
+        const START: u64 = 10_000_000;
+        /// Wake-ups a second.
+        const RARE: f64 = 2.0;
+        let Sched { ran, waited, slices } = self.since_base();
+        let life = self.life as f64;
+        // A thread without a CPU is not idle, but does not choose to be awake either.
+        let nearly_all = 0.9 * self.life.saturating_sub(waited) as f64;
+        let is_little = ran <= START.max(self.life / 100);
+        let is_unbroken = is_little && self.longest as f64 >= nearly_all;
+        let is_joining = is_little && self.time().ends as f64 >= nearly_all;
+        let is_rare = slices as f64 <= RARE * life / 1e9 && ran <= self.life / 100;
+        self.doing != Doing::Running && self.doing != Doing::Stopped && (is_unbroken || is_joining || is_rare)
+    }
+}
+
+fn part(time: &mut ThreadTime, doing: Doing) -> &mut u64 {
+    match doing {
+        Doing::Running | Doing::Unknown => &mut time.unknown,
+        Doing::Futex => &mut time.futexes,
+        Doing::Semaphore => &mut time.semaphores,
+        Doing::Io => &mut time.io,
+        Doing::Sleep => &mut time.sleep,
+        Doing::End => &mut time.ends,
+        Doing::Stopped => &mut time.stopped,
+    }
+}
+
+/// The parts in proportion, so that they add up to `sum`. What is not known takes its share of what is, if enough is known.
+fn scaled(parts: &ThreadTime, sum: u64) -> ThreadTime {
+    let mut parts = *parts;
+    if parts.unknown <= parts.total() / 2 {
+        parts.unknown = 0;
+    }
+    let whole = parts.total();
+    if whole == 0 {
+        return ThreadTime { unknown: sum, ..ThreadTime::default() };
+    }
+    let of = |part: u64| u64::try_from(u128::from(part) * u128::from(sum) / u128::from(whole)).unwrap_or(sum);
+    let mut scaled = ThreadTime {
+        futexes: of(parts.futexes),
+        semaphores: of(parts.semaphores),
+        io: of(parts.io),
+        sleep: of(parts.sleep),
+        ends: of(parts.ends),
+        stopped: of(parts.stopped),
+        unknown: of(parts.unknown),
+        ..ThreadTime::default()
+    };
+    // Rounding leaves some ns; they go where the most is.
+    let left = sum - scaled.total();
+    let most = [
+        &mut scaled.futexes,
+        &mut scaled.semaphores,
+        &mut scaled.io,
+        &mut scaled.sleep,
+        &mut scaled.ends,
+        &mut scaled.stopped,
+        &mut scaled.unknown,
+    ];
+    if let Some(most) = most.into_iter().max_by_key(|part| **part) {
+        *most += left;
+    }
+    scaled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn files_of_proc() {
+        let text = b"18536 (a (b) c) S 18530 18530 13648 0 -1 4194304 126 0 1 0 7 5 0 0 20 0 1 0 136270 2990080 387 \
+            18446744073709551615 94671974346752 94671974364681 140735807722576 0 0 0";
+        let stat = Stat::parse(text).expect("a line of proc");
+        assert_eq!((stat.name.as_str(), stat.state, stat.parent, stat.ticks), ("a (b) c", b'S', 18530, 12));
+        assert_eq!((stat.started, stat.image), (136_270, (94_671_974_346_752, 140_735_807_722_576)));
+        assert_eq!(Stat::parse(b"1 (x"), None);
+        assert_eq!(
+            Sched::parse(b"1680904 425082 4\n"),
+            Some(Sched { ran: 1_680_904, waited: 425_082, slices: 4 })
+        );
+        assert_eq!(Sched::parse(b"1 2"), None);
+    }
+
+    #[test]
+    fn system_calls() {
+        let of = |text: &str| blocked_in(text.as_bytes(), |number| number == 77);
+        assert_eq!(of("running\n"), Some(Doing::Running));
+        assert_eq!(of("202 0x7f00 0x189 0x0 0x0 0x0 0xffffffff 0x1 0x2\n"), Some(Doing::Futex));
+        // `pthread_join` of thread 77, and another shared futex.
+        assert_eq!(of("202 0x7f00 0x109 0x4d 0x0 0x0 0xffffffff 0x1 0x2\n"), Some(Doing::End));
+        assert_eq!(of("202 0x7f00 0x109 0x2 0x0 0x0 0xffffffff 0x1 0x2\n"), Some(Doing::Futex));
+        assert_eq!(of("230 0x0 0x0 0x7fff 0x7fff 0x0 0x0 0x1 0x2\n"), Some(Doing::Sleep));
+        assert_eq!(of("232 0x4 0x0 0x7fff 0x7fff 0x0 0x0 0x1 0x2\n"), Some(Doing::Io));
+        assert_eq!(of("-1 0x7fff 0x2\n"), Some(Doing::Io));
+        assert_eq!(of(""), None);
+        assert_eq!(blocked_at(b"futex_do_wait"), Doing::Futex);
+        assert_eq!(blocked_at(b"hrtimer_nanosleep"), Doing::Sleep);
+        assert_eq!(blocked_at(b"do_epoll_wait"), Doing::Io);
+        assert_eq!(blocked_at(b"0"), Doing::Unknown);
+    }
+
+    #[test]
+    fn times_add_up() {
+        let sched = |ran, waited, slices| Sched { ran: ran * MS, waited: waited * MS, slices };
+        let mut task = Task::new(10 * MS, 0, Sched::default(), sched(10, 0, 1), Doing::Running);
+        task.look(20 * MS, sched(14, 1, 2), Doing::Futex);
+        task.look(30 * MS, sched(15, 2, 3), Doing::Io);
+        task.look(40 * MS, sched(25, 2, 4), Doing::Running);
+        let time = task.time();
+        assert_eq!(time.total(), 40 * MS);
+        assert_eq!((time.running, time.runnable), (25 * MS, 2 * MS));
+        // 5 ms in the futex, then 8 ms in either.
+        assert_eq!((time.futexes, time.io, time.unknown), (9 * MS, 4 * MS, 0));
+        // A clock that is late: never more than the whole.
+        let late = Task::new(10 * MS, 0, Sched::default(), sched(14, 3, 1), Doing::Running);
+        assert_eq!((late.time().total(), late.time().running), (10 * MS, 10 * MS));
+    }
+
+    #[test]
+    fn idle_threads() {
+        let sched = |ran, slices| Sched { ran, waited: 0, slices };
+        // Waits for the others to end.
+        let mut main = Task::new(5 * MS, 0, Sched::default(), sched(3 * MS, 4), Doing::End);
+        // Woken every 20 ms: a lock, or work.
+        let mut waiter = Task::new(5 * MS, 0, Sched::default(), sched(MS / 10, 1), Doing::Futex);
+        for step in 1..60 {
+            main.look((5 + step * 5) * MS, sched(3 * MS, 4), Doing::End);
+            waiter.look((5 + step * 5) * MS, sched(MS / 10 + step * 1_000, 1 + step / 4), Doing::Futex);
+        }
+        assert!(main.is_idle() && !waiter.is_idle(), "{main:?} {waiter:?}");
+        // A timer that ticks once a second.
+        let mut timer = Task::new(5 * MS, 0, Sched::default(), sched(MS / 10, 1), Doing::Sleep);
+        for second in 1..20 {
+            timer.look(second * 1_000 * MS, sched(MS / 10 + second * 1_000, 1 + second), Doing::Sleep);
+        }
+        assert!(timer.is_idle(), "{timer:?}");
+    }
+}
