@@ -9,7 +9,7 @@
 //! | [`json`]    | profiles as JSON; [`json::load`] reads whatever there is                         |
 //! | [`summary`] | the summary, in sentences                                                       |
 //! | [`stuck`]   | waits that had not ended, in sentences                                          |
-//! | `free_waits` | waiting for a lock while it was free, in sentences                              |
+//! | `split` | what the time waited for a lock was, in sentences                                     |
 //! | [`unnamed`] | code without names, and what to do about it                                     |
 //! | [`classes`] | locks of one creation site as one                                               |
 //! | [`warnings`] | what to know before relying on the numbers                                     |
@@ -24,7 +24,6 @@ pub mod classes;
 pub mod diff;
 mod fit;
 pub mod folded;
-mod free_waits;
 pub mod html;
 pub mod json;
 mod label;
@@ -34,6 +33,7 @@ pub mod model_names;
 pub mod names;
 pub mod pprof;
 pub mod read;
+mod split;
 pub mod stuck;
 pub mod summary;
 pub mod symbols;

@@ -198,7 +198,7 @@ impl Held {
     /// Whether `total` is an estimate.
     #[must_use]
     pub fn is_estimate(&self) -> bool {
-        self.total != self.measured.total
+        self.total_error > 0
     }
 }
 
@@ -215,6 +215,7 @@ impl SiteStats {
             hold: Held::default(),
             blocked: 0,
             blocked_total: 0,
+            is_release: false,
         }
     }
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use spinpark_observe::format::{self, NONE};
 
 use super::merge::{Merge, role, text};
+use super::thread_tables::Tables;
 use super::waiting::{Holders, Waiter};
 use crate::model::{Holder, Thread, Waiting};
 
@@ -65,7 +66,7 @@ impl Merge<'_> {
     }
 
     /// Waits that had not ended.
-    pub(super) fn waiting(&mut self, waiters: &[Waiter], holders: &Holders) -> Vec<Waiting> {
+    pub(super) fn waiting(&mut self, waiters: &[Waiter], holders: &Holders, tables: &Tables) -> Vec<Waiting> {
         let of_one = |waiter: &Waiter| {
             let begun = &waiter.begun;
             let holder = match holders.of(waiters, waiter).first() {
@@ -85,7 +86,7 @@ impl Merge<'_> {
                 is_timed: begun.is_timed,
                 holder: holder.map(|(thread, stack, is_sure)| Holder {
                     thread: (thread != 0).then_some(thread),
-                    call_site: self.call_site(stack),
+                    call_site: self.holder(tables, begun.lock, stack).0,
                     is_sure,
                 }),
             }

@@ -73,6 +73,7 @@ fn stats(of: Use) -> RoleStats {
         },
         blocked: contended / share,
         blocked_total: contended * mean_wait / share,
+        is_release: false,
     };
     RoleStats {
         role,
@@ -85,6 +86,14 @@ fn stats(of: Use) -> RoleStats {
             total: taken * mean_hold,
             total_error: taken * mean_hold / 40,
         },
+        split: Split {
+            held: contended * mean_wait / 4 * 3,
+            free: contended * mean_wait / 5,
+            unknown: contended * mean_wait / 20,
+            watched: contended * mean_wait / 2,
+            no_cpu: contended * mean_wait / 10,
+        },
+        utilisation: (role == Role::Write).then_some(0.25),
         outcomes: Outcomes {
             spun: contended / 2,
             parked: contended / 3,
@@ -121,7 +130,18 @@ fn pair(
     count: u64,
     mean: u64,
 ) -> Pair {
-    Pair { lock, role, waiter, holder, count, wait_total: count * mean, wait_longest: mean * 30 }
+    let wait_total = count * mean;
+    Pair {
+        lock,
+        role,
+        waiter,
+        holder,
+        is_release: lock == 4,
+        count,
+        wait_total,
+        wait_longest: mean * 30,
+        free: wait_total / 5,
+    }
 }
 
 fn held_wait(outer: u32, lock: u32, role: Role, count: u64, mean: u64) -> HeldWait {

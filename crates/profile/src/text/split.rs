@@ -1,0 +1,35 @@
+//! What the time waited was.
+
+use super::{Style, render};
+use crate::model::{Kind, Lock, LocksOf, Profile, RoleStats};
+use crate::units::{percent, time};
+
+/// How the time waited for each lock is split: held, free, not known, which add up to it; and for how much of the watched waits
+/// the holder had no CPU. Empty for the library's locks, whose recorder does not see that a lock is free.
+#[must_use]
+pub fn split(profile: &Profile, style: Style) -> String {
+    let header = ["lock", "wait\ntotal", "held", "free", "not\nknown", "holder\nwatched", "without\nCPU"];
+    let locks = profile.locks.iter().filter(|lock| lock.kind != Kind::Condvar);
+    let used = locks.flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)));
+    let is_shown =
+        |(_, stats): &(&Lock, &RoleStats)| stats.wait.total > 0 && profile.locks_of != LocksOf::Library;
+    let row = |(lock, stats): (&Lock, &RoleStats)| {
+        let split = &stats.split;
+        let of = |part: u64, whole: u64| match (part, whole) {
+            (_, 0) => String::from("–"),
+            (0, _) => String::from("0"),
+            (part, whole) => percent(part as f64 / whole as f64),
+        };
+        let all = split.held + split.free + split.unknown;
+        vec![
+            super::locks::name(lock, stats.role),
+            time(stats.wait.total as f64),
+            of(split.held, all),
+            of(split.free, all),
+            of(split.unknown, all),
+            of(split.watched, all),
+            of(split.no_cpu, split.watched),
+        ]
+    };
+    render(style, "What the time waited was", &header, 1, (used.filter(is_shown), row))
+}
