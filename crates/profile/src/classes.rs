@@ -137,6 +137,7 @@ fn add_times(sum: &mut Times, other: &Times) {
 fn add_held(sum: &mut Held, other: &Held) {
     add_times(&mut sum.measured, &other.measured);
     sum.total += other.total;
+    sum.while_waited += other.while_waited;
     sum.total_error = (sum.total_error as f64).hypot(other.total_error as f64).ceil() as u64;
 }
 

@@ -198,7 +198,7 @@ impl Held {
     /// Whether `total` is an estimate.
     #[must_use]
     pub fn is_estimate(&self) -> bool {
-        self.total_error > 0
+        self.total != self.measured.total
     }
 }
 

@@ -2,7 +2,7 @@
 //! CPU; and for how much of the run the lock was held. In sentences.
 
 use crate::model::{Detail, Lock, LocksOf, Profile, Role, RoleStats, Split};
-use crate::units::{count, percent, time};
+use crate::units::{count, time};
 
 /// A share that is not known is reported from here on,
 const UNKNOWN: f64 = 0.01;
@@ -15,25 +15,29 @@ const NO_CPU: f64 = 0.05;
 /// More of the time waited than this must have been watched for that.
 const WATCHED: f64 = 0.001;
 
+/// A share, in a sentence.
+fn percent(share: f64) -> String {
+    crate::units::percent(share).replace("> ", "more than ").replace("< ", "less than ")
+}
+
 /// The split of all waiting for a lock.
 pub(crate) fn of(lock: &Lock) -> Split {
     let roles = lock.roles.iter().filter(|stats| stats.role.is_lock());
     roles.fold(Split::default(), |sum, stats| sum.and(stats.split))
 }
 
-/// Share of the recording in which one thread or another held the lock, as far as it is known; see [`utilisation`].
+/// Share of the recording in which one thread or another held the lock, as far as it is known.
 fn used(lock: &Lock) -> Option<&RoleStats> {
     lock.roles.iter().find(|stats| stats.role == Role::Write && stats.utilisation.is_some())
 }
 
-/// `98 %`, `at least 76 %` or `about 40 %`, of the run.
-pub(crate) fn utilisation(profile: &Profile, stats: &RoleStats) -> Option<(&'static str, f64)> {
-    let mark = match profile.detail {
+/// Before a time held, or a share: `≥ ` if not every hold was measured, `~ ` if it is an estimate.
+pub(crate) fn mark(profile: &Profile, stats: &RoleStats) -> &'static str {
+    match profile.detail {
         _ if stats.hold.is_estimate() => "~ ",
         Detail::Contended if stats.hold.measured.count < stats.acquisitions => "≥ ",
         _ => "",
-    };
-    Some((mark, stats.utilisation?))
+    }
 }
 
 /// For the lock that was waited for most: the sentences.
@@ -97,8 +101,8 @@ fn no_cpu(profile: &Profile, split: &Split, all: f64) -> Option<String> {
 
 /// Only above 90 %: below it other things limit the program, too.
 fn saturated(profile: &Profile, stats: &RoleStats) -> Option<String> {
-    let (mark, share) = utilisation(profile, stats)?;
-    let mark = match mark {
+    let share = stats.utilisation?;
+    let mark = match mark(profile, stats) {
         "≥ " => "at least ",
         "~ " => "about ",
         _ => "",

@@ -27,11 +27,12 @@ static void note(struct span *spans, atomic_int *count, const char *function, in
     spans[at] = (struct span){function, from, to};
 }
 
-static int lock_mutex(void) { return pthread_mutex_lock(&mutex); }
-static int unlock_mutex(void) { return pthread_mutex_unlock(&mutex); }
-static int lock_read(void) { return pthread_rwlock_rdlock(&rwlock); }
-static int lock_write(void) { return pthread_rwlock_wrlock(&rwlock); }
-static int unlock_rwlock(void) { return pthread_rwlock_unlock(&rwlock); }
+/* Not functions: they would be the call sites. */
+#define LOCK_MUTEX pthread_mutex_lock(&mutex)
+#define UNLOCK_MUTEX pthread_mutex_unlock(&mutex)
+#define LOCK_READ pthread_rwlock_rdlock(&rwlock)
+#define LOCK_WRITE pthread_rwlock_wrlock(&rwlock)
+#define UNLOCK_RWLOCK pthread_rwlock_unlock(&rwlock)
 
 /* Waits for a lock, does something with it, sleeps, and releases it, in a function of that name. */
 #define HOLDER(name, lock, unlock, with_it, ns)                                                                \
@@ -39,12 +40,12 @@ static int unlock_rwlock(void) { return pthread_rwlock_unlock(&rwlock); }
     {                                                                                                          \
         about_to_block();                                                                                      \
         int64_t begin = clock_now();                                                                           \
-        OK(lock());                                                                                            \
+        OK(lock);                                                                                            \
         int64_t taken = clock_now();                                                                           \
         with_it;                                                                                               \
         sleep_ns(ns);                                                                                          \
         int64_t end = clock_now();                                                                             \
-        OK(unlock());                                                                                          \
+        OK(unlock);                                                                                          \
         note(waits, &wait_count, #name, begin, taken);                                                         \
         note(holds, &hold_count, #name, taken, end);                                                           \
         NOT_LAST();                                                                                            \
@@ -77,24 +78,24 @@ static void join_all(void)
 
 /* ---- scenes -------------------------------------------------------------------------------------------- */
 
-HOLDER(waiter, lock_mutex, unlock_mutex, (void)0, 0)
-HOLDER(reader, lock_read, unlock_rwlock, (void)0, 0)
-HOLDER(writer, lock_write, unlock_rwlock, (void)0, 0)
+HOLDER(waiter, LOCK_MUTEX, UNLOCK_MUTEX, (void)0, 0)
+HOLDER(reader, LOCK_READ, UNLOCK_RWLOCK, (void)0, 0)
+HOLDER(writer, LOCK_WRITE, UNLOCK_RWLOCK, (void)0, 0)
 
 /* It was taken before any thread had waited for it. */
-HOLDER(first_holder, lock_mutex, unlock_mutex, one_more(waiter), 100 * MS)
-HOLDER(first_writer, lock_write, unlock_rwlock, one_more(reader), 100 * MS)
-HOLDER(first_reader, lock_read, unlock_rwlock, one_more(writer), 100 * MS)
+HOLDER(first_holder, LOCK_MUTEX, UNLOCK_MUTEX, one_more(waiter), 100 * MS)
+HOLDER(first_writer, LOCK_WRITE, UNLOCK_RWLOCK, one_more(reader), 100 * MS)
+HOLDER(first_reader, LOCK_READ, UNLOCK_RWLOCK, one_more(writer), 100 * MS)
 
 /* Two readers; the writer waits for the one that leaves last. */
-HOLDER(early_reader, lock_read, unlock_rwlock, next_turn(), 50 * MS)
-HOLDER(late_reader, lock_read, unlock_rwlock, (threads[thread_count++] = begin_thread(early_reader), await_turn(1),
+HOLDER(early_reader, LOCK_READ, UNLOCK_RWLOCK, next_turn(), 50 * MS)
+HOLDER(late_reader, LOCK_READ, UNLOCK_RWLOCK, (threads[thread_count++] = begin_thread(early_reader), await_turn(1),
                                                one_more(writer)), 100 * MS)
 
 /* Threads that have the lock one after the other, all of which waited from the start; one has it for long. */
-HOLDER(long_holder, lock_mutex, unlock_mutex, (void)0, 80 * MS)
-HOLDER(short_holder, lock_mutex, unlock_mutex, (void)0, 4 * MS)
-HOLDER(starter, lock_mutex, unlock_mutex,
+HOLDER(long_holder, LOCK_MUTEX, UNLOCK_MUTEX, (void)0, 80 * MS)
+HOLDER(short_holder, LOCK_MUTEX, UNLOCK_MUTEX, (void)0, 4 * MS)
+HOLDER(starter, LOCK_MUTEX, UNLOCK_MUTEX,
        (one_more(short_holder), one_more(long_holder), one_more(short_holder), one_more(short_holder)), 20 * MS)
 
 /* One thread takes the mutex, another releases it. */

@@ -52,7 +52,7 @@ fn function(profile: &Profile, pair: &Pair) -> String {
 }
 
 /// Pairs, splits and the utilisation say what the program has measured.
-fn check(profile: &Profile, truth: &Truth) {
+fn check_truth(profile: &Profile, truth: &Truth) {
     let context = format!("{:?}\n{:#?}\n{:?}", summary(profile), profile.pairs, truth.held);
     let locks = || profile.locks.iter().flat_map(|lock| &lock.roles).filter(|stats| stats.role.is_lock());
     let waited: u64 = locks().map(|stats| stats.wait.total).sum();
@@ -92,7 +92,7 @@ fn check_scene(directory: &Path, scene: &str, configuration: Configuration, says
     for (detail, says) in ["contended", "full"].into_iter().zip(says) {
         let directory = directory.join(detail);
         let (profile, truth) = run(&directory, scene, configuration, detail);
-        check(&profile, &truth);
+        check_truth(&profile, &truth);
         let summary = summary(&profile);
         assert!(summary.headline.contains(says), "{says}: {summary:#?}");
         let split = summary.details.iter().any(|text| text.starts_with("Another thread held the lock for"));
@@ -121,7 +121,7 @@ both_configurations! {
         let says = "All waiting is on one mutex, `mutex`, held by `long_holder` (";
         let sampled = directory.join("sampled");
         let (profile, truth) = run(&sampled, "round", configuration, "sampled");
-        check(&profile, &truth);
+        check_truth(&profile, &truth);
         check_scene(directory, "round", configuration, [says, says]);
     };
     released_by_another_thread = |directory, configuration| {

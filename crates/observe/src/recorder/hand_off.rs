@@ -104,7 +104,7 @@ impl Slot {
         let is_its = since > start && since <= end;
         Split {
             free: free.min(end.saturating_sub(start)),
-            ended: if is_known && is_its { ended } else { 0 },
+            ended: if is_its { ended } else { 0 },
             is_known,
         }
     }
@@ -206,7 +206,10 @@ impl Recorder {
     pub(super) fn parts(&self, facts: &Facts, waited: &Waited, mut each: impl FnMut(Part)) {
         let first = waited.holder;
         if waited.last == NONE || waited.ended == 0 {
-            let holder = if first == NONE { waited.last } else { first };
+            // The library's locks tell where they were released, and not when.
+            let is_last = matches!(HolderId::from_number(waited.last), HolderId::ReleasedAt(_))
+                && !matches!(HolderId::from_number(first), HolderId::TookAt(_));
+            let holder = if is_last { waited.last } else { first };
             return each(Part { holder, ticks: waited.ticks, free: waited.free });
         }
         let start = waited.end.saturating_sub(waited.ticks);

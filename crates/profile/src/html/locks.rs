@@ -47,6 +47,8 @@ pub(super) struct Row {
     /// Share of the recording in which it was held, per cent.
     used: Option<f64>,
     used_mark: &'static str,
+    /// Whether the details have the split.
+    is_rich: bool,
     /// Shares of the time waited, per cent.
     held: f64,
     free: f64,
@@ -171,7 +173,6 @@ fn row(
     parts: Parts,
 ) -> Row {
     let all = stats.split.held + stats.split.free + stats.split.unknown;
-    let used = crate::split::utilisation(profile, stats).filter(|_| stats.hold.total > 0);
     Row {
         label: lock.label.clone(),
         role: super::captions::role(lock.kind, stats.role),
@@ -190,8 +191,9 @@ fn row(
             _ => "",
         },
         hold_error: stats.hold.total_error,
-        used: used.map(|(_, share)| share * 100.0),
-        used_mark: used.map_or("", |(mark, _)| mark),
+        used: stats.utilisation.filter(|_| stats.hold.total > 0).map(|share| share * 100.0),
+        used_mark: crate::split::mark(profile, stats),
+        is_rich: parts.pairs > 0,
         held: share(stats.split.held, all),
         free: share(stats.split.free, all),
         unknown: share(stats.split.unknown, all),

@@ -72,8 +72,8 @@ pub struct RoleStats {
     /// How the time waited is split.
     #[serde(default)]
     pub split: Split,
-    /// Share of the recording in which it was held in this role, 0 to 1: [`Held::total`] ÷ [`Profile::duration`]
-    /// (super::Profile::duration). With the detail `contended` a lower bound. None for readers, who hold it at the same time,
+    /// Share of the recording in which it was held in this role, 0 to 1: time held ÷
+    /// [`Profile::duration`](super::Profile::duration). With the detail `contended` a lower bound. None for readers, who hold it at the same time,
     /// and for several locks together.
     #[serde(default)]
     pub utilisation: Option<f64>,
@@ -107,11 +107,14 @@ pub struct Times {
 pub struct Held {
     /// What was measured.
     pub measured: Times,
-    /// Total time held: measured, or estimated from samples. With the detail `contended` a lower bound: also for how long it
-    /// was held while others waited, of holds whose start is not known.
+    /// Total time held: measured, or estimated from samples.
     pub total: u64,
     /// Half the width of the 95 % interval of `total`; 0 if every acquisition was measured.
     pub total_error: u64,
+    /// With the detail `contended`: besides `total`, for how long the lock was held while others waited, of holds whose start is
+    /// not known.
+    #[serde(default)]
+    pub while_waited: u64,
 }
 
 /// How time waited is split: `held`, `free` and `unknown` add up to it.

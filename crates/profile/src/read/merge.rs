@@ -344,7 +344,9 @@ impl Merge<'_> {
                 .map(|(which, sum)| {
                     let mut stats = self.role_stats(*which, sum, detail, tables_used);
                     let is_one = stats.role == Role::Write && duration > 0;
-                    stats.utilisation = is_one.then(|| (stats.hold.total as f64 / duration as f64).min(1.0));
+                    stats.utilisation = is_one.then(|| {
+                        ((stats.hold.total + stats.hold.while_waited) as f64 / duration as f64).min(1.0)
+                    });
                     stats.sites = self.sites(*which, tables);
                     stats
                 })
@@ -386,7 +388,7 @@ impl Merge<'_> {
         let is_whole = detail == Detail::Full && others.saturating_sub(sum.held.count) <= tables_used;
         let (estimated, error) = match detail {
             // No samples, but those that kept others waiting.
-            Detail::Contended => (sum.held.total.saturating_add(sum.held_waited) as f64, 0.0),
+            Detail::Contended => (sum.held.total as f64, 0.0),
             _ if is_whole => (sum.held.total as f64, 0.0),
             _ => sum.held.estimate(others),
         };
@@ -408,6 +410,7 @@ impl Merge<'_> {
                 measured: self.times(measured.count, measured.total, measured.longest, &sum.holds),
                 total: self.clock.ns_of(sum.held_after_wait.total as f64 + estimated).round() as u64,
                 total_error: self.clock.ns_of(error).ceil() as u64,
+                while_waited: if detail == Detail::Contended { self.clock.ns(sum.held_waited) } else { 0 },
             },
             split: if which.1.is_mutual() {
                 Split {
@@ -456,6 +459,7 @@ impl Merge<'_> {
                 measured: self.times(sum.held.count, sum.held.total, sum.held.longest, &[]),
                 total: self.clock.ns(sum.held.total),
                 total_error: 0,
+                while_waited: 0,
             },
             blocked: 0,
             blocked_total: 0,

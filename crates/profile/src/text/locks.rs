@@ -7,7 +7,7 @@ use crate::units::{percent, short_count, time, time_or_dash};
 
 /// The table of locks; condition variables have their own.
 ///
-/// From 100 columns on it has mean waits and the longest holds, from 120 on histograms of waits, from 140 on the longest queue.
+/// From 100 columns on it has means and histograms of waits, from 120 on the longest queue and the total time held.
 #[must_use]
 pub fn locks(profile: &Profile, style: Style) -> String {
     let used: Vec<(&Lock, &RoleStats)> = profile
@@ -16,16 +16,16 @@ pub fn locks(profile: &Profile, style: Style) -> String {
         .filter(|lock| lock.kind != Kind::Condvar)
         .flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)))
         .collect();
-    let (is_wide, has_picture, is_widest) = (style.width >= 100, style.width >= 120, style.width >= 140);
+    let (is_wide, is_widest) = (style.width >= 100, style.width >= 120);
     let waits = used.iter().take(style.rows).map(|(_, stats)| &stats.wait);
-    let spark = has_picture.then(|| Spark::new(waits, if is_widest { 16 } else { 12 })).flatten();
+    let spark = is_wide.then(|| Spark::new(waits, if is_widest { 16 } else { 12 })).flatten();
     let title = spark.map(|spark| spark.title("waits"));
 
     let mut header = vec!["lock", "taken", "contended", "wait\ntotal"];
     header.extend(is_wide.then_some("wait\nmean"));
     header.push("wait\nmax");
-    header.extend(["held\ntotal", "of\nrun", "held\nmean"]);
-    header.extend(is_wide.then_some("held\nmax"));
+    header.extend(is_widest.then_some("held\ntotal"));
+    header.extend(["held\nmean", "held\nmax"]);
     header.extend(is_widest.then_some("longest\nqueue"));
     header.extend(title.as_deref());
     let row_of = |(lock, stats): (&Lock, &RoleStats)| {
@@ -43,28 +43,20 @@ pub fn locks(profile: &Profile, style: Style) -> String {
         ];
         row.extend(is_wide.then(|| if waits { time(stats.wait.mean()) } else { dash() }));
         row.push(time_or_dash(stats.wait.longest));
-        row.push(if stats.hold.total > 0 {
-            least.to_owned() + &time(stats.hold.total as f64)
-        } else {
-            dash()
-        });
-        row.push(match crate::split::utilisation(profile, stats) {
-            Some((mark, share)) if stats.hold.total > 0 => mark.to_owned() + &percent(share),
-            _ => dash(),
-        });
+        row.extend(
+            is_widest.then(|| if held { least.to_owned() + &time(stats.hold.total as f64) } else { dash() }),
+        );
         row.push(if held && !is_part {
             estimate.to_owned() + &time(stats.hold.mean(stats.acquisitions))
         } else {
             dash()
         });
-        row.extend(is_wide.then(|| {
-            if held {
-                let mark = if is_part { "≥ " } else { "" };
-                mark.to_owned() + &time(stats.hold.measured.longest as f64)
-            } else {
-                dash()
-            }
-        }));
+        row.push(if held {
+            let mark = if is_part { "≥ " } else { "" };
+            mark.to_owned() + &time(stats.hold.measured.longest as f64)
+        } else {
+            dash()
+        });
         row.extend(
             is_widest
                 .then(|| if stats.longest_queue > 0 { short_count(stats.longest_queue) } else { dash() }),
@@ -77,7 +69,9 @@ pub fn locks(profile: &Profile, style: Style) -> String {
 
 /// Whether only some of the holds were measured, not chosen at random.
 fn is_part(stats: &RoleStats) -> bool {
-    !stats.hold.is_estimate() && stats.hold.measured.count < stats.acquisitions
+    !stats.hold.is_estimate()
+        && stats.hold.measured.count > 0
+        && stats.hold.measured.count < stats.acquisitions
 }
 
 fn dash() -> String {

@@ -1,14 +1,15 @@
-//! What the time waited was.
+//! What the time waited was, and for how long locks were held.
 
 use super::{Style, render};
 use crate::model::{Kind, Lock, LocksOf, Profile, RoleStats};
 use crate::units::{percent, time};
 
-/// How the time waited for each lock is split: held, free, not known, which add up to it; and for how much of the watched waits
-/// the holder had no CPU. Empty for the library's locks, whose recorder does not see that a lock is free.
+/// How the time waited for each lock is split: held, free, not known, which add up to it; for how much of the watched time the
+/// holder had no CPU; and the time held in all. Empty for the library's locks, whose recorder does not see that a lock is free.
 #[must_use]
 pub fn split(profile: &Profile, style: Style) -> String {
-    let header = ["lock", "wait\ntotal", "held", "free", "not\nknown", "holder\nwatched", "without\nCPU"];
+    let header =
+        ["lock", "wait\ntotal", "held", "free", "not\nknown", "without\nCPU", "held\ntotal", "of\nrun"];
     let locks = profile.locks.iter().filter(|lock| lock.kind != Kind::Condvar);
     let used = locks.flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)));
     let is_shown =
@@ -21,15 +22,21 @@ pub fn split(profile: &Profile, style: Style) -> String {
             (part, whole) => percent(part as f64 / whole as f64),
         };
         let all = split.held + split.free + split.unknown;
+        let mark = crate::split::mark(profile, stats);
+        let held = stats.hold.total + stats.hold.while_waited;
         vec![
             super::locks::name(lock, stats.role),
             time(stats.wait.total as f64),
             of(split.held, all),
             of(split.free, all),
             of(split.unknown, all),
-            of(split.watched, all),
             of(split.no_cpu, split.watched),
+            if held > 0 { mark.to_owned() + &time(held as f64) } else { String::from("–") },
+            match stats.utilisation {
+                Some(share) if held > 0 => mark.to_owned() + &percent(share),
+                _ => String::from("–"),
+            },
         ]
     };
-    render(style, "What the time waited was", &header, 1, (used.filter(is_shown), row))
+    render(style, "Held and free while threads waited", &header, 1, (used.filter(is_shown), row))
 }

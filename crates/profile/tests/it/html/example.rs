@@ -70,6 +70,7 @@ fn stats(of: Use) -> RoleStats {
             measured: times(taken / share, mean_hold, mean_hold * 9),
             total: taken * mean_hold / share,
             total_error: 0,
+            while_waited: 0,
         },
         blocked: contended / share,
         blocked_total: contended * mean_wait / share,
@@ -85,6 +86,7 @@ fn stats(of: Use) -> RoleStats {
             measured: times(taken / 64, mean_hold, mean_hold * 9),
             total: taken * mean_hold,
             total_error: taken * mean_hold / 40,
+            while_waited: 0,
         },
         split: Split {
             held: contended * mean_wait / 4 * 3,
