@@ -32,15 +32,17 @@ pub fn by_class(profile: &Profile) -> Profile {
     }
     merged.sort_by_key(Lock::order);
 
-    type Key = (u32, Role, CallSiteId, Option<CallSiteId>);
+    type Key = (u32, Role, CallSiteId, Option<CallSiteId>, bool);
     let mut pairs: BTreeMap<Key, Pair> = BTreeMap::new();
     for pair in &profile.pairs {
         let lock = numbers.get(&pair.lock).copied().unwrap_or(pair.lock);
-        let nothing = Pair { lock, count: 0, wait_total: 0, wait_longest: 0, ..pair.clone() };
-        let sum = pairs.entry((lock, pair.role, pair.waiter, pair.holder)).or_insert(nothing);
+        let nothing = Pair { lock, count: 0, wait_total: 0, wait_longest: 0, free: 0, ..pair.clone() };
+        let key = (lock, pair.role, pair.waiter, pair.holder, pair.is_release);
+        let sum = pairs.entry(key).or_insert(nothing);
         sum.count += pair.count;
         sum.wait_total += pair.wait_total;
         sum.wait_longest = sum.wait_longest.max(pair.wait_longest);
+        sum.free += pair.free;
     }
     let mut pairs: Vec<Pair> = pairs.into_values().collect();
     pairs.sort_by_key(|pair| (pair.role.rank(), Reverse(pair.wait_total), Reverse(pair.count)));
@@ -91,6 +93,8 @@ fn add(sum: &mut RoleStats, other: &RoleStats) {
     sum.failed_tries += other.failed_tries;
     add_times(&mut sum.wait, &other.wait);
     add_held(&mut sum.hold, &other.hold);
+    sum.split = sum.split.and(other.split);
+    sum.utilisation = None;
     let (outcomes, more) = (&mut sum.outcomes, &other.outcomes);
     *outcomes = Outcomes {
         spun: outcomes.spun + more.spun,
@@ -107,7 +111,11 @@ fn add(sum: &mut RoleStats, other: &RoleStats) {
     sum.longest_queue = sum.longest_queue.max(other.longest_queue);
     add_strip(&mut sum.strip, &other.strip);
     for site in &other.sites {
-        match sum.sites.iter_mut().find(|known| known.call_site == site.call_site) {
+        match sum
+            .sites
+            .iter_mut()
+            .find(|known| (known.call_site, known.is_release) == (site.call_site, site.is_release))
+        {
             None => sum.sites.push(site.clone()),
             Some(known) => add_site(known, site),
         }
@@ -129,6 +137,7 @@ fn add_times(sum: &mut Times, other: &Times) {
 fn add_held(sum: &mut Held, other: &Held) {
     add_times(&mut sum.measured, &other.measured);
     sum.total += other.total;
+    sum.while_waited += other.while_waited;
     sum.total_error = (sum.total_error as f64).hypot(other.total_error as f64).ceil() as u64;
 }
 

@@ -9,7 +9,7 @@
 //! | [`json`]    | profiles as JSON; [`json::load`] reads whatever there is                         |
 //! | [`summary`] | the summary, in sentences                                                       |
 //! | [`stuck`]   | waits that had not ended, in sentences                                          |
-//! | `free_waits` | waiting for a lock while it was free, in sentences                              |
+//! | `split` | what the time waited for a lock was, in sentences                                     |
 //! | [`unnamed`] | code without names, and what to do about it                                     |
 //! | [`classes`] | locks of one creation site as one                                               |
 //! | [`watch`]   | what the command sees of a program in `/proc` while it runs                       |
@@ -27,7 +27,6 @@ pub mod classes;
 pub mod diff;
 mod fit;
 pub mod folded;
-mod free_waits;
 pub mod html;
 pub mod json;
 mod known_locks;
@@ -39,6 +38,7 @@ pub mod names;
 pub mod pprof;
 pub mod read;
 pub mod silence;
+mod split;
 pub mod stuck;
 pub mod summary;
 pub mod symbols;

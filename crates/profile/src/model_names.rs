@@ -222,6 +222,7 @@ impl SiteStats {
             hold: Held::default(),
             blocked: 0,
             blocked_total: 0,
+            is_release: false,
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::label::{class, named};
 use crate::model::{CallSiteId, Detail, Kind, Lock, Profile, Role};
 use crate::names::{LONGEST, Names};
 use crate::units::{count, percent, time};
-use crate::{chain, free_waits, silence, stuck, unnamed};
+use crate::{chain, silence, split, stuck, unnamed};
 
 /// Waiting is not what makes a program slow below this share of the threads' time,
 const SMALL_SHARE: f64 = 0.02;
@@ -117,10 +117,13 @@ pub fn summary(profile: &Profile) -> Summary {
         let (of, what) = classes.as_ref().map_or((profile, top), |classes| (classes, &classes.locks[0]));
         let inner = chain::inner(of, what).filter(|_| !is_small);
         let is_it = !is_small && top.lock_wait() as f64 >= 0.5 * waited as f64;
-        let late = free_waits::sentence(profile, top, inner.is_some()).filter(|_| is_it);
-        details.extend(inner);
         details.extend(roles(top));
-        details.extend(late);
+        if is_it {
+            details.extend(split::sentences(profile, top));
+        } else if classes.is_some() && !is_small {
+            details.extend(split::sentences(of, what));
+        }
+        details.extend(inner);
         details.extend(others(profile, waited));
     }
     details.extend(back(profile).filter(|_| !is_back_first));
@@ -257,16 +260,21 @@ fn holder_and_waiter(profile: &Profile, top: &Lock) -> String {
     let most = |call_site| {
         most_by(call_site, &|call_site| names.in_sentence(call_site)).or_else(|| most_by(call_site, &plain))
     };
+    // Where it was released stands in for where it was taken, if that is not known.
+    let of_top = || profile.pairs.iter().filter(|pair| pair.lock == top.id && pair.role.is_lock());
+    let known: u64 = of_top().filter(|pair| pair.holder.is_some()).map(|pair| pair.wait_total).sum();
+    let released: u64 = of_top().filter(|pair| pair.is_release).map(|pair| pair.wait_total).sum();
+    let held_by = if 2 * released > known { "released in" } else { "held by" };
     let part = |share: f64| if share < 0.75 { format!(" ({})", percent(share)) } else { String::new() };
     match (most(|pair| pair.holder), most(|pair| Some(pair.waiter))) {
         (Some((holder, held)), Some((waiter, _))) if holder == waiter => {
-            format!(", held by `{holder}`{} while other threads wait in it", part(held))
+            format!(", {held_by} `{holder}`{} while other threads wait in it", part(held))
         }
         (Some((holder, held)), Some((waiter, waited))) => {
-            format!(", held by `{holder}`{} while `{waiter}` waits{}", part(held), part(waited))
+            format!(", {held_by} `{holder}`{} while `{waiter}` waits{}", part(held), part(waited))
         }
         (Some((holder, held)), None) => {
-            format!(", held by `{holder}`{} while other threads wait", part(held))
+            format!(", {held_by} `{holder}`{} while other threads wait", part(held))
         }
         (None, Some((waiter, waited))) => format!("; `{waiter}` waits for it{}", part(waited)),
         (None, None) => String::new(),

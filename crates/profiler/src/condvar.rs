@@ -56,8 +56,12 @@ pub(crate) unsafe fn wait_by<const DETAIL: u32>(
         return result;
     };
     let releasing = RECORDER.release(own, mutex);
+    let is_hot = RECORDER.is_hot(mutex);
+    let hand_off = is_hot.then(|| RECORDER.hand_off(own, mutex, &releasing, Role::Write)).flatten();
     if let Releasing::Last(release) = &releasing {
-        RECORDER.released(own, release);
+        RECORDER.released(own, release, hand_off.map(|hand_off| (mutex, hand_off)));
+    } else if let Some(hand_off) = &hand_off {
+        RECORDER.handed_off_unnoted(own, &mutex::call(mutex, site), hand_off);
     }
     let is_mutex_noted = !matches!(releasing, Releasing::Unknown);
     let wait = RECORDER.begin_signal_wait(own, &call, None, time != 0);

@@ -3,8 +3,8 @@
 use core::ffi::c_int;
 
 use libc::{EBUSY, EOWNERDEAD, ETIMEDOUT};
-use spinpark_observe::format::{Kind, Role};
-use spinpark_observe::recorder::{Blocking, Call, Releasing, ThreadState};
+use spinpark_observe::format::{Detail, Kind, Role};
+use spinpark_observe::recorder::{Blocking, Call, HandOff, Releasing, ThreadState};
 
 use crate::function::Function;
 use crate::phases::{RECORDER, look_for_wishes};
@@ -229,23 +229,14 @@ fn failed<const DETAIL: u32>(call: Call) {
 #[inline(always)]
 pub(crate) unsafe fn unlock<const DETAIL: u32>(unlock: Function, call: Call) -> c_int {
     let arguments = [call.address, 0, 0, 0];
-    // With this detail only hot locks are noted, and once hot they stay hot.
-    let is_noted = DETAIL != CONTENDED && RECORDER.holds_anything();
+    // With `contended` only hot locks are noted, and once hot they stay hot; with `full` all are, by this thread or another.
+    let is_noted = DETAIL == FULL || DETAIL == SAMPLED && RECORDER.holds_anything();
     if !is_noted && !RECORDER.is_hot(call.address) {
         // SAFETY: the caller's object.
         return unsafe { next::call(unlock, arguments) };
     }
     // SAFETY: the caller's promise.
     unsafe { let_go(unlock, call) }
-}
-
-/// A thread is about to release a lock that it has not noted: perhaps for the thread that took it, as plain mutexes allow.
-#[cold]
-#[inline(never)]
-fn let_go_for(own: &ThreadState, call: &Call) {
-    if matches!((call.kind)(call.address), Kind::Mutex | Kind::Adaptive) {
-        RECORDER.let_go_for(own, call.address, mutex_layout::owner(call.address));
-    }
 }
 
 #[inline(never)]
@@ -255,27 +246,71 @@ unsafe fn let_go(unlock: Function, call: Call) -> c_int {
         // SAFETY: the caller's object.
         return unsafe { next::call(unlock, arguments) };
     };
-    let is_hot = RECORDER.is_hot(call.address);
     let releasing = RECORDER.release(own, call.address);
+    let is_hot = RECORDER.is_hot(call.address);
+    // With `sampled`, locks without waiters are not noted as a rule.
+    let is_odd = matches!(releasing, Releasing::Unknown) && (is_hot || RECORDER.detail() == Detail::Full);
+    let unnoted = is_odd.then(|| Unnoted::new(own, &call));
+    let role = unnoted.as_ref().map_or(Role::Write, |unnoted| unnoted.role);
+    let mut hand_off = None;
     if is_hot {
+        hand_off = RECORDER.hand_off(own, call.address, &releasing, role);
         RECORDER.begin_release(call.address);
-    }
-    if is_hot && matches!(releasing, Releasing::Unknown) {
-        let_go_for(own, &call);
     }
     // SAFETY: the caller's object.
     let result = unsafe { next::call(unlock, arguments) };
+    let woke = is_hot && RECORDER.end_release();
     if result != 0 {
         RECORDER.kept(own, call.address, &releasing);
+        if hand_off.is_some() {
+            RECORDER.not_handed_off(call.address);
+        }
     } else if let Releasing::Last(release) = &releasing {
-        RECORDER.released(own, release);
-    } else if is_hot && matches!(releasing, Releasing::Unknown) {
-        RECORDER.released_unseen(own);
+        RECORDER.released(own, release, hand_off.map(|hand_off| (call.address, hand_off)));
+    } else if let Some(unnoted) = unnoted {
+        unnoted.released(own, &call, hand_off.as_ref());
     }
-    if is_hot && RECORDER.end_release() {
-        let role = if let Releasing::Last(release) = &releasing { release.role() } else { Role::Write };
+    if woke {
+        let role = if let Releasing::Last(release) = &releasing { release.role() } else { role };
         RECORDER.woke(own, call.address, role);
     }
     RECORDER.leave();
     result
+}
+
+/// A lock that its thread has not noted: taken before any thread had waited for it; or by another thread, as plain mutexes and
+/// readers' locks allow.
+struct Unnoted {
+    /// The thread that has it, 0 if that cannot be told.
+    owner: u32,
+    role: Role,
+}
+
+impl Unnoted {
+    /// Of a lock that is about to be released.
+    #[cold]
+    #[inline(never)]
+    fn new(own: &ThreadState, call: &Call) -> Self {
+        if (call.kind)(call.address) != Kind::RwLock {
+            return Self { owner: mutex_layout::owner(call.address), role: Role::Write };
+        }
+        let is_writers = mutex_layout::writer(call.address) == own.id();
+        Self { owner: 0, role: if is_writers { Role::Write } else { Role::Read } }
+    }
+
+    /// It was released.
+    #[cold]
+    #[inline(never)]
+    fn released(&self, own: &ThreadState, call: &Call, hand_off: Option<&HandOff>) {
+        match self.role {
+            Role::Read => RECORDER.let_go_for_readers(own, call.address),
+            _ => RECORDER.let_go_for(own, call.address, self.owner),
+        }
+        if RECORDER.is_hot(call.address) {
+            RECORDER.released_unseen(own);
+        }
+        if let Some(hand_off) = hand_off {
+            RECORDER.handed_off_unnoted(own, call, hand_off);
+        }
+    }
 }

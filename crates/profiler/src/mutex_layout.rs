@@ -71,6 +71,12 @@ pub(crate) fn owner(mutex: usize) -> u32 {
     spinpark_locks::owner(word(mutex, LOCK_AT))
 }
 
+/// The thread id of the writer that has a read-write lock of glibc's; 0 if none has.
+pub(crate) fn writer(rwlock: usize) -> u32 {
+    const WRITER_AT: usize = 6;
+    if LOOK_AT.load(Relaxed) == 4 * LOCK_AT { 0 } else { word(rwlock, WRITER_AT) }
+}
+
 /// What kind of mutex is at `address`.
 pub(crate) fn kind(address: usize) -> Kind {
     let kind = word(address, KIND_AT);

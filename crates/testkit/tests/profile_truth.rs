@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use spinpark_observe::format::{NONE, Outcome, Role};
+use spinpark_observe::format::{HolderId, NONE, Outcome, Role};
 use spinpark_testkit::profiled::{Recording, Use, recordings};
 use spinpark_testkit::{Configuration, Run, compile_c};
 
@@ -236,9 +236,12 @@ scenes! {
         assert_eq!(found.held_after_wait.count, 20);
         // The first holder took it before the first wait for it.
         assert_eq!(found.acquisitions, truth.acquisitions - 1);
-        let unknown: u64 =
-            scene.recording.pairs.iter().filter(|(pair, _)| pair.3 == NONE).map(|(_, pair)| pair.0).sum();
-        assert_eq!(unknown, 1);
+        let of = |wanted: fn(HolderId) -> bool| -> u64 {
+            let pairs = scene.recording.pairs.iter();
+            pairs.filter(|(pair, _)| wanted(HolderId::from_number(pair.3))).map(|(_, pair)| pair.0).sum()
+        };
+        assert_eq!(of(|holder| matches!(holder, HolderId::Table(_))), 1);
+        assert_eq!(of(|holder| matches!(holder, HolderId::TookAt(_))), 19);
     };
     uncontended = "nested", "contended", |scene, _| {
         assert!(scene.recording.locks.is_empty() && scene.recording.uses.is_empty());

@@ -242,6 +242,8 @@ pub(crate) enum ViewChoice {
     Locks,
     /// Locks with the same creation site, added up
     Classes,
+    /// What the time waited was: held by other threads, free, or not known
+    Split,
     /// Which threads wait for which
     Blocking,
     /// Waits with another lock held

@@ -1,5 +1,6 @@
 //! Threads and processes: their numbers, and whether they still exist.
 
+use core::ffi::CStr;
 use core::mem::MaybeUninit;
 
 use crate::syscall::call6;
@@ -69,6 +70,35 @@ pub fn cpus() -> u32 {
     let bytes = unsafe { call6(libc::SYS_sched_getaffinity, arguments) };
     let words = usize::try_from(bytes).unwrap_or(0) / 8;
     set.iter().take(words).map(|word| word.count_ones()).sum()
+}
+
+/// For how long `thread`, one of this process, was ready to run and had no CPU, ns; `None` if that is not known. Of a thread that
+/// has none now, until it lost it.
+#[must_use]
+pub fn run_delay(thread: u32) -> Option<u64> {
+    const BEFORE: &[u8] = b"/proc/self/task/";
+    const AFTER: &[u8] = b"/schedstat\0";
+    let mut path = [0; 48];
+    path[..BEFORE.len()].copy_from_slice(BEFORE);
+    let digits = thread.checked_ilog10()? as usize + 1;
+    let mut rest = thread;
+    for at in (BEFORE.len()..BEFORE.len() + digits).rev() {
+        path[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    let end = BEFORE.len() + digits;
+    path[end..end + AFTER.len()].copy_from_slice(AFTER);
+    let file = super::open_read(CStr::from_bytes_until_nul(&path).ok()?);
+    if file < 0 {
+        return None;
+    }
+    let mut text = [0; 64];
+    let length = super::read(file, &mut text);
+    super::close(file);
+    let text = text.get(..usize::try_from(length).ok()?)?;
+    // Time on a CPU, time without one, number of turns.
+    let delay = core::str::from_utf8(text).ok()?.split(' ').nth(1)?;
+    delay.parse().ok()
 }
 
 /// How often the calling thread has gone to sleep by itself.

@@ -129,8 +129,20 @@ pub struct LockStats {
     pub outcomes: [AtomicU64; 8],
     /// Acquisitions that had waited: all of them are measured.
     pub held_after_wait: Held,
-    /// Acquisitions that had not waited: all of them with the detail `Full`, else samples, each as likely as the others.
+    /// Acquisitions that had not waited: all of them with the detail `Full`; with `Sampled` samples, each as likely as the
+    /// others; with `Contended` those that were had while other threads waited.
     pub held: Held,
+    /// With the detail `Contended`: how long the lock was held while others waited, of holds that are in neither of these,
+    /// ticks.
+    pub held_waited: AtomicU64,
+    /// Of `waited`: the lock was free, ticks. It had been released, and its next owner had not woken up.
+    pub free: AtomicU64,
+    /// Of `waited`: whether the lock was held or free is not known, ticks.
+    pub unsplit: AtomicU64,
+    /// Of `waited`: the holder was watched, ticks ([`LockStats::no_cpu`]).
+    pub watched: AtomicU64,
+    /// Of `watched`: the holder was ready to run and had no CPU, ticks.
+    pub no_cpu: AtomicU64,
     /// Waits by length.
     pub waits: [AtomicU32; BINS],
     /// Measured times for which it was held, by length.
@@ -161,9 +173,11 @@ pub struct SiteStats {
     pub held_after_wait: Held,
     /// Acquisitions that had not.
     pub held: Held,
+    /// So often the lock was released here to waiters by a thread that had not noted where it took it.
+    pub released: AtomicU64,
 }
 
-/// Waits of a thread at one call site for a lock that was taken at another. Kind 3.
+/// Waits of a thread at one call site for one holder, or the parts of waits for which it was the holder. Kind 3.
 #[derive(Debug)]
 #[repr(C)]
 pub struct PairStats {
@@ -171,14 +185,56 @@ pub struct PairStats {
     pub head: Head,
     /// The waiter's stack.
     pub waiter: u32,
-    /// The stack from which the holder had taken the lock, when the wait began; `NONE` if it is not known.
+    /// A [`HolderId`].
     pub holder: u32,
-    /// So many waits.
+    /// So many waits had such a part.
     pub count: AtomicU64,
-    /// Time waited, ticks.
+    /// Time waited, ticks: until the holder released the lock, and until the next owner had it.
     pub waited: AtomicU64,
-    /// The longest wait, ticks.
+    /// The longest part, ticks.
     pub longest_wait: AtomicU64,
+    /// Of `waited`: the lock was free, ticks.
+    pub free: AtomicU64,
+}
+
+/// A holder, as recordings note it in 20 bits; all bits set is [`NONE`](super::NONE).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HolderId {
+    /// It took the lock on this stack.
+    TookAt(u32),
+    /// It released the lock on this stack; where it took it is not noted.
+    ReleasedAt(u32),
+    /// The thread with this table; the stacks on which it released the lock have [`SiteStats::released`].
+    Table(u32),
+    /// Not known.
+    Unknown,
+}
+
+impl HolderId {
+    const TABLE: u32 = 1 << 19;
+    const RELEASED: u32 = 1 << 18;
+
+    /// As it is noted.
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::TookAt(super::NONE) | Self::ReleasedAt(super::NONE) | Self::Unknown => super::NONE,
+            Self::TookAt(stack) => stack,
+            Self::ReleasedAt(stack) => stack | Self::RELEASED,
+            Self::Table(table) => table | Self::TABLE,
+        }
+    }
+
+    /// That which is noted so.
+    #[must_use]
+    pub const fn from_number(number: u32) -> Self {
+        match number {
+            super::NONE => Self::Unknown,
+            number if number & Self::TABLE != 0 => Self::Table(number & !Self::TABLE),
+            number if number & Self::RELEASED != 0 => Self::ReleasedAt(number & !Self::RELEASED),
+            stack => Self::TookAt(stack),
+        }
+    }
 }
 
 /// Waits of a thread for a lock while it had another one, for which others may have waited meanwhile. Kind 4.

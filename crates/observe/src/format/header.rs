@@ -161,3 +161,7 @@ pub struct Header {
 }
 
 const _: () = assert!(size_of::<Header>() <= HEADER_BYTES);
+// As `HolderId` has them.
+const _: () = assert!(
+    REGIONS[RegionId::Stacks as usize].0 <= 1 << 18 && REGIONS[RegionId::Threads as usize].0 <= 1 << 18
+);

@@ -30,7 +30,8 @@ mod view;
 mod waiting;
 
 pub use self::entry::{
-    Entry, Head, Held, HeldWaitStats, LockStats, Outcome, PairStats, Role, SiteStats, Strip, BINS, STRIP,
+    Entry, Head, Held, HeldWaitStats, HolderId, LockStats, Outcome, PairStats, Role, SiteStats, Strip, BINS,
+    STRIP,
 };
 pub use self::header::{
     Clock, Detail, Header, Locks, Region, RegionId, HEADER_BYTES, MAGIC, REGIONS, VERSION,

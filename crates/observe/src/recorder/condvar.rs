@@ -67,10 +67,10 @@ impl Recorder {
         let waited = Waited {
             ticks: turn - wait.start,
             end: turn,
-            holder: NONE,
             outer: self.outer_at_end(own, facts.lock, wait.outer, wait.mutex),
             queue: wait.queue,
             outcomes: bit(outcome),
+            ..Waited::NOTHING
         };
         if late.is_some() {
             self.write_wait(own, &facts, &waited);

@@ -12,13 +12,14 @@
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 
+use super::hand_off::HandOff;
 use super::hash::hash;
 use super::site_cache::Call;
 use super::tally::add;
 use super::thread_state::{here, Facts, ThreadState};
 use super::wait::LONG;
 use super::Recorder;
-use crate::format::{Detail, Kind, Role};
+use crate::format::{Detail, HolderId, Kind, Role};
 
 /// What a thread is about to let go.
 pub enum Releasing {
@@ -45,6 +46,16 @@ impl Release {
     #[must_use]
     pub fn role(&self) -> Role {
         self.role
+    }
+
+    /// When it is about to end, ticks; 0: that is not measured.
+    pub(super) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// The holder.
+    pub(super) fn holder(&self, own: &ThreadState) -> HolderId {
+        HolderId::TookAt(own.at(self.at).facts.get().stack)
     }
 
     /// It is not measured if it began before `time`, ticks.
@@ -86,7 +97,24 @@ impl Recorder {
         if is_timed {
             facts.since = self.ticks.now();
         }
+        if self.is_hot(call.address) {
+            self.taken_before_waiters(call, &mut facts);
+        }
         self.note(own, call.address, facts);
+    }
+
+    /// If threads wait for the lock, this one was faster: how long it holds it is measured then, in a sample by chance only.
+    #[inline(always)]
+    fn taken_before_waiters(&self, call: &Call, facts: &mut Facts) {
+        let Some(shared) = self.shared.get() else { return };
+        let slot = shared.slot(call.address);
+        if slot.queue.load(Relaxed) != 0 {
+            let now = if facts.since == 0 { self.ticks.now() } else { facts.since };
+            slot.taken(call.role, now);
+            if !self.is_sampling() {
+                facts.since = now;
+            }
+        }
     }
 
     /// As [`Recorder::count_or_sample`] for a lock that is not hot, if that is no more than to count one that this thread
@@ -173,9 +201,9 @@ impl Recorder {
         Releasing::Last(Release { at: found, role, since, end })
     }
 
-    /// It has let it go.
+    /// It has let it go; `hand_off`: to threads that wait for it.
     #[inline(always)]
-    pub fn released(&self, own: &ThreadState, release: &Release) {
+    pub fn released(&self, own: &ThreadState, release: &Release, hand_off: Option<(usize, HandOff)>) {
         let facts = own.at(release.at).facts.get();
         // A look at what others write takes as long as all of this, and of a short hold there is little to be wrong.
         let held_for = release.end.saturating_sub(release.since);
@@ -186,6 +214,9 @@ impl Recorder {
         self.write(own, &facts, if is_true { release.end } else { 0 });
         if !is_true {
             self.released_unseen(own);
+        }
+        if let Some((address, hand_off)) = &hand_off {
+            self.handed_off(own, *address, Some(&facts), hand_off);
         }
     }
 

@@ -3,28 +3,32 @@
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
+use super::site_cache::Call;
 use super::thread_state::ThreadState;
 use super::Recorder;
-use crate::format::{RegionId, NONE};
+use crate::format::{HolderId, RegionId, NONE};
 
 /// Tables that are searched at most for a lock's holder, or for a thread's own.
 const LOOKED_AT: u32 = 128;
 
 impl Recorder {
-    /// The stack with which another thread took this lock, and the number of its table, if it is noted; else [`NONE`]s.
-    /// `owner`: the thread that has the lock, 0 if it is free just now; none if that cannot be told.
-    pub(super) fn noted_holder(&self, own: &ThreadState, address: usize, owner: Option<u32>) -> (u32, u32) {
+    /// The holder of the lock that is called for, as [`HolderId`] has it, and the number of its table if it has noted that it
+    /// is; else [`NONE`]s. `owner`: the thread that has the lock, 0 if it is free just now; none if that cannot be told.
+    pub(super) fn noted_holder(&self, own: &ThreadState, call: &Call, owner: Option<u32>) -> (u32, u32) {
         const NO_HOLDER: (u32, u32) = (NONE, NONE);
+        let address = call.address;
         let (Some(shared), Some(header)) = (self.shared.get(), self.file.header()) else { return NO_HOLDER };
         let held_by = |number: u32| {
             let other = self.own_of(number).filter(|other| !ptr::eq(*other, own))?;
-            let stack = other.stack_of_holder(address)?;
+            let stack = other.stack_of_holder(address, call.role)?;
             // A thread that is known to have the lock has it; other threads' notes may be out of date.
             (owner.is_some() || !other.is_letting_go(address)).then_some((stack, number))
         };
         let likely = |slot: u16| u32::from(slot).checked_sub(1);
         if let Some(owner @ 1..) = owner {
-            return self.table_of(owner).and_then(held_by).unwrap_or(NO_HOLDER);
+            let Some(table) = self.table_of(owner).filter(|_| owner != own.id()) else { return NO_HOLDER };
+            // It took it before the first wait for it, or is just taking it; it tells where it releases it.
+            return held_by(table).unwrap_or((HolderId::Table(table).number(), NONE));
         }
         if let Some(holder) = likely(shared.slot(address).holder.load(Relaxed)).and_then(held_by) {
             return holder;
@@ -65,17 +69,28 @@ impl Recorder {
     /// behalf, or the holder has ended with it, or the release was not seen.
     pub(super) fn drop_stale_note(&self, own: &ThreadState, address: usize, table: u32) {
         if let Some(other) = self.own_of(table).filter(|other| !ptr::eq(*other, own)) {
-            other.forget_stale(address);
+            other.forget_stale(address, false);
         }
     }
 
-    /// This thread is about to let the lock at `address` go, which `owner` has taken, and perhaps noted.
+    /// This thread has released the lock at `address`, which `owner` had taken, and perhaps noted.
     pub fn let_go_for(&self, own: &ThreadState, address: usize, owner: u32) {
         if owner == 0 || owner == own.id() {
             return;
         }
         if let Some(number) = self.table_of(owner) {
             self.drop_stale_note(own, address, number);
+        }
+    }
+
+    /// This thread has released the lock at `address`, which a reader had, without having noted it: it may have done so for
+    /// any that has.
+    pub fn let_go_for_readers(&self, own: &ThreadState, address: usize) {
+        let Some(header) = self.file.header() else { return };
+        let count = header.regions[RegionId::Threads as usize].used.load(Relaxed);
+        let others = (1..=count.min(LOOKED_AT)).map(|step| (own.number() + step) % count);
+        for other in others.filter_map(|number| self.own_of(number)).filter(|other| !ptr::eq(*other, own)) {
+            other.forget_stale(address, true);
         }
     }
 }

@@ -12,7 +12,7 @@ use super::hold::Releasing;
 use super::site_cache::Call;
 use super::thread_state::ThreadState;
 use super::Recorder;
-use crate::format::{RegionId, NONE};
+use crate::format::{HolderId, RegionId, NONE};
 
 impl Recorder {
     /// What is noted of this lock has ended unseen: the thread is about to wait for it, or has waited.
@@ -48,7 +48,7 @@ impl Recorder {
             Releasing::Last(release) => release.forget_before(slot.disturbed.load(Relaxed)),
             _ if slot.queue.load(Relaxed) != 0 => {
                 let stack = self.stack(own, call.site);
-                slot.note_release(call.address, stack);
+                slot.note_release(call.address, HolderId::ReleasedAt(stack).number());
             }
             _ => {}
         }

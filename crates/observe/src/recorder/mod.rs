@@ -4,6 +4,8 @@
 //! |--------------|----------------------------------------------------------------------------------|
 //! | `wait`       | a wait for a lock                                                                   |
 //! | `hold`       | what happens to a lock that is had, until its release                               |
+//! | `hand_off`   | between two owners of a lock: for how long it was free, and which holders a wait had |
+//! | `watch`      | whether a holder has a CPU                                                          |
 //! | `condvar`    | waits for signals                                                                   |
 //! | `library`    | what is particular about the Rust library's locks: names, releases that are not seen |
 //! | `tally`      | adding up: counters, histograms, strips                                           |
@@ -51,6 +53,7 @@ mod early;
 mod entries;
 mod file;
 mod fork;
+mod hand_off;
 mod hash;
 mod hold;
 mod holder;
@@ -72,6 +75,7 @@ mod thread_state;
 mod unwind;
 mod unwinder_lock;
 mod wait;
+mod watch;
 
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicU8};
@@ -81,6 +85,7 @@ use spinpark_platform::Event;
 pub use clock::monotonic;
 pub use condvar::SignalWait;
 pub use file::Failure;
+pub use hand_off::HandOff;
 pub use hold::{Release, Releasing};
 pub use site::Site;
 pub use site_cache::Call;

@@ -9,19 +9,23 @@
 //! | `steps`     | return address → how far the next one is          | a thread that has unwound it                      |
 //! | `tables`    | thread id → table                                 | a thread that takes it over, or has looked for it |
 //! | `slots`     | lock → what its users tell each other             | see [`Slot`]                                      |
+//! | `hand_offs` | lock → its latest releases to waiters             | the releasing thread, after the release           |
 //!
 //! | in a slot   | says                                              | written by                                        |
 //! |-------------|---------------------------------------------------|---------------------------------------------------|
-//! | `queue`     | how many wait                                     | a waiter                                          |
+//! | `queue`     | number of waiters                                 | a waiter                                          |
 //! | `holder`    | table of the latest thread that waited for it     | that thread                                       |
 //! | `handed`    | it was handed over                                | a release; cleared by the new owner               |
+//! | `waited_since` | when the first of the present waiters came     | that waiter                                       |
+//! | `is_free`, `free`, `ended` | see [`super::hand_off`]            | a release to waiters, and the next acquisition    |
+//! | `release`   | the holder that let it go to a waiter             | a release to waiters                              |
+//! | `latest`    | number of the next entry in `hand_offs`           | the releasing thread                              |
 //! | `signal`    | time of the latest signal                         | a thread that signals                             |
-//! | `release`   | the stack that let it go to a waiter              | a release; cleared by the first waiter            |
 //! | `disturbed` | since when holds of it may have ended unseen      | a waiter that gives up                            |
 //!
-//! The last two are for the library's locks ([`super::library`]). A slot is found by a hash of the address, and is right as
-//! long as no two busy locks share one. It is one cache line: a waiter takes it once before and once after. A thread that
-//! neither waits nor releases to a waiter writes nothing here.
+//! `disturbed` is for the library's locks ([`super::library`]). A slot is found by a hash of the address, and is right as long
+//! as no two busy locks share one. It is one cache line: a waiter takes it once before and once after, and a thread that
+//! releases to waiters once. A thread that neither waits nor releases to a waiter writes nothing here.
 
 use core::mem::size_of;
 use core::ptr;
@@ -40,8 +44,11 @@ pub(crate) const LOCK_SLOTS: usize = 2 * REGIONS[RegionId::Locks as usize].0;
 pub(crate) const STACK_SLOTS: usize = 2 * REGIONS[RegionId::Stacks as usize].0;
 const CREATED: usize = 1 << 15;
 
-fn release(address: usize, stack: u32) -> u64 {
-    (address as u64 >> 3) << 32 | u64::from(stack)
+/// Releases to waiters that are remembered of a lock.
+pub(super) const HAND_OFFS: usize = 16;
+
+fn release(address: usize, holder: u32) -> u64 {
+    (address as u64 >> 3) << 32 | u64::from(holder)
 }
 
 /// See above. All zero at the start.
@@ -54,6 +61,7 @@ pub(crate) struct SharedTables {
     pub(crate) tables: [AtomicU16; HASHES],
     slots: [Slot; HASHES],
     pub(crate) steps: Steps,
+    hand_offs: [HandOffs; HASHES],
     created: [Created; CREATED],
     /// Code that the latest snapshot of the maps has.
     pub(crate) code: super::maps::Code,
@@ -66,10 +74,26 @@ pub(crate) struct Slot {
     /// Table + 1.
     pub(crate) holder: AtomicU16,
     pub(crate) handed: AtomicU8,
-    pub(crate) signal: AtomicU64,
-    /// The lower half of address / 8 of the lock, and stack + 1.
+    pub(crate) is_free: AtomicU8,
+    pub(crate) free: AtomicU64,
+    pub(crate) ended: AtomicU64,
+    pub(crate) waited_since: AtomicU64,
+    /// The lower half of address / 8 of the lock, and holder + 1.
     pub(crate) release: AtomicU64,
+    pub(crate) signal: AtomicU64,
     pub(crate) disturbed: AtomicU64,
+    latest: AtomicU32,
+}
+
+/// The latest releases of a lock to waiters, in a ring.
+#[repr(C, align(64))]
+struct HandOffs([HandOff; HAND_OFFS]);
+
+/// As `ended` and `release` of a [`Slot`]. `ended` is 0 while it is being written.
+#[repr(C)]
+struct HandOff {
+    ended: AtomicU64,
+    release: AtomicU64,
 }
 
 #[repr(C)]
@@ -109,14 +133,39 @@ impl SharedTables {
     }
 }
 
-impl Slot {
-    /// Notes the stack that let the lock at `address` go.
-    pub(crate) fn note_release(&self, address: usize, stack: u32) {
-        self.release.store(release(address, stack.wrapping_add(1)), Relaxed);
+impl SharedTables {
+    /// Remembers that `holder` let the lock at `address` go to a waiter.
+    pub(crate) fn remember_hand_off(&self, address: usize, ended: u64, holder: u32) {
+        let at = self.slot(address).latest.fetch_add(1, Relaxed);
+        let entry = &self.hand_offs[hash(address)].0[at as usize % HAND_OFFS];
+        entry.ended.store(0, Relaxed);
+        entry.release.store(release(address, holder.wrapping_add(1)), Release);
+        entry.ended.store(ended, Release);
     }
 
-    /// That stack, or [`NONE`].
-    pub(crate) fn released_at(&self, address: usize) -> u32 {
+    /// What is remembered of the lock at `address`, the latest first: when (as in `ended`), and which holder.
+    pub(crate) fn hand_offs(&self, address: usize) -> impl Iterator<Item = (u64, u32)> + '_ {
+        let latest = self.slot(address).latest.load(Relaxed);
+        let ring = &self.hand_offs[hash(address)].0;
+        (1..=HAND_OFFS as u32).filter_map(move |back| {
+            let entry = &ring[latest.wrapping_sub(back) as usize % HAND_OFFS];
+            let ended = entry.ended.load(Acquire);
+            let noted = entry.release.load(Acquire);
+            let is_whole = ended != 0 && entry.ended.load(Relaxed) == ended;
+            let is_its = noted >> 32 == release(address, 0) >> 32;
+            (is_whole && is_its).then_some((ended, (noted as u32).wrapping_sub(1)))
+        })
+    }
+}
+
+impl Slot {
+    /// Notes the holder that lets the lock at `address` go.
+    pub(crate) fn note_release(&self, address: usize, holder: u32) {
+        self.release.store(release(address, holder.wrapping_add(1)), Relaxed);
+    }
+
+    /// That holder, or [`NONE`].
+    pub(crate) fn released_by(&self, address: usize) -> u32 {
         let noted = self.release.load(Relaxed);
         if noted >> 32 == release(address, 0) >> 32 {
             (noted as u32).wrapping_sub(1)

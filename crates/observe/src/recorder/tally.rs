@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::thread_state::{Facts, ThreadState, Waited};
 use super::Recorder;
-use crate::format::{Held, LockStats, Outcome, SiteStats, Strip, BINS, NONE, STRIP};
+use crate::format::{Held, LockStats, Outcome, Role, SiteStats, Strip, BINS, NONE, STRIP};
 
 /// The bit of an outcome in a set of them.
 pub(crate) const fn bit(outcome: Outcome) -> u32 {
@@ -123,7 +123,7 @@ impl Recorder {
         }
         // SAFETY: null, or an entry, which stays where it is.
         if let Some(stats) = unsafe { facts.stats.as_ref() } {
-            self.write_lock_wait(stats, waited);
+            self.write_lock_wait(stats, facts.role, waited);
         }
         if let Some(site) = self.site(own, facts) {
             add(&site.contended, 1);
@@ -136,11 +136,14 @@ impl Recorder {
         if !facts.role.is_mutual() {
             return;
         }
-        if let Some(pair) = self.pair_stats(own, facts.role, facts.lock, facts.stack, waited.holder) {
-            add(&pair.count, 1);
-            add(&pair.waited, waited.ticks);
-            raise(&pair.longest_wait, waited.ticks);
-        }
+        self.parts(facts, waited, |part| {
+            if let Some(pair) = self.pair_stats(own, facts.role, facts.lock, facts.stack, part.holder) {
+                add(&pair.count, 1);
+                add(&pair.waited, part.ticks);
+                add(&pair.free, part.free);
+                raise(&pair.longest_wait, part.ticks);
+            }
+        });
     }
 
     fn write_held_wait(&self, own: &ThreadState, facts: &Facts, waited: &Waited) {
@@ -152,11 +155,15 @@ impl Recorder {
         }
     }
 
-    fn write_lock_wait(&self, stats: &LockStats, waited: &Waited) {
+    fn write_lock_wait(&self, stats: &LockStats, role: Role, waited: &Waited) {
         add(&stats.contended, 1);
         add(&stats.waited, waited.ticks);
         raise(&stats.longest_wait, waited.ticks);
         raise(&stats.longest_queue, u64::from(waited.queue));
+        if role.is_mutual() {
+            add(&stats.free, if waited.is_split { waited.free } else { 0 });
+            add(&stats.unsplit, if waited.is_split { 0 } else { waited.ticks });
+        }
         for (number, outcome) in stats.outcomes.iter().enumerate() {
             add(outcome, u64::from(waited.outcomes >> number & 1));
         }

@@ -65,6 +65,8 @@ struct Note {
     /// 0: there are no more; or [`GONE`].
     address: AtomicUsize,
     stack: AtomicU32,
+    /// A [`Role`].
+    role: AtomicU32,
 }
 
 /// A lock that a thread holds.
@@ -99,14 +101,37 @@ pub(crate) struct Waited {
     pub(crate) ticks: u64,
     /// When it ended, ticks.
     pub(crate) end: u64,
-    /// The holder's stack, or [`NONE`](crate::format::NONE).
+    /// The holder when it began, as [`HolderId`](crate::format::HolderId) has it.
     pub(crate) holder: u32,
+    /// The holder that released the lock last before its end, as above.
+    pub(crate) last: u32,
+    /// When that was, as a slot has it (`hand_off`); 0 if it was not seen.
+    pub(crate) ended: u64,
+    /// Of `ticks`, the lock was free.
+    pub(crate) free: u64,
+    /// Whether `free` is known.
+    pub(crate) is_split: bool,
     /// What the thread had meanwhile.
     pub(crate) outer: Outer,
     /// So many waited.
     pub(crate) queue: u32,
     /// A bit per [`crate::format::Outcome`].
     pub(crate) outcomes: u32,
+}
+
+impl Waited {
+    pub(crate) const NOTHING: Self = Self {
+        ticks: 0,
+        end: 0,
+        holder: NONE,
+        last: NONE,
+        ended: 0,
+        free: 0,
+        is_split: false,
+        outer: Outer::NOTHING,
+        queue: 0,
+        outcomes: 0,
+    };
 }
 
 /// A lock that a thread has while it waits for another.
@@ -160,6 +185,10 @@ struct Busy {
     aside: Cell<u64>,
     /// Time that this thread has spent on unwinding, ticks.
     unwinding: Cell<u64>,
+    /// When the thread left a release behind, ticks (`hand_off`).
+    handed_off: Cell<u64>,
+    /// When the thread asked whether a holder has a CPU, ticks (`watch`).
+    watched: Cell<u64>,
     /// Counts what replaces something that was known.
     way: Cell<usize>,
     /// Counts stacks that were followed.
@@ -204,12 +233,23 @@ impl ThreadState {
         &self.busy.aside
     }
 
+    /// When the thread last left a release behind, ticks ([`super::hand_off`]).
+    pub(crate) fn handed_off(&self) -> &Cell<u64> {
+        &self.busy.handed_off
+    }
+
+    /// When the thread last asked whether a holder has a CPU, ticks ([`super::watch`]).
+    pub(crate) fn watched(&self) -> &Cell<u64> {
+        &self.busy.watched
+    }
+
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds { low: self.low.get(), high: self.high.get() }
     }
 
     /// The thread.
-    pub(crate) fn id(&self) -> u32 {
+    #[must_use]
+    pub fn id(&self) -> u32 {
         self.user.load(Relaxed) as u32
     }
 
@@ -269,6 +309,7 @@ impl ThreadState {
     pub(crate) fn push(&self, address: usize, facts: Facts) -> bool {
         let depth = self.busy.depth.get();
         let (Some(held), Some(note)) = (self.held.get(depth), self.notes.get(depth)) else { return false };
+        note.role.store(facts.role as u32, Relaxed);
         note.stack.store(facts.stack, Release);
         note.address.store(address, Release);
         held.address.set(address);
@@ -289,6 +330,7 @@ impl ThreadState {
             to.facts.set(from.facts.get());
             let (to, from) = (&self.notes[at], &self.notes[last]);
             to.address.store(GONE, Relaxed);
+            to.role.store(from.role.load(Relaxed), Relaxed);
             to.stack.store(from.stack.load(Relaxed), Release);
             to.address.store(from.address.load(Relaxed), Release);
         }
@@ -313,12 +355,13 @@ impl ThreadState {
         self.busy.releasing.store(address, Release);
     }
 
-    /// For a thread that has the lock at `address` for itself: that this one holds it is not true.
-    pub(crate) fn forget_stale(&self, address: usize) {
+    /// For other threads: that this one holds the lock at `address` is not true; if `only_reads`, for reading.
+    pub(crate) fn forget_stale(&self, address: usize, only_reads: bool) {
         if self.is_letting_go(address) {
             return; // its note is about to be taken away
         }
-        for (note, _) in self.seen().filter(|(_, noted)| *noted == address) {
+        let is_it = |note: &Note| !only_reads || note.role.load(Relaxed) == Role::Read as u32;
+        for (note, _) in self.seen().filter(|(note, noted)| *noted == address && is_it(note)) {
             // Its thread may be moving notes: then this does nothing, or finds the same note in its new place.
             let _ = note.address.compare_exchange(address, GONE, Relaxed, Relaxed);
         }
@@ -334,10 +377,14 @@ impl ThreadState {
         }
     }
 
-    /// For other threads: the stack with which this thread took the lock at `address`, if it holds it.
-    pub(crate) fn stack_of_holder(&self, address: usize) -> Option<u32> {
+    /// For other threads: the stack with which this thread took the lock at `address`, if it holds it and a thread that wants
+    /// it in `role` has to wait for that.
+    pub(crate) fn stack_of_holder(&self, address: usize, role: Role) -> Option<u32> {
         let (note, _) = self.seen().find(|(_, noted)| *noted == address)?;
         let stack = note.stack.load(Acquire);
+        if role == Role::Read && note.role.load(Relaxed) == Role::Read as u32 {
+            return None;
+        }
         (note.address.load(Relaxed) == address).then_some(stack)
     }
 

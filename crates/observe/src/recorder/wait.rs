@@ -6,11 +6,13 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use spinpark_linux::raw;
 
+use super::hand_off::Split;
 use super::site_cache::Call;
 use super::tally::bit;
 use super::thread_state::{here, Facts, Outer, ThreadState, Waited};
+use super::watch::Watch;
 use super::Recorder;
-use crate::format::{Begun, HeldWaitStats, Hold, Outcome, Role, NONE};
+use crate::format::{Begun, HeldWaitStats, Hold, HolderId, Outcome, Role, NONE};
 
 /// Beside a wait of so many ns a look into another thread's memory is cheap: a thread slept.
 pub(super) const LONG: u64 = 20_000;
@@ -43,6 +45,10 @@ pub struct Wait {
     /// As in [`Waited`].
     outer: Outer,
     queue: u32,
+    /// For how long the lock was free before, ticks.
+    free: u64,
+    /// Its holder's table, if that is known, and whether that has a CPU is being asked for.
+    watch: Option<(Watch, u32)>,
     /// Voluntary sleeps before, if they are counted.
     sleeps: Option<u64>,
     /// Where it waits; none if there was no room.
@@ -54,6 +60,8 @@ pub struct Wait {
 pub struct Ended {
     /// As in [`Wait`].
     holder_table: u32,
+    /// As in [`Wait`].
+    watch: Option<(Watch, u32)>,
     facts: Option<Facts>,
     waited: Waited,
 }
@@ -64,17 +72,27 @@ impl Recorder {
         let Blocking { start, owner, is_exact, is_timed } = *blocking;
         self.file.has_waited();
         self.heat(call.address);
-        let (holder, holder_table) = self.noted_holder(own, call.address, owner);
+        // First: a release from now on is to waiters.
+        let queue = self.queue(call.address, 1);
+        let shared = self.shared.get();
+        let free =
+            shared.map_or(0, |shared| shared.slot(call.address).wait_begins(call.role, queue == 1, start));
+        let (holder, holder_table) = self.noted_holder(own, call, owner);
         own.aside().set(0);
         let facts = self.facts(own, call, false);
         // What a new stack took, with a snapshot of the maps perhaps, is not waiting.
         let start = start + own.aside().get();
-        let queue = self.queue(call.address, 1);
         here().events.set(0);
         let mut outer = Outer::NOTHING;
+        let by = self.own_of(holder_table).map_or(0, ThreadState::id);
+        let thread = owner.filter(|owner| *owner != 0).unwrap_or(by);
+        let table = match HolderId::from_number(holder) {
+            HolderId::Table(table) => table,
+            _ => holder_table,
+        };
+        let watch = self.watch(own, thread, start);
+        let watch = watch.map(|watch| (watch, table));
         if let Some(facts) = &facts {
-            let by = self.own_of(holder_table).map_or(0, ThreadState::id);
-            let thread = owner.filter(|owner| *owner != 0).unwrap_or(by);
             let is_noted = by != 0 && by == thread;
             let begun = Begun { since: start, holder, owner: thread, is_timed, is_noted, ..Begun::default() };
             outer = self.publish(own, facts, begun, None);
@@ -86,6 +104,8 @@ impl Recorder {
             holder_table,
             outer,
             queue,
+            free,
+            watch,
             sleeps: is_exact.then(raw::sleeps),
             facts,
         }
@@ -155,8 +175,12 @@ impl Recorder {
         let end = self.ticks.now();
         if wait.epoch != self.epoch() {
             // It was the parent's: this is a child that a signal handler made meanwhile.
-            let waited = Waited { ticks: 0, end, holder: NONE, outer: Outer::NOTHING, queue: 0, outcomes: 0 };
-            return Ended { holder_table: NONE, facts: None, waited };
+            return Ended {
+                holder_table: NONE,
+                watch: None,
+                facts: None,
+                waited: Waited { end, ..Waited::NOTHING },
+            };
         }
         own.table().waiting.end();
         self.queue(call.address, -1);
@@ -164,12 +188,12 @@ impl Recorder {
         if outcomes & bit(Outcome::Parked) != 0 {
             outcomes &= !bit(Outcome::Spun); // it slept first
         }
-        let mut holder = wait.holder;
+        let mut split = Split { free: 0, ended: 0, is_known: false };
+        let mut last = NONE;
         if let Some(shared) = self.shared.get() {
             let slot = shared.slot(call.address);
-            if holder == NONE {
-                holder = slot.released_at(call.address);
-            }
+            last = slot.released_by(call.address);
+            split = slot.wait_ends(call.role, (wait.start, end), wait.free);
             slot.holder.store((own.number() + 1) as u16, Relaxed);
             if slot.handed.load(Relaxed) != 0 && outcomes & bit(Outcome::Parked) != 0 {
                 slot.handed.store(0, Relaxed);
@@ -188,13 +212,31 @@ impl Recorder {
         let outer = self.outer_at_end(own, lock, wait.outer, None);
         Ended {
             holder_table: wait.holder_table,
+            watch: wait.watch,
             facts: wait.facts,
-            waited: Waited { ticks, end, holder, outer, queue: wait.queue, outcomes },
+            waited: Waited {
+                ticks,
+                end,
+                holder: wait.holder,
+                last,
+                ended: split.ended,
+                free: split.free.min(ticks),
+                is_split: split.is_known,
+                outer,
+                queue: wait.queue,
+                outcomes,
+            },
         }
     }
 
     /// The lock was had after a wait.
     pub fn acquired(&self, own: &ThreadState, call: &Call, ended: &Ended) {
+        if let (Some((watch, table)), Some(facts)) = (&ended.watch, &ended.facts) {
+            self.watched(facts, &ended.waited, watch, *table);
+        }
+        if let Some(shared) = self.shared.get() {
+            shared.slot(call.address).taken(call.role, ended.waited.end);
+        }
         let Some(facts) = ended.facts else { return };
         if ended.holder_table != NONE && call.role == Role::Write && self.is_time_to_look(&ended.waited) {
             self.drop_stale_note(own, call.address, ended.holder_table);
@@ -228,7 +270,8 @@ impl Recorder {
         let Some(facts) = ended.facts else { return };
         let besides = bit(Outcome::OwnerChanged) | bit(Outcome::OffCpu) | bit(Outcome::Budget);
         let outcomes = ended.waited.outcomes & besides | bit(Outcome::TimedOut);
-        self.write_wait(own, &facts, &Waited { outcomes, ..ended.waited });
+        // Free or held, the lock was not this thread's: that it was held is known.
+        self.write_wait(own, &facts, &Waited { outcomes, is_split: true, ..ended.waited });
     }
 
     fn waiting_for(&self, address: usize) -> u32 {

@@ -44,6 +44,17 @@ pub(super) struct Row {
     /// `≈` if the time held is an estimate; `≥` if not every hold was measured.
     hold_mark: &'static str,
     hold_error: u64,
+    /// Share of the recording in which it was held, per cent.
+    used: Option<f64>,
+    used_mark: &'static str,
+    /// Whether the details have the split.
+    is_rich: bool,
+    /// Shares of the time waited, per cent.
+    held: f64,
+    free: f64,
+    unknown: f64,
+    watched: f64,
+    no_cpu: f64,
     longest_queue: u64,
     waits: String,
     holds: String,
@@ -107,6 +118,7 @@ struct SiteRow {
     hold: Span,
     blocked: u64,
     blocked_total: u64,
+    is_release: bool,
 }
 
 #[derive(Serialize)]
@@ -115,9 +127,12 @@ struct PairRow {
     waiter_caption: Caption,
     holder: Option<usize>,
     holder_caption: Caption,
+    /// It is where the holder released the lock.
+    is_release: bool,
     count: u64,
     total: u64,
     longest: u64,
+    free: u64,
 }
 
 /// The rows: waits for locks, the longest total first, then returns from condition variables, then waits for signals; and
@@ -157,6 +172,7 @@ fn row(
     pairs: &[&Pair],
     parts: Parts,
 ) -> Row {
+    let all = stats.split.held + stats.split.free + stats.split.unknown;
     Row {
         label: lock.label.clone(),
         role: super::captions::role(lock.kind, stats.role),
@@ -175,6 +191,14 @@ fn row(
             _ => "",
         },
         hold_error: stats.hold.total_error,
+        used: stats.utilisation.filter(|_| stats.hold.total > 0).map(|share| share * 100.0),
+        used_mark: crate::split::mark(profile, stats),
+        is_rich: parts.pairs > 0,
+        held: share(stats.split.held, all),
+        free: share(stats.split.free, all),
+        unknown: share(stats.split.unknown, all),
+        watched: share(stats.split.watched, all),
+        no_cpu: share(stats.split.no_cpu, stats.split.watched),
         longest_queue: stats.longest_queue,
         waits: String::new(),
         holds: String::new(),
@@ -204,6 +228,7 @@ impl SiteRow {
             hold: Span::of_held(&site.hold, site.acquisitions),
             blocked: site.blocked,
             blocked_total: site.blocked_total,
+            is_release: site.is_release,
         }
     }
 }
@@ -215,6 +240,8 @@ impl PairRow {
             waiter_caption: caption(names, Some(pair.waiter)),
             holder: pair.holder,
             holder_caption: caption(names, pair.holder),
+            is_release: pair.is_release,
+            free: pair.free,
             count: pair.count,
             total: pair.wait_total,
             longest: pair.wait_longest,

@@ -56,7 +56,9 @@ pub(super) fn matrix(profile: &Profile) -> Option<Matrix> {
         .filter(|pair| pair.role.has_holder())
         .map(|pair| {
             let sum = Sum { count: pair.count, total: pair.wait_total, longest: pair.wait_longest };
-            (name(pair.waiter), pair.holder.map_or_else(|| String::from(UNKNOWN), name), sum)
+            let at = if pair.is_release { " (release)" } else { "" };
+            let holder = pair.holder.map_or_else(|| String::from(UNKNOWN), |holder| name(holder) + at);
+            (name(pair.waiter), holder, sum)
         })
         .collect();
     let waiters = largest(pairs.iter().map(|(waiter, _, sum)| (waiter.as_str(), sum.total)));

@@ -69,6 +69,14 @@ pub struct RoleStats {
     pub wait: Times,
     /// Time held.
     pub hold: Held,
+    /// How the time waited is split.
+    #[serde(default)]
+    pub split: Split,
+    /// Share of the recording in which it was held in this role, 0 to 1: time held ÷
+    /// [`Profile::duration`](super::Profile::duration). With the detail `contended` a lower bound. None for readers, who hold it at the same time,
+    /// and for several locks together.
+    #[serde(default)]
+    pub utilisation: Option<f64>,
     /// How its waits ended.
     pub outcomes: Outcomes,
     /// Releases that woke a waiter; of condition variables: signals.
@@ -103,6 +111,39 @@ pub struct Held {
     pub total: u64,
     /// Half the width of the 95 % interval of `total`; 0 if every acquisition was measured.
     pub total_error: u64,
+    /// With the detail `contended`: besides `total`, for how long the lock was held while others waited, of holds whose start is
+    /// not known.
+    #[serde(default)]
+    pub while_waited: u64,
+}
+
+/// How time waited is split: `held`, `free` and `unknown` add up to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Split {
+    /// Another thread held the lock. The pairs say which.
+    pub held: u64,
+    /// The lock was free: it had been released, and its next owner had not woken up yet, or had no CPU.
+    pub free: u64,
+    /// Whether it was held or free is not known.
+    pub unknown: u64,
+    /// Of `held`: waits in which the holder was watched.
+    pub watched: u64,
+    /// Of `watched`: the holder was ready to run and had no CPU.
+    pub no_cpu: u64,
+}
+
+impl Split {
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            held: self.held + other.held,
+            free: self.free + other.free,
+            unknown: self.unknown + other.unknown,
+            watched: self.watched + other.watched,
+            no_cpu: self.no_cpu + other.no_cpu,
+        }
+    }
 }
 
 /// How waits ended. `owner_changed`, `off_cpu` and `budget` say why spinning ended, and count the same waits again.
@@ -140,6 +181,9 @@ pub struct SiteStats {
     pub hold: Held,
     /// Waits of other threads while it was held from here (FreeBSD's `cnt_hold`).
     pub blocked: u64,
-    /// Time for which others waited while it was held from here.
+    /// Time for which others waited while it was held from here, and until the next owner had it.
     pub blocked_total: u64,
+    /// The lock was released here by threads of which it is not known where they had taken it.
+    #[serde(default)]
+    pub is_release: bool,
 }

@@ -8,7 +8,7 @@ mod warning;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::locks::{Held, Kind, Lock, Outcomes, Role, RoleStats, SiteStats, Times};
+pub use self::locks::{Held, Kind, Lock, Outcomes, Role, RoleStats, SiteStats, Split, Times};
 pub use self::observed::{Observed, OtherProgram, Recorder, Rest, ThreadTime, Threads};
 pub use self::unnamed::Unnamed;
 pub use self::waits::{HeldWait, Holder, Pair, ThreadWait, Waiting};
@@ -17,7 +17,7 @@ pub use self::warning::Warning;
 /// The first field of the JSON document.
 pub const FORMAT: &str = "spinpark-profile";
 /// Changes when a field changes its meaning or goes.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// The oldest version that is read: fields that have another name today have the old one as an alias.
 pub const OLDEST: u32 = 1;
 

@@ -15,14 +15,20 @@ pub struct Pair {
     pub role: Role,
     /// Where it waited.
     pub waiter: CallSiteId,
-    /// Where the holder had taken the lock, when the wait began; none if that is not known.
+    /// Where the holder had taken the lock; none if that is not known.
     pub holder: Option<CallSiteId>,
-    /// Number of waits.
+    /// `holder` is where it released the lock: where it had taken it is not known.
+    #[serde(default)]
+    pub is_release: bool,
+    /// Number of waits for this holder, or for others and this one.
     pub count: u64,
-    /// Their sum.
+    /// Time waited for this holder: until it released the lock and the next owner had it.
     pub wait_total: u64,
-    /// The longest.
+    /// The longest of these times.
     pub wait_longest: u64,
+    /// Of `wait_total`: the lock was free.
+    #[serde(default)]
+    pub free: u64,
 }
 
 /// Waits while holding another lock.

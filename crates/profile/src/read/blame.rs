@@ -10,9 +10,9 @@ pub(super) fn blame(lock: &mut Lock, pairs: &[&Pair]) {
         let Some(holder) = pair.holder else { continue };
         let role = holder_role(&lock.roles, pair, holder);
         let stats = &mut lock.roles[role];
-        let known = stats.sites.iter().position(|site| site.call_site == holder);
-        let index = known.unwrap_or_else(|| {
-            stats.sites.push(SiteStats::new(holder));
+        let is_it = |site: &SiteStats| site.call_site == holder && site.is_release == pair.is_release;
+        let index = stats.sites.iter().position(is_it).unwrap_or_else(|| {
+            stats.sites.push(SiteStats { is_release: pair.is_release, ..SiteStats::new(holder) });
             stats.sites.len() - 1
         });
         stats.sites[index].blocked += pair.count;

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use spinpark_observe::format::{self, NONE, View};
+use spinpark_observe::format::{self, HolderId, NONE, View};
 
 use super::blame::blame;
 use super::clock::monotonic;
@@ -14,7 +14,7 @@ use super::{Clock, Maps, Recording, labels};
 use crate::model::Warning;
 use crate::model::{
     CallSite, CallSiteId, Detail, Ended, FORMAT, Held, HeldWait, Kind, Lock, LocksOf, Outcomes, Pair,
-    Profile, Role, RoleStats, SiteStats, Times, VERSION,
+    Profile, Role, RoleStats, SiteStats, Split, Times, VERSION,
 };
 use crate::symbols::Symbols;
 
@@ -66,11 +66,11 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     let detail = detail(header.detail.load(Relaxed));
     let pairs = merge.pairs(&tables);
     let held_waits = merge.held_waits(&tables);
-    let locks = merge.locks(&tables, &same, detail, &pairs);
+    let locks = merge.locks(&tables, &same, (detail, duration), &pairs);
     let threads = merge.threads(duration, &waiters, &tables.signals);
     let thread_waits = merge.thread_waits(&tables);
     let holders = Holders::new(&waiters, &same);
-    let waiting = merge.waiting(&waiters, &holders);
+    let waiting = merge.waiting(&waiters, &holders, &tables);
     warnings.extend(merge.symbols.take_warnings().into_iter().map(Warning::Note));
     Profile {
         format: FORMAT.to_owned(),
@@ -209,24 +209,88 @@ impl Merge<'_> {
         }
     }
 
+    /// A holder of a lock: its call site, and whether it released the lock there.
+    pub(super) fn holder(&mut self, tables: &Tables, lock: u32, number: u32) -> (Option<CallSiteId>, bool) {
+        let released_at = match HolderId::from_number(number) {
+            HolderId::Unknown => None,
+            HolderId::TookAt(stack) => return (self.call_site(stack), false),
+            HolderId::ReleasedAt(stack) => Some(stack),
+            HolderId::Table(table) => {
+                let stacks = tables.released.get(&(lock, table)).into_iter().flatten();
+                let most = stacks.max_by_key(|(_, count)| **count).map(|(stack, _)| *stack);
+                if most.is_none() {
+                    return (self.taken_by(tables, lock, table), false);
+                }
+                most
+            }
+        };
+        let Some(released_at) = released_at.and_then(|stack| self.call_site(stack)) else {
+            return (None, false);
+        };
+        // The function that releases it takes it, too: as guards do.
+        match self.taken_in(tables, lock, released_at) {
+            Some(taken_at) => (Some(taken_at), false),
+            None => (Some(released_at), true),
+        }
+    }
+
+    /// The call site at which threads of a table take a lock, if it is the same nearly always.
+    fn taken_by(&mut self, tables: &Tables, lock: u32, table: u32) -> Option<CallSiteId> {
+        const NEARLY: f64 = 0.9;
+        let taken = tables.taken.get(&(lock, table))?;
+        let (stack, most) = taken.iter().max_by_key(|(_, count)| **count)?;
+        let all: u64 = taken.values().sum();
+        (*most as f64 >= NEARLY * all as f64).then(|| self.call_site(*stack)).flatten()
+    }
+
+    /// The call site that takes a lock most often in the function of another call site, with the same callers.
+    fn taken_in(&mut self, tables: &Tables, lock: u32, site: CallSiteId) -> Option<CallSiteId> {
+        let uses =
+            tables.sites.range(((lock, format::Role::Write), 0)..=((lock, format::Role::Read), u32::MAX));
+        let uses = uses
+            .filter(|(_, sum)| !sum.is_empty())
+            .map(|((_, stack), sum)| (*stack, sum.acquisitions + sum.contended));
+        let pairs = tables
+            .pairs
+            .range(((lock, format::Role::Write), 0, 0)..=((lock, format::Role::Read), u32::MAX, u32::MAX));
+        let holders = pairs.filter_map(|((_, _, holder), sum)| match HolderId::from_number(*holder) {
+            HolderId::TookAt(stack) => Some((stack, sum.count)),
+            _ => None,
+        });
+        let known: Vec<(u32, u64)> = uses.chain(holders).collect();
+        let known: Vec<(CallSiteId, u64)> =
+            known.into_iter().filter_map(|(stack, count)| Some((self.call_site(stack)?, count))).collect();
+        let key = |site: CallSiteId| {
+            let frames = &self.call_sites[site].frames;
+            let callers = frames.iter().skip_while(|frame| frame.is_inlined).skip(1);
+            (frames.first()?.function.clone()?, callers.map(|frame| frame.offset).collect::<Vec<_>>()).into()
+        };
+        let wanted: Option<(String, Vec<u64>)> = key(site);
+        let alike = known.into_iter().filter(|(other, _)| wanted.is_some() && key(*other) == wanted);
+        alike.max_by_key(|(_, count)| *count).map(|(site, _)| site)
+    }
+
     /// Pairs of waiters and holders by call site, the longest waiting first; returns from condition variables after the
     /// others, waits for signals last.
     fn pairs(&mut self, tables: &Tables) -> Vec<Pair> {
-        let mut sums: BTreeMap<(Use, CallSiteId, Option<CallSiteId>), PairSum> = BTreeMap::new();
+        type Key = (Use, CallSiteId, Option<CallSiteId>, bool);
+        let mut sums: BTreeMap<Key, PairSum> = BTreeMap::new();
         for ((which, waiter, holder), sum) in &tables.pairs {
-            let (waiter, holder) = (self.call_site(*waiter), self.call_site(*holder));
-            if let Some(waiter) = waiter {
-                sums.entry((*which, waiter, holder)).or_default().merge(sum);
+            let (holder, is_release) = self.holder(tables, which.0, *holder);
+            if let Some(waiter) = self.call_site(*waiter) {
+                sums.entry((*which, waiter, holder, is_release)).or_default().merge(sum);
             }
         }
-        let pairs = sums.into_iter().map(|(((lock, wanted), waiter, holder), sum)| Pair {
+        let pairs = sums.into_iter().map(|(((lock, wanted), waiter, holder, is_release), sum)| Pair {
             lock,
             role: role(wanted),
             waiter,
             holder,
+            is_release,
             count: sum.count,
             wait_total: self.clock.ns(sum.waited),
             wait_longest: self.clock.ns(sum.longest_wait),
+            free: self.clock.ns(sum.free),
         });
         let mut pairs: Vec<Pair> = pairs.collect();
         pairs.sort_by_key(|pair| (pair.role.rank(), Reverse(pair.wait_total), Reverse(pair.count)));
@@ -259,7 +323,7 @@ impl Merge<'_> {
         &mut self,
         tables: &Tables,
         same: &HashMap<u32, u32>,
-        detail: Detail,
+        (detail, duration): (Detail, u64),
         pairs: &[Pair],
     ) -> Vec<Lock> {
         let tables_used = self.view.threads().count() as u64;
@@ -289,6 +353,10 @@ impl Merge<'_> {
             let roles: Vec<RoleStats> = uses
                 .map(|(which, sum)| {
                     let mut stats = self.role_stats(*which, sum, detail, tables_used);
+                    let is_one = stats.role == Role::Write && duration > 0;
+                    stats.utilisation = is_one.then(|| {
+                        ((stats.hold.total + stats.hold.while_waited) as f64 / duration as f64).min(1.0)
+                    });
                     stats.sites = self.sites(*which, tables);
                     stats
                 })
@@ -330,8 +398,19 @@ impl Merge<'_> {
         let others = sum.acquisitions.saturating_sub(sum.held_after_wait.count);
         // With everything measured, what is missing is held still.
         let is_whole = detail == Detail::Full && others.saturating_sub(sum.held.count) <= tables_used;
-        let (estimated, error) =
-            if is_whole { (sum.held.total as f64, 0.0) } else { sum.held.estimate(others) };
+        let (estimated, error) = match detail {
+            // No samples, but those that kept others waiting.
+            Detail::Contended => (sum.held.total as f64, 0.0),
+            _ if is_whole => (sum.held.total as f64, 0.0),
+            _ => sum.held.estimate(others),
+        };
+        let (free, unsplit) = match self.view.header().locks {
+            // Acquisitions without a wait are not seen: that a lock is free is not known.
+            number if number == format::Locks::Library as u32 => (0, sum.waited),
+            _ => (sum.free, sum.unsplit),
+        };
+        let unsplit = unsplit.min(sum.waited);
+        let free = free.min(sum.waited - unsplit);
         let [spun, parked, handed_over, timed_out, unknown, owner_changed, off_cpu, budget] = sum.outcomes;
         RoleStats {
             role: role(which.1),
@@ -343,7 +422,20 @@ impl Merge<'_> {
                 measured: self.times(measured.count, measured.total, measured.longest, &sum.holds),
                 total: self.clock.ns_of(sum.held_after_wait.total as f64 + estimated).round() as u64,
                 total_error: self.clock.ns_of(error).ceil() as u64,
+                while_waited: if detail == Detail::Contended { self.clock.ns(sum.held_waited) } else { 0 },
             },
+            split: if which.1.is_mutual() {
+                Split {
+                    held: self.clock.ns(sum.waited - unsplit - free),
+                    free: self.clock.ns(free),
+                    unknown: self.clock.ns(unsplit),
+                    watched: self.clock.ns(sum.watched),
+                    no_cpu: self.clock.ns(sum.no_cpu.min(sum.watched)),
+                }
+            } else {
+                Split::default()
+            },
+            utilisation: None,
             outcomes: Outcomes {
                 spun,
                 parked,
@@ -365,7 +457,7 @@ impl Merge<'_> {
     fn sites(&mut self, which: Use, tables: &Tables) -> Vec<SiteStats> {
         let mut sums: BTreeMap<CallSiteId, SiteSum> = BTreeMap::new();
         for ((_, stack), sum) in tables.sites.range((which, 0)..=(which, u32::MAX)) {
-            if let Some(call_site) = self.call_site(*stack) {
+            if let Some(call_site) = self.call_site(*stack).filter(|_| !sum.is_empty()) {
                 sums.entry(call_site).or_default().merge(sum);
             }
         }
@@ -379,9 +471,11 @@ impl Merge<'_> {
                 measured: self.times(sum.held.count, sum.held.total, sum.held.longest, &[]),
                 total: self.clock.ns(sum.held.total),
                 total_error: 0,
+                while_waited: 0,
             },
             blocked: 0,
             blocked_total: 0,
+            is_release: false,
         });
         sites.collect()
     }

@@ -28,6 +28,11 @@ pub(super) struct Tables {
     pub(super) held_waits: BTreeMap<(Use, u32, How), HeldSum>,
     /// By table: time waited for signals.
     pub(super) signals: BTreeMap<u32, u64>,
+    /// By lock and table: stacks on which its threads released the lock to waiters without having noted where they took it,
+    /// and how often.
+    pub(super) released: BTreeMap<(u32, u32), BTreeMap<u32, u64>>,
+    /// The same of those on which its threads took it.
+    pub(super) taken: BTreeMap<(u32, u32), BTreeMap<u32, u64>>,
     /// Entries that make no sense, or name a lock that is not in the file.
     pub(super) junk: u64,
 }
@@ -46,6 +51,11 @@ pub(super) struct LockSum {
     pub(super) still_waiting: u64,
     pub(super) held_after_wait: Sampled,
     pub(super) held: Sampled,
+    pub(super) held_waited: u64,
+    pub(super) free: u64,
+    pub(super) unsplit: u64,
+    pub(super) watched: u64,
+    pub(super) no_cpu: u64,
     pub(super) waits: Vec<u64>,
     pub(super) holds: Vec<u64>,
     pub(super) strip: StripSum,
@@ -77,6 +87,7 @@ pub(super) struct PairSum {
     pub(super) count: u64,
     pub(super) waited: u64,
     pub(super) longest_wait: u64,
+    pub(super) free: u64,
 }
 
 /// µs waited by part; part *n* starts at `n << shift` µs.
@@ -128,6 +139,13 @@ impl Tables {
                     }
                 }
                 Entry::Site(stats) => {
+                    let (released, taken) = (stats.released.load(Relaxed), stats.acquisitions.load(Relaxed));
+                    for (sums, number) in [(&mut tables.released, released), (&mut tables.taken, taken)] {
+                        if number > 0 {
+                            let of = sums.entry((*lock, table)).or_default();
+                            *of.entry(stats.stack).or_default() += number;
+                        }
+                    }
                     tables.sites.entry((which, stats.stack)).or_default().add(stats);
                     let sum = tables.by_thread.entry((table, which, stats.stack)).or_default();
                     sum.0 = sum.0.saturating_add(stats.contended.load(Relaxed));
@@ -178,6 +196,11 @@ impl LockSum {
             (&mut self.failed_tries, &stats.failed_tries),
             (&mut self.waited, &stats.waited),
             (&mut self.wake_ups, &stats.wake_ups),
+            (&mut self.held_waited, &stats.held_waited),
+            (&mut self.free, &stats.free),
+            (&mut self.unsplit, &stats.unsplit),
+            (&mut self.watched, &stats.watched),
+            (&mut self.no_cpu, &stats.no_cpu),
         ];
         for (sum, number) in sums.into_iter().chain(self.outcomes.iter_mut().zip(&stats.outcomes)) {
             *sum = sum.saturating_add(number.load(Relaxed));
@@ -220,6 +243,11 @@ impl SiteSum {
         self.held = self.held.and(sampled(&stats.held_after_wait)).and(sampled(&stats.held));
     }
 
+    /// Nothing is known of it but that locks were released there.
+    pub(super) fn is_empty(&self) -> bool {
+        self.acquisitions == 0 && self.contended == 0
+    }
+
     pub(super) fn merge(&mut self, other: &Self) {
         self.acquisitions += other.acquisitions;
         self.contended += other.contended;
@@ -231,7 +259,7 @@ impl SiteSum {
 
 impl PairSum {
     pub(super) fn still_waits(&mut self, ticks: u64) {
-        self.merge(&Self { count: 1, waited: ticks, longest_wait: ticks });
+        self.merge(&Self { count: 1, waited: ticks, longest_wait: ticks, free: 0 });
     }
 
     fn add(&mut self, stats: &PairStats) {
@@ -239,6 +267,7 @@ impl PairSum {
             count: stats.count.load(Relaxed),
             waited: stats.waited.load(Relaxed),
             longest_wait: stats.longest_wait.load(Relaxed),
+            free: stats.free.load(Relaxed),
         });
     }
 
@@ -247,6 +276,7 @@ impl PairSum {
             count: stats.count.load(Relaxed),
             waited: stats.waited.load(Relaxed),
             longest_wait: stats.longest_wait.load(Relaxed),
+            free: 0,
         });
     }
 
@@ -254,6 +284,7 @@ impl PairSum {
         self.count += other.count;
         self.waited = self.waited.saturating_add(other.waited);
         self.longest_wait = self.longest_wait.max(other.longest_wait);
+        self.free = self.free.saturating_add(other.free);
     }
 }
 

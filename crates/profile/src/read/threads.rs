@@ -101,7 +101,7 @@ impl Merge<'_> {
     }
 
     /// Waits that had not ended.
-    pub(super) fn waiting(&mut self, waiters: &[Waiter], holders: &Holders) -> Vec<Waiting> {
+    pub(super) fn waiting(&mut self, waiters: &[Waiter], holders: &Holders, tables: &Tables) -> Vec<Waiting> {
         let of_one = |waiter: &Waiter| {
             let begun = &waiter.begun;
             let holder = match holders.of(waiters, waiter).first() {
@@ -121,7 +121,7 @@ impl Merge<'_> {
                 is_timed: begun.is_timed,
                 holder: holder.map(|(thread, stack, is_sure)| Holder {
                     thread: (thread != 0).then_some(thread),
-                    call_site: self.call_site(stack),
+                    call_site: self.holder(tables, begun.lock, stack).0,
                     is_sure,
                 }),
             }

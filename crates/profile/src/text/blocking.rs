@@ -15,7 +15,8 @@ use crate::units::{percent, short_count, time};
 pub fn blocking(profile: &Profile, style: Style) -> String {
     let names = Names::of(&profile.call_sites);
     let holder = |pair: &Pair| {
-        pair.holder.map_or_else(|| String::from("not known"), |call_site| names.label(call_site))
+        let at = if pair.is_release { " (release)" } else { "" };
+        pair.holder.map_or_else(|| String::from("not known"), |call_site| names.label(call_site) + at)
     };
     // Stacks that differ only in outer frames share a row.
     let mut rows: Vec<(String, String, Pair)> = Vec::new();
@@ -28,6 +29,7 @@ pub fn blocking(profile: &Profile, style: Style) -> String {
                 sum.count += pair.count;
                 sum.wait_total += pair.wait_total;
                 sum.wait_longest = sum.wait_longest.max(pair.wait_longest);
+                sum.free += pair.free;
             }
             Entry::Vacant(free) => {
                 free.insert(rows.len());

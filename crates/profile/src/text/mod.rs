@@ -7,6 +7,7 @@
 //! | `blocking` | waiters and holders                                            |
 //! | `held_waits` | waits while holding another lock                             |
 //! | `sites`    | call sites; FreeBSD's columns                                   |
+//! | `split`    | what the time waited was                                        |
 //! | `waiting`  | waits that had not ended                                        |
 //! | `condvars` | condition variables                                            |
 //! | `outcomes` | outcomes of waits                                               |
@@ -21,6 +22,7 @@ mod outcomes;
 mod report;
 mod sites;
 mod spark;
+mod split;
 mod waiting;
 
 use std::io::IsTerminal;
@@ -37,6 +39,7 @@ pub use self::locks::locks;
 pub use self::outcomes::outcomes;
 pub use self::report::report;
 pub use self::sites::sites;
+pub use self::split::split;
 pub use self::waiting::waiting;
 use spinpark_show::terminal;
 pub use spinpark_show::text::wrap;

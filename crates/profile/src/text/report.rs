@@ -1,6 +1,6 @@
 //! The whole report: the summary first.
 
-use super::{Style, blocking, condvars, held_waits, locks, outcomes, sites, waiting, wrap};
+use super::{Style, blocking, condvars, held_waits, locks, outcomes, sites, split, waiting, wrap};
 use crate::fit::fit;
 use crate::model::{Detail, ENDED_EARLY, Ended, LocksOf, Profile};
 use crate::summary::summary;
@@ -14,6 +14,7 @@ pub fn report(profile: &Profile, style: Style) -> String {
     parts.extend([
         waiting(profile, style),
         locks(profile, style),
+        split(profile, style),
         blocking(profile, style),
         held_waits(profile, style),
         sites(profile, style),
@@ -86,8 +87,8 @@ fn notes(profile: &Profile, style: Style) -> String {
     let mut notes = Vec::new();
     if profile.detail == Detail::Contended && !profile.locks.is_empty() {
         notes.push(String::from(
-            "Acquisitions are counted from a lock's first wait on. Only holds of threads that had waited were measured; other \
-             holds may be longer (≥). `--detail full` measures all.",
+            "Acquisitions are counted from a lock's first wait on. Holds of threads that had not waited were measured only \
+             while others waited: the lock was held for longer (≥). `--detail full` measures all.",
         ));
     }
     let estimated =

@@ -46,7 +46,8 @@ pub fn sites(profile: &Profile, style: Style) -> String {
     let mut rows: Vec<(&Lock, Role, String, SiteStats)> = Vec::new();
     let mut known: HashMap<(u32, Role, String), usize> = HashMap::new();
     for (lock, role, site) in all(profile) {
-        let label = names.label(site.call_site);
+        let at = if site.is_release { " (release)" } else { "" };
+        let label = names.label(site.call_site) + at;
         match known.entry((lock.id, role, label.clone())) {
             Entry::Occupied(at) => add_site(&mut rows[*at.get()].3, site),
             Entry::Vacant(free) => {

@@ -1,6 +1,6 @@
-//! What the summary says besides: that holders are not why, and how to get names.
+//! What the summary says besides: what the time waited was, and how to get names.
 
-use spinpark_profile::model::{Detail, LocksOf, Module, Profile, Role, Unnamed};
+use spinpark_profile::model::{Detail, LocksOf, Module, Profile, Role, Split, Unnamed};
 use spinpark_profile::summary::summary;
 use spinpark_profile::text::{self, Style};
 use spinpark_testkit::recordings::{named, relabel, store};
@@ -12,89 +12,118 @@ fn profile() -> Profile {
 
 const MS: u64 = 1_000_000;
 
-/// A mutex that was held 400 times for 10 µs each and waited for 200 times, 15 ms each.
-fn late(detail: Detail) -> Profile {
+/// A mutex that was held for `held` ms of 10 s, of which all was measured, and waited for 3 s: for `free` ms of these it was free.
+fn waited(held: u64, free: u64) -> Profile {
     let mut profile = profile();
-    profile.detail = detail;
+    profile.detail = Detail::Full;
+    let duration = profile.duration as f64;
     let stats = &mut profile.locks[0].roles[0];
-    (stats.acquisitions, stats.contended, stats.longest_queue) = (400, 200, 3);
+    (stats.acquisitions, stats.contended) = (400, 200);
     (stats.wait.count, stats.wait.total) = (200, 3_000 * MS);
+    stats.split = Split { held: (3_000 - free) * MS, free: free * MS, ..Split::default() };
     stats.hold.measured.count = 400;
-    (stats.hold.measured.total, stats.hold.total, stats.hold.total_error) = (4 * MS, 4 * MS, 0);
+    (stats.hold.measured.total, stats.hold.total, stats.hold.total_error) = (held * MS, held * MS, 0);
+    stats.utilisation = Some((held * MS) as f64 / duration);
     profile
 }
 
-fn sentence(profile: &Profile) -> Option<String> {
-    let is_it = |detail: &&String| detail.contains("lock was free");
-    summary(profile).details.iter().find(is_it).cloned()
+fn says(profile: &Profile) -> String {
+    summary(profile).details.join(" ")
 }
 
 #[test]
-fn holders_do_not_explain_the_waiting() {
-    // Holders explain at most 3 × (4 ms + 400 × 200 ns).
-    let said = sentence(&late(Detail::Full)).expect("it is clear");
-    assert_eq!(
-        said,
-        "Its holders explain at most 12.2 ms of this waiting: it was held for 4.00 ms (plus 0.2 µs per acquisition, not \
-         measured), with at most 3 threads waiting. For the other 2.988 s or more, the lock was free: its next owners woke late \
-         (2.5 % of the waits slept), or had no CPU (3 threads, 2 CPUs). Run fewer threads; `spinpark compare` shows whether other \
-         locks help."
+fn the_time_waited_is_split() {
+    let said = says(&waited(7_000, 60));
+    let split = "Another thread held the lock for 98 % of this time; for 2.0 % it was free, and its next owner had not woken up.";
+    assert!(said.contains(split), "{said}");
+    assert!(!said.contains("of the run"), "{said}");
+    let mut profile = waited(7_000, 0);
+    assert!(
+        says(&profile).contains("Another thread held the lock for all of this time."),
+        "{}",
+        says(&profile)
     );
+    let split = &mut profile.locks[0].roles[0].split;
+    (split.held, split.free, split.unknown) = (1_500 * MS, 900 * MS, 600 * MS);
+    let said = says(&profile);
+    assert!(
+        said.contains("for 50 % of this time; for 30 % it was free")
+            && said.contains("; for 20 % that is not known."),
+        "{said}"
+    );
+    let split = &mut profile.locks[0].roles[0].split;
+    (split.held, split.free, split.unknown) = (0, 900 * MS, 2_100 * MS);
+    let said = says(&profile);
+    assert!(said.contains("Whether the lock was held or free is not known for 70 % of this time."), "{said}");
+    assert!(!said.contains("woken"), "{said}");
 }
 
 #[test]
-fn holders_may_explain_the_waiting() {
-    // As recorded: seven seconds held.
-    assert_eq!(sentence(&profile()), None);
-    let changes: [fn(&mut Profile); 8] = [
-        |profile| profile.locks[0].roles[0].hold.total = 600 * MS,
-        // The other holds are not known.
-        |profile| profile.locks[0].roles[0].hold.measured.count = 300,
-        |profile| {
-            profile.locks[0].roles[0].hold.measured.count = 399;
-            profile.locks[0].roles[0].outcomes.timed_out = 1;
-        },
-        |profile| profile.locks_of = LocksOf::Library,
-        |profile| profile.dropped = 1,
-        |profile| profile.locks[0].roles[0].outcomes.still_waiting = 1,
-        |profile| profile.locks[0].roles[0].longest_queue = 0,
-        // Many short sections.
-        |profile| {
-            let stats = &mut profile.locks[0].roles[0];
-            (stats.acquisitions, stats.hold.measured.count) = (4_000_000, 4_000_000);
-        },
-    ];
-    for (number, change) in changes.into_iter().enumerate() {
-        let mut profile = late(Detail::Full);
-        change(&mut profile);
-        assert_eq!(sentence(&profile), None, "change {number}");
+fn a_lock_that_is_free_while_threads_wait() {
+    let said = says(&waited(4, 2_988));
+    let free = "For more than 99 % of this time (2.988 s) no thread held the lock: its next owners woke late (2.5 % of the waits \
+                slept), or had no CPU (3 threads, 2 CPUs). For 0.40 % another thread held it. Run fewer threads; `spinpark \
+                compare` shows whether other locks help.";
+    assert!(said.contains(free), "{said}");
+}
+
+#[test]
+fn a_lock_that_is_always_held() {
+    let limit = "of the run: no more throughput without shorter sections.";
+    let mut profile = waited(9_800, 60);
+    assert!(says(&profile).contains(&format!("It was held 98 % {limit}")), "{}", says(&profile));
+    // Some holds were not measured.
+    profile.detail = Detail::Contended;
+    profile.locks[0].roles[0].hold.measured.count = 300;
+    assert!(says(&profile).contains(&format!("It was held at least 98 % {limit}")), "{}", says(&profile));
+    profile.detail = Detail::Sampled;
+    profile.locks[0].roles[0].hold.measured.total = 150 * MS;
+    assert!(says(&profile).contains(&format!("It was held about 98 % {limit}")), "{}", says(&profile));
+    assert!(!says(&waited(8_900, 60)).contains(limit));
+}
+
+#[test]
+fn holders_without_a_cpu() {
+    let mut profile = waited(7_000, 600);
+    let split = &mut profile.locks[0].roles[0].split;
+    (split.watched, split.no_cpu) = (300 * MS, 150 * MS);
+    let said = says(&profile);
+    let part = "For about 40 % of it the holder was ready to run, but had no CPU (3 threads, 2 CPUs).";
+    assert!(said.contains(part), "{said}");
+    // Every wait was watched.
+    let split = &mut profile.locks[0].roles[0].split;
+    (split.watched, split.no_cpu) = (2_400 * MS, 1_200 * MS);
+    assert!(says(&profile).contains("For 40 % of it the holder"), "{}", says(&profile));
+    // Little, or not known.
+    for (watched, no_cpu) in [(2_400, 100), (2, 2), (0, 0)] {
+        let split = &mut profile.locks[0].roles[0].split;
+        (split.watched, split.no_cpu) = (watched * MS, no_cpu * MS);
+        assert!(!says(&profile).contains("had no CPU"), "{}", says(&profile));
     }
 }
 
-/// A holder that lost its CPU is rarely in a sample.
 #[test]
-fn without_all_holds_both_causes_are_possible() {
-    let mut profile = late(Detail::Contended);
-    profile.locks[0].roles[0].hold.measured.count = 200;
-    profile.locks[0].roles[0].hold.measured.total = 2 * MS;
-    assert_eq!(
-        sentence(&profile).expect("it is much"),
-        "The measured holds explain at most 12.2 ms of this waiting (10.0 µs on average, at most 3 threads waiting). Either \
-         unmeasured holds were long, for example because holders lost their CPU (3 threads, 2 CPUs), or the lock was free and \
-         threads woke late (2.5 % of the waits slept). Record with `--detail full` to find out which."
-    );
-    // All of them had waited.
-    profile.locks[0].roles[0].acquisitions = 200;
-    assert!(sentence(&profile).expect("it is clear").starts_with("Its holders explain at most"));
-    // The upper end of an estimate counts.
-    let mut sampled = late(Detail::Sampled);
-    let hold = &mut sampled.locks[0].roles[0].hold;
-    (hold.measured.count, hold.total_error) = (20, 6 * MS);
-    assert!(
-        sentence(&sampled).expect("it is much").starts_with("The measured holds explain at most 30.2 ms of")
-    );
-    sampled.locks[0].roles[0].hold.total_error = 600 * MS;
-    assert_eq!(sentence(&sampled), None);
+fn what_is_not_known_is_not_reported() {
+    let changes: [fn(&mut Profile); 3] = [
+        |profile| profile.locks_of = LocksOf::Library,
+        |profile| profile.dropped = 1,
+        |profile| profile.locks[0].roles[0].split = Split::default(),
+    ];
+    for change in changes {
+        let mut profile = waited(9_800, 60);
+        change(&mut profile);
+        assert!(!says(&profile).contains("Another thread held"), "{}", says(&profile));
+    }
+}
+
+#[test]
+fn where_a_lock_was_released_stands_in_for_where_it_was_taken() {
+    let mut profile = profile();
+    profile.pairs.iter_mut().for_each(|pair| pair.is_release = true);
+    let said = summary(&profile).headline;
+    assert!(said.contains(", released in `store_update`"), "{said}");
+    let table = text::blocking(&profile, Style::PLAIN);
+    assert!(table.contains("(release)"), "{table}");
 }
 
 fn stripped() -> Profile {

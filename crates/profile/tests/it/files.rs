@@ -166,7 +166,7 @@ fn json_round_trip() {
     let profile = profile();
     let text = json::text(std::slice::from_ref(&profile));
     assert!(
-        text.starts_with("[\n  {\n    \"format\": \"spinpark-profile\",\n    \"version\": 2,"),
+        text.starts_with("[\n  {\n    \"format\": \"spinpark-profile\",\n    \"version\": 3,"),
         "{}",
         &text[..80]
     );

@@ -335,7 +335,9 @@ fn many_locks() {
         let stack = stacks[number as usize % stacks.len()];
         let lock = file.lock(Kind::Mutex, number * 64, stack, true);
         file.uses(thread, lock, Role::Write, |stats| stats.acquisitions = 1.into());
-        file.site(thread, lock, Role::Write, stack, |stats| stats.waited = 1_000.into());
+        file.site(thread, lock, Role::Write, stack, |stats| {
+            (stats.contended, stats.waited) = (1.into(), 1_000.into());
+        });
         file.pair(thread, lock, Role::Write, (stack, stack), (1, 1_000, 1_000));
     }
     let profile = read(file);

@@ -172,7 +172,7 @@ fn release(call: &Call, release: &dyn Fn()) {
     RECORDER.begin_release(call.address);
     release();
     if let Releasing::Last(hold) = &releasing {
-        RECORDER.released(own, hold);
+        RECORDER.released(own, hold, None);
     } else if let Releasing::Unknown = releasing {
         RECORDER.released_unseen(own);
     }

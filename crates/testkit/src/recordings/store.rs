@@ -48,6 +48,7 @@ fn held(held: &mut Held, times: &[u64]) {
 fn waits(stats: &mut LockStats, part: usize, times: &[u64]) {
     stats.contended = (times.len() as u64).into();
     stats.waited = times.iter().sum::<u64>().into();
+    stats.free = (times.iter().sum::<u64>() / 10).into();
     stats.longest_wait = times.iter().copied().max().unwrap_or(0).into();
     for time in times {
         *stats.waits[time.ilog2() as usize].get_mut() += 1;

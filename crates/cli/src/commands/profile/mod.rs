@@ -214,7 +214,8 @@ fn view(profile: &model::Profile, view: ViewChoice, style: text::Style) -> Strin
         }
         ViewChoice::Outcomes if has_waited => "The outcomes of waits are not known.",
         ViewChoice::HeldWaits => "No thread blocked while holding a contended lock.",
-        ViewChoice::Blocking | ViewChoice::Outcomes => "No thread waited for a lock.",
+        ViewChoice::Split if has_waited => "Whether these locks were held or free while threads waited is not known.",
+        ViewChoice::Blocking | ViewChoice::Outcomes | ViewChoice::Split => "No thread waited for a lock.",
         _ => "No lock was waited for or counted.",
     };
     text::wrap(why, style.width, 0)
@@ -225,6 +226,7 @@ fn tables(profile: &model::Profile, view: ViewChoice, style: text::Style) -> Str
         ViewChoice::Summary => text::report(profile, style),
         ViewChoice::Locks => text::locks(profile, style),
         ViewChoice::Classes => text::locks(&spinpark_profile::classes::by_class(profile), style),
+        ViewChoice::Split => text::split(profile, style),
         ViewChoice::Blocking => text::blocking(profile, style),
         ViewChoice::HeldWaits => text::held_waits(profile, style),
         ViewChoice::Sites => text::sites(profile, style),

@@ -70,9 +70,11 @@ fn stats(of: Use) -> RoleStats {
             measured: times(taken / share, mean_hold, mean_hold * 9),
             total: taken * mean_hold / share,
             total_error: 0,
+            while_waited: 0,
         },
         blocked: contended / share,
         blocked_total: contended * mean_wait / share,
+        is_release: false,
     };
     RoleStats {
         role,
@@ -84,7 +86,16 @@ fn stats(of: Use) -> RoleStats {
             measured: times(taken / 64, mean_hold, mean_hold * 9),
             total: taken * mean_hold,
             total_error: taken * mean_hold / 40,
+            while_waited: 0,
         },
+        split: Split {
+            held: contended * mean_wait / 4 * 3,
+            free: contended * mean_wait / 5,
+            unknown: contended * mean_wait / 20,
+            watched: contended * mean_wait / 2,
+            no_cpu: contended * mean_wait / 10,
+        },
+        utilisation: (role == Role::Write).then_some(0.25),
         outcomes: Outcomes {
             spun: contended / 2,
             parked: contended / 3,
@@ -121,7 +132,18 @@ fn pair(
     count: u64,
     mean: u64,
 ) -> Pair {
-    Pair { lock, role, waiter, holder, count, wait_total: count * mean, wait_longest: mean * 30 }
+    let wait_total = count * mean;
+    Pair {
+        lock,
+        role,
+        waiter,
+        holder,
+        is_release: lock == 4,
+        count,
+        wait_total,
+        wait_longest: mean * 30,
+        free: wait_total / 5,
+    }
 }
 
 fn held_wait(outer: u32, lock: u32, role: Role, count: u64, mean: u64) -> HeldWait {

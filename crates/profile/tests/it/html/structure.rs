@@ -51,7 +51,7 @@ fn a_row_for_each_role_of_a_lock() {
         ]
     );
     assert_eq!(rows[0][1..8], ["mutex", "812,345", "90,123", "11.1", "7.570 s", "84.0 µs", "2.52 ms"]);
-    assert!(rows.iter().all(|row| row.len() == 16));
+    assert!(rows.iter().all(|row| row.len() == 17));
 }
 
 /// Not those with an uncontended lock held.

@@ -1,0 +1,272 @@
+//! Between two owners of a lock that is waited for: when it was released and by which holder, and for how long it was free.
+//!
+//! ```text
+//!  a holds      │ free        │ b holds            │ free      │ the waiter has it
+//!  ─────────────┼─────────────┼────────────────────┼───────────┼──────────
+//!           release       acquisition          release     acquisition
+//! ```
+//!
+//! The slot of a lock has, in ticks: `ended`, the latest release that saw waiters (its lowest bit: a reader's); `is_free`, no
+//! thread has been seen to take the lock since; `free`, for how long it was free before. So a waiter knows the sum at two points
+//! in time, when it begins to wait and when it has the lock, and their difference is the part of its wait that no holder
+//! explains. A release without waiters writes none of it.
+//!
+//! Several readers hold a lock at once, and a reader that releases it may leave others behind. So a reader that comes after a
+//! reader finds a lock that was not free; and a writer waits for the reader that leaves last.
+//!
+//! The parts of a wait are by holder. The waiter finds them after it has released the lock in turn, in what the releasing
+//! threads have left, also after their releases ([`SharedTables::hand_offs`](super::shared_tables::SharedTables::hand_offs)).
+//! What is missing there (threads that release a lock more often than [`EVERY`] leave some out) is the next holder's.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use super::hold::Releasing;
+use super::shared_tables::{Slot, HAND_OFFS};
+use super::site_cache::Call;
+use super::tally::add;
+use super::thread_state::{Facts, ThreadState, Waited};
+use super::Recorder;
+use crate::format::{HolderId, Kind, Lock, RegionId, Role, NONE};
+
+/// A thread leaves a release behind once in so many ns at most.
+const EVERY: u64 = 2_000;
+
+/// The bit of `ended` that says that a reader released the lock.
+const READER: u64 = 1;
+
+/// A release of a lock that others wait for.
+#[derive(Clone, Copy)]
+pub struct HandOff {
+    /// As in the slot.
+    ended: u64,
+    /// As [`HolderId`] has it.
+    holder: u32,
+    /// Since when others have waited, ticks.
+    waited_since: u64,
+}
+
+/// A part of a wait.
+#[derive(Clone, Copy)]
+pub(crate) struct Part {
+    pub(crate) holder: u32,
+    /// Ticks.
+    pub(crate) ticks: u64,
+    /// Of these, the lock was free.
+    pub(crate) free: u64,
+}
+
+/// How a wait was split.
+#[derive(Clone, Copy)]
+pub(super) struct Split {
+    /// The lock was free, ticks.
+    pub(super) free: u64,
+    /// The release that ended the wait, as in the slot; 0 if it was not seen.
+    pub(super) ended: u64,
+    pub(super) is_known: bool,
+}
+
+/// Whether a lock that was released is free for a thread that wants it in `role`: of several readers others may have it still.
+fn is_free_for(role: Role, ended: u64) -> bool {
+    role == Role::Write || ended & READER == 0
+}
+
+impl Slot {
+    /// For how long the lock was free until `now`, ticks, from any point in time on; for a thread that wants it in `role`.
+    fn free_until(&self, role: Role, now: u64) -> u64 {
+        let (free, ended) = (self.free.load(Relaxed), self.ended.load(Relaxed));
+        if self.is_free.load(Relaxed) == 0 || !is_free_for(role, ended) {
+            return free;
+        }
+        free.wrapping_add(now.saturating_sub(ended & !READER))
+    }
+
+    /// One waiter more, from `now` on: for how long the lock was free until then.
+    pub(super) fn wait_begins(&self, role: Role, is_first: bool, now: u64) -> u64 {
+        if is_first {
+            // It is held: another thread has taken it without a look at this, as there were no waiters.
+            self.is_free.store(0, Relaxed);
+            self.waited_since.store(now, Relaxed);
+        }
+        self.free_until(role, now)
+    }
+
+    /// A wait ends: how it was split, if that is known. `free`: from [`Slot::wait_begins`].
+    pub(super) fn wait_ends(&self, role: Role, (start, end): (u64, u64), free: u64) -> Split {
+        let ended = self.ended.load(Relaxed);
+        let mut free = self.free_until(role, end).wrapping_sub(free);
+        let mut is_known = self.is_free.load(Relaxed) != 0;
+        let since = ended & !READER;
+        if role == Role::Read && ended & READER == 0 && since > start {
+            // One of several readers for which a writer has made way: others were faster.
+            free = free.max(end.saturating_sub(since));
+            is_known = true;
+        }
+        let is_its = since > start && since <= end;
+        Split {
+            free: free.min(end.saturating_sub(start)),
+            ended: if is_its { ended } else { 0 },
+            is_known,
+        }
+    }
+
+    /// A thread has taken the lock, at `now`.
+    pub(super) fn taken(&self, role: Role, now: u64) {
+        if self.is_free.load(Relaxed) == 0 || self.is_free.swap(0, Relaxed) == 0 {
+            return;
+        }
+        let ended = self.ended.load(Relaxed);
+        if is_free_for(role, ended) {
+            add(&self.free, now.saturating_sub(ended & !READER));
+        }
+    }
+}
+
+impl Recorder {
+    /// The thread is about to release a lock that threads have waited for, and perhaps do now. `role`: how it has it, if it
+    /// has not noted that.
+    #[inline(always)]
+    pub fn hand_off(
+        &self,
+        own: &ThreadState,
+        address: usize,
+        releasing: &Releasing,
+        role: Role,
+    ) -> Option<HandOff> {
+        let slot = self.shared.get()?.slot(address);
+        if slot.queue.load(Relaxed) == 0 || matches!(releasing, Releasing::Again) {
+            return None;
+        }
+        Some(self.hand_off_to_waiters(own, address, slot, releasing, role))
+    }
+
+    #[inline(never)]
+    fn hand_off_to_waiters(
+        &self,
+        own: &ThreadState,
+        address: usize,
+        slot: &Slot,
+        releasing: &Releasing,
+        role: Role,
+    ) -> HandOff {
+        let (role, holder, end) = match releasing {
+            Releasing::Last(release) => (release.role(), release.holder(own), release.end()),
+            _ => (role, HolderId::Table(own.number()), 0),
+        };
+        let now = if end == 0 { self.ticks.now() } else { end };
+        let ended = now & !READER | if role == Role::Read { READER } else { 0 };
+        let holder = holder.number();
+        slot.note_release(address, holder);
+        slot.ended.store(ended, Relaxed);
+        slot.is_free.store(1, Relaxed);
+        HandOff { ended, holder, waited_since: slot.waited_since.load(Relaxed) }
+    }
+
+    /// The thread has released it; `facts`: what it had noted.
+    #[inline(never)]
+    pub(super) fn handed_off(
+        &self,
+        own: &ThreadState,
+        address: usize,
+        facts: Option<&Facts>,
+        hand_off: &HandOff,
+    ) {
+        let now = hand_off.ended & !READER;
+        if self.ticks.ns(now.saturating_sub(own.handed_off().get())) >= EVERY {
+            own.handed_off().set(now);
+            if let Some(shared) = self.shared.get() {
+                shared.remember_hand_off(address, hand_off.ended, hand_off.holder);
+            }
+        }
+        // SAFETY: null, or an entry, which stays where it is.
+        let stats = facts.filter(|facts| facts.since == 0).and_then(|facts| unsafe { facts.stats.as_ref() });
+        if let Some(stats) = stats.filter(|_| hand_off.waited_since != 0) {
+            add(&stats.held_waited, now.saturating_sub(hand_off.waited_since));
+        }
+    }
+
+    /// The same of a lock that it had not noted: where it was released stands in for where it was taken.
+    #[cold]
+    #[inline(never)]
+    pub fn handed_off_unnoted(&self, own: &ThreadState, call: &Call, hand_off: &HandOff) {
+        self.handed_off(own, call.address, None, hand_off);
+        let role = if hand_off.ended & READER == 0 { Role::Write } else { Role::Read };
+        let stack = self.stack(own, call.site);
+        // The lock may be gone by now.
+        let Some((lock, _)) = self.find_lock(call.address) else { return };
+        if let Some(site) = self.site_stats(own, role, lock, stack) {
+            add(&site.released, 1);
+        }
+        if let Some(stats) = self.lock_stats(own, role, lock).filter(|_| hand_off.waited_since != 0) {
+            let now = hand_off.ended & !READER;
+            add(&stats.held_waited, now.saturating_sub(hand_off.waited_since));
+        }
+    }
+
+    /// The parts of a wait by holder, passed to `each` one after the other, the latest first.
+    pub(super) fn parts(&self, facts: &Facts, waited: &Waited, mut each: impl FnMut(Part)) {
+        let first = waited.holder;
+        if waited.last == NONE || waited.ended == 0 {
+            // The library's locks tell where they were released, and not when.
+            let is_last = matches!(HolderId::from_number(waited.last), HolderId::ReleasedAt(_))
+                && !matches!(HolderId::from_number(first), HolderId::TookAt(_));
+            let holder = if is_last { waited.last } else { first };
+            return each(Part { holder, ticks: waited.ticks, free: waited.free });
+        }
+        let start = waited.end.saturating_sub(waited.ticks);
+        let (mut parts, mut count) = ([Part { holder: NONE, ticks: 0, free: 0 }; HAND_OFFS + 1], 0);
+        let (mut holder, mut ended, mut until) = (waited.last, waited.ended, waited.end);
+        let (mut left, mut is_shared) = (HAND_OFFS, false);
+        if let (Some(shared), Some(lock)) = (self.shared.get(), self.lock_at(facts.lock)) {
+            is_shared = lock.kind.load(Relaxed) == Kind::RwLock as u32;
+            for (before, by) in shared.hand_offs(lock.address as usize) {
+                let at = before & !READER;
+                if at <= start {
+                    break;
+                }
+                left -= 1;
+                // Later than the end; the same once more; or of readers not the last one, which blocks a writer.
+                if at >= ended & !READER || before & ended & READER != 0 {
+                    continue;
+                }
+                parts[count] = Part { holder, ticks: until.saturating_sub(at), free: 0 };
+                count += 1;
+                (holder, ended, until) = (by, before, at);
+            }
+        }
+        let rest = until.saturating_sub(start);
+        if left == 0 && count > 0 {
+            // There were more than are remembered: others had as much of the wait, for all that is known.
+            let known = u128::from(waited.ticks.saturating_sub(rest).max(1));
+            for part in &mut parts[..count] {
+                part.ticks = (u128::from(part.ticks) * u128::from(waited.ticks) / known) as u64;
+            }
+        } else {
+            // The first holder is known better by what it had noted; but of readers it may not be the one that blocked this thread.
+            let is_first_known = matches!(HolderId::from_number(first), HolderId::TookAt(_)) && !is_shared;
+            parts[count] = Part { holder: if is_first_known { first } else { holder }, ticks: rest, free: 0 };
+            count += 1;
+        }
+        // The lock was free at the end, and before that for a time that is not known of each part: it is by their length.
+        let tail = waited.end.saturating_sub(waited.ended & !READER).min(waited.free);
+        let (inner, all) = (waited.free - tail, waited.ticks.saturating_sub(tail).max(1));
+        for (number, part) in parts[..count].iter_mut().enumerate() {
+            let tail = if number == 0 { tail.min(part.ticks) } else { 0 };
+            let share = u128::from(part.ticks - tail) * u128::from(inner) / u128::from(all);
+            part.free = tail + share as u64;
+            each(*part);
+        }
+    }
+
+    /// The lock with this number, of [`Facts`].
+    fn lock_at(&self, lock: u32) -> Option<&Lock> {
+        // SAFETY: such a record was claimed and written.
+        (lock != NONE).then(|| unsafe { &*self.file.at::<Lock>(RegionId::Locks, lock) })
+    }
+
+    /// The release did not succeed.
+    pub fn not_handed_off(&self, address: usize) {
+        if let Some(shared) = self.shared.get() {
+            shared.slot(address).is_free.store(0, Relaxed);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What the time waited for a lock was: held by other threads, free while its next owner woke up, or held by a thread that had no
+//! CPU; and for how much of the run the lock was held. In sentences.
+
+use crate::model::{Detail, Lock, LocksOf, Profile, Role, RoleStats, Split};
+use crate::units::{count, time};
+
+/// A share that is not known is reported from here on,
+const UNKNOWN: f64 = 0.01;
+/// and if it is larger than this, nothing else is.
+const TOO_MUCH: f64 = 0.5;
+/// Shorter sections alone help above this utilisation.
+const SATURATED: f64 = 0.9;
+/// Holders without a CPU are reported from this share of the time waited on.
+const NO_CPU: f64 = 0.05;
+/// More of the time waited than this must have been watched for that.
+const WATCHED: f64 = 0.001;
+
+/// A share, in a sentence.
+fn percent(share: f64) -> String {
+    crate::units::percent(share).replace("> ", "more than ").replace("< ", "less than ")
+}
+
+/// The split of all waiting for a lock.
+pub(crate) fn of(lock: &Lock) -> Split {
+    let roles = lock.roles.iter().filter(|stats| stats.role.is_lock());
+    roles.fold(Split::default(), |sum, stats| sum.and(stats.split))
+}
+
+/// Share of the recording in which one thread or another held the lock, as far as it is known.
+fn used(lock: &Lock) -> Option<&RoleStats> {
+    lock.roles.iter().find(|stats| stats.role == Role::Write && stats.utilisation.is_some())
+}
+
+/// Before a time held, or a share: `≥ ` if not every hold was measured, `~ ` if it is an estimate.
+pub(crate) fn mark(profile: &Profile, stats: &RoleStats) -> &'static str {
+    match profile.detail {
+        _ if stats.hold.is_estimate() => "~ ",
+        Detail::Contended if stats.hold.measured.count < stats.acquisitions => "≥ ",
+        _ => "",
+    }
+}
+
+/// For the lock that was waited for most: the sentences.
+pub(crate) fn sentences(profile: &Profile, lock: &Lock) -> Vec<String> {
+    let split = of(lock);
+    let all = (split.held + split.free + split.unknown) as f64;
+    if all == 0.0 || profile.is_partial() || profile.locks_of == LocksOf::Library {
+        return Vec::new();
+    }
+    let mut said = Vec::new();
+    let unknown = split.unknown as f64 / all;
+    if unknown > TOO_MUCH {
+        said.push(format!(
+            "Whether the lock was held or free is not known for {} of this time.",
+            percent(unknown)
+        ));
+        return said;
+    }
+    let free = split.free as f64 / all;
+    let rest = match unknown {
+        unknown if unknown >= UNKNOWN => format!("; for {} that is not known", percent(unknown)),
+        _ => String::new(),
+    };
+    if free > 0.5 {
+        let (crowd, advice) = crowd(profile);
+        said.push(format!(
+            "For {} of this time ({}) no thread held the lock: its next owners woke late{}, or had no CPU{crowd}. For {} another \
+             thread held it{rest}. {advice}",
+            percent(free),
+            time(split.free as f64),
+            slept(lock),
+            percent(split.held as f64 / all)
+        ));
+    } else if split.free == 0 && unknown < UNKNOWN {
+        said.push(String::from("Another thread held the lock for all of this time."));
+    } else {
+        said.push(format!(
+            "Another thread held the lock for {} of this time; for {} it was free, and its next owner had not woken up{rest}.",
+            percent(split.held as f64 / all),
+            percent(free)
+        ));
+    }
+    said.extend(no_cpu(profile, &split, all));
+    said.extend(used(lock).and_then(|stats| saturated(profile, stats)));
+    said
+}
+
+fn no_cpu(profile: &Profile, split: &Split, all: f64) -> Option<String> {
+    let watched = split.watched as f64;
+    if watched < WATCHED * all {
+        return None;
+    }
+    // The watched waits stand for all.
+    let part = split.no_cpu as f64 / watched * split.held as f64 / all;
+    let (crowd, _) = crowd(profile);
+    (part >= NO_CPU).then(|| {
+        let sure = if split.watched >= split.held { "" } else { "about " };
+        format!("For {sure}{} of it the holder was ready to run, but had no CPU{crowd}.", percent(part))
+    })
+}
+
+/// Only above 90 %: below it other things limit the program, too.
+fn saturated(profile: &Profile, stats: &RoleStats) -> Option<String> {
+    let share = stats.utilisation?;
+    let mark = match mark(profile, stats) {
+        "≥ " => "at least ",
+        "~ " => "about ",
+        _ => "",
+    };
+    (share >= SATURATED).then(|| {
+        format!(
+            "It was held {mark}{} of the run: no more throughput without shorter sections.",
+            percent(share)
+        )
+    })
+}
+
+/// ` (3 threads, 2 CPUs)` if there are more threads than CPUs, and what to do.
+fn crowd(profile: &Profile) -> (String, &'static str) {
+    let threads: u64 = profile.threads.iter().map(|thread| u64::from(thread.users)).sum();
+    let cpus = u64::from(profile.cpus);
+    if cpus > 0 && threads > cpus {
+        (
+            format!(" ({} threads, {} CPUs)", count(threads), count(cpus)),
+            "Run fewer threads; `spinpark compare` shows whether other locks help.",
+        )
+    } else {
+        (String::new(), "`spinpark compare` shows whether other locks help.")
+    }
+}
+
+/// ` (70 % of the waits slept)`, if that is known.
+fn slept(lock: &Lock) -> String {
+    let sum = |of: fn(&RoleStats) -> u64| {
+        lock.roles.iter().filter(|stats| stats.role.is_lock()).map(of).sum::<u64>()
+    };
+    match (sum(|stats| stats.outcomes.parked + stats.outcomes.handed_over), sum(|stats| stats.contended)) {
+        (0, _) | (_, 0) => String::new(),
+        (sleepers, waits) => format!(" ({} of the waits slept)", percent(sleepers as f64 / waits as f64)),
+    }
+}
