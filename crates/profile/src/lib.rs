@@ -12,6 +12,7 @@
 //! | `free_waits` | waiting for a lock while it was free, in sentences                              |
 //! | [`unnamed`] | code without names, and what to do about it                                     |
 //! | [`classes`] | locks of one creation site as one                                               |
+//! | [`cost`]    | what recording cost                                                             |
 //! | [`warnings`] | what to know before relying on the numbers                                     |
 //! | [`text`]    | tables for terminals                                                            |
 //! | [`diff`]    | two profiles compared                                                           |
@@ -21,6 +22,7 @@
 
 mod chain;
 pub mod classes;
+pub mod cost;
 pub mod diff;
 mod fit;
 pub mod folded;

@@ -7,7 +7,7 @@ use super::record::{Lock, Segment, Stack, Thread};
 /// The first eight bytes; written last, so that a file without them is not a profile yet.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"SPINPROF");
 /// Changes whenever anything in this module does.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// Where the first region starts.
 pub const HEADER_BYTES: usize = 4096;
 

@@ -29,12 +29,13 @@ mod view;
 mod waiting;
 
 pub use self::entry::{
-    Entry, Head, Held, HeldWaitStats, LockStats, Outcome, PairStats, Role, SiteStats, Strip, BINS, STRIP,
+    Entry, Head, Held, HeldWaitStats, LockStats, Outcome, PairStats, Role, SiteStats, Spread, Strip, BINS,
+    STRIP,
 };
 pub use self::header::{
     Clock, Detail, Header, Locks, Region, RegionId, HEADER_BYTES, MAGIC, REGIONS, VERSION,
 };
-pub use self::record::{Kind, Lock, Segment, Stack, Thread, FRAMES, NONE, SEGMENT_BYTES};
+pub use self::record::{Cost, Kind, Lock, Segment, Stack, Thread, FRAMES, NONE, SEGMENT_BYTES};
 pub use self::room::{RoomCount, ROOM_FILE};
 pub use self::view::{Broken, View};
 pub use self::waiting::{Begun, Hold, Holds, Waiting, HOLDS};

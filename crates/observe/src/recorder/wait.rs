@@ -6,6 +6,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use spinpark_linux::raw;
 
+use super::governor::Bounded;
 use super::site_cache::Call;
 use super::tally::bit;
 use super::thread_state::{here, Facts, Outer, ThreadState, Waited};
@@ -29,6 +30,8 @@ pub struct Blocking {
     pub is_exact: bool,
     /// It waits until a deadline at most.
     pub is_timed: bool,
+    /// It may be left out, if waits come faster than they can be recorded and this one is short.
+    pub may_be_left_out: bool,
 }
 
 /// A wait that has begun.
@@ -47,6 +50,8 @@ pub struct Wait {
     sleeps: Option<u64>,
     /// Where it waits; none if there was no room.
     facts: Option<Facts>,
+    /// It is left out, unless it is long.
+    is_left_out: bool,
 }
 
 /// A wait that has ended.
@@ -56,20 +61,31 @@ pub struct Ended {
     holder_table: u32,
     facts: Option<Facts>,
     waited: Waited,
+    is_left_out: bool,
 }
 
 impl Recorder {
     /// A thread could not have the lock at once, and is about to block.
     pub fn begin_wait(&self, own: &ThreadState, call: &Call, blocking: &Blocking) -> Wait {
-        let Blocking { start, owner, is_exact, is_timed } = *blocking;
+        let Blocking { start, owner, is_exact, is_timed, may_be_left_out } = *blocking;
+        let meter = self.meter(own);
+        let is_left_out = may_be_left_out && own.governor.leaves_out(Bounded::Waits);
         self.file.has_waited();
         self.heat(call.address);
-        let (holder, holder_table) = self.noted_holder(own, call.address, owner);
+        let (holder, holder_table) =
+            if is_left_out { (NONE, NONE) } else { self.noted_holder(own, call.address, owner) };
         own.aside().set(0);
-        let facts = self.facts(own, call, false);
+        let mut facts = self.facts(own, call, false);
+        if let Some(facts) = facts.as_mut().filter(|_| may_be_left_out) {
+            facts.weight = own.governor.weight(Bounded::Waits);
+        }
         // What a new stack took, with a snapshot of the maps perhaps, is not waiting.
         let start = start + own.aside().get();
-        let queue = self.queue(call.address, 1);
+        let queue = if is_left_out { 0 } else { self.queue(call.address, 1) };
+        if own.governor.has_left_out().replace(false) {
+            // What others know of this thread's locks may not be true any more.
+            self.released_unseen(own);
+        }
         here().events.set(0);
         let mut outer = Outer::NOTHING;
         if let Some(facts) = &facts {
@@ -78,6 +94,9 @@ impl Recorder {
             let is_noted = by != 0 && by == thread;
             let begun = Begun { since: start, holder, owner: thread, is_timed, is_noted, ..Begun::default() };
             outer = self.publish(own, facts, begun, None);
+        }
+        if meter.is_on() {
+            self.metered_wait(own, blocking.start, own.holds_anything());
         }
         Wait {
             epoch: self.epoch(),
@@ -88,6 +107,7 @@ impl Recorder {
             queue,
             sleeps: is_exact.then(raw::sleeps),
             facts,
+            is_left_out,
         }
     }
 
@@ -156,10 +176,18 @@ impl Recorder {
         if wait.epoch != self.epoch() {
             // It was the parent's: this is a child that a signal handler made meanwhile.
             let waited = Waited { ticks: 0, end, holder: NONE, outer: Outer::NOTHING, queue: 0, outcomes: 0 };
-            return Ended { holder_table: NONE, facts: None, waited };
+            return Ended { holder_table: NONE, facts: None, waited, is_left_out: true };
         }
         own.table().waiting.end();
-        self.queue(call.address, -1);
+        let is_long = self.ticks.ns(end.saturating_sub(wait.start)) >= LONG;
+        if wait.is_left_out && !is_long {
+            let ticks = end.saturating_sub(wait.start);
+            let waited = Waited { ticks, end, holder: NONE, outer: Outer::NOTHING, queue: 0, outcomes: 0 };
+            return Ended { holder_table: NONE, facts: wait.facts, waited, is_left_out: true };
+        }
+        if !wait.is_left_out {
+            self.queue(call.address, -1);
+        }
         let mut outcomes = outcomes(here().events.replace(0));
         if outcomes & bit(Outcome::Parked) != 0 {
             outcomes &= !bit(Outcome::Spun); // it slept first
@@ -186,9 +214,12 @@ impl Recorder {
         let ticks = end.saturating_sub(wait.start);
         let lock = wait.facts.map_or(NONE, |facts| facts.lock);
         let outer = self.outer_at_end(own, lock, wait.outer, None);
+        let facts = wait.facts.map(|facts| Facts { weight: if is_long { 1 } else { facts.weight }, ..facts });
+        self.recorded(own, Bounded::Waits);
         Ended {
             holder_table: wait.holder_table,
-            facts: wait.facts,
+            is_left_out: false,
+            facts,
             waited: Waited { ticks, end, holder, outer, queue: wait.queue, outcomes },
         }
     }
@@ -196,6 +227,9 @@ impl Recorder {
     /// The lock was had after a wait.
     pub fn acquired(&self, own: &ThreadState, call: &Call, ended: &Ended) {
         let Some(facts) = ended.facts else { return };
+        if ended.is_left_out {
+            return;
+        }
         if ended.holder_table != NONE && call.role == Role::Write && self.is_time_to_look(&ended.waited) {
             self.drop_stale_note(own, call.address, ended.holder_table);
         }
@@ -205,6 +239,9 @@ impl Recorder {
         }
         let facts = Facts { wait: Some(ended.waited), since: ended.waited.end, ..facts };
         self.note(own, call.address, facts);
+        if self.meter(own).is_on() {
+            self.metered_wait(own, ended.waited.end, true);
+        }
     }
 
     /// Whether it is time to look into another thread's memory, while this one has the lock: that costs as much as a release
@@ -225,7 +262,7 @@ impl Recorder {
 
     /// The time was over before the lock was had.
     pub fn gave_up(&self, own: &ThreadState, ended: &Ended) {
-        let Some(facts) = ended.facts else { return };
+        let Some(facts) = ended.facts.filter(|_| !ended.is_left_out) else { return };
         let besides = bit(Outcome::OwnerChanged) | bit(Outcome::OffCpu) | bit(Outcome::Budget);
         let outcomes = ended.waited.outcomes & besides | bit(Outcome::TimedOut);
         self.write_wait(own, &facts, &Waited { outcomes, ..ended.waited });
