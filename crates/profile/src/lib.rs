@@ -12,6 +12,7 @@
 //! | `split` | what the time waited for a lock was, in sentences                                     |
 //! | [`unnamed`] | code without names, and what to do about it                                     |
 //! | [`classes`] | locks of one creation site as one                                               |
+//! | [`cost`]    | what recording cost                                                             |
 //! | [`watch`]   | what the command sees of a program in `/proc` while it runs                       |
 //! | [`silence`] | what may be concluded where threads waited little, in sentences                  |
 //! | [`thread_time`] | what threads did with their time, in a line                                  |
@@ -24,6 +25,7 @@
 
 mod chain;
 pub mod classes;
+pub mod cost;
 pub mod diff;
 mod fit;
 pub mod folded;

@@ -61,7 +61,7 @@ impl Profile {
     /// The time of all threads, from their first use of a lock until the end, ns.
     #[must_use]
     pub fn thread_time(&self) -> u64 {
-        self.threads.iter().map(|thread| thread.time).sum()
+        self.threads.iter().fold(0, |sum, thread| sum.saturating_add(thread.time))
     }
 }
 

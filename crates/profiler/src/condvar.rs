@@ -79,7 +79,9 @@ pub(crate) unsafe fn wait_by<const DETAIL: u32>(
     }
     if is_mutex_noted || DETAIL == Detail::Full as u32 || RECORDER.is_hot(mutex) {
         let is_timed = DETAIL == Detail::Full as u32;
-        RECORDER.acquired_at_once(own, &mutex::call(mutex, site), is_timed, is_timed);
+        let call = mutex::call(mutex, site);
+        let prepared = RECORDER.prepare_call(own, &call, is_timed);
+        RECORDER.acquired_at_once(own, &call, prepared, is_timed);
     } else if DETAIL == Detail::Sampled as u32 {
         RECORDER.count_or_sample(own, &mutex::call(mutex, site));
     }

@@ -77,11 +77,76 @@ pub(crate) unsafe fn lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], c
         }
         return result;
     }
+    if DETAIL == CONTENDED {
+        // SAFETY: the caller's promise.
+        return unsafe { lock_hot(way, arguments, call) };
+    }
+    if DETAIL == FULL {
+        // SAFETY: the caller's promise.
+        return unsafe { lock_noted::<DETAIL>(way, arguments, call) };
+    }
     // SAFETY: the caller's arguments; a try has the first of them.
     let result = unsafe { next::call(way.try_it, arguments) };
     if way.codes.is_had(result) {
         had::<DETAIL>(call);
     } else if result == way.codes.busy {
+        // SAFETY: the caller's promise.
+        return unsafe { wait::<DETAIL>(way, arguments, call) };
+    }
+    result
+}
+
+/// Gets a lock that was waited for before. A try that fails would take the line of the lock from its holder for nothing: so
+/// one that is seen to be another thread's is waited for at once.
+///
+/// # Safety
+///
+/// As [`lock`].
+#[inline(always)]
+unsafe fn lock_hot(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
+    if way.is_mutex && mutex_layout::owner_word(call.address).is_some_and(|owner| RECORDER.is_another(owner))
+    {
+        // SAFETY: the caller's promise.
+        return unsafe { wait::<CONTENDED>(way, arguments, call) };
+    }
+    if !RECORDER.leaves_out() {
+        // SAFETY: the caller's promise.
+        return unsafe { lock_noted::<CONTENDED>(way, arguments, call) };
+    }
+    // SAFETY: the caller's arguments; a try has the first of them.
+    let result = unsafe { next::call(way.try_it, arguments) };
+    if result == way.codes.busy {
+        // SAFETY: the caller's promise.
+        return unsafe { wait::<CONTENDED>(way, arguments, call) };
+    }
+    result
+}
+
+/// Gets a lock, and notes that the thread has it. What is to be noted is looked up before.
+///
+/// # Safety
+///
+/// As [`lock`].
+#[inline(never)]
+unsafe fn lock_noted<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
+    // A forked child has inherited what its parent's threads have waited for.
+    let entered = if DETAIL == CONTENDED { RECORDER.enter() } else { enter_late(true) };
+    let Some(own) = entered else {
+        // SAFETY: the caller's arguments.
+        return unsafe { next::call(way.lock, arguments) };
+    };
+    let meter = RECORDER.meter(own);
+    let prepared = RECORDER.prepare_call(own, &call, DETAIL == FULL);
+    RECORDER.metered(own, meter, false);
+    // SAFETY: the caller's arguments; a try has the first of them.
+    let result = unsafe { next::call(way.try_it, arguments) };
+    if way.codes.is_had(result) {
+        let meter = RECORDER.meter_again(own, meter);
+        RECORDER.acquired_at_once(own, &call, prepared, DETAIL == FULL);
+        RECORDER.metered(own, meter, true);
+    }
+    RECORDER.leave();
+    if result == way.codes.busy {
         // SAFETY: the caller's promise.
         return unsafe { wait::<DETAIL>(way, arguments, call) };
     }
@@ -121,8 +186,10 @@ pub(crate) fn note<const DETAIL: u32>(call: Call) {
     let entered = if DETAIL == CONTENDED { RECORDER.enter() } else { enter_late(true) };
     let Some(own) = entered else { return };
     match DETAIL {
-        CONTENDED => RECORDER.acquired_at_once(own, &call, false, false),
-        FULL => RECORDER.acquired_at_once(own, &call, true, true),
+        CONTENDED | FULL => {
+            let prepared = RECORDER.prepare_call(own, &call, DETAIL == FULL);
+            RECORDER.acquired_at_once(own, &call, prepared, DETAIL == FULL);
+        }
         _ => RECORDER.count_or_sample(own, &call),
     }
     RECORDER.leave();
@@ -173,8 +240,9 @@ pub(crate) unsafe fn wait<const DETAIL: u32>(way: &Way, arguments: [usize; 4], c
     };
     let owner = way.is_mutex.then(|| mutex_layout::owner(call.address));
     let is_timed = has_deadline(way.lock);
+    let (is_exact, may_be_left_out) = (DETAIL == FULL, DETAIL == CONTENDED);
     let wait =
-        RECORDER.begin_wait(own, &call, &Blocking { start, owner, is_exact: DETAIL == FULL, is_timed });
+        RECORDER.begin_wait(own, &call, &Blocking { start, owner, is_exact, is_timed, may_be_left_out });
     // While it blocks, signal handlers may use locks.
     RECORDER.leave();
     // SAFETY: the caller's arguments.
@@ -235,6 +303,14 @@ pub(crate) unsafe fn unlock<const DETAIL: u32>(unlock: Function, call: Call) -> 
         // SAFETY: the caller's object.
         return unsafe { next::call(unlock, arguments) };
     }
+    if DETAIL == CONTENDED {
+        let is_mutex = matches!(unlock, Function::pthread_mutex_unlock | Function::mtx_unlock);
+        let owner = if is_mutex { mutex_layout::owner_word(call.address) } else { None };
+        if RECORDER.leaves_out_release(call.address, owner) {
+            // SAFETY: the caller's object.
+            return unsafe { next::call(unlock, arguments) };
+        }
+    }
     // SAFETY: the caller's promise.
     unsafe { let_go(unlock, call) }
 }
@@ -246,6 +322,7 @@ unsafe fn let_go(unlock: Function, call: Call) -> c_int {
         // SAFETY: the caller's object.
         return unsafe { next::call(unlock, arguments) };
     };
+    let meter = RECORDER.meter(own);
     let releasing = RECORDER.release(own, call.address);
     let is_hot = RECORDER.is_hot(call.address);
     // With `sampled`, locks without waiters are not noted as a rule.
@@ -257,9 +334,11 @@ unsafe fn let_go(unlock: Function, call: Call) -> c_int {
         hand_off = RECORDER.hand_off(own, call.address, &releasing, role);
         RECORDER.begin_release(call.address);
     }
+    RECORDER.metered(own, meter, true);
     // SAFETY: the caller's object.
     let result = unsafe { next::call(unlock, arguments) };
     let woke = is_hot && RECORDER.end_release();
+    let meter = RECORDER.meter_again(own, meter);
     if result != 0 {
         RECORDER.kept(own, call.address, &releasing);
         if hand_off.is_some() {
@@ -274,6 +353,7 @@ unsafe fn let_go(unlock: Function, call: Call) -> c_int {
         let role = if let Releasing::Last(release) = &releasing { release.role() } else { role };
         RECORDER.woke(own, call.address, role);
     }
+    RECORDER.metered(own, meter, false);
     RECORDER.leave();
     result
 }

@@ -58,6 +58,14 @@ pub(crate) fn looks_free(mutex: usize) -> bool {
     word(mutex, LOOK_AT.load(Relaxed) / 4) == 0
 }
 
+/// The word of glibc's mutexes that has their owner, if it is one of those and not [`is_special`]; 0 while it is free, or is
+/// just being taken or released.
+#[inline(always)]
+pub(crate) fn owner_word(mutex: usize) -> Option<u32> {
+    let is_glibcs = LOOK_AT.load(Relaxed) == 4 * OWNER_AT && !is_special(mutex);
+    is_glibcs.then(|| word(mutex, OWNER_AT))
+}
+
 /// The thread id of the owner of a mutex; 0 if it is free, or is just being taken or released.
 pub(crate) fn owner(mutex: usize) -> u32 {
     if word(mutex, KIND_AT) & WITH_OWNER != 0 {

@@ -149,6 +149,22 @@ pub struct LockStats {
     pub holds: [AtomicU32; BINS],
     /// Waits over time.
     pub strip: Strip,
+    /// How far counts from a sample may be from the truth.
+    pub spread: Spread,
+}
+
+/// Sums over recorded events, each of which stands for *w* of its kind: *w* (*w* − 1) × what is counted, squared. That is an
+/// unbiased estimate of the variance of the sums of *w* × what is counted (Horvitz and Thompson), and 0 without sampling. Bits
+/// of an `f64`.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Spread {
+    /// Of [`LockStats::acquisitions`].
+    pub acquisitions: AtomicU64,
+    /// Of [`LockStats::contended`].
+    pub contended: AtomicU64,
+    /// Of [`LockStats::waited`], ticks².
+    pub waited: AtomicU64,
 }
 
 /// A thread's use of a lock in one role at one call site. Kind 2.

@@ -30,14 +30,14 @@ mod view;
 mod waiting;
 
 pub use self::entry::{
-    Entry, Head, Held, HeldWaitStats, HolderId, LockStats, Outcome, PairStats, Role, SiteStats, Strip, BINS,
+    Entry, Head, Held, HeldWaitStats, HolderId, LockStats, Outcome, PairStats, Role, SiteStats, Spread, Strip, BINS,
     STRIP,
 };
 pub use self::header::{
     Clock, Detail, Header, Locks, Region, RegionId, HEADER_BYTES, MAGIC, REGIONS, VERSION,
 };
 pub use self::pieces::{Piece, CLOSED, MOST_PAGES, PAGE, PIECES};
-pub use self::record::{Kind, Lock, Segment, Stack, Thread, FRAMES, NONE, SEGMENT_BYTES};
+pub use self::record::{Cost, Kind, Lock, Segment, Stack, Thread, FRAMES, NONE, SEGMENT_BYTES};
 pub use self::room::{Cause, RoomCount, CAUSES, ROOM_FILE};
 pub use self::view::{Broken, View};
 pub use self::waiting::{Begun, Hold, Holds, Waiting, HOLDS};

@@ -122,8 +122,32 @@ pub struct Thread {
     pub past: AtomicU64,
     /// What it waits for now.
     pub waiting: Waiting,
+    /// What recording has cost its users.
+    pub cost: Cost,
     /// Spare.
     pub spare: [u64; 1],
+}
+
+/// What recording costs a thread, by the recorder's own measurement.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Cost {
+    /// Time in the recorder, ticks: of calls taken by lot, scaled. Without the next two.
+    pub calls: AtomicU64,
+    /// The same, while the thread had a lock that others have waited for.
+    pub calls_held: AtomicU64,
+    /// Time for what is rare, ticks: unwinding, new records, the thread's first call. All of it is measured.
+    pub rare: AtomicU64,
+    /// The same, while the thread had such a lock.
+    pub rare_held: AtomicU64,
+    /// Stacks that were unwound.
+    pub unwound: AtomicU64,
+    /// Calls that were recorded: acquisitions, waits and releases.
+    pub recorded: AtomicU64,
+    /// Acquisitions that were left out of a sample, since they came faster than they can be recorded.
+    pub left_out: AtomicU64,
+    /// Waits that were left out.
+    pub waits_left_out: AtomicU64,
 }
 
 /// Bytes in a segment.
@@ -143,5 +167,5 @@ pub struct Segment {
 const _: () = assert!(size_of::<Segment>() == SEGMENT_BYTES);
 const _: () = assert!(size_of::<Lock>() == 64);
 const _: () = assert!(size_of::<Stack>() == 256);
-const _: () = assert!(size_of::<Thread>() == 256);
+const _: () = assert!(size_of::<Thread>() == 320);
 const _: () = assert!(Entry::LARGEST <= SEGMENT_BYTES / 8);

@@ -7,6 +7,7 @@
 use super::hash::hash;
 use super::site::Site;
 use super::site_cache::{CachedSite, Call, Known, Recent, CACHED_SITES, KNOWN};
+use super::tally::add;
 use super::thread_state::ThreadState;
 use super::unwind::{Method, Trace};
 use super::Recorder;
@@ -17,7 +18,9 @@ const WAYS: usize = 4;
 /// Unwinding may take one in so many parts of a thread's time.
 const MAY_UNWIND: u64 = 64;
 /// And so much at the start of a thread, ns.
-const AT_FIRST: u64 = 300_000;
+const AT_FIRST: u64 = 1_000_000;
+/// No unwinding takes longer, ns: its thread had no CPU meanwhile.
+const LONGEST: u64 = 50_000;
 /// One stack in so many that were followed is unwound as well, to see whether that is the same.
 const CHECKED: u32 = 4096;
 
@@ -59,7 +62,11 @@ impl Recorder {
         if !is_followed || own.next_walk() % CHECKED == 0 {
             self.unwind(own, site, trace, is_followed);
         }
-        let stack = self.add_stack(trace);
+        // An address that is new may lie in code that is new, for which the maps are read.
+        let stack = match is_followed {
+            true => self.add_stack(trace),
+            false => self.rarely(own, || self.add_stack(trace)),
+        };
         if stack != NONE && !trace.is_for_now {
             let known = ways.iter().find(|known| known.is_empty()).unwrap_or(&ways[own.next_way() % WAYS]);
             known.set(site, stack, trace);
@@ -87,8 +94,9 @@ impl Recorder {
             shared.steps.learn(trace);
         }
         let took = self.now().saturating_sub(start);
-        own.unwinding().set(own.unwinding().get() + took);
-        own.aside().set(own.aside().get() + took);
+        own.unwinding().set(own.unwinding().get() + took.min(self.ticks.ticks(LONGEST)));
+        add(&own.table().cost.unwound, 1);
+        self.note_rare(own, took);
     }
 
     /// What is known of a call's site: its stack and its entries. `None` if there is no room.

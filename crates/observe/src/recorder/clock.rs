@@ -23,12 +23,14 @@ pub(super) struct Ticks {
     /// Nanoseconds per tick, times 2^32, less that of the monotonic clock: all zero is that clock, and needs no room in a
     /// library's file.
     tick: AtomicU64,
+    /// What it takes to read the clock, ticks.
+    reading: AtomicU64,
 }
 
 impl Ticks {
     /// The monotonic clock.
     pub(super) const fn new() -> Self {
-        Self { is_tsc: AtomicBool::new(false), tick: AtomicU64::new(0) }
+        Self { is_tsc: AtomicBool::new(false), tick: AtomicU64::new(0), reading: AtomicU64::new(0) }
     }
 
     /// Chooses the clock, and measures it.
@@ -47,6 +49,13 @@ impl Ticks {
         let tick = (u128::from(now - started) << 32) / ticks;
         self.tick.store(u64::try_from(tick).unwrap_or(ONE).wrapping_sub(ONE), Relaxed);
         self.is_tsc.store(true, Relaxed);
+        let reading = (0..16).map(|_| counter().wrapping_sub(counter()).wrapping_neg()).min();
+        self.reading.store(reading.unwrap_or(0), Relaxed);
+    }
+
+    /// What it takes to read the clock, ticks.
+    pub(super) fn reading(&self) -> u64 {
+        self.reading.load(Relaxed)
     }
 
     /// Which clock it is.

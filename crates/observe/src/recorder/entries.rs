@@ -8,7 +8,7 @@ use core::ptr;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
-use super::index::Key;
+use super::index::{Key, Slot};
 use super::thread_state::{Outer, ThreadState};
 use super::Recorder;
 use crate::format::{
@@ -81,6 +81,18 @@ impl Recorder {
             // SAFETY: the key says what kind it is; entries stay where they are.
             return Some(unsafe { &*entry.cast() });
         }
+        self.rarely(own, || self.new_entry(own, (slot, key), (role, lock), (first, second)))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn new_entry<T: Kept>(
+        &self,
+        own: &ThreadState,
+        (slot, key): (*mut Slot, Key),
+        (role, lock): (Role, u32),
+        (first, second): (u32, u32),
+    ) -> Option<&T> {
         let head = Head { kind: AtomicU32::new(0), bytes: size_of::<T>() as u32, lock, role: role as u32 };
         let entry = self.room(own, size_of::<T>() / 8)?;
         // SAFETY: room for an entry of this kind, which only this thread knows.
@@ -90,7 +102,7 @@ impl Recorder {
         // SAFETY: as above; atomic, and so are all fields that change later.
         unsafe { &(*entry).kind }.store(T::KIND, Release);
         // SAFETY: the slot was found just now, and is empty.
-        unsafe { index.fill(slot, key, entry) };
+        unsafe { own.index.fill(slot, key, entry) };
         // SAFETY: written just now; it stays where it is.
         Some(unsafe { &*entry.cast() })
     }

@@ -12,6 +12,7 @@
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 
+use super::governor::Bounded;
 use super::hand_off::HandOff;
 use super::hash::hash;
 use super::site_cache::Call;
@@ -30,6 +31,9 @@ pub enum Releasing {
     /// The end of a hold: to be passed to [`Recorder::released`], or to [`Recorder::kept`].
     Last(Release),
 }
+
+/// What is known of a call before the lock is had.
+pub struct Prepared(Option<Facts>);
 
 /// See [`Releasing`].
 pub struct Release {
@@ -87,13 +91,23 @@ impl Recorder {
         }
     }
 
+    /// What is known of a call before the lock is had: looked up before, so that no lock is held for it.
+    #[inline(always)]
+    pub fn prepare_call(&self, own: &ThreadState, call: &Call, with_site: bool) -> Prepared {
+        let mut facts = self.facts(own, call, with_site);
+        if let Some(facts) = &mut facts {
+            facts.weight = own.governor.weight(Bounded::Acquisitions);
+        }
+        Prepared(facts)
+    }
+
     /// The lock was had at once. Its holder is noted; the hold is measured if `is_timed`.
     #[inline(always)]
-    pub fn acquired_at_once(&self, own: &ThreadState, call: &Call, is_timed: bool, with_site: bool) {
+    pub fn acquired_at_once(&self, own: &ThreadState, call: &Call, prepared: Prepared, is_timed: bool) {
         if own.holds_anything() && self.is_again(own, call) {
             return;
         }
-        let Some(mut facts) = self.facts(own, call, with_site) else { return };
+        let Some(mut facts) = prepared.0 else { return };
         if is_timed {
             facts.since = self.ticks.now();
         }
@@ -101,6 +115,7 @@ impl Recorder {
             self.taken_before_waiters(call, &mut facts);
         }
         self.note(own, call.address, facts);
+        self.recorded(own, Bounded::Acquisitions);
     }
 
     /// If threads wait for the lock, this one was faster: how long it holds it is measured then, in a sample by chance only.
@@ -149,7 +164,8 @@ impl Recorder {
     #[inline(never)]
     fn sample(&self, own: &ThreadState, call: &Call, is_sample: bool) {
         if is_sample || self.is_hot(call.address) {
-            self.acquired_at_once(own, call, is_sample, false);
+            let prepared = self.prepare_call(own, call, false);
+            self.acquired_at_once(own, call, prepared, is_sample);
         } else if !self.is_again(own, call) {
             if let Some(stats) = self.recent(own, call) {
                 add(&stats.acquisitions, 1);
@@ -296,6 +312,7 @@ impl Recorder {
             lock: cached.lock.get(),
             role: call.role,
             stack: cached.stack.get(),
+            weight: 1,
             since: 0,
             stats: cached.stats.get(),
             site: cached.site.get(),

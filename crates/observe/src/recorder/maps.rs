@@ -188,7 +188,7 @@ impl Recorder {
             line.text(b" ");
             id.bytes[..id.length].iter().for_each(|byte| line.hexadecimal(u64::from(*byte), 2));
             line.text(b"\n");
-            self.append(RegionId::Maps, &line.bytes[..line.length]);
+            self.file.append(RegionId::Maps, &line.bytes[..line.length], 0);
         }
         raw::close(memory);
     }

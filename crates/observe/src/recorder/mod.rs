@@ -19,6 +19,7 @@
 //! | `steps`      | stacks of known addresses: followed without unwinding                             |
 //! | `stack_bounds`, `unwinder_lock` | when no stack is captured                                                 |
 //! | `sampling`   | which acquisitions are samples                                                     |
+//! | `governor`   | what recording costs a thread: measured and bounded                                |
 //! | `shared_tables` | what threads tell each other                                                    |
 //! | `file`, `clock` | the file, and time                                                              |
 //! | `room`       | how much room the recordings of a directory may take                              |
@@ -53,6 +54,7 @@ mod early;
 mod entries;
 mod file;
 mod fork;
+mod governor;
 mod hand_off;
 mod hash;
 mod hold;
@@ -85,8 +87,9 @@ use spinpark_platform::Event;
 pub use clock::monotonic;
 pub use condvar::SignalWait;
 pub use file::Failure;
+pub use governor::Meter;
 pub use hand_off::HandOff;
-pub use hold::{Release, Releasing};
+pub use hold::{Prepared, Release, Releasing};
 pub use site::Site;
 pub use site_cache::Call;
 pub use start::{Settings, MOST};
@@ -175,6 +178,10 @@ impl Recorder {
 
     fn sample_every(&self) -> u32 {
         self.sample_every.load(Relaxed)
+    }
+
+    fn is_contended(&self) -> bool {
+        self.detail.load(Relaxed) == Detail::Contended as u32
     }
 
     fn is_sampling(&self) -> bool {

@@ -8,6 +8,8 @@ pub(crate) struct Gaps {
     left: Cell<u32>,
     every: Cell<u32>,
     state: Cell<u64>,
+    /// Those that were no samples, up to the latest sample.
+    left_out: Cell<u64>,
 }
 
 impl Gaps {
@@ -17,6 +19,24 @@ impl Gaps {
         self.state.set(state.max(1));
         self.every.set(every);
         self.left.set(self.gap());
+    }
+
+    /// From now on one in `every`.
+    pub(crate) fn set_every(&self, every: u32) {
+        if self.every.replace(every) != every {
+            self.left.set(self.gap());
+        }
+    }
+
+    /// One in so many.
+    #[inline(always)]
+    pub(crate) fn every(&self) -> u32 {
+        self.every.get()
+    }
+
+    /// How many were no samples, up to the latest sample.
+    pub(crate) fn left_out(&self) -> u64 {
+        self.left_out.get()
     }
 
     /// Whether this one is a sample.
@@ -42,7 +62,9 @@ impl Gaps {
     #[cold]
     #[inline(never)]
     fn again(&self) -> bool {
-        self.left.set(self.gap());
+        let gap = self.gap();
+        self.left.set(gap);
+        self.left_out.set(self.left_out.get() + u64::from(gap - 1));
         self.every.get() != 0
     }
 
@@ -90,7 +112,8 @@ mod tests {
 
     #[test]
     fn gaps_are_as_long_as_asked_for() {
-        let gaps = Gaps { left: Cell::new(0), every: Cell::new(0), state: Cell::new(0) };
+        let gaps =
+            Gaps { left: Cell::new(0), every: Cell::new(0), state: Cell::new(0), left_out: Cell::new(0) };
         gaps.start(1, 64);
         let tries: u32 = 6_400_000;
         let samples = (0..tries).filter(|_| gaps.is_sample()).count() as f64;
@@ -100,14 +123,16 @@ mod tests {
 
     #[test]
     fn gaps_are_memoryless() {
-        let gaps = Gaps { left: Cell::new(0), every: Cell::new(8), state: Cell::new(1) };
+        let gaps =
+            Gaps { left: Cell::new(0), every: Cell::new(8), state: Cell::new(1), left_out: Cell::new(0) };
         let longer = (0..80_000).filter(|_| gaps.gap() > 8).count() as f64 / 80_000.0;
         assert!((longer - (7.0_f64 / 8.0).powi(8)).abs() < 0.01, "{longer}");
     }
 
     #[test]
     fn none_are_asked_for() {
-        let gaps = Gaps { left: Cell::new(0), every: Cell::new(0), state: Cell::new(0) };
+        let gaps =
+            Gaps { left: Cell::new(0), every: Cell::new(0), state: Cell::new(0), left_out: Cell::new(0) };
         gaps.start(1, 0);
         assert!(!(0..1_000).any(|_| gaps.is_sample()));
     }

@@ -25,11 +25,19 @@ fn raise(counter: &AtomicU64, to: u64) {
     }
 }
 
-/// Counts a time in its bin.
+/// Counts so many times in their bin.
 #[inline(always)]
-fn bin(bins: &[AtomicU32; BINS], ns: u64) {
+fn bin(bins: &[AtomicU32; BINS], ns: u64, times: u32) {
     let bin = &bins[((ns | 1).ilog2() as usize).min(BINS - 1)];
-    bin.store(bin.load(Relaxed).saturating_add(1), Relaxed);
+    bin.store(bin.load(Relaxed).saturating_add(times), Relaxed);
+}
+
+/// Adds to a sum of [`Spread`](crate::format::Spread): one of `weight` has counted `amount`.
+#[inline(always)]
+fn spread(sum: &AtomicU64, weight: u32, amount: f64) {
+    let weight = f64::from(weight);
+    let more = weight * (weight - 1.0) * amount * amount;
+    sum.store((f64::from_bits(sum.load(Relaxed)) + more).to_bits(), Relaxed);
 }
 
 /// Counts a wait of `us` µs that ended `at` µs after the start.
@@ -54,9 +62,9 @@ fn halve(strip: &Strip) {
 }
 
 #[inline(always)]
-fn hold(held: &Held, ticks: u64, with_squares: bool) {
-    add(&held.count, 1);
-    add(&held.total, ticks);
+fn hold(held: &Held, ticks: u64, weight: u32, with_squares: bool) {
+    add(&held.count, u64::from(weight));
+    add(&held.total, ticks * u64::from(weight));
     raise(&held.longest, ticks);
     if with_squares {
         let squares = f64::from_bits(held.squares.load(Relaxed)) + (ticks as f64) * (ticks as f64);
@@ -70,7 +78,11 @@ impl Recorder {
     pub(crate) fn write(&self, own: &ThreadState, facts: &Facts, end: u64) {
         // SAFETY: null, or an entry, which stays where it is.
         let Some(stats) = (unsafe { facts.stats.as_ref() }) else { return };
-        add(&stats.acquisitions, 1);
+        let weight = u64::from(facts.weight);
+        add(&stats.acquisitions, weight);
+        if facts.weight > 1 {
+            spread(&stats.spread.acquisitions, facts.weight, 1.0);
+        }
         if let Some(waited) = &facts.wait {
             self.write_wait(own, facts, waited);
         }
@@ -79,7 +91,7 @@ impl Recorder {
         }
         let site = self.site(own, facts);
         if let Some(site) = site {
-            add(&site.acquisitions, 1);
+            add(&site.acquisitions, weight);
         }
         if facts.since != 0 && end != 0 {
             self.write_hold(facts, stats, site, end.saturating_sub(facts.since));
@@ -89,15 +101,15 @@ impl Recorder {
 
     #[inline(always)]
     fn write_hold(&self, facts: &Facts, stats: &LockStats, site: Option<&SiteStats>, ticks: u64) {
-        bin(&stats.holds, self.ticks.ns(ticks));
+        bin(&stats.holds, self.ticks.ns(ticks), facts.weight);
         // Only estimates have a use for them.
         let with_squares = self.is_sampling();
         if facts.wait.is_some() {
-            hold(&stats.held_after_wait, ticks, with_squares);
-            site.into_iter().for_each(|site| hold(&site.held_after_wait, ticks, with_squares));
+            hold(&stats.held_after_wait, ticks, facts.weight, with_squares);
+            site.into_iter().for_each(|site| hold(&site.held_after_wait, ticks, facts.weight, with_squares));
         } else {
-            hold(&stats.held, ticks, with_squares);
-            site.into_iter().for_each(|site| hold(&site.held, ticks, with_squares));
+            hold(&stats.held, ticks, facts.weight, with_squares);
+            site.into_iter().for_each(|site| hold(&site.held, ticks, facts.weight, with_squares));
         }
     }
 
@@ -115,20 +127,22 @@ impl Recorder {
     #[inline(never)]
     pub(crate) fn write_wait(&self, own: &ThreadState, facts: &Facts, waited: &Waited) {
         let table = own.table();
-        add(&table.waits, 1);
-        add(&table.waited, waited.ticks);
+        let weight = u64::from(facts.weight);
+        let (ticks, once) = (waited.ticks * weight, waited.ticks);
+        add(&table.waits, weight);
+        add(&table.waited, ticks);
         table.latest.store(waited.end, Relaxed);
-        if table.waits.load(Relaxed).is_power_of_two() {
+        if (table.waits.load(Relaxed) - weight).leading_zeros() != table.waits.load(Relaxed).leading_zeros() {
             self.note_name(own);
         }
         // SAFETY: null, or an entry, which stays where it is.
         if let Some(stats) = unsafe { facts.stats.as_ref() } {
-            self.write_lock_wait(stats, facts.role, waited);
+            self.write_lock_wait(stats, facts.role, waited, facts.weight);
         }
         if let Some(site) = self.site(own, facts) {
-            add(&site.contended, 1);
-            add(&site.waited, waited.ticks);
-            raise(&site.longest_wait, waited.ticks);
+            add(&site.contended, weight);
+            add(&site.waited, ticks);
+            raise(&site.longest_wait, once);
         }
         if waited.outer.lock != NONE {
             self.write_held_wait(own, facts, waited);
@@ -138,9 +152,9 @@ impl Recorder {
         }
         self.parts(facts, waited, |part| {
             if let Some(pair) = self.pair_stats(own, facts.role, facts.lock, facts.stack, part.holder) {
-                add(&pair.count, 1);
-                add(&pair.waited, part.ticks);
-                add(&pair.free, part.free);
+                add(&pair.count, weight);
+                add(&pair.waited, part.ticks * weight);
+                add(&pair.free, part.free * weight);
                 raise(&pair.longest_wait, part.ticks);
             }
         });
@@ -148,28 +162,34 @@ impl Recorder {
 
     fn write_held_wait(&self, own: &ThreadState, facts: &Facts, waited: &Waited) {
         if let Some(waits) = self.held_wait_stats(own, facts.role, facts.lock, waited.outer) {
-            add(&waits.count, 1);
-            add(&waits.waited, waited.ticks);
+            let ticks = waited.ticks * u64::from(facts.weight);
+            add(&waits.count, u64::from(facts.weight));
+            add(&waits.waited, ticks);
             raise(&waits.longest_wait, waited.ticks);
-            add(&waits.blocked, waited.ticks.saturating_mul(u64::from(waited.outer.queue)) / 2);
+            add(&waits.blocked, ticks.saturating_mul(u64::from(waited.outer.queue)) / 2);
         }
     }
 
-    fn write_lock_wait(&self, stats: &LockStats, role: Role, waited: &Waited) {
-        add(&stats.contended, 1);
-        add(&stats.waited, waited.ticks);
+    fn write_lock_wait(&self, stats: &LockStats, role: Role, waited: &Waited, weight: u32) {
+        if weight > 1 {
+            spread(&stats.spread.contended, weight, 1.0);
+            spread(&stats.spread.waited, weight, waited.ticks as f64);
+        }
+        let times = u64::from(weight);
+        add(&stats.contended, times);
+        add(&stats.waited, waited.ticks * times);
         raise(&stats.longest_wait, waited.ticks);
         raise(&stats.longest_queue, u64::from(waited.queue));
         if role.is_mutual() {
-            add(&stats.free, if waited.is_split { waited.free } else { 0 });
-            add(&stats.unsplit, if waited.is_split { 0 } else { waited.ticks });
+            add(&stats.free, if waited.is_split { waited.free * times } else { 0 });
+            add(&stats.unsplit, if waited.is_split { 0 } else { waited.ticks * times });
         }
         for (number, outcome) in stats.outcomes.iter().enumerate() {
-            add(outcome, u64::from(waited.outcomes >> number & 1));
+            add(outcome, times * u64::from(waited.outcomes >> number & 1));
         }
         let ns = self.ticks.ns(waited.ticks);
-        bin(&stats.waits, ns);
+        bin(&stats.waits, ns, weight);
         let at = self.ticks.ns(waited.end.saturating_sub(self.started()));
-        strip(&stats.strip, at / 1_000, ns / 1_000);
+        strip(&stats.strip, at / 1_000, (ns * times) / 1_000);
     }
 }

@@ -21,6 +21,7 @@ use core::cell::{Cell, UnsafeCell};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{compiler_fence, AtomicU32, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
+use super::governor::Governor;
 use super::index::Index;
 use super::sampling::Gaps;
 use super::site_cache::{CachedSite, Known};
@@ -85,6 +86,8 @@ pub(crate) struct Facts {
     pub(crate) lock: u32,
     pub(crate) role: Role,
     pub(crate) stack: u32,
+    /// It stands for so many.
+    pub(crate) weight: u32,
     /// When it was taken, ticks; 0 if that is not measured.
     pub(crate) since: u64,
     /// Null if there was no room.
@@ -165,6 +168,7 @@ pub struct ThreadState {
     /// The same, for others.
     notes: [Note; HELD],
     pub(crate) gaps: Gaps,
+    pub(crate) governor: Governor,
     pub(crate) index: Index,
     /// The number + 1 of a lock's record that another thread was faster with (see `registry`), or 0.
     spare_lock: Cell<u32>,

@@ -6,6 +6,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use spinpark_linux::raw;
 
+use super::governor::Bounded;
 use super::hand_off::Split;
 use super::site_cache::Call;
 use super::tally::bit;
@@ -31,6 +32,8 @@ pub struct Blocking {
     pub is_exact: bool,
     /// It waits until a deadline at most.
     pub is_timed: bool,
+    /// It may be left out, if waits come faster than they can be recorded and this one is short.
+    pub may_be_left_out: bool,
 }
 
 /// A wait that has begun.
@@ -53,6 +56,8 @@ pub struct Wait {
     sleeps: Option<u64>,
     /// Where it waits; none if there was no room.
     facts: Option<Facts>,
+    /// It is left out, unless it is long.
+    is_left_out: bool,
 }
 
 /// A wait that has ended.
@@ -64,24 +69,34 @@ pub struct Ended {
     watch: Option<(Watch, u32)>,
     facts: Option<Facts>,
     waited: Waited,
+    is_left_out: bool,
 }
 
 impl Recorder {
     /// A thread could not have the lock at once, and is about to block.
     pub fn begin_wait(&self, own: &ThreadState, call: &Call, blocking: &Blocking) -> Wait {
-        let Blocking { start, owner, is_exact, is_timed } = *blocking;
+        let Blocking { start, owner, is_exact, is_timed, may_be_left_out } = *blocking;
+        let meter = self.meter(own);
+        let is_left_out = may_be_left_out && own.governor.leaves_out(Bounded::Waits);
         self.file.has_waited();
         self.heat(call.address);
         // First: a release from now on is to waiters.
-        let queue = self.queue(call.address, 1);
-        let shared = self.shared.get();
-        let free =
-            shared.map_or(0, |shared| shared.slot(call.address).wait_begins(call.role, queue == 1, start));
-        let (holder, holder_table) = self.noted_holder(own, call, owner);
+        let queue = if is_left_out { 0 } else { self.queue(call.address, 1) };
+        let slot = self.shared.get().filter(|_| !is_left_out).map(|shared| shared.slot(call.address));
+        let free = slot.map_or(0, |slot| slot.wait_begins(call.role, queue == 1, start));
+        let (holder, holder_table) =
+            if is_left_out { (NONE, NONE) } else { self.noted_holder(own, call, owner) };
         own.aside().set(0);
-        let facts = self.facts(own, call, false);
+        let mut facts = self.facts(own, call, false);
+        if let Some(facts) = facts.as_mut().filter(|_| may_be_left_out) {
+            facts.weight = own.governor.weight(Bounded::Waits);
+        }
         // What a new stack took, with a snapshot of the maps perhaps, is not waiting.
         let start = start + own.aside().get();
+        if own.governor.has_left_out().replace(false) {
+            // What others know of this thread's locks may not be true any more.
+            self.released_unseen(own);
+        }
         here().events.set(0);
         let mut outer = Outer::NOTHING;
         let by = self.own_of(holder_table).map_or(0, ThreadState::id);
@@ -90,12 +105,15 @@ impl Recorder {
             HolderId::Table(table) => table,
             _ => holder_table,
         };
-        let watch = self.watch(own, thread, start);
+        let watch = if is_left_out { None } else { self.watch(own, thread, start) };
         let watch = watch.map(|watch| (watch, table));
         if let Some(facts) = &facts {
             let is_noted = by != 0 && by == thread;
             let begun = Begun { since: start, holder, owner: thread, is_timed, is_noted, ..Begun::default() };
             outer = self.publish(own, facts, begun, None);
+        }
+        if meter.is_on() {
+            self.metered_wait(own, blocking.start, own.holds_anything());
         }
         Wait {
             epoch: self.epoch(),
@@ -108,6 +126,7 @@ impl Recorder {
             watch,
             sleeps: is_exact.then(raw::sleeps),
             facts,
+            is_left_out,
         }
     }
 
@@ -180,10 +199,19 @@ impl Recorder {
                 watch: None,
                 facts: None,
                 waited: Waited { end, ..Waited::NOTHING },
+                is_left_out: true,
             };
         }
         own.table().waiting.end();
-        self.queue(call.address, -1);
+        let is_long = self.ticks.ns(end.saturating_sub(wait.start)) >= LONG;
+        if wait.is_left_out && !is_long {
+            let ticks = end.saturating_sub(wait.start);
+            let waited = Waited { ticks, end, ..Waited::NOTHING };
+            return Ended { holder_table: NONE, watch: None, facts: wait.facts, waited, is_left_out: true };
+        }
+        if !wait.is_left_out {
+            self.queue(call.address, -1);
+        }
         let mut outcomes = outcomes(here().events.replace(0));
         if outcomes & bit(Outcome::Parked) != 0 {
             outcomes &= !bit(Outcome::Spun); // it slept first
@@ -193,7 +221,9 @@ impl Recorder {
         if let Some(shared) = self.shared.get() {
             let slot = shared.slot(call.address);
             last = slot.released_by(call.address);
-            split = slot.wait_ends(call.role, (wait.start, end), wait.free);
+            if !wait.is_left_out {
+                split = slot.wait_ends(call.role, (wait.start, end), wait.free);
+            }
             slot.holder.store((own.number() + 1) as u16, Relaxed);
             if slot.handed.load(Relaxed) != 0 && outcomes & bit(Outcome::Parked) != 0 {
                 slot.handed.store(0, Relaxed);
@@ -210,10 +240,13 @@ impl Recorder {
         let ticks = end.saturating_sub(wait.start);
         let lock = wait.facts.map_or(NONE, |facts| facts.lock);
         let outer = self.outer_at_end(own, lock, wait.outer, None);
+        let facts = wait.facts.map(|facts| Facts { weight: if is_long { 1 } else { facts.weight }, ..facts });
+        self.recorded(own, Bounded::Waits);
         Ended {
             holder_table: wait.holder_table,
             watch: wait.watch,
-            facts: wait.facts,
+            is_left_out: false,
+            facts,
             waited: Waited {
                 ticks,
                 end,
@@ -238,6 +271,9 @@ impl Recorder {
             shared.slot(call.address).taken(call.role, ended.waited.end);
         }
         let Some(facts) = ended.facts else { return };
+        if ended.is_left_out {
+            return;
+        }
         if ended.holder_table != NONE && call.role == Role::Write && self.is_time_to_look(&ended.waited) {
             self.drop_stale_note(own, call.address, ended.holder_table);
         }
@@ -247,6 +283,9 @@ impl Recorder {
         }
         let facts = Facts { wait: Some(ended.waited), since: ended.waited.end, ..facts };
         self.note(own, call.address, facts);
+        if self.meter(own).is_on() {
+            self.metered_wait(own, ended.waited.end, true);
+        }
     }
 
     /// Whether it is time to look into another thread's memory, while this one has the lock: that costs as much as a release
@@ -267,7 +306,7 @@ impl Recorder {
 
     /// The time was over before the lock was had.
     pub fn gave_up(&self, own: &ThreadState, ended: &Ended) {
-        let Some(facts) = ended.facts else { return };
+        let Some(facts) = ended.facts.filter(|_| !ended.is_left_out) else { return };
         let besides = bit(Outcome::OwnerChanged) | bit(Outcome::OffCpu) | bit(Outcome::Budget);
         let outcomes = ended.waited.outcomes & besides | bit(Outcome::TimedOut);
         // Free or held, the lock was not this thread's: that it was held is known.

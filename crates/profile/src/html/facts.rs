@@ -105,7 +105,7 @@ fn cost(cost: Option<&Cost>) -> String {
     let how = if cost.is_measured {
         "measured on this program"
     } else {
-        "estimated: the cost of an event × events"
+        "estimated from what the recorder measured of itself"
     };
     let mut text = format!("time × {:.3}", cost.ratio);
     if let Some((low, high)) = cost.interval {

@@ -20,6 +20,7 @@ pub(super) struct Process {
     waited: u64,
     summary: Vec<String>,
     /// What is missing, shown before the summary.
+    slowed: Option<String>,
     losses: Vec<String>,
     warnings: Vec<String>,
     facts: Vec<facts::Fact>,
@@ -81,8 +82,9 @@ impl Process {
             recording,
             waited: profile.lock_wait(),
             summary: summary.to_vec(),
+            slowed: profile.slowed(),
             losses: profile.losses(),
-            warnings: profile.notes().map(str::to_owned).collect(),
+            warnings: profile.left_out().into_iter().chain(profile.notes().map(str::to_owned)).collect(),
             facts: facts::facts(profile),
             strips: strips.into_iter().filter_map(wide).collect(),
             is_full: profile.detail == crate::model::Detail::Full,

@@ -87,6 +87,20 @@ pub struct RoleStats {
     pub strip: Strip,
     /// By call site, the longest total wait first.
     pub sites: Vec<SiteStats>,
+    /// How far sums of a sample may be from the truth: 0 where everything was recorded.
+    #[serde(default)]
+    pub error: SampleError,
+}
+
+/// Half the widths of 95 % intervals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SampleError {
+    /// Of [`RoleStats::acquisitions`].
+    pub acquisitions: u64,
+    /// Of [`RoleStats::contended`].
+    pub contended: u64,
+    /// Of the total of [`RoleStats::wait`], ns.
+    pub waited: u64,
 }
 
 /// Lengths of time.

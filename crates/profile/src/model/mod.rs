@@ -8,7 +8,7 @@ mod warning;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::locks::{Held, Kind, Lock, Outcomes, Role, RoleStats, SiteStats, Split, Times};
+pub use self::locks::{Held, Kind, Lock, Outcomes, Role, RoleStats, SampleError, SiteStats, Split, Times};
 pub use self::observed::{Observed, OtherProgram, Recorder, Rest, ThreadTime, Threads};
 pub use self::unnamed::Unnamed;
 pub use self::waits::{HeldWait, Holder, Pair, ThreadWait, Waiting};
@@ -98,6 +98,9 @@ pub struct Profile {
     pub dropped: u64,
     /// Calls from signal handlers that were not recorded because the handler had interrupted the recorder.
     pub nested: u64,
+    /// What the recorder measured of itself.
+    #[serde(default)]
+    pub recorder: Recorder,
     /// What recording cost, if it was asked for or could be estimated.
     pub cost: Option<Cost>,
     /// What the command saw of the run in `/proc`; none if the recorder was alone.
@@ -215,10 +218,29 @@ pub struct Strip {
     pub waited: Vec<u64>,
 }
 
+/// What the recorder did and how long it took, in all threads. Calls were timed by lot, and what is rare each time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recorder {
+    /// Time of its calls, without what is rare.
+    pub calls: u64,
+    /// Time for what is rare: unwinding, new records, a thread's first call.
+    pub rare: u64,
+    /// Of both: while the thread had a lock that others have waited for.
+    pub held: u64,
+    /// Stacks that were unwound.
+    pub unwound: u64,
+    /// Acquisitions and waits that were recorded.
+    pub recorded: u64,
+    /// Acquisitions of contended locks that were left out of a sample.
+    pub left_out: u64,
+    /// Short waits that were left out.
+    pub waits_left_out: u64,
+}
+
 /// What recording cost.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Cost {
-    /// Measured on the program itself (`--overhead`), or estimated: cost of an event × events.
+    /// Measured on the program itself (`--overhead`), or estimated from what the recorder measured of itself.
     pub is_measured: bool,
     /// Time of the program with recording ÷ without.
     pub ratio: f64,

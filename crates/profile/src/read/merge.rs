@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use spinpark_observe::format::{self, HolderId, NONE, View};
@@ -11,10 +12,11 @@ use super::clock::monotonic;
 use super::thread_tables::{LockSum, PairSum, SiteSum, StripSum, Tables, Use, same_locks};
 use super::waiting::{Holders, waiters};
 use super::{Clock, Maps, Recording, labels};
+use crate::cost;
 use crate::model::Warning;
 use crate::model::{
     CallSite, CallSiteId, Detail, Ended, FORMAT, Held, HeldWait, Kind, Lock, LocksOf, Outcomes, Pair,
-    Profile, Role, RoleStats, SiteStats, Split, Times, VERSION,
+    Profile, Recorder, Role, RoleStats, SampleError, SiteStats, Split, Times, VERSION,
 };
 use crate::symbols::Symbols;
 
@@ -72,7 +74,8 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     let holders = Holders::new(&waiters, &same);
     let waiting = merge.waiting(&waiters, &holders, &tables);
     warnings.extend(merge.symbols.take_warnings().into_iter().map(Warning::Note));
-    Profile {
+    let recorder = merge.recorder();
+    let mut profile = Profile {
         format: FORMAT.to_owned(),
         version: VERSION,
         program: text(&header.program).next().unwrap_or_default(),
@@ -106,11 +109,17 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         strip: whole.shown(),
         dropped: header.dropped(),
         nested: header.nested.load(Relaxed),
+        recorder,
         cost: None,
         observed: None,
         warnings,
-    }
+    };
+    profile.cost = cost::estimate(&profile, cost::Untimed::default());
+    profile
 }
+
+/// The 97.5 % point of the normal distribution.
+const NORMAL: f64 = 1.96;
 
 /// The strings of a field of the header: each ended by a zero, the rest zeros.
 pub(super) fn text(bytes: &[u8]) -> impl Iterator<Item = String> {
@@ -319,6 +328,25 @@ impl Merge<'_> {
         held_waits
     }
 
+    /// What the recorder measured of itself.
+    fn recorder(&self) -> Recorder {
+        self.view.threads().fold(Recorder::default(), |sum, (_, table)| {
+            let cost = &table.cost;
+            let ticks = |counter: &AtomicU64| self.clock.ns(counter.load(Relaxed));
+            let (calls_held, rare_held) = (ticks(&cost.calls_held), ticks(&cost.rare_held));
+            let more = |sum: u64, more: u64| sum.saturating_add(more);
+            Recorder {
+                calls: more(sum.calls, more(ticks(&cost.calls), calls_held)),
+                rare: more(sum.rare, more(ticks(&cost.rare), rare_held)),
+                held: more(sum.held, more(calls_held, rare_held)),
+                unwound: more(sum.unwound, cost.unwound.load(Relaxed)),
+                recorded: more(sum.recorded, cost.recorded.load(Relaxed)),
+                left_out: more(sum.left_out, cost.left_out.load(Relaxed)),
+                waits_left_out: more(sum.waits_left_out, cost.waits_left_out.load(Relaxed)),
+            }
+        })
+    }
+
     fn locks(
         &mut self,
         tables: &Tables,
@@ -451,6 +479,14 @@ impl Merge<'_> {
             longest_queue: sum.longest_queue,
             strip: sum.strip.shown(),
             sites: Vec::new(),
+            error: {
+                let [acquisitions, contended, waited] = sum.spread.map(|variance| NORMAL * variance.sqrt());
+                SampleError {
+                    acquisitions: acquisitions.ceil() as u64,
+                    contended: contended.ceil() as u64,
+                    waited: self.clock.ns_of(waited).ceil() as u64,
+                }
+            },
         }
     }
 

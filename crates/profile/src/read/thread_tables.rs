@@ -59,6 +59,8 @@ pub(super) struct LockSum {
     pub(super) waits: Vec<u64>,
     pub(super) holds: Vec<u64>,
     pub(super) strip: StripSum,
+    /// Variances of `acquisitions`, `contended` and `waited`.
+    pub(super) spread: [f64; 3],
 }
 
 #[derive(Debug, Default)]
@@ -212,6 +214,13 @@ impl LockSum {
         add_all(&mut self.waits, &stats.waits);
         add_all(&mut self.holds, &stats.holds);
         self.strip.add(&StripSum::new(&stats.strip));
+        let spread = [&stats.spread.acquisitions, &stats.spread.contended, &stats.spread.waited];
+        for (sum, bits) in self.spread.iter_mut().zip(spread) {
+            // Files are not trusted.
+            *sum += Some(f64::from_bits(bits.load(Relaxed)))
+                .filter(|more| more.is_finite())
+                .map_or(0.0, |more| more.max(0.0));
+        }
     }
 }
 

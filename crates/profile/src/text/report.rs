@@ -10,7 +10,8 @@ use crate::units::{count, time};
 /// The report of one process: what ran, the summary, tables, what the numbers leave out, and what recording cost.
 #[must_use]
 pub fn report(profile: &Profile, style: Style) -> String {
-    let mut parts = vec![head(profile, style), missing(profile, style), first(profile, style)];
+    let mut parts =
+        vec![head(profile, style), slowed(profile, style), missing(profile, style), first(profile, style)];
     parts.extend([
         waiting(profile, style),
         locks(profile, style),
@@ -77,6 +78,11 @@ fn first(profile: &Profile, style: Style) -> String {
     parts.join("\n") + "\n"
 }
 
+/// That the numbers are not the program's, before everything.
+fn slowed(profile: &Profile, style: Style) -> String {
+    profile.slowed().map(|text| wrap(&text, style.width, 0) + "\n").unwrap_or_default()
+}
+
 /// What was not recorded, before the summary: that could be wrong.
 fn missing(profile: &Profile, style: Style) -> String {
     profile.losses().iter().map(|text| wrap(&format!("Warning: {text}"), style.width, 2) + "\n").collect()
@@ -109,6 +115,7 @@ fn notes(profile: &Profile, style: Style) -> String {
             count(profile.nested)
         ));
     }
+    notes.extend(profile.left_out());
     if let Some(cost) = &profile.cost {
         notes.push(cost.says.clone());
     }

@@ -31,7 +31,7 @@ fn report_in_100_columns() {
         ratio: 1.02,
         interval: None,
         noise: None,
-        says: String::from("Recording cost about 2 % (estimated: cost of an event × events)."),
+        says: String::from("Recording cost about 2 %."),
     });
     let report = text::report(&profile, Style::PLAIN);
     fits(&report, 100);

@@ -148,7 +148,9 @@ fn acquire(call: &Call, lock: &dyn Acquisition) -> bool {
     let (owner, is_timed) = (lock.owner(), lock.is_timed());
     // Of a lock that readers have, the owner cannot be told.
     let owner = (owner != 0).then_some(owner);
-    let wait = RECORDER.begin_wait(own, call, &Blocking { start, owner, is_exact: false, is_timed });
+    let (is_exact, may_be_left_out) = (false, false);
+    let wait =
+        RECORDER.begin_wait(own, call, &Blocking { start, owner, is_exact, is_timed, may_be_left_out });
     // While it blocks, signal handlers may use locks.
     RECORDER.leave();
     let is_acquired = lock.block();

@@ -1,15 +1,17 @@
-//! What recording costs, without running the program again: cost of an event × events.
+//! What recording costs, without running the program again: what the recorder measured of itself, and for what is too short
+//! to be timed the cost of an event × events.
 //!
-//! The cost of an event is measured on this machine, with the recorder in front of the same locks: a process of ours locks a
-//! mutex that no other thread wants (an acquisition), and one that is held, with a deadline that is over (a wait that ends at
-//! once). What that takes with the recorder, less what it takes without it, is the cost.
+//! The cost of such an event is measured on this machine, with the recorder in front of the same locks: a process of ours locks
+//! a mutex that no thread has waited for, and one that has been waited for, faster than that is recorded. What that takes with
+//! the recorder, less what it takes without it, is the cost.
 
 use std::env;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use spinpark_profile::model::{Cost, Detail, Profile};
+use spinpark_profile::cost::{self, Untimed};
+use spinpark_profile::model::{Cost, Profile};
 
 use super::launch::Launch;
 use crate::say::Say;
@@ -21,15 +23,14 @@ pub(crate) const COMMAND: &str = "__profile-cost";
 const RUNS: usize = 3;
 /// Parts of a run.
 const PARTS: u32 = 10;
-/// In a part. A pair takes 17 ns, and a wait 20 µs, of which the kernel has most: all six runs take 50 ms.
+/// In a part. A pair takes 17 ns: all six runs take 50 ms.
 const PAIRS: u32 = 10_000;
-const WAITS: u32 = 25;
 
-/// Nanoseconds for a pair of lock and unlock, and for a wait.
+/// Nanoseconds for a pair of lock and unlock, and for one that is left out of a sample.
 #[derive(Clone, Copy, Debug)]
 struct Times {
     pair: f64,
-    wait: f64,
+    left_out: f64,
 }
 
 /// What events cost with and without the recorder.
@@ -50,42 +51,19 @@ pub(crate) fn measure(launch: &Launch) -> Option<Costs> {
 }
 
 /// The estimate for `profile`; none if there is nothing to estimate.
-pub(crate) fn estimate(costs: Costs, profile: &Profile) -> Option<Cost> {
-    let Costs { with, without } = costs;
-    let (pair, wait) = ((with.pair - without.pair).max(0.0), (with.wait - without.wait).max(0.0));
-    let uses = profile.locks.iter().flat_map(|lock| &lock.roles).filter(|stats| stats.role.has_holder());
-    let (acquisitions, waits) = uses.fold((0.0, 0.0), |(acquisitions, waits), stats| {
-        (acquisitions + stats.acquisitions as f64, waits + stats.contended as f64)
+pub(crate) fn estimate(costs: Option<Costs>, profile: &Profile) -> Option<Cost> {
+    let untimed = costs.map(|Costs { with, without }| Untimed {
+        counted: (with.pair - without.pair).max(0.0),
+        left_out: (with.left_out - without.left_out).max(0.0),
     });
-    let cost = acquisitions * pair + waits * wait;
-    let time = profile.thread_time() as f64;
-    if time <= 0.0 {
-        return None;
-    }
-    let share = cost / time;
-    let rest = match profile.detail {
-        Detail::Contended => " Acquisitions of locks without waits are not counted; each costs as much.",
-        _ => "",
-    };
-    let amount = |cost: f64, unit: &str, divisor: f64| match cost {
-        cost if cost > 0.0 => format!("{:.2} {unit}", cost / divisor),
-        _ => String::from("too little to measure"),
-    };
-    let says = format!(
-        "Recording cost about {:.2} % of the threads' time, estimated from the cost of an acquisition ({}) and of a wait ({}) on \
-         this machine.{rest} `--overhead` measures it on the program itself.",
-        100.0 * share,
-        amount(pair, "ns", 1.0),
-        amount(wait, "µs", 1e3),
-    );
-    Some(Cost { is_measured: false, ratio: 1.0 + share, interval: None, noise: None, says })
+    cost::estimate(profile, untimed.unwrap_or_default())
 }
 
 impl Times {
-    const UNKNOWN: Self = Self { pair: f64::INFINITY, wait: f64::INFINITY };
+    const UNKNOWN: Self = Self { pair: f64::INFINITY, left_out: f64::INFINITY };
 
     fn or_faster(self, other: Self) -> Self {
-        Self { pair: self.pair.min(other.pair), wait: self.wait.min(other.wait) }
+        Self { pair: self.pair.min(other.pair), left_out: self.left_out.min(other.left_out) }
     }
 }
 
@@ -103,7 +81,7 @@ fn times(launch: Option<&Launch>) -> anyhow::Result<Times> {
     let text = String::from_utf8(output.stdout)?;
     let mut numbers = text.split_whitespace().map(str::parse);
     let mut next = || numbers.next().context("a number is missing")?.context("not a number");
-    Ok(Times { pair: next()?, wait: next()? })
+    Ok(Times { pair: next()?, left_out: next()? })
 }
 
 /// As the user has it.
@@ -118,10 +96,12 @@ pub(crate) fn calibrate() -> anyhow::Result<ExitCode> {
     let mutex = Mutex::new();
     let pair = time_of(PAIRS, || mutex.pair());
     mutex.lock();
-    let wait = time_of(WAITS, || mutex.wait_in_vain());
+    mutex.wait_in_vain();
+    mutex.unlock();
+    let left_out = time_of(PAIRS, || mutex.pair());
     other.thread().unpark();
     let _ = other.join();
-    Say { on_stderr: false }.line(format_args!("{pair} {wait}"));
+    Say { on_stderr: false }.line(format_args!("{pair} {left_out}"));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -149,10 +129,14 @@ impl Mutex {
         unsafe { libc::pthread_mutex_lock(self.0.get()) };
     }
 
-    fn pair(&self) {
-        self.lock();
+    fn unlock(&self) {
         // SAFETY: this thread holds it.
         unsafe { libc::pthread_mutex_unlock(self.0.get()) };
+    }
+
+    fn pair(&self) {
+        self.lock();
+        self.unlock();
     }
 
     /// It is held; the deadline was in 1970.

@@ -103,7 +103,7 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
                 recorded.ended_by.get_or_insert_with(|| String::from("ended by `_exit` or `exec`"));
             }
         }
-        recorded.cost = measured.clone().or_else(|| cost::estimate(costs?, recorded));
+        recorded.cost = measured.clone().or_else(|| cost::estimate(costs, recorded));
     }
     let saved = json::save(&directory, &loaded.profiles, profile.max_size);
     let shown = shower.show(&loaded);

@@ -62,7 +62,7 @@ fn bounds_that_are_none() {
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
-/// The estimate of the recorder's own cost waits some hundred times, and not some ten thousand times.
+/// What the estimate of the recorder's own cost measures is quick: it waits a few times, and not some ten thousand times.
 #[test]
 fn the_estimate_is_quick() {
     let directory = tempfile::tempdir().unwrap();
@@ -77,7 +77,7 @@ fn the_estimate_is_quick() {
     );
     let read = read_all(directory.path());
     let waits: u64 = read.iter().flat_map(|one| one.uses.values()).map(|it| it.contended).sum();
-    assert!((100..1_000).contains(&waits), "{waits}");
+    assert!((1..100).contains(&waits), "{waits}");
 }
 
 /// What cannot cut its file off itself leaves that to the command, and a report to come.

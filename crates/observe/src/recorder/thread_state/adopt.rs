@@ -35,9 +35,13 @@ impl Recorder {
             self.leave();
             return None;
         }
+        let start = self.now();
         let own = self.adopt();
         match own {
-            Some(own) => local.own.set(own),
+            Some(own) => {
+                local.own.set(own);
+                self.note_rare(own, self.now().saturating_sub(start));
+            }
             None => {
                 local.refused.set(REFUSED);
                 self.leave();
@@ -95,6 +99,7 @@ impl Recorder {
         own.known.iter().for_each(Known::clear);
         own.unwinding().set(0);
         own.gaps.start(id, self.sample_every());
+        own.governor.start(id);
         self.note_name(own);
         shared.tables[id as usize % HASHES].store((own.number() + 1) as u16, Relaxed);
         Some(own)

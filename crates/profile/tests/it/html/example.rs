@@ -107,6 +107,7 @@ fn stats(of: Use) -> RoleStats {
         longest_queue: 7,
         strip: strip(contended * mean_wait, 48),
         sites: sites.into_iter().map(site).collect(),
+        error: SampleError::default(),
     }
 }
 
@@ -288,6 +289,7 @@ pub(crate) fn sample() -> Profile {
         strip: Strip::default(),
         dropped: 12,
         nested: 3,
+        recorder: Recorder::default(),
         cost: Some(Cost {
             is_measured: true,
             ratio: 1.031,
