@@ -10,7 +10,7 @@
 //! What is in neither is how threads alternate otherwise when they come to a lock later. That matters to threads that do little
 //! but lock.
 
-use crate::model::{Cost, Detail, Profile, Recorder};
+use crate::model::{Cost, Detail, Profile, RecorderCost};
 use crate::units::{count, percent, time};
 
 /// A recording that slowed its program more is said to be none of the program as it is.
@@ -33,7 +33,7 @@ pub fn estimate(profile: &Profile, untimed: Untimed) -> Option<Cost> {
     let own = &profile.recorder;
     let threads = profile.thread_time() as f64;
     let wall = profile.duration as f64;
-    if threads <= 0.0 || wall <= 0.0 || *own == Recorder::default() {
+    if threads <= 0.0 || wall <= 0.0 || *own == RecorderCost::default() {
         return None;
     }
     let counted =
@@ -123,7 +123,7 @@ impl Profile {
 mod tests {
     use super::*;
 
-    fn profile(recorder: Recorder) -> Profile {
+    fn profile(recorder: RecorderCost) -> Profile {
         let json = serde_json::json!({
             "format": crate::model::FORMAT, "version": crate::model::VERSION, "program": "p", "arguments": [], "pid": 1,
             "parent": 1, "started": 0, "duration": 1_000_000_000, "ended": "exited", "detail": "contended", "sample_every": 64,
@@ -140,19 +140,19 @@ mod tests {
     #[test]
     fn the_recorder_s_time_is_bounded_from_both_sides() {
         // 2 CPUs, 4 threads: at least a half of 100 ms.
-        let own = Recorder { calls: 80_000_000, rare: 20_000_000, ..Recorder::default() };
+        let own = RecorderCost { calls: 80_000_000, rare: 20_000_000, ..RecorderCost::default() };
         let cost = estimate(&profile(own), Untimed::default()).expect("an estimate");
         assert!((cost.ratio - 1.0 / 0.95).abs() < 1e-9, "{cost:?}");
         assert!(cost.says.contains("5.3 % to 11 % longer"), "{}", cost.says);
         // What is done with the lock held delays all.
-        let own = Recorder { calls: 100_000_000, held: 90_000_000, ..Recorder::default() };
+        let own = RecorderCost { calls: 100_000_000, held: 90_000_000, ..RecorderCost::default() };
         let cost = estimate(&profile(own), Untimed::default()).expect("an estimate");
         assert!((cost.ratio - 1.0 / 0.91).abs() < 1e-9, "{cost:?}");
     }
 
     #[test]
     fn acquisitions_that_were_left_out_cost_too() {
-        let own = Recorder { left_out: 10_000_000, recorded: 1_000, ..Recorder::default() };
+        let own = RecorderCost { left_out: 10_000_000, recorded: 1_000, ..RecorderCost::default() };
         let cost = estimate(&profile(own), Untimed { left_out: 5.0, counted: 0.0 }).expect("an estimate");
         assert!((cost.ratio - 1.0 / 0.975).abs() < 1e-9, "{cost:?}");
         assert!(cost.says.contains("how they alternate"), "{}", cost.says);
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_costly_recording_says_so() {
-        let mut profile = profile(Recorder { calls: 1_400_000_000, ..Recorder::default() });
+        let mut profile = profile(RecorderCost { calls: 1_400_000_000, ..RecorderCost::default() });
         profile.cost = estimate(&profile, Untimed::default());
         let text = profile.slowed().expect("a sentence");
         assert!(text.starts_with("This recording slowed the program about ×3.33"), "{text}");

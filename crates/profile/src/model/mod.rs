@@ -100,7 +100,7 @@ pub struct Profile {
     pub nested: u64,
     /// What the recorder measured of itself.
     #[serde(default)]
-    pub recorder: Recorder,
+    pub recorder: RecorderCost,
     /// What recording cost, if it was asked for or could be estimated.
     pub cost: Option<Cost>,
     /// What the command saw of the run in `/proc`; none if the recorder was alone.
@@ -220,7 +220,7 @@ pub struct Strip {
 
 /// What the recorder did and how long it took, in all threads. Calls were timed by lot, and what is rare each time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Recorder {
+pub struct RecorderCost {
     /// Time of its calls, without what is rare.
     pub calls: u64,
     /// Time for what is rare: unwinding, new records, a thread's first call.

@@ -16,7 +16,7 @@ use crate::cost;
 use crate::model::Warning;
 use crate::model::{
     CallSite, CallSiteId, Detail, Ended, FORMAT, Held, HeldWait, Kind, Lock, LocksOf, Outcomes, Pair,
-    Profile, Recorder, Role, RoleStats, SampleError, SiteStats, Split, Times, VERSION,
+    Profile, RecorderCost, Role, RoleStats, SampleError, SiteStats, Split, Times, VERSION,
 };
 use crate::symbols::Symbols;
 
@@ -329,13 +329,13 @@ impl Merge<'_> {
     }
 
     /// What the recorder measured of itself.
-    fn recorder(&self) -> Recorder {
-        self.view.threads().fold(Recorder::default(), |sum, (_, table)| {
+    fn recorder(&self) -> RecorderCost {
+        self.view.threads().fold(RecorderCost::default(), |sum, (_, table)| {
             let cost = &table.cost;
             let ticks = |counter: &AtomicU64| self.clock.ns(counter.load(Relaxed));
             let (calls_held, rare_held) = (ticks(&cost.calls_held), ticks(&cost.rare_held));
             let more = |sum: u64, more: u64| sum.saturating_add(more);
-            Recorder {
+            RecorderCost {
                 calls: more(sum.calls, more(ticks(&cost.calls), calls_held)),
                 rare: more(sum.rare, more(ticks(&cost.rare), rare_held)),
                 held: more(sum.held, more(calls_held, rare_held)),

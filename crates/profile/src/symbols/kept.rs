@@ -18,7 +18,7 @@ use std::time::Duration;
 use spinpark_observe::format::{HEADER_BYTES, RegionId, View};
 
 use crate::maps::{Mapping, Maps};
-use crate::read::EXTENSION;
+use crate::read::{EXTENSION, Recording};
 
 /// Time between two looks.
 const EVERY: Duration = Duration::from_millis(20);
@@ -137,8 +137,8 @@ impl Watch {
         let used = region.used.load(Relaxed).min(region.capacity);
         let known = self.seen.get(path).copied().unwrap_or(0);
         if used > known {
-            let mut text = vec![0; used as usize];
-            file.read_exact_at(&mut text, region.offset).ok()?;
+            let recording = Recording::open(path).ok()?;
+            let text: Vec<u8> = recording.view().maps().flatten().copied().collect();
             let maps = Maps::new(&text);
             for mapping in
                 maps.snapshots().flatten().filter(|mapping| mapping.is_file() && mapping.is_executable)

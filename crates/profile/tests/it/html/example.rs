@@ -289,7 +289,7 @@ pub(crate) fn sample() -> Profile {
         strip: Strip::default(),
         dropped: 12,
         nested: 3,
-        recorder: Recorder::default(),
+        recorder: RecorderCost::default(),
         cost: Some(Cost {
             is_measured: true,
             ratio: 1.031,
