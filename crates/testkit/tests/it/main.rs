@@ -6,6 +6,7 @@ mod allocators;
 mod clocks;
 mod detectors;
 mod posix;
+mod profile_cost;
 mod profile_forks;
 mod profile_library;
 mod profile_life;
