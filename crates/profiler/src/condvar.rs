@@ -77,7 +77,8 @@ pub(crate) unsafe fn wait_by<const DETAIL: u32>(
     if !is_mutex_noted {
         RECORDER.released_unseen(own);
     }
-    if is_mutex_noted || DETAIL == Detail::Full as u32 || RECORDER.is_hot(mutex) {
+    let is_left_out = DETAIL == Detail::Contended as u32 && RECORDER.leaves_out(mutex);
+    if !is_left_out && (is_mutex_noted || DETAIL == Detail::Full as u32 || RECORDER.is_hot(mutex)) {
         let is_timed = DETAIL == Detail::Full as u32;
         let call = mutex::call(mutex, site);
         let prepared = RECORDER.prepare_call(own, &call, is_timed);

@@ -109,7 +109,7 @@ unsafe fn lock_hot(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
         // SAFETY: the caller's promise.
         return unsafe { wait::<CONTENDED>(way, arguments, call) };
     }
-    if !RECORDER.leaves_out() {
+    if !RECORDER.leaves_out(call.address) {
         // SAFETY: the caller's promise.
         return unsafe { lock_noted::<CONTENDED>(way, arguments, call) };
     }
@@ -174,6 +174,9 @@ unsafe fn lock_special<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call
 #[inline(always)]
 fn had<const DETAIL: u32>(call: Call) {
     if DETAIL == SAMPLED && !RECORDER.is_hot(call.address) && RECORDER.count(call.address, call.role) {
+        return;
+    }
+    if DETAIL == CONTENDED && RECORDER.leaves_out(call.address) {
         return;
     }
     note::<DETAIL>(call);

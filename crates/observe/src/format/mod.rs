@@ -30,8 +30,8 @@ mod view;
 mod waiting;
 
 pub use self::entry::{
-    Entry, Head, Held, HeldWaitStats, HolderId, LockStats, Outcome, PairStats, Role, SiteStats, Spread, Strip, BINS,
-    STRIP,
+    Entry, Head, Held, HeldWaitStats, HolderId, LockStats, Outcome, PairStats, Role, SiteStats, Spread,
+    Strip, BINS, STRIP,
 };
 pub use self::header::{
     Clock, Detail, Header, Locks, Region, RegionId, HEADER_BYTES, MAGIC, REGIONS, VERSION,

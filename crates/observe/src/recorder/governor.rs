@@ -114,11 +114,15 @@ impl Governor {
 }
 
 impl Recorder {
-    /// Whether the calling thread leaves out this acquisition of a hot lock.
+    /// Whether the calling thread leaves out this acquisition of the hot lock at `address`. Not if it has noted that it holds
+    /// it: then it is one more of those.
     #[inline(always)]
-    pub fn leaves_out(&self) -> bool {
+    pub fn leaves_out(&self, address: usize) -> bool {
         // SAFETY: null, or memory that is never given back.
-        unsafe { here().own.get().as_ref() }.is_some_and(|own| own.governor.leaves_out(Bounded::Acquisitions))
+        let Some(own) = (unsafe { here().own.get().as_ref() }) else { return false };
+        own.governor.is_short_of_time()
+            && !(own.holds_anything() && own.find(address).is_some())
+            && own.governor.leaves_out(Bounded::Acquisitions)
     }
 
     /// Whether a release of the lock at `address` is not looked at: the thread leaves out acquisitions, and has none noted; no

@@ -192,7 +192,7 @@ impl Recorder {
             again.set(again.get() + 1);
             // SAFETY: null, or an entry, which stays where it is.
             if let Some(stats) = unsafe { facts.stats.as_ref() } {
-                add(&stats.acquisitions, 1);
+                add(&stats.acquisitions, u64::from(facts.weight));
             }
             return true;
         }

@@ -7,6 +7,7 @@ mod clocks;
 mod detectors;
 mod posix;
 mod profile_corpus;
+mod profile_cost;
 mod profile_forks;
 mod profile_library;
 mod profile_life;

@@ -126,7 +126,7 @@ both_configurations! {
         let mode = |path: &Path| std::fs::metadata(path).expect("a file").mode() & 0o777;
         let shells = 0o644 & !0o777 | 0o600;
         let modes: Vec<u32> = recordings(&kept).iter().map(|path| mode(path)).collect();
-        assert!(modes.contains(&shells) && modes.iter().all(|mode| mode & 0o600 == 0o600), "{modes:o?}");
+        assert!(modes.contains(&shells) && modes.iter().all(|mode| mode & 0o600 == 0o600), "{modes:?}");
     };
     a_directory_that_is_not_there_does_not_end_the_program = |directory, configuration| {
         run(&directory.join("none"), configuration, &["killed"]).status.signal().expect("its own end");
