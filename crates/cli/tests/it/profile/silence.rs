@@ -139,11 +139,11 @@ fn programs_that_lose_the_recorder() {
         (&["env", "-i", program, "semaphore"][..], became.as_str(), "`spinpark profile --` right before"),
         (
             &[program, "become", "/usr/bin/env", "-i", program, "semaphore"],
-            &became,
+            became.as_str(),
             "waited in other futexes",
         ),
-        (&[&unsets], "Process ", lost),
-        (&[&two], "Process ", lost),
+        (&[unsets.as_str()], "Process ", lost),
+        (&[two.as_str()], "Process ", lost),
     ] {
         let directory = tempfile::tempdir().expect("a directory");
         let report = report(directory.path(), what);
