@@ -7,6 +7,7 @@ mod clocks;
 mod detectors;
 mod posix;
 mod profile_forks;
+mod profile_holders;
 mod profile_library;
 mod profile_life;
 mod profile_posix;
