@@ -260,13 +260,22 @@ fn holder_and_waiter(profile: &Profile, top: &Lock) -> String {
     let most = |call_site| {
         most_by(call_site, &|call_site| names.in_sentence(call_site)).or_else(|| most_by(call_site, &plain))
     };
+    let (holder, waiter) = (most(|pair| pair.holder), most(|pair| Some(pair.waiter)));
     // Where it was released stands in for where it was taken, if that is not known.
-    let of_top = || profile.pairs.iter().filter(|pair| pair.lock == top.id && pair.role.is_lock());
-    let known: u64 = of_top().filter(|pair| pair.holder.is_some()).map(|pair| pair.wait_total).sum();
-    let released: u64 = of_top().filter(|pair| pair.is_release).map(|pair| pair.wait_total).sum();
-    let held_by = if 2 * released > known { "released in" } else { "held by" };
+    let is_named = |pair: &&crate::model::Pair| {
+        let is_it = |call_site| {
+            holder
+                .as_ref()
+                .is_some_and(|(name, _)| [names.in_sentence(call_site), plain(call_site)].contains(name))
+        };
+        pair.lock == top.id && pair.role.is_lock() && pair.holder.is_some_and(is_it)
+    };
+    let sum = |pairs: Vec<&crate::model::Pair>| pairs.iter().map(|pair| pair.wait_total).sum::<u64>();
+    let named: Vec<_> = profile.pairs.iter().filter(is_named).collect();
+    let released = sum(named.iter().copied().filter(|pair| pair.is_release).collect());
+    let held_by = if 2 * released > sum(named) { "released in" } else { "held by" };
     let part = |share: f64| if share < 0.75 { format!(" ({})", percent(share)) } else { String::new() };
-    match (most(|pair| pair.holder), most(|pair| Some(pair.waiter))) {
+    match (holder, waiter) {
         (Some((holder, held)), Some((waiter, _))) if holder == waiter => {
             format!(", {held_by} `{holder}`{} while other threads wait in it", part(held))
         }

@@ -9,6 +9,7 @@ mod posix;
 mod profile_corpus;
 mod profile_cost;
 mod profile_forks;
+mod profile_holders;
 mod profile_library;
 mod profile_life;
 mod profile_posix;
