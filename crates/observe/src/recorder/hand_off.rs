@@ -102,11 +102,7 @@ impl Slot {
             is_known = true;
         }
         let is_its = since > start && since <= end;
-        Split {
-            free: free.min(end.saturating_sub(start)),
-            ended: if is_its { ended } else { 0 },
-            is_known,
-        }
+        Split { free: free.min(end.saturating_sub(start)), ended: if is_its { ended } else { 0 }, is_known }
     }
 
     /// A thread has taken the lock, at `now`.

@@ -178,7 +178,9 @@ fn view(profile: &model::Profile, view: ViewChoice, style: text::Style) -> Strin
         }
         ViewChoice::Outcomes if has_waited => "The outcomes of waits are not known.",
         ViewChoice::HeldWaits => "No thread blocked while holding a contended lock.",
-        ViewChoice::Split if has_waited => "Whether these locks were held or free while threads waited is not known.",
+        ViewChoice::Split if has_waited => {
+            "Whether these locks were held or free while threads waited is not known."
+        }
         ViewChoice::Blocking | ViewChoice::Outcomes | ViewChoice::Split => "No thread waited for a lock.",
         _ => "No lock was waited for or counted.",
     };
