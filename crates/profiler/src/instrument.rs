@@ -132,8 +132,14 @@ unsafe fn lock_noted<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: 
     // A forked child has inherited what its parent's threads have waited for.
     let entered = if DETAIL == CONTENDED { RECORDER.enter() } else { enter_late(true) };
     let Some(own) = entered else {
-        // SAFETY: the caller's arguments.
-        return unsafe { next::call(way.lock, arguments) };
+        // SAFETY: the caller's arguments; a try has the first of them.
+        let result = unsafe { next::call(way.try_it, arguments) };
+        if result == way.codes.busy {
+            // A forked child begins its recording with its first wait.
+            // SAFETY: the caller's promise.
+            return unsafe { wait::<DETAIL>(way, arguments, call) };
+        }
+        return result;
     };
     let meter = RECORDER.meter(own);
     let prepared = RECORDER.prepare_call(own, &call, DETAIL == FULL);

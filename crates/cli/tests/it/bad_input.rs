@@ -200,7 +200,6 @@ fn numbers() {
         ("documents jobs --users many", [whole, "8"]),
         ("sim run --seed x", [whole, "1"]),
         ("sim run --threads x", [whole, "64"]),
-        ("report --process x y", [whole, "4711"]),
         ("sim run --seeds 0", ["must be from 1 to 100000, as in", "5"]),
         ("sim sweep --threads 0", ["must be at least 1, as in", "64"]),
         ("report -n 0 x", ["must be at least 1, as in", "20"]),

@@ -47,7 +47,7 @@ fn killed() {
     let directory = tempfile::tempdir().unwrap();
     let mut command = spinpark(["documents", "mail", "--clients", "2", "--duration", "100s"]);
     let result = signalled(command.arg("--dir").arg(directory.path()), "KILL", directory.path());
-    assert_eq!(result.code, None, "{result:?}");
+    assert_eq!(result.code, Some(128 + 9), "{result:?}");
     wait_for_the_end(directory.path());
 }
 

@@ -82,7 +82,7 @@ fn killed() {
     let directory = tempfile::tempdir().unwrap();
     let mut command = select(&directory, &["--clients", "2", "--per-client", "10000000"]);
     let result = signalled(&mut command, "KILL", directory.path());
-    assert_eq!(result.code, None, "{result:?}");
+    assert_eq!(result.code, Some(128 + 9), "{result:?}");
     wait_for_the_end(directory.path());
 }
 

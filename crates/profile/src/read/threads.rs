@@ -17,7 +17,7 @@ impl Merge<'_> {
     /// The recorder does not see threads end, so time after the latest wait or measured hold counts, too.
     fn time_of(&self, table: &format::Thread, duration: u64) -> u64 {
         let since = self.clock.since_start(table.since);
-        self.clock.ns(table.past.load(Relaxed)) + duration.saturating_sub(since)
+        self.clock.ns(table.past.load(Relaxed)).saturating_add(duration.saturating_sub(since))
     }
 
     /// Whether the table's latest thread had ended before the recording did.

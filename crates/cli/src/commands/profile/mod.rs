@@ -73,8 +73,8 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
             recording_directory::remove_if_empty(&directory);
             if let Some(limit) = rustix::process::getrlimit(rustix::process::Resource::Fsize).current {
                 say.line(format_args!(
-                    "Files may not be longer than {} KiB here (`ulimit -f`), and a recording is some hundred MB long, though \
-                     most of it is holes: `ulimit -f unlimited` before helps.",
+                    "Files may not be longer than {} KiB here (`ulimit -f`): perhaps too short for a recording. `ulimit -f unlimited` \
+                     before the command allows any length.",
                     limit >> 10
                 ));
             }

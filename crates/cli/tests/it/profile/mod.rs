@@ -162,7 +162,7 @@ fn data_on_standard_output() {
     let json = report(["--json"]);
     assert_eq!(json.code, Some(0), "{json:#?}");
     let value: Value = serde_json::from_str(&json.stdout).unwrap();
-    assert_eq!((&value[0]["format"], &value[0]["version"]), (&"spinpark-profile".into(), &2.into()));
+    assert_eq!((&value[0]["format"], &value[0]["version"]), (&"spinpark-profile".into(), &3.into()));
     let file: Value =
         serde_json::from_str(&fs::read_to_string(directory.path().join("x.json")).unwrap()).unwrap();
     assert_eq!(file, value, "the same again");
