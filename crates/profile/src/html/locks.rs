@@ -22,7 +22,7 @@ struct Parts {
 }
 
 /// Parts of a row that is shown at once.
-const RICH: Parts = Parts { sites: 8, pairs: 7 };
+const RICH: Parts = Parts { sites: 8, pairs: 6 };
 /// Parts of any other row.
 const POOR: Parts = Parts { sites: 2, pairs: 0 };
 

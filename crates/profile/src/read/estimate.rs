@@ -33,7 +33,7 @@ impl Sampled {
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
-            count: self.count + other.count,
+            count: self.count.saturating_add(other.count),
             total: self.total.saturating_add(other.total),
             longest: self.longest.max(other.longest),
             squares: self.squares + other.squares,

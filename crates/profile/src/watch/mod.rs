@@ -77,6 +77,8 @@ impl Watch {
     #[must_use]
     pub fn finish(self) -> Option<Observation> {
         drop(self.stop);
-        self.thread?.join().ok().filter(|seen| !seen.programs.kept.is_empty())
+        // A program that ended before the first look was observed, too: for too short a time to tell anything.
+        let has_proc = Path::new("/proc/self/stat").exists();
+        self.thread?.join().ok().filter(|seen| has_proc || !seen.programs.kept.is_empty())
     }
 }

@@ -261,16 +261,12 @@ fn processes() {
     let pid = child["pid"].to_string();
     let shown = said(&mut recording(directory.path(), ["report", "family", "--process", &pid]));
     shown.succeeds(&[&format!("process {pid}"), "cache_lock"]);
-    said(&mut recording(directory.path(), ["report", "family", "--process", "1"])).fails(
-        2,
-        &["no process with the number 1 is in the recording; recorded are ", &format!("{pid} (waits)")],
-    );
+    said(&mut recording(directory.path(), ["report", "family", "--process", "1"]))
+        .fails(2, &["no process 1 is in the recording; recorded are ", &format!("{pid} (waits)")]);
     // A program that has run is not lost because of a slip.
     let result = profile(directory.path(), &["--output", "again", "--process", "1"], &["family"]);
     assert_eq!(result.code, Some(0), "{result:#?}");
-    for words in
-        ["no process with the number 1 is in the recording", "this is process ", "`cache_lock`", "Kept in"]
-    {
+    for words in ["no process 1 is in the recording", "this is process ", "`cache_lock`", "Kept in"] {
         assert!(result.stderr.contains(words), "no `{words}` in {}", result.stderr);
     }
 }
