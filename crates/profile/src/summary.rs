@@ -46,11 +46,13 @@ pub struct Summary {
 pub fn summary(profile: &Profile) -> Summary {
     let waited = profile.lock_wait();
     let share_of = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
-    let share_of_time = share_of(waited, profile.thread_time()).min(1.0);
+    // Threads are seen from their first use of a lock on; a process has one at any time.
+    let thread_time = profile.thread_time().max(profile.duration);
+    let share_of_time = share_of(waited, thread_time).min(1.0);
     let waiters = share_of(waited, profile.duration);
     let is_little = |waited| {
         let of = |whole| share_of(waited, whole);
-        of(profile.thread_time()) < SMALL_SHARE && of(profile.duration) < SMALL_WAITERS
+        of(thread_time) < SMALL_SHARE && of(profile.duration) < SMALL_WAITERS
     };
     let is_small = is_little(waited);
     // Returns from condition variables may be contention, too.

@@ -315,7 +315,8 @@ pub(crate) unsafe fn unlock<const DETAIL: u32>(unlock: Function, call: Call) -> 
     if DETAIL == CONTENDED {
         let is_mutex = matches!(unlock, Function::pthread_mutex_unlock | Function::mtx_unlock);
         let owner = if is_mutex { mutex_layout::owner_word(call.address) } else { None };
-        if RECORDER.leaves_out_release(call.address, owner) {
+        // A release to waiters tells them when the lock was free, and where it was held.
+        if RECORDER.leaves_out_release(call.address, owner) && !RECORDER.has_waiters(call.address) {
             // SAFETY: the caller's object.
             return unsafe { next::call(unlock, arguments) };
         }

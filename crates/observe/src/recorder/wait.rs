@@ -313,6 +313,13 @@ impl Recorder {
         self.write_wait(own, &facts, &Waited { outcomes, is_split: true, ..ended.waited });
     }
 
+    /// Whether threads wait for the lock at `address`, as far as their waits are not left out.
+    #[inline(always)]
+    #[must_use]
+    pub fn has_waiters(&self, address: usize) -> bool {
+        self.shared.get().is_some_and(|shared| shared.slot(address).queue.load(Relaxed) != 0)
+    }
+
     fn waiting_for(&self, address: usize) -> u32 {
         let queue = self.shared.get().map_or(0, |shared| shared.slot(address).queue.load(Relaxed));
         if queue > MOST_WAITERS {
