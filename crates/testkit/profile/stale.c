@@ -1,6 +1,7 @@
 /* Locks that are let go without the recorder, or by another thread than the one that took them: their noted holders do not
  * hold them. Where it looks like a circle, two threads wait, not for each other; then the program is killed. */
 #include "truth.h"
+#include <glob.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
 
@@ -202,7 +203,10 @@ int main(int count, char **arguments)
 {
     CHECK(count >= 2);
     char file[4096];
-    snprintf(file, sizeof file, "%s/%d.spinprof", getenv("SPINPARK_PROFILE_DIR"), getpid());
+    snprintf(file, sizeof file, "%s/%d-*.spinprof", getenv("SPINPARK_PROFILE_DIR"), getpid());
+    glob_t recordings;
+    if (glob(file, 0, NULL, &recordings) == 0)
+        snprintf(file, sizeof file, "%s", recordings.gl_pathv[0]);
     off_t at = count == 3 ? atoi(arguments[2]) : 0;
     if (strcmp(arguments[1], "given-away") == 0)
         scene_given_away();
