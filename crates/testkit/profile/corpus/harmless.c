@@ -42,7 +42,7 @@ int main(void)
 {
     pthread_t thread = start(worker, NULL);
     compute();
-    note(3);
+    note(8);
     join(thread);
     return 0;
 }

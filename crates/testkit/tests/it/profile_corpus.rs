@@ -179,7 +179,7 @@ fn convoy() {
 #[test]
 fn lock_that_does_not_matter() {
     check(c("harmless.c"), |report| {
-        report.begins_with(&["Threads waited"])
+        report.begins_with(&["Threads waited"]);
     });
 }
 
