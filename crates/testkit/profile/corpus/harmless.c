@@ -2,7 +2,7 @@
 #include "corpus.h"
 
 static pthread_mutex_t statistics_lock = PTHREAD_MUTEX_INITIALIZER;
-static atomic_int taken;
+static atomic_int ready, taken;
 static volatile double sum;
 
 static double cpu_seconds(void)
@@ -33,6 +33,7 @@ static NOINLINE void note(int ms)
 static void *worker(void *none)
 {
     compute();
+    atomic_store(&ready, 1);
     await_at_least(&taken, 1);
     note(0);
     return none;
@@ -42,6 +43,7 @@ int main(void)
 {
     pthread_t thread = start(worker, NULL);
     compute();
+    await_at_least(&ready, 1);
     note(8);
     join(thread);
     return 0;
