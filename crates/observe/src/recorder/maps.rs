@@ -198,7 +198,7 @@ impl Recorder {
     /// Its locks are gone, and stacks with addresses in no module are written anew when they are met again.
     pub fn unloaded(&self) {
         let Some(shared) = self.shared.get() else { return };
-        shared.code.unloads.fetch_add(1, Release); // before the look below: who takes a snapshot from here on sees the new maps
+        shared.code.unloads.fetch_add(1, Release); // before the look below: a thread that takes a snapshot from here on sees the new maps
         if !self.unwinder.knows_modules() {
             return;
         }

@@ -73,7 +73,7 @@ pub struct RoleStats {
     #[serde(default)]
     pub split: Split,
     /// Share of the recording in which it was held in this role, 0 to 1: time held ÷
-    /// [`Profile::duration`](super::Profile::duration). With the detail `contended` a lower bound. None for readers, who hold it at the same time,
+    /// [`Profile::duration`](super::Profile::duration). With the detail `contended` a lower bound. None for readers, which hold it at the same time,
     /// and for several locks together.
     #[serde(default)]
     pub utilisation: Option<f64>,

@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(
             lines.of(0x1004, OTHER),
             place(0, 8),
-            "it lies on the first one's stack, whoever uses it first"
+            "it lies on the first one's stack, whichever thread uses it first"
         );
         assert_eq!(lines.of(0x1ff4, OTHER), place(0, 0));
         for word in 2..8 {
