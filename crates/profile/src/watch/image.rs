@@ -13,7 +13,7 @@ use super::task::Task;
 use crate::model::{Recorder, Threads};
 
 /// The type of the word of the auxiliary vector that says that the kernel does not trust the environment (`AT_SECURE`).
-const AT_SECURE: u64 = libc::AT_SECURE as u64;
+const AT_SECURE: u64 = libc::AT_SECURE;
 
 /// A program that a process ran.
 #[derive(Debug)]

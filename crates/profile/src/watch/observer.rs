@@ -118,10 +118,10 @@ impl Observer {
         gone.into_iter().for_each(|pid| self.end(pid));
         for pid in adopted.into_iter().filter(|pid| *pid != self.root) {
             // Adopted children are reaped here; the program itself by the command, which wants its status.
-            if self.processes.get(&pid).is_none_or(|process| !process.is_alive) {
-                if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-                    let _ = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
-                }
+            if self.processes.get(&pid).is_none_or(|process| !process.is_alive)
+                && let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw)
+            {
+                let _ = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
             }
         }
         self.last = at;
@@ -132,9 +132,7 @@ impl Observer {
 
     /// Looks at a process; its children.
     fn process(&mut self, pid: u32, at: u64) -> Vec<u32> {
-        let Some(main) =
-            self.read(&format!("/proc/{pid}/task/{pid}/stat")).and_then(|text| Stat::parse(text))
-        else {
+        let Some(main) = self.read(&format!("/proc/{pid}/task/{pid}/stat")).and_then(Stat::parse) else {
             self.end(pid);
             return Vec::new();
         };
@@ -234,11 +232,12 @@ impl Observer {
         let file = |name: &str| format!("/proc/{pid}/task/{id}/{name}");
         let sched = self.read(&file("schedstat")).and_then(Sched::parse);
         let known = image.tasks.get_mut(&id);
-        if let (Some(task), Some(sched)) = (known, sched) {
-            if task.sched == sched && task.doing != Doing::Running {
-                task.look(at, sched, task.doing);
-                return;
-            }
+        if let (Some(task), Some(sched)) = (known, sched)
+            && task.sched == sched
+            && task.doing != Doing::Running
+        {
+            task.look(at, sched, task.doing);
+            return;
         }
         // Its own line is needed only for a thread that is new, or where less can be read.
         let is_thread = |number: u32| tasks.binary_search(&number).is_ok();

@@ -100,9 +100,9 @@ fn figures_are_those_of_every_build() {
 fn deeper(frames: usize, act: &mut dyn FnMut()) {
     let room = std::hint::black_box([frames; 3]);
     if room[0] == 0 {
-        act()
+        act();
     } else {
-        deeper(room[0] - 1, act)
+        deeper(room[0] - 1, act);
     }
     std::hint::black_box(room);
 }
