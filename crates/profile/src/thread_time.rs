@@ -50,8 +50,11 @@ pub fn line(profile: &Profile) -> Option<String> {
     ))
 }
 
+/// One part of the time, and what it is called.
+type Part = (fn(&ThreadTime) -> u64, &'static str);
+
 /// What is neither running, runnable, locks nor signals.
-const OTHER: [(fn(&ThreadTime) -> u64, &str); 7] = [
+const OTHER: [Part; 7] = [
     (|shares| shares.futexes, "other futexes"),
     (|shares| shares.io, "I/O"),
     (|shares| shares.sleep, "sleep"),

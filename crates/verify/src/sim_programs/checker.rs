@@ -211,7 +211,6 @@ impl Checker {
     ///
     /// A bad lock often fails in several ways, and the first one that a seed comes upon says little: what counts is that the
     /// expected one comes.
-    #[must_use]
     pub fn judge(&self, seeds: Range<u64>, is_right: impl Fn(&Failure) -> bool + Sync) -> Verdict {
         let failure = |seed| self.ran(seed, Record::default()).failure.map(|failure| (seed, failure));
         let (mut right, mut others) = (Vec::new(), Vec::new());

@@ -10,6 +10,9 @@ use spinpark_sim::Object;
 
 use super::machine::{Contract, Machine, Word};
 
+/// Two words that threads share.
+type Two<M> = Arc<Object<[Word<M>; 2]>>;
+
 const CLOCKS: [Clock; 2] = [Clock::Monotonic, Clock::Realtime];
 
 impl<M: Machine> Contract<M> {
@@ -106,7 +109,7 @@ impl<M: Machine> Contract<M> {
     }
 
     /// Two words, and a thread that sleeps on the first one until that is not 0.
-    fn sleeper_on_the_first() -> (Arc<Object<[Word<M>; 2]>>, M::Handle) {
+    fn sleeper_on_the_first() -> (Two<M>, M::Handle) {
         let words = Object::arc([Word::<M>::new(0), Word::<M>::new(0)]);
         let theirs = Arc::clone(&words);
         let thread = M::spawn(move || {
