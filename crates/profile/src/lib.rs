@@ -31,6 +31,7 @@ mod fit;
 pub mod folded;
 pub mod html;
 pub mod json;
+pub mod keeper;
 mod known_locks;
 mod label;
 mod maps;

@@ -57,7 +57,7 @@ pub(crate) unsafe fn wait_by<const DETAIL: u32>(
     };
     let releasing = RECORDER.release(own, mutex);
     let is_hot = RECORDER.is_hot(mutex);
-    let hand_off = is_hot.then(|| RECORDER.hand_off(own, mutex, &releasing, Role::Write)).flatten();
+    let hand_off = is_hot.then(|| RECORDER.hand_off(own, (mutex, false), &releasing, Role::Write)).flatten();
     if let Releasing::Last(release) = &releasing {
         RECORDER.released(own, release, hand_off.map(|hand_off| (mutex, hand_off)));
     } else if let Some(hand_off) = &hand_off {

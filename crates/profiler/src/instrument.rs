@@ -341,7 +341,8 @@ unsafe fn let_go(unlock: Function, call: Call) -> c_int {
     let role = unnoted.as_ref().map_or(Role::Write, |unnoted| unnoted.role);
     let mut hand_off = None;
     if is_hot {
-        hand_off = RECORDER.hand_off(own, call.address, &releasing, role);
+        let is_shared = matches!(unlock, Function::pthread_rwlock_unlock);
+        hand_off = RECORDER.hand_off(own, (call.address, is_shared), &releasing, role);
         RECORDER.begin_release(call.address);
     }
     RECORDER.metered(own, meter, true);

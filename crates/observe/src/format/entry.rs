@@ -3,6 +3,9 @@
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::AtomicU64;
 
+/// No lock, stack or name: the number of a record that does not exist.
+pub const NONE: u32 = u32::MAX;
+
 /// Bins of a histogram: bin *n* counts times from 2^n up to 2^(n+1) ns; the first one has 0 too, the last one all above.
 pub const BINS: usize = 40;
 /// Parts of a strip.
@@ -213,7 +216,7 @@ pub struct PairStats {
     pub free: AtomicU64,
 }
 
-/// A holder, as recordings note it in 20 bits; all bits set is [`NONE`](super::NONE).
+/// A holder, as recordings note it in 20 bits; all bits set is [`NONE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HolderId {
     /// It took the lock on this stack.
@@ -234,7 +237,7 @@ impl HolderId {
     #[must_use]
     pub const fn number(self) -> u32 {
         match self {
-            Self::TookAt(super::NONE) | Self::ReleasedAt(super::NONE) | Self::Unknown => super::NONE,
+            Self::TookAt(NONE) | Self::ReleasedAt(NONE) | Self::Unknown => NONE,
             Self::TookAt(stack) => stack,
             Self::ReleasedAt(stack) => stack | Self::RELEASED,
             Self::Table(table) => table | Self::TABLE,
@@ -245,7 +248,7 @@ impl HolderId {
     #[must_use]
     pub const fn from_number(number: u32) -> Self {
         match number {
-            super::NONE => Self::Unknown,
+            NONE => Self::Unknown,
             number if number & Self::TABLE != 0 => Self::Table(number & !Self::TABLE),
             number if number & Self::RELEASED != 0 => Self::ReleasedAt(number & !Self::RELEASED),
             stack => Self::TookAt(stack),

@@ -2,15 +2,12 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-use super::pieces::PIECES;
-use super::record::{Lock, Segment, Stack, Thread};
+use super::pieces::{HEADER_BYTES, PIECES};
 
 /// The first eight bytes; written last, so that a file without them is not a profile yet.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"SPINPROF");
 /// Changes whenever anything in this module does.
 pub const VERSION: u32 = 4;
-/// Where the first piece of a region starts.
-pub const HEADER_BYTES: usize = 4096;
 
 /// How much is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,34 +67,6 @@ pub struct Region {
     /// So many times there was no room, on the disk or in the region.
     pub dropped: AtomicU32,
 }
-
-/// The regions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
-pub enum RegionId {
-    /// [`Lock`].
-    Locks,
-    /// [`Stack`].
-    Stacks,
-    /// [`Thread`].
-    Threads,
-    /// [`Segment`].
-    Segments,
-    /// Bytes of text: a line `@ N TICKS`, then a copy of `/proc/self/maps`, and again. `N` counts from 0.
-    Maps,
-    /// Bytes of text: names of locks, each ended by a zero.
-    Text,
-}
-
-/// Records per region, and their sizes.
-pub const REGIONS: [(usize, usize); 6] = [
-    (1 << 16, size_of::<Lock>()),
-    (1 << 15, size_of::<Stack>()),
-    (1 << 13, size_of::<Thread>()),
-    (1 << 16, size_of::<Segment>()),
-    (1 << 23, 1),
-    (1 << 20, 1),
-];
 
 /// The first page of the file.
 #[derive(Debug)]
@@ -161,7 +130,3 @@ pub struct Header {
 }
 
 const _: () = assert!(size_of::<Header>() <= HEADER_BYTES);
-// As `HolderId` has them.
-const _: () = assert!(
-    REGIONS[RegionId::Stacks as usize].0 <= 1 << 18 && REGIONS[RegionId::Threads as usize].0 <= 1 << 18
-);

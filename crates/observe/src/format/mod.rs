@@ -31,13 +31,11 @@ mod waiting;
 
 pub use self::entry::{
     Entry, Head, Held, HeldWaitStats, HolderId, LockStats, Outcome, PairStats, Role, SiteStats, Spread,
-    Strip, BINS, STRIP,
+    Strip, BINS, NONE, STRIP,
 };
-pub use self::header::{
-    Clock, Detail, Header, Locks, Region, RegionId, HEADER_BYTES, MAGIC, REGIONS, VERSION,
-};
-pub use self::pieces::{Piece, CLOSED, MOST_PAGES, PAGE, PIECES};
-pub use self::record::{Cost, Kind, Lock, Segment, Stack, Thread, FRAMES, NONE, SEGMENT_BYTES};
+pub use self::header::{Clock, Detail, Header, Locks, Region, MAGIC, VERSION};
+pub use self::pieces::{Piece, RegionId, CLOSED, HEADER_BYTES, MOST_PAGES, PAGE, PIECES, REGIONS};
+pub use self::record::{Cost, Kind, Lock, Segment, Stack, Thread, FRAMES, SEGMENT_BYTES};
 pub use self::room::{Cause, RoomCount, CAUSES, ROOM_FILE};
 pub use self::view::{Broken, View};
 pub use self::waiting::{Begun, Hold, Holds, Waiting, HOLDS};

@@ -8,13 +8,49 @@
 //! 2, 4, 4, 4, 4, 8 … units: at most a fifth of a large region is not used yet, and the number of a record says where it is
 //! without a search.
 
-use super::header::{RegionId, REGIONS};
+use super::record::{Lock, Segment, Stack, Thread};
 
 /// What files are mapped by, bytes.
 pub const PAGE: usize = 4096;
 
+/// Where the first piece of a region starts.
+pub const HEADER_BYTES: usize = 4096;
+
 /// Set in [`Header::end`](super::Header) once no more pieces are added.
 pub const CLOSED: u32 = 1 << 31;
+
+/// The regions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum RegionId {
+    /// [`Lock`].
+    Locks,
+    /// [`Stack`].
+    Stacks,
+    /// [`Thread`].
+    Threads,
+    /// [`Segment`].
+    Segments,
+    /// Bytes of text: a line `@ N TICKS`, then a copy of `/proc/self/maps`, and again. `N` counts from 0.
+    Maps,
+    /// Bytes of text: names of locks, each ended by a zero.
+    Text,
+}
+
+/// Records per region, and their sizes.
+pub const REGIONS: [(usize, usize); 6] = [
+    (1 << 16, size_of::<Lock>()),
+    (1 << 15, size_of::<Stack>()),
+    (1 << 13, size_of::<Thread>()),
+    (1 << 16, size_of::<Segment>()),
+    (1 << 23, 1),
+    (1 << 20, 1),
+];
+
+// As `HolderId` has them.
+const _: () = assert!(
+    REGIONS[RegionId::Stacks as usize].0 <= 1 << 18 && REGIONS[RegionId::Threads as usize].0 <= 1 << 18
+);
 
 /// Pages of a unit.
 const fn pages_of(stride: usize) -> usize {
@@ -55,7 +91,7 @@ pub const PIECES: usize = FIRST[REGIONS.len()];
 
 /// Pages of the longest file: the header and all pieces.
 pub const MOST_PAGES: usize = {
-    let (mut pages, mut id) = (super::HEADER_BYTES / PAGE, 0);
+    let (mut pages, mut id) = (HEADER_BYTES / PAGE, 0);
     while id < REGIONS.len() {
         pages += first_unit(FIRST[id + 1] - FIRST[id]) * pages_of(REGIONS[id].1);
         id += 1;

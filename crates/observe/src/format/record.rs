@@ -5,9 +5,6 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 use super::entry::Entry;
 use super::waiting::Waiting;
 
-/// No lock, stack or name: the number of a record that does not exist.
-pub const NONE: u32 = u32::MAX;
-
 /// What a lock is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -64,7 +61,7 @@ pub struct Lock {
     pub is_created: u32,
     /// Id of the thread that did.
     pub thread: u32,
-    /// Where its name starts in the region `text`, or [`NONE`].
+    /// Where its name starts in the region `text`, or [`NONE`](super::NONE).
     pub name: AtomicU32,
     /// Of recorders, not for readers.
     pub scratch: [AtomicU32; 6],
@@ -101,7 +98,7 @@ pub struct Thread {
     pub id: AtomicU32,
     /// How many threads have used it.
     pub users: AtomicU32,
-    /// Its latest segment, or [`NONE`]; that knows the one before.
+    /// Its latest segment, or [`NONE`](super::NONE); that knows the one before.
     pub segment: AtomicU32,
     /// 1 if the thread had ended when the process exited.
     pub ended: AtomicU32,
@@ -158,7 +155,7 @@ pub const SEGMENT_BYTES: usize = 1 << 13;
 pub struct Segment {
     /// The number of its [`Thread`] plus 1; 0 while it is being written.
     pub owner: AtomicU32,
-    /// The table's segment before this one, or [`NONE`].
+    /// The table's segment before this one, or [`NONE`](super::NONE).
     pub before: u32,
     /// See [`Entry`]. Each starts at a multiple of 8 bytes.
     pub entries: [AtomicU64; SEGMENT_BYTES / 8 - 1],

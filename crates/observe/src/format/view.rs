@@ -4,8 +4,8 @@ use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use super::entry::{Entry, Head, HeldWaitStats, LockStats, PairStats, SiteStats};
-use super::header::{Header, Region, RegionId, HEADER_BYTES, MAGIC, REGIONS, VERSION};
-use super::pieces::{Piece, PAGE};
+use super::header::{Header, Region, MAGIC, VERSION};
+use super::pieces::{Piece, RegionId, HEADER_BYTES, PAGE, REGIONS};
 use super::record::{Lock, Segment, Stack, Thread, SEGMENT_BYTES};
 
 /// Why a file is not a profile that can be read.

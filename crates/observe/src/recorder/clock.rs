@@ -10,6 +10,9 @@ use spinpark_platform::Clocks;
 
 use crate::format;
 
+/// Beside a wait or a hold of so many ns a look into another thread's memory is cheap: a thread slept.
+pub(super) const LONG: u64 = 20_000;
+
 /// How long the length of a tick is measured, ns.
 const MEASURED_NS: u64 = 500_000;
 

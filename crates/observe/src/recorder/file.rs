@@ -26,9 +26,9 @@ use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
 
 use spinpark_linux::raw;
 
-use super::room::Room;
+use super::room::{Failure, Room};
 use crate::format::{
-    Cause, Header, Piece, Region, RegionId, CLOSED, HEADER_BYTES, MOST_PAGES, PAGE, REGIONS,
+    Header, Piece, Region, RegionId, CLOSED, HEADER_BYTES, MOST_PAGES, PAGE, REGIONS,
 };
 
 /// What every recording has, so that it is made ready at once: the header and a unit of these.
@@ -50,41 +50,6 @@ const LARGEST_STEP: usize = 16;
 const LARGEST_PART: u64 = 4;
 /// So often a region may find no room before it is no longer asked.
 const PATIENCE: u32 = 16;
-
-/// Why there is no recording.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// The file could not be created: the errno.
-    Create(i32),
-    /// Files of this process may not be as long.
-    TooLong,
-    /// The disk has no room for its first pages.
-    DiskFull,
-    /// There are no addresses for it, or no memory.
-    Memory,
-    /// The recordings of the directory would exceed their bound.
-    Bound,
-    /// The process has entered a sandbox.
-    Sandbox,
-    /// The process records already, or does not any more.
-    NotNow,
-}
-
-impl Failure {
-    /// How it is counted.
-    pub(crate) fn cause(self) -> Cause {
-        match self {
-            Self::Create(libc::EACCES | libc::EPERM | libc::EROFS) => Cause::Permission,
-            Self::Create(libc::ENOENT | libc::ENOTDIR) => Cause::Missing,
-            Self::Create(libc::ENOSPC | libc::EDQUOT) | Self::DiskFull => Cause::DiskFull,
-            Self::Create(libc::EMFILE | libc::ENFILE) => Cause::Descriptors,
-            Self::Create(libc::EFBIG) | Self::TooLong => Cause::FileLength,
-            Self::Create(libc::ENOMEM) | Self::Memory => Cause::Memory,
-            Self::Sandbox => Cause::Sandbox,
-            Self::Create(_) | Self::Bound | Self::NotNow => Cause::Other,
-        }
-    }
-}
 
 /// The file of a recording; the default is none.
 #[derive(Debug)]

@@ -12,7 +12,9 @@
 //! explains. A release without waiters writes none of it.
 //!
 //! Several readers hold a lock at once, and a reader that releases it may leave others behind. So a reader that comes after a
-//! reader finds a lock that was not free; and a writer waits for the reader that leaves last.
+//! reader finds a lock that was not free; and a writer waits for the reader that leaves last. A reader waits for a writer,
+//! whatever other readers, that were faster, do after it: so the latest release by a writer has a place of its own, and is
+//! there before the lock is free.
 //!
 //! The parts of a wait are by holder. The waiter finds them after it has released the lock in turn, in what the releasing
 //! threads have left, also after their releases ([`SharedTables::hand_offs`](super::shared_tables::SharedTables::hand_offs)).
@@ -21,7 +23,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::hold::Releasing;
-use super::shared_tables::{Slot, HAND_OFFS};
+use super::shared_tables::{HandOff, Slot, HAND_OFFS};
 use super::site_cache::Call;
 use super::tally::add;
 use super::thread_state::{Facts, ThreadState, Waited};
@@ -33,17 +35,6 @@ const EVERY: u64 = 2_000;
 
 /// The bit of `ended` that says that a reader released the lock.
 const READER: u64 = 1;
-
-/// A release of a lock that others wait for.
-#[derive(Clone, Copy)]
-pub struct HandOff {
-    /// As in the slot.
-    ended: u64,
-    /// As [`HolderId`] has it.
-    holder: u32,
-    /// Since when others have waited, ticks.
-    waited_since: u64,
-}
 
 /// A part of a wait.
 #[derive(Clone, Copy)]
@@ -63,6 +54,10 @@ pub(super) struct Split {
     /// The release that ended the wait, as in the slot; 0 if it was not seen.
     pub(super) ended: u64,
     pub(super) is_known: bool,
+}
+
+impl Split {
+    pub(super) const UNKNOWN: Self = Self { free: 0, ended: 0, is_known: false };
 }
 
 /// Whether a lock that was released is free for a thread that wants it in `role`: of several readers others may have it still.
@@ -93,16 +88,9 @@ impl Slot {
     /// A wait ends: how it was split, if that is known. `free`: from [`Slot::wait_begins`].
     pub(super) fn wait_ends(&self, role: Role, (start, end): (u64, u64), free: u64) -> Split {
         let ended = self.ended.load(Relaxed);
-        let mut free = self.free_until(role, end).wrapping_sub(free);
-        let mut is_known = self.is_free.load(Relaxed) != 0;
-        let since = ended & !READER;
-        if role == Role::Read && ended & READER == 0 && since > start {
-            // One of several readers for which a writer has made way: others were faster.
-            free = free.max(end.saturating_sub(since));
-            is_known = true;
-        }
-        let is_its = since > start && since <= end;
-        Split { free: free.min(end.saturating_sub(start)), ended: if is_its { ended } else { 0 }, is_known }
+        let free = self.free_until(role, end).wrapping_sub(free).min(end.saturating_sub(start));
+        let is_its = ended & !READER > start && ended & !READER <= end && is_free_for(role, ended);
+        Split { free, ended: if is_its { ended } else { 0 }, is_known: self.is_free.load(Relaxed) != 0 }
     }
 
     /// A thread has taken the lock, at `now`.
@@ -118,13 +106,38 @@ impl Slot {
 }
 
 impl Recorder {
+    /// A wait for the lock at `address` ends: how it was split, and the holder that released the lock last, as in [`Waited`].
+    /// `free`: from [`Slot::wait_begins`].
+    pub(super) fn split(
+        &self,
+        (address, role): (usize, Role),
+        (start, end): (u64, u64),
+        free: u64,
+    ) -> (Split, u32) {
+        let Some(shared) = self.shared.get() else { return (Split::UNKNOWN, NONE) };
+        let slot = shared.slot(address);
+        let split = slot.wait_ends(role, (start, end), free);
+        if role != Role::Read {
+            return (split, slot.released_by(address));
+        }
+        match shared.latest_writer(address).filter(|(ended, _)| *ended > start && *ended <= end) {
+            // It has made way for all readers, and others may have been faster.
+            Some((ended, holder)) => {
+                let free = split.free.max(end - ended).min(end - start);
+                (Split { free, ended, is_known: true }, holder)
+            }
+            None if slot.ended.load(Relaxed) & READER != 0 => (split, NONE),
+            None => (split, slot.released_by(address)),
+        }
+    }
+
     /// The thread is about to release a lock that threads have waited for, and perhaps do now. `role`: how it has it, if it
-    /// has not noted that.
+    /// has not noted that; `is_shared`: it is a read-write lock.
     #[inline(always)]
     pub fn hand_off(
         &self,
         own: &ThreadState,
-        address: usize,
+        (address, is_shared): (usize, bool),
         releasing: &Releasing,
         role: Role,
     ) -> Option<HandOff> {
@@ -132,7 +145,11 @@ impl Recorder {
         if slot.queue.load(Relaxed) == 0 || matches!(releasing, Releasing::Again) {
             return None;
         }
-        Some(self.hand_off_to_waiters(own, address, slot, releasing, role))
+        let hand_off = self.hand_off_to_waiters(own, address, slot, releasing, role);
+        if is_shared && hand_off.ended & READER == 0 {
+            self.shared.get()?.remember_writer(address, hand_off.ended, hand_off.holder);
+        }
+        Some(hand_off)
     }
 
     #[inline(never)]

@@ -12,13 +12,13 @@
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 
+use super::clock::LONG;
 use super::governor::Bounded;
-use super::hand_off::HandOff;
 use super::hash::hash;
+use super::shared_tables::HandOff;
 use super::site_cache::Call;
 use super::tally::add;
 use super::thread_state::{here, Facts, ThreadState};
-use super::wait::LONG;
 use super::Recorder;
 use crate::format::{Detail, HolderId, Kind, Role};
 

@@ -19,7 +19,8 @@
 //! | `steps`      | stacks of known addresses: followed without unwinding                             |
 //! | `stack_bounds`, `unwinder_lock` | when no stack is captured                                                 |
 //! | `sampling`   | which acquisitions are samples                                                     |
-//! | `governor`   | what recording costs a thread: measured and bounded                                |
+//! | `cost`       | what recording costs a thread: measured                                            |
+//! | `governor`   | the same, bounded                                                                  |
 //! | `shared_tables` | what threads tell each other                                                    |
 //! | `file`, `clock` | the file, and time                                                              |
 //! | `room`       | how much room the recordings of a directory may take                              |
@@ -50,6 +51,7 @@
 mod call_site;
 mod clock;
 mod condvar;
+mod cost;
 mod early;
 mod entries;
 mod file;
@@ -86,10 +88,10 @@ use spinpark_platform::Event;
 
 pub use clock::monotonic;
 pub use condvar::SignalWait;
-pub use file::Failure;
-pub use governor::Meter;
-pub use hand_off::HandOff;
+pub use cost::Meter;
 pub use hold::{Prepared, Release, Releasing};
+pub use room::Failure;
+pub use shared_tables::HandOff;
 pub use site::Site;
 pub use site_cache::Call;
 pub use start::{Settings, MOST};

@@ -19,8 +19,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64};
 
 use spinpark_linux::raw;
 
-use super::Failure;
-use crate::format::{RoomCount, PAGE};
+use crate::format::{Cause, RoomCount, PAGE};
 
 /// A recording that has less room than this is not begun.
 const LEAST: u64 = 1 << 16;
@@ -30,6 +29,41 @@ const LISTED: usize = PAGE / 256;
 const FOR_FILE: usize = PAGE + 128;
 /// What the count itself and an empty directory have, bytes.
 const FOR_DIRECTORY: u64 = 2 * PAGE as u64;
+
+/// Why there is no recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The file could not be created: the errno.
+    Create(i32),
+    /// Files of this process may not be as long.
+    TooLong,
+    /// The disk has no room for its first pages.
+    DiskFull,
+    /// There are no addresses for it, or no memory.
+    Memory,
+    /// The recordings of the directory would exceed their bound.
+    Bound,
+    /// The process has entered a sandbox.
+    Sandbox,
+    /// The process records already, or does not any more.
+    NotNow,
+}
+
+impl Failure {
+    /// How it is counted.
+    pub(crate) fn cause(self) -> Cause {
+        match self {
+            Self::Create(libc::EACCES | libc::EPERM | libc::EROFS) => Cause::Permission,
+            Self::Create(libc::ENOENT | libc::ENOTDIR) => Cause::Missing,
+            Self::Create(libc::ENOSPC | libc::EDQUOT) | Self::DiskFull => Cause::DiskFull,
+            Self::Create(libc::EMFILE | libc::ENFILE) => Cause::Descriptors,
+            Self::Create(libc::EFBIG) | Self::TooLong => Cause::FileLength,
+            Self::Create(libc::ENOMEM) | Self::Memory => Cause::Memory,
+            Self::Sandbox => Cause::Sandbox,
+            Self::Create(_) | Self::Bound | Self::NotNow => Cause::Other,
+        }
+    }
+}
 
 /// The room in the directory of a recording; the default has none.
 #[derive(Debug)]

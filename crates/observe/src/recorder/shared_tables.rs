@@ -9,7 +9,7 @@
 //! | `steps`     | return address → how far the next one is          | a thread that has unwound it                      |
 //! | `tables`    | thread id → table                                 | a thread that takes it over, or has looked for it |
 //! | `slots`     | lock → what its users tell each other             | see [`Slot`]                                      |
-//! | `hand_offs` | lock → its latest releases to waiters             | the releasing thread, after the release           |
+//! | `hand_offs` | lock → its latest releases to waiters             | the releasing thread, after it; a writer before   |
 //!
 //! | in a slot   | says                                              | written by                                        |
 //! |-------------|---------------------------------------------------|---------------------------------------------------|
@@ -85,13 +85,27 @@ pub(crate) struct Slot {
     latest: AtomicU32,
 }
 
-/// The latest releases of a lock to waiters, in a ring.
+/// A release of a lock that others wait for.
+#[derive(Clone, Copy)]
+pub struct HandOff {
+    /// As in a [`Slot`].
+    pub(super) ended: u64,
+    /// As [`HolderId`](crate::format::HolderId) has it.
+    pub(super) holder: u32,
+    /// Since when others have waited, ticks.
+    pub(super) waited_since: u64,
+}
+
+/// The latest releases of a lock to waiters, in a ring; and the latest one by a writer of a read-write lock.
 #[repr(C, align(64))]
-struct HandOffs([HandOff; HAND_OFFS]);
+struct HandOffs {
+    ring: [Remembered; HAND_OFFS],
+    writers: Remembered,
+}
 
 /// As `ended` and `release` of a [`Slot`]. `ended` is 0 while it is being written.
 #[repr(C)]
-struct HandOff {
+struct Remembered {
     ended: AtomicU64,
     release: AtomicU64,
 }
@@ -133,28 +147,46 @@ impl SharedTables {
     }
 }
 
+impl Remembered {
+    fn set(&self, address: usize, ended: u64, holder: u32) {
+        self.ended.store(0, Relaxed);
+        self.release.store(release(address, holder.wrapping_add(1)), Release);
+        self.ended.store(ended, Release);
+    }
+
+    /// When (as in `ended`), and which holder; if it is of the lock at `address`.
+    fn get(&self, address: usize) -> Option<(u64, u32)> {
+        let ended = self.ended.load(Acquire);
+        let noted = self.release.load(Acquire);
+        let is_whole = ended != 0 && self.ended.load(Relaxed) == ended;
+        let is_its = noted >> 32 == release(address, 0) >> 32;
+        (is_whole && is_its).then_some((ended, (noted as u32).wrapping_sub(1)))
+    }
+}
+
 impl SharedTables {
     /// Remembers that `holder` let the lock at `address` go to a waiter.
     pub(crate) fn remember_hand_off(&self, address: usize, ended: u64, holder: u32) {
         let at = self.slot(address).latest.fetch_add(1, Relaxed);
-        let entry = &self.hand_offs[hash(address)].0[at as usize % HAND_OFFS];
-        entry.ended.store(0, Relaxed);
-        entry.release.store(release(address, holder.wrapping_add(1)), Release);
-        entry.ended.store(ended, Release);
+        self.hand_offs[hash(address)].ring[at as usize % HAND_OFFS].set(address, ended, holder);
     }
 
     /// What is remembered of the lock at `address`, the latest first: when (as in `ended`), and which holder.
     pub(crate) fn hand_offs(&self, address: usize) -> impl Iterator<Item = (u64, u32)> + '_ {
         let latest = self.slot(address).latest.load(Relaxed);
-        let ring = &self.hand_offs[hash(address)].0;
-        (1..=HAND_OFFS as u32).filter_map(move |back| {
-            let entry = &ring[latest.wrapping_sub(back) as usize % HAND_OFFS];
-            let ended = entry.ended.load(Acquire);
-            let noted = entry.release.load(Acquire);
-            let is_whole = ended != 0 && entry.ended.load(Relaxed) == ended;
-            let is_its = noted >> 32 == release(address, 0) >> 32;
-            (is_whole && is_its).then_some((ended, (noted as u32).wrapping_sub(1)))
-        })
+        let ring = &self.hand_offs[hash(address)].ring;
+        let latest_first = (1..=HAND_OFFS as u32).map(move |back| latest.wrapping_sub(back) as usize);
+        latest_first.filter_map(move |at| ring[at % HAND_OFFS].get(address))
+    }
+
+    /// As [`SharedTables::remember_hand_off`], of a writer of a read-write lock, and before it lets that go.
+    pub(crate) fn remember_writer(&self, address: usize, ended: u64, holder: u32) {
+        self.hand_offs[hash(address)].writers.set(address, ended, holder);
+    }
+
+    /// The latest writer that let the read-write lock at `address` go to waiters: when, and which holder.
+    pub(crate) fn latest_writer(&self, address: usize) -> Option<(u64, u32)> {
+        self.hand_offs[hash(address)].writers.get(address)
     }
 }
 

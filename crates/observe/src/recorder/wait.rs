@@ -6,6 +6,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use spinpark_linux::raw;
 
+use super::clock::LONG;
 use super::governor::Bounded;
 use super::hand_off::Split;
 use super::site_cache::Call;
@@ -14,9 +15,6 @@ use super::thread_state::{here, Facts, Outer, ThreadState, Waited};
 use super::watch::Watch;
 use super::Recorder;
 use crate::format::{Begun, HeldWaitStats, Hold, HolderId, Outcome, Role, NONE};
-
-/// Beside a wait of so many ns a look into another thread's memory is cheap: a thread slept.
-pub(super) const LONG: u64 = 20_000;
 
 /// So many threads do not wait for one lock: where two locks share a slot, the count may be below 0.
 const MOST_WAITERS: u32 = 1 << 16;
@@ -216,14 +214,12 @@ impl Recorder {
         if outcomes & bit(Outcome::Parked) != 0 {
             outcomes &= !bit(Outcome::Spun); // it slept first
         }
-        let mut split = Split { free: 0, ended: 0, is_known: false };
-        let mut last = NONE;
+        let (mut split, last) = self.split((call.address, call.role), (wait.start, end), wait.free);
+        if wait.is_left_out {
+            split = Split::UNKNOWN;
+        }
         if let Some(shared) = self.shared.get() {
             let slot = shared.slot(call.address);
-            last = slot.released_by(call.address);
-            if !wait.is_left_out {
-                split = slot.wait_ends(call.role, (wait.start, end), wait.free);
-            }
             slot.holder.store((own.number() + 1) as u16, Relaxed);
             if slot.handed.load(Relaxed) != 0 && outcomes & bit(Outcome::Parked) != 0 {
                 slot.handed.store(0, Relaxed);

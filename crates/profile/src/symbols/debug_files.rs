@@ -6,13 +6,37 @@
 
 use std::ffi::OsStr;
 use std::fmt::Write;
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use object::Object;
 
 use super::debuginfod::Debuginfod;
-use super::module::Mapped;
+use crate::model::Unnamed;
+
+/// A file in memory.
+pub(super) struct Mapped {
+    pub(super) path: PathBuf,
+    bytes: memmap2::Mmap,
+}
+
+impl Mapped {
+    pub(super) fn open(path: &Path) -> Result<Self, Unnamed> {
+        let file = fs::File::open(path).map_err(|error| Unnamed::of_error(&error))?;
+        // SAFETY: programs and libraries are replaced, not rewritten, since others have them mapped too.
+        let bytes = unsafe { memmap2::Mmap::map(&file) }.map_err(|error| Unnamed::of_error(&error))?;
+        Ok(Self { path: path.to_owned(), bytes })
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub(super) fn object(&self) -> Option<object::File<'_>> {
+        object::File::parse(self.bytes()).ok()
+    }
+}
 
 /// Where to look.
 pub(super) struct Sought {

@@ -26,7 +26,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-pub use self::kept::{Keeper, Kept};
+pub use self::kept::Kept;
 
 use self::debug_files::Sought;
 use self::debuginfod::Debuginfod;

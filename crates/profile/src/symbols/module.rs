@@ -4,15 +4,14 @@
 //! of MiniDebugInfo (`.gnu_debugdata`), and the dynamic one. Functions that were inlined, and lines, come from DWARF by
 //! [addr2line](https://docs.rs/addr2line), which also reads split DWARF (`.dwo`, `.dwp`) and compressed sections.
 
-use std::fs;
 use std::io::{Cursor, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use addr2line::Loader;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
 
 use super::Part;
-use super::debug_files::{Sought, alternative, hexadecimal};
+use super::debug_files::{Mapped, Sought, alternative, hexadecimal};
 use super::demangle::demangled;
 use crate::model::Unnamed;
 
@@ -204,29 +203,6 @@ fn mini_debug_info(object: &object::File<'_>) -> Option<Vec<u8>> {
     let reader = lzma_rust2::XzReader::new(Cursor::new(packed), true);
     reader.take(LARGEST_MINI).read_to_end(&mut unpacked).ok()?;
     Some(unpacked)
-}
-
-/// A file in memory.
-pub(super) struct Mapped {
-    pub(super) path: PathBuf,
-    bytes: memmap2::Mmap,
-}
-
-impl Mapped {
-    pub(super) fn open(path: &Path) -> Result<Self, Unnamed> {
-        let file = fs::File::open(path).map_err(|error| Unnamed::of_error(&error))?;
-        // SAFETY: programs and libraries are replaced, not rewritten, since others have them mapped too.
-        let bytes = unsafe { memmap2::Mmap::map(&file) }.map_err(|error| Unnamed::of_error(&error))?;
-        Ok(Self { path: path.to_owned(), bytes })
-    }
-
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    pub(super) fn object(&self) -> Option<object::File<'_>> {
-        object::File::parse(self.bytes()).ok()
-    }
 }
 
 /// A variable's name as the source has it.

@@ -1,0 +1,144 @@
+//! What recording costs a thread: measured.
+//!
+//! Of the recorder's calls one in [`TIMED`], by lot, reads the clock at its beginning and its end; what it took counts
+//! [`TIMED`] times. What is rare and long (unwinding, new records) is always timed. The sums are in the thread's table
+//! ([`Cost`](crate::format::Cost)). What a record takes decides how many there may be ([`Governor`](super::governor::Governor)).
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use super::governor::Bounded;
+use super::tally::add;
+use super::thread_state::{here, ThreadState};
+use super::Recorder;
+
+/// One in so many calls is timed.
+const TIMED: u64 = 16;
+
+/// A call that may be timed.
+#[derive(Clone, Copy)]
+pub struct Meter(u64);
+
+impl Meter {
+    pub(crate) fn is_on(self) -> bool {
+        self.0 != 0
+    }
+}
+
+impl Recorder {
+    /// Whether the calling thread leaves out this acquisition of the hot lock at `address`. Not if it has noted that it holds
+    /// it: then it is one more of those.
+    #[inline(always)]
+    pub fn leaves_out(&self, address: usize) -> bool {
+        // SAFETY: null, or memory that is never given back.
+        let Some(own) = (unsafe { here().own.get().as_ref() }) else { return false };
+        own.governor.is_short_of_time()
+            && !(own.holds_anything() && own.find(address).is_some())
+            && own.governor.leaves_out(Bounded::Acquisitions)
+    }
+
+    /// Whether a release of the lock at `address` is not looked at: the thread leaves out acquisitions, and has none noted; no
+    /// recorded waiter is there, or it is none of the sample. `owner`: the thread that has the lock, if that can be told.
+    #[inline(always)]
+    pub fn leaves_out_release(&self, address: usize, owner: Option<u32>) -> bool {
+        // SAFETY: null, or memory that is never given back.
+        let Some(own) = (unsafe { here().own.get().as_ref() }) else { return false };
+        let is_left_out = own.governor.is_short_of_time()
+            && !own.holds_anything()
+            && owner.is_none_or(|owner| owner == own.id())
+            && (self.shared.get().is_some_and(|shared| shared.slot(address).queue.load(Relaxed) == 0)
+                || !own.governor.looks_at_release());
+        if is_left_out {
+            own.governor.has_left_out().set(true);
+        }
+        is_left_out
+    }
+
+    /// The thread that has a lock is another one than the calling one, as far as that is known.
+    #[inline(always)]
+    pub fn is_another(&self, owner: u32) -> bool {
+        // SAFETY: null, or memory that is never given back.
+        owner != 0 && unsafe { here().own.get().as_ref() }.is_some_and(|own| own.id() != owner)
+    }
+
+    /// A call of the recorder begins; it is timed perhaps.
+    #[inline(always)]
+    pub fn meter(&self, own: &ThreadState) -> Meter {
+        let lot = own.governor.lot.get().wrapping_mul(0x915F_77F5).wrapping_add(1);
+        own.governor.lot.set(lot);
+        if u64::from(lot >> 16) % TIMED != 0 {
+            return Meter(0);
+        }
+        own.governor.apart.set(0);
+        Meter(self.now())
+    }
+
+    /// Another part of the same call begins.
+    #[inline(always)]
+    pub fn meter_again(&self, own: &ThreadState, meter: Meter) -> Meter {
+        if meter.0 == 0 {
+            return meter;
+        }
+        own.governor.apart.set(0);
+        Meter(self.now())
+    }
+
+    /// The call, or a part of it, ends. `is_held`: the thread has a hot lock meanwhile.
+    #[inline(always)]
+    pub fn metered(&self, own: &ThreadState, meter: Meter, is_held: bool) {
+        if meter.0 != 0 {
+            self.note_cost(own, meter.0, is_held, Bounded::Acquisitions);
+        }
+    }
+
+    /// As [`Recorder::metered`], of a wait that began at `start`.
+    #[inline(always)]
+    pub(crate) fn metered_wait(&self, own: &ThreadState, start: u64, is_held: bool) {
+        self.note_cost(own, start, is_held, Bounded::Waits);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_cost(&self, own: &ThreadState, start: u64, is_held: bool, which: Bounded) {
+        let took = self.now().saturating_sub(start);
+        let took = took.saturating_sub(own.governor.apart.get()).saturating_sub(self.ticks.reading());
+        let cost = &own.table().cost;
+        add(if is_held { &cost.calls_held } else { &cost.calls }, took * TIMED);
+        own.governor.took(which, took, |ns| self.ticks.ticks(ns));
+    }
+
+    /// Does what is rare, and times it.
+    #[inline(always)]
+    pub(crate) fn rarely<T>(&self, own: &ThreadState, work: impl FnOnce() -> T) -> T {
+        let start = self.now();
+        let result = work();
+        self.note_rare(own, self.now().saturating_sub(start));
+        result
+    }
+
+    /// So many ticks went into what is rare.
+    pub(crate) fn note_rare(&self, own: &ThreadState, took: u64) {
+        let cost = &own.table().cost;
+        add(if own.holds_anything() { &cost.rare_held } else { &cost.rare }, took);
+        own.governor.apart.set(own.governor.apart.get() + took);
+        own.aside().set(own.aside().get() + took);
+    }
+
+    /// One was recorded.
+    #[inline(always)]
+    pub(crate) fn recorded(&self, own: &ThreadState, which: Bounded) {
+        add(&own.table().cost.recorded, 1);
+        if own.governor.recorded(which) {
+            self.govern(own);
+        }
+    }
+
+    /// Decides how many records there may be from now on.
+    #[cold]
+    #[inline(never)]
+    fn govern(&self, own: &ThreadState) {
+        own.governor.decide(self.now(), self.is_contended(), |ns| self.ticks.ticks(ns));
+        let cost = &own.table().cost;
+        cost.left_out.store(own.governor.left_out(Bounded::Acquisitions), Relaxed);
+        cost.waits_left_out.store(own.governor.left_out(Bounded::Waits), Relaxed);
+    }
+}
