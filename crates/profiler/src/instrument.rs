@@ -103,7 +103,7 @@ pub(crate) unsafe fn lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], c
 ///
 /// As [`lock`].
 #[inline(always)]
-unsafe fn lock_hot(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
+pub(crate) unsafe fn lock_hot(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
     if way.is_mutex && mutex_layout::owner_word(call.address).is_some_and(|owner| RECORDER.is_another(owner))
     {
         // SAFETY: the caller's promise.
@@ -119,6 +119,7 @@ unsafe fn lock_hot(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
         // SAFETY: the caller's promise.
         return unsafe { wait::<CONTENDED>(way, arguments, call) };
     }
+    RECORDER.left_out(call.address, call.role);
     result
 }
 
@@ -313,10 +314,14 @@ pub(crate) unsafe fn unlock<const DETAIL: u32>(unlock: Function, call: Call) -> 
         return unsafe { next::call(unlock, arguments) };
     }
     if DETAIL == CONTENDED {
-        let is_mutex = matches!(unlock, Function::pthread_mutex_unlock | Function::mtx_unlock);
-        let owner = if is_mutex { mutex_layout::owner_word(call.address) } else { None };
-        // A release to waiters tells them when the lock was free, and where it was held.
-        if RECORDER.leaves_out_release(call.address, owner) && !RECORDER.has_waiters(call.address) {
+        let is_left_out = match unlock {
+            Function::pthread_rwlock_unlock => RECORDER
+                .leaves_out_release(call.address, None, |own| mutex_layout::is_rwlock_awaited(call.address, own)),
+            _ => RECORDER.leaves_out_release(call.address, mutex_layout::owner_word(call.address), |_| {
+                mutex_layout::is_awaited(call.address)
+            }),
+        };
+        if is_left_out {
             // SAFETY: the caller's object.
             return unsafe { next::call(unlock, arguments) };
         }

@@ -73,9 +73,19 @@ pub(crate) unsafe extern "C" fn lock_contended(
         try_lock = const Function::pthread_mutex_trylock as usize,
         lock = const Function::pthread_mutex_lock as usize,
         busy = const libc::EBUSY,
-        other = sym lock::<CONTENDED>,
+        other = sym lock_hot,
         wait = sym wait_contended,
     )
+}
+
+/// The same of one that was waited for, or is always glibc's.
+unsafe extern "C" fn lock_hot(mutex: usize, b: usize, c: usize, d: usize, site: Site) -> c_int {
+    if is_special(mutex) {
+        // SAFETY: the caller's mutex.
+        return unsafe { lock::<CONTENDED>(mutex, b, c, d, site) };
+    }
+    // SAFETY: the caller's mutex.
+    unsafe { instrument::lock_hot(&LOCK, [mutex, b, c, d], call(mutex, site)) }
 }
 
 unsafe extern "C" fn wait_contended(mutex: usize, b: usize, c: usize, d: usize, site: Site) -> c_int {

@@ -9,6 +9,8 @@ use spinpark_observe::format::Kind;
 pub(crate) const KIND_AT: usize = 4;
 const LOCK_AT: usize = 0;
 const OWNER_AT: usize = 2;
+/// Where glibc's read-write locks have the thread that has them for writing, words.
+const WRITER_AT: usize = 6;
 /// Robust, priority-inheriting, priority-protected, process-shared.
 pub(crate) const SPECIAL: u32 = 0xf0;
 /// Robust, priority-inheriting.
@@ -58,12 +60,41 @@ pub(crate) fn looks_free(mutex: usize) -> bool {
     word(mutex, LOOK_AT.load(Relaxed) / 4) == 0
 }
 
+#[inline(always)]
+fn are_glibcs() -> bool {
+    LOOK_AT.load(Relaxed) == 4 * OWNER_AT
+}
+
 /// The word of glibc's mutexes that has their owner, if it is one of those and not [`is_special`]; 0 while it is free, or is
 /// just being taken or released.
 #[inline(always)]
 pub(crate) fn owner_word(mutex: usize) -> Option<u32> {
-    let is_glibcs = LOOK_AT.load(Relaxed) == 4 * OWNER_AT && !is_special(mutex);
-    is_glibcs.then(|| word(mutex, OWNER_AT))
+    (are_glibcs() && !is_special(mutex)).then(|| word(mutex, OWNER_AT))
+}
+
+/// Whether threads sleep until this mutex is released, which the calling thread has; none if that cannot be told. Glibc's have
+/// 2 in their lock word then: also for a thread that is awake already, and then sleeps once more.
+#[inline(always)]
+pub(crate) fn is_awaited(mutex: usize) -> Option<bool> {
+    (are_glibcs() && !is_special(mutex)).then(|| word(mutex, LOCK_AT) > 1)
+}
+
+/// The same of a read-write lock, that the thread `own` has; of readers the one that leaves last makes way.
+///
+/// glibc's first word has the number of readers from the third bit on, those that wait included while a writer has the lock; its
+/// second bit says that a writer has the lock or is the next one. The second word has the number of writers that come after that.
+#[inline(always)]
+pub(crate) fn is_rwlock_awaited(rwlock: usize, own: u32) -> Option<bool> {
+    const WRITER: u32 = 2;
+    const READER: u32 = 8;
+    if !are_glibcs() {
+        return None;
+    }
+    let readers = word(rwlock, 0);
+    if word(rwlock, WRITER_AT) == own {
+        return Some(readers >= READER || word(rwlock, 1) != 0);
+    }
+    Some(readers & WRITER != 0 && readers < 2 * READER)
 }
 
 /// The thread id of the owner of a mutex; 0 if it is free, or is just being taken or released.
@@ -81,7 +112,6 @@ pub(crate) fn owner(mutex: usize) -> u32 {
 
 /// The thread id of the writer that has a read-write lock of glibc's; 0 if none has.
 pub(crate) fn writer(rwlock: usize) -> u32 {
-    const WRITER_AT: usize = 6;
     if LOOK_AT.load(Relaxed) == 4 * LOCK_AT { 0 } else { word(rwlock, WRITER_AT) }
 }
 

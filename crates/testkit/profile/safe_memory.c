@@ -75,5 +75,13 @@ static void scene_locked_memory(void)
     printf("%d %ld\n", is_locked, there);
 }
 
+/* Of 600 MB of addresses, 400 MB at once. */
+static void scene_few_addresses(void)
+{
+    lock_often(&mutex, 1);
+    CHECK(mmap(NULL, 400 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
+    say(1);
+}
+
 MAIN({"shared-mutexes", scene_shared_mutexes}, {"memory-used-again", scene_memory_used_again}, {"null-time", scene_null_time},
-     {"locked-memory", scene_locked_memory})
+     {"locked-memory", scene_locked_memory}, {"few-addresses", scene_few_addresses})

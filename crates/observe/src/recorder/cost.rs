@@ -10,6 +10,7 @@ use super::governor::Bounded;
 use super::tally::add;
 use super::thread_state::{here, ThreadState};
 use super::Recorder;
+use crate::format::Role;
 
 /// One in so many calls is timed.
 const TIMED: u64 = 16;
@@ -36,21 +37,35 @@ impl Recorder {
             && own.governor.leaves_out(Bounded::Acquisitions)
     }
 
-    /// Whether a release of the lock at `address` is not looked at: the thread leaves out acquisitions, and has none noted; no
-    /// recorded waiter is there, or it is none of the sample. `owner`: the thread that has the lock, if that can be told.
+    /// Whether a release of the lock at `address` is not looked at: the thread leaves out acquisitions, and has none noted, and
+    /// no thread sleeps until that release. `owner`: the thread that has the lock, if that can be told; `is_awaited` tells the
+    /// calling thread, of which it gets the id, whether there is such a sleeper, if that can be told.
     #[inline(always)]
-    pub fn leaves_out_release(&self, address: usize, owner: Option<u32>) -> bool {
+    pub fn leaves_out_release(
+        &self,
+        address: usize,
+        owner: Option<u32>,
+        is_awaited: impl FnOnce(u32) -> Option<bool>,
+    ) -> bool {
         // SAFETY: null, or memory that is never given back.
         let Some(own) = (unsafe { here().own.get().as_ref() }) else { return false };
         let is_left_out = own.governor.is_short_of_time()
             && !own.holds_anything()
             && owner.is_none_or(|owner| owner == own.id())
-            && (self.shared.get().is_some_and(|shared| shared.slot(address).queue.load(Relaxed) == 0)
-                || !own.governor.looks_at_release());
+            && !is_awaited(own.id()).unwrap_or_else(|| self.has_waiters(address));
         if is_left_out {
             own.governor.has_left_out().set(true);
         }
         is_left_out
+    }
+
+    /// The lock at `address` was had by a thread that leaves that out: it is free no more for those that wait for it.
+    #[inline(always)]
+    pub fn left_out(&self, address: usize, role: Role) {
+        let slot = self.shared.get().map(|shared| shared.slot(address));
+        if let Some(slot) = slot.filter(|slot| slot.is_free.load(Relaxed) != 0) {
+            slot.taken(role, self.now());
+        }
     }
 
     /// The thread that has a lock is another one than the calling one, as far as that is known.

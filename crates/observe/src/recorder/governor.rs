@@ -30,8 +30,6 @@ pub(crate) enum Bounded {
 #[repr(C)]
 pub(crate) struct Governor {
     kinds: [Kind; 2],
-    /// Which releases are looked at that recorded waiters wait for: as many as acquisitions.
-    releases: Gaps,
     /// When the present window began, ticks; 0: it has not.
     since: Cell<u64>,
     records: Cell<u32>,
@@ -64,7 +62,6 @@ impl Governor {
             kind.count.set(0);
             kind.takes.set(0);
         }
-        self.releases.start(seed, 1);
         self.since.set(0);
         self.records.set(0);
         self.lot.set(seed);
@@ -129,12 +126,5 @@ impl Governor {
             let wanted = every * (count * takes as f64 / passed * SHARE).clamp(0.25, 16.0);
             kind.gaps.set_every(wanted.clamp(1.0, RAREST) as u32);
         }
-        self.releases.set_every(self.weight(Bounded::Acquisitions));
-    }
-
-    /// Whether the next release to a recorded waiter is looked at.
-    #[inline(always)]
-    pub(crate) fn looks_at_release(&self) -> bool {
-        self.releases.is_sample()
     }
 }

@@ -28,7 +28,7 @@ use super::site_cache::Call;
 use super::tally::add;
 use super::thread_state::{Facts, ThreadState, Waited};
 use super::Recorder;
-use crate::format::{HolderId, Kind, Lock, RegionId, Role, NONE};
+use crate::format::{HolderId, Kind, Lock, LockStats, RegionId, Role, NONE};
 
 /// A thread leaves a release behind once in so many ns at most.
 const EVERY: u64 = 2_000;
@@ -176,42 +176,46 @@ impl Recorder {
 
     /// The thread has released it; `facts`: what it had noted.
     #[inline(never)]
-    pub(super) fn handed_off(
-        &self,
-        own: &ThreadState,
-        address: usize,
-        facts: Option<&Facts>,
-        hand_off: &HandOff,
-    ) {
-        let now = hand_off.ended & !READER;
-        if self.ticks.ns(now.saturating_sub(own.handed_off().get())) >= EVERY {
-            own.handed_off().set(now);
-            if let Some(shared) = self.shared.get() {
-                shared.remember_hand_off(address, hand_off.ended, hand_off.holder);
-            }
-        }
+    pub(super) fn handed_off(&self, own: &ThreadState, address: usize, facts: &Facts, hand_off: &HandOff) {
+        self.remember(own, address, hand_off.ended, hand_off.holder);
         // SAFETY: null, or an entry, which stays where it is.
-        let stats = facts.filter(|facts| facts.since == 0).and_then(|facts| unsafe { facts.stats.as_ref() });
-        if let Some(stats) = stats.filter(|_| hand_off.waited_since != 0) {
-            add(&stats.held_waited, now.saturating_sub(hand_off.waited_since));
-        }
+        let stats = unsafe { facts.stats.as_ref() }.filter(|_| facts.since == 0);
+        self.add_held(stats, hand_off);
     }
 
     /// The same of a lock that it had not noted: where it was released stands in for where it was taken.
     #[cold]
     #[inline(never)]
     pub fn handed_off_unnoted(&self, own: &ThreadState, call: &Call, hand_off: &HandOff) {
-        self.handed_off(own, call.address, None, hand_off);
         let role = if hand_off.ended & READER == 0 { Role::Write } else { Role::Read };
         let stack = self.stack(own, call.site);
+        let holder = HolderId::ReleasedAt(stack).number();
+        self.remember(own, call.address, hand_off.ended, holder);
+        if let Some(shared) = self.shared.get() {
+            shared.name_writer(call.address, hand_off.ended, holder);
+        }
         // The lock may be gone by now.
         let Some((lock, _)) = self.find_lock(call.address) else { return };
         if let Some(site) = self.site_stats(own, role, lock, stack) {
             add(&site.released, 1);
         }
-        if let Some(stats) = self.lock_stats(own, role, lock).filter(|_| hand_off.waited_since != 0) {
-            let now = hand_off.ended & !READER;
-            add(&stats.held_waited, now.saturating_sub(hand_off.waited_since));
+        self.add_held(self.lock_stats(own, role, lock), hand_off);
+    }
+
+    fn remember(&self, own: &ThreadState, address: usize, ended: u64, holder: u32) {
+        let now = ended & !READER;
+        if self.ticks.ns(now.saturating_sub(own.handed_off().get())) >= EVERY {
+            own.handed_off().set(now);
+            if let Some(shared) = self.shared.get() {
+                shared.remember_hand_off(address, ended, holder);
+            }
+        }
+    }
+
+    /// Adds the time that the lock was held while others waited, where the hold is not measured.
+    fn add_held(&self, stats: Option<&LockStats>, hand_off: &HandOff) {
+        if let Some(stats) = stats.filter(|_| hand_off.waited_since != 0) {
+            add(&stats.held_waited, (hand_off.ended & !READER).saturating_sub(hand_off.waited_since));
         }
     }
 
@@ -237,6 +241,10 @@ impl Recorder {
                     break;
                 }
                 left -= 1;
+                if before == ended && matches!(HolderId::from_number(holder), HolderId::Table(_)) {
+                    // Its thread has told since where that was.
+                    holder = by;
+                }
                 // Later than the end; the same once more; or of readers not the last one, which blocks a writer.
                 if at >= ended & !READER || before & ended & READER != 0 {
                     continue;

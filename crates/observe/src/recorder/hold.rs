@@ -232,7 +232,7 @@ impl Recorder {
             self.released_unseen(own);
         }
         if let Some((address, hand_off)) = &hand_off {
-            self.handed_off(own, *address, Some(&facts), hand_off);
+            self.handed_off(own, *address, &facts, hand_off);
         }
     }
 

@@ -184,6 +184,17 @@ impl SharedTables {
         self.hand_offs[hash(address)].writers.set(address, ended, holder);
     }
 
+    /// The writer that let the read-write lock at `address` go then is this one, as is known now.
+    pub(crate) fn name_writer(&self, address: usize, ended: u64, holder: u32) {
+        let writer = &self.hand_offs[hash(address)].writers;
+        let noted = writer.release.load(Relaxed);
+        if writer.ended.load(Acquire) == ended {
+            // Not if another writer is just writing it.
+            let new = release(address, holder.wrapping_add(1));
+            let _ = writer.release.compare_exchange(noted, new, Release, Relaxed);
+        }
+    }
+
     /// The latest writer that let the read-write lock at `address` go to waiters: when, and which holder.
     pub(crate) fn latest_writer(&self, address: usize) -> Option<(u64, u32)> {
         self.hand_offs[hash(address)].writers.get(address)

@@ -311,8 +311,7 @@ impl Recorder {
 
     /// Whether threads wait for the lock at `address`, as far as their waits are not left out.
     #[inline(always)]
-    #[must_use]
-    pub fn has_waiters(&self, address: usize) -> bool {
+    pub(super) fn has_waiters(&self, address: usize) -> bool {
         self.shared.get().is_some_and(|shared| shared.slot(address).queue.load(Relaxed) != 0)
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use spinpark_observe::format::{Kind, Role};
+use spinpark_observe::format::{HolderId, Kind, Role};
 use spinpark_testkit::profiled::{Recording, read_all, recordings};
 use spinpark_testkit::{Configuration, Run, both_configurations, compile_c};
 
@@ -71,10 +71,15 @@ both_configurations! {
             let recording = &read_all(&directory)[0];
             let mut known = 0;
             for ((_, _, _, holder), (waits, _)) in &recording.pairs {
-                let Some(frames) = recording.stacks.get(holder) else { continue };
+                // `take`, which locks, has two callers; where its acquisition was left out, `slow` was seen to unlock.
+                let (stack, at) = match HolderId::from_number(*holder) {
+                    HolderId::TookAt(stack) => (stack, 1),
+                    HolderId::ReleasedAt(stack) => (stack, 0),
+                    HolderId::Table(_) | HolderId::Unknown => continue,
+                };
                 known += waits;
                 // The function whose start is the nearest below.
-                let caller = frames[1];
+                let caller = recording.stacks[&stack][at];
                 assert!(caller > slow && (quick < slow || caller < quick), "{caller:x}: {quick:x} {slow:x}");
             }
             assert!(known >= 35, "{known} of 40");
@@ -119,13 +124,14 @@ both_configurations! {
     a_program_with_few_addresses_keeps_them = |directory, configuration| {
         let program = compile_c("profile/safe_memory.c", &[]);
         Run::new("sh")
-            .args(["-c", "ulimit -v 1500000; exec \"$0\" memory-used-again"])
+            .args(["-c", "ulimit -v 600000; exec \"$0\" few-addresses"])
             .arg(program)
             .configuration(configuration)
             .profiled(directory, "full")
             .succeed();
+        // `sh`, and the program, of which there is room for what it does.
         let uses_in_each: Vec<_> = read_all(directory).iter().map(|one| one.uses.len()).collect();
-        assert!(uses_in_each.iter().all(|uses| *uses == 0), "{uses_in_each:?}");
+        assert!(uses_in_each.contains(&1), "{uses_in_each:?}");
     };
     the_unwinder_s_own_mutex_is_not_waited_for_twice = |directory, configuration| {
         let program = compile_c("profile/unwinder.cpp", &[]);
