@@ -57,11 +57,12 @@ pub(crate) unsafe fn wait_by<const DETAIL: u32>(
     };
     let releasing = RECORDER.release(own, mutex);
     let is_hot = RECORDER.is_hot(mutex);
-    let hand_off = is_hot.then(|| RECORDER.hand_off(own, (mutex, false), &releasing, Role::Write)).flatten();
+    let mutex_call = mutex::call(mutex, site);
+    let hand_off = is_hot.then(|| RECORDER.hand_off(own, &mutex_call, false, &releasing)).flatten();
     if let Releasing::Last(release) = &releasing {
         RECORDER.released(own, release, hand_off.map(|hand_off| (mutex, hand_off)));
     } else if let Some(hand_off) = &hand_off {
-        RECORDER.handed_off_unnoted(own, &mutex::call(mutex, site), hand_off);
+        RECORDER.handed_off_unnoted(own, &mutex_call, hand_off);
     }
     let is_mutex_noted = !matches!(releasing, Releasing::Unknown);
     let wait = RECORDER.begin_signal_wait(own, &call, None, time != 0);
@@ -78,13 +79,14 @@ pub(crate) unsafe fn wait_by<const DETAIL: u32>(
         RECORDER.released_unseen(own);
     }
     let is_left_out = DETAIL == Detail::Contended as u32 && RECORDER.leaves_out(mutex);
-    if !is_left_out && (is_mutex_noted || DETAIL == Detail::Full as u32 || RECORDER.is_hot(mutex)) {
+    if is_left_out {
+        RECORDER.left_out(mutex, Role::Write);
+    } else if is_mutex_noted || DETAIL == Detail::Full as u32 || RECORDER.is_hot(mutex) {
         let is_timed = DETAIL == Detail::Full as u32;
-        let call = mutex::call(mutex, site);
-        let prepared = RECORDER.prepare_call(own, &call, is_timed);
-        RECORDER.acquired_at_once(own, &call, prepared, is_timed);
+        let prepared = RECORDER.prepare_call(own, &mutex_call, is_timed);
+        RECORDER.acquired_at_once(own, &mutex_call, prepared, is_timed);
     } else if DETAIL == Detail::Sampled as u32 {
-        RECORDER.count_or_sample(own, &mutex::call(mutex, site));
+        RECORDER.count_or_sample(own, &mutex_call);
     }
     RECORDER.leave();
     look_for_wishes::<DETAIL>();

@@ -315,8 +315,9 @@ pub(crate) unsafe fn unlock<const DETAIL: u32>(unlock: Function, call: Call) -> 
     }
     if DETAIL == CONTENDED {
         let is_left_out = match unlock {
-            Function::pthread_rwlock_unlock => RECORDER
-                .leaves_out_release(call.address, None, |own| mutex_layout::is_rwlock_awaited(call.address, own)),
+            Function::pthread_rwlock_unlock => RECORDER.leaves_out_release(call.address, None, |own| {
+                mutex_layout::is_rwlock_awaited(call.address, own)
+            }),
             _ => RECORDER.leaves_out_release(call.address, mutex_layout::owner_word(call.address), |_| {
                 mutex_layout::is_awaited(call.address)
             }),
@@ -347,7 +348,7 @@ unsafe fn let_go(unlock: Function, call: Call) -> c_int {
     let mut hand_off = None;
     if is_hot {
         let is_shared = matches!(unlock, Function::pthread_rwlock_unlock);
-        hand_off = RECORDER.hand_off(own, (call.address, is_shared), &releasing, role);
+        hand_off = RECORDER.hand_off(own, &Call { role, ..call }, is_shared, &releasing);
         RECORDER.begin_release(call.address);
     }
     RECORDER.metered(own, meter, true);

@@ -110,9 +110,9 @@ pub(crate) fn owner(mutex: usize) -> u32 {
     spinpark_locks::owner(word(mutex, LOCK_AT))
 }
 
-/// The thread id of the writer that has a read-write lock of glibc's; 0 if none has.
+/// The thread id of the writer that has a read-write lock; 0 if none has.
 pub(crate) fn writer(rwlock: usize) -> u32 {
-    if LOOK_AT.load(Relaxed) == 4 * LOCK_AT { 0 } else { word(rwlock, WRITER_AT) }
+    if are_glibcs() { word(rwlock, WRITER_AT) } else { spinpark_locks::owner(word(rwlock, LOCK_AT)) }
 }
 
 /// What kind of mutex is at `address`.

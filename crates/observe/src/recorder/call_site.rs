@@ -29,12 +29,26 @@ fn mix(number: usize) -> usize {
     (number >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48
 }
 
+/// Where the stack above `site` is looked for.
+#[inline(always)]
+fn ways(own: &ThreadState, site: Site) -> &[Known] {
+    let set = mix(site.caller() ^ (site.stack as usize).rotate_left(20)) % (KNOWN / WAYS) * WAYS;
+    &own.known[set..set + WAYS]
+}
+
 impl Recorder {
     /// The number of the stack above `site`.
     #[inline(always)]
     pub fn stack(&self, own: &ThreadState, site: Site) -> u32 {
-        let set = mix(site.caller() ^ (site.stack as usize).rotate_left(20)) % (KNOWN / WAYS) * WAYS;
-        let ways = &own.known[set..set + WAYS];
+        match self.known_stack(own, site) {
+            Some(stack) => stack,
+            None => self.follow(own, site),
+        }
+    }
+
+    /// The same, if it needs no more than a look.
+    #[inline(always)]
+    pub(super) fn known_stack(&self, own: &ThreadState, site: Site) -> Option<u32> {
         let holds = |known: &&Known| {
             known.is_at(site)
                 && {
@@ -44,14 +58,11 @@ impl Recorder {
                 }
                 && !self.stack_record(known.stack.get()).is_retired()
         };
-        match ways.iter().find(holds) {
-            Some(known) => known.stack.get(),
-            None => self.follow(own, ways, site),
-        }
+        ways(own, site).iter().find(holds).map(|known| known.stack.get())
     }
 
     #[inline(never)]
-    fn follow(&self, own: &ThreadState, ways: &[Known], site: Site) -> u32 {
+    fn follow(&self, own: &ThreadState, site: Site) -> u32 {
         let Some(shared) = self.shared.get() else { return NONE };
         // SAFETY: this thread's, and the recorder is at work in it once.
         let trace = unsafe { &mut *own.trace().get() };
@@ -68,6 +79,7 @@ impl Recorder {
             false => self.rarely(own, || self.add_stack(trace)),
         };
         if stack != NONE && !trace.is_for_now {
+            let ways = ways(own, site);
             let known = ways.iter().find(|known| known.is_empty()).unwrap_or(&ways[own.next_way() % WAYS]);
             known.set(site, stack, trace);
         }

@@ -27,9 +27,7 @@ use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
 use spinpark_linux::raw;
 
 use super::room::{Failure, Room};
-use crate::format::{
-    Header, Piece, Region, RegionId, CLOSED, HEADER_BYTES, MOST_PAGES, PAGE, REGIONS,
-};
+use crate::format::{Header, Piece, Region, RegionId, CLOSED, HEADER_BYTES, MOST_PAGES, PAGE, REGIONS};
 
 /// What every recording has, so that it is made ready at once: the header and a unit of these.
 const FIRST: [RegionId; 5] =

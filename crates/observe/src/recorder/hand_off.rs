@@ -131,47 +131,55 @@ impl Recorder {
         }
     }
 
-    /// The thread is about to release a lock that threads have waited for, and perhaps do now. `role`: how it has it, if it
-    /// has not noted that; `is_shared`: it is a read-write lock.
+    /// The thread is about to release a lock that threads have waited for, and perhaps do now. The role of the call: how it has
+    /// it, if it has not noted that; `is_shared`: it is a read-write lock.
     #[inline(always)]
     pub fn hand_off(
         &self,
         own: &ThreadState,
-        (address, is_shared): (usize, bool),
+        call: &Call,
+        is_shared: bool,
         releasing: &Releasing,
-        role: Role,
     ) -> Option<HandOff> {
-        let slot = self.shared.get()?.slot(address);
+        let slot = self.shared.get()?.slot(call.address);
         if slot.queue.load(Relaxed) == 0 || matches!(releasing, Releasing::Again) {
             return None;
         }
-        let hand_off = self.hand_off_to_waiters(own, address, slot, releasing, role);
-        if is_shared && hand_off.ended & READER == 0 {
-            self.shared.get()?.remember_writer(address, hand_off.ended, hand_off.holder);
-        }
-        Some(hand_off)
+        Some(self.hand_off_to_waiters(own, call, is_shared, releasing))
     }
 
     #[inline(never)]
     fn hand_off_to_waiters(
         &self,
         own: &ThreadState,
-        address: usize,
-        slot: &Slot,
+        call: &Call,
+        is_shared: bool,
         releasing: &Releasing,
-        role: Role,
     ) -> HandOff {
         let (role, holder, end) = match releasing {
             Releasing::Last(release) => (release.role(), release.holder(own), release.end()),
-            _ => (role, HolderId::Table(own.number()), 0),
+            // Nothing is unwound while others want the lock: a stack that is new is looked up after the release.
+            _ => {
+                let stack = self.known_stack(own, call.site);
+                let holder = stack.map_or(HolderId::Table(own.number()), HolderId::ReleasedAt);
+                (call.role, holder, 0)
+            }
         };
         let now = if end == 0 { self.ticks.now() } else { end };
         let ended = now & !READER | if role == Role::Read { READER } else { 0 };
         let holder = holder.number();
-        slot.note_release(address, holder);
-        slot.ended.store(ended, Relaxed);
-        slot.is_free.store(1, Relaxed);
-        HandOff { ended, holder, waited_since: slot.waited_since.load(Relaxed) }
+        let mut waited_since = 0;
+        if let Some(shared) = self.shared.get() {
+            let slot = shared.slot(call.address);
+            slot.note_release(call.address, holder);
+            slot.ended.store(ended, Relaxed);
+            slot.is_free.store(1, Relaxed);
+            waited_since = slot.waited_since.load(Relaxed);
+            if is_shared && role != Role::Read {
+                shared.remember_writer(call.address, ended, holder);
+            }
+        }
+        HandOff { ended, holder, waited_since }
     }
 
     /// The thread has released it; `facts`: what it had noted.

@@ -18,9 +18,29 @@ pub(super) fn demangled(name: &str) -> Option<String> {
     let name = name.strip_prefix('_').filter(|name| name.starts_with("_Z")).unwrap_or(name);
     let is_rust = name.starts_with("_R") || name.starts_with("_ZN") && name.contains("17h");
     if is_rust && let Ok(found) = rustc_demangle::try_demangle(name) {
-        return Some(format!("{found:#}"));
+        return Some(as_in_debug_info(&format!("{found:#}")));
     }
     name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name).ok()?.demangle().ok()).flatten()
+}
+
+/// `queue::Mutex<T>::with<F>` for `<queue::Mutex<T>>::with::<F>`, as the newer mangling of Rust has it.
+fn as_in_debug_info(name: &str) -> String {
+    let name = name.replace("::<", "<");
+    let Some(inside) = name.strip_prefix('<') else { return name };
+    let mut depth = 1;
+    for (at, (before, byte)) in (1..).zip(inside.bytes().zip(inside.bytes().skip(1))) {
+        match (before, byte) {
+            (b'-', b'>') => {}
+            (_, b'<') => depth += 1,
+            (_, b'>') => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            let (of, method) = (&inside[..at], &inside[at + 1..]);
+            return if of.contains(" as ") { name } else { format!("{of}{method}") };
+        }
+    }
+    name
 }
 
 /// Whether it is a mangled name of C++ or Rust.
@@ -50,6 +70,21 @@ mod tests {
             ("_RNvC4shop5stock", "shop::stock"),
         ] {
             assert_eq!(demangled(mangled).as_deref(), Some(expected));
+        }
+        for (newer, expected) in [
+            (
+                "<queue::Mutex<fn(u32) -> u8>>::with::<queue::Job, _>",
+                "queue::Mutex<fn(u32) -> u8>::with<queue::Job, _>",
+            ),
+            ("<queue::Mutex>::new", "queue::Mutex::new"),
+            (
+                "core::ptr::drop_in_place::<lock_api::Guard<u8>>",
+                "core::ptr::drop_in_place<lock_api::Guard<u8>>",
+            ),
+            ("<queue::Guard<'_> as core::ops::Drop>::drop", "<queue::Guard<'_> as core::ops::Drop>::drop"),
+            ("queue::main::{closure#0}", "queue::main::{closure#0}"),
+        ] {
+            assert_eq!(as_in_debug_info(newer), expected);
         }
     }
 

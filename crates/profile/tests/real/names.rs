@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use spinpark_profile::json;
+use spinpark_profile::keeper::Keeper;
 use spinpark_profile::model::{Profile, Unnamed};
 use spinpark_profile::summary::summary;
-use spinpark_profile::keeper::Keeper;
 use spinpark_profile::symbols::Symbols;
 use spinpark_testkit::{Configuration, Run, compile_c};
 

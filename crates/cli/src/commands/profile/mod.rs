@@ -14,9 +14,9 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use spinpark_measure::failure::in_words;
 use spinpark_measure::report::json::Output;
+use spinpark_profile::keeper::Keeper;
 use spinpark_profile::model::{self, Detail, Ended, LocksOf};
 use spinpark_profile::read::{ReadError, compact, note_end};
-use spinpark_profile::keeper::Keeper;
 use spinpark_profile::symbols::Symbols;
 use spinpark_profile::{diff as comparison, json, silence, text, watch};
 
