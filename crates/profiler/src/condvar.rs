@@ -14,7 +14,7 @@ use crate::function::Function;
 use crate::instrument::enter_late;
 use crate::mutex::{self, dispose, functions, initialise};
 use crate::phases::{RECORDER, look_for_wishes};
-use crate::{cancel, next};
+use crate::{cancel, mutex_layout, next};
 
 #[inline(always)]
 fn call(address: usize, site: Site) -> Call {
@@ -58,7 +58,8 @@ pub(crate) unsafe fn wait_by<const DETAIL: u32>(
     let releasing = RECORDER.release(own, mutex);
     let is_hot = RECORDER.is_hot(mutex);
     let mutex_call = mutex::call(mutex, site);
-    let hand_off = is_hot.then(|| RECORDER.hand_off(own, &mutex_call, false, &releasing)).flatten();
+    let is_awaited = mutex_layout::is_awaited(mutex) == Some(true);
+    let hand_off = is_hot.then(|| RECORDER.hand_off(own, &mutex_call, (false, is_awaited), &releasing)).flatten();
     if let Releasing::Last(release) = &releasing {
         RECORDER.released(own, release, hand_off.map(|hand_off| (mutex, hand_off)));
     } else if let Some(hand_off) = &hand_off {
@@ -80,7 +81,9 @@ pub(crate) unsafe fn wait_by<const DETAIL: u32>(
     }
     let is_left_out = DETAIL == Detail::Contended as u32 && RECORDER.leaves_out(mutex);
     if is_left_out {
-        RECORDER.left_out(mutex, Role::Write);
+        if RECORDER.is_awaited_and_free(mutex) {
+            RECORDER.left_out(mutex, Role::Write);
+        }
     } else if is_mutex_noted || DETAIL == Detail::Full as u32 || RECORDER.is_hot(mutex) {
         let is_timed = DETAIL == Detail::Full as u32;
         let prepared = RECORDER.prepare_call(own, &mutex_call, is_timed);

@@ -4,7 +4,7 @@ use core::ffi::c_int;
 
 use libc::{EBUSY, EOWNERDEAD, ETIMEDOUT};
 use spinpark_observe::format::{Detail, Kind, Role};
-use spinpark_observe::recorder::{Blocking, Call, HandOff, Releasing, ThreadState};
+use spinpark_observe::recorder::{Blocking, Call, Ended, HandOff, LeftOut, Lot, Releasing, ThreadState};
 
 use crate::function::Function;
 use crate::phases::{RECORDER, look_for_wishes};
@@ -113,13 +113,16 @@ pub(crate) unsafe fn lock_hot(way: &Way, arguments: [usize; 4], call: Call) -> c
         // SAFETY: the caller's promise.
         return unsafe { lock_noted::<CONTENDED>(way, arguments, call) };
     }
+    let was_free = RECORDER.is_awaited_and_free(call.address);
     // SAFETY: the caller's arguments; a try has the first of them.
     let result = unsafe { next::call(way.try_it, arguments) };
     if result == way.codes.busy {
         // SAFETY: the caller's promise.
         return unsafe { wait::<CONTENDED>(way, arguments, call) };
     }
-    RECORDER.left_out(call.address, call.role);
+    if was_free {
+        RECORDER.left_out(call.address, call.role);
+    }
     result
 }
 
@@ -250,23 +253,58 @@ pub(crate) unsafe fn wait<const DETAIL: u32>(way: &Way, arguments: [usize; 4], c
     };
     let owner = way.is_mutex.then(|| mutex_layout::owner(call.address));
     let is_timed = has_deadline(way.lock);
-    let (is_exact, may_be_left_out) = (DETAIL == FULL, DETAIL == CONTENDED);
-    let wait =
-        RECORDER.begin_wait(own, &call, &Blocking { start, owner, is_exact, is_timed, may_be_left_out });
+    let mut lot = Lot::None;
+    if DETAIL == CONTENDED {
+        match RECORDER.begin_left_out(own, &call, (start, owner, is_timed)) {
+            Ok(left_out) => {
+                RECORDER.leave();
+                // SAFETY: the caller's promise.
+                return unsafe { wait_left_out(way, arguments, call, left_out) };
+            }
+            Err(asked) => lot = asked,
+        }
+    }
+    let is_exact = DETAIL == FULL;
+    let wait = RECORDER.begin_wait(own, &call, &Blocking { start, owner, is_exact, is_timed, lot });
     // While it blocks, signal handlers may use locks.
     RECORDER.leave();
     // SAFETY: the caller's arguments.
     let result = unsafe { next::call(way.lock, arguments) };
     let Some(own) = RECORDER.enter() else { return result };
     let ended = RECORDER.end_wait(own, &call, &wait);
-    if way.codes.is_had(result) {
-        RECORDER.acquired(own, &call, &ended);
-    } else if result == way.codes.timed_out {
-        RECORDER.gave_up(own, &ended);
-    }
+    note_end(way, result, own, &call, &ended);
     RECORDER.leave();
     look_for_wishes::<DETAIL>();
     result
+}
+
+/// The rest of a wait that is left out, unless it is long.
+///
+/// # Safety
+///
+/// As [`lock`].
+#[inline(always)]
+unsafe fn wait_left_out(way: &Way, arguments: [usize; 4], call: Call, wait: LeftOut) -> c_int {
+    // SAFETY: the caller's arguments.
+    let result = unsafe { next::call(way.lock, arguments) };
+    let Some(own) = RECORDER.enter() else { return result };
+    if let Some(ended) = RECORDER.end_left_out(own, &call, wait) {
+        note_end(way, result, own, &call, &ended);
+        RECORDER.leave();
+        look_for_wishes::<CONTENDED>();
+        return result;
+    }
+    RECORDER.leave();
+    result
+}
+
+/// A wait has ended with this result.
+fn note_end(way: &Way, result: c_int, own: &ThreadState, call: &Call, ended: &Ended) {
+    if way.codes.is_had(result) {
+        RECORDER.acquired(own, call, ended);
+    } else if result == way.codes.timed_out {
+        RECORDER.gave_up(own, ended);
+    }
 }
 
 /// Tries to get a lock, because the program does.
@@ -348,7 +386,12 @@ unsafe fn let_go(unlock: Function, call: Call) -> c_int {
     let mut hand_off = None;
     if is_hot {
         let is_shared = matches!(unlock, Function::pthread_rwlock_unlock);
-        hand_off = RECORDER.hand_off(own, &Call { role, ..call }, is_shared, &releasing);
+        let is_awaited = match is_shared {
+            true => mutex_layout::is_rwlock_awaited(call.address, own.id()),
+            false => mutex_layout::is_awaited(call.address),
+        };
+        let how = (is_shared, is_awaited == Some(true));
+        hand_off = RECORDER.hand_off(own, &Call { role, ..call }, how, &releasing);
         RECORDER.begin_release(call.address);
     }
     RECORDER.metered(own, meter, true);

@@ -70,19 +70,17 @@ impl Begun {
     }
 
     /// A number that a mixture of two waits does not have.
+    #[inline(always)]
     fn check(&self) -> u64 {
-        let words = [
-            self.since,
-            pair(self.lock, self.role),
-            pair(self.stack, self.holder),
-            pair(self.owner, self.flags()),
-        ];
+        let sum = self.since ^ pair(self.lock, self.role).rotate_left(17);
+        let sum = mix(sum) ^ pair(self.stack, self.holder) ^ pair(self.owner, self.flags()).rotate_left(31);
         let holds = self.holds.as_slice().iter().map(|hold| pair(hold.lock, hold.stack));
-        words
-            .into_iter()
-            .chain(holds)
-            .fold(1, |sum, word| (sum ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29))
+        holds.fold(mix(sum), |sum, word| mix(sum ^ word))
     }
+}
+
+fn mix(word: u64) -> u64 {
+    word.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
 }
 
 fn pair(low: u32, high: u32) -> u64 {
@@ -110,6 +108,7 @@ pub struct Waiting {
 
 impl Waiting {
     /// The thread that has this is about to block.
+    #[inline(always)]
     pub fn begin(&self, begun: &Begun) {
         let fields = [
             (&self.lock, begun.lock),

@@ -29,6 +29,12 @@ fn mix(number: usize) -> usize {
     (number >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48
 }
 
+/// Where the entries of a call are looked for.
+#[inline(always)]
+fn cached_at(call: &Call, stack: u32) -> usize {
+    mix(call.address ^ (stack as usize) << 8) % CACHED_SITES
+}
+
 /// Where the stack above `site` is looked for.
 #[inline(always)]
 fn ways(own: &ThreadState, site: Site) -> &[Known] {
@@ -115,11 +121,19 @@ impl Recorder {
     #[inline(always)]
     pub(crate) fn cached_site<'a>(&self, own: &'a ThreadState, call: &Call) -> Option<&'a CachedSite> {
         let stack = self.stack(own, call.site);
-        let cached = &own.cached_sites[mix(call.address ^ (stack as usize) << 8) % CACHED_SITES];
+        let cached = &own.cached_sites[cached_at(call, stack)];
         if cached.is_for(call, stack) {
             return Some(cached);
         }
         self.fill_cached(own, cached, call, stack)
+    }
+
+    /// The numbers of lock and stack of a call, if that needs no more than a look.
+    #[inline(always)]
+    pub(super) fn cached_numbers(&self, own: &ThreadState, call: &Call) -> Option<(u32, u32)> {
+        let stack = self.known_stack(own, call.site)?;
+        let cached = &own.cached_sites[cached_at(call, stack)];
+        cached.is_for(call, stack).then(|| (cached.lock.get(), stack))
     }
 
     #[inline(never)]

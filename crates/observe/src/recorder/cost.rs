@@ -59,12 +59,19 @@ impl Recorder {
         is_left_out
     }
 
-    /// The lock at `address` was had by a thread that leaves that out: it is free no more for those that wait for it.
+    /// Whether the lock at `address` counts as free for those that wait for it, and is so no more once it is had
+    /// ([`Recorder::left_out`]). To be asked before: a look at what others write would prolong the hold.
     #[inline(always)]
+    pub fn is_awaited_and_free(&self, address: usize) -> bool {
+        self.shared.get().is_some_and(|shared| shared.slot(address).is_free.load(Relaxed) != 0)
+    }
+
+    /// The lock at `address` was had by a thread that leaves that out.
+    #[cold]
+    #[inline(never)]
     pub fn left_out(&self, address: usize, role: Role) {
-        let slot = self.shared.get().map(|shared| shared.slot(address));
-        if let Some(slot) = slot.filter(|slot| slot.is_free.load(Relaxed) != 0) {
-            slot.taken(role, self.now());
+        if let Some(shared) = self.shared.get() {
+            shared.slot(address).taken(role, self.now());
         }
     }
 

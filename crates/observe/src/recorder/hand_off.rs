@@ -67,7 +67,7 @@ fn is_free_for(role: Role, ended: u64) -> bool {
 
 impl Slot {
     /// For how long the lock was free until `now`, ticks, from any point in time on; for a thread that wants it in `role`.
-    fn free_until(&self, role: Role, now: u64) -> u64 {
+    pub(super) fn free_until(&self, role: Role, now: u64) -> u64 {
         let (free, ended) = (self.free.load(Relaxed), self.ended.load(Relaxed));
         if self.is_free.load(Relaxed) == 0 || !is_free_for(role, ended) {
             return free;
@@ -132,17 +132,18 @@ impl Recorder {
     }
 
     /// The thread is about to release a lock that threads have waited for, and perhaps do now. The role of the call: how it has
-    /// it, if it has not noted that; `is_shared`: it is a read-write lock.
+    /// it, if it has not noted that; `is_shared`: it is a read-write lock; `is_awaited`: a thread sleeps until this release, as
+    /// one may whose wait is left out.
     #[inline(always)]
     pub fn hand_off(
         &self,
         own: &ThreadState,
         call: &Call,
-        is_shared: bool,
+        (is_shared, is_awaited): (bool, bool),
         releasing: &Releasing,
     ) -> Option<HandOff> {
-        let slot = self.shared.get()?.slot(call.address);
-        if slot.queue.load(Relaxed) == 0 || matches!(releasing, Releasing::Again) {
+        let is_awaited = is_awaited || self.has_waiters(call.address);
+        if !is_awaited || matches!(releasing, Releasing::Again) {
             return None;
         }
         Some(self.hand_off_to_waiters(own, call, is_shared, releasing))
@@ -174,7 +175,9 @@ impl Recorder {
             slot.note_release(call.address, holder);
             slot.ended.store(ended, Relaxed);
             slot.is_free.store(1, Relaxed);
-            waited_since = slot.waited_since.load(Relaxed);
+            // Those whose waits are left out are not counted.
+            let is_counted = slot.queue.load(Relaxed) != 0;
+            waited_since = if is_counted { slot.waited_since.load(Relaxed) } else { 0 };
             if is_shared && role != Role::Read {
                 shared.remember_writer(call.address, ended, holder);
             }

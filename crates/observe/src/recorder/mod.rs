@@ -96,7 +96,7 @@ pub use site::Site;
 pub use site_cache::Call;
 pub use start::{Settings, MOST};
 pub use thread_state::ThreadState;
-pub use wait::{Blocking, Ended, Wait};
+pub use wait::{Blocking, Ended, LeftOut, Lot, Wait};
 
 use crate::format::{Detail, Outcome, Role};
 

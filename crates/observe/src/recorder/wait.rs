@@ -30,8 +30,28 @@ pub struct Blocking {
     pub is_exact: bool,
     /// It waits until a deadline at most.
     pub is_timed: bool,
-    /// It may be left out, if waits come faster than they can be recorded and this one is short.
-    pub may_be_left_out: bool,
+    /// Whether it may be left out, if waits come faster than they can be recorded and this one is short.
+    pub lot: Lot,
+}
+
+/// Whether a wait is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lot {
+    /// It is not.
+    None,
+    /// That is to be decided by lot.
+    Undecided,
+    /// It is not: that was decided by lot.
+    Recorded,
+}
+
+/// A wait that has begun and is left out, unless it is long; it costs next to nothing ([`Recorder::begin_left_out`]).
+#[derive(Clone, Copy)]
+pub struct LeftOut {
+    epoch: u32,
+    start: u64,
+    /// As in [`Wait`].
+    free: u64,
 }
 
 /// A wait that has begun.
@@ -71,11 +91,84 @@ pub struct Ended {
 }
 
 impl Recorder {
+    /// As [`Recorder::begin_wait`], of a thread that leaves out most waits, has noted no lock, and has waited at this place for
+    /// this lock before: it is noted for readers while it lasts. Otherwise what is to be asked of `begin_wait`.
+    #[inline(always)]
+    pub fn begin_left_out(
+        &self,
+        own: &ThreadState,
+        call: &Call,
+        (start, owner, is_timed): (u64, Option<u32>, bool),
+    ) -> Result<LeftOut, Lot> {
+        if own.governor.weight(Bounded::Waits) == 1 || own.holds_anything() || !self.is_hot(call.address) {
+            return Err(Lot::Undecided);
+        }
+        let Some((lock, stack)) = self.cached_numbers(own, call) else { return Err(Lot::Undecided) };
+        if !own.governor.leaves_out(Bounded::Waits) {
+            return Err(Lot::Recorded);
+        }
+        if own.governor.has_left_out().replace(false) {
+            self.released_unseen(own);
+        }
+        let (role, owner) = (call.role as u32, owner.unwrap_or(0));
+        let begun = Begun { since: start, lock, role, stack, holder: NONE, owner, is_timed, ..Begun::default() };
+        own.table().waiting.begin(&begun);
+        let slot = self.shared.get().map(|shared| shared.slot(call.address));
+        let free = slot.map_or(0, |slot| slot.free_until(call.role, start));
+        Ok(LeftOut { epoch: self.epoch(), start, free })
+    }
+
+    /// Such a wait has ended. If it was long, it is recorded after all, with what is known of it, and is to be passed on as from
+    /// [`Recorder::end_wait`].
+    #[inline(always)]
+    pub fn end_left_out(&self, own: &ThreadState, call: &Call, wait: LeftOut) -> Option<Ended> {
+        let end = self.ticks.now();
+        if wait.epoch != self.epoch() {
+            return None; // the parent's, as in `end_wait`
+        }
+        own.table().waiting.end();
+        if self.ticks.ns(end.saturating_sub(wait.start)) < LONG {
+            if self.is_awaited_and_free(call.address) {
+                self.left_out(call.address, call.role);
+            }
+            return None;
+        }
+        Some(self.end_long(own, call, &wait, end))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_long(&self, own: &ThreadState, call: &Call, wait: &LeftOut, end: u64) -> Ended {
+        let (start, facts) = (wait.start, self.facts(own, call, false));
+        let (split, last) = self.split((call.address, call.role), (start, end), wait.free);
+        if let Some(shared) = self.shared.get() {
+            shared.slot(call.address).holder.store((own.number() + 1) as u16, Relaxed);
+        }
+        self.recorded(own, Bounded::Waits);
+        Ended {
+            holder_table: NONE,
+            watch: None,
+            is_left_out: false,
+            facts,
+            waited: Waited {
+                ticks: end.saturating_sub(start),
+                end,
+                last,
+                ended: split.ended,
+                free: split.free,
+                is_split: split.is_known,
+                queue: 1,
+                outcomes: bit(Outcome::Unknown),
+                ..Waited::NOTHING
+            },
+        }
+    }
+
     /// A thread could not have the lock at once, and is about to block.
     pub fn begin_wait(&self, own: &ThreadState, call: &Call, blocking: &Blocking) -> Wait {
-        let Blocking { start, owner, is_exact, is_timed, may_be_left_out } = *blocking;
+        let Blocking { start, owner, is_exact, is_timed, lot } = *blocking;
         let meter = self.meter(own);
-        let is_left_out = may_be_left_out && own.governor.leaves_out(Bounded::Waits);
+        let is_left_out = lot == Lot::Undecided && own.governor.leaves_out(Bounded::Waits);
         self.file.has_waited();
         self.heat(call.address);
         // First: a release from now on is to waiters.
@@ -86,7 +179,7 @@ impl Recorder {
             if is_left_out { (NONE, NONE) } else { self.noted_holder(own, call, owner) };
         own.aside().set(0);
         let mut facts = self.facts(own, call, false);
-        if let Some(facts) = facts.as_mut().filter(|_| may_be_left_out) {
+        if let Some(facts) = facts.as_mut().filter(|_| lot != Lot::None) {
             facts.weight = own.governor.weight(Bounded::Waits);
         }
         // What a new stack took, with a snapshot of the maps perhaps, is not waiting.
