@@ -134,7 +134,12 @@ exports! {
         ["spinpark_profiler_alias_pthread_mutex_timedlock_0" as "pthread_mutex_timedlock@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_mutex_timedlock_1" as "pthread_mutex_timedlock@@GLIBC_2.34"];
     5 pthread_mutex_clocklock = each!(clock_lock in mutex),
         ["spinpark_profiler_alias_pthread_mutex_clocklock_0" as "pthread_mutex_clocklock@GLIBC_2.30", "spinpark_profiler_alias_pthread_mutex_clocklock_1" as "pthread_mutex_clocklock@@GLIBC_2.34"];
-    6 pthread_mutex_unlock = each!(unlock in mutex),
+    6 pthread_mutex_unlock = Forms([
+        None,
+        Some(mutex::unlock_contended),
+        Some(mutex::unlock::<SAMPLED>),
+        Some(mutex::unlock::<FULL>),
+    ]),
         ["spinpark_profiler_alias_pthread_mutex_unlock_0" as "pthread_mutex_unlock@@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_mutex_unlock_1" as "__pthread_mutex_unlock@GLIBC_2.2.5"];
     7 pthread_rwlock_init = always!(init in rwlock),
         ["spinpark_profiler_alias_pthread_rwlock_init_0" as "pthread_rwlock_init@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_rwlock_init_1" as "pthread_rwlock_init@@GLIBC_2.34", "spinpark_profiler_alias_pthread_rwlock_init_2" as "__pthread_rwlock_init@GLIBC_2.2.5"];

@@ -113,6 +113,9 @@ pub(crate) unsafe fn lock_hot(way: &Way, arguments: [usize; 4], call: Call) -> c
         // SAFETY: the caller's promise.
         return unsafe { lock_noted::<CONTENDED>(way, arguments, call) };
     }
+    if way.is_mutex && mutex_layout::is_awaited(call.address).is_some() {
+        RECORDER.skip_next();
+    }
     let was_free = RECORDER.is_awaited_and_free(call.address);
     // SAFETY: the caller's arguments; a try has the first of them.
     let result = unsafe { next::call(way.try_it, arguments) };

@@ -7,7 +7,7 @@ use spinpark_observe::recorder::{Call, Recorder, Site};
 
 use crate::function::Function;
 use crate::instrument::{self, POSIX, Way};
-use crate::mutex_layout::{KIND_AT, LOOK_AT, SPECIAL, is_special, kind, looks_free};
+use crate::mutex_layout::{KIND_AT, LOCK_AT, LOOK_AT, OWNER_AT, SPECIAL, is_special, kind, looks_free};
 use crate::next;
 use crate::phases::{RECORDER, look_for_wishes};
 use crate::table::{CONTENDED, SAMPLED};
@@ -62,10 +62,34 @@ pub(crate) unsafe extern "C" fn lock_contended(
         "mov r8, rsp",
         "mov r9, rbp",
         "jmp {wait}",
-        // Threads compete for it: its line is fetched once, to be written, and not to be read first.
+        // The same if the thread leaves acquisitions out ([`Recorder::skip_next`]) and the mutex is free.
         "4:",
-        "prefetchw byte ptr [rdi]",
-        "jmp {other}",
+        "mov rdx, qword ptr [rip + {recorder} + {slots_at}]",
+        "mov rcx, qword ptr [rip + spinpark_observe_0_1_local@GOTTPOFF]",
+        "shl eax, {slot_shift}",
+        "cmp dword ptr fs:[rcx + {skips_at}], 0",
+        "je {other}",
+        "cmp byte ptr [rax + rdx + {is_free_at}], 0",
+        "jne {other}",
+        "test byte ptr [rdi + {kind_at}], {special}",
+        "jne {other}",
+        "cmp dword ptr [rdi + {owner_at}], 0",
+        "jne {other}",
+        "dec dword ptr fs:[rcx + {skips_at}]",
+        "push rdi",
+        ".cfi_adjust_cfa_offset 8",
+        "call qword ptr [rip + {next} + 8 * {try_lock}]",
+        "pop rdi",
+        ".cfi_adjust_cfa_offset -8",
+        "test eax, eax",
+        "jne 5f",
+        "mov rcx, qword ptr [rip + spinpark_observe_0_1_local@GOTTPOFF]",
+        "mov qword ptr fs:[rcx + {passed_at}], rdi",
+        "ret",
+        "5:",
+        "cmp eax, {busy}",
+        "je 3b",
+        "ret",
         ".cfi_endproc",
         factor = const Recorder::HASH_FACTOR.cast_signed(),
         recorder = sym RECORDER,
@@ -77,6 +101,12 @@ pub(crate) unsafe extern "C" fn lock_contended(
         try_lock = const Function::pthread_mutex_trylock as usize,
         lock = const Function::pthread_mutex_lock as usize,
         busy = const libc::EBUSY,
+        slots_at = const Recorder::SLOTS_AT,
+        slot_shift = const Recorder::SLOT_BYTES.ilog2(),
+        is_free_at = const Recorder::IS_FREE_AT,
+        skips_at = const Recorder::SKIPS_AT,
+        passed_at = const Recorder::PASSED_AT,
+        owner_at = const 4 * OWNER_AT,
         other = sym lock_hot,
         wait = sym wait_contended,
     )
@@ -95,6 +125,39 @@ unsafe extern "C" fn lock_hot(mutex: usize, b: usize, c: usize, d: usize, site: 
 unsafe extern "C" fn wait_contended(mutex: usize, b: usize, c: usize, d: usize, site: Site) -> c_int {
     // SAFETY: the caller's mutex.
     unsafe { instrument::wait::<CONTENDED>(&LOCK, [mutex, b, c, d], call(mutex, site)) }
+}
+
+/// `pthread_mutex_unlock` with the detail `contended`: at once, if the acquisition was left out and no thread sleeps until the
+/// release, which glibc's lock word tells ([`is_awaited`](crate::mutex_layout::is_awaited)). Whatever is done here prolongs the
+/// hold.
+///
+/// # Safety
+///
+/// As its namesake.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn unlock_contended(
+    mutex: usize,
+    _b: usize,
+    _c: usize,
+    _d: usize,
+    _site: Site,
+) -> c_int {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "mov rcx, qword ptr [rip + spinpark_observe_0_1_local@GOTTPOFF]",
+        "cmp qword ptr fs:[rcx + {passed_at}], rdi",
+        "jne {other}",
+        "mov qword ptr fs:[rcx + {passed_at}], 0",
+        "cmp dword ptr [rdi + {lock_at}], 1",
+        "ja {other}",
+        "jmp qword ptr [rip + {next} + 8 * {unlock}]",
+        ".cfi_endproc",
+        passed_at = const Recorder::PASSED_AT,
+        lock_at = const 4 * LOCK_AT,
+        next = sym next::NEXT,
+        unlock = const Function::pthread_mutex_unlock as usize,
+        other = sym unlock::<CONTENDED>,
+    )
 }
 
 /// `pthread_mutex_lock` with the detail `sampled`: [`instrument::lock`] for a mutex that looks free and was never

@@ -7,8 +7,8 @@ use spinpark_observe::format::Kind;
 
 /// Where glibc's static initialisers have the kind of a mutex, and where its mutexes have lock word and owner; words.
 pub(crate) const KIND_AT: usize = 4;
-const LOCK_AT: usize = 0;
-const OWNER_AT: usize = 2;
+pub(crate) const LOCK_AT: usize = 0;
+pub(crate) const OWNER_AT: usize = 2;
 /// Where glibc's read-write locks have the thread that has them for writing, words.
 const WRITER_AT: usize = 6;
 /// Robust, priority-inheriting, priority-protected, process-shared.

@@ -30,11 +30,38 @@ impl Recorder {
     /// it: then it is one more of those.
     #[inline(always)]
     pub fn leaves_out(&self, address: usize) -> bool {
+        let here = here();
+        if here.skips.get() != 0 {
+            here.skips.set(here.skips.get() - 1);
+            return true;
+        }
         // SAFETY: null, or memory that is never given back.
-        let Some(own) = (unsafe { here().own.get().as_ref() }) else { return false };
+        let Some(own) = (unsafe { here.own.get().as_ref() }) else { return false };
         own.governor.is_short_of_time()
             && !(own.holds_anything() && own.find(address).is_some())
             && own.governor.leaves_out(Bounded::Acquisitions)
+    }
+
+    /// The calling thread leaves this acquisition of a mutex of glibc's out: those that follow are, by
+    /// [`SKIPS_AT`](Recorder::SKIPS_AT) alone.
+    #[cold]
+    #[inline(never)]
+    pub fn skip_next(&self) {
+        let here = here();
+        // SAFETY: null, or memory that is never given back.
+        if let Some(own) = unsafe { here.own.get().as_ref() }.filter(|own| !own.holds_anything()) {
+            here.skips.set(here.skips.get() + own.governor.take());
+        }
+    }
+
+    /// Every call is looked at again.
+    #[inline(always)]
+    pub(crate) fn skip_no_more(&self, own: &ThreadState) {
+        let here = here();
+        here.passed.set(0);
+        if here.skips.get() != 0 {
+            own.governor.give_back(here.skips.replace(0));
+        }
     }
 
     /// Whether a release of the lock at `address` is not looked at: the thread leaves out acquisitions, and has none noted, and
@@ -49,14 +76,10 @@ impl Recorder {
     ) -> bool {
         // SAFETY: null, or memory that is never given back.
         let Some(own) = (unsafe { here().own.get().as_ref() }) else { return false };
-        let is_left_out = own.governor.is_short_of_time()
+        own.governor.is_short_of_time()
             && !own.holds_anything()
             && owner.is_none_or(|owner| owner == own.id())
-            && !is_awaited(own.id()).unwrap_or_else(|| self.has_waiters(address));
-        if is_left_out {
-            own.governor.has_left_out().set(true);
-        }
-        is_left_out
+            && !is_awaited(own.id()).unwrap_or_else(|| self.has_waiters(address))
     }
 
     /// Whether the lock at `address` counts as free for those that wait for it, and is so no more once it is had
@@ -158,6 +181,7 @@ impl Recorder {
     #[cold]
     #[inline(never)]
     fn govern(&self, own: &ThreadState) {
+        self.skip_no_more(own);
         own.governor.decide(self.now(), self.is_contended(), |ns| self.ticks.ticks(ns));
         let cost = &own.table().cost;
         cost.left_out.store(own.governor.left_out(Bounded::Acquisitions), Relaxed);

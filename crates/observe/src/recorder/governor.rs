@@ -37,8 +37,6 @@ pub(crate) struct Governor {
     pub(crate) lot: Cell<u32>,
     /// Of the call that is being timed: time for what is timed apart, ticks.
     pub(crate) apart: Cell<u64>,
-    /// Acquisitions were left out since the last wait was noted for readers.
-    has_left_out: Cell<bool>,
 }
 
 #[repr(C)]
@@ -65,7 +63,6 @@ impl Governor {
         self.since.set(0);
         self.records.set(0);
         self.lot.set(seed);
-        self.has_left_out.set(false);
     }
 
     /// Each record stands for so many.
@@ -80,16 +77,23 @@ impl Governor {
         gaps.every() > 1 && !gaps.is_sample()
     }
 
+    /// The acquisitions that are left out until the next record of one: from now on the caller counts them.
+    pub(crate) fn take(&self) -> u32 {
+        self.kind(Bounded::Acquisitions).gaps.take()
+    }
+
+    /// The caller counts them no more, and so many have not come.
+    pub(crate) fn give_back(&self, left: u32) {
+        self.kind(Bounded::Acquisitions).gaps.give_back(left);
+    }
+
     /// Whether anything is left out of the acquisitions.
     #[inline(always)]
     pub(crate) fn is_short_of_time(&self) -> bool {
         self.kind(Bounded::Acquisitions).gaps.every() > 1
     }
 
-    pub(crate) fn has_left_out(&self) -> &Cell<bool> {
-        &self.has_left_out
-    }
-    /// Calls so far that recorded nothing, up to the latest record.
+   /// Calls so far that recorded nothing, up to the latest record.
     pub(crate) fn left_out(&self, which: Bounded) -> u64 {
         self.kind(which).gaps.left_out()
     }

@@ -265,6 +265,7 @@ impl Recorder {
 
     #[inline(always)]
     pub(super) fn note(&self, own: &ThreadState, address: usize, facts: Facts) {
+        self.skip_no_more(own);
         self.forget_older(own);
         if !own.push(address, facts) {
             self.note_instead(own, address, facts);

@@ -53,6 +53,16 @@ impl Gaps {
         self.left.get() == 1
     }
 
+    /// Those that are left until the next sample, which then is the next one.
+    pub(crate) fn take(&self) -> u32 {
+        self.left.replace(1).wrapping_sub(1)
+    }
+
+    /// Those of [`Gaps::take`] that have not come.
+    pub(crate) fn give_back(&self, left: u32) {
+        self.left.set(self.left.get() + left);
+    }
+
     /// One that is not.
     #[inline(always)]
     pub(crate) fn skip(&self) {

@@ -46,6 +46,11 @@ pub(crate) struct Local {
     pub(crate) releasing: Cell<usize>,
     /// There was no table for this thread: so many calls later it asks again.
     pub(crate) refused: Cell<u32>,
+    /// So many acquisitions of contended mutexes are left out from now on, whatever else the recorder knows of the thread: it
+    /// has noted no lock. A part of the governor's gap.
+    pub(crate) skips: Cell<u32>,
+    /// The mutex whose acquisition was left out last, until its release; or 0.
+    pub(crate) passed: Cell<usize>,
 }
 
 spinpark_linux::thread_block!(pub(crate) fn local() -> *mut Local = "spinpark_observe_0_1_local");

@@ -107,7 +107,7 @@ impl Recorder {
         if !own.governor.leaves_out(Bounded::Waits) {
             return Err(Lot::Recorded);
         }
-        if own.governor.has_left_out().replace(false) {
+        if own.governor.is_short_of_time() {
             self.released_unseen(own);
         }
         let (role, owner) = (call.role as u32, owner.unwrap_or(0));
@@ -184,7 +184,7 @@ impl Recorder {
         }
         // What a new stack took, with a snapshot of the maps perhaps, is not waiting.
         let start = start + own.aside().get();
-        if own.governor.has_left_out().replace(false) {
+        if own.governor.is_short_of_time() {
             // What others know of this thread's locks may not be true any more.
             self.released_unseen(own);
         }
