@@ -59,7 +59,8 @@ pub(crate) unsafe fn wait_by<const DETAIL: u32>(
     let is_hot = RECORDER.is_hot(mutex);
     let mutex_call = mutex::call(mutex, site);
     let is_awaited = mutex_layout::is_awaited(mutex) == Some(true);
-    let hand_off = is_hot.then(|| RECORDER.hand_off(own, &mutex_call, (false, is_awaited), &releasing)).flatten();
+    let hand_off =
+        is_hot.then(|| RECORDER.hand_off(own, &mutex_call, (false, is_awaited), &releasing)).flatten();
     if let Releasing::Last(release) = &releasing {
         RECORDER.released(own, release, hand_off.map(|hand_off| (mutex, hand_off)));
     } else if let Some(hand_off) = &hand_off {

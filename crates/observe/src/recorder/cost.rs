@@ -108,9 +108,7 @@ impl Recorder {
     /// A call of the recorder begins; it is timed perhaps.
     #[inline(always)]
     pub fn meter(&self, own: &ThreadState) -> Meter {
-        let lot = own.governor.lot.get().wrapping_mul(0x915F_77F5).wrapping_add(1);
-        own.governor.lot.set(lot);
-        if u64::from(lot >> 16) % TIMED != 0 {
+        if u64::from(own.governor.next_lot() >> 16) % TIMED != 0 {
             return Meter(0);
         }
         own.governor.apart.set(0);

@@ -1,13 +1,17 @@
 //! What recording costs a thread, kept within a bound. How that is measured is in [`super::cost`].
 //!
 //! With the detail `Contended`, a thread records all acquisitions of hot locks, and all waits, as long as they take
-//! less than a share of its time ([`SHARE`]). Where they come faster it records some of them, by lot, each with the same
-//! chance 1 : *every*; such a record has the weight *every*. How many there must be is decided anew every [`WINDOW`] records.
-//! A wait that is left out is still noted for readers while it lasts, and is recorded after all, with the weight 1, if it was
-//! long: few long waits fit into a thread's time, and they are what matters.
+//! less than a share of its time without these waits ([`SHARE`]). Where they come faster it records some of them, by lot, each
+//! with the same chance 1 : *every*; such a record has the weight *every*. How many there must be is decided anew every
+//! [`WINDOW`] records.
+//!
+//! A wait that is left out is still noted for readers while it lasts. If it was [long](LONG), the chance is that of its
+//! length, up to 1 for *every* times that length, and the weight is one by that: few long waits fit into a thread's time, and
+//! they are most of it. A chance in proportion to what is to be added up gives the narrowest interval.
 
 use core::cell::Cell;
 
+use super::clock::LONG;
 use super::sampling::Gaps;
 
 /// Acquisitions may take so much of a thread's time, and waits as much: one part in so many.
@@ -33,8 +37,10 @@ pub(crate) struct Governor {
     /// When the present window began, ticks; 0: it has not.
     since: Cell<u64>,
     records: Cell<u32>,
+    /// Time waited in the window, ticks.
+    waited: Cell<u64>,
     /// For lots.
-    pub(crate) lot: Cell<u32>,
+    lot: Cell<u32>,
     /// Of the call that is being timed: time for what is timed apart, ticks.
     pub(crate) apart: Cell<u64>,
 }
@@ -62,6 +68,7 @@ impl Governor {
         }
         self.since.set(0);
         self.records.set(0);
+        self.waited.set(0);
         self.lot.set(seed);
     }
 
@@ -93,9 +100,38 @@ impl Governor {
         self.kind(Bounded::Acquisitions).gaps.every() > 1
     }
 
-   /// Calls so far that recorded nothing, up to the latest record.
+    /// Calls so far that recorded nothing, up to the latest record.
     pub(crate) fn left_out(&self, which: Bounded) -> u64 {
         self.kind(which).gaps.left_out()
+    }
+
+    /// The thread has waited for so many ticks.
+    #[inline(always)]
+    pub(crate) fn add_waited(&self, ticks: u64) {
+        self.waited.set(self.waited.get().wrapping_add(ticks));
+    }
+
+    /// The next random number, 32 bits.
+    #[inline(always)]
+    pub(crate) fn next_lot(&self) -> u32 {
+        let lot = self.lot.get().wrapping_mul(0x915F_77F5).wrapping_add(1);
+        self.lot.set(lot);
+        lot
+    }
+
+    /// The weight of a wait of so many ns, [`LONG`] at least; none if it is left out. `is_drawn`: it was drawn before its length
+    /// was known.
+    pub(crate) fn weight_of_long(&self, ns: u64, is_drawn: bool) -> Option<u32> {
+        let every = self.weight(Bounded::Waits);
+        if every == 1 {
+            return Some(1);
+        }
+        let every = f64::from(every);
+        let chance = (ns as f64 / (LONG as f64 * every)).min(1.0);
+        let random = || f64::from(self.next_lot() >> 8) / f64::from(1 << 24);
+        // It had one chance already.
+        let rest = (chance - 1.0 / every) / (1.0 - 1.0 / every);
+        (is_drawn || random() < rest).then(|| (1.0 / chance + random()) as u32)
     }
 
     /// One was recorded; whether it is time to [decide](Governor::decide).
@@ -119,7 +155,7 @@ impl Governor {
     pub(crate) fn decide(&self, now: u64, is_bounded: bool, ticks_of: impl Fn(u64) -> u64) {
         let since = self.since.replace(now);
         self.records.set(0);
-        let passed = now.saturating_sub(since).max(1) as f64;
+        let passed = now.saturating_sub(since).saturating_sub(self.waited.replace(0)).max(1) as f64;
         for (kind, guess) in self.kinds.iter().zip(FIRST_GUESS) {
             let count = f64::from(kind.count.replace(0));
             if since == 0 || !is_bounded {
@@ -129,6 +165,27 @@ impl Governor {
             let every = f64::from(kind.gaps.every().max(1));
             let wanted = every * (count * takes as f64 / passed * SHARE).clamp(0.25, 16.0);
             kind.gaps.set_every(wanted.clamp(1.0, RAREST) as u32);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_of_long_waits_add_up() {
+        // SAFETY: all zero is one.
+        let governor: Governor = unsafe { core::mem::zeroed() };
+        governor.start(7);
+        governor.kinds[Bounded::Waits as usize].gaps.set_every(16);
+        for ns in [LONG, 3 * LONG, 15 * LONG, 16 * LONG, 100 * LONG] {
+            let mut sum = 0.0;
+            for _ in 0..200_000 {
+                let is_drawn = !governor.leaves_out(Bounded::Waits);
+                sum += governor.weight_of_long(ns, is_drawn).map_or(0.0, f64::from);
+            }
+            assert!((sum / 200_000.0 - 1.0).abs() < 0.05, "{ns}: {sum}");
         }
     }
 }

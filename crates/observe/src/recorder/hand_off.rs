@@ -80,7 +80,7 @@ impl Slot {
         if is_first {
             // It is held: another thread has taken it without a look at this, as there were no waiters.
             self.is_free.store(0, Relaxed);
-            self.waited_since.store(now, Relaxed);
+            self.held_since.store(now, Relaxed);
         }
         self.free_until(role, now)
     }
@@ -98,6 +98,7 @@ impl Slot {
         if self.is_free.load(Relaxed) == 0 || self.is_free.swap(0, Relaxed) == 0 {
             return;
         }
+        self.held_since.store(now, Relaxed);
         let ended = self.ended.load(Relaxed);
         if is_free_for(role, ended) {
             add(&self.free, now.saturating_sub(ended & !READER));
@@ -169,7 +170,7 @@ impl Recorder {
         let now = if end == 0 { self.ticks.now() } else { end };
         let ended = now & !READER | if role == Role::Read { READER } else { 0 };
         let holder = holder.number();
-        let mut waited_since = 0;
+        let mut held_since = 0;
         if let Some(shared) = self.shared.get() {
             let slot = shared.slot(call.address);
             slot.note_release(call.address, holder);
@@ -177,12 +178,14 @@ impl Recorder {
             slot.is_free.store(1, Relaxed);
             // Those whose waits are left out are not counted.
             let is_counted = slot.queue.load(Relaxed) != 0;
-            waited_since = if is_counted { slot.waited_since.load(Relaxed) } else { 0 };
+            let since = slot.held_since.load(Relaxed);
+            slot.held_since.store(now, Relaxed);
+            held_since = if is_counted { since } else { 0 };
             if is_shared && role != Role::Read {
                 shared.remember_writer(call.address, ended, holder);
             }
         }
-        HandOff { ended, holder, waited_since }
+        HandOff { ended, holder, held_since }
     }
 
     /// The thread has released it; `facts`: what it had noted.
@@ -199,6 +202,11 @@ impl Recorder {
     #[inline(never)]
     pub fn handed_off_unnoted(&self, own: &ThreadState, call: &Call, hand_off: &HandOff) {
         let role = if hand_off.ended & READER == 0 { Role::Write } else { Role::Read };
+        if let HolderId::ReleasedAt(_) = HolderId::from_number(hand_off.holder) {
+            // All is said but for how long it was held.
+            self.remember(own, call.address, hand_off.ended, hand_off.holder);
+            return self.add_held(self.recent(own, &Call { role, ..*call }), hand_off);
+        }
         let stack = self.stack(own, call.site);
         let holder = HolderId::ReleasedAt(stack).number();
         self.remember(own, call.address, hand_off.ended, holder);
@@ -225,8 +233,8 @@ impl Recorder {
 
     /// Adds the time that the lock was held while others waited, where the hold is not measured.
     fn add_held(&self, stats: Option<&LockStats>, hand_off: &HandOff) {
-        if let Some(stats) = stats.filter(|_| hand_off.waited_since != 0) {
-            add(&stats.held_waited, (hand_off.ended & !READER).saturating_sub(hand_off.waited_since));
+        if let Some(stats) = stats.filter(|_| hand_off.held_since != 0) {
+            add(&stats.held_waited, (hand_off.ended & !READER).saturating_sub(hand_off.held_since));
         }
     }
 

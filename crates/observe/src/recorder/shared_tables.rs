@@ -16,7 +16,7 @@
 //! | `queue`     | number of waiters                                 | a waiter                                          |
 //! | `holder`    | table of the latest thread that waited for it     | that thread                                       |
 //! | `handed`    | it was handed over                                | a release; cleared by the new owner               |
-//! | `waited_since` | when the first of the present waiters came     | that waiter                                       |
+//! | `held_since` | since when it is held while others wait           | the first waiter; the next acquisition; a release |
 //! | `is_free`, `free`, `ended` | see [`super::hand_off`]            | a release to waiters, and the next acquisition    |
 //! | `release`   | the holder that let it go to a waiter             | a release to waiters                              |
 //! | `latest`    | number of the next entry in `hand_offs`           | the releasing thread                              |
@@ -77,7 +77,7 @@ pub(crate) struct Slot {
     pub(crate) is_free: AtomicU8,
     pub(crate) free: AtomicU64,
     pub(crate) ended: AtomicU64,
-    pub(crate) waited_since: AtomicU64,
+    pub(crate) held_since: AtomicU64,
     /// The lower half of address / 8 of the lock, and holder + 1.
     pub(crate) release: AtomicU64,
     pub(crate) signal: AtomicU64,
@@ -92,8 +92,8 @@ pub struct HandOff {
     pub(super) ended: u64,
     /// As [`HolderId`](crate::format::HolderId) has it.
     pub(super) holder: u32,
-    /// Since when others have waited, ticks.
-    pub(super) waited_since: u64,
+    /// Since when the lock was held and others waited, ticks; 0: not known.
+    pub(super) held_since: u64,
 }
 
 /// The latest releases of a lock to waiters, in a ring; and the latest one by a writer of a read-write lock.

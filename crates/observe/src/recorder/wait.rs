@@ -76,6 +76,8 @@ pub struct Wait {
     facts: Option<Facts>,
     /// It is left out, unless it is long.
     is_left_out: bool,
+    /// It may be left out.
+    is_bounded: bool,
 }
 
 /// A wait that has ended.
@@ -111,7 +113,8 @@ impl Recorder {
             self.released_unseen(own);
         }
         let (role, owner) = (call.role as u32, owner.unwrap_or(0));
-        let begun = Begun { since: start, lock, role, stack, holder: NONE, owner, is_timed, ..Begun::default() };
+        let begun =
+            Begun { since: start, lock, role, stack, holder: NONE, owner, is_timed, ..Begun::default() };
         own.table().waiting.begin(&begun);
         let slot = self.shared.get().map(|shared| shared.slot(call.address));
         let free = slot.map_or(0, |slot| slot.free_until(call.role, start));
@@ -127,25 +130,35 @@ impl Recorder {
             return None; // the parent's, as in `end_wait`
         }
         own.table().waiting.end();
-        if self.ticks.ns(end.saturating_sub(wait.start)) < LONG {
+        let ticks = end.saturating_sub(wait.start);
+        own.governor.add_waited(ticks);
+        if self.ticks.ns(ticks) < LONG {
             if self.is_awaited_and_free(call.address) {
                 self.left_out(call.address, call.role);
             }
             return None;
         }
-        Some(self.end_long(own, call, &wait, end))
+        self.end_long(own, call, &wait, end)
     }
 
     #[cold]
     #[inline(never)]
-    fn end_long(&self, own: &ThreadState, call: &Call, wait: &LeftOut, end: u64) -> Ended {
-        let (start, facts) = (wait.start, self.facts(own, call, false));
+    fn end_long(&self, own: &ThreadState, call: &Call, wait: &LeftOut, end: u64) -> Option<Ended> {
+        let start = wait.start;
+        let weight = own.governor.weight_of_long(self.ticks.ns(end.saturating_sub(start)), false);
+        let Some(weight) = weight else {
+            if self.is_awaited_and_free(call.address) {
+                self.left_out(call.address, call.role);
+            }
+            return None;
+        };
+        let facts = self.facts(own, call, false).map(|facts| Facts { weight, ..facts });
         let (split, last) = self.split((call.address, call.role), (start, end), wait.free);
         if let Some(shared) = self.shared.get() {
             shared.slot(call.address).holder.store((own.number() + 1) as u16, Relaxed);
         }
         self.recorded(own, Bounded::Waits);
-        Ended {
+        Some(Ended {
             holder_table: NONE,
             watch: None,
             is_left_out: false,
@@ -161,7 +174,7 @@ impl Recorder {
                 outcomes: bit(Outcome::Unknown),
                 ..Waited::NOTHING
             },
-        }
+        })
     }
 
     /// A thread could not have the lock at once, and is about to block.
@@ -218,6 +231,7 @@ impl Recorder {
             sleeps: is_exact.then(raw::sleeps),
             facts,
             is_left_out,
+            is_bounded: lot != Lot::None,
         }
     }
 
@@ -294,12 +308,19 @@ impl Recorder {
             };
         }
         own.table().waiting.end();
-        let is_long = self.ticks.ns(end.saturating_sub(wait.start)) >= LONG;
-        if wait.is_left_out && !is_long {
-            let ticks = end.saturating_sub(wait.start);
+        let ticks = end.saturating_sub(wait.start);
+        own.governor.add_waited(ticks);
+        let ns = self.ticks.ns(ticks);
+        let weight = match wait.facts {
+            Some(facts) if ns >= LONG && wait.is_bounded => {
+                own.governor.weight_of_long(ns, !wait.is_left_out).map(|weight| weight.min(facts.weight))
+            }
+            facts => (!wait.is_left_out).then(|| facts.map_or(1, |facts| facts.weight)),
+        };
+        let Some(weight) = weight else {
             let waited = Waited { ticks, end, ..Waited::NOTHING };
             return Ended { holder_table: NONE, watch: None, facts: wait.facts, waited, is_left_out: true };
-        }
+        };
         if !wait.is_left_out {
             self.queue(call.address, -1);
         }
@@ -326,10 +347,9 @@ impl Recorder {
                 None => bit(Outcome::Unknown),
             };
         }
-        let ticks = end.saturating_sub(wait.start);
         let lock = wait.facts.map_or(NONE, |facts| facts.lock);
         let outer = self.outer_at_end(own, lock, wait.outer, None);
-        let facts = wait.facts.map(|facts| Facts { weight: if is_long { 1 } else { facts.weight }, ..facts });
+        let facts = wait.facts.map(|facts| Facts { weight, ..facts });
         self.recorded(own, Bounded::Waits);
         Ended {
             holder_table: wait.holder_table,

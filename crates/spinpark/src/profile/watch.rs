@@ -7,7 +7,9 @@ use std::sync::OnceLock;
 
 use spinpark_linux::Linux;
 use spinpark_observe::format::{Detail, Locks};
-use spinpark_observe::recorder::{Blocking, Call, Failure, Lot, MOST, Recorder, Releasing, Settings, Site, ThreadState};
+use spinpark_observe::recorder::{
+    Blocking, Call, Failure, Lot, Recorder, Releasing, Settings, Site, ThreadState, MOST,
+};
 use spinpark_platform::{Clocks, Deadline};
 
 use super::Named;
@@ -147,8 +149,7 @@ fn acquire(call: &Call, lock: &dyn Acquisition) -> bool {
     // Of a lock that readers have, the owner cannot be told.
     let owner = (owner != 0).then_some(owner);
     let (is_exact, lot) = (false, Lot::None);
-    let wait =
-        RECORDER.begin_wait(own, call, &Blocking { start, owner, is_exact, is_timed, lot });
+    let wait = RECORDER.begin_wait(own, call, &Blocking { start, owner, is_exact, is_timed, lot });
     // While it blocks, signal handlers may use locks.
     RECORDER.leave();
     let is_acquired = lock.block();
