@@ -175,11 +175,13 @@ impl Symbols {
 
     /// The call site of a stack: return addresses, the innermost first, to be looked up in snapshot `number`.
     ///
-    /// The frames of the lock functions themselves are cut off.
+    /// The frames of the lock functions themselves are cut off. A function that ends with the call of one has jumped there, and
+    /// is not on the stack: it is what its caller calls.
     #[must_use]
     pub fn call_site(&mut self, maps: &Maps, number: u32, stack: &[u64], is_cut: bool) -> CallSite {
-        let frames = stack.iter().flat_map(|address| self.lookup(maps, number, *address)).collect();
-        CallSite { frames: cut::own_frames(frames), is_cut }
+        let jumped = stack.first().and_then(|address| self.called(maps, number, *address));
+        let frames = stack.iter().flat_map(|address| self.lookup(maps, number, *address));
+        CallSite { frames: cut::own_frames(jumped.into_iter().chain(frames).collect()), is_cut }
     }
 
     /// The variable that `address` is part of, in the latest snapshot: `cache_lock`, `tables+0x40`.
@@ -290,6 +292,15 @@ impl Symbols {
         let is_another =
             mapping.inode != file.ino() && ns(file.ctime(), file.ctime_nsec()) > self.process.started;
         !is_later && !is_another && !mapping.is_deleted
+    }
+
+    /// The function of the same module that is called before a return address.
+    fn called(&mut self, maps: &Maps, number: u32, address: u64) -> Option<Frame> {
+        let mapping = maps.find(number, address.wrapping_sub(1)).filter(|mapping| mapping.is_file())?;
+        let file = self.file(mapping)?;
+        let at = file.address(address - 1 - mapping.start + mapping.offset)? + 1;
+        let start = file.called(at)?;
+        symbolize(Some(file), &mapping.path, start).pop()
     }
 
     /// The frames of a return address, the innermost first.

@@ -33,6 +33,8 @@ pub(super) struct Module {
     variables: Vec<Symbol>,
     /// DWARF, if there is any.
     lines: Option<Loader>,
+    /// The file, with its code if it is no debug file.
+    file: Mapped,
 }
 
 struct Segment {
@@ -69,13 +71,15 @@ impl Module {
             let (offset, bytes) = segment.file_range();
             Segment { offset, bytes, address: segment.address() }
         });
+        let segments = segments.collect();
         let mut module = Self {
             build_id,
             unnamed: Unnamed::Stripped,
-            segments: segments.collect(),
+            segments,
             functions: Vec::new(),
             variables: Vec::new(),
             lines: None,
+            file: Mapped::open(path)?,
         };
         let has_lines = |object: &object::File<'_>| {
             let has = |name| object.section_by_name(name).is_some();
@@ -172,6 +176,23 @@ impl Module {
         // Assembly may have symbols without sizes: those reach to the next one.
         let unsized_one = || self.functions[..after].last().filter(|function| function.bytes == 0);
         containing(&self.functions, address).or_else(unsized_one).map(|function| function.name.as_str())
+    }
+
+    /// The start of the function of this module that a direct call before `address` calls, if that has a symbol.
+    pub(super) fn called(&self, address: u64) -> Option<u64> {
+        // `call` and 32 bits, relative to its end.
+        const CALL: u8 = 0xe8;
+        let start = address.checked_sub(5)?;
+        let inside = |segment: &&Segment| {
+            start.checked_sub(segment.address).is_some_and(|at| at.saturating_add(5) <= segment.bytes)
+        };
+        let segment = self.segments.iter().find(inside)?;
+        let at = usize::try_from(start - segment.address + segment.offset).ok()?;
+        let code: [u8; 5] = self.file.bytes().get(at..at + 5)?.try_into().ok()?;
+        let [CALL, relative @ ..] = code else { return None };
+        let target = address.wrapping_add_signed(i32::from_le_bytes(relative).into());
+        let found = self.functions.binary_search_by_key(&target, |function| function.address);
+        found.ok().filter(|at| self.functions[*at].bytes > 0).map(|_| target)
     }
 
     /// What DWARF has at an address, the innermost function first.

@@ -151,6 +151,16 @@ fn nested() {
 }
 
 #[test]
+fn tail_call() {
+    check(c("tail_call.c"), |report| {
+        report.begins_with(&["All waiting", "`ledger_lock`", "`read_ledger` waits"]);
+        let holder =
+            if report.by.contains("full") { "held by `open_ledger`" } else { "released in `close_ledger`" };
+        assert!(report.summary.headline.contains(holder), "{}: {}", report.by, report.summary.headline);
+    });
+}
+
+#[test]
 fn first_wait() {
     check(c("first_wait.c"), |report| {
         report.begins_with(&[
