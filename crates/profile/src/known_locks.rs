@@ -26,6 +26,7 @@ pub(crate) struct Known {
     functions: Vec<String>,
     #[serde(default)]
     users: Vec<String>,
+    why: Option<String>,
 }
 
 impl Known {
@@ -74,6 +75,12 @@ pub(crate) fn known(lock: &Lock, part: Option<&Part>, call_sites: &[CallSite]) -
                 lock.is_created && known.is_on(&known.functions, stack) || known.is_on(&known.users, stack)
             })
     })
+}
+
+/// What has the lock of a runtime that the condition variable with this label hands over, if it does.
+pub(crate) fn handed_over(label: &str) -> Option<&'static str> {
+    let is_it = |known: &&Known| known.names.first().is_some_and(|name| name == label);
+    table().iter().filter(is_it).find_map(|known| known.why.as_deref())
 }
 
 #[cfg(test)]

@@ -2,12 +2,14 @@
 //!
 //! Waiting for a signal of a condition variable is not waiting for a lock: a thread without work waits for work. It has its own
 //! sentence, and no share includes it. Nor does any share include returns from condition variables: they begin with the signal,
-//! so what looks like waiting for the mutex may be a thread without a CPU.
+//! so what looks like waiting for the mutex may be a thread without a CPU. Where signals hand a well-known lock of a runtime over
+//! (CPython's GIL), waiting for them is waiting for that lock.
 
 use std::collections::BTreeMap;
 
 use crate::classes::by_class;
 use crate::fit::fit;
+use crate::known_locks::handed_over;
 use crate::label::{class, named};
 use crate::model::{CallSiteId, Detail, Kind, Lock, Profile, Role};
 use crate::names::{LONGEST, Names};
@@ -58,6 +60,7 @@ pub fn summary(profile: &Profile) -> Summary {
     // Returns from condition variables may be contention, too.
     let is_back_first = is_small && !is_little(profile.waited());
     let top = profile.locks.first().filter(|lock| lock.lock_wait() > 0);
+    let runtime = runtime(profile).filter(|(_, waited)| !is_little(*waited));
 
     let mut details = Vec::new();
     let stuck = stuck::stuck(profile);
@@ -67,6 +70,10 @@ pub fn summary(profile: &Profile) -> Summary {
     let headline = match top {
         _ if profile.locks.is_empty() && profile.detail == Detail::Off => {
             String::from("Nothing was recorded: recording was off.")
+        }
+        _ if is_small && runtime.is_some() => {
+            details.extend(top.map(|top| blame(profile, top, waited)));
+            runtime.as_ref().map_or(String::new(), |(lock, waited)| runtime_first(profile, lock, *waited))
         }
         _ if is_back_first => {
             details.extend(top.map(|top| blame(profile, top, waited)));
@@ -128,8 +135,11 @@ pub fn summary(profile: &Profile) -> Summary {
         details.extend(inner);
         details.extend(others(profile, waited));
     }
-    details.extend(back(profile).filter(|_| !is_back_first));
-    let signals = profile.signal_wait();
+    details.extend(back(profile).filter(|_| !is_back_first || runtime.is_some()));
+    if let Some((lock, waited)) = runtime.as_ref().filter(|_| !is_small) {
+        details.push(runtime_first(profile, lock, *waited));
+    }
+    let signals = profile.signal_wait() - runtime.as_ref().map_or(0, |(_, waited)| *waited);
     if signals > 0 {
         details.push(format!(
             "Threads also waited {} for signals of condition variables: for work, or for a resource (a pool, a semaphore).",
@@ -143,8 +153,29 @@ pub fn summary(profile: &Profile) -> Summary {
     let begun =
         |text: String| text.strip_prefix("> ").map_or(text.clone(), |rest| format!("More than {rest}"));
     let (headline, details) = (begun(headline), details.into_iter().map(begun).collect());
-    let is_small = is_small && !is_back_first;
+    let is_small = is_small && !is_back_first && runtime.is_none();
     Summary { headline, details, share_of_time, waiters, is_small, lock: top.map(|lock| lock.id) }
+}
+
+/// The lock of a runtime that threads waited for most by signals, and how long.
+fn runtime(profile: &Profile) -> Option<(&Lock, u64)> {
+    let waited = |lock: &Lock| lock.role(Role::Signal).map_or(0, |stats| stats.wait.total);
+    let locks = profile.locks.iter().filter(|lock| handed_over(&lock.label).is_some());
+    locks.map(|lock| (lock, waited(lock))).max_by_key(|(_, waited)| *waited)
+}
+
+/// `Threads waited 744 ms for `CPython's GIL`, 29 % of the time of 4 threads: one thread at a time runs Python code.`
+fn runtime_first(profile: &Profile, lock: &Lock, waited: u64) -> String {
+    let threads: u32 = profile.threads.iter().map(|thread| thread.users).sum();
+    let share = (waited as f64 / profile.thread_time().max(1) as f64).min(1.0);
+    format!(
+        "Threads waited {} for `{}`, {} of the time of {} threads: {}.",
+        time(waited as f64),
+        lock.label,
+        percent(share),
+        count(u64::from(threads)),
+        handed_over(&lock.label).unwrap_or("it is handed over by signals")
+    )
 }
 
 /// Returns from condition variables, in two sentences.

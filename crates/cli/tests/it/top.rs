@@ -1,8 +1,12 @@
 //! `spinpark top`: where a running program waits.
 
-use std::io::{BufRead, BufReader};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+
+use rustix::pty::{self, OpenptFlags};
 
 use crate::fixtures::{said, waits};
 use crate::profile::recording;
@@ -44,8 +48,42 @@ fn a_process_that_is_profiled() {
     once.succeeds(&[&format!("process {pid}"), "`cache_lock`"]);
     let looks = said(&mut recording(directory.path(), ["top", "--looks", "2", "--interval", "300ms", &pid]));
     looks.succeeds(&["In the last ", "waits for locks a second"]);
+    assert!(looks.stdout.contains("`cache_lock`"), "{looks:?}");
     // A recording of a program that runs is a report, too.
     said(&mut recording(directory.path(), ["report", "spinpark-profile"])).succeeds(&["`cache_lock`"]);
+}
+
+/// Reads a terminal until it has shown this.
+fn until(terminal: &mut File, words: &str) {
+    let (mut shown, mut bytes) = (String::new(), [0; 4096]);
+    while !shown.contains(words) {
+        let count = terminal.read(&mut bytes).unwrap();
+        assert!(count > 0, "no `{words}` in {shown}");
+        shown += &String::from_utf8_lossy(&bytes[..count]);
+    }
+}
+
+#[test]
+fn keys() {
+    let directory = tempfile::tempdir().unwrap();
+    let running = Waiting::start(recording(directory.path(), ["profile", "--"]));
+    let pid = child_of(running.0.id());
+    let mut terminal = File::from(pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap());
+    pty::unlockpt(&terminal).unwrap();
+    let name = pty::ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
+    let user = || File::options().read(true).write(true).custom_flags(libc::O_NOCTTY).open(&name).unwrap();
+    let top = recording(directory.path(), ["top", "--interval", "20s", &pid]);
+    let mut command = Command::new("setsid");
+    command.args(["--ctty", "--wait"]).arg(top.get_program()).args(top.get_args());
+    let mut top = command.stdin(user()).stdout(user()).stderr(user()).spawn().unwrap();
+    drop(command);
+    until(&mut terminal, "t totals");
+    terminal.write_all(b" ").unwrap();
+    until(&mut terminal, "In the last ");
+    terminal.write_all(b"t").unwrap();
+    until(&mut terminal, "t rates");
+    terminal.write_all(b"q").unwrap();
+    assert!(top.wait().unwrap().success());
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! |------------|----------------------------------------------------------------|
 //! | `report`   | the whole report: the summary first                             |
 //! | `locks`    | locks: taken, waited for, held                                  |
+//! | `rates`    | the same between two looks at a running program                 |
 //! | `blocking` | waiters and holders                                            |
 //! | `held_waits` | waits while holding another lock                             |
 //! | `sites`    | call sites; FreeBSD's columns                                   |
@@ -19,6 +20,7 @@ mod freebsd;
 mod held_waits;
 mod locks;
 mod outcomes;
+mod rates;
 mod report;
 mod sites;
 mod spark;
@@ -37,6 +39,7 @@ pub use self::freebsd::freebsd;
 pub use self::held_waits::held_waits;
 pub use self::locks::locks;
 pub use self::outcomes::outcomes;
+pub use self::rates::rates;
 pub use self::report::report;
 pub use self::sites::sites;
 pub use self::split::split;

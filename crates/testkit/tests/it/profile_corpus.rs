@@ -193,6 +193,27 @@ fn lock_that_does_not_matter() {
     });
 }
 
+/// Threads of Python that compute wait for the interpreter lock, whose turns are signals of a condition variable.
+#[test]
+fn python() {
+    let Some(python) =
+        ["/usr/bin/python3", "/usr/local/bin/python3"].into_iter().find(|it| Path::new(it).exists())
+    else {
+        assert!(std::env::var_os("SPINPARK_REQUIRE_PROGRAMS").is_none(), "python3 is not installed");
+        eprintln!("skipped: python3 is not installed (Debian: python3)");
+        return;
+    };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("profile/corpus/threads.py");
+    for configuration in Configuration::BOTH {
+        let report = Report::of(Run::new(python).arg(&script), configuration, "contended");
+        report.begins_with(&[
+            "Threads waited",
+            "for `CPython's GIL`",
+            "one thread at a time runs Python code",
+        ]);
+    }
+}
+
 #[test]
 fn plugin() {
     let library = build("CC", &["-O2", "-g", "-pthread", "-shared", "-fPIC"], "library.c", "plugin.so");

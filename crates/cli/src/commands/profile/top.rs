@@ -8,6 +8,9 @@ use std::time::Duration;
 use std::{io, thread};
 
 use anyhow::{Context, bail};
+use rustix::event::{self, PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::termios::{self, LocalModes, OptionalActions, Termios};
 use spinpark_profile::json;
 use spinpark_profile::model::{Ended, Profile};
 use spinpark_profile::read::{EXTENSION, note_end};
@@ -93,6 +96,9 @@ fn recording_of(pid: u32) -> anyhow::Result<PathBuf> {
 fn watch(top: &Top, recordings: &Path, mut running: Option<&mut Running>) -> anyhow::Result<Exit> {
     let say = Say { on_stderr: false };
     let is_live = io::stdout().is_terminal() && !top.once;
+    // A program that was started has the terminal's input for itself.
+    let keys = if is_live && running.is_none() { Keys::take() } else { None };
+    let mut shown = Shown { rows: top.rows, has_totals: false, has_keys: keys.is_some() };
     let looks = if top.once { Some(1) } else { top.looks };
     let mut symbols = Symbols::new();
     let mut before: Option<Profile> = None;
@@ -101,8 +107,16 @@ fn watch(top: &Top, recordings: &Path, mut running: Option<&mut Running>) -> any
         let status = match running.as_deref_mut() {
             Some(running) => running.wait(top.interval).context("cannot wait for the program")?,
             None => {
-                if !top.once || number > 0 {
-                    thread::sleep(top.interval);
+                match (&keys, !top.once || number > 0) {
+                    (_, false) => {}
+                    (None, true) => thread::sleep(top.interval),
+                    (Some(keys), true) => {
+                        // The first page at once.
+                        let interval = if number == 0 { Duration::ZERO } else { top.interval };
+                        if !keys.wait(interval, &mut shown)? {
+                            return Ok(ExitCode::SUCCESS.into());
+                        }
+                    }
                 }
                 None
             }
@@ -116,14 +130,14 @@ fn watch(top: &Top, recordings: &Path, mut running: Option<&mut Running>) -> any
             Err(_) if running.is_some() && status.is_none() => continue,
             Err(error) => return Err(error),
         };
-        let style = Style { rows: top.rows, ..Style::of_stdout() };
+        let style = Style { rows: shown.rows, ..Style::of_stdout() };
         if is_live {
             let _ = write!(io::stdout(), "{CLEAR}");
         } else if number > 0 {
             say.line("");
         }
         let same = before.as_ref().filter(|before| before.pid == now.pid);
-        say.line(page(&now, same, style));
+        say.line(page(&now, same, style, &shown));
         number += 1;
         if let Some(status) = status {
             return Ok(status.into());
@@ -150,7 +164,7 @@ fn look(recordings: &Path, symbols: &mut Symbols) -> anyhow::Result<Profile> {
 }
 
 /// What is shown: the summary, the last interval, the locks.
-fn page(now: &Profile, before: Option<&Profile>, style: Style) -> String {
+fn page(now: &Profile, before: Option<&Profile>, style: Style, shown: &Shown) -> String {
     let program = Path::new(&now.program).file_name().unwrap_or_default().to_string_lossy();
     let mut lines = vec![format!(
         "{} (process {}), {:.1} s, {} threads used locks",
@@ -181,6 +195,79 @@ fn page(now: &Profile, before: Option<&Profile>, style: Style) -> String {
     if !waiting.is_empty() {
         lines.push(waiting);
     }
-    lines.push(text::locks(now, style));
+    let rates = before.map_or(String::new(), |before| text::rates(before, now, style));
+    match rates.is_empty() {
+        false if !shown.has_totals => lines.push(rates),
+        _ => lines.push(text::locks(now, style)),
+    }
+    if shown.has_keys {
+        let other = if shown.has_totals { "rates" } else { "totals" };
+        lines.push(format!("q quit   t {other}   + − rows   space now"));
+    }
     lines.join("\n")
+}
+
+/// What is shown, as the keys say.
+struct Shown {
+    rows: usize,
+    /// The whole run instead of the last interval.
+    has_totals: bool,
+    has_keys: bool,
+}
+
+/// The terminal's input, key by key, until this is dropped.
+struct Keys {
+    before: Termios,
+}
+
+impl Keys {
+    /// None if there is no terminal, or another program has it.
+    fn take() -> Option<Self> {
+        let input = io::stdin();
+        if termios::tcgetpgrp(&input).ok()? != rustix::process::getpgrp() {
+            return None;
+        }
+        let before = termios::tcgetattr(&input).ok()?;
+        let mut by_key = before.clone();
+        // Ctrl-C is a key too: the terminal is given back first.
+        by_key.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
+        termios::tcsetattr(&input, OptionalActions::Now, &by_key).ok()?;
+        Some(Self { before })
+    }
+
+    /// Waits until the interval is over, or a key asks for something else to be shown; whether to go on.
+    fn wait(&self, interval: Duration, shown: &mut Shown) -> anyhow::Result<bool> {
+        const CONTROL_C: u8 = 3;
+        let input = io::stdin();
+        let until =
+            Timespec { tv_sec: interval.as_secs().try_into()?, tv_nsec: interval.subsec_nanos().into() };
+        let is_key = loop {
+            match event::poll(&mut [PollFd::new(&input, PollFlags::IN)], Some(&until)) {
+                Ok(ready) => break ready > 0,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error).context("cannot read keys"),
+            }
+        };
+        let mut key = [0; 1];
+        if !is_key {
+            return Ok(true);
+        }
+        let count = rustix::io::read(&input, &mut key).context("cannot read keys")?;
+        match key[0] {
+            // The terminal is gone.
+            _ if count == 0 => return Ok(false),
+            b'q' | CONTROL_C => return Ok(false),
+            b't' => shown.has_totals = !shown.has_totals,
+            b'+' => shown.rows += 1,
+            b'-' => shown.rows = (shown.rows - 1).max(1),
+            _ => {}
+        }
+        Ok(true)
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        let _ = termios::tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
+    }
 }
