@@ -55,7 +55,10 @@ pub(crate) unsafe fn wait_by<const DETAIL: u32>(
         look_for_wishes::<DETAIL>();
         return result;
     };
-    let releasing = RECORDER.release(own, mutex);
+    let mut releasing = RECORDER.release(own, mutex);
+    if matches!(releasing, Releasing::Unknown) && mutex_layout::is_had_again(mutex) {
+        releasing = Releasing::Again;
+    }
     let is_hot = RECORDER.is_hot(mutex);
     let mutex_call = mutex::call(mutex, site);
     let is_awaited = mutex_layout::is_awaited(mutex) == Some(true);

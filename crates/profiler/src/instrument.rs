@@ -190,6 +190,9 @@ fn had<const DETAIL: u32>(call: Call) {
         return;
     }
     if DETAIL == CONTENDED && RECORDER.leaves_out(call.address) {
+        if RECORDER.is_awaited_and_free(call.address) {
+            RECORDER.left_out(call.address, call.role);
+        }
         return;
     }
     note::<DETAIL>(call);
@@ -291,7 +294,7 @@ unsafe fn wait_left_out(way: &Way, arguments: [usize; 4], call: Call, wait: Left
     // SAFETY: the caller's arguments.
     let result = unsafe { next::call(way.lock, arguments) };
     let Some(own) = RECORDER.enter() else { return result };
-    if let Some(ended) = RECORDER.end_left_out(own, &call, wait) {
+    if let Some(ended) = RECORDER.end_left_out(own, &call, wait, way.codes.is_had(result)) {
         note_end(way, result, own, &call, &ended);
         RECORDER.leave();
         look_for_wishes::<CONTENDED>();
@@ -380,7 +383,11 @@ unsafe fn let_go(unlock: Function, call: Call) -> c_int {
         return unsafe { next::call(unlock, arguments) };
     };
     let meter = RECORDER.meter(own);
-    let releasing = RECORDER.release(own, call.address);
+    let mut releasing = RECORDER.release(own, call.address);
+    let is_shared = matches!(unlock, Function::pthread_rwlock_unlock);
+    if matches!(releasing, Releasing::Unknown) && !is_shared && mutex_layout::is_had_again(call.address) {
+        releasing = Releasing::Again;
+    }
     let is_hot = RECORDER.is_hot(call.address);
     // With `sampled`, locks without waiters are not noted as a rule.
     let is_odd = matches!(releasing, Releasing::Unknown) && (is_hot || RECORDER.detail() == Detail::Full);
@@ -388,7 +395,6 @@ unsafe fn let_go(unlock: Function, call: Call) -> c_int {
     let role = unnoted.as_ref().map_or(Role::Write, |unnoted| unnoted.role);
     let mut hand_off = None;
     if is_hot {
-        let is_shared = matches!(unlock, Function::pthread_rwlock_unlock);
         let is_awaited = match is_shared {
             true => mutex_layout::is_rwlock_awaited(call.address, own.id()),
             false => mutex_layout::is_awaited(call.address),

@@ -68,7 +68,7 @@ pub(crate) unsafe extern "C" fn lock_contended(
         "mov rcx, qword ptr [rip + spinpark_observe_0_1_local@GOTTPOFF]",
         "shl eax, {slot_shift}",
         "cmp dword ptr fs:[rcx + {skips_at}], 0",
-        "je {other}",
+        "jle {other}",
         "cmp byte ptr [rax + rdx + {is_free_at}], 0",
         "jne {other}",
         "test byte ptr [rdi + {kind_at}], {special}",

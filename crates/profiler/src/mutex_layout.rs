@@ -79,7 +79,13 @@ pub(crate) fn is_awaited(mutex: usize) -> Option<bool> {
     (are_glibcs() && !is_special(mutex)).then(|| word(mutex, LOCK_AT) > 1)
 }
 
-/// The same of a read-write lock, that the thread `own` has; of readers the one that leaves last makes way.
+/// Whether the thread that has this mutex has it more than once: recursive ones of glibc's have a count.
+pub(crate) fn is_had_again(mutex: usize) -> bool {
+    const COUNT_AT: usize = 1;
+    are_glibcs() && kind(mutex) == Kind::Recursive && word(mutex, COUNT_AT) > 1
+}
+
+/// Whether threads sleep until this read-write lock is released, that the thread `own` has; of readers the one that leaves last makes way.
 ///
 /// glibc's first word has the number of readers from the third bit on, those that wait included while a writer has the lock; its
 /// second bit says that a writer has the lock or is the next one. The second word has the number of writers that come after that.

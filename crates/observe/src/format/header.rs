@@ -111,7 +111,7 @@ pub struct Header {
     pub ended_monotonic: AtomicU64,
     /// Calls that were not recorded because the recorder itself was at work in their thread (signal handlers).
     pub nested: AtomicU64,
-    /// See [`RegionId`].
+    /// See [`RegionId`](super::RegionId).
     pub regions: [Region; 6],
     /// At which page of the file each piece of a region starts; 0: it is not there. See [`Piece`](super::Piece).
     pub pieces: [AtomicU32; PIECES],

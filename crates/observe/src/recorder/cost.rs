@@ -27,19 +27,17 @@ impl Meter {
 
 impl Recorder {
     /// Whether the calling thread leaves out this acquisition of the hot lock at `address`. Not if it has noted that it holds
-    /// it: then it is one more of those.
+    /// it: then it is one more of those, which may count nothing.
     #[inline(always)]
     pub fn leaves_out(&self, address: usize) -> bool {
         let here = here();
-        if here.skips.get() != 0 {
+        if here.skips.get() > 0 {
             here.skips.set(here.skips.get() - 1);
             return true;
         }
         // SAFETY: null, or memory that is never given back.
         let Some(own) = (unsafe { here.own.get().as_ref() }) else { return false };
-        own.governor.is_short_of_time()
-            && !(own.holds_anything() && own.find(address).is_some())
-            && own.governor.leaves_out(Bounded::Acquisitions)
+        own.governor.leaves_out_acquisition(|| own.holds_anything() && own.find(address).is_some())
     }
 
     /// The calling thread leaves this acquisition of a mutex of glibc's out: those that follow are, by
@@ -50,7 +48,7 @@ impl Recorder {
         let here = here();
         // SAFETY: null, or memory that is never given back.
         if let Some(own) = unsafe { here.own.get().as_ref() }.filter(|own| !own.holds_anything()) {
-            here.skips.set(here.skips.get() + own.governor.take());
+            here.skips.set(own.governor.take() as i32);
         }
     }
 
@@ -59,8 +57,9 @@ impl Recorder {
     pub(crate) fn skip_no_more(&self, own: &ThreadState) {
         let here = here();
         here.passed.set(0);
-        if here.skips.get() != 0 {
-            own.governor.give_back(here.skips.replace(0));
+        let left = here.skips.replace(0);
+        if left > 0 {
+            own.governor.give_back(left as u32);
         }
     }
 

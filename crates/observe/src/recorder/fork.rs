@@ -124,6 +124,10 @@ impl Recorder {
         if here.refused.get() != 0 {
             here.refused.set(0);
         }
+        if here.skips.get() != 0 {
+            // They were the parent's.
+            here.skips.set(0);
+        }
         if here.is_busy.get() != 0 {
             self.alive.set(NOTHING);
             return false;

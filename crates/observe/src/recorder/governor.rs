@@ -39,6 +39,8 @@ pub(crate) struct Governor {
     records: Cell<u32>,
     /// Time waited in the window, ticks.
     waited: Cell<u64>,
+    /// The acquisition that is about to be noted was not drawn: it counts nothing.
+    is_weightless: Cell<bool>,
     /// For lots.
     lot: Cell<u32>,
     /// Of the call that is being timed: time for what is timed apart, ticks.
@@ -69,6 +71,7 @@ impl Governor {
         self.since.set(0);
         self.records.set(0);
         self.waited.set(0);
+        self.is_weightless.set(false);
         self.lot.set(seed);
     }
 
@@ -82,6 +85,25 @@ impl Governor {
     pub(crate) fn leaves_out(&self, which: Bounded) -> bool {
         let gaps = &self.kind(which).gaps;
         gaps.every() > 1 && !gaps.is_sample()
+    }
+
+    /// Whether the next acquisition is left out. One that `is_noted` all the same counts nothing then: all have the same chance.
+    #[inline(always)]
+    pub(crate) fn leaves_out_acquisition(&self, is_noted: impl FnOnce() -> bool) -> bool {
+        let is_left_out = self.is_short_of_time() && self.leaves_out(Bounded::Acquisitions);
+        let is_weightless = is_left_out && is_noted();
+        self.is_weightless.set(is_weightless);
+        is_left_out && !is_weightless
+    }
+
+    /// What the acquisition that is about to be noted stands for.
+    #[inline(always)]
+    pub(crate) fn weight_of_acquisition(&self) -> u32 {
+        if self.is_weightless.get() {
+            0
+        } else {
+            self.weight(Bounded::Acquisitions)
+        }
     }
 
     /// The acquisitions that are left out until the next record of one: from now on the caller counts them.
@@ -158,6 +180,9 @@ impl Governor {
         let passed = now.saturating_sub(since).saturating_sub(self.waited.replace(0)).max(1) as f64;
         for (kind, guess) in self.kinds.iter().zip(FIRST_GUESS) {
             let count = f64::from(kind.count.replace(0));
+            if !is_bounded {
+                kind.gaps.set_every(1);
+            }
             if since == 0 || !is_bounded {
                 continue;
             }

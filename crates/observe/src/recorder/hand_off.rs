@@ -88,7 +88,9 @@ impl Slot {
     /// A wait ends: how it was split, if that is known. `free`: from [`Slot::wait_begins`].
     pub(super) fn wait_ends(&self, role: Role, (start, end): (u64, u64), free: u64) -> Split {
         let ended = self.ended.load(Relaxed);
-        let free = self.free_until(role, end).wrapping_sub(free).min(end.saturating_sub(start));
+        // Where it counted as free at the start, and was not, the difference may be below 0.
+        let free = (self.free_until(role, end).wrapping_sub(free) as i64).max(0) as u64;
+        let free = free.min(end.saturating_sub(start));
         let is_its = ended & !READER > start && ended & !READER <= end && is_free_for(role, ended);
         Split { free, ended: if is_its { ended } else { 0 }, is_known: self.is_free.load(Relaxed) != 0 }
     }
@@ -202,18 +204,16 @@ impl Recorder {
     #[inline(never)]
     pub fn handed_off_unnoted(&self, own: &ThreadState, call: &Call, hand_off: &HandOff) {
         let role = if hand_off.ended & READER == 0 { Role::Write } else { Role::Read };
-        if let HolderId::ReleasedAt(_) = HolderId::from_number(hand_off.holder) {
-            // All is said but for how long it was held.
-            self.remember(own, call.address, hand_off.ended, hand_off.holder);
-            return self.add_held(self.recent(own, &Call { role, ..*call }), hand_off);
-        }
-        let stack = self.stack(own, call.site);
+        let stack = match HolderId::from_number(hand_off.holder) {
+            HolderId::ReleasedAt(stack) => stack,
+            _ => self.stack(own, call.site),
+        };
         let holder = HolderId::ReleasedAt(stack).number();
         self.remember(own, call.address, hand_off.ended, holder);
-        if let Some(shared) = self.shared.get() {
+        if let Some(shared) = self.shared.get().filter(|_| holder != hand_off.holder) {
             shared.name_writer(call.address, hand_off.ended, holder);
         }
-        // The lock may be gone by now.
+        // The lock may be gone by now, and its memory: it is only looked up.
         let Some((lock, _)) = self.find_lock(call.address) else { return };
         if let Some(site) = self.site_stats(own, role, lock, stack) {
             add(&site.released, 1);

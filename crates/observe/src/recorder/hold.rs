@@ -96,7 +96,7 @@ impl Recorder {
     pub fn prepare_call(&self, own: &ThreadState, call: &Call, with_site: bool) -> Prepared {
         let mut facts = self.facts(own, call, with_site);
         if let Some(facts) = &mut facts {
-            facts.weight = own.governor.weight(Bounded::Acquisitions);
+            facts.weight = if self.is_contended() { own.governor.weight_of_acquisition() } else { 1 };
         }
         Prepared(facts)
     }
@@ -104,10 +104,11 @@ impl Recorder {
     /// The lock was had at once. Its holder is noted; the hold is measured if `is_timed`.
     #[inline(always)]
     pub fn acquired_at_once(&self, own: &ThreadState, call: &Call, prepared: Prepared, is_timed: bool) {
-        if own.holds_anything() && self.is_again(own, call) {
+        let weight = prepared.0.as_ref().map_or(1, |facts| facts.weight);
+        if own.holds_anything() && self.is_again(own, call, weight) {
             return;
         }
-        let Some(mut facts) = prepared.0 else { return };
+        let Some(mut facts) = prepared.0.filter(|facts| facts.weight > 0) else { return };
         if is_timed {
             facts.since = self.ticks.now();
         }
@@ -123,10 +124,12 @@ impl Recorder {
     fn taken_before_waiters(&self, call: &Call, facts: &mut Facts) {
         let Some(shared) = self.shared.get() else { return };
         let slot = shared.slot(call.address);
-        if slot.queue.load(Relaxed) != 0 {
+        let has_waiters = slot.queue.load(Relaxed) != 0;
+        // Those whose waits are left out do not count in the queue.
+        if has_waiters || slot.is_free.load(Relaxed) != 0 {
             let now = if facts.since == 0 { self.ticks.now() } else { facts.since };
             slot.taken(call.role, now);
-            if !self.is_sampling() {
+            if has_waiters && !self.is_sampling() {
                 facts.since = now;
             }
         }
@@ -166,7 +169,7 @@ impl Recorder {
         if is_sample || self.is_hot(call.address) {
             let prepared = self.prepare_call(own, call, false);
             self.acquired_at_once(own, call, prepared, is_sample);
-        } else if !self.is_again(own, call) {
+        } else if !self.is_again(own, call, 1) {
             if let Some(stats) = self.recent(own, call) {
                 add(&stats.acquisitions, 1);
             }
@@ -180,9 +183,9 @@ impl Recorder {
         }
     }
 
-    /// Whether the thread holds this lock already, and holds it once more now. Counts it then.
+    /// Whether the thread holds this lock already, and holds it once more now. Counts it then, for `weight`.
     #[inline(never)]
-    fn is_again(&self, own: &ThreadState, call: &Call) -> bool {
+    fn is_again(&self, own: &ThreadState, call: &Call, weight: u32) -> bool {
         let Some(found) = own.find(call.address) else { return false };
         let facts = own.at(found).facts.get();
         let kind = (call.kind)(call.address);
@@ -192,7 +195,7 @@ impl Recorder {
             again.set(again.get() + 1);
             // SAFETY: null, or an entry, which stays where it is.
             if let Some(stats) = unsafe { facts.stats.as_ref() } {
-                add(&stats.acquisitions, u64::from(facts.weight));
+                add(&stats.acquisitions, u64::from(weight));
             }
             return true;
         }

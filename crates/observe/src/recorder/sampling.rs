@@ -6,6 +6,8 @@ use core::cell::Cell;
 #[repr(C)]
 pub(crate) struct Gaps {
     left: Cell<u32>,
+    /// The present gap, from its beginning.
+    drawn: Cell<u32>,
     every: Cell<u32>,
     state: Cell<u64>,
     /// Those that were no samples, up to the latest sample.
@@ -18,13 +20,15 @@ impl Gaps {
         let state = self.state.get() ^ (u64::from(seed) << 32 | 0x9E37_79B9);
         self.state.set(state.max(1));
         self.every.set(every);
-        self.left.set(self.gap());
+        self.draw();
     }
 
     /// From now on one in `every`.
     pub(crate) fn set_every(&self, every: u32) {
         if self.every.replace(every) != every {
-            self.left.set(self.gap());
+            let passed = self.drawn.get().saturating_sub(self.left.get());
+            self.left_out.set(self.left_out.get() + u64::from(passed));
+            self.draw();
         }
     }
 
@@ -55,12 +59,14 @@ impl Gaps {
 
     /// Those that are left until the next sample, which then is the next one.
     pub(crate) fn take(&self) -> u32 {
-        self.left.replace(1).wrapping_sub(1)
+        // It is 0 if a signal handler came while the next gap is drawn.
+        const MOST: u32 = 1 << 20;
+        self.left.replace(1).saturating_sub(1).min(MOST)
     }
 
     /// Those of [`Gaps::take`] that have not come.
     pub(crate) fn give_back(&self, left: u32) {
-        self.left.set(self.left.get() + left);
+        self.left.set(self.left.get().saturating_add(left));
     }
 
     /// One that is not.
@@ -72,10 +78,15 @@ impl Gaps {
     #[cold]
     #[inline(never)]
     fn again(&self) -> bool {
-        let gap = self.gap();
-        self.left.set(gap);
-        self.left_out.set(self.left_out.get() + u64::from(gap - 1));
+        self.left_out.set(self.left_out.get() + u64::from(self.drawn.get().saturating_sub(1)));
+        self.draw();
         self.every.get() != 0
+    }
+
+    fn draw(&self) {
+        let gap = self.gap();
+        self.drawn.set(gap);
+        self.left.set(gap);
     }
 
     /// Trials up to and including the next success, of the chance 1 : `every`.
@@ -85,8 +96,9 @@ impl Gaps {
             1 => 1,
             every => {
                 let every = f64::from(every);
-                // -1 / ln(1 - 1/n), to 1 part in 10,000 from n = 8 on.
-                let scale = every - 0.5 - 1.0 / (12.0 * every);
+                // -1 / ln(1 - 1/n), to 2 parts in 1,000 at n = 2, and 1 in 10,000 from n = 4 on.
+                let over = 1.0 / every;
+                let scale = every - 0.5 - over * (1.0 / 12.0 + over * (1.0 / 24.0 + over * 19.0 / 720.0));
                 1 + (exponential(self.random()) * scale) as u32
             }
         }
@@ -122,8 +134,13 @@ mod tests {
 
     #[test]
     fn gaps_are_as_long_as_asked_for() {
-        let gaps =
-            Gaps { left: Cell::new(0), every: Cell::new(0), state: Cell::new(0), left_out: Cell::new(0) };
+        let gaps = Gaps {
+            left: Cell::new(0),
+            drawn: Cell::new(0),
+            every: Cell::new(0),
+            state: Cell::new(0),
+            left_out: Cell::new(0),
+        };
         gaps.start(1, 64);
         let tries: u32 = 6_400_000;
         let samples = (0..tries).filter(|_| gaps.is_sample()).count() as f64;
@@ -133,16 +150,26 @@ mod tests {
 
     #[test]
     fn gaps_are_memoryless() {
-        let gaps =
-            Gaps { left: Cell::new(0), every: Cell::new(8), state: Cell::new(1), left_out: Cell::new(0) };
+        let gaps = Gaps {
+            left: Cell::new(0),
+            drawn: Cell::new(0),
+            every: Cell::new(8),
+            state: Cell::new(1),
+            left_out: Cell::new(0),
+        };
         let longer = (0..80_000).filter(|_| gaps.gap() > 8).count() as f64 / 80_000.0;
         assert!((longer - (7.0_f64 / 8.0).powi(8)).abs() < 0.01, "{longer}");
     }
 
     #[test]
     fn none_are_asked_for() {
-        let gaps =
-            Gaps { left: Cell::new(0), every: Cell::new(0), state: Cell::new(0), left_out: Cell::new(0) };
+        let gaps = Gaps {
+            left: Cell::new(0),
+            drawn: Cell::new(0),
+            every: Cell::new(0),
+            state: Cell::new(0),
+            left_out: Cell::new(0),
+        };
         gaps.start(1, 0);
         assert!(!(0..1_000).any(|_| gaps.is_sample()));
     }

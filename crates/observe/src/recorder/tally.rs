@@ -62,9 +62,9 @@ fn halve(strip: &Strip) {
 }
 
 #[inline(always)]
-fn hold(held: &Held, ticks: u64, weight: u32, with_squares: bool) {
-    add(&held.count, u64::from(weight));
-    add(&held.total, ticks * u64::from(weight));
+fn hold(held: &Held, ticks: u64, with_squares: bool) {
+    add(&held.count, 1);
+    add(&held.total, ticks);
     raise(&held.longest, ticks);
     if with_squares {
         let squares = f64::from_bits(held.squares.load(Relaxed)) + (ticks as f64) * (ticks as f64);
@@ -101,15 +101,16 @@ impl Recorder {
 
     #[inline(always)]
     fn write_hold(&self, facts: &Facts, stats: &LockStats, site: Option<&SiteStats>, ticks: u64) {
-        bin(&stats.holds, self.ticks.ns(ticks), facts.weight);
+        // Each hold is in one sum: those that are left out are in `held_waited`, so that none stands for them here.
+        bin(&stats.holds, self.ticks.ns(ticks), 1);
         // Only estimates have a use for them.
         let with_squares = self.is_sampling();
         if facts.wait.is_some() {
-            hold(&stats.held_after_wait, ticks, facts.weight, with_squares);
-            site.into_iter().for_each(|site| hold(&site.held_after_wait, ticks, facts.weight, with_squares));
+            hold(&stats.held_after_wait, ticks, with_squares);
+            site.into_iter().for_each(|site| hold(&site.held_after_wait, ticks, with_squares));
         } else {
-            hold(&stats.held, ticks, facts.weight, with_squares);
-            site.into_iter().for_each(|site| hold(&site.held, ticks, facts.weight, with_squares));
+            hold(&stats.held, ticks, with_squares);
+            site.into_iter().for_each(|site| hold(&site.held, ticks, with_squares));
         }
     }
 

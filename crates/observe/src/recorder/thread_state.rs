@@ -47,8 +47,8 @@ pub(crate) struct Local {
     /// There was no table for this thread: so many calls later it asks again.
     pub(crate) refused: Cell<u32>,
     /// So many acquisitions of contended mutexes are left out from now on, whatever else the recorder knows of the thread: it
-    /// has noted no lock. A part of the governor's gap.
-    pub(crate) skips: Cell<u32>,
+    /// has noted no lock. A part of the governor's gap. Below 0 if a signal handler came between a look and a step: as 0.
+    pub(crate) skips: Cell<i32>,
     /// The mutex whose acquisition was left out last, until its release; or 0.
     pub(crate) passed: Cell<usize>,
 }

@@ -122,9 +122,9 @@ impl Recorder {
     }
 
     /// Such a wait has ended. If it was long, it is recorded after all, with what is known of it, and is to be passed on as from
-    /// [`Recorder::end_wait`].
+    /// [`Recorder::end_wait`]. `is_had`: the lock was had.
     #[inline(always)]
-    pub fn end_left_out(&self, own: &ThreadState, call: &Call, wait: LeftOut) -> Option<Ended> {
+    pub fn end_left_out(&self, own: &ThreadState, call: &Call, wait: LeftOut, is_had: bool) -> Option<Ended> {
         let end = self.ticks.now();
         if wait.epoch != self.epoch() {
             return None; // the parent's, as in `end_wait`
@@ -133,21 +133,27 @@ impl Recorder {
         let ticks = end.saturating_sub(wait.start);
         own.governor.add_waited(ticks);
         if self.ticks.ns(ticks) < LONG {
-            if self.is_awaited_and_free(call.address) {
+            if is_had && self.is_awaited_and_free(call.address) {
                 self.left_out(call.address, call.role);
             }
             return None;
         }
-        self.end_long(own, call, &wait, end)
+        self.end_long(own, call, &wait, (end, is_had))
     }
 
     #[cold]
     #[inline(never)]
-    fn end_long(&self, own: &ThreadState, call: &Call, wait: &LeftOut, end: u64) -> Option<Ended> {
+    fn end_long(
+        &self,
+        own: &ThreadState,
+        call: &Call,
+        wait: &LeftOut,
+        (end, is_had): (u64, bool),
+    ) -> Option<Ended> {
         let start = wait.start;
         let weight = own.governor.weight_of_long(self.ticks.ns(end.saturating_sub(start)), false);
         let Some(weight) = weight else {
-            if self.is_awaited_and_free(call.address) {
+            if is_had && self.is_awaited_and_free(call.address) {
                 self.left_out(call.address, call.role);
             }
             return None;
@@ -166,7 +172,8 @@ impl Recorder {
             waited: Waited {
                 ticks: end.saturating_sub(start),
                 end,
-                last,
+                // Of a release that was not seen the slot has an older one.
+                last: if split.ended == 0 { NONE } else { last },
                 ended: split.ended,
                 free: split.free,
                 is_split: split.is_known,

@@ -191,8 +191,9 @@ impl Module {
         let code: [u8; 5] = self.file.bytes().get(at..at + 5)?.try_into().ok()?;
         let [CALL, relative @ ..] = code else { return None };
         let target = address.wrapping_add_signed(i32::from_le_bytes(relative).into());
-        let found = self.functions.binary_search_by_key(&target, |function| function.address);
-        found.ok().filter(|at| self.functions[*at].bytes > 0).map(|_| target)
+        let first = self.functions.partition_point(|function| function.address < target);
+        let mut there = self.functions[first..].iter().take_while(|function| function.address == target);
+        there.any(|function| function.bytes > 0).then_some(target)
     }
 
     /// What DWARF has at an address, the innermost function first.
