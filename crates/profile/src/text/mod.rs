@@ -5,6 +5,7 @@
 //! | `report`   | the whole report: the summary first                             |
 //! | `locks`    | locks: taken, waited for, held                                  |
 //! | `rates`    | the same between two looks at a running program                 |
+//! | `processes` | the same of all processes of a run                            |
 //! | `blocking` | waiters and holders                                            |
 //! | `held_waits` | waits while holding another lock                             |
 //! | `sites`    | call sites; FreeBSD's columns                                   |
@@ -20,6 +21,7 @@ mod freebsd;
 mod held_waits;
 mod locks;
 mod outcomes;
+mod processes;
 mod rates;
 mod report;
 mod sites;
@@ -39,6 +41,7 @@ pub use self::freebsd::freebsd;
 pub use self::held_waits::held_waits;
 pub use self::locks::locks;
 pub use self::outcomes::outcomes;
+pub use self::processes::processes;
 pub use self::rates::rates;
 pub use self::report::report;
 pub use self::sites::sites;

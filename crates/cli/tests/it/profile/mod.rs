@@ -252,6 +252,7 @@ fn processes() {
     let result = profile(directory.path(), &["--output", "family"], &["family"]);
     assert_eq!(result.code, Some(0), "{result:#?}");
     assert!(flat(&result.stderr).contains("Other processes waited less"), "{}", result.stderr);
+    assert!(result.stderr.contains("Locks of all 2 processes that waited"), "{}", result.stderr);
     let json = said(&mut recording(directory.path(), ["report", "family", "--json"]));
     let value: Value = serde_json::from_str(&json.stdout).unwrap();
     let profiles = value.as_array().unwrap();
