@@ -2,7 +2,7 @@
 #include "corpus.h"
 
 static pthread_mutex_t ledger_lock = PTHREAD_MUTEX_INITIALIZER;
-static atomic_int taken, served;
+static atomic_int taken, readers;
 
 static NOINLINE void open_ledger(void)
 {
@@ -18,6 +18,7 @@ static NOINLINE void close_ledger(void)
 
 static NOINLINE void read_ledger(void)
 {
+    atomic_fetch_add(&readers, 1); /* equal functions become one */
     pthread_mutex_lock(&ledger_lock);
 }
 
@@ -25,7 +26,6 @@ static void *clerk(void *none)
 {
     await_at_least(&taken, 1);
     read_ledger();
-    atomic_store(&served, 1);
     CHECK(pthread_mutex_unlock(&ledger_lock) == 0);
     return none;
 }
