@@ -15,6 +15,9 @@ use crate::format::Role;
 /// One in so many calls is timed.
 const TIMED: u64 = 16;
 
+/// What is rare takes no longer, ns, if its thread has a CPU.
+const LONGEST: u64 = 1_000_000;
+
 /// A call that may be timed.
 #[derive(Clone, Copy)]
 pub struct Meter(u64);
@@ -162,7 +165,8 @@ impl Recorder {
         let cost = &own.table().cost;
         add(if own.holds_anything() { &cost.rare_held } else { &cost.rare }, took);
         own.governor.apart.set(own.governor.apart.get() + took);
-        own.aside().set(own.aside().get() + took);
+        // Nothing takes longer: the thread had no CPU meanwhile, and would have waited.
+        own.aside().set(own.aside().get() + took.min(self.ticks.ticks(LONGEST)));
     }
 
     /// One was recorded.
