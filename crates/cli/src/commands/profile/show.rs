@@ -10,7 +10,7 @@ use spinpark_measure::report::json::{Output, Unwritable};
 use spinpark_profile::json::Loaded;
 use spinpark_profile::model::{LocksOf, Profile};
 use spinpark_profile::read::EXTENSION;
-use spinpark_profile::text::{Style, processes, wrap};
+use spinpark_profile::text::{self, Style, wrap};
 use spinpark_profile::units::one_line;
 use spinpark_profile::{folded, html, pprof, summary};
 
@@ -259,7 +259,7 @@ fn others(all: &[Profile], shown: &Profile, style: Style, say: Say) {
         .map(|profile| format!("{} ({})", which(profile, all), one_line(&file_name(profile))))
         .collect();
     if !others.is_empty() {
-        let locks = processes(all, style);
+        let locks = text::processes(all, style);
         if !locks.is_empty() {
             say.line(format_args!("{locks}\n"));
         }
