@@ -198,12 +198,37 @@ impl Governor {
 mod tests {
     use super::*;
 
-    #[test]
-    fn weights_of_long_waits_add_up() {
+    fn one_in(every: u32) -> Governor {
         // SAFETY: all zero is one.
         let governor: Governor = unsafe { core::mem::zeroed() };
         governor.start(7);
-        governor.kinds[Bounded::Waits as usize].gaps.set_every(16);
+        governor.kinds.iter().for_each(|kind| kind.gaps.set_every(every));
+        governor
+    }
+
+    #[test]
+    fn what_is_noted_anyway_has_the_same_chance() {
+        let governor = one_in(16);
+        let sum: u32 = (0..200_000)
+            .map(|_| {
+                assert!(!governor.leaves_out_acquisition(|| true));
+                governor.weight_of_acquisition()
+            })
+            .sum();
+        assert!((f64::from(sum) / 200_000.0 - 1.0).abs() < 0.05, "{sum}");
+    }
+
+    #[test]
+    fn weights_end_with_the_bound() {
+        let governor = one_in(16);
+        governor.decide(1, false, |ns| ns);
+        assert_eq!(governor.weight(Bounded::Acquisitions), 1);
+        assert_eq!(governor.weight(Bounded::Waits), 1);
+    }
+
+    #[test]
+    fn weights_of_long_waits_add_up() {
+        let governor = one_in(16);
         for ns in [LONG, 3 * LONG, 15 * LONG, 16 * LONG, 100 * LONG] {
             let mut sum = 0.0;
             for _ in 0..200_000 {

@@ -173,4 +173,31 @@ mod tests {
         gaps.start(1, 0);
         assert!(!(0..1_000).any(|_| gaps.is_sample()));
     }
+
+    #[test]
+    fn what_was_no_sample_is_counted() {
+        let gaps = Gaps {
+            left: Cell::new(0),
+            drawn: Cell::new(0),
+            every: Cell::new(0),
+            state: Cell::new(0),
+            left_out: Cell::new(0),
+        };
+        gaps.start(1, 8);
+        let mut samples = 0;
+        for trial in 0..100_000_u64 {
+            if gaps.is_sample() {
+                samples += 1;
+                // As the governor does, at a sample, and a thread that counts down by itself.
+                gaps.set_every(if trial % 2 == 0 { 8 } else { 32 });
+                let left = gaps.take();
+                gaps.give_back(left);
+            }
+        }
+        let all = gaps.left_out() + samples;
+        assert!((99_000..=100_000).contains(&all), "{all}");
+        // A signal handler that comes while the next gap is drawn.
+        gaps.left.set(0);
+        assert_eq!(gaps.take(), 0);
+    }
 }
