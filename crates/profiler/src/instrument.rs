@@ -148,6 +148,8 @@ unsafe fn lock_noted<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: 
         }
         return result;
     };
+    // A thread that has no CPU from here on waits, if the lock is not free then.
+    let start = if DETAIL == FULL { RECORDER.now() } else { 0 };
     let meter = RECORDER.meter(own);
     let prepared = RECORDER.prepare_call(own, &call, DETAIL == FULL);
     RECORDER.metered(own, meter, false);
@@ -161,7 +163,7 @@ unsafe fn lock_noted<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: 
     RECORDER.leave();
     if result == way.codes.busy {
         // SAFETY: the caller's promise.
-        return unsafe { wait::<DETAIL>(way, arguments, call) };
+        return unsafe { wait_since::<DETAIL>(way, arguments, call, start) };
     }
     result
 }
@@ -242,11 +244,22 @@ fn has_deadline(function: Function) -> bool {
 /// # Safety
 ///
 /// As [`lock`].
+#[inline(always)]
+pub(crate) unsafe fn wait<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { wait_since::<DETAIL>(way, arguments, call, 0) }
+}
+
+/// The same, since `start` (ticks); 0: since now.
+///
+/// # Safety
+///
+/// As [`lock`].
 #[cold]
 #[inline(never)]
-pub(crate) unsafe fn wait<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
+unsafe fn wait_since<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call, start: u64) -> c_int {
     // First of all: a thread's first entry takes its time.
-    let mut start = RECORDER.now();
+    let mut start = if start == 0 { RECORDER.now() } else { start };
     let entered = RECORDER.enter().or_else(|| {
         let own = enter_late(false);
         // To begin a recording is not waiting.
