@@ -136,8 +136,14 @@ pub(crate) unsafe fn lock_hot(way: &Way, arguments: [usize; 4], call: Call) -> c
 /// As [`lock`].
 #[inline(never)]
 unsafe fn lock_noted<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
+    // A thread that has no CPU from here on waits, if the lock is not free then.
+    let start = if DETAIL == FULL { RECORDER.now() } else { 0 };
     // A forked child has inherited what its parent's threads have waited for.
-    let entered = if DETAIL == CONTENDED { RECORDER.enter() } else { enter_late(true) };
+    let (entered, start) = match RECORDER.enter() {
+        // To begin a recording is not waiting, and begins its clock.
+        None if DETAIL != CONTENDED => (enter_late(true), 0),
+        entered => (entered, start),
+    };
     let Some(own) = entered else {
         // SAFETY: the caller's arguments; a try has the first of them.
         let result = unsafe { next::call(way.try_it, arguments) };
@@ -148,8 +154,6 @@ unsafe fn lock_noted<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: 
         }
         return result;
     };
-    // A thread that has no CPU from here on waits, if the lock is not free then.
-    let start = if DETAIL == FULL { RECORDER.now() } else { 0 };
     let meter = RECORDER.meter(own);
     let prepared = RECORDER.prepare_call(own, &call, DETAIL == FULL);
     RECORDER.metered(own, meter, false);
