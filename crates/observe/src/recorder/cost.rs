@@ -26,6 +26,11 @@ impl Meter {
     pub(crate) fn is_on(self) -> bool {
         self.0 != 0
     }
+
+    /// When it began, ticks; 0 if it is not on.
+    pub(crate) fn since(self) -> u64 {
+        self.0
+    }
 }
 
 impl Recorder {

@@ -182,8 +182,9 @@ impl Governor {
             let count = f64::from(kind.count.replace(0));
             if !is_bounded {
                 kind.gaps.set_every(1);
+                continue;
             }
-            if since == 0 || !is_bounded {
+            if since == 0 {
                 continue;
             }
             let takes = if kind.takes.get() == 0 { ticks_of(guess) } else { kind.takes.get() };

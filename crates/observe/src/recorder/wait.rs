@@ -110,6 +110,7 @@ impl Recorder {
             return Err(Lot::Recorded);
         }
         if own.governor.is_short_of_time() {
+            // As in `begin_wait`.
             self.released_unseen(own);
         }
         let (role, owner) = (call.role as u32, owner.unwrap_or(0));
@@ -224,7 +225,7 @@ impl Recorder {
             outer = self.publish(own, facts, begun, None);
         }
         if meter.is_on() {
-            self.metered_wait(own, blocking.start, own.holds_anything());
+            self.metered_wait(own, meter.since(), own.holds_anything());
         }
         Wait {
             epoch: self.epoch(),
