@@ -132,15 +132,20 @@ fn exponential(bits: u64) -> f64 {
 mod tests {
     use super::*;
 
+    fn gaps(every: u32, state: u64) -> Gaps {
+        let zero = || Cell::new(0);
+        Gaps {
+            left: zero(),
+            drawn: zero(),
+            every: Cell::new(every),
+            state: Cell::new(state),
+            left_out: Cell::new(0),
+        }
+    }
+
     #[test]
     fn gaps_are_as_long_as_asked_for() {
-        let gaps = Gaps {
-            left: Cell::new(0),
-            drawn: Cell::new(0),
-            every: Cell::new(0),
-            state: Cell::new(0),
-            left_out: Cell::new(0),
-        };
+        let gaps = gaps(0, 0);
         gaps.start(1, 64);
         let tries: u32 = 6_400_000;
         let samples = (0..tries).filter(|_| gaps.is_sample()).count() as f64;
@@ -150,39 +155,21 @@ mod tests {
 
     #[test]
     fn gaps_are_memoryless() {
-        let gaps = Gaps {
-            left: Cell::new(0),
-            drawn: Cell::new(0),
-            every: Cell::new(8),
-            state: Cell::new(1),
-            left_out: Cell::new(0),
-        };
+        let gaps = gaps(8, 1);
         let longer = (0..80_000).filter(|_| gaps.gap() > 8).count() as f64 / 80_000.0;
         assert!((longer - (7.0_f64 / 8.0).powi(8)).abs() < 0.01, "{longer}");
     }
 
     #[test]
     fn none_are_asked_for() {
-        let gaps = Gaps {
-            left: Cell::new(0),
-            drawn: Cell::new(0),
-            every: Cell::new(0),
-            state: Cell::new(0),
-            left_out: Cell::new(0),
-        };
+        let gaps = gaps(0, 0);
         gaps.start(1, 0);
         assert!(!(0..1_000).any(|_| gaps.is_sample()));
     }
 
     #[test]
     fn what_was_no_sample_is_counted() {
-        let gaps = Gaps {
-            left: Cell::new(0),
-            drawn: Cell::new(0),
-            every: Cell::new(0),
-            state: Cell::new(0),
-            left_out: Cell::new(0),
-        };
+        let gaps = gaps(0, 0);
         gaps.start(1, 8);
         let mut samples = 0;
         for trial in 0..100_000_u64 {
