@@ -5,6 +5,7 @@
  *   waited NS               in calls that had to wait
  *   held FUNCTION NS        of these: this function held the lock
  *   used NS                 for how long the lock was held for writing, in all
+ *   unsure NS               for how long threads were preempted between their own look at the clock and the recorder's
  */
 #include "truth.h"
 
@@ -19,6 +20,7 @@ struct span {
 
 static struct span waits[64], holds[64];
 static atomic_int wait_count, hold_count;
+static atomic_llong unsure;
 
 static void note(struct span *spans, atomic_int *count, const char *function, int64_t from, int64_t to)
 {
@@ -38,14 +40,17 @@ static void note(struct span *spans, atomic_int *count, const char *function, in
 #define HOLDER(name, lock, unlock, with_it, ns)                                                                \
     NOINLINE static void *name(void *argument)                                                                 \
     {                                                                                                          \
+        int64_t late = 0;                                                                                      \
         about_to_block();                                                                                      \
-        int64_t begin = clock_now();                                                                           \
-        OK(lock);                                                                                            \
-        int64_t taken = clock_now();                                                                           \
+        int64_t begin = call_begins();                                                                         \
+        OK(lock);                                                                                              \
+        int64_t taken = call_ends(&late);                                                                      \
         with_it;                                                                                               \
         sleep_ns(ns);                                                                                          \
-        int64_t end = clock_now();                                                                             \
-        OK(unlock);                                                                                          \
+        int64_t end = call_begins();                                                                           \
+        OK(unlock);                                                                                            \
+        call_ends(&late);                                                                                      \
+        atomic_fetch_add(&unsure, late);                                                                       \
         note(waits, &wait_count, #name, begin, taken);                                                         \
         note(holds, &hold_count, #name, taken, end);                                                           \
         NOT_LAST();                                                                                            \
@@ -104,9 +109,11 @@ static int64_t taken_at;
 NOINLINE static void *releaser(void *argument)
 {
     sleep_ns(50 * MS);
-    note(holds, &hold_count, "releaser", taken_at, clock_now());
+    int64_t end = call_begins(), late = 0;
     OK(pthread_mutex_unlock(&mutex));
-    NOT_LAST();
+    call_ends(&late);
+    atomic_fetch_add(&unsure, late);
+    note(holds, &hold_count, "releaser", taken_at, end);
     return argument;
 }
 
@@ -158,7 +165,7 @@ static void print_truth(const char *counts)
         if (held > MS && (!counts || strcmp(counts, holds[h].function) == 0))
             printf("held %s %lld\n", holds[h].function, (long long)held);
     }
-    printf("used %lld\n", (long long)used);
+    printf("used %lld\nunsure %lld\n", (long long)used, (long long)unsure);
 }
 
 int main(int count, char **arguments)

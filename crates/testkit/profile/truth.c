@@ -21,29 +21,31 @@ static int c11_unlock(void *lock) { return mtx_unlock(lock); }
 
 NOINLINE static void holder_site(const struct way *way)
 {
+    call_begins();
     OK(way->hold(way->lock));
-    truth_hold_begins(way->holder);
+    truth_hold_begins(way->holder, call_ends(&way->holder->unsure));
     way->holder->acquisitions++;
     next_turn();
     await_blocked();
     sleep_ns(HOLD);
-    truth_hold_ends(way->holder);
+    truth_hold_ends(way->holder, call_begins());
     OK(way->let_go(way->lock));
-    NOT_LAST();
+    call_ends(&way->holder->unsure);
 }
 
 NOINLINE static void waiter_site(const struct way *way)
 {
     about_to_block();
-    int64_t begin = clock_now();
+    int64_t begin = call_begins();
     OK(way->wait(way->lock));
-    truth_hold_begins(way->waiter);
-    truth_waited(way->waiter, way->waiter->started - begin);
+    int64_t end = call_ends(&way->waiter->unsure);
+    truth_hold_begins(way->waiter, end);
+    truth_waited(way->waiter, end - begin);
     way->waiter->acquisitions++;
     sleep_ns(HOLD / 2);
-    truth_hold_ends(way->waiter);
+    truth_hold_ends(way->waiter, call_begins());
     OK(way->let_go(way->lock));
-    NOT_LAST();
+    call_ends(&way->waiter->unsure);
 }
 
 static void *waits(void *argument)
@@ -69,16 +71,22 @@ static void one_waits_for_one(struct way way)
     PRINT_FUNCTION(waiter_site);
 }
 
+/* Two threads' accounts of one role; only the other one has waited. */
+static void add_account(struct truth *truth, const struct truth *other)
+{
+    truth->acquisitions += other->acquisitions;
+    truth->contended = other->contended;
+    truth->waited = other->waited;
+    truth->longest = other->longest;
+    truth->held += other->held;
+    truth->holds += other->holds;
+    truth->unsure += other->unsure;
+}
+
 static void scene_mutex(void)
 {
     one_waits_for_one((struct way){mutex_lock, mutex_lock, mutex_unlock, &mutex, &writing, &reading});
-    /* Two threads' accounts of one role. */
-    writing.acquisitions += reading.acquisitions;
-    writing.contended = reading.contended;
-    writing.waited = reading.waited;
-    writing.longest = reading.longest;
-    writing.held += reading.held;
-    writing.holds += reading.holds;
+    add_account(&writing, &reading);
     truth_print(&writing, "write", &mutex);
 }
 
@@ -87,18 +95,15 @@ static void scene_c11(void)
     mtx_t lock;
     CHECK(mtx_init(&lock, mtx_timed) == thrd_success);
     one_waits_for_one((struct way){c11_lock, c11_lock, c11_unlock, &lock, &writing, &reading});
-    writing.acquisitions += reading.acquisitions;
-    writing.contended = reading.contended;
-    writing.waited = reading.waited;
-    writing.longest = reading.longest;
-    writing.held += reading.held;
-    writing.holds += reading.holds;
+    add_account(&writing, &reading);
     for (int i = 0; i < 3; i++) {
+        call_begins();
         CHECK(mtx_trylock(&lock) == thrd_success);
-        truth_hold_begins(&writing);
+        truth_hold_begins(&writing, call_ends(&writing.unsure));
         writing.acquisitions++;
-        truth_hold_ends(&writing);
+        truth_hold_ends(&writing, call_begins());
         CHECK(mtx_unlock(&lock) == thrd_success);
+        call_ends(&writing.unsure);
     }
     truth_print(&writing, "write", &lock);
 }
@@ -119,7 +124,8 @@ static void scene_writer_waits(void)
 
 /* ---- condition variables ------------------------------------------------------------------------------- */
 
-static int64_t signalled_at;
+/* When, and for how long the signaller was without a CPU then. */
+static int64_t signalled_at, signalled_late;
 
 static void *waits_for_signals(void *argument)
 {
@@ -127,9 +133,12 @@ static void *waits_for_signals(void *argument)
     for (int round = 0; round < ROUNDS; round++) {
         OK(pthread_mutex_lock(&mutex));
         about_to_block();
-        int64_t begin = clock_now();
+        int64_t begin = call_begins(), late = 0;
         OK(pthread_cond_wait(&cond, &mutex));
-        int64_t end = clock_now();
+        int64_t end = call_ends(&late);
+        late += signalled_late;
+        signalled.unsure += late;
+        back.unsure += late;
         truth_waited(&signalled, signalled_at - begin);
         signalled.acquisitions++;
         truth_waited(&back, end - signalled_at);
@@ -147,8 +156,10 @@ static void scene_cond(void)
         await_blocked();
         sleep_ns(HOLD);
         OK(pthread_mutex_lock(&mutex));
-        signalled_at = clock_now();
+        signalled_at = call_begins();
         OK(pthread_cond_signal(&cond));
+        signalled_late = 0;
+        call_ends(&signalled_late);
         /* It is told, and cannot come back yet. */
         sleep_ns(HOLD / 2);
         OK(pthread_mutex_unlock(&mutex));
@@ -165,10 +176,11 @@ static void scene_cond_timed(void)
 {
     for (int round = 0; round < ROUNDS; round++) {
         OK(pthread_mutex_lock(&mutex));
-        int64_t begin = clock_now();
+        int64_t begin = call_begins();
         int64_t end = begin + HOLD;
         struct timespec until = {end / 1000000000, end % 1000000000};
         CHECK(pthread_cond_clockwait(&cond, &mutex, CLOCK_MONOTONIC, &until) == ETIMEDOUT);
+        call_ends(&signalled.unsure);
         truth_waited(&signalled, end - begin);
         OK(pthread_mutex_unlock(&mutex));
     }
@@ -185,45 +197,55 @@ static void scene_recursive(void)
     OK(pthread_mutex_init(&mutex, &attributes));
     for (int round = 0; round < ROUNDS; round++) {
         for (int depth = 0; depth < 3; depth++) {
+            call_begins();
             OK(pthread_mutex_lock(&mutex));
+            int64_t now = call_ends(&writing.unsure);
             writing.acquisitions++;
             if (depth == 0)
-                truth_hold_begins(&writing);
+                truth_hold_begins(&writing, now);
         }
         sleep_ns(HOLD / 2);
         OK(pthread_mutex_unlock(&mutex));
         OK(pthread_mutex_unlock(&mutex));
-        truth_hold_ends(&writing);
+        truth_hold_ends(&writing, call_begins());
         OK(pthread_mutex_unlock(&mutex));
+        call_ends(&writing.unsure);
         CHECK(pthread_mutex_unlock(&mutex) == EPERM);
     }
     truth_print(&writing, "write", &mutex);
 }
 
+static void take(pthread_mutex_t *lock, struct truth *truth)
+{
+    call_begins();
+    OK(pthread_mutex_lock(lock));
+    truth_hold_begins(truth, call_ends(&truth->unsure));
+    truth->acquisitions++;
+}
+
+static void let_go(pthread_mutex_t *lock, struct truth *truth)
+{
+    truth_hold_ends(truth, call_begins());
+    OK(pthread_mutex_unlock(lock));
+    call_ends(&truth->unsure);
+}
+
 static void scene_nested(void)
 {
     for (int round = 0; round < ROUNDS; round++) {
-        OK(pthread_mutex_lock(&outer));
-        truth_hold_begins(&outside);
-        outside.acquisitions++;
+        take(&outer, &outside);
         sleep_ns(HOLD / 4);
-        OK(pthread_mutex_lock(&mutex));
-        truth_hold_begins(&writing);
-        writing.acquisitions++;
+        take(&mutex, &writing);
         sleep_ns(HOLD / 4);
         /* Not in the reverse order, every other time. */
         if (round % 2) {
-            truth_hold_ends(&outside);
-            OK(pthread_mutex_unlock(&outer));
+            let_go(&outer, &outside);
             sleep_ns(HOLD / 4);
-            truth_hold_ends(&writing);
-            OK(pthread_mutex_unlock(&mutex));
+            let_go(&mutex, &writing);
         } else {
-            truth_hold_ends(&writing);
-            OK(pthread_mutex_unlock(&mutex));
+            let_go(&mutex, &writing);
             sleep_ns(HOLD / 4);
-            truth_hold_ends(&outside);
-            OK(pthread_mutex_unlock(&outer));
+            let_go(&outer, &outside);
         }
     }
     truth_print(&writing, "write", &mutex);
@@ -236,17 +258,14 @@ static void *waits_with_outer(void *argument)
     (void)argument;
     for (int round = 0; round < ROUNDS; round++) {
         await_turn(3 * round + 1);
-        OK(pthread_mutex_lock(&outer));
-        truth_hold_begins(&outside);
-        outside.acquisitions++;
+        take(&outer, &outside);
         about_to_block();
-        int64_t begin = clock_now();
+        int64_t begin = call_begins();
         OK(pthread_mutex_lock(&mutex));
-        truth_waited(&writing, clock_now() - begin);
+        truth_waited(&writing, call_ends(&writing.unsure) - begin);
         writing.acquisitions++;
         OK(pthread_mutex_unlock(&mutex));
-        truth_hold_ends(&outside);
-        OK(pthread_mutex_unlock(&outer));
+        let_go(&outer, &outside);
     }
     return NULL;
 }
@@ -257,13 +276,13 @@ static void *waits_for_outer(void *argument)
     for (int round = 0; round < ROUNDS; round++) {
         await_turn(3 * round + 2);
         about_to_block();
-        int64_t begin = clock_now();
+        int64_t begin = call_begins();
         OK(pthread_mutex_lock(&outer));
-        truth_waited(&outside, clock_now() - begin);
-        truth_hold_begins(&outside);
+        int64_t end = call_ends(&outside.unsure);
+        truth_waited(&outside, end - begin);
+        truth_hold_begins(&outside, end);
         outside.acquisitions++;
-        truth_hold_ends(&outside);
-        OK(pthread_mutex_unlock(&outer));
+        let_go(&outer, &outside);
         next_turn();
     }
     return NULL;
@@ -297,23 +316,20 @@ static void *gives_up(void *argument)
     for (int round = 0; round < ROUNDS; round++) {
         CHECK(pthread_mutex_trylock(&mutex) == EBUSY);
         writing.failed++;
-        int64_t begin = clock_now();
+        int64_t begin = call_begins();
         int64_t end = begin + HOLD;
         struct timespec until = {end / 1000000000, end % 1000000000};
         CHECK(pthread_mutex_clocklock(&mutex, CLOCK_MONOTONIC, &until) == ETIMEDOUT);
-        truth_waited(&writing, clock_now() - begin);
+        truth_waited(&writing, call_ends(&writing.unsure) - begin);
     }
     return NULL;
 }
 
 static void scene_timed(void)
 {
-    OK(pthread_mutex_lock(&mutex));
-    truth_hold_begins(&writing);
-    writing.acquisitions++;
+    take(&mutex, &writing);
     OK(pthread_join(begin_thread(gives_up, NULL), NULL));
-    truth_hold_ends(&writing);
-    OK(pthread_mutex_unlock(&mutex));
+    let_go(&mutex, &writing);
     truth_print(&writing, "write", &mutex);
 }
 

@@ -1,14 +1,16 @@
 /* What the programs share whose use of locks is known by construction.
  *
  * Threads take turns by way of atomics, so who has to wait for whom is certain; how long is measured by the program itself,
- * around its calls. It prints:
+ * around its calls. A thread that is preempted between its own look at the clock and the recorder's makes the two differ:
+ * for how long, the kernel knows (UNSURE). It prints:
  *
- *   lock ROLE ADDRESS ACQUISITIONS CONTENDED FAILED WAITED LONGEST HELD HOLDS     times in ns
+ *   lock ROLE ADDRESS ACQUISITIONS CONTENDED FAILED WAITED LONGEST HELD HOLDS UNSURE     times in ns
  *   function NAME ADDRESS                                                        where a thread calls from
  */
 #pragma once
 #include "../posix/check.h"
 #include <fcntl.h>
+#include <sys/resource.h>
 
 #define NOINLINE __attribute__((noinline, noclone))
 /* Keeps the call before it from being a tail call, which would leave no trace of the caller. */
@@ -16,7 +18,7 @@
 
 struct truth {
     long acquisitions, contended, failed, holds;
-    int64_t waited, longest, held;
+    int64_t waited, longest, held, unsure;
     int64_t started;
 };
 
@@ -27,6 +29,48 @@ static inline int64_t clock_now(void)
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
+/* ---- calls --------------------------------------------------------------------------------------------- */
+
+/* How often this thread was preempted, and for how long it was runnable without a CPU, ns. */
+struct preempted {
+    long times;
+    int64_t ns;
+};
+
+static __thread struct preempted preempted_before;
+
+static inline struct preempted preempted_now(void)
+{
+    static __thread int file;
+    struct rusage usage;
+    OK(getrusage(RUSAGE_THREAD, &usage));
+    if (file == 0)
+        file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    char text[128] = "";
+    long long ran = 0, delayed = 0;
+    /* A kernel without it: nothing is known to be unsure. */
+    if (file > 0 && pread(file, text, sizeof text - 1, 0) > 0)
+        CHECK(sscanf(text, "%lld %lld", &ran, &delayed) == 2);
+    return (struct preempted){usage.ru_nivcsw, delayed};
+}
+
+/* The time just before a call that the recorder sees; the call ends with `call_ends`. */
+static inline int64_t call_begins(void)
+{
+    preempted_before = preempted_now();
+    return clock_now();
+}
+
+/* The time just after it. A thread that was only woken up late has not been preempted. */
+static inline int64_t call_ends(int64_t *unsure)
+{
+    int64_t end = clock_now();
+    struct preempted after = preempted_now();
+    if (after.times != preempted_before.times)
+        *unsure += after.ns - preempted_before.ns;
+    return end;
+}
+
 static inline void truth_waited(struct truth *truth, int64_t ns)
 {
     truth->contended++;
@@ -35,22 +79,23 @@ static inline void truth_waited(struct truth *truth, int64_t ns)
         truth->longest = ns;
 }
 
-static inline void truth_hold_begins(struct truth *truth)
+/* `now`: when the call returned that acquired the lock, or when the one begins that releases it. */
+static inline void truth_hold_begins(struct truth *truth, int64_t now)
 {
-    truth->started = clock_now();
+    truth->started = now;
 }
 
-static inline void truth_hold_ends(struct truth *truth)
+static inline void truth_hold_ends(struct truth *truth, int64_t now)
 {
-    truth->held += clock_now() - truth->started;
+    truth->held += now - truth->started;
     truth->holds++;
 }
 
 static inline void truth_print(const struct truth *truth, const char *role, const void *lock)
 {
-    printf("lock %s %ld %ld %ld %ld %lld %lld %lld %ld\n", role, (long)(uintptr_t)lock, truth->acquisitions,
+    printf("lock %s %ld %ld %ld %ld %lld %lld %lld %ld %lld\n", role, (long)(uintptr_t)lock, truth->acquisitions,
            truth->contended, truth->failed, (long long)truth->waited, (long long)truth->longest,
-           (long long)truth->held, truth->holds);
+           (long long)truth->held, truth->holds, (long long)truth->unsure);
 }
 
 #define PRINT_FUNCTION(name) printf("function " #name " %ld\n", (long)(uintptr_t)(name))

@@ -23,18 +23,26 @@ static void scene_many_locks(void)
         truth_print(&truths[i], "write", &locks[i]);
 }
 
+static pthread_barrier_t all_began;
+
 static void *locks_often(void *argument)
 {
     struct truth *truth = argument;
+    /* Its first call of the recorder, which is not waiting. */
+    pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
+    OK(pthread_mutex_lock(&own));
+    OK(pthread_mutex_unlock(&own));
+    pthread_barrier_wait(&all_began);
     for (int i = 0; i < EACH; i++) {
-        int64_t begin = clock_now();
+        int64_t begin = call_begins();
         OK(pthread_mutex_lock(&mutex));
-        truth_hold_begins(truth);
+        truth_hold_begins(truth, call_ends(&truth->unsure));
         truth->waited += truth->started - begin;
         for (int64_t end = clock_now() + 20000; clock_now() < end;)
             ;
-        truth_hold_ends(truth);
+        truth_hold_ends(truth, call_begins());
         OK(pthread_mutex_unlock(&mutex));
+        call_ends(&truth->unsure);
         truth->acquisitions++;
     }
     return NULL;
@@ -44,6 +52,7 @@ static void scene_many_threads(void)
 {
     static pthread_t threads[THREADS];
     static struct truth truths[THREADS];
+    OK(pthread_barrier_init(&all_began, NULL, THREADS));
     for (int i = 0; i < THREADS; i++)
         threads[i] = begin_thread(locks_often, &truths[i]);
     for (int i = 0; i < THREADS; i++) {
@@ -52,6 +61,7 @@ static void scene_many_threads(void)
         writing.waited += truths[i].waited;
         writing.held += truths[i].held;
         writing.holds += truths[i].holds;
+        writing.unsure += truths[i].unsure;
     }
     writing.contended = -1; /* not known */
     truth_print(&writing, "write", &mutex);
@@ -86,12 +96,12 @@ static void scene_samples(void)
     long is_long = 0;
     for (int i = 0; i < 200000; i++) {
         OK(pthread_mutex_lock(&mutex));
-        truth_hold_begins(&writing);
+        truth_hold_begins(&writing, clock_now());
         writing.acquisitions++;
         for (int64_t end = writing.started + (random_next(&seed) % 10 < 3 ? 12000 : 3000); clock_now() < end;)
             ;
         int64_t before = writing.held;
-        truth_hold_ends(&writing);
+        truth_hold_ends(&writing, clock_now());
         is_long += writing.held - before >= 8192;
         OK(pthread_mutex_unlock(&mutex));
     }

@@ -19,6 +19,8 @@ struct Truth {
     longest: f64,
     held: f64,
     holds: u64,
+    /// For how long threads were preempted between their own look at the clock and the recorder's.
+    unsure: f64,
 }
 
 struct Scene {
@@ -63,6 +65,7 @@ fn run(scene: &str, configuration: Configuration, detail: &str) -> Scene {
             longest: number(7) as f64,
             held: number(8) as f64,
             holds: number(9).cast_unsigned(),
+            unsure: number(10) as f64,
         }
     });
     let functions = lines.iter().map(words).filter(|words| words[0] == "function");
@@ -70,11 +73,11 @@ fn run(scene: &str, configuration: Configuration, detail: &str) -> Scene {
     Scene { truths: truths.collect(), functions: functions.collect(), recording, lines }
 }
 
-/// Both within a part of the larger one; 50 µs are nothing.
+/// Both within 5 % of the larger one, and what is unsure; 50 µs are nothing.
 #[track_caller]
-fn assert_near(what: &str, found: f64, truth: f64, part: f64) {
-    let allowed = part * truth.max(found) + 50_000.0;
-    assert!((found - truth).abs() <= allowed, "{what}: {found} ns recorded, {truth} ns in truth");
+fn assert_near(what: &str, found: f64, truth: f64, unsure: f64) {
+    let allowed = 0.05 * truth.max(found) + unsure + 50_000.0;
+    assert!((found - truth).abs() <= allowed, "{what}: {found} ns recorded, {truth} ± {unsure} ns in truth");
 }
 
 impl Scene {
@@ -95,18 +98,20 @@ impl Scene {
             }
             assert_eq!(found.waits, found.contended, "a histogram has every wait: {context}");
             assert_eq!(found.outcomes[..5].iter().sum::<u64>(), found.contended, "{context}");
-            assert_near("strip", found.strip as f64 * 1e3, found.waited, 0.05);
+            assert_near("strip", found.strip as f64 * 1e3, found.waited, 0.0);
             if truth.waited > 0.0 || truth.contended.is_some() {
-                assert_near("waits", found.waited, truth.waited, 0.05);
+                assert_near("waits", found.waited, truth.waited, truth.unsure);
             }
             if truth.contended.is_some() {
-                assert_near("longest wait", found.longest_wait, truth.longest, 0.05);
+                assert_near("longest wait", found.longest_wait, truth.longest, truth.unsure);
             }
             if truth.holds > 0 {
                 assert_eq!(found.held.count + found.held_after_wait.count, truth.holds, "{context}");
                 assert_eq!(found.holds, truth.holds, "{context}");
                 let total = found.held.total + found.held_after_wait.total;
-                assert_near("holds", total, truth.held, 0.05);
+                assert_near("holds", total, truth.held, truth.unsure);
+                // From before the call that takes the lock returned until after the one began that releases it.
+                assert!(total >= truth.held - 50_000.0, "{context}");
             }
         }
     }
@@ -130,7 +135,7 @@ impl Scene {
         }
         let (count, waited) = pairs[&(waiter as u32, "waiter_site", "holder_site")];
         assert_eq!((pairs.len(), count), (1, truth.contended.expect("a count")), "{pairs:?}");
-        assert_near("pair", waited, truth.waited, 0.05);
+        assert_near("pair", waited, truth.waited, truth.unsure);
         for ((_, _, stack), site) in &self.recording.sites {
             let expected = if self.function_of(*stack) == "waiter_site" { count } else { 0 };
             assert_eq!(site.contended, expected);
@@ -197,9 +202,9 @@ scenes! {
         let found: Vec<_> = scene.recording.held_waits.iter().collect();
         let [(which, (count, waited, made))] = found[..] else { panic!("{found:?}") };
         assert_eq!((*which, Some(*count)), (key, inner.contended));
-        assert_near("with another lock held", *waited, inner.waited, 0.05);
+        assert_near("with another lock held", *waited, inner.waited, inner.unsure);
         // No thread waited for it at the beginning, one at the end.
-        assert_near("others meanwhile", *made, inner.waited / 2.0, 0.05);
+        assert_near("others meanwhile", *made, inner.waited / 2.0, inner.unsure);
     };
     chain_contended = "chain", "contended", |scene, _| {
         // The first time no thread had waited for the outer one.
@@ -231,8 +236,8 @@ scenes! {
     contended = "mutex", "contended", |scene, _| {
         let (truth, found) = (&scene.truths[0], scene.use_of(&scene.truths[0]));
         assert_eq!(Some(found.contended), truth.contended);
-        assert_near("waits", found.waited, truth.waited, 0.05);
-        assert_near("longest wait", found.longest_wait, truth.longest, 0.05);
+        assert_near("waits", found.waited, truth.waited, truth.unsure);
+        assert_near("longest wait", found.longest_wait, truth.longest, truth.unsure);
         assert_eq!(found.held_after_wait.count, 20);
         // The first holder took it before the first wait for it.
         assert_eq!(found.acquisitions, truth.acquisitions - 1);

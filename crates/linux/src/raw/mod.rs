@@ -14,7 +14,7 @@ pub use files::{
 };
 #[cfg(target_arch = "x86_64")]
 pub use threads::thread_pointer;
-pub use threads::{cpus, has_ended, parent_id, run_delay, sandbox, sleeps, thread_id, thread_name};
+pub use threads::{cpu_time, cpus, has_ended, parent_id, run_delay, sandbox, sleeps, thread_id, thread_name};
 
 /// Opens an existing file for appending; negative on failure.
 #[must_use]

@@ -101,6 +101,16 @@ pub fn run_delay(thread: u32) -> Option<u64> {
     delay.parse().ok()
 }
 
+/// For how long the calling thread has had a CPU, ns; 0 if that is not known.
+#[must_use]
+pub fn cpu_time() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let arguments = [libc::CLOCK_THREAD_CPUTIME_ID as usize, (&raw mut time) as usize, 0, 0, 0, 0];
+    // SAFETY: the kernel writes one such structure.
+    unsafe { call6(libc::SYS_clock_gettime, arguments) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 /// How often the calling thread has gone to sleep by itself.
 #[must_use]
 pub fn sleeps() -> u64 {

@@ -114,7 +114,7 @@ impl Recorder {
         let took = self.now().saturating_sub(start);
         own.unwinding().set(own.unwinding().get() + took.min(self.ticks.ticks(LONGEST)));
         add(&own.table().cost.unwound, 1);
-        self.note_rare(own, took);
+        self.note_rare(own, took, took);
     }
 
     /// What is known of a call's site: its stack and its entries. `None` if there is no room.

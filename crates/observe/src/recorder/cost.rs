@@ -17,6 +17,8 @@ const TIMED: u64 = 16;
 
 /// What is rare takes no longer, ns, if its thread has a CPU.
 const LONGEST: u64 = 1_000_000;
+/// Nor does a call without what is rare.
+const LONGEST_CALL: u64 = 20_000;
 
 /// A call that may be timed.
 #[derive(Clone, Copy)]
@@ -152,7 +154,8 @@ impl Recorder {
         let took = self.now().saturating_sub(start);
         let took = took.saturating_sub(own.governor.apart.get()).saturating_sub(self.ticks.reading());
         let cost = &own.table().cost;
-        add(if is_held { &cost.calls_held } else { &cost.calls }, took * TIMED);
+        let took_at_most = took.min(self.ticks.ticks(LONGEST_CALL));
+        add(if is_held { &cost.calls_held } else { &cost.calls }, took_at_most * TIMED);
         own.governor.took(which, took, |ns| self.ticks.ticks(ns));
     }
 
@@ -161,17 +164,19 @@ impl Recorder {
     pub(crate) fn rarely<T>(&self, own: &ThreadState, work: impl FnOnce() -> T) -> T {
         let start = self.now();
         let result = work();
-        self.note_rare(own, self.now().saturating_sub(start));
+        let took = self.now().saturating_sub(start);
+        self.note_rare(own, took, took);
         result
     }
 
-    /// So many ticks went into what is rare.
-    pub(crate) fn note_rare(&self, own: &ThreadState, took: u64) {
-        let cost = &own.table().cost;
-        add(if own.holds_anything() { &cost.rare_held } else { &cost.rare }, took);
+    /// What is rare took so many ticks, and cost so many, as far as is known. Nothing takes longer than [`LONGEST`]: the thread
+    /// had no CPU meanwhile, and would have waited.
+    pub(crate) fn note_rare(&self, own: &ThreadState, took: u64, cost: u64) {
+        let longest = self.ticks.ticks(LONGEST);
+        let sums = &own.table().cost;
+        add(if own.holds_anything() { &sums.rare_held } else { &sums.rare }, cost.min(longest));
         own.governor.apart.set(own.governor.apart.get() + took);
-        // Nothing takes longer: the thread had no CPU meanwhile, and would have waited.
-        own.aside().set(own.aside().get() + took.min(self.ticks.ticks(LONGEST)));
+        own.aside().set(own.aside().get() + took.min(longest));
     }
 
     /// One was recorded.

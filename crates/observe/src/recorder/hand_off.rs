@@ -17,13 +17,13 @@
 //! there before the lock is free.
 //!
 //! The parts of a wait are by holder. The waiter finds them after it has released the lock in turn, in what the releasing
-//! threads have left, also after their releases ([`SharedTables::hand_offs`](super::shared_tables::SharedTables::hand_offs)).
-//! What is missing there (threads that release a lock more often than [`EVERY`] leave some out) is the next holder's.
+//! threads have left, also after their releases ([`SharedTables::hand_offs`](super::shared_tables::SharedTables::hand_offs)),
+//! with the sum at each, so that it is known of each part for how long the lock was free. What is missing there (threads that release a lock more often than [`EVERY`] leave some out) is the next holder's.
 
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::hold::Releasing;
-use super::shared_tables::{HandOff, Slot, HAND_OFFS};
+use super::shared_tables::{HandOff, Past, Slot, HAND_OFFS};
 use super::site_cache::Call;
 use super::tally::add;
 use super::thread_state::{Facts, ThreadState, Waited};
@@ -123,9 +123,9 @@ impl Recorder {
         if role != Role::Read {
             return (split, slot.released_by(address));
         }
-        match shared.latest_writer(address).filter(|(ended, _)| *ended > start && *ended <= end) {
+        match shared.latest_writer(address).filter(|past| past.ended > start && past.ended <= end) {
             // It has made way for all readers, and others may have been faster.
-            Some((ended, holder)) => {
+            Some(Past { ended, holder, .. }) => {
                 let free = split.free.max(end - ended).min(end - start);
                 (Split { free, ended, is_known: true }, holder)
             }
@@ -172,10 +172,11 @@ impl Recorder {
         let now = if end == 0 { self.ticks.now() } else { end };
         let ended = now & !READER | if role == Role::Read { READER } else { 0 };
         let holder = holder.number();
-        let mut held_since = 0;
+        let (mut held_since, mut free) = (0, 0);
         if let Some(shared) = self.shared.get() {
             let slot = shared.slot(call.address);
             slot.note_release(call.address, holder);
+            free = slot.free.load(Relaxed);
             slot.ended.store(ended, Relaxed);
             slot.is_free.store(1, Relaxed);
             // Those whose waits are left out are not counted.
@@ -184,16 +185,16 @@ impl Recorder {
             slot.held_since.store(now, Relaxed);
             held_since = if is_counted { since } else { 0 };
             if is_shared && role != Role::Read {
-                shared.remember_writer(call.address, ended, holder);
+                shared.remember_writer(call.address, Past { ended, holder, free });
             }
         }
-        HandOff { ended, holder, held_since }
+        HandOff { ended, holder, held_since, free }
     }
 
     /// The thread has released it; `facts`: what it had noted.
     #[inline(never)]
     pub(super) fn handed_off(&self, own: &ThreadState, address: usize, facts: &Facts, hand_off: &HandOff) {
-        self.remember(own, address, hand_off.ended, hand_off.holder);
+        self.remember(own, address, hand_off, hand_off.holder);
         // SAFETY: null, or an entry, which stays where it is.
         let stats = unsafe { facts.stats.as_ref() }.filter(|_| facts.since == 0);
         self.add_held(stats, hand_off);
@@ -209,7 +210,7 @@ impl Recorder {
             _ => self.stack(own, call.site),
         };
         let holder = HolderId::ReleasedAt(stack).number();
-        self.remember(own, call.address, hand_off.ended, holder);
+        self.remember(own, call.address, hand_off, holder);
         if let Some(shared) = self.shared.get().filter(|_| holder != hand_off.holder) {
             shared.name_writer(call.address, hand_off.ended, holder);
         }
@@ -221,12 +222,13 @@ impl Recorder {
         self.add_held(self.lock_stats(own, role, lock), hand_off);
     }
 
-    fn remember(&self, own: &ThreadState, address: usize, ended: u64, holder: u32) {
-        let now = ended & !READER;
+    fn remember(&self, own: &ThreadState, address: usize, hand_off: &HandOff, holder: u32) {
+        let now = hand_off.ended & !READER;
         if self.ticks.ns(now.saturating_sub(own.handed_off().get())) >= EVERY {
             own.handed_off().set(now);
             if let Some(shared) = self.shared.get() {
-                shared.remember_hand_off(address, ended, holder);
+                let (ended, free) = (hand_off.ended, hand_off.free);
+                shared.remember_hand_off(address, Past { ended, holder, free });
             }
         }
     }
@@ -250,51 +252,57 @@ impl Recorder {
         }
         let start = waited.end.saturating_sub(waited.ticks);
         let (mut parts, mut count) = ([Part { holder: NONE, ticks: 0, free: 0 }; HAND_OFFS + 1], 0);
+        // Of which parts `free` is known.
+        let mut known = 0_u32;
         let (mut holder, mut ended, mut until) = (waited.last, waited.ended, waited.end);
+        // For how long it was free until `ended`.
+        let mut free_until = None;
         let (mut left, mut is_shared) = (HAND_OFFS, false);
+        // The lock was free at the end; the rest is before.
+        let tail = waited.end.saturating_sub(waited.ended & !READER).min(waited.free);
         if let (Some(shared), Some(lock)) = (self.shared.get(), self.lock_at(facts.lock)) {
             is_shared = lock.kind.load(Relaxed) == Kind::RwLock as u32;
-            for (before, by) in shared.hand_offs(lock.address as usize) {
-                let at = before & !READER;
+            for past in shared.hand_offs(lock.address as usize) {
+                let at = past.ended & !READER;
                 if at <= start {
                     break;
                 }
                 left -= 1;
-                if before == ended && matches!(HolderId::from_number(holder), HolderId::Table(_)) {
-                    // Its thread has told since where that was.
-                    holder = by;
+                if past.ended == ended {
+                    free_until = Some(past.free);
+                    if matches!(HolderId::from_number(holder), HolderId::Table(_)) {
+                        // Its thread has told since where that was.
+                        holder = past.holder;
+                    }
                 }
                 // Later than the end; the same once more; or of readers not the last one, which blocks a writer.
-                if at >= ended & !READER || before & ended & READER != 0 {
+                if at >= ended & !READER || past.ended & ended & READER != 0 {
                     continue;
                 }
-                parts[count] = Part { holder, ticks: until.saturating_sub(at), free: 0 };
+                let ticks = until.saturating_sub(at);
+                let free = free_until.map(|free| free.wrapping_sub(past.free)).filter(|free| *free <= ticks);
+                known |= u32::from(free.is_some()) << count;
+                parts[count] = Part { holder, ticks, free: free.unwrap_or(0) };
                 count += 1;
-                (holder, ended, until) = (by, before, at);
+                (holder, ended, until, free_until) = (past.holder, past.ended, at, Some(past.free));
             }
         }
         let rest = until.saturating_sub(start);
         if left == 0 && count > 0 {
             // There were more than are remembered: others had as much of the wait, for all that is known.
-            let known = u128::from(waited.ticks.saturating_sub(rest).max(1));
+            let of = u128::from(waited.ticks.saturating_sub(rest).max(1));
             for part in &mut parts[..count] {
-                part.ticks = (u128::from(part.ticks) * u128::from(waited.ticks) / known) as u64;
+                part.ticks = (u128::from(part.ticks) * u128::from(waited.ticks) / of) as u64;
             }
+            known = 0;
         } else {
             // The first holder is known better by what it had noted; but of readers it may not be the one that blocked this thread.
             let is_first_known = matches!(HolderId::from_number(first), HolderId::TookAt(_)) && !is_shared;
             parts[count] = Part { holder: if is_first_known { first } else { holder }, ticks: rest, free: 0 };
             count += 1;
         }
-        // The lock was free at the end, and before that for a time that is not known of each part: it is by their length.
-        let tail = waited.end.saturating_sub(waited.ended & !READER).min(waited.free);
-        let (inner, all) = (waited.free - tail, waited.ticks.saturating_sub(tail).max(1));
-        for (number, part) in parts[..count].iter_mut().enumerate() {
-            let tail = if number == 0 { tail.min(part.ticks) } else { 0 };
-            let share = u128::from(part.ticks - tail) * u128::from(inner) / u128::from(all);
-            part.free = tail + share as u64;
-            each(*part);
-        }
+        share_free(&mut parts[..count], known, (tail, waited.free));
+        parts[..count].iter().for_each(|part| each(*part));
     }
 
     /// The lock with this number, of [`Facts`].
@@ -308,5 +316,53 @@ impl Recorder {
         if let Some(shared) = self.shared.get() {
             shared.slot(address).is_free.store(0, Relaxed);
         }
+    }
+}
+
+/// Of the time `all` for which the lock was free, `tail` is the end of the latest part, which is the first one here. Parts of
+/// which it is not `known` for how long it was free have what is left, by their length.
+fn share_free(parts: &mut [Part], known: u32, (tail, all): (u64, u64)) {
+    let is_known = |number: usize| known >> number & 1 != 0;
+    let tail_of = |number: usize, part: &Part| if number == 0 { tail.min(part.ticks) } else { 0 };
+    let (mut left, mut unknown) = (all - tail, 0);
+    for (number, part) in parts.iter_mut().enumerate() {
+        let rest = part.ticks - tail_of(number, part);
+        if is_known(number) {
+            part.free = part.free.min(rest).min(left);
+            left -= part.free;
+        } else {
+            unknown += u128::from(rest);
+        }
+    }
+    for (number, part) in parts.iter_mut().enumerate() {
+        let tail = tail_of(number, part);
+        if !is_known(number) {
+            part.free = (u128::from(part.ticks - tail) * u128::from(left) / unknown.max(1)) as u64;
+        }
+        part.free += tail;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shared(ticks: &[u64], free: &[u64], known: u32, sums: (u64, u64)) -> [u64; 3] {
+        let mut parts = [Part { holder: NONE, ticks: 0, free: 0 }; 3];
+        for (part, (ticks, free)) in parts.iter_mut().zip(ticks.iter().zip(free)) {
+            (part.ticks, part.free) = (*ticks, *free);
+        }
+        share_free(&mut parts, known, sums);
+        parts.map(|part| part.free)
+    }
+
+    #[test]
+    fn parts_have_the_time_for_which_the_lock_was_free_in_them() {
+        // All that is known, and the first holder's the rest.
+        assert_eq!(shared(&[100, 1_000, 500], &[20, 30, 0], 0b011, (10, 64)), [30, 30, 4]);
+        // Nothing is known: by length, and the end is the latest one's.
+        assert_eq!(shared(&[110, 200, 100], &[0, 0, 0], 0, (10, 50)), [20, 20, 10]);
+        // What is known cannot be more than there was.
+        assert_eq!(shared(&[10, 200, 100], &[40, 30, 0], 0b011, (4, 30)), [10, 20, 0]);
     }
 }

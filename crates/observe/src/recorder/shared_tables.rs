@@ -94,6 +94,18 @@ pub struct HandOff {
     pub(super) holder: u32,
     /// Since when the lock was held and others waited, ticks; 0: not known.
     pub(super) held_since: u64,
+    /// For how long the lock had been free until then, as in a [`Slot`].
+    pub(super) free: u64,
+}
+
+/// A release that is remembered.
+#[derive(Clone, Copy)]
+pub(super) struct Past {
+    /// As in a [`Slot`].
+    pub(super) ended: u64,
+    pub(super) holder: u32,
+    /// As in [`HandOff`].
+    pub(super) free: u64,
 }
 
 /// The latest releases of a lock to waiters, in a ring; and the latest one by a writer of a read-write lock.
@@ -103,10 +115,11 @@ struct HandOffs {
     writers: Remembered,
 }
 
-/// As `ended` and `release` of a [`Slot`]. `ended` is 0 while it is being written.
+/// As `ended`, `free` and `release` of a [`Slot`]. `ended` is 0 while it is being written.
 #[repr(C)]
 struct Remembered {
     ended: AtomicU64,
+    free: AtomicU64,
     release: AtomicU64,
 }
 
@@ -151,31 +164,33 @@ impl SharedTables {
 }
 
 impl Remembered {
-    fn set(&self, address: usize, ended: u64, holder: u32) {
+    fn set(&self, address: usize, past: Past) {
         self.ended.store(0, Relaxed);
-        self.release.store(release(address, holder.wrapping_add(1)), Release);
-        self.ended.store(ended, Release);
+        // Release, as all that follow: who sees one of them sees the zero.
+        self.free.store(past.free, Release);
+        self.release.store(release(address, past.holder.wrapping_add(1)), Release);
+        self.ended.store(past.ended, Release);
     }
 
-    /// When (as in `ended`), and which holder; if it is of the lock at `address`.
-    fn get(&self, address: usize) -> Option<(u64, u32)> {
+    /// What it says, if it is of the lock at `address`.
+    fn get(&self, address: usize) -> Option<Past> {
         let ended = self.ended.load(Acquire);
-        let noted = self.release.load(Acquire);
+        let (noted, free) = (self.release.load(Acquire), self.free.load(Acquire));
         let is_whole = ended != 0 && self.ended.load(Relaxed) == ended;
         let is_its = noted >> 32 == release(address, 0) >> 32;
-        (is_whole && is_its).then_some((ended, (noted as u32).wrapping_sub(1)))
+        (is_whole && is_its).then_some(Past { ended, holder: (noted as u32).wrapping_sub(1), free })
     }
 }
 
 impl SharedTables {
-    /// Remembers that `holder` let the lock at `address` go to a waiter.
-    pub(crate) fn remember_hand_off(&self, address: usize, ended: u64, holder: u32) {
+    /// Remembers a release of the lock at `address` to a waiter.
+    pub(super) fn remember_hand_off(&self, address: usize, past: Past) {
         let at = self.slot(address).latest.fetch_add(1, Relaxed);
-        self.hand_offs[hash(address)].ring[at as usize % HAND_OFFS].set(address, ended, holder);
+        self.hand_offs[hash(address)].ring[at as usize % HAND_OFFS].set(address, past);
     }
 
-    /// What is remembered of the lock at `address`, the latest first: when (as in `ended`), and which holder.
-    pub(crate) fn hand_offs(&self, address: usize) -> impl Iterator<Item = (u64, u32)> + '_ {
+    /// What is remembered of the lock at `address`, the latest first.
+    pub(super) fn hand_offs(&self, address: usize) -> impl Iterator<Item = Past> + '_ {
         let latest = self.slot(address).latest.load(Relaxed);
         let ring = &self.hand_offs[hash(address)].ring;
         let latest_first = (1..=HAND_OFFS as u32).map(move |back| latest.wrapping_sub(back) as usize);
@@ -183,8 +198,8 @@ impl SharedTables {
     }
 
     /// As [`SharedTables::remember_hand_off`], of a writer of a read-write lock, and before it lets that go.
-    pub(crate) fn remember_writer(&self, address: usize, ended: u64, holder: u32) {
-        self.hand_offs[hash(address)].writers.set(address, ended, holder);
+    pub(super) fn remember_writer(&self, address: usize, past: Past) {
+        self.hand_offs[hash(address)].writers.set(address, past);
     }
 
     /// The writer that let the read-write lock at `address` go then is this one, as is known now.
@@ -198,8 +213,8 @@ impl SharedTables {
         }
     }
 
-    /// The latest writer that let the read-write lock at `address` go to waiters: when, and which holder.
-    pub(crate) fn latest_writer(&self, address: usize) -> Option<(u64, u32)> {
+    /// The latest writer that let the read-write lock at `address` go to waiters.
+    pub(super) fn latest_writer(&self, address: usize) -> Option<Past> {
         self.hand_offs[hash(address)].writers.get(address)
     }
 }

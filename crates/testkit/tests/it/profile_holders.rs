@@ -16,13 +16,15 @@ struct Truth {
     /// By function.
     held: BTreeMap<String, f64>,
     used: f64,
+    /// For how long threads were preempted between their own look at the clock and the recorder's.
+    unsure: f64,
 }
 
 fn run(directory: &Path, scene: &str, configuration: Configuration, detail: &str) -> (Profile, Truth) {
     let program = compile_c("profile/holders.c", &[]);
     let outcome =
         Run::new(program).arg(scene).configuration(configuration).profiled(directory, detail).succeed();
-    let mut truth = Truth { waited: 0.0, held: BTreeMap::new(), used: 0.0 };
+    let mut truth = Truth { waited: 0.0, held: BTreeMap::new(), used: 0.0, unsure: 0.0 };
     for line in outcome.stdout_text().lines() {
         let words: Vec<&str> = line.split(' ').collect();
         let ns: f64 = words[words.len() - 1].parse().expect("a number");
@@ -30,6 +32,7 @@ fn run(directory: &Path, scene: &str, configuration: Configuration, detail: &str
             "waited" => truth.waited = ns,
             "held" => *truth.held.entry(words[1].to_owned()).or_default() += ns,
             "used" => truth.used = ns,
+            "unsure" => truth.unsure = ns,
             other => panic!("a line: {other}"),
         }
     }
@@ -39,11 +42,14 @@ fn run(directory: &Path, scene: &str, configuration: Configuration, detail: &str
     (read::profile(&file, &mut Symbols::new()), truth)
 }
 
-/// Both within 5 % of the larger one, and 5 ms: a thread that is preempted between its clock and the recorder's.
+/// Both within 5 % of the larger one, 5 ms, and what is unsure.
 #[track_caller]
-fn assert_near(what: &str, found: f64, truth: f64, context: &str) {
-    let allowed = 0.05 * truth.max(found) + 5e6;
-    assert!((found - truth).abs() <= allowed, "{what}: {found} ns recorded, {truth} ns in truth\n{context}");
+fn assert_near(what: &str, found: f64, truth: f64, unsure: f64, context: &str) {
+    let allowed = 0.05 * truth.max(found) + 5e6 + unsure;
+    assert!(
+        (found - truth).abs() <= allowed,
+        "{what}: {found} ns recorded, {truth} ± {unsure} ns in truth\n{context}"
+    );
 }
 
 fn function(profile: &Profile, pair: &Pair) -> String {
@@ -56,37 +62,41 @@ fn check_truth(profile: &Profile, truth: &Truth) {
     let context = format!("{:?}\n{:#?}\n{:?}", summary(profile), profile.pairs, truth.held);
     let locks = || profile.locks.iter().flat_map(|lock| &lock.roles).filter(|stats| stats.role.is_lock());
     let waited: u64 = locks().map(|stats| stats.wait.total).sum();
-    assert_near("waited", waited as f64, truth.waited, &context);
+    assert_near("waited", waited as f64, truth.waited, truth.unsure, &context);
     let mut held: BTreeMap<String, f64> = BTreeMap::new();
     for pair in &profile.pairs {
         *held.entry(function(profile, pair)).or_default() += (pair.wait_total - pair.free) as f64;
     }
     for (name, ns) in &truth.held {
-        assert_near(name, held.get(name).copied().unwrap_or_default(), *ns, &context);
+        assert_near(name, held.get(name).copied().unwrap_or_default(), *ns, truth.unsure, &context);
     }
     for name in held.keys().filter(|name| !truth.held.contains_key(*name)) {
-        assert_near(name, held[name], 0.0, &context);
+        assert_near(name, held[name], 0.0, truth.unsure, &context);
     }
     // The parts are the whole.
     for stats in locks() {
         let split = stats.split;
         let parts = split.held + split.free + split.unknown;
         assert!(parts.abs_diff(stats.wait.total) <= 3, "{split:?} {}", stats.wait.total);
-        assert_near("not known", split.unknown as f64, 0.0, &context);
+        assert_near("not known", split.unknown as f64, 0.0, truth.unsure, &context);
         if stats.wait.total == 0 {
             continue; // a lock that no thread waited for has no pairs
         }
         let of_role = |pair: &&Pair| pair.role == stats.role;
         let pairs: u64 = profile.pairs.iter().filter(of_role).map(|pair| pair.wait_total).sum();
-        assert_near("pairs", pairs as f64, stats.wait.total as f64, &context);
+        assert_near("pairs", pairs as f64, stats.wait.total as f64, truth.unsure, &context);
     }
     let split_held: u64 = locks().map(|stats| stats.split.held).sum();
-    assert_near("held", split_held as f64, truth.held.values().sum(), &context);
+    assert_near("held", split_held as f64, truth.held.values().sum(), truth.unsure, &context);
     let used: f64 = locks().filter_map(|stats| stats.utilisation).sum::<f64>() * profile.duration as f64;
     if profile.detail == Detail::Full {
-        assert_near("used", used, truth.used, &context);
+        assert_near("used", used, truth.used, truth.unsure, &context);
     } else {
-        assert!(used <= 1.05 * truth.used + 5e6, "a lower bound: {used} of {}\n{context}", truth.used);
+        assert!(
+            used <= 1.05 * truth.used + 5e6 + truth.unsure,
+            "a lower bound: {used} of {}\n{context}",
+            truth.used
+        );
     }
 }
 
@@ -131,7 +141,7 @@ both_configurations! {
         for detail in ["contended", "full"] {
             let (profile, truth) = run(&directory.join(detail), "given-away", configuration, detail);
             let waited: u64 = profile.pairs.iter().filter(|pair| pair.role == Role::Write).map(|pair| pair.wait_total).sum();
-            assert_near("waited", waited as f64, truth.waited, &format!("{:#?}", profile.pairs));
+            assert_near("waited", waited as f64, truth.waited, truth.unsure, &format!("{:#?}", profile.pairs));
             // Where it was taken, or where it was released: either is true.
             let first = function(&profile, &profile.pairs[0]);
             assert!(["taker", "releaser"].contains(&first.as_str()), "{first}");

@@ -35,12 +35,14 @@ impl Recorder {
             self.leave();
             return None;
         }
-        let start = self.now();
+        let (start, cpu_time) = (self.now(), raw::cpu_time());
         let own = self.adopt();
         match own {
             Some(own) => {
                 local.own.set(own);
-                self.note_rare(own, self.now().saturating_sub(start));
+                // Beside many threads that begin it waits for their memory to be mapped, too: no work.
+                let cost = self.ticks.ticks(raw::cpu_time().saturating_sub(cpu_time));
+                self.note_rare(own, self.now().saturating_sub(start), cost);
             }
             None => {
                 local.refused.set(REFUSED);
