@@ -120,6 +120,7 @@ pub(crate) unsafe fn lock_hot(way: &Way, arguments: [usize; 4], call: Call) -> c
     // SAFETY: the caller's arguments; a try has the first of them.
     let result = unsafe { next::call(way.try_it, arguments) };
     if result == way.codes.busy {
+        RECORDER.was_not_free(false);
         // SAFETY: the caller's promise.
         return unsafe { wait::<CONTENDED>(way, arguments, call) };
     }
@@ -166,6 +167,9 @@ unsafe fn lock_noted<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: 
     }
     RECORDER.leave();
     if result == way.codes.busy {
+        if DETAIL == CONTENDED {
+            RECORDER.was_not_free(true);
+        }
         // SAFETY: the caller's promise.
         return unsafe { wait_since::<DETAIL>(way, arguments, call, start) };
     }

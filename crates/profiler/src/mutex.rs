@@ -88,7 +88,12 @@ pub(crate) unsafe extern "C" fn lock_contended(
         "ret",
         "5:",
         "cmp eax, {busy}",
-        "je 3b",
+        "jne 6f",
+        // None: see `Governor::was_not_free`.
+        "mov rcx, qword ptr [rip + spinpark_observe_0_1_local@GOTTPOFF]",
+        "inc dword ptr fs:[rcx + {skips_at}]",
+        "jmp 3b",
+        "6:",
         "ret",
         ".cfi_endproc",
         factor = const Recorder::HASH_FACTOR.cast_signed(),

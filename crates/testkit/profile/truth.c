@@ -346,7 +346,8 @@ int main(int count, char **arguments)
         {"chain", scene_chain},
         {"timed", scene_timed},           {"many-locks", scene_many_locks},
         {"many-threads", scene_many_threads}, {"short-threads", scene_short_threads},
-        {"samples", scene_samples},
+        {"samples", scene_samples},       {"often", scene_often},
+        {"queue", scene_queue},
     };
     CHECK(count == 2);
     for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {

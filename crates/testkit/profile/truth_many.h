@@ -67,6 +67,69 @@ static void scene_many_threads(void)
     truth_print(&writing, "write", &mutex);
 }
 
+/* Threads that do nothing but lock: more than can be recorded. */
+enum { OFTEN_THREADS = 4, OFTEN = 1000000 };
+
+static void *locks_all_the_time(void *argument)
+{
+    about_to_block();
+    for (int i = 0; i < OFTEN; i++) {
+        OK(pthread_mutex_lock(&mutex));
+        writing.acquisitions++;
+        OK(pthread_mutex_unlock(&mutex));
+    }
+    return argument;
+}
+
+static void scene_often(void)
+{
+    pthread_t threads[OFTEN_THREADS];
+    /* They wait once: what was never waited for is not looked at. */
+    OK(pthread_mutex_lock(&mutex));
+    for (int i = 0; i < OFTEN_THREADS; i++) {
+        threads[i] = begin_thread(locks_all_the_time, NULL);
+        await_blocked();
+    }
+    OK(pthread_mutex_unlock(&mutex));
+    for (int i = 0; i < OFTEN_THREADS; i++)
+        OK(pthread_join(threads[i], NULL));
+    writing.contended = -1;
+    truth_print(&writing, "write", &mutex);
+}
+
+/* One puts something into a queue, and one takes it out. */
+static int queued;
+
+static void *takes_out(void *argument)
+{
+    for (int i = 0; i < OFTEN / 4; i++) {
+        OK(pthread_mutex_lock(&mutex));
+        writing.acquisitions++;
+        while (queued == 0) {
+            OK(pthread_cond_wait(&cond, &mutex));
+            writing.acquisitions++;
+        }
+        queued--;
+        OK(pthread_mutex_unlock(&mutex));
+    }
+    return argument;
+}
+
+static void scene_queue(void)
+{
+    pthread_t thread = begin_thread(takes_out, NULL);
+    for (int i = 0; i < OFTEN / 4; i++) {
+        OK(pthread_mutex_lock(&mutex));
+        writing.acquisitions++;
+        queued++;
+        OK(pthread_mutex_unlock(&mutex));
+        OK(pthread_cond_signal(&cond));
+    }
+    OK(pthread_join(thread, NULL));
+    writing.contended = -1;
+    truth_print(&writing, "write", &mutex);
+}
+
 static void *locks_once(void *argument)
 {
     (void)argument;

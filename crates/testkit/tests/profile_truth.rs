@@ -116,6 +116,13 @@ impl Scene {
         }
     }
 
+    /// Of a sample of the acquisitions: their number, of which so many are seen at least.
+    fn check_number(&self, least: f64) {
+        let (truth, found) = (&self.truths[0], self.use_of(&self.truths[0]));
+        let ratio = found.acquisitions as f64 / truth.acquisitions as f64;
+        assert!((least..1.25).contains(&ratio), "{ratio} of {truth:?}\n{found:?}");
+    }
+
     /// The function that a stack begins in.
     fn function_of(&self, stack: u32) -> &str {
         let address = self.recording.stacks[&stack][0];
@@ -255,6 +262,10 @@ scenes! {
     off = "mutex", "off", |scene, _| {
         assert!(scene.recording.locks.is_empty() && scene.recording.uses.is_empty());
     };
+    // Most is left out of these, and their number is an estimate.
+    often = "often", "contended", |scene, _| scene.check_number(0.8);
+    // Those before the first wait are not seen.
+    queue = "queue", "contended", |scene, _| scene.check_number(0.0);
     sampled = "samples", "sampled", |scene, _| {
         let (truth, found) = (&scene.truths[0], scene.use_of(&scene.truths[0]));
         assert_eq!((found.acquisitions, found.contended), (truth.acquisitions, 0));

@@ -56,9 +56,21 @@ impl Recorder {
     #[inline(never)]
     pub fn skip_next(&self) {
         let here = here();
+        if here.skips.get() > 0 {
+            return; // this one was of those
+        }
         // SAFETY: null, or memory that is never given back.
         if let Some(own) = unsafe { here.own.get().as_ref() }.filter(|own| !own.holds_anything()) {
             here.skips.set(own.governor.take() as i32);
+        }
+    }
+
+    /// The acquisition that the calling thread [has asked for](Recorder::leaves_out) is none: the lock was not free.
+    #[inline(always)]
+    pub fn was_not_free(&self, was_drawn: bool) {
+        // SAFETY: null, or memory that is never given back.
+        if let Some(own) = unsafe { here().own.get().as_ref() } {
+            own.governor.was_not_free(was_drawn);
         }
     }
 

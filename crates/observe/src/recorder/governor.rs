@@ -41,6 +41,8 @@ pub(crate) struct Governor {
     waited: Cell<u64>,
     /// The acquisition that is about to be noted was not drawn: it counts nothing.
     is_weightless: Cell<bool>,
+    /// An acquisition that was drawn was none: the lock was not free. The next one is drawn for it.
+    is_owed: Cell<bool>,
     /// For lots.
     lot: Cell<u32>,
     /// Of the call that is being timed: time for what is timed apart, ticks.
@@ -72,6 +74,7 @@ impl Governor {
         self.records.set(0);
         self.waited.set(0);
         self.is_weightless.set(false);
+        self.is_owed.set(false);
         self.lot.set(seed);
     }
 
@@ -90,7 +93,8 @@ impl Governor {
     /// Whether the next acquisition is left out. One that `is_noted` all the same counts nothing then: all have the same chance.
     #[inline(always)]
     pub(crate) fn leaves_out_acquisition(&self, is_noted: impl FnOnce() -> bool) -> bool {
-        let is_left_out = self.is_short_of_time() && self.leaves_out(Bounded::Acquisitions);
+        let is_left_out =
+            self.is_short_of_time() && !self.is_owed.replace(false) && self.leaves_out(Bounded::Acquisitions);
         let is_weightless = is_left_out && is_noted();
         self.is_weightless.set(is_weightless);
         is_left_out && !is_weightless
@@ -103,6 +107,16 @@ impl Governor {
             0
         } else {
             self.weight(Bounded::Acquisitions)
+        }
+    }
+
+    /// The acquisition that [was asked for](Governor::leaves_out_acquisition) is none, since the lock is not free: only
+    /// acquisitions count, so that what takes longer because it was drawn has the same chance.
+    pub(crate) fn was_not_free(&self, was_drawn: bool) {
+        if !was_drawn {
+            self.give_back(1);
+        } else if self.is_short_of_time() && !self.is_weightless.get() {
+            self.is_owed.set(true);
         }
     }
 
@@ -217,6 +231,24 @@ mod tests {
             })
             .sum();
         assert!((f64::from(sum) / 200_000.0 - 1.0).abs() < 0.05, "{sum}");
+    }
+
+    #[test]
+    fn what_is_drawn_and_not_free_is_made_up_for() {
+        // What is drawn comes later, and loses the lock more often.
+        let governor = one_in(16);
+        let (mut sum, mut had, mut lot) = (0, 0, 0_u32);
+        while had < 200_000 {
+            let is_drawn = !governor.leaves_out_acquisition(|| false);
+            lot = lot.wrapping_mul(0x915F_77F5).wrapping_add(1);
+            if lot >> 16 & 7 < if is_drawn { 5 } else { 2 } {
+                governor.was_not_free(is_drawn);
+                continue;
+            }
+            had += 1;
+            sum += if is_drawn { governor.weight_of_acquisition() } else { 0 };
+        }
+        assert!((f64::from(sum) / f64::from(had) - 1.0).abs() < 0.05, "{sum} of {had}");
     }
 
     #[test]
