@@ -85,9 +85,7 @@ pub(crate) unsafe fn wait_by<const DETAIL: u32>(
     }
     let is_left_out = DETAIL == Detail::Contended as u32 && RECORDER.leaves_out(mutex);
     if is_left_out {
-        if RECORDER.is_awaited_and_free(mutex) {
-            RECORDER.left_out(mutex, Role::Write);
-        }
+        // Nothing is noted.
     } else if is_mutex_noted || DETAIL == Detail::Full as u32 || RECORDER.is_hot(mutex) {
         let is_timed = DETAIL == Detail::Full as u32;
         let prepared = RECORDER.prepare_call(own, &mutex_call, is_timed);

@@ -10,7 +10,6 @@ use super::governor::Bounded;
 use super::tally::add;
 use super::thread_state::{here, ThreadState};
 use super::Recorder;
-use crate::format::Role;
 
 /// One in so many calls is timed.
 const TIMED: u64 = 16;
@@ -101,22 +100,6 @@ impl Recorder {
             && !own.holds_anything()
             && owner.is_none_or(|owner| owner == own.id())
             && !is_awaited(own.id()).unwrap_or_else(|| self.has_waiters(address))
-    }
-
-    /// Whether the lock at `address` counts as free for those that wait for it, and is so no more once it is had
-    /// ([`Recorder::left_out`]). To be asked before: a look at what others write would prolong the hold.
-    #[inline(always)]
-    pub fn is_awaited_and_free(&self, address: usize) -> bool {
-        self.shared.get().is_some_and(|shared| shared.slot(address).is_free.load(Relaxed) != 0)
-    }
-
-    /// The lock at `address` was had by a thread that leaves that out.
-    #[cold]
-    #[inline(never)]
-    pub fn left_out(&self, address: usize, role: Role) {
-        if let Some(shared) = self.shared.get() {
-            shared.slot(address).taken(role, self.now());
-        }
     }
 
     /// The thread that has a lock is another one than the calling one, as far as that is known.

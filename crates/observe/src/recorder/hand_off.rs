@@ -9,42 +9,32 @@
 //! The slot of a lock has, in ticks: `ended`, the latest release that saw waiters (its lowest bit: a reader's); `is_free`, no
 //! thread has been seen to take the lock since; `free`, for how long it was free before. So a waiter knows the sum at two points
 //! in time, when it begins to wait and when it has the lock, and their difference is the part of its wait that no holder
-//! explains. A release without waiters writes none of it.
+//! explains. A release without waiters writes none of it; nor does an acquisition that is left out ([`super::cost`]), by a thread
+//! that is faster than the next owner: until another release to waiters or their turn, the lock counts as free.
 //!
 //! Several readers hold a lock at once, and a reader that releases it may leave others behind. So a reader that comes after a
 //! reader finds a lock that was not free; and a writer waits for the reader that leaves last. A reader waits for a writer,
 //! whatever other readers, that were faster, do after it: so the latest release by a writer has a place of its own, and is
 //! there before the lock is free.
 //!
-//! The parts of a wait are by holder. The waiter finds them after it has released the lock in turn, in what the releasing
-//! threads have left, also after their releases ([`SharedTables::hand_offs`](super::shared_tables::SharedTables::hand_offs)),
-//! with the sum at each, so that it is known of each part for how long the lock was free. What is missing there (threads that release a lock more often than [`EVERY`] leave some out) is the next holder's.
+//! Which holders a wait had is in [`super::parts`].
 
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::hold::Releasing;
-use super::shared_tables::{HandOff, Past, Slot, HAND_OFFS};
+use super::parts::{level, Past};
+use super::shared_tables::{HandOff, Slot};
 use super::site_cache::Call;
 use super::tally::add;
-use super::thread_state::{Facts, ThreadState, Waited};
+use super::thread_state::{Facts, ThreadState};
 use super::Recorder;
-use crate::format::{HolderId, Kind, Lock, LockStats, RegionId, Role, NONE};
+use crate::format::{HolderId, Lock, LockStats, RegionId, Role, NONE};
 
-/// A thread leaves a release behind once in so many ns at most.
+/// A thread remembers the release of a short hold once in so many ns at most.
 const EVERY: u64 = 2_000;
 
 /// The bit of `ended` that says that a reader released the lock.
-const READER: u64 = 1;
-
-/// A part of a wait.
-#[derive(Clone, Copy)]
-pub(crate) struct Part {
-    pub(crate) holder: u32,
-    /// Ticks.
-    pub(crate) ticks: u64,
-    /// Of these, the lock was free.
-    pub(crate) free: u64,
-}
+pub(super) const READER: u64 = 1;
 
 /// How a wait was split.
 #[derive(Clone, Copy)]
@@ -172,11 +162,10 @@ impl Recorder {
         let now = if end == 0 { self.ticks.now() } else { end };
         let ended = now & !READER | if role == Role::Read { READER } else { 0 };
         let holder = holder.number();
-        let (mut held_since, mut free) = (0, 0);
+        let (mut held_since, mut held) = (0, 0);
         if let Some(shared) = self.shared.get() {
             let slot = shared.slot(call.address);
             slot.note_release(call.address, holder);
-            free = slot.free.load(Relaxed);
             slot.ended.store(ended, Relaxed);
             slot.is_free.store(1, Relaxed);
             // Those whose waits are left out are not counted.
@@ -184,11 +173,12 @@ impl Recorder {
             let since = slot.held_since.load(Relaxed);
             slot.held_since.store(now, Relaxed);
             held_since = if is_counted { since } else { 0 };
+            held = if since == 0 { 0 } else { now.saturating_sub(since) };
             if is_shared && role != Role::Read {
-                shared.remember_writer(call.address, Past { ended, holder, free });
+                shared.remember_writer(call.address, Past { ended, holder, held });
             }
         }
-        HandOff { ended, holder, held_since, free }
+        HandOff { ended, holder, held_since, held }
     }
 
     /// The thread has released it; `facts`: what it had noted.
@@ -224,11 +214,12 @@ impl Recorder {
 
     fn remember(&self, own: &ThreadState, address: usize, hand_off: &HandOff, holder: u32) {
         let now = hand_off.ended & !READER;
-        if self.ticks.ns(now.saturating_sub(own.handed_off().get())) >= EVERY {
+        let is_long = level(hand_off.held) > 0;
+        if is_long || self.ticks.ns(now.saturating_sub(own.handed_off().get())) >= EVERY {
             own.handed_off().set(now);
             if let Some(shared) = self.shared.get() {
-                let (ended, free) = (hand_off.ended, hand_off.free);
-                shared.remember_hand_off(address, Past { ended, holder, free });
+                let (ended, held) = (hand_off.ended, hand_off.held);
+                shared.rings(address).remember(address, Past { ended, held, holder });
             }
         }
     }
@@ -240,73 +231,8 @@ impl Recorder {
         }
     }
 
-    /// The parts of a wait by holder, passed to `each` one after the other, the latest first.
-    pub(super) fn parts(&self, facts: &Facts, waited: &Waited, mut each: impl FnMut(Part)) {
-        let first = waited.holder;
-        if waited.last == NONE || waited.ended == 0 {
-            // The library's locks tell where they were released, and not when.
-            let is_last = matches!(HolderId::from_number(waited.last), HolderId::ReleasedAt(_))
-                && !matches!(HolderId::from_number(first), HolderId::TookAt(_));
-            let holder = if is_last { waited.last } else { first };
-            return each(Part { holder, ticks: waited.ticks, free: waited.free });
-        }
-        let start = waited.end.saturating_sub(waited.ticks);
-        let (mut parts, mut count) = ([Part { holder: NONE, ticks: 0, free: 0 }; HAND_OFFS + 1], 0);
-        // Of which parts `free` is known.
-        let mut known = 0_u32;
-        let (mut holder, mut ended, mut until) = (waited.last, waited.ended, waited.end);
-        // For how long it was free until `ended`.
-        let mut free_until = None;
-        let (mut left, mut is_shared) = (HAND_OFFS, false);
-        // The lock was free at the end; the rest is before.
-        let tail = waited.end.saturating_sub(waited.ended & !READER).min(waited.free);
-        if let (Some(shared), Some(lock)) = (self.shared.get(), self.lock_at(facts.lock)) {
-            is_shared = lock.kind.load(Relaxed) == Kind::RwLock as u32;
-            for past in shared.hand_offs(lock.address as usize) {
-                let at = past.ended & !READER;
-                if at <= start {
-                    break;
-                }
-                left -= 1;
-                if past.ended == ended {
-                    free_until = Some(past.free);
-                    if matches!(HolderId::from_number(holder), HolderId::Table(_)) {
-                        // Its thread has told since where that was.
-                        holder = past.holder;
-                    }
-                }
-                // Later than the end; the same once more; or of readers not the last one, which blocks a writer.
-                if at >= ended & !READER || past.ended & ended & READER != 0 {
-                    continue;
-                }
-                let ticks = until.saturating_sub(at);
-                let free = free_until.map(|free| free.wrapping_sub(past.free)).filter(|free| *free <= ticks);
-                known |= u32::from(free.is_some()) << count;
-                parts[count] = Part { holder, ticks, free: free.unwrap_or(0) };
-                count += 1;
-                (holder, ended, until, free_until) = (past.holder, past.ended, at, Some(past.free));
-            }
-        }
-        let rest = until.saturating_sub(start);
-        if left == 0 && count > 0 {
-            // There were more than are remembered: others had as much of the wait, for all that is known.
-            let of = u128::from(waited.ticks.saturating_sub(rest).max(1));
-            for part in &mut parts[..count] {
-                part.ticks = (u128::from(part.ticks) * u128::from(waited.ticks) / of) as u64;
-            }
-            known = 0;
-        } else {
-            // The first holder is known better by what it had noted; but of readers it may not be the one that blocked this thread.
-            let is_first_known = matches!(HolderId::from_number(first), HolderId::TookAt(_)) && !is_shared;
-            parts[count] = Part { holder: if is_first_known { first } else { holder }, ticks: rest, free: 0 };
-            count += 1;
-        }
-        share_free(&mut parts[..count], known, (tail, waited.free));
-        parts[..count].iter().for_each(|part| each(*part));
-    }
-
     /// The lock with this number, of [`Facts`].
-    fn lock_at(&self, lock: u32) -> Option<&Lock> {
+    pub(super) fn lock_at(&self, lock: u32) -> Option<&Lock> {
         // SAFETY: such a record was claimed and written.
         (lock != NONE).then(|| unsafe { &*self.file.at::<Lock>(RegionId::Locks, lock) })
     }
@@ -316,53 +242,5 @@ impl Recorder {
         if let Some(shared) = self.shared.get() {
             shared.slot(address).is_free.store(0, Relaxed);
         }
-    }
-}
-
-/// Of the time `all` for which the lock was free, `tail` is the end of the latest part, which is the first one here. Parts of
-/// which it is not `known` for how long it was free have what is left, by their length.
-fn share_free(parts: &mut [Part], known: u32, (tail, all): (u64, u64)) {
-    let is_known = |number: usize| known >> number & 1 != 0;
-    let tail_of = |number: usize, part: &Part| if number == 0 { tail.min(part.ticks) } else { 0 };
-    let (mut left, mut unknown) = (all - tail, 0);
-    for (number, part) in parts.iter_mut().enumerate() {
-        let rest = part.ticks - tail_of(number, part);
-        if is_known(number) {
-            part.free = part.free.min(rest).min(left);
-            left -= part.free;
-        } else {
-            unknown += u128::from(rest);
-        }
-    }
-    for (number, part) in parts.iter_mut().enumerate() {
-        let tail = tail_of(number, part);
-        if !is_known(number) {
-            part.free = (u128::from(part.ticks - tail) * u128::from(left) / unknown.max(1)) as u64;
-        }
-        part.free += tail;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn shared(ticks: &[u64], free: &[u64], known: u32, sums: (u64, u64)) -> [u64; 3] {
-        let mut parts = [Part { holder: NONE, ticks: 0, free: 0 }; 3];
-        for (part, (ticks, free)) in parts.iter_mut().zip(ticks.iter().zip(free)) {
-            (part.ticks, part.free) = (*ticks, *free);
-        }
-        share_free(&mut parts, known, sums);
-        parts.map(|part| part.free)
-    }
-
-    #[test]
-    fn parts_have_the_time_for_which_the_lock_was_free_in_them() {
-        // All that is known, and the first holder's the rest.
-        assert_eq!(shared(&[100, 1_000, 500], &[20, 30, 0], 0b011, (10, 64)), [30, 30, 4]);
-        // Nothing is known: by length, and the end is the latest one's.
-        assert_eq!(shared(&[110, 200, 100], &[0, 0, 0], 0, (10, 50)), [20, 20, 10]);
-        // What is known cannot be more than there was.
-        assert_eq!(shared(&[10, 200, 100], &[40, 30, 0], 0b011, (4, 30)), [10, 20, 0]);
     }
 }

@@ -9,7 +9,8 @@
 //! | `steps`     | return address → how far the next one is          | a thread that has unwound it                      |
 //! | `tables`    | thread id → table                                 | a thread that takes it over, or has looked for it |
 //! | `slots`     | lock → what its users tell each other             | see [`Slot`]                                      |
-//! | `hand_offs` | lock → its latest releases to waiters             | the releasing thread, after it; a writer before   |
+//! | `rings`     | lock → its latest releases to waiters             | the releasing thread, after it (see [`super::parts`]) |
+//! | `writers`   | read-write lock → its latest release by a writer  | that writer, before it                            |
 //!
 //! | in a slot   | says                                              | written by                                        |
 //! |-------------|---------------------------------------------------|---------------------------------------------------|
@@ -19,7 +20,6 @@
 //! | `held_since` | since when it is held while others wait           | the first waiter; the next acquisition; a release |
 //! | `is_free`, `free`, `ended` | see [`super::hand_off`]            | a release to waiters, and the next acquisition    |
 //! | `release`   | the holder that let it go to a waiter             | a release to waiters                              |
-//! | `latest`    | number of the next entry in `hand_offs`           | the releasing thread                              |
 //! | `signal`    | time of the latest signal                         | a thread that signals                             |
 //! | `disturbed` | since when holds of it may have ended unseen      | a waiter that gives up                            |
 //!
@@ -27,7 +27,7 @@
 //! as no two busy locks share one. It is one cache line: a waiter takes it once before and once after, and a thread that
 //! releases to waiters once. A thread that neither waits nor releases to a waiter writes nothing here.
 
-use core::mem::{offset_of, size_of};
+use core::mem::size_of;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicU8, AtomicUsize};
@@ -35,6 +35,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicU8, A
 use spinpark_linux::raw;
 
 use super::hash::{hash, HASHES};
+use super::parts::{Past, Remembered, Rings};
 use super::steps::Steps;
 use super::thread_state::ThreadState;
 use crate::format::{RegionId, NONE, REGIONS};
@@ -44,10 +45,10 @@ pub(crate) const LOCK_SLOTS: usize = 2 * REGIONS[RegionId::Locks as usize].0;
 pub(crate) const STACK_SLOTS: usize = 2 * REGIONS[RegionId::Stacks as usize].0;
 const CREATED: usize = 1 << 15;
 
-/// Releases to waiters that are remembered of a lock.
-pub(super) const HAND_OFFS: usize = 16;
+/// Places for the releases of contended locks; locks that share one have fewer that are remembered.
+const RINGS: usize = 1 << 12;
 
-fn release(address: usize, holder: u32) -> u64 {
+pub(super) fn release(address: usize, holder: u32) -> u64 {
     (address as u64 >> 3) << 32 | u64::from(holder)
 }
 
@@ -61,7 +62,8 @@ pub(crate) struct SharedTables {
     pub(crate) tables: [AtomicU16; HASHES],
     slots: [Slot; HASHES],
     pub(crate) steps: Steps,
-    hand_offs: [HandOffs; HASHES],
+    rings: [Rings; RINGS],
+    writers: [Remembered; HASHES],
     created: [Created; CREATED],
     /// Code that the latest snapshot of the maps has.
     pub(crate) code: super::maps::Code,
@@ -82,7 +84,6 @@ pub(crate) struct Slot {
     pub(crate) release: AtomicU64,
     pub(crate) signal: AtomicU64,
     pub(crate) disturbed: AtomicU64,
-    latest: AtomicU32,
 }
 
 /// A release of a lock that others wait for.
@@ -94,33 +95,8 @@ pub struct HandOff {
     pub(super) holder: u32,
     /// Since when the lock was held and others waited, ticks; 0: not known.
     pub(super) held_since: u64,
-    /// For how long the lock had been free until then, as in a [`Slot`].
-    pub(super) free: u64,
-}
-
-/// A release that is remembered.
-#[derive(Clone, Copy)]
-pub(super) struct Past {
-    /// As in a [`Slot`].
-    pub(super) ended: u64,
-    pub(super) holder: u32,
-    /// As in [`HandOff`].
-    pub(super) free: u64,
-}
-
-/// The latest releases of a lock to waiters, in a ring; and the latest one by a writer of a read-write lock.
-#[repr(C, align(64))]
-struct HandOffs {
-    ring: [Remembered; HAND_OFFS],
-    writers: Remembered,
-}
-
-/// As `ended`, `free` and `release` of a [`Slot`]. `ended` is 0 while it is being written.
-#[repr(C)]
-struct Remembered {
-    ended: AtomicU64,
-    free: AtomicU64,
-    release: AtomicU64,
+    /// As in [`Past`].
+    pub(super) held: u64,
 }
 
 #[repr(C)]
@@ -131,9 +107,6 @@ struct Created {
 }
 
 impl SharedTables {
-    /// See [`Recorder::IS_FREE_AT`](super::Recorder::IS_FREE_AT).
-    pub(super) const IS_FREE_AT: usize = offset_of!(Self, slots) + offset_of!(Slot, is_free);
-
     /// What users of the lock at `address` tell each other.
     #[inline(always)]
     pub(crate) fn slot(&self, address: usize) -> &Slot {
@@ -163,48 +136,20 @@ impl SharedTables {
     }
 }
 
-impl Remembered {
-    fn set(&self, address: usize, past: Past) {
-        self.ended.store(0, Relaxed);
-        // Release, as all that follow: who sees one of them sees the zero.
-        self.free.store(past.free, Release);
-        self.release.store(release(address, past.holder.wrapping_add(1)), Release);
-        self.ended.store(past.ended, Release);
-    }
-
-    /// What it says, if it is of the lock at `address`.
-    fn get(&self, address: usize) -> Option<Past> {
-        let ended = self.ended.load(Acquire);
-        let (noted, free) = (self.release.load(Acquire), self.free.load(Acquire));
-        let is_whole = ended != 0 && self.ended.load(Relaxed) == ended;
-        let is_its = noted >> 32 == release(address, 0) >> 32;
-        (is_whole && is_its).then_some(Past { ended, holder: (noted as u32).wrapping_sub(1), free })
-    }
-}
-
 impl SharedTables {
-    /// Remembers a release of the lock at `address` to a waiter.
-    pub(super) fn remember_hand_off(&self, address: usize, past: Past) {
-        let at = self.slot(address).latest.fetch_add(1, Relaxed);
-        self.hand_offs[hash(address)].ring[at as usize % HAND_OFFS].set(address, past);
+    /// The releases of the lock at `address` to waiters.
+    pub(super) fn rings(&self, address: usize) -> &Rings {
+        &self.rings[hash(address) % RINGS]
     }
 
-    /// What is remembered of the lock at `address`, the latest first.
-    pub(super) fn hand_offs(&self, address: usize) -> impl Iterator<Item = Past> + '_ {
-        let latest = self.slot(address).latest.load(Relaxed);
-        let ring = &self.hand_offs[hash(address)].ring;
-        let latest_first = (1..=HAND_OFFS as u32).map(move |back| latest.wrapping_sub(back) as usize);
-        latest_first.filter_map(move |at| ring[at % HAND_OFFS].get(address))
-    }
-
-    /// As [`SharedTables::remember_hand_off`], of a writer of a read-write lock, and before it lets that go.
+    /// Remembers the release of a read-write lock by a writer, before it lets that go.
     pub(super) fn remember_writer(&self, address: usize, past: Past) {
-        self.hand_offs[hash(address)].writers.set(address, past);
+        self.writers[hash(address)].set(address, past);
     }
 
     /// The writer that let the read-write lock at `address` go then is this one, as is known now.
     pub(crate) fn name_writer(&self, address: usize, ended: u64, holder: u32) {
-        let writer = &self.hand_offs[hash(address)].writers;
+        let writer = &self.writers[hash(address)];
         let noted = writer.release.load(Relaxed);
         if writer.ended.load(Acquire) == ended {
             // Not if another writer is just writing it.
@@ -215,7 +160,7 @@ impl SharedTables {
 
     /// The latest writer that let the read-write lock at `address` go to waiters.
     pub(super) fn latest_writer(&self, address: usize) -> Option<Past> {
-        self.hand_offs[hash(address)].writers.get(address)
+        self.writers[hash(address)].get(address)
     }
 }
 

@@ -133,32 +133,23 @@ impl Recorder {
         own.table().waiting.end();
         let ticks = end.saturating_sub(wait.start);
         own.governor.add_waited(ticks);
-        if self.ticks.ns(ticks) < LONG {
-            if is_had && self.is_awaited_and_free(call.address) {
-                self.left_out(call.address, call.role);
-            }
-            return None;
+        let slot = self.shared.get().filter(|_| is_had).map(|shared| shared.slot(call.address));
+        let ended = match self.ticks.ns(ticks) < LONG {
+            true => None,
+            false => self.end_long(own, call, &wait, end),
+        };
+        if let Some(slot) = slot.filter(|_| ended.is_none()) {
+            slot.taken(call.role, end);
         }
-        self.end_long(own, call, &wait, (end, is_had))
+        ended
     }
 
     #[cold]
     #[inline(never)]
-    fn end_long(
-        &self,
-        own: &ThreadState,
-        call: &Call,
-        wait: &LeftOut,
-        (end, is_had): (u64, bool),
-    ) -> Option<Ended> {
+    fn end_long(&self, own: &ThreadState, call: &Call, wait: &LeftOut, end: u64) -> Option<Ended> {
         let start = wait.start;
         let weight = own.governor.weight_of_long(self.ticks.ns(end.saturating_sub(start)), false);
-        let Some(weight) = weight else {
-            if is_had && self.is_awaited_and_free(call.address) {
-                self.left_out(call.address, call.role);
-            }
-            return None;
-        };
+        let weight = weight?;
         let facts = self.facts(own, call, false).map(|facts| Facts { weight, ..facts });
         let (split, last) = self.split((call.address, call.role), (start, end), wait.free);
         if let Some(shared) = self.shared.get() {

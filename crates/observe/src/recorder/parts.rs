@@ -1,0 +1,376 @@
+//! The holders of a wait: each thread that had the lock meanwhile has its part of it.
+//!
+//! Whoever releases a lock that others wait for remembers that for them, after the release: when, which holder, and for how long
+//! it had the lock. A waiter looks at what is remembered after it has released the lock in turn.
+//!
+//! ```text
+//!       │ a          free │ b      free │ c             free │
+//!  ─────┼──────────┼──────┼──────┼──────┼──────────┼─────────┼─────
+//!     start    release a      release b        release c    end     a: held; b, c: held and free before; c: free at the end
+//! ```
+//!
+//! A wait of some ms may be one hold of some ms and hundreds of short ones after it, which must not push the long one out. So
+//! there is a ring for each level of lengths ([`level`]): of the holds of a level from *l* on, those of the latest *l* ×
+//! [`RING`] are there, whatever else was. What is not remembered is the part of the wait in which the lock was neither held by
+//! one of these nor free. If a ring has no place for all of its level, that is its holders', by how long they had it, as those
+//! that are remembered are any of them. Otherwise threads did not remember it that release the lock too often
+//! ([`EVERY`](super::hand_off)): then it is the next holder's, as far as it lies before its hold.
+//!
+//! Of readers, the one that leaves last blocks a writer: one reader after the other is one hold of that one.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+use super::hand_off::READER;
+use super::shared_tables::release;
+use super::thread_state::{Facts, Waited};
+use super::Recorder;
+use crate::format::{HolderId, Kind, NONE};
+
+/// Levels of lengths.
+const LEVELS: usize = 8;
+/// Releases that are remembered of each.
+const RING: usize = 16;
+/// Releases that are looked at, the long ones first.
+const MOST: usize = 64;
+/// Holders that are told apart.
+const HOLDERS: usize = 16;
+
+/// The level of a hold of so many ticks: up to 4 µs (8, where a tick is a nanosecond), four times that, and so on.
+pub(super) fn level(held: u64) -> usize {
+    (((held | 1).ilog2() as usize).saturating_sub(11) / 2).min(LEVELS - 1)
+}
+
+/// A release that is remembered.
+#[derive(Clone, Copy)]
+pub(super) struct Past {
+    /// When, as in a [`Slot`](super::shared_tables::Slot).
+    pub(super) ended: u64,
+    /// For how long it had the lock while others waited, ticks; 0: not known.
+    pub(super) held: u64,
+    /// As [`HolderId`] has it.
+    pub(super) holder: u32,
+}
+
+impl Past {
+    const NOTHING: Self = Self { ended: 0, held: 0, holder: NONE };
+
+    fn at(&self) -> u64 {
+        self.ended & !READER
+    }
+}
+
+/// The releases of locks that share a hash. All zero: none.
+#[repr(C, align(64))]
+pub(super) struct Rings {
+    /// When the latest one was, and how many there were.
+    latest: [AtomicU64; LEVELS],
+    count: [AtomicU32; LEVELS],
+    rings: [[Remembered; RING]; LEVELS],
+}
+
+/// A [`Past`] of a lock. `ended` is 0 while it is being written.
+#[repr(C)]
+pub(super) struct Remembered {
+    pub(super) ended: AtomicU64,
+    held: AtomicU64,
+    pub(super) release: AtomicU64,
+}
+
+impl Remembered {
+    pub(super) fn set(&self, address: usize, past: Past) {
+        self.ended.store(0, Relaxed);
+        // Release, as all that follow: who sees one of them sees the zero.
+        self.held.store(past.held, Release);
+        self.release.store(release(address, past.holder.wrapping_add(1)), Release);
+        self.ended.store(past.ended, Release);
+    }
+
+    /// What it says, if it is of the lock at `address`.
+    pub(super) fn get(&self, address: usize) -> Option<Past> {
+        let ended = self.ended.load(Acquire);
+        let (noted, held) = (self.release.load(Acquire), self.held.load(Acquire));
+        let is_whole = ended != 0 && self.ended.load(Relaxed) == ended;
+        let is_its = noted >> 32 == release(address, 0) >> 32;
+        (is_whole && is_its).then_some(Past { ended, held, holder: (noted as u32).wrapping_sub(1) })
+    }
+}
+
+impl Rings {
+    pub(super) fn remember(&self, address: usize, past: Past) {
+        let level = level(past.held);
+        let at = self.count[level].fetch_add(1, Relaxed);
+        self.rings[level][at as usize % RING].set(address, past);
+        self.latest[level].store(past.at(), Relaxed);
+    }
+
+    /// Those of the lock at `address` after `start`: their number, and the levels of which there were more (a bit each).
+    fn since(&self, address: usize, start: u64, found: &mut [Past; MOST]) -> (usize, u32) {
+        let (mut count, mut more) = (0, 0);
+        for level in (0..LEVELS).rev() {
+            if self.latest[level].load(Relaxed) <= start {
+                continue;
+            }
+            let next = self.count[level].load(Relaxed);
+            let there = next.min(RING as u32);
+            let mut back = 1;
+            while back <= there {
+                let past = self.rings[level][next.wrapping_sub(back) as usize % RING].get(address);
+                // Of another lock, or just being written: an older one may be there.
+                if let Some(past) = past {
+                    if past.at() <= start {
+                        break;
+                    }
+                    if count == MOST {
+                        break;
+                    }
+                    found[count] = past;
+                    count += 1;
+                }
+                back += 1;
+            }
+            more |= u32::from(back > RING as u32 || count == MOST && back <= there) << level;
+        }
+        found[..count].sort_unstable_by_key(|past| core::cmp::Reverse(past.ended));
+        (count, more)
+    }
+}
+
+/// A part of a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) holder: u32,
+    /// Ticks.
+    pub(crate) ticks: u64,
+    /// Of these, the lock was free.
+    pub(crate) free: u64,
+}
+
+/// Parts by holder; of too many holders, the last ones are not told apart.
+struct Parts {
+    parts: [Part; HOLDERS],
+    count: usize,
+}
+
+impl Parts {
+    const fn new() -> Self {
+        Self { parts: [Part { holder: NONE, ticks: 0, free: 0 }; HOLDERS], count: 0 }
+    }
+
+    fn add(&mut self, holder: u32, held: u64, free: u64) {
+        let at = match self.parts[..self.count].iter().position(|part| part.holder == holder) {
+            Some(at) => at,
+            None if self.count < HOLDERS - 1 => {
+                self.parts[self.count].holder = holder;
+                self.count += 1;
+                self.count - 1
+            }
+            None => {
+                // The last one is nobody's.
+                self.count = HOLDERS;
+                HOLDERS - 1
+            }
+        };
+        self.parts[at].ticks += held + free;
+        self.parts[at].free += free;
+    }
+}
+
+/// A wait that is to be divided.
+struct Whole {
+    start: u64,
+    end: u64,
+    /// The release that ended it.
+    ended: Past,
+    /// The lock was free for so long.
+    free: u64,
+    /// Who had it at the start, if that is known.
+    first: Option<u32>,
+}
+
+/// Divides a wait; `pasts`: the releases in it, the latest first; `more`: see [`Rings::since`].
+fn divide(whole: &Whole, pasts: &[Past], more: u32) -> Parts {
+    let mut parts = Parts::new();
+    let end = whole.ended.at();
+    let tail = (whole.end - end).min(whole.free);
+    parts.add(whole.ended.holder, 0, tail);
+    let earlier = || pasts.iter().filter(|past| past.at() < end);
+    // Each hold, the time before it since the release before it, and who had the lock.
+    let holds = |each: &mut dyn FnMut(u32, u64, u64, u64)| {
+        let mut past = whole.ended;
+        let mut before = earlier();
+        let mut held = 0;
+        loop {
+            let older = before.next();
+            let from = older.map_or(whole.start, |older| older.at().max(whole.start));
+            let room = past.at().saturating_sub(from);
+            let is_first = older.is_none();
+            held += past.held.min(room);
+            if let Some(older) = older.filter(|older| older.ended & past.ended & READER != 0) {
+                // It had it as long as the reader before it, and longer.
+                held += room - past.held.min(room);
+                past = Past { holder: past.holder, ..*older };
+                continue;
+            }
+            let holder = match whole.first {
+                // It is known better by what it had noted.
+                Some(first) if is_first && past.held >= room => first,
+                _ => past.holder,
+            };
+            each(holder, past.held, held, room - past.held.min(room));
+            held = 0;
+            match older {
+                Some(older) => past = *older,
+                None => break,
+            }
+        }
+    };
+    let (mut gaps, mut in_more) = (0, 0);
+    holds(&mut |_, length, held, gap| {
+        gaps += gap;
+        in_more += if more >> level(length) & 1 != 0 { held + 1 } else { 0 };
+    });
+    let inner = (whole.free - tail).min(gaps);
+    let unseen = gaps - inner;
+    let share =
+        |part: u64, all: u64, of: u64| (u128::from(part) * u128::from(of) / u128::from(all.max(1))) as u64;
+    let (mut left, mut left_free) = (unseen, inner);
+    holds(&mut |holder, length, held, gap| {
+        let more = match in_more {
+            0 => share(gap, gaps, unseen),
+            _ if more >> level(length) & 1 != 0 => share(held + 1, in_more, unseen),
+            _ => 0,
+        };
+        left -= more.min(left);
+        let free = share(gap, gaps, inner);
+        left_free -= free.min(left_free);
+        parts.add(holder, held + more, free);
+    });
+    // Rounding.
+    parts.add(whole.ended.holder, left, left_free);
+    parts
+}
+
+impl Recorder {
+    /// The parts of a wait by holder, passed to `each`.
+    pub(super) fn parts(&self, facts: &Facts, waited: &Waited, each: impl FnMut(&Part)) {
+        let first = waited.holder;
+        let is_taken = matches!(HolderId::from_number(first), HolderId::TookAt(_));
+        let lock = self.lock_at(facts.lock).filter(|_| waited.last != NONE && waited.ended != 0);
+        let (Some(shared), Some(lock)) = (self.shared.get(), lock) else {
+            // The library's locks tell where they were released, and not when.
+            let is_last = matches!(HolderId::from_number(waited.last), HolderId::ReleasedAt(_)) && !is_taken;
+            let holder = if is_last { waited.last } else { first };
+            return core::iter::once(&Part { holder, ticks: waited.ticks, free: waited.free }).for_each(each);
+        };
+        let start = waited.end.saturating_sub(waited.ticks);
+        let mut pasts = [Past::NOTHING; MOST];
+        let address = lock.address as usize;
+        let (count, more) = shared.rings(address).since(address, start, &mut pasts);
+        let pasts = &pasts[..count];
+        let mut ended = Past { ended: waited.ended, held: 0, holder: waited.last };
+        if let Some(past) = pasts.iter().find(|past| past.ended == waited.ended) {
+            ended.held = past.held;
+            if matches!(HolderId::from_number(ended.holder), HolderId::Table(_)) {
+                // Its thread has told since where that was.
+                ended.holder = past.holder;
+            }
+        }
+        let is_shared = lock.kind.load(Relaxed) == Kind::RwLock as u32;
+        // Of readers it may not be the one that blocked this thread.
+        let first = Some(first).filter(|_| is_taken && !is_shared);
+        let whole = Whole { start, end: waited.end, ended, free: waited.free, first };
+        let parts = divide(&whole, pasts, more);
+        parts.parts[..parts.count].iter().for_each(each);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::vec::Vec;
+
+    use super::*;
+
+    const US: u64 = 2_000;
+
+    fn past(ended: u64, held: u64, holder: u32) -> Past {
+        Past { ended: ended * US, held: held * US, holder }
+    }
+
+    /// Holder, held and free, in µs.
+    fn divided(whole: &Whole, pasts: &[Past], more: u32) -> Vec<(u32, u64, u64)> {
+        let parts = divide(whole, pasts, more);
+        let all = parts.parts[..parts.count].iter();
+        assert_eq!(all.clone().map(|part| part.ticks).sum::<u64>(), whole.end - whole.start);
+        all.map(|part| (part.holder, (part.ticks - part.free) / US, part.free / US)).collect()
+    }
+
+    fn whole(start: u64, end: u64, ended: Past, free: u64) -> Whole {
+        Whole { start: start * US, end: end * US, ended, free: free * US, first: None }
+    }
+
+    #[test]
+    fn levels() {
+        let us = [1, 3, 5, 20, 80, 300, 1_200, 5_000, 20_000, 1_000_000];
+        assert_eq!(us.map(|us| level(us * US)), [0, 0, 1, 2, 3, 4, 5, 6, 7, 7]);
+        assert_eq!(level(0), 0);
+    }
+
+    #[test]
+    fn each_holder_has_its_hold_and_the_free_time_before_it() {
+        // As in the picture.
+        let pasts = [past(80, 30, 3), past(40, 10, 2), past(20, 50, 1)];
+        let whole = whole(0, 85, pasts[0], 25);
+        assert_eq!(divided(&whole, &pasts, 0), [(3, 30, 15), (2, 10, 10), (1, 20, 0)]);
+        // Who had it at the start is known better.
+        let whole = Whole { first: Some(9), ..whole };
+        assert_eq!(divided(&whole, &pasts, 0), [(3, 30, 15), (2, 10, 10), (9, 20, 0)]);
+    }
+
+    #[test]
+    fn what_is_not_remembered_is_the_next_holder_s() {
+        let pasts = [past(80, 30, 3), past(20, 20, 1)];
+        assert_eq!(divided(&whole(0, 80, pasts[0], 10), &pasts, 0), [(3, 50, 10), (1, 20, 0)]);
+        // The last one has not told yet for how long it had it.
+        let last = past(80, 0, 3);
+        assert_eq!(divided(&whole(0, 90, last, 10), &pasts[1..], 0), [(3, 60, 10), (1, 20, 0)]);
+    }
+
+    #[test]
+    fn a_long_hold_stays_among_many_short_ones() {
+        // SAFETY: all zero is one.
+        let rings: Rings = unsafe { core::mem::zeroed() };
+        rings.remember(64, past(5_000, 4_900, 1));
+        for number in 0..400 {
+            rings.remember(64, past(5_001 + 2 * number, 1, 2));
+        }
+        // Another lock's, and one before.
+        rings.remember(72, past(5_700, 10, 3));
+        rings.remember(64, past(90, 90, 4));
+        let mut pasts = [Past::NOTHING; MOST];
+        let (count, more) = rings.since(64, 100 * US, &mut pasts);
+        assert_eq!((count, more), (RING + 1, 1));
+        let whole = whole(100, 5_799, pasts[0], 399);
+        assert_eq!(divided(&whole, &pasts[..count], more), [(2, 400, 399), (1, 4_900, 0)]);
+    }
+
+    #[test]
+    fn one_reader_after_the_other_is_the_last_one_s_hold() {
+        let reader = |ended, held, holder| {
+            let past = past(ended, held, holder);
+            Past { ended: past.ended | READER, ..past }
+        };
+        let pasts = [reader(80, 10, 3), reader(70, 20, 2), past(40, 40, 1)];
+        assert_eq!(divided(&whole(0, 80, pasts[0], 10), &pasts, 0), [(3, 30, 10), (1, 40, 0)]);
+    }
+
+    #[test]
+    fn holders_beyond_the_number_are_nobody_s() {
+        let pasts: Vec<Past> = (0..40).map(|at| past(400 - 10 * at, 10, at as u32)).collect();
+        let parts = divided(&whole(0, 400, pasts[0], 0), &pasts, 0);
+        assert_eq!(parts.len(), HOLDERS);
+        assert_eq!(parts[HOLDERS - 1], (NONE, 10 * (40 - HOLDERS as u64 + 1), 0));
+    }
+}
