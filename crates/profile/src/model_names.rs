@@ -233,20 +233,28 @@ impl CallSite {
     pub fn label(&self) -> String {
         let Some(frame) = self.frames.get(self.named()) else { return String::from("?") };
         match (&frame.function, &frame.source) {
-            (Some(_), Some(_)) => format!("{} ({})", self.function(), frame.position()),
+            (Some(_), Some(_)) if self.named() == 0 => format!("{} ({})", self.function(), frame.position()),
             _ => self.function(),
         }
     }
 
-    /// The innermost function with a name; if it calls into code without names, `function → library.so`. Without any names
-    /// `module+0x1234`.
+    /// `file.c:12`, if that is known of the innermost frame.
+    pub(crate) fn line(&self) -> Option<String> {
+        self.frames
+            .first()
+            .filter(|frame| frame.function.is_some() && frame.source.is_some())
+            .map(Frame::position)
+    }
+
+    /// The innermost function with a name; if it calls into code without names that uses the lock, `function → library.so`.
+    /// Without any names `module+0x1234`.
     #[must_use]
     pub fn function(&self) -> String {
         let named = self.named();
         let Some(frame) = self.frames.get(named) else { return String::from("?") };
-        match named.checked_sub(1) {
-            Some(inner) => format!("{} → {}", frame.shown(), library(&self.frames[inner].module)),
-            None => frame.shown(),
+        match named {
+            0 => frame.shown(),
+            _ => format!("{} → {}", frame.shown(), library(&self.frames[0].module)),
         }
     }
 

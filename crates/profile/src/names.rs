@@ -20,6 +20,16 @@ const WRAPPERS: [&str; 9] = ["lock", "mutex", "latch", "acquire", "enter", "leav
 /// A name in a sentence is not longer.
 pub(crate) const LONGEST: usize = 44;
 
+/// Of a holder: nobody had the lock.
+pub(crate) const FREE: &str = "none: it was free";
+
+/// A class in C++ whose constructor takes a lock, or whose destructor releases one, is there for that.
+fn is_guard(function: &str) -> bool {
+    let mut parts = function.rsplit("::");
+    let name = parts.next().unwrap_or(function);
+    name.starts_with('~') || parts.next().is_some_and(|class| class == name)
+}
+
 /// Between a function and its caller.
 const CALLED_BY: &str = " < ";
 
@@ -61,7 +71,7 @@ impl<'a> Names<'a> {
         }
         let is_wrapper = |function: &str, callers: &BTreeSet<String>| {
             let name = function.rsplit("::").next().unwrap_or(function).to_ascii_lowercase();
-            callers.len() > 1 && WRAPPERS.iter().any(|word| name.contains(word))
+            callers.len() > 1 && (is_guard(function) || WRAPPERS.iter().any(|word| name.contains(word)))
         };
         names.wrappers = callers
             .into_iter()
@@ -151,6 +161,9 @@ impl<'a> Names<'a> {
     /// What the program called that led to code without symbols, and the function of the program that called it.
     fn entry<'b>(&self, call_site: &'b CallSite) -> Option<(&'b Frame, &'b Frame)> {
         let named = call_site.named();
+        if call_site.frames.first().is_some_and(|frame| self.program.as_deref() == Some(&frame.module)) {
+            return None;
+        }
         let mut rest = call_site
             .frames
             .get(named..)
@@ -191,8 +204,8 @@ impl<'a> Names<'a> {
 fn chain(call_site: &CallSite, depth: usize, is_precise: bool) -> String {
     let named = call_site.named();
     let mut first = call_site.function();
-    if let Some(inner) = named.checked_sub(1).map(|inner| &call_site.frames[inner]).filter(|_| is_precise) {
-        first += &format!("+{:#x}", inner.offset);
+    if is_precise && named > 0 {
+        first += &format!("+{:#x}", call_site.frames[0].offset);
     }
     let callers = call_site.frames.iter().skip(named + 1).take(depth.max(1) - 1).map(Frame::shown);
     std::iter::once(first).chain(callers).collect::<Vec<_>>().join(CALLED_BY)
@@ -201,7 +214,11 @@ fn chain(call_site: &CallSite, depth: usize, is_precise: bool) -> String {
 fn label(call_site: &CallSite, depth: usize, is_precise: bool) -> String {
     let last = (call_site.named() + depth.max(1)).min(call_site.frames.len());
     match call_site.frames.get(last.wrapping_sub(1)) {
-        Some(frame) if frame.function.is_some() && frame.source.is_some() => {
+        Some(frame)
+            if frame.function.is_some()
+                && frame.source.is_some()
+                && (depth > 1 || call_site.named() == 0) =>
+        {
             format!("{} ({})", chain(call_site, depth, is_precise), frame.position())
         }
         _ => chain(call_site, depth, is_precise),

@@ -272,13 +272,13 @@ fn blame_class(classes: &Profile, waited: u64) -> Option<String> {
 /// `, held by `store_update` while `flush` waits`.
 fn holder_and_waiter(profile: &Profile, top: &Lock) -> String {
     let names = Names::of_profile(profile);
-    let most_by = |call_site: fn(&crate::model::Pair) -> Option<CallSiteId>,
-                   name: &dyn Fn(CallSiteId) -> String| {
+    let most_by = |is_held: bool, name: &dyn Fn(CallSiteId) -> String| {
         let mut sums: BTreeMap<String, u64> = BTreeMap::new();
         let pairs = profile.pairs.iter().filter(|pair| pair.lock == top.id && pair.role.is_lock());
         for pair in pairs {
-            if let Some(call_site) = call_site(pair) {
-                *sums.entry(name(call_site)).or_default() += pair.wait_total;
+            if let Some(call_site) = if is_held { pair.holder } else { Some(pair.waiter) } {
+                *sums.entry(name(call_site)).or_default() +=
+                    if is_held { pair.held() } else { pair.wait_total };
             }
         }
         let (name, sum) = sums.into_iter().max_by_key(|(_, sum)| *sum)?;
@@ -290,10 +290,10 @@ fn holder_and_waiter(profile: &Profile, top: &Lock) -> String {
         fit(function.as_deref().unwrap_or("?"), LONGEST)
     };
     // The callers of a wrapper say more than the wrapper, unless it has many.
-    let most = |call_site| {
-        most_by(call_site, &|call_site| names.in_sentence(call_site)).or_else(|| most_by(call_site, &plain))
+    let most = |is_held| {
+        most_by(is_held, &|call_site| names.in_sentence(call_site)).or_else(|| most_by(is_held, &plain))
     };
-    let (holder, waiter) = (most(|pair| pair.holder), most(|pair| Some(pair.waiter)));
+    let (holder, waiter) = (most(true), most(false));
     // Where it was released stands in for where it was taken, if that is not known.
     let is_named = |pair: &&crate::model::Pair| {
         let is_it = |call_site| {
@@ -303,14 +303,38 @@ fn holder_and_waiter(profile: &Profile, top: &Lock) -> String {
         };
         pair.lock == top.id && pair.role.is_lock() && pair.holder.is_some_and(is_it)
     };
-    let sum = |pairs: Vec<&crate::model::Pair>| pairs.iter().map(|pair| pair.wait_total).sum::<u64>();
+    let sum = |pairs: Vec<&crate::model::Pair>| pairs.iter().map(|pair| pair.held()).sum::<u64>();
     let named: Vec<_> = profile.pairs.iter().filter(is_named).collect();
     let released = sum(named.iter().copied().filter(|pair| pair.is_release).collect());
     let held_by = if 2 * released > sum(named) { "released in" } else { "held by" };
+    // Where in the source most of it is, of these with that name.
+    let lines = |is_held: bool, name: &str| {
+        let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+        for pair in profile.pairs.iter().filter(|pair| pair.lock == top.id && pair.role.is_lock()) {
+            let call_site = if is_held { pair.holder } else { Some(pair.waiter) };
+            let Some(call_site) = call_site.filter(|call_site| {
+                [names.in_sentence(*call_site), plain(*call_site)].iter().any(|known| known == name)
+            }) else {
+                continue;
+            };
+            let line = profile.call_sites[call_site].line()?;
+            *sums.entry(line).or_default() += if is_held { pair.held() } else { pair.wait_total };
+        }
+        sums.into_iter().max_by_key(|(_, sum)| *sum).map(|(line, _)| line)
+    };
     let part = |share: f64| if share < 0.75 { format!(" ({})", percent(share)) } else { String::new() };
     match (holder, waiter) {
-        (Some((holder, held)), Some((waiter, _))) if holder == waiter => {
-            format!(", {held_by} `{holder}`{} while other threads wait in it", part(held))
+        (Some((holder, held)), Some((waiter, waited))) if holder == waiter => {
+            // Two places may be in two functions of one name, or two parts of one.
+            let (at, waits_at) = (lines(true, &holder), lines(false, &waiter));
+            match (at, waits_at) {
+                (Some(at), Some(waits_at)) if at != waits_at => format!(
+                    ", {held_by} `{holder}` ({at}){} while `{waiter}` ({waits_at}) waits{}",
+                    part(held),
+                    part(waited)
+                ),
+                _ => format!(", {held_by} `{holder}`{} while other threads wait in it", part(held)),
+            }
         }
         (Some((holder, held)), Some((waiter, waited))) => {
             format!(", {held_by} `{holder}`{} while `{waiter}` waits{}", part(held), part(waited))

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::captions;
 use crate::model::{CallSite, Profile, Role};
+use crate::names::FREE;
 use crate::units::one_line;
 
 /// Smaller shares than this are not drawn.
@@ -99,7 +100,10 @@ pub(super) fn flame(profile: &Profile) -> Option<Flame> {
     for pair in profile.pairs.iter().filter(|pair| pair.role.is_lock() && pair.wait_total > 0) {
         let label = labels.get(&pair.lock).copied().unwrap_or("a lock");
         let stack = stack(pair.holder.and_then(|holder| profile.call_sites.get(holder)), label, &mut names);
-        holders.add(&stack, pair.wait_total, pair.count);
+        holders.add(&stack, pair.held(), pair.count);
+        if pair.free > 0 {
+            holders.add(&[names.number(String::from(FREE), What::Unknown)], pair.free, 0);
+        }
     }
     let trees = [
         ("By waiter", "waited", waiters),

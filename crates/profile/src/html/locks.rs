@@ -243,7 +243,7 @@ impl PairRow {
             is_release: pair.is_release,
             free: pair.free,
             count: pair.count,
-            total: pair.wait_total,
+            total: pair.held(),
             longest: pair.wait_longest,
         }
     }

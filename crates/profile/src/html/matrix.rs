@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::captions::{self, UNKNOWN};
 use super::{exact, span};
 use crate::model::Profile;
-use crate::names::Names;
+use crate::names::{FREE, Names};
 
 /// The most waiting sites, and the most holding ones, that have a row or column of their own.
 const SITES: usize = 20;
@@ -54,11 +54,13 @@ pub(super) fn matrix(profile: &Profile) -> Option<Matrix> {
         .pairs
         .iter()
         .filter(|pair| pair.role.has_holder())
-        .map(|pair| {
-            let sum = Sum { count: pair.count, total: pair.wait_total, longest: pair.wait_longest };
+        .flat_map(|pair| {
+            let sum = Sum { count: pair.count, total: pair.held(), longest: pair.wait_longest };
             let at = if pair.is_release { " (release)" } else { "" };
             let holder = pair.holder.map_or_else(|| String::from(UNKNOWN), |holder| name(holder) + at);
-            (name(pair.waiter), holder, sum)
+            let free = Sum { count: 0, total: pair.free, longest: pair.free };
+            let free = (pair.free > 0).then(|| (name(pair.waiter), FREE.to_owned(), free));
+            [Some((name(pair.waiter), holder, sum)), free].into_iter().flatten()
         })
         .collect();
     let waiters = largest(pairs.iter().map(|(waiter, _, sum)| (waiter.as_str(), sum.total)));

@@ -22,7 +22,8 @@ pub struct Pair {
     pub is_release: bool,
     /// Number of waits for this holder, or for others and this one.
     pub count: u64,
-    /// Time waited for this holder: until it released the lock and the next owner had it.
+    /// Time waited for this holder: from when the lock was released to it until it released the lock, or, at the end of a wait,
+    /// until its next owner had it.
     pub wait_total: u64,
     /// The longest of these times.
     pub wait_longest: u64,
@@ -55,6 +56,14 @@ pub struct HeldWait {
     /// For how long others waited for the outer lock meanwhile, estimated from how many they were at beginning and end.
     #[serde(alias = "made_wait")]
     pub time_blocked: u64,
+}
+
+impl Pair {
+    /// For so long the holder had the lock while others waited, as far as that is known.
+    #[must_use]
+    pub fn held(&self) -> u64 {
+        self.wait_total.saturating_sub(self.free)
+    }
 }
 
 impl HeldWait {

@@ -16,7 +16,7 @@ pub(super) fn blame(lock: &mut Lock, pairs: &[&Pair]) {
             stats.sites.len() - 1
         });
         stats.sites[index].blocked += pair.count;
-        stats.sites[index].blocked_total += pair.wait_total;
+        stats.sites[index].blocked_total += pair.held();
     }
     for stats in &mut lock.roles {
         stats

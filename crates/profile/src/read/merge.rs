@@ -302,7 +302,7 @@ impl Merge<'_> {
             free: self.clock.ns(sum.free),
         });
         let mut pairs: Vec<Pair> = pairs.collect();
-        pairs.sort_by_key(|pair| (pair.role.rank(), Reverse(pair.wait_total), Reverse(pair.count)));
+        pairs.sort_by_key(|pair| (pair.role.rank(), Reverse(pair.held()), Reverse(pair.count)));
         pairs
     }
 

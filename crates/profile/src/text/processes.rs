@@ -47,8 +47,7 @@ pub fn processes(profiles: &[Profile], style: Style) -> String {
             sum.longest = sum.longest.max(stats.wait.longest);
             for pair in profile.pairs.iter().filter(|pair| pair.lock == lock.id && pair.role == stats.role) {
                 let holder = pair.holder.map(|holder| profile.call_sites[holder].function());
-                *sum.holders.entry(holder.unwrap_or_else(|| "not known".into())).or_default() +=
-                    pair.wait_total;
+                *sum.holders.entry(holder.unwrap_or_else(|| "not known".into())).or_default() += pair.held();
             }
         }
     }
