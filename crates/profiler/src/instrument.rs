@@ -116,12 +116,16 @@ pub(crate) unsafe fn lock_hot(way: &Way, arguments: [usize; 4], call: Call) -> c
     if way.is_mutex && mutex_layout::is_awaited(call.address).is_some() {
         RECORDER.skip_next();
     }
+    let was_free = RECORDER.is_awaited_and_free(call.address);
     // SAFETY: the caller's arguments; a try has the first of them.
     let result = unsafe { next::call(way.try_it, arguments) };
     if result == way.codes.busy {
         RECORDER.was_not_free(false);
         // SAFETY: the caller's promise.
         return unsafe { wait::<CONTENDED>(way, arguments, call) };
+    }
+    if was_free {
+        RECORDER.passed(call.address);
     }
     result
 }
@@ -196,6 +200,9 @@ fn had<const DETAIL: u32>(call: Call) {
         return;
     }
     if DETAIL == CONTENDED && RECORDER.leaves_out(call.address) {
+        if RECORDER.is_awaited_and_free(call.address) {
+            RECORDER.passed(call.address);
+        }
         return;
     }
     note::<DETAIL>(call);

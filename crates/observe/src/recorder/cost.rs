@@ -84,6 +84,24 @@ impl Recorder {
         }
     }
 
+    /// Whether the lock at `address` counts as free for those that wait for it. To be asked before it is had: a look at what others
+    /// write would prolong the hold.
+    #[inline(always)]
+    pub fn is_awaited_and_free(&self, address: usize) -> bool {
+        self.shared.get().is_some_and(|shared| shared.slot(address).is_free.load(Relaxed) != 0)
+    }
+
+    /// Such a lock was had by the calling thread, which leaves that out. For others it stays free: they learn of this hold if the
+    /// thread releases it to them ([`super::hand_off`]).
+    #[cold]
+    #[inline(never)]
+    pub fn passed(&self, address: usize) {
+        // SAFETY: null, or memory that is never given back.
+        if let Some(own) = unsafe { here().own.get().as_ref() } {
+            own.passed().set((address, self.now()));
+        }
+    }
+
     /// Whether a release of the lock at `address` is not looked at: the thread leaves out acquisitions, and has none noted, and
     /// no thread sleeps until that release. `owner`: the thread that has the lock, if that can be told; `is_awaited` tells the
     /// calling thread, of which it gets the id, whether there is such a sleeper, if that can be told.

@@ -10,7 +10,8 @@
 //! thread has been seen to take the lock since; `free`, for how long it was free before. So a waiter knows the sum at two points
 //! in time, when it begins to wait and when it has the lock, and their difference is the part of its wait that no holder
 //! explains. A release without waiters writes none of it; nor does an acquisition that is left out ([`super::cost`]), by a thread
-//! that is faster than the next owner: until another release to waiters or their turn, the lock counts as free.
+//! that is faster than the next owner: that thread keeps the time for itself until it releases the lock to waiters; until then, or
+//! until their turn, the lock counts as free.
 //!
 //! Several readers hold a lock at once, and a reader that releases it may leave others behind. So a reader that comes after a
 //! reader finds a lock that was not free; and a writer waits for the reader that leaves last. A reader waits for a writer,
@@ -166,6 +167,10 @@ impl Recorder {
         if let Some(shared) = self.shared.get() {
             let slot = shared.slot(call.address);
             slot.note_release(call.address, holder);
+            let (passed, since) = own.passed().get();
+            if passed == call.address && since > slot.ended.load(Relaxed) {
+                slot.taken(role, since);
+            }
             slot.ended.store(ended, Relaxed);
             slot.is_free.store(1, Relaxed);
             // Those whose waits are left out are not counted.
@@ -177,6 +182,9 @@ impl Recorder {
             if is_shared && role != Role::Read {
                 shared.remember_writer(call.address, Past { ended, holder, held });
             }
+        }
+        if let Some(shared) = self.shared.get().filter(|_| level(held) > 0) {
+            shared.rings(call.address).remember(call.address, Past { ended, holder, held });
         }
         HandOff { ended, holder, held_since, held }
     }
@@ -214,13 +222,16 @@ impl Recorder {
 
     fn remember(&self, own: &ThreadState, address: usize, hand_off: &HandOff, holder: u32) {
         let now = hand_off.ended & !READER;
-        let is_long = level(hand_off.held) > 0;
-        if is_long || self.ticks.ns(now.saturating_sub(own.handed_off().get())) >= EVERY {
-            own.handed_off().set(now);
-            if let Some(shared) = self.shared.get() {
-                let (ended, held) = (hand_off.ended, hand_off.held);
-                shared.rings(address).remember(address, Past { ended, held, holder });
+        let Some(shared) = self.shared.get() else { return };
+        let past = Past { ended: hand_off.ended, held: hand_off.held, holder };
+        if level(past.held) > 0 {
+            // That was done before the release.
+            if holder != hand_off.holder {
+                shared.rings(address).name(address, past);
             }
+        } else if self.ticks.ns(now.saturating_sub(own.handed_off().get())) >= EVERY {
+            own.handed_off().set(now);
+            shared.rings(address).remember(address, past);
         }
     }
 

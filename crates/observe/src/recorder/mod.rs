@@ -143,6 +143,13 @@ impl Recorder {
     pub const HOT_AT: usize = core::mem::offset_of!(Recorder, hot);
     /// See [`Recorder::HOT_AT`].
     pub const HASH_FACTOR: u32 = hash::FACTOR;
+    /// Where the pointer is to the slots of locks, of [`Recorder::SLOT_BYTES`] each, by hash; null while there are none.
+    pub const SLOTS_AT: usize = core::mem::offset_of!(Recorder, shared);
+    /// See [`Recorder::SLOTS_AT`].
+    pub const SLOT_BYTES: usize = size_of::<shared_tables::Slot>();
+    /// Where the byte of the first slot is, from that pointer on, that is not 0 while the lock counts as free
+    /// ([`Recorder::is_awaited_and_free`]).
+    pub const IS_FREE_AT: usize = shared_tables::SharedTables::IS_FREE_AT;
     /// In the thread's block `spinpark_observe_0_1_local`: so many acquisitions of contended mutexes of glibc's that are free
     /// are left out ([`Recorder::skip_next`]): each counts down by one, and leaves the mutex at [`Recorder::PASSED_AT`]. 32 bits.
     pub const SKIPS_AT: usize = core::mem::offset_of!(thread_state::Local, skips);

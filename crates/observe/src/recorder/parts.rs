@@ -1,7 +1,9 @@
 //! The holders of a wait: each thread that had the lock meanwhile has its part of it.
 //!
-//! Whoever releases a lock that others wait for remembers that for them, after the release: when, which holder, and for how long
-//! it had the lock. A waiter looks at what is remembered after it has released the lock in turn.
+//! Whoever releases a lock that others wait for remembers that for them: when, which holder, and for how long it had the lock. A
+//! short hold is remembered after the release. For a long one that would often be too late, since threads that wake up take the
+//! CPU of the one that woke them; and beside its length it is nothing. A waiter looks at what is remembered after it has released
+//! the lock in turn.
 //!
 //! ```text
 //!       │ a          free │ b      free │ c             free │
@@ -102,6 +104,14 @@ impl Rings {
         let at = self.count[level].fetch_add(1, Relaxed);
         self.rings[level][at as usize % RING].set(address, past);
         self.latest[level].store(past.at(), Relaxed);
+    }
+
+    /// The holder of one that is remembered is this one, as is known now.
+    pub(super) fn name(&self, address: usize, past: Past) {
+        let ring = &self.rings[level(past.held)];
+        if let Some(found) = ring.iter().find(|found| found.ended.load(Relaxed) == past.ended) {
+            found.set(address, past);
+        }
     }
 
     /// Those of the lock at `address` after `start`: their number, and the levels of which there were more (a bit each).

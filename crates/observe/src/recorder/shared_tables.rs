@@ -27,7 +27,7 @@
 //! as no two busy locks share one. It is one cache line: a waiter takes it once before and once after, and a thread that
 //! releases to waiters once. A thread that neither waits nor releases to a waiter writes nothing here.
 
-use core::mem::size_of;
+use core::mem::{offset_of, size_of};
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicU8, AtomicUsize};
@@ -107,6 +107,9 @@ struct Created {
 }
 
 impl SharedTables {
+    /// See [`Recorder::IS_FREE_AT`](super::Recorder::IS_FREE_AT).
+    pub(super) const IS_FREE_AT: usize = offset_of!(Self, slots) + offset_of!(Slot, is_free);
+
     /// What users of the lock at `address` tell each other.
     #[inline(always)]
     pub(crate) fn slot(&self, address: usize) -> &Slot {

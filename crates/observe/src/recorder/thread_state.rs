@@ -196,6 +196,8 @@ struct Busy {
     unwinding: Cell<u64>,
     /// When the thread left a release behind, ticks (`hand_off`).
     handed_off: Cell<u64>,
+    /// A lock that counted as free when the thread took it and left that out, and when, ticks (`hand_off`).
+    passed: Cell<(usize, u64)>,
     /// When the thread asked whether a holder has a CPU, ticks (`watch`).
     watched: Cell<u64>,
     /// Counts what replaces something that was known.
@@ -240,6 +242,11 @@ impl ThreadState {
     /// Time that this thread has spent on new stacks, ticks; meaningful to a caller that has set it to 0 before.
     pub(crate) fn aside(&self) -> &Cell<u64> {
         &self.busy.aside
+    }
+
+    /// A lock that counted as free when the thread took it and left that out, and when, ticks ([`super::hand_off`]).
+    pub(crate) fn passed(&self) -> &Cell<(usize, u64)> {
+        &self.busy.passed
     }
 
     /// When the thread last left a release behind, ticks ([`super::hand_off`]).
