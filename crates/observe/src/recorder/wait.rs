@@ -330,6 +330,9 @@ impl Recorder {
         let (mut split, last) = self.split((call.address, call.role), (wait.start, end), wait.free);
         if wait.is_left_out {
             split = Split::UNKNOWN;
+        } else if wait.sleeps.is_some() && wait.holder == NONE && split.ended == 0 {
+            // Every acquisition is noted, and every release to waiters: the lock was released just before this one counted.
+            split = Split { free: ticks, ended: 0, is_known: true };
         }
         if let Some(shared) = self.shared.get() {
             let slot = shared.slot(call.address);
