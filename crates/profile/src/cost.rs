@@ -15,6 +15,8 @@ use crate::units::{count, percent, time};
 
 /// A recording that slowed its program more is said to be none of the program as it is.
 pub const BOUND: f64 = 1.05;
+/// The recorder's part of the time that is still believed; if it had more, all that is known is that it was much.
+const MOST: f64 = 0.75;
 /// Threads that take contended locks more often than once in so many ns do little else.
 const LITTLE_ELSE: f64 = 2_000.0;
 
@@ -48,36 +50,36 @@ pub fn estimate(profile: &Profile, untimed: Untimed) -> Option<Cost> {
     // A table may have been used by several threads one after the other.
     let at_a_time = (threads / wall).max(1.0);
     let cpus = if profile.cpus == 0 { at_a_time } else { f64::from(profile.cpus).min(at_a_time) };
-    let least = (all / (cpus * wall)).max(held / wall).min(0.99);
-    let most = (all / wall).clamp(least, 0.99);
+    let least = (all / (cpus * wall)).max(held / wall).min(MOST);
+    let most = (all / wall).clamp(least, MOST);
     let ratio = |share: f64| 1.0 / (1.0 - share);
     let mut says = format!(
         "Recording cost about {} of the threads' time, as the recorder measured of itself: {}",
-        percent(all / threads),
+        // Threads that the recorder has nothing of ran, too.
+        percent(all / threads.max(wall)),
         time(all),
     );
     if own.rare > 0 {
         says += &format!(
-            " ({} of it for what is rare, such as unwinding {} stacks)",
+            " ({} of it for what is rare, such as unwinding {} {})",
             time(own.rare as f64),
-            count(own.unwound)
+            count(own.unwound),
+            if own.unwound == 1 { "stack" } else { "stacks" }
         );
     }
     if held > 0.0 {
         says += &format!(", {} while a thread had a lock that others have waited for", time(held));
     }
-    says += &format!(
-        ". That made the run {} to {} longer.",
-        percent(ratio(least) - 1.0),
-        percent(ratio(most) - 1.0)
-    );
+    let at_most = if most < MOST { format!("to {}", percent(ratio(most) - 1.0)) } else { "or more".into() };
+    says += &format!(". That made the run {} {at_most} longer.", percent(ratio(least) - 1.0));
     let taken = own.recorded as f64 + own.left_out as f64;
     if own.left_out > 0 && threads / taken < LITTLE_ELSE {
         says += " Threads took contended locks so often that they do little else: recording also changes how they alternate, \
                  which is not in these figures and can be more than they are.";
     }
     says += " `--overhead` measures all of it on the program itself.";
-    Some(Cost { is_measured: false, ratio: ratio(least), interval: None, noise: None, says })
+    let interval = Some((ratio(least), ratio(most)));
+    Some(Cost { is_measured: false, ratio: ratio(least), interval, noise: None, says })
 }
 
 impl Profile {
@@ -85,11 +87,12 @@ impl Profile {
     #[must_use]
     pub fn slowed(&self) -> Option<String> {
         let cost = self.cost.as_ref().filter(|cost| cost.ratio > BOUND)?;
-        let (about, how) = if cost.is_measured { ("", "measured") } else { ("about ", "estimated") };
-        Some(format!(
-            "This recording slowed the program {about}×{:.2} ({how}): its figures are not the program's.",
-            cost.ratio
-        ))
+        let by = match cost.interval.filter(|_| !cost.is_measured) {
+            Some((low, high)) if high >= 1.0 / (1.0 - MOST) => format!("×{low:.2} or more (estimated)"),
+            Some((low, high)) => format!("×{low:.2} to ×{high:.2} (estimated)"),
+            None => format!("×{:.2} (measured)", cost.ratio),
+        };
+        Some(format!("This recording slowed the program {by}: its figures are not the program's."))
     }
 
     /// What was left out because it came faster than it can be recorded.
@@ -163,7 +166,7 @@ mod tests {
         let mut profile = profile(RecorderCost { calls: 1_400_000_000, ..RecorderCost::default() });
         profile.cost = estimate(&profile, Untimed::default());
         let text = profile.slowed().expect("a sentence");
-        assert!(text.starts_with("This recording slowed the program about ×3.33"), "{text}");
+        assert!(text.starts_with("This recording slowed the program ×3.33 or more (estimated)"), "{text}");
         let report = crate::text::report(&profile, crate::text::Style { width: 100, color: false, rows: 10 });
         let second = report.lines().nth(2).expect("a line");
         assert!(second.starts_with("This recording slowed the program"), "{report}");

@@ -23,8 +23,8 @@
 //! | not observed                                                             | no verdict; what would observe it           |
 //! | shorter than 50 ms, or fewer than 10 samples                             | no verdict: too short to tell               |
 //! | all threads idle                                                         | no verdict: they slept, and in what         |
-//! | in other futexes or semaphores ≥ 10 %                                    | no verdict: what they may be, how to see them |
-//! | blocked, and not known in what, ≥ 25 %                                   | no verdict: `/proc` cannot be read          |
+//! | in other futexes or semaphores ≥ 10 %                                    | no verdict: what they may be, how to see them; after what they waited for longer |
+//! | blocked, and not known in what, ≥ 25 %                                   | no verdict: `/proc` does not tell           |
 //! | signals of condition variables ≥ 25 %                                    | no verdict: for work or a resource          |
 //! | stopped ≥ 25 %                                                           | no verdict: stopped                         |
 //! | otherwise: ran, or waited for a CPU, I/O, timers, processes              | *not what makes this program slow*, and these shares |
@@ -45,9 +45,9 @@ const OPEN: u64 = 25;
 const LISTED: u64 = 5;
 
 /// What it may be that threads wait for in a futex which is not recorded, and how to find out.
-const NOT_RECORDED_ARE: &str = "These may be Rust's `std::sync`, C++20's `atomic::wait`, `sem_wait` (with it CPython's `threading.Lock`), barriers, \
-     `pthread_join`, or a runtime's own locks (Go, Java). `gdb -p PID -batch -ex 'thread apply all backtrace'` shows where \
-     threads wait.";
+const NOT_RECORDED_ARE: &str = "These may be locks (Rust's `std::sync`, C++20's `atomic::wait`, a runtime's own), `sem_wait` (with it CPython's \
+     `threading.Lock` and `Thread.join`), barriers, or a runtime's workers that have nothing to do (Go, Java, Rayon). `gdb -p PID -batch -ex \
+     'thread apply all backtrace'` shows where threads wait.";
 
 /// A headline and what follows it.
 pub(crate) struct Said {
@@ -125,17 +125,21 @@ pub(crate) fn verdict(profile: &Profile, little: Option<&str>) -> Said {
     let share = shares(&threads.time);
     let not_recorded = share.futexes + share.semaphores;
     if not_recorded >= NOT_RECORDED {
-        return Said {
-            headline: format!(
-                "{its} waited about {not_recorded} % of the time for something that is not recorded: locks or semaphores of \
-                 another kind. {waited}."
-            ),
-            details: vec![String::from(NOT_RECORDED_ARE)],
+        let what =
+            "something that is not recorded: locks or semaphores of another kind, other threads, or work";
+        let headline = if share.io > not_recorded {
+            format!(
+                "{its} waited {} % of the time for I/O, and about {not_recorded} % for {what}. {waited}.",
+                share.io
+            )
+        } else {
+            format!("{its} waited about {not_recorded} % of the time for {what}. {waited}.")
         };
+        return Said { headline, details: vec![String::from(NOT_RECORDED_ARE)] };
     }
     let open = if share.unknown >= OPEN {
         format!(
-            "{its} were blocked {} % of the time, and /proc does not tell this user in what.",
+            "{its} were blocked {} % of the time. In what is not known: /proc does not tell this user, or no look found them there.",
             share.unknown
         )
     } else if share.signals >= OPEN {
@@ -194,7 +198,7 @@ pub(crate) fn waited_elsewhere(profile: &Profile) -> Option<String> {
     (is_known && elsewhere >= NOT_RECORDED && elsewhere > share.locks).then(|| {
         format!(
             "Threads waited longer, about {elsewhere} % of the time, for something that is not recorded: locks or semaphores of \
-             another kind."
+             another kind, other threads, or work."
         )
     })
 }

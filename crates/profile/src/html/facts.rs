@@ -109,7 +109,8 @@ fn cost(cost: Option<&Cost>) -> String {
     };
     let mut text = format!("time × {:.3}", cost.ratio);
     if let Some((low, high)) = cost.interval {
-        text += &format!(", 95 % interval {low:.3} to {high:.3}");
+        let what = if cost.is_measured { "95 % interval" } else { "bounds" };
+        text += &format!(", {what} {low:.3} to {high:.3}");
     }
     if let Some(noise) = cost.noise {
         text += &format!(", noise {}", units::percent(noise));

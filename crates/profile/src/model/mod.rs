@@ -244,7 +244,7 @@ pub struct Cost {
     pub is_measured: bool,
     /// Time of the program with recording ÷ without.
     pub ratio: f64,
-    /// Its 95 % interval, if measured.
+    /// Its 95 % interval, if measured; its bounds, if estimated: then `ratio` is the lower one.
     pub interval: Option<(f64, f64)>,
     /// How far two runs without recording differ: no smaller effect can be seen.
     pub noise: Option<f64>,

@@ -161,14 +161,16 @@ impl Task {
         let on_cpu =
             sched.ran.saturating_sub(self.sched.ran) + sched.waited.saturating_sub(self.sched.waited);
         let blocked = passed.saturating_sub(on_cpu);
-        // In what it was before and after; in what it was in between is not known.
-        let (before, after) = match (self.doing, doing) {
-            (Doing::Running, Doing::Running) => (Doing::Unknown, Doing::Unknown),
-            (Doing::Running, other) | (other, Doing::Running) => (other, other),
-            both => both,
+        // In what it was before and after. What it was in between two looks that found it running is as the other times.
+        let parts = match (self.doing, doing) {
+            (Doing::Running, Doing::Running) => None,
+            (Doing::Running, other) | (other, Doing::Running) => Some((other, other)),
+            both => Some(both),
         };
-        *part(&mut self.blocked, before) += blocked / 2;
-        *part(&mut self.blocked, after) += blocked - blocked / 2;
+        if let Some((before, after)) = parts {
+            *part(&mut self.blocked, before) += blocked / 2;
+            *part(&mut self.blocked, after) += blocked - blocked / 2;
+        }
         if doing == Doing::Running {
             self.asleep_since = at;
         } else if sched != self.sched {
