@@ -44,8 +44,8 @@ pub fn estimate(profile: &Profile, untimed: Untimed) -> Option<Cost> {
         Detail::Sampled => counted,
         _ => 0.0,
     };
-    let untimed = own.left_out as f64 * untimed.left_out + counted * untimed.counted;
-    let all = own.calls as f64 + own.rare as f64 + untimed;
+    let by_number = own.left_out as f64 * untimed.left_out + counted * untimed.counted;
+    let all = own.calls as f64 + own.rare as f64 + by_number;
     let held = own.held as f64;
     // A table may have been used by several threads one after the other.
     let at_a_time = (threads / wall).max(1.0);
@@ -54,12 +54,15 @@ pub fn estimate(profile: &Profile, untimed: Untimed) -> Option<Cost> {
     let most = (all / wall).clamp(least, MOST);
     let ratio = |share: f64| 1.0 / (1.0 - share);
     let mut says = format!(
-        "Recording cost about {} of the threads' time, as the recorder measured of itself: {}",
+        "Recording cost {} of the threads' time, as the recorder measured of itself: {}",
         // Threads that the recorder has nothing of ran, too.
-        percent(all / threads.max(wall)),
+        match percent(all / threads.max(wall)) {
+            tiny if tiny.starts_with('<') => tiny.replacen('<', "less than", 1),
+            about => format!("about {about}"),
+        },
         time(all),
     );
-    if own.rare > 0 {
+    if own.rare > 0 && own.unwound > 0 {
         says += &format!(
             " ({} of it for what is rare, such as unwinding {} {})",
             time(own.rare as f64),
@@ -76,6 +79,13 @@ pub fn estimate(profile: &Profile, untimed: Untimed) -> Option<Cost> {
     if own.left_out > 0 && threads / taken < LITTLE_ELSE {
         says += " Threads took contended locks so often that they do little else: recording also changes how they alternate, \
                  which is not in these figures and can be more than they are.";
+    }
+    if profile.detail == Detail::Contended && untimed.counted >= 0.05 {
+        says += &format!(
+            " Not in it: a lock that no thread has waited for takes {:.1} ns longer each time, with its release, and such locks \
+             are not counted.",
+            untimed.counted
+        );
     }
     says += " `--overhead` measures all of it on the program itself.";
     let interval = Some((ratio(least), ratio(most)));

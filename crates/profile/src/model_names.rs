@@ -58,10 +58,22 @@ impl Profile {
         roles.filter(|stats| stats.role == role).map(|stats| stats.wait.total).sum()
     }
 
-    /// The time of all threads, from their first use of a lock until the end, ns.
+    /// The time of all threads, ns.
     #[must_use]
     pub fn thread_time(&self) -> u64 {
-        self.threads.iter().fold(0, |sum, thread| sum.saturating_add(thread.time))
+        self.threads_and_time().1
+    }
+
+    /// How many threads there were, and their time, ns. The recorder knows of them from their first use of a lock on; whoever
+    /// observed the process, from their beginning, but nothing of those that lived between two looks. What is more is right.
+    #[must_use]
+    pub fn threads_and_time(&self) -> (u64, u64) {
+        let number = self.threads.iter().map(|thread| u64::from(thread.users)).sum();
+        let time = self.threads.iter().fold(0, |sum: u64, thread| sum.saturating_add(thread.time));
+        let observed = self.observed.as_ref().map(|observed| &observed.threads).map(|threads| {
+            (u64::from(threads.number), threads.time.total().saturating_add(threads.idle_time.total()))
+        });
+        observed.filter(|observed| observed.1 > time).unwrap_or((number, time))
     }
 }
 

@@ -166,14 +166,14 @@ fn runtime(profile: &Profile) -> Option<(&Lock, u64)> {
 
 /// `Threads waited 744 ms for `CPython's GIL`, 29 % of the time of 4 threads: one thread at a time runs Python code.`
 fn runtime_first(profile: &Profile, lock: &Lock, waited: u64) -> String {
-    let threads: u32 = profile.threads.iter().map(|thread| thread.users).sum();
+    let (threads, _) = profile.threads_and_time();
     let share = (waited as f64 / profile.thread_time().max(1) as f64).min(1.0);
     format!(
         "Threads waited {} for `{}`, {} of the time of {} threads: {}.",
         time(waited as f64),
         lock.label,
         percent(share),
-        count(u64::from(threads)),
+        count(threads),
         handed_over(&lock.label).unwrap_or("it is handed over by signals")
     )
 }
@@ -206,7 +206,7 @@ const BACK_BECAUSE: &str = "the mutex was contended, or threads woke late. The r
 
 /// `1.23 s for locks, 34 % of the time of 8 threads; 2.7 were waiting on average`.
 fn amount(profile: &Profile, waited: u64, share: f64, waiters: f64) -> String {
-    let threads: u32 = profile.threads.iter().map(|thread| thread.users).sum();
+    let (threads, _) = profile.threads_and_time();
     let waiting = match waiters {
         waiters if waiters < 0.005 => String::from("fewer than 0.005"),
         waiters if waiters < 9.95 => shown(waiters),
@@ -219,7 +219,7 @@ fn amount(profile: &Profile, waited: u64, share: f64, waiters: f64) -> String {
         threads => format!(
             "{time} for locks, {} of the time of {} threads; {waiting} were waiting on average",
             percent(share),
-            count(u64::from(threads))
+            count(threads)
         ),
     }
 }

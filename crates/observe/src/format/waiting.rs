@@ -131,6 +131,15 @@ impl Waiting {
         self.since.store(0, Relaxed);
     }
 
+    /// Since when the thread waits for this lock, ticks, if it does.
+    #[must_use]
+    pub fn since(&self, lock: u32) -> Option<u64> {
+        let since = self.since.load(Acquire);
+        // Acquire: `since` is read again after it.
+        let is_it = since != 0 && self.lock.load(Acquire) == lock;
+        (is_it && self.since.load(Relaxed) == since).then_some(since)
+    }
+
     /// The wait, if there is one and it can be read whole.
     #[must_use]
     pub fn get(&self) -> Option<Begun> {

@@ -67,7 +67,7 @@ impl Recorder {
         let waited = Waited {
             ticks: turn - wait.start,
             end: turn,
-            outer: self.outer_at_end(own, facts.lock, wait.outer, wait.mutex),
+            outer: self.outer_at_end(own, facts.lock, (wait.outer, wait.start, end), wait.mutex),
             queue: wait.queue,
             outcomes: bit(outcome),
             ..Waited::NOTHING

@@ -167,7 +167,7 @@ impl Recorder {
             add(&waits.count, u64::from(facts.weight));
             add(&waits.waited, ticks);
             raise(&waits.longest_wait, waited.ticks);
-            add(&waits.blocked, ticks.saturating_mul(u64::from(waited.outer.queue)) / 2);
+            add(&waits.blocked, waited.outer.blocked.saturating_mul(u64::from(facts.weight)));
         }
     }
 

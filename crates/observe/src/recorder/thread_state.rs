@@ -151,10 +151,12 @@ pub(crate) struct Outer {
     pub(crate) how: u32,
     /// So many wait for it.
     pub(crate) queue: u32,
+    /// At the end: for how long others waited for it meanwhile, ticks.
+    pub(crate) blocked: u64,
 }
 
 impl Outer {
-    pub(crate) const NOTHING: Self = Self { lock: NONE, how: 0, queue: 0 };
+    pub(crate) const NOTHING: Self = Self { lock: NONE, how: 0, queue: 0, blocked: 0 };
 }
 
 /// See above. All zero is a new one.

@@ -14,7 +14,7 @@ use super::tally::bit;
 use super::thread_state::{here, Facts, Outer, ThreadState, Waited};
 use super::watch::Watch;
 use super::Recorder;
-use crate::format::{Begun, HeldWaitStats, Hold, HolderId, Outcome, Role, NONE};
+use crate::format::{Begun, HeldWaitStats, Hold, HolderId, Outcome, RegionId, Role, NONE};
 
 /// So many threads do not wait for one lock: where two locks share a slot, the count may be below 0.
 const MOST_WAITERS: u32 = 1 << 16;
@@ -267,23 +267,46 @@ impl Recorder {
             let queue = self.waiting_for(address);
             let rank = Some((queue, self.is_hot(address), facts.since));
             if facts.lock != lock && rank >= best {
-                (outer, best) = (Outer { lock: facts.lock, how: facts.role as u32 | timed, queue }, rank);
+                (outer, best) =
+                    (Outer { lock: facts.lock, how: facts.role as u32 | timed, queue, blocked: 0 }, rank);
             }
         }
         outer
     }
 
-    /// The same at the end of a wait. `before`: what it was at the beginning; the queue is the sum of both.
+    /// The same at the end of a wait. `before`: what it was at the beginning, and when that and this are.
     pub(crate) fn outer_at_end(
         &self,
         own: &ThreadState,
         lock: u32,
-        before: Outer,
+        (before, start, end): (Outer, u64, u64),
         besides: Option<usize>,
     ) -> Outer {
         let outer = self.outer(own, lock, before.how & HeldWaitStats::TIMED != 0, besides);
-        let both = if outer.lock == before.lock { outer.queue + before.queue } else { outer.queue };
-        Outer { queue: both, ..outer }
+        if outer.lock == NONE {
+            return outer;
+        }
+        let ticks = end.saturating_sub(start);
+        let blocked = self.waited_since(outer.lock, (start, end)).unwrap_or_else(|| {
+            // As many all the time as at the beginning and the end on average.
+            let at_start = if outer.lock == before.lock { before.queue } else { 0 };
+            ticks.saturating_mul(u64::from(outer.queue + at_start)) / 2
+        });
+        Outer { blocked, ..outer }
+    }
+
+    /// For how long the threads that wait for `lock` have done so between these points in time, ticks; also those whose waits are
+    /// left out. A look at each thread has to be little beside that time, since this one has the lock that they wait for.
+    fn waited_since(&self, lock: u32, (start, end): (u64, u64)) -> Option<u64> {
+        /// What a look may take, ns, and the part of the time that all of them may have.
+        const LOOK: u64 = 100;
+        const PART: u64 = 64;
+        let count = self.file.header()?.regions[RegionId::Threads as usize].used.load(Relaxed);
+        if self.ticks.ns(end.saturating_sub(start)) < u64::from(count) * LOOK * PART {
+            return None;
+        }
+        let waits = (0..count).filter_map(|number| self.own_of(number)?.table().waiting.since(lock));
+        Some(waits.map(|since| end.saturating_sub(since.max(start))).sum())
     }
 
     /// Whether what is noted has not ended unseen, as one in the library may have since a waiter gave up.
@@ -350,7 +373,7 @@ impl Recorder {
             };
         }
         let lock = wait.facts.map_or(NONE, |facts| facts.lock);
-        let outer = self.outer_at_end(own, lock, wait.outer, None);
+        let outer = self.outer_at_end(own, lock, (wait.outer, wait.start, end), None);
         let facts = wait.facts.map(|facts| Facts { weight, ..facts });
         self.recorded(own, Bounded::Waits);
         Ended {

@@ -53,7 +53,7 @@ pub struct HeldWait {
     pub wait_total: u64,
     /// The longest.
     pub wait_longest: u64,
-    /// For how long others waited for the outer lock meanwhile, estimated from how many they were at beginning and end.
+    /// For how long others waited for the outer lock meanwhile.
     #[serde(alias = "made_wait")]
     pub time_blocked: u64,
 }

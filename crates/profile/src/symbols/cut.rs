@@ -162,8 +162,8 @@ fn is_wrapper(frame: &Frame) -> bool {
     if frame.is_inlined && frame.source.as_ref().is_some_and(|(path, _)| is_source_of_locks(path, function)) {
         return true;
     }
-    // `<spinpark::Mutex<T>>::lock` and `void std::lock<…>(…)` are meant too.
-    let function = function.trim_start_matches('<').trim_start_matches("void ");
+    // `<spinpark::Mutex<T>>::lock`, `void std::lock<…>(…)` and `bool std::timed_mutex::try_lock_for<…>(…)` are meant too.
+    let function = function.trim_start_matches('<').trim_start_matches("void ").trim_start_matches("bool ");
     let is_guard = |guard: &str| function.strip_prefix(guard).is_some_and(|rest| rest.starts_with('<'));
     PREFIXES.iter().chain(&CRATES).any(|prefix| function.starts_with(prefix))
         || GUARDS.iter().any(|guard| is_guard(guard))

@@ -1,5 +1,7 @@
 //! Names as the source has them.
 
+use crate::model::Frame;
+
 /// What compilers append to the names of parts and copies of functions.
 const SUFFIXES: [&str; 8] =
     [".constprop.", ".isra.", ".part.", ".cold", ".lto_priv.", ".llvm.", ".clone.", ".localalias"];
@@ -54,9 +56,65 @@ pub(super) fn is_scrambled(name: &str) -> bool {
     hash.len() >= 32 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
+/// Names the lambdas of C++ among `frames`, the innermost first. Debug information calls one that was inlined `operator()`, without
+/// the function that it is in; that stands in the type of what called it: `__invoke_impl<void, main()::<lambda()> >`.
+pub(super) fn name_lambdas(frames: &mut [Frame]) {
+    for at in 1..frames.len() {
+        let (inner, outer) = frames.split_at_mut(at);
+        let inner = &mut inner[at - 1];
+        if inner.function.as_deref() == Some("operator()")
+            && let Some(function) = outer[0].function.as_deref().and_then(function_of_lambda)
+        {
+            inner.function = Some(format!("{function}::{{lambda()#1}}::operator()() const"));
+        }
+    }
+}
+
+/// `main()` of `__invoke_impl<void, main()::<lambda()> >`, and of `Handler<void (), main()::{lambda()#1}>::_M_invoke(…)`: only of
+/// what is an argument of the template itself.
+fn function_of_lambda(caller: &str) -> Option<&str> {
+    let at = ["::<lambda(", "::{lambda("].iter().filter_map(|mark| caller.find(mark)).min()?;
+    let (mut start, mut depth, mut angles) = (None, 0_usize, 0_usize);
+    for (here, character) in caller[..at].char_indices() {
+        match character {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            '<' if depth == 0 => {
+                angles += 1;
+                start = Some(here + 1);
+            }
+            '>' if depth == 0 => angles = angles.saturating_sub(1),
+            ',' if depth == 0 && angles == 1 => start = Some(here + 1),
+            _ => {}
+        }
+    }
+    let function = caller[start.filter(|_| angles == 1)?..at].trim();
+    (!function.is_empty()).then_some(function)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lambdas_have_the_name_of_their_function() {
+        for (caller, expected) in [
+            ("__invoke_impl<void, main()::<lambda()> >", Some("main()")),
+            ("__invoke<Shop::serve(int, char)::<lambda(int)> >", Some("Shop::serve(int, char)")),
+            (
+                "std::_Function_handler<void (int), c12()::{lambda()#2}>::_M_invoke(std::_Any_data const&)",
+                Some("c12()"),
+            ),
+            (
+                "std::thread::_State_impl<std::thread::_Invoker<std::tuple<main::{lambda()#2}> > >::_M_run()",
+                None,
+            ),
+            ("main::{lambda()#3}::operator()() const", None),
+            ("run(Job)", None),
+        ] {
+            assert_eq!(function_of_lambda(caller), expected, "{caller}");
+        }
+    }
 
     #[test]
     fn names_of_c_stay() {

@@ -181,7 +181,9 @@ impl Symbols {
     pub fn call_site(&mut self, maps: &Maps, number: u32, stack: &[u64], is_cut: bool) -> CallSite {
         let jumped = stack.first().and_then(|address| self.called(maps, number, *address));
         let frames = stack.iter().flat_map(|address| self.lookup(maps, number, *address));
-        CallSite { frames: cut::own_frames(jumped.into_iter().chain(frames).collect()), is_cut }
+        let mut frames: Vec<Frame> = jumped.into_iter().chain(frames).collect();
+        demangle::name_lambdas(&mut frames);
+        CallSite { frames: cut::own_frames(frames), is_cut }
     }
 
     /// The variable that `address` is part of, in the latest snapshot: `cache_lock`, `tables+0x40`.

@@ -31,7 +31,7 @@ pub fn report(profile: &Profile, style: Style) -> String {
 fn head(profile: &Profile, style: Style) -> String {
     let command =
         if profile.arguments.is_empty() { profile.program.clone() } else { profile.arguments.join(" ") };
-    let threads: u32 = profile.threads.iter().map(|thread| thread.users).sum();
+    let (threads, _) = profile.threads_and_time();
     let ended = match (profile.ended, &profile.ended_by) {
         (Ended::Running, _) => String::from(", still running"),
         (_, Some(known)) => format!(", {known}"),
@@ -56,7 +56,7 @@ fn head(profile: &Profile, style: Style) -> String {
         }
         0 => String::new(),
         1 => String::from(", 1 thread"),
-        threads => format!(", {} threads", count(u64::from(threads))),
+        threads => format!(", {} threads", count(threads)),
     };
     let line = format!(
         "{} (process {}): {}{threads}{ended}; {locks}, detail {detail}.",

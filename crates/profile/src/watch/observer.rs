@@ -4,6 +4,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::{self, File};
 use std::io::Read;
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -240,7 +241,10 @@ impl Observer {
             return;
         }
         // Its own line is needed only for a thread that is new, or where less can be read.
-        let is_thread = |number: u32| tasks.binary_search(&number).is_ok();
+        let is_thread = |number: u32| {
+            // It may have begun since the threads were listed.
+            tasks.binary_search(&number).is_ok() || Path::new(&format!("/proc/{pid}/task/{number}")).exists()
+        };
         let call = self.read(&file("syscall")).and_then(|text| task::blocked_in(text, is_thread));
         let stat = if id == pid {
             Some(main.clone())
