@@ -119,12 +119,19 @@ impl Profile {
             percent(shares.fold(0.0, f64::max))
         };
         let first = stats().max_by_key(|stats| stats.wait.total)?;
+        let some = |number: u64, what: &str| match number {
+            0 => None,
+            1 => Some(format!("1 {what}")),
+            number => Some(format!("{} {what}s", count(number))),
+        };
+        let parts = [some(own.left_out, "acquisition"), some(own.waits_left_out, "short wait")];
+        let verb = if own.left_out + own.waits_left_out == 1 { "was" } else { "were" };
+        let what = format!("{} {verb}", parts.into_iter().flatten().collect::<Vec<_>>().join(" and "));
         Some(format!(
-            "Contended locks were taken faster than that can be recorded: {} acquisitions and {} short waits were left out of a \
-             random sample, and figures are estimates. For the lock that is waited for most, 95 % intervals are ±{} \
-             (acquisitions), ±{} (waits) and ±{} (time waited).",
-            count(own.left_out),
-            count(own.waits_left_out),
+            "Contended locks were taken faster than that can be recorded: {} left out of a random sample, and figures are \
+             estimates. For the lock that is waited for most, 95 % intervals are ±{} (acquisitions), ±{} (waits) and ±{} (time \
+             waited).",
+            what,
             widest(vec![(first.error.acquisitions, first.acquisitions)]),
             widest(vec![(first.error.contended, first.contended)]),
             widest(vec![(first.error.waited, first.wait.total)]),

@@ -72,7 +72,6 @@ pub fn summary(profile: &Profile) -> Summary {
             String::from("Nothing was recorded: recording was off.")
         }
         _ if is_small && runtime.is_some() => {
-            details.extend(top.map(|top| blame(profile, top, waited)));
             runtime.as_ref().map_or(String::new(), |(lock, waited)| runtime_first(profile, lock, *waited))
         }
         _ if is_back_first => {

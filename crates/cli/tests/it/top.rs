@@ -105,6 +105,8 @@ fn processes_that_cannot_be_watched() {
     let own = std::process::id().to_string();
     top(&own).fails(2, &[&format!("process {own} is not recorded"), "spinpark top -- PROGRAM"]);
     top("4194999").fails(2, &["there is no process 4194999", "spinpark top -- PROGRAM"]);
+    said(&mut recording(directory.path(), ["top", "4194999", "--once"]))
+        .fails(2, &["options come before the process id", "spinpark top --once 4194999"]);
     top("no-such-program").fails(2, &["no program `no-such-program`"]);
     if !rustix::process::geteuid().is_root() && Path::new("/proc/1/maps").exists() {
         top("1").fails(2, &["cannot look at process 1", "another user's"]);

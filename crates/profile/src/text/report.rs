@@ -51,7 +51,7 @@ fn head(profile: &Profile, style: Style) -> String {
     };
     let threads = match threads {
         // Threads are recorded when they wait.
-        0 if profile.detail == Detail::Contended && !profile.is_partial() => {
+        _ if profile.threads.is_empty() && profile.detail == Detail::Contended && !profile.is_partial() => {
             String::from(", no thread waited")
         }
         0 => String::new(),

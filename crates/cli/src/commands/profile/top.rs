@@ -34,6 +34,7 @@ const MAX_SIZE: u64 = 256 << 20;
 
 /// Watches.
 pub(crate) fn run(top: &Top) -> anyhow::Result<Exit> {
+    options_come_first(top)?;
     match process_id(top) {
         Some(pid) => watch(top, &recording_of(pid)?, None),
         None => {
@@ -47,6 +48,18 @@ pub(crate) fn run(top: &Top) -> anyhow::Result<Exit> {
             watch(top, &directory, Some(&mut running))
         }
     }
+}
+
+/// What follows a program is its own, but a process has no options.
+fn options_come_first(top: &Top) -> anyhow::Result<()> {
+    let words: Vec<&str> = top.program.iter().filter_map(|word| word.to_str()).collect();
+    if let [pid, options @ ..] = &words[..]
+        && pid.parse::<u32>().is_ok()
+        && options.first().is_some_and(|option| option.starts_with('-'))
+    {
+        bail!("options come before the process id\nTry: spinpark top {} {pid}", options.join(" "));
+    }
+    Ok(())
 }
 
 /// The process that is meant, if it is not a program.
