@@ -64,8 +64,8 @@ impl Profile {
         self.threads_and_time().1
     }
 
-    /// How many threads there were, and their time, ns. The recorder knows of them from their first use of a lock on; whoever
-    /// observed the process, from their beginning, but nothing of those that lived between two looks. What is more is right.
+    /// How many threads there were, and their time, ns. The recorder knows of them from their first use of a lock on; the
+    /// command that observes the process, from their beginning, but nothing of those that lived between two looks. What is more is right.
     #[must_use]
     pub fn threads_and_time(&self) -> (u64, u64) {
         let number = self.threads.iter().map(|thread| u64::from(thread.users)).sum();

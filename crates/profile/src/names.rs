@@ -20,7 +20,7 @@ const WRAPPERS: [&str; 9] = ["lock", "mutex", "latch", "acquire", "enter", "leav
 /// A name in a sentence is not longer.
 pub(crate) const LONGEST: usize = 44;
 
-/// Of a holder: nobody had the lock.
+/// In the place of a holder: no thread had the lock.
 pub(crate) const FREE: &str = "none: it was free";
 
 /// A class in C++ whose constructor takes a lock, or whose destructor releases one, is there for that.

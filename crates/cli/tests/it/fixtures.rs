@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, OnceLock};
@@ -76,6 +76,14 @@ pub(crate) fn spinpark<const N: usize>(args: [&str; N]) -> Command {
     for variable in ["LD_PRELOAD", "SPINPARK_VERBOSE", "SPINPARK_DISABLE", "COLUMNS"] {
         command.env_remove(variable);
     }
+    let heed_interrupts = || {
+        // SAFETY: a disposition may be set between fork and exec.
+        unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
+        Ok(())
+    };
+    // A script that runs the tests in the background has them ignore SIGINT, and what they start.
+    // SAFETY: the closure does nothing else.
+    unsafe { command.pre_exec(heed_interrupts) };
     command
 }
 

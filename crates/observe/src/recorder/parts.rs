@@ -1,6 +1,6 @@
 //! The holders of a wait: each thread that had the lock meanwhile has its part of it.
 //!
-//! Whoever releases a lock that others wait for remembers that for them: when, which holder, and for how long it had the lock. A
+//! A thread that releases a lock which others wait for remembers that for them: when, which holder, and for how long it had the lock. A
 //! short hold is remembered after the release. For a long one that would often be too late, since threads that wake up take the
 //! CPU of the one that woke them; and beside its length it is nothing. A waiter looks at what is remembered after it has released
 //! the lock in turn.
@@ -82,7 +82,7 @@ pub(super) struct Remembered {
 impl Remembered {
     pub(super) fn set(&self, address: usize, past: Past) {
         self.ended.store(0, Relaxed);
-        // Release, as all that follow: who sees one of them sees the zero.
+        // Release, as all that follow: a thread that sees one of them sees the zero.
         self.held.store(past.held, Release);
         self.release.store(release(address, past.holder.wrapping_add(1)), Release);
         self.ended.store(past.ended, Release);
@@ -176,7 +176,7 @@ impl Parts {
                 self.count - 1
             }
             None => {
-                // The last one is nobody's.
+                // The last one is of no holder.
                 self.count = HOLDERS;
                 HOLDERS - 1
             }
@@ -194,7 +194,7 @@ struct Whole {
     ended: Past,
     /// The lock was free for so long.
     free: u64,
-    /// Who had it at the start, if that is known.
+    /// The holder at the start, if that is known.
     first: Option<u32>,
 }
 
@@ -205,7 +205,7 @@ fn divide(whole: &Whole, pasts: &[Past], more: u32) -> Parts {
     let tail = (whole.end - end).min(whole.free);
     parts.add(whole.ended.holder, 0, tail);
     let earlier = || pasts.iter().filter(|past| past.at() < end);
-    // Each hold, the time before it since the release before it, and who had the lock.
+    // Each hold, the time before it since the release before it, and the holder.
     let holds = |each: &mut dyn FnMut(u32, u64, u64, u64)| {
         let mut past = whole.ended;
         let mut before = earlier();
@@ -334,7 +334,7 @@ mod tests {
         let pasts = [past(80, 30, 3), past(40, 10, 2), past(20, 50, 1)];
         let whole = whole(0, 85, pasts[0], 25);
         assert_eq!(divided(&whole, &pasts, 0), [(3, 30, 15), (2, 10, 10), (1, 20, 0)]);
-        // Who had it at the start is known better.
+        // The holder at the start is known better.
         let whole = Whole { first: Some(9), ..whole };
         assert_eq!(divided(&whole, &pasts, 0), [(3, 30, 15), (2, 10, 10), (9, 20, 0)]);
     }
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn holders_beyond_the_number_are_nobody_s() {
+    fn holders_beyond_the_number_are_not_told_apart() {
         let pasts: Vec<Past> = (0..40).map(|at| past(400 - 10 * at, 10, at as u32)).collect();
         let parts = divided(&whole(0, 400, pasts[0], 0), &pasts, 0);
         assert_eq!(parts.len(), HOLDERS);

@@ -18,7 +18,7 @@ pub fn blocking(profile: &Profile, style: Style) -> String {
         let at = if pair.is_release { " (release)" } else { "" };
         pair.holder.map_or_else(|| String::from("not known"), |call_site| names.label(call_site) + at)
     };
-    // The time in which nobody had the lock has a row of its own.
+    // The time in which no thread had the lock has a row of its own.
     let parts = profile.pairs.iter().filter(|pair| pair.role.has_holder()).flat_map(|pair| {
         let is_free = pair.role.is_lock() && pair.free > 0;
         let free = is_free.then(|| Pair { wait_total: pair.free, count: 0, wait_longest: 0, ..pair.clone() });
