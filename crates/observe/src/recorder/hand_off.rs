@@ -23,7 +23,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::hold::Releasing;
-use super::parts::{level, Past};
+use super::releases::{level, Past, READER};
 use super::shared_tables::{HandOff, Slot};
 use super::site_cache::Call;
 use super::tally::add;
@@ -33,9 +33,6 @@ use crate::format::{HolderId, Lock, LockStats, RegionId, Role, NONE};
 
 /// A thread remembers the release of a short hold once in so many ns at most.
 const EVERY: u64 = 2_000;
-
-/// The bit of `ended` that says that a reader released the lock.
-pub(super) const READER: u64 = 1;
 
 /// How a wait was split.
 #[derive(Clone, Copy)]

@@ -6,6 +6,7 @@
 //! | `hold`       | what happens to a lock that is had, until its release                               |
 //! | `hand_off`   | between two owners of a lock: for how long it was free                              |
 //! | `parts`      | the holders of a wait                                                               |
+//! | `releases`   | the latest releases of locks to threads that wait                                   |
 //! | `watch`      | whether a holder has a CPU                                                          |
 //! | `condvar`    | waits for signals                                                                   |
 //! | `library`    | what is particular about the Rust library's locks: names, releases that are not seen |
@@ -67,6 +68,7 @@ mod library;
 mod maps;
 mod parts;
 mod registry;
+mod releases;
 mod room;
 mod sampling;
 mod shared_tables;

@@ -9,7 +9,7 @@
 //! | `steps`     | return address → how far the next one is          | a thread that has unwound it                      |
 //! | `tables`    | thread id → table                                 | a thread that takes it over, or has looked for it |
 //! | `slots`     | lock → what its users tell each other             | see [`Slot`]                                      |
-//! | `rings`     | lock → its latest releases to waiters             | the releasing thread, after it (see [`super::parts`]) |
+//! | `rings`     | lock → its latest releases to waiters             | the releasing thread, after it (see [`super::releases`]) |
 //! | `writers`   | read-write lock → its latest release by a writer  | that writer, before it                            |
 //!
 //! | in a slot   | says                                              | written by                                        |
@@ -35,7 +35,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicU8, A
 use spinpark_linux::raw;
 
 use super::hash::{hash, HASHES};
-use super::parts::{Past, Remembered, Rings};
+use super::releases::{release, Past, Remembered, Rings};
 use super::steps::Steps;
 use super::thread_state::ThreadState;
 use crate::format::{RegionId, NONE, REGIONS};
@@ -47,10 +47,6 @@ const CREATED: usize = 1 << 15;
 
 /// Places for the releases of contended locks; locks that share one have fewer that are remembered.
 const RINGS: usize = 1 << 12;
-
-pub(super) fn release(address: usize, holder: u32) -> u64 {
-    (address as u64 >> 3) << 32 | u64::from(holder)
-}
 
 /// See above. All zero at the start.
 #[repr(C)]
