@@ -57,6 +57,8 @@ pub(crate) fn sentences(profile: &Profile, lock: &Lock) -> Vec<String> {
         return said;
     }
     let free = split.free as f64 / all;
+    // Of threads that left their acquisitions out, those that barged in are not seen.
+    let moments = if profile.recorder.left_out > 0 { ", but for moments" } else { "" };
     let rest = match unknown {
         unknown if unknown >= UNKNOWN => format!("; for {} that is not known", percent(unknown)),
         _ => String::new(),
@@ -64,7 +66,7 @@ pub(crate) fn sentences(profile: &Profile, lock: &Lock) -> Vec<String> {
     if free > 0.5 {
         let (crowd, advice) = crowd(profile);
         said.push(format!(
-            "For {} of this time ({}) no thread held the lock: its next owners woke late{}, or had no CPU{crowd}. For {} another \
+            "For {} of this time ({}) no thread held the lock{moments}: its next owners woke late{}, or had no CPU{crowd}. For {} another \
              thread held it{rest}. {advice}",
             percent(free),
             time(split.free as f64),
@@ -75,7 +77,7 @@ pub(crate) fn sentences(profile: &Profile, lock: &Lock) -> Vec<String> {
         said.push(String::from("Another thread held the lock for all of this time."));
     } else {
         said.push(format!(
-            "Another thread held the lock for {} of this time; for {} it was free, and its next owner had not woken up{rest}.",
+            "Another thread held the lock for {} of this time; for {} it was free{moments}, and its next owner had not woken up{rest}.",
             percent(split.held as f64 / all),
             percent(free)
         ));

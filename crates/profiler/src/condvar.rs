@@ -86,7 +86,7 @@ pub(crate) unsafe fn wait_by<const DETAIL: u32>(
     let is_left_out = DETAIL == Detail::Contended as u32 && RECORDER.leaves_out(mutex);
     if is_left_out {
         if RECORDER.is_awaited_and_free(mutex) {
-            RECORDER.passed(mutex);
+            RECORDER.barged(mutex);
         }
     } else if is_mutex_noted || DETAIL == Detail::Full as u32 || RECORDER.is_hot(mutex) {
         let is_timed = DETAIL == Detail::Full as u32;

@@ -125,7 +125,7 @@ pub(crate) unsafe fn lock_hot(way: &Way, arguments: [usize; 4], call: Call) -> c
         return unsafe { wait::<CONTENDED>(way, arguments, call) };
     }
     if was_free {
-        RECORDER.passed(call.address);
+        RECORDER.barged(call.address);
     }
     result
 }
@@ -201,7 +201,7 @@ fn had<const DETAIL: u32>(call: Call) {
     }
     if DETAIL == CONTENDED && RECORDER.leaves_out(call.address) {
         if RECORDER.is_awaited_and_free(call.address) {
-            RECORDER.passed(call.address);
+            RECORDER.barged(call.address);
         }
         return;
     }

@@ -16,7 +16,8 @@ const TIMED: u64 = 16;
 
 /// What is rare takes no longer, ns, if its thread has a CPU.
 const LONGEST: u64 = 1_000_000;
-/// Nor does a call without what is rare.
+/// Nor does a call without what is rare, which takes 0.1 to 2 µs, page faults of its table included: of a longer one the rest is
+/// time without a CPU, and would count [`TIMED`] times.
 const LONGEST_CALL: u64 = 20_000;
 
 /// A call that may be timed.
@@ -95,10 +96,10 @@ impl Recorder {
     /// thread releases it to them ([`super::hand_off`]).
     #[cold]
     #[inline(never)]
-    pub fn passed(&self, address: usize) {
+    pub fn barged(&self, address: usize) {
         // SAFETY: null, or memory that is never given back.
         if let Some(own) = unsafe { here().own.get().as_ref() } {
-            own.passed().set((address, self.now()));
+            own.barged().set((address, self.now()));
         }
     }
 

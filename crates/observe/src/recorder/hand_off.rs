@@ -164,8 +164,8 @@ impl Recorder {
         if let Some(shared) = self.shared.get() {
             let slot = shared.slot(call.address);
             slot.note_release(call.address, holder);
-            let (passed, since) = own.passed().get();
-            if passed == call.address && since > slot.ended.load(Relaxed) {
+            let (barged, since) = own.barged().get();
+            if barged == call.address && since > slot.ended.load(Relaxed) {
                 slot.taken(role, since);
             }
             slot.ended.store(ended, Relaxed);

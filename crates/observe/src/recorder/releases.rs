@@ -57,7 +57,8 @@ pub(super) struct Rings {
     rings: [[Remembered; RING]; LEVELS],
 }
 
-/// A [`Past`] of a lock. `ended` is 0 while it is being written.
+/// A [`Past`] of a lock. `ended` is 0 while it is being written. Two threads that write one at the same time may leave one that is
+/// neither's: a hint, as those of a slot.
 #[repr(C)]
 pub(super) struct Remembered {
     pub(super) ended: AtomicU64,

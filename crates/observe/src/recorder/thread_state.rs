@@ -199,7 +199,7 @@ struct Busy {
     /// When the thread left a release behind, ticks (`hand_off`).
     handed_off: Cell<u64>,
     /// A lock that counted as free when the thread took it and left that out, and when, ticks (`hand_off`).
-    passed: Cell<(usize, u64)>,
+    barged: Cell<(usize, u64)>,
     /// When the thread asked whether a holder has a CPU, ticks (`watch`).
     watched: Cell<u64>,
     /// Counts what replaces something that was known.
@@ -247,8 +247,8 @@ impl ThreadState {
     }
 
     /// A lock that counted as free when the thread took it and left that out, and when, ticks ([`super::hand_off`]).
-    pub(crate) fn passed(&self) -> &Cell<(usize, u64)> {
-        &self.busy.passed
+    pub(crate) fn barged(&self) -> &Cell<(usize, u64)> {
+        &self.busy.barged
     }
 
     /// When the thread last left a release behind, ticks ([`super::hand_off`]).

@@ -298,7 +298,8 @@ impl Recorder {
     /// For how long the threads that wait for `lock` have done so between these points in time, ticks; also those whose waits are
     /// left out. A look at each thread has to be little beside that time, since this one has the lock that they wait for.
     fn waited_since(&self, lock: u32, (start, end): (u64, u64)) -> Option<u64> {
-        /// What a look may take, ns, and the part of the time that all of them may have.
+        /// What a look may take, ns: two lines that the other thread has written. And the part of the time that all of them may have,
+        /// that of the governor's bound.
         const LOOK: u64 = 100;
         const PART: u64 = 64;
         let count = self.file.header()?.regions[RegionId::Threads as usize].used.load(Relaxed);

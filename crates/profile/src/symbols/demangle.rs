@@ -65,7 +65,7 @@ pub(super) fn name_lambdas(frames: &mut [Frame]) {
         if inner.function.as_deref() == Some("operator()")
             && let Some(function) = outer[0].function.as_deref().and_then(function_of_lambda)
         {
-            inner.function = Some(format!("{function}::{{lambda()#1}}::operator()() const"));
+            inner.function = Some(format!("{function}::{{lambda()}}::operator()"));
         }
     }
 }

@@ -53,6 +53,7 @@ static void *payments(void *none)
 {
     for (int round = 1; round <= ROUNDS; round++) {
         await_at_least(&accounts_taken, round);
+        sleep_ms(10); /* So that the inner one is waited for longer, on any machine. */
         pay();
         atomic_store(&paid, round);
     }
