@@ -38,6 +38,7 @@ mod sim_replay;
 mod sizes;
 mod slots;
 mod spin_queue;
+mod stacks;
 mod stopped;
 mod targets;
 mod timed_waiters;
