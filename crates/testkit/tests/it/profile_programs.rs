@@ -74,9 +74,15 @@ fn rust_program() -> PathBuf {
 fn rust() {
     let program = rust_program();
     for configuration in Configuration::BOTH {
-        let summary = summary(&profile_of(Run::new(&program), configuration, "contended")).headline;
+        let profile = profile_of(Run::new(&program), configuration, "contended");
+        let summary = summary(&profile).headline;
         for words in ["JOURNAL", "held by `queue::journal::sync_to_disk`", "`queue::journal::append` waits"] {
-            assert!(summary.contains(words), "no `{words}` in: {summary}");
+            assert!(
+                summary.contains(words),
+                "{configuration:?}: no `{words}` in: {summary}\n{:#?}\n{:#?}",
+                profile.call_sites,
+                profile.modules
+            );
         }
     }
     std::fs::remove_file(program).expect("our program");
